@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A block of bytes that knows its length: large values, and large arguments on their way to
+ * become one. One allocation; the class of its memory is the owner's to know.
+ */
+#ifndef EVENKEEL_BASE_BLOB_H
+#define EVENKEEL_BASE_BLOB_H
+#include <stddef.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+
+struct blob {
+    size_t length;
+    size_t capacity; /* bytes that fit */
+    char bytes[];
+};
+
+static inline size_t blob_allocation(size_t capacity) { return sizeof(struct blob) + capacity; }
+/* Room for `capacity` bytes at least; length 0. */
+static inline struct blob *blob_create(size_t capacity, enum memory_class class) {
+    size_t good = memory_good_size(blob_allocation(capacity));
+    struct blob *b = memory_alloc(good, class);
+    b->length = 0;
+    b->capacity = good - sizeof(struct blob);
+    return b;
+}
+static inline void blob_free(struct blob *b, enum memory_class class) {
+    if (b) memory_free_sized(b, blob_allocation(b->capacity), class);
+}
+/* The bytes the blob takes. */
+static inline size_t blob_bytes(const struct blob *b) { return blob_allocation(b->capacity); }
+static inline struct slice blob_slice(const struct blob *b) {
+    return (struct slice){b->bytes, b->length};
+}
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Time. All of the server asks here, so that a test can set the clock.
+ *
+ * Wall time may jump; monotonic time never goes back and is used for durations. A turn of the
+ * event loop reads wall time once (clock_refresh) and its commands share that reading, so that a
+ * command sees one moment.
+ */
+#ifndef EVENKEEL_BASE_CLOCK_H
+#define EVENKEEL_BASE_CLOCK_H
+#include <stdint.h>
+
+/* Wall time since 1970, read from the system now. */
+int64_t clock_wall_usec(void);
+int64_t clock_wall_msec(void);
+/* Time since an unknown start, for durations. */
+int64_t clock_monotonic_nsec(void);
+int64_t clock_monotonic_usec(void);
+/* CPU time of the calling thread; a system call, about 0.2 us. */
+int64_t clock_thread_cpu_nsec(void);
+
+/* Reads wall time once and keeps it for clock_cached_*. Main thread only. */
+void clock_refresh(void);
+int64_t clock_cached_usec(void);
+int64_t clock_cached_msec(void);
+
+/* Tests: from now on wall and monotonic time stand at these values until moved; NULL-like return
+ * to the system's clock by clock_use_system(). */
+void clock_use_fixed(int64_t wall_usec, int64_t monotonic_nsec);
+void clock_advance_usec(int64_t usec);
+void clock_use_system(void);
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Glob patterns as Redis 6.2 has them: * ? [abc] [^a-z] and \ to take a character as it is.
+ */
+#ifndef EVENKEEL_BASE_GLOB_H
+#define EVENKEEL_BASE_GLOB_H
+#include <stdbool.h>
+
+#include "base/string.h"
+
+/* True where the whole text matches. Time is bounded by pattern length times text length. */
+bool glob_match(struct slice pattern, struct slice text, bool nocase);
+#endif

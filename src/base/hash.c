@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * SipHash-1-3 from its paper: one round a word, three at the end.
+ *
+ * The text is read in words of eight bytes, least significant byte first; the last word holds the
+ * bytes that are left and, on top, the text's length modulo 256. The variant that ignores case
+ * turns a whole word to lower case at once, so both cost the same memory traffic.
+ *
+ * Until hash_set_key the key is zero: enough for tests and tools, not for a server.
+ */
+#include "base/hash.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as they lie in memory");
+
+#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
+
+static uint64_t key_low, key_high;
+
+static inline uint64_t load_64(const uint8_t *from) {
+    uint64_t word;
+    memcpy(&word, from, sizeof(word));
+    return word;
+}
+
+static inline uint64_t load_32(const uint8_t *from) {
+    uint32_t word;
+    memcpy(&word, from, sizeof(word));
+    return word;
+}
+
+/* The `count` (0 to 7) bytes at `from` as a word. Reads nothing else; overlapping loads agree on
+ * the bytes they share. */
+static inline uint64_t load_rest(const uint8_t *from, size_t count) {
+    if (count >= 4) return load_32(from) | load_32(from + count - 4) << (8 * (count - 4));
+    if (count == 0) return 0;
+    return from[0] | (uint64_t)from[count / 2] << (8 * (count / 2)) |
+           (uint64_t)from[count - 1] << (8 * (count - 1));
+}
+
+/* Adds 0x20 to each byte that is A to Z. A byte's top bit tells the result of a comparison that
+ * is done on its seven low bits; bytes that have the top bit set themselves are left alone. */
+static inline uint64_t lower_word(uint64_t word) {
+    uint64_t low_bits = word & EACH_BYTE(0x7f);
+    uint64_t from_a = low_bits + EACH_BYTE(0x80 - 'A');
+    uint64_t past_z = low_bits + EACH_BYTE(0x80 - 'Z' - 1);
+    uint64_t upper = (from_a & ~past_z & ~word) & EACH_BYTE(0x80);
+    return word + (upper >> 2);
+}
+
+static inline uint64_t rotate(uint64_t word, unsigned bits) {
+    return word << bits | word >> (64 - bits);
+}
+
+struct state {
+    uint64_t a, b, c, d;
+};
+
+static inline void mix(struct state *s) {
+    s->a += s->b;
+    s->c += s->d;
+    s->b = rotate(s->b, 13) ^ s->a;
+    s->d = rotate(s->d, 16) ^ s->c;
+    s->a = rotate(s->a, 32);
+    s->c += s->b;
+    s->a += s->d;
+    s->b = rotate(s->b, 17) ^ s->c;
+    s->d = rotate(s->d, 21) ^ s->a;
+    s->c = rotate(s->c, 32);
+}
+
+static inline void absorb(struct state *s, uint64_t word) {
+    s->d ^= word;
+    mix(s);
+    s->a ^= word;
+}
+
+static inline uint64_t siphash(const uint8_t *bytes, size_t length, bool nocase) {
+    /* "somepseudorandomlygeneratedbytes", as the paper has it. */
+    struct state s = {
+        key_low ^ UINT64_C(0x736f6d6570736575), key_high ^ UINT64_C(0x646f72616e646f6d),
+        key_low ^ UINT64_C(0x6c7967656e657261), key_high ^ UINT64_C(0x7465646279746573)};
+    const uint8_t *end = bytes + (length & ~(size_t)7);
+    for (; bytes != end; bytes += 8) {
+        uint64_t word = load_64(bytes);
+        absorb(&s, nocase ? lower_word(word) : word);
+    }
+    uint64_t rest = load_rest(bytes, length & 7);
+    if (nocase) rest = lower_word(rest);
+    absorb(&s, rest | (uint64_t)length << 56);
+    s.c ^= 0xff;
+    mix(&s);
+    mix(&s);
+    mix(&s);
+    return s.a ^ s.b ^ s.c ^ s.d;
+}
+
+void hash_set_key(const uint8_t key[16]) {
+    key_low = load_64(key);
+    key_high = load_64(key + 8);
+}
+
+uint64_t hash_bytes(const void *bytes, size_t length) { return siphash(bytes, length, false); }
+
+uint64_t hash_bytes_nocase(const void *bytes, size_t length) {
+    return siphash(bytes, length, true);
+}

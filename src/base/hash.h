@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The keyed hash of every table: SipHash-1-3 (Aumasson and Bernstein, 2012), 64 bits.
+ *
+ * The key is drawn at random at start, so whoever chooses keys cannot choose their buckets.
+ */
+#ifndef EVENKEEL_BASE_HASH_H
+#define EVENKEEL_BASE_HASH_H
+#include <stddef.h>
+#include <stdint.h>
+
+void hash_set_key(const uint8_t key[16]);
+uint64_t hash_bytes(const void *bytes, size_t length);
+/* ASCII letters count as lower case. */
+uint64_t hash_bytes_nocase(const void *bytes, size_t length);
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Assertions and the end of the process.
+ *
+ * ASSERT stays on in release builds; ASSERT_SLOW only in debug builds (EVENKEEL_DEBUG). Both print
+ * the operands' text, file and line into the log and end by abort(), after the hook, by which
+ * server/crash adds registers, stack, client and the last events.
+ */
+#ifndef EVENKEEL_BASE_PANIC_H
+#define EVENKEEL_BASE_PANIC_H
+#include <stdbool.h>
+
+void panic_assert_failed(const char *expression, const char *file, int line)
+    __attribute__((noreturn, cold));
+/* ASSERT_COMPARE(a, <=, b) also prints both values. */
+void panic_compare_failed(const char *expression, long long a, long long b, const char *file,
+                          int line) __attribute__((noreturn, cold));
+void panic(const char *file, int line, const char *format, ...)
+    __attribute__((noreturn, cold, format(printf, 3, 4)));
+
+#define ASSERT(expression)                         \
+    (__builtin_expect(!!(expression), 1) ? (void)0 \
+                                         : panic_assert_failed(#expression, __FILE__, __LINE__))
+#define ASSERT_COMPARE(a, op, b)                                                                 \
+    (__builtin_expect(!!((a)op(b)), 1) ? (void)0                                                 \
+                                       : panic_compare_failed(#a " " #op " " #b, (long long)(a), \
+                                                              (long long)(b), __FILE__, __LINE__))
+#define PANIC(...) panic(__FILE__, __LINE__, __VA_ARGS__)
+#ifdef EVENKEEL_DEBUG
+#define ASSERT_SLOW(expression) ASSERT(expression)
+#else
+#define ASSERT_SLOW(expression) ((void)sizeof(!!(expression)))
+#endif
+
+/* `title` is "ASSERTION FAILED", "Guru Meditation" ...; `detail` one line. Called once, before
+ * abort(); a failure inside the hook ends the process at once. */
+void panic_set_hook(void (*hook)(const char *title, const char *detail, const char *file,
+                                 int line));
+/* True while a report is being made. */
+bool panic_in_progress(void);
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands about the connection itself. The rows stand at the end.
+ */
+#include "commands/connection.h"
+
+#include "base/version.h"
+#include "exec/arguments.h"
+#include "exec/auth.h"
+#include "exec/command.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "store/keyspace.h"
+
+static void command_ping(struct call *call) {
+    if (call->argc > 2) {
+        reply_error_format(call->client, "wrong number of arguments for '%s' command",
+                           call->command->name);
+    } else if (call->argc == 2) {
+        reply_bulk(call->client, call->argv[1]);
+    } else {
+        reply_raw(call->client, "+PONG\r\n", 7);
+    }
+}
+
+static void command_echo(struct call *call) { reply_bulk(call->client, call->argv[1]); }
+
+static void command_quit(struct call *call) {
+    reply_ok(call->client);
+    client_close_after_reply(call->client);
+}
+
+static void command_select(struct call *call) {
+    int64_t index;
+    if (!argument_int64(call, 1, &index, NULL)) return;
+    if (index < 0 || index >= keyspace_databases()) {
+        reply_error(call->client, index == (int32_t)index
+                                      ? "DB index is out of range"
+                                      : "value is not an integer or out of range");
+        return;
+    }
+    call->client->database = (int)index;
+    reply_ok(call->client);
+}
+
+/* ---- AUTH and HELLO ---- */
+
+/* The one user there is; further ones come with ACL. */
+static bool is_default_user(struct slice name) { return slice_equal(name, SLICE("default")); }
+
+static bool authenticate(struct client *c, struct slice user, struct slice password) {
+    if (is_default_user(user) && auth_password_matches(password)) {
+        c->flags |= CLIENT_AUTHENTICATED;
+        return true;
+    }
+    reply_error(c, "-WRONGPASS invalid username-password pair or user is disabled.");
+    return false;
+}
+
+static void command_auth(struct call *call) {
+    if (call->argc > 3) {
+        reply_syntax_error(call->client);
+        return;
+    }
+    if (call->argc == 2 && !auth_password_is_set()) {
+        reply_error(call->client,
+                    "AUTH <password> called without any password configured for the default user. "
+                    "Are you sure your configuration is correct?");
+        return;
+    }
+    struct slice user = call->argc == 3 ? call->argv[1] : SLICE("default");
+    if (authenticate(call->client, user, call->argv[call->argc - 1])) reply_ok(call->client);
+}
+
+static void set_name(struct client *c, struct slice name) {
+    memory_free(c->name, MEMORY_CLIENTS);
+    c->name = name.length ? slice_dup_c_string(name, MEMORY_CLIENTS) : NULL;
+}
+
+/* The words after HELLO's version. False after an error reply. */
+static bool hello_options(struct call *call, int *auth_at, int *name_at) {
+    *auth_at = *name_at = 0;
+    for (int i = 2; i < call->argc; i++) {
+        int more = call->argc - 1 - i;
+        if (more >= 2 && argument_is(call, i, "auth")) {
+            *auth_at = i + 1;
+            i += 2;
+        } else if (more >= 1 && argument_is(call, i, "setname")) {
+            *name_at = i + 1;
+            i++;
+        } else {
+            reply_error_format(call->client, "Syntax error in HELLO option '%.*s'",
+                               (int)call->argv[i].length, call->argv[i].bytes);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void hello_reply(struct client *c) {
+    reply_map(c, 7);
+    reply_bulk_c_string(c, "server");
+    reply_bulk_c_string(c, "redis");
+    reply_bulk_c_string(c, "version");
+    reply_bulk_c_string(c, REDIS_VERSION);
+    reply_bulk_c_string(c, "proto");
+    reply_integer(c, c->protocol);
+    reply_bulk_c_string(c, "id");
+    reply_integer(c, (int64_t)c->id);
+    reply_bulk_c_string(c, "mode");
+    reply_bulk_c_string(c, "standalone");
+    reply_bulk_c_string(c, "role");
+    reply_bulk_c_string(c, "master");
+    reply_bulk_c_string(c, "modules");
+    reply_array(c, 0);
+}
+
+static void command_hello(struct call *call) {
+    struct client *c = call->client;
+    int64_t version = c->protocol;
+    int auth_at, name_at;
+    if (call->argc > 1) {
+        if (!argument_int64(call, 1, &version,
+                            "Protocol version is not an integer or out of range"))
+            return;
+        if (version < 2 || version > 3) {
+            reply_error(c, "-NOPROTO unsupported protocol version");
+            return;
+        }
+    }
+    if (!hello_options(call, &auth_at, &name_at)) return;
+    if (name_at && !argument_is_client_name(call->argv[name_at])) {
+        reply_error(c, "Client names cannot contain spaces, newlines or special characters.");
+        return;
+    }
+    if (auth_at && !authenticate(c, call->argv[auth_at], call->argv[auth_at + 1])) return;
+    if (!(c->flags & CLIENT_AUTHENTICATED)) {
+        reply_error(c,
+                    "-NOAUTH HELLO must be called with the client already authenticated, "
+                    "otherwise the HELLO AUTH <user> <pass> option can be used to authenticate "
+                    "the client and select the RESP protocol version at the same time");
+        return;
+    }
+    if (name_at) set_name(c, call->argv[name_at]);
+    c->protocol = (uint8_t)version;
+    hello_reply(c);
+}
+
+/* ---- rows ---- */
+
+#define ANYTIME (COMMAND_LOADING | COMMAND_STALE)
+#define BEFORE_AUTH (COMMAND_NOSCRIPT | ANYTIME | COMMAND_FAST | COMMAND_NO_AUTH)
+
+static struct command rows[] = {
+    {.name = "ping",
+     .handler = command_ping,
+     .arity = -1,
+     .flags = COMMAND_STALE | COMMAND_FAST,
+     .categories = ACL_CONNECTION,
+     .help = "Answers PONG, or the given text."},
+    {.name = "echo",
+     .handler = command_echo,
+     .arity = 2,
+     .flags = COMMAND_FAST,
+     .categories = ACL_CONNECTION,
+     .help = "Answers the given text."},
+    {.name = "select",
+     .handler = command_select,
+     .arity = 2,
+     .flags = ANYTIME | COMMAND_FAST,
+     .categories = ACL_KEYSPACE,
+     .help = "Selects a database."},
+    {.name = "auth",
+     .handler = command_auth,
+     .arity = -2,
+     .flags = BEFORE_AUTH,
+     .categories = ACL_CONNECTION,
+     .help = "Authenticates the connection."},
+    {.name = "hello",
+     .handler = command_hello,
+     .arity = -1,
+     .flags = BEFORE_AUTH,
+     .categories = ACL_CONNECTION,
+     .help = "Chooses the protocol, 2 or 3; may authenticate and name the connection."},
+    {.name = "quit",
+     .handler = command_quit,
+     .arity = -1,
+     .flags = BEFORE_AUTH | COMMAND_UNLISTED,
+     .categories = ACL_CONNECTION,
+     .help = "Answers OK and closes the connection."},
+};
+
+void commands_connection_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

@@ -1,0 +1,948 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Linear hashing over buckets of one cache line.
+ *
+ * The bucket. 64 bytes: seven one-byte fingerprints (the top byte of the hash), a byte of
+ * occupancy bits and seven words. A word is the element's 48-bit address with hash bits 16..31
+ * (the tag) above it. One comparison finds all slots whose fingerprint fits, the tag rules out
+ * nearly all that fit by chance, so a lookup touches the bucket's line and then the element. A
+ * full bucket turns its last word into a link to an overflow bucket of the same form.
+ *
+ * The address. With n buckets, 2^L <= n < 2^(L+1), a hash belongs to the bucket of its low L+1
+ * bits, or of its low L bits where that bucket does not exist yet. To grow, bucket n - 2^L is
+ * split: its elements whose hash bit L is set move to the new bucket n. To shrink, the last bucket
+ * is poured back into the one that it came from. Either touches two chains and nothing else. Bit L
+ * is in the tag from level 16 on; below that, where elements are few enough to be in the
+ * processor's cache, they are fetched together and hashed again.
+ *
+ * The place. Buckets stand in chunks of 1,024. Chunk 0 grows by doubling from one bucket, so that
+ * a small table is small; every other one is allocated when its first bucket comes into use and
+ * freed when that goes. A directory of two levels finds chunks 1 and up: pages of 512 addresses
+ * under a root that doubles. Nothing here is larger than TABLE_CHUNK_BYTES, and a bucket is cleared
+ * when it comes into use, so no step costs more than another, but for the doublings of chunk 0 and
+ * of the root, which move at most 32 KiB.
+ *
+ * The debt. An insert above the load limit splits a bucket, or two where growth was put off. A
+ * table that falls below its minimal fill owes shrinking until it is filled to SHRINK_STOP_PERCENT
+ * again: the gap keeps one that stays about the same size from merging and splitting by turns, and
+ * from allocating and freeing the chunk at a border. Each removal pays one merge; whoever has time
+ * pays more by table_pay.
+ *
+ * The scan. Write a hash's bits in reverse order, lowest bit first, and read that as a number: its
+ * position. A bucket that is addressed by the b low bits i holds exactly the positions that begin
+ * with those b bits, which is an interval; the buckets' intervals are disjoint and cover all
+ * positions. The cursor stands for a position such that every element below it that was there
+ * throughout has been visited. A step visits the bucket whose interval the cursor is in, and moves
+ * the cursor to that interval's end, so the promise holds after the step where it held before.
+ * Between steps a split halves an interval and a merge joins two, and neither moves an element's
+ * position, so the promise holds then too; after a merge the cursor may stand within an interval,
+ * and the part below it is visited again. The end of the last interval is the number 0.
+ *
+ * The random pick. Give each bucket as many places as the longest chain has slots, draw a bucket
+ * and a place, and draw again where there is no element: each element has exactly one place, so
+ * all are equally likely. The number of overflow buckets at each depth is counted, so that the
+ * longest chain is known.
+ *
+ * Invariants (table_check):
+ *  1. 2^L <= n < 2^(L+1), low_mask = 2^L - 1; n = 0 before the first insert only.
+ *  2. Each element stands in the chain that its hash addresses, under its fingerprint and tag.
+ *  3. A bucket with a link is full: six elements and the link. An overflow bucket holds at least
+ *     two elements, for one alone would stand where the link to it is.
+ *  4. An empty slot's word is 0 and so is its fingerprint.
+ *  5. `count`, `depths` and `bytes` are what a walk finds.
+ *  6. Chunks stand for all buckets below n and no others; so do the directory's pages.
+ *  7. While the table owes shrinking, one more merge leaves it at most SHRINK_STOP_PERCENT full.
+ *
+ * The table owns its buckets, never the elements. It is not safe for several threads.
+ */
+#include "ds/table.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "base/memory.h"
+#include "base/panic.h"
+#include "base/random.h"
+
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* LeakSanitizer must see the addresses as they are. */
+#ifdef EVENKEEL_SANITIZER
+#define TABLE_TAG_BITS 0
+#else
+#define TABLE_TAG_BITS 16
+#endif
+#define TAG_HASH_SHIFT 16 /* the lowest hash bit that the tag holds */
+#define ADDRESS_BITS 48
+#define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
+
+#define SLOTS TABLE_BUCKET_SLOTS
+#define LINK_SLOT (SLOTS - 1)
+#define OCCUPANCY_SHIFT 56
+#define OCCUPANCY_ALL 0x7fU
+#define HEAD_LINK (UINT64_C(1) << 63)
+
+#define CHUNK_BUCKETS ((size_t)1024)
+#define CHUNK_SHIFT 10
+#define PAGE_CHUNKS ((size_t)512)
+#define PAGE_SHIFT 9
+#define PAGE_BYTES (PAGE_CHUNKS * sizeof(struct bucket *))
+#define ROOT_PAGES_MAX ((size_t)8192)
+#define BUCKETS_MAX (ROOT_PAGES_MAX * PAGE_CHUNKS * CHUNK_BUCKETS)
+/* Whole pages: the allocator would give a large block a random start within its first page, and
+ * so make each chunk touch one page more than it fills. */
+#define CHUNK_ALIGNMENT 4096
+#define BUCKET_BYTES sizeof(struct bucket)
+
+#define MIN_FILL_PERCENT_DEFAULT 10
+#define MIN_FILL_PERCENT_MAX 50
+#define SHRINK_STOP_PERCENT 80
+#define AVOID_FILL_PERCENT 2 /* below this a table shrinks even while it should not */
+#define AVOID_LOAD_FACTOR 2  /* above this times the load limit it grows even then */
+#define SPLITS_PER_INSERT 2
+
+/* Overflow buckets are counted by their depth in the chain, all deep ones together as the last. */
+#define DEPTHS 8
+/* table_random draws so often before it walks, and fetches so many draws' buckets together. */
+#define RANDOM_DRAWS 128
+#define RANDOM_BATCH 8
+/* table_sample looks at so many buckets for each element that it wants, then is content. */
+#define SAMPLE_BUCKETS_PER_ELEMENT 16
+
+/* `head`: byte i (from the lowest) is slot i's fingerprint, the top byte has the occupancy bits of
+ * the seven slots and, as its top bit, whether the last slot is a link. */
+struct bucket {
+    uint64_t head;
+    uint64_t slots[SLOTS];
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct bucket) == 64, "a bucket is one cache line");
+_Static_assert(CHUNK_BUCKETS * sizeof(struct bucket) == TABLE_CHUNK_BYTES, "a chunk is full");
+_Static_assert(ROOT_PAGES_MAX * sizeof(void *) <= TABLE_CHUNK_BYTES, "the root is no large block");
+
+struct table {
+    size_t buckets;        /* n */
+    uint64_t low_mask;     /* 2^L - 1 */
+    struct bucket *first;  /* chunk 0, or no_bucket */
+    struct bucket ***root; /* pages of chunks' addresses; entry 0 of page 0 is not used */
+    const struct table_type *type;
+    size_t count;
+    size_t grow_above; /* an insert beyond this count splits */
+    size_t bytes;
+    size_t splits, merges;
+    uint32_t depths[DEPTHS]; /* overflow buckets at depth 1, 2 ...; 0 = the primary one */
+    uint32_t deepest;        /* a bound on depth while depths[DEPTHS - 1] is not 0 */
+    uint16_t first_capacity; /* buckets */
+    uint16_t root_capacity;  /* pages */
+    uint8_t min_fill_percent;
+    uint8_t resize;
+    bool shrinking; /* owes shrinking */
+};
+
+/* Stands for chunk 0 of a table without buckets, so that lookups need no test. Never written. */
+static const struct bucket no_bucket;
+
+/* ---- Hash bits and words ---- */
+
+static inline uint64_t fingerprint_of(uint64_t hash) { return hash >> 56; }
+
+static inline uint64_t word_make(uint64_t hash, const void *element) {
+    uint64_t address = (uint64_t)(uintptr_t)element;
+    ASSERT(address >> ADDRESS_BITS == 0);
+#if TABLE_TAG_BITS
+    return address | (hash >> TAG_HASH_SHIFT) << ADDRESS_BITS;
+#else
+    return address;
+#endif
+}
+
+static inline void *word_element(uint64_t word) { return (void *)(uintptr_t)(word & ADDRESS_MASK); }
+
+static inline bool word_tag_fits(uint64_t word, uint64_t hash) {
+#if TABLE_TAG_BITS
+    return (word ^ hash << (ADDRESS_BITS - TAG_HASH_SHIFT)) >> ADDRESS_BITS == 0;
+#else
+    return true;
+#endif
+}
+
+/* ---- One bucket ---- */
+
+/* A bit for each occupied slot whose fingerprint fits. */
+static inline unsigned head_match(uint64_t head, uint64_t fingerprint) {
+    uint64_t pattern = fingerprint * UINT64_C(0x0101010101010101);
+#ifdef __SSE2__
+    __m128i equal =
+        _mm_cmpeq_epi8(_mm_cvtsi64_si128((long long)head), _mm_cvtsi64_si128((long long)pattern));
+    unsigned bits = (unsigned)_mm_movemask_epi8(equal);
+#else
+    /* The top bit of each byte that is zero in `differs`, exactly; then gathered by a product
+     * whose partial products never meet. */
+    const uint64_t low7 = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t differs = head ^ pattern;
+    uint64_t zero = ~(((differs & low7) + low7) | differs | low7);
+    unsigned bits = (unsigned)(((zero >> 7) * UINT64_C(0x0102040810204080)) >> 56);
+#endif
+    return bits & (unsigned)(head >> OCCUPANCY_SHIFT) & OCCUPANCY_ALL;
+}
+
+static inline unsigned head_occupied(uint64_t head) {
+    return (unsigned)(head >> OCCUPANCY_SHIFT) & OCCUPANCY_ALL;
+}
+
+static inline uint64_t bucket_fingerprint(const struct bucket *b, unsigned slot) {
+    return b->head >> (8 * slot) & 0xff;
+}
+
+/* The slot is empty. */
+static inline void bucket_set(struct bucket *b, unsigned slot, uint64_t fingerprint,
+                              uint64_t word) {
+    b->head |= fingerprint << (8 * slot) | UINT64_C(1) << (OCCUPANCY_SHIFT + slot);
+    b->slots[slot] = word;
+}
+
+static inline void bucket_clear(struct bucket *b, unsigned slot) {
+    b->head &= ~(UINT64_C(0xff) << (8 * slot) | UINT64_C(1) << (OCCUPANCY_SHIFT + slot));
+    b->slots[slot] = 0;
+}
+
+static inline struct bucket *bucket_next(const struct bucket *b) {
+    return b->head & HEAD_LINK ? (struct bucket *)(uintptr_t)b->slots[LINK_SLOT] : NULL;
+}
+
+static void bucket_prefetch_elements(const struct bucket *b) {
+    for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1)
+        __builtin_prefetch(word_element(b->slots[__builtin_ctz(m)]));
+}
+
+/* ---- Finding buckets ---- */
+
+static inline size_t index_of(const struct table *t, uint64_t hash) {
+    uint64_t index = hash & (t->low_mask << 1 | 1);
+    /* Without a branch, which would be wrong for up to half of the hashes. */
+    return index & ~((t->low_mask + 1) & -(uint64_t)(index >= t->buckets));
+}
+
+static inline struct bucket *bucket_at(const struct table *t, size_t index) {
+    if (index < CHUNK_BUCKETS) return t->first + index;
+    size_t chunk = index >> CHUNK_SHIFT;
+    return t->root[chunk >> PAGE_SHIFT][chunk % PAGE_CHUNKS] + index % CHUNK_BUCKETS;
+}
+
+static inline struct bucket *bucket_for(const struct table *t, uint64_t hash) {
+    return bucket_at(t, index_of(t, hash));
+}
+
+/* Where the element stands in the chain that begins at `b`, NULL where it does not. */
+static inline uint64_t *chain_find(const struct table *t, struct bucket *b, uint64_t hash,
+                                   const void *key, size_t key_length) {
+    for (;;) {
+        uint64_t head = b->head;
+        for (unsigned m = head_match(head, fingerprint_of(hash)); m != 0; m &= m - 1) {
+            uint64_t *slot = &b->slots[__builtin_ctz(m)];
+            if (LIKELY(word_tag_fits(*slot, hash)) &&
+                LIKELY(t->type->element_matches(word_element(*slot), key, key_length)))
+                return slot;
+        }
+        if (LIKELY(!(head & HEAD_LINK))) return NULL;
+        b = (struct bucket *)(uintptr_t)b->slots[LINK_SLOT];
+    }
+}
+
+/* The same by the element's address. */
+static uint64_t *chain_find_element(struct bucket *b, uint64_t hash, const void *element) {
+    for (; b != NULL; b = bucket_next(b)) {
+        for (unsigned m = head_match(b->head, fingerprint_of(hash)); m != 0; m &= m - 1) {
+            uint64_t *slot = &b->slots[__builtin_ctz(m)];
+            if (word_element(*slot) == element) return slot;
+        }
+    }
+    return NULL;
+}
+
+static size_t chain_count(const struct bucket *b) {
+    size_t count = 0;
+    for (; b != NULL; b = bucket_next(b))
+        count += (size_t)__builtin_popcount(head_occupied(b->head));
+    return count;
+}
+
+static void chain_visit(const struct bucket *b, void (*visit)(void *element, void *context),
+                        void *context) {
+    for (; b != NULL; b = bucket_next(b)) {
+        if (b->head & HEAD_LINK) __builtin_prefetch(bucket_next(b));
+        bucket_prefetch_elements(b);
+        for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1)
+            visit(word_element(b->slots[__builtin_ctz(m)]), context);
+    }
+}
+
+/* ---- Overflow buckets ---- */
+
+static inline uint32_t *depth_counter(struct table *t, unsigned depth) {
+    return &t->depths[depth < DEPTHS ? depth - 1 : DEPTHS - 1];
+}
+
+static void depth_enter(struct table *t, unsigned depth) {
+    if (depth > t->deepest) t->deepest = depth;
+    (*depth_counter(t, depth))++;
+}
+
+static void depth_leave(struct table *t, unsigned depth) {
+    if (--*depth_counter(t, depth) == 0 && depth >= DEPTHS) t->deepest = DEPTHS - 1;
+}
+
+/* At least the number of buckets in the longest chain; exactly that up to DEPTHS. */
+static size_t longest_chain(const struct table *t) {
+    if (t->depths[DEPTHS - 1] != 0) return (size_t)t->deepest + 1;
+    unsigned depth = DEPTHS - 1;
+    while (depth > 0 && t->depths[depth - 1] == 0) depth--;
+    return (size_t)depth + 1;
+}
+
+static struct bucket *overflow_alloc(struct table *t) {
+    struct bucket *b = memory_alloc_aligned(BUCKET_BYTES, BUCKET_BYTES, t->type->class);
+    t->bytes += memory_good_size(BUCKET_BYTES);
+    return b;
+}
+
+static void overflow_free(struct table *t, struct bucket *b) {
+    t->bytes -= memory_good_size(BUCKET_BYTES);
+    memory_free_aligned(b, BUCKET_BYTES, BUCKET_BYTES, t->type->class);
+}
+
+/* The last bucket of a chain, where elements are added. */
+struct chain_end {
+    struct bucket *bucket;
+    unsigned depth;
+};
+
+static struct chain_end chain_end_of(struct bucket *primary) {
+    struct chain_end end = {primary, 0};
+    for (struct bucket *b; UNLIKELY((b = bucket_next(end.bucket)) != NULL); end.depth++)
+        end.bucket = b;
+    return end;
+}
+
+/* Hangs an overflow bucket behind the full one at the end; the element that gives way to the link
+ * moves there. `spare` holds buckets to take first, linked by their last word. */
+static void chain_extend(struct table *t, struct chain_end *end, struct bucket **spare) {
+    struct bucket *full = end->bucket, *b = *spare;
+    if (b != NULL)
+        *spare = (struct bucket *)(uintptr_t)b->slots[LINK_SLOT];
+    else
+        b = overflow_alloc(t);
+    *b = (struct bucket){0};
+    bucket_set(b, 0, bucket_fingerprint(full, LINK_SLOT), full->slots[LINK_SLOT]);
+    bucket_clear(full, LINK_SLOT);
+    full->head |= HEAD_LINK;
+    full->slots[LINK_SLOT] = (uint64_t)(uintptr_t)b;
+    end->bucket = b;
+    depth_enter(t, ++end->depth);
+}
+
+static inline void chain_append(struct table *t, struct chain_end *end, struct bucket **spare,
+                                uint64_t fingerprint, uint64_t word) {
+    unsigned empty = ~head_occupied(end->bucket->head) & OCCUPANCY_ALL;
+    if (UNLIKELY(empty == 0)) {
+        chain_extend(t, end, spare);
+        empty = 1U << 1;
+    }
+    bucket_set(end->bucket, (unsigned)__builtin_ctz(empty), fingerprint, word);
+}
+
+/* Empties a slot of the chain that begins at `primary`: the chain's last element fills the gap, and
+ * an overflow bucket that would be left with one element is dissolved. */
+static void chain_remove(struct table *t, struct bucket *primary, uint64_t *slot) {
+    struct bucket *b = (struct bucket *)((uintptr_t)slot & ~(uintptr_t)(BUCKET_BYTES - 1));
+    unsigned index = (unsigned)(slot - b->slots);
+    bucket_clear(b, index);
+    if (LIKELY(!(primary->head & HEAD_LINK))) return;
+    struct bucket *previous = primary, *last = bucket_next(primary);
+    unsigned depth = 1;
+    for (struct bucket *next; (next = bucket_next(last)) != NULL; depth++) {
+        previous = last;
+        last = next;
+    }
+    if (b != last) {
+        unsigned from = (unsigned)__builtin_ctz(head_occupied(last->head));
+        bucket_set(b, index, bucket_fingerprint(last, from), last->slots[from]);
+        bucket_clear(last, from);
+    }
+    unsigned left = head_occupied(last->head);
+    if ((left & (left - 1)) != 0) return;
+    unsigned from = (unsigned)__builtin_ctz(left);
+    previous->head &= ~HEAD_LINK;
+    bucket_set(previous, LINK_SLOT, bucket_fingerprint(last, from), last->slots[from]);
+    depth_leave(t, depth);
+    overflow_free(t, last);
+}
+
+/* ---- Chunks and the directory ---- */
+
+static void first_resize(struct table *t, size_t capacity) {
+    size_t old = t->first_capacity, bytes = capacity * BUCKET_BYTES;
+    size_t alignment = capacity == CHUNK_BUCKETS ? CHUNK_ALIGNMENT : BUCKET_BYTES;
+    struct bucket *chunk = memory_alloc_aligned(alignment, bytes, t->type->class);
+    t->bytes += memory_good_size(bytes);
+    if (old != 0) {
+        size_t kept = old < capacity ? old : capacity;
+        memcpy(chunk, t->first, kept * BUCKET_BYTES);
+        alignment = old == CHUNK_BUCKETS ? CHUNK_ALIGNMENT : BUCKET_BYTES;
+        memory_free_aligned(t->first, alignment, old * BUCKET_BYTES, t->type->class);
+        t->bytes -= memory_good_size(old * BUCKET_BYTES);
+    }
+    t->first = chunk;
+    t->first_capacity = (uint16_t)capacity;
+}
+
+static void root_grow(struct table *t) {
+    size_t old = t->root_capacity, capacity = old == 0 ? 1 : 2 * old;
+    ASSERT_COMPARE(capacity, <=, ROOT_PAGES_MAX);
+    t->root = memory_realloc(t->root, capacity * sizeof(*t->root), t->type->class);
+    for (size_t i = old; i < capacity; i++) t->root[i] = NULL;
+    t->bytes += memory_good_size(capacity * sizeof(*t->root));
+    if (old != 0) t->bytes -= memory_good_size(old * sizeof(*t->root));
+    t->root_capacity = (uint16_t)capacity;
+}
+
+static void chunk_alloc(struct table *t, size_t chunk) {
+    size_t page = chunk >> PAGE_SHIFT;
+    if (page >= t->root_capacity) root_grow(t);
+    if (t->root[page] == NULL) {
+        t->root[page] = memory_zalloc(PAGE_BYTES, t->type->class);
+        t->bytes += memory_good_size(PAGE_BYTES);
+    }
+    t->root[page][chunk % PAGE_CHUNKS] =
+        memory_alloc_aligned(CHUNK_ALIGNMENT, TABLE_CHUNK_BYTES, t->type->class);
+    t->bytes += memory_good_size(TABLE_CHUNK_BYTES);
+}
+
+/* Frees the highest chunk there is, and what of the directory only it needed. */
+static void chunk_free(struct table *t, size_t chunk) {
+    size_t page = chunk >> PAGE_SHIFT;
+    memory_free_aligned(t->root[page][chunk % PAGE_CHUNKS], CHUNK_ALIGNMENT, TABLE_CHUNK_BYTES,
+                        t->type->class);
+    t->bytes -= memory_good_size(TABLE_CHUNK_BYTES);
+    t->root[page][chunk % PAGE_CHUNKS] = NULL;
+    if (chunk % PAGE_CHUNKS == 0 || chunk == 1) {
+        memory_free_sized(t->root[page], PAGE_BYTES, t->type->class);
+        t->bytes -= memory_good_size(PAGE_BYTES);
+        t->root[page] = NULL;
+    }
+    if (chunk == 1) {
+        memory_free_sized(t->root, t->root_capacity * sizeof(*t->root), t->type->class);
+        t->bytes -= memory_good_size(t->root_capacity * sizeof(*t->root));
+        t->root = NULL;
+        t->root_capacity = 0;
+    }
+}
+
+/* Makes room for the bucket behind the last one and clears it. */
+static struct bucket *bucket_open(struct table *t) {
+    size_t index = t->buckets;
+    ASSERT(index < BUCKETS_MAX);
+    if (index < CHUNK_BUCKETS) {
+        if (index == t->first_capacity) first_resize(t, index == 0 ? 1 : 2 * index);
+    } else if (index % CHUNK_BUCKETS == 0) {
+        chunk_alloc(t, index >> CHUNK_SHIFT);
+    }
+    struct bucket *b = bucket_at(t, index);
+    *b = (struct bucket){0};
+    return b;
+}
+
+/* Gives back what the bucket behind the last one needed. */
+static void bucket_close(struct table *t) {
+    if (t->buckets % CHUNK_BUCKETS == 0)
+        chunk_free(t, t->buckets >> CHUNK_SHIFT);
+    else if (t->buckets <= (size_t)t->first_capacity / 2)
+        first_resize(t, t->first_capacity / 2);
+}
+
+/* ---- Growth and shrinking ---- */
+
+static inline size_t load_limit(size_t buckets) {
+    return buckets * TABLE_LOAD_NUMERATOR / TABLE_LOAD_DENOMINATOR;
+}
+
+static void set_buckets(struct table *t, size_t buckets) {
+    t->buckets = buckets;
+    size_t limit = load_limit(buckets);
+    t->grow_above = t->resize == TABLE_RESIZE_AVOID ? AVOID_LOAD_FACTOR * limit : limit;
+}
+
+static inline bool fill_below(const struct table *t, size_t percent) {
+    return t->count * TABLE_LOAD_DENOMINATOR * 100 < percent * TABLE_LOAD_NUMERATOR * t->buckets;
+}
+
+/* The elements of a bucket about to be split at this level will be hashed again. */
+static inline bool split_hashes(unsigned level) {
+    return level < TAG_HASH_SHIFT || level >= TAG_HASH_SHIFT + TABLE_TAG_BITS;
+}
+
+static inline unsigned hash_bit(const struct table *t, uint64_t word, unsigned level) {
+    uint64_t bits = word >> (ADDRESS_BITS - TAG_HASH_SHIFT);
+    if (UNLIKELY(split_hashes(level))) bits = t->type->element_hash(word_element(word));
+    return (unsigned)(bits >> level) & 1;
+}
+
+/* Moves all elements of the chain that begins with a copy of its primary bucket to the end of
+ * ends[0] or, where bit `level` of the hash is set, of ends[1]. With ends[1].bucket NULL all go to
+ * ends[0]. Each bucket is copied out before its elements are placed, so that overflow buckets can
+ * be used again at once. */
+static void chain_pour(struct table *t, const struct bucket *primary, struct chain_end ends[2],
+                       unsigned level) {
+    struct bucket old = *primary, *spare = NULL;
+    bool splits = ends[1].bucket != NULL;
+    for (unsigned depth = 1;; depth++) {
+        if (splits && split_hashes(level)) bucket_prefetch_elements(&old);
+        for (unsigned m = head_occupied(old.head); m != 0; m &= m - 1) {
+            unsigned slot = (unsigned)__builtin_ctz(m);
+            unsigned side = splits ? hash_bit(t, old.slots[slot], level) : 0;
+            chain_append(t, &ends[side], &spare, bucket_fingerprint(&old, slot), old.slots[slot]);
+        }
+        struct bucket *next = bucket_next(&old);
+        if (next == NULL) break;
+        old = *next;
+        next->slots[LINK_SLOT] = (uint64_t)(uintptr_t)spare;
+        spare = next;
+        depth_leave(t, depth);
+    }
+    while (spare != NULL) {
+        struct bucket *next = (struct bucket *)(uintptr_t)spare->slots[LINK_SLOT];
+        overflow_free(t, spare);
+        spare = next;
+    }
+}
+
+/* What the next splits will read: the line of one bucket, and the overflow of the one before it,
+ * whose line an earlier call has fetched. */
+static void split_prefetch(const struct table *t, size_t source) {
+    if (source + 2 > t->low_mask) return;
+    __builtin_prefetch(bucket_at(t, source + 2));
+    const struct bucket *next = bucket_next(bucket_at(t, source + 1));
+    if (next != NULL) __builtin_prefetch(next);
+}
+
+static void split(struct table *t) {
+    struct bucket *fresh = bucket_open(t);
+    size_t source = t->buckets - (t->low_mask + 1);
+    unsigned level = (unsigned)__builtin_ctzll(t->low_mask + 1);
+    struct bucket *b = bucket_at(t, source), old = *b;
+    *b = (struct bucket){0};
+    struct chain_end ends[2] = {{b, 0}, {fresh, 0}};
+    chain_pour(t, &old, ends, level);
+    split_prefetch(t, source);
+    set_buckets(t, t->buckets + 1);
+    if (t->buckets == 2 * (t->low_mask + 1)) t->low_mask = t->low_mask << 1 | 1;
+    t->splits++;
+}
+
+/* There are at least two buckets. */
+static void merge(struct table *t) {
+    if (t->buckets == t->low_mask + 1) t->low_mask >>= 1;
+    size_t last = t->buckets - 1;
+    struct chain_end ends[2] = {chain_end_of(bucket_at(t, last - (t->low_mask + 1))), {NULL, 0}};
+    chain_pour(t, bucket_at(t, last), ends, 0);
+    set_buckets(t, last);
+    t->merges++;
+    bucket_close(t);
+}
+
+/* Whether a further merge leaves the table at most SHRINK_STOP_PERCENT full. */
+static inline bool can_merge(const struct table *t) {
+    return t->buckets > 1 && t->count * TABLE_LOAD_DENOMINATOR * 100 <=
+                                 SHRINK_STOP_PERCENT * TABLE_LOAD_NUMERATOR * (t->buckets - 1);
+}
+
+static void shrink_begin(struct table *t) {
+    if (UNLIKELY(fill_below(t, t->min_fill_percent)) && can_merge(t)) t->shrinking = true;
+}
+
+static inline void shrink_end(struct table *t) {
+    if (UNLIKELY(t->shrinking) && !can_merge(t)) t->shrinking = false;
+}
+
+/* One owed merge, where the mode allows it. */
+static bool shrink_step(struct table *t) {
+    if (!t->shrinking) return false;
+    if (t->resize == TABLE_RESIZE_AVOID && !fill_below(t, AVOID_FILL_PERCENT)) return false;
+    merge(t);
+    shrink_end(t);
+    return true;
+}
+
+static bool grow_step(struct table *t) {
+    if (t->count <= t->grow_above || t->buckets == 0) return false;
+    split(t);
+    return true;
+}
+
+void table_set_resize(struct table *t, enum table_resize mode) {
+    t->resize = (uint8_t)mode;
+    set_buckets(t, t->buckets);
+}
+
+void table_set_min_fill(struct table *t, unsigned percent) {
+    ASSERT_COMPARE(percent, <=, MIN_FILL_PERCENT_MAX);
+    t->min_fill_percent = (uint8_t)percent;
+    if (percent == 0) t->shrinking = false;
+    shrink_begin(t);
+}
+
+bool table_owes(const struct table *t) {
+    return t->shrinking || (t->buckets != 0 && t->count > load_limit(t->buckets));
+}
+
+size_t table_pay(struct table *t, size_t steps) {
+    size_t done = 0;
+    while (done < steps && (grow_step(t) || shrink_step(t))) done++;
+    return done;
+}
+
+bool table_reserve(struct table *t, size_t elements, size_t steps) {
+    size_t wanted = t->count + elements;
+    t->shrinking = false;
+    if (t->buckets == 0 && wanted > 0) {
+        bucket_open(t);
+        set_buckets(t, 1);
+    }
+    for (; wanted > load_limit(t->buckets); steps--) {
+        if (steps == 0) return false;
+        split(t);
+    }
+    return true;
+}
+
+/* ---- Life ---- */
+
+struct table *table_create(const struct table_type *type) {
+    struct table *t = memory_alloc(sizeof(*t), type->class);
+    *t = (struct table){
+        .first = (struct bucket *)(uintptr_t)&no_bucket,
+        .type = type,
+        .bytes = memory_good_size(sizeof(*t)),
+        .min_fill_percent = MIN_FILL_PERCENT_DEFAULT,
+        .resize = TABLE_RESIZE_FREE,
+    };
+    return t;
+}
+
+static void chain_free(struct table *t, struct bucket *primary,
+                       void (*release)(void *element, void *context), void *context) {
+    t->count -= chain_count(primary);
+    if (release != NULL) chain_visit(primary, release, context);
+    for (struct bucket *b = bucket_next(primary), *next; b != NULL; b = next) {
+        next = bucket_next(b);
+        overflow_free(t, b);
+    }
+}
+
+bool table_free_step(struct table *t, size_t buckets_max,
+                     void (*release)(void *element, void *context), void *context) {
+    for (; t->buckets > 0; buckets_max--) {
+        if (buckets_max == 0) return false;
+        size_t last = --t->buckets;
+        struct bucket *b = bucket_at(t, last);
+        if (last % CHUNK_BUCKETS != 0) __builtin_prefetch(b - 1);
+        chain_free(t, b, release, context);
+        if (last % CHUNK_BUCKETS == 0 && last != 0) chunk_free(t, last >> CHUNK_SHIFT);
+    }
+    if (t->first_capacity != 0) {
+        size_t alignment = t->first_capacity == CHUNK_BUCKETS ? CHUNK_ALIGNMENT : BUCKET_BYTES;
+        memory_free_aligned(t->first, alignment, t->first_capacity * BUCKET_BYTES, t->type->class);
+    }
+    memory_free_sized(t, sizeof(*t), t->type->class);
+    return true;
+}
+
+void table_free(struct table *t) { table_free_step(t, SIZE_MAX, NULL, NULL); }
+
+size_t table_count(const struct table *t) { return t->count; }
+
+size_t table_buckets(const struct table *t) { return t->buckets; }
+
+size_t table_bytes(const struct table *t) { return t->bytes; }
+
+/* ---- Elements ---- */
+
+void *table_find(const struct table *t, uint64_t hash, const void *key, size_t key_length) {
+    const uint64_t *slot = chain_find(t, bucket_for(t, hash), hash, key, key_length);
+    return slot == NULL ? NULL : word_element(*slot);
+}
+
+table_slot table_find_slot(struct table *t, uint64_t hash, const void *key, size_t key_length) {
+    return chain_find(t, bucket_for(t, hash), hash, key, key_length);
+}
+
+void *table_slot_element(const uint64_t *slot) { return word_element(*slot); }
+
+void *table_slot_replace(table_slot slot, void *element) {
+    void *old = word_element(*slot);
+    ASSERT((uint64_t)(uintptr_t)element >> ADDRESS_BITS == 0);
+    *slot = (*slot & ~ADDRESS_MASK) | (uint64_t)(uintptr_t)element;
+    return old;
+}
+
+void table_insert(struct table *t, uint64_t hash, void *element) {
+    if (UNLIKELY(t->buckets == 0)) {
+        bucket_open(t);
+        set_buckets(t, 1);
+    }
+    struct bucket *primary = bucket_for(t, hash), *spare = NULL;
+    ASSERT_SLOW(t->type->element_hash(element) == hash);
+    ASSERT_SLOW(chain_find_element(primary, hash, element) == NULL);
+    struct chain_end end = chain_end_of(primary);
+    chain_append(t, &end, &spare, fingerprint_of(hash), word_make(hash, element));
+    t->count++;
+    if (UNLIKELY(t->count > t->grow_above))
+        for (int i = 0; i < SPLITS_PER_INSERT && grow_step(t); i++) continue;
+    shrink_end(t);
+}
+
+static void removed(struct table *t, struct bucket *primary, uint64_t *slot) {
+    chain_remove(t, primary, slot);
+    t->count--;
+    shrink_begin(t);
+    if (UNLIKELY(t->shrinking)) shrink_step(t);
+}
+
+void *table_remove(struct table *t, uint64_t hash, const void *key, size_t key_length) {
+    struct bucket *primary = bucket_for(t, hash);
+    uint64_t *slot = chain_find(t, primary, hash, key, key_length);
+    if (slot == NULL) return NULL;
+    void *element = word_element(*slot);
+    removed(t, primary, slot);
+    return element;
+}
+
+bool table_remove_element(struct table *t, uint64_t hash, const void *element) {
+    struct bucket *primary = bucket_for(t, hash);
+    uint64_t *slot = chain_find_element(primary, hash, element);
+    if (slot == NULL) return false;
+    removed(t, primary, slot);
+    return true;
+}
+
+void table_prefetch_bucket(const struct table *t, uint64_t hash) {
+    __builtin_prefetch(bucket_for(t, hash));
+}
+
+void table_prefetch_element(const struct table *t, uint64_t hash) {
+    const struct bucket *b = bucket_for(t, hash);
+    for (unsigned m = head_match(b->head, fingerprint_of(hash)); m != 0; m &= m - 1) {
+        uint64_t word = b->slots[__builtin_ctz(m)];
+        if (UNLIKELY(!word_tag_fits(word, hash))) continue;
+        __builtin_prefetch(word_element(word));
+        return;
+    }
+    /* A third stage for what stands in there would save a twentieth of a lookup at most. */
+    if (b->head & HEAD_LINK) __builtin_prefetch(bucket_next(b));
+}
+
+/* ---- Walks and picks ---- */
+
+uint64_t table_scan(const struct table *t, uint64_t cursor,
+                    void (*visit)(void *element, void *context), void *context) {
+    if (t->buckets == 0) return 0;
+    /* The mask of the bucket that the cursor is in: as index_of, but a bucket that has been split
+     * in this round is addressed by one bit more than the others of its half. */
+    uint64_t mask = t->low_mask;
+    if ((cursor & mask) + mask + 1 < t->buckets) mask = mask << 1 | 1;
+    cursor &= mask;
+    chain_visit(bucket_at(t, cursor), visit, context);
+    /* One more, counted from the mask's highest bit down. */
+    uint64_t bit = (mask + 1) >> 1;
+    for (; cursor & bit; bit >>= 1) cursor ^= bit;
+    return cursor | bit;
+}
+
+/* The element at a place of the chain, counted over all its slots but links; NULL where none. */
+static void *chain_at_place(const struct bucket *b, size_t place) {
+    while (b->head & HEAD_LINK) {
+        if (place < LINK_SLOT) break;
+        place -= LINK_SLOT;
+        b = bucket_next(b);
+    }
+    if (place >= SLOTS || !(head_occupied(b->head) >> place & 1)) return NULL;
+    return word_element(b->slots[place]);
+}
+
+/* The first bucket from `index` on, wrapping, that is not empty. The table is not empty. */
+static size_t bucket_not_empty(const struct table *t, size_t index) {
+    while (head_occupied(bucket_at(t, index)->head) == 0)
+        if (++index == t->buckets) index = 0;
+    return index;
+}
+
+void *table_random(const struct table *t) {
+    if (t->count == 0) return NULL;
+    size_t places = longest_chain(t) * LINK_SLOT + 1;
+    size_t batch = t->buckets <= CHUNK_BUCKETS ? 1 : RANDOM_BATCH, drawn[RANDOM_BATCH] = {0};
+    for (size_t draws = 0; draws < RANDOM_DRAWS; draws += batch) {
+        for (size_t i = 0; i < batch; i++) {
+            drawn[i] = random_below(t->buckets);
+            __builtin_prefetch(bucket_at(t, drawn[i]));
+        }
+        for (size_t i = 0; i < batch; i++) {
+            void *element = chain_at_place(bucket_at(t, drawn[i]), random_below(places));
+            if (element != NULL) return element;
+        }
+    }
+    const struct bucket *b = bucket_at(t, bucket_not_empty(t, drawn[batch - 1]));
+    size_t rank = random_below(chain_count(b));
+    for (size_t place = 0;; place++) {
+        void *element = chain_at_place(b, place);
+        if (element != NULL && rank-- == 0) return element;
+    }
+}
+
+/* Up to `wanted` elements of a chain after its first `skip` ones; returns how many. */
+static size_t chain_sample(const struct bucket *b, size_t skip, void **elements, size_t wanted) {
+    size_t found = 0;
+    for (; b != NULL; b = bucket_next(b)) {
+        for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1) {
+            if (found == wanted) return found;
+            if (skip == 0)
+                elements[found++] = word_element(b->slots[__builtin_ctz(m)]);
+            else
+                skip--;
+        }
+    }
+    return found;
+}
+
+size_t table_sample(const struct table *t, void **elements, size_t wanted) {
+    if (t->count == 0) return 0;
+    size_t index = bucket_not_empty(t, random_below(t->buckets)), looked = 1, looks = t->buckets;
+    if (looks / SAMPLE_BUCKETS_PER_ELEMENT > wanted) looks = wanted * SAMPLE_BUCKETS_PER_ELEMENT;
+    /* From a random place of the first chain on: else its first elements would be seen more often
+     * than its last ones, and those of overflow buckets hardly ever. */
+    const struct bucket *first = bucket_at(t, index);
+    size_t skip = random_below(chain_count(first));
+    size_t found = chain_sample(first, skip, elements, wanted);
+    for (; found < wanted && looked < looks; looked++) {
+        if (++index == t->buckets) index = 0;
+        found += chain_sample(bucket_at(t, index), 0, elements + found, wanted - found);
+    }
+    if (found < wanted && looked == t->buckets)
+        found +=
+            chain_sample(first, 0, elements + found, skip < wanted - found ? skip : wanted - found);
+    return found;
+}
+
+void table_sweep(const struct table *t, size_t *position,
+                 void (*visit)(void *element, void *context), void *context) {
+    if (t->buckets == 0) {
+        *position = 0;
+        return;
+    }
+    size_t index = *position < t->buckets ? *position : 0;
+    *position = index + 1 < t->buckets ? index + 1 : 0;
+    __builtin_prefetch(bucket_at(t, *position));
+    chain_visit(bucket_at(t, index), visit, context);
+}
+
+/* ---- Statistics and checks ---- */
+
+void table_stats(const struct table *t, struct table_stats *stats) {
+    *stats = (struct table_stats){
+        .elements = t->count,
+        .buckets = t->buckets,
+        .longest_chain = t->buckets == 0 ? 0 : 1,
+        .bytes = t->bytes,
+        .splits = t->splits,
+        .merges = t->merges,
+    };
+    for (size_t i = 0; i < t->buckets; i++) {
+        size_t length = 1;
+        for (struct bucket *b = bucket_next(bucket_at(t, i)); b != NULL; b = bucket_next(b))
+            length++;
+        stats->overflow_buckets += length - 1;
+        if (length > stats->longest_chain) stats->longest_chain = length;
+    }
+}
+
+static void check_bucket(const struct table *t, const struct bucket *b, size_t index) {
+    ASSERT_COMPARE((uintptr_t)b % BUCKET_BYTES, ==, 0);
+    unsigned occupied = head_occupied(b->head), slots = SLOTS;
+    if (b->head & HEAD_LINK) {
+        ASSERT_COMPARE(occupied, ==, OCCUPANCY_ALL >> 1);
+        ASSERT(b->slots[LINK_SLOT] != 0);
+        ASSERT_COMPARE(bucket_fingerprint(b, LINK_SLOT), ==, 0);
+        slots--;
+    }
+    for (unsigned i = 0; i < slots; i++) {
+        uint64_t word = b->slots[i];
+        if (occupied >> i & 1) {
+            uint64_t hash = t->type->element_hash(word_element(word));
+            ASSERT_COMPARE(index_of(t, hash), ==, index);
+            ASSERT_COMPARE(bucket_fingerprint(b, i), ==, fingerprint_of(hash));
+            ASSERT(word_tag_fits(word, hash));
+        } else {
+            ASSERT_COMPARE(word, ==, 0);
+            ASSERT_COMPARE(bucket_fingerprint(b, i), ==, 0);
+        }
+    }
+}
+
+/* Returns the number of elements. */
+static size_t check_chain(const struct table *t, size_t index, size_t depths[DEPTHS]) {
+    const struct bucket *b = bucket_at(t, index);
+    size_t count = 0, depth = 0;
+    for (; b != NULL; b = bucket_next(b), depth++) {
+        check_bucket(t, b, index);
+        unsigned here = (unsigned)__builtin_popcount(head_occupied(b->head));
+        count += here;
+        if (depth == 0) continue;
+        ASSERT_COMPARE(here, >=, 2);
+        ASSERT_COMPARE(depth, <, longest_chain(t));
+        depths[depth < DEPTHS ? depth - 1 : DEPTHS - 1]++;
+    }
+    return count;
+}
+
+/* Returns the bytes that the chunks and the directory take. */
+static size_t check_chunks(const struct table *t) {
+    size_t bytes = memory_good_size(sizeof(*t)), pages = 0, chunks = 0;
+    size_t wanted = t->buckets == 0 ? 0 : (t->buckets - 1) >> CHUNK_SHIFT;
+    if (t->first_capacity != 0) bytes += memory_good_size(t->first_capacity * BUCKET_BYTES);
+    if (t->root_capacity != 0) bytes += memory_good_size(t->root_capacity * sizeof(*t->root));
+    for (size_t page = 0; page < t->root_capacity; page++) {
+        if (t->root[page] == NULL) continue;
+        ASSERT_COMPARE(page, ==, pages);
+        pages++;
+        for (size_t i = 0; i < PAGE_CHUNKS; i++) {
+            if (t->root[page][i] == NULL) continue;
+            chunks++;
+            ASSERT_COMPARE(page * PAGE_CHUNKS + i, ==, chunks);
+        }
+    }
+    ASSERT_COMPARE(chunks, ==, wanted);
+    ASSERT_COMPARE(pages, ==, chunks == 0 ? 0 : (chunks >> PAGE_SHIFT) + 1);
+    return bytes + pages * memory_good_size(PAGE_BYTES) +
+           chunks * memory_good_size(TABLE_CHUNK_BYTES);
+}
+
+void table_check(const struct table *t) {
+    if (t->buckets == 0) {
+        ASSERT_COMPARE(t->count, ==, 0);
+        ASSERT(t->first == &no_bucket && t->first_capacity == 0 && t->low_mask == 0);
+    } else {
+        ASSERT((t->low_mask & (t->low_mask + 1)) == 0);
+        ASSERT(t->low_mask < t->buckets && t->buckets <= 2 * t->low_mask + 1);
+        size_t in_first = t->buckets < CHUNK_BUCKETS ? t->buckets : CHUNK_BUCKETS;
+        ASSERT(in_first <= t->first_capacity && t->first_capacity < 2 * in_first);
+    }
+    size_t depths[DEPTHS] = {0}, count = 0, bytes = check_chunks(t);
+    for (size_t i = 0; i < t->buckets; i++) count += check_chain(t, i, depths);
+    ASSERT_COMPARE(count, ==, t->count);
+    for (size_t i = 0; i < DEPTHS; i++) {
+        ASSERT_COMPARE(depths[i], ==, t->depths[i]);
+        bytes += depths[i] * memory_good_size(BUCKET_BYTES);
+    }
+    ASSERT_COMPARE(bytes, ==, t->bytes);
+    ASSERT(!t->shrinking || can_merge(t));
+}

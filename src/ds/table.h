@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The hash table: linear hashing (Litwin 1980, Larson 1988) over buckets of one cache line.
+ *
+ * It holds pointers to elements; an element knows its own key. Growth splits one bucket per
+ * insert above the load limit, shrinking merges one back; nothing larger than TABLE_CHUNK_BYTES is
+ * ever allocated, cleared or freed. table.c has the essay.
+ *
+ * Pointers are kept with 16 further hash bits in their unused high bits, so that a split of a
+ * large table moves elements without touching them and a lookup compares 24 bits of hash before it
+ * touches one. Addresses must fit 48 bits (asserted). Sanitizer builds keep plain pointers and
+ * hash again instead.
+ */
+#ifndef EVENKEEL_DS_TABLE_H
+#define EVENKEEL_DS_TABLE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+
+#define TABLE_BUCKET_SLOTS 7
+#define TABLE_CHUNK_BYTES 65536 /* 1,024 buckets; the largest single allocation */
+/* Load limit: 16/3 elements a bucket on average. */
+#define TABLE_LOAD_NUMERATOR 16
+#define TABLE_LOAD_DENOMINATOR 3
+
+struct table;
+
+/* What the table must know of its elements. `key` is whatever the caller passes to table_find. */
+struct table_type {
+    /* hash_bytes of the element's key; called when pointers hold too few hash bits. */
+    uint64_t (*element_hash)(const void *element);
+    bool (*element_matches)(const void *element, const void *key, size_t key_length);
+    enum memory_class class;
+};
+
+/* A table allocates its first bucket at the first insert. `type` must outlive it. */
+struct table *table_create(const struct table_type *type);
+/* Frees the table, not the elements. A table of any size is freed chunk by chunk, at once. */
+void table_free(struct table *t);
+/* Frees what is left of a table in steps: calls `release` (may be NULL) for each element of up to
+ * `buckets_max` buckets and returns true when the table is gone. No other call may follow. */
+bool table_free_step(struct table *t, size_t buckets_max,
+                     void (*release)(void *element, void *context), void *context);
+
+size_t table_count(const struct table *t);
+size_t table_buckets(const struct table *t); /* primary buckets */
+/* Bytes that the table holds (good sizes of buckets, directory, struct). O(1). */
+size_t table_bytes(const struct table *t);
+
+/* NULL where there is none. */
+void *table_find(const struct table *t, uint64_t hash, const void *key, size_t key_length);
+/* Where the pointer to the found element stands; valid until the next change of the table. Use
+ * table_slot_element and table_slot_replace on it. NULL where there is none. */
+typedef uint64_t *table_slot;
+table_slot table_find_slot(struct table *t, uint64_t hash, const void *key, size_t key_length);
+void *table_slot_element(const uint64_t *slot);
+/* The new element must have the same key (an entry that moved). Returns the old one. */
+void *table_slot_replace(table_slot slot, void *element);
+/* Adds an element whose key is not there yet (debug builds assert that the element itself is not,
+ * and that `hash` is its hash). May split a bucket, two where growth is owed. */
+void table_insert(struct table *t, uint64_t hash, void *element);
+/* Removes and returns the element, NULL where there is none. May merge a bucket. */
+void *table_remove(struct table *t, uint64_t hash, const void *key, size_t key_length);
+/* Removes exactly this element (by address). False where it is not there. */
+bool table_remove_element(struct table *t, uint64_t hash, const void *element);
+
+/* Hints to the processor, in two stages so that many lookups overlap: first the bucket's line,
+ * later, when that has arrived, the elements whose fingerprints fit. No effect on any result. */
+void table_prefetch_bucket(const struct table *t, uint64_t hash);
+void table_prefetch_element(const struct table *t, uint64_t hash);
+
+/* Calls `visit` for each element of one bucket position and returns the next cursor, 0 at the end;
+ * start with 0. Every element that is in the table from the first call to the last is visited at
+ * least once, whatever the table does in between; an element may be visited twice. `visit` must not
+ * change the table. One primary bucket (with its overflow) a call. The cursor is the next position
+ * in bit-reversed hash order. */
+uint64_t table_scan(const struct table *t, uint64_t cursor,
+                    void (*visit)(void *element, void *context), void *context);
+
+/* A random element, uniform over all elements (draws a bucket and a slot, rejects to correct for
+ * chain length); after a bounded number of empty draws walks on from the last bucket, which is
+ * near enough uniform for sparse tables. NULL where empty. Uses base/random. */
+void *table_random(const struct table *t);
+/* Up to `wanted` elements from neighbouring buckets at a random place: cheap, and good enough for
+ * sampling. Returns how many, at least one where the table is not empty; they are distinct. */
+size_t table_sample(const struct table *t, void **elements, size_t wanted);
+
+/* The sweep hand of eviction: visits all elements of bucket `*position` in bucket order and moves
+ * the hand on, wrapping. Survives growth and shrinking (a hand beyond the end wraps). */
+void table_sweep(const struct table *t, size_t *position,
+                 void (*visit)(void *element, void *context), void *context);
+
+/* Growth and shrinking. */
+enum table_resize {
+    TABLE_RESIZE_FREE,  /* as needed */
+    TABLE_RESIZE_AVOID, /* a child saves: grow only at twice the load, shrink only below 2 % fill */
+};
+void table_set_resize(struct table *t, enum table_resize mode);
+/* Below `percent` of the load limit (1..50; 0 = never) the table owes shrinking, down to 80 % of
+ * the load limit; kept for each table. Default 10. */
+void table_set_min_fill(struct table *t, unsigned percent);
+/* True while the table owes growth (splits put off) or shrinking, whether or not its mode lets it
+ * pay now. */
+bool table_owes(const struct table *t);
+/* Does up to `steps` splits or merges that are owed and that the mode allows; returns how many it
+ * did. Deletes pay a step each, lookups and scans none by themselves. */
+size_t table_pay(struct table *t, size_t steps);
+/* Grows ahead in either mode, a bucket at a time and up to `steps` of them, for `elements` to come;
+ * returns true when there is room. A removal may begin to give it back. */
+bool table_reserve(struct table *t, size_t elements, size_t steps);
+
+struct table_stats {
+    size_t elements, buckets, overflow_buckets, longest_chain, bytes;
+    size_t splits, merges; /* since creation */
+};
+/* Walks everything: for DEBUG and tests. */
+void table_stats(const struct table *t, struct table_stats *stats);
+/* Asserts the invariants; walks everything. */
+void table_check(const struct table *t);
+#endif

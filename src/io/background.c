@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A queue and a thread for each kind of background job.
+ *
+ * Invariants of a worker, under its lock:
+ *  1. `submitted` - `finished` jobs are in the queue or running; a job is finished only when its
+ *     node is freed and the thread's memory counts are published, so that whoever has drained a
+ *     kind sees what was freed.
+ *  2. Jobs finish in the order of submission; waiting for the jobs of a moment is therefore
+ *     waiting until `finished` reaches what `submitted` was then.
+ *  3. Without a thread (`running` false) the queue is empty.
+ * Both counters are also read without the lock, for background_pending.
+ *
+ * Ownership: a node of the queue belongs to the worker, the argument to the job.
+ */
+#include "io/background.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/memory.h"
+#include "base/panic.h"
+#include "io/signals.h"
+
+struct job {
+    struct job *next;
+    void (*function)(void *argument);
+    void *argument;
+};
+
+struct worker {
+    const char *name;
+    const char *thread_name; /* at most 15 bytes, as the system wants it */
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* a job, or the end: for the worker */
+    pthread_cond_t done; /* a job was finished: for drains */
+    pthread_t thread;
+    bool running, stopping;
+    struct job *first, *last; /* the queue; `last` counts only while `first` is not NULL */
+    atomic_size_t submitted, finished;
+};
+
+#define WORKER(label)                                                                   \
+    {                                                                                   \
+        .name = (label), .thread_name = "bg-" label, .lock = PTHREAD_MUTEX_INITIALIZER, \
+        .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER              \
+    }
+
+static struct worker workers[BACKGROUND_KINDS] = {
+    [BACKGROUND_CLOSE] = WORKER("close"),
+    [BACKGROUND_SYNC] = WORKER("sync"),
+    [BACKGROUND_FREE] = WORKER("free"),
+};
+
+static void lock(struct worker *worker) { ASSERT(pthread_mutex_lock(&worker->lock) == 0); }
+static void unlock(struct worker *worker) { ASSERT(pthread_mutex_unlock(&worker->lock) == 0); }
+
+/* Runs one job with the lock released. */
+static void run_job(struct worker *worker, struct job *job) {
+    unlock(worker);
+    job->function(job->argument);
+    memory_free(job, MEMORY_OTHER);
+    memory_publish();
+    lock(worker);
+    atomic_fetch_add(&worker->finished, 1);
+    pthread_cond_broadcast(&worker->done);
+}
+
+static void *worker_main(void *argument) {
+    struct worker *worker = argument;
+    signals_thread_start();
+    lock(worker);
+    for (;;) {
+        while (worker->first == NULL && !worker->stopping) {
+            pthread_cond_wait(&worker->work, &worker->lock);
+        }
+        struct job *job = worker->first;
+        if (job == NULL) break;
+        worker->first = job->next;
+        run_job(worker, job);
+    }
+    unlock(worker);
+    signals_thread_end();
+    return NULL;
+}
+
+/* With the lock held. Returns 0, or why there is no thread. */
+static int worker_start(struct worker *worker) {
+    if (worker->running) return 0;
+    int error = pthread_create(&worker->thread, NULL, worker_main, worker);
+    if (error != 0) return error;
+    worker->running = true;
+    pthread_setname_np(worker->thread, worker->thread_name);
+    return 0;
+}
+
+bool background_start(void) {
+    for (int kind = 0; kind < BACKGROUND_KINDS; kind++) {
+        lock(&workers[kind]);
+        int error = worker_start(&workers[kind]);
+        unlock(&workers[kind]);
+        if (error != 0) {
+            errno = error;
+            return false;
+        }
+    }
+    return true;
+}
+
+static void enqueue(struct worker *worker, struct job *job) {
+    if (worker->first == NULL) {
+        worker->first = job;
+        pthread_cond_signal(&worker->work);
+    } else {
+        worker->last->next = job;
+    }
+    worker->last = job;
+    atomic_fetch_add(&worker->submitted, 1);
+}
+
+void background_submit(enum background_kind kind, void (*function)(void *argument),
+                       void *argument) {
+    struct worker *worker = &workers[kind];
+    struct job *job = memory_alloc(sizeof(*job), MEMORY_OTHER);
+    *job = (struct job){.function = function, .argument = argument};
+    lock(worker);
+    bool started = worker_start(worker) == 0;
+    if (started) enqueue(worker, job);
+    unlock(worker);
+    if (started) return;
+    memory_free(job, MEMORY_OTHER);
+    function(argument);
+}
+
+/* `finished` is read first: read second it could be ahead of `submitted`. */
+size_t background_pending(enum background_kind kind) {
+    size_t finished = atomic_load(&workers[kind].finished);
+    return atomic_load(&workers[kind].submitted) - finished;
+}
+
+void background_drain(enum background_kind kind) {
+    struct worker *worker = &workers[kind];
+    lock(worker);
+    size_t goal = atomic_load(&worker->submitted);
+    while (atomic_load(&worker->finished) < goal) {
+        pthread_cond_wait(&worker->done, &worker->lock);
+    }
+    unlock(worker);
+}
+
+static void worker_stop(struct worker *worker) {
+    lock(worker);
+    bool running = worker->running;
+    worker->stopping = true;
+    pthread_cond_signal(&worker->work);
+    unlock(worker);
+    if (!running) return;
+    ASSERT(pthread_join(worker->thread, NULL) == 0);
+    worker->running = false;
+}
+
+void background_stop(void) {
+    for (int kind = 0; kind < BACKGROUND_KINDS; kind++) {
+        worker_stop(&workers[kind]);
+        workers[kind].stopping = false;
+    }
+}
+
+const char *background_kind_name(enum background_kind kind) { return workers[kind].name; }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Background threads: what would hold up the event loop (closing, syncing, freeing) is done there.
+ *
+ * One thread a kind, so that a slow disk delays no freeing. Jobs of a kind run one at a time, in
+ * the order in which they were submitted; kinds do not wait for each other. A job tells that it is
+ * done by itself (an atomic, loop_wake).
+ *
+ * A forked child has no such threads and must not call anything here.
+ */
+#ifndef EVENKEEL_IO_BACKGROUND_H
+#define EVENKEEL_IO_BACKGROUND_H
+#include <stdbool.h>
+#include <stddef.h>
+
+enum background_kind { BACKGROUND_CLOSE, BACKGROUND_SYNC, BACKGROUND_FREE, BACKGROUND_KINDS };
+
+/* Starts the threads now instead of each at its first job. False, errno set, where the system
+ * gives no thread. */
+bool background_start(void);
+/* Runs `function(argument)` on the kind's thread; `argument` is the job's from now on. From any
+ * thread. Where no thread can be had the job runs at once, in the caller. */
+void background_submit(enum background_kind kind, void (*function)(void *argument), void *argument);
+/* Jobs submitted and not yet finished (the running one counts). No lock. */
+size_t background_pending(enum background_kind kind);
+/* Waits until all jobs submitted before this call are finished and what they freed is published
+ * (base/memory). Not from a job of the same kind. */
+void background_drain(enum background_kind kind);
+/* Finishes all jobs and ends the threads; a later submit starts them again. Not while another
+ * thread may submit. */
+void background_stop(void);
+/* "close", "sync", "free". */
+const char *background_kind_name(enum background_kind kind);
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The event loop over epoll.
+ *
+ * The kernel gives back the watcher's address with each event, so a turn costs one epoll_wait and,
+ * for each ready descriptor, one call through the watcher; there is no table of descriptors. The
+ * events of a wait stand in one array in the loop and are handed out from the front.
+ *
+ * Invariants:
+ *  1. ready[ready_next .. ready_count) are the events still to be handed out; the address in each
+ *     is NULL or that of a watcher with an interest. Removing a watcher looks it up there and
+ *     clears it, so a freed watcher is never called. This is a scan of at most LOOP_EVENTS_MAX
+ *     words, and only when something is removed; an index in each watcher would cost every client
+ *     eight bytes to save it.
+ *  2. A turn that yielded leaves its events to the next one. A nested turn uses the same array. It
+ *     begins by dropping what is left (level-triggered epoll
+ *     reports it again, in the nested turn's own wait) and ends with nothing left, so the outer
+ *     turn's hand-out ends too.
+ *  3. `timers` is sorted by due time, equal ones in the order of starting. A sorted list, because
+ *     a server has a handful of timers (cron and a few modules' ones): insertion walks it from the
+ *     end, the earliest is the first link. A timer whose callback runs is in no list; timers that
+ *     are due in this turn stand in a list on run_timers' stack, where stopping one works as well.
+ *  4. Only the outermost turn runs timers and books CPU time.
+ *
+ * Ownership: watchers and timers are their owners'; the loop owns the two descriptors (epoll and
+ * an eventfd for loop_wake) and itself.
+ */
+#include "io/loop.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "base/string.h"
+
+#define NSEC_PER_MSEC 1000000
+#define NSEC_PER_USEC 1000
+/* About 100 years: later due times are cut, so that their nanoseconds fit. */
+#define TIMER_MSEC_MAX ((int64_t)3000000000000)
+
+struct loop {
+    int epoll_fd;
+    struct loop_watcher wake; /* the eventfd of loop_wake */
+    bool stop, yield;
+    unsigned depth;
+    int ready_next, ready_count;
+    struct list_link timers;
+
+    bool (*before_sleep[LOOP_HOOKS_MAX])(void);
+    void (*after_wake[LOOP_HOOKS_MAX])(void);
+    void (*after_events[LOOP_HOOKS_MAX])(void);
+    unsigned before_sleep_count, after_wake_count, after_events_count;
+
+    bool cpu_accounting;
+    int64_t cpu_mark_nsec; /* thread CPU time at the end of the last turn */
+    struct loop_stats stats;
+    struct epoll_event ready[LOOP_EVENTS_MAX];
+};
+
+static uint32_t epoll_events_of(unsigned interest) {
+    return (interest & LOOP_READABLE ? (uint32_t)EPOLLIN : 0) |
+           (interest & LOOP_WRITABLE ? (uint32_t)EPOLLOUT : 0);
+}
+
+/* The loop was woken for its own sake: takes the count away, so that the next wait sleeps. */
+static void wake_ready(struct loop_watcher *watcher, unsigned ready) {
+    uint64_t count;
+    ssize_t got = read(watcher->fd, &count, sizeof(count));
+    (void)got; /* EAGAIN: another turn has taken it */
+}
+
+struct loop *loop_create(void) {
+    struct loop *loop = memory_zalloc(sizeof(*loop), MEMORY_OTHER);
+    list_init(&loop->timers);
+    loop->cpu_accounting = true;
+    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll_fd < 0) PANIC("epoll_create1: %s", strerror(errno));
+    loop->wake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (loop->wake.fd < 0) PANIC("eventfd: %s", strerror(errno));
+    loop->wake.callback = wake_ready;
+    if (!loop_watch(loop, &loop->wake, LOOP_READABLE)) {
+        PANIC("epoll_ctl refuses an eventfd: %s", strerror(errno));
+    }
+    return loop;
+}
+
+void loop_free(struct loop *loop) {
+    ASSERT(loop->depth == 0);
+    LIST_FOR_EACH (link, following, &loop->timers) list_remove(link);
+    close(loop->wake.fd);
+    close(loop->epoll_fd);
+    memory_free(loop, MEMORY_OTHER);
+}
+
+/* Invariant 1. A descriptor stands at most once among the events of a wait. */
+static void forget_pending(struct loop *loop, const struct loop_watcher *watcher) {
+    for (int i = loop->ready_next; i < loop->ready_count; i++) {
+        if (loop->ready[i].data.ptr == watcher) {
+            loop->ready[i].data.ptr = NULL;
+            return;
+        }
+    }
+}
+
+bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned interest) {
+    ASSERT((interest & ~(unsigned)(LOOP_READABLE | LOOP_WRITABLE)) == 0);
+    if (interest == watcher->interest) return true;
+    if (interest == 0) {
+        watcher->interest = 0;
+        forget_pending(loop, watcher);
+        return epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watcher->fd, NULL) == 0;
+    }
+    struct epoll_event event = {.events = epoll_events_of(interest), .data.ptr = watcher};
+    int operation = watcher->interest == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (epoll_ctl(loop->epoll_fd, operation, watcher->fd, &event) != 0) return false;
+    watcher->interest = interest;
+    return true;
+}
+
+static struct loop_timer *timer_of(const struct list_link *link) {
+    return LIST_ENTRY(link, struct loop_timer, link);
+}
+
+static void timer_insert(struct loop *loop, struct loop_timer *timer) {
+    struct list_link *place = loop->timers.previous;
+    while (place != &loop->timers && timer_of(place)->due_nsec > timer->due_nsec) {
+        place = place->previous;
+    }
+    list_insert_after(place, &timer->link);
+}
+
+static int64_t timer_span_nsec(int64_t msec) {
+    return (msec < TIMER_MSEC_MAX ? msec : TIMER_MSEC_MAX) * NSEC_PER_MSEC;
+}
+
+void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t after_msec) {
+    ASSERT_COMPARE(after_msec, >=, 0);
+    loop_timer_stop(loop, timer);
+    timer->due_nsec = clock_monotonic_nsec() + timer_span_nsec(after_msec);
+    timer_insert(loop, timer);
+}
+
+void loop_timer_stop(struct loop *loop, struct loop_timer *timer) {
+    if (timer->link.next != NULL) list_remove(&timer->link);
+}
+
+static void timer_rearm(struct loop *loop, struct loop_timer *timer, int64_t after_msec) {
+    int64_t span = timer_span_nsec(after_msec);
+    int64_t earliest = clock_monotonic_nsec() + span / 2;
+    loop_timer_stop(loop, timer);
+    timer->due_nsec += span;
+    if (timer->due_nsec < earliest) timer->due_nsec = earliest;
+    timer_insert(loop, timer);
+}
+
+/* Those due now are set apart first, so that a timer that wants to run again at once waits for the
+ * next turn instead of holding this one. */
+static void run_timers(struct loop *loop) {
+    if (list_is_empty(&loop->timers)) return;
+    int64_t now = clock_monotonic_nsec();
+    struct list_link due;
+    list_init(&due);
+    while (!list_is_empty(&loop->timers) && timer_of(loop->timers.next)->due_nsec <= now) {
+        struct list_link *link = loop->timers.next;
+        list_remove(link);
+        list_append(&due, link);
+    }
+    while (!list_is_empty(&due)) {
+        struct loop_timer *timer = timer_of(due.next);
+        list_remove(&timer->link);
+        int64_t after_msec = timer->callback(timer);
+        if (after_msec >= 0) timer_rearm(loop, timer, after_msec);
+    }
+}
+
+void loop_before_sleep(struct loop *loop, bool (*hook)(void)) {
+    ASSERT_COMPARE(loop->before_sleep_count, <, LOOP_HOOKS_MAX);
+    loop->before_sleep[loop->before_sleep_count++] = hook;
+}
+
+void loop_after_events(struct loop *loop, void (*hook)(void)) {
+    ASSERT_COMPARE(loop->after_events_count, <, LOOP_HOOKS_MAX);
+    loop->after_events[loop->after_events_count++] = hook;
+}
+
+void loop_after_wake(struct loop *loop, void (*hook)(void)) {
+    ASSERT_COMPARE(loop->after_wake_count, <, LOOP_HOOKS_MAX);
+    loop->after_wake[loop->after_wake_count++] = hook;
+}
+
+static bool call_before_sleep(const struct loop *loop) {
+    bool more = false;
+    for (unsigned i = 0; i < loop->before_sleep_count; i++) {
+        if (loop->before_sleep[i]()) more = true;
+    }
+    return more;
+}
+
+/* How long this turn may sleep: rounded up to whole milliseconds, since waking early would only
+ * spin until the timer is due. */
+static int sleep_msec(const struct loop *loop, int64_t timeout_msec) {
+    if (loop->depth == 1 && timeout_msec != 0 && !list_is_empty(&loop->timers)) {
+        int64_t left = timer_of(loop->timers.next)->due_nsec - clock_monotonic_nsec();
+        int64_t msec = left <= 0 ? 0 : left / NSEC_PER_MSEC + (left % NSEC_PER_MSEC != 0);
+        if (timeout_msec < 0 || msec < timeout_msec) timeout_msec = msec;
+    }
+    return timeout_msec > INT_MAX ? INT_MAX : (int)timeout_msec;
+}
+
+/* Fills ready[]. An interrupted wait is one in which nothing became ready. What a turn that yielded
+ * has left comes first, without a wait: were it dropped, the kernel would report the same ones in
+ * the same order again, and those at the end might never get their turn. */
+static void wait_ready(struct loop *loop, int64_t timeout_msec) {
+    loop->stats.turns++;
+    if (loop->yield && loop->depth == 1 && loop->ready_next < loop->ready_count) return;
+    loop->ready_next = loop->ready_count = 0;
+    int count =
+        epoll_wait(loop->epoll_fd, loop->ready, LOOP_EVENTS_MAX, sleep_msec(loop, timeout_msec));
+    if (count < 0 && errno != EINTR) PANIC("epoll_wait: %s", strerror(errno));
+    loop->ready_count = count < 0 ? 0 : count;
+    loop->stats.wakes += loop->ready_count > 0;
+}
+
+static void serve_ready(struct loop *loop) {
+    loop->yield = false;
+    while (loop->ready_next < loop->ready_count && !loop->yield) {
+        const struct epoll_event *event = &loop->ready[loop->ready_next++];
+        struct loop_watcher *watcher = event->data.ptr;
+        if (watcher == NULL) continue;
+        uint32_t events = event->events;
+        unsigned ready =
+            (events & EPOLLIN ? LOOP_READABLE : 0u) | (events & EPOLLOUT ? LOOP_WRITABLE : 0u);
+        /* An earlier callback of this turn may have taken the interest away. */
+        ready &= watcher->interest;
+        if (events & (EPOLLERR | EPOLLHUP)) ready |= LOOP_READABLE;
+        if (ready == 0) continue;
+        loop->stats.events++;
+        watcher->callback(watcher, ready);
+    }
+}
+
+static void book_cpu(struct loop *loop) {
+    int64_t now = clock_thread_cpu_nsec();
+    histogram_add(&loop->stats.turn_cpu, (uint64_t)(now - loop->cpu_mark_nsec) / NSEC_PER_USEC);
+    loop->cpu_mark_nsec = now;
+}
+
+static void turn(struct loop *loop, int64_t timeout_msec) {
+    ASSERT_COMPARE(loop->depth, <, LOOP_DEPTH_MAX);
+    loop->depth++;
+    if (call_before_sleep(loop) || loop->stop) timeout_msec = 0;
+    wait_ready(loop, timeout_msec);
+    clock_refresh();
+    for (unsigned i = 0; i < loop->after_wake_count; i++) loop->after_wake[i]();
+    serve_ready(loop);
+    for (unsigned i = 0; i < loop->after_events_count; i++) loop->after_events[i]();
+    if (loop->depth == 1) {
+        run_timers(loop);
+        if (loop->cpu_accounting) book_cpu(loop);
+    }
+    loop->depth--;
+}
+
+void loop_yield(struct loop *loop) { loop->yield = true; }
+
+void loop_run(struct loop *loop) {
+    loop->cpu_mark_nsec = clock_thread_cpu_nsec();
+    while (!loop->stop) turn(loop, -1);
+    loop->stop = false;
+}
+
+void loop_stop(struct loop *loop) { loop->stop = true; }
+
+void loop_turn(struct loop *loop, int64_t timeout_msec) {
+    /* What was done between single turns (loading) is none of theirs. */
+    if (loop->depth == 0 && loop->cpu_accounting) loop->cpu_mark_nsec = clock_thread_cpu_nsec();
+    turn(loop, timeout_msec);
+}
+
+unsigned loop_depth(const struct loop *loop) { return loop->depth; }
+
+void loop_wake(struct loop *loop) {
+    int saved_errno = errno;
+    uint64_t one = 1;
+    ssize_t written = write(loop->wake.fd, &one, sizeof(one));
+    (void)written; /* fails only where the count is full, and then a wake is due anyway */
+    errno = saved_errno;
+}
+
+const struct loop_stats *loop_stats(const struct loop *loop) { return &loop->stats; }
+
+void loop_stats_clear(struct loop *loop) { memset(&loop->stats, 0, sizeof(loop->stats)); }
+
+void loop_set_cpu_accounting(struct loop *loop, bool on) {
+    if (on && !loop->cpu_accounting) loop->cpu_mark_nsec = clock_thread_cpu_nsec();
+    loop->cpu_accounting = on;
+}
+
+void loop_check(const struct loop *loop) {
+    ASSERT_COMPARE(loop->ready_next, >=, 0);
+    ASSERT_COMPARE(loop->ready_next, <=, loop->ready_count);
+    ASSERT_COMPARE(loop->ready_count, <=, LOOP_EVENTS_MAX);
+    for (int i = loop->ready_next; i < loop->ready_count; i++) {
+        const struct loop_watcher *watcher = loop->ready[i].data.ptr;
+        ASSERT(watcher == NULL || watcher->interest != 0);
+    }
+    int64_t due_nsec = INT64_MIN;
+    LIST_FOR_EACH (link, following, &loop->timers) {
+        ASSERT(link->next->previous == link && link->previous->next == link);
+        ASSERT_COMPARE(timer_of(link)->due_nsec, >=, due_nsec);
+        due_nsec = timer_of(link)->due_nsec;
+    }
+}
+
+void loop_dump(const struct loop *loop, struct buffer *out) {
+    const struct loop_stats *stats = &loop->stats;
+    buffer_printf(out, "loop: depth %u, turns %llu, wakes %llu, events %llu, pending %d%s\n",
+                  loop->depth, (unsigned long long)stats->turns, (unsigned long long)stats->wakes,
+                  (unsigned long long)stats->events, loop->ready_count - loop->ready_next,
+                  loop->stop ? ", stopping" : "");
+    int64_t now = clock_monotonic_nsec();
+    LIST_FOR_EACH (link, following, &loop->timers) {
+        buffer_printf(out, "timer: due in %lld us\n",
+                      (long long)(timer_of(link)->due_nsec - now) / NSEC_PER_USEC);
+    }
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The event loop: one epoll instance, timers, and the order of a turn.
+ *
+ * A turn is: before-sleep hooks, wait, refresh the wall clock, after-wake hooks, ready descriptors
+ * (at most LOOP_EVENTS_MAX), after-events hooks, due timers. The watcher lives in its owner's
+ * struct. Each turn's thread CPU time goes into a histogram (one clock read a turn).
+ *
+ * Turns nest: a callback, hook or timer may call loop_turn, so that the server goes on answering
+ * while a long command or a load runs. A nested turn serves descriptors and calls all hooks (they
+ * can ask loop_depth), but runs no timers: what they do (expiry, eviction, cron) must not happen
+ * in the middle of a command. What the outer turn had not yet handed out is dropped and comes
+ * again from epoll, which is level-triggered; so no event is delivered twice or late. The callback
+ * that called loop_turn must expect that its own watcher is called again inside, or take its
+ * interest away first, and that its owner may be freed there.
+ *
+ * One thread uses a loop; only loop_wake may be called from elsewhere. A forked child shares the
+ * epoll instance with its parent and must not call anything here.
+ */
+#ifndef EVENKEEL_IO_LOOP_H
+#define EVENKEEL_IO_LOOP_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "metric/metric.h"
+
+/* So many ready descriptors a turn at most: a herd of waking clients is served over several turns,
+ * and timers and new connections get their time between them. */
+#define LOOP_EVENTS_MAX 256
+/* So many hooks of each sort, and turns inside each other, at most (asserted). */
+#define LOOP_HOOKS_MAX 8
+#define LOOP_DEPTH_MAX 16
+
+struct buffer;
+struct loop;
+
+enum { LOOP_READABLE = 1, LOOP_WRITABLE = 2 };
+
+/* Embedded in its owner (a client, a listener). Zeroed before first use; must not move in memory
+ * while it has an interest. */
+struct loop_watcher {
+    int fd;
+    unsigned interest; /* what is watched now: LOOP_READABLE | LOOP_WRITABLE; set by loop_watch */
+    /* `ready` holds what is ready of the interest; on hang-up and error LOOP_READABLE is set
+     * whatever the interest, so that a read finds out. The callback may free the watcher's owner,
+     * and any other watcher (its pending event is dropped), after loop_watch(..., 0). */
+    void (*callback)(struct loop_watcher *watcher, unsigned ready);
+};
+
+/* One timer, zeroed before first use, in its owner's struct. `callback` returns the milliseconds
+ * until it wants to run again, or LOOP_TIMER_END; what it returns wins over what it started or
+ * stopped itself. It may free the timer if it returns LOOP_TIMER_END. The next run counts from
+ * when this one was due, so that the rate holds; but at least half of the time lies between the
+ * end of one run and the next. */
+#define LOOP_TIMER_END (-1)
+struct loop_timer {
+    struct list_link link;
+    int64_t due_nsec;
+    int64_t (*callback)(struct loop_timer *timer);
+};
+
+/* Never NULL: a process without epoll cannot run and panics. */
+struct loop *loop_create(void);
+/* Not during a turn. Watchers stay their owners'; timers are stopped. */
+void loop_free(struct loop *loop);
+/* Sets what is watched: one system call, none where nothing changes. Interest 0 removes it from
+ * epoll (and forgets its pending event): do so before closing the descriptor. Returns false (errno
+ * set) where epoll refuses; the interest then stays as it was, except that 0 always counts. */
+bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned interest);
+/* Runs `after_msec` (0 or more) from now, in a turn to come; starts anew where it runs already.
+ * O(number of timers): there are a handful, since clients' timeouts are not timers here. */
+void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t after_msec);
+/* Harmless for a timer that does not run. */
+void loop_timer_stop(struct loop *loop, struct loop_timer *timer);
+/* Called in the order of registration before each wait; returns true where it has more to do and
+ * the loop should not sleep. */
+void loop_before_sleep(struct loop *loop, bool (*hook)(void));
+/* Called once after a turn's ready descriptors, before timers. */
+void loop_after_events(struct loop *loop, void (*hook)(void));
+/* Called first after waking, once wall time is refreshed. */
+void loop_after_wake(struct loop *loop, void (*hook)(void));
+
+/* Turns until loop_stop; a stop that came before it counts too. */
+/* Ends the turn's hand-out of events after the callback that runs: what is left comes first in the
+ * next turn, before anything is waited for. For callbacks that have used up the turn's time. */
+void loop_yield(struct loop *loop);
+
+void loop_run(struct loop *loop);
+/* The running turn is finished, without sleeping any more; loop_run then returns. */
+void loop_stop(struct loop *loop);
+/* One turn; waits at most `timeout_msec` (-1 = until something happens), and no longer than until
+ * the next timer, once: when the clock is fixed and no timer comes due it returns all the same. For
+ * tests and for replying while a long command or load runs. */
+void loop_turn(struct loop *loop, int64_t timeout_msec);
+/* Turns in progress: 0 outside of the loop, 1 in an ordinary turn, more in nested ones. */
+unsigned loop_depth(const struct loop *loop);
+/* Ends the present or the next wait. From any thread and from signal handlers; keeps errno. */
+void loop_wake(struct loop *loop);
+
+struct loop_stats {
+    uint64_t turns;            /* waits, nested turns included */
+    uint64_t events;           /* callbacks of watchers */
+    uint64_t wakes;            /* waits that ended with something ready */
+    struct histogram turn_cpu; /* thread CPU time a turn; a nested turn's is its outer turn's */
+};
+const struct loop_stats *loop_stats(const struct loop *loop);
+void loop_stats_clear(struct loop *loop);
+/* Switches the reading of the thread's CPU clock (about 0.2 us a turn) off or on; on at first. */
+void loop_set_cpu_accounting(struct loop *loop, bool on);
+
+/* Asserts the invariants. O(timers). */
+void loop_check(const struct loop *loop);
+/* Appends a few lines of text about the loop's state. */
+void loop_dump(const struct loop *loop, struct buffer *out);
+#endif

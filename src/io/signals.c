@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Signal handlers, as little as possible in them.
+ *
+ * Shutdown: the handler stores the signal's number and writes to the loop's eventfd, so that a
+ * signal between the last look at the flag and the wait still ends the wait.
+ *
+ * Crash: the handler runs on an alternate stack, because an overflown stack cannot carry it; below
+ * that stack lies a page without access, so that the report cannot silently overwrite memory.
+ *  1. The first thread to crash makes the report, and only one report is ever made.
+ *  2. A crash of that thread during the report goes straight to the default action.
+ *  3. Other threads that crash meanwhile wait; the first one's end is theirs.
+ *  4. A report that hangs (the crash may have happened inside the allocator, its lock held) is
+ *     ended by an alarm: a dead server is restarted, a hung one is not.
+ *
+ * All state that a handler reads is a lock-free atomic. What goes into a report is not here: that
+ * is server/crash.
+ */
+#include "io/signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/panic.h"
+#include "io/loop.h"
+
+#define ALTERNATE_STACK_BYTES ((size_t)128 * 1024) /* untouched pages cost nothing */
+
+static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+#define CRASH_SIGNALS (sizeof(crash_signals) / sizeof(crash_signals[0]))
+
+typedef void shutdown_observer(int sig, int earlier);
+typedef void crash_handler(int sig, siginfo_t *info, void *ucontext);
+
+static _Atomic(struct loop *) wake_loop;
+static atomic_int shutdown_signal;
+static _Atomic(shutdown_observer *) shutdown_observed;
+static _Atomic(crash_handler *) crash_reported;
+static atomic_int crash_thread;             /* the thread that makes the report, 0 = none */
+static _Thread_local void *alternate_stack; /* its mapping, guard page first */
+
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_POINTER_LOCK_FREE == 2,
+               "a signal handler must not wait for a lock");
+
+static void on_shutdown(int sig) {
+    int saved_errno = errno;
+    shutdown_observer *observer = atomic_load(&shutdown_observed);
+    if (observer != NULL) observer(sig, atomic_load(&shutdown_signal));
+    int none = 0;
+    atomic_compare_exchange_strong(&shutdown_signal, &none, sig);
+    struct loop *loop = atomic_load(&wake_loop);
+    if (loop != NULL) loop_wake(loop);
+    errno = saved_errno;
+}
+
+void signals_setup(struct loop *loop) {
+    atomic_store(&wake_loop, loop);
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = SIG_IGN;
+    ASSERT(sigaction(SIGHUP, &action, NULL) == 0);
+    ASSERT(sigaction(SIGPIPE, &action, NULL) == 0);
+    /* The loop is woken by its eventfd, so nothing else need be interrupted. */
+    action.sa_flags = SA_RESTART;
+    action.sa_handler = on_shutdown;
+    ASSERT(sigaction(SIGTERM, &action, NULL) == 0);
+    ASSERT(sigaction(SIGINT, &action, NULL) == 0);
+}
+
+int signals_shutdown_requested(void) { return atomic_load(&shutdown_signal); }
+
+void signals_shutdown_clear(void) { atomic_store(&shutdown_signal, 0); }
+
+void signals_set_shutdown_observer(void (*observer)(int sig, int earlier)) {
+    atomic_store(&shutdown_observed, observer);
+}
+
+/* Gives a signal back to the system and lets it through in this thread. */
+static void set_default(int sig) {
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = SIG_DFL;
+    sigaction(sig, &action, NULL);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, sig);
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+}
+
+void signals_default_and_raise(int sig) {
+    set_default(sig);
+    raise(sig);
+    _exit(128 + sig); /* a signal whose default is to be ignored */
+}
+
+static void on_crash(int sig, siginfo_t *info, void *ucontext) {
+    int self = gettid();
+    int reporter = 0;
+    if (atomic_compare_exchange_strong(&crash_thread, &reporter, self)) {
+        set_default(SIGALRM);
+        alarm(SIGNALS_REPORT_SECONDS_MAX);
+        crash_handler *handler = atomic_load(&crash_reported);
+        if (handler != NULL) handler(sig, info, ucontext);
+    } else if (reporter != self) {
+        for (;;) pause();
+    }
+    signals_default_and_raise(sig);
+}
+
+static void alternate_stack_create(void) {
+    if (alternate_stack != NULL) return;
+    size_t guard = (size_t)sysconf(_SC_PAGESIZE);
+    void *mapping = mmap(NULL, guard + ALTERNATE_STACK_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (mapping == MAP_FAILED) return; /* the report is then made on the ordinary stack */
+    mprotect(mapping, guard, PROT_NONE);
+    stack_t stack = {.ss_sp = (char *)mapping + guard, .ss_size = ALTERNATE_STACK_BYTES};
+    ASSERT(sigaltstack(&stack, NULL) == 0);
+    alternate_stack = mapping;
+}
+
+void signals_set_crash_handler(void (*handler)(int sig, siginfo_t *info, void *ucontext)) {
+    atomic_store(&crash_reported, handler);
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    sigemptyset(&action.sa_mask);
+    if (handler == NULL) {
+        action.sa_handler = SIG_DFL;
+    } else {
+        alternate_stack_create();
+        /* NODEFER: a second crash inside must reach the handler again, not be held back. */
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+        action.sa_sigaction = on_crash;
+    }
+    for (size_t i = 0; i < CRASH_SIGNALS; i++) {
+        ASSERT(sigaction(crash_signals[i], &action, NULL) == 0);
+    }
+}
+
+void signals_thread_start(void) {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < CRASH_SIGNALS; i++) sigdelset(&blocked, crash_signals[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    alternate_stack_create();
+}
+
+void signals_thread_end(void) {
+    if (alternate_stack == NULL) return;
+    stack_t none = {.ss_flags = SS_DISABLE};
+    ASSERT(sigaltstack(&none, NULL) == 0);
+    munmap(alternate_stack, (size_t)sysconf(_SC_PAGESIZE) + ALTERNATE_STACK_BYTES);
+    alternate_stack = NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Signals: a wish to shut down becomes a flag and wakes the loop; a crash becomes a call.
+ */
+#ifndef EVENKEEL_IO_SIGNALS_H
+#define EVENKEEL_IO_SIGNALS_H
+#include <signal.h>
+#include <stdbool.h>
+
+struct loop;
+
+/* SIGHUP and SIGPIPE are ignored from now on; SIGTERM and SIGINT ask for shutdown and wake `loop`
+ * (may be NULL). Call again with NULL before the loop is freed. */
+void signals_setup(struct loop *loop);
+/* The first signal that asked for shutdown, or 0. One atomic load: cheap enough for long loops. */
+int signals_shutdown_requested(void);
+/* Forgets the wish (a shutdown that failed to save goes on serving). */
+void signals_shutdown_clear(void);
+/* Called inside the signal handler of SIGTERM and SIGINT, before the flag is set; `earlier` is the
+ * signal that asked already, or 0. May log with log_from_signal and may _exit (the second SIGINT;
+ * a load that should not be finished); may call nothing that is not async-signal-safe. */
+void signals_set_shutdown_observer(void (*observer)(int sig, int earlier));
+
+/* From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT call `handler`, once in the life of the
+ * process, on a stack of its own (this thread's, and that of threads that called
+ * signals_thread_start). When it returns the process ends by the same signal. A crash inside of it
+ * ends the process at once; another thread that crashes meanwhile stops there and waits for the
+ * end. A report that takes longer than SIGNALS_REPORT_SECONDS_MAX is ended by SIGALRM (the
+ * handler may call alarm() to change that). NULL gives these signals back to the system. */
+#define SIGNALS_REPORT_SECONDS_MAX 60
+void signals_set_crash_handler(void (*handler)(int sig, siginfo_t *info, void *ucontext));
+/* Ends the process by `sig` as if nothing had ever been installed for it. Async-signal-safe. */
+void signals_default_and_raise(int sig) __attribute__((noreturn));
+
+/* For every thread but the main one, first and last in it: signals other than crashes are left to
+ * the main thread, and a crash here has a stack for its report. */
+void signals_thread_start(void);
+void signals_thread_end(void);
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The metric engine: INFO from rows, and knows no metric.
+ *
+ * A module declares rows beside its counters; a row carries section and place, so that 6.2's order
+ * holds when a section spans folders. Reading a metric must be cheap: a counter or O(1) arithmetic.
+ */
+#ifndef EVENKEEL_METRIC_METRIC_H
+#define EVENKEEL_METRIC_METRIC_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+
+enum metric_type {
+    METRIC_UINT64,  /* uint64_t * */
+    METRIC_INT64,   /* int64_t * */
+    METRIC_STRING,  /* const char *const * */
+    METRIC_FUNCTION /* print writes the value */
+};
+
+struct metric_row {
+    const char *section; /* "Server", as shown behind "# " */
+    int place;           /* order within the section: 6.2's field number times 10 */
+    const char *name;
+    enum metric_type type;
+    const void *variable;
+    void (*print)(struct buffer *out); /* the value without name and line end */
+    /* Writes whole lines ("db0:keys=1...\r\n"), none when there is nothing: for fields whose names
+     * depend on data. `name` then names the pattern in the reference ("db<N>"). */
+    void (*print_lines)(struct buffer *out);
+    bool (*present)(void); /* NULL = always */
+    bool reset;            /* CONFIG RESETSTAT zeroes `variable` (uint64_t) */
+    const char *help;
+};
+
+/* Rows live as long as the process. Two of one name in a section are our fault and assert. */
+void metric_register(const struct metric_row *rows, size_t count);
+/* Called by CONFIG RESETSTAT after the rows' own reset. */
+void metric_register_reset(void (*reset)(void));
+void metric_reset_all(void);
+
+/* Sections are shown in the order in which they are declared here, before or after their rows are
+ * registered; one that has rows but was never declared comes last and is not standard. Only
+ * sections with `standard` are part of plain INFO; "all" and "everything" take the rest too. A
+ * section that prints no field is still shown with its heading, as 6.2. */
+void metric_declare_section(const char *name, bool standard);
+/* INFO's text for "default", "all", "everything" or one section's name (case ignored); empty for
+ * an unknown name. */
+void metric_print(struct slice section, struct buffer *out);
+/* The reference page in Markdown. */
+void metric_write_reference(struct buffer *out);
+/* Forgets all rows, sections and reset functions; for leak-free ends of tests. */
+void metric_forget_all(void);
+
+/* A histogram of durations in powers of two: bucket i counts values in [2^i, 2^(i+1)) microseconds,
+ * bucket 0 also what is below 1. */
+#define HISTOGRAM_BUCKETS 32
+struct histogram {
+    uint64_t counts[HISTOGRAM_BUCKETS];
+    uint64_t total, maximum_usec, sum_usec;
+};
+static inline void histogram_add(struct histogram *h, uint64_t usec) {
+    unsigned bucket = usec < 2 ? 0 : 63 - (unsigned)__builtin_clzll(usec);
+    if (bucket >= HISTOGRAM_BUCKETS) bucket = HISTOGRAM_BUCKETS - 1;
+    h->counts[bucket]++;
+    h->total++;
+    h->sum_usec += usec;
+    if (usec > h->maximum_usec) h->maximum_usec = usec;
+}
+void histogram_clear(struct histogram *h);
+/* Upper bound of the bucket that holds the quantile (0..1), 0 where empty. The last bucket has no
+ * bound of its own: its answer is the maximum. */
+uint64_t histogram_quantile_usec(const struct histogram *h, double quantile);
+/* "1=12,2=40,4=3": lower bound of each non-empty bucket and its count. */
+void histogram_print(const struct histogram *h, struct buffer *out);
+#endif

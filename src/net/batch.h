@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Batches: how a turn's input becomes commands and replies, a bounded piece at a time.
+ *
+ * Ready clients are read into one input buffer that belongs to the thread, their requests parsed to
+ * slices in it. When the batch is full, or the turn's events are through, it is run: keys are
+ * prefetched a group at a time, requests executed in order, and each client's replies written in
+ * one call. A client with much input fills several batches, one after the other; what it has not
+ * sent completely is moved into a query of its own.
+ */
+#ifndef EVENKEEL_NET_BATCH_H
+#define EVENKEEL_NET_BATCH_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/blob.h"
+#include "base/string.h"
+
+struct client;
+struct query;
+
+#define BATCH_REQUESTS_MAX 256
+#define BATCH_ARGUMENTS_MAX 1024
+/* Looked up side by side: as many misses as a core keeps in flight, twice. */
+#define BATCH_GROUP 32
+/* One read at most; more stays in the socket until the client's next turn. */
+#define BATCH_READ_BYTES 16384
+/* The thread's input buffer; a batch is run when it has no room for another read. */
+#define BATCH_INPUT_BYTES 131072
+/* Arguments of this length or more are read into a block of their own that a command can keep. */
+#define BATCH_ADOPT_BYTES 32768
+/* A turn that has run batches for so long hands out no further clients before the loop has come
+ * round: timers, new connections and active expiry wait no longer than this and one batch. */
+#define BATCH_TURN_USEC 1000
+/* One read into such a block at most. */
+#define BATCH_READ_LARGE_BYTES 262144
+
+struct request {
+    struct client *client;
+    struct slice *argv;
+    int argc;
+    const char *error; /* a protocol error (as request_parser.error) instead of a command */
+    char error_byte;
+    uint64_t key_hash;     /* of the first key, where prefetch computed it */
+    const void *key_bytes; /* the key that key_hash belongs to; NULL = none */
+    void *command;         /* the row, as found by prefetch; NULL = unknown */
+    struct query *query;   /* where its arguments stand; NULL = in the thread's input buffer */
+};
+
+/* What runs requests: exec/dispatch. */
+struct batch_executor {
+    /* Finds the command, hashes its first key and asks for its bucket. */
+    void (*prefetch_bucket)(struct request *request);
+    /* Asks for the entry. */
+    void (*prefetch_entry)(struct request *request);
+    void (*execute)(struct request *request);
+    /* All requests of the batch have run, no reply is written yet: AOF. May be NULL. */
+    void (*before_replies)(void);
+};
+
+void batch_register(void); /* options and metrics */
+void batch_open(const struct batch_executor *executor);
+/* The watcher's callback of every client. */
+struct loop_watcher;
+void batch_client_ready(struct loop_watcher *watcher, unsigned ready);
+/* Runs what stands in the batch; after a turn's events. */
+void batch_run(void);
+/* Bytes read from clients since start or CONFIG RESETSTAT. */
+uint64_t batch_bytes_read(void);
+/* Frees a client's query. */
+void batch_query_free(struct client *c);
+/* Bytes that the client's query takes, and those of them in use. */
+size_t batch_query_bytes(const struct client *c);
+size_t batch_query_used(const struct client *c);
+/* Makes argument `index` the caller's, where it has a block of its own; NULL where it has not. The
+ * block's class becomes `class`. The slice stays valid as long as the block lives. */
+struct blob *batch_take_argument(struct request *request, int index, enum memory_class class);
+#endif

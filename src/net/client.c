@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clients: from accepting to freeing.
+ *
+ *   open -> close after reply -> closing -> freed
+ *      \________________________/
+ *
+ * Marking as closing ends all events of the connection at once; memory and descriptor go when no
+ * batch runs, so that whoever holds the pointer within a turn may still look at its flags.
+ */
+#include "net/client.h"
+
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "metric/metric.h"
+#include "net/batch.h"
+#include "net/reply.h"
+#include "option/option.h"
+
+/* Clients that one call of the cron looks at: at 10 calls a second 10,000 clients take five
+ * seconds, which is fine against timeouts of seconds. */
+#define CRON_CLIENTS_MAX 200
+/* Descriptors kept for files, listeners and links besides clients: 6.2's number. */
+#define RESERVED_DESCRIPTORS 32
+
+static struct loop *loop;
+static struct list_link clients = {&clients, &clients};
+static struct list_link closing = {&closing, &closing};
+static uint64_t count, next_id = 1, connections_received;
+static bool authentication_required;
+static int64_t maxclients, timeout_sec, keepalive_sec;
+
+static bool apply_maxclients(const struct option_row *row, char *reason, size_t reason_size) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return true;
+    rlim_t wanted = (rlim_t)maxclients + RESERVED_DESCRIPTORS;
+    if (limit.rlim_cur >= wanted) return true;
+    struct rlimit raised = {wanted, limit.rlim_max > wanted ? limit.rlim_max : wanted};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) return true;
+    snprintf(reason, reason_size,
+             "The operating system is not able to handle the specified number of clients, try "
+             "with %lld",
+             (long long)limit.rlim_max - RESERVED_DESCRIPTORS);
+    return false;
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "maxclients",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "limits",
+     .place = 5,
+     .fallback = "10000",
+     .variable = &maxclients,
+     .low = 1,
+     .high = UINT32_MAX,
+     .apply = apply_maxclients,
+     .help = "Clients connected at once at most; further ones are refused with an error."},
+    OPTION_INT("timeout", &timeout_sec, "0", 0, INT32_MAX, OPTION_MUTABLE, "network", 60,
+               "Seconds after which a silent client is disconnected. 0: never."),
+    OPTION_INT("tcp-keepalive", &keepalive_sec, "300", 0, INT32_MAX, OPTION_MUTABLE, "network", 70,
+               "Seconds of silence after which the system probes whether a client is still there. "
+               "0: never."),
+};
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Clients",
+     .place = 10,
+     .name = "connected_clients",
+     .type = METRIC_UINT64,
+     .variable = &count,
+     .help = "Clients connected now."},
+    {.section = "Clients",
+     .place = 30,
+     .name = "maxclients",
+     .type = METRIC_INT64,
+     .variable = &maxclients,
+     .help = "The option maxclients."},
+    {.section = "Stats",
+     .place = 10,
+     .name = "total_connections_received",
+     .type = METRIC_UINT64,
+     .variable = &connections_received,
+     .reset = true,
+     .help = "Connections accepted."},
+};
+
+void client_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}
+
+void client_open(struct loop *the_loop) {
+    char reason[256];
+    loop = the_loop;
+    if (apply_maxclients(NULL, reason, sizeof(reason))) return;
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    log_warning(
+        "You requested maxclients of %lld, and the limit of open files allows only %lld; "
+        "the latter is used.",
+        (long long)maxclients, (long long)limit.rlim_cur - RESERVED_DESCRIPTORS);
+    maxclients = (int64_t)limit.rlim_cur - RESERVED_DESCRIPTORS;
+    if (maxclients < 1) maxclients = 1;
+}
+
+struct loop *client_loop(void) {
+    return loop;
+}
+size_t client_count(void) { return count; }
+struct list_link *client_list(void) {
+    return &clients;
+}
+int64_t client_maxclients(void) { return maxclients; }
+bool client_authentication_required(void) { return authentication_required; }
+void client_set_authentication_required(bool required) { authentication_required = required; }
+
+struct client *client_create(int fd, const struct socket_peer *peer) {
+    struct client *c = memory_zalloc(sizeof(*c), MEMORY_CLIENTS);
+    c->watcher.fd = fd;
+    c->watcher.callback = batch_client_ready;
+    if (!loop_watch(loop, &c->watcher, LOOP_READABLE)) {
+        memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
+        close(fd);
+        return NULL;
+    }
+    if (peer->is_unix) {
+        c->flags |= CLIENT_UNIX;
+    } else {
+        socket_set_nodelay(fd, true);
+        if (keepalive_sec) socket_set_keepalive(fd, (int)keepalive_sec);
+    }
+    if (!authentication_required) c->flags |= CLIENT_AUTHENTICATED;
+    c->id = next_id++;
+    c->protocol = 2;
+    c->created_msec = c->active_msec = clock_cached_msec();
+    list_init(&c->write_link);
+    list_append(&clients, &c->link);
+    count++;
+    connections_received++;
+    return c;
+}
+
+void client_close_later(struct client *c) {
+    if (c->flags & CLIENT_CLOSING) return;
+    c->flags |= CLIENT_CLOSING;
+    loop_watch(loop, &c->watcher, 0);
+    reply_free(c);
+    list_remove(&c->link);
+    list_append(&closing, &c->link);
+    count--;
+}
+
+void client_close_after_reply(struct client *c) {
+    if (c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY)) return;
+    c->flags |= CLIENT_CLOSE_AFTER_REPLY;
+    /* Nothing more is read; a readable socket must not keep the loop awake meanwhile. */
+    loop_watch(loop, &c->watcher, LOOP_WRITABLE);
+}
+
+void client_close_for_limit(struct client *c, const char *what) {
+    log_warning(
+        "Closing client %llu: its %s passed the limit (%zu bytes in the query, %zu in "
+        "replies).",
+        (unsigned long long)c->id, what, batch_query_bytes(c), reply_chunk_bytes(c));
+    client_close_later(c);
+}
+
+static void client_free(struct client *c) {
+    list_remove(&c->link);
+    batch_query_free(c);
+    reply_free(c);
+    close(c->watcher.fd);
+    memory_free(c->name, MEMORY_CLIENTS);
+    memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
+}
+
+void client_free_closing(void) {
+    LIST_FOR_EACH (link, following, &closing) client_free(LIST_ENTRY(link, struct client, link));
+}
+
+void client_close_all(void) {
+    LIST_FOR_EACH (link, following, &clients) {
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        if (c->replies) reply_writable(c);
+        client_close_later(c);
+    }
+    client_free_closing();
+}
+
+struct client *client_find(uint64_t id) {
+    LIST_FOR_EACH (link, following, &clients) {
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        if (c->id == id) return c;
+    }
+    return NULL;
+}
+
+void client_cron(void) {
+    if (!timeout_sec) return;
+    int64_t now = clock_cached_msec();
+    for (int looked = 0; looked < CRON_CLIENTS_MAX && !list_is_empty(&clients); looked++) {
+        struct client *c = LIST_ENTRY(clients.next, struct client, link);
+        list_remove(&c->link);
+        list_append(&clients, &c->link);
+        if (now - c->active_msec > timeout_sec * 1000) {
+            log_verbose("Closing idle client");
+            client_close_later(c);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A client: one connection and its state.
+ *
+ * An idle client owns nothing but this struct. While a request is incomplete it owns a query (its
+ * partial input); while the socket does not take its replies it owns chunks of them.
+ */
+#ifndef EVENKEEL_NET_CLIENT_H
+#define EVENKEEL_NET_CLIENT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/string.h"
+#include "io/loop.h"
+#include "io/socket.h"
+
+enum client_flags {
+    CLIENT_CLOSE_AFTER_REPLY =
+        1 << 0,              /* no further request is run; closed when replies are written */
+    CLIENT_CLOSING = 1 << 1, /* nothing more is read, run or written */
+    CLIENT_UNIX = 1 << 2,
+    CLIENT_AUTHENTICATED = 1 << 3,
+    CLIENT_WRITE_WAITS = 1 << 4,   /* the socket took no more: its chunks wait for it */
+    CLIENT_ERROR_REPLIED = 1 << 5, /* the request that runs has replied an error */
+};
+
+/* Places in which layers above keep what they know of a client. */
+enum client_slot { CLIENT_SLOT_EXEC, CLIENT_SLOTS };
+
+struct query;
+struct reply_chunk;
+
+struct client {
+    struct loop_watcher watcher; /* first: the loop hands it back */
+    struct list_link link;       /* in the list of all clients, or of those to be freed */
+    struct list_link write_link; /* in reply.c's list of clients whose chunks were just added */
+    uint64_t id;
+    unsigned flags;
+    int database;
+    uint8_t protocol;                           /* 2 or 3 */
+    struct query *query;                        /* incomplete input, or NULL */
+    struct reply_chunk *replies, *replies_last; /* what the socket did not take yet */
+    size_t reply_bytes;                         /* in chunks, unsent */
+    int64_t created_msec, active_msec;          /* wall time */
+    char *name;                                 /* MEMORY_CLIENTS, or NULL */
+    void *slots[CLIENT_SLOTS];
+};
+
+/* The module's options and metrics (maxclients, timeout, tcp-keepalive ...). */
+void client_register(void);
+/* The loop that clients are watched by. Once, before the first client. */
+void client_open(struct loop *loop);
+
+/* Takes over an accepted socket. NULL where the loop refuses it; fd is then closed. */
+struct client *client_create(int fd, const struct socket_peer *peer);
+/* Marks it to be closed; it is freed when no batch refers to it any more, at the turn's end. */
+void client_close_later(struct client *c);
+void client_close_after_reply(struct client *c);
+/* Closes it because its buffer ("query buffer") passed a limit, with a line in the log. */
+void client_close_for_limit(struct client *c, const char *what);
+/* Frees those marked. Between batches only. */
+void client_free_closing(void);
+/* Closes all, at shutdown; what can be written without waiting is. */
+void client_close_all(void);
+
+size_t client_count(void);
+struct client *client_find(uint64_t id);
+struct list_link *client_list(void); /* of struct client.link */
+struct loop *client_loop(void);
+
+/* Closes clients idle beyond `timeout`; called by the cron, looks at a bounded share a call. */
+void client_cron(void);
+int64_t client_maxclients(void);
+/* True where a password is set, so that new clients must authenticate. */
+bool client_authentication_required(void);
+void client_set_authentication_required(bool required);
+#endif

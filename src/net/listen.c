@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Listeners: what the options name is opened at start; accepted sockets become clients.
+ *
+ * `port` and `bind` may change while the server runs: the new sockets are opened in a set of their
+ * own, and only when all of them are there the old ones are closed. An address that stays keeps its
+ * socket, and with it the connections that wait to be accepted. Where new addresses overlap old
+ * ones (127.0.0.1 and *) the old must be closed first; if the new cannot be had then, the old are
+ * opened again.
+ */
+#include "net/listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "io/loop.h"
+#include "io/socket.h"
+#include "metric/metric.h"
+#include "net/client.h"
+#include "option/option.h"
+
+/* Addresses that `bind` may name: as 6.2. */
+#define LISTENERS_MAX 16
+#define ADDRESS_TEXT_MAX 64
+
+struct listener {
+    struct loop_watcher watcher;
+    char address[ADDRESS_TEXT_MAX]; /* as `bind` names it, without the minus sign */
+};
+
+/* The TCP listeners of one port. */
+struct listener_set {
+    struct listener listeners[LISTENERS_MAX];
+    int count, port;
+};
+
+static struct loop *loop;
+static struct listener_set sets[2];
+static struct listener_set *current = &sets[0]; /* the other one is empty */
+static struct loop_watcher unix_listener = {.fd = -1};
+static int64_t port, backlog, unix_mode;
+static char *unix_path;
+static bool protected_mode;
+static struct buffer bind_addresses = {.class = MEMORY_OTHER}; /* words, each followed by NUL */
+static int bind_count;
+static uint64_t rejected;
+static char first_address[ADDRESS_TEXT_MAX + 128];
+
+/* ---- bind: several words ---- */
+
+static bool bind_parse(const struct option_row *row, const struct slice *words, size_t word_count,
+                       char *reason, size_t reason_size) {
+    if (word_count > LISTENERS_MAX) {
+        snprintf(reason, reason_size, "Too many bind addresses specified.");
+        return false;
+    }
+    if (word_count == 1 && words[0].length == 0) word_count = 0;
+    for (size_t i = 0; i < word_count; i++) {
+        if (words[i].length < ADDRESS_TEXT_MAX) continue;
+        snprintf(reason, reason_size, "Address too long in bind.");
+        return false;
+    }
+    buffer_clear(&bind_addresses);
+    for (size_t i = 0; i < word_count; i++) {
+        buffer_append(&bind_addresses, words[i].bytes, words[i].length);
+        buffer_append_char(&bind_addresses, 0);
+    }
+    bind_count = (int)word_count;
+    return true;
+}
+
+static void bind_print(const struct option_row *row, struct buffer *out) {
+    const char *address = bind_addresses.bytes;
+    for (int i = 0; i < bind_count; i++, address += strlen(address) + 1) {
+        if (i) buffer_append_char(out, ' ');
+        buffer_append_c_string(out, address);
+    }
+}
+
+static bool apply_port(const struct option_row *row, char *reason, size_t reason_size);
+static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size);
+
+static const struct option_row option_rows[] = {
+    {.name = "bind",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MULTI | OPTION_MUTABLE,
+     .section = "network",
+     .place = 10,
+     .fallback = "",
+     .parse = bind_parse,
+     .print = bind_print,
+     .apply = apply_bind,
+     .help = "Addresses to listen on, separated by blanks; * and ::* are all of IPv4 and of IPv6. "
+             "An address after a minus sign may be missing on this host. Without a value: all."},
+    {.name = "port",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "network",
+     .place = 20,
+     .fallback = "6379",
+     .variable = &port,
+     .low = 0,
+     .high = 65535,
+     .apply = apply_port,
+     .help = "TCP port to listen on; 0: none."},
+    OPTION_INT("tcp-backlog", &backlog, "511", 0, INT32_MAX, 0, "network", 30,
+               "Connections that may wait to be accepted; the system may allow fewer."),
+    OPTION_STRING("unixsocket", &unix_path, "", 0, "network", 40,
+                  "Path of a unix socket to listen on; none if empty."),
+    {.name = "unixsocketperm",
+     .type = OPTION_TYPE_OCTAL,
+     .section = "network",
+     .place = 50,
+     .fallback = "0",
+     .variable = &unix_mode,
+     .low = 0,
+     .high = 0777,
+     .help = "Permissions of the unix socket, in octal; 0 leaves what the umask gives."},
+    OPTION_BOOL("protected-mode", &protected_mode, true, OPTION_MUTABLE, "network", 80,
+                "Refuse clients from other hosts as long as neither an address is bound nor a "
+                "password is set."),
+};
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Stats",
+     .place = 80,
+     .name = "rejected_connections",
+     .type = METRIC_UINT64,
+     .variable = &rejected,
+     .reset = true,
+     .help = "Connections refused because maxclients was reached."},
+};
+
+void listen_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}
+
+/* ---- accepting ---- */
+
+static void refuse(int fd, const char *text) {
+    /* The socket is new and empty: a short line always fits; where it does not the peer is gone. */
+    ssize_t ignored = write(fd, text, strlen(text));
+    (void)ignored;
+    close(fd);
+}
+
+static void accept_one(int fd, const struct socket_peer *peer) {
+    if (client_count() >= (size_t)client_maxclients()) {
+        rejected++;
+        refuse(fd, "-ERR max number of clients reached\r\n");
+        return;
+    }
+    if (protected_mode && !bind_count && !client_authentication_required() &&
+        !socket_peer_is_local(peer)) {
+        rejected++;
+        refuse(fd,
+               "-DENIED Protected mode is on: no address is bound and no password is set, so only "
+               "clients of this host are served. Set 'bind' or a password, or, knowing what it "
+               "means, 'protected-mode no'.\r\n");
+        return;
+    }
+    if (peer->is_unix)
+        log_verbose("Accepted connection to %s", unix_path);
+    else
+        log_verbose("Accepted %s:%d", peer->address, peer->port);
+    client_create(fd, peer);
+}
+
+static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
+    for (int i = 0; i < LISTEN_ACCEPTS_MAX; i++) {
+        struct socket_peer peer;
+        int fd = socket_accept(watcher->fd, &peer);
+        if (fd < 0) {
+            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+                log_warning("Accepting client connection: %s", strerror(errno));
+            return;
+        }
+        accept_one(fd, &peer);
+    }
+}
+
+/* ---- opening ---- */
+
+static bool watch(struct loop_watcher *w, int fd, char *reason, size_t reason_size) {
+    w->fd = fd;
+    w->callback = accept_ready;
+    if (loop_watch(loop, w, LOOP_READABLE)) return true;
+    snprintf(reason, reason_size, "%s", strerror(errno));
+    close(fd);
+    return false;
+}
+
+static void set_close(struct listener_set *s) {
+    for (int i = 0; i < s->count; i++) {
+        loop_watch(loop, &s->listeners[i].watcher, 0);
+        close(s->listeners[i].watcher.fd);
+    }
+    s->count = 0;
+}
+
+/* A further descriptor of the socket that listens on this address already; -1 = none does. */
+static int share_current(const char *address) {
+    for (int i = 0; current->port == port && i < current->count; i++)
+        if (!strcmp(current->listeners[i].address, address))
+            return fcntl(current->listeners[i].watcher.fd, F_DUPFD_CLOEXEC, 0);
+    return -1;
+}
+
+/* True also where the address is missing on this host and may be. */
+static bool set_add(struct listener_set *s, const char *address, bool quiet) {
+    char reason[256];
+    bool optional = *address == '-';
+    if (optional) address++;
+    int fd = share_current(address);
+    if (fd < 0) fd = socket_listen_tcp(address, s->port, (int)backlog, reason, sizeof(reason));
+    int error = errno;
+    struct listener *l = &s->listeners[s->count];
+    if (fd >= 0 && watch(&l->watcher, fd, reason, sizeof(reason))) {
+        snprintf(l->address, sizeof(l->address), "%s", address);
+        s->count++;
+        return true;
+    }
+    if (!quiet)
+        log_warning("Warning: Could not create server TCP listening socket %s:%d: %s", address,
+                    s->port, reason);
+    return optional && (error == EADDRNOTAVAIL || error == EAFNOSUPPORT ||
+                        error == EPROTONOSUPPORT || error == ENOPROTOOPT);
+}
+
+/* All that the options name; false, with nothing open, where one of them cannot be had. */
+static bool set_open(struct listener_set *s, bool quiet) {
+    const char *address = bind_addresses.bytes;
+    s->port = (int)port;
+    s->count = 0;
+    if (!port) return true;
+    bool done = true;
+    if (!bind_count) done = set_add(s, "*", quiet) && set_add(s, "-::*", quiet);
+    for (int i = 0; done && i < bind_count; i++, address += strlen(address) + 1)
+        done = set_add(s, address, quiet);
+    if (done && s->count) return true;
+    set_close(s);
+    return false;
+}
+
+/* ---- changes while the server runs ---- */
+
+/* The old sockets are gone and the new ones cannot be had: opens the old ones again. */
+static void set_restore(struct listener_set *s) {
+    int count = s->count;
+    s->count = 0;
+    for (int i = 0; i < count; i++) {
+        char address[ADDRESS_TEXT_MAX];
+        memcpy(address, s->listeners[i].address, sizeof(address));
+        set_add(s, address, false);
+    }
+}
+
+static bool reopen(void) {
+    struct listener_set *old = current, *new = current == &sets[0] ? &sets[1] : &sets[0];
+    bool may_overlap = old->count && old->port == port;
+    if (set_open(new, may_overlap)) {
+        set_close(old);
+        current = new;
+        return true;
+    }
+    if (!may_overlap) return false;
+    int count = old->count;
+    set_close(old);
+    current = new;
+    if (set_open(new, false)) return true;
+    log_warning("The new addresses cannot be had; the old ones are opened again.");
+    current = old;
+    old->count = count;
+    set_restore(old);
+    return false;
+}
+
+static bool apply_port(const struct option_row *row, char *reason, size_t reason_size) {
+    if (!loop || reopen()) return true;
+    snprintf(reason, reason_size, "Unable to listen on this port. Check server logs.");
+    return false;
+}
+
+static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size) {
+    if (!loop || !port || reopen()) return true;
+    snprintf(reason, reason_size, "Failed to bind to specified addresses.");
+    return false;
+}
+
+/* ---- the start and the end ---- */
+
+bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
+    loop = the_loop;
+    if (!set_open(current, false)) {
+        snprintf(reason, reason_size, "Failed listening on port %d (TCP), aborting.", (int)port);
+        return false;
+    }
+    if (*unix_path) {
+        char why[256];
+        int fd = socket_listen_unix(unix_path, (unsigned)unix_mode, (int)backlog, why, sizeof(why));
+        if (fd < 0 || !watch(&unix_listener, fd, why, sizeof(why))) {
+            unix_listener.fd = -1;
+            snprintf(reason, reason_size, "Opening Unix socket: %s", why);
+            return false;
+        }
+    }
+    if (current->count || unix_listener.fd >= 0) return true;
+    snprintf(reason, reason_size, "Configured to not listen anywhere, exiting.");
+    return false;
+}
+
+void listen_close(void) {
+    set_close(current);
+    if (unix_listener.fd < 0) return;
+    loop_watch(loop, &unix_listener, 0);
+    close(unix_listener.fd);
+    unix_listener.fd = -1;
+    unlink(unix_path);
+}
+
+int listen_port(void) { return (int)port; }
+const char *listen_unix_path(void) { return unix_path; }
+
+const char *listen_first_address(void) {
+    const char *address = bind_count ? bind_addresses.bytes : "*";
+    if (port)
+        snprintf(first_address, sizeof(first_address), "%s:%d", address + (*address == '-'),
+                 (int)port);
+    else
+        snprintf(first_address, sizeof(first_address), "%s", unix_path);
+    return first_address;
+}

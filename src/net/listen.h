@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Listeners: TCP and unix sockets that accept clients, with the options that name them.
+ */
+#ifndef EVENKEEL_NET_LISTEN_H
+#define EVENKEEL_NET_LISTEN_H
+#include <stdbool.h>
+#include <stddef.h>
+
+struct loop;
+
+/* So many connections are accepted a turn at most, so that established clients are not starved. */
+#define LISTEN_ACCEPTS_MAX 128
+
+void listen_register(
+    void); /* port, bind, unixsocket, unixsocketperm, tcp-backlog, protected-mode */
+/* Opens all that the options name; false with a reason where one cannot be had. Addresses with a
+ * leading '-' in `bind` may fail for want of the address family. */
+bool listen_open(struct loop *loop, char *reason, size_t reason_size);
+void listen_close(void);            /* removes the unix socket's file */
+int listen_port(void);              /* 0 = no TCP */
+const char *listen_unix_path(void); /* "" = none */
+/* "127.0.0.1:6379", "*:6379", or the unix socket: for process titles. Valid until the next call. */
+const char *listen_first_address(void);
+#endif

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Replies: the thread's output buffer, clients' chunks, and the forms of RESP2 and RESP3.
+ *
+ * Invariants
+ *  1. Bytes of one client leave in the order in which they were added: a client that has chunks
+ *     gets further replies in chunks, never in the output buffer.
+ *  2. The output buffer is empty between batches.
+ *  3. A client with chunks is watched for writability (CLIENT_WRITE_WAITS) or stands in the list
+ *     of clients to be written to.
+ *
+ * Source of the formats: the Redis serialization protocol's specification, versions 2 and 3.
+ */
+#include "net/reply.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+#include "base/list.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "metric/metric.h"
+#include "net/batch.h"
+#include "net/client.h"
+
+struct reply_chunk {
+    struct reply_chunk *next;
+    size_t used, sent, capacity;
+    char bytes[];
+};
+
+/* A client's replies in the output buffer. */
+struct region {
+    struct client *client;
+    size_t start, length;
+};
+
+/* Error codes counted apart; a code beyond these is counted in the total only. 6.2 itself has some
+ * thirty, scripts and modules may add theirs. */
+#define ERROR_CODES_MAX 128
+#define ERROR_CODE_CHARS 32
+struct error_count {
+    char code[ERROR_CODE_CHARS];
+    uint64_t count;
+};
+
+/* Pieces written with one call at most. */
+#define WRITE_PIECES_MAX 32
+/* The longest header: a mark, 20 digits, "\r\n". */
+#define HEADER_CHARS 24
+
+static char *output;
+static size_t output_used;
+static struct region regions[BATCH_REQUESTS_MAX];
+static int region_count;
+static struct client *current; /* whose replies go to the output buffer; NULL = nobody's */
+static size_t current_start;
+static struct list_link to_write = {&to_write, &to_write};
+static struct error_count error_counts[ERROR_CODES_MAX];
+static int error_codes;
+static uint64_t error_replies, unexpected_errors, bytes_written, writes;
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Stats",
+     .place = 50,
+     .name = "total_net_output_bytes",
+     .type = METRIC_UINT64,
+     .variable = &bytes_written,
+     .reset = true,
+     .help = "Bytes written to clients."},
+    {.section = "Stats",
+     .place = 320,
+     .name = "unexpected_error_replies",
+     .type = METRIC_UINT64,
+     .variable = &unexpected_errors,
+     .reset = true,
+     .help = "Error replies to a primary or from a replica's stream."},
+    {.section = "Stats",
+     .place = 330,
+     .name = "total_error_replies",
+     .type = METRIC_UINT64,
+     .variable = &error_replies,
+     .reset = true,
+     .help = "Error replies sent."},
+    {.section = "Stats",
+     .place = 360,
+     .name = "total_writes_processed",
+     .type = METRIC_UINT64,
+     .variable = &writes,
+     .reset = true,
+     .help = "Writes to clients' sockets."},
+    {.section = "Errorstats",
+     .place = 10,
+     .name = "errorstat_<code>",
+     .print_lines = reply_error_stats_print,
+     .help = "Error replies by their code."},
+};
+
+static void reset_errors(void) { error_codes = 0; }
+
+void reply_register(void) {
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    metric_register_reset(reset_errors);
+}
+
+uint64_t reply_bytes_written(void) { return bytes_written; }
+
+void reply_open(void) { output = memory_alloc(REPLY_OUTPUT_BYTES, MEMORY_POOLS); }
+
+/* ---- chunks ---- */
+
+static void chunk_free(struct reply_chunk *chunk) {
+    memory_free_sized(chunk, sizeof(*chunk) + chunk->capacity, MEMORY_CLIENTS);
+}
+
+static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
+    size_t wanted = c->replies ? REPLY_CHUNK_BYTES : REPLY_CHUNK_BYTES_MIN;
+    if (wanted < at_least) wanted = at_least;
+    size_t good = memory_good_size(sizeof(struct reply_chunk) + wanted);
+    struct reply_chunk *chunk = memory_alloc(good, MEMORY_CLIENTS);
+    chunk->next = NULL;
+    chunk->used = chunk->sent = 0;
+    chunk->capacity = good - sizeof(*chunk);
+    if (c->replies_last)
+        c->replies_last->next = chunk;
+    else
+        c->replies = chunk;
+    c->replies_last = chunk;
+    return chunk;
+}
+
+static void chunk_append(struct client *c, const char *bytes, size_t length) {
+    if (!(c->flags & CLIENT_WRITE_WAITS) && list_is_empty(&c->write_link))
+        list_append(&to_write, &c->write_link);
+    c->reply_bytes += length;
+    struct reply_chunk *chunk = c->replies_last;
+    size_t room = chunk ? chunk->capacity - chunk->used : 0;
+    if (room > length) room = length;
+    if (room) {
+        memcpy(chunk->bytes + chunk->used, bytes, room);
+        chunk->used += room;
+    }
+    if (room == length) return;
+    chunk = chunk_add(c, length - room);
+    memcpy(chunk->bytes, bytes + room, length - room);
+    chunk->used = length - room;
+}
+
+size_t reply_chunk_bytes(const struct client *c) {
+    size_t bytes = 0;
+    for (const struct reply_chunk *chunk = c->replies; chunk; chunk = chunk->next)
+        bytes += sizeof(*chunk) + chunk->capacity;
+    return bytes;
+}
+
+void reply_free(struct client *c) {
+    if (current == c) {
+        output_used = current_start;
+        current = NULL;
+    }
+    list_remove(&c->write_link);
+    while (c->replies) {
+        struct reply_chunk *next = c->replies->next;
+        chunk_free(c->replies);
+        c->replies = next;
+    }
+    c->replies_last = NULL;
+    c->reply_bytes = 0;
+}
+
+/* ---- where bytes go ---- */
+
+void reply_begin(struct client *c) {
+    if (current == c) return;
+    reply_end();
+    if (c->replies || region_count == BATCH_REQUESTS_MAX) return;
+    current = c;
+    current_start = output_used;
+}
+
+void reply_end(void) {
+    if (current && output_used > current_start)
+        regions[region_count++] =
+            (struct region){current, current_start, output_used - current_start};
+    current = NULL;
+}
+
+/* The output buffer is full: what stands there of the current client goes to chunks, and so does
+ * all that follows. */
+static void spill(void) {
+    struct client *c = current;
+    current = NULL;
+    size_t length = output_used - current_start;
+    output_used = current_start;
+    if (length) chunk_append(c, output + current_start, length);
+}
+
+/* Where `length` bytes may be written, to be followed by reply_commit; NULL: use chunk_append. */
+static inline char *reserve(struct client *c, size_t length) {
+    if (__builtin_expect(c != current, 0)) return NULL;
+    if (__builtin_expect(length > REPLY_OUTPUT_BYTES - output_used, 0)) {
+        spill();
+        return NULL;
+    }
+    return output + output_used;
+}
+
+static inline void commit(const char *end) { output_used = (size_t)(end - output); }
+
+void reply_raw(struct client *c, const char *bytes, size_t length) {
+    if (c->flags & CLIENT_CLOSING) return;
+    char *place = reserve(c, length);
+    if (place) {
+        memcpy(place, bytes, length);
+        commit(place + length);
+    } else {
+        chunk_append(c, bytes, length);
+    }
+}
+
+/* ---- forms ---- */
+
+static inline char *header_write(char *out, char mark, int64_t value) {
+    *out++ = mark;
+    if (value >= 0 && value < 10)
+        *out++ = (char)('0' + value);
+    else
+        out += number_format_int64(out, value);
+    *out++ = '\r';
+    *out++ = '\n';
+    return out;
+}
+
+static void reply_header(struct client *c, char mark, int64_t value) {
+    char text[HEADER_CHARS];
+    reply_raw(c, text, (size_t)(header_write(text, mark, value) - text));
+}
+
+void reply_ok(struct client *c) { reply_raw(c, "+OK\r\n", 5); }
+
+void reply_status_slice(struct client *c, struct slice text) {
+    reply_raw(c, "+", 1);
+    reply_raw(c, text.bytes, text.length);
+    reply_raw(c, "\r\n", 2);
+}
+
+void reply_status(struct client *c, const char *text) { reply_status_slice(c, slice_of(text)); }
+
+static void count_error(const char *line) {
+    error_replies++;
+    size_t length = strcspn(line, " \r\n");
+    if (length >= ERROR_CODE_CHARS) length = ERROR_CODE_CHARS - 1;
+    for (int i = 0; i < error_codes; i++) {
+        if (strlen(error_counts[i].code) != length || memcmp(error_counts[i].code, line, length))
+            continue;
+        error_counts[i].count++;
+        return;
+    }
+    if (error_codes == ERROR_CODES_MAX) return;
+    struct error_count *added = &error_counts[error_codes++];
+    memcpy(added->code, line, length);
+    added->code[length] = 0;
+    added->count = 1;
+}
+
+void reply_error(struct client *c, const char *text) {
+    struct buffer line;
+    buffer_init(&line, MEMORY_OTHER);
+    buffer_append_c_string(&line, *text == '-' ? "" : "-ERR ");
+    buffer_append_c_string(&line, text);
+    for (size_t i = 0; i < line.length; i++)
+        if (line.bytes[i] == '\r' || line.bytes[i] == '\n') line.bytes[i] = ' ';
+    buffer_append_c_string(&line, "\r\n");
+    count_error(line.bytes + 1);
+    c->flags |= CLIENT_ERROR_REPLIED;
+    reply_raw(c, line.bytes, line.length);
+    buffer_free(&line);
+}
+
+void reply_error_format(struct client *c, const char *format, ...) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    va_list arguments;
+    va_start(arguments, format);
+    buffer_vprintf(&text, format, arguments);
+    va_end(arguments);
+    reply_error(c, text.length ? text.bytes : "");
+    buffer_free(&text);
+}
+
+void reply_integer(struct client *c, int64_t value) { reply_header(c, ':', value); }
+
+void reply_bulk(struct client *c, struct slice text) {
+    if (c->flags & CLIENT_CLOSING) return;
+    char *place = reserve(c, text.length + HEADER_CHARS + 2);
+    if (place) {
+        place = header_write(place, '$', (int64_t)text.length);
+        memcpy(place, text.bytes, text.length);
+        place += text.length;
+        *place++ = '\r';
+        *place++ = '\n';
+        commit(place);
+        return;
+    }
+    reply_header(c, '$', (int64_t)text.length);
+    reply_raw(c, text.bytes, text.length);
+    reply_raw(c, "\r\n", 2);
+}
+
+void reply_bulk_c_string(struct client *c, const char *text) { reply_bulk(c, slice_of(text)); }
+
+void reply_bulk_integer(struct client *c, int64_t value) {
+    char text[NUMBER_INT64_CHARS];
+    reply_bulk(c, (struct slice){text, number_format_int64(text, value)});
+}
+
+void reply_null(struct client *c) {
+    if (c->protocol == 3)
+        reply_raw(c, "_\r\n", 3);
+    else
+        reply_raw(c, "$-1\r\n", 5);
+}
+
+void reply_null_array(struct client *c) {
+    if (c->protocol == 3)
+        reply_raw(c, "_\r\n", 3);
+    else
+        reply_raw(c, "*-1\r\n", 5);
+}
+
+void reply_array(struct client *c, int64_t length) { reply_header(c, '*', length); }
+
+void reply_map(struct client *c, int64_t pairs) {
+    if (c->protocol == 3)
+        reply_header(c, '%', pairs);
+    else
+        reply_header(c, '*', 2 * pairs);
+}
+
+void reply_set(struct client *c, int64_t length) {
+    reply_header(c, c->protocol == 3 ? '~' : '*', length);
+}
+
+void reply_push(struct client *c, int64_t length) {
+    ASSERT(c->protocol == 3);
+    reply_header(c, '>', length);
+}
+
+void reply_attribute(struct client *c, int64_t pairs) {
+    ASSERT(c->protocol == 3);
+    reply_header(c, '|', pairs);
+}
+
+void reply_double(struct client *c, double value) {
+    char text[NUMBER_DOUBLE_CHARS];
+    struct slice digits = {text, number_format_double(text, sizeof(text), value)};
+    if (c->protocol != 3) {
+        reply_bulk(c, digits);
+        return;
+    }
+    reply_raw(c, ",", 1);
+    reply_raw(c, digits.bytes, digits.length);
+    reply_raw(c, "\r\n", 2);
+}
+
+void reply_bool(struct client *c, bool value) {
+    if (c->protocol == 3)
+        reply_raw(c, value ? "#t\r\n" : "#f\r\n", 4);
+    else
+        reply_integer(c, value);
+}
+
+void reply_big_number(struct client *c, struct slice digits) {
+    if (c->protocol != 3) {
+        reply_bulk(c, digits);
+        return;
+    }
+    reply_raw(c, "(", 1);
+    reply_raw(c, digits.bytes, digits.length);
+    reply_raw(c, "\r\n", 2);
+}
+
+void reply_verbatim(struct client *c, struct slice text, const char *type) {
+    if (c->protocol != 3) {
+        reply_bulk(c, text);
+        return;
+    }
+    reply_header(c, '=', (int64_t)text.length + 4);
+    reply_raw(c, type, 3);
+    reply_raw(c, ":", 1);
+    reply_raw(c, text.bytes, text.length);
+    reply_raw(c, "\r\n", 2);
+}
+
+/* ---- writing ---- */
+
+static void watch_for_writing(struct client *c, bool wanted) {
+    unsigned interest = c->flags & CLIENT_CLOSE_AFTER_REPLY ? 0 : LOOP_READABLE;
+    if (wanted) interest |= LOOP_WRITABLE;
+    c->flags = wanted ? c->flags | CLIENT_WRITE_WAITS : c->flags & ~(unsigned)CLIENT_WRITE_WAITS;
+    if (!loop_watch(client_loop(), &c->watcher, interest)) client_close_later(c);
+}
+
+/* What one write took; -1 where the connection is gone, which closes the client. */
+static ssize_t count_written(struct client *c, ssize_t sent) {
+    if (sent < 0) {
+        if (errno == EAGAIN || errno == EINTR) return 0;
+        client_close_later(c);
+        return -1;
+    }
+    writes++;
+    bytes_written += (uint64_t)sent;
+    return sent;
+}
+
+static void drop_sent(struct client *c, size_t sent) {
+    c->reply_bytes -= sent;
+    while (c->replies) {
+        struct reply_chunk *chunk = c->replies;
+        size_t left = chunk->used - chunk->sent;
+        if (sent < left) {
+            chunk->sent += sent;
+            return;
+        }
+        sent -= left;
+        c->replies = chunk->next;
+        if (!c->replies) c->replies_last = NULL;
+        chunk_free(chunk);
+    }
+}
+
+/* One gathered write of chunks; false where the socket took less than was offered. */
+static bool write_chunks(struct client *c, size_t *budget) {
+    struct iovec pieces[WRITE_PIECES_MAX];
+    int count = 0;
+    size_t offered = 0;
+    for (struct reply_chunk *chunk = c->replies;
+         chunk && count < WRITE_PIECES_MAX && offered < *budget; chunk = chunk->next) {
+        pieces[count++] = (struct iovec){chunk->bytes + chunk->sent, chunk->used - chunk->sent};
+        offered += chunk->used - chunk->sent;
+    }
+    ssize_t sent = count_written(c, writev(c->watcher.fd, pieces, count));
+    if (sent < 0) return false;
+    drop_sent(c, (size_t)sent);
+    *budget -= (size_t)sent < *budget ? (size_t)sent : *budget;
+    return (size_t)sent == offered;
+}
+
+static void flush_chunks(struct client *c) {
+    size_t budget = REPLY_TURN_BYTES;
+    while (c->replies && budget && write_chunks(c, &budget)) continue;
+    if (c->flags & CLIENT_CLOSING) return;
+    if (c->replies) {
+        watch_for_writing(c, true);
+    } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {
+        client_close_later(c);
+    } else if (c->flags & CLIENT_WRITE_WAITS) {
+        watch_for_writing(c, false);
+    }
+}
+
+void reply_writable(struct client *c) { flush_chunks(c); }
+
+static void write_region(const struct region *r) {
+    struct client *c = r->client;
+    if (c->flags & CLIENT_CLOSING) return;
+    const char *bytes = output + r->start;
+    if (c->replies) {
+        /* Chunks were added after the region: it must go first. */
+        struct reply_chunk *later = c->replies, *later_last = c->replies_last;
+        c->replies = c->replies_last = NULL;
+        chunk_append(c, bytes, r->length);
+        c->replies_last->next = later;
+        c->replies_last = later_last;
+        return; /* it stands in the list of those to be written to */
+    }
+    ssize_t sent = count_written(c, write(c->watcher.fd, bytes, r->length));
+    if (sent < 0) return;
+    if ((size_t)sent < r->length) {
+        chunk_append(c, bytes + sent, r->length - (size_t)sent);
+    } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {
+        client_close_later(c);
+    }
+}
+
+void reply_write_all(void) {
+    for (int i = 0; i < region_count; i++) write_region(&regions[i]);
+    region_count = 0;
+    output_used = 0;
+    LIST_FOR_EACH (link, following, &to_write) {
+        list_remove(link);
+        struct client *c = LIST_ENTRY(link, struct client, write_link);
+        if (!(c->flags & CLIENT_CLOSING)) flush_chunks(c);
+    }
+}
+
+void reply_error_stats_print(struct buffer *out) {
+    for (int i = 0; i < error_codes; i++)
+        buffer_printf(out, "errorstat_%s:count=%llu\r\n", error_counts[i].code,
+                      (unsigned long long)error_counts[i].count);
+}

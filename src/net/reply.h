@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Replies: RESP2 and RESP3 by the client's protocol.
+ *
+ * While a batch runs, replies of the client whose turn it is go into the thread's output buffer and
+ * are written with one call; only what the socket does not take, or what another client's command
+ * sends, is kept in chunks of the client's own.
+ */
+#ifndef EVENKEEL_NET_REPLY_H
+#define EVENKEEL_NET_REPLY_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+
+struct client;
+
+/* The thread's output buffer; fuller replies go to chunks. */
+#define REPLY_OUTPUT_BYTES 131072
+/* A client's first chunk is as large as it must be, at least this. */
+#define REPLY_CHUNK_BYTES_MIN 256
+/* Later ones at least this, so that long replies have few. */
+#define REPLY_CHUNK_BYTES 16384
+/* Written in one turn to one client at most; the rest waits for its next turn. */
+#define REPLY_TURN_BYTES 262144
+
+void reply_register(void); /* options and metrics */
+void reply_open(void);
+
+/* Bytes as they are. */
+void reply_raw(struct client *c, const char *bytes, size_t length);
+
+void reply_ok(struct client *c);
+void reply_status(struct client *c, const char *text);
+void reply_status_slice(struct client *c, struct slice text);
+/* "-ERR text", or with a code of its own where the text starts with '-': "-NOPROTO ...". Newlines
+ * become blanks. Counted in INFO errorstats. */
+void reply_error(struct client *c, const char *text);
+void reply_error_format(struct client *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void reply_integer(struct client *c, int64_t value);
+void reply_bulk(struct client *c, struct slice text);
+void reply_bulk_c_string(struct client *c, const char *text);
+void reply_bulk_integer(struct client *c, int64_t value);
+void reply_null(struct client *c);       /* RESP2: $-1 */
+void reply_null_array(struct client *c); /* RESP2: *-1 */
+void reply_array(struct client *c, int64_t length);
+void reply_map(struct client *c, int64_t pairs); /* RESP2: an array of twice the length */
+void reply_set(struct client *c, int64_t length);
+void reply_push(struct client *c, int64_t length);     /* RESP3 only */
+void reply_attribute(struct client *c, int64_t pairs); /* RESP3 only */
+void reply_double(struct client *c, double value);
+void reply_bool(struct client *c, bool value);
+void reply_big_number(struct client *c, struct slice digits);
+/* `type` has three letters: "txt", "mkd". */
+void reply_verbatim(struct client *c, struct slice text, const char *type);
+
+/* Before and after a client's requests in a batch: between these its replies go to the output
+ * buffer. */
+void reply_begin(struct client *c);
+void reply_end(void);
+/* Writes what stands in the output buffer, client by client, and empties it. */
+void reply_write_all(void);
+/* The socket takes more: writes chunks. */
+void reply_writable(struct client *c);
+void reply_free(struct client *c);
+/* Bytes of the client's chunks, unused room included. */
+size_t reply_chunk_bytes(const struct client *c);
+
+/* Bytes written to clients since start or CONFIG RESETSTAT. */
+uint64_t reply_bytes_written(void);
+
+/* INFO errorstats: code and count of each error seen. */
+void reply_error_stats_print(struct buffer *out);
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The option engine: parses, checks, applies, prints and rewrites options, and knows none.
+ *
+ * A module declares a table of rows beside the variables that they steer and registers it once.
+ * redis.conf, the command line, CONFIG GET/SET/REWRITE and docs/options.md are all made from the
+ * rows. A set is checked whole before anything changes: a value out of range, or an `apply` that
+ * refuses, leaves the old value in place.
+ *
+ *     static bool lazy_expire;                       // the variable
+ *     static const struct option_row rows[] = {
+ *         OPTION_BOOL("lazyfree-lazy-expire", &lazy_expire, false, OPTION_MUTABLE, "lazyfree", 20,
+ *                     "Free the value of an expired key in the background."),
+ *     };
+ *     void expire_register(void) { option_register(rows, sizeof(rows) / sizeof(rows[0])); }
+ */
+#ifndef EVENKEEL_OPTION_OPTION_H
+#define EVENKEEL_OPTION_OPTION_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+
+enum option_type {
+    OPTION_TYPE_BOOL,  /* bool *: "yes" or "no" */
+    OPTION_TYPE_INT,   /* int64_t *: decimal, low..high */
+    OPTION_TYPE_BYTES, /* int64_t *: bytes with unit suffix, low..high; larger than int64 clamps */
+    OPTION_TYPE_OCTAL, /* int64_t *: an octal number, low..high */
+    OPTION_TYPE_BYTES_OR_PERCENT, /* int64_t *: bytes >= 0, or a percentage kept as its negative */
+    OPTION_TYPE_ENUM,             /* int *: one of `names` */
+    OPTION_TYPE_STRING, /* char **: owned by the engine, MEMORY_OTHER; never NULL, "" = unset */
+    OPTION_TYPE_CUSTOM  /* through parse and print */
+};
+
+enum option_flags {
+    OPTION_MUTABLE = 1 << 0,   /* CONFIG SET may change it */
+    OPTION_SECRET = 1 << 1,    /* never logged */
+    OPTION_MULTI = 1 << 2,     /* takes all words of a line, may stand in a file more than once */
+    OPTION_FILE_ONLY = 1 << 3, /* a directive: not in CONFIG GET (include, rename-command, user) */
+    OPTION_HIDDEN = 1 << 4,    /* in CONFIG GET, not in the generated redis.conf */
+    OPTION_MISSING = 1 << 5,   /* its feature is not built. With `refusal`, every value but the
+                                  default is refused with it (a custom row's parse does that
+                                  itself); without, values are taken and kept */
+};
+
+struct option_name {
+    const char *name;
+    int value;
+};
+
+struct option_row {
+    const char *name;
+    const char *alias; /* or NULL; CONFIG GET shows both names, as 6.2 */
+    enum option_type type;
+    unsigned flags;
+    const char *section;  /* heading in redis.conf: "network", "memory" ... */
+    int place;            /* order within the section */
+    const char *fallback; /* the default, as text */
+    void *variable;
+    int64_t low, high;
+    const struct option_name *names; /* enum: ends with a NULL name */
+    const char *help;                /* one or more sentences, wrapped where it is printed */
+    /* After the variable has its new value: makes it true. Returns false with a reason to have
+     * the old value put back. May be NULL. Not called for the default at start. */
+    bool (*apply)(const struct option_row *row, char *reason, size_t reason_size);
+    /* Before anything changes, for checks beyond the range; strings get it as text. May be NULL. */
+    bool (*check)(const struct option_row *row, struct slice value, char *reason,
+                  size_t reason_size);
+    /* OPTION_TYPE_CUSTOM only. `words` are the values of one line (CONFIG SET splits its one value
+     * by blanks). Parse checks all before it changes anything. */
+    bool (*parse)(const struct option_row *row, const struct slice *words, size_t count,
+                  char *reason, size_t reason_size);
+    void (*print)(const struct option_row *row, struct buffer *out); /* CONFIG GET's value */
+    /* Custom only: writes the whole directive line(s), each with its \n, for a rewritten file;
+     * NULL: "name value". Custom directives without print and rewrite stay in the file as they
+     * stand. */
+    void (*rewrite)(const struct option_row *row, struct buffer *out);
+    const char *refusal; /* OPTION_MISSING: the sentence */
+};
+
+#define OPTION_BOOL(n, var, dflt, fl, sect, pl, h)                                              \
+    {                                                                                           \
+        .name = (n), .type = OPTION_TYPE_BOOL, .flags = (fl), .section = (sect), .place = (pl), \
+        .fallback = (dflt) ? "yes" : "no", .variable = (var), .help = (h)                       \
+    }
+#define OPTION_INT(n, var, dflt, lo, hi, fl, sect, pl, h)                                      \
+    {                                                                                          \
+        .name = (n), .type = OPTION_TYPE_INT, .flags = (fl), .section = (sect), .place = (pl), \
+        .fallback = (dflt), .variable = (var), .low = (lo), .high = (hi), .help = (h)          \
+    }
+#define OPTION_BYTES(n, var, dflt, lo, hi, fl, sect, pl, h)                                      \
+    {                                                                                            \
+        .name = (n), .type = OPTION_TYPE_BYTES, .flags = (fl), .section = (sect), .place = (pl), \
+        .fallback = (dflt), .variable = (var), .low = (lo), .high = (hi), .help = (h)            \
+    }
+#define OPTION_ENUM(n, var, dflt, vals, fl, sect, pl, h)                                        \
+    {                                                                                           \
+        .name = (n), .type = OPTION_TYPE_ENUM, .flags = (fl), .section = (sect), .place = (pl), \
+        .fallback = (dflt), .variable = (var), .names = (vals), .help = (h)                     \
+    }
+#define OPTION_STRING(n, var, dflt, fl, sect, pl, h)                                              \
+    {                                                                                             \
+        .name = (n), .type = OPTION_TYPE_STRING, .flags = (fl), .section = (sect), .place = (pl), \
+        .fallback = (dflt), .variable = (var), .help = (h)                                        \
+    }
+
+/* Rows live as long as the process. Sets each variable to its default. Two rows of one name, or a
+ * default out of its own range, are our fault and assert. */
+void option_register(const struct option_row *rows, size_t count);
+/* By name or alias, case ignored; NULL where unknown. */
+const struct option_row *option_find(struct slice name);
+size_t option_count(void);
+/* In order of section (as first registered) and place. */
+const struct option_row *option_at(size_t index);
+
+enum option_source {
+    OPTION_FROM_FILE,
+    OPTION_FROM_COMMAND_LINE,
+    OPTION_FROM_CONFIG_SET,
+    OPTION_FROM_DEFAULT /* the row's fallback, at registration */
+};
+/* False with a reason in the words of 6.2 ("argument must be 'yes' or 'no'") and nothing changed.
+ * The reason may be empty: 6.2 then answers CONFIG SET without one, and a file's line with "Bad
+ * directive or wrong number of arguments". A custom row's one value from CONFIG SET (and its
+ * fallback) is split at each single blank, as 6.2 does; two blanks give an empty word, and "" gives
+ * one empty word. Where a custom row's `apply` refuses, what `print` wrote before is parsed again,
+ * so parse must take what print writes. `reason_size` > 0; OPTION_REASON_BYTES is enough for all.
+ */
+#define OPTION_REASON_BYTES 512
+bool option_set(const struct option_row *row, const struct slice *words, size_t count,
+                enum option_source source, char *reason, size_t reason_size);
+/* For parse, check and apply while option_set runs: where the value comes from, and whether an
+ * earlier line of a file or of the command line has set this row since it was registered: an
+ * OPTION_MULTI row then adds to what it has and else begins anew. */
+enum option_source option_source_now(void);
+bool option_is_repeated(void);
+/* The value as CONFIG GET shows it; nothing for a row without a value. */
+void option_print(const struct option_row *row, struct buffer *out);
+/* True where the value is the default's. */
+bool option_is_default(const struct option_row *row);
+/* Frees strings and forgets all rows; for leak-free ends of tests. */
+void option_reset_all(void);
+
+/* The version that error texts name ("6.2.16"); borrowed for good. */
+void option_set_version(const char *version);
+
+/* Reads configuration text (a file's contents, standard input, or the command line turned into
+ * lines). `include` is followed; its path may be a glob pattern, and a pattern that matches
+ * nothing includes nothing. The first fault stops it, with what stood before it set: false, with
+ * line number, line (an OPTION_SECRET value is left out) and reason appended to `error` in 6.2's
+ * form, which begins with an empty line:
+ *
+ *   *** FATAL CONFIG FILE ERROR (Redis 6.2.16) ***
+ *   Reading the configuration file, at line 3
+ *   >>> 'maxmemory x'
+ *   argument must be a memory value
+ *
+ * or, where a file cannot be read: Fatal error, can't open config file 'x': No such file or ...
+ */
+#define OPTION_LINE_BYTES_MAX 65536 /* a longer line is a fault */
+#define OPTION_FILE_BYTES_MAX (64 << 20)
+#define OPTION_INCLUDE_DEPTH_MAX 16
+#define OPTION_INCLUDE_FILES_MAX 1000 /* in one load */
+bool option_load_text(struct slice text, enum option_source source, struct buffer *error);
+bool option_load_file(const char *path, struct buffer *error);
+/* From now on `include` reads through `read` (which gets patterns as they stand and appends the
+ * file to `text`; false with errno set where it cannot); NULL = the file system. For tests. */
+void option_set_include_reader(bool (*read)(const char *path, struct buffer *text));
+
+/* A rewritten file's text, appended to `out`. The old text's comments, blank lines, order and lines
+ * that no row knows stay; an option's first line is replaced by "name value" as it is now (the
+ * row's own name even where an alias stood there, lower case, bytes as kb, mb or gb where they
+ * divide), its other lines vanish; options that are not at their default follow at the end under
+ * one
+ * "# Generated by CONFIG REWRITE" heading. `force_all` writes defaults too. Line ends become \n. */
+void option_rewrite_text(struct slice old_text, bool force_all, struct buffer *out);
+
+/* The generated documents: redis.conf with every option commented at its default, and the
+ * reference page in Markdown. */
+void option_write_example(struct buffer *out);
+void option_write_reference(struct buffer *out);
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the files of the option engine share: the value forms and the registry's marks.
+ */
+#ifndef EVENKEEL_OPTION_OPTION_INTERNAL_H
+#define EVENKEEL_OPTION_OPTION_INTERNAL_H
+#include "option/option.h"
+
+#define OPTION_REASON_DIRECTIVE "Bad directive or wrong number of arguments"
+
+/* Bytes as a file has them: "0", "1500kb", "3gb", "1001". */
+void option_append_bytes(struct buffer *out, int64_t bytes);
+/* In quotes only where a bare word would not be read back as it is. */
+void option_append_word(struct buffer *out, struct slice word);
+/* The fallback in the form that a file has it, for the generated texts. */
+void option_append_fallback(const struct option_row *row, struct buffer *out);
+/* The whole lines that a rewritten file has for this row now, each ended by \n; nothing where the
+ * row has no value to write. False where the file's own lines must be kept as they stand. */
+bool option_append_lines(const struct option_row *row, struct buffer *out);
+/* The row's place in option_at's order. */
+size_t option_index_of(const struct option_row *row);
+/* An included file has set the row: a rewritten file must set it behind its includes. */
+void option_mark_included(const struct option_row *row);
+bool option_is_included(size_t index);
+#endif

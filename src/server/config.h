@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The command CONFIG.
+ */
+#ifndef EVENKEEL_SERVER_CONFIG_H
+#define EVENKEEL_SERVER_CONFIG_H
+#include <stdbool.h>
+#include <stddef.h>
+
+void config_register(void);
+/* Writes the options into the configuration file that the server was started with; with
+ * `force_all` also those at their defaults. False with a sentence in `reason`. */
+bool config_rewrite(bool force_all, char *reason, size_t reason_size);
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The cron: a timer of the loop, hz times a second.
+ *
+ * Nothing here takes long: clients are looked at a share at a time, tables pay a bounded number of
+ * steps, counters are read. With dynamic-hz the rate is doubled until it suits the number of
+ * clients, so that a share of them stays small.
+ *
+ * Rates (instantaneous_*) are the mean over RATE_SAMPLES samples, RATE_MSEC apart.
+ */
+#include "server/cron.h"
+
+#include "base/clock.h"
+#include "exec/dispatch.h"
+#include "io/loop.h"
+#include "metric/metric.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "option/option.h"
+#include "store/keyspace.h"
+
+#define HZ_MIN 1
+#define HZ_MAX 500
+/* Clients a run looks after before dynamic-hz raises the rate: as 6.2. */
+#define CLIENTS_PER_RUN 200
+/* Splits and merges of owed table work a run, and each time the loop would sleep. A step moves a
+ * handful of pointers: some 100 ns. */
+#define MAINTAIN_STEPS_RUN 256
+#define MAINTAIN_STEPS_IDLE 32
+#define RATE_SAMPLES 16
+#define RATE_MSEC 100
+/* Reading what the system and the allocator say costs tens of microseconds. */
+#define MEMORY_SAMPLE_MSEC 100
+
+struct rate {
+    uint64_t (*read)(void);
+    uint64_t last;
+    uint64_t samples[RATE_SAMPLES]; /* a second */
+};
+
+static struct loop_timer timer;
+static int64_t configured_hz, hz;
+static bool dynamic_hz;
+static struct cron_memory memory;
+static int64_t memory_sampled_nsec, rates_sampled_nsec;
+static unsigned rate_index;
+static struct rate commands = {.read = dispatch_commands_processed};
+static struct rate input = {.read = batch_bytes_read};
+static struct rate output = {.read = reply_bytes_written};
+static struct rate *const rates[] = {&commands, &input, &output};
+
+/* ---- rates ---- */
+
+static void sample_rates(void) {
+    int64_t now = clock_monotonic_nsec(), passed = now - rates_sampled_nsec;
+    if (passed < RATE_MSEC * 1000000) return;
+    rates_sampled_nsec = now;
+    rate_index = (rate_index + 1) % RATE_SAMPLES;
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+        uint64_t value = rates[i]->read();
+        /* CONFIG RESETSTAT sets the counter back. */
+        uint64_t more = value >= rates[i]->last ? value - rates[i]->last : value;
+        rates[i]->last = value;
+        rates[i]->samples[rate_index] = (uint64_t)((double)more * 1e9 / (double)passed + 0.5);
+    }
+}
+
+static uint64_t mean_of(const struct rate *rate) {
+    uint64_t sum = 0;
+    for (int i = 0; i < RATE_SAMPLES; i++) sum += rate->samples[i];
+    return sum / RATE_SAMPLES;
+}
+
+static void reset_rates(void) {
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+        rates[i]->last = rates[i]->read();
+        memset(rates[i]->samples, 0, sizeof(rates[i]->samples));
+    }
+}
+
+static void print_operations(struct buffer *out) {
+    buffer_printf(out, "%llu", (unsigned long long)mean_of(&commands));
+}
+static void print_input(struct buffer *out) {
+    buffer_printf(out, "%.2f", (double)mean_of(&input) / 1024);
+}
+static void print_output(struct buffer *out) {
+    buffer_printf(out, "%.2f", (double)mean_of(&output) / 1024);
+}
+
+/* ---- memory ---- */
+
+void cron_note_memory(void) {
+    size_t used = memory_used_total();
+    if (used > memory.peak) memory.peak = used;
+}
+
+const struct cron_memory *cron_memory(void) {
+    int64_t now = clock_monotonic_nsec();
+    cron_note_memory();
+    if (!memory_sampled_nsec || now - memory_sampled_nsec > MEMORY_SAMPLE_MSEC * 1000000) {
+        memory_sampled_nsec = now;
+        memory.rss = memory_rss();
+        memory_allocator_stats(&memory.allocator);
+    }
+    return &memory;
+}
+
+/* ---- the run ---- */
+
+static bool apply_hz(const struct option_row *row, char *reason, size_t reason_size) {
+    if (configured_hz < HZ_MIN) configured_hz = HZ_MIN;
+    if (configured_hz > HZ_MAX) configured_hz = HZ_MAX;
+    hz = configured_hz;
+    return true;
+}
+
+static void adapt_hz(void) {
+    hz = configured_hz;
+    while (dynamic_hz && hz < HZ_MAX && client_count() / (size_t)hz > CLIENTS_PER_RUN) hz *= 2;
+    if (hz > HZ_MAX) hz = HZ_MAX;
+}
+
+static int64_t run(struct loop_timer *t) {
+    adapt_hz();
+    client_cron();
+    keyspace_maintain(MAINTAIN_STEPS_RUN);
+    sample_rates();
+    return 1000 / hz;
+}
+
+bool cron_idle_step(void) { return keyspace_maintain(MAINTAIN_STEPS_IDLE); }
+
+static const struct option_row option_rows[] = {
+    {.name = "hz",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "process",
+     .place = 40,
+     .fallback = "10",
+     .variable = &configured_hz,
+     .low = 0,
+     .high = INT32_MAX,
+     .apply = apply_hz,
+     .help = "How often a second background tasks run: closing idle clients, table work, "
+             "statistics. 1 to 500; what is beyond becomes the nearest. Expiry does not depend on "
+             "it."},
+    OPTION_BOOL("dynamic-hz", &dynamic_hz, true, OPTION_MUTABLE, "process", 50,
+                "Raise hz while there are many clients."),
+};
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Server",
+     .place = 190,
+     .name = "hz",
+     .type = METRIC_INT64,
+     .variable = &hz,
+     .help = "How often a second the cron runs now."},
+    {.section = "Server",
+     .place = 200,
+     .name = "configured_hz",
+     .type = METRIC_INT64,
+     .variable = &configured_hz,
+     .help = "The option hz."},
+    {.section = "Stats",
+     .place = 30,
+     .name = "instantaneous_ops_per_sec",
+     .type = METRIC_FUNCTION,
+     .print = print_operations,
+     .help = "Commands a second, over the last 1.6 seconds."},
+    {.section = "Stats",
+     .place = 60,
+     .name = "instantaneous_input_kbps",
+     .type = METRIC_FUNCTION,
+     .print = print_input,
+     .help = "KiB read from clients a second."},
+    {.section = "Stats",
+     .place = 70,
+     .name = "instantaneous_output_kbps",
+     .type = METRIC_FUNCTION,
+     .print = print_output,
+     .help = "KiB written to clients a second."},
+};
+
+void cron_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    metric_register_reset(reset_rates);
+    hz = configured_hz;
+}
+
+void cron_open(struct loop *loop) {
+    timer.callback = run;
+    rates_sampled_nsec = clock_monotonic_nsec();
+    loop_timer_start(loop, &timer, 1);
+}

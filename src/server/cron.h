@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What is done several times a second, and the samples taken then.
+ */
+#ifndef EVENKEEL_SERVER_CRON_H
+#define EVENKEEL_SERVER_CRON_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/memory.h"
+
+struct loop;
+
+void cron_register(void); /* hz, dynamic-hz; instantaneous_*, hz, configured_hz */
+/* Starts the timer. */
+void cron_open(struct loop *loop);
+/* Table work that is owed, a small piece of it; true where more is owed. */
+bool cron_idle_step(void);
+/* Notes how much memory is used now, for the peak. */
+void cron_note_memory(void);
+
+struct cron_memory {
+    size_t peak;
+    size_t rss;
+    struct memory_allocator_stats allocator;
+};
+/* The last samples, taken anew where they are old. */
+const struct cron_memory *cron_memory(void);
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * DEBUG: for tests and for looking inside. Its subcommands are rows of a table of their own.
+ *
+ * HTSTATS answers in the form of 6.2, whose tables are arrays of chains with a power of two of
+ * slots. What stands there is true of ours: "table size" is the number of keys that the buckets
+ * there are can take at the load limit, rounded up to a power of two; a table that owes growth or
+ * shrinking shows the size it is on its way to as the "rehashing target".
+ */
+#include "server/debug.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "ds/table.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "server/config.h"
+#include "store/expire.h"
+#include "store/keyspace.h"
+
+#define RECENCY_MASK 0xffffffu
+#define NOT_POSITIVE "value is out of range, must be positive"
+
+struct debug_subcommand {
+    const char *name;
+    int argc_min, argc_max;
+    void (*run)(struct call *call); /* NULL: 6.2 has it and it is not built yet */
+    const char *form, *does;
+};
+
+/* ---- time ---- */
+
+static void debug_sleep(struct call *call) {
+    struct slice text = call->argv[2];
+    double seconds = 0;
+    number_parse_double(text.bytes, text.length, &seconds); /* what is no number is 0, as in 6.2 */
+    if (seconds > 0 && seconds < 1e9) {
+        struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+        while (nanosleep(&left, &left) && errno == EINTR) continue;
+        clock_refresh();
+    }
+    reply_ok(call->client);
+}
+
+static void debug_set_active_expire(struct call *call) {
+    int64_t on = 0;
+    number_parse_int64(call->argv[2].bytes, call->argv[2].length, &on);
+    expire_set_active(on != 0);
+    reply_ok(call->client);
+}
+
+/* ---- the end ---- */
+
+static void debug_segfault(struct call *call) {
+    volatile int *volatile nowhere = NULL;
+    *nowhere = call->argc;
+}
+
+static void debug_panic(struct call *call) {
+    PANIC("DEBUG PANIC called at Unix time %lld", (long long)(clock_wall_msec() / 1000));
+}
+
+static void debug_assert(struct call *call) { ASSERT_COMPARE(call->argc, ==, 0); }
+
+static void debug_oom(struct call *call) {
+    volatile size_t absurd = SIZE_MAX / 2 - 65536;
+    memory_free(memory_alloc(absurd, MEMORY_OTHER), MEMORY_OTHER);
+}
+
+/* ---- messages ---- */
+
+static void debug_log(struct call *call) {
+    log_warning("DEBUG LOG: %.*s", (int)call->argv[2].length, call->argv[2].bytes);
+    reply_ok(call->client);
+}
+
+static void debug_error(struct call *call) {
+    reply_error_format(call->client, "-%.*s", (int)call->argv[2].length, call->argv[2].bytes);
+}
+
+/* ---- keys ---- */
+
+static uint64_t hash_of(struct slice key) { return hash_bytes(key.bytes, key.length); }
+
+/* What an integer takes in an RDB file: a mark, and 1, 2 or 4 bytes; 0 where it has no such form.
+ */
+static size_t rdb_integer_bytes(int64_t value) {
+    if (value >= INT8_MIN && value <= INT8_MAX) return 2;
+    if (value >= INT16_MIN && value <= INT16_MAX) return 3;
+    if (value >= INT32_MIN && value <= INT32_MAX) return 5;
+    return 0;
+}
+
+/* Bytes of a string in an RDB file, uncompressed. */
+static size_t rdb_string_bytes(const struct entry *e) {
+    int64_t value;
+    size_t integer = entry_string_to_int64(e, &value) ? rdb_integer_bytes(value) : 0;
+    if (integer) return integer;
+    char scratch[ENTRY_STRING_SCRATCH];
+    size_t length = entry_string(e, scratch).length;
+    return length + (length < 64 ? 1 : length < 16384 ? 2 : 5);
+}
+
+static void debug_object(struct call *call) {
+    struct slice key = call->argv[2];
+    struct entry *e = keyspace_find(call->keyspace, key, hash_of(key));
+    if (!e) {
+        reply_error(call->client, "no such key");
+        return;
+    }
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    buffer_printf(&text,
+                  "Value at:%p refcount:1 encoding:%s serializedlength:%zu lru:%u "
+                  "lru_seconds_idle:%u",
+                  (const void *)entry_value_bytes(e), entry_encoding_name(e), rdb_string_bytes(e),
+                  (unsigned)e->recency, (keyspace_lru_clock() - e->recency) & RECENCY_MASK);
+    reply_status_slice(call->client, buffer_slice(&text));
+    buffer_free(&text);
+}
+
+/* "value:N"; with `size` cut to it, or filled up with NULs. */
+static void populate_one(struct call *call, struct slice prefix, int64_t number, size_t size) {
+    struct buffer key, value;
+    buffer_init(&key, MEMORY_OTHER);
+    buffer_append(&key, prefix.bytes, prefix.length);
+    buffer_printf(&key, ":%lld", (long long)number);
+    uint64_t hash = hash_of(buffer_slice(&key));
+    if (!keyspace_find(call->keyspace, buffer_slice(&key), hash)) {
+        buffer_init(&value, MEMORY_OTHER);
+        buffer_printf(&value, "value:%lld", (long long)number);
+        struct slice text = buffer_slice(&value);
+        if (size > text.length) {
+            memset(buffer_reserve(&value, size - text.length), 0, size - text.length);
+            text.bytes = value.bytes;
+        }
+        if (size) text.length = size;
+        struct entry_value new_value = entry_value_of_text(text);
+        keyspace_store(call->keyspace, buffer_slice(&key), hash, NULL, &new_value,
+                       ENTRY_NO_DEADLINE);
+        buffer_free(&value);
+    }
+    buffer_free(&key);
+}
+
+static bool argument_count(struct call *call, int index, int64_t *value) {
+    if (!argument_int64(call, index, value, NOT_POSITIVE)) return false;
+    if (*value >= 0) return true;
+    reply_error(call->client, NOT_POSITIVE);
+    return false;
+}
+
+static void debug_populate(struct call *call) {
+    int64_t count, size = 0;
+    if (!argument_count(call, 2, &count)) return;
+    if (call->argc == 5 && !argument_count(call, 4, &size)) return;
+    struct slice prefix = call->argc >= 4 ? call->argv[3] : SLICE("key");
+    for (int64_t i = 0; i < count; i++) populate_one(call, prefix, i, (size_t)size);
+    reply_ok(call->client);
+}
+
+/* ---- tables ---- */
+
+/* The keys that so many buckets take at the load limit, rounded up to a power of two. */
+static size_t table_size_shown(size_t buckets) {
+    size_t keys = buckets * TABLE_LOAD_NUMERATOR / TABLE_LOAD_DENOMINATOR, power = 4;
+    while (power < keys) power *= 2;
+    return power;
+}
+
+static void append_table(const struct table *t, struct buffer *out) {
+    struct table_stats s;
+    buffer_append_c_string(out, "Hash table 0 stats (main hash table):\n");
+    if (!t || !table_count(t)) {
+        buffer_append_c_string(out, "No stats available for empty dictionaries\n");
+        return;
+    }
+    table_stats(t, &s);
+    buffer_printf(
+        out,
+        " table size: %zu\n"
+        " number of elements: %zu\n"
+        " different slots: %zu\n"
+        " max chain length: %zu\n"
+        " avg chain length (counted): %.02f\n"
+        " avg chain length (computed): %.02f\n"
+        " buckets: %zu\n overflow buckets: %zu\n bytes: %zu\n splits: %zu\n merges: %zu\n",
+        table_size_shown(s.buckets), s.elements, s.buckets, s.longest_chain,
+        (double)(s.buckets + s.overflow_buckets) / (double)s.buckets,
+        (double)s.elements / (double)s.buckets, s.buckets, s.overflow_buckets, s.bytes, s.splits,
+        s.merges);
+    if (!table_owes(t)) return;
+    size_t target = s.elements * TABLE_LOAD_DENOMINATOR / TABLE_LOAD_NUMERATOR + 1;
+    buffer_printf(out, "Hash table 1 stats (rehashing target):\n table size: %zu\n",
+                  table_size_shown(target));
+}
+
+static void debug_htstats(struct call *call) {
+    int64_t index;
+    if (!argument_int64(call, 2, &index, NULL)) return;
+    if (index < 0 || index >= keyspace_databases()) {
+        reply_error(call->client, "Out of range database");
+        return;
+    }
+    const struct keyspace *ks = keyspace_at((int)index);
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    buffer_append_c_string(&text, "[Dictionary HT]\n");
+    append_table(keyspace_table(ks), &text);
+    buffer_append_c_string(&text, "[Expires HT]\n");
+    if (keyspace_count_volatile(ks))
+        buffer_printf(&text, "No hash table: an index by deadline\n number of elements: %zu\n",
+                      keyspace_count_volatile(ks));
+    else
+        append_table(NULL, &text);
+    reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
+}
+
+static void debug_htstats_key(struct call *call) {
+    struct slice key = call->argv[2];
+    bool there = keyspace_find(call->keyspace, key, hash_of(key));
+    reply_error(call->client, there ? "The value stored at the specified key is not represented "
+                                      "using an hash table"
+                                    : "no such key");
+}
+
+/* ---- PROTOCOL ---- */
+
+static void reply_three(struct client *c, void (*header)(struct client *c, int64_t length)) {
+    header(c, 3);
+    for (int i = 0; i < 3; i++) reply_integer(c, i);
+}
+
+static void protocol_map(struct client *c) {
+    reply_map(c, 3);
+    for (int i = 0; i < 3; i++) {
+        reply_integer(c, i);
+        reply_bool(c, i == 1);
+    }
+}
+
+static void protocol_attribute(struct client *c) {
+    if (c->protocol > 2) {
+        reply_attribute(c, 1);
+        reply_bulk_c_string(c, "key-popularity");
+        reply_array(c, 2);
+        reply_bulk_c_string(c, "key:123");
+        reply_integer(c, 90);
+    }
+    reply_bulk_c_string(c, "Some real reply following the attribute");
+}
+
+static void protocol_push(struct client *c) {
+    if (c->protocol < 3) {
+        reply_error(c, "RESP2 is not supported by this command");
+        return;
+    }
+    reply_push(c, 2);
+    reply_bulk_c_string(c, "server-cpu-usage");
+    reply_integer(c, 42);
+    reply_bulk_c_string(c, "Some real reply following the push reply");
+}
+
+static void protocol_string(struct client *c) { reply_bulk_c_string(c, "Hello World"); }
+static void protocol_integer(struct client *c) { reply_integer(c, 12345); }
+static void protocol_double(struct client *c) { reply_double(c, 3.14159265359); }
+static void protocol_array(struct client *c) { reply_three(c, reply_array); }
+static void protocol_set(struct client *c) { reply_three(c, reply_set); }
+static void protocol_true(struct client *c) { reply_bool(c, true); }
+static void protocol_false(struct client *c) { reply_bool(c, false); }
+static void protocol_verbatim(struct client *c) {
+    reply_verbatim(c, SLICE("This is a verbatim\nstring"), "txt");
+}
+static void protocol_big_number(struct client *c) {
+    reply_big_number(c, SLICE("1234567999999999999999999999999999999"));
+}
+
+static const struct {
+    const char *type;
+    void (*reply)(struct client *c);
+} protocols[] = {
+    {"string", protocol_string},
+    {"integer", protocol_integer},
+    {"double", protocol_double},
+    {"bignum", protocol_big_number},
+    {"null", reply_null},
+    {"array", protocol_array},
+    {"set", protocol_set},
+    {"map", protocol_map},
+    {"attrib", protocol_attribute},
+    {"push", protocol_push},
+    {"verbatim", protocol_verbatim},
+    {"true", protocol_true},
+    {"false", protocol_false},
+};
+
+static void debug_protocol(struct call *call) {
+    for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++) {
+        if (!argument_is(call, 2, protocols[i].type)) continue;
+        protocols[i].reply(call->client);
+        return;
+    }
+    reply_error(call->client,
+                "Wrong protocol type name. Please use one of the following: string|integer|double|"
+                "bignum|null|array|set|map|attrib|push|verbatim|true|false");
+}
+
+/* ---- the file ---- */
+
+static void debug_rewrite_all(struct call *call) {
+    char reason[256];
+    if (config_rewrite(true, reason, sizeof(reason)))
+        reply_ok(call->client);
+    else
+        reply_error(call->client, "CONFIG-REWRITE-FORCE-ALL failed");
+}
+
+/* ---- the command ---- */
+
+static const struct debug_subcommand subcommands[] = {
+    {"assert", 2, 2, debug_assert, "ASSERT", "Ends the server by an assertion that fails."},
+    {"config-rewrite-force-all", 2, 2, debug_rewrite_all, "CONFIG-REWRITE-FORCE-ALL",
+     "As CONFIG REWRITE, defaults included."},
+    {"error", 3, 3, debug_error, "ERROR <string>", "Answers with this error."},
+    {"htstats", 3, 3, debug_htstats, "HTSTATS <dbid>", "What the table of a database looks like."},
+    {"htstats-key", 3, 3, debug_htstats_key, "HTSTATS-KEY <key>",
+     "The same for the table within a value."},
+    {"log", 3, 3, debug_log, "LOG <message>", "Writes a line into the log."},
+    {"object", 3, 3, debug_object, "OBJECT <key>", "How a key's value is kept."},
+    {"oom", 2, 2, debug_oom, "OOM", "Ends the server as if there were no memory left."},
+    {"panic", 2, 2, debug_panic, "PANIC", "Ends the server by a panic."},
+    {"populate", 3, 5, debug_populate, "POPULATE <count> [<prefix>] [<size>]",
+     "Creates <count> strings <prefix>:0, <prefix>:1 ... where there is none."},
+    {"protocol", 3, 3, debug_protocol, "PROTOCOL <type>",
+     "A reply of the given type: string, integer, double, bignum, null, array, set, map, attrib, "
+     "push, verbatim, true or false."},
+    {"segfault", 2, 2, debug_segfault, "SEGFAULT", "Ends the server by a bad memory access."},
+    {"set-active-expire", 3, 3, debug_set_active_expire, "SET-ACTIVE-EXPIRE <0|1>",
+     "With 0 keys that are due are deleted on access only."},
+    {"sleep", 3, 3, debug_sleep, "SLEEP <seconds>", "Holds up the server; decimals are allowed."},
+    {"aof-flush-sleep", 3, 3, NULL, NULL, NULL},
+    {"change-repl-id", 2, 2, NULL, NULL, NULL},
+    {"crash-and-recover", 2, 3, NULL, NULL, NULL},
+    {"digest", 2, 2, NULL, NULL, NULL},
+    {"digest-value", 2, INT32_MAX, NULL, NULL, NULL},
+    {"leak", 3, 3, NULL, NULL, NULL},
+    {"loadaof", 2, 2, NULL, NULL, NULL},
+    {"lua-always-replicate-commands", 3, 3, NULL, NULL, NULL},
+    {"mallctl", 3, 4, NULL, NULL, NULL},
+    {"mallctl-str", 3, 4, NULL, NULL, NULL},
+    {"pause-cron", 3, 3, NULL, NULL, NULL},
+    {"reload", 2, INT32_MAX, NULL, NULL, NULL},
+    {"restart", 2, 3, NULL, NULL, NULL},
+    {"sdslen", 3, 3, NULL, NULL, NULL},
+    {"set-skip-checksum-validation", 3, 3, NULL, NULL, NULL},
+    {"stringmatch-test", 2, 2, NULL, NULL, NULL},
+    {"structsize", 2, 2, NULL, NULL, NULL},
+    {"ziplist", 3, 3, NULL, NULL, NULL},
+};
+#define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
+
+static void debug_help(struct call *call) {
+    const char *lines[2 * SUBCOMMANDS + 1];
+    char does[SUBCOMMANDS][256];
+    size_t count = 0;
+    for (size_t i = 0; i < SUBCOMMANDS; i++) {
+        if (!subcommands[i].run) continue;
+        snprintf(does[i], sizeof(does[i]), "    %s", subcommands[i].does);
+        lines[count++] = subcommands[i].form;
+        lines[count++] = does[i];
+    }
+    lines[count] = NULL;
+    reply_help(call, lines);
+}
+
+static void command_debug(struct call *call) {
+    if (call->argc == 2 && argument_is(call, 1, "help")) {
+        debug_help(call);
+        return;
+    }
+    for (size_t i = 0; i < SUBCOMMANDS; i++) {
+        const struct debug_subcommand *s = &subcommands[i];
+        if (!argument_is(call, 1, s->name)) continue;
+        if (call->argc < s->argc_min || call->argc > s->argc_max) break;
+        if (s->run)
+            s->run(call);
+        else
+            reply_error_format(call->client, "DEBUG %s is not built yet", s->name);
+        return;
+    }
+    reply_unknown_subcommand(call);
+}
+
+static struct command rows[] = {
+    {.name = "debug",
+     .handler = command_debug,
+     .arity = -2,
+     .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
+     .help = "For tests and for looking inside; DEBUG HELP lists its subcommands."},
+};
+
+void debug_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

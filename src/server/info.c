@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * INFO, and its fields about the server as a whole.
+ *
+ * A field's place is ten times its number in 6.2's section (compat/info_fields.tsv); fields of our
+ * own come behind, from OWN on. Where a feature is missing its fields show what is true without it:
+ * no replica is connected, nothing is loading. They move to the feature's folder when it is built.
+ */
+#include "server/info.h"
+
+#include <sys/resource.h>
+#include <sys/utsname.h>
+
+#include "base/clock.h"
+#include "base/number.h"
+#include "base/random.h"
+#include "base/version.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "io/loop.h"
+#include "metric/metric.h"
+#include "net/listen.h"
+#include "net/reply.h"
+#include "option/option.h"
+#include "server/cron.h"
+#include "server/startup.h"
+#include "store/keyspace.h"
+
+#ifndef BUILD_ID
+#define BUILD_ID "0"
+#endif
+#define OWN 1200
+#define ID_CHARS 40
+
+static struct loop *loop;
+static size_t memory_at_start;
+/* used_memory as this INFO shows it: the text that is being made takes memory, too. */
+static size_t used, used_by_dataset;
+static char run_id[ID_CHARS + 1], replication_id[ID_CHARS + 1];
+
+/* ---- forms ---- */
+
+static void print_size(struct buffer *out, size_t value) { buffer_printf(out, "%zu", value); }
+
+static void print_human(struct buffer *out, uint64_t bytes) {
+    char text[32];
+    number_format_bytes_human(text, sizeof(text), bytes);
+    buffer_append_c_string(out, text);
+}
+
+static void print_percent(struct buffer *out, double part, double whole) {
+    buffer_printf(out, "%.2f%%", whole > 0 ? 100 * part / whole : 0.0);
+}
+
+static void print_ratio(struct buffer *out, size_t a, size_t b) {
+    buffer_printf(out, "%.2f", b ? (double)a / (double)b : 0.0);
+}
+
+static void print_difference(struct buffer *out, size_t a, size_t b) {
+    buffer_printf(out, "%lld", (long long)a - (long long)b);
+}
+
+static void print_option(struct buffer *out, const char *name) {
+    const struct option_row *row = option_find(slice_of(name));
+    if (row) option_print(row, out);
+}
+
+/* ---- Server ---- */
+
+static void print_os(struct buffer *out) {
+    struct utsname name;
+    if (uname(&name) == 0) buffer_printf(out, "%s %s %s", name.sysname, name.release, name.machine);
+}
+static void print_bits(struct buffer *out) { print_size(out, sizeof(void *) * 8); }
+static void print_compiler(struct buffer *out) {
+#if defined(__GNUC__) && !defined(__clang__)
+    buffer_printf(out, "%d.%d.%d", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#else
+    buffer_append_c_string(out, "0.0.0");
+#endif
+}
+static void print_pid(struct buffer *out) { buffer_printf(out, "%d", (int)getpid()); }
+static void print_run_id(struct buffer *out) { buffer_append_c_string(out, run_id); }
+static void print_port(struct buffer *out) { buffer_printf(out, "%d", listen_port()); }
+static void print_time(struct buffer *out) {
+    buffer_printf(out, "%lld", (long long)clock_wall_usec());
+}
+static void print_uptime(struct buffer *out) {
+    buffer_printf(out, "%lld", (long long)startup_uptime_seconds());
+}
+static void print_uptime_days(struct buffer *out) {
+    buffer_printf(out, "%lld", (long long)(startup_uptime_seconds() / 86400));
+}
+static void print_lru_clock(struct buffer *out) { print_size(out, keyspace_lru_clock()); }
+static void print_executable(struct buffer *out) {
+    buffer_append_c_string(out, startup_executable());
+}
+static void print_config_file(struct buffer *out) {
+    buffer_append_c_string(out, startup_config_file());
+}
+
+/* ---- Memory ---- */
+
+static size_t dataset_bytes(void) {
+    size_t all = memory_used(MEMORY_DATASET), overhead = keyspace_overhead_bytes();
+    return all > overhead ? all - overhead : 0;
+}
+
+/* The section's first field: what follows refers to the same moment. */
+static void print_used(struct buffer *out) {
+    used = memory_used_total();
+    used_by_dataset = dataset_bytes();
+    print_size(out, used);
+}
+static void print_used_human(struct buffer *out) { print_human(out, used); }
+static void print_rss(struct buffer *out) { print_size(out, cron_memory()->rss); }
+static void print_rss_human(struct buffer *out) { print_human(out, cron_memory()->rss); }
+static void print_peak(struct buffer *out) { print_size(out, cron_memory()->peak); }
+static void print_peak_human(struct buffer *out) { print_human(out, cron_memory()->peak); }
+static void print_peak_percent(struct buffer *out) {
+    print_percent(out, (double)used, (double)cron_memory()->peak);
+}
+static void print_overhead(struct buffer *out) { print_size(out, used - used_by_dataset); }
+static void print_startup(struct buffer *out) { print_size(out, memory_at_start); }
+static void print_dataset(struct buffer *out) { print_size(out, used_by_dataset); }
+static void print_dataset_percent(struct buffer *out) {
+    print_percent(out, (double)used_by_dataset, (double)used - (double)memory_at_start);
+}
+static void print_allocated(struct buffer *out) {
+    print_size(out, cron_memory()->allocator.allocated);
+}
+static void print_active(struct buffer *out) { print_size(out, cron_memory()->allocator.active); }
+static void print_resident(struct buffer *out) {
+    print_size(out, cron_memory()->allocator.resident);
+}
+static uint64_t system_memory(void) {
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+static void print_system(struct buffer *out) { print_size(out, system_memory()); }
+static void print_system_human(struct buffer *out) { print_human(out, system_memory()); }
+static void print_scripts(struct buffer *out) { print_size(out, memory_used(MEMORY_SCRIPTS)); }
+static void print_scripts_human(struct buffer *out) {
+    print_human(out, memory_used(MEMORY_SCRIPTS));
+}
+static void print_zero_human(struct buffer *out) { print_human(out, 0); }
+static void print_maxmemory(struct buffer *out) { print_option(out, "maxmemory"); }
+static void print_maxmemory_human(struct buffer *out) {
+    struct buffer text;
+    uint64_t bytes = 0;
+    buffer_init(&text, MEMORY_OTHER);
+    print_option(&text, "maxmemory");
+    number_parse_bytes(text.bytes ? text.bytes : "0", text.length, &bytes);
+    buffer_free(&text);
+    print_human(out, bytes);
+}
+static void print_policy(struct buffer *out) { print_option(out, "maxmemory-policy"); }
+static void print_fragmentation(struct buffer *out) {
+    const struct cron_memory *m = cron_memory();
+    print_ratio(out, m->allocator.active, m->allocator.allocated);
+}
+static void print_fragmentation_bytes(struct buffer *out) {
+    const struct cron_memory *m = cron_memory();
+    print_difference(out, m->allocator.active, m->allocator.allocated);
+}
+static void print_allocator_rss(struct buffer *out) {
+    const struct cron_memory *m = cron_memory();
+    print_ratio(out, m->allocator.resident, m->allocator.active);
+}
+static void print_allocator_rss_bytes(struct buffer *out) {
+    const struct cron_memory *m = cron_memory();
+    print_difference(out, m->allocator.resident, m->allocator.active);
+}
+static void print_rss_overhead(struct buffer *out) {
+    const struct cron_memory *m = cron_memory();
+    print_ratio(out, m->rss, m->allocator.resident);
+}
+static void print_rss_overhead_bytes(struct buffer *out) {
+    const struct cron_memory *m = cron_memory();
+    print_difference(out, m->rss, m->allocator.resident);
+}
+static void print_total_fragmentation(struct buffer *out) {
+    print_ratio(out, cron_memory()->rss, used);
+}
+static void print_total_fragmentation_bytes(struct buffer *out) {
+    print_difference(out, cron_memory()->rss, used);
+}
+static void print_clients(struct buffer *out) { print_size(out, memory_used(MEMORY_CLIENTS)); }
+static void print_backlog(struct buffer *out) { print_size(out, memory_used(MEMORY_REPLICATION)); }
+static void print_aof(struct buffer *out) { print_size(out, memory_used(MEMORY_AOF)); }
+static void print_not_evicted(struct buffer *out) {
+    print_size(out, memory_used(MEMORY_AOF) + memory_used(MEMORY_REPLICATION));
+}
+static void print_allocator(struct buffer *out) {
+    buffer_append_c_string(out, memory_allocator_name());
+}
+static void print_class_dataset(struct buffer *out) {
+    print_size(out, memory_used(MEMORY_DATASET));
+}
+static void print_class_pools(struct buffer *out) { print_size(out, memory_used(MEMORY_POOLS)); }
+static void print_class_other(struct buffer *out) { print_size(out, memory_used(MEMORY_OTHER)); }
+static void print_largest_alloc(struct buffer *out) {
+    print_size(out, memory_largest_alloc(MEMORY_DATASET));
+}
+static void print_largest_free(struct buffer *out) {
+    print_size(out, memory_largest_free(MEMORY_DATASET));
+}
+
+/* ---- Persistence, Stats, Replication, CPU ---- */
+
+static void print_changes(struct buffer *out) { print_size(out, keyspace_changes()); }
+static void print_start_time(struct buffer *out) {
+    buffer_printf(out, "%lld", (long long)startup_wall_seconds());
+}
+static void print_zero_fraction(struct buffer *out) { buffer_append_c_string(out, "0.00"); }
+static void print_turns(struct buffer *out) { print_size(out, loop ? loop_stats(loop)->turns : 0); }
+static void print_turn_maximum(struct buffer *out) {
+    print_size(out, loop ? loop_stats(loop)->turn_cpu.maximum_usec : 0);
+}
+static void print_turn_histogram(struct buffer *out) {
+    if (loop) histogram_print(&loop_stats(loop)->turn_cpu, out);
+}
+static void print_replication_id(struct buffer *out) {
+    buffer_append_c_string(out, replication_id);
+}
+static void print_no_id(struct buffer *out) {
+    for (int i = 0; i < ID_CHARS; i++) buffer_append_char(out, '0');
+}
+static void print_backlog_size(struct buffer *out) { print_option(out, "repl-backlog-size"); }
+
+static void print_cpu(struct buffer *out, int who, bool system) {
+    struct rusage usage;
+    getrusage(who, &usage);
+    struct timeval time = system ? usage.ru_stime : usage.ru_utime;
+    buffer_printf(out, "%lld.%06lld", (long long)time.tv_sec, (long long)time.tv_usec);
+}
+static void print_cpu_system(struct buffer *out) { print_cpu(out, RUSAGE_SELF, true); }
+static void print_cpu_user(struct buffer *out) { print_cpu(out, RUSAGE_SELF, false); }
+static void print_cpu_system_children(struct buffer *out) { print_cpu(out, RUSAGE_CHILDREN, true); }
+static void print_cpu_user_children(struct buffer *out) { print_cpu(out, RUSAGE_CHILDREN, false); }
+static void print_cpu_system_main(struct buffer *out) { print_cpu(out, RUSAGE_THREAD, true); }
+static void print_cpu_user_main(struct buffer *out) { print_cpu(out, RUSAGE_THREAD, false); }
+
+/* ---- rows ---- */
+
+static const int64_t zero = 0, minus_one = -1;
+static const char *const redis_version = REDIS_VERSION;
+static const char *const evenkeel_version = EVENKEEL_VERSION;
+static const char *const no_commit = "00000000";
+static const char *const build_id = BUILD_ID;
+static const char *const standalone = "standalone";
+static const char *const clock_name = "POSIX clock_gettime";
+static const char *const epoll_name = "epoll";
+static const char *const atomics_name = "c11-builtin";
+static const char *const no = "no";
+static const char *const ok = "ok";
+static const char *const master = "master";
+static const char *const no_failover = "no-failover";
+
+#define NUMBER(s, p, n, var, h)                                                             \
+    {                                                                                       \
+        .section = (s), .place = (p), .name = (n), .type = METRIC_INT64, .variable = (var), \
+        .help = (h)                                                                         \
+    }
+#define TEXT(s, p, n, var, h)                                                                 \
+    {                                                                                         \
+        .section = (s), .place = (p), .name = (n), .type = METRIC_STRING, .variable = &(var), \
+        .help = (h)                                                                           \
+    }
+#define PRINT(s, p, n, fn, h)                                                              \
+    {                                                                                      \
+        .section = (s), .place = (p), .name = (n), .type = METRIC_FUNCTION, .print = (fn), \
+        .help = (h)                                                                        \
+    }
+/* A field of a feature that is not built. */
+#define NOTHING(s, p, n) NUMBER(s, p, n, &zero, "Always 0: not built yet.")
+
+static const struct metric_row server_rows[] = {
+    TEXT("Server", 10, "redis_version", redis_version, "The Redis that this server answers as."),
+    TEXT("Server", 20, "redis_git_sha1", no_commit, "Kept for tools; always zeros."),
+    NUMBER("Server", 30, "redis_git_dirty", &zero, "Kept for tools; always 0."),
+    TEXT("Server", 40, "redis_build_id", build_id, "What the build was given as its id."),
+    TEXT("Server", 50, "redis_mode", standalone, "standalone."),
+    PRINT("Server", 60, "os", print_os, "System, its release, machine."),
+    PRINT("Server", 70, "arch_bits", print_bits, "Bits of a pointer."),
+    TEXT("Server", 80, "monotonic_clock", clock_name, "The clock of durations."),
+    TEXT("Server", 90, "multiplexing_api", epoll_name, "How the loop waits."),
+    TEXT("Server", 100, "atomicvar_api", atomics_name, "Which atomics."),
+    PRINT("Server", 110, "gcc_version", print_compiler, "The compiler; 0.0.0 for clang."),
+    PRINT("Server", 120, "process_id", print_pid, "The process id."),
+    TEXT("Server", 130, "process_supervised", no, "Whether a supervisor is told of the state."),
+    PRINT("Server", 140, "run_id", print_run_id, "Random, another at each start."),
+    PRINT("Server", 150, "tcp_port", print_port, "The TCP port; 0: none."),
+    PRINT("Server", 160, "server_time_usec", print_time, "Wall time, microseconds since 1970."),
+    PRINT("Server", 170, "uptime_in_seconds", print_uptime, "Seconds since start."),
+    PRINT("Server", 180, "uptime_in_days", print_uptime_days, "Days since start."),
+    PRINT("Server", 210, "lru_clock", print_lru_clock, "The clock of keys' recency, in seconds."),
+    PRINT("Server", 220, "executable", print_executable, "The program's path."),
+    PRINT("Server", 230, "config_file", print_config_file, "The configuration's path, or nothing."),
+    NOTHING("Server", 240, "io_threads_active"),
+    TEXT("Server", OWN, "evenkeel_version", evenkeel_version, "The version of this server."),
+};
+
+static const struct metric_row client_rows[] = {
+    NOTHING("Clients", 20, "cluster_connections"),
+    NUMBER("Clients", 40, "client_recent_max_input_buffer", &zero,
+           "Always 0: a client has no input buffer but while a request is incomplete."),
+    NUMBER("Clients", 50, "client_recent_max_output_buffer", &zero,
+           "Always 0: a client has no output buffer but while its socket takes no more."),
+    NOTHING("Clients", 60, "blocked_clients"),
+    NOTHING("Clients", 70, "tracking_clients"),
+    NOTHING("Clients", 80, "clients_in_timeout_table"),
+};
+
+static const struct metric_row memory_rows[] = {
+    PRINT("Memory", 10, "used_memory", print_used,
+          "Bytes the server holds; the sum of all classes."),
+    PRINT("Memory", 20, "used_memory_human", print_used_human, "The same, with a unit."),
+    PRINT("Memory", 30, "used_memory_rss", print_rss, "Bytes the process takes of the machine."),
+    PRINT("Memory", 40, "used_memory_rss_human", print_rss_human, "The same, with a unit."),
+    PRINT("Memory", 50, "used_memory_peak", print_peak, "The most that used_memory was."),
+    PRINT("Memory", 60, "used_memory_peak_human", print_peak_human, "The same, with a unit."),
+    PRINT("Memory", 70, "used_memory_peak_perc", print_peak_percent, "Use as a share of the peak."),
+    PRINT("Memory", 80, "used_memory_overhead", print_overhead,
+          "What is not keys and values: tables, clients, buffers, the server itself."),
+    PRINT("Memory", 90, "used_memory_startup", print_startup, "used_memory after the start."),
+    PRINT("Memory", 100, "used_memory_dataset", print_dataset, "Bytes of keys and values."),
+    PRINT("Memory", 110, "used_memory_dataset_perc", print_dataset_percent,
+          "Their share of what came after the start."),
+    PRINT("Memory", 120, "allocator_allocated", print_allocated, "Bytes the allocator gave out."),
+    PRINT("Memory", 130, "allocator_active", print_active,
+          "Bytes of pages that hold some of them."),
+    PRINT("Memory", 140, "allocator_resident", print_resident, "Bytes of pages it keeps in all."),
+    PRINT("Memory", 150, "total_system_memory", print_system, "The machine's memory."),
+    PRINT("Memory", 160, "total_system_memory_human", print_system_human, "The same, with a unit."),
+    NOTHING("Memory", 170, "used_memory_lua"),
+    PRINT("Memory", 180, "used_memory_lua_human", print_zero_human, "Always 0: not built yet."),
+    PRINT("Memory", 190, "used_memory_scripts", print_scripts, "Bytes of scripts."),
+    PRINT("Memory", 200, "used_memory_scripts_human", print_scripts_human,
+          "The same, with a unit."),
+    NOTHING("Memory", 210, "number_of_cached_scripts"),
+    PRINT("Memory", 220, "maxmemory", print_maxmemory, "The option maxmemory."),
+    PRINT("Memory", 230, "maxmemory_human", print_maxmemory_human, "The same, with a unit."),
+    PRINT("Memory", 240, "maxmemory_policy", print_policy, "The option maxmemory-policy."),
+    PRINT("Memory", 250, "allocator_frag_ratio", print_fragmentation, "Active by allocated."),
+    PRINT("Memory", 260, "allocator_frag_bytes", print_fragmentation_bytes, "Their difference."),
+    PRINT("Memory", 270, "allocator_rss_ratio", print_allocator_rss, "Resident by active."),
+    PRINT("Memory", 280, "allocator_rss_bytes", print_allocator_rss_bytes, "Their difference."),
+    PRINT("Memory", 290, "rss_overhead_ratio", print_rss_overhead, "The process by resident."),
+    PRINT("Memory", 300, "rss_overhead_bytes", print_rss_overhead_bytes, "Their difference."),
+    PRINT("Memory", 310, "mem_fragmentation_ratio", print_total_fragmentation,
+          "used_memory_rss by used_memory."),
+    PRINT("Memory", 320, "mem_fragmentation_bytes", print_total_fragmentation_bytes,
+          "Their difference."),
+    PRINT("Memory", 330, "mem_not_counted_for_evict", print_not_evicted,
+          "Bytes that do not count against maxmemory."),
+    PRINT("Memory", 340, "mem_replication_backlog", print_backlog, "Bytes kept for replicas."),
+    NOTHING("Memory", 350, "mem_clients_slaves"),
+    PRINT("Memory", 360, "mem_clients_normal", print_clients, "Bytes of connections."),
+    PRINT("Memory", 370, "mem_aof_buffer", print_aof, "Bytes of the append only file's buffers."),
+    PRINT("Memory", 380, "mem_allocator", print_allocator, "The allocator and its version."),
+    NOTHING("Memory", 390, "active_defrag_running"),
+    NOTHING("Memory", 400, "lazyfree_pending_objects"),
+    NOTHING("Memory", 410, "lazyfreed_objects"),
+    PRINT("Memory", OWN, "mem_dataset", print_class_dataset,
+          "Bytes of the class dataset: keys, values, tables, deadline indexes."),
+    PRINT("Memory", OWN + 10, "mem_clients", print_clients, "Bytes of the class clients."),
+    PRINT("Memory", OWN + 20, "mem_pools", print_class_pools,
+          "Bytes of the class pools: threads' own buffers, free buffers kept."),
+    PRINT("Memory", OWN + 30, "mem_other", print_class_other,
+          "Bytes of the class other: tables of commands and options, everything else."),
+    PRINT("Memory", OWN + 40, "mem_largest_dataset_alloc", print_largest_alloc,
+          "Largest single allocation of the dataset since CONFIG RESETSTAT."),
+    PRINT("Memory", OWN + 50, "mem_largest_dataset_free", print_largest_free,
+          "Largest single free of the dataset since CONFIG RESETSTAT."),
+};
+
+static const struct metric_row persistence_rows[] = {
+    NOTHING("Persistence", 10, "loading"),
+    NOTHING("Persistence", 20, "current_cow_size"),
+    NOTHING("Persistence", 30, "current_cow_size_age"),
+    PRINT("Persistence", 40, "current_fork_perc", print_zero_fraction, "Always 0: not built yet."),
+    NOTHING("Persistence", 50, "current_save_keys_processed"),
+    NOTHING("Persistence", 60, "current_save_keys_total"),
+    PRINT("Persistence", 70, "rdb_changes_since_last_save", print_changes,
+          "Changes since the start: nothing is saved yet."),
+    NOTHING("Persistence", 80, "rdb_bgsave_in_progress"),
+    PRINT("Persistence", 90, "rdb_last_save_time", print_start_time,
+          "When the server started: nothing is saved yet."),
+    TEXT("Persistence", 100, "rdb_last_bgsave_status", ok, "ok."),
+    NUMBER("Persistence", 110, "rdb_last_bgsave_time_sec", &minus_one, "-1: never."),
+    NUMBER("Persistence", 120, "rdb_current_bgsave_time_sec", &minus_one, "-1: none."),
+    NOTHING("Persistence", 130, "rdb_last_cow_size"),
+    NOTHING("Persistence", 140, "aof_enabled"),
+    NOTHING("Persistence", 150, "aof_rewrite_in_progress"),
+    NOTHING("Persistence", 160, "aof_rewrite_scheduled"),
+    NUMBER("Persistence", 170, "aof_last_rewrite_time_sec", &minus_one, "-1: never."),
+    NUMBER("Persistence", 180, "aof_current_rewrite_time_sec", &minus_one, "-1: none."),
+    TEXT("Persistence", 190, "aof_last_bgrewrite_status", ok, "ok."),
+    TEXT("Persistence", 200, "aof_last_write_status", ok, "ok."),
+    NOTHING("Persistence", 210, "aof_last_cow_size"),
+    NOTHING("Persistence", 220, "module_fork_in_progress"),
+    NOTHING("Persistence", 230, "module_fork_last_cow_size"),
+};
+
+static const struct metric_row stats_rows[] = {
+    NOTHING("Stats", 90, "sync_full"),
+    NOTHING("Stats", 100, "sync_partial_ok"),
+    NOTHING("Stats", 110, "sync_partial_err"),
+    NOTHING("Stats", 160, "evicted_keys"),
+    NOTHING("Stats", 190, "pubsub_channels"),
+    NOTHING("Stats", 200, "pubsub_patterns"),
+    NOTHING("Stats", 210, "latest_fork_usec"),
+    NOTHING("Stats", 220, "total_forks"),
+    NOTHING("Stats", 230, "migrate_cached_sockets"),
+    NOTHING("Stats", 240, "slave_expires_tracked_keys"),
+    NOTHING("Stats", 250, "active_defrag_hits"),
+    NOTHING("Stats", 260, "active_defrag_misses"),
+    NOTHING("Stats", 270, "active_defrag_key_hits"),
+    NOTHING("Stats", 280, "active_defrag_key_misses"),
+    NOTHING("Stats", 290, "tracking_total_keys"),
+    NOTHING("Stats", 300, "tracking_total_items"),
+    NOTHING("Stats", 310, "tracking_total_prefixes"),
+    NOTHING("Stats", 340, "dump_payload_sanitizations"),
+    NOTHING("Stats", 370, "io_threaded_reads_processed"),
+    NOTHING("Stats", 380, "io_threaded_writes_processed"),
+    PRINT("Stats", OWN, "eventloop_turns", print_turns, "Turns of the event loop."),
+    PRINT("Stats", OWN + 10, "eventloop_turn_cpu_usec_max", print_turn_maximum,
+          "The most CPU time that a turn of the event loop took."),
+    PRINT("Stats", OWN + 20, "eventloop_turn_cpu_usec_histogram", print_turn_histogram,
+          "Turns by their CPU time: a power of two of microseconds, and how many took as long or "
+          "longer, but less than twice that."),
+};
+
+static const struct metric_row replication_rows[] = {
+    TEXT("Replication", 10, "role", master, "master: a server that replicates no other."),
+    NOTHING("Replication", 20, "connected_slaves"),
+    TEXT("Replication", 50, "master_failover_state", no_failover, "no-failover."),
+    PRINT("Replication", 60, "master_replid", print_replication_id,
+          "Names this history of writes."),
+    PRINT("Replication", 70, "master_replid2", print_no_id, "The one before it; zeros: none."),
+    NOTHING("Replication", 80, "master_repl_offset"),
+    NUMBER("Replication", 90, "second_repl_offset", &minus_one, "-1: none."),
+    NOTHING("Replication", 100, "repl_backlog_active"),
+    PRINT("Replication", 110, "repl_backlog_size", print_backlog_size,
+          "The option repl-backlog-size."),
+    NOTHING("Replication", 120, "repl_backlog_first_byte_offset"),
+    NOTHING("Replication", 130, "repl_backlog_histlen"),
+};
+
+static const struct metric_row other_rows[] = {
+    PRINT("CPU", 10, "used_cpu_sys", print_cpu_system, "Seconds in the kernel, all threads."),
+    PRINT("CPU", 20, "used_cpu_user", print_cpu_user, "Seconds in the program, all threads."),
+    PRINT("CPU", 30, "used_cpu_sys_children", print_cpu_system_children,
+          "Seconds in the kernel, children that ended."),
+    PRINT("CPU", 40, "used_cpu_user_children", print_cpu_user_children,
+          "Seconds in the program, children that ended."),
+    PRINT("CPU", 50, "used_cpu_sys_main_thread", print_cpu_system_main,
+          "Seconds in the kernel, the thread that runs commands."),
+    PRINT("CPU", 60, "used_cpu_user_main_thread", print_cpu_user_main,
+          "Seconds in the program, the thread that runs commands."),
+    NOTHING("Cluster", 10, "cluster_enabled"),
+};
+
+/* ---- the command ---- */
+
+static void command_info(struct call *call) {
+    if (call->argc > 2) {
+        reply_syntax_error(call->client);
+        return;
+    }
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    metric_print(call->argc == 2 ? call->argv[1] : SLICE("default"), &text);
+    reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
+}
+
+static struct command rows[] = {
+    {.name = "info",
+     .handler = command_info,
+     .arity = -1,
+     .flags = COMMAND_RANDOM | COMMAND_LOADING | COMMAND_STALE,
+     .categories = ACL_DANGEROUS,
+     .help = "The state of the server; all sections, or one."},
+};
+
+/* Plain INFO shows all but Commandstats. */
+static const char *const section_names[] = {"Server",       "Clients",     "Memory",  "Persistence",
+                                            "Stats",        "Replication", "CPU",     "Modules",
+                                            "Commandstats", "Errorstats",  "Cluster", "Keyspace"};
+
+void info_declare_sections(void) {
+    for (size_t i = 0; i < sizeof(section_names) / sizeof(section_names[0]); i++)
+        metric_declare_section(section_names[i], strcmp(section_names[i], "Commandstats") != 0);
+}
+
+static void reset_figures(void) {
+    if (loop) loop_stats_clear(loop);
+    memory_largest_reset();
+}
+
+void info_register(void) {
+    random_hex(run_id, ID_CHARS);
+    random_hex(replication_id, ID_CHARS);
+    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+#define REGISTER(table) metric_register(table, sizeof(table) / sizeof((table)[0]))
+    REGISTER(server_rows);
+    REGISTER(client_rows);
+    REGISTER(memory_rows);
+    REGISTER(persistence_rows);
+    REGISTER(stats_rows);
+    REGISTER(replication_rows);
+    REGISTER(other_rows);
+#undef REGISTER
+    metric_register_reset(reset_figures);
+}
+
+void info_open(struct loop *the_loop) {
+    loop = the_loop;
+    memory_at_start = memory_used_total();
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The command INFO, and the fields that belong to no other folder.
+ */
+#ifndef EVENKEEL_SERVER_INFO_H
+#define EVENKEEL_SERVER_INFO_H
+
+struct loop;
+
+/* Declares the sections in 6.2's order. Before any module registers metrics. */
+void info_declare_sections(void);
+void info_register(void);
+/* `loop` gives the figures of turns; what is used now counts as used_memory_startup. */
+void info_open(struct loop *loop);
+#endif

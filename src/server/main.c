@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * redis-server: from the command line to the loop and back.
+ *
+ * The order is fixed: rows are registered before the configuration is read, a daemon forks before
+ * there is a thread or an epoll instance, modules open with the options as they are, and nothing
+ * is served before all of them are.
+ */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "io/background.h"
+#include "io/loop.h"
+#include "io/signals.h"
+#include "server/crash.h"
+#include "server/shutdown.h"
+#include "server/startup.h"
+#include "server/title.h"
+#include "server/wiring.h"
+
+static void seed(void) {
+    uint8_t key[16];
+    uint64_t number;
+    random_secret(key, sizeof(key));
+    hash_set_key(key);
+    random_secret(&number, sizeof(number));
+    random_seed(number);
+}
+
+static bool is_sentinel(int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--sentinel")) return true;
+    return argc > 0 && strstr(argv[0], "redis-sentinel");
+}
+
+static int serve(void) {
+    struct loop *loop = loop_create();
+    if (!wiring_open(loop)) return 1;
+    crash_open();
+    title_write();
+    startup_announce();
+    loop_run(loop);
+    shutdown_finish();
+    signals_setup(NULL);
+    background_stop();
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    int status;
+    argv = title_take_arguments(argc, argv);
+    tzset();
+    clock_refresh();
+    seed();
+    wiring_register();
+    if (startup_print_and_leave(argc, argv, &status)) return status;
+    if (is_sentinel(argc, argv)) {
+        fputs("Sentinel is not built yet.\n", stderr);
+        return 1;
+    }
+    if (!startup_configure(argc, argv) || !startup_begin(argc)) return 1;
+    return serve();
+}

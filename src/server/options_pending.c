@@ -1,0 +1,722 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The options of Redis 6.2 whose features are not built yet, so that its configurations load.
+ *
+ * A row here either refuses what would need its feature, with a sentence that names what is
+ * missing, or keeps a value that changes nothing as long as the feature is missing: a time limit of
+ * replication, say. CONFIG GET shows every value in 6.2's form. A feature that is built takes its
+ * rows from here to its own folder.
+ *
+ * Two things are not as they seem: `syslog-*` works, and stands here until the server's own rows
+ * take it; a `user` line is taken where it only says what is so anyway (6.2 writes one into every
+ * file that it rewrites).
+ */
+#include "server/options_pending.h"
+
+#include <inttypes.h>
+#include <syslog.h>
+
+#include "base/log.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "option/option.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define INT_LOW INT32_MIN
+#define INT_HIGH INT32_MAX
+#define MUTABLE OPTION_MUTABLE
+#define AT_START 0
+
+/* Each row's flags and texts in one line: `why` is the refusal, NULL where values are kept. */
+#define PENDING(n, al, ty, var, dflt, fl, sect, pl, why, h)                             \
+    .name = (n), .alias = (al), .type = (ty), .variable = (var), .fallback = (dflt),    \
+    .flags = (fl) | OPTION_MISSING, .section = (sect), .place = (pl), .refusal = (why), \
+    .help = (h)
+#define RANGE(lo, hi) .low = (lo), .high = (hi)
+#define BOOL(n, al, var, dflt, fl, sect, pl, why, h) \
+    { PENDING(n, al, OPTION_TYPE_BOOL, var, dflt, fl, sect, pl, why, h) }
+#define INT(n, al, var, dflt, lo, hi, fl, sect, pl, h) \
+    { RANGE(lo, hi), PENDING(n, al, OPTION_TYPE_INT, var, dflt, fl, sect, pl, NULL, h) }
+#define BYTES(n, var, dflt, lo, fl, sect, pl, h) \
+    { RANGE(lo, INT64_MAX), PENDING(n, NULL, OPTION_TYPE_BYTES, var, dflt, fl, sect, pl, NULL, h) }
+#define ENUM(n, var, dflt, vals, fl, sect, pl, why, h) \
+    { .names = (vals), PENDING(n, NULL, OPTION_TYPE_ENUM, var, dflt, fl, sect, pl, why, h) }
+#define STRING(n, al, var, dflt, fl, sect, pl, why, h) \
+    { PENDING(n, al, OPTION_TYPE_STRING, var, dflt, fl, sect, pl, why, h) }
+
+/* --- snapshots and the append only file --- */
+
+#define SAVE_POINTS_MAX 256
+
+struct save_point {
+    int64_t seconds, changes;
+};
+
+static struct save_point save_points[SAVE_POINTS_MAX];
+static size_t save_point_count;
+static struct {
+    bool compression, checksum, stop_writes, delete_sync_files, incremental_fsync;
+    int sanitize;
+    int64_t key_save_delay, key_load_delay;
+    char *filename;
+} rdb;
+static struct {
+    bool enabled, no_fsync_on_rewrite, load_truncated, preamble, incremental_fsync;
+    int fsync;
+    int64_t rewrite_percentage, rewrite_min_bytes;
+    char *filename;
+} aof;
+
+static const struct option_name sanitize_names[] = {
+    {"no", 0}, {"yes", 1}, {"clients", 2}, {NULL, 0}};
+static const struct option_name fsync_names[] = {
+    {"everysec", 2}, {"always", 1}, {"no", 0}, {NULL, 0}};
+
+static bool save_point_parse(struct slice seconds, struct slice changes, struct save_point *point) {
+    return number_parse_int64(seconds.bytes, seconds.length, &point->seconds) &&
+           point->seconds >= 1 &&
+           number_parse_int64(changes.bytes, changes.length, &point->changes) &&
+           point->changes >= 0;
+}
+
+/* Pairs of numbers, added to what earlier lines gave; "" takes all away. */
+static bool save_pairs_parse(const struct slice *words, size_t count) {
+    struct save_point parsed[SAVE_POINTS_MAX];
+    size_t kept = option_is_repeated() ? save_point_count : 0;
+    if (count == 1 && words[0].length == 0) {
+        save_point_count = 0;
+        return true;
+    }
+    if (count == 0 || count % 2 != 0 || kept + count / 2 > SAVE_POINTS_MAX) return false;
+    for (size_t i = 0; i < count / 2; i++) {
+        if (!save_point_parse(words[2 * i], words[2 * i + 1], &parsed[i])) return false;
+    }
+    memcpy(save_points + kept, parsed, count / 2 * sizeof(parsed[0]));
+    save_point_count = kept + count / 2;
+    return true;
+}
+
+static bool save_parse(const struct option_row *row, const struct slice *words, size_t count,
+                       char *reason, size_t reason_size) {
+    bool parsed, line = option_source_now() == OPTION_FROM_FILE ||
+                        option_source_now() == OPTION_FROM_COMMAND_LINE;
+    if (line && count == 1 && words[0].length > 0) { /* save "900 1": one word with blanks in it */
+        struct buffer storage;
+        struct slice *inner;
+        buffer_init(&storage, MEMORY_OTHER);
+        int inner_count = string_split_words(words[0], &storage, &inner);
+        parsed = inner_count > 1 && save_pairs_parse(inner, (size_t)inner_count);
+        if (inner_count >= 0) memory_free(inner, MEMORY_OTHER);
+        buffer_free(&storage);
+    } else {
+        parsed = save_pairs_parse(words, count);
+    }
+    if (!parsed && line) snprintf(reason, reason_size, "Invalid save parameters");
+    return parsed;
+}
+
+static void save_print(const struct option_row *row, struct buffer *out) {
+    for (size_t i = 0; i < save_point_count; i++) {
+        buffer_printf(out, "%s%" PRId64 " %" PRId64, i == 0 ? "" : " ", save_points[i].seconds,
+                      save_points[i].changes);
+    }
+}
+
+static void save_rewrite(const struct option_row *row, struct buffer *out) {
+    if (save_point_count == 0) buffer_append_c_string(out, "save \"\"\n");
+    for (size_t i = 0; i < save_point_count; i++) {
+        buffer_printf(out, "save %" PRId64 " %" PRId64 "\n", save_points[i].seconds,
+                      save_points[i].changes);
+    }
+}
+
+static bool filename_check(const struct option_row *row, struct slice value, char *reason,
+                           size_t reason_size) {
+    if (value.length == 0 || !memchr(value.bytes, '/', value.length)) return true;
+    snprintf(reason, reason_size, "%s can't be a path, just a filename", row->name);
+    return false;
+}
+
+static const struct option_row persistence_rows[] = {
+    {PENDING("save", NULL, OPTION_TYPE_CUSTOM, NULL, "3600 1 300 100 60 10000",
+             MUTABLE | OPTION_MULTI, "snapshots", 10, NULL,
+             "Save points: seconds and changes, in pairs. A snapshot is due after so many seconds "
+             "in which so many keys changed. An empty text is none."),
+     .parse = save_parse, .print = save_print, .rewrite = save_rewrite},
+    BOOL("stop-writes-on-bgsave-error", NULL, &rdb.stop_writes, "yes", MUTABLE, "snapshots", 20,
+         NULL, "Refuse writes after a snapshot that failed, until one succeeds."),
+    BOOL("rdbcompression", NULL, &rdb.compression, "yes", MUTABLE, "snapshots", 30, NULL,
+         "Compress long strings in snapshots."),
+    BOOL("rdbchecksum", NULL, &rdb.checksum, "yes", AT_START, "snapshots", 40, NULL,
+         "Write and check a checksum at the end of a snapshot."),
+    ENUM("sanitize-dump-payload", &rdb.sanitize, "no", sanitize_names, MUTABLE, "snapshots", 50,
+         NULL,
+         "Check all of a snapshot's or RESTORE's encoded values before use; clients: only those "
+         "that clients send."),
+    {PENDING("dbfilename", NULL, OPTION_TYPE_STRING, &rdb.filename, "dump.rdb", MUTABLE,
+             "snapshots", 60, NULL, "The snapshot's file name, in the folder that dir names."),
+     .check = filename_check},
+    BOOL("rdb-del-sync-files", NULL, &rdb.delete_sync_files, "no", MUTABLE, "snapshots", 70, NULL,
+         "Remove snapshots made for replicas where persistence is off."),
+    BOOL("rdb-save-incremental-fsync", NULL, &rdb.incremental_fsync, "yes", MUTABLE, "snapshots",
+         80, NULL, "Sync a snapshot to disk in steps while it is written, not all at the end."),
+    INT("rdb-key-save-delay", NULL, &rdb.key_save_delay, "0", INT_LOW, INT_HIGH,
+        MUTABLE | OPTION_HIDDEN, "snapshots", 90,
+        "For tests: microseconds to wait after each key that is saved."),
+    INT("key-load-delay", NULL, &rdb.key_load_delay, "0", INT_LOW, INT_HIGH,
+        MUTABLE | OPTION_HIDDEN, "snapshots", 100,
+        "For tests: microseconds to wait after each key that is loaded."),
+
+    BOOL("appendonly", NULL, &aof.enabled, "no", MUTABLE, "append only file", 10,
+         "the append only file is not built yet",
+         "Log every write to a file that is replayed at start."),
+    {PENDING("appendfilename", NULL, OPTION_TYPE_STRING, &aof.filename, "appendonly.aof", AT_START,
+             "append only file", 20, NULL,
+             "The append only file's name, in the folder that dir names."),
+     .check = filename_check},
+    ENUM("appendfsync", &aof.fsync, "everysec", fsync_names, MUTABLE, "append only file", 30, NULL,
+         "When the append only file is synced to disk: after every write, every second, or when "
+         "the system likes."),
+    BOOL("no-appendfsync-on-rewrite", NULL, &aof.no_fsync_on_rewrite, "no", MUTABLE,
+         "append only file", 40, NULL,
+         "Do not sync while a child process writes a snapshot or a new file."),
+    INT("auto-aof-rewrite-percentage", NULL, &aof.rewrite_percentage, "100", 0, INT_HIGH, MUTABLE,
+        "append only file", 50, "Write the file anew once it has grown by this share; 0 = never."),
+    BYTES("auto-aof-rewrite-min-size", &aof.rewrite_min_bytes, "64mb", 0, MUTABLE,
+          "append only file", 60, "Do not write a smaller file anew."),
+    BOOL("aof-load-truncated", NULL, &aof.load_truncated, "yes", MUTABLE, "append only file", 70,
+         NULL, "Start although the file's last command is cut off."),
+    BOOL("aof-use-rdb-preamble", NULL, &aof.preamble, "yes", MUTABLE, "append only file", 80, NULL,
+         "Begin a file that is written anew with a snapshot."),
+    BOOL("aof-rewrite-incremental-fsync", NULL, &aof.incremental_fsync, "yes", MUTABLE,
+         "append only file", 90, NULL,
+         "Sync a file that is written anew in steps, not all at the end."),
+};
+
+/* --- replication --- */
+
+#define BACKLOG_BYTES_MIN 16384
+
+static struct {
+    bool serve_stale, read_only, lazy_flush, announced, diskless_sync, no_tcp_nodelay;
+    int diskless_load;
+    int64_t priority, announce_port, diskless_delay, timeout, ping_period, backlog_bytes,
+        backlog_ttl;
+    int64_t min_replicas, min_replicas_lag;
+    char *announce_ip, *user, *password;
+} replication;
+
+static const struct option_name diskless_names[] = {
+    {"disabled", 0}, {"on-empty-db", 1}, {"swapdb", 2}, {NULL, 0}};
+
+static bool replicaof_parse(const struct option_row *row, const struct slice *words, size_t count,
+                            char *reason, size_t reason_size) {
+    int64_t port;
+    if (option_source_now() == OPTION_FROM_DEFAULT) return true;
+    if (count != 2) return false;
+    if (slice_is(words[0], "no") && slice_is(words[1], "one")) return true;
+    bool port_is_good =
+        number_parse_int64(words[1].bytes, words[1].length, &port) && port >= 0 && port <= 65535;
+    snprintf(reason, reason_size, "%s", port_is_good ? row->refusal : "Invalid master port");
+    return false;
+}
+
+/* It is never set: CONFIG GET shows an empty text. */
+static void nothing_print(const struct option_row *row, struct buffer *out) {}
+
+static bool backlog_apply(const struct option_row *row, char *reason, size_t reason_size) {
+    if (replication.backlog_bytes < BACKLOG_BYTES_MIN)
+        replication.backlog_bytes = BACKLOG_BYTES_MIN;
+    return true;
+}
+
+static const struct option_row replication_rows[] = {
+    {PENDING("replicaof", "slaveof", OPTION_TYPE_CUSTOM, NULL, "", AT_START, "replication", 10,
+             "replication is not built yet", "Host and port of the primary to copy from."),
+     .parse = replicaof_parse, .print = nothing_print},
+    STRING("masterauth", NULL, &replication.password, "", MUTABLE | OPTION_SECRET, "replication",
+           20, NULL, "The password that the primary asks for."),
+    STRING("masteruser", NULL, &replication.user, "", MUTABLE, "replication", 30, NULL,
+           "The user that masterauth belongs to."),
+    BOOL("replica-serve-stale-data", "slave-serve-stale-data", &replication.serve_stale, "yes",
+         MUTABLE, "replication", 40, NULL,
+         "Answer from old data while the primary cannot be reached."),
+    BOOL("replica-read-only", "slave-read-only", &replication.read_only, "yes", MUTABLE,
+         "replication", 50, NULL, "A replica refuses writes of its clients."),
+    BOOL("repl-diskless-sync", NULL, &replication.diskless_sync, "no", MUTABLE, "replication", 60,
+         NULL, "Send a full copy straight from the child process, without a file."),
+    INT("repl-diskless-sync-delay", NULL, &replication.diskless_delay, "5", 0, INT_HIGH, MUTABLE,
+        "replication", 70, "Seconds to wait for more replicas before such a copy begins."),
+    ENUM("repl-diskless-load", &replication.diskless_load, "disabled", diskless_names, MUTABLE,
+         "replication", 80, NULL,
+         "Load a full copy straight from the connection: never, where no data is, or beside the "
+         "old data."),
+    INT("repl-ping-replica-period", "repl-ping-slave-period", &replication.ping_period, "10", 1,
+        INT_HIGH, MUTABLE, "replication", 90,
+        "Seconds between the primary's pings to its replicas."),
+    INT("repl-timeout", NULL, &replication.timeout, "60", 1, INT_HIGH, MUTABLE, "replication", 100,
+        "Seconds of silence after which the other side counts as gone."),
+    BOOL("repl-disable-tcp-nodelay", NULL, &replication.no_tcp_nodelay, "no", MUTABLE,
+         "replication", 110, NULL,
+         "Let the system gather small packets to replicas: less traffic, more delay."),
+    {PENDING("repl-backlog-size", NULL, OPTION_TYPE_BYTES, &replication.backlog_bytes, "1mb",
+             MUTABLE, "replication", 120, NULL,
+             "Bytes of the write stream kept for replicas that come back; at least 16kb."),
+     .low = 1, .high = INT64_MAX, .apply = backlog_apply},
+    INT("repl-backlog-ttl", NULL, &replication.backlog_ttl, "3600", 0, INT64_MAX, MUTABLE,
+        "replication", 130,
+        "Seconds without replicas after which the backlog is freed; 0 = never."),
+    INT("replica-priority", "slave-priority", &replication.priority, "100", 0, INT_HIGH, MUTABLE,
+        "replication", 140,
+        "Sentinel promotes the replica of the lowest number; 0 = never this one."),
+    BOOL("replica-announced", NULL, &replication.announced, "yes", MUTABLE, "replication", 150,
+         NULL, "Sentinel tells clients of this replica."),
+    {PENDING("min-replicas-to-write", "min-slaves-to-write", OPTION_TYPE_INT,
+             &replication.min_replicas, "0", MUTABLE, "replication", 160,
+             "replication is not built yet: there are no replicas",
+             "Refuse writes while fewer replicas than this are connected and up to date."),
+     .low = 0, .high = INT_HIGH},
+    INT("min-replicas-max-lag", "min-slaves-max-lag", &replication.min_replicas_lag, "10", 0,
+        INT_HIGH, MUTABLE, "replication", 170,
+        "Seconds of lag up to which a replica counts as up to date."),
+    STRING("replica-announce-ip", "slave-announce-ip", &replication.announce_ip, "", MUTABLE,
+           "replication", 180, NULL,
+           "The address by which the primary and Sentinel know this replica."),
+    INT("replica-announce-port", "slave-announce-port", &replication.announce_port, "0", 0, 65535,
+        MUTABLE, "replication", 190, "The port by which they know it; 0 = its own."),
+    BOOL("replica-lazy-flush", "slave-lazy-flush", &replication.lazy_flush, "no", MUTABLE,
+         "replication", 200, NULL,
+         "Free a replica's old data in the background before a full copy is loaded."),
+};
+
+/* --- cluster --- */
+
+static struct {
+    bool enabled, full_coverage, no_failover, reads_when_down, migration;
+    int64_t node_timeout_ms, validity_factor, barrier, port, bus_port, tls_port;
+    char *announce_ip, *nodes_file;
+} cluster;
+
+static const struct option_row cluster_rows[] = {
+    BOOL("cluster-enabled", NULL, &cluster.enabled, "no", AT_START, "cluster", 10,
+         "cluster mode is not built yet", "Be a node of a cluster."),
+    STRING("cluster-config-file", NULL, &cluster.nodes_file, "nodes.conf", OPTION_FILE_ONLY,
+           "cluster", 20, NULL, "The file in which the node keeps what it knows of the cluster."),
+    INT("cluster-node-timeout", NULL, &cluster.node_timeout_ms, "15000", 0, INT64_MAX, MUTABLE,
+        "cluster", 30, "Milliseconds of silence after which a node counts as failing."),
+    INT("cluster-replica-validity-factor", "cluster-slave-validity-factor",
+        &cluster.validity_factor, "10", 0, INT_HIGH, MUTABLE, "cluster", 40,
+        "A replica whose data is older than this many node timeouts does not take over; 0 = "
+        "always."),
+    INT("cluster-migration-barrier", NULL, &cluster.barrier, "1", 0, INT_HIGH, MUTABLE, "cluster",
+        50, "A replica moves to a primary without any only while its own keeps this many."),
+    BOOL("cluster-allow-replica-migration", NULL, &cluster.migration, "yes", MUTABLE, "cluster", 60,
+         NULL, "Replicas may move to a primary that has none."),
+    BOOL("cluster-require-full-coverage", NULL, &cluster.full_coverage, "yes", MUTABLE, "cluster",
+         70, NULL, "Stop answering while any slot is without a node."),
+    BOOL("cluster-replica-no-failover", "cluster-slave-no-failover", &cluster.no_failover, "no",
+         MUTABLE, "cluster", 80, NULL, "A replica never takes over by itself."),
+    BOOL("cluster-allow-reads-when-down", NULL, &cluster.reads_when_down, "no", MUTABLE, "cluster",
+         90, NULL, "Answer reads while the cluster is down."),
+    STRING("cluster-announce-ip", NULL, &cluster.announce_ip, "", MUTABLE, "cluster", 100, NULL,
+           "The address by which other nodes know this one."),
+    INT("cluster-announce-port", NULL, &cluster.port, "0", 0, 65535, MUTABLE, "cluster", 110,
+        "The port by which other nodes know this one; 0 = its own."),
+    INT("cluster-announce-tls-port", NULL, &cluster.tls_port, "0", 0, 65535, MUTABLE, "cluster",
+        120, "The same for its TLS port."),
+    INT("cluster-announce-bus-port", NULL, &cluster.bus_port, "0", 0, 65535, MUTABLE, "cluster",
+        130, "The same for the port of its cluster bus."),
+};
+
+/* --- users, scripts, modules --- */
+
+static struct {
+    int pubsub_default;
+    int64_t log_length;
+    char *file;
+} acl;
+static int64_t lua_time_limit_ms;
+static bool lua_replicate_commands;
+
+static const struct option_name acl_pubsub_names[] = {
+    {"allchannels", 1}, {"resetchannels", 0}, {NULL, 0}};
+
+/* What says of the default user that it may do everything without a password, as it may now. */
+static const char *const open_user_words[] = {"on",      "nopass",      "sanitize-payload",
+                                              "~*",      "&*",          "+@all",
+                                              "allkeys", "allchannels", "allcommands"};
+
+static bool is_open_user_word(struct slice word) {
+    for (size_t i = 0; i < COUNT(open_user_words); i++) {
+        if (slice_is(word, open_user_words[i])) return true;
+    }
+    return false;
+}
+
+static bool user_parse(const struct option_row *row, const struct slice *words, size_t count,
+                       char *reason, size_t reason_size) {
+    if (count < 2) return false;
+    bool taken = slice_equal(words[0], SLICE("default"));
+    for (size_t i = 1; i < count && taken; i++) taken = is_open_user_word(words[i]);
+    if (!taken) snprintf(reason, reason_size, "%s", row->refusal);
+    return taken;
+}
+
+static bool directive_refuse(const struct option_row *row, const struct slice *words, size_t count,
+                             char *reason, size_t reason_size) {
+    if (count > 0) snprintf(reason, reason_size, "%s", row->refusal);
+    return false;
+}
+
+static const struct option_row user_rows[] = {
+    {PENDING("user", NULL, OPTION_TYPE_CUSTOM, NULL, NULL, OPTION_FILE_ONLY | OPTION_MULTI,
+             "security", 200,
+             "users (ACL) are not built yet; only an unlimited default user can be described",
+             "A user's name and rights."),
+     .parse = user_parse},
+    STRING("aclfile", NULL, &acl.file, "", AT_START, "security", 210,
+           "users (ACL) are not built yet", "A file with users, instead of user lines here."),
+    INT("acllog-max-len", NULL, &acl.log_length, "128", 0, INT64_MAX, MUTABLE, "security", 220,
+        "Entries that ACL LOG keeps."),
+    ENUM("acl-pubsub-default", &acl.pubsub_default, "allchannels", acl_pubsub_names, MUTABLE,
+         "security", 230, NULL, "The channels that a new user may use."),
+    {PENDING("loadmodule", NULL, OPTION_TYPE_CUSTOM, NULL, NULL, OPTION_FILE_ONLY | OPTION_MULTI,
+             "modules", 10, "modules are not built yet",
+             "The path of a module, and its arguments."),
+     .parse = directive_refuse},
+    {PENDING("sentinel", NULL, OPTION_TYPE_CUSTOM, NULL, NULL,
+             OPTION_FILE_ONLY | OPTION_MULTI | OPTION_HIDDEN, "sentinel", 10,
+             "sentinel directive while not in sentinel mode", "A directive of Sentinel."),
+     .parse = directive_refuse},
+    INT("lua-time-limit", NULL, &lua_time_limit_ms, "5000", 0, INT64_MAX, MUTABLE, "scripts", 10,
+        "Milliseconds after which a script counts as slow and other clients are told BUSY."),
+    BOOL("lua-replicate-commands", NULL, &lua_replicate_commands, "yes", MUTABLE | OPTION_HIDDEN,
+         "scripts", 20, NULL, "Replicate what a script wrote and not the script."),
+};
+
+/* --- values --- */
+
+static struct {
+    int64_t hash_entries, hash_value, list_size, list_depth, set_entries, zset_entries, zset_value;
+    int64_t hll_bytes, stream_bytes, stream_entries;
+} values;
+
+static bool ignored_parse(const struct option_row *row, const struct slice *words, size_t count,
+                          char *reason, size_t reason_size) {
+    return count == 1;
+}
+
+#define VALUES "small values"
+static const struct option_row value_rows[] = {
+    INT("hash-max-ziplist-entries", NULL, &values.hash_entries, "512", 0, INT64_MAX, MUTABLE,
+        VALUES, 10, "Fields up to which a hash is kept in its compact form."),
+    BYTES("hash-max-ziplist-value", &values.hash_value, "64", 0, MUTABLE, VALUES, 20,
+          "Longest field or value in a compact hash."),
+    INT("list-max-ziplist-size", NULL, &values.list_size, "-2", INT_LOW, INT_HIGH, MUTABLE, VALUES,
+        30,
+        "Elements in a list's node, or, below zero, its bytes: -1 to -5 are 4, 8, 16, 32 and 64 "
+        "kb."),
+    INT("list-compress-depth", NULL, &values.list_depth, "0", 0, INT_HIGH, MUTABLE, VALUES, 40,
+        "Nodes at each end of a list that are not compressed; 0 = none is compressed."),
+    INT("set-max-intset-entries", NULL, &values.set_entries, "512", 0, INT64_MAX, MUTABLE, VALUES,
+        50, "Members up to which a set of integers is kept as a sorted array."),
+    INT("zset-max-ziplist-entries", NULL, &values.zset_entries, "128", 0, INT64_MAX, MUTABLE,
+        VALUES, 60, "Members up to which a sorted set is kept in its compact form."),
+    BYTES("zset-max-ziplist-value", &values.zset_value, "64", 0, MUTABLE, VALUES, 70,
+          "Longest member in a compact sorted set."),
+    BYTES("hll-sparse-max-bytes", &values.hll_bytes, "3000", 0, MUTABLE, VALUES, 80,
+          "Bytes up to which a HyperLogLog is kept in its sparse form."),
+    BYTES("stream-node-max-bytes", &values.stream_bytes, "4096", 0, MUTABLE, VALUES, 90,
+          "Bytes of one node of a stream; 0 = no limit."),
+    INT("stream-node-max-entries", NULL, &values.stream_entries, "100", 0, INT64_MAX, MUTABLE,
+        VALUES, 100, "Entries of one node of a stream; 0 = no limit."),
+    {PENDING("list-max-ziplist-entries", NULL, OPTION_TYPE_CUSTOM, NULL, NULL,
+             OPTION_FILE_ONLY | OPTION_MULTI | OPTION_HIDDEN, VALUES, 110, NULL,
+             "Of old versions; taken and passed over, as by 6.2."),
+     .parse = ignored_parse},
+    {PENDING("list-max-ziplist-value", NULL, OPTION_TYPE_CUSTOM, NULL, NULL,
+             OPTION_FILE_ONLY | OPTION_MULTI | OPTION_HIDDEN, VALUES, 120, NULL,
+             "Of old versions; taken and passed over, as by 6.2."),
+     .parse = ignored_parse},
+};
+
+/* --- memory --- */
+
+static struct {
+    bool replica_ignores, lazy_eviction, lazy_expire, lazy_server_del, lazy_user_del,
+        lazy_user_flush;
+    bool allocator_thread;
+    int policy;
+    int64_t limit, samples, tenacity, lfu_log_factor, lfu_decay_minutes;
+} memory;
+static struct {
+    bool enabled;
+    int64_t cycle_min, cycle_max, threshold_low, threshold_high, ignore_bytes, scan_fields;
+} defrag;
+
+static const struct option_name policy_names[] = {
+    {"volatile-lru", 0},   {"volatile-lfu", 1}, {"volatile-random", 2},
+    {"volatile-ttl", 3},   {"allkeys-lru", 4},  {"allkeys-lfu", 5},
+    {"allkeys-random", 6}, {"noeviction", 7},   {NULL, 0}};
+
+#define NO_LAZY "freeing in the background is not built yet"
+static const struct option_row memory_rows[] = {
+    {PENDING("maxmemory", NULL, OPTION_TYPE_BYTES, &memory.limit, "0", MUTABLE, "memory", 10,
+             "a memory limit and eviction are not built yet",
+             "Bytes that the data may take; 0 = no limit."),
+     .low = 0, .high = INT64_MAX},
+    ENUM("maxmemory-policy", &memory.policy, "noeviction", policy_names, MUTABLE, "memory", 20,
+         NULL,
+         "Which keys are evicted at the limit: those with an expiry time (volatile) or all, by "
+         "recency, frequency, chance or nearest expiry; noeviction refuses writes instead."),
+    INT("maxmemory-samples", NULL, &memory.samples, "5", 1, INT_HIGH, MUTABLE, "memory", 30,
+        "Keys looked at to find one to evict."),
+    INT("maxmemory-eviction-tenacity", NULL, &memory.tenacity, "10", 0, 100, MUTABLE, "memory", 40,
+        "How long one command may go on evicting: 0 = hardly, 100 = until done."),
+    BOOL("replica-ignore-maxmemory", "slave-ignore-maxmemory", &memory.replica_ignores, "yes",
+         MUTABLE, "memory", 50, NULL, "A replica leaves eviction to its primary."),
+    INT("lfu-log-factor", NULL, &memory.lfu_log_factor, "10", 0, INT_HIGH, MUTABLE, "memory", 60,
+        "How slowly the frequency counter of a key grows."),
+    INT("lfu-decay-time", NULL, &memory.lfu_decay_minutes, "1", 0, INT_HIGH, MUTABLE, "memory", 70,
+        "Minutes after which the frequency counter of an unused key falls by one."),
+    BOOL("jemalloc-bg-thread", NULL, &memory.allocator_thread, "yes", MUTABLE, "memory", 80, NULL,
+         "Let the allocator give memory back to the system from a thread of its own."),
+    BOOL("lazyfree-lazy-eviction", NULL, &memory.lazy_eviction, "no", MUTABLE, "lazyfree", 10,
+         NO_LAZY, "Free evicted values in the background."),
+    BOOL("lazyfree-lazy-expire", NULL, &memory.lazy_expire, "no", MUTABLE, "lazyfree", 20, NO_LAZY,
+         "Free expired values in the background."),
+    BOOL("lazyfree-lazy-server-del", NULL, &memory.lazy_server_del, "no", MUTABLE, "lazyfree", 30,
+         NO_LAZY, "Free values that a command replaces in the background."),
+    BOOL("lazyfree-lazy-user-del", NULL, &memory.lazy_user_del, "no", MUTABLE, "lazyfree", 40,
+         NO_LAZY, "DEL frees in the background, as UNLINK does."),
+    BOOL("lazyfree-lazy-user-flush", NULL, &memory.lazy_user_flush, "no", MUTABLE, "lazyfree", 50,
+         NO_LAZY, "FLUSHALL and FLUSHDB free in the background unless they say SYNC."),
+    BOOL("activedefrag", NULL, &defrag.enabled, "no", MUTABLE, "defragmentation", 10,
+         "Active defragmentation cannot be enabled: it requires a Redis server compiled with a "
+         "modified Jemalloc like the one shipped by default with the Redis source distribution",
+         "Move values together while the server runs, so that the allocator can give memory back."),
+    BYTES("active-defrag-ignore-bytes", &defrag.ignore_bytes, "100mb", 1, MUTABLE,
+          "defragmentation", 20, "Bytes lost to fragmentation below which nothing is done."),
+    INT("active-defrag-threshold-lower", NULL, &defrag.threshold_low, "10", 0, 1000, MUTABLE,
+        "defragmentation", 30, "Percent of fragmentation at which the work begins."),
+    INT("active-defrag-threshold-upper", NULL, &defrag.threshold_high, "100", 0, 1000, MUTABLE,
+        "defragmentation", 40, "Percent of fragmentation at which it takes its largest share."),
+    INT("active-defrag-cycle-min", NULL, &defrag.cycle_min, "1", 1, 99, MUTABLE, "defragmentation",
+        50, "Percent of CPU time at the lower threshold."),
+    INT("active-defrag-cycle-max", NULL, &defrag.cycle_max, "25", 1, 99, MUTABLE, "defragmentation",
+        60, "Percent of CPU time at the upper threshold."),
+    INT("active-defrag-max-scan-fields", NULL, &defrag.scan_fields, "1000", 1, INT64_MAX, MUTABLE,
+        "defragmentation", 70, "Elements up to which a collection is moved in one go."),
+};
+
+/* --- notifications --- */
+
+#define EVENT_CLASSES "g$lshzxetd" /* those that A stands for */
+#define EVENT_CLASS_COUNT 10
+#define EVENT_LETTERS EVENT_CLASSES "KEm" /* in the order in which they are shown */
+#define EVENT_ALL ((1u << EVENT_CLASS_COUNT) - 1)
+
+static unsigned event_bits; /* bit i: EVENT_LETTERS[i] */
+
+static bool events_parse(const struct option_row *row, const struct slice *words, size_t count,
+                         char *reason, size_t reason_size) {
+    static const char letters[] = EVENT_LETTERS;
+    unsigned bits = 0;
+    if (count != 1) return false;
+    for (size_t i = 0; i < words[0].length; i++) {
+        char c = words[0].bytes[i];
+        const char *found = memchr(letters, c, sizeof(letters) - 1);
+        if (found) {
+            bits |= 1u << (found - letters);
+        } else if (c == 'A') {
+            bits |= EVENT_ALL;
+        } else {
+            /* 6.2 gives CONFIG SET no reason here. */
+            if (option_source_now() == OPTION_FROM_CONFIG_SET) return false;
+            snprintf(reason, reason_size, "Invalid event class character. Use 'g$lshzxeA'.");
+            return false;
+        }
+    }
+    event_bits = bits;
+    return true;
+}
+
+static void events_print(const struct option_row *row, struct buffer *out) {
+    bool all = (event_bits & EVENT_ALL) == EVENT_ALL;
+    if (all) buffer_append_char(out, 'A');
+    for (unsigned i = all ? EVENT_CLASS_COUNT : 0; i < sizeof(EVENT_LETTERS) - 1; i++) {
+        if (event_bits & (1u << i)) buffer_append_char(out, EVENT_LETTERS[i]);
+    }
+}
+
+static void events_rewrite(const struct option_row *row, struct buffer *out) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    events_print(row, &text);
+    buffer_printf(out, "%s ", row->name);
+    buffer_append_quoted(out, buffer_slice(&text));
+    buffer_append_char(out, '\n');
+    buffer_free(&text);
+}
+
+/* --- watching the server, and the system it runs on --- */
+
+static struct {
+    int64_t slow_usec, slow_length, latency_ms, tracking_keys, threads;
+    bool threaded_reads, memory_check, gopher, syslog;
+    int supervised, oom, facility;
+    char *ignore_warnings, *syslog_ident;
+    char *server_cpus, *bio_cpus, *aof_cpus, *save_cpus;
+} host;
+static int64_t oom_values[3];
+
+static const struct option_name supervised_names[] = {
+    {"upstart", 3}, {"systemd", 2}, {"auto", 1}, {"no", 0}, {NULL, 0}};
+static const struct option_name oom_names[] = {
+    {"no", 0}, {"yes", 1}, {"relative", 1}, {"absolute", 2}, {NULL, 0}};
+#define LOCAL_FACILITY(n) \
+    { "local" #n, LOG_LOCAL##n }
+static const struct option_name facility_names[] = {
+    {"user", LOG_USER}, LOCAL_FACILITY(0), LOCAL_FACILITY(1), LOCAL_FACILITY(2), LOCAL_FACILITY(3),
+    LOCAL_FACILITY(4),  LOCAL_FACILITY(5), LOCAL_FACILITY(6), LOCAL_FACILITY(7), {NULL, 0}};
+
+/* 6.2 has it only in CONFIG SET, so no file ever holds it. */
+static bool watchdog_parse(const struct option_row *row, const struct slice *words, size_t count,
+                           char *reason, size_t reason_size) {
+    int64_t period;
+    if (option_source_now() == OPTION_FROM_FILE ||
+        option_source_now() == OPTION_FROM_COMMAND_LINE || count != 1 ||
+        !number_parse_int64(words[0].bytes, words[0].length, &period) || period < 0) {
+        return false;
+    }
+    if (period > 0) snprintf(reason, reason_size, "%s", row->refusal);
+    return period == 0;
+}
+
+static void watchdog_print(const struct option_row *row, struct buffer *out) {
+    buffer_append_char(out, '0');
+}
+
+static void nothing_rewrite(const struct option_row *row, struct buffer *out) {}
+
+static bool oom_values_parse(const struct option_row *row, const struct slice *words, size_t count,
+                             char *reason, size_t reason_size) {
+    int64_t parsed[COUNT(oom_values)];
+    if (count != COUNT(oom_values)) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (number_parse_int64(words[i].bytes, words[i].length, &parsed[i]) && parsed[i] >= -2000 &&
+            parsed[i] <= 2000) {
+            continue;
+        }
+        snprintf(reason, reason_size,
+                 "Invalid oom-score-adj-values, elements must be between -2000 and 2000.");
+        return false;
+    }
+    memcpy(oom_values, parsed, sizeof(oom_values));
+    return true;
+}
+
+static void oom_values_print(const struct option_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRId64 " %" PRId64 " %" PRId64, oom_values[0], oom_values[1],
+                  oom_values[2]);
+}
+
+static bool syslog_apply(const struct option_row *row, char *reason, size_t reason_size) {
+    log_set_syslog(host.syslog, host.syslog_ident, host.facility);
+    return true;
+}
+
+#define NO_CPULIST "binding threads and children to processors is not built yet"
+static const struct option_row host_rows[] = {
+    INT("slowlog-log-slower-than", NULL, &host.slow_usec, "10000", -1, INT64_MAX, MUTABLE,
+        "slow log", 10,
+        "Microseconds from which a command enters the slow log; 0 = all, -1 = none."),
+    INT("slowlog-max-len", NULL, &host.slow_length, "128", 0, INT64_MAX, MUTABLE, "slow log", 20,
+        "Entries that the slow log keeps."),
+    INT("latency-monitor-threshold", NULL, &host.latency_ms, "0", 0, INT64_MAX, MUTABLE, "latency",
+        10, "Milliseconds from which an event is kept for the LATENCY command; 0 = none."),
+    {PENDING(
+         "notify-keyspace-events", NULL, OPTION_TYPE_CUSTOM, NULL, "", MUTABLE, "events", 10, NULL,
+         "Which changes of keys are published: K to the key's channel, E to the event's; g "
+         "commands of any type, $ strings, l lists, s sets, h hashes, z sorted sets, t streams, d "
+         "modules, x expired, e evicted, A all of these; m misses. Events are announced once "
+         "publishing is built."),
+     .parse = events_parse, .print = events_print, .rewrite = events_rewrite},
+    INT("tracking-table-max-keys", NULL, &host.tracking_keys, "1000000", 0, INT64_MAX, MUTABLE,
+        "clients", 200, "Keys remembered for clients that cache; 0 = no limit."),
+    BOOL("gopher-enabled", NULL, &host.gopher, "no", MUTABLE, "network", 200,
+         "the Gopher protocol is not built",
+         "Answer inline requests for a path by Gopher's protocol."),
+    {PENDING("io-threads", NULL, OPTION_TYPE_INT, &host.threads, "1", AT_START, "threads", 10,
+             "I/O threads are not built yet",
+             "Threads that read, parse and write; 1 = the main thread."),
+     .low = 1, .high = 128},
+    BOOL("io-threads-do-reads", NULL, &host.threaded_reads, "no", AT_START, "threads", 20, NULL,
+         "I/O threads read and parse too, and not only write."),
+    STRING("server_cpulist", NULL, &host.server_cpus, "", AT_START, "threads", 30, NO_CPULIST,
+           "Processors of the main and I/O threads: 0-3, or 0,2,4 or 0-7:2."),
+    STRING("bio_cpulist", NULL, &host.bio_cpus, "", AT_START, "threads", 40, NO_CPULIST,
+           "Processors of the background threads."),
+    STRING("aof_rewrite_cpulist", NULL, &host.aof_cpus, "", AT_START, "threads", 50, NO_CPULIST,
+           "Processors of the child that writes the append only file anew."),
+    STRING("bgsave_cpulist", NULL, &host.save_cpus, "", AT_START, "threads", 60, NO_CPULIST,
+           "Processors of the child that writes a snapshot."),
+    ENUM("supervised", &host.supervised, "no", supervised_names, AT_START, "process", 200,
+         "telling systemd or upstart of the start is not built yet",
+         "Tell the system's supervisor when the server is ready."),
+    ENUM("oom-score-adj", &host.oom, "no", oom_names, MUTABLE, "process", 210,
+         "setting the score for the kernel's out-of-memory killer is not built yet",
+         "The score by which the kernel picks whom to kill when memory runs out: relative to the "
+         "one at start (yes) or absolute."),
+    {PENDING("oom-score-adj-values", NULL, OPTION_TYPE_CUSTOM, NULL, "0 200 800", MUTABLE,
+             "process", 220, NULL, "The scores of a primary, a replica and a background child."),
+     .parse = oom_values_parse, .print = oom_values_print},
+    STRING("ignore-warnings", NULL, &host.ignore_warnings, "", MUTABLE, "process", 230, NULL,
+           "Warnings about the system not to stop for at start."),
+    BOOL("crash-memcheck-enabled", NULL, &host.memory_check, "yes", MUTABLE, "process", 240, NULL,
+         "Test the memory after a crash."),
+    {PENDING("watchdog-period", NULL, OPTION_TYPE_CUSTOM, NULL, "0", MUTABLE | OPTION_HIDDEN,
+             "process", 250, "the software watchdog is not built yet",
+             "Milliseconds after which a stuck event loop's stack is logged; 0 = off."),
+     .parse = watchdog_parse, .print = watchdog_print, .rewrite = nothing_rewrite},
+    {.name = "syslog-enabled",
+     .type = OPTION_TYPE_BOOL,
+     .section = "logging",
+     .place = 200,
+     .fallback = "no",
+     .variable = &host.syslog,
+     .apply = syslog_apply,
+     .help = "Log to syslog, too."},
+    {.name = "syslog-ident",
+     .type = OPTION_TYPE_STRING,
+     .section = "logging",
+     .place = 210,
+     .fallback = "redis",
+     .variable = &host.syslog_ident,
+     .apply = syslog_apply,
+     .help = "The name under which syslog shows the server."},
+    {.name = "syslog-facility",
+     .type = OPTION_TYPE_ENUM,
+     .section = "logging",
+     .place = 220,
+     .fallback = "local0",
+     .names = facility_names,
+     .variable = &host.facility,
+     .apply = syslog_apply,
+     .help = "The facility of syslog that gets the lines."},
+};
+
+void options_pending_register(void) {
+    option_register(memory_rows, COUNT(memory_rows));
+    option_register(value_rows, COUNT(value_rows));
+    option_register(persistence_rows, COUNT(persistence_rows));
+    option_register(replication_rows, COUNT(replication_rows));
+    option_register(cluster_rows, COUNT(cluster_rows));
+    option_register(user_rows, COUNT(user_rows));
+    option_register(host_rows, COUNT(host_rows));
+}
+
+void options_pending_announce(void) {
+    if (save_point_count == 0) return;
+    log_warning(
+        "Snapshots are not built yet: the save points are kept, but nothing will be saved.");
+}

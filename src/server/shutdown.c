@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Shutting down.
+ *
+ *   serving -> stopping (SHUTDOWN, SIGTERM, SIGINT) -> the loop's turn ends -> finish -> exit 0
+ *
+ * The command stops the loop and closes its client without a reply; the turn in which it ran is
+ * finished. A second SIGINT meanwhile ends the process at once, so that an impatient Ctrl-C is
+ * heard while a long command runs.
+ */
+#include "server/shutdown.h"
+
+#include "base/log.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "io/loop.h"
+#include "io/signals.h"
+#include "net/client.h"
+#include "net/listen.h"
+#include "net/reply.h"
+#include "server/startup.h"
+#include "store/keyspace.h"
+
+static struct loop *loop;
+static bool stopping;
+
+static bool holds_keys(void) {
+    for (int i = 0; i < keyspace_databases(); i++)
+        if (keyspace_count(keyspace_at(i))) return true;
+    return false;
+}
+
+static void stop(bool without_saving) {
+    if (stopping) return;
+    stopping = true;
+    log_warning("User requested shutdown...");
+    if (!without_saving && holds_keys())
+        log_warning("The data set is not saved: this version keeps it in memory only.");
+    loop_stop(loop);
+}
+
+static void on_signal(int sig, int earlier) {
+    if (sig == SIGINT && earlier) {
+        log_from_signal("You insist... exiting now.");
+        unlink(listen_unix_path());
+        _exit(1);
+    }
+    log_from_signal(sig == SIGINT ? "Received SIGINT scheduling shutdown..."
+                                  : "Received SIGTERM scheduling shutdown...");
+}
+
+void shutdown_look_for_signal(void) {
+    if (signals_shutdown_requested()) stop(false);
+}
+
+void shutdown_open(struct loop *the_loop) {
+    loop = the_loop;
+    signals_set_shutdown_observer(on_signal);
+    signals_setup(loop);
+}
+
+/* Entries hold pointers that are not aligned; the leak checker does not see them and would call
+ * what they point to lost. */
+static void free_keys_for_sanitizer(void) {
+#ifdef EVENKEEL_SANITIZER
+    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+#endif
+}
+
+void shutdown_finish(void) {
+    bool has_socket = *listen_unix_path();
+    startup_remove_pidfile();
+    if (has_socket) log_notice("Removing the unix socket file.");
+    listen_close();
+    client_close_all();
+    free_keys_for_sanitizer();
+    log_warning("Redis is now ready to exit, bye bye...");
+}
+
+static void command_shutdown(struct call *call) {
+    bool save = call->argc == 2 && argument_is(call, 1, "save");
+    bool no_save = call->argc == 2 && argument_is(call, 1, "nosave");
+    if (call->argc > 1 && !save && !no_save) {
+        reply_syntax_error(call->client);
+    } else if (save) {
+        reply_error(call->client,
+                    "SHUTDOWN SAVE is refused: saving the data set is not built yet. "
+                    "SHUTDOWN NOSAVE ends the server without it.");
+    } else {
+        stop(no_save);
+        client_close_later(call->client);
+    }
+}
+
+static struct command rows[] = {
+    {.name = "shutdown",
+     .handler = command_shutdown,
+     .arity = -1,
+     .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
+     .help = "Ends the server."},
+};
+
+void shutdown_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The end of the server, by SHUTDOWN or by a signal.
+ */
+#ifndef EVENKEEL_SERVER_SHUTDOWN_H
+#define EVENKEEL_SERVER_SHUTDOWN_H
+
+struct loop;
+
+void shutdown_register(void); /* the command */
+/* The loop that is to be stopped; SIGTERM and SIGINT count from now on. */
+void shutdown_open(struct loop *loop);
+/* A loop hook: begins the shutdown that a signal asked for. */
+void shutdown_look_for_signal(void);
+/* After the loop has ended: closes and removes what others can see. */
+void shutdown_finish(void);
+#endif

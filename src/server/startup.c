@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Starting.
+ *
+ * The command line has the form of Redis 6.2:
+ *
+ *     redis-server [file] [--option word...]... [-]
+ *
+ * The file comes first, then what standard input says (a "-" in the first or the last place), then
+ * the options, which are turned into lines of configuration and read as such; so the last word
+ * counts. A fault in any of them ends the process before anything is open.
+ *
+ * The path of the file is made absolute before it is read, since the option `dir` changes the
+ * working directory.
+ */
+#include "server/startup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/prctl.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/string.h"
+#include "base/version.h"
+#include "exec/command.h"
+#include "metric/metric.h"
+#include "net/listen.h"
+#include "option/option.h"
+#include "server/describe.h"
+#include "server/options_pending.h"
+
+#ifndef BUILD_ID
+#define BUILD_ID "0"
+#endif
+/* Where a daemon writes its pid unless told otherwise: as 6.2. */
+#define DAEMON_PIDFILE "/var/run/redis.pid"
+
+static bool daemonize, show_logo, disable_thp;
+static int log_level_option;
+static char *pidfile, *logfile;
+static char *config_file, *executable;
+static char *pidfile_written; /* absolute; NULL = none */
+static int64_t started_sec, started_nsec;
+
+char *startup_absolute_path(const char *path) {
+    char folder[PATH_MAX];
+    if (*path == '/' || !getcwd(folder, sizeof(folder))) return memory_strdup(path, MEMORY_OTHER);
+    struct buffer whole;
+    buffer_init(&whole, MEMORY_OTHER);
+    buffer_printf(&whole, "%s/%s", strcmp(folder, "/") ? folder : "", path);
+    char *copy = slice_dup_c_string(buffer_slice(&whole), MEMORY_OTHER);
+    buffer_free(&whole);
+    return copy;
+}
+
+const char *startup_config_file(void) { return config_file ? config_file : ""; }
+const char *startup_executable(void) { return executable ? executable : ""; }
+int64_t startup_wall_seconds(void) { return started_sec; }
+int64_t startup_uptime_seconds(void) {
+    return (clock_monotonic_nsec() - started_nsec) / 1000000000;
+}
+
+/* ---- options ---- */
+
+/* CONFIG SET's value comes split at blanks; a path may hold some. */
+static bool dir_parse(const struct option_row *row, const struct slice *words, size_t count,
+                      char *reason, size_t reason_size) {
+    bool from_default = option_source_now() == OPTION_FROM_DEFAULT;
+    if (from_default) return true;
+    struct buffer path;
+    buffer_init(&path, MEMORY_OTHER);
+    for (size_t i = 0; i < count; i++) {
+        if (i) buffer_append_char(&path, ' ');
+        buffer_append(&path, words[i].bytes, words[i].length);
+    }
+    bool done = chdir(path.bytes ? path.bytes : "") == 0;
+    if (!done && option_source_now() == OPTION_FROM_CONFIG_SET)
+        snprintf(reason, reason_size, "Changing directory: %s", strerror(errno));
+    else if (!done)
+        snprintf(reason, reason_size, "Can't chdir to '%s': %s", path.bytes ? path.bytes : "",
+                 strerror(errno));
+    buffer_free(&path);
+    return done;
+}
+
+static void dir_print(const struct option_row *row, struct buffer *out) {
+    char folder[PATH_MAX];
+    buffer_append_c_string(out, getcwd(folder, sizeof(folder)) ? folder : "");
+}
+
+static bool apply_logfile(const struct option_row *row, char *reason, size_t reason_size) {
+    if (log_set_file(logfile)) return true;
+    snprintf(reason, reason_size, "Can't open the log file: %s", strerror(errno));
+    return false;
+}
+
+static bool apply_loglevel(const struct option_row *row, char *reason, size_t reason_size) {
+    log_set_level((enum log_level)log_level_option);
+    return true;
+}
+
+static bool apply_thp(const struct option_row *row, char *reason, size_t reason_size) {
+    /* Refused where the kernel has no such pages: then there is nothing to switch off. */
+    prctl(PR_SET_THP_DISABLE, disable_thp ? 1UL : 0UL, 0UL, 0UL, 0UL);
+    return true;
+}
+
+/* The engine follows an include before it looks for rows: here come those it cannot follow. */
+static bool include_parse(const struct option_row *row, const struct slice *words, size_t count,
+                          char *reason, size_t reason_size) {
+    snprintf(reason, reason_size, "wrong number of arguments");
+    return false;
+}
+
+static bool rename_parse(const struct option_row *row, const struct slice *words, size_t count,
+                         char *reason, size_t reason_size) {
+    if (count != 2) return false;
+    if (!command_find(words[0])) {
+        snprintf(reason, reason_size, "No such command in rename-command");
+        return false;
+    }
+    if (command_rename(words[0], words[1])) return true;
+    snprintf(reason, reason_size, "Target command name already exists");
+    return false;
+}
+
+static const struct option_name level_names[] = {{"debug", LOG_LEVEL_DEBUG},
+                                                 {"verbose", LOG_LEVEL_VERBOSE},
+                                                 {"notice", LOG_LEVEL_NOTICE},
+                                                 {"warning", LOG_LEVEL_WARNING},
+                                                 {NULL, 0}};
+
+static const struct option_row option_rows[] = {
+    {.name = "include",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MULTI | OPTION_FILE_ONLY,
+     .section = "general",
+     .place = 5,
+     .parse = include_parse,
+     .help = "Reads another file in this place; a pattern (*.conf) reads all that fit. What comes "
+             "after it counts more."},
+    OPTION_BOOL("daemonize", &daemonize, false, 0, "process", 10,
+                "Run in the background, without a terminal."),
+    OPTION_STRING("pidfile", &pidfile, "", 0, "process", 20,
+                  "File to write the process id into, removed at the end. A daemon without one "
+                  "writes " DAEMON_PIDFILE "."),
+    {.name = "dir",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MUTABLE,
+     .section = "process",
+     .place = 30,
+     .fallback = "./",
+     .parse = dir_parse,
+     .print = dir_print,
+     .help = "Working directory: where files without a path are read and written."},
+    {.name = "disable-thp",
+     .type = OPTION_TYPE_BOOL,
+     .flags = OPTION_MUTABLE,
+     .section = "process",
+     .place = 100,
+     .fallback = "yes",
+     .variable = &disable_thp,
+     .apply = apply_thp,
+     .help = "Switch the kernel's transparent huge pages off for this process: they cost latency "
+             "and memory while a child saves."},
+    {.name = "loglevel",
+     .type = OPTION_TYPE_ENUM,
+     .flags = OPTION_MUTABLE,
+     .section = "logging",
+     .place = 10,
+     .fallback = "notice",
+     .variable = &log_level_option,
+     .names = level_names,
+     .apply = apply_loglevel,
+     .help = "The least important messages that are logged."},
+    {.name = "logfile",
+     .type = OPTION_TYPE_STRING,
+     .section = "logging",
+     .place = 20,
+     .fallback = "",
+     .variable = &logfile,
+     .apply = apply_logfile,
+     .help = "File that the log is appended to; standard output if empty. It is opened for each "
+             "line, so it may be moved away at any time."},
+    OPTION_BOOL("always-show-logo", &show_logo, false, 0, "logging", 30,
+                "Show the logo at start even where the log is no terminal."),
+    {.name = "rename-command",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MULTI | OPTION_FILE_ONLY,
+     .section = "security",
+     .place = 20,
+     .parse = rename_parse,
+     .help = "Gives a command another name; \"\" takes it away."},
+};
+
+void startup_register(void) {
+    started_sec = clock_wall_usec() / 1000000;
+    started_nsec = clock_monotonic_nsec();
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}
+
+/* ---- what is printed instead of serving ---- */
+
+static void print_version(void) {
+    printf("Redis server v=%s sha=00000000:0 malloc=%s bits=%d build=%s\nEvenkeel %s\n",
+           REDIS_VERSION, memory_allocator_name(), (int)(sizeof(void *) * CHAR_BIT), BUILD_ID,
+           EVENKEEL_VERSION);
+}
+
+static void print_usage(FILE *out) {
+    fputs(
+        "Usage: redis-server [file] [--option word ...] ... [-]\n\n"
+        "  file                        configuration; redis.conf in the source tree shows all\n"
+        "  -                           read configuration from standard input, too\n"
+        "  --option word ...           any option of the configuration; counts more than the file\n"
+        "  -v, --version               print the version\n"
+        "  -h, --help                  print this\n"
+        "  --describe-config-example   print a configuration file with every default\n"
+        "  --describe-options          print the reference of options, in Markdown\n"
+        "  --describe-metrics          print the reference of INFO fields\n"
+        "  --describe-commands         print the reference of commands\n\n"
+        "For example:\n"
+        "  redis-server --port 7000 --maxclients 500\n"
+        "  redis-server /etc/redis/redis.conf --loglevel verbose\n"
+        "  echo 'port 7000' | redis-server -\n",
+        out);
+}
+
+static const struct description {
+    const char *option;
+    void (*write)(struct buffer *out);
+} descriptions[] = {
+    {"--describe-config-example", option_write_example},
+    {"--describe-options", option_write_reference},
+    {"--describe-metrics", metric_write_reference},
+    {"--describe-commands", describe_commands},
+};
+
+static bool print_description(const char *option) {
+    for (size_t i = 0; i < sizeof(descriptions) / sizeof(descriptions[0]); i++) {
+        if (strcmp(option, descriptions[i].option)) continue;
+        struct buffer text;
+        buffer_init(&text, MEMORY_OTHER);
+        descriptions[i].write(&text);
+        fwrite(text.bytes, 1, text.length, stdout);
+        buffer_free(&text);
+        return true;
+    }
+    return false;
+}
+
+bool startup_print_and_leave(int argc, char **argv, int *status) {
+    *status = 0;
+    if (argc != 2) return false;
+    if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
+        print_version();
+    } else if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+        print_usage(stdout);
+    } else if (!print_description(argv[1])) {
+        return false;
+    }
+    *status = fflush(stdout) || ferror(stdout) ? 1 : 0;
+    return true;
+}
+
+/* ---- configuration ---- */
+
+static bool is_dash(const char *word) { return word[0] == '-' && word[1] == 0; }
+
+static bool read_standard_input(struct buffer *text) {
+    size_t got;
+    do {
+        got = fread(buffer_reserve(text, 65536), 1, 65536, stdin);
+        text->length += got;
+    } while (got && text->length <= OPTION_FILE_BYTES_MAX);
+    return !ferror(stdin) && text->length <= OPTION_FILE_BYTES_MAX;
+}
+
+/* The options of the command line as lines of configuration. */
+static void options_to_lines(int argc, char **argv, struct buffer *lines) {
+    for (int i = 0; i < argc; i++) {
+        if (argv[i][0] == '-' && argv[i][1] == '-') {
+            buffer_printf(lines, "\n%s", argv[i] + 2);
+        } else {
+            buffer_append_char(lines, ' ');
+            buffer_append_quoted(lines, slice_of(argv[i]));
+        }
+    }
+    buffer_append_char(lines, '\n');
+}
+
+static void report_fault(const struct buffer *error) {
+    if (error->length && error->bytes[0] != '\n') {
+        log_warning("%.*s", (int)error->length - 1, error->bytes); /* without its line end */
+    } else {
+        fwrite(error->bytes, 1, error->length, stderr);
+    }
+}
+
+static bool load_standard_input(struct buffer *error) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    bool loaded = read_standard_input(&text);
+    if (!loaded) buffer_append_c_string(error, "Fatal error, can't read standard input\n");
+    loaded = loaded && option_load_text(buffer_slice(&text), OPTION_FROM_FILE, error);
+    buffer_free(&text);
+    return loaded;
+}
+
+static bool load_command_line(int argc, char **argv, struct buffer *error) {
+    struct buffer lines;
+    buffer_init(&lines, MEMORY_OTHER);
+    options_to_lines(argc, argv, &lines);
+    bool loaded = option_load_text(buffer_slice(&lines), OPTION_FROM_COMMAND_LINE, error);
+    buffer_free(&lines);
+    return loaded;
+}
+
+bool startup_configure(int argc, char **argv) {
+    struct buffer error;
+    buffer_init(&error, MEMORY_OTHER);
+    option_set_version(REDIS_VERSION);
+    if (argc > 0) executable = startup_absolute_path(argv[0]);
+    int first = 1, last = argc;
+    bool from_stdin = false;
+    if (first < last && is_dash(argv[last - 1])) {
+        from_stdin = true;
+        last--;
+    }
+    if (first < last && is_dash(argv[first])) {
+        from_stdin = true;
+        first++;
+    } else if (first < last && argv[first][0] != '-') {
+        config_file = startup_absolute_path(argv[first++]);
+    }
+    bool loaded = (!config_file || option_load_file(config_file, &error)) &&
+                  (!from_stdin || load_standard_input(&error)) &&
+                  (first >= last || load_command_line(last - first, argv + first, &error));
+    if (!loaded) report_fault(&error);
+    buffer_free(&error);
+    return loaded;
+}
+
+/* ---- begin ---- */
+
+static bool become_daemon(void) {
+    pid_t child = fork();
+    if (child < 0) {
+        log_warning("Can't run in the background: fork: %s", strerror(errno));
+        return false;
+    }
+    if (child > 0) _exit(0);
+    setsid();
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0) return true;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    if (null > STDERR_FILENO) close(null);
+    return true;
+}
+
+bool startup_begin(int argc) {
+    log_set_level((enum log_level)log_level_option);
+    if (daemonize && !become_daemon()) return false;
+    log_warning("Evenkeel %s is starting", EVENKEEL_VERSION);
+    log_warning("Redis version=%s, bits=%d, commit=00000000, modified=0, pid=%d, just started",
+                REDIS_VERSION, (int)(sizeof(void *) * CHAR_BIT), (int)getpid());
+    if (argc == 1)
+        log_warning(
+            "No configuration is given: every option is at its default. A file may be "
+            "named: %s /path/to/redis.conf",
+            startup_executable());
+    else
+        log_warning("Configuration loaded");
+    options_pending_announce();
+    apply_thp(NULL, NULL, 0);
+    return true;
+}
+
+/* ---- the end of the beginning ---- */
+
+static void write_pidfile(void) {
+    const char *path = *pidfile ? pidfile : daemonize ? DAEMON_PIDFILE : NULL;
+    if (!path) return;
+    FILE *file = fopen(path, "we");
+    if (!file || fprintf(file, "%d\n", (int)getpid()) < 0) {
+        log_warning("The pid file %s cannot be written: %s", path, strerror(errno));
+    } else {
+        pidfile_written = startup_absolute_path(path);
+    }
+    if (file) (void)fclose(file);
+}
+
+void startup_remove_pidfile(void) {
+    if (!pidfile_written) return;
+    log_notice("Removing the pid file.");
+    unlink(pidfile_written);
+    memory_free(pidfile_written, MEMORY_OTHER);
+    pidfile_written = NULL;
+}
+
+/* A boat that keeps level, and what one wants to know first. */
+static void show_the_logo(void) {
+    char text[1024];
+    snprintf(text, sizeof(text),
+             "\n"
+             "             |\\\n"
+             "             | \\\n"
+             "             |  \\         Evenkeel %s (as Redis %s) %d bit\n"
+             "            /|   \\        Running in standalone mode\n"
+             "           / |____\\       Port: %d\n"
+             "      ____/__|_______     PID: %d\n"
+             "  ~~~~\\_____________/~~~~~~~~~\n"
+             "    ~~~~~~~~~|~~~~~~~~~~~\n"
+             "             ^\n\n",
+             EVENKEEL_VERSION, REDIS_VERSION, (int)(sizeof(void *) * CHAR_BIT), listen_port(),
+             (int)getpid());
+    log_raw(LOG_LEVEL_NOTICE, text);
+}
+
+void startup_announce(void) {
+    write_pidfile();
+    bool terminal = !*logfile && isatty(STDOUT_FILENO);
+    if (show_logo || terminal)
+        show_the_logo();
+    else
+        log_notice("Running mode=standalone, port=%d.", listen_port());
+    log_warning("Server initialized");
+    if (listen_port()) log_notice("Ready to accept connections");
+    if (*listen_unix_path())
+        log_notice("The server is now ready to accept connections at %s", listen_unix_path());
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The process title.
+ *
+ * The kernel shows as command line what stands in the memory where it once put the arguments; the
+ * environment follows right behind. Both are copied away at start, and the title is written over
+ * them, cut to what fits. The copies live as long as the process.
+ *
+ * A template is text with variables in braces: {title} (how the program was called),
+ * {listen-addr}, {server-mode}, {port}, {tls-port}, {unixsocket}, {config-file}.
+ */
+#include "server/title.h"
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "net/listen.h"
+#include "option/option.h"
+#include "server/startup.h"
+
+extern char **environ;
+
+static char *area; /* where the arguments stood; NULL = not known, no title */
+static size_t area_bytes;
+static char **arguments; /* the copy */
+static const char *program = "";
+static bool enabled, written;
+static char *template;
+
+/* ---- the template ---- */
+
+/* Appends a variable's value; false where there is no such variable. */
+static bool append_variable(struct slice name, struct buffer *out) {
+    if (slice_is(name, "title")) {
+        buffer_append_c_string(out, program);
+    } else if (slice_is(name, "listen-addr")) {
+        buffer_append_c_string(out, listen_first_address());
+    } else if (slice_is(name, "server-mode")) {
+        return true; /* empty but for clusters and sentinels */
+    } else if (slice_is(name, "port")) {
+        buffer_printf(out, "%d", listen_port());
+    } else if (slice_is(name, "tls-port")) {
+        buffer_append_char(out, '0');
+    } else if (slice_is(name, "unixsocket")) {
+        const char *path = listen_unix_path();
+        buffer_append_c_string(out, path ? path : "");
+    } else if (slice_is(name, "config-file")) {
+        buffer_append_c_string(out, startup_config_file());
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* "{{" stands for a brace. False where the template is not well formed. */
+static bool expand(struct slice text, struct buffer *out) {
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.bytes[i] != '{' || (i + 1 < text.length && text.bytes[i + 1] == '{')) {
+            i += text.bytes[i] == '{';
+            buffer_append_char(out, text.bytes[i]);
+            continue;
+        }
+        const char *start = text.bytes + i + 1;
+        const char *end = memchr(start, '}', text.length - i - 1);
+        if (!end || !append_variable((struct slice){start, (size_t)(end - start)}, out))
+            return false;
+        i = (size_t)(end - text.bytes);
+    }
+    while (out->length && out->bytes[out->length - 1] == ' ') out->length--;
+    return true;
+}
+
+static bool check_template(const struct option_row *row, struct slice value, char *reason,
+                           size_t reason_size) {
+    struct buffer out;
+    buffer_init(&out, MEMORY_OTHER);
+    bool good = value.length && expand(value, &out);
+    buffer_free(&out);
+    if (!good)
+        snprintf(reason, reason_size, "template format is invalid or contains unknown variables");
+    return good;
+}
+
+static bool apply_template(const struct option_row *row, char *reason, size_t reason_size) {
+    title_refresh();
+    return true;
+}
+
+static const struct option_row option_rows[] = {
+    OPTION_BOOL("set-proc-title", &enabled, true, 0, "process", 60,
+                "Show address and mode in the process title (ps, top)."),
+    {.name = "proc-title-template",
+     .type = OPTION_TYPE_STRING,
+     .flags = OPTION_MUTABLE,
+     .section = "process",
+     .place = 70,
+     .fallback = "{title} {listen-addr} {server-mode}",
+     .variable = &template,
+     .check = check_template,
+     .apply = apply_template,
+     .help = "The process title. Variables: {title} (how the program was called), {listen-addr}, "
+             "{server-mode}, {port}, {tls-port}, {unixsocket}, {config-file}."},
+};
+
+void title_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}
+
+/* ---- the place ---- */
+
+/* A copy of `count` strings and a NULL. */
+static char **copy_strings(char *const *strings, size_t count) {
+    char **copy = memory_alloc((count + 1) * sizeof(*copy), MEMORY_OTHER);
+    for (size_t i = 0; i < count; i++) copy[i] = memory_strdup(strings[i], MEMORY_OTHER);
+    copy[count] = NULL;
+    return copy;
+}
+
+/* Grows the area over strings that follow it without a gap. */
+static void grow_area(char *const *strings) {
+    for (; *strings && *strings == area + area_bytes; strings++) area_bytes += strlen(*strings) + 1;
+}
+
+char **title_take_arguments(int argc, char **argv) {
+    arguments = copy_strings(argv, (size_t)argc);
+    size_t variables = 0;
+    while (environ && environ[variables]) variables++;
+    if (argc > 0) {
+        program = arguments[0];
+        area = argv[0];
+        grow_area(argv);
+        if (environ) grow_area(environ);
+    }
+    if (environ) environ = copy_strings(environ, variables);
+    return arguments;
+}
+
+void title_write(void) {
+    written = true;
+    if (!enabled || !area || area_bytes < 2) return;
+    struct buffer title;
+    buffer_init(&title, MEMORY_OTHER);
+    expand(slice_of(template), &title);
+    size_t length = title.length < area_bytes - 1 ? title.length : area_bytes - 1;
+    memset(area, 0, area_bytes);
+    if (length) memcpy(area, title.bytes, length);
+    buffer_free(&title);
+}
+
+void title_refresh(void) {
+    if (written) title_write();
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The process title that ps shows, made from the option proc-title-template.
+ */
+#ifndef EVENKEEL_SERVER_TITLE_H
+#define EVENKEEL_SERVER_TITLE_H
+
+void title_register(void); /* set-proc-title, proc-title-template */
+/* First in main: keeps argv and the environment elsewhere, so that their place is free for the
+ * title. Returns the copy of argv, which is to be used from then on. */
+char **title_take_arguments(int argc, char **argv);
+/* Writes the title as template, port and address say now, from the first call on. Nothing where
+ * set-proc-title is off. */
+void title_write(void);
+/* As title_write, but nothing before that was called once. */
+void title_refresh(void);
+#endif

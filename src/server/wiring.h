@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Puts the modules together.
+ */
+#ifndef EVENKEEL_SERVER_WIRING_H
+#define EVENKEEL_SERVER_WIRING_H
+#include <stdbool.h>
+
+struct loop;
+
+/* All rows of options, metrics and commands, from the ground up. Opens nothing. */
+void wiring_register(void);
+/* All modules, from the ground up, with the options as they are; then the loop's hooks. False
+ * after a message in the log. */
+bool wiring_open(struct loop *loop);
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * An entry: a key, its header, its deadline and a short value in one allocation.
+ *
+ *   header (8 bytes) | deadline (8) and index reference (4), where it has one
+ *                    | key length (4), where the key is longer than 254 bytes
+ *                    | key | value, or the pointer to it
+ *
+ * A string value of up to ENTRY_INLINE_VALUE_MAX bytes stands in the entry; a longer one is a blob
+ * that the entry owns. An integer (OBJECT ENCODING int) is kept in binary, in as few of 1, 2, 4 or
+ * 8 bytes as it needs. Other types are a pointer (value/).
+ *
+ * An entry's address is held by its table slot and its deadline slot and by nothing else; what
+ * changes its size gives it a new address, which the keyspace puts into both.
+ */
+#ifndef EVENKEEL_STORE_ENTRY_H
+#define EVENKEEL_STORE_ENTRY_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/blob.h"
+#include "base/number.h"
+#include "base/string.h"
+
+/* Longer values get a block of their own. Up to here one allocation is smaller than two and saves
+ * a cache miss a read; above it, rewriting key and value together costs more than the miss.
+ * Bounded by value_length's 16 bits. */
+#define ENTRY_INLINE_VALUE_MAX 1024
+#define ENTRY_SHORT_KEY_MAX 254
+#define ENTRY_EMBSTR_MAX 44 /* OBJECT ENCODING embstr up to here: a fact of 6.2 */
+
+enum entry_type {
+    ENTRY_STRING,
+    ENTRY_LIST,
+    ENTRY_SET,
+    ENTRY_ZSET,
+    ENTRY_HASH,
+    ENTRY_STREAM,
+    ENTRY_MODULE
+};
+enum entry_encoding { ENTRY_RAW, ENTRY_EMBSTR, ENTRY_INT };
+
+enum entry_flags {
+    ENTRY_HAS_DEADLINE = 1 << 0,
+    ENTRY_LONG_KEY = 1 << 1,
+    ENTRY_BLOB = 1 << 2, /* the value is a struct blob * */
+};
+
+struct entry {
+    uint32_t recency : 24; /* seconds of the LRU clock, or LFU's minutes and counter */
+    uint32_t type : 4;
+    uint32_t encoding : 4;
+    uint8_t flags;
+    uint8_t key_length;    /* where not ENTRY_LONG_KEY */
+    uint16_t value_length; /* of an inline value */
+    unsigned char bytes[];
+};
+_Static_assert(sizeof(struct entry) == 8, "an entry's header is 8 bytes");
+
+#define ENTRY_DEADLINE_BYTES 12 /* deadline and reference */
+#define ENTRY_NO_DEADLINE INT64_MIN
+
+static inline size_t entry_key_offset(const struct entry *e) {
+    return (e->flags & ENTRY_HAS_DEADLINE ? ENTRY_DEADLINE_BYTES : 0) +
+           (e->flags & ENTRY_LONG_KEY ? sizeof(uint32_t) : 0);
+}
+static inline struct slice entry_key(const struct entry *e) {
+    size_t offset = entry_key_offset(e);
+    uint32_t length = e->key_length;
+    if (__builtin_expect(e->flags & ENTRY_LONG_KEY, 0))
+        memcpy(&length, e->bytes + offset - sizeof(length), sizeof(length));
+    return (struct slice){(const char *)e->bytes + offset, length};
+}
+static inline bool entry_has_deadline(const struct entry *e) {
+    return e->flags & ENTRY_HAS_DEADLINE;
+}
+/* Milliseconds since 1970; ENTRY_NO_DEADLINE where there is none. */
+static inline int64_t entry_deadline(const struct entry *e) {
+    int64_t deadline = ENTRY_NO_DEADLINE;
+    if (e->flags & ENTRY_HAS_DEADLINE) memcpy(&deadline, e->bytes, sizeof(deadline));
+    return deadline;
+}
+static inline void entry_set_deadline(struct entry *e, int64_t deadline) {
+    memcpy(e->bytes, &deadline, sizeof(deadline));
+}
+static inline uint32_t entry_reference(const struct entry *e) {
+    uint32_t reference;
+    memcpy(&reference, e->bytes + sizeof(int64_t), sizeof(reference));
+    return reference;
+}
+static inline void entry_set_reference(struct entry *e, uint32_t reference) {
+    memcpy(e->bytes + sizeof(int64_t), &reference, sizeof(reference));
+}
+static inline unsigned char *entry_value_bytes(const struct entry *e) {
+    struct slice key = entry_key(e);
+    return (unsigned char *)key.bytes + key.length;
+}
+static inline struct blob *entry_blob(const struct entry *e) {
+    struct blob *b;
+    memcpy(&b, entry_value_bytes(e), sizeof(b));
+    return b;
+}
+
+/* A string to be stored, in the form in which it will stand. */
+struct entry_value {
+    enum entry_encoding encoding;
+    struct slice text; /* not where int */
+    int64_t integer;   /* where int */
+    struct blob
+        *blob; /* where text is long: a block to own (class MEMORY_DATASET), or NULL: copied */
+};
+/* Chooses int, embstr or raw for `text` as SET does. */
+struct entry_value entry_value_of_text(struct slice text);
+struct entry_value entry_value_of_integer(int64_t integer);
+/* raw whatever the text: what APPEND, SETRANGE and SETBIT leave. */
+struct entry_value entry_value_raw(struct slice text);
+
+/* A new entry (class MEMORY_DATASET); takes value.blob. */
+struct entry *entry_create(struct slice key, const struct entry_value *value, int64_t deadline,
+                           unsigned recency);
+void entry_free(struct entry *e);
+/* Puts the value into the entry where it is, if it needs the same allocation; takes value.blob
+ * then. False, with nothing changed, where it does not fit. The value may not alias the entry. */
+bool entry_try_overwrite(struct entry *e, const struct entry_value *value);
+/* The same entry with another deadline (or none): a new allocation unless both have one; the old
+ * one is freed. The value moves along. */
+struct entry *entry_take_with_deadline(struct entry *e, int64_t deadline);
+
+/* Bytes that the entry takes, its value included. */
+size_t entry_bytes(const struct entry *e);
+
+#define ENTRY_STRING_SCRATCH NUMBER_INT64_CHARS
+/* The string's text; an int is printed into `scratch`. Valid until the entry changes. */
+struct slice entry_string(const struct entry *e, char scratch[ENTRY_STRING_SCRATCH]);
+/* Where the encoding is int. */
+int64_t entry_integer(const struct entry *e);
+/* The string as an int64 if it is one, whatever its encoding. */
+bool entry_string_to_int64(const struct entry *e, int64_t *value);
+
+const char *entry_type_name(const struct entry *e);     /* TYPE */
+const char *entry_encoding_name(const struct entry *e); /* OBJECT ENCODING */
+#endif

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A session with redis-py: does a client that people use work with the server unchanged?
+
+usage: redis_py.py HOST PORT     (tests/clients/run starts a server and calls it)
+
+Each function whose name begins with check_ is one test, run in RESP2 and in RESP3. What a server
+does not have yet is named by the reply's error and fails like anything else. Prints the failures
+and last `N passed, N failed`.
+"""
+import os
+import sys
+import threading
+import time
+import traceback
+
+import redis
+
+
+def connect(protocol, **options):
+    host, port = sys.argv[1], int(sys.argv[2])
+    return redis.Redis(host=host, port=port, protocol=protocol, socket_timeout=20, **options)
+
+
+def check_ping_and_echo(r):
+    assert r.ping() is True
+    assert r.echo('hello') == b'hello'
+    assert r.echo(b'\x00\r\n') == b'\x00\r\n'
+
+
+def check_strings(r):
+    assert r.set('k', 'value') is True
+    assert r.get('k') == b'value'
+    assert r.get('nokey') is None
+    blob = bytes(range(256)) * 1000
+    assert r.set('blob', blob) and r.get('blob') == blob
+    assert r.exists('k', 'blob', 'nokey') == 2
+    assert r.type('k') == b'string'
+    assert r.delete('k', 'blob', 'nokey') == 2
+
+
+def check_unicode_and_decoding(r):
+    r.set('Schlüssel', 'Wert: äöü €')
+    assert r.get('Schlüssel').decode() == 'Wert: äöü €'
+    decoding = connect(r.connection_pool.connection_kwargs['protocol'], decode_responses=True)
+    assert decoding.get('Schlüssel') == 'Wert: äöü €'
+    decoding.close()
+    r.delete('Schlüssel')
+
+
+def check_set_options(r):
+    r.delete('k')
+    assert r.set('k', 1, xx=True) is None
+    assert r.set('k', 1, nx=True) is True
+    assert r.set('k', 2, nx=True) is None
+    assert r.set('k', 3, get=True) == b'1'
+    assert r.set('k', 4, ex=100) and 95 <= r.ttl('k') <= 100
+    assert r.set('k', 5, keepttl=True) and 95 <= r.ttl('k') <= 100
+    assert r.set('k', 6, exat=int(time.time()) + 200) and 190 <= r.ttl('k') <= 201
+    assert r.set('k', 7) and r.ttl('k') == -1
+    r.delete('k')
+
+
+def check_counting(r):
+    r.delete('n')
+    assert [r.execute_command('INCR', 'n') for _ in range(5)] == [1, 2, 3, 4, 5]
+    r.delete('n')
+
+
+def check_expiry(r):
+    r.set('soon', 'x', px=60)
+    assert r.get('soon') == b'x'
+    deadline = time.time() + 20
+    while r.get('soon') is not None:
+        assert time.time() < deadline, 'the key does not expire'
+        time.sleep(0.02)
+    assert r.ttl('soon') == -2
+
+
+def check_pipeline(r):
+    with r.pipeline(transaction=False) as p:
+        for i in range(5000):
+            p.set(f'p:{i}', i)
+        for i in range(5000):
+            p.get(f'p:{i}')
+        replies = p.execute()
+    assert replies[:5000] == [True] * 5000
+    assert replies[5000:] == [str(i).encode() for i in range(5000)]
+    assert r.dbsize() >= 5000
+    assert r.flushall() is True
+    assert r.dbsize() == 0
+
+
+def check_pipeline_with_errors(r):
+    with r.pipeline(transaction=False) as p:
+        p.set('k', 'x').execute_command('INCR', 'k').execute_command('NOSUCH').get('k')
+        replies = p.execute(raise_on_error=False)
+    assert replies[0] is True and replies[3] == b'x'
+    assert 'not an integer' in str(replies[1])
+    assert 'unknown command' in str(replies[2]).lower()
+
+
+def check_errors(r):
+    for words in (['GET'], ['NOSUCH', 'a'], ['SET', 'k', 'v', 'EX', '0'], ['SELECT', '99']):
+        try:
+            r.execute_command(*words)
+        except redis.ResponseError:
+            continue
+        raise AssertionError(f'{words} did not fail')
+    assert r.ping()
+
+
+def check_info(r):
+    info = r.info()
+    assert info['redis_version'].startswith('6.2.')
+    assert info['redis_mode'] == 'standalone'
+    assert isinstance(info['used_memory'], int) and info['used_memory'] > 0
+    assert info['connected_clients'] >= 1
+    r.set('k', 1)
+    assert r.info('keyspace')['db0']['keys'] >= 1
+    assert 'cmdstat_set' in r.info('commandstats')
+
+
+def check_config(r):
+    before = r.config_get('maxmemory-samples')['maxmemory-samples']
+    assert r.config_set('maxmemory-samples', 9) is True
+    assert r.config_get('maxmemory-samples') == {'maxmemory-samples': '9'}
+    r.config_set('maxmemory-samples', before)
+    assert 'port' in r.config_get()
+    try:
+        r.config_set('maxmemory', 'nonsense')
+        raise AssertionError('a bad value was taken')
+    except redis.ResponseError as e:
+        assert 'memory value' in str(e)
+    assert r.config_resetstat() is True
+
+
+def check_command_table(r):
+    rows = r.command()
+    assert rows['get']['arity'] == 2 and 'readonly' in rows['get']['flags']
+    assert r.command_count() == len(rows)
+    assert r.command_getkeys('SET', 'a', 'b') in (['a'], [b'a'])
+
+
+def check_select(r):
+    other = connect(r.connection_pool.connection_kwargs['protocol'], db=5)
+    other.set('only-in-5', 1)
+    assert r.exists('only-in-5') == 0
+    assert other.dbsize() == 1
+    other.flushall()
+    other.close()
+
+
+def check_many_threads(r):
+    r.delete('n')
+    failures = []
+
+    def count():
+        mine = connect(r.connection_pool.connection_kwargs['protocol'])
+        try:
+            for _ in range(200):
+                mine.execute_command('INCR', 'n')
+        except Exception as e:
+            failures.append(e)
+        finally:
+            mine.close()
+
+    threads = [threading.Thread(target=count) for _ in range(10)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures
+    assert r.get('n') == b'2000'
+
+
+def check_protocol(r):
+    protocol = r.connection_pool.connection_kwargs['protocol']
+    reply = r.execute_command('HELLO')
+    if isinstance(reply, list):
+        reply = dict(zip(reply[::2], reply[1::2]))
+    assert reply[b'proto'] == protocol and reply[b'server'] == b'redis'
+
+
+def main():
+    passed = failed = 0
+    chosen = os.environ.get('ONLY')
+    checks = [f for name, f in globals().items() if name.startswith('check_')]
+    for protocol in (2, 3):
+        r = connect(protocol)
+        for check in checks:
+            if chosen and chosen not in check.__name__:
+                continue
+            try:
+                check(r)
+                passed += 1
+            except Exception:
+                failed += 1
+                print(f'FAIL  redis-py RESP{protocol} {check.__name__}')
+                print('      ' + traceback.format_exc(limit=-2).strip().replace('\n', '\n      '))
+        r.close()
+    print(f'{passed} passed, {failed} failed')
+    return 1 if failed or not passed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the fuzzers that make has built, prints coverage, or keeps what they found to be new.
+#
+# usage: fuzz.sh BUILD_FOLDER SECONDS NAME...        fuzz, then coverage of all inputs
+#        fuzz.sh --keep BUILD_FOLDER NAME...         merge new inputs into tests/fuzz/corpus/NAME
+#
+# New inputs go into BUILD_FOLDER/corpus/NAME, findings into BUILD_FOLDER/findings/NAME (status 1).
+# A fuzzer's source names what it covers in a comment: "Covers: src/net/request.c ..."; the table
+# of coverage has those files, or all of src/ where the comment is missing.
+set -eu
+cd "$(dirname "$0")/../.."
+
+keep=no
+seconds=0
+if [ "$1" = --keep ]; then
+    keep=yes
+    out=$2
+    shift 2
+else
+    out=$1
+    seconds=$2
+    shift 2
+fi
+[ $# != 0 ] || { echo "no fuzzer in tests/fuzz"; exit 1; }
+
+# Debian names LLVM's tools with and without their release.
+tool() {
+    for name in "$1" "$1-14"; do
+        if command -v "$name"; then return; fi
+    done
+    echo "$1 is missing; sh deps/install.sh fuzz" >&2
+    exit 1
+}
+
+failed=
+for name in "$@"; do
+    kept=tests/fuzz/corpus/$name
+    fresh=$out/corpus/$name
+    findings=$out/findings/$name
+    mkdir -p "$kept" "$fresh" "$findings"
+    if [ $keep = yes ]; then
+        "$out/fuzzers/$name" -merge=1 "$kept" "$fresh"
+        continue
+    fi
+    dictionary=
+    if [ -f "tests/fuzz/$name.dict" ]; then dictionary=-dict=tests/fuzz/$name.dict; fi
+    echo "=== $name: $seconds s"
+    # shellcheck disable=SC2086
+    LLVM_PROFILE_FILE=/dev/null "$out/fuzzers/$name" -max_total_time="$seconds" -timeout=10 \
+        -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$findings/" $dictionary \
+        "$fresh" "$kept" 2>"$out/$name.log" || failed="$failed $name"
+    grep -E '^stat::|ERROR|SUMMARY|Test unit written' "$out/$name.log" || true
+
+    # Coverage is that of the inputs, old and new, each run once.
+    LLVM_PROFILE_FILE=$out/$name.profraw "$out/fuzzers/$name" -runs=0 "$fresh" "$kept" \
+        2>/dev/null || true
+    "$(tool llvm-profdata)" merge -sparse "$out/$name.profraw" -o "$out/$name.profdata"
+    covers=$(sed -n 's/.*Covers: *\(.*\)/\1/p' "tests/fuzz/fuzz_$name.c" | sed 's,\*/,,')
+    # shellcheck disable=SC2086
+    "$(tool llvm-cov)" report "$out/fuzzers/$name" -instr-profile="$out/$name.profdata" \
+        -show-branch-summary=0 ${covers:-src/}
+done
+if [ -n "$failed" ]; then
+    echo "findings by:$failed (see $out/findings and $out/<name>.log)"
+    exit 1
+fi

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Makes the files that come from the server's tables, or compares them with what is in the tree.
+#
+# usage: generated.sh --write|--check REDIS_SERVER
+set -eu
+mode=$1
+server=$2
+root=$(cd "$(dirname "$0")/../.." && pwd)
+
+if [ ! -x "$server" ]; then
+    echo "$server is missing; the generated files cannot be compared. Build first."
+    exit 1
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+status=0
+while read -r option file; do
+    if ! "$server" "$option" >"$scratch/out" 2>"$scratch/errors" || [ ! -s "$scratch/out" ]; then
+        echo "redis-server $option: failed or printed nothing"
+        cat "$scratch/errors"
+        status=1
+    elif [ "$mode" = --write ]; then
+        mkdir -p "$(dirname "$root/$file")"
+        cmp -s "$scratch/out" "$root/$file" || cp "$scratch/out" "$root/$file"
+    elif ! diff -u "$root/$file" "$scratch/out" >"$scratch/diff" 2>&1; then
+        echo "$file is not what redis-server $option prints; 'make generated' writes it"
+        head -n 20 "$scratch/diff"
+        status=1
+    fi
+done <<END
+--describe-config-example redis.conf
+--describe-options docs/options.md
+--describe-metrics docs/info.md
+--describe-commands docs/commands.md
+END
+exit $status

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks that each folder of src/ needs only what src/LAYERS allows it.
+
+usage: layers.py includes            by #include
+       layers.py symbols OBJ_FOLDER  by symbol: no object needs one that only a folder defines which
+                                     its own folder may not include (OBJ_FOLDER/<folder>/x.o)
+
+Further rules of layout: LAYERS names only folders above a line; x_internal.h stays in its folder;
+the families of commands/ do not know each other (commands/commands.* may know them all).
+"""
+import collections
+import glob
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SRC = os.path.join(ROOT, 'src')
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+SHARED_BY_FAMILIES = 'commands'  # commands/commands.h and .c: the list of all families
+
+
+def read_layers(faults):
+    """-> {folder: set of folders it may include}, itself among them."""
+    allowed = {}
+    with open(os.path.join(SRC, 'LAYERS')) as file:
+        for number, line in enumerate(file, 1):
+            line = line.split('#')[0].strip()
+            if not line:
+                continue
+            folder, _, names = line.partition(':')
+            names = names.split()
+            if names == ['*']:
+                names = list(allowed)
+            for name in names:
+                if name not in allowed:
+                    faults.append(f'src/LAYERS:{number}: {folder} names {name}, which does not '
+                                  'stand above it')
+            allowed[folder] = set(names) | {folder}
+    for path in sorted(glob.glob(os.path.join(SRC, '*/'))):
+        folder = os.path.basename(path.rstrip('/'))
+        if folder not in allowed:
+            faults.append(f'src/{folder}: has no line in src/LAYERS')
+    return allowed
+
+
+def family_clash(folder, stem, other_stem):
+    """True where one family of commands/ would know another."""
+    return (folder == 'commands' and other_stem != stem and
+            SHARED_BY_FAMILIES not in (stem, other_stem) and
+            not other_stem.endswith('_internal'))
+
+
+def check_includes(allowed, faults):
+    for path in sorted(glob.glob(os.path.join(SRC, '*/*.[ch]'))):
+        folder, name = path.split(os.sep)[-2:]
+        with open(path, errors='replace') as file:
+            for number, line in enumerate(file, 1):
+                match = INCLUDE.match(line)
+                if not match:
+                    continue
+                place = f'src/{folder}/{name}:{number}'
+                target = match[1]
+                other = target.split('/')[0]
+                if '/' not in target or not os.path.exists(os.path.join(SRC, target)):
+                    faults.append(f'{place}: "{target}" is not a header src/<folder>/<file>')
+                elif other not in allowed.get(folder, ()):
+                    faults.append(f'{place}: {folder}/ may not include {other}/ (src/LAYERS)')
+                elif target.endswith('_internal.h') and other != folder:
+                    faults.append(f'{place}: {target} is for {other}/ only')
+                elif other == folder and family_clash(
+                        folder, os.path.splitext(name)[0], os.path.basename(target)[:-2]):
+                    faults.append(f'{place}: the families of commands/ do not include each other')
+
+
+def read_symbols(paths):
+    """-> {symbol: [(folder, stem) that defines it]}, [(folder, stem, symbol that it needs)]"""
+    defined, needed = collections.defaultdict(list), []
+    if not paths:
+        return defined, needed
+    listing = subprocess.run(['nm', '-A', '-P', '-g'] + paths, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True, check=True).stdout
+    for line in listing.splitlines():
+        place, _, rest = line.partition(': ')
+        words = rest.split()
+        folder, name = place.split(os.sep)[-2:]
+        owner = (folder, os.path.splitext(name)[0])
+        if words[1] in 'Uw':
+            needed.append(owner + (words[0],))
+        else:
+            defined[words[0]].append(owner)
+    return defined, needed
+
+
+def check_symbols(allowed, objects, faults):
+    # Objects of sources that are gone may still lie about.
+    paths = [path for path in sorted(glob.glob(os.path.join(objects, '*/*.o')))
+             if os.path.exists(os.path.join(SRC, os.path.relpath(path, objects)[:-2] + '.c'))]
+    if not paths:
+        faults.append(f'{objects}: no objects; build first')
+    defined, needed = read_symbols(paths)
+    for folder, stem, symbol in needed:
+        owners = defined.get(symbol, [])
+        if not owners:
+            continue
+        folders = {owner for owner, _ in owners}
+        if not folders & allowed.get(folder, set()):
+            faults.append(f'{folder}/{stem}.o needs {symbol}, which is defined in '
+                          f'{"/ ".join(sorted(folders))}/: not allowed by src/LAYERS')
+        elif folders == {'commands'} and folder == 'commands' and all(
+                family_clash(folder, stem, other) for _, other in owners):
+            faults.append(f'commands/{stem}.o needs {symbol} of commands/{owners[0][1]}.o: '
+                          'the families do not know each other')
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1] not in ('includes', 'symbols'):
+        sys.exit(__doc__)
+    faults = []
+    allowed = read_layers(faults)
+    if sys.argv[1] == 'includes':
+        check_includes(allowed, faults)
+    else:
+        check_symbols(allowed, sys.argv[2], faults)
+    for fault in faults:
+        print(fault)
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks of style that no compiler makes.
+
+usage: style.py style|functions|paths|house
+
+style      files of at most 1,500 lines, lines of at most 100 columns, no tabs in C, the SPDX line,
+           no notes of work to do, no typedef'd struct, no blank in a file's name
+functions  C functions of at most 70 lines, unless a comment in or right above them has the words
+           "longer than a screen:" and the reason; no function-local statics but constants
+paths      every path that ARCHITECTURE.md, CONTRIBUTING.md, README.md and the folders' README.md
+           name in backquotes exists (a folder's README names its own files without the folder);
+           a path on a line with the word "missing" or "later" need not
+house      each folder of src/ has a README.md of at most a page, .ci/run runs the README's test
+           command, README quotes every package of the groups build and test
+"""
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FILE_LINES = 1500
+LINE_COLUMNS = 100
+FUNCTION_LINES = 70
+README_LINES = 70
+EXCUSE = re.compile(r'longer than a screen:\s*\S')
+SKIPPED_FOLDERS = {'.git', 'build', '__pycache__', 'corpus'}
+CODE = ('.c', '.h', '.py', '.sh', '.tcl')
+BRACES = re.compile(r'[{};]')
+LOCAL_STATIC = re.compile(r'(?<![\w])(static|_Thread_local|__thread)\b')
+# Constant itself: "static const char names[]", "static const char *const names[]".
+CONSTANT = re.compile(r'static const (?:[^=;*]*\*\s*const\b)?[^=;*]*[=;]')
+NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+DIRECTIVE = re.compile(r'^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', re.M)
+BACKQUOTED = re.compile(r'`([^`\n]+)`')
+TOP = ('src/', 'tests/', 'deps/', 'docs/', '.ci/', 'profiles/')
+
+
+def files(*endings):
+    """Paths, relative to the root, of our own files with such an ending (or all)."""
+    for base, folders, names in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
+        for name in sorted(names):
+            if not endings or name.endswith(endings):
+                yield os.path.relpath(os.path.join(base, name), ROOT)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), errors='replace') as file:
+        return file.read()
+
+
+def is_script(path):
+    """True for programs without an ending, by their first line."""
+    if os.path.splitext(path)[1] or not os.access(os.path.join(ROOT, path), os.X_OK):
+        return False
+    with open(os.path.join(ROOT, path), 'rb') as file:
+        return file.read(2) == b'#!'
+
+
+def check_style(faults):
+    for path in files():
+        if any(blank in path for blank in ' \t\n'):
+            faults.append(f'{path!r}: a blank in the name')
+        if not path.endswith(CODE) and not is_script(path):
+            continue
+        lines = read(path).split('\n')
+        if len(lines) - 1 > FILE_LINES:
+            faults.append(f'{path}: {len(lines) - 1} lines, more than {FILE_LINES}')
+        if not any('SPDX-License-Identifier: BSD-3-Clause' in line for line in lines[:3]):
+            faults.append(f'{path}:1: no SPDX line in the first three')
+        for number, line in enumerate(lines, 1):
+            if len(line) > LINE_COLUMNS:
+                faults.append(f'{path}:{number}: {len(line)} columns, more than {LINE_COLUMNS}')
+            if re.search(r'\b(TO' r'DO|FIX' r'ME|XX' r'X)\b(?!\w)', line):
+                faults.append(f'{path}:{number}: a note of work to do belongs into ARCHITECTURE.md '
+                              '(what is missing)')
+            if path.endswith(('.c', '.h')):
+                if '\t' in line:
+                    faults.append(f'{path}:{number}: a tab')
+                if re.match(r'\s*typedef\s+(struct|union|enum)\b', line):
+                    faults.append(f'{path}:{number}: structs, unions and enums are not typedef\'d')
+
+
+def blank_out(text):
+    """The text with comments, strings and preprocessor lines blanked; length and lines stay."""
+    def hide(match):
+        return re.sub(r'[^\n]', ' ', match[0])
+    return DIRECTIVE.sub(hide, NOT_CODE.sub(hide, text))
+
+
+def functions(text):
+    """Yields (first line, last line, name, offset of '{', offset of '}'), lines counted from 1."""
+    code = blank_out(text)
+    depth, start, head, opened = 0, 0, '', 0
+    for match in BRACES.finditer(code):
+        at = match.start()
+        if match[0] == '{':
+            if depth == 0:
+                head, opened = code[start:at], at
+            depth += 1
+        elif match[0] == '}':
+            depth -= 1
+            if depth == 0:
+                # A body follows its parameters or an attribute; an initialiser follows "=".
+                name = re.search(r'(\w+)\s*\(', head)
+                if name and head.rstrip().endswith(')') and '=' not in head:
+                    first = text.count('\n', 0, start + len(head) - len(head.lstrip())) + 1
+                    yield first, text.count('\n', 0, at) + 1, name[1], opened, at
+                start = at + 1
+        elif depth == 0:
+            start = at + 1
+
+
+def comment_above(lines, first):
+    """The lines of the comment that ends right above line `first`."""
+    at = first - 2
+    while at >= 0 and lines[at].strip() and not lines[at].startswith('}'):
+        if lines[at].lstrip().startswith(('/*', '//')):
+            return '\n'.join(lines[at:first - 1])
+        at -= 1
+    return ''
+
+
+def check_functions(faults):
+    for path in files('.c', '.h'):
+        text = read(path)
+        lines = text.split('\n')
+        code = blank_out(text)
+        for first, last, name, opened, closed in functions(text):
+            length = last - first + 1
+            if length > FUNCTION_LINES:
+                near = comment_above(lines, first) + '\n'.join(lines[first - 1:last])
+                if not EXCUSE.search(near):
+                    faults.append(f'{path}:{first}: {name} has {length} lines, more than '
+                                  f'{FUNCTION_LINES}, and no comment "longer than a screen: why"')
+            for match in LOCAL_STATIC.finditer(code, opened, closed):
+                if CONSTANT.match(code, match.start()):
+                    continue
+                number = text.count('\n', 0, match.start()) + 1
+                faults.append(f'{path}:{number}: a static inside {name}; state is the file\'s')
+
+
+def documents():
+    yield from ('ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md')
+    yield from (path for path in files('README.md') if path.startswith('src/'))
+
+
+def check_paths(faults):
+    for path in documents():
+        if not os.path.exists(os.path.join(ROOT, path)):
+            faults.append(f'{path}: is missing')
+            continue
+        fenced = False
+        for number, line in enumerate(read(path).split('\n'), 1):
+            fenced ^= line.startswith('```')
+            if fenced or re.search(r'\b(missing|later)\b', line):
+                continue
+            for name in BACKQUOTED.findall(line):
+                if path.startswith('src/') and re.fullmatch(r'\w+\.[ch]', name):
+                    name = os.path.join(os.path.dirname(path), name)  # of the folder itself
+                if name.startswith(TOP) and not re.search(r'[<>*\s]', name):
+                    name = name.split(':')[0]
+                    if not os.path.exists(os.path.join(ROOT, name)):
+                        faults.append(f'{path}:{number}: `{name}` does not exist')
+
+
+def check_house(faults):
+    for folder in sorted(glob.glob(os.path.join(ROOT, 'src/*/'))):
+        path = os.path.join(os.path.relpath(folder, ROOT), 'README.md')
+        if not os.path.exists(os.path.join(ROOT, path)):
+            faults.append(f'{path}: is missing')
+        elif read(path).count('\n') > README_LINES:
+            faults.append(f'{path}: longer than a page ({README_LINES} lines)')
+    readme = read('README.md')
+    commands = re.findall(r'^sh deps/install\.sh.*$', readme, re.M)
+    if len(commands) != 2:
+        faults.append('README.md: wants two lines that start with "sh deps/install.sh": one to '
+                      'start the server, one to test')
+    elif commands[1] not in read('.ci/run'):
+        faults.append(f'.ci/run: does not run the README\'s test command: {commands[1]}')
+    for line in read('deps/packages.txt').split('\n'):
+        if line.startswith(('build ', 'test ')):
+            for name in line.split()[1].split('|')[:1]:
+                if f'`{name}`' not in readme:
+                    faults.append(f'README.md: does not name the package `{name}` of '
+                                  'deps/packages.txt')
+
+
+def main():
+    checks = {'style': check_style, 'functions': check_functions, 'paths': check_paths,
+              'house': check_house}
+    if len(sys.argv) != 2 or sys.argv[1] not in checks:
+        sys.exit(__doc__)
+    faults = []
+    checks[sys.argv[1]](faults)
+    for fault in faults:
+        print(fault)
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == '__main__':
+    main()

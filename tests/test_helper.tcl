@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The entry of the Tcl suite: options, the list of files, and the two roles of this program.
+#
+# Called by tests/run it conducts the run; called by itself with --worker it runs one file.
+# Reading order: this file, support/conductor.tcl, support/test.tcl, support/server.tcl,
+# support/client.tcl, then any file of unit/.
+
+set ::tests [file dirname [file normalize [info script]]]
+set ::tmp_serial 0
+
+foreach part {client assert util server test conductor} {
+    source [file join $::tests support $part.tcl]
+}
+
+array set ::options [list \
+    tests $::tests server {} wrapper {} scratch {} worker 0 \
+    single {} only {} skiptest {} allow {} deny {} config {} clients 2 timeout 120 seed 0 \
+    verbose 0 accurate 0 resp3 0 list 0 keep 0 colour 0 log_lines 15]
+
+set ::usage {usage: tests/run [options]       (many: may be given several times)
+
+  --single FILE         only this file (unit/protocol); (many)
+  --only NAME           only tests of this name, or that match it as a regular expression (many)
+  --skiptest NAME       leave such tests out (many)
+  --tags "A B -C"       only tests with tag A or B, none with tag C
+  --list-tests          print the files and the names of their tests
+  --verbose             a line a test
+  --accurate            more rounds in random and large tests
+  --seed N              repeat a run's random choices
+  --clients N           files run at once (2)
+  --server PATH         the server to test (build/bin/redis-server)
+  --config NAME VALUE   an option for every server (many)
+  --resp3               clients speak RESP3
+  --wrapper "WORDS"     put in front of the server's command line (strace -f, nice -n 5 ...)
+  --timeout SECONDS     end a file whose test shows no sign of life for so long (120)
+  --log-lines N         lines of the server's log shown with a failure (15)
+  --keep                keep the scratch folder (it always stays when something failed)
+
+Tags: ours (differs from Redis 6.2 on purpose; left out when another server is tested), resp2 (makes
+sense in RESP2 only), slow, needs:auth, needs:fork ... (wants a feature that may not be there yet).
+The last line printed is `N passed, N failed`; the exit status is 0 when nothing failed.}
+
+proc usage_error {message} {
+    puts stderr "tests/run: $message (--help lists the options)"
+    exit 2
+}
+
+# Reads the command line into ::options.
+proc parse_options {words} {
+    while {$words ne ""} {
+        set words [lassign $words word]
+        switch -- $word {
+            --single - --only - --skiptest {
+                set words [lassign $words value]
+                lappend ::options([string range $word 2 end]) $value
+            }
+            --tags {
+                set words [lassign $words value]
+                foreach tag $value {
+                    if {[string match -* $tag]} {
+                        lappend ::options(deny) [string range $tag 1 end]
+                    } else {
+                        lappend ::options(allow) $tag
+                    }
+                }
+            }
+            --config {
+                set words [lassign $words name value]
+                lappend ::options(config) $name $value
+            }
+            --seed - --clients - --timeout - --log-lines {
+                set words [lassign $words value]
+                if {![string is integer -strict $value]} {
+                    usage_error "$word wants a number"
+                }
+                set ::options([string map {- _} [string range $word 2 end]]) $value
+            }
+            --server - --wrapper {
+                set words [lassign $words ::options([string range $word 2 end])]
+            }
+            --verbose - --accurate - --resp3 - --keep {
+                set ::options([string range $word 2 end]) 1
+            }
+            --list-tests { set ::options(list) 1 }
+            --help {
+                puts $::usage
+                exit 0
+            }
+            default { usage_error "unknown option $word" }
+        }
+    }
+}
+
+# All files of tests, as names below tests/ without .tcl.
+proc all_units {} {
+    set units {}
+    foreach folder {unit unit/type integration cluster sentinel} {
+        foreach path [lsort [glob -nocomplain [file join $::tests $folder *.tcl]]] {
+            lappend units $folder/[file rootname [file tail $path]]
+        }
+    }
+    return $units
+}
+
+proc chosen_units {} {
+    if {$::options(single) eq ""} {
+        return [all_units]
+    }
+    set units {}
+    foreach unit $::options(single) {
+        set unit [string trimleft [regsub {\.tcl$} [regsub {^(\./)?tests/} $unit {}] {}] /]
+        if {![file exists [file join $::tests $unit.tcl]]} {
+            usage_error "there is no tests/$unit.tcl"
+        }
+        lappend units $unit
+    }
+    return $units
+}
+
+# Names as they stand in the files; those made in loops show their variables.
+proc list_tests {} {
+    foreach unit [chosen_units] {
+        puts $unit
+        foreach line [split [read_whole [file join $::tests $unit.tcl]] \n] {
+            if {[regexp {^\s*test\s+(?:\{([^\}]*)\}|"([^"]*)")} $line -> braced quoted]} {
+                puts "    $braced$quoted"
+            }
+        }
+    }
+}
+
+# True for our own server: no other knows this flag.
+proc server_is_ours {path} {
+    set result [run_program [list $path --describe-options]]
+    return [expr {[dict get $result status] == 0}]
+}
+
+proc prepare {} {
+    set build [file join [file dirname $::tests] build]
+    if {$::options(server) eq ""} {
+        set ::options(server) [file join $build bin redis-server]
+    }
+    set ::options(server) [file normalize $::options(server)]
+    if {![file executable $::options(server)]} {
+        usage_error "there is no server at $::options(server)"
+    }
+    if {!$::options(seed)} {
+        set ::options(seed) [expr {([clock microseconds] ^ [pid]) & 0x3fffffff}]
+    }
+    if {$::options(scratch) eq ""} {
+        set ::options(scratch) $::env(TEST_SCRATCH)
+    }
+    if {![server_is_ours $::options(server)]} {
+        lappend ::options(deny) ours
+    }
+    if {$::options(resp3)} {
+        lappend ::options(deny) resp2
+    }
+    set ::options(colour) [expr {[info exists ::env(TEST_COLOUR)] && $::env(TEST_COLOUR)}]
+}
+
+if {[lindex $::argv 0] eq "--worker"} {
+    array set ::options [lindex $::argv 1]
+    run_unit [lindex $::argv 2]
+    exit 0
+}
+parse_options $::argv
+if {$::options(list)} {
+    list_tests
+    exit 0
+}
+prepare
+exit [conductor::run [chosen_units]]

@@ -7,10 +7,14 @@
  *
  * What 6.2 does with odd patterns, kept here: a class that is not closed ends with the pattern; a
  * backslash at the end stands for itself; the ends of a range may stand in either order and
- * compare as signed characters; a range may swallow the closing bracket ("[a-]"); and an empty
- * text is matched by an empty pattern only, not by a star.
+ * compare as signed characters; a range may swallow the closing bracket ("[a-]"); an empty text is
+ * matched by an empty pattern only, not by a star; and nothing is matched by way of more than
+ * STARS_MAX stars with something behind them.
  */
 #include "base/glob.h"
+
+/* How deep 6.2.16 lets its recursion go. */
+#define STARS_MAX 1000
 
 /* One element of the pattern against one character. Steps over the element. */
 struct cursor {
@@ -72,11 +76,13 @@ bool glob_match(struct slice pattern, struct slice text, bool nocase) {
     const char *t = text.bytes, *text_end = text.bytes + text.length;
     const char *after_star = NULL; /* where to go on in the pattern, and in the text, next time */
     const char *star_text = NULL;
+    int stars = 0;
     while (t < text_end) {
         if (p.at < p.end && *p.at == '*') {
             after_star = ++p.at;
             star_text = t;
             if (p.at == p.end) return true;
+            if (*p.at != '*' && ++stars > STARS_MAX) return false;
         } else if (p.at < p.end && element_matches(&p, *t)) {
             t++;
         } else if (after_star != NULL) {

@@ -168,6 +168,8 @@ void log_raw(enum log_level level, const char *text) {
     send_to_syslog(level, text);
 }
 
+void log_raw_from_signal(const char *text) { write_target(text, strlen(text)); }
+
 void log_from_signal(const char *text) {
     char line[PREFIX_BYTES_MAX + LOG_LINE_BYTES_MAX];
     size_t length = number_format_int64(line, getpid());

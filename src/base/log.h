@@ -33,6 +33,8 @@ void log_raw(enum log_level level, const char *text);
 void log_set_observer(void (*observer)(const char *line, size_t length));
 /* Async-signal-safe: "<pid>:signal-handler (<unix time>) <text>", straight to the target. */
 void log_from_signal(const char *text);
+/* Async-signal-safe: the text as it is, straight to the target. */
+void log_raw_from_signal(const char *text);
 
 #define log_debug(...) log_message(LOG_LEVEL_DEBUG, __VA_ARGS__)
 #define log_verbose(...) log_message(LOG_LEVEL_VERBOSE, __VA_ARGS__)

@@ -19,6 +19,7 @@
  */
 #include "base/memory.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 
@@ -466,9 +467,22 @@ void memory_allocator_stats(struct memory_allocator_stats *stats) {
     *stats = (struct memory_allocator_stats){0};
 }
 
+void memory_allocator_report(void (*write)(void *context, const char *text), void *context) {}
+void memory_allocator_purge(void) {}
+
+bool memory_set_background_purge(bool on) { return false; }
+
+int memory_allocator_control(const char *name, void *old_value, size_t *old_size, void *new_value,
+                             size_t new_size) {
+    return ENOSYS;
+}
+
 const char *memory_allocator_name(void) { return "libc"; }
 
 #else
+
+#define TEXT_OF(x) #x
+#define TEXT_OF_VALUE(x) TEXT_OF(x)
 
 static size_t read_statistic(const char *name) {
     size_t value = 0;
@@ -485,8 +499,26 @@ void memory_allocator_stats(struct memory_allocator_stats *stats) {
     stats->resident = read_statistic("stats.resident");
 }
 
-#define TEXT_OF(x) #x
-#define TEXT_OF_VALUE(x) TEXT_OF(x)
+bool memory_set_background_purge(bool on) {
+    /* One thread is enough for what one thread frees; the default is one a processor. */
+    size_t threads = 1;
+    mallctl("max_background_threads", NULL, NULL, &threads, sizeof(threads));
+    return mallctl("background_thread", NULL, NULL, &on, sizeof(on)) == 0;
+}
+
+int memory_allocator_control(const char *name, void *old_value, size_t *old_size, void *new_value,
+                             size_t new_size) {
+    return mallctl(name, old_value, old_size, new_value, new_size);
+}
+
+void memory_allocator_report(void (*write)(void *context, const char *text), void *context) {
+    malloc_stats_print(write, context, NULL);
+}
+
+void memory_allocator_purge(void) {
+    mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
+    mallctl("arena." TEXT_OF_VALUE(MALLCTL_ARENAS_ALL) ".purge", NULL, NULL, NULL, 0);
+}
 
 const char *memory_allocator_name(void) {
     return "jemalloc-" TEXT_OF_VALUE(JEMALLOC_VERSION_MAJOR) "." TEXT_OF_VALUE(

@@ -94,6 +94,17 @@ struct memory_allocator_stats {
     size_t allocated, active, resident;
 };
 void memory_allocator_stats(struct memory_allocator_stats *stats);
+/* Whether the allocator gives memory that has been free for a while back to the system from a
+ * thread of its own, instead of within calls of malloc and free; a fork's child has no such thread.
+ * False where the allocator cannot. */
+bool memory_set_background_purge(bool on);
+/* Its own report, in pieces; nothing where it is not jemalloc. */
+void memory_allocator_report(void (*write)(void *context, const char *text), void *context);
+/* Gives free pages back to the system, those in this thread's cache included. */
+void memory_allocator_purge(void);
+/* mallctl(3) of jemalloc; ENOSYS with another allocator. */
+int memory_allocator_control(const char *name, void *old_value, size_t *old_size, void *new_value,
+                             size_t new_size);
 /* "jemalloc-5.3.0" or "libc". */
 const char *memory_allocator_name(void);
 /* Resident set size of the process in bytes, from the system; 0 where unknown. */

@@ -3,6 +3,8 @@
  */
 #include "commands/connection.h"
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/version.h"
 #include "exec/arguments.h"
 #include "exec/auth.h"
@@ -10,6 +12,8 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
+
+#define WEB_WARNING_MSEC 60000
 
 static void command_ping(struct call *call) {
     if (call->argc > 2) {
@@ -42,6 +46,23 @@ static void command_select(struct call *call) {
     reply_ok(call->client);
 }
 
+static int64_t web_warned_msec; /* when the log last had a warning of it; 0 = never */
+
+/* A web browser was made to speak to us (cross-protocol scripting): the lines of its request are
+ * commands here, and the first that gives it away ends the connection. Logged once a minute at
+ * most, so that such a page cannot fill the disk. */
+static void command_web_request(struct call *call) {
+    int64_t now = clock_cached_msec();
+    if (!web_warned_msec || now - web_warned_msec > WEB_WARNING_MSEC || now < web_warned_msec) {
+        web_warned_msec = now;
+        log_warning(
+            "Possible SECURITY ATTACK detected: a client sends %s as a web browser would. The "
+            "connection is closed.",
+            call->command->name);
+    }
+    client_close_later(call->client);
+}
+
 /* ---- AUTH and HELLO ---- */
 
 /* The one user there is; further ones come with ACL. */
@@ -71,10 +92,7 @@ static void command_auth(struct call *call) {
     if (authenticate(call->client, user, call->argv[call->argc - 1])) reply_ok(call->client);
 }
 
-static void set_name(struct client *c, struct slice name) {
-    memory_free(c->name, MEMORY_CLIENTS);
-    c->name = name.length ? slice_dup_c_string(name, MEMORY_CLIENTS) : NULL;
-}
+static bool auth_is_secret(const struct call *call, int index) { return index > 0; }
 
 /* The words after HELLO's version. False after an error reply. */
 static bool hello_options(struct call *call, int *auth_at, int *name_at) {
@@ -94,6 +112,19 @@ static bool hello_options(struct call *call, int *auth_at, int *name_at) {
         }
     }
     return true;
+}
+
+/* User and password behind AUTH, whatever else is wrong with the call. */
+static bool hello_is_secret(const struct call *call, int index) {
+    for (int i = 2; i < index; i++) {
+        if (argument_is(call, i, "auth")) {
+            if (index <= i + 2) return true;
+            i += 2;
+        } else if (argument_is(call, i, "setname")) {
+            i++;
+        }
+    }
+    return false;
 }
 
 static void hello_reply(struct client *c) {
@@ -140,7 +171,7 @@ static void command_hello(struct call *call) {
                     "the client and select the RESP protocol version at the same time");
         return;
     }
-    if (name_at) set_name(c, call->argv[name_at]);
+    if (name_at) client_set_name(c, call->argv[name_at]);
     c->protocol = (uint8_t)version;
     hello_reply(c);
 }
@@ -174,13 +205,25 @@ static struct command rows[] = {
      .arity = -2,
      .flags = BEFORE_AUTH,
      .categories = ACL_CONNECTION,
-     .help = "Authenticates the connection."},
+     .help = "Authenticates the connection.",
+     .is_secret = auth_is_secret},
     {.name = "hello",
      .handler = command_hello,
      .arity = -1,
      .flags = BEFORE_AUTH,
      .categories = ACL_CONNECTION,
-     .help = "Chooses the protocol, 2 or 3; may authenticate and name the connection."},
+     .help = "Chooses the protocol, 2 or 3; may authenticate and name the connection.",
+     .is_secret = hello_is_secret},
+    {.name = "post",
+     .handler = command_web_request,
+     .arity = -1,
+     .flags = COMMAND_READONLY | ANYTIME,
+     .help = "Not a command: closes the connection."},
+    {.name = "host:",
+     .handler = command_web_request,
+     .arity = -1,
+     .flags = COMMAND_READONLY | ANYTIME,
+     .help = "Not a command: closes the connection."},
     {.name = "quit",
      .handler = command_quit,
      .arity = -1,

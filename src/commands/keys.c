@@ -1,28 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Commands on keys of any type. The rows stand at the end.
+ * Commands on keys of any type: which there are, what they are called and where. Their deadlines
+ * are in expire.c, walks over them in scan.c. The rows stand at the end.
+ *
+ * An entry that keyspace_find gave is looked at and moved before anything else may change the
+ * keyspace; a lookup of a second key may delete that one only, since keys are compared first.
  */
 #include "commands/keys.h"
 
-#include "base/clock.h"
 #include "exec/arguments.h"
 #include "exec/command.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 
 /* What OBJECT REFCOUNT says of the integers that 6.2 shares between keys: here they stand within
  * the entry and have no object of their own to be counted. */
 #define SHARED_INTEGER_MAX 9999
 #define SHARED_REFCOUNT 2147483647
 
-static void command_del(struct call *call) {
+#define DATABASE_OUT_OF_RANGE "DB index is out of range"
+#define SAME_OBJECT "source and destination objects are the same"
+
+/* ---- deleting and looking ---- */
+
+static int64_t delete_all(struct call *call, bool lazily) {
     int64_t deleted = 0;
     for (int i = 1; i < call->argc; i++)
-        deleted += keyspace_delete(call->keyspace, call->argv[i], call_key_hash(call, i));
-    reply_integer(call->client, deleted);
+        deleted +=
+            keyspace_delete_with(call->keyspace, call->argv[i], call_key_hash(call, i), lazily);
+    return deleted;
+}
+
+static void command_del(struct call *call) {
+    reply_integer(call->client, delete_all(call, lazyfree_wanted(LAZYFREE_USER_DEL)));
+}
+
+static void command_unlink(struct call *call) {
+    reply_integer(call->client, delete_all(call, true));
 }
 
 static void command_exists(struct call *call) {
+    int64_t found = 0;
+    for (int i = 1; i < call->argc; i++)
+        found += keyspace_peek(call->keyspace, call->argv[i], call_key_hash(call, i)) != NULL;
+    reply_integer(call->client, found);
+}
+
+static void command_touch(struct call *call) {
     int64_t found = 0;
     for (int i = 1; i < call->argc; i++)
         found += keyspace_read(call->keyspace, call->argv[i], call_key_hash(call, i)) != NULL;
@@ -30,46 +55,173 @@ static void command_exists(struct call *call) {
 }
 
 static void command_type(struct call *call) {
-    struct entry *e = keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));
+    struct entry *e = keyspace_peek(call->keyspace, call->argv[1], call_key_hash(call, 1));
     reply_status(call->client, e ? entry_type_name(e) : "none");
 }
-
-static void reply_time_left(struct call *call, int64_t unit_msec) {
-    struct entry *e = keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));
-    if (!e || !entry_has_deadline(e)) {
-        reply_integer(call->client, e ? -1 : -2);
-        return;
-    }
-    int64_t left = entry_deadline(e) - clock_cached_msec();
-    if (left < 0) left = 0;
-    reply_integer(call->client, (left + unit_msec / 2) / unit_msec);
-}
-
-static void command_ttl(struct call *call) { reply_time_left(call, 1000); }
-static void command_pttl(struct call *call) { reply_time_left(call, 1); }
 
 static void command_dbsize(struct call *call) {
     reply_integer(call->client, (int64_t)keyspace_count(call->keyspace));
 }
 
-/* FLUSHALL and FLUSHDB take one word or none. False after an error reply. */
-static bool flush_words_fit(struct call *call) {
+static void command_randomkey(struct call *call) {
+    struct entry *e = keyspace_random(call->keyspace);
+    if (e)
+        reply_bulk(call->client, entry_key(e));
+    else
+        reply_null(call->client);
+}
+
+/* ---- other names and other databases ---- */
+
+/* The key that the command is about, its access noted. */
+static struct entry *source_of(struct call *call) {
+    struct entry *e = keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));
+    if (e) keyspace_note_access(e);
+    return e;
+}
+
+/* RENAME and RENAMENX: false after an error reply, or where the new name is the old one and nothing
+ * is to be done. `*e` is set in the latter case too. */
+static bool rename_applies(struct call *call, struct entry **e) {
+    *e = source_of(call);
+    if (!*e) {
+        reply_error(call->client, "no such key");
+        return false;
+    }
+    return !slice_equal(call->argv[1], call->argv[2]);
+}
+
+static void rename_entry(struct call *call, struct entry *e) {
+    keyspace_rename(call->keyspace, e, call_key_hash(call, 1), call->argv[2],
+                    call_key_hash(call, 2));
+}
+
+static void command_rename_key(struct call *call) {
+    struct entry *e;
+    if (rename_applies(call, &e)) rename_entry(call, e);
+    if (e) reply_ok(call->client);
+}
+
+static void command_renamenx(struct call *call) {
+    struct entry *e;
+    bool done = rename_applies(call, &e) &&
+                !keyspace_find(call->keyspace, call->argv[2], call_key_hash(call, 2));
+    if (done) rename_entry(call, e);
+    if (e) reply_integer(call->client, done);
+}
+
+/* A database by its number; NULL after an error reply. */
+static struct keyspace *argument_database(struct call *call, int index) {
+    int64_t number;
+    if (!argument_int64(call, index, &number, NULL)) return NULL;
+    if (number < INT32_MIN || number > INT32_MAX)
+        reply_error(call->client,
+                    "value is out of range, value must between -2147483648 and "
+                    "2147483647");
+    else if (number < 0 || number >= keyspace_databases())
+        reply_error(call->client, DATABASE_OUT_OF_RANGE);
+    else
+        return keyspace_at((int)number);
+    return NULL;
+}
+
+static void command_move(struct call *call) {
+    struct keyspace *to = argument_database(call, 2);
+    if (!to) return;
+    if (to == call->keyspace) {
+        reply_error(call->client, SAME_OBJECT);
+        return;
+    }
+    uint64_t hash = call_key_hash(call, 1);
+    struct entry *e = source_of(call);
+    bool done = e && !keyspace_find(to, call->argv[1], hash);
+    if (done) keyspace_move(call->keyspace, e, hash, to);
+    reply_integer(call->client, done);
+}
+
+/* COPY's options. False after an error reply. */
+static bool copy_parse(struct call *call, struct keyspace **to, bool *replace) {
+    *to = call->keyspace;
+    *replace = false;
+    for (int i = 3; i < call->argc; i++) {
+        if (argument_is(call, i, "replace")) {
+            *replace = true;
+        } else if (argument_is(call, i, "db") && i + 1 < call->argc) {
+            *to = argument_database(call, ++i);
+            if (!*to) return false;
+        } else {
+            reply_syntax_error(call->client);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void command_copy(struct call *call) {
+    struct keyspace *to;
+    bool replace;
+    if (!copy_parse(call, &to, &replace)) return;
+    if (to == call->keyspace && slice_equal(call->argv[1], call->argv[2])) {
+        reply_error(call->client, SAME_OBJECT);
+        return;
+    }
+    uint64_t hash = call_key_hash(call, 2);
+    struct entry *e = source_of(call);
+    bool done = e && (replace || !keyspace_find(to, call->argv[2], hash));
+    if (done) keyspace_copy(to, call->argv[2], hash, e);
+    reply_integer(call->client, done);
+}
+
+static bool argument_swap_index(struct call *call, int index, const char *error, int64_t *number) {
+    if (!argument_int64(call, index, number, error)) return false;
+    if (*number >= INT32_MIN && *number <= INT32_MAX) return true;
+    reply_error(call->client, error);
+    return false;
+}
+
+static void command_swapdb(struct call *call) {
+    int64_t a, b;
+    if (!argument_swap_index(call, 1, "invalid first DB index", &a)) return;
+    if (!argument_swap_index(call, 2, "invalid second DB index", &b)) return;
+    if (a < 0 || a >= keyspace_databases() || b < 0 || b >= keyspace_databases()) {
+        reply_error(call->client, DATABASE_OUT_OF_RANGE);
+        return;
+    }
+    keyspace_swap(keyspace_at((int)a), keyspace_at((int)b));
+    reply_ok(call->client);
+}
+
+/* ---- FLUSHDB and FLUSHALL ---- */
+
+/* They take one word or none. False after an error reply. */
+static bool flush_parse(struct call *call, bool *lazily) {
+    *lazily = lazyfree_wanted(LAZYFREE_USER_FLUSH);
     if (call->argc == 1) return true;
-    if (call->argc == 2 && (argument_is(call, 1, "sync") || argument_is(call, 1, "async")))
-        return true;
+    *lazily = argument_is(call, 1, "async");
+    if (call->argc == 2 && (*lazily || argument_is(call, 1, "sync"))) return true;
     reply_syntax_error(call->client);
     return false;
 }
 
+static void flush(struct keyspace *ks, bool lazily) {
+    if (lazily)
+        keyspace_flush_lazily(ks);
+    else
+        keyspace_flush(ks);
+}
+
 static void command_flushdb(struct call *call) {
-    if (!flush_words_fit(call)) return;
-    keyspace_flush(call->keyspace);
+    bool lazily;
+    if (!flush_parse(call, &lazily)) return;
+    flush(call->keyspace, lazily);
     reply_ok(call->client);
 }
 
 static void command_flushall(struct call *call) {
-    if (!flush_words_fit(call)) return;
-    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+    bool lazily;
+    if (!flush_parse(call, &lazily)) return;
+    for (int i = 0; i < keyspace_databases(); i++) flush(keyspace_at(i), lazily);
+    keyspace_note_change(1);
     reply_ok(call->client);
 }
 
@@ -105,7 +257,7 @@ static void command_object(struct call *call) {
         reply_unknown_subcommand(call);
         return;
     }
-    struct entry *e = keyspace_find(call->keyspace, call->argv[2], call_key_hash(call, 2));
+    struct entry *e = keyspace_peek(call->keyspace, call->argv[2], call_key_hash(call, 2));
     if (!e) {
         reply_null(c);
     } else if (argument_is(call, 1, "encoding")) {
@@ -125,6 +277,7 @@ static void command_object(struct call *call) {
 /* ---- rows ---- */
 
 #define ONE_KEY .first_key = 1, .last_key = 1, .key_step = 1
+#define TWO_KEYS .first_key = 1, .last_key = 2, .key_step = 1
 #define ALL_KEYS .first_key = 1, .last_key = -1, .key_step = 1
 
 static struct command rows[] = {
@@ -135,6 +288,20 @@ static struct command rows[] = {
      ALL_KEYS,
      .categories = ACL_KEYSPACE,
      .help = "Deletes keys; returns how many there were."},
+    {.name = "unlink",
+     .handler = command_unlink,
+     .arity = -2,
+     .flags = COMMAND_WRITE | COMMAND_FAST,
+     ALL_KEYS,
+     .categories = ACL_KEYSPACE,
+     .help = "As DEL; large values are freed in the background."},
+    {.name = "touch",
+     .handler = command_touch,
+     .arity = -2,
+     .flags = COMMAND_READONLY | COMMAND_FAST,
+     ALL_KEYS,
+     .categories = ACL_KEYSPACE,
+     .help = "Notes an access of each key; returns how many there are."},
     {.name = "exists",
      .handler = command_exists,
      .arity = -2,
@@ -149,38 +316,64 @@ static struct command rows[] = {
      ONE_KEY,
      .categories = ACL_KEYSPACE,
      .help = "The type of a key's value, or none."},
-    {.name = "ttl",
-     .handler = command_ttl,
-     .arity = 2,
-     .flags = COMMAND_READONLY | COMMAND_RANDOM | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_KEYSPACE,
-     .help = "Seconds until the key expires; -1: never; -2: no such key."},
-    {.name = "pttl",
-     .handler = command_pttl,
-     .arity = 2,
-     .flags = COMMAND_READONLY | COMMAND_RANDOM | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_KEYSPACE,
-     .help = "As TTL, in milliseconds."},
     {.name = "dbsize",
      .handler = command_dbsize,
      .arity = 1,
      .flags = COMMAND_READONLY | COMMAND_FAST,
      .categories = ACL_KEYSPACE,
      .help = "Number of keys in the selected database."},
+    {.name = "randomkey",
+     .handler = command_randomkey,
+     .arity = 1,
+     .flags = COMMAND_READONLY | COMMAND_RANDOM,
+     .categories = ACL_KEYSPACE,
+     .help = "A random key of the selected database."},
+    {.name = "rename",
+     .handler = command_rename_key,
+     .arity = 3,
+     .flags = COMMAND_WRITE,
+     TWO_KEYS,
+     .categories = ACL_KEYSPACE,
+     .help = "Gives a key another name, in place of a key that has it."},
+    {.name = "renamenx",
+     .handler = command_renamenx,
+     .arity = 3,
+     .flags = COMMAND_WRITE | COMMAND_FAST,
+     TWO_KEYS,
+     .categories = ACL_KEYSPACE,
+     .help = "Gives a key another name where no key has it."},
+    {.name = "move",
+     .handler = command_move,
+     .arity = 3,
+     .flags = COMMAND_WRITE | COMMAND_FAST,
+     ONE_KEY,
+     .categories = ACL_KEYSPACE,
+     .help = "Moves a key into another database where it is not there yet."},
+    {.name = "copy",
+     .handler = command_copy,
+     .arity = -3,
+     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+     TWO_KEYS,
+     .categories = ACL_KEYSPACE,
+     .help = "Copies a key, with DB and REPLACE."},
+    {.name = "swapdb",
+     .handler = command_swapdb,
+     .arity = 3,
+     .flags = COMMAND_WRITE | COMMAND_FAST,
+     .categories = ACL_KEYSPACE | ACL_DANGEROUS,
+     .help = "Exchanges the contents of two databases."},
     {.name = "flushdb",
      .handler = command_flushdb,
      .arity = -1,
      .flags = COMMAND_WRITE,
      .categories = ACL_KEYSPACE | ACL_DANGEROUS,
-     .help = "Empties the selected database."},
+     .help = "Empties the selected database; with ASYNC the background frees it."},
     {.name = "flushall",
      .handler = command_flushall,
      .arity = -1,
      .flags = COMMAND_WRITE,
      .categories = ACL_KEYSPACE | ACL_DANGEROUS,
-     .help = "Empties all databases."},
+     .help = "Empties all databases; with ASYNC the background frees them."},
     {.name = "object",
      .handler = command_object,
      .arity = -2,

@@ -3,7 +3,10 @@
  *
  * A command finds its entry once, and hands what it found to keyspace_store, so that a write costs
  * one lookup. Texts come as slices of the request; what is stored is copied into the entry, but a
- * large argument that arrived in a block of its own is kept without a copy.
+ * large argument that arrived in a block of its own is kept without a copy. APPEND and SETRANGE
+ * write into the string where it stands (keyspace_string_writable).
+ *
+ * Commands with many keys ask the processor for a group of entries before they use the first.
  */
 #include "commands/string.h"
 
@@ -11,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "ds/lcs.h"
 #include "exec/arguments.h"
 #include "exec/command.h"
 #include "net/batch.h"
@@ -18,8 +22,8 @@
 #include "net/reply.h"
 #include "store/keyspace.h"
 
-/* SETRANGE and APPEND refuse longer strings: 6.2's limit is proto-max-bulk-len's default. */
-#define STRING_BYTES_MAX (512LL * 1024 * 1024)
+/* STRALGO LCS refuses strings of this length, as 6.2, whose table has 32-bit indexes. */
+#define LCS_STRING_BYTES_END (UINT32_MAX - 1)
 /* INCRBYFLOAT refuses longer texts of numbers: as 6.2's long double parser. */
 #define FLOAT_TEXT_MAX 256
 /* All digits of the largest long double, sign, point, 17 decimals: 4,952, rounded up. */
@@ -29,15 +33,30 @@ static struct entry *find_key(const struct call *call) {
     return keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));
 }
 
-static struct entry *store(const struct call *call, struct entry *existing,
-                           const struct entry_value *value, int64_t deadline) {
-    return keyspace_store(call->keyspace, call->argv[1], call_key_hash(call, 1), existing, value,
-                          deadline);
+/* For commands that read: counted as a hit or a miss. */
+static struct entry *read_key(const struct call *call) {
+    return keyspace_read(call->keyspace, call->argv[1], call_key_hash(call, 1));
+}
+
+static void store(const struct call *call, struct entry *existing, const struct entry_value *value,
+                  int64_t deadline) {
+    keyspace_store(call->keyspace, call->argv[1], call_key_hash(call, 1), existing, value,
+                   deadline);
 }
 
 static void reply_string(struct client *c, const struct entry *e) {
     char scratch[ENTRY_STRING_SCRATCH];
     reply_bulk(c, entry_string(e, scratch));
+}
+
+/* The text or a null; false, after a reply of wrong type, where it is no string. */
+static bool reply_string_or_null(const struct call *call, struct entry *e) {
+    if (!argument_string_entry(call, e)) return false;
+    if (e)
+        reply_string(call->client, e);
+    else
+        reply_null(call->client);
+    return true;
 }
 
 /* The argument as it will stand; a block of its own is taken over. */
@@ -50,13 +69,7 @@ static struct entry_value value_of_argument(const struct call *call, int index) 
 
 /* ---- GET and SET ---- */
 
-static void command_get(struct call *call) {
-    struct entry *e = keyspace_read(call->keyspace, call->argv[1], call_key_hash(call, 1));
-    if (!e)
-        reply_null(call->client);
-    else if (argument_string_entry(call, e))
-        reply_string(call->client, e);
-}
+static void command_get(struct call *call) { reply_string_or_null(call, read_key(call)); }
 
 enum set_flags {
     SET_NX = 1 << 0,
@@ -64,7 +77,11 @@ enum set_flags {
     SET_GET = 1 << 2,
     SET_KEEPTTL = 1 << 3,
     SET_EXPIRES = 1 << 4,
+    SET_PERSIST = 1 << 5,
 };
+/* What SET and GETEX take. */
+#define SET_FLAGS (SET_NX | SET_XX | SET_GET | SET_KEEPTTL)
+#define GETEX_FLAGS SET_PERSIST
 
 /* A time as EX (unit 1000) or PX (1), relative or not, gives it, as milliseconds since 1970.
  * False where it is not positive or does not fit. */
@@ -87,84 +104,210 @@ struct set_expiry {
 static const struct set_expiry set_expiries[] = {
     {"ex", 1000, true}, {"px", 1, true}, {"exat", 1000, false}, {"pxat", 1, false}};
 
-/* EX, PX, EXAT or PXAT at `index`, with a value behind it: the form's number from 1 on, 0 where it
- * is none of them, -1 after an error reply. The value itself is checked once the whole syntax is.
- */
-static int set_parse_expiry(struct call *call, int index, int *value_index) {
-    for (size_t i = 0; i < sizeof(set_expiries) / sizeof(set_expiries[0]); i++) {
-        const struct set_expiry *form = &set_expiries[i];
-        if (!argument_is(call, index, form->word)) continue;
-        if (index + 1 >= call->argc) {
-            reply_syntax_error(call->client);
-            return -1;
-        }
-        *value_index = index + 1;
-        return (int)i + 1;
-    }
+struct set_flag_word {
+    const char *word;
+    unsigned flag;
+};
+
+static const struct set_flag_word set_flag_words[] = {{"nx", SET_NX},
+                                                      {"xx", SET_XX},
+                                                      {"get", SET_GET},
+                                                      {"keepttl", SET_KEEPTTL},
+                                                      {"persist", SET_PERSIST}};
+
+/* The options of one command, as parsed. */
+struct set_options {
+    unsigned flags;
+    const struct set_expiry *form; /* NULL: no time was given */
+    int value_index;               /* where it stands */
+};
+
+/* EX, PX, EXAT or PXAT at `index`, with a value behind it; NULL where it is none of these. */
+static const struct set_expiry *set_expiry_at(const struct call *call, int index) {
+    for (size_t i = 0; i < sizeof(set_expiries) / sizeof(set_expiries[0]); i++)
+        if (argument_is(call, index, set_expiries[i].word))
+            return index + 1 < call->argc ? &set_expiries[i] : NULL;
+    return NULL;
+}
+
+static unsigned set_flag_at(const struct call *call, int index, unsigned allowed) {
+    for (size_t i = 0; i < sizeof(set_flag_words) / sizeof(set_flag_words[0]); i++)
+        if (argument_is(call, index, set_flag_words[i].word))
+            return set_flag_words[i].flag & allowed;
     return 0;
 }
 
-/* All options of SET: flags, and the deadline. False after an error reply. */
-static bool set_parse(struct call *call, unsigned *flags, int64_t *deadline) {
-    const struct set_expiry *form = NULL;
-    int value_index = 0;
-    bool other_form = false;
-    *flags = 0;
-    *deadline = ENTRY_NO_DEADLINE;
-    for (int i = 3; i < call->argc; i++) {
-        unsigned flag = argument_is(call, i, "nx")        ? SET_NX
-                        : argument_is(call, i, "xx")      ? SET_XX
-                        : argument_is(call, i, "get")     ? SET_GET
-                        : argument_is(call, i, "keepttl") ? SET_KEEPTTL
-                                                          : 0;
-        if (!flag) {
-            int found = set_parse_expiry(call, i, &value_index);
-            if (found < 0) return false;
-            if (found) {
-                /* The same word twice is allowed and the last one counts; two words are not. */
-                other_form = form && form != &set_expiries[found - 1];
-                form = &set_expiries[found - 1];
-                flag = SET_EXPIRES;
-                i++;
-            }
+static bool set_flags_conflict(unsigned flags) {
+    return (flags & SET_NX && flags & (SET_XX | SET_GET)) ||
+           (flags & SET_EXPIRES && flags & (SET_KEEPTTL | SET_PERSIST));
+}
+
+/* The options from `first` on. The time's value is checked later, by set_deadline. False after an
+ * error reply. */
+static bool set_parse(struct call *call, int first, unsigned allowed, struct set_options *options) {
+    *options = (struct set_options){0};
+    for (int i = first; i < call->argc; i++) {
+        unsigned flag = set_flag_at(call, i, allowed);
+        const struct set_expiry *form = flag ? NULL : set_expiry_at(call, i);
+        /* The same word twice is allowed and the last one counts; two words are not. */
+        bool other_form = form && options->form && form != options->form;
+        if (form) {
+            options->form = form;
+            options->value_index = ++i;
+            flag = SET_EXPIRES;
         }
-        unsigned both = *flags | flag;
-        bool conflict = (both & SET_NX && both & (SET_XX | SET_GET)) ||
-                        (both & SET_KEEPTTL && both & SET_EXPIRES) || other_form;
-        if (!flag || conflict) {
+        options->flags |= flag;
+        if (!flag || other_form || set_flags_conflict(options->flags)) {
             reply_syntax_error(call->client);
             return false;
         }
-        *flags = both;
     }
-    if (*flags & SET_KEEPTTL) *deadline = KEYSPACE_KEEP_DEADLINE;
-    if (!form) return true;
+    return true;
+}
+
+/* The time that `form` finds at `index`. False after an error reply. */
+static bool set_deadline(struct call *call, const struct set_expiry *form, int index,
+                         int64_t *deadline) {
     int64_t value;
-    if (!argument_int64(call, value_index, &value, NULL)) return false;
+    if (!argument_int64(call, index, &value, NULL)) return false;
     if (deadline_of(value, form->unit, form->relative, deadline)) return true;
-    reply_error(call->client, "invalid expire time in set");
+    reply_error_format(call->client, "invalid expire time in %s", call->command->name);
     return false;
 }
 
 static void command_set(struct call *call) {
-    unsigned flags = 0;
-    int64_t deadline = ENTRY_NO_DEADLINE;
-    if (call->argc > 3 && !set_parse(call, &flags, &deadline)) return;
-    struct entry *existing = find_key(call);
-    if (flags & SET_GET) {
-        if (!argument_string_entry(call, existing)) return;
-        if (existing)
-            reply_string(call->client, existing);
-        else
-            reply_null(call->client);
-    }
-    if ((flags & SET_NX && existing) || (flags & SET_XX && !existing)) {
-        if (!(flags & SET_GET)) reply_null(call->client);
+    struct set_options options = {0};
+    if (call->argc > 3 && !set_parse(call, 3, SET_FLAGS, &options)) return;
+    int64_t deadline = options.flags & SET_KEEPTTL ? KEYSPACE_KEEP_DEADLINE : ENTRY_NO_DEADLINE;
+    if (options.form && !set_deadline(call, options.form, options.value_index, &deadline)) return;
+    bool get = options.flags & SET_GET;
+    struct entry *existing = get ? read_key(call) : find_key(call);
+    if (get && !reply_string_or_null(call, existing)) return;
+    if ((options.flags & SET_NX && existing) || (options.flags & SET_XX && !existing)) {
+        if (!get) reply_null(call->client);
         return;
     }
     struct entry_value value = value_of_argument(call, 2);
     store(call, existing, &value, deadline);
-    if (!(flags & SET_GET)) reply_ok(call->client);
+    if (!get) reply_ok(call->client);
+}
+
+static void command_setnx(struct call *call) {
+    struct entry *existing = find_key(call);
+    if (!existing) {
+        struct entry_value value = value_of_argument(call, 2);
+        store(call, NULL, &value, ENTRY_NO_DEADLINE);
+    }
+    reply_integer(call->client, !existing);
+}
+
+static void set_with_time(struct call *call, const struct set_expiry *form) {
+    int64_t deadline;
+    if (!set_deadline(call, form, 2, &deadline)) return;
+    struct entry_value value = value_of_argument(call, 3);
+    store(call, find_key(call), &value, deadline);
+    reply_ok(call->client);
+}
+
+static void command_setex(struct call *call) { set_with_time(call, &set_expiries[0]); }
+static void command_psetex(struct call *call) { set_with_time(call, &set_expiries[1]); }
+
+static void command_getset(struct call *call) {
+    struct entry *existing = read_key(call);
+    if (!reply_string_or_null(call, existing)) return;
+    struct entry_value value = value_of_argument(call, 2);
+    store(call, existing, &value, ENTRY_NO_DEADLINE);
+}
+
+static void command_getdel(struct call *call) {
+    struct entry *e = read_key(call);
+    if (reply_string_or_null(call, e) && e)
+        keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));
+}
+
+/* Replies before it changes anything: the new deadline may have passed already. */
+static void command_getex(struct call *call) {
+    struct set_options options;
+    if (!set_parse(call, 2, GETEX_FLAGS, &options)) return;
+    struct entry *e = read_key(call);
+    if (!e || !argument_string_entry(call, e)) {
+        if (!e) reply_null(call->client);
+        return;
+    }
+    int64_t deadline = ENTRY_NO_DEADLINE;
+    if (options.form && !set_deadline(call, options.form, options.value_index, &deadline)) return;
+    reply_string(call->client, e);
+    if (options.form && deadline <= clock_cached_msec())
+        keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));
+    else if (options.form || (options.flags & SET_PERSIST && entry_has_deadline(e)))
+        keyspace_set_deadline(call->keyspace, e, call_key_hash(call, 1), deadline);
+}
+
+/* ---- many keys ---- */
+
+/* Keys of one command looked up side by side: twice as many misses as a core keeps in flight. */
+#define PREFETCH_GROUP 32
+
+/* Hashes up to PREFETCH_GROUP keys from argument `first` on, `step` apart, and asks for their
+ * entries. Returns how many. */
+static int prefetch_keys(const struct call *call, int first, int step,
+                         uint64_t hashes[PREFETCH_GROUP]) {
+    int count = 0;
+    for (int i = first; i < call->argc && count < PREFETCH_GROUP; i += step) {
+        hashes[count] = call_key_hash(call, i);
+        keyspace_prefetch_bucket(call->keyspace, hashes[count++]);
+    }
+    for (int i = 0; i < count; i++) keyspace_prefetch_entry(call->keyspace, hashes[i]);
+    return count;
+}
+
+static void command_mget(struct call *call) {
+    uint64_t hashes[PREFETCH_GROUP];
+    reply_array(call->client, call->argc - 1);
+    for (int first = 1; first < call->argc;) {
+        int count = prefetch_keys(call, first, 1, hashes);
+        for (int i = 0; i < count; i++, first++) {
+            struct entry *e = keyspace_read(call->keyspace, call->argv[first], hashes[i]);
+            if (e && e->type == ENTRY_STRING)
+                reply_string(call->client, e);
+            else
+                reply_null(call->client);
+        }
+    }
+}
+
+static bool pairs_complete(struct call *call) {
+    if (call->argc % 2) return true;
+    reply_error(call->client, "wrong number of arguments for MSET");
+    return false;
+}
+
+static void set_pairs(struct call *call) {
+    uint64_t hashes[PREFETCH_GROUP];
+    for (int first = 1; first < call->argc;) {
+        int count = prefetch_keys(call, first, 2, hashes);
+        for (int i = 0; i < count; i++, first += 2) {
+            struct slice key = call->argv[first];
+            struct entry *existing = keyspace_find(call->keyspace, key, hashes[i]);
+            struct entry_value value = value_of_argument(call, first + 1);
+            keyspace_store(call->keyspace, key, hashes[i], existing, &value, ENTRY_NO_DEADLINE);
+        }
+    }
+}
+
+static void command_mset(struct call *call) {
+    if (!pairs_complete(call)) return;
+    set_pairs(call);
+    reply_ok(call->client);
+}
+
+static void command_msetnx(struct call *call) {
+    if (!pairs_complete(call)) return;
+    bool found = false;
+    for (int i = 1; i < call->argc && !found; i += 2)
+        found = keyspace_find(call->keyspace, call->argv[i], call_key_hash(call, i)) != NULL;
+    if (!found) set_pairs(call);
+    reply_integer(call->client, !found);
 }
 
 /* ---- counting ---- */
@@ -236,34 +379,48 @@ static void command_incrbyfloat(struct call *call) {
 /* ---- parts of strings ---- */
 
 static void command_strlen(struct call *call) {
-    struct entry *e = keyspace_read(call->keyspace, call->argv[1], call_key_hash(call, 1));
+    struct entry *e = read_key(call);
     char scratch[ENTRY_STRING_SCRATCH];
     if (argument_string_entry(call, e))
         reply_integer(call->client, e ? (int64_t)entry_string(e, scratch).length : 0);
 }
 
-/* Stores the old text up to `offset` (zeros where it is shorter), `piece`, and the rest. */
-static void splice(struct call *call, struct entry *e, struct slice old, size_t offset,
-                   struct slice piece) {
-    size_t end = offset + piece.length;
-    size_t length = end > old.length ? end : old.length;
-    struct blob *text = blob_create(length, MEMORY_DATASET);
-    text->length = length;
-    memcpy(text->bytes, old.bytes, old.length);
-    if (length > old.length) memset(text->bytes + old.length, 0, length - old.length);
-    memcpy(text->bytes + offset, piece.bytes, piece.length);
-    struct entry_value value = entry_value_raw(blob_slice(text));
-    bool keep = length > ENTRY_INLINE_VALUE_MAX;
-    if (keep) value.blob = text;
-    store(call, e, &value, KEYSPACE_KEEP_DEADLINE);
-    if (!keep) blob_free(text, MEMORY_DATASET);
-    reply_integer(call->client, (int64_t)length);
+/* The part from `start` to `end`, both included and, where negative, counted from the end. */
+static struct slice part_of(struct slice text, int64_t start, int64_t end) {
+    int64_t length = (int64_t)text.length;
+    struct slice none = {text.bytes, 0};
+    if (start < 0 && end < 0 && start > end) return none;
+    if (start < 0) start = start + length > 0 ? start + length : 0;
+    if (end < 0) end = end + length > 0 ? end + length : 0;
+    if (end >= length) end = length - 1;
+    if (start > end) return none;
+    return (struct slice){text.bytes + start, (size_t)(end - start) + 1};
+}
+
+static void command_getrange(struct call *call) {
+    int64_t start, end;
+    if (!argument_int64(call, 2, &start, NULL) || !argument_int64(call, 3, &end, NULL)) return;
+    struct entry *e = read_key(call);
+    if (!argument_string_entry(call, e)) return;
+    char scratch[ENTRY_STRING_SCRATCH];
+    reply_bulk(call->client, e ? part_of(entry_string(e, scratch), start, end) : SLICE(""));
 }
 
 static bool length_allowed(struct call *call, int64_t offset, size_t length) {
-    if (offset <= STRING_BYTES_MAX - (int64_t)length) return true;
-    reply_error(call->client, "string exceeds maximum allowed size (512MB)");
+    if (offset <= batch_bulk_bytes_max() - (int64_t)length) return true;
+    reply_error(call->client, "string exceeds maximum allowed size (proto-max-bulk-len)");
     return false;
+}
+
+/* Writes `piece` at `offset`, with zeros before it where the string is shorter. */
+static void write_piece(struct call *call, struct entry *e, size_t old_length, size_t offset,
+                        struct slice piece) {
+    size_t end = offset + piece.length;
+    size_t length = end > old_length ? end : old_length;
+    char *bytes =
+        keyspace_string_writable(call->keyspace, call->argv[1], call_key_hash(call, 1), e, length);
+    memcpy(bytes + offset, piece.bytes, piece.length);
+    reply_integer(call->client, (int64_t)length);
 }
 
 static void command_setrange(struct call *call) {
@@ -276,13 +433,12 @@ static void command_setrange(struct call *call) {
     struct entry *e = find_key(call);
     if (!argument_string_entry(call, e)) return;
     char scratch[ENTRY_STRING_SCRATCH];
-    struct slice old = e ? entry_string(e, scratch) : SLICE("");
+    size_t old_length = e ? entry_string(e, scratch).length : 0;
     struct slice piece = call->argv[3];
-    if (piece.length == 0) {
-        reply_integer(call->client, (int64_t)old.length);
-        return;
-    }
-    if (length_allowed(call, offset, piece.length)) splice(call, e, old, (size_t)offset, piece);
+    if (piece.length == 0)
+        reply_integer(call->client, (int64_t)old_length);
+    else if (length_allowed(call, offset, piece.length))
+        write_piece(call, e, old_length, (size_t)offset, piece);
 }
 
 static void command_append(struct call *call) {
@@ -295,14 +451,148 @@ static void command_append(struct call *call) {
         return;
     }
     char scratch[ENTRY_STRING_SCRATCH];
-    struct slice old = entry_string(e, scratch);
-    if (length_allowed(call, (int64_t)old.length, call->argv[2].length))
-        splice(call, e, old, old.length, call->argv[2]);
+    size_t old_length = entry_string(e, scratch).length;
+    if (length_allowed(call, (int64_t)old_length, call->argv[2].length))
+        write_piece(call, e, old_length, old_length, call->argv[2]);
+}
+
+/* ---- STRALGO LCS ---- */
+
+struct lcs_options {
+    struct slice texts[2];
+    char scratch[2][ENTRY_STRING_SCRATCH];
+    bool given; /* the texts */
+    bool length_only, indexes, with_lengths;
+    int64_t shortest; /* MINMATCHLEN */
+};
+
+/* The two texts at `index`, or of the keys there. False after an error reply. */
+static bool lcs_take_texts(struct call *call, int index, bool keys, struct lcs_options *options) {
+    if (options->given) {
+        reply_error(call->client, "Either use STRINGS or KEYS");
+        return false;
+    }
+    options->given = true;
+    for (int i = 0; i < 2; i++) {
+        options->texts[i] = call->argv[index + i];
+        if (!keys) continue;
+        struct entry *e =
+            keyspace_read(call->keyspace, call->argv[index + i], call_key_hash(call, index + i));
+        if (e && e->type != ENTRY_STRING) {
+            reply_error(call->client, "The specified keys must contain string values");
+            return false;
+        }
+        options->texts[i] = e ? entry_string(e, options->scratch[i]) : SLICE("");
+    }
+    return true;
+}
+
+/* One option at *index, which moves over its values. False after an error reply. */
+static bool lcs_parse_option(struct call *call, int *index, struct lcs_options *options) {
+    int at = *index, more = call->argc - 1 - at;
+    if (argument_is(call, at, "idx")) {
+        options->indexes = true;
+    } else if (argument_is(call, at, "len")) {
+        options->length_only = true;
+    } else if (argument_is(call, at, "withmatchlen")) {
+        options->with_lengths = true;
+    } else if (argument_is(call, at, "minmatchlen") && more >= 1) {
+        *index += 1;
+        return argument_int64(call, at + 1, &options->shortest, NULL);
+    } else if ((argument_is(call, at, "strings") || argument_is(call, at, "keys")) && more >= 2) {
+        *index += 2;
+        return lcs_take_texts(call, at + 1, argument_is(call, at, "keys"), options);
+    } else {
+        reply_syntax_error(call->client);
+        return false;
+    }
+    return true;
+}
+
+static void lcs_reply_range(struct client *c, const struct lcs_range *range, bool with_length) {
+    size_t starts[2] = {range->a_start, range->b_start};
+    reply_array(c, with_length ? 3 : 2);
+    for (int i = 0; i < 2; i++) {
+        reply_array(c, 2);
+        reply_integer(c, (int64_t)starts[i]);
+        reply_integer(c, (int64_t)(starts[i] + range->length - 1));
+    }
+    if (with_length) reply_integer(c, (int64_t)range->length);
+}
+
+static void lcs_reply_indexes(struct client *c, struct lcs *lcs,
+                              const struct lcs_options *options) {
+    struct buffer kept;
+    buffer_init(&kept, MEMORY_OTHER);
+    struct lcs_range range;
+    while (lcs_previous(lcs, &range))
+        if ((int64_t)range.length >= options->shortest) buffer_append(&kept, &range, sizeof(range));
+    reply_map(c, 2);
+    reply_bulk_c_string(c, "matches");
+    reply_array(c, (int64_t)(kept.length / sizeof(range)));
+    for (size_t at = 0; at < kept.length; at += sizeof(range)) {
+        memcpy(&range, kept.bytes + at, sizeof(range));
+        lcs_reply_range(c, &range, options->with_lengths);
+    }
+    reply_bulk_c_string(c, "len");
+    reply_integer(c, (int64_t)lcs_length(lcs));
+    buffer_free(&kept);
+}
+
+static void lcs_reply_text(struct client *c, struct lcs *lcs, struct slice a) {
+    size_t length = lcs_length(lcs), at = length;
+    char *text = memory_alloc(length, MEMORY_OTHER);
+    struct lcs_range range;
+    while (lcs_previous(lcs, &range)) {
+        at -= range.length;
+        memcpy(text + at, a.bytes + range.a_start, range.length);
+    }
+    reply_bulk(c, (struct slice){text, length});
+    memory_free(text, MEMORY_OTHER);
+}
+
+static const char *lcs_options_fault(const struct lcs_options *options) {
+    if (!options->given) return "Please specify two strings: STRINGS or KEYS options are mandatory";
+    if (options->indexes && options->length_only)
+        return "If you want both the length and indexes, please just use IDX.";
+    if (options->texts[0].length >= LCS_STRING_BYTES_END ||
+        options->texts[1].length >= LCS_STRING_BYTES_END)
+        return "String too long for LCS";
+    return NULL;
+}
+
+static void command_stralgo(struct call *call) {
+    struct client *c = call->client;
+    if (!argument_is(call, 1, "lcs")) {
+        reply_syntax_error(c);
+        return;
+    }
+    struct lcs_options options = {0};
+    for (int i = 2; i < call->argc; i++)
+        if (!lcs_parse_option(call, &i, &options)) return;
+    const char *fault = lcs_options_fault(&options);
+    if (fault) {
+        reply_error(c, fault);
+        return;
+    }
+    struct lcs *lcs = lcs_create(options.texts[0], options.texts[1], !options.length_only);
+    if (!lcs) {
+        reply_error(c, "Insufficient memory");
+        return;
+    }
+    if (options.indexes)
+        lcs_reply_indexes(c, lcs, &options);
+    else if (options.length_only)
+        reply_integer(c, (int64_t)lcs_length(lcs));
+    else
+        lcs_reply_text(c, lcs, options.texts[0]);
+    lcs_free(lcs);
 }
 
 /* ---- rows ---- */
 
 #define ONE_KEY .first_key = 1, .last_key = 1, .key_step = 1
+#define PAIRS .first_key = 1, .last_key = -1, .key_step = 2
 #define WRITE_MORE (COMMAND_WRITE | COMMAND_DENYOOM)
 
 static struct command rows[] = {
@@ -320,6 +610,71 @@ static struct command rows[] = {
      ONE_KEY,
      .categories = ACL_STRING,
      .help = "Sets a key, with NX, XX, GET, KEEPTTL and EX, PX, EXAT or PXAT."},
+    {.name = "setnx",
+     .handler = command_setnx,
+     .arity = 3,
+     .flags = WRITE_MORE | COMMAND_FAST,
+     ONE_KEY,
+     .categories = ACL_STRING,
+     .help = "Sets a key that is not there; says whether it did."},
+    {.name = "setex",
+     .handler = command_setex,
+     .arity = 4,
+     .flags = WRITE_MORE,
+     ONE_KEY,
+     .categories = ACL_STRING,
+     .help = "Sets a key with a time to live in seconds."},
+    {.name = "psetex",
+     .handler = command_psetex,
+     .arity = 4,
+     .flags = WRITE_MORE,
+     ONE_KEY,
+     .categories = ACL_STRING,
+     .help = "Sets a key with a time to live in milliseconds."},
+    {.name = "getset",
+     .handler = command_getset,
+     .arity = 3,
+     .flags = WRITE_MORE | COMMAND_FAST,
+     ONE_KEY,
+     .categories = ACL_STRING,
+     .help = "Sets a key and returns its old value."},
+    {.name = "getdel",
+     .handler = command_getdel,
+     .arity = 2,
+     .flags = COMMAND_WRITE | COMMAND_FAST,
+     ONE_KEY,
+     .categories = ACL_STRING,
+     .help = "Returns a key's value and deletes it."},
+    {.name = "getex",
+     .handler = command_getex,
+     .arity = -2,
+     .flags = COMMAND_WRITE | COMMAND_FAST,
+     ONE_KEY,
+     .categories = ACL_STRING,
+     .help = "Returns a key's value; EX, PX, EXAT, PXAT or PERSIST changes its time to live."},
+    {.name = "mget",
+     .handler = command_mget,
+     .arity = -2,
+     .flags = COMMAND_READONLY | COMMAND_FAST,
+     .first_key = 1,
+     .last_key = -1,
+     .key_step = 1,
+     .categories = ACL_STRING,
+     .help = "The values of several keys."},
+    {.name = "mset",
+     .handler = command_mset,
+     .arity = -3,
+     .flags = WRITE_MORE,
+     PAIRS,
+     .categories = ACL_STRING,
+     .help = "Sets several keys."},
+    {.name = "msetnx",
+     .handler = command_msetnx,
+     .arity = -3,
+     .flags = WRITE_MORE,
+     PAIRS,
+     .categories = ACL_STRING,
+     .help = "Sets several keys if none of them is there."},
     {.name = "append",
      .handler = command_append,
      .arity = 3,
@@ -341,6 +696,26 @@ static struct command rows[] = {
      ONE_KEY,
      .categories = ACL_STRING,
      .help = "Overwrites part of a string from an offset on."},
+    {.name = "getrange",
+     .handler = command_getrange,
+     .arity = 4,
+     .flags = COMMAND_READONLY,
+     ONE_KEY,
+     .categories = ACL_STRING,
+     .help = "A part of a string, from one offset to another."},
+    {.name = "substr",
+     .handler = command_getrange,
+     .arity = 4,
+     .flags = COMMAND_READONLY,
+     ONE_KEY,
+     .categories = ACL_STRING,
+     .help = "GETRANGE under its old name."},
+    {.name = "stralgo",
+     .handler = command_stralgo,
+     .arity = -2,
+     .flags = COMMAND_READONLY | COMMAND_MOVABLE_KEYS,
+     .categories = ACL_STRING,
+     .help = "LCS: the longest common subsequence of two strings, its length or its places."},
     {.name = "incr",
      .handler = command_incr,
      .arity = 2,

@@ -2,14 +2,49 @@
  * The password of the default user.
  *
  * Setting one asks of new clients to authenticate; those that are connected stay as they are.
- * Clearing it lets in those that wait to authenticate.
+ * Clearing it lets in those that wait to authenticate. A password may hold any bytes, so the option
+ * is no text of the engine's.
  */
 #include "exec/auth.h"
+
+#include <stdio.h>
 
 #include "net/client.h"
 #include "option/option.h"
 
-static char *password;
+/* So that it fits into a line of a file, each byte taking four when quoted. */
+#define PASSWORD_BYTES_MAX (OPTION_LINE_BYTES_MAX / 8)
+
+static struct buffer password = {.class = MEMORY_OTHER}; /* empty = none */
+
+/* CONFIG SET's value comes split at each blank: put together again. A line has one word. */
+static bool password_parse(const struct option_row *row, const struct slice *words, size_t count,
+                           char *reason, size_t reason_size) {
+    bool split = option_source_now() == OPTION_FROM_CONFIG_SET;
+    size_t length = 0;
+    if (count > 1 && !split) return false;
+    for (size_t i = 0; i < count; i++) length += words[i].length + 1;
+    if (length > PASSWORD_BYTES_MAX) {
+        snprintf(reason, reason_size, "a password has at most %d bytes", PASSWORD_BYTES_MAX - 1);
+        return false;
+    }
+    buffer_clear(&password);
+    for (size_t i = 0; i < count; i++) {
+        if (i) buffer_append_char(&password, ' ');
+        buffer_append(&password, words[i].bytes, words[i].length);
+    }
+    return true;
+}
+
+static void password_print(const struct option_row *row, struct buffer *out) {
+    buffer_append(out, password.bytes, password.length);
+}
+
+static void password_rewrite(const struct option_row *row, struct buffer *out) {
+    buffer_printf(out, "%s ", row->name);
+    buffer_append_quoted(out, buffer_slice(&password));
+    buffer_append_char(out, '\n');
+}
 
 static bool apply_password(const struct option_row *row, char *reason, size_t reason_size) {
     client_set_authentication_required(auth_password_is_set());
@@ -22,12 +57,14 @@ static bool apply_password(const struct option_row *row, char *reason, size_t re
 
 static const struct option_row option_rows[] = {
     {.name = "requirepass",
-     .type = OPTION_TYPE_STRING,
+     .type = OPTION_TYPE_CUSTOM,
      .flags = OPTION_MUTABLE | OPTION_SECRET,
      .section = "security",
      .place = 10,
      .fallback = "",
-     .variable = &password,
+     .parse = password_parse,
+     .print = password_print,
+     .rewrite = password_rewrite,
      .apply = apply_password,
      .help = "Password that clients must give with AUTH before anything else; none if empty. Since "
              "many passwords can be tried in a second, take a long random one."},
@@ -37,14 +74,13 @@ void auth_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
 }
 
-bool auth_password_is_set(void) { return password && *password; }
+bool auth_password_is_set(void) { return password.length > 0; }
 
 bool auth_password_matches(struct slice given) {
     if (!auth_password_is_set()) return true;
-    size_t length = strlen(password);
-    if (given.length != length) return false;
+    if (given.length != password.length) return false;
     unsigned difference = 0;
-    for (size_t i = 0; i < length; i++)
-        difference |= (unsigned char)(given.bytes[i] ^ ((volatile const char *)password)[i]);
+    for (size_t i = 0; i < password.length; i++)
+        difference |= (unsigned char)(given.bytes[i] ^ ((volatile const char *)password.bytes)[i]);
     return difference == 0;
 }

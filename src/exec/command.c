@@ -14,11 +14,20 @@
 
 /* Rows of all families together; 6.2 has 224, modules will bring theirs. */
 #define COMMANDS_MAX 1024
-#define SLOTS (2 * COMMANDS_MAX)
+#define SLOT_BITS 11
+#define SLOTS (1 << SLOT_BITS) /* twice as many */
 /* No command's name is longer; longer words are not looked up. */
 #define NAME_BYTES_MAX 64
 
-static struct command *slots[SLOTS];
+/* A name's first eight bytes, lower case and padded with zeros, stand beside the row, so that most
+ * names are compared as one number. */
+struct slot {
+    uint64_t word;
+    struct command *row; /* NULL = empty */
+    size_t length;
+};
+
+static struct slot slots[SLOTS];
 static struct command *all[COMMANDS_MAX];
 static size_t count;
 
@@ -75,23 +84,50 @@ static inline unsigned char lower(char c) {
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
-/* FNV-1a over lower-case bytes: names are short and ours. */
-static inline size_t name_slot(struct slice name) {
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < name.length; i++) h = (h ^ lower(name.bytes[i])) * 16777619u;
-    return (h ^ h >> 15) % SLOTS;
+/* Up to eight bytes as they stand in memory, zeros behind; by two loads that may overlap. */
+static inline uint64_t load_word(const char *bytes, size_t length) {
+    if (length >= 8) {
+        uint64_t word;
+        memcpy(&word, bytes, 8);
+        return word;
+    }
+    if (length >= 4) {
+        uint32_t low, high;
+        memcpy(&low, bytes, 4);
+        memcpy(&high, bytes + length - 4, 4);
+        return low | (uint64_t)high << (8 * (length - 4));
+    }
+    uint64_t word = 0;
+    for (size_t i = 0; i < length; i++) word |= (uint64_t)(unsigned char)bytes[i] << (8 * i);
+    return word;
 }
 
-static inline bool name_fits(const char *called, struct slice name) {
-    for (size_t i = 0; i < name.length; i++)
-        if (!called[i] || lower(called[i]) != lower(name.bytes[i])) return false;
-    return called[name.length] == 0;
+/* ASCII letters to lower case, eight bytes at once: bit 7 of `upper` is set in each byte that is
+ * between 'A' and 'Z'. */
+static inline uint64_t lower_word(uint64_t word) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t low7 = word & 0x7f * ones;
+    uint64_t upper = (low7 + (0x80 - 'A') * ones) & ~(low7 + (0x80 - 'Z' - 1) * ones) & ~word;
+    return word | (upper & 0x80 * ones) >> 2;
+}
+
+static inline size_t word_slot(uint64_t word, size_t length) {
+    /* The upper bits of a product by the golden ratio depend on all bits of the word. */
+    return ((word + length) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SLOT_BITS);
+}
+
+static bool rest_fits(const char *called, struct slice name) {
+    for (size_t i = 8; i < name.length; i++)
+        if (lower(called[i]) != lower(name.bytes[i])) return false;
+    return true;
 }
 
 static void table_put(struct command *row) {
-    size_t i = name_slot(slice_of(row->called));
-    while (slots[i]) i = (i + 1) % SLOTS;
-    slots[i] = row;
+    size_t length = strlen(row->called);
+    uint64_t word = lower_word(load_word(row->called, length));
+    size_t i = word_slot(word, length);
+    while (slots[i].row) i = (i + 1) % SLOTS;
+    slots[i] = (struct slot){word, row, length};
 }
 
 static void table_rebuild(void) {
@@ -113,8 +149,12 @@ void command_register(struct command *rows, size_t rows_count) {
 
 struct command *command_find(struct slice name) {
     if (name.length > NAME_BYTES_MAX) return NULL;
-    for (size_t i = name_slot(name); slots[i]; i = (i + 1) % SLOTS)
-        if (name_fits(slots[i]->called, name)) return slots[i];
+    uint64_t word = lower_word(load_word(name.bytes, name.length));
+    for (size_t i = word_slot(word, name.length); slots[i].row; i = (i + 1) % SLOTS) {
+        if (slots[i].word == word && slots[i].length == name.length &&
+            rest_fits(slots[i].row->called, name))
+            return slots[i].row;
+    }
     return NULL;
 }
 
@@ -123,6 +163,7 @@ bool command_rename(struct slice name, struct slice new_name) {
     if (!row || new_name.length > NAME_BYTES_MAX) return false;
     struct command *taken = command_find(new_name);
     if (taken && taken != row) return false;
+    if (row->called != row->name) memory_free((char *)row->called, MEMORY_OTHER);
     /* Kept for the life of the process, as the row is. */
     row->called = new_name.length ? slice_dup_c_string(new_name, MEMORY_OTHER) : NULL;
     table_rebuild();
@@ -162,6 +203,12 @@ bool command_arity_fits(const struct command *command, int argc) {
 void command_reset_stats(void) {
     for (size_t i = 0; i < count; i++)
         all[i]->calls = all[i]->nsec = all[i]->rejected_calls = all[i]->failed_calls = 0;
+}
+
+struct slice call_argument_shown(const struct call *call, int index) {
+    const struct command *command = call->command;
+    bool secret = command->is_secret && command->is_secret(call, index);
+    return secret ? SLICE("(redacted)") : call->argv[index];
 }
 
 uint64_t call_key_hash(const struct call *call, int index) {

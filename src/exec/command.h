@@ -7,7 +7,7 @@
  *     {.name = "get", .handler = command_get, .arity = 2, .flags = COMMAND_READONLY | COMMAND_FAST,
  *      .first_key = 1, .last_key = 1, .key_step = 1, .categories = ACL_STRING, .help = "..."},
  *
- * @read, @write, @fast, @slow, @admin, @dangerous, @pubsub and @blocking follow from the flags.
+ * @read, @write, @fast, @slow, @admin, @dangerous and @pubsub follow from the flags.
  */
 #ifndef EVENKEEL_EXEC_COMMAND_H
 #define EVENKEEL_EXEC_COMMAND_H
@@ -87,6 +87,8 @@ struct command {
     int first_key, last_key, key_step; /* positions; last_key may count from the end (-1) */
     unsigned categories;
     const char *help; /* one line */
+    /* Whether an argument is a secret, which no log may show; NULL: none is. */
+    bool (*is_secret)(const struct call *call, int index);
 
     /* Filled in by the table. */
     uint64_t calls, nsec, rejected_calls, failed_calls;
@@ -110,6 +112,9 @@ const char *command_category_name(unsigned category); /* "keyspace", without @ *
 /* True where `argc` fits the arity. */
 bool command_arity_fits(const struct command *command, int argc);
 void command_reset_stats(void);
+
+/* The argument as MONITOR, SLOWLOG and crash reports show it: "(redacted)" for a secret. */
+struct slice call_argument_shown(const struct call *call, int index);
 
 /* hash_bytes of an argument that is a key: what prefetch computed, where it did. */
 uint64_t call_key_hash(const struct call *call, int index);

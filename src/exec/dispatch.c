@@ -3,7 +3,7 @@
  *
  *   prefetch_bucket: find the row, hash the first key, ask for its bucket
  *   prefetch_entry:  ask for the entry
- *   execute:         known? arity? authenticated? -> handler -> counts
+ *   execute:         known? arity? authenticated? paused? -> handler -> counts
  *
  * The hints change nothing: what a command earlier in the batch did is seen by the later ones,
  * since each looks up again. The hash may be kept, for it depends on the key's bytes alone.
@@ -15,6 +15,10 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "exec/command.h"
+#include "exec/monitor.h"
+#include "exec/pause.h"
+#include "exec/slowlog.h"
+#include "metric/latency.h"
 #include "metric/metric.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -23,6 +27,7 @@
 
 /* How much of a request an error shows: as 6.2. */
 #define UNKNOWN_SHOWN_BYTES 128
+#define TOUCHES_KEYS (COMMAND_READONLY | COMMAND_WRITE | COMMAND_MAY_REPLICATE)
 
 static uint64_t processed;
 static const struct call *current;
@@ -33,10 +38,12 @@ static void print_command_stats(struct buffer *out) {
         const struct command *c = command_at(i);
         if (!c->calls && !c->failed_calls && !c->rejected_calls) continue;
         double usec = (double)c->nsec / 1000;
+        buffer_append_c_string(out, "cmdstat_");
+        metric_append_name(out, c->name);
         buffer_printf(out,
-                      "cmdstat_%s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,"
+                      ":calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,"
                       "failed_calls=%llu\r\n",
-                      c->name, (unsigned long long)c->calls, (unsigned long long)(c->nsec / 1000),
+                      (unsigned long long)c->calls, (unsigned long long)(c->nsec / 1000),
                       c->calls ? usec / (double)c->calls : 0.0,
                       (unsigned long long)c->rejected_calls, (unsigned long long)c->failed_calls);
     }
@@ -88,7 +95,6 @@ static void reply_unknown(const struct request *r) {
         buffer_printf(&shown, "`%.*s`, ", (int)length, r->argv[i].bytes);
     }
     size_t length = r->argv[0].length;
-    if (length > UNKNOWN_SHOWN_BYTES) length = UNKNOWN_SHOWN_BYTES;
     reply_error_format(r->client, "unknown command `%.*s`, with args beginning with: %s",
                        (int)length, r->argv[0].bytes, shown.length ? shown.bytes : "");
     buffer_free(&shown);
@@ -112,12 +118,27 @@ static bool admit(const struct request *r) {
         command->rejected_calls++;
         return false;
     }
+    if (__builtin_expect(c->flags & CLIENT_MONITOR, 0) && command->flags & TOUCHES_KEYS) {
+        reply_error(c, "Replica can't interract with the keyspace"); /* 6.2 lists it as a replica */
+        command->rejected_calls++;
+        return false;
+    }
     return true;
 }
 
+static void note_if_slow(const struct call *call, int64_t nsec) {
+    slowlog_note(call, nsec);
+    latency_note(call->command->flags & COMMAND_FAST ? "fast-command" : "command", nsec / 1000000);
+}
+
 static void execute(struct request *r) {
-    if (__builtin_expect(!admit(r), 0)) return;
     struct command *command = r->command;
+    r->client->slots[CLIENT_SLOT_COMMAND] = command;
+    if (__builtin_expect(!admit(r), 0)) return;
+    if (__builtin_expect(pause_refuses(r->client, command), 0)) {
+        pause_hold(r);
+        return;
+    }
     struct call call = {
         .client = r->client,
         .command = command,
@@ -129,11 +150,15 @@ static void execute(struct request *r) {
     int64_t start = last_end_nsec ? last_end_nsec : clock_monotonic_nsec();
     r->client->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
     current = &call;
+    if (r->query) slowlog_keep_large_arguments(&call);
+    size_t monitor_mark = monitor_before(&call);
     command->handler(&call);
+    monitor_after(&call, monitor_mark);
     current = NULL;
     last_end_nsec = clock_monotonic_nsec();
     command->calls++;
     command->nsec += (uint64_t)(last_end_nsec - start);
+    note_if_slow(&call, last_end_nsec - start);
     if (r->client->flags & CLIENT_ERROR_REPLIED) command->failed_calls++;
     processed++;
 }

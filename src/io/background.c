@@ -20,6 +20,7 @@
 
 #include "base/memory.h"
 #include "base/panic.h"
+#include "io/affinity.h"
 #include "io/signals.h"
 
 struct job {
@@ -69,6 +70,7 @@ static void run_job(struct worker *worker, struct job *job) {
 static void *worker_main(void *argument) {
     struct worker *worker = argument;
     signals_thread_start();
+    affinity_apply(AFFINITY_BACKGROUND);
     lock(worker);
     for (;;) {
         while (worker->first == NULL && !worker->stopping) {

@@ -62,7 +62,8 @@ struct loop {
 
 static uint32_t epoll_events_of(unsigned interest) {
     return (interest & LOOP_READABLE ? (uint32_t)EPOLLIN : 0) |
-           (interest & LOOP_WRITABLE ? (uint32_t)EPOLLOUT : 0);
+           (interest & LOOP_WRITABLE ? (uint32_t)EPOLLOUT : 0) |
+           (interest & LOOP_HANGUP ? (uint32_t)EPOLLRDHUP : 0);
 }
 
 /* The loop was woken for its own sake: takes the count away, so that the next wait sleeps. */
@@ -106,7 +107,7 @@ static void forget_pending(struct loop *loop, const struct loop_watcher *watcher
 }
 
 bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned interest) {
-    ASSERT((interest & ~(unsigned)(LOOP_READABLE | LOOP_WRITABLE)) == 0);
+    ASSERT((interest & ~(unsigned)(LOOP_READABLE | LOOP_WRITABLE | LOOP_HANGUP)) == 0);
     if (interest == watcher->interest) return true;
     if (interest == 0) {
         watcher->interest = 0;
@@ -231,8 +232,9 @@ static void serve_ready(struct loop *loop) {
         struct loop_watcher *watcher = event->data.ptr;
         if (watcher == NULL) continue;
         uint32_t events = event->events;
-        unsigned ready =
-            (events & EPOLLIN ? LOOP_READABLE : 0u) | (events & EPOLLOUT ? LOOP_WRITABLE : 0u);
+        unsigned ready = (events & EPOLLIN ? LOOP_READABLE : 0u) |
+                         (events & EPOLLOUT ? LOOP_WRITABLE : 0u) |
+                         (events & EPOLLRDHUP ? LOOP_HANGUP : 0u);
         /* An earlier callback of this turn may have taken the interest away. */
         ready &= watcher->interest;
         if (events & (EPOLLERR | EPOLLHUP)) ready |= LOOP_READABLE;

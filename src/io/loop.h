@@ -35,13 +35,14 @@
 struct buffer;
 struct loop;
 
-enum { LOOP_READABLE = 1, LOOP_WRITABLE = 2 };
+/* LOOP_HANGUP: the other end sends no more. For who does not read now and still wants to know. */
+enum { LOOP_READABLE = 1, LOOP_WRITABLE = 2, LOOP_HANGUP = 4 };
 
 /* Embedded in its owner (a client, a listener). Zeroed before first use; must not move in memory
  * while it has an interest. */
 struct loop_watcher {
     int fd;
-    unsigned interest; /* what is watched now: LOOP_READABLE | LOOP_WRITABLE; set by loop_watch */
+    unsigned interest; /* what is watched now, LOOP_ bits; set by loop_watch */
     /* `ready` holds what is ready of the interest; on hang-up and error LOOP_READABLE is set
      * whatever the interest, so that a read finds out. The callback may free the watcher's owner,
      * and any other watcher (its pending event is dropped), after loop_watch(..., 0). */

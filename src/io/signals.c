@@ -12,17 +12,24 @@
  *  4. A report that hangs (the crash may have happened inside the allocator, its lock held) is
  *     ended by an alarm: a dead server is restarted, a hung one is not.
  *
+ * Watchdog: a timer that is set anew again and again, and whose signal interrupts the main thread
+ * where that did not happen in time. Other threads block it. A crash takes the same timer for
+ * its own alarm.
+ *
  * All state that a handler reads is a lock-free atomic. What goes into a report is not here: that
- * is server/crash.
+ * is server/crash and server/watchdog.
  */
 #include "io/signals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/panic.h"
@@ -35,11 +42,13 @@ static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 typedef void shutdown_observer(int sig, int earlier);
 typedef void crash_handler(int sig, siginfo_t *info, void *ucontext);
+typedef void watchdog_handler(void *ucontext);
 
 static _Atomic(struct loop *) wake_loop;
 static atomic_int shutdown_signal;
 static _Atomic(shutdown_observer *) shutdown_observed;
 static _Atomic(crash_handler *) crash_reported;
+static _Atomic(watchdog_handler *) watchdog_expired;
 static atomic_int crash_thread;             /* the thread that makes the report, 0 = none */
 static _Thread_local void *alternate_stack; /* its mapping, guard page first */
 
@@ -142,6 +151,69 @@ void signals_set_crash_handler(void (*handler)(int sig, siginfo_t *info, void *u
         ASSERT(sigaction(crash_signals[i], &action, NULL) == 0);
     }
 }
+
+/* ---- other threads ---- */
+
+/* One record of getdents64. */
+struct task_record {
+    uint64_t inode, offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
+/* The number that the text is; 0 where it is none ("." and ".."). */
+static int thread_of_name(const char *name) {
+    int thread = 0;
+    for (; *name >= '0' && *name <= '9'; name++) thread = thread * 10 + *name - '0';
+    return *name ? 0 : thread;
+}
+
+void signals_stop_other_threads(void) {
+    char records[4096] __attribute__((aligned(8)));
+    int self = gettid(), none = 0;
+    /* In a panic no signal has made this thread the reporter. */
+    atomic_compare_exchange_strong(&crash_thread, &none, self);
+    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (tasks < 0) return;
+    long bytes;
+    while ((bytes = syscall(SYS_getdents64, tasks, records, sizeof(records))) > 0) {
+        for (long at = 0; at < bytes;) {
+            const struct task_record *record = (const void *)(records + at);
+            int thread = thread_of_name(record->name);
+            if (thread && thread != self) syscall(SYS_tgkill, getpid(), thread, SIGABRT);
+            at += record->length;
+        }
+    }
+    close(tasks);
+    struct timespec wait = {.tv_nsec = SIGNALS_STOP_MSEC * 1000000L};
+    nanosleep(&wait, NULL);
+}
+
+/* ---- the watchdog ---- */
+
+static void on_watchdog(int sig, siginfo_t *info, void *ucontext) {
+    int saved_errno = errno;
+    watchdog_handler *handler = atomic_load(&watchdog_expired);
+    if (handler != NULL) handler(ucontext);
+    errno = saved_errno;
+}
+
+void signals_watchdog(int64_t msec, void (*handler)(void *ucontext)) {
+    if (atomic_exchange(&watchdog_expired, handler) != handler) {
+        struct sigaction action;
+        memset(&action, 0, sizeof(action));
+        sigemptyset(&action.sa_mask);
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        action.sa_sigaction = on_watchdog;
+        ASSERT(sigaction(SIGALRM, &action, NULL) == 0);
+    }
+    struct itimerval timer = {.it_value = {.tv_sec = (time_t)(msec / 1000),
+                                           .tv_usec = (suseconds_t)(msec % 1000 * 1000)}};
+    ASSERT(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+}
+
+/* ---- threads ---- */
 
 void signals_thread_start(void) {
     sigset_t blocked;

@@ -5,6 +5,7 @@
 #define EVENKEEL_IO_SIGNALS_H
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct loop;
 
@@ -30,6 +31,16 @@ void signals_set_shutdown_observer(void (*observer)(int sig, int earlier));
 void signals_set_crash_handler(void (*handler)(int sig, siginfo_t *info, void *ucontext));
 /* Ends the process by `sig` as if nothing had ever been installed for it. Async-signal-safe. */
 void signals_default_and_raise(int sig) __attribute__((noreturn));
+/* For the crash handler: stops all other threads for good where they are, as if they had crashed
+ * too; one that blocks SIGABRT (the allocator's own) goes on. Async-signal-safe. Takes
+ * SIGNALS_STOP_MSEC. */
+#define SIGNALS_STOP_MSEC 50
+void signals_stop_other_threads(void);
+
+/* `handler` is called in the main thread, in the middle of what it does, with the state that was
+ * interrupted (a ucontext_t), once `msec` milliseconds have passed without another call of this
+ * function. 0: never. Calls that can be interrupted are. The time does not outlive an exec. */
+void signals_watchdog(int64_t msec, void (*handler)(void *ucontext));
 
 /* For every thread but the main one, first and last in it: signals other than crashes are left to
  * the main thread, and a crash here has a stack for its report. */

@@ -164,6 +164,10 @@ void metric_print(struct slice section, struct buffer *out) {
     }
 }
 
+void metric_append_name(struct buffer *out, const char *name) {
+    for (; *name; name++) buffer_append_char(out, strchr("#:\r\n", *name) ? '_' : *name);
+}
+
 /* --- the reference page --- */
 
 static const char *type_name(const struct metric_row *row) {

@@ -48,6 +48,9 @@ void metric_declare_section(const char *name, bool standard);
 /* INFO's text for "default", "all", "everything" or one section's name (case ignored); empty for
  * an unknown name. */
 void metric_print(struct slice section, struct buffer *out);
+/* Part of a field's name that is not ours to choose: what has a meaning in INFO's text (#, : and
+ * line ends) becomes "_". */
+void metric_append_name(struct buffer *out, const char *name);
 /* The reference page in Markdown. */
 void metric_write_reference(struct buffer *out);
 /* Forgets all rows, sections and reset functions; for leak-free ends of tests. */

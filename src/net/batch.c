@@ -3,6 +3,7 @@
  *
  *   socket -> input buffer -> requests (slices) -> run: prefetch, execute, write replies
  *                  \-> query (a request that is not complete yet) -> the same
+ *                  \-> held (requests that may not run yet) -> the same, after batch_resume
  *
  * Invariants
  *  1. Requests stand in the batch in the order in which their bytes came; those of one client are
@@ -11,14 +12,20 @@
  *  2. The bytes of a request in the batch do not move until the batch has run: they lie in the
  *     input buffer, below input_used, or in a query that is freed only after the run.
  *  3. Between turns the batch is empty, and a client has a query only if its last request is
- *     incomplete.
+ *     incomplete, or if it is held in the middle of what was read of it.
  *  4. While a batch runs no client is freed; clients marked as closing are skipped.
+ *  5. Of a held client nothing is read. What it had sent is, in order: `held`, whole requests or
+ *     the rest of a region, and `query`, the beginning of a request, where that was parsed already.
+ *     Nothing is in both: what moves into a query leaves the bytes that it came from.
+ *  6. When a protocol error is put into the batch, all that its client sent before it has run; so
+ *     it never meets a held client: its bytes are held as they came and give the same error again.
  */
 #include "net/batch.h"
 
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/panic.h"
 #include "metric/metric.h"
 #include "net/client.h"
@@ -36,6 +43,7 @@ struct query {
     struct blob *filling;  /* the large argument that is being read */
     struct owned_argument *owned;
     int owned_count, owned_capacity;
+    bool ready; /* held: the parser's arguments are a request; it comes before what is not parsed */
 };
 
 /* An argument that stands in a block of its own. */
@@ -55,6 +63,10 @@ static struct slice arguments[BATCH_ARGUMENTS_MAX];
 static int arguments_used;
 static struct buffer inline_words = {.class = MEMORY_POOLS};
 static bool running;
+static const struct request *running_request; /* NULL = none */
+static struct query *region_query; /* whose bytes are being parsed as a region; NULL = none's */
+static struct list_link resumed = {&resumed, &resumed}; /* of held_link: to go on */
+static uint64_t held_clients;
 static uint64_t turn; /* the loop's turn that turn_end_nsec belongs to */
 static int64_t turn_end_nsec;
 static int64_t bulk_bytes_max, query_bytes_max;
@@ -97,6 +109,12 @@ static const struct metric_row metric_rows[] = {
      .variable = &requests_batched,
      .reset = true,
      .help = "Requests that ran in them."},
+    {.section = "Clients",
+     .place = 60,
+     .name = "blocked_clients",
+     .type = METRIC_UINT64,
+     .variable = &held_clients,
+     .help = "Clients that wait: in a blocking command, or for the end of CLIENT PAUSE."},
 };
 
 void batch_register(void) {
@@ -104,6 +122,7 @@ void batch_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }
 
+int64_t batch_bulk_bytes_max(void) { return bulk_bytes_max; }
 uint64_t batch_bytes_read(void) { return bytes_read; }
 
 void batch_open(const struct batch_executor *what) {
@@ -113,20 +132,36 @@ void batch_open(const struct batch_executor *what) {
 
 /* ---- queries ---- */
 
+static struct query *query_create(void) {
+    struct query *q = memory_zalloc(sizeof(*q), MEMORY_CLIENTS);
+    q->storage.class = MEMORY_CLIENTS;
+    return q;
+}
+
+/* Frees the arguments, but not the bytes. */
+static void query_drop_arguments(struct query *q) {
+    for (int i = 0; i < q->owned_count; i++) blob_free(q->owned[i].blob, MEMORY_CLIENTS);
+    memory_free(q->owned, MEMORY_CLIENTS);
+    q->owned = NULL;
+    q->owned_count = q->owned_capacity = 0;
+    memory_free(q->parser.argv, MEMORY_CLIENTS);
+    q->parser.argv = NULL;
+    q->parser.argc = q->parser.capacity = 0;
+    buffer_free(&q->storage);
+}
+
 static void query_free(struct query *q) {
     if (!q) return;
-    for (int i = 0; i < q->owned_count; i++) blob_free(q->owned[i].blob, MEMORY_CLIENTS);
+    query_drop_arguments(q);
     blob_free(q->filling, MEMORY_CLIENTS);
-    memory_free(q->owned, MEMORY_CLIENTS);
-    memory_free(q->parser.argv, MEMORY_CLIENTS);
     memory_free(q->bytes, MEMORY_CLIENTS);
-    buffer_free(&q->storage);
     memory_free(q, MEMORY_CLIENTS);
 }
 
 void batch_query_free(struct client *c) {
     query_free(c->query);
-    c->query = NULL;
+    query_free(c->held);
+    c->query = c->held = NULL;
 }
 
 static size_t query_held(const struct query *q) {
@@ -136,15 +171,48 @@ static size_t query_held(const struct query *q) {
     return bytes;
 }
 
-size_t batch_query_bytes(const struct client *c) {
-    const struct query *q = c->query;
+static size_t query_bytes(const struct query *q) {
     if (!q) return 0;
     return memory_usable_size(q) + q->capacity + query_held(q) + q->storage.capacity +
            (size_t)q->parser.capacity * sizeof(struct slice);
 }
 
+static size_t query_used(const struct query *q) {
+    if (!q) return 0;
+    size_t used = q->length + (q->filling ? q->filling->length : 0);
+    for (int i = 0; i < q->owned_count; i++)
+        if (q->owned[i].blob) used += q->owned[i].blob->length;
+    return used;
+}
+
+size_t batch_query_bytes(const struct client *c) {
+    return query_bytes(c->query) + query_bytes(c->held);
+}
+
 size_t batch_query_used(const struct client *c) {
-    return c->query ? c->query->length + (c->query->filling ? c->query->filling->length : 0) : 0;
+    return query_used(c->query) + query_used(c->held);
+}
+
+static size_t query_room(const struct query *q) { return q ? q->capacity - q->length : 0; }
+
+size_t batch_query_room(const struct client *c) {
+    return query_room(c->query) + query_room(c->held);
+}
+
+static size_t request_bytes(const struct request *r) {
+    const struct query *q = r->query;
+    if (!q) return (size_t)(r->end - r->start);
+    size_t bytes = q->parsed;
+    for (int i = 0; i < q->owned_count; i++) bytes += r->argv[q->owned[i].index].length;
+    return bytes;
+}
+
+size_t batch_input_bytes(const struct client *c) {
+    size_t bytes = 0;
+    if (!running_request || running_request->client != c) return 0;
+    for (int i = 0; i < request_count; i++)
+        if (requests[i].client == c) bytes += request_bytes(&requests[i]);
+    return bytes;
 }
 
 static void query_append(struct query *q, const char *bytes, size_t length) {
@@ -216,6 +284,63 @@ struct blob *batch_take_argument(struct request *request, int index, enum memory
     return NULL;
 }
 
+/* ---- holding ---- */
+
+static bool stands_in(const struct query *q, const char *place) {
+    return q && place >= q->bytes && place < q->bytes + q->length;
+}
+
+/* Keeps bytes of a held client for later. They follow what is held already. */
+static void keep_bytes(struct client *c, const char *start, const char *end) {
+    if (stands_in(c->held, start)) return;
+    if (!c->held && stands_in(region_query, start)) {
+        c->held = region_query;
+        c->held->parsed = (size_t)(start - c->held->bytes);
+        return;
+    }
+    if (!c->held) c->held = query_create();
+    query_append(c->held, start, (size_t)(end - start));
+    client_note_input(query_bytes(c->held));
+}
+
+static void keep_request(struct request *r) {
+    ASSERT(!r->error);
+    if (!r->query) {
+        keep_bytes(r->client, r->start, r->end);
+        return;
+    }
+    ASSERT(!r->client->held); /* it is the first of its client in the batch */
+    r->client->held = r->query;
+    r->query->ready = true;
+}
+
+void batch_hold(struct client *c) {
+    ASSERT(!(c->flags & CLIENT_HELD));
+    c->flags |= CLIENT_HELD;
+    held_clients++;
+    client_watch(c);
+}
+
+void batch_hold_request(struct request *r) {
+    r->client->flags |= CLIENT_HELD_REQUEST;
+    batch_hold(r->client);
+    keep_request(r);
+}
+
+void batch_forget_held(struct client *c) {
+    list_remove(&c->held_link);
+    if (c->flags & CLIENT_HELD) held_clients--;
+    c->flags &= ~(unsigned)(CLIENT_HELD | CLIENT_HELD_REQUEST);
+}
+
+uint64_t batch_held_clients(void) { return held_clients; }
+
+void batch_resume(struct client *c) {
+    ASSERT(c->flags & CLIENT_HELD);
+    list_remove(&c->held_link);
+    list_append(&resumed, &c->held_link);
+}
+
 /* ---- parsing into the batch ---- */
 
 static void parser_prepare(struct request_parser *p, const struct client *c) {
@@ -247,8 +372,8 @@ static void batch_push_error(struct client *c, const struct request_parser *p) {
  * `cursor` how far they are parsed. */
 static void stash(struct client *c, const struct request_parser *p, const char *start,
                   const char *cursor, const char *end) {
-    struct query *q = memory_zalloc(sizeof(*q), MEMORY_CLIENTS);
-    q->storage.class = MEMORY_CLIENTS;
+    struct query *q = query_create();
+    ASSERT(!c->query);
     q->parser = *p;
     q->parser.capacity = p->argc > QUERY_ARGUMENTS_MIN ? p->argc : QUERY_ARGUMENTS_MIN;
     q->parser.argv =
@@ -260,8 +385,11 @@ static void stash(struct client *c, const struct request_parser *p, const char *
     memcpy(q->bytes, start, q->length);
     q->parsed = (size_t)(cursor - start);
     request_parser_rebase(&q->parser, start, q->bytes);
+    if (stands_in(region_query, start)) /* invariant 5 */
+        region_query->length = (size_t)(start - region_query->bytes);
     if (query_wants_large(q)) query_begin_large(q);
     c->query = q;
+    client_note_input(query_bytes(q));
 }
 
 /* The batch runs in the middle of a region: what is behind `region_end` only is free afterwards,
@@ -277,14 +405,46 @@ static void run_within_region(struct client *c, struct request_parser *p, const 
 }
 
 /* Room for the words of an inline request, so that those of earlier ones in the batch do not move:
- * unquoted words with a NUL each are never longer than their line and one. */
-static void reserve_inline(struct client *c, struct request_parser *p, const char *cursor,
-                           const char *end) {
-    if (p->arguments || *cursor == '*') return;
+ * unquoted words with a NUL each are never longer than their line and one. False where the batch
+ * must run first. */
+static bool reserve_inline(const struct request_parser *p, const char *cursor, const char *end) {
+    if (p->arguments || *cursor == '*') return true;
     size_t room = (size_t)(end - cursor) + 2;
-    if (inline_words.length + room <= inline_words.capacity) return;
-    if (request_count) run_within_region(c, p, end);
+    if (inline_words.length + room <= inline_words.capacity) return true;
+    if (request_count) return false;
     buffer_reserve(&inline_words, room);
+    return true;
+}
+
+/* Before a request is parsed, the batch is run where it has no room for it: not afterwards, since
+ * inline words go with the batch. False where nothing further is parsed: what follows `start` is
+ * dropped or kept. */
+static bool region_prepare(struct client *c, struct request_parser *p, const char *start,
+                           const char *cursor, const char *end) {
+    if (request_count == BATCH_REQUESTS_MAX || !reserve_inline(p, cursor, end)) {
+        run_within_region(c, p, end);
+        reserve_inline(p, cursor, end);
+    }
+    if (client_ignores_input(c)) return false;
+    if (!(c->flags & CLIENT_HELD)) return true;
+    keep_bytes(c, start, end);
+    return false;
+}
+
+/* The request that begins at `start` is parsed. */
+static void region_push(struct client *c, struct request_parser *p, const char *start,
+                        const char *end) {
+    if (p->argc) {
+        struct request *r = batch_push(c);
+        r->argv = p->argv;
+        r->argc = p->argc;
+        r->start = start;
+        r->end = end;
+        arguments_used = (int)(p->argv - arguments) + p->argc;
+        p->argv += p->argc;
+        p->capacity -= p->argc;
+    }
+    request_parser_reset(p);
 }
 
 /* Parses requests from bytes that stay where they are until the batch has run. */
@@ -294,32 +454,22 @@ static void parse_region(struct client *c, const char *cursor, const char *end) 
     request_parser_reset(&p);
     parser_prepare(&p, c);
     const char *start = cursor;
-    while (!client_ignores_input(c)) {
-        /* Before a request begins, not after it is parsed: inline words go with the batch. */
-        if (request_count == BATCH_REQUESTS_MAX) run_within_region(c, &p, end);
-        if (client_ignores_input(c)) return;
-        reserve_inline(c, &p, cursor, end);
+    while (region_prepare(c, &p, start, cursor, end)) {
         enum request_status status = request_parse(&p, &cursor, end, &inline_words);
         if (status == REQUEST_READY) {
-            if (p.argc) {
-                struct request *r = batch_push(c);
-                r->argv = p.argv;
-                r->argc = p.argc;
-                arguments_used = (int)(p.argv - arguments) + p.argc;
-                p.argv += p.argc;
-                p.capacity -= p.argc;
-            }
-            request_parser_reset(&p);
+            region_push(c, &p, start, cursor);
             start = cursor;
             if (cursor == end) return;
-        } else if (status == REQUEST_ROOM && request_count && p.room <= BATCH_ARGUMENTS_MAX) {
+        } else if (request_count &&
+                   (status != REQUEST_INCOMPLETE || p.bulk_length >= BATCH_ADOPT_BYTES)) {
+            /* First what came before: it may lift or lower a limit (AUTH, CONFIG SET), hold the
+             * client, and it makes room for arguments. An error comes again. */
             run_within_region(c, &p, end);
-        } else if (status == REQUEST_LIMIT && request_count) {
-            run_within_region(c, &p, end); /* an AUTH may stand before it */
-            if (p.authenticated) continue;
-            if (!client_ignores_input(c)) batch_push_error(c, &p);
-            return;
         } else if (status == REQUEST_ERROR || status == REQUEST_LIMIT) {
+            batch_push_error(c, &p);
+            return;
+        } else if (p.bulk_length > p.bulk_max) {
+            p.error = REQUEST_ERROR_BULK_LENGTH; /* its header was parsed under an older limit */
             batch_push_error(c, &p);
             return;
         } else {
@@ -330,8 +480,28 @@ static void parse_region(struct client *c, const char *cursor, const char *end) 
     }
 }
 
-/* Goes on with the client's query. When its request is complete, what follows it is parsed as a
- * region, and the batch is run so that the query can go. */
+/* Runs a query: its request, where it has one that is whole, and what follows that as a region. The
+ * query goes then, unless something of it is held. */
+static void query_run(struct client *c, struct query *q) {
+    struct query *outer = region_query;
+    region_query = q;
+    if (q->ready) {
+        struct request *r = batch_push(c);
+        r->argv = q->parser.argv;
+        r->argc = q->parser.argc;
+        r->query = q;
+        q->ready = false;
+    }
+    if (q->parsed < q->length) parse_region(c, q->bytes + q->parsed, q->bytes + q->length);
+    batch_run();
+    region_query = outer;
+    if (c->held != q)
+        query_free(q);
+    else if (!q->ready)
+        query_drop_arguments(q);
+}
+
+/* Goes on with the client's query, and runs it when its request is complete. */
 static void parse_query(struct client *c) {
     struct query *q = c->query;
     for (;;) {
@@ -353,18 +523,13 @@ static void parse_query(struct client *c) {
             return;
         }
         c->query = NULL;
-        if (status == REQUEST_READY && q->parser.argc) {
-            struct request *r = batch_push(c);
-            r->argv = q->parser.argv;
-            r->argc = q->parser.argc;
-            r->query = q;
-        } else if (status != REQUEST_READY) {
+        if (status == REQUEST_READY) {
+            q->ready = q->parser.argc > 0;
+        } else {
             batch_push_error(c, &q->parser);
+            q->parsed = q->length;
         }
-        if (status == REQUEST_READY && q->parsed < q->length)
-            parse_region(c, q->bytes + q->parsed, q->bytes + q->length);
-        batch_run();
-        query_free(q);
+        query_run(c, q);
         return;
     }
 }
@@ -374,8 +539,13 @@ static void parse_query(struct client *c) {
 /* Reads and says how much came; 0 where nothing did, the client then may be closing. */
 static size_t read_some(struct client *c, char *into, size_t room) {
     ssize_t got = read(c->watcher.fd, into, room);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     if (got <= 0) {
-        if (got == 0 || (errno != EAGAIN && errno != EINTR)) client_close_later(c);
+        if (got)
+            log_verbose("Reading from client: %s", strerror(errno));
+        else
+            log_verbose("Client closed connection");
+        client_close_later(c);
         return 0;
     }
     reads++;
@@ -398,7 +568,9 @@ static void read_into_query(struct client *c) {
         query_append(q, input + input_used, got);
     }
     parse_query(c);
-    if (c->query && (int64_t)(c->query->length + query_held(c->query)) > query_bytes_max)
+    if (!c->query) return;
+    client_note_input(query_bytes(c->query));
+    if ((int64_t)(c->query->length + query_held(c->query)) > query_bytes_max)
         client_close_for_limit(c, "query buffer");
 }
 
@@ -433,15 +605,33 @@ void batch_client_ready(struct loop_watcher *watcher, unsigned ready) {
     uint64_t before = batches_run;
     note_turn();
     if (ready & LOOP_WRITABLE) reply_writable(c);
+    if (c->flags & CLIENT_HELD) {
+        if (ready & (LOOP_READABLE | LOOP_HANGUP)) {
+            log_verbose("Client closed connection");
+            client_close_later(c);
+        }
+        return;
+    }
     if (ready & LOOP_READABLE && !client_ignores_input(c)) client_read(c);
     if (batches_run != before) yield_if_late();
 }
 
 /* ---- running ---- */
 
+/* CLIENT REPLY SKIP silences the request after it. */
+static void step_reply_skip(struct client *c) {
+    bool next = c->flags & CLIENT_REPLY_SKIP_NEXT;
+    c->flags &= ~(unsigned)(CLIENT_REPLY_SKIP_NEXT | CLIENT_REPLY_SKIP);
+    if (next) c->flags |= CLIENT_REPLY_SKIP;
+}
+
 static void run_one(struct request *r) {
     struct client *c = r->client;
     if (client_ignores_input(c)) return;
+    if (__builtin_expect(c->flags & CLIENT_HELD, 0)) {
+        keep_request(r);
+        return;
+    }
     if (__builtin_expect(r->error != NULL, 0)) {
         char text[64];
 #pragma GCC diagnostic push
@@ -452,7 +642,11 @@ static void run_one(struct request *r) {
         client_close_after_reply(c);
         return;
     }
+    running_request = r;
     executor->execute(r);
+    running_request = NULL;
+    bool skips = c->flags & (CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT);
+    if (__builtin_expect(skips, 0) && !(c->flags & CLIENT_HELD)) step_reply_skip(c);
 }
 
 static void run_group(struct request *first, int count) {
@@ -465,6 +659,28 @@ static void run_group(struct request *first, int count) {
         reply_begin(first[i].client);
         run_one(&first[i]);
     }
+}
+
+/* One held client goes on. */
+static void run_held(struct client *c) {
+    bool command_is_over = !(c->flags & CLIENT_HELD_REQUEST);
+    batch_forget_held(c);
+    if (command_is_over) step_reply_skip(c);
+    struct query *q = c->held;
+    c->held = NULL;
+    if (q) query_run(c, q);
+    client_watch(c);
+}
+
+bool batch_run_resumed(void) {
+    int64_t end_nsec =
+        list_is_empty(&resumed) ? 0 : clock_monotonic_nsec() + BATCH_TURN_USEC * 1000;
+    while (!list_is_empty(&resumed)) {
+        run_held(LIST_ENTRY(resumed.next, struct client, held_link));
+        if (clock_monotonic_nsec() >= end_nsec) break;
+    }
+    reply_write_all();
+    return !list_is_empty(&resumed);
 }
 
 void batch_run(void) {

@@ -6,6 +6,10 @@
  * prefetched a group at a time, requests executed in order, and each client's replies written in
  * one call. A client with much input fills several batches, one after the other; what it has not
  * sent completely is moved into a query of its own.
+ *
+ * A client may be held: by a command that waits (its reply comes later), or because its request may
+ * not run yet. Then the requests of it that stand in the batch are kept, in order, nothing more is
+ * read from its socket, and all goes on where it stopped when whoever holds it calls batch_resume.
  */
 #ifndef EVENKEEL_NET_BATCH_H
 #define EVENKEEL_NET_BATCH_H
@@ -41,10 +45,11 @@ struct request {
     int argc;
     const char *error; /* a protocol error (as request_parser.error) instead of a command */
     char error_byte;
-    uint64_t key_hash;     /* of the first key, where prefetch computed it */
-    const void *key_bytes; /* the key that key_hash belongs to; NULL = none */
-    void *command;         /* the row, as found by prefetch; NULL = unknown */
-    struct query *query;   /* where its arguments stand; NULL = in the thread's input buffer */
+    uint64_t key_hash;       /* of the first key, where prefetch computed it */
+    const void *key_bytes;   /* the key that key_hash belongs to; NULL = none */
+    void *command;           /* the row, as found by prefetch; NULL = unknown */
+    struct query *query;     /* where its arguments stand; NULL = in the thread's input buffer */
+    const char *start, *end; /* its bytes as they were sent, where query is NULL */
 };
 
 /* What runs requests: exec/dispatch. */
@@ -65,13 +70,35 @@ struct loop_watcher;
 void batch_client_ready(struct loop_watcher *watcher, unsigned ready);
 /* Runs what stands in the batch; after a turn's events. */
 void batch_run(void);
+/* proto-max-bulk-len, which also bounds how long strings may grow. */
+int64_t batch_bulk_bytes_max(void);
 /* Bytes read from clients since start or CONFIG RESETSTAT. */
 uint64_t batch_bytes_read(void);
-/* Frees a client's query. */
+/* Frees a client's query and what is held of it. */
 void batch_query_free(struct client *c);
-/* Bytes that the client's query takes, and those of them in use. */
+/* Bytes that the client's query, and what is held of it, takes, and those of them in use. */
 size_t batch_query_bytes(const struct client *c);
 size_t batch_query_used(const struct client *c);
+/* Room in the buffers of these. */
+size_t batch_query_room(const struct client *c);
+/* Bytes of the requests of this batch that belong to the client whose request runs; 0 for all
+ * others. */
+size_t batch_input_bytes(const struct client *c);
+
+/* Holds a client: no request of it runs after the present one, until batch_resume. The caller puts
+ * held_link into a list of its own if it wants; batch_resume and closing take it out. */
+void batch_hold(struct client *c);
+/* As batch_hold, and `request`, which must not have done anything, runs again first. From the
+ * executor only. */
+void batch_hold_request(struct request *request);
+/* Lets it go on, before the loop sleeps next. It may be held again then. */
+void batch_resume(struct client *c);
+/* Takes up the clients to be resumed; true where some are left, their time being up. Writes, too,
+ * the replies that were added outside of a batch. To be called before the loop sleeps. */
+bool batch_run_resumed(void);
+/* The client closes. */
+void batch_forget_held(struct client *c);
+uint64_t batch_held_clients(void);
 /* Makes argument `index` the caller's, where it has a block of its own; NULL where it has not. The
  * block's class becomes `class`. The slice stays valid as long as the block lives. */
 struct blob *batch_take_argument(struct request *request, int index, enum memory_class class);

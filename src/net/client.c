@@ -17,6 +17,7 @@
 #include "base/panic.h"
 #include "metric/metric.h"
 #include "net/batch.h"
+#include "net/limits.h"
 #include "net/reply.h"
 #include "option/option.h"
 
@@ -25,6 +26,15 @@
 #define CRON_CLIENTS_MAX 200
 /* Descriptors kept for files, listeners and links besides clients: 6.2's number. */
 #define RESERVED_DESCRIPTORS 32
+#define OBSERVERS_MAX 8
+/* The largest buffers are those of so many seconds: as 6.2. */
+#define PEAK_SECONDS 8
+
+/* The largest value noted in each of the last seconds. */
+struct peak {
+    int64_t second[PEAK_SECONDS]; /* that bytes[] is of */
+    size_t bytes[PEAK_SECONDS];
+};
 
 static struct loop *loop;
 static struct list_link clients = {&clients, &clients};
@@ -32,6 +42,9 @@ static struct list_link closing = {&closing, &closing};
 static uint64_t count, next_id = 1, connections_received;
 static bool authentication_required;
 static int64_t maxclients, timeout_sec, keepalive_sec;
+static void (*observers[OBSERVERS_MAX])(struct client *c);
+static int observer_count;
+static struct peak input_peak, output_peak;
 
 static bool apply_maxclients(const struct option_row *row, char *reason, size_t reason_size) {
     struct rlimit limit;
@@ -46,6 +59,31 @@ static bool apply_maxclients(const struct option_row *row, char *reason, size_t 
              (long long)limit.rlim_max - RESERVED_DESCRIPTORS);
     return false;
 }
+
+/* ---- the largest buffers ---- */
+
+static void peak_note(struct peak *p, size_t bytes) {
+    int64_t second = clock_cached_msec() / 1000;
+    int slot = (int)(second % PEAK_SECONDS);
+    if (p->second[slot] != second) p->bytes[slot] = 0;
+    p->second[slot] = second;
+    if (bytes > p->bytes[slot]) p->bytes[slot] = bytes;
+}
+
+static void peak_print(const struct peak *p, struct buffer *out) {
+    int64_t oldest = clock_cached_msec() / 1000 - PEAK_SECONDS;
+    size_t most = 0;
+    for (int i = 0; i < PEAK_SECONDS; i++)
+        if (p->second[i] > oldest && p->bytes[i] > most) most = p->bytes[i];
+    buffer_printf(out, "%zu", most);
+}
+
+void client_note_input(size_t bytes) { peak_note(&input_peak, bytes); }
+void client_note_output(size_t bytes) { peak_note(&output_peak, bytes); }
+static void print_input_peak(struct buffer *out) { peak_print(&input_peak, out); }
+static void print_output_peak(struct buffer *out) { peak_print(&output_peak, out); }
+
+/* ---- rows ---- */
 
 static const struct option_row option_rows[] = {
     {.name = "maxclients",
@@ -79,6 +117,22 @@ static const struct metric_row metric_rows[] = {
      .type = METRIC_INT64,
      .variable = &maxclients,
      .help = "The option maxclients."},
+    {.section = "Clients",
+     .place = 40,
+     .name = "client_recent_max_input_buffer",
+     .type = METRIC_FUNCTION,
+     .print = print_input_peak,
+     .help =
+         "The most bytes that input of one client took in the last seconds. A client has such a "
+         "buffer only while a request is incomplete or waits."},
+    {.section = "Clients",
+     .place = 50,
+     .name = "client_recent_max_output_buffer",
+     .type = METRIC_FUNCTION,
+     .print = print_output_peak,
+     .help =
+         "The most bytes that replies to one client took in the last seconds. A client has such "
+         "buffers only while its socket does not take them."},
     {.section = "Stats",
      .place = 10,
      .name = "total_connections_received",
@@ -138,6 +192,7 @@ struct client *client_create(int fd, const struct socket_peer *peer) {
     c->protocol = 2;
     c->created_msec = c->active_msec = clock_cached_msec();
     list_init(&c->write_link);
+    list_init(&c->held_link);
     list_append(&clients, &c->link);
     count++;
     connections_received++;
@@ -148,6 +203,8 @@ void client_close_later(struct client *c) {
     if (c->flags & CLIENT_CLOSING) return;
     c->flags |= CLIENT_CLOSING;
     loop_watch(loop, &c->watcher, 0);
+    for (int i = 0; i < observer_count; i++) observers[i](c);
+    batch_forget_held(c);
     reply_free(c);
     list_remove(&c->link);
     list_append(&closing, &c->link);
@@ -159,6 +216,42 @@ void client_close_after_reply(struct client *c) {
     c->flags |= CLIENT_CLOSE_AFTER_REPLY;
     /* Nothing more is read; a readable socket must not keep the loop awake meanwhile. */
     loop_watch(loop, &c->watcher, LOOP_WRITABLE);
+}
+
+void client_watch(struct client *c) {
+    unsigned interest = 0;
+    if (!(c->flags & CLIENT_CLOSE_AFTER_REPLY))
+        interest = c->flags & CLIENT_HELD ? LOOP_HANGUP : LOOP_READABLE;
+    if (c->flags & CLIENT_WRITE_WAITS) interest |= LOOP_WRITABLE;
+    if (c->flags & CLIENT_CLOSING) return;
+    if (!loop_watch(loop, &c->watcher, interest)) client_close_later(c);
+}
+
+void client_observe_closing(void (*callback)(struct client *c)) {
+    ASSERT_COMPARE(observer_count, <, OBSERVERS_MAX);
+    observers[observer_count++] = callback;
+}
+
+void client_set_name(struct client *c, struct slice name) {
+    memory_free(c->name, MEMORY_CLIENTS);
+    c->name = name.length ? slice_dup_c_string(name, MEMORY_CLIENTS) : NULL;
+}
+
+static void append_address(const struct socket_peer *p, struct buffer *out) {
+    bool brackets = !p->is_unix && strchr(p->address, ':');
+    buffer_printf(out, brackets ? "[%s]:%d" : "%s:%d", p->address, p->port);
+}
+
+void client_append_address(const struct client *c, struct buffer *out) {
+    struct socket_peer peer = {.address = "?"};
+    socket_peer_of(c->watcher.fd, &peer);
+    append_address(&peer, out);
+}
+
+void client_append_local_address(const struct client *c, struct buffer *out) {
+    struct socket_peer local = {.address = "?"};
+    socket_local_of(c->watcher.fd, &local);
+    append_address(&local, out);
 }
 
 void client_close_for_limit(struct client *c, const char *what) {
@@ -200,15 +293,18 @@ struct client *client_find(uint64_t id) {
 }
 
 void client_cron(void) {
-    if (!timeout_sec) return;
+    if (!timeout_sec && !limits_need_cron()) return;
     int64_t now = clock_cached_msec();
-    for (int looked = 0; looked < CRON_CLIENTS_MAX && !list_is_empty(&clients); looked++) {
+    for (uint64_t left = count < CRON_CLIENTS_MAX ? count : CRON_CLIENTS_MAX; left; left--) {
         struct client *c = LIST_ENTRY(clients.next, struct client, link);
         list_remove(&c->link);
         list_append(&clients, &c->link);
-        if (now - c->active_msec > timeout_sec * 1000) {
+        bool waits = c->flags & (CLIENT_MONITOR | CLIENT_HELD);
+        if (timeout_sec && !waits && now - c->active_msec > timeout_sec * 1000) {
             log_verbose("Closing idle client");
             client_close_later(c);
+        } else {
+            limits_check_output(c);
         }
     }
 }

@@ -2,7 +2,8 @@
  * A client: one connection and its state.
  *
  * An idle client owns nothing but this struct. While a request is incomplete it owns a query (its
- * partial input); while the socket does not take its replies it owns chunks of them.
+ * partial input); while it is held it owns what it had sent already; while the socket does not take
+ * its replies it owns chunks of them.
  */
 #ifndef EVENKEEL_NET_CLIENT_H
 #define EVENKEEL_NET_CLIENT_H
@@ -23,10 +24,22 @@ enum client_flags {
     CLIENT_AUTHENTICATED = 1 << 3,
     CLIENT_WRITE_WAITS = 1 << 4,   /* the socket took no more: its chunks wait for it */
     CLIENT_ERROR_REPLIED = 1 << 5, /* the request that runs has replied an error */
+    CLIENT_REPLY_OFF = 1 << 6,     /* CLIENT REPLY OFF: replies are dropped */
+    CLIENT_REPLY_SKIP = 1 << 7,    /* those of this request */
+    CLIENT_REPLY_SKIP_NEXT = 1 << 8,
+    CLIENT_HELD = 1 << 9,          /* batch.h: nothing of it is read or run for now */
+    CLIENT_HELD_REQUEST = 1 << 10, /* what it waits with has not run yet */
+    CLIENT_MONITOR = 1 << 11,
+    CLIENT_NO_EVICT = 1 << 12, /* CLIENT NO-EVICT: memory of clients is not taken from it */
 };
+/* Replies to it are dropped. */
+#define CLIENT_REPLIES_DROPPED (CLIENT_CLOSING | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)
 
 /* Places in which layers above keep what they know of a client. */
-enum client_slot { CLIENT_SLOT_EXEC, CLIENT_SLOTS };
+enum client_slot {
+    CLIENT_SLOT_COMMAND, /* dispatch: the row of its last command; NULL = none, or unknown */
+    CLIENT_SLOTS
+};
 
 struct query;
 struct reply_chunk;
@@ -35,13 +48,17 @@ struct client {
     struct loop_watcher watcher; /* first: the loop hands it back */
     struct list_link link;       /* in the list of all clients, or of those to be freed */
     struct list_link write_link; /* in reply.c's list of clients whose chunks were just added */
+    struct list_link held_link;  /* in the list of who holds it, or of those to go on */
     uint64_t id;
     unsigned flags;
     int database;
     uint8_t protocol;                           /* 2 or 3 */
     struct query *query;                        /* incomplete input, or NULL */
+    struct query *held;                         /* comes before it: requests that wait, or NULL */
     struct reply_chunk *replies, *replies_last; /* what the socket did not take yet */
     size_t reply_bytes;                         /* in chunks, unsent */
+    size_t chunk_bytes;                         /* that the chunks take, unused room included */
+    int64_t over_soft_nsec;                     /* limits.c: above the soft limit since; 0 = not */
     int64_t created_msec, active_msec;          /* wall time */
     char *name;                                 /* MEMORY_CLIENTS, or NULL */
     void *slots[CLIENT_SLOTS];
@@ -59,6 +76,20 @@ void client_close_later(struct client *c);
 void client_close_after_reply(struct client *c);
 /* Closes it because its buffer ("query buffer") passed a limit, with a line in the log. */
 void client_close_for_limit(struct client *c, const char *what);
+/* Watches its socket for what it wants: input, or its end only while it is held; and writability
+ * while replies wait. Closes it where the loop refuses. */
+void client_watch(struct client *c);
+/* "" takes the name away. */
+void client_set_name(struct client *c, struct slice name);
+/* "127.0.0.1:6379", "[::1]:6379", "/path:0": the other end's address, and our own. */
+void client_append_address(const struct client *c, struct buffer *out);
+void client_append_local_address(const struct client *c, struct buffer *out);
+/* Calls `callback` for each client that is marked as closing from now on. */
+void client_observe_closing(void (*callback)(struct client *c));
+/* Its input or its replies take so many bytes now: for the largest of the last seconds in INFO. */
+void client_note_input(size_t bytes);
+void client_note_output(size_t bytes);
+
 /* Frees those marked. Between batches only. */
 void client_free_closing(void);
 /* Closes all, at shutdown; what can be written without waiting is. */
@@ -69,7 +100,8 @@ struct client *client_find(uint64_t id);
 struct list_link *client_list(void); /* of struct client.link */
 struct loop *client_loop(void);
 
-/* Closes clients idle beyond `timeout`; called by the cron, looks at a bounded share a call. */
+/* Closes clients idle beyond `timeout` or too long above their soft limit; called by the cron,
+ * looks at a bounded share a call. */
 void client_cron(void);
 int64_t client_maxclients(void);
 /* True where a password is set, so that new clients must authenticate. */

@@ -322,6 +322,7 @@ void listen_close(void) {
 }
 
 int listen_port(void) { return (int)port; }
+int64_t listen_backlog(void) { return backlog; }
 const char *listen_unix_path(void) { return unix_path; }
 
 const char *listen_first_address(void) {

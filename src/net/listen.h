@@ -18,6 +18,7 @@ void listen_register(
 bool listen_open(struct loop *loop, char *reason, size_t reason_size);
 void listen_close(void);            /* removes the unix socket's file */
 int listen_port(void);              /* 0 = no TCP */
+int64_t listen_backlog(void);       /* tcp-backlog */
 const char *listen_unix_path(void); /* "" = none */
 /* "127.0.0.1:6379", "*:6379", or the unix socket: for process titles. Valid until the next call. */
 const char *listen_first_address(void);

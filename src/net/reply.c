@@ -7,6 +7,8 @@
  *  2. The output buffer is empty between batches.
  *  3. A client with chunks is watched for writability (CLIENT_WRITE_WAITS) or stands in the list
  *     of clients to be written to.
+ *  4. A client's chunk_bytes is the sum of what its chunks take. Where it grows the limits are
+ *     checked, which may close the client: its chunks are gone then, and nothing is added any more.
  *
  * Source of the formats: the Redis serialization protocol's specification, versions 2 and 3.
  */
@@ -15,12 +17,14 @@
 #include <errno.h>
 #include <sys/uio.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/number.h"
 #include "base/panic.h"
 #include "metric/metric.h"
 #include "net/batch.h"
 #include "net/client.h"
+#include "net/limits.h"
 
 struct reply_chunk {
     struct reply_chunk *next;
@@ -108,8 +112,17 @@ void reply_open(void) { output = memory_alloc(REPLY_OUTPUT_BYTES, MEMORY_POOLS);
 
 /* ---- chunks ---- */
 
-static void chunk_free(struct reply_chunk *chunk) {
-    memory_free_sized(chunk, sizeof(*chunk) + chunk->capacity, MEMORY_CLIENTS);
+static size_t chunk_bytes(const struct reply_chunk *chunk) {
+    return sizeof(*chunk) + chunk->capacity;
+}
+
+/* The client's first chunk. */
+static void chunk_free_first(struct client *c) {
+    struct reply_chunk *chunk = c->replies;
+    c->replies = chunk->next;
+    if (!c->replies) c->replies_last = NULL;
+    c->chunk_bytes -= chunk_bytes(chunk);
+    memory_free_sized(chunk, chunk_bytes(chunk), MEMORY_CLIENTS);
 }
 
 static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
@@ -125,10 +138,13 @@ static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
     else
         c->replies = chunk;
     c->replies_last = chunk;
+    c->chunk_bytes += good;
+    client_note_output(c->chunk_bytes);
     return chunk;
 }
 
-static void chunk_append(struct client *c, const char *bytes, size_t length) {
+/* Without a look at the limits: the client lives and its chunks are there afterwards. */
+static void chunk_store(struct client *c, const char *bytes, size_t length) {
     if (!(c->flags & CLIENT_WRITE_WAITS) && list_is_empty(&c->write_link))
         list_append(&to_write, &c->write_link);
     c->reply_bytes += length;
@@ -145,11 +161,36 @@ static void chunk_append(struct client *c, const char *bytes, size_t length) {
     chunk->used = length - room;
 }
 
-size_t reply_chunk_bytes(const struct client *c) {
-    size_t bytes = 0;
-    for (const struct reply_chunk *chunk = c->replies; chunk; chunk = chunk->next)
-        bytes += sizeof(*chunk) + chunk->capacity;
+static void chunk_append(struct client *c, const char *bytes, size_t length) {
+    if (c->flags & CLIENT_CLOSING) return;
+    chunk_store(c, bytes, length);
+    limits_check_output(c);
+}
+
+size_t reply_chunk_bytes(const struct client *c) { return c->chunk_bytes; }
+
+size_t reply_chunk_count(const struct client *c) {
+    size_t count = 0;
+    for (const struct reply_chunk *chunk = c->replies; chunk; chunk = chunk->next) count++;
+    return count;
+}
+
+size_t reply_output_bytes(const struct client *c) {
+    size_t bytes = current == c ? output_used - current_start : 0;
+    for (int i = 0; i < region_count; i++)
+        if (regions[i].client == c) bytes += regions[i].length;
     return bytes;
+}
+
+bool reply_check(const struct client *c) {
+    size_t taken = 0, unsent = 0;
+    const struct reply_chunk *last = NULL;
+    for (const struct reply_chunk *chunk = c->replies; chunk; chunk = chunk->next) {
+        taken += chunk_bytes(chunk);
+        unsent += chunk->used - chunk->sent;
+        last = chunk;
+    }
+    return taken == c->chunk_bytes && unsent == c->reply_bytes && last == c->replies_last;
 }
 
 void reply_free(struct client *c) {
@@ -158,13 +199,9 @@ void reply_free(struct client *c) {
         current = NULL;
     }
     list_remove(&c->write_link);
-    while (c->replies) {
-        struct reply_chunk *next = c->replies->next;
-        chunk_free(c->replies);
-        c->replies = next;
-    }
-    c->replies_last = NULL;
+    while (c->replies) chunk_free_first(c);
     c->reply_bytes = 0;
+    c->over_soft_nsec = 0;
 }
 
 /* ---- where bytes go ---- */
@@ -207,7 +244,7 @@ static inline char *reserve(struct client *c, size_t length) {
 static inline void commit(const char *end) { output_used = (size_t)(end - output); }
 
 void reply_raw(struct client *c, const char *bytes, size_t length) {
-    if (c->flags & CLIENT_CLOSING) return;
+    if (c->flags & CLIENT_REPLIES_DROPPED) return;
     char *place = reserve(c, length);
     if (place) {
         memcpy(place, bytes, length);
@@ -290,7 +327,7 @@ void reply_error_format(struct client *c, const char *format, ...) {
 void reply_integer(struct client *c, int64_t value) { reply_header(c, ':', value); }
 
 void reply_bulk(struct client *c, struct slice text) {
-    if (c->flags & CLIENT_CLOSING) return;
+    if (c->flags & CLIENT_REPLIES_DROPPED) return;
     char *place = reserve(c, text.length + HEADER_CHARS + 2);
     if (place) {
         place = header_write(place, '$', (int64_t)text.length);
@@ -394,10 +431,8 @@ void reply_verbatim(struct client *c, struct slice text, const char *type) {
 /* ---- writing ---- */
 
 static void watch_for_writing(struct client *c, bool wanted) {
-    unsigned interest = c->flags & CLIENT_CLOSE_AFTER_REPLY ? 0 : LOOP_READABLE;
-    if (wanted) interest |= LOOP_WRITABLE;
     c->flags = wanted ? c->flags | CLIENT_WRITE_WAITS : c->flags & ~(unsigned)CLIENT_WRITE_WAITS;
-    if (!loop_watch(client_loop(), &c->watcher, interest)) client_close_later(c);
+    client_watch(c);
 }
 
 /* What one write took; -1 where the connection is gone, which closes the client. */
@@ -409,6 +444,7 @@ static ssize_t count_written(struct client *c, ssize_t sent) {
     }
     writes++;
     bytes_written += (uint64_t)sent;
+    c->active_msec = clock_cached_msec();
     return sent;
 }
 
@@ -422,10 +458,9 @@ static void drop_sent(struct client *c, size_t sent) {
             return;
         }
         sent -= left;
-        c->replies = chunk->next;
-        if (!c->replies) c->replies_last = NULL;
-        chunk_free(chunk);
+        chunk_free_first(c);
     }
+    c->over_soft_nsec = 0; /* all is sent */
 }
 
 /* One gathered write of chunks; false where the socket took less than was offered. */
@@ -447,6 +482,7 @@ static bool write_chunks(struct client *c, size_t *budget) {
 
 static void flush_chunks(struct client *c) {
     size_t budget = REPLY_TURN_BYTES;
+    ASSERT_SLOW(reply_check(c));
     while (c->replies && budget && write_chunks(c, &budget)) continue;
     if (c->flags & CLIENT_CLOSING) return;
     if (c->replies) {
@@ -468,9 +504,10 @@ static void write_region(const struct region *r) {
         /* Chunks were added after the region: it must go first. */
         struct reply_chunk *later = c->replies, *later_last = c->replies_last;
         c->replies = c->replies_last = NULL;
-        chunk_append(c, bytes, r->length);
+        chunk_store(c, bytes, r->length);
         c->replies_last->next = later;
         c->replies_last = later_last;
+        limits_check_output(c);
         return; /* it stands in the list of those to be written to */
     }
     ssize_t sent = count_written(c, write(c->watcher.fd, bytes, r->length));
@@ -494,7 +531,9 @@ void reply_write_all(void) {
 }
 
 void reply_error_stats_print(struct buffer *out) {
-    for (int i = 0; i < error_codes; i++)
-        buffer_printf(out, "errorstat_%s:count=%llu\r\n", error_counts[i].code,
-                      (unsigned long long)error_counts[i].count);
+    for (int i = 0; i < error_codes; i++) {
+        buffer_append_c_string(out, "errorstat_");
+        metric_append_name(out, error_counts[i].code);
+        buffer_printf(out, ":count=%llu\r\n", (unsigned long long)error_counts[i].count);
+    }
 }

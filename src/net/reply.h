@@ -66,6 +66,12 @@ void reply_writable(struct client *c);
 void reply_free(struct client *c);
 /* Bytes of the client's chunks, unused room included. */
 size_t reply_chunk_bytes(const struct client *c);
+/* O(chunks). */
+size_t reply_chunk_count(const struct client *c);
+/* Bytes of its replies in the output buffer. O(clients in the batch). */
+size_t reply_output_bytes(const struct client *c);
+/* True where the client's sums (reply_bytes, chunk_bytes) are those of its chunks; walks them. */
+bool reply_check(const struct client *c);
 
 /* Bytes written to clients since start or CONFIG RESETSTAT. */
 uint64_t reply_bytes_written(void);

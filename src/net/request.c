@@ -40,19 +40,20 @@ static inline ptrdiff_t header_length(const char *line, const char *end) {
     return cr && cr + 1 < end ? cr - line : -1;
 }
 
-/* A header's number, the common one- and two-digit ones without a call. */
-static inline bool header_number(const char *digits, size_t length, int64_t *value) {
-    unsigned first = (unsigned char)digits[0] - '0';
-    if (length == 1 && first < 10) {
+/* A whole header with a number below 100, which nearly all are, without a search for its end: its
+ * length with "\r\n" and the number; 0 where it is not such a one. */
+static inline size_t short_header(const char *at, const char *end, int64_t *value) {
+    if (end - at < 5) return 0;
+    unsigned first = (unsigned char)at[1] - '0', second = (unsigned char)at[2] - '0';
+    if (first < 10 && at[2] == '\r') {
         *value = first;
-        return true;
+        return 4;
     }
-    unsigned second = (unsigned char)digits[1] - '0';
-    if (length == 2 && first - 1 < 9 && second < 10) {
+    if (first - 1 < 9 && second < 10 && at[3] == '\r') {
         *value = first * 10 + second;
-        return true;
+        return 5;
     }
-    return number_parse_int64(digits, length, value);
+    return 0;
 }
 
 static enum request_status parse_inline(struct request_parser *p, const char **cursor,
@@ -93,7 +94,8 @@ static enum request_status parse_array_header(struct request_parser *p, const ch
         return REQUEST_INCOMPLETE;
     }
     int64_t count;
-    if (!length || !header_number(line, (size_t)length, &count) || count > REQUEST_ARGUMENTS_MAX)
+    if (!length || !number_parse_int64(line, (size_t)length, &count) ||
+        count > REQUEST_ARGUMENTS_MAX)
         return fail(p, "invalid multibulk length");
     if (count > REQUEST_UNAUTHENTICATED_ARGUMENTS_MAX && !p->authenticated)
         return limit(p, "unauthenticated multibulk length");
@@ -117,9 +119,9 @@ static enum request_status parse_bulk_header(struct request_parser *p, const cha
         return fail(p, "expected '$', got '%c'");
     }
     int64_t bytes;
-    if (length < 2 || !header_number(line + 1, (size_t)length - 1, &bytes) || bytes < 0 ||
-        bytes > p->bulk_max)
-        return fail(p, "invalid bulk length");
+    if (length < 2 || !number_parse_int64(line + 1, (size_t)length - 1, &bytes) || bytes < 0)
+        return fail(p, REQUEST_ERROR_BULK_LENGTH);
+    if (bytes > p->bulk_max) return limit(p, REQUEST_ERROR_BULK_LENGTH);
     if (bytes > REQUEST_UNAUTHENTICATED_BULK_MAX && !p->authenticated)
         return limit(p, "unauthenticated bulk length");
     *cursor = line + length + 2;
@@ -127,38 +129,60 @@ static enum request_status parse_bulk_header(struct request_parser *p, const cha
     return REQUEST_READY;
 }
 
-enum request_status request_parse(struct request_parser *p, const char **cursor, const char *end,
-                                  struct buffer *storage) {
+/* Reads arguments from *cursor on until the request is whole. Numbers below
+ * REQUEST_BULK_MAX_LEAST break no limit, so a short header needs no check. */
+static enum request_status parse_arguments(struct request_parser *p, const char **cursor,
+                                           const char *end) {
     const char *at = *cursor;
-    enum request_status status;
-    if (p->arguments == 0) {
-        if (at == end) return REQUEST_INCOMPLETE;
-        if (*at != '*') return parse_inline(p, cursor, end, storage);
-        status = parse_array_header(p, cursor, end);
-        if (status != REQUEST_INCOMPLETE || p->arguments == 0) return status;
-        at = *cursor;
-    }
-    while (p->argc < p->arguments) {
-        if (p->argc == p->capacity) {
-            *cursor = at;
-            p->room = p->arguments;
-            return REQUEST_ROOM;
+    enum request_status status = REQUEST_READY;
+    int64_t arguments = p->arguments, length = p->bulk_length;
+    int argc = p->argc;
+    while (argc < arguments) {
+        if (argc == p->capacity) {
+            p->room = arguments;
+            status = REQUEST_ROOM;
+            break;
         }
-        if (p->bulk_length < 0) {
-            if (at == end) break;
-            status = parse_bulk_header(p, &at, end);
-            if (status != REQUEST_READY) {
-                *cursor = at;
-                return status;
+        if (length < 0) {
+            size_t header = at < end && *at == '$' ? short_header(at, end, &length) : 0;
+            if (header) {
+                at += header;
+            } else {
+                status = at < end ? parse_bulk_header(p, &at, end) : REQUEST_INCOMPLETE;
+                if (status != REQUEST_READY) break;
+                length = p->bulk_length;
             }
         }
-        if (end - at - 2 < p->bulk_length) break; /* no sum: bulk_max may be INT64_MAX */
-        p->argv[p->argc++] = (struct slice){at, (size_t)p->bulk_length};
-        at += p->bulk_length + 2; /* the two bytes behind are not looked at: as 6.2 */
-        p->bulk_length = -1;
+        if (end - at - 2 < length) { /* no sum: bulk_max may be INT64_MAX */
+            status = REQUEST_INCOMPLETE;
+            break;
+        }
+        p->argv[argc++] = (struct slice){at, (size_t)length};
+        at += length + 2; /* the two bytes behind are not looked at: as 6.2 */
+        length = -1;
     }
+    p->argc = argc;
+    p->bulk_length = length;
     *cursor = at;
-    return p->argc == p->arguments ? REQUEST_READY : REQUEST_INCOMPLETE;
+    return status;
+}
+
+enum request_status request_parse(struct request_parser *p, const char **cursor, const char *end,
+                                  struct buffer *storage) {
+    if (p->arguments == 0) {
+        if (*cursor == end) return REQUEST_INCOMPLETE;
+        if (**cursor != '*') return parse_inline(p, cursor, end, storage);
+        int64_t count;
+        size_t header = short_header(*cursor, end, &count);
+        if (header && count > 0 && count <= REQUEST_UNAUTHENTICATED_ARGUMENTS_MAX) {
+            p->arguments = count;
+            *cursor += header;
+        } else {
+            enum request_status status = parse_array_header(p, cursor, end);
+            if (status != REQUEST_INCOMPLETE || p->arguments == 0) return status;
+        }
+    }
+    return parse_arguments(p, cursor, end);
 }
 
 void request_parser_rebase(struct request_parser *p, const char *from, const char *to) {

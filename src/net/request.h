@@ -17,13 +17,18 @@
 #define REQUEST_ARGUMENTS_MAX (1024 * 1024) /* 6.2: "invalid multibulk length" above it */
 #define REQUEST_UNAUTHENTICATED_ARGUMENTS_MAX 10
 #define REQUEST_UNAUTHENTICATED_BULK_MAX 16384
+/* No limit on an argument's length is below this, so shorter lengths need no check. The option's
+ * own minimum is far above. */
+#define REQUEST_BULK_MAX_LEAST 100
+
+#define REQUEST_ERROR_BULK_LENGTH "invalid bulk length"
 
 enum request_status {
     REQUEST_READY,      /* argv[0..argc) is whole; argc 0: an empty request, to be skipped */
     REQUEST_INCOMPLETE, /* all bytes were looked at; give more */
     REQUEST_ROOM,       /* argv is full: parser.room places are needed; argv may move meanwhile */
     REQUEST_ERROR,      /* parser.error says why; the connection must end */
-    REQUEST_LIMIT,      /* as ERROR, for a limit that authentication would lift */
+    REQUEST_LIMIT,      /* as ERROR, for a limit that a request before it may have lifted */
 };
 
 struct request_parser {
@@ -35,7 +40,7 @@ struct request_parser {
     const char *error;  /* what follows "Protocol error: "; may hold one %c, for error_byte */
     char error_byte;
     bool authenticated;
-    int64_t bulk_max; /* proto-max-bulk-len */
+    int64_t bulk_max; /* proto-max-bulk-len; at least REQUEST_BULK_MAX_LEAST */
 };
 
 /* Ready for the next request; keeps argv, capacity, authenticated, bulk_max. */

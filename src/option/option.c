@@ -147,7 +147,7 @@ static bool check_range(const struct option_row *row, int64_t number, char *reas
 }
 
 /* As 6.2, a number without digits ("", "kb") is 0, and what does not fit is the largest. */
-static bool parse_bytes(struct slice word, int64_t *number) {
+bool option_parse_bytes(struct slice word, int64_t *number) {
     char zero_unit[4] = "0";
     uint64_t bytes;
     if (word.length < 3 && (word.length == 0 || isalpha((unsigned char)word.bytes[0]))) {
@@ -171,7 +171,8 @@ static bool parse_octal(struct slice word, int64_t *number) {
 
 /* A percentage becomes its negative, so that both forms share one variable. */
 static bool parse_bytes_or_percent(struct slice word, int64_t *number) {
-    if (word.length == 0 || word.bytes[word.length - 1] != '%') return parse_bytes(word, number);
+    if (word.length == 0 || word.bytes[word.length - 1] != '%')
+        return option_parse_bytes(word, number);
     if (!number_parse_int64(word.bytes, word.length - 1, number) || *number < 0) return false;
     *number = -*number;
     return true;
@@ -224,7 +225,7 @@ static bool parse_value(const struct option_row *row, struct slice word, struct 
         if (number_parse_int64(word.bytes, word.length, &value->number)) break;
         return refuse(reason, reason_size, "argument couldn't be parsed into an integer");
     case OPTION_TYPE_BYTES:
-        if (parse_bytes(word, &value->number)) break;
+        if (option_parse_bytes(word, &value->number)) break;
         return refuse(reason, reason_size, "argument must be a memory value");
     case OPTION_TYPE_OCTAL:
         if (parse_octal(word, &value->number)) break;

@@ -41,6 +41,8 @@ enum option_flags {
     OPTION_MISSING = 1 << 5,   /* its feature is not built. With `refusal`, every value but the
                                   default is refused with it (a custom row's parse does that
                                   itself); without, values are taken and kept */
+    OPTION_ALIAS_FIRST = 1 << 6, /* CONFIG GET shows the name only to patterns that the alias does
+                                    not fit: as 6.2 does with slaveof */
 };
 
 struct option_name {
@@ -136,6 +138,10 @@ enum option_source option_source_now(void);
 bool option_is_repeated(void);
 /* The value as CONFIG GET shows it; nothing for a row without a value. */
 void option_print(const struct option_row *row, struct buffer *out);
+/* For custom rows, sizes as OPTION_TYPE_BYTES has them: read, and written as a file has them ("0",
+ * "1500kb", "3gb", "1001"). */
+bool option_parse_bytes(struct slice word, int64_t *bytes);
+void option_append_bytes(struct buffer *out, int64_t bytes);
 /* True where the value is the default's. */
 bool option_is_default(const struct option_row *row);
 /* Frees strings and forgets all rows; for leak-free ends of tests. */

@@ -7,8 +7,6 @@
 
 #define OPTION_REASON_DIRECTIVE "Bad directive or wrong number of arguments"
 
-/* Bytes as a file has them: "0", "1500kb", "3gb", "1001". */
-void option_append_bytes(struct buffer *out, int64_t bytes);
 /* In quotes only where a bare word would not be read back as it is. */
 void option_append_word(struct buffer *out, struct slice word);
 /* The fallback in the form that a file has it, for the generated texts. */

@@ -31,6 +31,15 @@ static bool name_fits(struct slice pattern, const char *name) {
     return name && glob_match(pattern, slice_of(name), true);
 }
 
+static bool shows_alias(const struct option_row *row, struct slice pattern) {
+    return name_fits(pattern, row->alias);
+}
+
+static bool shows_name(const struct option_row *row, struct slice pattern) {
+    return name_fits(pattern, row->name) &&
+           !(row->flags & OPTION_ALIAS_FIRST && shows_alias(row, pattern));
+}
+
 static void reply_option(struct client *c, const char *name, const struct option_row *row) {
     struct buffer value;
     buffer_init(&value, MEMORY_OTHER);
@@ -46,14 +55,14 @@ static void config_get(struct call *call) {
     for (size_t i = 0; i < option_count(); i++) {
         const struct option_row *row = option_at(i);
         if (row->flags & OPTION_FILE_ONLY) continue;
-        count += name_fits(pattern, row->name) + name_fits(pattern, row->alias);
+        count += shows_name(row, pattern) + shows_alias(row, pattern);
     }
     reply_map(call->client, count);
     for (size_t i = 0; i < option_count(); i++) {
         const struct option_row *row = option_at(i);
         if (row->flags & OPTION_FILE_ONLY) continue;
-        if (name_fits(pattern, row->name)) reply_option(call->client, row->name, row);
-        if (name_fits(pattern, row->alias)) reply_option(call->client, row->alias, row);
+        if (shows_name(row, pattern)) reply_option(call->client, row->name, row);
+        if (shows_alias(row, pattern)) reply_option(call->client, row->alias, row);
     }
 }
 
@@ -170,6 +179,12 @@ bool config_rewrite(bool force_all, char *reason, size_t reason_size) {
 
 /* ---- the command ---- */
 
+static bool config_is_secret(const struct call *call, int index) {
+    if (index != 3 || call->argc != 4 || !argument_is(call, 1, "set")) return false;
+    const struct option_row *row = option_find(call->argv[2]);
+    return row && row->flags & OPTION_SECRET;
+}
+
 static const char *const help[] = {
     "GET <pattern>",
     "    The options whose names fit the glob pattern, with their values.",
@@ -208,7 +223,8 @@ static struct command rows[] = {
      .handler = command_config,
      .arity = -2,
      .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
-     .help = "Shows, changes and saves options: GET, SET, RESETSTAT, REWRITE."},
+     .help = "Shows, changes and saves options: GET, SET, RESETSTAT, REWRITE.",
+     .is_secret = config_is_secret},
 };
 
 void config_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

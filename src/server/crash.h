@@ -4,7 +4,7 @@
 #ifndef EVENKEEL_SERVER_CRASH_H
 #define EVENKEEL_SERVER_CRASH_H
 
-void crash_register(void); /* crash-log-enabled, use-exit-on-panic */
+void crash_register(void); /* crash-log-enabled, crash-memcheck-enabled ... */
 /* From now on panics, crashes and want of memory are reported. */
 void crash_open(void);
 #endif

@@ -17,6 +17,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "server/watchdog.h"
 #include "store/keyspace.h"
 
 #define HZ_MIN 1
@@ -40,7 +41,7 @@ struct rate {
 
 static struct loop_timer timer;
 static int64_t configured_hz, hz;
-static bool dynamic_hz;
+static bool dynamic_hz, paused;
 static struct cron_memory memory;
 static int64_t memory_sampled_nsec, rates_sampled_nsec;
 static unsigned rate_index;
@@ -121,12 +122,18 @@ static void adapt_hz(void) {
     if (hz > HZ_MAX) hz = HZ_MAX;
 }
 
+int64_t cron_period_msec(void) { return 1000 / (hz ? hz : HZ_MIN); }
+
+void cron_pause(bool pause) { paused = pause; }
+
 static int64_t run(struct loop_timer *t) {
+    watchdog_reset();
+    if (paused) return cron_period_msec();
     adapt_hz();
     client_cron();
     keyspace_maintain(MAINTAIN_STEPS_RUN);
     sample_rates();
-    return 1000 / hz;
+    return cron_period_msec();
 }
 
 bool cron_idle_step(void) { return keyspace_maintain(MAINTAIN_STEPS_IDLE); }

@@ -5,6 +5,7 @@
 #define EVENKEEL_SERVER_CRON_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/memory.h"
 
@@ -13,6 +14,10 @@ struct loop;
 void cron_register(void); /* hz, dynamic-hz; instantaneous_*, hz, configured_hz */
 /* Starts the timer. */
 void cron_open(struct loop *loop);
+/* Milliseconds from one run to the next, now. */
+int64_t cron_period_msec(void);
+/* DEBUG PAUSE-CRON: the cron goes on being called and does nothing. */
+void cron_pause(bool pause);
 /* Table work that is owed, a small piece of it; true where more is owed. */
 bool cron_idle_step(void);
 /* Notes how much memory is used now, for the peak. */

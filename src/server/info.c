@@ -100,7 +100,9 @@ static void print_config_file(struct buffer *out) {
 
 /* ---- Memory ---- */
 
-static size_t dataset_bytes(void) {
+size_t info_memory_at_start(void) { return memory_at_start; }
+
+size_t info_dataset_bytes(void) {
     size_t all = memory_used(MEMORY_DATASET), overhead = keyspace_overhead_bytes();
     return all > overhead ? all - overhead : 0;
 }
@@ -108,7 +110,7 @@ static size_t dataset_bytes(void) {
 /* The section's first field: what follows refers to the same moment. */
 static void print_used(struct buffer *out) {
     used = memory_used_total();
-    used_by_dataset = dataset_bytes();
+    used_by_dataset = info_dataset_bytes();
     print_size(out, used);
 }
 static void print_used_human(struct buffer *out) { print_human(out, used); }
@@ -247,10 +249,9 @@ static const char *const evenkeel_version = EVENKEEL_VERSION;
 static const char *const no_commit = "00000000";
 static const char *const build_id = BUILD_ID;
 static const char *const standalone = "standalone";
-static const char *const clock_name = "POSIX clock_gettime";
+static void print_clock(struct buffer *out) { buffer_append_c_string(out, clock_monotonic_name()); }
 static const char *const epoll_name = "epoll";
 static const char *const atomics_name = "c11-builtin";
-static const char *const no = "no";
 static const char *const ok = "ok";
 static const char *const master = "master";
 static const char *const no_failover = "no-failover";
@@ -281,12 +282,11 @@ static const struct metric_row server_rows[] = {
     TEXT("Server", 50, "redis_mode", standalone, "standalone."),
     PRINT("Server", 60, "os", print_os, "System, its release, machine."),
     PRINT("Server", 70, "arch_bits", print_bits, "Bits of a pointer."),
-    TEXT("Server", 80, "monotonic_clock", clock_name, "The clock of durations."),
+    PRINT("Server", 80, "monotonic_clock", print_clock, "The clock of durations."),
     TEXT("Server", 90, "multiplexing_api", epoll_name, "How the loop waits."),
     TEXT("Server", 100, "atomicvar_api", atomics_name, "Which atomics."),
     PRINT("Server", 110, "gcc_version", print_compiler, "The compiler; 0.0.0 for clang."),
     PRINT("Server", 120, "process_id", print_pid, "The process id."),
-    TEXT("Server", 130, "process_supervised", no, "Whether a supervisor is told of the state."),
     PRINT("Server", 140, "run_id", print_run_id, "Random, another at each start."),
     PRINT("Server", 150, "tcp_port", print_port, "The TCP port; 0: none."),
     PRINT("Server", 160, "server_time_usec", print_time, "Wall time, microseconds since 1970."),
@@ -301,11 +301,6 @@ static const struct metric_row server_rows[] = {
 
 static const struct metric_row client_rows[] = {
     NOTHING("Clients", 20, "cluster_connections"),
-    NUMBER("Clients", 40, "client_recent_max_input_buffer", &zero,
-           "Always 0: a client has no input buffer but while a request is incomplete."),
-    NUMBER("Clients", 50, "client_recent_max_output_buffer", &zero,
-           "Always 0: a client has no output buffer but while its socket takes no more."),
-    NOTHING("Clients", 60, "blocked_clients"),
     NOTHING("Clients", 70, "tracking_clients"),
     NOTHING("Clients", 80, "clients_in_timeout_table"),
 };
@@ -358,8 +353,6 @@ static const struct metric_row memory_rows[] = {
     PRINT("Memory", 370, "mem_aof_buffer", print_aof, "Bytes of the append only file's buffers."),
     PRINT("Memory", 380, "mem_allocator", print_allocator, "The allocator and its version."),
     NOTHING("Memory", 390, "active_defrag_running"),
-    NOTHING("Memory", 400, "lazyfree_pending_objects"),
-    NOTHING("Memory", 410, "lazyfreed_objects"),
     PRINT("Memory", OWN, "mem_dataset", print_class_dataset,
           "Bytes of the class dataset: keys, values, tables, deadline indexes."),
     PRINT("Memory", OWN + 10, "mem_clients", print_clients, "Bytes of the class clients."),

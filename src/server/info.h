@@ -3,6 +3,7 @@
  */
 #ifndef EVENKEEL_SERVER_INFO_H
 #define EVENKEEL_SERVER_INFO_H
+#include <stddef.h>
 
 struct loop;
 
@@ -11,4 +12,7 @@ void info_declare_sections(void);
 void info_register(void);
 /* `loop` gives the figures of turns; what is used now counts as used_memory_startup. */
 void info_open(struct loop *loop);
+/* used_memory_startup and used_memory_dataset. */
+size_t info_memory_at_start(void);
+size_t info_dataset_bytes(void);
 #endif

@@ -13,6 +13,7 @@
 #include "io/loop.h"
 #include "io/signals.h"
 #include "server/crash.h"
+#include "server/restart.h"
 #include "server/shutdown.h"
 #include "server/startup.h"
 #include "server/title.h"
@@ -23,6 +24,7 @@ static void seed(void) {
     uint64_t number;
     random_secret(key, sizeof(key));
     hash_set_key(key);
+    clock_calibrate();
     random_secret(&number, sizeof(number));
     random_seed(number);
 }
@@ -43,12 +45,15 @@ static int serve(void) {
     shutdown_finish();
     signals_setup(NULL);
     background_stop();
-    return 0;
+    if (!restart_is_prepared()) return 0;
+    restart_execute(0);
+    return 1;
 }
 
 int main(int argc, char **argv) {
     int status;
     argv = title_take_arguments(argc, argv);
+    restart_take_arguments(argv);
     tzset();
     clock_refresh();
     seed();

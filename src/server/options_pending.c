@@ -6,14 +6,12 @@
  * replication, say. CONFIG GET shows every value in 6.2's form. A feature that is built takes its
  * rows from here to its own folder.
  *
- * Two things are not as they seem: `syslog-*` works, and stands here until the server's own rows
- * take it; a `user` line is taken where it only says what is so anyway (6.2 writes one into every
- * file that it rewrites).
+ * A `user` line is taken where it only says what is so anyway (6.2 writes one into every file that
+ * it rewrites).
  */
 #include "server/options_pending.h"
 
 #include <inttypes.h>
-#include <syslog.h>
 
 #include "base/log.h"
 #include "base/number.h"
@@ -78,7 +76,7 @@ static bool save_point_parse(struct slice seconds, struct slice changes, struct 
            point->changes >= 0;
 }
 
-/* Pairs of numbers, added to what earlier lines gave; "" takes all away. */
+/* Pairs of numbers, added to what earlier lines gave; "" takes all away, no word adds none. */
 static bool save_pairs_parse(const struct slice *words, size_t count) {
     struct save_point parsed[SAVE_POINTS_MAX];
     size_t kept = option_is_repeated() ? save_point_count : 0;
@@ -86,7 +84,7 @@ static bool save_pairs_parse(const struct slice *words, size_t count) {
         save_point_count = 0;
         return true;
     }
-    if (count == 0 || count % 2 != 0 || kept + count / 2 > SAVE_POINTS_MAX) return false;
+    if (count % 2 != 0 || kept + count / 2 > SAVE_POINTS_MAX) return false;
     for (size_t i = 0; i < count / 2; i++) {
         if (!save_point_parse(words[2 * i], words[2 * i + 1], &parsed[i])) return false;
     }
@@ -230,13 +228,14 @@ static bool backlog_apply(const struct option_row *row, char *reason, size_t rea
 }
 
 static const struct option_row replication_rows[] = {
-    {PENDING("replicaof", "slaveof", OPTION_TYPE_CUSTOM, NULL, "", AT_START, "replication", 10,
-             "replication is not built yet", "Host and port of the primary to copy from."),
+    {PENDING("replicaof", "slaveof", OPTION_TYPE_CUSTOM, NULL, "", AT_START | OPTION_ALIAS_FIRST,
+             "replication", 10, "replication is not built yet",
+             "Host and port of the primary to copy from."),
      .parse = replicaof_parse, .print = nothing_print},
     STRING("masterauth", NULL, &replication.password, "", MUTABLE | OPTION_SECRET, "replication",
            20, NULL, "The password that the primary asks for."),
-    STRING("masteruser", NULL, &replication.user, "", MUTABLE, "replication", 30, NULL,
-           "The user that masterauth belongs to."),
+    STRING("masteruser", NULL, &replication.user, "", MUTABLE | OPTION_SECRET, "replication", 30,
+           NULL, "The user that masterauth belongs to."),
     BOOL("replica-serve-stale-data", "slave-serve-stale-data", &replication.serve_stale, "yes",
          MUTABLE, "replication", 40, NULL,
          "Answer from old data while the primary cannot be reached."),
@@ -340,23 +339,34 @@ static bool lua_replicate_commands;
 static const struct option_name acl_pubsub_names[] = {
     {"allchannels", 1}, {"resetchannels", 0}, {NULL, 0}};
 
-/* What says of the default user that it may do everything without a password, as it may now. */
-static const char *const open_user_words[] = {"on",      "nopass",      "sanitize-payload",
-                                              "~*",      "&*",          "+@all",
-                                              "allkeys", "allchannels", "allcommands"};
+/* What says of the default user that it may do everything without a password, as it may now. A line
+ * describes the user whole, so what is not said is not allowed: each of the first four must be
+ * there. */
+enum { USER_ON = 1, USER_NOPASS = 2, USER_KEYS = 4, USER_COMMANDS = 8, USER_OPEN = 15 };
+static const struct option_name open_user_words[] = {
+    {"on", USER_ON},        {"nopass", USER_NOPASS},        {"~*", USER_KEYS},
+    {"allkeys", USER_KEYS}, {"+@all", USER_COMMANDS},       {"allcommands", USER_COMMANDS},
+    {"&*", USER_OPEN + 1},  {"allchannels", USER_OPEN + 1}, {"sanitize-payload", USER_OPEN + 1}};
 
-static bool is_open_user_word(struct slice word) {
+/* What the word allows; 0 where it is another. */
+static int open_user_word(struct slice word) {
     for (size_t i = 0; i < COUNT(open_user_words); i++) {
-        if (slice_is(word, open_user_words[i])) return true;
+        if (slice_is(word, open_user_words[i].name)) return open_user_words[i].value;
     }
-    return false;
+    return 0;
 }
 
 static bool user_parse(const struct option_row *row, const struct slice *words, size_t count,
                        char *reason, size_t reason_size) {
     if (count < 2) return false;
     bool taken = slice_equal(words[0], SLICE("default"));
-    for (size_t i = 1; i < count && taken; i++) taken = is_open_user_word(words[i]);
+    int allowed = 0;
+    for (size_t i = 1; i < count && taken; i++) {
+        int word = open_user_word(words[i]);
+        taken = word != 0;
+        allowed |= word;
+    }
+    taken = taken && (allowed & USER_OPEN) == USER_OPEN;
     if (!taken) snprintf(reason, reason_size, "%s", row->refusal);
     return taken;
 }
@@ -442,9 +452,7 @@ static const struct option_row value_rows[] = {
 /* --- memory --- */
 
 static struct {
-    bool replica_ignores, lazy_eviction, lazy_expire, lazy_server_del, lazy_user_del,
-        lazy_user_flush;
-    bool allocator_thread;
+    bool replica_ignores, lazy_eviction;
     int policy;
     int64_t limit, samples, tenacity, lfu_log_factor, lfu_decay_minutes;
 } memory;
@@ -458,7 +466,7 @@ static const struct option_name policy_names[] = {
     {"volatile-ttl", 3},   {"allkeys-lru", 4},  {"allkeys-lfu", 5},
     {"allkeys-random", 6}, {"noeviction", 7},   {NULL, 0}};
 
-#define NO_LAZY "freeing in the background is not built yet"
+#define NO_LAZY "a memory limit and eviction are not built yet"
 static const struct option_row memory_rows[] = {
     {PENDING("maxmemory", NULL, OPTION_TYPE_BYTES, &memory.limit, "0", MUTABLE, "memory", 10,
              "a memory limit and eviction are not built yet",
@@ -478,18 +486,8 @@ static const struct option_row memory_rows[] = {
         "How slowly the frequency counter of a key grows."),
     INT("lfu-decay-time", NULL, &memory.lfu_decay_minutes, "1", 0, INT_HIGH, MUTABLE, "memory", 70,
         "Minutes after which the frequency counter of an unused key falls by one."),
-    BOOL("jemalloc-bg-thread", NULL, &memory.allocator_thread, "yes", MUTABLE, "memory", 80, NULL,
-         "Let the allocator give memory back to the system from a thread of its own."),
     BOOL("lazyfree-lazy-eviction", NULL, &memory.lazy_eviction, "no", MUTABLE, "lazyfree", 10,
          NO_LAZY, "Free evicted values in the background."),
-    BOOL("lazyfree-lazy-expire", NULL, &memory.lazy_expire, "no", MUTABLE, "lazyfree", 20, NO_LAZY,
-         "Free expired values in the background."),
-    BOOL("lazyfree-lazy-server-del", NULL, &memory.lazy_server_del, "no", MUTABLE, "lazyfree", 30,
-         NO_LAZY, "Free values that a command replaces in the background."),
-    BOOL("lazyfree-lazy-user-del", NULL, &memory.lazy_user_del, "no", MUTABLE, "lazyfree", 40,
-         NO_LAZY, "DEL frees in the background, as UNLINK does."),
-    BOOL("lazyfree-lazy-user-flush", NULL, &memory.lazy_user_flush, "no", MUTABLE, "lazyfree", 50,
-         NO_LAZY, "FLUSHALL and FLUSHDB free in the background unless they say SYNC."),
     BOOL("activedefrag", NULL, &defrag.enabled, "no", MUTABLE, "defragmentation", 10,
          "Active defragmentation cannot be enabled: it requires a Redis server compiled with a "
          "modified Jemalloc like the one shipped by default with the Redis source distribution",
@@ -558,82 +556,14 @@ static void events_rewrite(const struct option_row *row, struct buffer *out) {
     buffer_free(&text);
 }
 
-/* --- watching the server, and the system it runs on --- */
+/* --- watching the server --- */
 
 static struct {
-    int64_t slow_usec, slow_length, latency_ms, tracking_keys, threads;
-    bool threaded_reads, memory_check, gopher, syslog;
-    int supervised, oom, facility;
-    char *ignore_warnings, *syslog_ident;
-    char *server_cpus, *bio_cpus, *aof_cpus, *save_cpus;
+    int64_t expire_effort, tracking_keys, threads;
+    bool threaded_reads, gopher;
 } host;
-static int64_t oom_values[3];
 
-static const struct option_name supervised_names[] = {
-    {"upstart", 3}, {"systemd", 2}, {"auto", 1}, {"no", 0}, {NULL, 0}};
-static const struct option_name oom_names[] = {
-    {"no", 0}, {"yes", 1}, {"relative", 1}, {"absolute", 2}, {NULL, 0}};
-#define LOCAL_FACILITY(n) \
-    { "local" #n, LOG_LOCAL##n }
-static const struct option_name facility_names[] = {
-    {"user", LOG_USER}, LOCAL_FACILITY(0), LOCAL_FACILITY(1), LOCAL_FACILITY(2), LOCAL_FACILITY(3),
-    LOCAL_FACILITY(4),  LOCAL_FACILITY(5), LOCAL_FACILITY(6), LOCAL_FACILITY(7), {NULL, 0}};
-
-/* 6.2 has it only in CONFIG SET, so no file ever holds it. */
-static bool watchdog_parse(const struct option_row *row, const struct slice *words, size_t count,
-                           char *reason, size_t reason_size) {
-    int64_t period;
-    if (option_source_now() == OPTION_FROM_FILE ||
-        option_source_now() == OPTION_FROM_COMMAND_LINE || count != 1 ||
-        !number_parse_int64(words[0].bytes, words[0].length, &period) || period < 0) {
-        return false;
-    }
-    if (period > 0) snprintf(reason, reason_size, "%s", row->refusal);
-    return period == 0;
-}
-
-static void watchdog_print(const struct option_row *row, struct buffer *out) {
-    buffer_append_char(out, '0');
-}
-
-static void nothing_rewrite(const struct option_row *row, struct buffer *out) {}
-
-static bool oom_values_parse(const struct option_row *row, const struct slice *words, size_t count,
-                             char *reason, size_t reason_size) {
-    int64_t parsed[COUNT(oom_values)];
-    if (count != COUNT(oom_values)) return false;
-    for (size_t i = 0; i < count; i++) {
-        if (number_parse_int64(words[i].bytes, words[i].length, &parsed[i]) && parsed[i] >= -2000 &&
-            parsed[i] <= 2000) {
-            continue;
-        }
-        snprintf(reason, reason_size,
-                 "Invalid oom-score-adj-values, elements must be between -2000 and 2000.");
-        return false;
-    }
-    memcpy(oom_values, parsed, sizeof(oom_values));
-    return true;
-}
-
-static void oom_values_print(const struct option_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRId64 " %" PRId64 " %" PRId64, oom_values[0], oom_values[1],
-                  oom_values[2]);
-}
-
-static bool syslog_apply(const struct option_row *row, char *reason, size_t reason_size) {
-    log_set_syslog(host.syslog, host.syslog_ident, host.facility);
-    return true;
-}
-
-#define NO_CPULIST "binding threads and children to processors is not built yet"
 static const struct option_row host_rows[] = {
-    INT("slowlog-log-slower-than", NULL, &host.slow_usec, "10000", -1, INT64_MAX, MUTABLE,
-        "slow log", 10,
-        "Microseconds from which a command enters the slow log; 0 = all, -1 = none."),
-    INT("slowlog-max-len", NULL, &host.slow_length, "128", 0, INT64_MAX, MUTABLE, "slow log", 20,
-        "Entries that the slow log keeps."),
-    INT("latency-monitor-threshold", NULL, &host.latency_ms, "0", 0, INT64_MAX, MUTABLE, "latency",
-        10, "Milliseconds from which an event is kept for the LATENCY command; 0 = none."),
     {PENDING(
          "notify-keyspace-events", NULL, OPTION_TYPE_CUSTOM, NULL, "", MUTABLE, "events", 10, NULL,
          "Which changes of keys are published: K to the key's channel, E to the event's; g "
@@ -641,6 +571,8 @@ static const struct option_row host_rows[] = {
          "modules, x expired, e evicted, A all of these; m misses. Events are announced once "
          "publishing is built."),
      .parse = events_parse, .print = events_print, .rewrite = events_rewrite},
+    INT("active-expire-effort", NULL, &host.expire_effort, "1", 1, 10, MUTABLE, "memory", 90,
+        "How much time active expiry may take from other work."),
     INT("tracking-table-max-keys", NULL, &host.tracking_keys, "1000000", 0, INT64_MAX, MUTABLE,
         "clients", 200, "Keys remembered for clients that cache; 0 = no limit."),
     BOOL("gopher-enabled", NULL, &host.gopher, "no", MUTABLE, "network", 200,
@@ -652,57 +584,6 @@ static const struct option_row host_rows[] = {
      .low = 1, .high = 128},
     BOOL("io-threads-do-reads", NULL, &host.threaded_reads, "no", AT_START, "threads", 20, NULL,
          "I/O threads read and parse too, and not only write."),
-    STRING("server_cpulist", NULL, &host.server_cpus, "", AT_START, "threads", 30, NO_CPULIST,
-           "Processors of the main and I/O threads: 0-3, or 0,2,4 or 0-7:2."),
-    STRING("bio_cpulist", NULL, &host.bio_cpus, "", AT_START, "threads", 40, NO_CPULIST,
-           "Processors of the background threads."),
-    STRING("aof_rewrite_cpulist", NULL, &host.aof_cpus, "", AT_START, "threads", 50, NO_CPULIST,
-           "Processors of the child that writes the append only file anew."),
-    STRING("bgsave_cpulist", NULL, &host.save_cpus, "", AT_START, "threads", 60, NO_CPULIST,
-           "Processors of the child that writes a snapshot."),
-    ENUM("supervised", &host.supervised, "no", supervised_names, AT_START, "process", 200,
-         "telling systemd or upstart of the start is not built yet",
-         "Tell the system's supervisor when the server is ready."),
-    ENUM("oom-score-adj", &host.oom, "no", oom_names, MUTABLE, "process", 210,
-         "setting the score for the kernel's out-of-memory killer is not built yet",
-         "The score by which the kernel picks whom to kill when memory runs out: relative to the "
-         "one at start (yes) or absolute."),
-    {PENDING("oom-score-adj-values", NULL, OPTION_TYPE_CUSTOM, NULL, "0 200 800", MUTABLE,
-             "process", 220, NULL, "The scores of a primary, a replica and a background child."),
-     .parse = oom_values_parse, .print = oom_values_print},
-    STRING("ignore-warnings", NULL, &host.ignore_warnings, "", MUTABLE, "process", 230, NULL,
-           "Warnings about the system not to stop for at start."),
-    BOOL("crash-memcheck-enabled", NULL, &host.memory_check, "yes", MUTABLE, "process", 240, NULL,
-         "Test the memory after a crash."),
-    {PENDING("watchdog-period", NULL, OPTION_TYPE_CUSTOM, NULL, "0", MUTABLE | OPTION_HIDDEN,
-             "process", 250, "the software watchdog is not built yet",
-             "Milliseconds after which a stuck event loop's stack is logged; 0 = off."),
-     .parse = watchdog_parse, .print = watchdog_print, .rewrite = nothing_rewrite},
-    {.name = "syslog-enabled",
-     .type = OPTION_TYPE_BOOL,
-     .section = "logging",
-     .place = 200,
-     .fallback = "no",
-     .variable = &host.syslog,
-     .apply = syslog_apply,
-     .help = "Log to syslog, too."},
-    {.name = "syslog-ident",
-     .type = OPTION_TYPE_STRING,
-     .section = "logging",
-     .place = 210,
-     .fallback = "redis",
-     .variable = &host.syslog_ident,
-     .apply = syslog_apply,
-     .help = "The name under which syslog shows the server."},
-    {.name = "syslog-facility",
-     .type = OPTION_TYPE_ENUM,
-     .section = "logging",
-     .place = 220,
-     .fallback = "local0",
-     .names = facility_names,
-     .variable = &host.facility,
-     .apply = syslog_apply,
-     .help = "The facility of syslog that gets the lines."},
 };
 
 void options_pending_register(void) {

@@ -18,6 +18,7 @@
 #include "net/listen.h"
 #include "net/reply.h"
 #include "server/startup.h"
+#include "server/supervise.h"
 #include "store/keyspace.h"
 
 static struct loop *loop;
@@ -37,6 +38,8 @@ static void stop(bool without_saving) {
         log_warning("The data set is not saved: this version keeps it in memory only.");
     loop_stop(loop);
 }
+
+void shutdown_begin(void) { stop(true); }
 
 static void on_signal(int sig, int earlier) {
     if (sig == SIGINT && earlier) {
@@ -68,6 +71,7 @@ static void free_keys_for_sanitizer(void) {
 
 void shutdown_finish(void) {
     bool has_socket = *listen_unix_path();
+    supervise_stopping();
     startup_remove_pidfile();
     if (has_socket) log_notice("Removing the unix socket file.");
     listen_close();

@@ -9,6 +9,8 @@ struct loop;
 void shutdown_register(void); /* the command */
 /* The loop that is to be stopped; SIGTERM and SIGINT count from now on. */
 void shutdown_open(struct loop *loop);
+/* Ends the loop after this turn, as SHUTDOWN NOSAVE does. */
+void shutdown_begin(void);
 /* A loop hook: begins the shutdown that a signal asked for. */
 void shutdown_look_for_signal(void);
 /* After the loop has ended: closes and removes what others can see. */

@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/prctl.h>
+#include <syslog.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,11 +25,16 @@
 #include "base/string.h"
 #include "base/version.h"
 #include "exec/command.h"
+#include "io/affinity.h"
 #include "metric/metric.h"
 #include "net/listen.h"
 #include "option/option.h"
 #include "server/describe.h"
+#include "server/host.h"
+#include "server/memory_test.h"
+#include "server/oom_score.h"
 #include "server/options_pending.h"
+#include "server/supervise.h"
 
 #ifndef BUILD_ID
 #define BUILD_ID "0"
@@ -37,9 +42,10 @@
 /* Where a daemon writes its pid unless told otherwise: as 6.2. */
 #define DAEMON_PIDFILE "/var/run/redis.pid"
 
-static bool daemonize, show_logo, disable_thp;
-static int log_level_option;
-static char *pidfile, *logfile;
+static bool daemonize, show_logo, syslog_enabled, background_purge;
+static bool begun; /* a daemon has forked: threads may be made */
+static int log_level_option, syslog_facility;
+static char *pidfile, *logfile, *syslog_ident;
 static char *config_file, *executable;
 static char *pidfile_written; /* absolute; NULL = none */
 static int64_t started_sec, started_nsec;
@@ -101,9 +107,14 @@ static bool apply_loglevel(const struct option_row *row, char *reason, size_t re
     return true;
 }
 
-static bool apply_thp(const struct option_row *row, char *reason, size_t reason_size) {
-    /* Refused where the kernel has no such pages: then there is nothing to switch off. */
-    prctl(PR_SET_THP_DISABLE, disable_thp ? 1UL : 0UL, 0UL, 0UL, 0UL);
+static bool apply_syslog(const struct option_row *row, char *reason, size_t reason_size) {
+    log_set_syslog(syslog_enabled, syslog_ident, syslog_facility);
+    return true;
+}
+
+static bool apply_background_purge(const struct option_row *row, char *reason, size_t reason_size) {
+    if (begun && !memory_set_background_purge(background_purge) && background_purge)
+        log_verbose("The allocator has no background thread; jemalloc-bg-thread has no effect.");
     return true;
 }
 
@@ -132,6 +143,12 @@ static const struct option_name level_names[] = {{"debug", LOG_LEVEL_DEBUG},
                                                  {"warning", LOG_LEVEL_WARNING},
                                                  {NULL, 0}};
 
+#define LOCAL_FACILITY(n) \
+    { "local" #n, LOG_LOCAL##n }
+static const struct option_name facility_names[] = {
+    {"user", LOG_USER}, LOCAL_FACILITY(0), LOCAL_FACILITY(1), LOCAL_FACILITY(2), LOCAL_FACILITY(3),
+    LOCAL_FACILITY(4),  LOCAL_FACILITY(5), LOCAL_FACILITY(6), LOCAL_FACILITY(7), {NULL, 0}};
+
 static const struct option_row option_rows[] = {
     {.name = "include",
      .type = OPTION_TYPE_CUSTOM,
@@ -155,16 +172,17 @@ static const struct option_row option_rows[] = {
      .parse = dir_parse,
      .print = dir_print,
      .help = "Working directory: where files without a path are read and written."},
-    {.name = "disable-thp",
+    {.name = "jemalloc-bg-thread",
      .type = OPTION_TYPE_BOOL,
      .flags = OPTION_MUTABLE,
-     .section = "process",
-     .place = 100,
+     .section = "memory",
+     .place = 80,
      .fallback = "yes",
-     .variable = &disable_thp,
-     .apply = apply_thp,
-     .help = "Switch the kernel's transparent huge pages off for this process: they cost latency "
-             "and memory while a child saves."},
+     .variable = &background_purge,
+     .apply = apply_background_purge,
+     .help = "Let the allocator give freed memory back to the system from a thread of its own, so "
+             "that commands need not wait for it. Without effect in builds for a sanitizer, whose "
+             "allocator has no such thread."},
     {.name = "loglevel",
      .type = OPTION_TYPE_ENUM,
      .flags = OPTION_MUTABLE,
@@ -186,6 +204,31 @@ static const struct option_row option_rows[] = {
              "line, so it may be moved away at any time."},
     OPTION_BOOL("always-show-logo", &show_logo, false, 0, "logging", 30,
                 "Show the logo at start even where the log is no terminal."),
+    {.name = "syslog-enabled",
+     .type = OPTION_TYPE_BOOL,
+     .section = "logging",
+     .place = 200,
+     .fallback = "no",
+     .variable = &syslog_enabled,
+     .apply = apply_syslog,
+     .help = "Log to syslog, too."},
+    {.name = "syslog-ident",
+     .type = OPTION_TYPE_STRING,
+     .section = "logging",
+     .place = 210,
+     .fallback = "redis",
+     .variable = &syslog_ident,
+     .apply = apply_syslog,
+     .help = "The name under which syslog shows the server."},
+    {.name = "syslog-facility",
+     .type = OPTION_TYPE_ENUM,
+     .section = "logging",
+     .place = 220,
+     .fallback = "local0",
+     .names = facility_names,
+     .variable = &syslog_facility,
+     .apply = apply_syslog,
+     .help = "The facility of syslog that gets the lines."},
     {.name = "rename-command",
      .type = OPTION_TYPE_CUSTOM,
      .flags = OPTION_MULTI | OPTION_FILE_ONLY,
@@ -198,6 +241,7 @@ static const struct option_row option_rows[] = {
 void startup_register(void) {
     started_sec = clock_wall_usec() / 1000000;
     started_nsec = clock_monotonic_nsec();
+    log_set_role('C'); /* as 6.2 marks lines before the configuration counts */
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
 }
 
@@ -217,6 +261,7 @@ static void print_usage(FILE *out) {
         "  --option word ...           any option of the configuration; counts more than the file\n"
         "  -v, --version               print the version\n"
         "  -h, --help                  print this\n"
+        "  --test-memory megabytes     test so much of this machine's memory\n"
         "  --describe-config-example   print a configuration file with every default\n"
         "  --describe-options          print the reference of options, in Markdown\n"
         "  --describe-metrics          print the reference of INFO fields\n"
@@ -253,15 +298,17 @@ static bool print_description(const char *option) {
 
 bool startup_print_and_leave(int argc, char **argv, int *status) {
     *status = 0;
-    if (argc != 2) return false;
+    if (argc < 2) return false;
     if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
         print_version();
     } else if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
         print_usage(stdout);
-    } else if (!print_description(argv[1])) {
+    } else if (!strcmp(argv[1], "--test-memory")) {
+        *status = memory_test_run(argc == 3 ? argv[2] : "");
+    } else if (argc != 2 || !print_description(argv[1])) {
         return false;
     }
-    *status = fflush(stdout) || ferror(stdout) ? 1 : 0;
+    if (fflush(stdout) || ferror(stdout)) *status = 1;
     return true;
 }
 
@@ -278,11 +325,13 @@ static bool read_standard_input(struct buffer *text) {
     return !ferror(stdin) && text->length <= OPTION_FILE_BYTES_MAX;
 }
 
-/* The options of the command line as lines of configuration. */
+/* The options of the command line as lines of configuration, from the second line on: as 6.2
+ * counts them. */
 static void options_to_lines(int argc, char **argv, struct buffer *lines) {
+    buffer_append_char(lines, '\n');
     for (int i = 0; i < argc; i++) {
         if (argv[i][0] == '-' && argv[i][1] == '-') {
-            buffer_printf(lines, "\n%s", argv[i] + 2);
+            buffer_printf(lines, "%s%s", i ? "\n" : "", argv[i] + 2);
         } else {
             buffer_append_char(lines, ' ');
             buffer_append_quoted(lines, slice_of(argv[i]));
@@ -301,6 +350,7 @@ static void report_fault(const struct buffer *error) {
 
 static bool load_standard_input(struct buffer *error) {
     struct buffer text;
+    log_warning("Reading configuration from standard input");
     buffer_init(&text, MEMORY_OTHER);
     bool loaded = read_standard_input(&text);
     if (!loaded) buffer_append_c_string(error, "Fatal error, can't read standard input\n");
@@ -364,7 +414,8 @@ static bool become_daemon(void) {
 
 bool startup_begin(int argc) {
     log_set_level((enum log_level)log_level_option);
-    if (daemonize && !become_daemon()) return false;
+    supervise_open();
+    if (daemonize && !supervise_active() && !become_daemon()) return false;
     log_warning("Evenkeel %s is starting", EVENKEEL_VERSION);
     log_warning("Redis version=%s, bits=%d, commit=00000000, modified=0, pid=%d, just started",
                 REDIS_VERSION, (int)(sizeof(void *) * CHAR_BIT), (int)getpid());
@@ -376,7 +427,11 @@ bool startup_begin(int argc) {
     else
         log_warning("Configuration loaded");
     options_pending_announce();
-    apply_thp(NULL, NULL, 0);
+    log_set_role('M');
+    host_open();
+    oom_score_open();
+    begun = true;
+    apply_background_purge(NULL, NULL, 0);
     return true;
 }
 
@@ -429,7 +484,10 @@ void startup_announce(void) {
     else
         log_notice("Running mode=standalone, port=%d.", listen_port());
     log_warning("Server initialized");
+    host_announce_warnings();
     if (listen_port()) log_notice("Ready to accept connections");
     if (*listen_unix_path())
         log_notice("The server is now ready to accept connections at %s", listen_unix_path());
+    affinity_apply(AFFINITY_SERVER);
+    supervise_ready();
 }

@@ -6,39 +6,58 @@
  *
  *   io/loop       after waking        shutdown_look_for_signal
  *                 after events        batch_run: what the turn has read is run and answered
- *                 before sleeping     end_of_turn, then expiry, then owed table work; where one
- *                                     of them has more to do the loop does not sleep, and clients
- *                                     and background work take turns
+ *                 before sleeping     held clients that go on, end_of_turn, expiry, then owed table
+ *                                     work; where one of them has more to do the loop does not
+ *                                     sleep, and clients and background work take turns
  *   net/batch     runs requests by    exec/dispatch
+ *   net/client    a client closes     exec/monitor
  *   io/signals    crash               server/crash
  *                 SIGTERM, SIGINT     server/shutdown
+ *                 SIGALRM             server/watchdog, while watchdog-period is set
  *   base/panic, base/memory, base/log server/crash
  */
 #include "server/wiring.h"
 
 #include "base/log.h"
+#include "commands/bitmap.h"
+#include "commands/client.h"
 #include "commands/connection.h"
+#include "commands/expire.h"
 #include "commands/introspection.h"
 #include "commands/keys.h"
+#include "commands/latency.h"
+#include "commands/lolwut.h"
+#include "commands/scan.h"
+#include "commands/slowlog.h"
 #include "commands/string.h"
 #include "exec/auth.h"
 #include "exec/dispatch.h"
+#include "exec/monitor.h"
+#include "exec/slowlog.h"
+#include "io/affinity.h"
 #include "io/loop.h"
 #include "net/batch.h"
 #include "net/client.h"
+#include "net/limits.h"
 #include "net/listen.h"
 #include "net/reply.h"
 #include "server/config.h"
 #include "server/crash.h"
 #include "server/cron.h"
 #include "server/debug.h"
+#include "server/host.h"
 #include "server/info.h"
+#include "server/memory.h"
+#include "server/oom_score.h"
 #include "server/options_pending.h"
 #include "server/shutdown.h"
 #include "server/startup.h"
+#include "server/supervise.h"
 #include "server/title.h"
+#include "server/watchdog.h"
 #include "store/expire.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 
 void wiring_register(void) {
     info_declare_sections();
@@ -46,23 +65,39 @@ void wiring_register(void) {
     listen_register(); /* first, so that redis.conf begins with the network */
     startup_register();
     title_register();
+    host_register();
+    supervise_register();
+    oom_score_register();
+    affinity_register();
     cron_register();
+    watchdog_register();
     crash_register();
     keyspace_register();
     expire_register();
+    lazyfree_register();
     client_register();
     reply_register();
     batch_register();
+    limits_register();
     dispatch_register();
     auth_register();
+    slowlog_register();
     options_pending_register();
 
     commands_string_register();
+    commands_bitmap_register();
     commands_keys_register();
+    commands_expire_register();
+    commands_scan_register();
+    commands_lolwut_register();
     commands_connection_register();
+    commands_client_register();
     commands_introspection_register();
+    commands_slowlog_register();
+    commands_latency_register();
     config_register();
     info_register();
+    memory_command_register();
     debug_register();
     shutdown_register();
 }
@@ -80,9 +115,11 @@ bool wiring_open(struct loop *loop) {
     client_open(loop);
     reply_open();
     batch_open(dispatch_executor());
+    client_observe_closing(monitor_remove);
 
     loop_after_wake(loop, shutdown_look_for_signal);
     loop_after_events(loop, batch_run);
+    loop_before_sleep(loop, batch_run_resumed);
     loop_before_sleep(loop, end_of_turn);
     loop_before_sleep(loop, expire_slice);
     loop_before_sleep(loop, cron_idle_step);

@@ -149,14 +149,10 @@ bool entry_try_overwrite(struct entry *e, const struct entry_value *value) {
     return true;
 }
 
-struct entry *entry_take_with_deadline(struct entry *e, int64_t deadline) {
-    if (entry_has_deadline(e) && deadline != ENTRY_NO_DEADLINE) {
-        entry_set_deadline(e, deadline);
-        return e;
-    }
-    if (!entry_has_deadline(e) && deadline == ENTRY_NO_DEADLINE) return e;
+/* The entry with another key or deadline. The value, whatever it is, moves with its bytes. */
+static struct entry *take_as(struct entry *e, struct slice key, int64_t deadline) {
     size_t room = value_room_of_entry(e);
-    struct entry *moved = entry_allocate(entry_key(e), room, deadline);
+    struct entry *moved = entry_allocate(key, room, deadline);
     moved->recency = e->recency;
     moved->type = e->type;
     moved->encoding = e->encoding;
@@ -165,6 +161,139 @@ struct entry *entry_take_with_deadline(struct entry *e, int64_t deadline) {
     memcpy(entry_value_bytes(moved), entry_value_bytes(e), room);
     memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
     return moved;
+}
+
+/* ---- strings that are written in place ---- */
+
+/* Spare room of a blob that grows: a quarter, beyond which the allocator's own classes add some. */
+#define SPARE_DIVISOR 4
+/* A blob that more than doubles is cleared by the allocator, which knows which pages are zero. */
+#define FRESH_FACTOR 2
+
+static void write_blob_address(struct entry *e, struct blob *b) {
+    memcpy(entry_value_bytes(e), &b, sizeof(b));
+}
+
+/* A zeroed blob that begins with `text`. */
+static struct blob *blob_with_text(struct slice text, size_t length, size_t capacity) {
+    size_t good = memory_good_size(blob_allocation(capacity));
+    struct blob *b = memory_zalloc(good, MEMORY_DATASET);
+    b->capacity = good - sizeof(*b);
+    b->length = length;
+    memcpy(b->bytes, text.bytes, text.length);
+    return b;
+}
+
+static void blob_grow(struct entry *e, size_t length) {
+    struct blob *b = entry_blob(e);
+    size_t old = b->length;
+    if (length <= old) return;
+    size_t capacity = length + length / SPARE_DIVISOR;
+    if (length > b->capacity && length > FRESH_FACTOR * b->capacity) {
+        write_blob_address(e, blob_with_text(blob_slice(b), length, capacity));
+        blob_free(b, MEMORY_DATASET);
+        return;
+    }
+    if (length > b->capacity) {
+        size_t good = memory_good_size(blob_allocation(capacity));
+        b = memory_realloc(b, good, MEMORY_DATASET);
+        b->capacity = good - sizeof(*b);
+        write_blob_address(e, b);
+    }
+    memset(b->bytes + old, 0, length - old);
+    b->length = length;
+}
+
+/* The text of an inline string, in `scratch` where it is an int; returns how long it will be. */
+static size_t writable_length(const struct entry *e, size_t length,
+                              char scratch[ENTRY_STRING_SCRATCH], struct slice *text) {
+    *text = entry_string(e, scratch);
+    return length > text->length ? length : text->length;
+}
+
+/* Puts `text`, zeros up to `length`, or a blob of these, behind the key. */
+static void raw_write(struct entry *e, struct slice text, size_t length) {
+    char *place = (char *)entry_value_bytes(e);
+    e->type = ENTRY_STRING;
+    e->encoding = ENTRY_RAW;
+    if (length > ENTRY_INLINE_VALUE_MAX) {
+        struct blob *b = blob_with_text(text, length, length);
+        e->value_length = sizeof(b);
+        e->flags |= ENTRY_BLOB;
+        write_blob_address(e, b);
+        return;
+    }
+    e->value_length = (uint16_t)length;
+    if (place != text.bytes) memcpy(place, text.bytes, text.length);
+    memset(place + text.length, 0, length - text.length);
+}
+
+static const char zeros[ENTRY_INLINE_VALUE_MAX];
+
+struct entry_value entry_value_zeros(size_t length) {
+    if (length <= ENTRY_INLINE_VALUE_MAX) return entry_value_raw((struct slice){zeros, length});
+    struct entry_value v = {.encoding = ENTRY_RAW};
+    v.blob = blob_with_text(SLICE(""), length, length);
+    v.text = blob_slice(v.blob);
+    return v;
+}
+
+bool entry_try_make_writable(struct entry *e, size_t length) {
+    if (e->flags & ENTRY_BLOB) {
+        blob_grow(e, length);
+        e->encoding = ENTRY_RAW;
+        return true;
+    }
+    char scratch[ENTRY_STRING_SCRATCH];
+    struct slice text;
+    length = writable_length(e, length, scratch, &text);
+    if (length > ENTRY_INLINE_VALUE_MAX) return false;
+    size_t rest = entry_allocation(e) - e->value_length;
+    if (memory_good_size(rest + length) != memory_good_size(rest + e->value_length)) return false;
+    raw_write(e, text, length);
+    return true;
+}
+
+struct entry *entry_take_writable(struct entry *e, size_t length) {
+    ASSERT(!(e->flags & ENTRY_BLOB));
+    char scratch[ENTRY_STRING_SCRATCH];
+    struct slice text;
+    length = writable_length(e, length, scratch, &text);
+    size_t room = length > ENTRY_INLINE_VALUE_MAX ? sizeof(struct blob *) : length;
+    struct entry *moved = entry_allocate(entry_key(e), room, entry_deadline(e));
+    moved->recency = e->recency;
+    raw_write(moved, text, length);
+    memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
+    return moved;
+}
+
+char *entry_raw_bytes(const struct entry *e) {
+    ASSERT_SLOW(e->type == ENTRY_STRING && e->encoding == ENTRY_RAW);
+    return e->flags & ENTRY_BLOB ? entry_blob(e)->bytes : (char *)entry_value_bytes(e);
+}
+
+struct entry *entry_take_with_deadline(struct entry *e, int64_t deadline) {
+    if (entry_has_deadline(e) && deadline != ENTRY_NO_DEADLINE) {
+        entry_set_deadline(e, deadline);
+        return e;
+    }
+    if (!entry_has_deadline(e) && deadline == ENTRY_NO_DEADLINE) return e;
+    return take_as(e, entry_key(e), deadline);
+}
+
+struct entry *entry_take_with_key(struct entry *e, struct slice key) {
+    return take_as(e, key, entry_deadline(e));
+}
+
+struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
+                        unsigned recency) {
+    ASSERT(e->type == ENTRY_STRING);
+    struct entry_value value = {.encoding = e->encoding};
+    if (e->encoding == ENTRY_INT)
+        value.integer = entry_integer(e);
+    else
+        value.text = entry_string(e, NULL);
+    return entry_create(key, &value, deadline, recency);
 }
 
 size_t entry_bytes(const struct entry *e) {

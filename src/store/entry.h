@@ -116,6 +116,9 @@ struct entry_value entry_value_of_integer(int64_t integer);
 /* raw whatever the text: what APPEND, SETRANGE and SETBIT leave. */
 struct entry_value entry_value_raw(struct slice text);
 
+/* raw, all zero. */
+struct entry_value entry_value_zeros(size_t length);
+
 /* A new entry (class MEMORY_DATASET); takes value.blob. */
 struct entry *entry_create(struct slice key, const struct entry_value *value, int64_t deadline,
                            unsigned recency);
@@ -123,9 +126,23 @@ void entry_free(struct entry *e);
 /* Puts the value into the entry where it is, if it needs the same allocation; takes value.blob
  * then. False, with nothing changed, where it does not fit. The value may not alias the entry. */
 bool entry_try_overwrite(struct entry *e, const struct entry_value *value);
+/* Makes a string raw and at least `length` bytes long, growth zeroed, where it stands; false, with
+ * nothing changed, where its allocation is too small. A blob grows with room to spare, so that
+ * growing a string bit by bit costs O(1) a byte. */
+bool entry_try_make_writable(struct entry *e, size_t length);
+/* The same in a new allocation; the old one is freed. */
+struct entry *entry_take_writable(struct entry *e, size_t length);
+/* The bytes of a raw string. */
+char *entry_raw_bytes(const struct entry *e);
 /* The same entry with another deadline (or none): a new allocation unless both have one; the old
  * one is freed. The value moves along. */
 struct entry *entry_take_with_deadline(struct entry *e, int64_t deadline);
+/* The same value, deadline and recency under another key: a new allocation; the old one is freed.
+ * For any type. */
+struct entry *entry_take_with_key(struct entry *e, struct slice key);
+/* A copy of the value and its form under `key`. Strings only, as yet. */
+struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
+                        unsigned recency);
 
 /* Bytes that the entry takes, its value included. */
 size_t entry_bytes(const struct entry *e);

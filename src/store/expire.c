@@ -10,13 +10,14 @@
 #include "store/expire.h"
 
 #include "base/clock.h"
+#include "metric/latency.h"
 #include "metric/metric.h"
 #include "store/keyspace.h"
 
 /* 6.2's number of keys a loop looks at; reading the clock this seldom costs a thousandth. */
 #define EXPIRE_KEYS_PER_CLOCK 20
 
-static bool active = true;
+static bool active = true, paused;
 static int next_database;
 static uint64_t slices_cut_short, cycle_nsec;
 
@@ -64,6 +65,11 @@ void expire_register(void) {
 
 void expire_set_active(bool on) { active = on; }
 
+void expire_set_paused(bool on) {
+    paused = on;
+    keyspace_hold_expiry(on);
+}
+
 /* One database until nothing is due or time is up; false when time is up. */
 static bool expire_database(struct keyspace *ks, int64_t now_msec, int64_t end_nsec) {
     bool more = true;
@@ -75,7 +81,7 @@ static bool expire_database(struct keyspace *ks, int64_t now_msec, int64_t end_n
 }
 
 bool expire_slice(void) {
-    if (!active) return false;
+    if (!active || paused) return false;
     int64_t now_msec = clock_cached_msec();
     int64_t begin_nsec = 0;
     bool in_time = true;
@@ -88,7 +94,11 @@ bool expire_slice(void) {
         }
         if (in_time) next_database++;
     }
-    if (begin_nsec) cycle_nsec += (uint64_t)(clock_monotonic_nsec() - begin_nsec);
+    if (begin_nsec) {
+        int64_t passed_nsec = clock_monotonic_nsec() - begin_nsec;
+        cycle_nsec += (uint64_t)passed_nsec;
+        latency_note("expire-cycle", passed_nsec / 1000000);
+    }
     if (!in_time) slices_cut_short++;
     return !in_time;
 }

@@ -12,4 +12,6 @@ void expire_register(void);
 bool expire_slice(void);
 /* DEBUG SET-ACTIVE-EXPIRE: off, due keys are hidden and deleted on access only. */
 void expire_set_active(bool on);
+/* CLIENT PAUSE: paused, due keys are hidden and not deleted at all. */
+void expire_set_paused(bool on);
 #endif

@@ -6,7 +6,9 @@
  *     a deadline (entry_has_deadline). Table and index are created with the first entry that needs
  *     them and kept, so that an unused database costs nothing.
  *  2. What moves an entry (another size) puts its new address into both before it returns.
- *  3. No lookup returns an entry whose deadline has passed; the first that meets it deletes it.
+ *  3. No lookup returns an entry whose deadline has passed; the first that meets it deletes it,
+ *     unless expiry is held: then it stays, hidden, until expiry goes on or a new entry takes its
+ *     place.
  *
  * Ownership: the table owns the entries; entries own their values.
  */
@@ -15,10 +17,13 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/panic.h"
+#include "base/random.h"
 #include "ds/table.h"
 #include "ds/timebuckets.h"
+#include "metric/latency.h"
 #include "metric/metric.h"
 #include "option/option.h"
+#include "store/lazyfree.h"
 
 struct keyspace {
     struct table *table;           /* NULL until the first key */
@@ -29,12 +34,18 @@ struct keyspace {
 #define LRU_CLOCK_MASK 0xffffffu
 /* Keys looked at to estimate the mean time to live in INFO. */
 #define AVERAGE_TTL_SAMPLE 16
+/* Due keys that one call of keyspace_scan deletes; a position seldom has ten keys. More stay hidden
+ * until the next one. */
+#define SCAN_DUE_MAX 32
+/* Draws of keyspace_random before it concludes that hardly any key is not due. */
+#define RANDOM_DRAWS 100
 
 static struct keyspace *databases;
 static int64_t databases_wanted;
 static int64_t min_fill_percent;
 static bool resize_tables, active_rehashing;
 static uint64_t hits, misses, expired, changes;
+static bool expiry_held;
 
 /* ---- what table and index must know of entries ---- */
 
@@ -195,7 +206,12 @@ int64_t keyspace_average_ttl_msec(struct keyspace *ks) {
 
 static void index_insert(struct keyspace *ks, struct entry *e) {
     if (!entry_has_deadline(e)) return;
-    if (!ks->volatiles) ks->volatiles = timebuckets_create(&entry_index_type);
+    if (!ks->volatiles) {
+        bool more;
+        ks->volatiles = timebuckets_create(&entry_index_type);
+        /* Tells it the time, or all keys of a load would stand in one bucket and move again. */
+        timebuckets_peek_due(ks->volatiles, clock_cached_msec(), &more);
+    }
     timebuckets_insert(ks->volatiles, e);
 }
 
@@ -209,16 +225,19 @@ static bool is_due(const struct entry *e) {
     return entry_has_deadline(e) && entry_deadline(e) <= clock_cached_msec();
 }
 
-/* Out of table and index, and freed. */
-static void drop(struct keyspace *ks, struct entry *e, uint64_t hash) {
+/* Out of table and index. */
+static void take_out(struct keyspace *ks, struct entry *e, uint64_t hash) {
     index_remove(ks, e);
     bool there = table_remove_element(ks->table, hash, e);
     ASSERT(there);
-    entry_free(e);
 }
 
 static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
-    drop(ks, e, hash);
+    if (expiry_held) return;
+    int64_t begin_nsec = latency_is_on() ? clock_monotonic_nsec() : 0;
+    take_out(ks, e, hash);
+    lazyfree_entry(e, lazyfree_wanted(LAZYFREE_EXPIRE));
+    if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - begin_nsec) / 1000000);
     expired++;
     changes++;
 }
@@ -233,15 +252,23 @@ struct entry *keyspace_find(struct keyspace *ks, struct slice key, uint64_t hash
     return e;
 }
 
-struct entry *keyspace_read(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct entry *e = keyspace_find(ks, key, hash);
-    if (!e) {
-        misses++;
-        return NULL;
-    }
-    hits++;
+void keyspace_note_access(struct entry *e) {
     unsigned now = keyspace_lru_clock();
     if (e->recency != now) e->recency = now & LRU_CLOCK_MASK;
+}
+
+struct entry *keyspace_peek(struct keyspace *ks, struct slice key, uint64_t hash) {
+    struct entry *e = keyspace_find(ks, key, hash);
+    if (e)
+        hits++;
+    else
+        misses++;
+    return e;
+}
+
+struct entry *keyspace_read(struct keyspace *ks, struct slice key, uint64_t hash) {
+    struct entry *e = keyspace_peek(ks, key, hash);
+    if (e) keyspace_note_access(e);
     return e;
 }
 
@@ -254,15 +281,31 @@ static table_slot slot_of(struct keyspace *ks, const struct entry *e, uint64_t h
     return slot;
 }
 
-static struct entry *insert_new(struct keyspace *ks, struct slice key, uint64_t hash,
-                                const struct entry_value *value, int64_t deadline) {
+/* An entry that is due and was kept must not stand beside a new one of its key. */
+static void remove_hidden(struct keyspace *ks, struct slice key, uint64_t hash) {
+    struct entry *hidden = ks->table ? table_find(ks->table, hash, key.bytes, key.length) : NULL;
+    if (!hidden) return;
+    ASSERT(is_due(hidden));
+    take_out(ks, hidden, hash);
+    entry_free(hidden);
+    expired++;
+}
+
+/* Into table and index. */
+static void put_in(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    if (__builtin_expect(expiry_held, 0)) remove_hidden(ks, entry_key(e), hash);
     if (!ks->table) {
         ks->table = table_create(&entry_table_type);
         table_set_min_fill(ks->table, min_fill_now());
     }
-    struct entry *e = entry_create(key, value, deadline, keyspace_lru_clock());
     table_insert(ks->table, hash, e);
     index_insert(ks, e);
+}
+
+static struct entry *insert_new(struct keyspace *ks, struct slice key, uint64_t hash,
+                                const struct entry_value *value, int64_t deadline) {
+    struct entry *e = entry_create(key, value, deadline, keyspace_lru_clock());
+    put_in(ks, e, hash);
     return e;
 }
 
@@ -276,31 +319,53 @@ struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t has
 
     int64_t old_deadline = entry_deadline(existing);
     bool same_shape = entry_has_deadline(existing) == (deadline != ENTRY_NO_DEADLINE);
-    if (same_shape && entry_try_overwrite(existing, value)) {
+    bool lazily = lazyfree_wanted(LAZYFREE_SERVER_DEL) && lazyfree_is_large(existing);
+    if (same_shape && !lazily && entry_try_overwrite(existing, value)) {
         if (deadline != old_deadline) {
             timebuckets_remove(ks->volatiles, existing);
             entry_set_deadline(existing, deadline);
             timebuckets_insert(ks->volatiles, existing);
         }
-        unsigned now = keyspace_lru_clock();
-        if (existing->recency != now) existing->recency = now & LRU_CLOCK_MASK;
+        keyspace_note_access(existing);
         return existing;
     }
     struct entry *e = entry_create(key, value, deadline, keyspace_lru_clock());
     table_slot_replace(slot_of(ks, existing, hash), e);
     index_remove(ks, existing);
     index_insert(ks, e);
-    entry_free(existing);
+    lazyfree_entry(existing, lazily);
     return e;
 }
 
+char *keyspace_string_writable(struct keyspace *ks, struct slice key, uint64_t hash,
+                               struct entry *existing, size_t length) {
+    changes++;
+    if (!existing) {
+        struct entry_value value = entry_value_zeros(length);
+        return entry_raw_bytes(insert_new(ks, key, hash, &value, ENTRY_NO_DEADLINE));
+    }
+    if (!entry_try_make_writable(existing, length)) {
+        table_slot slot = slot_of(ks, existing, hash);
+        index_remove(ks, existing);
+        existing = entry_take_writable(existing, length);
+        table_slot_replace(slot, existing);
+        index_insert(ks, existing);
+    }
+    keyspace_note_access(existing);
+    return entry_raw_bytes(existing);
+}
+
 bool keyspace_delete(struct keyspace *ks, struct slice key, uint64_t hash) {
+    return keyspace_delete_with(ks, key, hash, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+}
+
+bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, bool lazily) {
     if (!ks->table) return false;
     struct entry *e = table_remove(ks->table, hash, key.bytes, key.length);
     if (!e) return false;
     bool due = is_due(e);
     index_remove(ks, e);
-    entry_free(e);
+    lazyfree_entry(e, lazily);
     if (due) expired++;
     changes++;
     return !due;
@@ -317,6 +382,47 @@ struct entry *keyspace_set_deadline(struct keyspace *ks, struct entry *e, uint64
     return moved;
 }
 
+/* What stands under a key that a command gives another value. */
+static void make_way(struct keyspace *ks, struct slice key, uint64_t hash) {
+    struct entry *e = keyspace_find(ks, key, hash);
+    if (!e) return;
+    take_out(ks, e, hash);
+    lazyfree_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+}
+
+struct entry *keyspace_rename(struct keyspace *ks, struct entry *e, uint64_t hash, struct slice key,
+                              uint64_t new_hash) {
+    make_way(ks, key, new_hash);
+    take_out(ks, e, hash);
+    struct entry *moved = entry_take_with_key(e, key);
+    put_in(ks, moved, new_hash);
+    changes++;
+    return moved;
+}
+
+void keyspace_move(struct keyspace *from, struct entry *e, uint64_t hash, struct keyspace *to) {
+    ASSERT_SLOW(!keyspace_find(to, entry_key(e), hash));
+    take_out(from, e, hash);
+    put_in(to, e, hash);
+    changes++;
+}
+
+struct entry *keyspace_copy(struct keyspace *to, struct slice key, uint64_t hash,
+                            const struct entry *source) {
+    make_way(to, key, hash);
+    struct entry *e = entry_dup(source, key, entry_deadline(source), keyspace_lru_clock());
+    put_in(to, e, hash);
+    changes++;
+    return e;
+}
+
+void keyspace_swap(struct keyspace *a, struct keyspace *b) {
+    struct keyspace c = *a;
+    *a = *b;
+    *b = c;
+    changes++;
+}
+
 static void release_entry(void *element, void *context) { entry_free(element); }
 
 size_t keyspace_flush(struct keyspace *ks) {
@@ -331,9 +437,77 @@ size_t keyspace_flush(struct keyspace *ks) {
     return count;
 }
 
+size_t keyspace_flush_lazily(struct keyspace *ks) {
+    size_t count = keyspace_count(ks);
+    lazyfree_table(ks->table, ks->volatiles);
+    ks->table = NULL;
+    ks->volatiles = NULL;
+    changes += count;
+    return count;
+}
+
+/* ---- walks ---- */
+
+struct walk {
+    keyspace_visit *visit;
+    void *context;
+    struct entry *due[SCAN_DUE_MAX];
+    size_t due_count;
+};
+
+static void walk_visit(void *element, void *context) {
+    struct walk *w = context;
+    if (!is_due(element))
+        w->visit(element, w->context);
+    else if (w->due_count < SCAN_DUE_MAX)
+        w->due[w->due_count++] = element;
+}
+
+uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, keyspace_visit *visit, void *context) {
+    struct walk w = {.visit = visit, .context = context};
+    if (!ks->table) return 0;
+    cursor = table_scan(ks->table, cursor, walk_visit, &w);
+    for (size_t i = 0; i < w.due_count; i++) expire_now(ks, w.due[i], element_hash(w.due[i]));
+    return cursor;
+}
+
+void keyspace_each(const struct keyspace *ks, keyspace_visit *visit, void *context) {
+    struct walk w = {.visit = visit, .context = context};
+    uint64_t cursor = 0;
+    if (!ks->table) return;
+    do {
+        cursor = table_scan(ks->table, cursor, walk_visit, &w);
+    } while (cursor);
+}
+
+static void keep_one(struct entry *e, void *context) { *(struct entry **)context = e; }
+
+/* A key that is not due, from a random place on and round to the beginning. */
+static struct entry *search_live(const struct keyspace *ks) {
+    struct entry *found = NULL;
+    struct walk w = {.visit = keep_one, .context = &found};
+    uint64_t cursor = random_u64();
+    for (int round = 0; round < 2 && !found; round++) {
+        do {
+            cursor = table_scan(ks->table, cursor, walk_visit, &w);
+        } while (cursor && !found);
+    }
+    return found;
+}
+
+struct entry *keyspace_random(struct keyspace *ks) {
+    for (int i = 0; i < RANDOM_DRAWS; i++) {
+        struct entry *e = ks->table ? table_random(ks->table) : NULL;
+        if (!e || !is_due(e)) return e;
+        expire_now(ks, e, element_hash(e));
+    }
+    return search_live(ks);
+}
+
 size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_max, bool *more) {
     size_t done = 0;
     *more = false;
+    if (expiry_held) return 0;
     while (ks->volatiles && done < keys_max) {
         struct entry *e = timebuckets_peek_due(ks->volatiles, now_msec, more);
         if (!e) return done;
@@ -343,6 +517,8 @@ size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_ma
     *more = ks->volatiles != NULL;
     return done;
 }
+
+void keyspace_hold_expiry(bool held) { expiry_held = held; }
 
 size_t keyspace_due(const struct keyspace *ks, int64_t now_msec) {
     return ks->volatiles ? timebuckets_due(ks->volatiles, now_msec) : 0;
@@ -372,12 +548,18 @@ bool keyspace_maintain(size_t steps) {
     return owed;
 }
 
+size_t keyspace_table_bytes(const struct keyspace *ks) {
+    return ks->table ? table_bytes(ks->table) : 0;
+}
+
+size_t keyspace_deadline_bytes(const struct keyspace *ks) {
+    return ks->volatiles ? timebuckets_bytes(ks->volatiles) : 0;
+}
+
 size_t keyspace_overhead_bytes(void) {
     size_t bytes = 0;
-    for (int i = 0; databases && i < databases_wanted; i++) {
-        if (databases[i].table) bytes += table_bytes(databases[i].table);
-        if (databases[i].volatiles) bytes += timebuckets_bytes(databases[i].volatiles);
-    }
+    for (int i = 0; databases && i < databases_wanted; i++)
+        bytes += keyspace_table_bytes(&databases[i]) + keyspace_deadline_bytes(&databases[i]);
     return bytes;
 }
 

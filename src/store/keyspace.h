@@ -30,6 +30,9 @@ int64_t keyspace_average_ttl_msec(struct keyspace *ks);
 /* For commands that read: counts hits and misses and notes the access. NULL where there is none or
  * the key is due. The entry is valid until the next change of the keyspace. */
 struct entry *keyspace_read(struct keyspace *ks, struct slice key, uint64_t hash);
+/* For commands that ask about a key without using it (TYPE, TTL): counts hits and misses, notes no
+ * access. */
+struct entry *keyspace_peek(struct keyspace *ks, struct slice key, uint64_t hash);
 /* For commands that write, or look without using: counts nothing, notes no access. */
 struct entry *keyspace_find(struct keyspace *ks, struct slice key, uint64_t hash);
 
@@ -37,22 +40,59 @@ struct entry *keyspace_find(struct keyspace *ks, struct slice key, uint64_t hash
  * KEYSPACE_KEEP_DEADLINE for the one the old entry has. `existing` is what keyspace_find returned
  * for this key just before (NULL = none), so that it is not looked up twice. Takes value->blob.
  * `value` may not point into the existing entry unless it is an integer. Returns the entry. */
-#define KEYSPACE_KEEP_DEADLINE INT64_MAX
+#define KEYSPACE_KEEP_DEADLINE (INT64_MIN + 1)
 struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t hash,
                              struct entry *existing, const struct entry_value *value,
                              int64_t deadline);
-/* False where there is no such key (or it is due). */
+/* The bytes of the key's string, to be written in place: at least `length` of them, zeros where it
+ * was shorter, and raw from now on. `existing` as above, a string or NULL, which makes a new one
+ * without a deadline. An old entry's deadline stays. Valid until the next change of the keyspace.
+ * Growing a string bit by bit costs O(1) a byte. */
+char *keyspace_string_writable(struct keyspace *ks, struct slice key, uint64_t hash,
+                               struct entry *existing, size_t length);
+/* False where there is no such key (or it is due). A large value is freed in the background where
+ * lazyfree-lazy-server-del says so; with the second form, where `lazily` does. */
 bool keyspace_delete(struct keyspace *ks, struct slice key, uint64_t hash);
+bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, bool lazily);
+/* The entry under another key of the same database, with its deadline, in place of what was there.
+ * `key` must differ from its own. Returns it at its new address. */
+struct entry *keyspace_rename(struct keyspace *ks, struct entry *e, uint64_t hash, struct slice key,
+                              uint64_t new_hash);
+/* The entry in another database, which must not have its key. */
+void keyspace_move(struct keyspace *from, struct entry *e, uint64_t hash, struct keyspace *to);
+/* A copy of an entry (of any database) with its deadline under `key` in `to`, in place of what was
+ * there. `source` must be another key, or in another database. */
+struct entry *keyspace_copy(struct keyspace *to, struct slice key, uint64_t hash,
+                            const struct entry *source);
+/* Exchanges the contents of two databases. */
+void keyspace_swap(struct keyspace *a, struct keyspace *b);
+/* For commands that use an entry that they found by keyspace_find. */
+void keyspace_note_access(struct entry *e);
 /* Sets or clears (ENTRY_NO_DEADLINE) an entry's deadline; returns the entry, which may have moved.
  */
 struct entry *keyspace_set_deadline(struct keyspace *ks, struct entry *e, uint64_t hash,
                                     int64_t deadline);
 /* Empties the database at once; returns how many keys it had. */
 size_t keyspace_flush(struct keyspace *ks);
+/* The same; the background frees what was there. */
+size_t keyspace_flush_lazily(struct keyspace *ks);
+
+/* SCAN: calls `visit` for each key of one table position that is not due, deletes those that are,
+ * and returns the next cursor; see table_scan. `visit` must not change the keyspace. */
+typedef void keyspace_visit(struct entry *e, void *context);
+uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, keyspace_visit *visit, void *context);
+/* Calls `visit` once for each key that is not due. O(keys). `visit` must not change the keyspace.
+ */
+void keyspace_each(const struct keyspace *ks, keyspace_visit *visit, void *context);
+/* A random key, each as likely as any other; NULL where there is none. Deletes the due ones that it
+ * draws; where nearly all are due it looks for one that is not, in O(keys) at worst. */
+struct entry *keyspace_random(struct keyspace *ks);
 
 /* Deletes up to `keys_max` keys that are due; `*more` where there may be further ones. */
 size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_max, bool *more);
-/* Keys due and still held. */
+/* Held, keys that are due are hidden but not deleted, by whatever way: expire_set_paused. */
+void keyspace_hold_expiry(bool held);
+/* Keys due and still there. */
 size_t keyspace_due(const struct keyspace *ks, int64_t now_msec);
 int64_t keyspace_next_deadline(const struct keyspace *ks);
 
@@ -64,6 +104,9 @@ void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash);
 bool keyspace_maintain(size_t steps);
 /* Bytes of tables and deadline indexes, all databases. O(databases). */
 size_t keyspace_overhead_bytes(void);
+/* Those of one database. */
+size_t keyspace_table_bytes(const struct keyspace *ks);
+size_t keyspace_deadline_bytes(const struct keyspace *ks);
 /* The clock of recency: 24 bits of seconds. */
 unsigned keyspace_lru_clock(void);
 uint64_t keyspace_changes(void); /* writes since start: rdb_changes_since_last_save */

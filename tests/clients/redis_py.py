@@ -174,6 +174,84 @@ def check_many_threads(r):
     assert r.get('n') == b'2000'
 
 
+def check_string_commands(r):
+    r.delete('a', 'b', 'c')
+    assert r.mset({'a': 'ohmytext', 'b': 'mynewtext'}) and r.mget('a', 'b', 'none') == [
+        b'ohmytext', b'mynewtext', None]
+    assert r.msetnx({'a': 1, 'c': 2}) is False and r.get('c') is None
+    assert r.append('a', '!') == 9 and r.strlen('a') == 9
+    assert r.getrange('a', 2, 3) == b'my' and r.setrange('a', 8, '?') == 9
+    assert r.getdel('a') == b'ohmytext?' and r.get('a') is None
+    assert r.set('n', 10) and r.incrby('n', 5) == 15 and r.decr('n', 3) == 12
+    assert r.incrbyfloat('n', 0.5) == 12.5
+    assert r.getex('n', ex=50) == b'12.5' and 45 <= r.ttl('n') <= 50
+    assert r.getex('n', persist=True) == b'12.5' and r.ttl('n') == -1
+    assert r.setex('n', 20, 'x') and r.psetex('n', 20000, 'y') and r.pttl('n') > 15000
+    r.delete('b', 'c', 'n')
+
+
+def check_bits(r):
+    r.delete('bits')
+    assert [r.setbit('bits', i, 1) for i in (1, 7, 100)] == [0, 0, 0]
+    assert r.getbit('bits', 7) == 1 and r.bitcount('bits') == 3 and r.bitpos('bits', 1) == 1
+    assert r.bitop('NOT', 'inverted', 'bits') == 13 and r.bitcount('inverted') == 101
+    assert r.bitfield('bits').set('u8', 0, 200).incrby('u8', 0, 100).execute() == [65, 44]
+    r.delete('bits', 'inverted')
+
+
+def check_keys(r):
+    r.flushdb()
+    for i in range(300):
+        r.set(f'scan:{i}', i)
+    assert len(set(r.scan_iter('scan:*', count=20))) == 300
+    assert len(r.keys('scan:29?')) == 10
+    assert r.randomkey().startswith(b'scan:')
+    assert r.rename('scan:0', 'first') and r.renamenx('first', 'scan:1') is False
+    assert r.copy('first', 'second') is True and r.get('second') == b'0'
+    assert r.touch('first', 'second', 'none') == 2 and r.unlink('first', 'second') == 2
+    assert r.expire('scan:1', 100) and r.persist('scan:1') and r.ttl('scan:1') == -1
+    assert r.object('encoding', 'scan:1') == b'int'
+    assert r.memory_usage('scan:1') > 0
+    assert r.move('scan:1', 7) is True and r.exists('scan:1') == 0
+    assert r.swapdb(0, 7) and r.get('scan:1') == b'1' and r.swapdb(0, 7)
+    assert r.flushall() is True
+
+
+def check_clients(r):
+    r.client_setname('session')
+    assert r.client_getname() in ('session', b'session')
+    mine = r.client_id()
+    me = [c for c in r.client_list() if int(c['id']) == mine]
+    assert len(me) == 1 and me[0]['name'] == 'session' and me[0]['cmd'] == 'client'
+    other = connect(r.connection_pool.connection_kwargs['protocol'], single_connection_client=True)
+    assert r.client_kill_filter(_id=other.client_id()) == 1
+    other.close()
+    assert r.client_pause(10) is True and r.client_unpause() in (True, b'OK', 'OK')
+
+
+def check_server(r):
+    seconds, micros = r.time()
+    assert abs(seconds - time.time()) < 100 and 0 <= micros < 1000000
+    assert 'Redis ver' in r.lolwut().decode()
+    r.config_set('slowlog-log-slower-than', 0)
+    r.slowlog_reset()
+    r.get('slow')
+    assert any(b'GET slow' in entry['command'] for entry in r.slowlog_get())
+    assert r.slowlog_len() >= 1
+    r.config_set('slowlog-log-slower-than', 10000)
+    assert r.memory_stats()['keys.count'] >= 0
+    assert r.latency_latest() == []
+
+
+def check_monitor(r):
+    with r.monitor() as monitor:
+        r.set('monitored', 'value')
+        for command in monitor.listen():
+            if command['command'] == 'SET monitored value':
+                break
+    r.delete('monitored')
+
+
 def check_protocol(r):
     protocol = r.connection_pool.connection_kwargs['protocol']
     reply = r.execute_command('HELLO')

@@ -68,6 +68,48 @@ like 'redis-cli info' '*redis_version:6.2.*' "$(c info server)"
 like 'redis-cli config get' 'maxclients*' "$(c config get maxclients)"
 check 'redis-cli --csv' '"maxmemory-samples","5"' "$(c --csv config get maxmemory-samples)"
 check 'redis-cli -e: status of an error' 1 "$(c -e nosuch >/dev/null; echo $?)"
+
+# Modes that go on until they are ended write to a pipe in blocks: stdbuf makes lines of them.
+lasting() {
+    timeout 2 stdbuf -oL "$cli" -h "$host" -p "$port" "$@" </dev/null 2>&1 | tr '\r' '\n'
+}
+
+c flushall >/dev/null
+c set small x >/dev/null
+c set other y >/dev/null
+printf '%01000d' 0 | "$cli" -h "$host" -p "$port" -x set large >/dev/null
+like 'redis-cli --bigkeys' '*"large"* has 1000 bytes*3 strings with 1002 bytes*' "$(c --bigkeys)"
+like 'redis-cli --memkeys' '*Biggest string found *"large"* has 1[01]?? bytes*' "$(c --memkeys)"
+like 'redis-cli --hotkeys says what it needs' '*ERR An LFU maxmemory policy is not selected*' \
+    "$(c --hotkeys)"
+check 'redis-cli --scan' "$(printf 'large\nother\nsmall')" "$(c --scan | sort)"
+check 'redis-cli --scan --pattern' small "$(c --scan --pattern 's*')"
+like 'redis-cli --stat' '*keys*mem*clients*requests*3 *' "$(lasting --stat -i 0.2)"
+like 'redis-cli --latency' '[0-9]* [0-9]* [0-9.]* [0-9]*' \
+    "$(lasting --latency --raw -i 1 | tail -1)"
+like 'redis-cli --latency, CSV' '[0-9]*,[0-9]*,[0-9.]*,[0-9]*' \
+    "$(lasting --latency --csv -i 1 | tail -1)"
+like 'redis-cli --latency-history' '[0-9]* [0-9]* [0-9.]* [0-9]*' \
+    "$(lasting --latency-history -i 1 | tail -1)"
+like 'redis-cli --intrinsic-latency' '*total runs (avg latency: *' "$(c --intrinsic-latency 1)"
+check 'redis-cli --csv, several' '"x",NULL,"y"' "$(c --csv mget small none other)"
+check 'redis-cli --raw of an array' "$(printf 'x\ny')" "$(c --raw mget small other)"
+check 'redis-cli --json' '["x",null]' "$(c --json mget small none)"
+check 'redis-cli --quoted-input' OK "$(c --quoted-input set '"a\x00b"' 1)"
+check 'redis-cli --quoted-input: the key' 'a\x00b' \
+    "$(c --no-raw keys 'a*' | sed 's/.*"\(.*\)"/\1/')"
+check 'redis-cli -u' PONG "$("$cli" -u "redis://$host:$port/3" ping 2>&1)"
+like 'redis-cli --no-auth-warning -a, no password is set' \
+    'ERR AUTH <password> called without any password configured for the default user.*' \
+    "$(c --no-auth-warning -a x ping 2>&1 | sed -n 's/^AUTH failed: //p')"
+monitored=$(
+    lasting monitor &
+    sleep 0.5
+    c set small 'in "quotes"' >/dev/null
+    wait
+)
+like 'redis-cli monitor' '*OK*[0-9.]* \[0 127.0.0.1:[0-9]*\] "set" "small" "in \\"quotes\\""*' \
+    "$monitored"
 check 'redis-cli flushall at the end' OK "$(c flushall)"
 
 # Each test must show up in redis-benchmark's table with a rate above zero.
@@ -87,6 +129,21 @@ bench() {
 bench 'plain' -t set,get,incr,ping -n 20000 -c 50
 bench '-P 16' -t set,get,incr,ping -n 100000 -c 50 -P 16
 bench '-r, -d' -t set,get,incr,ping -n 50000 -c 50 -P 16 -r 100000 -d 200
+
+# Tests whose rows have other names, or none of the four.
+measured() {
+    name=$1 row=$2
+    shift 2
+    out=$("$benchmark" -h "$host" -p "$port" --csv "$@" </dev/null 2>&1)
+    like "redis-benchmark $name" "*\"$row\",\"[1-9]*" "$out"
+}
+measured '-t mset' 'MSET (10 keys)' -t mset -n 20000 -P 4 -r 1000
+measured '-k 0' PING_INLINE -t ping -n 1000 -c 10 -k 0
+measured 'a command of its own' 'incr counter:__rand_int__' \
+    -n 10000 -r 100 incr counter:__rand_int__
+measured '-3' GET -t get -n 10000 -3
+measured '--dbnum' GET -t get -n 10000 --dbnum 4
+measured '-q -e' SET -q -e -t set -n 10000
 bench '--threads' -t set,get,incr,ping -n 100000 -c 50 -P 16 --threads 2
 like 'redis-benchmark counted on the server' '*cmdstat_incr:calls=*failed_calls=0*' \
     "$(c info commandstats)"

@@ -17,7 +17,7 @@ enum { AUTHENTICATED = 1, ROOM_AT_ONCE = 2, BULK_MAX_SHIFT = 2 };
 /* Size bytes above that mean a multiple of 256. */
 #define SMALL_SIZE_MAX 200
 
-static const int64_t bulk_maxes[] = {INT64_MAX, 512 * 1024 * 1024, 100, 0};
+static const int64_t bulk_maxes[] = {INT64_MAX, 512 * 1024 * 1024, 1000, REQUEST_BULK_MAX_LEAST};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

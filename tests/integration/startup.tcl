@@ -40,6 +40,10 @@ set bad_lines {
     {rename-command get set}    {Target command name already exists}
     {logfile /no/such/dir/log}  {Can't open the log file: No such file or directory}
     {client-output-buffer-limit normal 1 2} {Bad directive or wrong number of arguments}
+    {client-output-buffer-limit normal 1 2 3 4} {Bad directive or wrong number of arguments}
+    {client-output-buffer-limit normal 1 2 -3} {Negative number of seconds in soft limit is invalid}
+    {client-output-buffer-limit master 1 2 3} {Unrecognized client limit class: the user specified\
+        an invalid one, or 'master' which has no buffer limits.}
     {tcp-backlog -1}            {argument must be between 0 and 2147483647 inclusive}
 }
 
@@ -325,13 +329,14 @@ foreach {level shown} {warning 0 notice 1 verbose 1} {
 test {Configuration from a file, standard input and the command line together} {
     set path [tmpfile both.conf]
     set port [find_free_port]
-    write_whole $path "hz 20\ntimeout 21\nmaxmemory 22mb\nsave \"\"\nbind 127.0.0.1\n"
-    set process [spawn_server [list $path --port $port --maxmemory 24mb -] "" \
-        "timeout 23\nmaxmemory 23mb\n"]
+    write_whole $path \
+        "hz 20\ntimeout 21\nclient-query-buffer-limit 22mb\nsave \"\"\nbind 127.0.0.1\n"
+    set process [spawn_server [list $path --port $port --client-query-buffer-limit 24mb -] "" \
+        "timeout 23\nclient-query-buffer-limit 23mb\n"]
     wait_for_condition 200 20 {![catch {client::connect 127.0.0.1 $port} client]} else {
         fail "nobody listens: [read_whole [dict get $process log]]"
     }
-    foreach {name value} {hz 20 timeout 23 maxmemory 25165824} {
+    foreach {name value} {hz 20 timeout 23 client-query-buffer-limit 25165824} {
         assert_equal [list $name $value] [$client config get $name]
     }
     catch {$client shutdown nosave}
@@ -368,4 +373,107 @@ foreach word {options metrics commands} {
         assert_equal 0 [dict get $result status]
         assert_morethan [llength [split [dict get $result out] \n]] 10
     } undefined {ours}
+}
+
+# --- forms of the command line ------------------------------------------------------------------
+
+# Starts a server with these words after address and port, asks it, ends it; -> the answers.
+proc ask_started {arguments questions} {
+    set port [find_free_port]
+    set process [spawn_server [list --port $port --bind 127.0.0.1 --save "" {*}$arguments]]
+    wait_for_condition 400 20 {![catch {client::connect 127.0.0.1 $port} client]} else {
+        fail "nobody listens: [read_whole [dict get $process err]]"
+    }
+    set answers {}
+    foreach name $questions {
+        lappend answers [lindex [$client config get $name] 1]
+    }
+    catch {$client shutdown nosave}
+    $client close
+    assert_equal 1 [await_end $process]
+    assert_equal 0 [reap $process]
+    return $answers
+}
+
+set included [tmpfile included.conf]
+write_whole $included "maxclients 66\ntimeout 5\n"
+foreach {arguments name expected} [list \
+    {--maxclients 77} maxclients 77 \
+    {--MAXCLIENTS 77} maxclients 77 \
+    {--maxclients 77 --maxclients 78} maxclients 78 \
+    {{--maxclients 77}} maxclients 77 \
+    {"--maxclients 77\nmaxclients 79"} maxclients 79 \
+    {--masterauth "a\"b c\\\\d'e"} masterauth "a\"b c\\\\d'e" \
+    {--masterauth ""} masterauth "" \
+    {--proc-title-template "a {port} \"q\" 'x'"} proc-title-template "a {port} \"q\" 'x'" \
+    {--save 900 1 --save 300 10} save "900 1 300 10" \
+    {--save 900 1 --save "" --save 300 10} save "300 10" \
+    {--save 900 1 --save ""} save "" \
+    {--save 900 1 --save} save "900 1" \
+    {--} save "" \
+    [list --maxclients 1 --include $included] maxclients 66 \
+    [list --include $included --maxclients 68] maxclients 68 \
+    {--io-threads 1} io-threads 1 \
+] {
+    test "The command line: [string map [list $included FILE] $arguments]" {
+        assert_equal [list $expected] [ask_started $arguments $name]
+    }
+}
+
+foreach {arguments line number reason} {
+    {--maxclients=77} {maxclients=77} 2 {Bad directive or wrong number of arguments}
+    {--maxclients} maxclients 2 {wrong number of arguments}
+    {--maxclients ""} {maxclients ""} 2 {argument couldn't be parsed into an integer}
+    {--maxclients " 7"} {maxclients " 7"} 2 {argument couldn't be parsed into an integer}
+    {--maxclients '77'} {maxclients "'77'"} 2 {argument couldn't be parsed into an integer}
+    {--port 7777 - --bind 127.0.0.1} {port "7777" "-"} 2 {wrong number of arguments}
+    {--port 7777 --replicaof "127.0.0.1 8888"} {replicaof "127.0.0.1 8888"} 3
+        {Bad directive or wrong number of arguments}
+    {--port 7777 --replicaof 127.0.0.1} {replicaof "127.0.0.1"} 3
+        {Bad directive or wrong number of arguments}
+    {--port 7777 --replicaof 127.0.0.1 x} {replicaof "127.0.0.1" "x"} 3 {Invalid master port}
+    {-x} {"-x"} 2 {Bad directive or wrong number of arguments}
+    {-p 7777} {"-p" "7777"} 2 {Bad directive or wrong number of arguments}
+    {{--port 7777 --bind} 127.0.0.1} {port 7777 --bind "127.0.0.1"} 2 {wrong number of arguments}
+    {--nosuch a --port} {nosuch "a"} 2 {Bad directive or wrong number of arguments}
+} {
+    test "A command line that is refused: $arguments" {
+        assert_equal [list 1 [config_error $line $number $reason]] [refused $arguments]
+    }
+}
+
+test {--replicaof with host and port is refused by name} {
+    assert_equal [list 1 [config_error {replicaof "127.0.0.1" "8888"} 3 \
+        {replication is not built yet}]] [refused {--port 7777 --replicaof 127.0.0.1 8888}]
+} undefined {ours}
+
+test {--version and --help count whatever follows} {
+    foreach words {{--version x} {-v --port 1} {--help x} {-h --port 1}} {
+        set result [run_server_to_end $words]
+        assert_match "*edis*server*" "[dict get $result out][dict get $result err]" $words
+        assert_no_match "*Ready to accept*" [dict get $result out] $words
+    }
+}
+
+test {A first word without dashes is a file} {
+    set result [run_server_to_end {port 7777}]
+    assert_equal 1 [dict get $result status]
+    assert_match "*can't open config file '*/port': No such file or directory*" \
+        "[dict get $result out][dict get $result err]"
+}
+
+test {Standard input alone, and before options} {
+    set port [find_free_port]
+    foreach {arguments expected} {- 55 {- --maxclients 56} 56 {--maxclients 57 -} 57 {- -} 55} {
+        set process [spawn_server $arguments "" \
+            "port $port\nbind 127.0.0.1\nsave \"\"\nmaxclients 55\n"]
+        wait_for_condition 400 20 {![catch {client::connect 127.0.0.1 $port} client]} else {
+            fail "nobody listens: [read_whole [dict get $process err]]"
+        }
+        assert_equal [list maxclients $expected] [$client config get maxclients] $arguments
+        catch {$client shutdown nosave}
+        $client close
+        assert_equal 1 [await_end $process]
+        reap $process
+    }
 }

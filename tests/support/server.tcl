@@ -138,7 +138,11 @@ proc run_server_to_end {arguments {input ""} {limit_ms 20000}} {
 proc config_lines {pairs} {
     set out ""
     foreach {name value} $pairs {
-        append out $name " " [expr {$value eq "" ? "\"\"" : $value}] "\n"
+        # No expr here: it would turn 0777 into 511.
+        if {$value eq ""} {
+            set value "\"\""
+        }
+        append out $name " " $value "\n"
     }
     return $out
 }

@@ -309,6 +309,56 @@ start_server {} {
         $killer close
         reconnect
     } {} {needs:client}
+
+    test {A client killed while its own commands stand in the same batch} {
+        r del victim
+        for {set i 0} {$i < 3} {incr i} {
+            set sleeper [redis_deferring_client]
+            set killer [redis_deferring_client]
+            set victim [redis_client]
+            set id [$victim client id]
+            # While the server sleeps both pipelines come, the killer's first.
+            $sleeper debug sleep 0.2
+            after 50
+            $killer write [commands "client kill id $id" ping]
+            $killer flush
+            after 20
+            $victim deferred yes
+            $victim write [commands {set victim 1} ping]
+            $victim flush
+            assert_equal {1 PONG} [client_replies $killer 2]
+            assert_equal 1 [$victim closed]
+            assert_equal 0 [r exists victim]
+            foreach client [list $sleeper $killer $victim] {
+                $client close
+            }
+        }
+    } {} {needs:client needs:debug}
+
+    test {CLIENT PAUSE in the middle: what follows waits, in order} {
+        set client [redis_deferring_client]
+        set request [commands {set k 1} {client pause 100 write} {get k}]
+        for {set i 0} {$i < 1000} {incr i} {
+            append request [commands "append k $i" {strlen k}]
+        }
+        $client write "$request[commands {del k}]"
+        assert_equal {OK OK 1} [client_replies $client 3]
+        set length 1
+        for {set i 0} {$i < 1000} {incr i} {
+            incr length [string length $i]
+            assert_equal [list $length $length] [client_replies $client 2] $i
+        }
+        assert_equal 1 [$client read]
+        $client close
+    } {} {needs:client}
+
+    test {MONITOR in the middle: the commands behind it are shown} {
+        set client [raw_client]
+        $client write [commands {echo a} monitor {echo b} reset {echo c}]
+        assert_match "\$1\r\na\r\n+OK\r\n\$1\r\nb\r\n+* \"echo\" \"b\"\r\n+RESET\r\n\$1\r\nc\r\n" \
+            [join [lmap i {1 2 3 4 5 6} {$client raw_reply}] ""]
+        $client close
+    } {} {needs:client}
 }
 
 start_server {} {
@@ -420,6 +470,36 @@ start_server {} {
         }
     }
 
+    test {A turn is bounded: beside many pipelines another client is answered again and again} {
+        r flushall
+        r config resetstat
+        set sleeper [redis_deferring_client]
+        $sleeper debug sleep 0.2
+        set other [redis_client]
+        set clients {}
+        set each [accurate 20000 100000]
+        for {set i 0} {$i < 20} {incr i} {
+            set client [redis_deferring_client]
+            $client write [string repeat [client::encode "incr loop:$i"] $each]
+            lappend clients $client
+        }
+        set answered 0
+        $other deferred yes
+        for {set done 0} {$done < 20 * $each} {incr answered} {
+            $other write [commands ping {info commandstats}]
+            assert_equal PONG [$other read]
+            regexp {cmdstat_incr:calls=(\d+)} [$other read] -> done
+        }
+        assert_morethan_equal $answered 5
+        for {set i 0} {$i < 20} {incr i} {
+            assert_equal $each [r get loop:$i]
+        }
+        foreach client [concat $clients $sleeper $other] {
+            $client close
+        }
+        r flushall
+    } {OK} {needs:debug}
+
     test {A reader that does not read while it sends a large pipeline} {
         set value [string repeat 0123456789 1000]
         r set wide $value
@@ -474,7 +554,7 @@ start_server {} {
     }
 }
 
-start_server {overrides {requirepass secret} tags {needs:auth}} {
+start_server {overrides {requirepass secret}} {
     test {AUTH in the middle raises the limits for what follows} {
         set client [raw_client]
         set words [concat exists [lrepeat 50 k]]

@@ -26,7 +26,6 @@ set command_facts {
 
 start_server {} {
     foreach {name arity flags first last step categories} $command_facts {
-        # AUTH comes with passwords.
         test "COMMAND INFO $name" {
             set row [lindex [r command info $name] 0]
             lassign $row is_name is_arity is_flags is_first is_last is_step is_categories
@@ -35,7 +34,7 @@ start_server {} {
             assert_equal [lsort $flags] [lsort $is_flags]
             assert_equal [list $first $last $step] [list $is_first $is_last $is_step]
             assert_equal [lsort $categories] [lsort $is_categories]
-        } undefined [expr {$name eq "auth" ? "needs:auth" : ""}]
+        }
     }
 
     test {COMMAND INFO keeps the order of flags and categories} {

@@ -3,7 +3,7 @@
 
 # option, good values, refused values with their reasons
 set option_facts {
-    maxmemory {0 1024 1k=1000 1kb=1024 1KB=1024 2m=2000000 2mB=2097152 1g=1000000000\
+    stream-node-max-bytes {0 1024 1k=1000 1kb=1024 1KB=1024 2m=2000000 2mB=2097152 1g=1000000000\
         1gb=1073741824 100b=100 0}
         {x {argument must be a memory value} -1 {argument must be a memory value}
          10% {argument must be a memory value} 1tb {argument must be a memory value}}
@@ -58,6 +58,10 @@ start_server {} {
         foreach {name value} {
             save {a b}   save {1 1 2}   save 1   client-output-buffer-limit {normal 1 2}
             client-output-buffer-limit {normal 1 2 3 4}   client-output-buffer-limit {nosuch 1 2 3}
+            client-output-buffer-limit {master 1 2 3}     client-output-buffer-limit {normal 1x 2 3}
+            client-output-buffer-limit {pubsub 1mb 2mb 3 nosuch 1 2 3}
+            client-output-buffer-limit {normal -1 2 3}    client-output-buffer-limit {normal 1 2 -3}
+            client-output-buffer-limit {normal 1 10% 3}   client-output-buffer-limit {normal  1 2 3}
             notify-keyspace-events ?
         } {
             set before [config_get $name]
@@ -79,8 +83,34 @@ start_server {} {
         r config set client-output-buffer-limit {slave 1mb 2mb 3}
         assert_equal {normal 0 0 0 slave 1048576 2097152 3 pubsub 33554432 8388608 60} \
             [config_get client-output-buffer-limit]
+        r config set client-output-buffer-limit {Replica 1k 1kb 0 PUBSUB 1 2 3 pubsub 4 5 6}
+        assert_equal {normal 0 0 0 slave 1000 1024 0 pubsub 4 5 6} \
+            [config_get client-output-buffer-limit]
+        r config set client-output-buffer-limit {}
+        assert_equal {normal 0 0 0 slave 1000 1024 0 pubsub 4 5 6} \
+            [config_get client-output-buffer-limit]
         r config set client-output-buffer-limit $before
         assert_equal $before [config_get client-output-buffer-limit]
+    }
+
+    test {jemalloc-bg-thread starts and ends the allocator's thread} {
+        if {![string match jemalloc* [s mem_allocator]]} {
+            skip "the allocator is [s mem_allocator]"
+        }
+        set count {
+            set threads 0
+            foreach path [glob /proc/[srv pid]/task/*/comm] {
+                catch {incr threads [string match jemalloc* [read_whole $path]]}
+            }
+            set threads
+        }
+        assert_equal {jemalloc-bg-thread yes} [r config get jemalloc-bg-thread]
+        foreach {value threads} {yes 1 no 0 yes 1} {
+            r config set jemalloc-bg-thread $value
+            wait_for_condition 200 20 {[eval $count] == $threads} else {
+                fail "$value: [eval $count] threads"
+            }
+        }
     }
 
     test {CONFIG SET notify-keyspace-events, shown in a fixed order} {
@@ -129,6 +159,17 @@ start_server {} {
         }
     }
 
+    test {CONFIG GET: slaveof, and replicaof only where the pattern does not fit slaveof} {
+        foreach {pattern names} {
+            slaveof slaveof   replicaof replicaof   *of slaveof   replicao? replicaof
+            REPLICAOF replicaof
+        } {
+            assert_equal $names [dict keys [r config get $pattern]] $pattern
+        }
+        set names [dict keys [r config get *]]
+        assert_equal {1 0} [list [expr {"slaveof" in $names}] [expr {"replicaof" in $names}]]
+    }
+
     test {Old and new name of an option are one option} {
         r config set slave-priority 50
         assert_equal 50 [config_get replica-priority]
@@ -137,9 +178,9 @@ start_server {} {
     }
 
     test {CONFIG's option names in any case} {
-        r config set MaxMemory 5mb
-        assert_equal 5242880 [config_get maxmemory]
-        r config set maxmemory 0
+        r config set Client-QUERY-Buffer-Limit 5mb
+        assert_equal 5242880 [config_get client-query-buffer-limit]
+        r config set client-query-buffer-limit 1gb
     } {OK}
 
     test {CONFIG GET is an array in RESP2 and a map in RESP3} {
@@ -190,14 +231,16 @@ start_server {} {
     }
 }
 
-start_server {lines "# kept comment\n\n   # about hz\nhz 20\nmaxmemory   \"50mb\"\n\n"} {
+start_server {lines \
+    "# kept comment\n\n   # about hz\nhz 20\nclient-query-buffer-limit   \"50mb\"\n\n"} {
     test {CONFIG REWRITE keeps comments, blank lines and order, and changes what changed} {
-        r config set maxmemory 100mb
+        r config set client-query-buffer-limit 100mb
         r config set timeout 7
         r config set client-output-buffer-limit {normal 1mb 2mb 3}
         assert_equal OK [r config rewrite]
         set text [read_whole [srv config_file]]
-        assert_match "*\n# kept comment\n\n*# about hz\nhz 20\nmaxmemory 100mb\n*" $text
+        assert_match "*\n# kept comment\n\n*# about hz\nhz 20\n*" $text
+        assert_match "*\nhz 20\nclient-query-buffer-limit 100mb\n*" $text
         assert_match "*\ntimeout 7\n*" $text
         assert_match "*\nclient-output-buffer-limit normal 1mb 2mb 3\n*" $text
         assert_equal 1 [regexp -all -line {^# Generated by CONFIG REWRITE$} $text]
@@ -230,7 +273,7 @@ start_server {lines "# kept comment\n\n   # about hz\nhz 20\nmaxmemory   \"50mb\
         assert_equal allkeys-lru [config_get maxmemory-policy]
         assert_equal {900 1 300 10} [config_get save]
         assert_equal AKE [config_get notify-keyspace-events]
-        assert_equal 104857600 [config_get maxmemory]
+        assert_equal 104857600 [config_get client-query-buffer-limit]
         assert_equal 7 [config_get timeout]
         assert_equal {normal 1048576 2097152 3 slave 268435456 67108864 60 pubsub 33554432 8388608\
             60} \
@@ -271,20 +314,21 @@ start_server {lines "rename-command flushall wipe\nrename-command config \"\"\n"
 set included [tmpfile included.conf]
 set inner [tmpfile inner.conf]
 write_whole $inner "hz 77\n"
-write_whole $included "timeout 55\ninclude $inner\nmaxmemory 1mb\n"
-start_server [list lines "maxmemory 3mb\ninclude $included\nmaxmemory-samples 9\n" args {--hz 88}] {
+write_whole $included "timeout 55\ninclude $inner\nclient-query-buffer-limit 1mb\n"
+start_server [list args {--hz 88} lines \
+    "client-query-buffer-limit 3mb\ninclude $included\nmaxmemory-samples 9\n"] {
     test {include is read in its place, the command line last} {
         assert_equal 55 [config_get timeout]
-        assert_equal 1048576 [config_get maxmemory]
+        assert_equal 1048576 [config_get client-query-buffer-limit]
         assert_equal 9 [config_get maxmemory-samples]
         assert_equal 88 [config_get hz]
     }
 }
 
-start_server {args {--maxmemory 5mb --save 900 1 --client-output-buffer-limit normal 1mb 2mb 3\
-    --timeout 33}} {
+start_server {args {--client-query-buffer-limit 5mb --save 900 1\
+    --client-output-buffer-limit normal 1mb 2mb 3 --timeout 33}} {
     test {Options of the command line, also with several words} {
-        assert_equal 5242880 [config_get maxmemory]
+        assert_equal 5242880 [config_get client-query-buffer-limit]
         assert_equal {900 1} [config_get save]
         assert_equal {normal 1048576 2097152 3 slave 268435456 67108864 60 pubsub 33554432 8388608\
             60} \
@@ -295,10 +339,10 @@ start_server {args {--maxmemory 5mb --save 900 1 --client-output-buffer-limit no
 }
 
 start_server {overrides {loglevel notice} lines \
-    "LogLevel \"debug\"\nMAXMEMORY 1MB\n\ttimeout\t 44 \r\n"} {
+    "LogLevel \"debug\"\nCLIENT-QUERY-BUFFER-LIMIT 1MB\n\ttimeout\t 44 \r\n"} {
     test {Files: names in any case, tabs, quotes, \r before the line's end} {
         assert_equal debug [config_get loglevel]
-        assert_equal 1048576 [config_get maxmemory]
+        assert_equal 1048576 [config_get client-query-buffer-limit]
         assert_equal 44 [config_get timeout]
     }
 }

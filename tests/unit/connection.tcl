@@ -218,7 +218,7 @@ start_server {} {
         assert_error_text {WRONGPASS invalid username-password pair or user is disabled.} \
             {$client hello 3 auth nouser x}
         $client close
-    } {} {needs:auth}
+    }
 
     test {AUTH against a server without password} {
         assert_error_text {ERR AUTH <password> called without any password configured for the\
@@ -228,7 +228,7 @@ start_server {} {
             {r auth nouser x}
         assert_error_text {ERR syntax error} {r auth a b c}
         assert_error_text {ERR wrong number of arguments for 'auth' command} {r auth}
-    } {} {needs:auth}
+    }
 
     test {QUIT answers and then closes} {
         assert_equal "+OK\r\n" [exchange "QUIT\r\n"]

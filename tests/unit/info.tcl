@@ -244,14 +244,98 @@ start_server {} {
         assert_match {keys=1,*} [info_property [r info keyspace] db9]
     }
 
-    test {hz and maxmemory as they are set} {
+    test {hz as it is set} {
         r config set hz 33
-        r config set maxmemory 100mb
         assert_equal 33 [s configured_hz]
+        r config set hz 10
+    } {OK}
+
+    test {maxmemory as it is set} {
+        r config set maxmemory 100mb
         assert_equal 104857600 [s maxmemory]
         assert_equal 100.00M [s maxmemory_human]
         r config set maxmemory 0
         assert_equal 0B [s maxmemory_human]
-        r config set hz 10
-    } {OK}
+    } {} {needs:maxmemory}
+}
+
+start_server {} {
+    test {client_recent_max_input_buffer follows an incomplete request} {
+        set client [raw_client]
+        $client write "*2\r\n\$4\r\nECHO\r\n\$200000\r\n[string repeat x 150000]"
+        $client flush
+        wait_for_condition 50 100 {[s client_recent_max_input_buffer] >= 150000} else {
+            fail "it is [s client_recent_max_input_buffer]"
+        }
+        $client close
+    }
+
+    test {client_recent_max_output_buffer follows replies that wait} {
+        set client [raw_client]
+        r set big [string repeat x 5000000]
+        $client write "SELECT 9\r\n[string repeat "GET big\r\n" 4]"
+        $client flush
+        wait_for_condition 50 100 {[s client_recent_max_output_buffer] >= 5000000} else {
+            fail "it is [s client_recent_max_output_buffer]"
+        }
+        $client close
+        r del big
+    } {1}
+
+    test {instantaneous_ops_per_sec and its kin follow the load} {
+        set text [string repeat x 10000]
+        set until [expr {[clock milliseconds] + 5000}]
+        while {[s instantaneous_ops_per_sec] < 10 || [s instantaneous_input_kbps] < 10
+                || [s instantaneous_output_kbps] < 10} {
+            for {set i 0} {$i < 100} {incr i} {
+                r echo $text
+            }
+            assert_lessthan [clock milliseconds] $until
+        }
+        r config resetstat
+        assert_equal 0.00 [s instantaneous_output_kbps]
+    }
+
+    test {Commandstats: a name with a colon does not break the lines} {
+        catch {exchange "host:\r\n"}
+        assert_match {*cmdstat_host_:calls=1,*} [r info commandstats]
+        assert_no_match *host:* [r info commandstats]
+    }
+
+    test {CONFIG RESETSTAT leaves the peak, the slow log and the latency monitor} {
+        r config set latency-monitor-threshold 1
+        r config set slowlog-log-slower-than 1000
+        r debug sleep 0.01
+        r set big [string repeat x 10000000]
+        r del big
+        set peak [s used_memory_peak]
+        r config resetstat
+        assert_equal $peak [s used_memory_peak]
+        assert_equal 1 [r slowlog len]
+        assert_equal 1 [llength [r latency latest]]
+    } {} {needs:debug}
+
+    test {CONFIG RESETSTAT: what it resets, field by field} {
+        r get nokey
+        catch {r nosuch}
+        r set k v px 1
+        after 10
+        r get k
+        set before [r info everything]
+        r config resetstat
+        set after [r info everything]
+        foreach field {total_connections_received expired_keys expired_time_cap_reached_count
+                       evicted_keys keyspace_hits keyspace_misses rejected_connections sync_full
+                       sync_partial_ok sync_partial_err active_defrag_hits active_defrag_misses
+                       active_defrag_key_hits active_defrag_key_misses latest_fork_usec
+                       total_error_replies unexpected_error_replies dump_payload_sanitizations
+                       io_threaded_reads_processed io_threaded_writes_processed lazyfreed_objects
+                       instantaneous_ops_per_sec expire_cycle_cpu_milliseconds} {
+            assert_equal 0 [info_property $after $field] $field
+        }
+        foreach field {total_commands_processed total_reads_processed total_writes_processed
+                       total_net_input_bytes total_net_output_bytes} {
+            assert_morethan [info_property $before $field] [info_property $after $field] $field
+        }
+    }
 }

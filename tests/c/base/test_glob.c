@@ -140,6 +140,23 @@ static void test_time_is_bounded(void **state) {
     assert_true(glob_match((struct slice){pattern, 401}, whole, false));
 }
 
+/* 6.2.16 gives up after 1,000 stars that something follows; stars side by side are one. */
+static void test_many_stars(void **state) {
+    char pattern[4008], text[2002];
+    memset(text, 'a', sizeof(text));
+    for (int i = 0; i < 2004; i++) memcpy(pattern + 2 * i, "a*", 2);
+    for (size_t stars = 999; stars < 1004; stars++) {
+        struct slice whole = {text, stars};
+        assert_int_equal(glob_match((struct slice){pattern, 2 * stars}, whole, false),
+                         stars <= 1001);
+        assert_int_equal(glob_match((struct slice){pattern + 1, 2 * stars}, whole, false),
+                         stars <= 1000);
+    }
+    memset(pattern, '*', 2000);
+    pattern[2000] = 'a';
+    assert_true(glob_match((struct slice){pattern, 2001}, (struct slice){text, 9}, false));
+}
+
 /* The definition of * ? and literal letters, as slow as it is plain. */
 static bool slow_match(const char *pattern, const char *text) {
     if (*pattern == '\0') return *text == '\0';
@@ -176,6 +193,7 @@ int main(void) {
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_any_byte),
         cmocka_unit_test(test_time_is_bounded),
+        cmocka_unit_test(test_many_stars),
         cmocka_unit_test(test_against_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -389,6 +389,20 @@ static void test_names_and_system(void **state) {
     memory_free(block, MEMORY_OTHER);
 }
 
+static void test_background_purge(void **state) {
+#ifdef EVENKEEL_SANITIZER
+    assert_false(memory_set_background_purge(true));
+#else
+    for (int on = 1; on >= 0; on--) {
+        bool running = !on;
+        size_t size = sizeof(running);
+        assert_true(memory_set_background_purge(on));
+        assert_int_equal(mallctl("background_thread", &running, &size, NULL, 0), 0);
+        assert_int_equal(running, on);
+    }
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_size),
@@ -405,6 +419,7 @@ int main(void) {
         cmocka_unit_test(test_largest),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_names_and_system),
+        cmocka_unit_test(test_background_purge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,28 @@ static void test_hangup_is_readable_whatever_the_interest(void **state) {
     source_free(a);
 }
 
+/* Who does not read hears of the end, and of it alone, also where bytes came before it. */
+static void test_hangup_without_reading(void **state) {
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    struct source *a = source_create(0, NULL);
+    assert_true(loop_watch(loop, &a->watcher, 0));
+    close(a->watcher.fd);
+    a->watcher.fd = ends[1];
+    assert_true(loop_watch(loop, &a->watcher, LOOP_HANGUP));
+    assert_int_equal(write(ends[0], "x", 1), 1);
+    loop_turn(loop, 0);
+    assert_int_equal(a->calls, 0);
+    assert_int_equal(shutdown(ends[0], SHUT_WR), 0);
+    loop_turn(loop, 0);
+    assert_int_equal(a->last_ready, LOOP_HANGUP);
+    assert_true(loop_watch(loop, &a->watcher, LOOP_READABLE));
+    loop_turn(loop, 0);
+    assert_int_equal(a->last_ready, LOOP_READABLE);
+    close(ends[0]);
+    source_free(a);
+}
+
 /* --- removal inside callbacks ------------------------------------------------------------------
  */
 
@@ -738,6 +760,7 @@ int main(void) {
         PLAIN(test_interest_changes),
         PLAIN(test_asks_epoll_only_for_changes),
         PLAIN(test_hangup_is_readable_whatever_the_interest),
+        PLAIN(test_hangup_without_reading),
         PLAIN(test_callback_frees_all_others),
         PLAIN(test_callback_frees_itself),
         PLAIN(test_interest_taken_away_in_the_turn),

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <cmocka.h>
 
@@ -347,6 +348,86 @@ static void *look_at_thread(void *argument) {
     return on && off ? argument : NULL;
 }
 
+/* --- the watchdog --------------------------------------------------------------------------------
+ */
+
+static atomic_int watchdog_calls;
+static _Atomic(void *) watchdog_context;
+
+static void on_watchdog(void *ucontext) {
+    atomic_fetch_add(&watchdog_calls, 1);
+    atomic_store(&watchdog_context, ucontext);
+}
+
+static void other_watchdog(void *ucontext) { atomic_fetch_add(&watchdog_calls, 1000); }
+
+static void pass_time(void) {
+    struct timespec wait = {.tv_nsec = 20000000};
+    while (nanosleep(&wait, &wait) != 0) continue;
+}
+
+static void wait_for_watchdog(int calls) {
+    while (atomic_load(&watchdog_calls) < calls) pass_time();
+}
+
+static void test_watchdog_fires_once_unless_it_is_reset(void **state) {
+    atomic_store(&watchdog_calls, 0);
+    signals_watchdog(1, on_watchdog);
+    wait_for_watchdog(1);
+    assert_non_null(atomic_load(&watchdog_context));
+    pass_time();
+    assert_int_equal(atomic_load(&watchdog_calls), 1);
+
+    signals_watchdog(1, other_watchdog);
+    wait_for_watchdog(1001);
+    assert_int_equal(atomic_load(&watchdog_calls), 1001);
+
+    /* Far enough away to be stopped in time on any machine. */
+    signals_watchdog(1000000, on_watchdog);
+    signals_watchdog(0, on_watchdog);
+    struct itimerval left;
+    assert_int_equal(getitimer(ITIMER_REAL, &left), 0);
+    assert_int_equal(left.it_value.tv_sec, 0);
+    assert_int_equal(left.it_value.tv_usec, 0);
+    struct sigaction restore;
+    memset(&restore, 0, sizeof(restore));
+    restore.sa_handler = SIG_DFL;
+    assert_int_equal(sigaction(SIGALRM, &restore, NULL), 0);
+    alarm(HANG_GUARD_SECONDS);
+}
+
+static atomic_ullong turns_of_other_thread;
+
+static void *turn_for_ever(void *argument) {
+    signals_thread_start();
+    for (;;) atomic_fetch_add(&turns_of_other_thread, 1);
+    return NULL;
+}
+
+static void stop_the_others(int sig, siginfo_t *info, void *ucontext) {
+    signals_stop_other_threads();
+    unsigned long long turns = atomic_load(&turns_of_other_thread);
+    struct timespec wait = {.tv_nsec = 20000000};
+    nanosleep(&wait, NULL);
+    report_char(turns > 0 && turns == atomic_load(&turns_of_other_thread) ? 's' : 'r');
+}
+
+static void crash_beside_a_thread(void) {
+    pthread_t thread;
+    signals_set_crash_handler(stop_the_others);
+    if (pthread_create(&thread, NULL, turn_for_ever, NULL) != 0) _exit(98);
+    while (atomic_load(&turns_of_other_thread) == 0) continue;
+    raise(SIGSEGV);
+}
+
+static void test_other_threads_are_stopped(void **state) {
+    char report[8];
+    int status = run_child(crash_beside_a_thread, report, sizeof(report));
+    assert_string_equal(report, "s");
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGSEGV);
+}
+
 static void test_thread_leaves_signals_to_the_main_thread(void **state) {
     sigset_t blocked;
     pthread_t thread;
@@ -371,6 +452,8 @@ int main(void) {
         cmocka_unit_test(test_crashes),
         cmocka_unit_test(test_raise_never_returns),
         TEST(test_shutdown_during_the_wait),
+        TEST(test_watchdog_fires_once_unless_it_is_reset),
+        cmocka_unit_test(test_other_threads_are_stopped),
         TEST(test_thread_leaves_signals_to_the_main_thread),
     };
     alarm(HANG_GUARD_SECONDS);

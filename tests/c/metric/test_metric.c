@@ -194,6 +194,15 @@ static void test_no_leak(void **state) {
     assert_int_equal(memory_used(MEMORY_OTHER), before);
 }
 
+static void test_append_name(void **state) {
+    struct buffer out;
+    buffer_init(&out, MEMORY_OTHER);
+    metric_append_name(&out, "host:");
+    metric_append_name(&out, "#a b=c,\r\n");
+    assert_string_equal(out.bytes, "host__a b=c,__");
+    buffer_free(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all, setup, teardown),
@@ -203,6 +212,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reference, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_leak, setup, teardown),
+        cmocka_unit_test(test_append_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * SHA-1 (FIPS 180-4): for digests that must be equal here and there, not for secrets.
+ */
+#ifndef EVENKEEL_BASE_SHA1_H
+#define EVENKEEL_BASE_SHA1_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA1_BYTES 20
+#define SHA1_BLOCK_BYTES 64
+
+struct sha1 {
+    uint32_t state[5];
+    uint64_t length; /* bytes so far */
+    unsigned char block[SHA1_BLOCK_BYTES];
+};
+
+void sha1_begin(struct sha1 *s);
+/* Any number of pieces; they may be empty. */
+void sha1_add(struct sha1 *s, const void *bytes, size_t length);
+/* The digest of all that was added; `s` must be begun anew afterwards. */
+void sha1_end(struct sha1 *s, unsigned char digest[SHA1_BYTES]);
+#endif

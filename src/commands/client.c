@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands about clients: CLIENT and its subcommands, MONITOR, RESET. The rows stand at the end.
+ *
+ * CLIENT LIST says what is true here in 6.2's fields: `qbuf` are bytes that have been read of a
+ * client and not yet answered, `qbuf-free` room in buffers of its own (an idle client has none),
+ * `obl` replies that stand in the thread's output buffer, `oll` and `omem` the chunks of its own.
+ *
+ * All clients are of the type "normal" and of the user "default" as long as there are no others.
+ */
+#include "commands/client.h"
+
+#include "base/clock.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "exec/monitor.h"
+#include "exec/pause.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "net/reply.h"
+
+enum client_type { TYPE_NORMAL, TYPE_REPLICA, TYPE_SUBSCRIBER, TYPE_PRIMARY, TYPE_ANY };
+
+static const struct {
+    const char *name;
+    enum client_type type;
+} type_names[] = {{"normal", TYPE_NORMAL},
+                  {"slave", TYPE_REPLICA},
+                  {"replica", TYPE_REPLICA},
+                  {"pubsub", TYPE_SUBSCRIBER},
+                  {"master", TYPE_PRIMARY}};
+
+static enum client_type type_of(const struct client *c) { return TYPE_NORMAL; }
+static const char *user_of(const struct client *c) { return "default"; }
+
+/* False after an error reply. */
+static bool argument_type(const struct call *call, int index, enum client_type *type) {
+    for (size_t i = 0; i < sizeof(type_names) / sizeof(type_names[0]); i++) {
+        if (!argument_is(call, index, type_names[i].name)) continue;
+        *type = type_names[i].type;
+        return true;
+    }
+    reply_error_format(call->client, "Unknown client type '%.*s'", (int)call->argv[index].length,
+                       call->argv[index].bytes);
+    return false;
+}
+
+/* ---- LIST and INFO ---- */
+
+static const struct {
+    unsigned flag;
+    char letter;
+} flag_letters[] = {{CLIENT_MONITOR, 'O'},
+                    {CLIENT_HELD, 'b'},
+                    {CLIENT_CLOSE_AFTER_REPLY, 'c'},
+                    {CLIENT_UNIX, 'U'},
+                    {CLIENT_NO_EVICT, 'e'}};
+
+static void append_flags(const struct client *c, struct buffer *out) {
+    size_t before = out->length;
+    for (size_t i = 0; i < sizeof(flag_letters) / sizeof(flag_letters[0]); i++)
+        if (c->flags & flag_letters[i].flag) buffer_append_char(out, flag_letters[i].letter);
+    if (out->length == before) buffer_append_char(out, 'N');
+}
+
+static size_t argument_bytes(const struct call *call) {
+    size_t bytes = 0;
+    for (int i = 0; i < call->argc; i++) bytes += call->argv[i].length;
+    return bytes;
+}
+
+static size_t bytes_of(const struct client *c) {
+    return memory_usable_size(c) + (c->name ? memory_usable_size(c->name) : 0) +
+           batch_query_bytes(c) + reply_chunk_bytes(c);
+}
+
+/* One line, without its end. */
+static void append_client(const struct call *call, const struct client *c, struct buffer *out) {
+    const struct command *command = c->slots[CLIENT_SLOT_COMMAND];
+    int64_t now = clock_cached_msec();
+    buffer_printf(out, "id=%llu addr=", (unsigned long long)c->id);
+    client_append_address(c, out);
+    buffer_append_c_string(out, " laddr=");
+    client_append_local_address(c, out);
+    buffer_printf(out, " fd=%d name=%s age=%lld idle=%lld flags=", c->watcher.fd,
+                  c->name ? c->name : "", (long long)(now - c->created_msec) / 1000,
+                  (long long)(now - c->active_msec) / 1000);
+    append_flags(c, out);
+    buffer_printf(out, " db=%d sub=0 psub=0 multi=-1 qbuf=%zu qbuf-free=%zu argv-mem=%zu",
+                  c->database, batch_query_used(c) + batch_input_bytes(c), batch_query_room(c),
+                  c == call->client ? argument_bytes(call) : 0);
+    buffer_printf(out, " obl=%zu oll=%zu omem=%zu tot-mem=%zu events=%s%s cmd=%s user=%s redir=-1",
+                  reply_output_bytes(c), reply_chunk_count(c), reply_chunk_bytes(c), bytes_of(c),
+                  c->watcher.interest & LOOP_READABLE ? "r" : "",
+                  c->watcher.interest & LOOP_WRITABLE ? "w" : "", command ? command->name : "NULL",
+                  user_of(c));
+}
+
+static void append_clients(const struct call *call, enum client_type type, struct buffer *out) {
+    LIST_FOR_EACH (link, following, client_list()) {
+        const struct client *c = LIST_ENTRY(link, struct client, link);
+        if (type != TYPE_ANY && type_of(c) != type) continue;
+        append_client(call, c, out);
+        buffer_append_char(out, '\n');
+    }
+}
+
+/* Those with the ids that the arguments name. False after an error reply. */
+static bool append_clients_by_id(const struct call *call, struct buffer *out) {
+    for (int i = 3; i < call->argc; i++) {
+        int64_t id;
+        if (!argument_int64(call, i, &id, "Invalid client ID")) return false;
+        const struct client *c = client_find((uint64_t)id);
+        if (!c) continue;
+        append_client(call, c, out);
+        buffer_append_char(out, '\n');
+    }
+    return true;
+}
+
+static void client_list_command(struct call *call) {
+    struct buffer text;
+    enum client_type type = TYPE_ANY;
+    bool done = true, by_id = call->argc > 3 && argument_is(call, 2, "id");
+    if (call->argc == 4 && argument_is(call, 2, "type")) {
+        if (!argument_type(call, 3, &type)) return;
+    } else if (call->argc != 2 && !by_id) {
+        reply_syntax_error(call->client);
+        return;
+    }
+    buffer_init(&text, MEMORY_OTHER);
+    if (by_id)
+        done = append_clients_by_id(call, &text);
+    else
+        append_clients(call, type, &text);
+    if (done) reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
+}
+
+static void client_info_command(struct call *call) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    append_client(call, call->client, &text);
+    buffer_append_char(&text, '\n');
+    reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
+}
+
+/* ---- KILL ---- */
+
+struct kill_filter {
+    int64_t id; /* 0 = any */
+    enum client_type type;
+    struct slice address, local_address, user; /* bytes NULL = any */
+    bool skip_me;
+};
+
+/* One option and its value, at `index`. False after an error reply. */
+static bool kill_option(const struct call *call, int index, struct kill_filter *f) {
+    struct slice value = call->argv[index + 1];
+    if (argument_is(call, index, "id")) return argument_int64(call, index + 1, &f->id, NULL);
+    if (argument_is(call, index, "type")) return argument_type(call, index + 1, &f->type);
+    if (argument_is(call, index, "addr")) {
+        f->address = value;
+    } else if (argument_is(call, index, "laddr")) {
+        f->local_address = value;
+    } else if (argument_is(call, index, "user")) {
+        f->user = value;
+        if (slice_equal(value, SLICE("default"))) return true;
+        reply_error_format(call->client, "No such user '%.*s'", (int)value.length, value.bytes);
+        return false;
+    } else if (argument_is(call, index, "skipme") && argument_is(call, index + 1, "yes")) {
+        f->skip_me = true;
+    } else if (argument_is(call, index, "skipme") && argument_is(call, index + 1, "no")) {
+        f->skip_me = false;
+    } else {
+        reply_syntax_error(call->client);
+        return false;
+    }
+    return true;
+}
+
+static bool address_is(const struct client *c, struct slice wanted,
+                       void (*append)(const struct client *c, struct buffer *out)) {
+    struct buffer text;
+    if (!wanted.bytes) return true;
+    buffer_init(&text, MEMORY_OTHER);
+    append(c, &text);
+    bool same = slice_equal(buffer_slice(&text), wanted);
+    buffer_free(&text);
+    return same;
+}
+
+static bool kill_matches(const struct call *call, const struct kill_filter *f,
+                         const struct client *c) {
+    if (f->id && c->id != (uint64_t)f->id) return false;
+    if (f->type != TYPE_ANY && type_of(c) != f->type) return false;
+    if (f->user.bytes && !slice_is(f->user, user_of(c))) return false;
+    if (f->skip_me && c == call->client) return false;
+    return address_is(c, f->address, client_append_address) &&
+           address_is(c, f->local_address, client_append_local_address);
+}
+
+static void client_kill_command(struct call *call) {
+    struct kill_filter f = {.type = TYPE_ANY, .skip_me = true};
+    bool old_form = call->argc == 3, self = false;
+    int64_t killed = 0;
+    if (old_form) {
+        f.address = call->argv[2];
+        f.skip_me = false;
+    } else if (call->argc < 4 || call->argc % 2) {
+        reply_syntax_error(call->client);
+        return;
+    }
+    for (int i = 2; !old_form && i < call->argc; i += 2)
+        if (!kill_option(call, i, &f)) return;
+    LIST_FOR_EACH (link, following, client_list()) {
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        if (!kill_matches(call, &f, c)) continue;
+        killed++;
+        if (c == call->client)
+            self = true;
+        else
+            client_close_later(c);
+    }
+    if (!old_form)
+        reply_integer(call->client, killed);
+    else if (killed)
+        reply_ok(call->client);
+    else
+        reply_error(call->client, "No such client");
+    if (self) client_close_after_reply(call->client);
+}
+
+/* ---- the connection's own state ---- */
+
+static void client_id_command(struct call *call) {
+    reply_integer(call->client, (int64_t)call->client->id);
+}
+
+static void client_setname_command(struct call *call) {
+    if (!argument_is_client_name(call->argv[2])) {
+        reply_error(call->client,
+                    "Client names cannot contain spaces, newlines or special characters.");
+        return;
+    }
+    client_set_name(call->client, call->argv[2]);
+    reply_ok(call->client);
+}
+
+static void client_getname_command(struct call *call) {
+    if (call->client->name)
+        reply_bulk_c_string(call->client, call->client->name);
+    else
+        reply_null(call->client);
+}
+
+static void client_reply_command(struct call *call) {
+    struct client *c = call->client;
+    if (argument_is(call, 2, "on")) {
+        c->flags &= ~(unsigned)(CLIENT_REPLY_SKIP | CLIENT_REPLY_OFF);
+        reply_ok(c);
+    } else if (argument_is(call, 2, "off")) {
+        c->flags |= CLIENT_REPLY_OFF;
+    } else if (!argument_is(call, 2, "skip")) {
+        reply_syntax_error(c);
+    } else if (!(c->flags & CLIENT_REPLY_OFF)) {
+        c->flags |= CLIENT_REPLY_SKIP_NEXT;
+    }
+}
+
+static void client_no_evict_command(struct call *call) {
+    struct client *c = call->client;
+    if (argument_is(call, 2, "on")) {
+        c->flags |= CLIENT_NO_EVICT;
+    } else if (argument_is(call, 2, "off")) {
+        c->flags &= ~(unsigned)CLIENT_NO_EVICT;
+    } else {
+        reply_syntax_error(c);
+        return;
+    }
+    reply_ok(c);
+}
+
+/* ---- pausing and blocking ---- */
+
+static void client_pause_command(struct call *call) {
+    struct client *c = call->client;
+    enum pause_mode mode = PAUSE_ALL;
+    int64_t msec;
+    if (call->argc == 4 && argument_is(call, 3, "write")) {
+        mode = PAUSE_WRITES;
+    } else if (call->argc == 4 && !argument_is(call, 3, "all")) {
+        reply_error(c, "CLIENT PAUSE mode must be WRITE or ALL");
+        return;
+    }
+    if (!argument_int64(call, 2, &msec, "timeout is not an integer or out of range")) return;
+    if (msec < 0) {
+        reply_error(c, "timeout is negative");
+        return;
+    }
+    pause_start(mode, msec);
+    reply_ok(c);
+}
+
+static void client_unpause_command(struct call *call) {
+    pause_end();
+    reply_ok(call->client);
+}
+
+/* No command blocks as yet, and what a pause holds is not for this to let go. */
+static void client_unblock_command(struct call *call) {
+    int64_t id;
+    if (call->argc == 4 && !argument_is(call, 3, "timeout") && !argument_is(call, 3, "error")) {
+        reply_error(call->client, "CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+        return;
+    }
+    if (argument_int64(call, 2, &id, NULL)) reply_integer(call->client, 0);
+}
+
+/* ---- tracking: what is true of a server without it ---- */
+
+static void client_tracking_command(struct call *call) {
+    if (argument_is(call, 2, "on"))
+        reply_error(call->client, "client tracking is not built yet");
+    else if (argument_is(call, 2, "off") && call->argc == 3)
+        reply_ok(call->client);
+    else
+        reply_syntax_error(call->client);
+}
+
+static void client_caching_command(struct call *call) {
+    reply_error(call->client,
+                "CLIENT CACHING can be called only when the client is in tracking mode with OPTIN "
+                "or OPTOUT mode enabled");
+}
+
+static void client_getredir_command(struct call *call) { reply_integer(call->client, -1); }
+
+static void client_trackinginfo_command(struct call *call) {
+    struct client *c = call->client;
+    reply_map(c, 3);
+    reply_bulk_c_string(c, "flags");
+    reply_set(c, 1);
+    reply_bulk_c_string(c, "off");
+    reply_bulk_c_string(c, "redirect");
+    reply_integer(c, -1);
+    reply_bulk_c_string(c, "prefixes");
+    reply_array(c, 0);
+}
+
+/* ---- CLIENT ---- */
+
+static const char *const help_lines[] = {
+    "CACHING (YES|NO)",
+    "    Not built yet: whether the next command's keys are tracked.",
+    "GETNAME",
+    "    The connection's name.",
+    "GETREDIR",
+    "    The id of the client that gets this one's invalidations; -1: none.",
+    "ID",
+    "    The connection's number.",
+    "INFO",
+    "    This connection's line of CLIENT LIST.",
+    "KILL <ip:port>",
+    "    Closes the connection that comes from there.",
+    "KILL <filter> <value> [<filter> <value> ...]",
+    "    Closes the connections that fit all filters; returns how many. Filters:",
+    "    ID <id>, ADDR <ip:port>, LADDR <ip:port>, USER <name>,",
+    "    TYPE (NORMAL|MASTER|REPLICA|PUBSUB),",
+    "    SKIPME (YES|NO): whether this connection is left alone; yes unless given.",
+    "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id> ...]",
+    "    A line of state for each connection.",
+    "NO-EVICT (ON|OFF)",
+    "    Whether this connection is spared when memory of clients is taken back.",
+    "PAUSE <milliseconds> [WRITE|ALL]",
+    "    Lets the commands of all clients, or those that write, wait that long.",
+    "REPLY (ON|OFF|SKIP)",
+    "    Whether replies are sent: again, no more, or not for the next command.",
+    "SETNAME <name>",
+    "    Names the connection.",
+    "TRACKING (ON|OFF) [<option> ...]",
+    "    Not built yet: invalidations for a client's own cache.",
+    "TRACKINGINFO",
+    "    How this connection's keys are tracked.",
+    "UNBLOCK <id> [TIMEOUT|ERROR]",
+    "    Ends the wait of a client that is blocked in a command.",
+    "UNPAUSE",
+    "    Ends a pause at once.",
+    NULL};
+
+static void client_help_command(struct call *call) { reply_help(call, help_lines); }
+
+/* With the arguments, CLIENT and the name included, that each may have. */
+static const struct {
+    const char *name;
+    int argc_min, argc_max;
+    void (*handler)(struct call *call);
+} subcommands[] = {
+    {"help", 2, 2, client_help_command},
+    {"id", 2, 2, client_id_command},
+    {"info", 2, 2, client_info_command},
+    {"list", 2, INT32_MAX, client_list_command},
+    {"reply", 3, 3, client_reply_command},
+    {"no-evict", 3, 3, client_no_evict_command},
+    {"kill", 2, INT32_MAX, client_kill_command},
+    {"unblock", 3, 4, client_unblock_command},
+    {"setname", 3, 3, client_setname_command},
+    {"getname", 2, 2, client_getname_command},
+    {"unpause", 2, 2, client_unpause_command},
+    {"pause", 3, 4, client_pause_command},
+    {"tracking", 3, INT32_MAX, client_tracking_command},
+    {"caching", 3, INT32_MAX, client_caching_command},
+    {"getredir", 2, 2, client_getredir_command},
+    {"trackinginfo", 2, 2, client_trackinginfo_command},
+};
+
+static void command_client(struct call *call) {
+    for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
+        if (!argument_is(call, 1, subcommands[i].name)) continue;
+        if (call->argc < subcommands[i].argc_min || call->argc > subcommands[i].argc_max) break;
+        subcommands[i].handler(call);
+        return;
+    }
+    reply_unknown_subcommand(call);
+}
+
+/* ---- MONITOR and RESET ---- */
+
+static void command_monitor(struct call *call) {
+    if (monitor_add(call->client)) reply_ok(call->client);
+}
+
+static void command_reset(struct call *call) {
+    struct client *c = call->client;
+    monitor_remove(c);
+    c->flags &= ~(unsigned)(CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP_NEXT | CLIENT_NO_EVICT |
+                            CLIENT_AUTHENTICATED);
+    if (!client_authentication_required()) c->flags |= CLIENT_AUTHENTICATED;
+    c->database = 0;
+    c->protocol = 2;
+    client_set_name(c, SLICE(""));
+    reply_status(c, "RESET");
+}
+
+/* ---- rows ---- */
+
+#define ANYTIME (COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE)
+
+static struct command rows[] = {
+    {.name = "client",
+     .handler = command_client,
+     .arity = -2,
+     .flags = COMMAND_ADMIN | COMMAND_RANDOM | ANYTIME,
+     .categories = ACL_CONNECTION,
+     .help = "Lists, names, pauses and disconnects clients."},
+    {.name = "monitor",
+     .handler = command_monitor,
+     .arity = 1,
+     .flags = COMMAND_ADMIN | ANYTIME,
+     .help = "Sends a line for each command that any client runs."},
+    {.name = "reset",
+     .handler = command_reset,
+     .arity = 1,
+     .flags = COMMAND_FAST | ANYTIME,
+     .categories = ACL_CONNECTION,
+     .help = "Makes the connection as if it were new."},
+};
+
+void commands_client_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

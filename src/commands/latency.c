@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * LATENCY: what metric/latency.c has kept of slow events, as lists, as a chart and in words.
+ */
+#include "commands/latency.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "metric/latency.h"
+#include "metric/sparkline.h"
+#include "net/reply.h"
+#include "option/option.h"
+
+/* The line below the chart's headline: as wide as the widest chart. */
+#define RULE_CHARS SPARKLINE_WIDTH
+
+static int64_t threshold_msec;
+
+static bool apply_threshold(const struct option_row *row, char *reason, size_t reason_size) {
+    latency_set_threshold_msec(threshold_msec);
+    return true;
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "latency-monitor-threshold",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "latency",
+     .place = 10,
+     .fallback = "0",
+     .variable = &threshold_msec,
+     .low = 0,
+     .high = INT64_MAX,
+     .apply = apply_threshold,
+     .help = "Milliseconds from which an event is kept for the LATENCY command; 0: none is."},
+};
+
+/* ---- figures of an event ---- */
+
+struct figures {
+    int64_t low, high; /* ms */
+    double mean, deviation;
+    double period_seconds; /* from one sample to the next, in the mean */
+};
+
+static int64_t now_seconds(void) { return clock_wall_usec() / 1000000; }
+
+static struct figures figures_of(const struct latency_event *event) {
+    size_t count = latency_sample_count(event);
+    struct latency_sample oldest = latency_sample_at(event, 0);
+    struct figures f = {.low = oldest.msec, .high = oldest.msec};
+    for (size_t i = 0; i < count; i++) {
+        int64_t msec = latency_sample_at(event, i).msec;
+        if (msec < f.low) f.low = msec;
+        if (msec > f.high) f.high = msec;
+        f.mean += (double)msec / (double)count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        double difference = (double)latency_sample_at(event, i).msec - f.mean;
+        f.deviation += (difference < 0 ? -difference : difference) / (double)count;
+    }
+    f.period_seconds = (double)(now_seconds() - oldest.wall_seconds) / (double)count;
+    return f;
+}
+
+/* ---- subcommands ---- */
+
+static void latency_latest(struct call *call) {
+    struct client *c = call->client;
+    reply_array(c, (int64_t)latency_event_count());
+    for (size_t i = 0; i < latency_event_count(); i++) {
+        const struct latency_event *e = latency_event_at(i);
+        struct latency_sample newest = latency_sample_at(e, latency_sample_count(e) - 1);
+        reply_array(c, 4);
+        reply_bulk_c_string(c, latency_event_name(e));
+        reply_integer(c, newest.wall_seconds);
+        reply_integer(c, newest.msec);
+        reply_integer(c, latency_event_msec_max(e));
+    }
+}
+
+static void latency_history(struct call *call) {
+    const struct latency_event *e = latency_find(call->argv[2]);
+    size_t count = e ? latency_sample_count(e) : 0;
+    reply_array(call->client, (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        struct latency_sample sample = latency_sample_at(e, i);
+        reply_array(call->client, 2);
+        reply_integer(call->client, sample.wall_seconds);
+        reply_integer(call->client, sample.msec);
+    }
+}
+
+static void latency_reset_events(struct call *call) {
+    int64_t count = 0;
+    if (call->argc == 2) count = (int64_t)latency_reset_all();
+    for (int i = 2; i < call->argc; i++) count += (int64_t)latency_reset(call->argv[i]);
+    reply_integer(call->client, count);
+}
+
+static void format_age(char *label, size_t size, int64_t seconds) {
+    if (seconds < 60)
+        snprintf(label, size, "%" PRId64 "s", seconds);
+    else if (seconds < 3600)
+        snprintf(label, size, "%" PRId64 "m", seconds / 60);
+    else if (seconds < 24 * 3600)
+        snprintf(label, size, "%" PRId64 "h", seconds / 3600);
+    else
+        snprintf(label, size, "%" PRId64 "d", seconds / (24 * 3600));
+}
+
+static void latency_graph(struct call *call) {
+    struct slice name = call->argv[2];
+    const struct latency_event *e = latency_find(name);
+    if (!e) {
+        reply_error_format(call->client, "No samples available for event '%.*s'", (int)name.length,
+                           name.bytes);
+        return;
+    }
+    struct sparkline_column columns[LATENCY_SAMPLES_MAX];
+    size_t count = latency_sample_count(e);
+    int64_t now = now_seconds();
+    for (size_t i = 0; i < count; i++) {
+        struct latency_sample sample = latency_sample_at(e, i);
+        columns[i].value = sample.msec;
+        format_age(columns[i].label, sizeof(columns[i].label), now - sample.wall_seconds);
+    }
+    struct figures f = figures_of(e);
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    buffer_printf(&text,
+                  "%s - high %" PRId64 " ms, low %" PRId64 " ms (all time high %" PRId64 " ms)\n",
+                  latency_event_name(e), f.high, f.low, latency_event_msec_max(e));
+    for (int i = 0; i < RULE_CHARS; i++) buffer_append_char(&text, '-');
+    buffer_append_char(&text, '\n');
+    sparkline_append(&text, columns, count);
+    reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
+}
+
+/* ---- DOCTOR ---- */
+
+/* What helps against an event of such a name. */
+static const struct advice {
+    const char *event, *text;
+} advices[] = {
+    {"command",
+     "A slow command delays all clients. SLOWLOG GET shows which ones they were; keep the slow "
+     "log's slowlog-log-slower-than at or below the monitor's threshold, so that it has them all."},
+    {"fast-command",
+     "Commands that take a few microseconds by themselves took long, too: look for a machine that "
+     "swaps, or a processor that others use, before looking at the commands."},
+    {"expire-cycle",
+     "Values that are large take long to free when they expire. Spread what they hold over several "
+     "keys."},
+    {"expire-del", "Single keys took long to free when they expired: they hold large values."},
+    {"fork", "Starting a child process takes longer the more memory the server has."},
+};
+
+static const char *advice_for(const char *event) {
+    for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
+        if (!strcmp(advices[i].event, event)) return advices[i].text;
+    return NULL;
+}
+
+static void doctor_report(struct buffer *text) {
+    buffer_printf(text, "Events of %" PRId64 " ms and more:\n\n", latency_threshold_msec());
+    for (size_t i = 0; i < latency_event_count(); i++) {
+        const struct latency_event *e = latency_event_at(i);
+        struct figures f = figures_of(e);
+        buffer_printf(text,
+                      "%zu. %s: %zu samples, one in %.1f seconds; mean %.0f ms, mean deviation "
+                      "%.0f ms, longest ever %" PRId64 " ms.\n",
+                      i + 1, latency_event_name(e), latency_sample_count(e), f.period_seconds,
+                      f.mean, f.deviation, latency_event_msec_max(e));
+    }
+    buffer_append_char(text, '\n');
+    for (size_t i = 0; i < latency_event_count(); i++) {
+        const char *name = latency_event_name(latency_event_at(i)), *advice = advice_for(name);
+        if (advice) buffer_printf(text, "- %s: %s\n", name, advice);
+    }
+}
+
+static void latency_doctor(struct call *call) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    if (latency_event_count())
+        doctor_report(&text);
+    else if (latency_is_on())
+        buffer_printf(&text, "Nothing took %" PRId64 " ms or longer since the last reset.\n",
+                      latency_threshold_msec());
+    else
+        buffer_append_c_string(&text,
+                               "The latency monitor is off. CONFIG SET latency-monitor-threshold "
+                               "with the milliseconds from which an event is too slow for you "
+                               "switches it on.\n");
+    reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
+}
+
+/* ---- the command ---- */
+
+static const char *const help[] = {
+    "DOCTOR",
+    "    Says in words what was slow, and what may help.",
+    "GRAPH <event>",
+    "    Draws the event's samples as a chart of characters.",
+    "HISTORY <event>",
+    "    The event's samples: time and milliseconds of each.",
+    "LATEST",
+    "    The newest sample of each event, and its longest ever.",
+    "RESET [<event> ...]",
+    "    Forgets the samples of these events, or of all.",
+    NULL,
+};
+
+static void command_latency(struct call *call) {
+    int argc = call->argc;
+    if (argc == 2 && argument_is(call, 1, "help"))
+        reply_help(call, help);
+    else if (argc == 2 && argument_is(call, 1, "latest"))
+        latency_latest(call);
+    else if (argc == 3 && argument_is(call, 1, "history"))
+        latency_history(call);
+    else if (argc == 3 && argument_is(call, 1, "graph"))
+        latency_graph(call);
+    else if (argc == 2 && argument_is(call, 1, "doctor"))
+        latency_doctor(call);
+    else if (argument_is(call, 1, "reset"))
+        latency_reset_events(call);
+    else
+        reply_unknown_subcommand(call);
+}
+
+static struct command rows[] = {
+    {.name = "latency",
+     .handler = command_latency,
+     .arity = -2,
+     .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
+     .help = "Events that took long: LATEST, HISTORY, GRAPH, DOCTOR, RESET."},
+};
+
+void commands_latency_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * SLOWLOG: shows and empties the slow log, which exec/slowlog.c keeps.
+ */
+#include "commands/slowlog.h"
+
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "exec/slowlog.h"
+#include "net/reply.h"
+
+#define DEFAULT_COUNT 10
+
+static void reply_entry(struct client *c, const struct slowlog_entry *e) {
+    reply_array(c, 6);
+    reply_integer(c, e->id);
+    reply_integer(c, e->wall_seconds);
+    reply_integer(c, e->usec);
+    reply_array(c, e->argc);
+    for (int i = 0; i < e->argc; i++) reply_bulk(c, e->argv[i]);
+    reply_bulk(c, e->address);
+    reply_bulk(c, e->name);
+}
+
+static void slowlog_get(struct call *call) {
+    int64_t count = DEFAULT_COUNT, length = (int64_t)slowlog_length();
+    if (call->argc == 3 && !argument_int64(call, 2, &count, NULL)) return;
+    if (count < 0 || count > length) count = length;
+    reply_array(call->client, count);
+    const struct slowlog_entry *e = slowlog_newest();
+    for (; count > 0; count--, e = slowlog_older(e)) reply_entry(call->client, e);
+}
+
+static const char *const help[] = {
+    "GET [<count>]",
+    "    The newest <count> entries (10 unless given, all if negative), each with its",
+    "    id, time, duration in microseconds, arguments, client's address and name.",
+    "LEN",
+    "    How many entries there are.",
+    "RESET",
+    "    Forgets all entries.",
+    NULL,
+};
+
+static void command_slowlog(struct call *call) {
+    if (call->argc == 2 && argument_is(call, 1, "help")) {
+        reply_help(call, help);
+    } else if ((call->argc == 2 || call->argc == 3) && argument_is(call, 1, "get")) {
+        slowlog_get(call);
+    } else if (call->argc == 2 && argument_is(call, 1, "len")) {
+        reply_integer(call->client, (int64_t)slowlog_length());
+    } else if (call->argc == 2 && argument_is(call, 1, "reset")) {
+        slowlog_reset();
+        reply_ok(call->client);
+    } else {
+        reply_unknown_subcommand(call);
+    }
+}
+
+static struct command rows[] = {
+    {.name = "slowlog",
+     .handler = command_slowlog,
+     .arity = -2,
+     .flags = COMMAND_ADMIN | COMMAND_RANDOM | COMMAND_LOADING | COMMAND_STALE,
+     .help = "The last commands that took long: GET, LEN, RESET."},
+};
+
+void commands_slowlog_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * CLIENT PAUSE.
+ *
+ * Invariants
+ *  1. The list `held` has the clients that the pause holds, in the order in which they were
+ *     stopped; it is empty while there is none.
+ *  2. The timer runs exactly while there is a pause, and is due at its end.
+ *
+ * What is not paused, as in 6.2: errors that dispatch finds before it asks here (an unknown
+ * command, a wrong number of arguments), QUIT, and clients that monitor. CLIENT UNPAUSE is a
+ * command like any other: in a pause of all commands it waits, too.
+ */
+#include "exec/pause.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "exec/command.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "store/expire.h"
+
+static enum pause_mode mode;
+static int64_t end_nsec;
+static struct list_link held = {&held, &held}; /* of struct client.held_link */
+
+static int64_t time_is_up(struct loop_timer *t) {
+    pause_end();
+    return LOOP_TIMER_END;
+}
+
+static struct loop_timer timer = {.callback = time_is_up};
+
+enum pause_mode pause_mode(void) { return mode; }
+
+void pause_start(enum pause_mode wanted, int64_t msec) {
+    int64_t now = clock_monotonic_nsec();
+    int64_t end = msec < (INT64_MAX - now) / 1000000 ? now + msec * 1000000 : INT64_MAX;
+    if (mode == PAUSE_NONE) end_nsec = 0;
+    if (wanted > mode) mode = wanted;
+    expire_set_paused(true);
+    if (end <= end_nsec) return;
+    end_nsec = end;
+    loop_timer_start(client_loop(), &timer, msec);
+}
+
+void pause_end(void) {
+    loop_timer_stop(client_loop(), &timer);
+    mode = PAUSE_NONE;
+    expire_set_paused(false);
+    while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
+}
+
+bool pause_refuses(const struct client *c, const struct command *command) {
+    if (__builtin_expect(mode == PAUSE_NONE, 1)) return false;
+    if (c->flags & CLIENT_MONITOR || command->flags & COMMAND_UNLISTED) return false;
+    return mode == PAUSE_ALL || command->flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE);
+}
+
+void pause_hold(struct request *request) {
+    batch_hold_request(request);
+    list_append(&held, &request->client->held_link);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * CLIENT PAUSE: for a time no command runs, or none that writes.
+ *
+ * A request that may not run holds its client (batch_hold_request); when the pause ends all of them
+ * go on, in the order in which they were stopped. Meanwhile keys do not expire.
+ */
+#ifndef EVENKEEL_EXEC_PAUSE_H
+#define EVENKEEL_EXEC_PAUSE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;
+struct command;
+struct request;
+
+enum pause_mode { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL };
+
+/* Pauses from now on for so long. While a pause runs only more is taken: a later end, the stronger
+ * mode. */
+void pause_start(enum pause_mode mode, int64_t msec);
+/* Ends it before its time; harmless where there is none. */
+void pause_end(void);
+enum pause_mode pause_mode(void);
+/* True where the client may not run the command now. */
+bool pause_refuses(const struct client *c, const struct command *command);
+/* Holds the request's client until the pause ends. */
+void pause_hold(struct request *request);
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Entries of the slow log: one allocation each, in a list from the newest to the oldest.
+ *
+ * An entry is written after its command, so what the command was given must still be there. Its
+ * arguments stand in the thread's input buffer or in the client's query until the batch is through,
+ * but for those in blocks of their own (net/batch.h): a command may take such a block, and it or
+ * another argument of the same command may free it (MSET k <large> k <large>). Of these the
+ * beginnings, all that an entry shows, are copied before the call.
+ *
+ * Invariants
+ *  1. entry_count is the length of the list; ids fall from the newest to the oldest.
+ *  2. The slices of an entry point into its own allocation.
+ *  3. No entry holds a secret argument's text.
+ *
+ * The entries belong to MEMORY_OTHER. Main thread only.
+ */
+#include "exec/slowlog.h"
+
+#include "base/clock.h"
+#include "exec/command.h"
+#include "io/socket.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "option/option.h"
+
+static struct list_link entries = {&entries, &entries};
+static size_t entry_count;
+static int64_t next_id;
+static int64_t slower_than_usec, entries_max;
+
+/* Beginnings of the large arguments of the call that runs, and where each stood. */
+static struct {
+    const char *from;
+    char bytes[SLOWLOG_TEXT_BYTES_MAX];
+} kept[SLOWLOG_ARGUMENTS_MAX];
+
+static const struct option_row option_rows[] = {
+    OPTION_INT("slowlog-log-slower-than", &slower_than_usec, "10000", -1, INT64_MAX, OPTION_MUTABLE,
+               "slow log", 10,
+               "Microseconds from which a command enters the slow log; 0: all do, -1: none does."),
+    OPTION_INT("slowlog-max-len", &entries_max, "128", 0, INT64_MAX, OPTION_MUTABLE, "slow log", 20,
+               "Entries that the slow log keeps. Fewer than before take effect with the next "
+               "entry."),
+};
+
+void slowlog_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}
+
+/* ---- what an entry shows ---- */
+
+static bool is_large(struct slice argument) { return argument.length >= BATCH_ADOPT_BYTES; }
+
+void slowlog_keep_large_arguments(const struct call *call) {
+    if (slower_than_usec < 0) return;
+    for (int i = 0; i < call->argc && i < SLOWLOG_ARGUMENTS_MAX; i++) {
+        if (!is_large(call->argv[i])) continue;
+        kept[i].from = call->argv[i].bytes;
+        memcpy(kept[i].bytes, call->argv[i].bytes, SLOWLOG_TEXT_BYTES_MAX);
+    }
+}
+
+static void append_cut(struct buffer *text, const char *bytes, size_t length) {
+    size_t shown = length < SLOWLOG_TEXT_BYTES_MAX ? length : SLOWLOG_TEXT_BYTES_MAX;
+    buffer_append(text, bytes, shown);
+    if (length > shown) buffer_printf(text, "... (%zu more bytes)", length - shown);
+}
+
+static void append_argument(struct buffer *text, const struct call *call, int index) {
+    struct slice argument = call_argument_shown(call, index);
+    bool from_kept = is_large(argument) && argument.bytes == kept[index].from;
+    append_cut(text, from_kept ? kept[index].bytes : argument.bytes, argument.length);
+}
+
+static void append_address(struct buffer *text, const struct client *c) {
+    struct socket_peer peer;
+    if (!socket_peer_of(c->watcher.fd, &peer)) return;
+    bool brackets = !peer.is_unix && strchr(peer.address, ':');
+    buffer_printf(text, brackets ? "[%s]:%d" : "%s:%d", peer.address, peer.port);
+}
+
+/* ---- entries ---- */
+
+/* The next part of the text from `start` on, of the entry's copy of it. */
+static struct slice part(const char *copy, size_t *start, size_t end) {
+    struct slice s = {copy + *start, end - *start};
+    *start = end;
+    return s;
+}
+
+static struct slowlog_entry *entry_create(const struct call *call) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    bool all_shown = call->argc <= SLOWLOG_ARGUMENTS_MAX;
+    int argc = all_shown ? call->argc : SLOWLOG_ARGUMENTS_MAX;
+    size_t ends[SLOWLOG_ARGUMENTS_MAX + 2];
+    for (int i = 0; i < argc; i++) {
+        if (i < argc - 1 || all_shown)
+            append_argument(&text, call, i);
+        else
+            buffer_printf(&text, "... (%d more arguments)", call->argc - i);
+        ends[i] = text.length;
+    }
+    append_address(&text, call->client);
+    ends[argc] = text.length;
+    if (call->client->name) append_cut(&text, call->client->name, strlen(call->client->name));
+    ends[argc + 1] = text.length;
+
+    size_t head = sizeof(struct slowlog_entry) + (size_t)argc * sizeof(struct slice);
+    struct slowlog_entry *e = memory_alloc(head + text.length, MEMORY_OTHER);
+    char *copy = (char *)e + head;
+    memcpy(copy, text.bytes, text.length);
+    size_t start = 0;
+    e->argc = argc;
+    for (int i = 0; i < argc; i++) e->argv[i] = part(copy, &start, ends[i]);
+    e->address = part(copy, &start, ends[argc]);
+    e->name = part(copy, &start, ends[argc + 1]);
+    buffer_free(&text);
+    return e;
+}
+
+static void drop_oldest(void) {
+    struct slowlog_entry *oldest = LIST_ENTRY(entries.previous, struct slowlog_entry, link);
+    list_remove(&oldest->link);
+    memory_free(oldest, MEMORY_OTHER);
+    entry_count--;
+}
+
+void slowlog_note(const struct call *call, int64_t nsec) {
+    if (slower_than_usec < 0 || nsec / 1000 < slower_than_usec) return;
+    if (call->command->flags & COMMAND_SKIP_SLOWLOG) return;
+    struct slowlog_entry *e = entry_create(call);
+    e->id = next_id++;
+    e->wall_seconds = clock_wall_usec() / 1000000;
+    e->usec = nsec / 1000;
+    list_prepend(&entries, &e->link);
+    entry_count++;
+    while ((int64_t)entry_count > entries_max) drop_oldest();
+}
+
+size_t slowlog_length(void) { return entry_count; }
+
+static const struct slowlog_entry *entry_or_end(const struct list_link *link) {
+    return link == &entries ? NULL : LIST_ENTRY(link, const struct slowlog_entry, link);
+}
+
+const struct slowlog_entry *slowlog_newest(void) { return entry_or_end(entries.next); }
+const struct slowlog_entry *slowlog_older(const struct slowlog_entry *entry) {
+    return entry_or_end(entry->link.next);
+}
+
+void slowlog_reset(void) {
+    while (entry_count) drop_oldest();
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Processors.
+ *
+ * A list is checked when the option is read, so that a slip of the pen ends the start with a reason
+ * and is not passed over. Whether the host has such processors is the kernel's to say: it takes a
+ * list of which at least one is there, and what it does not take is logged, since a configuration
+ * may be meant for a larger host.
+ */
+#include "io/affinity.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "option/option.h"
+
+static char *lists[AFFINITY_ROLES];
+static cpu_set_t at_start;
+static bool at_start_known;
+
+/* ---- lists ---- */
+
+/* Takes digits from the front of the text; false where there are none or too many. */
+static bool take_number(struct slice *text, int *number) {
+    size_t digits = 0;
+    for (*number = 0; digits < text->length && text->bytes[digits] >= '0' &&
+                      text->bytes[digits] <= '9' && *number < CPU_SETSIZE;
+         digits++)
+        *number = *number * 10 + text->bytes[digits] - '0';
+    text->bytes += digits;
+    text->length -= digits;
+    return digits > 0 && *number < CPU_SETSIZE;
+}
+
+static bool take_char(struct slice *text, char c) {
+    if (!text->length || *text->bytes != c) return false;
+    text->bytes++;
+    text->length--;
+    return true;
+}
+
+/* "3", "0-7" or "0-7:2". */
+static bool take_range(struct slice *text, cpu_set_t *processors) {
+    int first, last, step = 1;
+    if (!take_number(text, &first)) return false;
+    last = first;
+    if (take_char(text, '-')) {
+        if (!take_number(text, &last) || last < first) return false;
+        if (take_char(text, ':') && (!take_number(text, &step) || step == 0)) return false;
+    }
+    for (int i = first; i <= last; i += step) CPU_SET(i, processors);
+    return true;
+}
+
+bool affinity_parse(struct slice list, cpu_set_t *processors, char *reason, size_t reason_size) {
+    struct slice rest = list;
+    CPU_ZERO(processors);
+    do {
+        if (!take_range(&rest, processors)) break;
+        if (!rest.length) return true;
+    } while (take_char(&rest, ','));
+    snprintf(reason, reason_size,
+             "argument must be a list of processors below %d, such as 0,2,4-7 or 0-7:2",
+             CPU_SETSIZE);
+    return false;
+}
+
+/* ---- binding ---- */
+
+static void bind_to(const cpu_set_t *processors, const char *list) {
+    if (sched_setaffinity(0, sizeof(*processors), processors) == 0) return;
+    log_warning("This thread cannot be bound to the processors %s: %s", list, strerror(errno));
+}
+
+void affinity_apply(enum affinity_role role) {
+    cpu_set_t processors;
+    char reason[OPTION_REASON_BYTES];
+    const char *list = lists[role];
+    if (list && *list) {
+        if (affinity_parse(slice_of(list), &processors, reason, sizeof(reason)))
+            bind_to(&processors, list);
+    } else if (role == AFFINITY_BACKGROUND) {
+        affinity_restore();
+    }
+}
+
+void affinity_restore(void) {
+    if (at_start_known) bind_to(&at_start, "of the start");
+}
+
+/* ---- options ---- */
+
+static bool check_list(const struct option_row *row, struct slice value, char *reason,
+                       size_t reason_size) {
+    cpu_set_t processors;
+    return !value.length || affinity_parse(value, &processors, reason, reason_size);
+}
+
+#define LIST(option, role, at, text)                                                       \
+    {                                                                                      \
+        .name = (option), .type = OPTION_TYPE_STRING, .section = "threads", .place = (at), \
+        .fallback = "", .variable = &lists[role], .check = check_list, .help = (text)      \
+    }
+
+static const struct option_row option_rows[] = {
+    LIST("server_cpulist", AFFINITY_SERVER, 30,
+         "Processors of the main thread: 0-3, or 0,2,4, or 0-7:2 for every second one."),
+    LIST("bio_cpulist", AFFINITY_BACKGROUND, 40,
+         "Processors of the background threads; all that the process has if empty."),
+    LIST("aof_rewrite_cpulist", AFFINITY_AOF_REWRITE, 50,
+         "Processors of the child that writes the append only file anew; the main thread's if "
+         "empty."),
+    LIST("bgsave_cpulist", AFFINITY_SNAPSHOT, 60,
+         "Processors of the child that writes a snapshot; the main thread's if empty."),
+};
+
+void affinity_register(void) {
+    at_start_known = sched_getaffinity(0, sizeof(at_start), &at_start) == 0;
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}

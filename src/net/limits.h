@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Limits of what replies to one client may take while it does not read them.
+ */
+#ifndef EVENKEEL_NET_LIMITS_H
+#define EVENKEEL_NET_LIMITS_H
+#include <stdbool.h>
+
+struct client;
+
+void limits_register(void); /* the option client-output-buffer-limit */
+
+/* Closes the client where its chunks have reached the hard limit of its class, or have stood above
+ * the soft one for longer than its seconds. O(1). The client's chunks may be gone afterwards. */
+void limits_check_output(struct client *c);
+/* True where time alone can make limits_check_output close a client. */
+bool limits_need_cron(void);
+#endif

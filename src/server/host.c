@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The host's settings.
+ *
+ * Three of them spoil a server's day, and none shows before the day has come: a queue of
+ * connections that the kernel cuts shorter than the option says, memory that it does not lend to
+ * a forking process, and huge pages, of which a child's first write copies 2 MiB. Each gets
+ * one line at start: what will happen, and what to do.
+ */
+#include "server/host.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+
+#include "base/log.h"
+#include "base/number.h"
+#include "net/listen.h"
+#include "option/option.h"
+
+#define BACKLOG_FILE "/proc/sys/net/core/somaxconn"
+#define OVERCOMMIT_FILE "/proc/sys/vm/overcommit_memory"
+#define HUGE_PAGES_FILE "/sys/kernel/mm/transparent_hugepage/enabled"
+
+static bool disable_thp;
+static char *ignored_warnings;
+
+/* ---- huge pages ---- */
+
+static bool apply_thp(const struct option_row *row, char *reason, size_t reason_size) {
+    /* Refused where the kernel has no such pages: then there is nothing to switch off. */
+    prctl(PR_SET_THP_DISABLE, disable_thp ? 1UL : 0UL, 0UL, 0UL, 0UL);
+    return true;
+}
+
+void host_open(void) { apply_thp(NULL, NULL, 0); }
+
+/* ---- warnings ---- */
+
+/* The first bytes of a file of the system; false where it is not there. */
+static bool read_setting(const char *path, char *text, size_t size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t length = read(fd, text, size - 1);
+    close(fd);
+    if (length <= 0) return false;
+    text[length] = 0;
+    text[strcspn(text, "\n")] = 0;
+    return true;
+}
+
+static bool read_number(const char *path, int64_t *number) {
+    char text[64];
+    return read_setting(path, text, sizeof(text)) && number_parse_int64(text, strlen(text), number);
+}
+
+static void warn_of_backlog(void) {
+    int64_t most, backlog = listen_backlog();
+    if (!read_number(BACKLOG_FILE, &most) || most <= 0 || most >= backlog) return;
+    log_warning(
+        "WARNING: tcp-backlog is %lld, but the system cuts it to %lld: where more "
+        "connections wait than that they are dropped. Raise net.core.somaxconn (sysctl).",
+        (long long)backlog, (long long)most);
+}
+
+static void warn_of_overcommit(void) {
+    int64_t mode;
+    if (!read_number(OVERCOMMIT_FILE, &mode) || mode == 1) return;
+    log_warning(
+        "WARNING: vm.overcommit_memory is %lld: starting a child process can be refused "
+        "while memory is free, since the child is counted at its full size. Set "
+        "vm.overcommit_memory = 1 (sysctl, /etc/sysctl.conf).",
+        (long long)mode);
+}
+
+static void warn_of_huge_pages(void) {
+    char text[128];
+    if (disable_thp || !read_setting(HUGE_PAGES_FILE, text, sizeof(text)) ||
+        !strstr(text, "[always]"))
+        return;
+    log_warning(
+        "WARNING: huge pages are always on, and disable-thp is no: writes while a child "
+        "process saves will be slow and take memory. Set disable-thp yes, or write "
+        "madvise into " HUGE_PAGES_FILE ".");
+}
+
+void host_announce_warnings(void) {
+    warn_of_backlog();
+    warn_of_overcommit();
+    warn_of_huge_pages();
+}
+
+/* ---- options ---- */
+
+static const struct option_row option_rows[] = {
+    {.name = "disable-thp",
+     .type = OPTION_TYPE_BOOL,
+     .flags = OPTION_MUTABLE,
+     .section = "process",
+     .place = 100,
+     .fallback = "yes",
+     .variable = &disable_thp,
+     .apply = apply_thp,
+     .help = "Switch the kernel's transparent huge pages off for this process: they cost latency "
+             "and memory while a child saves."},
+    OPTION_STRING("ignore-warnings", &ignored_warnings, "", OPTION_MUTABLE, "process", 230,
+                  "Warnings at which the start would end, to be passed over: ARM64-COW-BUG in 6.2. "
+                  "This server ends at none, so the value changes nothing."),
+};
+
+void host_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What is looked at on the host at start, and warned of.
+ */
+#ifndef EVENKEEL_SERVER_HOST_H
+#define EVENKEEL_SERVER_HOST_H
+
+void host_register(void); /* disable-thp, ignore-warnings */
+/* Switches huge pages off where that is asked for. Before there are threads. */
+void host_open(void);
+/* Says in the log which of the system's settings will hurt. */
+void host_announce_warnings(void);
+#endif

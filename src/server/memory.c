@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MEMORY: what a key takes, what the server takes and for what, and what the allocator says.
+ *
+ * All figures of STATS and DOCTOR are taken at one moment, before the reply is made, and are those
+ * that INFO memory shows. USAGE needs no samples: an entry knows its size (entry_bytes).
+ */
+#include "server/memory.h"
+
+#include <inttypes.h>
+
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "server/cron.h"
+#include "server/info.h"
+#include "store/keyspace.h"
+
+/* ---- figures ---- */
+
+struct figures {
+    size_t used, peak, startup, dataset, clients, backlog, keys;
+    size_t rss;
+    struct memory_allocator_stats allocator;
+};
+
+static struct figures take_figures(void) {
+    const struct cron_memory *samples = cron_memory();
+    struct figures f = {
+        .used = memory_used_total(),
+        .peak = samples->peak,
+        .startup = info_memory_at_start(),
+        .dataset = info_dataset_bytes(),
+        .clients = memory_used(MEMORY_CLIENTS),
+        .backlog = memory_used(MEMORY_REPLICATION),
+        .rss = samples->rss,
+        .allocator = samples->allocator,
+    };
+    for (int i = 0; i < keyspace_databases(); i++) f.keys += keyspace_count(keyspace_at(i));
+    return f;
+}
+
+static double ratio(size_t a, size_t b) { return b ? (double)a / (double)b : 0; }
+static double percentage(size_t part, size_t whole) { return 100 * ratio(part, whole); }
+static size_t since_start(const struct figures *f) {
+    return f->used > f->startup ? f->used - f->startup : 0;
+}
+
+/* ---- STATS ---- */
+
+static void field_size(struct client *c, const char *name, size_t value) {
+    reply_bulk_c_string(c, name);
+    reply_integer(c, (int64_t)value);
+}
+
+static void field_double(struct client *c, const char *name, double value) {
+    reply_bulk_c_string(c, name);
+    reply_double(c, value);
+}
+
+/* How much more `a` is than `b`. */
+static void fields_excess(struct client *c, const char *ratio_name, const char *bytes_name,
+                          size_t a, size_t b) {
+    field_double(c, ratio_name, ratio(a, b));
+    reply_bulk_c_string(c, bytes_name);
+    reply_integer(c, (int64_t)a - (int64_t)b);
+}
+
+static void field_database(struct client *c, int index) {
+    char name[32];
+    snprintf(name, sizeof(name), "db.%d", index);
+    reply_bulk_c_string(c, name);
+    reply_map(c, 2);
+    field_size(c, "overhead.hashtable.main", keyspace_table_bytes(keyspace_at(index)));
+    field_size(c, "overhead.hashtable.expires", keyspace_deadline_bytes(keyspace_at(index)));
+}
+
+/* Fields besides those of databases. */
+#define STATS_FIELDS 25
+
+static void memory_stats(struct call *call) {
+    struct client *c = call->client;
+    struct figures f = take_figures();
+    int databases = 0;
+    for (int i = 0; i < keyspace_databases(); i++) databases += keyspace_count(keyspace_at(i)) > 0;
+
+    reply_map(c, STATS_FIELDS + databases);
+    field_size(c, "peak.allocated", f.peak);
+    field_size(c, "total.allocated", f.used);
+    field_size(c, "startup.allocated", f.startup);
+    field_size(c, "replication.backlog", f.backlog);
+    field_size(c, "clients.slaves", 0);
+    field_size(c, "clients.normal", f.clients);
+    field_size(c, "aof.buffer", memory_used(MEMORY_AOF));
+    field_size(c, "lua.caches", memory_used(MEMORY_SCRIPTS));
+    for (int i = 0; i < keyspace_databases(); i++)
+        if (keyspace_count(keyspace_at(i))) field_database(c, i);
+    field_size(c, "overhead.total", f.used - f.dataset);
+    field_size(c, "keys.count", f.keys);
+    field_size(c, "keys.bytes-per-key", f.keys ? since_start(&f) / f.keys : 0);
+    field_size(c, "dataset.bytes", f.dataset);
+    field_double(c, "dataset.percentage", percentage(f.dataset, since_start(&f)));
+    field_double(c, "peak.percentage", percentage(f.used, f.peak));
+    field_size(c, "allocator.allocated", f.allocator.allocated);
+    field_size(c, "allocator.active", f.allocator.active);
+    field_size(c, "allocator.resident", f.allocator.resident);
+    fields_excess(c, "allocator-fragmentation.ratio", "allocator-fragmentation.bytes",
+                  f.allocator.active, f.allocator.allocated);
+    fields_excess(c, "allocator-rss.ratio", "allocator-rss.bytes", f.allocator.resident,
+                  f.allocator.active);
+    fields_excess(c, "rss-overhead.ratio", "rss-overhead.bytes", f.rss, f.allocator.resident);
+    fields_excess(c, "fragmentation", "fragmentation.bytes", f.rss, f.used);
+}
+
+/* ---- DOCTOR ---- */
+
+/* With less there is no telling waste from what any server needs. */
+#define DOCTOR_BYTES_MIN (5u << 20)
+/* A ratio alone says nothing where the bytes behind it are few. */
+#define EXCESS_BYTES_MIN (10u << 20)
+#define PEAK_RATIO 1.5
+#define EXCESS_RATIO 1.1
+#define CLIENT_BYTES_MANY (200u << 10)
+
+static bool exceeds(size_t a, size_t b) {
+    return ratio(a, b) > EXCESS_RATIO && a - b > EXCESS_BYTES_MIN;
+}
+
+static void doctor_report(const struct figures *f, struct buffer *text) {
+    const struct memory_allocator_stats *a = &f->allocator;
+    if (f->used < DOCTOR_BYTES_MIN) {
+        buffer_append_c_string(text, "Too little memory is used to tell whether any is wasted.\n");
+        return;
+    }
+    if (ratio(f->peak, f->used) > PEAK_RATIO)
+        buffer_printf(text,
+                      "- Peak: %zu bytes were in use once, %zu are now. Pages that the peak filled "
+                      "may not have gone back to the system yet; MEMORY PURGE asks for it.\n",
+                      f->peak, f->used);
+    if (exceeds(a->active, a->allocated))
+        buffer_printf(text,
+                      "- Fragmentation: pages of %zu bytes hold %zu bytes in use. This happens "
+                      "where many keys of other sizes than today's were deleted.\n",
+                      a->active, a->allocated);
+    if (exceeds(a->resident, a->active))
+        buffer_printf(text,
+                      "- Free pages: the allocator keeps %zu bytes, of which %zu are in use. "
+                      "MEMORY PURGE gives the others back.\n",
+                      a->resident, a->active);
+    if (exceeds(f->rss, a->resident))
+        buffer_printf(text,
+                      "- The process takes %zu bytes, the allocator only %zu: look for libraries "
+                      "and modules with memory of their own.\n",
+                      f->rss, a->resident);
+    if (client_count() && f->clients / client_count() > CLIENT_BYTES_MANY)
+        buffer_printf(text,
+                      "- Clients: %zu bytes wait to be sent or parsed. CLIENT LIST shows whose "
+                      "they are; client-output-buffer-limit bounds them.\n",
+                      f->clients);
+    if (!text->length)
+        buffer_append_c_string(text, "No memory is wasted, as far as one can see.\n");
+}
+
+static void memory_doctor(struct call *call) {
+    struct figures f = take_figures();
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    doctor_report(&f, &text);
+    reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
+}
+
+/* ---- the other subcommands ---- */
+
+static void memory_usage(struct call *call) {
+    for (int i = 3; i < call->argc; i += 2) {
+        int64_t samples;
+        if (!argument_is(call, i, "samples") || i + 1 >= call->argc) {
+            reply_syntax_error(call->client);
+            return;
+        }
+        if (!argument_int64(call, i + 1, &samples, NULL)) return;
+        if (samples < 0) {
+            reply_syntax_error(call->client);
+            return;
+        }
+    }
+    struct entry *e = keyspace_find(call->keyspace, call->argv[2], call_key_hash(call, 2));
+    if (e)
+        reply_integer(call->client, (int64_t)entry_bytes(e));
+    else
+        reply_null(call->client);
+}
+
+static void append_text(void *buffer, const char *text) { buffer_append_c_string(buffer, text); }
+
+static void memory_malloc_stats(struct call *call) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    memory_allocator_report(append_text, &text);
+    if (!text.length) buffer_append_c_string(&text, "This allocator gives no report.\n");
+    reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
+}
+
+static const char *const help[] = {
+    "DOCTOR",
+    "    Says in words where memory is wasted.",
+    "MALLOC-STATS",
+    "    The allocator's own report.",
+    "PURGE",
+    "    Asks the allocator to give free pages back to the system.",
+    "STATS",
+    "    What memory is used for, as a map.",
+    "USAGE <key> [SAMPLES <count>]",
+    "    Bytes that the key and its value take. Nothing is estimated; the number of samples",
+    "    is taken for compatibility.",
+    NULL,
+};
+
+static void command_memory(struct call *call) {
+    int argc = call->argc;
+    if (argc == 2 && argument_is(call, 1, "help")) {
+        reply_help(call, help);
+    } else if (argc >= 3 && argument_is(call, 1, "usage")) {
+        memory_usage(call);
+    } else if (argc == 2 && argument_is(call, 1, "stats")) {
+        memory_stats(call);
+    } else if (argc == 2 && argument_is(call, 1, "doctor")) {
+        memory_doctor(call);
+    } else if (argc == 2 && argument_is(call, 1, "malloc-stats")) {
+        memory_malloc_stats(call);
+    } else if (argc == 2 && argument_is(call, 1, "purge")) {
+        memory_allocator_purge();
+        reply_ok(call->client);
+    } else {
+        reply_unknown_subcommand(call);
+    }
+}
+
+static struct command rows[] = {
+    {.name = "memory",
+     .handler = command_memory,
+     .arity = -2,
+     .flags = COMMAND_READONLY | COMMAND_RANDOM | COMMAND_MOVABLE_KEYS,
+     .help = "What memory is used for: USAGE, STATS, DOCTOR, MALLOC-STATS, PURGE."},
+};
+
+void memory_command_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

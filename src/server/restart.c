@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Restart.
+ *
+ * The process stays, the program is executed anew: a supervisor sees the same pid. All descriptors
+ * but the three standard ones are close-on-exec. What a process hands on otherwise is set back to
+ * what it was at start: working directory (arguments may name files relative to it), score,
+ * processors, the watchdog's timer.
+ */
+#include "server/restart.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "base/log.h"
+#include "io/affinity.h"
+#include "io/signals.h"
+#include "option/option.h"
+#include "server/config.h"
+#include "server/oom_score.h"
+#include "server/startup.h"
+
+static char **arguments;
+static char folder[PATH_MAX];
+static bool prepared;
+static int64_t prepared_msec;
+
+void restart_take_arguments(char **argv) {
+    arguments = argv;
+    if (!getcwd(folder, sizeof(folder))) folder[0] = 0;
+}
+
+bool restart_is_possible(void) {
+    for (char **word = arguments; *word; word++) {
+        if (strcmp(*word, "-")) continue;
+        log_warning("Can't restart: the configuration came from standard input.");
+        return false;
+    }
+    if (access(startup_executable(), X_OK) == 0) return true;
+    log_warning("Can't restart: %s: %s", startup_executable(), strerror(errno));
+    return false;
+}
+
+bool restart_prepare(int64_t msec) {
+    char reason[OPTION_REASON_BYTES];
+    if (!restart_is_possible()) return false;
+    if (*startup_config_file() && !config_rewrite(false, reason, sizeof(reason))) {
+        log_warning("Can't restart: %s", reason);
+        return false;
+    }
+    prepared = true;
+    prepared_msec = msec;
+    return true;
+}
+
+bool restart_is_prepared(void) { return prepared; }
+
+void restart_execute(int64_t msec) {
+    if (prepared && !msec) msec = prepared_msec;
+    struct timespec left = {(time_t)(msec / 1000), (long)(msec % 1000) * 1000000L};
+    while (nanosleep(&left, &left) && errno == EINTR) continue;
+    log_warning("The program is executed again.");
+    signals_watchdog(0, NULL);
+    oom_score_restore();
+    affinity_restore();
+    if (*folder && chdir(folder)) log_warning("chdir %s: %s", folder, strerror(errno));
+    execv(startup_executable(), arguments);
+    log_warning("%s cannot be executed: %s", startup_executable(), strerror(errno));
+}

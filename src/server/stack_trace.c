@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A stack as text.
+ *
+ *     /usr/bin/redis-server(debug_sleep+0x8c)[0x55a7f3d5a0cc]
+ *     /usr/bin/redis-server(command_debug+0x5e)[0x55a7f3d5946e] {debugCommand}
+ *
+ * Function names come from the program's own symbol table, read from its file: dladdr knows only
+ * exported names, and most functions here are static.
+ *
+ * The mark in braces stands at the frame of the running command's handler, and nowhere where that
+ * frame was not found: it tells at a glance which command held the server up. It has the form in
+ * which traces of Redis 6.2 name handlers, <name>Command, since that is what people and scripts
+ * search logs for.
+ *
+ * Invariant: nothing here allocates or takes a lock that this program's own code holds while it
+ * runs; the dynamic linker's lock is recursive and no thread here loads libraries.
+ */
+#include "server/stack_trace.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <ucontext.h>
+
+#include "exec/command.h"
+#include "exec/dispatch.h"
+#include "server/startup.h"
+
+#define FRAMES_MAX 100
+#define LINE_BYTES_MAX 512
+#define MARK_BYTES_MAX 64
+
+static void (*writer)(const char *text);
+
+__attribute__((format(printf, 1, 2))) static void line(const char *format, ...) {
+    char text[LINE_BYTES_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof(text) - 1, format, arguments);
+    va_end(arguments);
+    if (length < 0) return;
+    if ((size_t)length > sizeof(text) - 2) length = sizeof(text) - 2;
+    text[length] = '\n';
+    text[length + 1] = 0;
+    writer(text);
+}
+
+/* ---- the program's symbols ---- */
+
+/* The program's file, as far as it is needed. */
+struct program {
+    const char *bytes;
+    size_t size;
+    const char *base; /* where it stands in memory */
+    const Elf64_Sym *symbols;
+    size_t symbol_count;
+    const char *names;
+    size_t names_size;
+};
+
+/* Finds the symbol table; none where the file is of another form or was stripped. */
+static void program_find_symbols(struct program *p) {
+    const Elf64_Ehdr *header = (const void *)p->bytes;
+    if (p->size < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG) ||
+        header->e_ident[EI_CLASS] != ELFCLASS64 ||
+        header->e_shoff + (size_t)header->e_shnum * sizeof(Elf64_Shdr) > p->size)
+        return;
+    const Elf64_Shdr *sections = (const void *)(p->bytes + header->e_shoff);
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        const Elf64_Shdr *s = &sections[i];
+        if (s->sh_type != SHT_SYMTAB || s->sh_link >= header->e_shnum) continue;
+        const Elf64_Shdr *n = &sections[s->sh_link];
+        if (s->sh_offset + s->sh_size > p->size || n->sh_offset + n->sh_size > p->size) return;
+        p->symbols = (const void *)(p->bytes + s->sh_offset);
+        p->symbol_count = s->sh_size / sizeof(Elf64_Sym);
+        p->names = p->bytes + n->sh_offset;
+        p->names_size = n->sh_size;
+        return;
+    }
+}
+
+static void program_open(struct program *p) {
+    struct stat status;
+    Dl_info own;
+    memset(p, 0, sizeof(*p));
+    if (dladdr((void *)(uintptr_t)stack_trace_open, &own)) p->base = own.dli_fbase;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    void *bytes = MAP_FAILED;
+    if (fstat(fd, &status) == 0)
+        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (bytes == MAP_FAILED) return;
+    p->bytes = bytes;
+    p->size = (size_t)status.st_size;
+    program_find_symbols(p);
+}
+
+static void program_close(struct program *p) {
+    if (p->bytes) munmap((void *)(uintptr_t)p->bytes, p->size);
+}
+
+/* The function that holds `address` (as in the file); NULL where there is none. */
+static const char *program_function(const struct program *p, size_t address, size_t *offset) {
+    for (size_t i = 0; i < p->symbol_count; i++) {
+        const Elf64_Sym *s = &p->symbols[i];
+        if (ELF64_ST_TYPE(s->st_info) != STT_FUNC || address < s->st_value ||
+            address >= s->st_value + s->st_size || s->st_name >= p->names_size)
+            continue;
+        *offset = address - s->st_value;
+        return p->names + s->st_name;
+    }
+    return NULL;
+}
+
+/* ---- frames ---- */
+
+/* " {getCommand}" where the function that begins at `start` is the running command's handler. */
+static void mark_of(const char *start, char *mark, size_t size) {
+    const struct call *call = dispatch_current();
+    *mark = 0;
+    if (call && start == (const char *)(uintptr_t)call->command->handler)
+        snprintf(mark, size, " {%sCommand}", call->command->name);
+}
+
+/* `back` is 1 where the frame is a return address: the call stands before it, and behind a call
+ * that never returns the next function may begin. */
+static void write_frame(const struct program *p, void *frame, size_t back) {
+    Dl_info info;
+    char mark[MARK_BYTES_MAX];
+    size_t offset = 0;
+    const char *call = (const char *)frame - back;
+    if (!dladdr(call, &info)) {
+        line("?[%p]", frame);
+        return;
+    }
+    bool own = info.dli_fbase == p->base;
+    size_t in_file = (size_t)(call - (const char *)info.dli_fbase);
+    const char *name = info.dli_sname;
+    if (name) offset = (size_t)(call - (const char *)info.dli_saddr);
+    const char *better = own ? program_function(p, in_file, &offset) : NULL;
+    if (better) name = better;
+    const char *file = own ? startup_executable() : info.dli_fname;
+    mark_of(name ? call - offset : NULL, mark, sizeof(mark));
+    if (name)
+        line("%s(%s+0x%zx)[%p]%s", file, name, offset + back, frame, mark);
+    else
+        line("%s(+0x%zx)[%p]", file, in_file + back, frame);
+}
+
+static void *instruction_of(const ucontext_t *context) {
+#if defined(__x86_64__)
+    return (void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (void *)(uintptr_t)context->uc_mcontext.pc;
+#else
+    return NULL;
+#endif
+}
+
+void stack_trace_open(void) {
+    void *frame;
+    /* The first call loads the unwinder, which allocates. */
+    backtrace(&frame, 1);
+}
+
+void stack_trace_write(const void *ucontext, void (*write)(const char *text)) {
+    void *frames[FRAMES_MAX];
+    struct program program;
+    writer = write;
+    write("\n------ STACK TRACE ------\n");
+    program_open(&program);
+    void *instruction = ucontext ? instruction_of(ucontext) : NULL;
+    if (instruction) {
+        line("EIP:");
+        write_frame(&program, instruction, 0);
+    }
+    write("\nBacktrace:\n");
+    int count = backtrace(frames, FRAMES_MAX);
+    for (int i = 0; i < count; i++) write_frame(&program, frames[i], 1);
+    program_close(&program);
+}

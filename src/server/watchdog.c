@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The watchdog.
+ *
+ * Each run of the cron sets a timer anew. When the cron does not run for watchdog-period
+ * milliseconds, a command or something else holds the loop up, and the timer's signal writes the
+ * stack into the log, from where the main thread stands at that moment. One hang is reported once.
+ *
+ *  1. What runs in the signal handler writes straight to the log's target: the thread may have
+ *     been interrupted inside syslog or the allocator, their locks held.
+ *  2. A shorter period than two of the cron's would report a server that is well: it is raised.
+ */
+#include "server/watchdog.h"
+
+#include "base/log.h"
+#include "base/number.h"
+#include "exec/command.h"
+#include "exec/dispatch.h"
+#include "io/signals.h"
+#include "net/client.h"
+#include "option/option.h"
+#include "server/cron.h"
+#include "server/stack_trace.h"
+
+static int64_t period_msec;
+
+static void report_running(void) {
+    char text[256];
+    const struct call *call = dispatch_current();
+    if (call)
+        snprintf(text, sizeof(text), "The command %s of client %llu (%d arguments) is running.\n",
+                 call->command->name, (unsigned long long)call->client->id, call->argc);
+    else
+        snprintf(text, sizeof(text), "No command is running.\n");
+    log_raw_from_signal(text);
+}
+
+static void expired(void *ucontext) {
+    log_from_signal("\n--- WATCHDOG TIMER EXPIRED ---");
+    report_running();
+    stack_trace_write(ucontext, log_raw_from_signal);
+    log_from_signal("--------\n");
+}
+
+void watchdog_reset(void) {
+    if (period_msec) signals_watchdog(period_msec, expired);
+}
+
+/* 6.2 has it only in CONFIG SET, so no file ever holds it. */
+static bool period_parse(const struct option_row *row, const struct slice *words, size_t count,
+                         char *reason, size_t reason_size) {
+    int64_t period;
+    enum option_source source = option_source_now();
+    if (source == OPTION_FROM_FILE || source == OPTION_FROM_COMMAND_LINE || count != 1 ||
+        !number_parse_int64(words[0].bytes, words[0].length, &period) || period < 0 ||
+        period > INT32_MAX)
+        return false;
+    int64_t least = 2 * cron_period_msec();
+    period_msec = period && period < least ? least : period;
+    if (source == OPTION_FROM_CONFIG_SET) signals_watchdog(period_msec, expired);
+    return true;
+}
+
+static void period_print(const struct option_row *row, struct buffer *out) {
+    buffer_printf(out, "%lld", (long long)period_msec);
+}
+
+static void period_rewrite(const struct option_row *row, struct buffer *out) {}
+
+static const struct option_row option_rows[] = {
+    {.name = "watchdog-period",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MUTABLE | OPTION_HIDDEN,
+     .section = "process",
+     .place = 250,
+     .fallback = "0",
+     .parse = period_parse,
+     .print = period_print,
+     .rewrite = period_rewrite,
+     .help = "Milliseconds that the event loop may be held up before its stack is written into the "
+             "log; 0 = off. At least two of the cron's periods. For a server that hangs, not for "
+             "every day."},
+};
+
+void watchdog_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The watchdog: says in the log where the server hangs, while it hangs.
+ */
+#ifndef EVENKEEL_SERVER_WATCHDOG_H
+#define EVENKEEL_SERVER_WATCHDOG_H
+
+void watchdog_register(void); /* watchdog-period */
+/* The loop turns: the time begins anew. Nothing where the watchdog is off. */
+void watchdog_reset(void);
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Digests of values and of all data: equal where the contents are, however they are kept.
+ */
+#ifndef EVENKEEL_STORE_DIGEST_H
+#define EVENKEEL_STORE_DIGEST_H
+#include "base/sha1.h"
+
+struct entry;
+
+/* Of a value, and of whether the key has a deadline; not of the key. */
+void digest_value(const struct entry *e, unsigned char digest[SHA1_BYTES]);
+/* Of all databases: which key in which one has which value. Keys that are due do not count. All
+ * zero where there is nothing. O(bytes of all data). */
+void digest_all(unsigned char digest[SHA1_BYTES]);
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the tests of net/ share: clients over socketpairs, their other ends ("peers"), and turns of
+ * a real loop, put together as server/wiring.c does it.
+ */
+#ifndef EVENKEEL_TESTS_NET_PEERS_H
+#define EVENKEEL_TESTS_NET_PEERS_H
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/seed.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "option/option.h"
+
+/* A client seen from outside. */
+struct peer {
+    int fd;                /* -1: closed by us */
+    struct client *client; /* only valid while it lives: see peer_is_served */
+    uint64_t id;
+    bool ended;        /* the server has closed it */
+    struct buffer got; /* bytes that came */
+};
+
+static struct loop *peers_loop;
+static size_t peers_clients_bytes; /* of MEMORY_CLIENTS before the first client */
+
+static inline bool peers_end_of_turn(void) {
+    client_free_closing();
+    return false;
+}
+
+static inline int peers_open(const struct batch_executor *executor) {
+    seed_from_environment();
+    signal(SIGPIPE, SIG_IGN);
+    client_register();
+    batch_register();
+    reply_register();
+    peers_loop = loop_create();
+    peers_clients_bytes = memory_used(MEMORY_CLIENTS);
+    client_open(peers_loop);
+    reply_open();
+    batch_open(executor);
+    loop_after_events(peers_loop, batch_run);
+    loop_before_sleep(peers_loop, peers_end_of_turn);
+    return 0;
+}
+
+/* Some turns, so that what one leaves to the next is done too. */
+static inline void peers_turns(void) {
+    for (int i = 0; i < 3; i++) loop_turn(peers_loop, 0);
+    loop_check(peers_loop);
+}
+
+static inline struct peer peer_connect(void) {
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    struct peer p = {.fd = ends[1], .got = {.class = MEMORY_OTHER}};
+    p.client = client_create(ends[0], &(struct socket_peer){.is_unix = true});
+    assert_non_null(p.client);
+    p.id = p.client->id;
+    return p;
+}
+
+/* Takes up to `most` bytes of what has come; notes the end. */
+static inline size_t peer_receive(struct peer *p, size_t most) {
+    size_t taken = 0;
+    while (taken < most && !p->ended && p->fd >= 0) {
+        size_t wanted = most - taken < 65536 ? most - taken : 65536;
+        ssize_t got = read(p->fd, buffer_reserve(&p->got, wanted), wanted);
+        if (got < 0 && errno == EAGAIN) break;
+        if (got <= 0) {
+            p->ended = true;
+            break;
+        }
+        p->got.length += (size_t)got;
+        taken += (size_t)got;
+    }
+    return taken;
+}
+
+/* Writes what the socket takes, without a turn. */
+static inline size_t peer_try_send(struct peer *p, const char *bytes, size_t length) {
+    ssize_t sent = write(p->fd, bytes, length);
+    if (sent >= 0) return (size_t)sent;
+    if (errno == EPIPE || errno == ECONNRESET) return length; /* nobody listens any more */
+    assert_int_equal(errno, EAGAIN);
+    return 0;
+}
+
+/* Writes all and lets the loop turn until it has nothing to do and nothing more comes. */
+static inline void peer_send(struct peer *p, struct slice bytes) {
+    size_t sent = 0;
+    while (sent < bytes.length) {
+        sent += peer_try_send(p, bytes.bytes + sent, bytes.length - sent);
+        peers_turns();
+        peer_receive(p, SIZE_MAX);
+    }
+    uint64_t events;
+    do {
+        events = loop_stats(peers_loop)->events;
+        peers_turns();
+    } while (peer_receive(p, SIZE_MAX) || loop_stats(peers_loop)->events != events);
+}
+
+static inline bool peer_is_served(const struct peer *p) { return client_find(p->id) != NULL; }
+
+static inline void peer_close(struct peer *p) {
+    if (p->fd >= 0) close(p->fd);
+    p->fd = -1;
+    peers_turns();
+    assert_false(peer_is_served(p));
+    buffer_free(&p->got);
+}
+
+/* Before each test: what a failed one left does not make the next one fail. */
+static inline int peers_begin(void **state) {
+    client_close_all();
+    return 0;
+}
+
+/* After each test: nothing of any client is left. */
+static inline int peers_nothing_left(void **state) {
+    peers_turns();
+    assert_int_equal(client_count(), 0);
+    assert_int_equal(memory_used(MEMORY_CLIENTS), peers_clients_bytes);
+    return 0;
+}
+
+static inline void peer_assert_got(struct peer *p, struct slice wanted) {
+    struct slice got = buffer_slice(&p->got);
+    if (!slice_equal(got, wanted)) {
+        size_t same = 0;
+        while (same < got.length && same < wanted.length && got.bytes[same] == wanted.bytes[same])
+            same++;
+        fail_msg("%zu bytes wanted, %zu came, the same up to %zu: \"%.*s\"", wanted.length,
+                 got.length, same, (int)(got.length - same < 100 ? got.length - same : 100),
+                 got.bytes + same);
+    }
+    buffer_clear(&p->got);
+}
+
+static inline void option_set_text(const char *name, const char *value) {
+    char reason[256] = "";
+    struct slice word = slice_of(value);
+    bool set = option_set(option_find(slice_of(name)), &word, 1, OPTION_FROM_CONFIG_SET, reason,
+                          sizeof(reason));
+    assert_true(set);
+}
+#endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tests of holding in net/batch: a client that is held in the middle of what it sent goes on
+ * exactly where it stopped, however its requests came and however often it is held.
+ *
+ * The executor numbers each request's bytes by a digest. Words: "digest" answers it; "wait" answers
+ * it when the client is let go (a command that blocks); "later" may not run for some time (a
+ * command that is paused), and answers it then. SEED=n runs the same random choices again.
+ */
+#include "base/hash.h"
+#include "net/batch.h"
+#include "net/peers.h"
+
+/* ---- The executor ---- */
+
+static struct list_link waiting = {&waiting, &waiting}; /* of held_link */
+static uint64_t later_refused;                          /* refusals of "later" so far */
+static unsigned refuse_percent = 100;
+
+static int64_t digest_of(const struct slice *words, size_t count) {
+    uint64_t digest = count;
+    for (size_t i = 0; i < count; i++)
+        digest = digest * UINT64_C(0x9e3779b97f4a7c15) + words[i].length +
+                 hash_bytes(words[i].bytes, words[i].length);
+    return (int64_t)(digest >> 1);
+}
+
+/* What "wait" answers when it ends stands in a slot of the client's. */
+static void execute(struct request *r) {
+    struct client *c = r->client;
+    int64_t digest = digest_of(r->argv, (size_t)r->argc);
+    assert_false(c->flags & CLIENT_HELD);
+    if (slice_is(r->argv[0], "wait")) {
+        int64_t *answer = memory_alloc(sizeof(*answer), MEMORY_OTHER);
+        *answer = digest;
+        c->slots[0] = answer;
+        batch_hold(c);
+        list_append(&waiting, &c->held_link);
+        return;
+    }
+    if (slice_is(r->argv[0], "later") && random_below(100) < refuse_percent) {
+        later_refused++;
+        batch_hold_request(r);
+        list_append(&waiting, &c->held_link);
+        return;
+    }
+    if (slice_is(r->argv[0], "let-go")) {
+        while (!list_is_empty(&waiting))
+            batch_resume(LIST_ENTRY(waiting.next, struct client, held_link));
+    }
+    reply_integer(c, digest);
+}
+
+static void let_go(struct client *c) {
+    if (c->slots[0]) {
+        int64_t *answer = c->slots[0];
+        reply_integer(c, *answer);
+        memory_free(answer, MEMORY_OTHER);
+        c->slots[0] = NULL;
+    }
+    batch_resume(c);
+}
+
+static void let_all_go(void) {
+    while (!list_is_empty(&waiting)) let_go(LIST_ENTRY(waiting.next, struct client, held_link));
+}
+
+static void closed(struct client *c) {
+    memory_free(c->slots[0], MEMORY_OTHER);
+    c->slots[0] = NULL;
+}
+
+static void prefetch(struct request *r) {}
+static const struct batch_executor executor = {prefetch, prefetch, execute, NULL};
+
+static int hold_open(void **state) {
+    peers_open(&executor);
+    client_observe_closing(closed);
+    loop_before_sleep(peers_loop, batch_run_resumed);
+    return 0;
+}
+
+/* Writes all; a client that is held takes nothing, so that it is let go where the socket is full.
+ */
+static void send_all(struct peer *p, struct slice bytes) {
+    unsigned before = refuse_percent;
+    size_t sent = 0;
+    while (sent < bytes.length) {
+        size_t taken = peer_try_send(p, bytes.bytes + sent, bytes.length - sent);
+        sent += taken;
+        peers_turns();
+        peer_receive(p, SIZE_MAX);
+        if (taken) continue;
+        refuse_percent = 30; /* so that it ends */
+        let_all_go();
+    }
+    refuse_percent = before;
+    peer_send(p, SLICE(""));
+}
+
+/* Turns in which every client that waits goes on, until none waits again. */
+static void settle(struct peer *p) {
+    unsigned before = refuse_percent;
+    refuse_percent = 30;
+    for (int quiet = 0; quiet < 3;) {
+        quiet = list_is_empty(&waiting) ? quiet + 1 : 0;
+        let_all_go();
+        peer_send(p, SLICE(""));
+    }
+    refuse_percent = before;
+    assert_int_equal(batch_held_clients(), 0);
+}
+
+/* ---- Input, and the replies it must have ---- */
+
+struct script {
+    struct buffer input, wanted;
+};
+
+static struct script script_new(void) {
+    return (struct script){{.class = MEMORY_OTHER}, {.class = MEMORY_OTHER}};
+}
+
+static void script_free(struct script *s) {
+    buffer_free(&s->input);
+    buffer_free(&s->wanted);
+}
+
+/* A request of `word` and one argument of `length` bytes. */
+static void add(struct script *s, const char *word, size_t length, bool in_line) {
+    char *bytes = memory_alloc(length + 1, MEMORY_OTHER);
+    for (size_t i = 0; i < length; i++) bytes[i] = (char)('a' + random_below(26));
+    const struct slice words[] = {slice_of(word), {bytes, length}};
+    if (in_line && length) {
+        buffer_printf(&s->input, "%s %.*s\r\n", word, (int)length, bytes);
+    } else {
+        buffer_printf(&s->input, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n", strlen(word), word, length);
+        buffer_append(&s->input, bytes, length);
+        buffer_append_c_string(&s->input, "\r\n");
+    }
+    buffer_printf(&s->wanted, ":%lld\r\n", (long long)digest_of(words, 2));
+    memory_free(bytes, MEMORY_OTHER);
+}
+
+/* A request of many arguments: it does not fit into the batch's places. */
+static void add_many(struct script *s, const char *word, size_t count) {
+    struct slice *words = memory_alloc((count + 1) * sizeof(*words), MEMORY_OTHER);
+    words[0] = slice_of(word);
+    buffer_printf(&s->input, "*%zu\r\n$%zu\r\n%s\r\n", count + 1, strlen(word), word);
+    for (size_t i = 1; i <= count; i++) {
+        words[i] = SLICE("xy");
+        buffer_append_c_string(&s->input, "$2\r\nxy\r\n");
+    }
+    buffer_printf(&s->wanted, ":%lld\r\n", (long long)digest_of(words, count + 1));
+    memory_free(words, MEMORY_OTHER);
+}
+
+static void finish(struct peer *p, struct script *s) {
+    settle(p);
+    peer_assert_got(p, buffer_slice(&s->wanted));
+    assert_null(p->client->query);
+    assert_null(p->client->held);
+    assert_int_equal(p->client->watcher.interest, LOOP_READABLE);
+    peer_close(p);
+    script_free(s);
+}
+
+/* ---- One client ---- */
+
+/* Held at each place of pipelines of all lengths. */
+static void test_hold_in_a_pipeline(void **state) {
+    static const char *const words[] = {"wait", "later"};
+    for (int in_line = 0; in_line < 2; in_line++) {
+        for (int word = 0; word < 2; word++) {
+            for (int place = 0; place < 600; place += 1 + place / 5) {
+                struct script s = script_new();
+                struct peer p = peer_connect();
+                for (int i = 0; i < 600; i++)
+                    add(&s, i == place ? words[word] : "digest", random_below(40), in_line);
+                send_all(&p, buffer_slice(&s.input));
+                assert_int_equal(batch_held_clients(), 1);
+                assert_true(p.client->flags & CLIENT_HELD);
+                finish(&p, &s);
+            }
+        }
+    }
+}
+
+/* Every request holds. */
+static void test_hold_always(void **state) {
+    struct script s = script_new();
+    struct peer p = peer_connect();
+    for (int i = 0; i < 500; i++) add(&s, i % 2 ? "wait" : "later", random_below(100), i % 3 == 0);
+    send_all(&p, buffer_slice(&s.input));
+    finish(&p, &s);
+}
+
+/* Arguments in blocks of their own are kept as they are, with what stands before and behind. */
+static void test_hold_large_arguments(void **state) {
+    static const size_t lengths[] = {BATCH_READ_BYTES, BATCH_ADOPT_BYTES - 1, BATCH_ADOPT_BYTES,
+                                     200000, 1048576};
+    static const char *const words[] = {"digest", "wait", "later"};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        for (int form = 0; form < 27; form++) {
+            struct script s = script_new();
+            struct peer p = peer_connect();
+            add(&s, words[form % 3], 10, false);
+            add(&s, words[form / 3 % 3], lengths[i], false);
+            add(&s, words[form / 9], 10, false);
+            add(&s, "digest", lengths[i], false);
+            send_all(&p, buffer_slice(&s.input));
+            finish(&p, &s);
+        }
+    }
+}
+
+static void test_hold_many_arguments(void **state) {
+    static const char *const words[] = {"digest", "wait", "later"};
+    for (int form = 0; form < 27; form++) {
+        struct script s = script_new();
+        struct peer p = peer_connect();
+        add(&s, words[form % 3], 10, false);
+        add_many(&s, words[form / 3 % 3], 2000);
+        add(&s, words[form / 9], 10, false);
+        add_many(&s, "digest", 1000);
+        add_many(&s, "later", 1500);
+        send_all(&p, buffer_slice(&s.input));
+        finish(&p, &s);
+    }
+}
+
+/* Nothing is read of a held client but its end. */
+static void test_hold_stops_reading(void **state) {
+    struct peer p = peer_connect();
+    peer_send(&p, SLICE("later x\r\n"));
+    assert_int_equal(p.client->watcher.interest, LOOP_HANGUP);
+    size_t held = batch_query_used(p.client);
+    uint64_t before = batch_bytes_read();
+    peer_send(&p, SLICE("digest y\r\n"));
+    assert_int_equal(batch_bytes_read(), before);
+    assert_int_equal(batch_query_used(p.client), held);
+    assert_int_equal(held, strlen("later x\r\n"));
+    settle(&p);
+    assert_true(batch_bytes_read() > before);
+    peer_close(&p);
+}
+
+static void test_peer_goes_while_held(void **state) {
+    for (int way = 0; way < 2; way++) {
+        struct peer p = peer_connect();
+        peer_send(&p, SLICE("digest a\r\nlater x\r\ndigest y\r\n*2\r\n$6\r\ndig"));
+        assert_int_equal(batch_held_clients(), 1);
+        if (way == 0) {
+            assert_int_equal(shutdown(p.fd, SHUT_WR), 0);
+            peers_turns();
+        } else {
+            close(p.fd);
+            p.fd = -1;
+            peers_turns();
+        }
+        assert_false(peer_is_served(&p));
+        assert_int_equal(batch_held_clients(), 0);
+        assert_true(list_is_empty(&waiting));
+        peer_close(&p);
+    }
+}
+
+/* Closed by us: while it is held, and when it is about to go on. */
+static void test_close_while_held(void **state) {
+    for (int resumed = 0; resumed < 2; resumed++) {
+        struct peer p = peer_connect();
+        peer_send(&p, SLICE("later x\r\ndigest y\r\n*2\r\n$6\r\ndig"));
+        if (resumed) batch_resume(p.client);
+        client_close_later(p.client);
+        assert_int_equal(batch_held_clients(), 0);
+        peers_turns();
+        peer_receive(&p, SIZE_MAX);
+        assert_true(p.ended);
+        peer_assert_got(&p, SLICE(""));
+        peer_close(&p);
+    }
+}
+
+/* A protocol error behind a held request comes after it. */
+static void test_error_behind_held(void **state) {
+    static const char *const errors[] = {"*1\r\n$x\r\n", "*x\r\n", "digest \"\r\n"};
+    for (int i = 0; i < 3; i++) {
+        struct script s = script_new();
+        struct peer p = peer_connect();
+        add(&s, "digest", 5, false);
+        add(&s, "later", 5, false);
+        add(&s, "digest", 5, i == 0);
+        buffer_append_c_string(&s.input, errors[i]);
+        send_all(&p, buffer_slice(&s.input));
+        assert_false(p.ended);
+        settle(&p);
+        assert_true(p.ended);
+        p.got.length = s.wanted.length < p.got.length ? s.wanted.length : p.got.length;
+        peer_assert_got(&p, buffer_slice(&s.wanted));
+        peer_close(&p);
+        script_free(&s);
+    }
+}
+
+/* A limit that the request in front lifts, while both are held. */
+static void test_limit_behind_held(void **state) {
+    client_set_authentication_required(true);
+    struct script s = script_new();
+    struct peer p = peer_connect();
+    add(&s, "later", 5, false);
+    add(&s, "digest", 20000, false);
+    send_all(&p, buffer_slice(&s.input));
+    client_set_authentication_required(false);
+    p.client->flags |= CLIENT_AUTHENTICATED;
+    finish(&p, &s);
+}
+
+/* CLIENT REPLY SKIP counts requests that ran: one that is refused keeps its place. */
+static void test_reply_skip(void **state) {
+    struct peer p = peer_connect();
+    p.client->flags |= CLIENT_REPLY_SKIP;
+    peer_send(&p, SLICE("later x\r\n"));
+    settle(&p);
+    peer_assert_got(&p, SLICE(""));
+    assert_false(p.client->flags & CLIENT_REPLY_SKIP);
+    p.client->flags |= CLIENT_REPLY_SKIP;
+    peer_send(&p, SLICE("wait x\r\n"));
+    assert_true(p.client->flags & CLIENT_REPLY_SKIP);
+    settle(&p);
+    peer_assert_got(&p, SLICE(""));
+    assert_false(p.client->flags & CLIENT_REPLY_SKIP);
+    peer_close(&p);
+}
+
+/* ---- Many clients ---- */
+
+/* One lets the others go in the middle of a batch that has their requests, too. */
+static void test_let_go_in_the_batch(void **state) {
+    enum { COUNT = 20 };
+    struct peer peers[COUNT];
+    struct script scripts[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        peers[i] = peer_connect();
+        scripts[i] = script_new();
+        add(&scripts[i], "digest", 3, false);
+        add(&scripts[i], i == COUNT - 1 ? "let-go" : "later", 3, false);
+        add(&scripts[i], "digest", 3, false);
+        peer_try_send(&peers[i], scripts[i].input.bytes, scripts[i].input.length);
+    }
+    refuse_percent = 50;
+    for (int i = 0; i < 50; i++) {
+        loop_turn(peers_loop, 0);
+        let_all_go();
+    }
+    refuse_percent = 100;
+    for (int i = 0; i < COUNT; i++) {
+        peer_receive(&peers[i], SIZE_MAX);
+        finish(&peers[i], &scripts[i]);
+    }
+}
+
+#define PEERS 8
+
+static void add_random(struct script *s) {
+    static const char *const words[] = {"digest", "digest", "digest", "wait", "later"};
+    const char *word = words[random_below(5)];
+    switch (random_below(30)) {
+    case 0: add(s, word, random_below(100000), false); break;
+    case 1: add_many(s, word, random_below(2500)); break;
+    case 2: buffer_append_c_string(&s->input, "\r\n*0\r\n"); break;
+    case 3: add(s, word, random_below(5000), random_below(2)); break;
+    default: add(s, word, random_below(50), random_below(3) == 0); break;
+    }
+}
+
+/* Clients send in pieces, are held and let go at random; each gets its own replies, in order. */
+static void test_random_holding(void **state) {
+    uint64_t refused = later_refused;
+    refuse_percent = 60;
+    for (int round = 0; round < 20; round++) {
+        struct peer peers[PEERS];
+        struct script scripts[PEERS];
+        size_t sent[PEERS] = {0}, open = PEERS;
+        for (int i = 0; i < PEERS; i++) {
+            peers[i] = peer_connect();
+            scripts[i] = script_new();
+            for (size_t j = random_below(120); j > 0; j--) add_random(&scripts[i]);
+        }
+        size_t longest = 1 + random_below(random_below(2) ? 300 : 70000);
+        while (open) {
+            open = 0;
+            for (int i = 0; i < PEERS; i++) {
+                size_t left = scripts[i].input.length - sent[i];
+                size_t piece = left < 3000 ? left : random_below(longest * 4 / 3 + 2);
+                sent[i] += peer_try_send(&peers[i], scripts[i].input.bytes + sent[i],
+                                         piece < left ? piece : left);
+                peer_receive(&peers[i], SIZE_MAX);
+                open += sent[i] < scripts[i].input.length;
+                if (peers[i].client->flags & CLIENT_HELD && random_below(3) == 0)
+                    let_go(peers[i].client);
+            }
+            loop_turn(peers_loop, 0);
+        }
+        for (int i = 0; i < PEERS; i++) settle(&peers[i]);
+        for (int i = 0; i < PEERS; i++) finish(&peers[i], &scripts[i]);
+    }
+    refuse_percent = 100;
+    assert_true(later_refused > refused);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, peers_begin, peers_nothing_left)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_hold_in_a_pipeline),   TEST(test_hold_always),
+        TEST(test_hold_large_arguments), TEST(test_hold_many_arguments),
+        TEST(test_hold_stops_reading),   TEST(test_peer_goes_while_held),
+        TEST(test_close_while_held),     TEST(test_error_behind_held),
+        TEST(test_limit_behind_held),    TEST(test_reply_skip),
+        TEST(test_let_go_in_the_batch),  TEST(test_random_holding),
+    };
+    return cmocka_run_group_tests(tests, hold_open, NULL);
+}

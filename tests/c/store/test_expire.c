@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tests of store/expire: what is due goes, in slices, and nothing else does; switched off, only
+ * lookups expire; paused, nothing does.
+ *
+ * SEED=n runs the same random choices again; each run prints its seed.
+ */
+#include "store/expire.h"
+
+#include "metric/metric.h"
+#include "store/keys.h"
+
+#define MANY 100000
+
+static void store_many(struct keyspace *ks, unsigned count, int64_t first, int64_t spread) {
+    for (unsigned i = 0; i < count; i++)
+        key_store(ks, i, SLICE("v"), first + (int64_t)random_below((uint64_t)spread));
+}
+
+/* The clock stands, so a slice's time never ends: all that is due goes in one. */
+static void test_all_databases_in_a_slice(void **state) {
+    for (int i = 0; i < keyspace_databases(); i++) {
+        store_many(keyspace_at(i), 100, START_MSEC + 1, 1000);
+        store_many(keyspace_at(i), 10, START_MSEC + 5000, 1000);
+        key_store(keyspace_at(i), 1000, SLICE("v"), ENTRY_NO_DEADLINE);
+    }
+    assert_false(expire_slice());
+    clock_set_msec(START_MSEC + 1500);
+    assert_false(expire_slice());
+    for (int i = 0; i < keyspace_databases(); i++) {
+        assert_int_equal(keyspace_count(keyspace_at(i)), 11);
+        assert_int_equal(keyspace_count_volatile(keyspace_at(i)), 10);
+        keyspace_check(keyspace_at(i));
+    }
+    clock_set_msec(START_MSEC + 7000);
+    assert_false(expire_slice());
+    for (int i = 0; i < keyspace_databases(); i++)
+        assert_int_equal(keyspace_count(keyspace_at(i)), 1);
+}
+
+/* With every move of the clock exactly the keys that are due by then are gone. */
+static void test_exactly_what_is_due(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    int64_t deadlines[500];
+    for (unsigned i = 0; i < 500; i++) {
+        deadlines[i] = START_MSEC + 1 + (int64_t)(random_u64() >> (64 - 1 - random_below(30)));
+        key_store(ks, i, SLICE("v"), deadlines[i]);
+    }
+    int64_t now = START_MSEC;
+    while (keyspace_count(ks)) {
+        now += 1 + (int64_t)(random_u64() >> (64 - 1 - random_below(28)));
+        clock_set_msec(now);
+        assert_false(expire_slice());
+        size_t live = 0;
+        for (unsigned i = 0; i < 500; i++) live += deadlines[i] > now;
+        assert_int_equal(keyspace_count(ks), live);
+        assert_int_equal(keyspace_due(ks, now), 0);
+        keyspace_check(ks);
+    }
+}
+
+static void test_off(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    store_many(ks, 100, START_MSEC + 1, 100);
+    clock_set_msec(START_MSEC + 10000);
+    expire_set_active(false);
+    assert_false(expire_slice());
+    assert_int_equal(keyspace_count(ks), 100);
+    assert_int_equal(keyspace_due(ks, START_MSEC + 10000), 100);
+    /* Hidden all the same, and deleted by who looks. */
+    assert_null(key_find(ks, 7));
+    assert_int_equal(keyspace_count(ks), 99);
+    expire_set_active(true);
+    assert_false(expire_slice());
+    assert_int_equal(keyspace_count(ks), 0);
+}
+
+static void count_one(struct entry *e, void *context) { (*(int *)context)++; }
+
+/* Paused, due keys are seen by nobody and stay, but for those that get a new value. */
+static void test_paused(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    int seen = 0;
+    bool more;
+    store_many(ks, 100, START_MSEC + 1, 100);
+    key_store(ks, 200, SLICE("v"), ENTRY_NO_DEADLINE);
+    clock_set_msec(START_MSEC + 10000);
+    expire_set_paused(true);
+    assert_false(expire_slice());
+    assert_int_equal(keyspace_expire_due(ks, START_MSEC + 10000, 10, &more), 0);
+    assert_false(more);
+    for (unsigned i = 0; i < 100; i++) assert_null(key_find(ks, i));
+    assert_ptr_equal(keyspace_random(ks), key_find(ks, 200));
+    uint64_t cursor = 0;
+    do {
+        cursor = keyspace_scan(ks, cursor, count_one, &seen);
+    } while (cursor);
+    assert_int_equal(seen, 1);
+    assert_int_equal(keyspace_count(ks), 101);
+    for (unsigned i = 0; i < 50; i++) key_store(ks, i, SLICE("new"), ENTRY_NO_DEADLINE);
+    assert_int_equal(keyspace_count(ks), 101);
+    assert_int_equal(keyspace_count_volatile(ks), 50);
+    keyspace_check(ks);
+    expire_set_paused(false);
+    assert_false(expire_slice());
+    assert_int_equal(keyspace_count(ks), 51);
+    for (unsigned i = 0; i < 50; i++) assert_non_null(key_find(ks, i));
+}
+
+/* expire_due stops at its number and says that there is more; what is left is still hidden. */
+static void test_keys_max(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    bool more;
+    assert_int_equal(keyspace_expire_due(ks, START_MSEC, 10, &more), 0);
+    assert_false(more);
+    store_many(ks, 100, START_MSEC - 50, 50);
+    store_many(keyspace_at(1), 10, START_MSEC - 50, 50);
+    size_t left = 100, done;
+    while (left > 0) {
+        done = keyspace_expire_due(ks, START_MSEC, 7, &more);
+        assert_true(done <= 7 && done <= left);
+        assert_true(more || done == left);
+        left -= done;
+        assert_int_equal(keyspace_count(ks), left);
+    }
+    assert_int_equal(keyspace_expire_due(ks, START_MSEC, 7, &more), 0);
+    assert_false(more);
+    assert_int_equal(keyspace_count(keyspace_at(1)), 10);
+}
+
+/* By the real clock a slice ends long before a hundred thousand keys are gone, and says so. */
+static void test_slices_end_in_time(void **state) {
+    store_many(keyspace_at(2), MANY, START_MSEC + 1, 3600000);
+    for (unsigned i = 0; i < 100; i++)
+        key_store(keyspace_at(2), MANY + i, SLICE("v"), INT64_MAX - 1);
+    clock_use_system();
+    clock_refresh();
+    assert_true(clock_cached_msec() > START_MSEC + 3600000);
+    assert_true(expire_slice());
+    assert_true(keyspace_count(keyspace_at(2)) > 100);
+    size_t slices = 1;
+    while (expire_slice()) assert_true(++slices <= 2 * MANY);
+    assert_int_equal(keyspace_count(keyspace_at(2)), 100);
+    struct buffer out = {.class = MEMORY_OTHER};
+    metric_print(SLICE("stats"), &out);
+    assert_non_null(strstr(out.bytes, "expired_time_cap_reached_count:"));
+    assert_null(strstr(out.bytes, "expired_time_cap_reached_count:0\r"));
+    assert_non_null(strstr(out.bytes, "expired_stale_perc:0.00\r"));
+    buffer_free(&out);
+}
+
+/* The clock goes back: nothing that was not due is lost, and what is due by it goes again. */
+static void test_clock_goes_back(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    store_many(ks, 50, START_MSEC + 10000, 1000);
+    clock_set_msec(START_MSEC + 5000);
+    assert_false(expire_slice());
+    clock_set_msec(START_MSEC - 3600000);
+    assert_false(expire_slice());
+    assert_int_equal(keyspace_count(ks), 50);
+    key_store(ks, 100, SLICE("v"), START_MSEC - 3600000 + 10);
+    clock_set_msec(START_MSEC - 3600000 + 20);
+    for (int i = 0; i < 10; i++) expire_slice();
+    assert_int_equal(keyspace_count(ks), 50);
+    clock_set_msec(START_MSEC + 20000);
+    assert_false(expire_slice());
+    assert_int_equal(keyspace_count(ks), 0);
+}
+
+static int begin(void **state) {
+    int failed = keys_open();
+    expire_register();
+    return failed;
+}
+
+static int begin_active(void **state) {
+    expire_set_active(true);
+    return keys_begin(state);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin_active, keys_nothing_left)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_databases_in_a_slice),
+        TEST(test_exactly_what_is_due),
+        TEST(test_off),
+        TEST(test_paused),
+        TEST(test_keys_max),
+        TEST(test_slices_end_in_time),
+        TEST(test_clock_goes_back),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tests of store/keyspace: against a model with a clock that is moved by hand, its counters, and
+ * that nothing is left in memory when it is empty.
+ *
+ * SEED=n runs the same random choices again; each run prints its seed. The model is an array of
+ * keys by number, each with its value's text and its deadline.
+ */
+#include "store/keyspace.h"
+
+#include "ds/table.h"
+#include "metric/metric.h"
+#include "store/keys.h"
+
+#define KEYS 400
+#define STEPS 60000
+
+struct model_key {
+    bool there;
+    struct buffer text;
+    int64_t deadline;
+};
+
+struct trial {
+    struct keyspace *ks;
+    struct model_key keys[KEYS];
+    int64_t now;
+};
+
+/* ---- The model ---- */
+
+static bool model_has(const struct trial *trial, unsigned number) {
+    const struct model_key *k = &trial->keys[number];
+    return k->there && (k->deadline == ENTRY_NO_DEADLINE || k->deadline > trial->now);
+}
+
+static void random_text(struct buffer *text) {
+    buffer_clear(text);
+    if (random_below(4) == 0) {
+        buffer_printf(text, "%lld", (long long)(int64_t)(random_u64() >> random_below(64)));
+        return;
+    }
+    size_t length = random_below(random_below(8) ? 60 : 2500);
+    for (size_t i = 0; i < length; i++) buffer_append_char(text, (char)('a' + random_below(26)));
+}
+
+static int64_t random_deadline(const struct trial *trial) {
+    switch (random_below(4)) {
+    case 0: return trial->now + (int64_t)(random_u64() >> (63 - random_below(62))) / 2;
+    case 1: return trial->now - (int64_t)random_below(100); /* due at once */
+    default: return trial->now + 1 + (int64_t)random_below(5000);
+    }
+}
+
+static void check_entry(struct trial *trial, const struct entry *e, unsigned number) {
+    char scratch[ENTRY_STRING_SCRATCH];
+    assert_int_equal(e != NULL, model_has(trial, number));
+    if (e == NULL) {
+        trial->keys[number].there = false;
+        return;
+    }
+    assert_true(slice_equal(entry_string(e, scratch), buffer_slice(&trial->keys[number].text)));
+    assert_int_equal(entry_deadline(e), trial->keys[number].deadline);
+}
+
+/* ---- Steps ---- */
+
+static void step_store(struct trial *trial, unsigned number, struct slice key) {
+    struct model_key *k = &trial->keys[number];
+    struct entry *existing = keyspace_find(trial->ks, key, key_hash(key));
+    check_entry(trial, existing, number);
+    int64_t deadline = ENTRY_NO_DEADLINE;
+    uint64_t choice = random_below(3);
+    if (choice == 1) deadline = random_deadline(trial);
+    if (choice == 2) deadline = KEYSPACE_KEEP_DEADLINE;
+    random_text(&k->text);
+    struct entry_value v = random_below(4) ? entry_value_of_text(buffer_slice(&k->text))
+                                           : entry_value_raw(buffer_slice(&k->text));
+    uint64_t changes = keyspace_changes();
+    struct entry *e = keyspace_store(trial->ks, key, key_hash(key), existing, &v, deadline);
+    assert_int_equal(keyspace_changes(), changes + 1);
+    if (choice != 2 || !k->there) k->deadline = choice == 1 ? deadline : ENTRY_NO_DEADLINE;
+    k->there = true;
+    char scratch[ENTRY_STRING_SCRATCH];
+    assert_true(slice_equal(entry_string(e, scratch), buffer_slice(&k->text)));
+    assert_int_equal(entry_deadline(e), k->deadline);
+}
+
+static void step_deadline(struct trial *trial, unsigned number, struct slice key) {
+    struct entry *e = keyspace_find(trial->ks, key, key_hash(key));
+    check_entry(trial, e, number);
+    if (e == NULL) return;
+    int64_t deadline = random_below(3) ? random_deadline(trial) : ENTRY_NO_DEADLINE;
+    e = keyspace_set_deadline(trial->ks, e, key_hash(key), deadline);
+    trial->keys[number].deadline = deadline;
+    assert_int_equal(entry_deadline(e), deadline);
+}
+
+static void step_delete(struct trial *trial, unsigned number, struct slice key) {
+    assert_int_equal(keyspace_delete(trial->ks, key, key_hash(key)), model_has(trial, number));
+    trial->keys[number].there = false;
+}
+
+static void step_expire(struct trial *trial) {
+    bool more = true;
+    size_t before = keyspace_count(trial->ks), done = 0;
+    int calls = 0;
+    while (more) {
+        done += keyspace_expire_due(trial->ks, trial->now, 1 + random_below(20), &more);
+        assert_true(++calls < 10 * KEYS);
+    }
+    size_t due = 0;
+    for (unsigned i = 0; i < KEYS; i++) {
+        struct model_key *k = &trial->keys[i];
+        if (!k->there || model_has(trial, i)) continue;
+        k->there = false;
+        due++;
+    }
+    assert_int_equal(done, due);
+    assert_int_equal(keyspace_count(trial->ks), before - done);
+    assert_int_equal(keyspace_due(trial->ks, trial->now), 0);
+}
+
+static void check_counts(struct trial *trial) {
+    size_t keys = 0, volatiles = 0;
+    int64_t earliest = INT64_MAX;
+    for (unsigned i = 0; i < KEYS; i++) {
+        const struct model_key *k = &trial->keys[i];
+        keys += k->there;
+        if (!k->there || k->deadline == ENTRY_NO_DEADLINE) continue;
+        volatiles++;
+        if (k->deadline < earliest) earliest = k->deadline;
+    }
+    assert_int_equal(keyspace_count(trial->ks), keys);
+    assert_int_equal(keyspace_count_volatile(trial->ks), volatiles);
+    assert_true(keyspace_next_deadline(trial->ks) <= earliest);
+    assert_true(keyspace_due(trial->ks, trial->now) <= volatiles);
+    assert_true(keyspace_average_ttl_msec(trial->ks) >= 0);
+    keyspace_check(trial->ks);
+}
+
+static void step(struct trial *trial) {
+    struct key_text name;
+    unsigned number = (unsigned)random_below(KEYS);
+    struct slice key = key_of(&name, number);
+    switch (random_below(12)) {
+    case 0:
+        trial->now += (int64_t)random_below(random_below(8) ? 30 : 3000);
+        clock_set_msec(trial->now);
+        break;
+    case 1: step_delete(trial, number, key); break;
+    case 2:
+    case 3: step_deadline(trial, number, key); break;
+    case 4:
+        if (random_below(20) == 0) step_expire(trial);
+        break;
+    case 5:
+    case 6:
+    case 7: step_store(trial, number, key); break;
+    case 8:
+        keyspace_prefetch_bucket(trial->ks, key_hash(key));
+        keyspace_prefetch_entry(trial->ks, key_hash(key));
+        check_entry(trial, keyspace_read(trial->ks, key, key_hash(key)), number);
+        break;
+    default: check_entry(trial, keyspace_find(trial->ks, key, key_hash(key)), number); break;
+    }
+}
+
+static void test_model(void **state) {
+    struct trial trial = {.ks = keyspace_at(3), .now = START_MSEC};
+    for (unsigned i = 0; i < KEYS; i++) trial.keys[i].text.class = MEMORY_OTHER;
+    for (int i = 0; i < STEPS; i++) {
+        step(&trial);
+        if (i % 500 == 0) check_counts(&trial);
+        if (random_below(20000) == 0) {
+            size_t count = keyspace_count(trial.ks);
+            assert_int_equal(keyspace_flush(trial.ks), count);
+            for (unsigned k = 0; k < KEYS; k++) trial.keys[k].there = false;
+        }
+    }
+    check_counts(&trial);
+    for (unsigned i = 0; i < KEYS; i++) buffer_free(&trial.keys[i].text);
+}
+
+/* ---- Single promises ---- */
+
+static void test_databases_are_apart(void **state) {
+    assert_int_equal(keyspace_databases(), 16);
+    for (int i = 0; i < 16; i++) {
+        assert_int_equal(keyspace_index(keyspace_at(i)), i);
+        assert_int_equal(keyspace_count(keyspace_at(i)), 0);
+        assert_null(key_find(keyspace_at(i), 1));
+        assert_false(keyspace_delete(keyspace_at(i), SLICE("x"), key_hash(SLICE("x"))));
+        assert_int_equal(keyspace_next_deadline(keyspace_at(i)), INT64_MAX);
+    }
+    key_store(keyspace_at(0), 1, SLICE("zero"), ENTRY_NO_DEADLINE);
+    key_store(keyspace_at(15), 1, SLICE("last"), START_MSEC + 5);
+    char scratch[ENTRY_STRING_SCRATCH];
+    assert_true(slice_equal(entry_string(key_find(keyspace_at(0), 1), scratch), SLICE("zero")));
+    assert_true(slice_equal(entry_string(key_find(keyspace_at(15), 1), scratch), SLICE("last")));
+    assert_null(key_find(keyspace_at(1), 1));
+    assert_int_equal(keyspace_flush(keyspace_at(0)), 1);
+    assert_int_equal(keyspace_flush(keyspace_at(0)), 0);
+    assert_int_equal(keyspace_count(keyspace_at(15)), 1);
+}
+
+static uint64_t counter(const char *name) {
+    struct buffer out = {.class = MEMORY_OTHER};
+    metric_print(SLICE("stats"), &out);
+    const char *line = strstr(out.bytes, name);
+    assert_non_null(line);
+    uint64_t value = strtoull(line + strlen(name) + 1, NULL, 10);
+    buffer_free(&out);
+    return value;
+}
+
+static void test_hits_and_misses(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    struct slice key = SLICE("key:1");
+    key_store(ks, 1, SLICE("v"), START_MSEC + 10);
+    uint64_t hits = counter("keyspace_hits"), misses = counter("keyspace_misses");
+    uint64_t expired = counter("expired_keys");
+    assert_non_null(keyspace_read(ks, key, key_hash(key)));
+    assert_null(keyspace_read(ks, SLICE("none"), key_hash(SLICE("none"))));
+    keyspace_find(ks, key, key_hash(key));
+    assert_int_equal(counter("keyspace_hits"), hits + 1);
+    assert_int_equal(counter("keyspace_misses"), misses + 1);
+    assert_int_equal(counter("expire_due_backlog"), 0);
+    clock_set_msec(START_MSEC + 9);
+    assert_non_null(keyspace_find(ks, key, key_hash(key)));
+    clock_set_msec(START_MSEC + 10);
+    assert_null(keyspace_read(ks, key, key_hash(key)));
+    assert_int_equal(counter("keyspace_misses"), misses + 2);
+    assert_int_equal(counter("expired_keys"), expired + 1);
+    assert_int_equal(keyspace_count(ks), 0);
+    /* Ten seconds later all buckets that it may stand in have passed. */
+    key_store(ks, 1, SLICE("v"), START_MSEC + 20);
+    clock_set_msec(START_MSEC + 10000);
+    assert_int_equal(counter("expire_due_backlog"), 1);
+    assert_int_equal(keyspace_flush(ks), 1);
+    /* Deleting one that is due is its expiry, too. */
+    key_store(ks, 1, SLICE("v"), START_MSEC + 10);
+    assert_false(keyspace_delete(ks, key, key_hash(key)));
+    assert_int_equal(counter("expired_keys"), expired + 2);
+}
+
+static void test_recency(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    struct slice key = SLICE("key:1");
+    struct entry *e = key_store(ks, 1, SLICE("v"), ENTRY_NO_DEADLINE);
+    unsigned stored = e->recency;
+    assert_int_equal(stored, (START_MSEC / 1000) & 0xffffff);
+    clock_set_msec(START_MSEC + 7000);
+    assert_int_equal(keyspace_find(ks, key, key_hash(key))->recency, stored);
+    assert_int_equal(keyspace_read(ks, key, key_hash(key))->recency, stored + 7);
+    /* Overwriting in place notes the access like storing anew. */
+    clock_set_msec(START_MSEC + 9000);
+    struct entry *same = key_store(ks, 1, SLICE("w"), ENTRY_NO_DEADLINE);
+    assert_ptr_equal(same, e);
+    assert_int_equal(same->recency, stored + 9);
+}
+
+static void test_average_ttl(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    assert_int_equal(keyspace_average_ttl_msec(ks), 0);
+    for (unsigned i = 0; i < 100; i++) key_store(ks, i, SLICE("v"), START_MSEC + 5000);
+    assert_int_equal(keyspace_average_ttl_msec(ks), 5000);
+    clock_set_msec(START_MSEC + 6000);
+    assert_int_equal(keyspace_average_ttl_msec(ks), 0);
+}
+
+/* A large value is taken over as it is, and given back with its entry. */
+static void test_blob_is_taken(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    struct slice key = SLICE("key:1");
+    for (int i = 0; i < 3; i++) {
+        struct blob *b = blob_create(50000, MEMORY_DATASET);
+        memset(b->bytes, 'a' + i, 50000);
+        b->length = 50000;
+        struct entry_value v = entry_value_raw(blob_slice(b));
+        v.blob = b;
+        struct entry *existing = keyspace_find(ks, key, key_hash(key));
+        struct entry *e = keyspace_store(ks, key, key_hash(key), existing, &v,
+                                         i == 1 ? START_MSEC + 1 : ENTRY_NO_DEADLINE);
+        assert_ptr_equal(entry_blob(e), b);
+    }
+    keyspace_check(ks);
+}
+
+static void test_memory_and_maintenance(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    for (unsigned i = 1; i <= 20000; i++) key_store(ks, i, SLICE("value"), START_MSEC + i);
+    size_t entries = 0;
+    for (unsigned i = 1; i <= 20000; i++) entries += entry_bytes(key_find(ks, i));
+    assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before,
+                     entries + keyspace_overhead_bytes());
+    size_t full = keyspace_overhead_bytes();
+    for (unsigned i = 1; i <= 19990; i++) {
+        struct key_text name;
+        struct slice key = key_of(&name, i);
+        assert_true(keyspace_delete(ks, key, key_hash(key)));
+    }
+    int calls = 0;
+    while (keyspace_maintain(100)) assert_true(++calls < 20000);
+    assert_true(keyspace_overhead_bytes() < full / 4);
+    keyspace_check(ks);
+}
+
+static int begin(void **state) { return keys_open(); }
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, keys_begin, keys_nothing_left)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_model),
+        TEST(test_databases_are_apart),
+        TEST(test_hits_and_misses),
+        TEST(test_recency),
+        TEST(test_average_ttl),
+        TEST(test_blob_is_taken),
+        TEST(test_memory_and_maintenance),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Signals to the server, and the program executed anew.
+
+start_server {} {
+    test {SIGHUP and SIGPIPE change nothing} {
+        exec kill -HUP [srv pid]
+        exec kill -PIPE [srv pid]
+        assert_equal PONG [r ping]
+        assert_equal PONG [[redis_client] ping]
+    }
+
+    test {SIGSTOP and SIGCONT: nothing is lost} {
+        set client [redis_deferring_client]
+        exec kill -STOP [srv pid]
+        $client set stopped yes
+        $client get stopped
+        assert_equal 0 [$client readable 100]
+        exec kill -CONT [srv pid]
+        assert_equal OK [$client read]
+        assert_equal yes [$client read]
+        $client close
+    }
+}
+
+start_server {} {
+    test {A second SIGINT while a command runs ends the server at once, with status 1} {
+        set client [redis_deferring_client]
+        $client debug sleep 60
+        $client flush
+        after 100
+        exec kill -INT [srv pid]
+        wait_for_log "*Received SIGINT scheduling shutdown...*"
+        assert_equal 1 [process_alive [srv pid]]
+        exec kill -INT [srv pid]
+        assert_equal 1 [await_end [srv process]]
+        assert_no_match "*ready to exit*" [server_text [server_id 0]]
+        $client close
+        set status [reap [srv process]]
+        server_launch [server_id 0]
+        set status
+    } {1} {ours}
+}
+
+start_server {unix 1} {
+    test {The second SIGINT is logged, and does not leave the unix socket behind} {
+        set client [redis_deferring_client]
+        $client debug sleep 60
+        $client flush
+        after 100
+        exec kill -INT [srv pid]
+        wait_for_log "*Received SIGINT scheduling shutdown...*"
+        exec kill -INT [srv pid]
+        assert_equal 1 [await_end [srv process]]
+        $client close
+        wait_for_log "*You insist... exiting now."
+        assert_equal 0 [file exists [srv socket]]
+        reap [srv process]
+        server_launch [server_id 0]
+    } {1} {ours}
+}
+
+start_server {} {
+    test {A second SIGTERM is only the same wish} {
+        set client [redis_deferring_client]
+        $client debug sleep 1
+        $client flush
+        after 100
+        exec kill -TERM [srv pid]
+        wait_for_log "*Received SIGTERM scheduling shutdown...*"
+        exec kill -TERM [srv pid]
+        assert_equal 1 [await_end [srv process]]
+        $client close
+        set status [reap [srv process]]
+        server_launch [server_id 0]
+        set status
+    } {0}
+}
+
+start_server {} {
+    test {SIGTERM while a command runs: the command ends first} {
+        set client [redis_deferring_client]
+        $client debug sleep 1
+        $client flush
+        after 100
+        exec kill -TERM [srv pid]
+        assert_equal OK [$client read]
+        $client close
+        assert_equal 1 [await_end [srv process]]
+        set status [reap [srv process]]
+        assert_match "*User requested shutdown...*ready to exit, bye bye...*" \
+            [server_text [server_id 0]]
+        server_launch [server_id 0]
+        set status
+    } {0} {ours}
+}
+
+# --- the program executed anew ------------------------------------------------------------------
+
+foreach {words how} {
+    {debug restart}               {*ready to exit, bye bye*}
+    {debug restart 300}           {*ready to exit, bye bye*}
+    {debug crash-and-recover}     {}
+    {debug crash-and-recover 300} {}
+} {
+    start_server {} {
+        test "[join $words] executes the program again, with the same pid" {
+            set run [s run_id]
+            set pid [s process_id]
+            r config set maxclients 321
+            set client [redis_deferring_client]
+            $client {*}$words
+            assert_equal 1 [$client closed]
+            $client close
+            reconnect
+            wait_for_condition 400 25 {
+                ![catch {redis_client} again] && [s run_id] ne $run
+            } else {
+                fail "it does not come back"
+            }
+            assert_equal $pid [s process_id]
+            # Restart keeps changed options in the file; the other way forgets them.
+            assert_equal [expr {[lindex $words 1] eq "restart" ? 321 : 10000}] \
+                [config_get maxclients]
+            if {$how ne ""} {
+                assert_match $how [server_text [server_id 0]]
+            } else {
+                assert_no_match "*bye bye*" [server_text [server_id 0]]
+            }
+            $again close
+        }
+    }
+}
+
+start_server {} {
+    test {DEBUG RESTART and CRASH-AND-RECOVER: the errors change nothing} {
+        foreach word {restart crash-and-recover} {
+            assert_error_text {ERR value is not an integer or out of range} {r debug $word x}
+            assert_error_text {ERR value is not an integer or out of range} {r debug $word x y}
+        }
+        assert_equal PONG [r ping]
+    }
+}
+
+test {A server whose configuration came from standard input cannot be executed anew} {
+    set port [find_free_port]
+    set process [spawn_server - "" "port $port\nbind 127.0.0.1\nsave \"\"\n"]
+    wait_for_condition 200 20 {![catch {client::connect 127.0.0.1 $port} client]} else {
+        fail "nobody listens: [read_whole [dict get $process log]]"
+    }
+    foreach word {restart crash-and-recover} {
+        assert_error_text {ERR failed to restart the server. Check server logs.} \
+            {$client debug $word}
+    }
+    assert_match "*Can't restart: the configuration came from standard input.*" \
+        [read_whole [dict get $process log]]
+    catch {$client shutdown nosave}
+    $client close
+    assert_equal 1 [await_end $process]
+    reap $process
+} {0} {ours}

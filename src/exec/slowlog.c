@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "exec/command.h"
-#include "io/socket.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "option/option.h"
@@ -72,13 +71,6 @@ static void append_argument(struct buffer *text, const struct call *call, int in
     append_cut(text, from_kept ? kept[index].bytes : argument.bytes, argument.length);
 }
 
-static void append_address(struct buffer *text, const struct client *c) {
-    struct socket_peer peer;
-    if (!socket_peer_of(c->watcher.fd, &peer)) return;
-    bool brackets = !peer.is_unix && strchr(peer.address, ':');
-    buffer_printf(text, brackets ? "[%s]:%d" : "%s:%d", peer.address, peer.port);
-}
-
 /* ---- entries ---- */
 
 /* The next part of the text from `start` on, of the entry's copy of it. */
@@ -101,7 +93,7 @@ static struct slowlog_entry *entry_create(const struct call *call) {
             buffer_printf(&text, "... (%d more arguments)", call->argc - i);
         ends[i] = text.length;
     }
-    append_address(&text, call->client);
+    client_append_address(call->client, &text);
     ends[argc] = text.length;
     if (call->client->name) append_cut(&text, call->client->name, strlen(call->client->name));
     ends[argc + 1] = text.length;

@@ -166,10 +166,6 @@ static void report_command(void) {
     log_raw(LOG_LEVEL_WARNING, "\n------ CURRENT CLIENT INFO ------\n");
     report_client(call->client);
     line("cmd=%s argc=%d", call->command->name, call->argc);
-    if (call->command->flags & COMMAND_NO_AUTH) {
-        line("its arguments may hold a password and are not shown");
-        return;
-    }
     for (int i = 0; i < call->argc && i < ARGUMENTS_SHOWN_MAX; i++)
         report_argument(i, call_argument_shown(call, i));
     if (call->argc > ARGUMENTS_SHOWN_MAX)

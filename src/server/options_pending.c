@@ -572,7 +572,8 @@ static const struct option_row host_rows[] = {
          "publishing is built."),
      .parse = events_parse, .print = events_print, .rewrite = events_rewrite},
     INT("active-expire-effort", NULL, &host.expire_effort, "1", 1, 10, MUTABLE, "memory", 90,
-        "How much time active expiry may take from other work."),
+        "How much time active expiry may take from other work. Kept without effect: a slice is "
+        "100 us whatever it says."),
     INT("tracking-table-max-keys", NULL, &host.tracking_keys, "1000000", 0, INT64_MAX, MUTABLE,
         "clients", 200, "Keys remembered for clients that cache; 0 = no limit."),
     BOOL("gopher-enabled", NULL, &host.gopher, "no", MUTABLE, "network", 200,

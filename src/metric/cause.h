@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the main thread's time goes to: one cause at a time.
+ *
+ * Whoever begins work of another kind enters its cause and leaves it when done; causes nest, and
+ * the inner one's time is not the outer one's. A command that evicts is thus billed for its own
+ * work only. INFO latencystats and SLOWLOG EXPLAIN read the sums.
+ */
+#ifndef EVENKEEL_METRIC_CAUSE_H
+#define EVENKEEL_METRIC_CAUSE_H
+#include <stdint.h>
+
+enum cause {
+    CAUSE_OTHER, /* the loop itself, timers, whatever names no cause */
+    CAUSE_COMMANDS,
+    CAUSE_EVICTION,
+    CAUSE_EXPIRY,
+    CAUSE_FREEING,
+    CAUSE_TABLES,
+    CAUSE_PERSISTENCE,
+    CAUSE_FORK,
+    CAUSE_IO,   /* reading, parsing, writing */
+    CAUSE_IDLE, /* waiting for events */
+    CAUSES
+};
+
+/* Main thread only. `now_nsec` is clock_monotonic_nsec(), which the caller mostly has anyway. Time
+ * since the last change is added to the cause that ends. Returns that cause, for cause_leave. */
+enum cause cause_enter(enum cause cause, int64_t now_nsec);
+/* Back to `previous`. */
+void cause_leave(enum cause previous, int64_t now_nsec);
+/* Sum of a cause since start or CONFIG RESETSTAT, in ns; the running one as of its last change. */
+uint64_t cause_nsec(enum cause cause);
+const char *cause_name(enum cause cause); /* "eviction" */
+#endif

@@ -33,7 +33,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
 BASE_FLAGS := -std=gnu11 -g -fno-omit-frame-pointer $(WARNINGS) \
               -include src/base/forbidden.h -Isrc
-LIBS := -lm -lpthread -ldl
+LIBS := -llzf -lm -lpthread -ldl
 ALLOCATOR := -ljemalloc
 
 ifeq ($(VARIANT),fuzz)
@@ -104,7 +104,7 @@ PYTHON := $(if $(wildcard build/venv/bin/python3),build/venv/bin/python3,python3
 SUITE_ENV = EVENKEEL_VARIANT=$(VARIANT) EVENKEEL_OUT=$(abspath $(OUT)) \
             EVENKEEL_BIN=$(abspath $(OUT)/bin) PYTHON=$(abspath $(PYTHON)) CC="$(CC)"
 
-.PHONY: all deps run test check lint unit tcl bench fuzz fuzz-keep generated format where help \
+.PHONY: all deps run test check lint unit tcl bench lab lab-check fuzz fuzz-keep generated format where help \
         install clean distclean units FORCE
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -169,7 +169,8 @@ help: ## this list
 # --- how things are built -----------------------------------------------------------------------
 
 # The headers of other packages, each with the package that brings it; asked for once a variant.
-NEEDED := $(if $(ALLOCATOR),jemalloc/jemalloc.h:libjemalloc-dev) stdio.h:libc6-dev
+NEEDED := $(if $(ALLOCATOR),jemalloc/jemalloc.h:libjemalloc-dev) stdio.h:libc6-dev \
+          liblzf/lzf.h:liblzf-dev
 UNIT_NEEDED := cmocka.h:libcmocka-dev
 
 # Says which package is missing and how to get it. $(1): header:package words.
@@ -235,6 +236,14 @@ ifneq ($(V),1)
 endif
 
 # --- fuzzing ------------------------------------------------------------------------------------
+
+lab: all ## the four pathologies (SCENARIO=x or x/case, QUICK=1, BASELINE=path, MARKDOWN=file)
+	sh deps/install.sh bench
+	OURS=$(abspath $(OUT)/bin/redis-server) CC="$(CC)" tests/lab/run $(SCENARIO) \
+	    $(if $(MARKDOWN),--markdown $(MARKDOWN)) $(ARGS)
+
+lab-check: ## the lab's load against a server that stalls on purpose (seconds)
+	CC="$(CC)" $(PYTHON) tests/lab/check.py
 
 fuzz: ## libFuzzer over tests/fuzz/fuzz_*.c (FUZZ=name picks one, FUZZ_SECONDS=60 each), coverage
 	@sh deps/install.sh --check fuzz

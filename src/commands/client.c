@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "exec/arguments.h"
+#include "exec/blocked.h"
 #include "exec/command.h"
 #include "exec/monitor.h"
 #include "exec/pause.h"
@@ -314,7 +315,10 @@ static void client_unblock_command(struct call *call) {
         reply_error(call->client, "CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
         return;
     }
-    if (argument_int64(call, 2, &id, NULL)) reply_integer(call->client, 0);
+    if (!argument_int64(call, 2, &id, NULL)) return;
+    struct client *c = client_find((uint64_t)id);
+    bool with_error = call->argc == 4 && argument_is(call, 3, "error");
+    reply_integer(call->client, c && blocked_end_early(c, with_error));
 }
 
 /* ---- tracking: what is true of a server without it ---- */

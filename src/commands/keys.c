@@ -8,11 +8,14 @@
 #include "commands/keys.h"
 
 #include "exec/arguments.h"
+#include "exec/blocked.h"
 #include "exec/command.h"
+#include "exec/flush.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
+#include "store/limbo.h"
 
 /* What OBJECT REFCOUNT says of the integers that 6.2 shares between keys: here they stand within
  * the entry and have no object of their own to be counted. */
@@ -26,9 +29,11 @@
 
 static int64_t delete_all(struct call *call, bool lazily) {
     int64_t deleted = 0;
-    for (int i = 1; i < call->argc; i++)
+    for (int i = 1; i < call->argc; i++) {
         deleted +=
             keyspace_delete_with(call->keyspace, call->argv[i], call_key_hash(call, i), lazily);
+        limbo_checkpoint();
+    }
     return deleted;
 }
 
@@ -188,6 +193,7 @@ static void command_swapdb(struct call *call) {
         return;
     }
     keyspace_swap(keyspace_at((int)a), keyspace_at((int)b));
+    blocked_signal_swapped(keyspace_at((int)a), keyspace_at((int)b));
     reply_ok(call->client);
 }
 
@@ -203,26 +209,41 @@ static bool flush_parse(struct call *call, bool *lazily) {
     return false;
 }
 
-static void flush(struct keyspace *ks, bool lazily) {
-    if (lazily)
-        keyspace_flush_lazily(ks);
+/* Empties the databases from `first` to `last`, and replies. */
+static void flush(struct call *call, int first, int last, bool lazily) {
+    size_t keys = 0, bytes = 0;
+    for (int i = first; i <= last; i++) {
+        keys += keyspace_count(keyspace_at(i));
+        bytes += keyspace_entry_bytes(keyspace_at(i));
+    }
+    bool waits = !lazily && flush_should_wait(call, keys, bytes);
+    for (int i = first; i <= last; i++) {
+        struct keyspace *ks = keyspace_at(i);
+        if (lazily)
+            keyspace_flush_lazily(ks);
+        else if (waits)
+            keyspace_flush_awaited(ks);
+        else
+            keyspace_flush(ks);
+    }
+    if (waits)
+        flush_wait(call);
     else
-        keyspace_flush(ks);
+        reply_ok(call->client);
 }
 
 static void command_flushdb(struct call *call) {
     bool lazily;
     if (!flush_parse(call, &lazily)) return;
-    flush(call->keyspace, lazily);
-    reply_ok(call->client);
+    int index = keyspace_index(call->keyspace);
+    flush(call, index, index, lazily);
 }
 
 static void command_flushall(struct call *call) {
     bool lazily;
     if (!flush_parse(call, &lazily)) return;
-    for (int i = 0; i < keyspace_databases(); i++) flush(keyspace_at(i), lazily);
+    flush(call, 0, keyspace_databases() - 1, lazily);
     keyspace_note_change(1);
-    reply_ok(call->client);
 }
 
 /* ---- OBJECT ---- */

@@ -21,6 +21,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
+#include "store/limbo.h"
 
 /* STRALGO LCS refuses strings of this length, as 6.2, whose table has 32-bit indexes. */
 #define LCS_STRING_BYTES_END (UINT32_MAX - 1)
@@ -292,6 +293,7 @@ static void set_pairs(struct call *call) {
             struct entry_value value = value_of_argument(call, first + 1);
             keyspace_store(call->keyspace, key, hashes[i], existing, &value, ENTRY_NO_DEADLINE);
         }
+        limbo_checkpoint();
     }
 }
 

@@ -25,7 +25,13 @@
  * table that falls below its minimal fill owes shrinking until it is filled to SHRINK_STOP_PERCENT
  * again: the gap keeps one that stays about the same size from merging and splitting by turns, and
  * from allocating and freeing the chunk at a border. Each removal pays one merge; whoever has time
- * pays more by table_pay.
+ * pays more by table_pay. While a child saves (TABLE_RESIZE_AVOID) both kinds of debt wait, up to
+ * the limits that keep chains short, for each step writes to pages that the child shares.
+ *
+ * Tables that owe stand in one of two lists, so that whoever has time finds them without a look at
+ * those that do not: `payable` has the tables that may pay in the present mode, `waiting` the
+ * others. A table is put into a list where its debt begins; one that has none any more may stand
+ * there until table_pay_owed comes to it.
  *
  * The scan. Write a hash's bits in reverse order, lowest bit first, and read that as a number: its
  * position. A bucket that is addressed by the b low bits i holds exactly the positions that begin
@@ -51,8 +57,11 @@
  *  5. `count`, `depths` and `bytes` are what a walk finds.
  *  6. Chunks stand for all buckets below n and no others; so do the directory's pages.
  *  7. While the table owes shrinking, one more merge leaves it at most SHRINK_STOP_PERCENT full.
+ *  8. A listed table that may pay is in `payable`. One that owes is listed, unless
+ *     table_forget_owing has taken it out since its last removal.
  *
- * The table owns its buckets, never the elements. It is not safe for several threads.
+ * The table owns its buckets, never the elements. It is not safe for several threads: the lists are
+ * the main thread's, and a table that another thread is to free is taken out first (table_detach).
  */
 #include "ds/table.h"
 
@@ -60,6 +69,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/random.h"
@@ -135,10 +145,14 @@ struct table {
     uint32_t deepest;        /* a bound on depth while depths[DEPTHS - 1] is not 0 */
     uint16_t first_capacity; /* buckets */
     uint16_t root_capacity;  /* pages */
-    uint8_t min_fill_percent;
-    uint8_t resize;
-    bool shrinking; /* owes shrinking */
+    bool shrinking;          /* owes shrinking */
+    bool listed;             /* in `payable` or `waiting` */
+    struct list_link link;
 };
+
+static enum table_resize resize_mode = TABLE_RESIZE_FREE;
+static unsigned min_fill_percent = MIN_FILL_PERCENT_DEFAULT;
+static struct list_link payable = {&payable, &payable}, waiting = {&waiting, &waiting};
 
 /* Stands for chunk 0 of a table without buckets, so that lookups need no test. Never written. */
 static const struct bucket no_bucket;
@@ -469,8 +483,7 @@ static inline size_t load_limit(size_t buckets) {
 
 static void set_buckets(struct table *t, size_t buckets) {
     t->buckets = buckets;
-    size_t limit = load_limit(buckets);
-    t->grow_above = t->resize == TABLE_RESIZE_AVOID ? AVOID_LOAD_FACTOR * limit : limit;
+    t->grow_above = load_limit(buckets);
 }
 
 static inline bool fill_below(const struct table *t, size_t percent) {
@@ -557,8 +570,40 @@ static inline bool can_merge(const struct table *t) {
                                  SHRINK_STOP_PERCENT * TABLE_LOAD_NUMERATOR * (t->buckets - 1);
 }
 
-static void shrink_begin(struct table *t) {
-    if (UNLIKELY(fill_below(t, t->min_fill_percent)) && can_merge(t)) t->shrinking = true;
+static inline bool owes_growth(const struct table *t) {
+    return t->count > t->grow_above && t->buckets != 0;
+}
+
+static bool may_grow(const struct table *t) {
+    if (!owes_growth(t)) return false;
+    return resize_mode == TABLE_RESIZE_FREE || t->count > AVOID_LOAD_FACTOR * t->grow_above;
+}
+
+static bool may_shrink(const struct table *t) {
+    if (!t->shrinking) return false;
+    return resize_mode == TABLE_RESIZE_FREE || fill_below(t, AVOID_FILL_PERCENT);
+}
+
+/* ---- Debt ---- */
+
+static void debt_unlist(struct table *t) {
+    if (!t->listed) return;
+    list_remove(&t->link);
+    t->listed = false;
+}
+
+/* Puts the table where its debt belongs, at the end. */
+static void debt_list(struct table *t) {
+    debt_unlist(t);
+    if (!table_owes(t)) return;
+    list_append(may_grow(t) || may_shrink(t) ? &payable : &waiting, &t->link);
+    t->listed = true;
+}
+
+static inline void shrink_begin(struct table *t) {
+    if (LIKELY(!fill_below(t, min_fill_percent)) || t->shrinking || !can_merge(t)) return;
+    t->shrinking = true;
+    debt_list(t);
 }
 
 static inline void shrink_end(struct table *t) {
@@ -567,38 +612,92 @@ static inline void shrink_end(struct table *t) {
 
 /* One owed merge, where the mode allows it. */
 static bool shrink_step(struct table *t) {
-    if (!t->shrinking) return false;
-    if (t->resize == TABLE_RESIZE_AVOID && !fill_below(t, AVOID_FILL_PERCENT)) return false;
+    if (!may_shrink(t)) return false;
     merge(t);
     shrink_end(t);
     return true;
 }
 
 static bool grow_step(struct table *t) {
-    if (t->count <= t->grow_above || t->buckets == 0) return false;
+    if (!may_grow(t)) return false;
     split(t);
     return true;
 }
 
-void table_set_resize(struct table *t, enum table_resize mode) {
-    t->resize = (uint8_t)mode;
-    set_buckets(t, t->buckets);
+/* An insert's share of growth. What is left is owed. */
+__attribute__((noinline)) static void grow_after_insert(struct table *t) {
+    for (int i = 0; i < SPLITS_PER_INSERT && grow_step(t); i++) continue;
+    if (UNLIKELY(owes_growth(t))) debt_list(t);
 }
 
-void table_set_min_fill(struct table *t, unsigned percent) {
+/* A removal's share of shrinking. While a child saves a table may cross the limit at which it pays
+ * even then, either way. */
+__attribute__((noinline)) static void shrink_after_remove(struct table *t) {
+    bool paid = shrink_step(t);
+    if (UNLIKELY(!t->listed || (resize_mode == TABLE_RESIZE_AVOID && paid))) debt_list(t);
+}
+
+/* Sorts all tables that owe into the two lists anew. */
+static void debt_sort(void) {
+    struct list_link all = {&all, &all};
+    while (!list_is_empty(&payable) || !list_is_empty(&waiting)) {
+        struct list_link *link = list_is_empty(&payable) ? waiting.next : payable.next;
+        list_remove(link);
+        list_append(&all, link);
+    }
+    while (!list_is_empty(&all)) debt_list(LIST_ENTRY(all.next, struct table, link));
+}
+
+void table_set_resize(enum table_resize mode) {
+    if (mode == resize_mode) return;
+    resize_mode = mode;
+    debt_sort();
+}
+
+void table_set_min_fill(unsigned percent) {
     ASSERT_COMPARE(percent, <=, MIN_FILL_PERCENT_MAX);
-    t->min_fill_percent = (uint8_t)percent;
-    if (percent == 0) t->shrinking = false;
-    shrink_begin(t);
+    min_fill_percent = percent;
+    if (percent != 0) return;
+    struct list_link *const lists[] = {&payable, &waiting};
+    for (int i = 0; i < 2; i++)
+        for (struct list_link *link = lists[i]->next; link != lists[i]; link = link->next)
+            LIST_ENTRY(link, struct table, link)->shrinking = false;
+    debt_sort();
 }
 
-bool table_owes(const struct table *t) {
-    return t->shrinking || (t->buckets != 0 && t->count > load_limit(t->buckets));
+void table_reconsider(struct table *t) {
+    shrink_begin(t);
+    if (!t->listed) debt_list(t);
 }
+
+void table_detach(struct table *t) { debt_unlist(t); }
+
+void table_forget_owing(void) {
+    struct list_link *const lists[] = {&payable, &waiting};
+    for (int i = 0; i < 2; i++)
+        while (!list_is_empty(lists[i]))
+            debt_unlist(LIST_ENTRY(lists[i]->next, struct table, link));
+}
+
+bool table_owes(const struct table *t) { return t->shrinking || owes_growth(t); }
 
 size_t table_pay(struct table *t, size_t steps) {
     size_t done = 0;
     while (done < steps && (grow_step(t) || shrink_step(t))) done++;
+    if (t->listed) debt_list(t);
+    return done;
+}
+
+bool table_any_payable(void) { return !list_is_empty(&payable); }
+
+size_t table_pay_owed(size_t steps) {
+    size_t done = 0;
+    /* A table that has nothing to pay any more costs a step, too, so that the work is bounded. */
+    for (size_t left = steps; left > 0 && table_any_payable();) {
+        size_t paid = table_pay(LIST_ENTRY(payable.next, struct table, link), left);
+        done += paid;
+        left -= paid == 0 ? 1 : paid;
+    }
     return done;
 }
 
@@ -624,8 +723,6 @@ struct table *table_create(const struct table_type *type) {
         .first = (struct bucket *)(uintptr_t)&no_bucket,
         .type = type,
         .bytes = memory_good_size(sizeof(*t)),
-        .min_fill_percent = MIN_FILL_PERCENT_DEFAULT,
-        .resize = TABLE_RESIZE_FREE,
     };
     return t;
 }
@@ -642,6 +739,7 @@ static void chain_free(struct table *t, struct bucket *primary,
 
 bool table_free_step(struct table *t, size_t buckets_max,
                      void (*release)(void *element, void *context), void *context) {
+    debt_unlist(t);
     for (; t->buckets > 0; buckets_max--) {
         if (buckets_max == 0) return false;
         size_t last = --t->buckets;
@@ -697,8 +795,7 @@ void table_insert(struct table *t, uint64_t hash, void *element) {
     struct chain_end end = chain_end_of(primary);
     chain_append(t, &end, &spare, fingerprint_of(hash), word_make(hash, element));
     t->count++;
-    if (UNLIKELY(t->count > t->grow_above))
-        for (int i = 0; i < SPLITS_PER_INSERT && grow_step(t); i++) continue;
+    if (UNLIKELY(t->count > t->grow_above)) grow_after_insert(t);
     shrink_end(t);
 }
 
@@ -706,7 +803,7 @@ static void removed(struct table *t, struct bucket *primary, uint64_t *slot) {
     chain_remove(t, primary, slot);
     t->count--;
     shrink_begin(t);
-    if (UNLIKELY(t->shrinking)) shrink_step(t);
+    if (UNLIKELY(t->shrinking)) shrink_after_remove(t);
 }
 
 void *table_remove(struct table *t, uint64_t hash, const void *key, size_t key_length) {
@@ -926,6 +1023,12 @@ static size_t check_chunks(const struct table *t) {
            chunks * memory_good_size(TABLE_CHUNK_BYTES);
 }
 
+static bool stands_in(const struct list_link *list, const struct table *t) {
+    const struct list_link *link = list->next;
+    while (link != list && link != &t->link) link = link->next;
+    return link != list;
+}
+
 void table_check(const struct table *t) {
     if (t->buckets == 0) {
         ASSERT_COMPARE(t->count, ==, 0);
@@ -945,4 +1048,5 @@ void table_check(const struct table *t) {
     }
     ASSERT_COMPARE(bytes, ==, t->bytes);
     ASSERT(!t->shrinking || can_merge(t));
+    if (t->listed && (may_grow(t) || may_shrink(t))) ASSERT(stands_in(&payable, t));
 }

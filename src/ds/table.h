@@ -91,21 +91,34 @@ size_t table_sample(const struct table *t, void **elements, size_t wanted);
 void table_sweep(const struct table *t, size_t *position,
                  void (*visit)(void *element, void *context), void *context);
 
-/* Growth and shrinking. */
+/* Growth and shrinking of all tables; main thread only. */
 enum table_resize {
     TABLE_RESIZE_FREE,  /* as needed */
     TABLE_RESIZE_AVOID, /* a child saves: grow only at twice the load, shrink only below 2 % fill */
 };
-void table_set_resize(struct table *t, enum table_resize mode);
-/* Below `percent` of the load limit (1..50; 0 = never) the table owes shrinking, down to 80 % of
- * the load limit; kept for each table. Default 10. */
-void table_set_min_fill(struct table *t, unsigned percent);
+/* What was put off is owed from then on. O(tables that owe). */
+void table_set_resize(enum table_resize mode);
+/* Below `percent` of the load limit (1..50; 0 = never, and what is owed is forgiven) a table owes
+ * shrinking, up to a fill of 80 %. Default 10. Each table notices at its next removal. O(1), with 0
+ * O(tables that owe). */
+void table_set_min_fill(unsigned percent);
+/* The table notices now. */
+void table_reconsider(struct table *t);
 /* True while the table owes growth (splits put off) or shrinking, whether or not its mode lets it
  * pay now. */
 bool table_owes(const struct table *t);
 /* Does up to `steps` splits or merges that are owed and that the mode allows; returns how many it
  * did. Deletes pay a step each, lookups and scans none by themselves. */
 size_t table_pay(struct table *t, size_t steps);
+/* The same for all tables that owe, in turn: O(steps), however many tables there are. */
+size_t table_pay_owed(size_t steps);
+/* Whether there may be one that owes what it may pay now. O(1). */
+bool table_any_payable(void);
+/* Before a table is handed to another thread, which may do nothing but free it. */
+void table_detach(struct table *t);
+/* The same for all tables at once, where what is handed over may hold some that owe. The others are
+ * noticed again at their next removal, or by table_reconsider. O(tables that owe). */
+void table_forget_owing(void);
 /* Grows ahead in either mode, a bucket at a time and up to `steps` of them, for `elements` to come;
  * returns true when there is room. A removal may begin to give it back. */
 bool table_reserve(struct table *t, size_t elements, size_t steps);

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "net/reply.h"
 #include "store/entry.h"
+#include "store/keyspace.h"
 
 /* A subcommand is shown up to here in an error: as 6.2. */
 #define SUBCOMMAND_SHOWN_BYTES 128
@@ -15,6 +16,17 @@ bool argument_int64(const struct call *call, int index, int64_t *value, const ch
     if (number_parse_int64(text.bytes, text.length, value)) return true;
     reply_error(call->client, error ? error : "value is not an integer or out of range");
     return false;
+}
+
+bool argument_not_negative(const struct call *call, int index, int64_t *value, const char *error) {
+    if (!argument_int64(call, index, value, error)) return false;
+    if (*value >= 0) return true;
+    reply_error(call->client, error);
+    return false;
+}
+
+bool argument_from_zero(const struct call *call, int index, int64_t *value) {
+    return argument_not_negative(call, index, value, "value is out of range, must be positive");
 }
 
 bool argument_is(const struct call *call, int index, const char *word) {
@@ -67,4 +79,23 @@ bool argument_string_entry(const struct call *call, struct entry *e) {
     if (!e || e->type == ENTRY_STRING) return true;
     reply_wrong_type(call->client);
     return false;
+}
+
+static bool is_typed(const struct call *call, const struct entry *e, enum entry_type type) {
+    if (!e || e->type == type) return true;
+    reply_wrong_type(call->client);
+    return false;
+}
+
+bool argument_read_typed(const struct call *call, int index, enum entry_type type,
+                         struct entry **e) {
+    *e = keyspace_read(call->keyspace, call->argv[index], call_key_hash(call, index));
+    return is_typed(call, *e, type);
+}
+
+bool argument_find_typed(const struct call *call, int index, enum entry_type type,
+                         struct entry **e) {
+    *e = keyspace_find(call->keyspace, call->argv[index], call_key_hash(call, index));
+    if (*e) keyspace_note_access(*e);
+    return is_typed(call, *e, type);
 }

@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 #include "exec/command.h"
-
-struct entry;
+#include "store/entry.h"
 
 /* True with `value` set; otherwise replies `error`, or, where that is NULL, "value is not an
  * integer or out of range". */
@@ -23,9 +22,21 @@ void reply_unknown_subcommand(const struct call *call);
  * does), and HELP itself. Ends with NULL. */
 void reply_help(const struct call *call, const char *const *lines);
 
+/* From 0 on: "value is out of range, must be positive" otherwise. */
+bool argument_from_zero(const struct call *call, int index, int64_t *value);
+/* From 0 on: `error` for what is negative or no integer. */
+bool argument_not_negative(const struct call *call, int index, int64_t *value, const char *error);
+
 /* Names of the connection: no blanks or control characters. */
 bool argument_is_client_name(struct slice name);
 
 /* The key's entry, which must be a string where it exists: false after a reply of wrong type. */
 bool argument_string_entry(const struct call *call, struct entry *e);
+/* The entry of a key that must be of a type where it exists (*e NULL: it does not): false after a
+ * reply of wrong type. For commands that read (keyspace_read), and for those that write, which
+ * counts nothing but notes the access. */
+bool argument_read_typed(const struct call *call, int index, enum entry_type type,
+                         struct entry **e);
+bool argument_find_typed(const struct call *call, int index, enum entry_type type,
+                         struct entry **e);
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "exec/blocked.h"
 #include "exec/command.h"
 #include "exec/monitor.h"
 #include "exec/pause.h"
@@ -24,6 +25,7 @@
 #include "net/reply.h"
 #include "option/option.h"
 #include "store/keyspace.h"
+#include "store/limbo.h"
 
 /* How much of a request an error shows: as 6.2. */
 #define UNKNOWN_SHOWN_BYTES 128
@@ -152,7 +154,10 @@ static void execute(struct request *r) {
     current = &call;
     if (r->query) slowlog_keep_large_arguments(&call);
     size_t monitor_mark = monitor_before(&call);
+    limbo_enter();
     command->handler(&call);
+    blocked_serve();
+    limbo_leave();
     monitor_after(&call, monitor_mark);
     current = NULL;
     last_end_nsec = clock_monotonic_nsec();

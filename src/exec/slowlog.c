@@ -18,9 +18,13 @@
 
 #include "base/clock.h"
 #include "exec/command.h"
+#include "io/background.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "option/option.h"
+
+/* A longer log, as slowlog-max-len allows, is freed in the background by a reset. */
+#define RESET_AT_ONCE 1000
 
 static struct list_link entries = {&entries, &entries};
 static size_t entry_count;
@@ -141,6 +145,23 @@ const struct slowlog_entry *slowlog_older(const struct slowlog_entry *entry) {
     return entry_or_end(entry->link.next);
 }
 
+static void free_list(void *argument) {
+    struct list_link *list = argument;
+    size_t count = 0;
+    LIST_FOR_EACH(link, following, list) {
+        memory_free(LIST_ENTRY(link, struct slowlog_entry, link), MEMORY_OTHER);
+        if (++count % RESET_AT_ONCE == 0) memory_publish();
+    }
+    memory_free(list, MEMORY_OTHER);
+}
+
 void slowlog_reset(void) {
+    if (entry_count > RESET_AT_ONCE) {
+        struct list_link *list = memory_alloc(sizeof(*list), MEMORY_OTHER);
+        list_insert_after(&entries, list); /* a second head, ahead of all */
+        list_remove(&entries);
+        entry_count = 0;
+        background_submit(BACKGROUND_FREE, free_list, list);
+    }
     while (entry_count) drop_oldest();
 }

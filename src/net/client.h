@@ -38,6 +38,7 @@ enum client_flags {
 /* Places in which layers above keep what they know of a client. */
 enum client_slot {
     CLIENT_SLOT_COMMAND, /* dispatch: the row of its last command; NULL = none, or unknown */
+    CLIENT_SLOT_BLOCKED, /* exec/blocked: what it waits for; NULL = nothing */
     CLIENT_SLOTS
 };
 

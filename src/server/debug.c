@@ -112,6 +112,12 @@ static size_t rdb_string_bytes(const struct entry *e) {
     return length + (length < 64 ? 1 : length < 16384 ? 2 : 5);
 }
 
+/* Of a value that is no string the bytes that it takes: it is saved in other forms. */
+static size_t serialized_bytes(const struct entry *e) {
+    if (e->type == ENTRY_STRING) return rdb_string_bytes(e);
+    return value_type(e->type)->bytes(entry_object(e));
+}
+
 static void debug_object(struct call *call) {
     struct slice key = call->argv[2];
     struct entry *e = keyspace_find(call->keyspace, key, hash_of(key));
@@ -124,8 +130,10 @@ static void debug_object(struct call *call) {
     buffer_printf(&text,
                   "Value at:%p refcount:1 encoding:%s serializedlength:%zu lru:%u "
                   "lru_seconds_idle:%u",
-                  (const void *)entry_value_bytes(e), entry_encoding_name(e), rdb_string_bytes(e),
+                  (const void *)entry_value_bytes(e), entry_encoding_name(e), serialized_bytes(e),
                   (unsigned)e->recency, (keyspace_lru_clock() - e->recency) & RECENCY_MASK);
+    if (e->type != ENTRY_STRING && value_type(e->type)->describe)
+        value_type(e->type)->describe(entry_object(e), &text);
     reply_status_slice(call->client, buffer_slice(&text));
     buffer_free(&text);
 }
@@ -249,6 +257,14 @@ static void debug_htstats(struct call *call) {
         append_table(NULL, &text);
     reply_verbatim(call->client, buffer_slice(&text), "txt");
     buffer_free(&text);
+}
+
+/* Stands in for a child that saves. */
+static void debug_saving_child(struct call *call) {
+    int64_t on;
+    if (!argument_int64(call, 2, &on, NULL)) return;
+    keyspace_set_saving(on != 0);
+    reply_ok(call->client);
 }
 
 static void debug_htstats_key(struct call *call) {
@@ -384,6 +400,8 @@ static const struct debug_subcommand subcommands[] = {
      "push, verbatim, true or false."},
     {"restart", 2, INT32_MAX, debug_restart, "RESTART [<milliseconds>]",
      "Saves the configuration, shuts down, and executes the program again after that time."},
+    {"saving-child", 3, 3, debug_saving_child, "SAVING-CHILD <0|1>",
+     "Tables put off growing and shrinking as while a child saves."},
     {"sdslen", 3, 3, debug_sdslen, "SDSLEN <key>", "Lengths and memory of a key and its text."},
     {"segfault", 2, 2, debug_segfault, "SEGFAULT", "Ends the server by a bad memory access."},
     {"set-active-expire", 3, 3, debug_set_active_expire, "SET-ACTIVE-EXPIRE <0|1>",

@@ -406,7 +406,7 @@ static const struct option_row user_rows[] = {
 /* --- values --- */
 
 static struct {
-    int64_t hash_entries, hash_value, list_size, list_depth, set_entries, zset_entries, zset_value;
+    int64_t set_entries, zset_entries, zset_value;
     int64_t hll_bytes, stream_bytes, stream_entries;
 } values;
 
@@ -417,16 +417,6 @@ static bool ignored_parse(const struct option_row *row, const struct slice *word
 
 #define VALUES "small values"
 static const struct option_row value_rows[] = {
-    INT("hash-max-ziplist-entries", NULL, &values.hash_entries, "512", 0, INT64_MAX, MUTABLE,
-        VALUES, 10, "Fields up to which a hash is kept in its compact form."),
-    BYTES("hash-max-ziplist-value", &values.hash_value, "64", 0, MUTABLE, VALUES, 20,
-          "Longest field or value in a compact hash."),
-    INT("list-max-ziplist-size", NULL, &values.list_size, "-2", INT_LOW, INT_HIGH, MUTABLE, VALUES,
-        30,
-        "Elements in a list's node, or, below zero, its bytes: -1 to -5 are 4, 8, 16, 32 and 64 "
-        "kb."),
-    INT("list-compress-depth", NULL, &values.list_depth, "0", 0, INT_HIGH, MUTABLE, VALUES, 40,
-        "Nodes at each end of a list that are not compressed; 0 = none is compressed."),
     INT("set-max-intset-entries", NULL, &values.set_entries, "512", 0, INT64_MAX, MUTABLE, VALUES,
         50, "Members up to which a set of integers is kept as a sorted array."),
     INT("zset-max-ziplist-entries", NULL, &values.zset_entries, "128", 0, INT64_MAX, MUTABLE,

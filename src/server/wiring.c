@@ -6,11 +6,13 @@
  *
  *   io/loop       after waking        shutdown_look_for_signal
  *                 after events        batch_run: what the turn has read is run and answered
- *                 before sleeping     held clients that go on, end_of_turn, expiry, then owed table
- *                                     work; where one of them has more to do the loop does not
- *                                     sleep, and clients and background work take turns
+ *                 before sleeping     flush_resume, held clients that go on, end_of_turn, expiry,
+ *                                     then owed table work; where one of them has more to do the
+ *                                     loop does not sleep, and clients and background work take
+ *                                     turns
  *   net/batch     runs requests by    exec/dispatch
- *   net/client    a client closes     exec/monitor
+ *   net/client    a client closes     exec/monitor, exec/blocked
+ *   store/keyspace a value is added   exec/blocked: somebody may wait for it
  *   io/signals    crash               server/crash
  *                 SIGTERM, SIGINT     server/shutdown
  *                 SIGALRM             server/watchdog, while watchdog-period is set
@@ -26,12 +28,16 @@
 #include "commands/introspection.h"
 #include "commands/keys.h"
 #include "commands/latency.h"
+#include "commands/list.h"
 #include "commands/lolwut.h"
+#include "commands/replication.h"
 #include "commands/scan.h"
 #include "commands/slowlog.h"
 #include "commands/string.h"
 #include "exec/auth.h"
+#include "exec/blocked.h"
 #include "exec/dispatch.h"
+#include "exec/flush.h"
 #include "exec/monitor.h"
 #include "exec/slowlog.h"
 #include "io/affinity.h"
@@ -58,6 +64,7 @@
 #include "store/expire.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
+#include "value/value.h"
 
 void wiring_register(void) {
     info_declare_sections();
@@ -80,8 +87,10 @@ void wiring_register(void) {
     batch_register();
     limits_register();
     dispatch_register();
+    blocked_register();
     auth_register();
     slowlog_register();
+    value_register();
     options_pending_register();
 
     commands_string_register();
@@ -89,6 +98,8 @@ void wiring_register(void) {
     commands_keys_register();
     commands_expire_register();
     commands_scan_register();
+    commands_list_register();
+    commands_replication_register();
     commands_lolwut_register();
     commands_connection_register();
     commands_client_register();
@@ -116,9 +127,11 @@ bool wiring_open(struct loop *loop) {
     reply_open();
     batch_open(dispatch_executor());
     client_observe_closing(monitor_remove);
+    client_observe_closing(blocked_forget);
 
     loop_after_wake(loop, shutdown_look_for_signal);
     loop_after_events(loop, batch_run);
+    loop_before_sleep(loop, flush_resume);
     loop_before_sleep(loop, batch_run_resumed);
     loop_before_sleep(loop, end_of_turn);
     loop_before_sleep(loop, expire_slice);

@@ -32,7 +32,10 @@ void digest_value(const struct entry *e, unsigned char digest[SHA1_BYTES]) {
     struct sha1 s;
     sha1_begin(&s);
     add_text(&s, slice_of(entry_type_name(e)));
-    add_text(&s, entry_string(e, scratch));
+    if (e->type == ENTRY_STRING)
+        add_text(&s, entry_string(e, scratch));
+    else
+        value_type(e->type)->digest(entry_object(e), &s);
     add_number(&s, entry_has_deadline(e));
     sha1_end(&s, digest);
 }

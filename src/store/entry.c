@@ -11,6 +11,7 @@
 #include "store/entry.h"
 
 #include "base/panic.h"
+#include "store/limbo.h"
 
 static size_t integer_width(int64_t value) {
     if (value == (int8_t)value) return 1;
@@ -131,12 +132,52 @@ struct entry *entry_create(struct slice key, const struct entry_value *value, in
     return e;
 }
 
+_Static_assert(ENTRY_LIST == (int)VALUE_LIST && ENTRY_SET == (int)VALUE_SET &&
+                   ENTRY_ZSET == (int)VALUE_ZSET && ENTRY_HASH == (int)VALUE_HASH &&
+                   ENTRY_STREAM == (int)VALUE_STREAM && ENTRY_MODULE == (int)VALUE_MODULE,
+               "types have one numbering");
+
+struct entry *entry_create_object(struct slice key, enum entry_type type, struct value v,
+                                  int64_t deadline, unsigned recency) {
+    struct entry *e = entry_allocate(key, sizeof(v.pointer), deadline);
+    e->recency = recency & 0xffffff;
+    e->type = type;
+    e->value_length = sizeof(v.pointer);
+    entry_set_object(e, v);
+    return e;
+}
+
 void entry_free(struct entry *e) {
-    if (e->flags & ENTRY_BLOB) blob_free(entry_blob(e), MEMORY_DATASET);
+    if (e->type != ENTRY_STRING)
+        value_type(e->type)->release(entry_object(e));
+    else if (e->flags & ENTRY_BLOB) blob_free(entry_blob(e), MEMORY_DATASET);
     memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
 }
 
+static void free_shell(void *e) {
+    memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
+}
+
+/* An entry whose value another one has now. */
+static void retire_shell(struct entry *e) {
+    limbo_retire(e, memory_good_size(entry_allocation(e)), free_shell);
+}
+
+static void free_blob(void *b) { blob_free(b, MEMORY_DATASET); }
+
+static void retire_blob(struct blob *b) { limbo_retire(b, blob_bytes(b), free_blob); }
+
+void entry_unlink(struct entry *e) {
+    if (e->type != ENTRY_STRING && value_type(e->type)->unlink)
+        value_type(e->type)->unlink(entry_object(e));
+}
+
+size_t entry_free_effort(const struct entry *e) {
+    return e->type == ENTRY_STRING ? 1 : value_type(e->type)->free_effort(entry_object(e));
+}
+
 bool entry_try_overwrite(struct entry *e, const struct entry_value *value) {
+    if (e->type != ENTRY_STRING) return false; /* the old value goes with its entry */
     bool blob;
     size_t room = value_room(value, &blob);
     size_t old_room = value_room_of_entry(e);
@@ -144,7 +185,7 @@ bool entry_try_overwrite(struct entry *e, const struct entry_value *value) {
         size_t rest = entry_allocation(e) - old_room;
         if (memory_good_size(rest + room) != memory_good_size(rest + old_room)) return false;
     }
-    if (e->flags & ENTRY_BLOB) blob_free(entry_blob(e), MEMORY_DATASET);
+    if (e->flags & ENTRY_BLOB) retire_blob(entry_blob(e));
     value_write(e, value, room, blob);
     return true;
 }
@@ -159,7 +200,7 @@ static struct entry *take_as(struct entry *e, struct slice key, int64_t deadline
     moved->value_length = e->value_length;
     moved->flags |= e->flags & ENTRY_BLOB;
     memcpy(entry_value_bytes(moved), entry_value_bytes(e), room);
-    memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
+    retire_shell(e);
     return moved;
 }
 
@@ -191,7 +232,7 @@ static void blob_grow(struct entry *e, size_t length) {
     size_t capacity = length + length / SPARE_DIVISOR;
     if (length > b->capacity && length > FRESH_FACTOR * b->capacity) {
         write_blob_address(e, blob_with_text(blob_slice(b), length, capacity));
-        blob_free(b, MEMORY_DATASET);
+        retire_blob(b);
         return;
     }
     if (length > b->capacity) {
@@ -263,7 +304,7 @@ struct entry *entry_take_writable(struct entry *e, size_t length) {
     struct entry *moved = entry_allocate(entry_key(e), room, entry_deadline(e));
     moved->recency = e->recency;
     raw_write(moved, text, length);
-    memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
+    retire_shell(e);
     return moved;
 }
 
@@ -287,7 +328,10 @@ struct entry *entry_take_with_key(struct entry *e, struct slice key) {
 
 struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
                         unsigned recency) {
-    ASSERT(e->type == ENTRY_STRING);
+    if (e->type != ENTRY_STRING) {
+        struct value copy = value_type(e->type)->copy(entry_object(e));
+        return entry_create_object(key, e->type, copy, deadline, recency);
+    }
     struct entry_value value = {.encoding = e->encoding};
     if (e->encoding == ENTRY_INT)
         value.integer = entry_integer(e);
@@ -297,8 +341,7 @@ struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadlin
 }
 
 size_t entry_bytes(const struct entry *e) {
-    return memory_good_size(entry_allocation(e)) +
-           (e->flags & ENTRY_BLOB ? blob_bytes(entry_blob(e)) : 0);
+    return memory_good_size(entry_allocation(e)) + entry_outside_bytes(e);
 }
 
 struct slice entry_string(const struct entry *e, char scratch[ENTRY_STRING_SCRATCH]) {
@@ -330,4 +373,7 @@ static const char *const encoding_names[] = {"raw", "embstr", "int"};
 
 const char *entry_type_name(const struct entry *e) { return type_names[e->type]; }
 
-const char *entry_encoding_name(const struct entry *e) { return encoding_names[e->encoding]; }
+const char *entry_encoding_name(const struct entry *e) {
+    if (e->type != ENTRY_STRING) return value_type(e->type)->encodings[e->encoding];
+    return encoding_names[e->encoding];
+}

@@ -7,7 +7,7 @@
  *
  * A string value of up to ENTRY_INLINE_VALUE_MAX bytes stands in the entry; a longer one is a blob
  * that the entry owns. An integer (OBJECT ENCODING int) is kept in binary, in as few of 1, 2, 4 or
- * 8 bytes as it needs. Other types are a pointer (value/).
+ * 8 bytes as it needs. Other types are a pointer (value/value.h), `encoding` being the type's own.
  *
  * An entry's address is held by its table slot and its deadline slot and by nothing else; what
  * changes its size gives it a new address, which the keyspace puts into both.
@@ -22,6 +22,7 @@
 #include "base/blob.h"
 #include "base/number.h"
 #include "base/string.h"
+#include "value/value.h"
 
 /* Longer values get a block of their own. Up to here one allocation is smaller than two and saves
  * a cache miss a read; above it, rewriting key and value together costs more than the miss.
@@ -122,7 +123,26 @@ struct entry_value entry_value_zeros(size_t length);
 /* A new entry (class MEMORY_DATASET); takes value.blob. */
 struct entry *entry_create(struct slice key, const struct entry_value *value, int64_t deadline,
                            unsigned recency);
+/* An entry of another type than string; takes the value. */
+struct entry *entry_create_object(struct slice key, enum entry_type type, struct value v,
+                                  int64_t deadline, unsigned recency);
+/* The value of such an entry. */
+static inline struct value entry_object(const struct entry *e) {
+    struct value v = {.encoding = e->encoding};
+    memcpy(&v.pointer, entry_value_bytes(e), sizeof(v.pointer));
+    return v;
+}
+/* After the value changed: it may have moved, or have another encoding. */
+static inline void entry_set_object(struct entry *e, struct value v) {
+    e->encoding = v.encoding;
+    memcpy(entry_value_bytes(e), &v.pointer, sizeof(v.pointer));
+}
 void entry_free(struct entry *e);
+/* The entry leaves the main thread for one that frees it. */
+void entry_unlink(struct entry *e);
+/* Blocks of memory that freeing the entry's value takes: 1 for a string, elements for a collection
+ * of many. O(1). */
+size_t entry_free_effort(const struct entry *e);
 /* Puts the value into the entry where it is, if it needs the same allocation; takes value.blob
  * then. False, with nothing changed, where it does not fit. The value may not alias the entry. */
 bool entry_try_overwrite(struct entry *e, const struct entry_value *value);
@@ -130,22 +150,27 @@ bool entry_try_overwrite(struct entry *e, const struct entry_value *value);
  * nothing changed, where its allocation is too small. A blob grows with room to spare, so that
  * growing a string bit by bit costs O(1) a byte. */
 bool entry_try_make_writable(struct entry *e, size_t length);
-/* The same in a new allocation; the old one is freed. */
+/* The same in a new allocation; the old one is retired. */
 struct entry *entry_take_writable(struct entry *e, size_t length);
 /* The bytes of a raw string. */
 char *entry_raw_bytes(const struct entry *e);
 /* The same entry with another deadline (or none): a new allocation unless both have one; the old
- * one is freed. The value moves along. */
+ * one is retired (limbo.h). The value moves along. */
 struct entry *entry_take_with_deadline(struct entry *e, int64_t deadline);
-/* The same value, deadline and recency under another key: a new allocation; the old one is freed.
+/* The same value, deadline and recency under another key: a new allocation; the old one is retired.
  * For any type. */
 struct entry *entry_take_with_key(struct entry *e, struct slice key);
-/* A copy of the value and its form under `key`. Strings only, as yet. */
+/* A copy of the value and its form under `key`. O(value). */
 struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
                         unsigned recency);
 
-/* Bytes that the entry takes, its value included. */
+/* Bytes that the entry takes, its value included. O(1). */
 size_t entry_bytes(const struct entry *e);
+/* Those of them that stand outside of its own allocation. */
+static inline size_t entry_outside_bytes(const struct entry *e) {
+    if (e->type != ENTRY_STRING) return value_type(e->type)->bytes(entry_object(e));
+    return e->flags & ENTRY_BLOB ? blob_bytes(entry_blob(e)) : 0;
+}
 
 #define ENTRY_STRING_SCRATCH NUMBER_INT64_CHARS
 /* The string's text; an int is printed into `scratch`. Valid until the entry changes. */

@@ -9,6 +9,9 @@
  *  3. No lookup returns an entry whose deadline has passed; the first that meets it deletes it,
  *     unless expiry is held: then it stays, hidden, until expiry goes on or a new entry takes its
  *     place.
+ *  4. Entries, and memory of theirs, that leave are retired (limbo.h), and a nested call changes no
+ *     value where it stands.
+ *  5. A database's `entry_bytes` is the sum of entry_bytes() over its entries.
  *
  * Ownership: the table owns the entries; entries own their values.
  */
@@ -20,14 +23,17 @@
 #include "base/random.h"
 #include "ds/table.h"
 #include "ds/timebuckets.h"
+#include "metric/cause.h"
 #include "metric/latency.h"
 #include "metric/metric.h"
 #include "option/option.h"
 #include "store/lazyfree.h"
+#include "store/limbo.h"
 
 struct keyspace {
     struct table *table;           /* NULL until the first key */
     struct timebuckets *volatiles; /* NULL until the first key with a deadline */
+    size_t entry_bytes;            /* of all entries with their values */
 };
 
 /* Recency has 24 bits of seconds, as 6.2's LRU clock. */
@@ -37,6 +43,12 @@ struct keyspace {
 /* Due keys that one call of keyspace_scan deletes; a position seldom has ten keys. More stay hidden
  * until the next one. */
 #define SCAN_DUE_MAX 32
+/* A table that owes shrinking has every so many of its lookups pay a step: some 100 ns and two
+ * cache misses. Draws of a random key, which cost more the sparser the table is, pay some each; so
+ * does each position of a scan. */
+#define LOOKUPS_PER_STEP 8
+#define STEPS_PER_DRAW 4
+#define STEPS_PER_SCAN 1
 /* Draws of keyspace_random before it concludes that hardly any key is not due. */
 #define RANDOM_DRAWS 100
 
@@ -45,7 +57,9 @@ static int64_t databases_wanted;
 static int64_t min_fill_percent;
 static bool resize_tables, active_rehashing;
 static uint64_t hits, misses, expired, changes;
+static unsigned lookups; /* while a table owes */
 static bool expiry_held;
+static void (*observe_added)(struct keyspace *ks, struct entry *e, uint64_t hash);
 
 /* ---- what table and index must know of entries ---- */
 
@@ -75,8 +89,9 @@ static const struct timebuckets_type entry_index_type = {element_deadline, eleme
 static unsigned min_fill_now(void) { return resize_tables ? (unsigned)min_fill_percent : 0; }
 
 static bool apply_min_fill(const struct option_row *row, char *reason, size_t reason_size) {
+    table_set_min_fill(min_fill_now());
     for (int i = 0; databases && i < databases_wanted; i++)
-        if (databases[i].table) table_set_min_fill(databases[i].table, min_fill_now());
+        if (databases[i].table) table_reconsider(databases[i].table);
     return true;
 }
 
@@ -230,6 +245,7 @@ static void take_out(struct keyspace *ks, struct entry *e, uint64_t hash) {
     index_remove(ks, e);
     bool there = table_remove_element(ks->table, hash, e);
     ASSERT(there);
+    ks->entry_bytes -= entry_bytes(e);
 }
 
 static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
@@ -242,8 +258,15 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
     changes++;
 }
 
+/* The share of owed shrinking that is paid by who only looks. Entries stay where they are. */
+static void pay_share(struct keyspace *ks, size_t steps) {
+    if (active_rehashing && table_owes(ks->table)) table_pay(ks->table, steps);
+}
+
 struct entry *keyspace_find(struct keyspace *ks, struct slice key, uint64_t hash) {
     if (!ks->table) return NULL;
+    if (__builtin_expect(table_any_payable(), 0) && ++lookups % LOOKUPS_PER_STEP == 0)
+        pay_share(ks, 1);
     struct entry *e = table_find(ks->table, hash, key.bytes, key.length);
     if (e && __builtin_expect(is_due(e), 0)) {
         expire_now(ks, e, hash);
@@ -287,8 +310,13 @@ static void remove_hidden(struct keyspace *ks, struct slice key, uint64_t hash) 
     if (!hidden) return;
     ASSERT(is_due(hidden));
     take_out(ks, hidden, hash);
-    entry_free(hidden);
+    lazyfree_entry(hidden, lazyfree_wanted(LAZYFREE_EXPIRE));
     expired++;
+}
+
+/* A string can be nothing that somebody waits for. */
+static void announce_added(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    if (e->type != ENTRY_STRING && observe_added) observe_added(ks, e, hash);
 }
 
 /* Into table and index. */
@@ -296,10 +324,11 @@ static void put_in(struct keyspace *ks, struct entry *e, uint64_t hash) {
     if (__builtin_expect(expiry_held, 0)) remove_hidden(ks, entry_key(e), hash);
     if (!ks->table) {
         ks->table = table_create(&entry_table_type);
-        table_set_min_fill(ks->table, min_fill_now());
     }
     table_insert(ks->table, hash, e);
     index_insert(ks, e);
+    ks->entry_bytes += entry_bytes(e);
+    announce_added(ks, e, hash);
 }
 
 static struct entry *insert_new(struct keyspace *ks, struct slice key, uint64_t hash,
@@ -307,6 +336,26 @@ static struct entry *insert_new(struct keyspace *ks, struct slice key, uint64_t 
     struct entry *e = entry_create(key, value, deadline, keyspace_lru_clock());
     put_in(ks, e, hash);
     return e;
+}
+
+/* Another entry of the same key and of any deadline in an entry's place. The old one is the
+ * caller's. */
+static void put_instead(struct keyspace *ks, struct entry *old, uint64_t hash, struct entry *e) {
+    table_slot_replace(slot_of(ks, old, hash), e);
+    index_remove(ks, old);
+    index_insert(ks, e);
+    ks->entry_bytes += entry_bytes(e) - entry_bytes(old);
+    announce_added(ks, e, hash);
+}
+
+/* Overwrites the value where it stands, if it fits and nobody may be reading it. What stands within
+ * the entry keeps its good size. */
+static bool overwrite(struct keyspace *ks, struct entry *e, const struct entry_value *value) {
+    if (__builtin_expect(limbo_nested(), 0)) return false;
+    size_t before = entry_outside_bytes(e);
+    if (!entry_try_overwrite(e, value)) return false;
+    ks->entry_bytes += entry_outside_bytes(e) - before;
+    return true;
 }
 
 struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t hash,
@@ -320,7 +369,7 @@ struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t has
     int64_t old_deadline = entry_deadline(existing);
     bool same_shape = entry_has_deadline(existing) == (deadline != ENTRY_NO_DEADLINE);
     bool lazily = lazyfree_wanted(LAZYFREE_SERVER_DEL) && lazyfree_is_large(existing);
-    if (same_shape && !lazily && entry_try_overwrite(existing, value)) {
+    if (same_shape && !lazily && overwrite(ks, existing, value)) {
         if (deadline != old_deadline) {
             timebuckets_remove(ks->volatiles, existing);
             entry_set_deadline(existing, deadline);
@@ -330,11 +379,25 @@ struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t has
         return existing;
     }
     struct entry *e = entry_create(key, value, deadline, keyspace_lru_clock());
-    table_slot_replace(slot_of(ks, existing, hash), e);
-    index_remove(ks, existing);
-    index_insert(ks, e);
+    put_instead(ks, existing, hash, e);
     lazyfree_entry(existing, lazily);
     return e;
+}
+
+/* Makes the string writable where it stands; false where its allocation is too small. */
+static bool make_writable(struct keyspace *ks, struct entry *e, size_t length) {
+    size_t before = entry_outside_bytes(e);
+    if (!entry_try_make_writable(e, length)) return false;
+    ks->entry_bytes += entry_outside_bytes(e) - before;
+    return true;
+}
+
+/* A copy in the entry's place, for a nested call to change. */
+static struct entry *replace_by_copy(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    struct entry *copy = entry_dup(e, entry_key(e), entry_deadline(e), e->recency);
+    put_instead(ks, e, hash, copy);
+    lazyfree_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    return copy;
 }
 
 char *keyspace_string_writable(struct keyspace *ks, struct slice key, uint64_t hash,
@@ -344,15 +407,47 @@ char *keyspace_string_writable(struct keyspace *ks, struct slice key, uint64_t h
         struct entry_value value = entry_value_zeros(length);
         return entry_raw_bytes(insert_new(ks, key, hash, &value, ENTRY_NO_DEADLINE));
     }
-    if (!entry_try_make_writable(existing, length)) {
+    if (__builtin_expect(limbo_nested(), 0)) existing = replace_by_copy(ks, existing, hash);
+    if (!make_writable(ks, existing, length)) {
         table_slot slot = slot_of(ks, existing, hash);
         index_remove(ks, existing);
+        ks->entry_bytes -= entry_bytes(existing);
         existing = entry_take_writable(existing, length);
+        ks->entry_bytes += entry_bytes(existing);
         table_slot_replace(slot, existing);
         index_insert(ks, existing);
     }
     keyspace_note_access(existing);
     return entry_raw_bytes(existing);
+}
+
+struct entry *keyspace_store_object(struct keyspace *ks, struct slice key, uint64_t hash,
+                                    struct entry *existing, enum entry_type type, struct value v,
+                                    int64_t deadline) {
+    if (deadline == KEYSPACE_KEEP_DEADLINE)
+        deadline = existing ? entry_deadline(existing) : ENTRY_NO_DEADLINE;
+    struct entry *e = entry_create_object(key, type, v, deadline, keyspace_lru_clock());
+    if (existing) {
+        put_instead(ks, existing, hash, e);
+        lazyfree_entry(existing, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    } else {
+        put_in(ks, e, hash);
+    }
+    return e;
+}
+
+struct entry *keyspace_object_begin(struct keyspace *ks, struct entry *e, uint64_t hash,
+                                    struct value *v) {
+    ASSERT_SLOW(e->type != ENTRY_STRING);
+    if (__builtin_expect(limbo_nested(), 0)) e = replace_by_copy(ks, e, hash);
+    *v = entry_object(e);
+    ks->entry_bytes -= entry_outside_bytes(e);
+    return e;
+}
+
+void keyspace_object_end(struct keyspace *ks, struct entry *e, struct value v) {
+    entry_set_object(e, v);
+    ks->entry_bytes += entry_outside_bytes(e);
 }
 
 bool keyspace_delete(struct keyspace *ks, struct slice key, uint64_t hash) {
@@ -365,6 +460,7 @@ bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, 
     if (!e) return false;
     bool due = is_due(e);
     index_remove(ks, e);
+    ks->entry_bytes -= entry_bytes(e);
     lazyfree_entry(e, lazily);
     if (due) expired++;
     changes++;
@@ -375,7 +471,9 @@ struct entry *keyspace_set_deadline(struct keyspace *ks, struct entry *e, uint64
                                     int64_t deadline) {
     table_slot slot = slot_of(ks, e, hash);
     index_remove(ks, e);
+    ks->entry_bytes -= entry_bytes(e);
     struct entry *moved = entry_take_with_deadline(e, deadline);
+    ks->entry_bytes += entry_bytes(moved);
     table_slot_replace(slot, moved);
     index_insert(ks, moved);
     changes++;
@@ -423,28 +521,29 @@ void keyspace_swap(struct keyspace *a, struct keyspace *b) {
     changes++;
 }
 
-static void release_entry(void *element, void *context) { entry_free(element); }
-
-size_t keyspace_flush(struct keyspace *ks) {
-    size_t count = keyspace_count(ks);
-    if (ks->volatiles) timebuckets_free(ks->volatiles);
-    ks->volatiles = NULL;
-    if (ks->table) {
-        while (!table_free_step(ks->table, SIZE_MAX, release_entry, NULL)) continue;
-        ks->table = NULL;
-    }
-    changes += count;
-    return count;
+/* The background must not find tables of the values that it gets in the list of those that owe. */
+static void leave_values_to_background(void) {
+    table_forget_owing();
+    for (int i = 0; i < databases_wanted; i++)
+        if (databases[i].table) table_reconsider(databases[i].table);
 }
 
-size_t keyspace_flush_lazily(struct keyspace *ks) {
+static size_t flush(struct keyspace *ks, enum lazyfree_way way) {
     size_t count = keyspace_count(ks);
-    lazyfree_table(ks->table, ks->volatiles);
+    if (way != LAZYFREE_NOW) leave_values_to_background();
+    lazyfree_table(ks->table, ks->volatiles, ks->entry_bytes, way);
     ks->table = NULL;
     ks->volatiles = NULL;
+    ks->entry_bytes = 0;
     changes += count;
     return count;
 }
+
+size_t keyspace_flush(struct keyspace *ks) { return flush(ks, LAZYFREE_NOW); }
+
+size_t keyspace_flush_lazily(struct keyspace *ks) { return flush(ks, LAZYFREE_LATER); }
+
+size_t keyspace_flush_awaited(struct keyspace *ks) { return flush(ks, LAZYFREE_AWAITED); }
 
 /* ---- walks ---- */
 
@@ -466,6 +565,7 @@ static void walk_visit(void *element, void *context) {
 uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, keyspace_visit *visit, void *context) {
     struct walk w = {.visit = visit, .context = context};
     if (!ks->table) return 0;
+    pay_share(ks, STEPS_PER_SCAN);
     cursor = table_scan(ks->table, cursor, walk_visit, &w);
     for (size_t i = 0; i < w.due_count; i++) expire_now(ks, w.due[i], element_hash(w.due[i]));
     return cursor;
@@ -496,8 +596,10 @@ static struct entry *search_live(const struct keyspace *ks) {
 }
 
 struct entry *keyspace_random(struct keyspace *ks) {
+    if (!ks->table) return NULL;
+    pay_share(ks, STEPS_PER_DRAW);
     for (int i = 0; i < RANDOM_DRAWS; i++) {
-        struct entry *e = ks->table ? table_random(ks->table) : NULL;
+        struct entry *e = table_random(ks->table);
         if (!e || !is_due(e)) return e;
         expire_now(ks, e, element_hash(e));
     }
@@ -516,6 +618,10 @@ size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_ma
     }
     *more = ks->volatiles != NULL;
     return done;
+}
+
+void keyspace_observe_added(void (*callback)(struct keyspace *ks, struct entry *e, uint64_t hash)) {
+    observe_added = callback;
 }
 
 void keyspace_hold_expiry(bool held) { expiry_held = held; }
@@ -537,15 +643,15 @@ void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash) {
 }
 
 bool keyspace_maintain(size_t steps) {
-    bool owed = false;
-    if (!active_rehashing) return false;
-    for (int i = 0; databases && i < databases_wanted; i++) {
-        struct table *t = databases[i].table;
-        if (!t || !table_owes(t)) continue;
-        if (steps) steps -= table_pay(t, steps);
-        owed = owed || table_owes(t);
-    }
-    return owed;
+    if (!active_rehashing || !table_any_payable()) return false;
+    enum cause before = cause_enter(CAUSE_TABLES, clock_monotonic_nsec());
+    table_pay_owed(steps);
+    cause_leave(before, clock_monotonic_nsec());
+    return table_any_payable();
+}
+
+void keyspace_set_saving(bool saving) {
+    table_set_resize(saving ? TABLE_RESIZE_AVOID : TABLE_RESIZE_FREE);
 }
 
 size_t keyspace_table_bytes(const struct keyspace *ks) {
@@ -563,7 +669,23 @@ size_t keyspace_overhead_bytes(void) {
     return bytes;
 }
 
+size_t keyspace_entry_bytes(const struct keyspace *ks) { return ks->entry_bytes; }
+
+static void add_bytes(void *element, void *context) { *(size_t *)context += entry_bytes(element); }
+
+static size_t entry_bytes_walked(const struct keyspace *ks) {
+    size_t bytes = 0;
+    uint64_t cursor = 0;
+    if (!ks->table) return 0;
+    /* At rest a scan comes to each entry exactly once. */
+    do {
+        cursor = table_scan(ks->table, cursor, add_bytes, &bytes);
+    } while (cursor);
+    return bytes;
+}
+
 void keyspace_check(const struct keyspace *ks) {
     if (ks->table) table_check(ks->table);
     if (ks->volatiles) timebuckets_check(ks->volatiles);
+    ASSERT_COMPARE(entry_bytes_walked(ks), ==, ks->entry_bytes);
 }

@@ -28,7 +28,8 @@ size_t keyspace_count_volatile(const struct keyspace *ks); /* keys with a deadli
 int64_t keyspace_average_ttl_msec(struct keyspace *ks);
 
 /* For commands that read: counts hits and misses and notes the access. NULL where there is none or
- * the key is due. The entry is valid until the next change of the keyspace. */
+ * the key is due. The entry, and what points into it, can be read until the command ends, whatever
+ * becomes of the key (limbo.h); it is the key's entry until the next change of the keyspace. */
 struct entry *keyspace_read(struct keyspace *ks, struct slice key, uint64_t hash);
 /* For commands that ask about a key without using it (TYPE, TTL): counts hits and misses, notes no
  * access. */
@@ -50,6 +51,17 @@ struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t has
  * Growing a string bit by bit costs O(1) a byte. */
 char *keyspace_string_writable(struct keyspace *ks, struct slice key, uint64_t hash,
                                struct entry *existing, size_t length);
+/* Stores a value of another type than string under the key, as keyspace_store does, but counts no
+ * change. Takes the value. */
+struct entry *keyspace_store_object(struct keyspace *ks, struct slice key, uint64_t hash,
+                                    struct entry *existing, enum entry_type type, struct value v,
+                                    int64_t deadline);
+/* An entry's value of another type than string is changed between these two, and nothing else is.
+ * Begin gives the value, and the entry to go on with: a nested call changes a copy. End takes the
+ * value as it is now. The caller counts its changes (keyspace_note_change). */
+struct entry *keyspace_object_begin(struct keyspace *ks, struct entry *e, uint64_t hash,
+                                    struct value *v);
+void keyspace_object_end(struct keyspace *ks, struct entry *e, struct value v);
 /* False where there is no such key (or it is due). A large value is freed in the background where
  * lazyfree-lazy-server-del says so; with the second form, where `lazily` does. */
 bool keyspace_delete(struct keyspace *ks, struct slice key, uint64_t hash);
@@ -76,6 +88,8 @@ struct entry *keyspace_set_deadline(struct keyspace *ks, struct entry *e, uint64
 size_t keyspace_flush(struct keyspace *ks);
 /* The same; the background frees what was there. */
 size_t keyspace_flush_lazily(struct keyspace *ks);
+/* The same, for who waits until that is done (exec/flush). */
+size_t keyspace_flush_awaited(struct keyspace *ks);
 
 /* SCAN: calls `visit` for each key of one table position that is not due, deletes those that are,
  * and returns the next cursor; see table_scan. `visit` must not change the keyspace. */
@@ -90,6 +104,10 @@ struct entry *keyspace_random(struct keyspace *ks);
 
 /* Deletes up to `keys_max` keys that are due; `*more` where there may be further ones. */
 size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_max, bool *more);
+/* Calls `callback` for each entry that is no string when it comes to stand under a key, by whatever
+ * way. It may not change the keyspace. One observer: exec/blocked. */
+void keyspace_observe_added(void (*callback)(struct keyspace *ks, struct entry *e, uint64_t hash));
+
 /* Held, keys that are due are hidden but not deleted, by whatever way: expire_set_paused. */
 void keyspace_hold_expiry(bool held);
 /* Keys due and still there. */
@@ -100,13 +118,19 @@ int64_t keyspace_next_deadline(const struct keyspace *ks);
 void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash);
 void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash);
 
-/* Up to `steps` of owed table work over all databases; true where more is owed. */
+/* Up to `steps` of owed table work, of whatever tables owe it; true where more may be done now.
+ * O(steps). Nothing where activerehashing is off. */
 bool keyspace_maintain(size_t steps);
+/* While a child saves, tables put off growth and shrinking, up to a limit (ds/table.h), for that
+ * would write to pages that it shares. */
+void keyspace_set_saving(bool saving);
 /* Bytes of tables and deadline indexes, all databases. O(databases). */
 size_t keyspace_overhead_bytes(void);
 /* Those of one database. */
 size_t keyspace_table_bytes(const struct keyspace *ks);
 size_t keyspace_deadline_bytes(const struct keyspace *ks);
+/* Bytes of a database's entries with their values. O(1). */
+size_t keyspace_entry_bytes(const struct keyspace *ks);
 /* The clock of recency: 24 bits of seconds. */
 unsigned keyspace_lru_clock(void);
 uint64_t keyspace_changes(void); /* writes since start: rdb_changes_since_last_save */

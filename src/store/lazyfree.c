@@ -5,20 +5,27 @@
  * A table is freed in steps, and after each its bytes are published, so that used_memory and the
  * counts in INFO fall while the work goes on.
  *
- * Invariant: `pending` is the number of entries that were handed over and are not freed yet;
- * `freed` counts those that are. Both are written by the freeing thread and read by INFO.
+ * Invariants
+ *  1. `pending` is the number of entries that were handed over and are not freed yet; `freed`
+ *     counts those that are. Both are written by the freeing thread and read by INFO.
+ *  2. `value_bytes` and `database_bytes` are the bytes of these, and of their tables and indexes.
+ *     They fall after what was freed is published, never before: the sum of all memory less what
+ *     is pending is at no time more than what will be left, so that it never makes anyone evict.
+ *  3. A table is in no list of those that owe (ds/table) when another thread gets it.
  */
 #include "store/lazyfree.h"
 
 #include <stdatomic.h>
 
 #include "base/memory.h"
+#include "base/panic.h"
 #include "ds/table.h"
 #include "ds/timebuckets.h"
 #include "io/background.h"
 #include "metric/metric.h"
 #include "option/option.h"
 #include "store/entry.h"
+#include "store/limbo.h"
 
 /* Buckets, some five keys each, between two publications: about a millisecond of work. */
 #define BUCKETS_PER_STEP 1024
@@ -27,10 +34,14 @@
 struct database_job {
     struct table *table;
     struct timebuckets *index;
+    size_t entry_bytes; /* left */
+    size_t bytes;       /* left, with those of table and index */
+    enum lazyfree_way way;
 };
 
 static bool wanted[LAZYFREE_CAUSES];
-static atomic_size_t pending, freed;
+static atomic_size_t pending, freed, value_bytes, database_bytes;
+static uint64_t freed_inline;
 
 /* ---- options and metrics ---- */
 
@@ -48,6 +59,9 @@ static const struct option_row option_rows[] = {
 
 static void print_pending(struct buffer *out) { buffer_printf(out, "%zu", atomic_load(&pending)); }
 static void print_freed(struct buffer *out) { buffer_printf(out, "%zu", atomic_load(&freed)); }
+static void print_pending_bytes(struct buffer *out) {
+    buffer_printf(out, "%zu", lazyfree_pending_bytes());
+}
 
 static const struct metric_row metric_rows[] = {
     {.section = "Memory",
@@ -62,6 +76,19 @@ static const struct metric_row metric_rows[] = {
      .type = METRIC_FUNCTION,
      .print = print_freed,
      .help = "Keys that were freed in the background since start."},
+    {.section = "Memory",
+     .place = 1300,
+     .name = "lazyfree_pending_bytes",
+     .type = METRIC_FUNCTION,
+     .print = print_pending_bytes,
+     .help = "Bytes that wait to be freed in the background; they count as free for maxmemory."},
+    {.section = "Memory",
+     .place = 1310,
+     .name = "lazyfree_inline_count",
+     .type = METRIC_UINT64,
+     .variable = &freed_inline,
+     .reset = true,
+     .help = "Values freed at once because too much was waiting for the background."},
 };
 
 void lazyfree_register(void) {
@@ -73,8 +100,16 @@ bool lazyfree_wanted(enum lazyfree_cause cause) { return wanted[cause]; }
 
 /* ---- one entry ---- */
 
+size_t lazyfree_pending_bytes(void) {
+    return atomic_load_explicit(&value_bytes, memory_order_acquire) +
+           atomic_load_explicit(&database_bytes, memory_order_acquire);
+}
+
+/* ---- one entry ---- */
+
 bool lazyfree_is_large(const struct entry *e) {
-    return e->flags & ENTRY_BLOB && blob_bytes(entry_blob(e)) >= LAZYFREE_VALUE_BYTES_MIN;
+    return entry_outside_bytes(e) >= LAZYFREE_VALUE_BYTES_MIN ||
+           entry_free_effort(e) > LAZYFREE_EFFORT_MIN;
 }
 
 static void note_freed(size_t entries) {
@@ -82,49 +117,101 @@ static void note_freed(size_t entries) {
     atomic_fetch_add(&freed, entries);
 }
 
-static void free_entry(void *argument) {
-    entry_free(argument);
+static void free_now(void *e) { entry_free(e); }
+
+static void free_in_background(void *e) {
+    size_t bytes = entry_bytes(e);
+    entry_free(e);
+    memory_publish();
+    atomic_fetch_sub(&value_bytes, bytes);
     note_freed(1);
 }
 
-void lazyfree_entry(struct entry *e, bool lazily) {
-    if (!lazily || !lazyfree_is_large(e)) {
+static void hand_over(void *e) {
+    if (atomic_load(&value_bytes) >= LAZYFREE_PENDING_BYTES_MAX) {
+        freed_inline++;
         entry_free(e);
         return;
     }
     atomic_fetch_add(&pending, 1);
-    background_submit(BACKGROUND_FREE, free_entry, e);
+    atomic_fetch_add(&value_bytes, entry_bytes(e));
+    entry_unlink(e);
+    background_submit(BACKGROUND_FREE, free_in_background, e);
+}
+
+void lazyfree_entry(struct entry *e, bool lazily) {
+    void (*release)(void *e) = lazily && lazyfree_is_large(e) ? hand_over : free_now;
+    if (limbo_is_open())
+        limbo_retire(e, entry_bytes(e), release);
+    else
+        release(e);
 }
 
 /* ---- a database ---- */
 
+struct released {
+    size_t entries, bytes;
+};
+
 static void release_entry(void *element, void *context) {
-    size_t *released = context;
+    struct released *released = context;
+    released->entries++;
+    released->bytes += entry_bytes(element);
     entry_free(element);
-    ++*released;
+}
+
+/* Tells all who look how far the job has come: `left` of its bytes are still there. */
+static void note_progress(struct database_job *job, size_t entries, size_t left) {
+    size_t bytes = job->bytes - left;
+    job->bytes = left;
+    if (job->way == LAZYFREE_NOW) return;
+    memory_publish();
+    atomic_fetch_sub(&database_bytes, bytes);
+    if (job->way == LAZYFREE_LATER) note_freed(entries);
+}
+
+static void free_index(struct database_job *job) {
+    size_t left = job->bytes - timebuckets_bytes(job->index);
+    while (!timebuckets_free_step(job->index, INDEX_ELEMENTS_PER_STEP)) memory_publish();
+    note_progress(job, 0, left);
+}
+
+static void free_table(struct database_job *job) {
+    for (bool gone = false; !gone;) {
+        struct released released = {0};
+        gone = table_free_step(job->table, BUCKETS_PER_STEP, release_entry, &released);
+        ASSERT_SLOW(job->entry_bytes >= released.bytes);
+        job->entry_bytes -= released.bytes;
+        note_progress(job, released.entries, gone ? 0 : job->entry_bytes + table_bytes(job->table));
+    }
 }
 
 static void free_database(void *argument) {
     struct database_job *job = argument;
-    bool gone = job->index == NULL;
-    while (!gone) {
-        gone = timebuckets_free_step(job->index, INDEX_ELEMENTS_PER_STEP);
-        memory_publish();
-    }
-    gone = job->table == NULL;
-    while (!gone) {
-        size_t released = 0;
-        gone = table_free_step(job->table, BUCKETS_PER_STEP, release_entry, &released);
-        memory_publish();
-        note_freed(released);
-    }
+    if (job->index) free_index(job);
+    if (job->table) free_table(job);
     memory_free(job, MEMORY_OTHER);
 }
 
-void lazyfree_table(struct table *t, struct timebuckets *index) {
+static void hand_over_database(void *argument) {
+    struct database_job *job = argument;
+    if (job->way == LAZYFREE_LATER && job->table)
+        atomic_fetch_add(&pending, table_count(job->table));
+    atomic_fetch_add(&database_bytes, job->bytes);
+    background_submit(BACKGROUND_FREE, free_database, job);
+}
+
+void lazyfree_table(struct table *t, struct timebuckets *index, size_t entry_bytes,
+                    enum lazyfree_way way) {
     if (!t && !index) return;
     struct database_job *job = memory_alloc(sizeof(*job), MEMORY_OTHER);
-    *job = (struct database_job){t, index};
-    if (t) atomic_fetch_add(&pending, table_count(t));
-    background_submit(BACKGROUND_FREE, free_database, job);
+    size_t bytes = entry_bytes + (t ? table_bytes(t) : 0) + (index ? timebuckets_bytes(index) : 0);
+    *job = (struct database_job){t, index, entry_bytes, bytes, way};
+    if (t) table_detach(t);
+    void (*release)(void *job) = way == LAZYFREE_NOW ? free_database : hand_over_database;
+    /* The outermost call knows that it empties a database; one around it may not. */
+    if (limbo_nested())
+        limbo_retire(job, bytes, release);
+    else
+        release(job);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Lazy freeing: what takes long to free is freed by a thread of its own.
  *
- * Large values and whole databases are handed to io/background. INFO counts what waits there.
+ * Large values and whole databases are handed to io/background. INFO counts what waits there, and
+ * its bytes count as free (lazyfree_pending_bytes), so that what is on its way out makes nobody
+ * evict more. While a call runs, all that goes waits in the limbo first (limbo.h).
  */
 #ifndef EVENKEEL_STORE_LAZYFREE_H
 #define EVENKEEL_STORE_LAZYFREE_H
@@ -14,6 +16,14 @@ struct timebuckets;
 
 /* Values that take less are freed at once: handing one over costs about as much as freeing this. */
 #define LAZYFREE_VALUE_BYTES_MIN 65536
+/* And of more blocks than this: 6.2's number. */
+#define LAZYFREE_EFFORT_MIN 64
+/* While values of so many bytes wait, further ones are freed at once. What waits counts as free but
+ * is not: this bounds by how much clients that write and delete large values faster than the
+ * thread frees them can take memory beyond maxmemory. Where it is small blocks it is a quarter of
+ * a second of the thread's work. A single value may be larger, and a database that was emptied does
+ * not count: it was there before. */
+#define LAZYFREE_PENDING_BYTES_MAX ((size_t)256 << 20)
 
 /* Why something is freed, each with an option that says whether in the background. */
 enum lazyfree_cause {
@@ -30,7 +40,17 @@ bool lazyfree_wanted(enum lazyfree_cause cause);
 bool lazyfree_is_large(const struct entry *e);
 /* Frees an entry that stands in no table any more: with `lazily`, a large one in the background. */
 void lazyfree_entry(struct entry *e, bool lazily);
-/* Frees a table with its entries, and their index by deadline, in the background. Either may be
- * NULL. */
-void lazyfree_table(struct table *t, struct timebuckets *index);
+/* How a database is freed. */
+enum lazyfree_way {
+    LAZYFREE_NOW,     /* O(entries) */
+    LAZYFREE_LATER,   /* in the background */
+    LAZYFREE_AWAITED, /* the same, but its keys are not counted, for somebody waits for the end */
+};
+/* Frees a table with its entries, and their index by deadline. Either may be NULL. `entry_bytes` is
+ * what the entries take. */
+void lazyfree_table(struct table *t, struct timebuckets *index, size_t entry_bytes,
+                    enum lazyfree_way way);
+/* Bytes handed to the background and not yet freed. Read before memory_used_total, it is never less
+ * than what is left of them in that sum. O(1). */
+size_t lazyfree_pending_bytes(void);
 #endif

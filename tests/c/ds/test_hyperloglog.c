@@ -14,7 +14,8 @@
 /* Four standard errors: a run in some ten thousand passes it. */
 #define TOLERANCE (4 * 0.0081)
 
-static char room[HYPERLOGLOG_ROOM_BYTES];
+static char room[HYPERLOGLOG_ROOM_BYTES], dense[HYPERLOGLOG_ROOM_BYTES];
+static char other[HYPERLOGLOG_ROOM_BYTES], both[HYPERLOGLOG_ROOM_BYTES];
 static size_t length;
 
 static struct slice random_element(uint64_t *storage) {
@@ -48,7 +49,6 @@ static void test_empty(void **state) {
 
 /* The same elements with room for runs and with none end in the same registers. */
 static void test_forms_agree(void **state) {
-    static char dense[HYPERLOGLOG_ROOM_BYTES];
     for (int round = 0; round < 20; round++) {
         size_t dense_length = hyperloglog_init(dense);
         size_t elements = random_below(6000) + 1;
@@ -95,7 +95,6 @@ static void test_estimate(void **state) {
 }
 
 static void test_raise_is_union(void **state) {
-    static char other[HYPERLOGLOG_ROOM_BYTES], both[HYPERLOGLOG_ROOM_BYTES];
     size_t other_length = hyperloglog_init(other), both_length = hyperloglog_init(both);
     uint8_t registers[HYPERLOGLOG_REGISTERS] = {0}, united[HYPERLOGLOG_REGISTERS] = {0};
     length = hyperloglog_init(room);

@@ -32,6 +32,12 @@ static bool element_matches(const void *element, const void *key, size_t key_len
 
 static const struct table_type type = {element_hash, element_matches, MEMORY_DATASET};
 
+/* For all tables, and the one that is looked at takes notice. */
+static void set_min_fill(struct table *t, unsigned percent) {
+    table_set_min_fill(percent);
+    table_reconsider(t);
+}
+
 /* ---- Elements and what is done with them ---- */
 
 static uint64_t hash_of(uint64_t key) {
@@ -130,6 +136,8 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
+    table_set_min_fill(10);
+    table_set_resize(TABLE_RESIZE_FREE);
     memory_set_hook(NULL);
     assert_int_equal(used(), 0);
     return 0;
@@ -327,8 +335,8 @@ static void test_model(void **state) {
             m.insert_percent = percents[3 * shrinks + random_below(3)];
             bool avoid = random_below(3) == 0;
             avoided += avoid;
-            table_set_resize(m.table, avoid ? TABLE_RESIZE_AVOID : TABLE_RESIZE_FREE);
-            table_set_min_fill(m.table, fills[random_below(4)]);
+            table_set_resize(avoid ? TABLE_RESIZE_AVOID : TABLE_RESIZE_FREE);
+            set_min_fill(m.table, fills[random_below(4)]);
         }
         model_step(&m);
         assert_int_equal(table_count(m.table), m.count);
@@ -393,7 +401,7 @@ static void test_scan_promise(void **state) {
     struct table *t = table_create(&type);
     for (size_t i = 0; i < OTHERS; i++) others[i].key += STAY;
     put_range(t, stay, 0, STAY);
-    table_set_min_fill(t, 50);
+    set_min_fill(t, 50);
     size_t split_rounds = 0, merge_rounds = 0;
     for (int round = 0; round < ROUNDS; round++) {
         clear_hits(stay, STAY);
@@ -490,11 +498,11 @@ static void test_random_is_fair(void **state) {
         put_range(t, elements, table_count(t), counts[i]);
         check_fair(t, elements, COUNT);
     }
-    table_set_resize(t, TABLE_RESIZE_AVOID); /* chains grow */
+    table_set_resize(TABLE_RESIZE_AVOID); /* chains grow */
     put_range(t, elements, 8000, COUNT);
     check_fair(t, elements, COUNT);
-    table_set_min_fill(t, 0); /* buckets stay */
-    table_set_resize(t, TABLE_RESIZE_FREE);
+    set_min_fill(t, 0); /* buckets stay */
+    table_set_resize(TABLE_RESIZE_FREE);
     take_range(t, elements, 2000, COUNT);
     check_fair(t, elements, COUNT);
     table_free(t);
@@ -506,7 +514,7 @@ static void test_random_when_sparse(void **state) {
     enum { COUNT = 60000, LEFT = 3 };
     struct element *elements = elements_make(COUNT);
     struct table *t = table_create(&type);
-    table_set_min_fill(t, 0);
+    set_min_fill(t, 0);
     put_range(t, elements, 0, COUNT);
     take_range(t, elements, LEFT, COUNT);
     assert_true(table_buckets(t) > 10000);
@@ -554,7 +562,7 @@ static void test_growth_put_off(void **state) {
     put_range(t, elements, 0, AT_FIRST);
     size_t buckets = table_buckets(t), count = AT_FIRST;
     assert_false(table_owes(t));
-    table_set_resize(t, TABLE_RESIZE_AVOID);
+    table_set_resize(TABLE_RESIZE_AVOID);
     while (count < 2 * limit_of(buckets)) {
         put(t, &elements[count++]);
         assert_int_equal(table_buckets(t), buckets);
@@ -564,7 +572,7 @@ static void test_growth_put_off(void **state) {
     put(t, &elements[count++]);
     assert_int_equal(table_buckets(t), buckets + 1);
     table_check(t);
-    table_set_resize(t, TABLE_RESIZE_FREE);
+    table_set_resize(TABLE_RESIZE_FREE);
     assert_int_equal(table_buckets(t), buckets + 1);
     assert_int_equal(table_pay(t, 3), 3);
     while (table_owes(t)) {
@@ -621,17 +629,17 @@ static void test_min_fill_changes(void **state) {
     enum { COUNT = 10000 };
     struct element *elements = elements_make(COUNT);
     struct table *t = table_create(&type);
-    table_set_min_fill(t, 0);
+    set_min_fill(t, 0);
     put_range(t, elements, 0, COUNT);
     size_t buckets = table_buckets(t);
     take_range(t, elements, 0, COUNT);
     assert_int_equal(table_buckets(t), buckets);
     assert_false(table_owes(t));
-    table_set_min_fill(t, 50);
+    set_min_fill(t, 50);
     assert_true(table_owes(t));
-    table_set_min_fill(t, 0);
+    set_min_fill(t, 0);
     assert_false(table_owes(t));
-    table_set_min_fill(t, 10);
+    set_min_fill(t, 10);
     assert_int_equal(table_pay(t, SIZE_MAX), buckets - 1);
     assert_int_equal(table_buckets(t), 1);
     assert_true(table_bytes(t) < 1024);
@@ -645,7 +653,7 @@ static void test_shrinking_avoided(void **state) {
     struct element *elements = elements_make(COUNT);
     struct table *t = table_create(&type);
     put_range(t, elements, 0, COUNT);
-    table_set_resize(t, TABLE_RESIZE_AVOID);
+    table_set_resize(TABLE_RESIZE_AVOID);
     size_t buckets = table_buckets(t), count = COUNT;
     while (count * 3 * 50 > buckets * 16) { /* down to 2 % */
         assert_int_equal(table_buckets(t), buckets);
@@ -657,7 +665,7 @@ static void test_shrinking_avoided(void **state) {
     table_pay(t, SIZE_MAX);
     assert_true(count * 3 * 50 >= table_buckets(t) * 16);
     assert_true(table_owes(t));
-    table_set_resize(t, TABLE_RESIZE_FREE);
+    table_set_resize(TABLE_RESIZE_FREE);
     table_pay(t, SIZE_MAX);
     assert_true(count * 3 * 10 > (table_buckets(t) - 1) * 16 * 8);
     assert_false(table_owes(t));
@@ -729,7 +737,7 @@ static void test_directory(void **state) {
     assert_true(table_buckets(t) > PAGE_BUCKETS + 2000);
     table_check(t);
     assert_int_equal(table_bytes(t), used());
-    table_set_min_fill(t, 50);
+    set_min_fill(t, 50);
     while (table_pay(t, 50000) != 0) table_check(t);
     assert_int_equal(table_buckets(t), 1);
     assert_true(table_bytes(t) < 1024);
@@ -747,7 +755,7 @@ static void test_border_of_chunks(void **state) {
         assert_true(table_reserve(t, limit_of(1025), 1));
         table_check(t);
         assert_true(table_bytes(t) >= bytes + TABLE_CHUNK_BYTES);
-        table_set_min_fill(t, 50);
+        set_min_fill(t, 50);
         assert_int_equal(table_pay(t, 1), 1);
         table_check(t);
         assert_int_equal(table_bytes(t), bytes);
@@ -760,7 +768,7 @@ static void test_breathing(void **state) {
     enum { COUNT = 6000 };
     struct element *elements = elements_make(COUNT);
     struct table *t = table_create(&type);
-    table_set_min_fill(t, 50);
+    set_min_fill(t, 50);
     for (size_t count = 0; count < COUNT; count++) {
         put(t, &elements[count]);
         take(t, &elements[count]);
@@ -868,6 +876,127 @@ static void set_seed(void) {
     print_message("SEED=%llu\n", (unsigned long long)seed);
 }
 
+/* ---- Tables that owe ---- */
+
+/* A table of many elements of which few are left, so that it owes shrinking. */
+static struct table *table_that_owes(struct element *elements, size_t count) {
+    struct table *t = table_create(&type);
+    put_range(t, elements, 0, count);
+    take_range(t, elements, count / 20, count);
+    assert_true(table_owes(t));
+    return t;
+}
+
+static void finish(struct table *t, struct element *elements, size_t count) {
+    take_range(t, elements, 0, count / 20);
+    table_free(t);
+    elements_free(elements);
+}
+
+/* All that owe are paid for in turn, and none that does not is looked at. */
+static void test_pay_owed(void **state) {
+    enum { TABLES = 5, COUNT = 4000 };
+    struct element *elements[TABLES];
+    struct table *tables[TABLES];
+    assert_false(table_any_payable());
+    assert_int_equal(table_pay_owed(10), 0);
+    size_t owed = 0;
+    for (int i = 0; i < TABLES; i++) {
+        elements[i] = elements_make(COUNT);
+        tables[i] = table_that_owes(elements[i], COUNT);
+    }
+    while (table_any_payable()) {
+        size_t before = 0, after = 0;
+        for (int i = 0; i < TABLES; i++) before += changes_of(tables[i]);
+        size_t paid = table_pay_owed(7);
+        for (int i = 0; i < TABLES; i++) after += changes_of(tables[i]);
+        assert_true(paid <= 7);
+        assert_int_equal(after, before + paid);
+        owed += paid;
+    }
+    assert_true(owed > TABLES * COUNT * 3 / 16 / 2);
+    for (int i = 0; i < TABLES; i++) {
+        assert_false(table_owes(tables[i]));
+        table_check(tables[i]);
+        finish(tables[i], elements[i], COUNT);
+    }
+}
+
+/* While a child saves, what may not be paid is not offered; afterwards it is. */
+static void test_debt_waits(void **state) {
+    enum { COUNT = 4000 };
+    struct element *elements = elements_make(COUNT), *others = elements_make(COUNT);
+    struct table *t = table_that_owes(elements, COUNT), *growing = table_create(&type);
+    table_set_resize(TABLE_RESIZE_AVOID);
+    assert_false(table_any_payable());
+    assert_int_equal(table_pay_owed(100), 0);
+    put_range(growing, others, 0, COUNT);
+    assert_true(table_owes(growing));
+    assert_int_equal(table_pay_owed(100), 0);
+    table_check(t);
+    table_check(growing);
+    table_set_resize(TABLE_RESIZE_FREE);
+    assert_true(table_any_payable());
+    size_t steps = 0;
+    while (table_any_payable()) steps += table_pay_owed(50);
+    assert_true(steps > COUNT * 3 / 16);
+    assert_false(table_owes(t) || table_owes(growing));
+    assert_true(COUNT <= limit_of(table_buckets(growing)));
+    table_check(t);
+    table_check(growing);
+    table_free(growing);
+    elements_free(others);
+    finish(t, elements, COUNT);
+}
+
+/* A table that is freed, or left to another thread, stands in no list. */
+static void test_debt_is_left(void **state) {
+    enum { COUNT = 4000 };
+    struct element *elements = elements_make(COUNT), *others = elements_make(COUNT);
+    struct table *t = table_that_owes(elements, COUNT), *other = table_that_owes(others, COUNT);
+    table_detach(t);
+    assert_true(table_any_payable());
+    table_free(t);
+    table_forget_owing();
+    assert_false(table_any_payable());
+    assert_true(table_owes(other));
+    table_check(other);
+    table_reconsider(other);
+    assert_true(table_any_payable());
+    table_forget_owing();
+    take(other, &others[0]); /* a removal notices, too */
+    assert_true(table_any_payable());
+    table_set_min_fill(0);
+    assert_false(table_any_payable());
+    table_free(other);
+    elements_free(elements);
+    elements_free(others);
+}
+
+/* What is drawn from a million buckets with three elements: draws, then one walk at most. */
+static void test_cost_when_sparse(void **state) {
+    enum { LEFT = 3 };
+    const size_t buckets = (size_t)1 << 20;
+    struct element *elements = elements_make(LEFT);
+    struct table *t = table_create(&type);
+    table_set_min_fill(0);
+    assert_true(table_reserve(t, limit_of(buckets), SIZE_MAX));
+    assert_int_equal(table_buckets(t), buckets);
+    put_range(t, elements, 0, LEFT);
+    clear_hits(elements, LEFT);
+    for (int i = 0; i < 100; i++) hit(table_random(t), NULL);
+    for (int i = 0; i < LEFT; i++) assert_true(elements[i].hits > 0);
+    uint64_t cursor = 0;
+    size_t steps = 0;
+    do {
+        cursor = table_scan(t, cursor, hit, NULL);
+        steps++;
+    } while (cursor);
+    assert_int_equal(steps, buckets);
+    table_free(t);
+    elements_free(elements);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -897,6 +1026,10 @@ int main(void) {
         TEST(test_equal_fingerprints),
         TEST(test_equal_buckets),
         TEST(test_free_step),
+        TEST(test_pay_owed),
+        TEST(test_debt_waits),
+        TEST(test_debt_is_left),
+        TEST(test_cost_when_sparse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

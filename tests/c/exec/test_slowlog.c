@@ -10,6 +10,7 @@
 
 #include "exec/command.h"
 #include "exec/slowlog.h"
+#include "io/background.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "option/option.h"
@@ -169,6 +170,23 @@ static void test_nothing_is_left(void **state) {
     assert_int_equal(memory_used(MEMORY_OTHER), before);
 }
 
+/* A long log is freed in the background, and a new one begins at once. */
+static void test_reset_of_a_long_log(void **state) {
+    size_t before = memory_used(MEMORY_OTHER);
+    set_option("slowlog-max-len", "100000");
+    for (int i = 0; i < 5000; i++) note_word("ping", MSEC);
+    int64_t id = slowlog_newest()->id;
+    slowlog_reset();
+    assert_int_equal(slowlog_length(), 0);
+    assert_null(slowlog_newest());
+    note_word("pong", MSEC);
+    assert_int_equal(slowlog_newest()->id, id + 1);
+    assert_null(slowlog_older(slowlog_newest()));
+    slowlog_reset();
+    background_stop();
+    assert_int_equal(memory_used(MEMORY_OTHER), before);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -182,6 +200,7 @@ int main(void) {
         TEST(test_large_argument_freed_by_the_command),
         TEST(test_name_is_cut),
         TEST(test_nothing_is_left),
+        TEST(test_reset_of_a_long_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -305,6 +305,73 @@ static void test_memory_and_maintenance(void **state) {
     keyspace_check(ks);
 }
 
+static void ignore(struct entry *e, void *context) {}
+
+static size_t merges_of(const struct keyspace *ks) {
+    struct table_stats stats;
+    table_stats(keyspace_table(ks), &stats);
+    return stats.merges;
+}
+
+/* Who only looks at a table that owes shrinking pays a share: every eighth lookup a step, a draw
+ * four, a position of a scan one; nobody where activerehashing is off. */
+static void test_lookups_pay_a_share(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    struct slice no = SLICE("no"), yes = SLICE("yes");
+    char reason[OPTION_REASON_BYTES];
+    const struct option_row *row = option_find(SLICE("activerehashing"));
+    for (unsigned i = 0; i < 20000; i++) key_store(ks, i, SLICE("value"), ENTRY_NO_DEADLINE);
+    for (unsigned i = 1000; i < 20000; i++) {
+        struct key_text name;
+        struct slice key = key_of(&name, i);
+        keyspace_delete(ks, key, key_hash(key));
+    }
+    assert_true(table_owes(keyspace_table(ks)));
+    size_t merges = merges_of(ks);
+    for (unsigned i = 0; i < 800; i++) assert_non_null(key_find(ks, i));
+    assert_int_equal(merges_of(ks), merges + 100);
+    for (int i = 0; i < 10; i++) assert_non_null(keyspace_random(ks));
+    assert_int_equal(merges_of(ks), merges + 140);
+    uint64_t cursor = 0;
+    for (int i = 0; i < 10; i++) cursor = keyspace_scan(ks, cursor, ignore, NULL);
+    assert_int_equal(merges_of(ks), merges + 150);
+    assert_true(option_set(row, &no, 1, OPTION_FROM_CONFIG_SET, reason, sizeof(reason)));
+    for (unsigned i = 0; i < 800; i++) key_find(ks, i);
+    keyspace_random(ks);
+    assert_false(keyspace_maintain(100));
+    assert_int_equal(merges_of(ks), merges + 150);
+    assert_true(option_set(row, &yes, 1, OPTION_FROM_CONFIG_SET, reason, sizeof(reason)));
+    keyspace_check(ks);
+}
+
+static size_t largest_step;
+static void note_step(size_t bytes) {
+    if (bytes > largest_step) largest_step = bytes;
+}
+
+/* Growing, falling to a twentieth and growing again, with deadlines: nothing larger than 64 KiB is
+ * allocated or freed. */
+static void test_no_large_step(void **state) {
+    enum { MANY = 300000 };
+    const struct memory_hook hook = {note_step, note_step};
+    struct keyspace *ks = keyspace_at(0);
+    struct key_text name;
+    largest_step = 0;
+    memory_set_hook(&hook);
+    for (int round = 0; round < 2; round++) {
+        for (unsigned i = 1; i <= MANY; i++)
+            key_store(ks, i, SLICE("value"), START_MSEC + 1 + (int64_t)random_below(1000000));
+        for (unsigned i = MANY / 20; i <= MANY; i++) {
+            struct slice key = key_of(&name, i);
+            assert_true(keyspace_delete(ks, key, key_hash(key)));
+        }
+        while (keyspace_maintain(1000)) continue;
+    }
+    keyspace_flush(ks);
+    memory_set_hook(NULL);
+    assert_in_range(largest_step, 1, 65536);
+}
+
 static int begin(void **state) { return keys_open(); }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, keys_begin, keys_nothing_left)
@@ -318,6 +385,8 @@ int main(void) {
         TEST(test_average_ttl),
         TEST(test_blob_is_taken),
         TEST(test_memory_and_maintenance),
+        TEST(test_lookups_pay_a_share),
+        TEST(test_no_large_step),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands of replication: WAIT.
+ *
+ * No replica can connect as yet, so none acknowledges a write: WAIT for none answers 0 at once, for
+ * more it answers 0 when its time is up.
+ */
+#include "commands/replication.h"
+
+#include "exec/arguments.h"
+#include "exec/blocked.h"
+#include "exec/command.h"
+#include "net/reply.h"
+
+static void wait_timed_out(struct client *c, void *state) { reply_integer(c, 0); }
+
+static const struct blocked_kind wait_kind = {.timed_out = wait_timed_out};
+
+static void command_wait(struct call *call) {
+    int64_t replicas, timeout_msec;
+    if (!argument_int64(call, 1, &replicas, NULL) ||
+        !blocked_parse_timeout_msec(call, 2, &timeout_msec))
+        return;
+    if (replicas <= 0)
+        reply_integer(call->client, 0);
+    else
+        blocked_begin(call, &wait_kind, 0, 0, 0, timeout_msec, NULL);
+}
+
+static struct command rows[] = {
+    {.name = "wait",
+     .handler = command_wait,
+     .arity = 3,
+     .flags = COMMAND_NOSCRIPT,
+     .categories = ACL_KEYSPACE,
+     .help = "Waits until so many replicas have the client's writes, or a time is up; returns how "
+             "many have."},
+};
+
+void commands_replication_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A small set of integers: a sorted array in one block, as narrow as its widest member needs.
+ *
+ * The bytes are those that RDB files of Redis 6.2 have: width (4 bytes: 2, 4 or 8), number of
+ * members (4), the members in ascending order, all lowest byte first. A set never becomes
+ * narrower.
+ *
+ * Owned by whoever created it; class MEMORY_DATASET. What changes a set takes the address of the
+ * owner's pointer, for the block may move. Finding is O(log n); adding and removing move what
+ * follows, O(n) bytes, and O(1) at the upper end.
+ */
+#ifndef EVENKEEL_DS_INTSET_H
+#define EVENKEEL_DS_INTSET_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INTSET_HEADER_BYTES 8
+#define INTSET_COUNT_MAX ((size_t)1 << 27) /* 1 GiB of the widest */
+
+/* The block of bytes itself; see intset_bytes. */
+struct intset;
+
+struct intset *intset_create(void);
+/* NULL is allowed. */
+void intset_free(struct intset *s);
+struct intset *intset_dup(const struct intset *s);
+/* A copy of foreign bytes that intset_validate found good. */
+struct intset *intset_from_bytes(const void *bytes, size_t size);
+
+const uint8_t *intset_bytes(const struct intset *s);
+size_t intset_size(const struct intset *s);
+/* What the block takes of memory. */
+size_t intset_memory(const struct intset *s);
+size_t intset_count(const struct intset *s);
+/* The member at `index` in ascending order, index < count. */
+int64_t intset_at(const struct intset *s, size_t index);
+bool intset_has(const struct intset *s, int64_t member);
+/* How many members are smaller; O(log n). */
+size_t intset_count_below(const struct intset *s, int64_t member);
+/* Each equally likely; the set must not be empty. Uses base/random. */
+int64_t intset_random(const struct intset *s);
+/* False where it is there already. */
+bool intset_add(struct intset **s, int64_t member);
+/* False where it is not there. */
+bool intset_remove(struct intset **s, int64_t member);
+void intset_remove_at(struct intset **s, size_t index);
+
+/* Whether foreign bytes are a set that the functions above may read: sizes, a known width, members
+ * strictly ascending. O(size). */
+bool intset_validate(const void *bytes, size_t size);
+/* Asserts the invariants. */
+void intset_check(const struct intset *s);
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The listpack: a list of short texts and integers in one block of bytes.
+ *
+ * Small lists, sets, hashes, sorted sets and the macro nodes of streams are listpacks. Format
+ * (specification by S. Sanfilippo, 2017): total bytes (4, lowest first), number of elements (2,
+ * 65535 = count them), the elements, 0xff. An element is its encoding with its data, and behind
+ * them their length, written so that it is read from its end. An element whose text is the
+ * canonical decimal form of an int64 stands as an integer.
+ *
+ * A listpack is owned by whoever created it; its memory is of class MEMORY_DATASET. What changes
+ * it takes the address of the owner's pointer, for the block may move. An element is named by its
+ * offset, `at`; 0 is no element, as a result the one beyond either end. An offset stays good until
+ * the listpack is changed at or before it. Texts that are added may not stand in the listpack
+ * itself.
+ *
+ * Costs: a change moves the bytes behind it, O(bytes), and allocates only where the allocator's
+ * good size changes. A step either way is O(1).
+ */
+#ifndef EVENKEEL_DS_LISTPACK_H
+#define EVENKEEL_DS_LISTPACK_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/number.h"
+#include "base/string.h"
+
+#define LISTPACK_HEADER_BYTES 6
+#define LISTPACK_EMPTY_BYTES (LISTPACK_HEADER_BYTES + 1)
+/* The format ends at 4 GiB; a block that is rewritten on each change should be far smaller. */
+#define LISTPACK_BYTES_MAX ((size_t)1 << 30)
+
+/* The block of bytes itself; see listpack_bytes. */
+struct listpack;
+
+/* An element as it is read: a text that lives until the next change, or where `text.bytes` is NULL
+ * the integer. */
+struct listpack_value {
+    struct slice text;
+    int64_t integer;
+};
+
+#define LISTPACK_SCRATCH NUMBER_INT64_CHARS
+/* The element as text; an integer is printed into `scratch`. */
+struct slice listpack_value_text(const struct listpack_value *v, char scratch[LISTPACK_SCRATCH]);
+
+struct listpack *listpack_create(void);
+/* NULL is allowed. */
+void listpack_free(struct listpack *lp);
+struct listpack *listpack_dup(const struct listpack *lp);
+/* A copy of foreign bytes that listpack_validate found good. */
+struct listpack *listpack_from_bytes(const void *bytes, size_t size);
+
+/* The bytes from header to end mark, and how many of them. */
+const uint8_t *listpack_bytes(const struct listpack *lp);
+size_t listpack_size(const struct listpack *lp);
+/* What the block takes of memory. */
+size_t listpack_memory(const struct listpack *lp);
+/* O(1) up to 65,534 elements, a walk above. */
+size_t listpack_count(const struct listpack *lp);
+/* The bytes that an element of this text adds. */
+size_t listpack_element_size(struct slice text);
+/* Whether so many bytes of elements fit within LISTPACK_BYTES_MAX. */
+bool listpack_has_room(const struct listpack *lp, size_t more_bytes);
+
+/* Steps; 0 beyond an end. `at` must be an element. */
+uint32_t listpack_first(const struct listpack *lp);
+uint32_t listpack_last(const struct listpack *lp);
+uint32_t listpack_next(const struct listpack *lp, uint32_t at);
+uint32_t listpack_prev(const struct listpack *lp, uint32_t at);
+/* The element at `index`, from the end where it is negative (-1 = last); 0 where there is none.
+ * O(elements), from the nearer end. */
+uint32_t listpack_seek(const struct listpack *lp, int64_t index);
+struct listpack_value listpack_get(const struct listpack *lp, uint32_t at);
+bool listpack_equal(const struct listpack *lp, uint32_t at, struct slice text);
+/* The first element from `at` on (0 = none) that equals the text, looking at one and passing over
+ * `skip` in turn: 1 finds a hash's field. 0 where there is none. */
+uint32_t listpack_find(const struct listpack *lp, uint32_t at, struct slice text, size_t skip);
+
+void listpack_append(struct listpack **lp, struct slice text);
+void listpack_append_integer(struct listpack **lp, int64_t integer);
+void listpack_prepend(struct listpack **lp, struct slice text);
+/* Puts an element before `at` (0 = at the end), or behind it; returns where it stands. */
+uint32_t listpack_insert_before(struct listpack **lp, uint32_t at, struct slice text);
+uint32_t listpack_insert_after(struct listpack **lp, uint32_t at, struct slice text);
+/* Another text in place of the element; it stands at the same offset. */
+void listpack_replace(struct listpack **lp, uint32_t at, struct slice text);
+void listpack_replace_integer(struct listpack **lp, uint32_t at, int64_t integer);
+/* Each returns where what followed now stands, 0 at the end. */
+uint32_t listpack_delete(struct listpack **lp, uint32_t at);
+/* Up to `count` elements from `at` on. */
+uint32_t listpack_delete_range(struct listpack **lp, uint32_t at, size_t count);
+/* Copies the elements of `other` behind those of `lp`. */
+void listpack_merge(struct listpack **lp, const struct listpack *other);
+/* Cuts the listpack before `at`, returns a new one with the rest. */
+struct listpack *listpack_split(struct listpack **lp, uint32_t at);
+
+/* Whether foreign bytes are a listpack: sizes, every element, the count. Nothing above reads
+ * outside of bytes that passed. `visit` (may be NULL) is called with each element in turn and
+ * refuses them all by false. O(size). */
+bool listpack_validate(const void *bytes, size_t size,
+                       bool (*visit)(const struct listpack_value *v, size_t index, void *context),
+                       void *context);
+/* Asserts the invariants; walks everything. */
+void listpack_check(const struct listpack *lp);
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A long list: short listpacks in a row, those in the middle compressed on request.
+ *
+ * `fill` bounds a listpack: -1 to -5 are 4, 8, 16, 32 and 64 KiB, a positive number is so many
+ * elements (and at most 8 KiB), 0 is 1. An element that is longer than a listpack may be stands by
+ * itself. `depth`: so many nodes at either end are never compressed; 0 = none anywhere.
+ *
+ * Owned by whoever created it; class MEMORY_DATASET. Texts that are added may not stand in the
+ * list itself. Pushing and dropping at either end is O(bytes of one node) at worst; finding an
+ * index is O(nodes + elements of one node).
+ */
+#ifndef EVENKEEL_DS_QUICKLIST_H
+#define EVENKEEL_DS_QUICKLIST_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+#include "ds/listpack.h"
+
+#define QUICKLIST_FILL_MIN (-5)
+#define QUICKLIST_FILL_MAX 32767
+#define QUICKLIST_DEPTH_MAX 65535
+
+struct quicklist;
+struct quicklist_node;
+
+enum quicklist_end { QUICKLIST_HEAD, QUICKLIST_TAIL };
+
+/* Smaller fills than QUICKLIST_FILL_MIN count as that, larger ones likewise. */
+struct quicklist *quicklist_create(int fill, unsigned depth);
+/* NULL is allowed. */
+void quicklist_free(struct quicklist *q);
+/* Frees up to `nodes_max` nodes from the head; true when the list is gone. No other call may
+ * follow a first one. */
+bool quicklist_free_step(struct quicklist *q, size_t nodes_max);
+struct quicklist *quicklist_dup(const struct quicklist *q);
+
+size_t quicklist_count(const struct quicklist *q); /* elements */
+size_t quicklist_nodes(const struct quicklist *q);
+/* What the list takes of memory. O(1). */
+size_t quicklist_bytes(const struct quicklist *q);
+int quicklist_fill(const struct quicklist *q);
+unsigned quicklist_depth(const struct quicklist *q);
+
+void quicklist_push(struct quicklist *q, enum quicklist_end end, struct slice text);
+/* The element at an end; false where the list is empty. The text lives until the next change. */
+bool quicklist_peek(const struct quicklist *q, enum quicklist_end end, struct listpack_value *v);
+/* Deletes the element at an end of a list that is not empty. */
+void quicklist_drop(struct quicklist *q, enum quicklist_end end);
+/* Adds elements as a node of their own at the tail: what a file's node holds. Takes `lp`, which is
+ * not empty. */
+void quicklist_take_pack(struct quicklist *q, struct listpack *lp);
+/* Deletes up to `count` elements from `index` (0 <= index) on; returns how many. Whole nodes go
+ * without being looked into. */
+size_t quicklist_delete_range(struct quicklist *q, size_t index, size_t count);
+
+/* A place in the list and the way it goes. While a cursor stands, the list is changed through it
+ * alone. Each cursor that was begun must be ended. */
+struct quicklist_cursor {
+    struct quicklist *list;
+    struct quicklist_node *node; /* NULL beyond either end */
+    struct listpack *opened;     /* a compressed node's contents while they are only read */
+    struct blob *opened_plain;
+    uint32_t at; /* in the node's listpack */
+    bool backwards, changed;
+};
+
+/* At the element `index`, from the end where negative (-1 = last); false where there is none, and
+ * the cursor is ended. */
+bool quicklist_seek(struct quicklist *q, int64_t index, bool backwards, struct quicklist_cursor *c);
+/* One step on; false beyond the end. */
+bool quicklist_step(struct quicklist_cursor *c);
+void quicklist_end(struct quicklist_cursor *c);
+/* The element; its text lives until the cursor moves or the list changes. */
+struct listpack_value quicklist_get(const struct quicklist_cursor *c);
+bool quicklist_equal(const struct quicklist_cursor *c, struct slice text);
+/* Deletes the element and goes one step on; false where that is beyond the end. */
+bool quicklist_delete(struct quicklist_cursor *c);
+/* These change the list at the cursor and end the cursor. */
+void quicklist_insert_before(struct quicklist_cursor *c, struct slice text);
+void quicklist_insert_after(struct quicklist_cursor *c, struct slice text);
+void quicklist_replace(struct quicklist_cursor *c, struct slice text);
+
+/* What a walk finds: for DEBUG OBJECT. */
+struct quicklist_stats {
+    size_t compressed_nodes;
+    size_t raw_bytes; /* of all nodes' contents when none is compressed */
+};
+void quicklist_stats(const struct quicklist *q, struct quicklist_stats *stats);
+/* Asserts the invariants; walks everything. */
+void quicklist_check(const struct quicklist *q);
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Ziplists to listpacks and back.
+ *
+ * The format: total bytes (4), offset of the last element (4; of the end mark where there is
+ * none), number of elements (2, 65535 = count them), elements, 0xff; numbers lowest byte first. An
+ * element begins with the size of the one before it, one byte below 254, or 254 and four bytes
+ * (which may hold a small number too). Then, by first byte:
+ *   00xxxxxx           text of up to 63 bytes
+ *   01xxxxxx + 1 byte  text of up to 16,383 bytes, the high bits first
+ *   10xxxxxx + 4 bytes text, its length highest byte first
+ *   11000000, 11010000, 11100000, 11110000, 11111110   integer of 2, 4, 8, 3, 1 bytes
+ *   11110001 .. 11111101   integer 0 to 12
+ */
+#include "ds/ziplist.h"
+
+#include <stdint.h>
+
+#include "base/panic.h"
+#include "ds/listpack.h"
+
+#define HEADER_BYTES 10
+#define END_MARK 0xff
+#define COUNT_UNKNOWN 65535
+#define LONG_BEFORE 254 /* from this size on, the size of the element before has five bytes */
+
+enum {
+    TEXT_6 = 0x00,
+    TEXT_14 = 0x40,
+    TEXT_32 = 0x80,
+    INTEGER_16 = 0xc0,
+    INTEGER_32 = 0xd0,
+    INTEGER_64 = 0xe0,
+    INTEGER_24 = 0xf0,
+    INTEGER_SMALL = 0xf1, /* 0; 0xfd = 12 */
+    INTEGER_8 = 0xfe
+};
+#define SMALL_MAX 12
+
+/* ---- Reading ---- */
+
+static uint32_t read_32(const uint8_t *b) {
+    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+/* What is left to read. */
+struct reader {
+    const uint8_t *at, *end;
+};
+
+static bool has(const struct reader *r, size_t bytes) { return (size_t)(r->end - r->at) >= bytes; }
+
+/* The size of the element before; false where it is cut off. */
+static bool read_before(struct reader *r, size_t *before) {
+    if (!has(r, 1)) return false;
+    if (*r->at < LONG_BEFORE) {
+        *before = *r->at++;
+        return true;
+    }
+    if (*r->at != LONG_BEFORE || !has(r, 5)) return false;
+    *before = read_32(r->at + 1);
+    r->at += 5;
+    return true;
+}
+
+/* The bytes of an integer of this encoding; 0 = no such encoding. */
+static size_t integer_width(uint8_t encoding) {
+    switch (encoding) {
+    case INTEGER_8: return 1;
+    case INTEGER_16: return 2;
+    case INTEGER_24: return 3;
+    case INTEGER_32: return 4;
+    case INTEGER_64: return 8;
+    default: return 0;
+    }
+}
+
+static bool read_integer(struct reader *r, int64_t *integer) {
+    uint8_t encoding = *r->at++;
+    if (encoding >= INTEGER_SMALL && encoding <= INTEGER_SMALL + SMALL_MAX) {
+        *integer = encoding - INTEGER_SMALL;
+        return true;
+    }
+    size_t width = integer_width(encoding);
+    if (width == 0 || !has(r, width)) return false;
+    uint64_t raw = 0;
+    for (size_t i = width; i-- > 0;) raw = raw << 8 | r->at[i];
+    unsigned unused = 64 - 8 * (unsigned)width;
+    *integer = (int64_t)(raw << unused) >> unused;
+    r->at += width;
+    return true;
+}
+
+static bool read_text(struct reader *r, struct slice *text) {
+    const uint8_t *b = r->at;
+    size_t head, length;
+    if (*b < TEXT_14) {
+        head = 1;
+        length = *b;
+    } else if (*b < TEXT_32) {
+        head = 2;
+        if (!has(r, head)) return false;
+        length = (size_t)(*b & 63) << 8 | b[1];
+    } else {
+        head = 5;
+        if (!has(r, head)) return false;
+        length = (size_t)b[1] << 24 | (size_t)b[2] << 16 | (size_t)b[3] << 8 | b[4];
+    }
+    if (!has(r, head + length)) return false;
+    *text = (struct slice){(const char *)b + head, length};
+    r->at += head + length;
+    return true;
+}
+
+/* Adds the next element to the listpack. */
+static bool read_element(struct reader *r, struct listpack **lp) {
+    struct slice text;
+    int64_t integer;
+    if (!has(r, 1)) return false;
+    if (*r->at >= INTEGER_16) {
+        if (!read_integer(r, &integer)) return false;
+        listpack_append_integer(lp, integer);
+        return true;
+    }
+    if (!read_text(r, &text) || !listpack_has_room(*lp, listpack_element_size(text))) return false;
+    listpack_append(lp, text);
+    return true;
+}
+
+static bool read_all(const uint8_t *bytes, size_t size, struct listpack **lp) {
+    struct reader r = {bytes + HEADER_BYTES, bytes + size - 1};
+    size_t count = 0, last_size = 0, last_at = HEADER_BYTES;
+    for (; r.at < r.end; count++) {
+        const uint8_t *start = r.at;
+        size_t before;
+        if (!read_before(&r, &before) || before != last_size || !read_element(&r, lp)) return false;
+        last_size = (size_t)(r.at - start);
+        last_at = (size_t)(start - bytes);
+    }
+    size_t stated = bytes[8] | (size_t)bytes[9] << 8;
+    return read_32(bytes + 4) == last_at && (stated == COUNT_UNKNOWN || stated == count);
+}
+
+struct listpack *ziplist_to_listpack(const void *foreign, size_t size) {
+    const uint8_t *bytes = foreign;
+    if (size < HEADER_BYTES + 1 || size > LISTPACK_BYTES_MAX / 2) return NULL;
+    if (read_32(bytes) != size || bytes[size - 1] != END_MARK) return NULL;
+    struct listpack *lp = listpack_create();
+    if (read_all(bytes, size, &lp)) return lp;
+    listpack_free(lp);
+    return NULL;
+}
+
+/* ---- Writing ---- */
+
+static void write_bytes(struct buffer *out, uint64_t value, size_t width) {
+    for (size_t i = 0; i < width; i++) buffer_append_char(out, (char)(value >> (8 * i)));
+}
+
+static void write_integer(struct buffer *out, int64_t v) {
+    if (v >= 0 && v <= SMALL_MAX) {
+        write_bytes(out, INTEGER_SMALL + (uint64_t)v, 1);
+        return;
+    }
+    uint8_t encoding = INTEGER_64;
+    if (v == (int8_t)v)
+        encoding = INTEGER_8;
+    else if (v == (int16_t)v)
+        encoding = INTEGER_16;
+    else if (v >= -(1 << 23) && v < 1 << 23)
+        encoding = INTEGER_24;
+    else if (v == (int32_t)v)
+        encoding = INTEGER_32;
+    write_bytes(out, encoding, 1);
+    write_bytes(out, (uint64_t)v, integer_width(encoding));
+}
+
+static void write_text(struct buffer *out, struct slice text) {
+    size_t n = text.length;
+    if (n < 64) {
+        write_bytes(out, n, 1);
+    } else if (n < 1 << 14) {
+        write_bytes(out, TEXT_14 | n >> 8, 1);
+        write_bytes(out, n, 1);
+    } else {
+        write_bytes(out, TEXT_32, 1);
+        for (int shift = 24; shift >= 0; shift -= 8) write_bytes(out, n >> shift, 1);
+    }
+    buffer_append(out, text.bytes, n);
+}
+
+static void patch_32(char *place, size_t value) {
+    for (int i = 0; i < 4; i++) place[i] = (char)(value >> (8 * i));
+}
+
+size_t ziplist_from_listpack(const struct listpack *lp, struct buffer *out) {
+    size_t start = out->length, last = start + HEADER_BYTES, before = 0, count = 0;
+    write_bytes(out, 0, HEADER_BYTES);
+    for (uint32_t at = listpack_first(lp); at; at = listpack_next(lp, at), count++) {
+        struct listpack_value v = listpack_get(lp, at);
+        last = out->length;
+        if (before < LONG_BEFORE) {
+            write_bytes(out, before, 1);
+        } else {
+            write_bytes(out, LONG_BEFORE, 1);
+            write_bytes(out, before, 4);
+        }
+        if (v.text.bytes)
+            write_text(out, v.text);
+        else
+            write_integer(out, v.integer);
+        before = out->length - last;
+    }
+    buffer_append_char(out, (char)END_MARK);
+    char *header = out->bytes + start;
+    patch_32(header, out->length - start);
+    patch_32(header + 4, last - start);
+    header[8] = (char)(count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN);
+    header[9] = (char)((count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN) >> 8);
+    return out->length - start;
+}

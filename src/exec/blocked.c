@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clients that wait for keys or for a time.
+ *
+ *   running --blocked_begin--> waiting --served, time up, CLIENT UNBLOCK--> running
+ *                                 \--connection closes--> gone
+ *
+ * A wait stands in the client's slot, in the list of each key that it waits for, and, with a time
+ * limit, in an index by deadline that one timer of the loop follows: any number of clients with
+ * limits costs O(1) each. Deadlines are of the monotonic clock, in ms, rounded up.
+ *
+ * Invariants
+ *  1. A client has a wait exactly while it is held (batch_hold) by this file.
+ *  2. A key is in the table exactly while a client waits for it or it is signalled and not served.
+ *  3. A key's list has each wait once, in the order in which they came.
+ *  4. While a key is served, only the waits that stood there when it began are asked: a client that
+ *     is served and blocks again waits for the next time.
+ *  5. No key is ready when blocked_serve returns, unless it was called within itself.
+ *
+ * Ownership: the wait owns its state (blocked_kind.free_state) and its links; the table its keys.
+ */
+#include "exec/blocked.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "ds/table.h"
+#include "ds/timebuckets.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "io/loop.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "store/keyspace.h"
+
+/* Keeps the same name in two databases apart. */
+#define DATABASE_HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+struct waited_key {
+    struct list_link waiters; /* of wait_link.link */
+    struct list_link ready;   /* in `ready_keys`, or by itself */
+    uint64_t key_hash;
+    int database;
+    bool in_service; /* keeps it while key_serve looks at it */
+    size_t length;
+    char name[];
+};
+
+struct wait_link {
+    struct list_link link;
+    struct waited_key *key;
+    struct wait *wait;
+};
+
+struct wait {
+    struct client *client;
+    const struct blocked_kind *kind;
+    void *state;
+    int64_t deadline_msec; /* where `timed` */
+    uint32_t reference;    /* of the index by deadline */
+    bool timed;
+    size_t serial; /* grows with each wait: tells who stood there when serving began */
+    size_t links_count;
+    struct wait_link links[];
+};
+
+static struct table *keys; /* of struct waited_key; NULL until the first */
+static struct timebuckets *deadlines;
+static struct list_link ready_keys = {&ready_keys, &ready_keys};
+static uint64_t waiting;
+static size_t next_serial;
+static bool serving;
+static struct list_link *following; /* where key_serve goes on; wait_end moves it along */
+
+static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
+
+static struct wait *wait_of(const struct client *c) { return c->slots[CLIENT_SLOT_BLOCKED]; }
+
+bool blocked_is(const struct client *c) { return wait_of(c) != NULL; }
+uint64_t blocked_clients(void) { return waiting; }
+
+/* ---- keys ---- */
+
+static uint64_t place_hash(int database, uint64_t key_hash) {
+    return key_hash ^ (uint64_t)database * DATABASE_HASH_FACTOR;
+}
+
+static uint64_t key_element_hash(const void *element) {
+    const struct waited_key *k = element;
+    return place_hash(k->database, k->key_hash);
+}
+
+/* `key_length` is the database here: the key is looked for by a struct slice. */
+static bool key_element_matches(const void *element, const void *key, size_t database) {
+    const struct waited_key *k = element;
+    const struct slice *name = key;
+    return k->database == (int)database && k->length == name->length &&
+           memcmp(k->name, name->bytes, k->length) == 0;
+}
+
+static const struct table_type key_table_type = {key_element_hash, key_element_matches,
+                                                 MEMORY_OTHER};
+
+static struct waited_key *key_find(int database, struct slice name, uint64_t hash) {
+    if (!keys || !table_count(keys)) return NULL;
+    return table_find(keys, place_hash(database, hash), &name, (size_t)database);
+}
+
+static struct waited_key *key_find_or_create(int database, struct slice name, uint64_t hash) {
+    struct waited_key *k = key_find(database, name, hash);
+    if (k) return k;
+    k = memory_alloc(sizeof(*k) + name.length, MEMORY_OTHER);
+    *k = (struct waited_key){.key_hash = hash, .database = database, .length = name.length};
+    memcpy(k->name, name.bytes, name.length);
+    list_init(&k->waiters);
+    list_init(&k->ready);
+    if (!keys) keys = table_create(&key_table_type);
+    table_insert(keys, key_element_hash(k), k);
+    return k;
+}
+
+static void key_free_if_unused(struct waited_key *k) {
+    if (!list_is_empty(&k->waiters) || !list_is_empty(&k->ready) || k->in_service) return;
+    table_remove_element(keys, key_element_hash(k), k);
+    memory_free(k, MEMORY_OTHER);
+}
+
+/* ---- time limits ---- */
+
+static int64_t wait_deadline(const void *element) {
+    return ((const struct wait *)element)->deadline_msec;
+}
+static uint32_t wait_reference(const void *element) {
+    return ((const struct wait *)element)->reference;
+}
+static void wait_set_reference(void *element, uint32_t reference) {
+    ((struct wait *)element)->reference = reference;
+}
+
+static const struct timebuckets_type deadline_type = {wait_deadline, wait_reference,
+                                                      wait_set_reference, MEMORY_OTHER};
+
+static int64_t look_at_deadlines(struct loop_timer *t);
+static struct loop_timer timer = {.callback = look_at_deadlines};
+
+/* When the timer should look next, in ms from now; LOOP_TIMER_END where nobody has a limit. */
+static int64_t next_look(void) {
+    if (!timebuckets_count(deadlines)) return LOOP_TIMER_END;
+    int64_t left = timebuckets_next_deadline(deadlines) - now_msec();
+    return left < 1 ? 1 : left;
+}
+
+static void deadline_add(struct wait *w, int64_t timeout_msec) {
+    int64_t now = clock_monotonic_nsec();
+    bool more;
+    if (!deadlines) {
+        deadlines = timebuckets_create(&deadline_type);
+        timebuckets_peek_due(deadlines, now / 1000000, &more); /* tells it the time */
+    }
+    int64_t end = timeout_msec < INT64_MAX / 1000000 - now / 1000000 - 1
+                      ? (now + timeout_msec * 1000000 + 999999) / 1000000
+                      : INT64_MAX;
+    w->deadline_msec = end;
+    w->timed = true;
+    int64_t earliest = timebuckets_next_deadline(deadlines);
+    timebuckets_insert(deadlines, w);
+    if (end < earliest) loop_timer_start(client_loop(), &timer, next_look());
+}
+
+/* ---- a wait begins and ends ---- */
+
+static bool waits_for(const struct wait *w, const struct waited_key *k) {
+    if (list_is_empty(&k->waiters)) return false;
+    return LIST_ENTRY(k->waiters.previous, struct wait_link, link)->wait == w;
+}
+
+void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
+                   int step, int64_t timeout_msec, void *state) {
+    struct client *c = call->client;
+    size_t wanted = first ? (size_t)((last - first) / step + 1) : 0;
+    ASSERT(!blocked_is(c));
+    struct wait *w = memory_alloc(sizeof(*w) + wanted * sizeof(w->links[0]), MEMORY_OTHER);
+    *w = (struct wait){.client = c, .kind = kind, .state = state, .serial = next_serial++};
+    for (size_t i = 0; i < wanted; i++) {
+        int index = first + (int)i * step;
+        struct waited_key *k =
+            key_find_or_create(c->database, call->argv[index], call_key_hash(call, index));
+        if (waits_for(w, k)) continue; /* named twice */
+        struct wait_link *link = &w->links[w->links_count++];
+        link->key = k;
+        link->wait = w;
+        list_append(&k->waiters, &link->link);
+    }
+    c->slots[CLIENT_SLOT_BLOCKED] = w;
+    waiting++;
+    batch_hold(c);
+    if (timeout_msec != BLOCKED_FOREVER) deadline_add(w, timeout_msec);
+}
+
+/* Out of all lists, and freed; the client itself is not touched. */
+static void wait_end(struct wait *w) {
+    w->client->slots[CLIENT_SLOT_BLOCKED] = NULL;
+    for (size_t i = 0; i < w->links_count; i++) {
+        if (following == &w->links[i].link) following = following->next;
+        list_remove(&w->links[i].link);
+        key_free_if_unused(w->links[i].key);
+    }
+    if (w->timed) timebuckets_remove(deadlines, w);
+    if (w->kind->free_state) w->kind->free_state(w->state);
+    memory_free(w, MEMORY_OTHER);
+    waiting--;
+}
+
+void blocked_forget(struct client *c) {
+    if (blocked_is(c)) wait_end(wait_of(c));
+}
+
+static void go_on(struct wait *w) {
+    struct client *c = w->client;
+    wait_end(w);
+    batch_resume(c);
+}
+
+bool blocked_end_early(struct client *c, bool with_error) {
+    struct wait *w = wait_of(c);
+    if (!w) return false;
+    if (with_error)
+        reply_error(c, "-UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    else
+        w->kind->timed_out(c, w->state);
+    go_on(w);
+    return true;
+}
+
+static int64_t look_at_deadlines(struct loop_timer *t) {
+    bool more = true;
+    while (more) {
+        struct wait *w = timebuckets_peek_due(deadlines, now_msec(), &more);
+        if (!w) continue;
+        w->kind->timed_out(w->client, w->state);
+        go_on(w);
+        more = true;
+    }
+    return next_look();
+}
+
+/* ---- keys made ready ---- */
+
+void blocked_signal_key(struct keyspace *ks, struct slice key, uint64_t hash) {
+    struct waited_key *k = key_find(keyspace_index(ks), key, hash);
+    if (k && list_is_empty(&k->ready)) list_append(&ready_keys, &k->ready);
+}
+
+static void key_added(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    blocked_signal_key(ks, entry_key(e), hash);
+}
+
+struct swapped {
+    struct keyspace *a, *b;
+};
+
+static void signal_if_swapped(void *element, void *context) {
+    struct waited_key *k = element;
+    const struct swapped *s = context;
+    struct keyspace *ks = keyspace_at(k->database);
+    struct slice name = {k->name, k->length};
+    if ((ks == s->a || ks == s->b) && keyspace_find(ks, name, k->key_hash))
+        blocked_signal_key(ks, name, k->key_hash);
+}
+
+void blocked_signal_swapped(struct keyspace *a, struct keyspace *b) {
+    struct swapped s = {a, b};
+    uint64_t cursor = 0;
+    if (!keys) return;
+    do {
+        cursor = table_scan(keys, cursor, signal_if_swapped, &s);
+    } while (cursor);
+}
+
+/* Asks the waits of a key that stood there when it began, in order. */
+static void key_serve(struct waited_key *k) {
+    struct keyspace *ks = keyspace_at(k->database);
+    struct slice name = {k->name, k->length};
+    size_t end = next_serial;
+    for (struct list_link *link = k->waiters.next; link != &k->waiters; link = following) {
+        struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
+        struct client *c = w->client;
+        following = link->next;
+        if (w->serial >= end) break;
+        if (!w->kind->serve || !w->kind->serve(c, w->state, ks, name, k->key_hash)) continue;
+        /* Its reply may have closed it. */
+        if (wait_of(c) == w) go_on(w);
+    }
+    following = NULL;
+}
+
+void blocked_serve(void) {
+    if (__builtin_expect(list_is_empty(&ready_keys), 1) || serving) return;
+    serving = true;
+    while (!list_is_empty(&ready_keys)) {
+        struct waited_key *k = LIST_ENTRY(ready_keys.next, struct waited_key, ready);
+        list_remove(&k->ready); /* it may be signalled again meanwhile */
+        k->in_service = true;
+        key_serve(k);
+        k->in_service = false;
+        key_free_if_unused(k);
+    }
+    serving = false;
+}
+
+/* ---- the rest ---- */
+
+bool blocked_parse_timeout(const struct call *call, int index, int64_t *timeout_msec) {
+    long double seconds;
+    struct slice text = call->argv[index];
+    if (!number_parse_long_double(text.bytes, text.length, &seconds)) {
+        reply_error(call->client, "timeout is not a float or out of range");
+        return false;
+    }
+    /* 6.2 has the same words for a limit that no clock holds. */
+    if (seconds < 0 || seconds * 1000 >= 0x1p63L) {
+        reply_error(call->client, "timeout is negative");
+        return false;
+    }
+    *timeout_msec = (int64_t)(seconds * 1000);
+    return true;
+}
+
+bool blocked_parse_timeout_msec(const struct call *call, int index, int64_t *timeout_msec) {
+    if (!argument_int64(call, index, timeout_msec, "timeout is not an integer or out of range"))
+        return false;
+    if (*timeout_msec >= 0) return true;
+    reply_error(call->client, "timeout is negative");
+    return false;
+}
+
+static void check_key(void *element, void *context) {
+    struct waited_key *k = element;
+    size_t *links = context, last = 0;
+    ASSERT(!list_is_empty(&k->waiters) || !list_is_empty(&k->ready) || k->in_service);
+    LIST_FOR_EACH (link, next, &k->waiters) {
+        struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
+        ASSERT(w->client->flags & CLIENT_HELD && wait_of(w->client) == w);
+        ASSERT(w->serial >= last);
+        last = w->serial + 1;
+        ++*links;
+    }
+}
+
+void blocked_check(void) {
+    size_t links = 0, expected = 0, waits = 0;
+    uint64_t cursor = 0;
+    while (keys && (cursor = table_scan(keys, cursor, check_key, &links)) != 0) continue;
+    LIST_FOR_EACH (link, next, client_list()) {
+        const struct wait *w = wait_of(LIST_ENTRY(link, struct client, link));
+        if (!w) continue;
+        waits++;
+        expected += w->links_count;
+    }
+    ASSERT_COMPARE(links, ==, expected);
+    ASSERT_COMPARE(waits, ==, waiting);
+}
+
+void blocked_register(void) { keyspace_observe_added(key_added); }

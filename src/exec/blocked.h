@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clients that wait: for keys (BLPOP, BZPOPMIN, XREAD ...), or only for a time (WAIT).
+ *
+ * A command that finds nothing to answer with blocks its client on keys. A key that comes to hold
+ * what somebody may wait for is signalled; after the outermost command its waiters are served in
+ * the order in which they came, each once, and serving may make further keys ready.
+ */
+#ifndef EVENKEEL_EXEC_BLOCKED_H
+#define EVENKEEL_EXEC_BLOCKED_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+
+struct call;
+struct client;
+struct keyspace;
+
+/* No time limit. */
+#define BLOCKED_FOREVER 0
+
+/* What a family of blocking commands does for its clients. */
+struct blocked_kind {
+    /* The key was signalled: answers the client where the key gives what it waits for, and then
+     * returns true; the client goes on. It may change the keyspace and signal keys. NULL where the
+     * kind waits for no keys. */
+    bool (*serve)(struct client *c, void *state, struct keyspace *ks, struct slice key,
+                  uint64_t hash);
+    /* The time is up: replies. */
+    void (*timed_out)(struct client *c, void *state);
+    /* The client waits no longer, or is gone. NULL where nothing is to be freed. */
+    void (*free_state)(void *state);
+};
+
+void blocked_register(void);
+
+/* Blocks the call's client until it is served, `timeout_msec` have passed (BLOCKED_FOREVER: no
+ * limit), or CLIENT UNBLOCK. Waits for the arguments `first` to `last`, `step` apart, which are
+ * copied; none where first is 0. Takes `state`. The command must not have replied and must end
+ * after this. */
+void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
+                   int step, int64_t timeout_msec, void *state);
+/* True where the client waits in a command; clients that CLIENT PAUSE holds do not. */
+bool blocked_is(const struct client *c);
+/* CLIENT UNBLOCK: as if its time were up, or with an error. False where it does not wait. */
+bool blocked_end_early(struct client *c, bool with_error);
+/* The client closes. */
+void blocked_forget(struct client *c);
+
+/* The key may now hold what somebody waits for. A new list, sorted set or stream need not be
+ * signalled: blocked observes the keyspace. O(1). */
+void blocked_signal_key(struct keyspace *ks, struct slice key, uint64_t hash);
+/* SWAPDB: signals the keys of both that exist. O(keys waited for). */
+void blocked_signal_swapped(struct keyspace *a, struct keyspace *b);
+/* After the outermost command: serves until no key is ready. O(1) where none is. */
+void blocked_serve(void);
+
+/* The time limit that is argument `index`, in seconds with fractions ("timeout is not a float or
+ * out of range", "timeout is negative"); false after an error. */
+bool blocked_parse_timeout(const struct call *call, int index, int64_t *timeout_msec);
+/* The same in whole milliseconds, as WAIT and XREAD take it. */
+bool blocked_parse_timeout_msec(const struct call *call, int index, int64_t *timeout_msec);
+/* Clients waiting in commands. */
+uint64_t blocked_clients(void);
+/* Asserts the invariants; walks everything. */
+void blocked_check(void);
+#endif

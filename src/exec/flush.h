@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * FLUSHALL and FLUSHDB SYNC of much data: the database is empty at once, the client has its answer
+ * when what was there is freed, and all others are served meanwhile.
+ */
+#ifndef EVENKEEL_EXEC_FLUSH_H
+#define EVENKEEL_EXEC_FLUSH_H
+#include <stdbool.h>
+#include <stddef.h>
+
+struct call;
+
+/* Whether freeing so many keys of so many bytes takes so long that the client should wait for it,
+ * and whether it can: a call within EXEC, a script or a module cannot. */
+bool flush_should_wait(const struct call *call, size_t keys, size_t bytes);
+/* Holds the call's client until all that was handed to the background before is freed, and then
+ * answers OK. The command must not have replied. */
+void flush_wait(struct call *call);
+/* Answers those whose data is freed. Before the loop sleeps, ahead of batch_run_resumed; false. */
+bool flush_resume(void);
+#endif

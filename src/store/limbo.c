@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The limbo: a list of what is to be freed when the outermost call ends.
+ *
+ * Most commands retire nothing or one block; for them it is a counter that goes up and down and a
+ * few words. The first ITEMS_FIRST items stand in a static array, so that hardly a command
+ * allocates; more follow in chunks of 64 KiB. An item names the function that frees its block,
+ * because only that knows what the block is: an entry, the shell of one whose value moved on, a
+ * value, a whole database.
+ *
+ * Invariants
+ *  1. `items` is the number of items in the static array and all chunks; 0 while no call runs.
+ *  2. `bytes` is the sum of the items' bytes and of the chunks.
+ *  3. While the items are freed none is added: no call runs then, or it is at its checkpoint and
+ *     the functions that free retire nothing.
+ *
+ * Ownership: an item owns its block.
+ */
+#include "store/limbo.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "metric/cause.h"
+
+#define ITEMS_FIRST 64
+/* A chunk takes 64 KiB, as much as may be allocated at once. */
+#define ITEMS_PER_CHUNK 4095
+/* A checkpoint frees from here on: as many as need no chunk. */
+#define CHECKPOINT_ITEMS ITEMS_FIRST
+#define CHECKPOINT_BYTES 65536
+/* From here on the time that freeing takes is worth two readings of the clock. */
+#define TIMED_BYTES 65536
+
+struct item {
+    void *block;
+    void (*release)(void *block);
+};
+
+struct chunk {
+    struct chunk *next; /* the older one */
+    size_t count;
+    struct item items[ITEMS_PER_CHUNK];
+};
+_Static_assert(sizeof(struct chunk) == 65536, "a chunk is the largest that may be allocated");
+
+static unsigned depth;
+static size_t items, bytes;
+static struct item first[ITEMS_FIRST];
+static struct chunk *newest; /* NULL while `first` has room */
+
+static void release_items(const struct item *list, size_t count) {
+    for (size_t i = 0; i < count; i++) list[i].release(list[i].block);
+}
+
+__attribute__((noinline)) static void release_all(void) {
+    bool timed = bytes >= TIMED_BYTES;
+    enum cause before = CAUSE_OTHER;
+    if (timed) before = cause_enter(CAUSE_FREEING, clock_monotonic_nsec());
+    release_items(first, items < ITEMS_FIRST ? items : ITEMS_FIRST);
+    while (newest) {
+        struct chunk *chunk = newest;
+        release_items(chunk->items, chunk->count);
+        newest = chunk->next;
+        memory_free_sized(chunk, sizeof(*chunk), MEMORY_OTHER);
+    }
+    items = 0;
+    bytes = 0;
+    if (timed) cause_leave(before, clock_monotonic_nsec());
+}
+
+void limbo_enter(void) { depth++; }
+
+void limbo_leave(void) {
+    ASSERT_SLOW(depth > 0);
+    if (--depth == 0 && items) release_all();
+}
+
+bool limbo_is_open(void) { return depth > 0; }
+
+bool limbo_nested(void) { return depth > 1; }
+
+static struct item *item_in_chunk(void) {
+    if (!newest || newest->count == ITEMS_PER_CHUNK) {
+        struct chunk *chunk = memory_alloc(sizeof(*chunk), MEMORY_OTHER);
+        chunk->next = newest;
+        chunk->count = 0;
+        newest = chunk;
+        bytes += sizeof(*chunk);
+    }
+    return &newest->items[newest->count++];
+}
+
+void limbo_retire(void *block, size_t block_bytes, void (*release)(void *block)) {
+    if (depth == 0) {
+        release(block);
+        return;
+    }
+    struct item *item = items < ITEMS_FIRST ? &first[items] : item_in_chunk();
+    *item = (struct item){block, release};
+    items++;
+    bytes += block_bytes;
+}
+
+void limbo_checkpoint(void) {
+    if (depth == 1 && (items >= CHECKPOINT_ITEMS || bytes >= CHECKPOINT_BYTES)) release_all();
+}
+
+size_t limbo_bytes(void) { return bytes; }

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lists: the quicklist with its options, and walks over it.
+ */
+#include "value/list.h"
+
+#include "option/option.h"
+
+static int64_t fill, depth;
+
+struct value list_create(void) {
+    return (struct value){quicklist_create((int)fill, (unsigned)depth), LIST_QUICKLIST};
+}
+
+size_t list_remove_equal(struct value v, struct slice text, size_t count, bool backwards) {
+    struct quicklist_cursor c;
+    size_t removed = 0;
+    bool there = quicklist_seek(list_of(v), backwards ? -1 : 0, backwards, &c);
+    while (there && (count == 0 || removed < count)) {
+        if (quicklist_equal(&c, text)) {
+            removed++;
+            there = quicklist_delete(&c);
+        } else {
+            there = quicklist_step(&c);
+        }
+    }
+    quicklist_end(&c);
+    return removed;
+}
+
+void list_positions(struct value v, struct slice text, int64_t rank, size_t count,
+                    size_t compare_max, void (*found)(size_t index, void *context), void *context) {
+    struct quicklist *q = list_of(v);
+    struct quicklist_cursor c;
+    bool backwards = rank < 0;
+    /* Unsigned, for the smallest rank has no opposite. */
+    uint64_t skipped = (backwards ? 0 - (uint64_t)rank : (uint64_t)rank) - 1;
+    size_t matched = 0, compared = 0, size = quicklist_count(q);
+    bool there = quicklist_seek(q, backwards ? -1 : 0, backwards, &c);
+    for (; there && (compare_max == 0 || compared < compare_max); there = quicklist_step(&c)) {
+        size_t index = backwards ? size - 1 - compared : compared;
+        compared++;
+        if (!quicklist_equal(&c, text)) continue;
+        if (skipped > 0) {
+            skipped--;
+            continue;
+        }
+        found(index, context);
+        if (++matched == count) break;
+    }
+    quicklist_end(&c);
+}
+
+void list_trim(struct value v, size_t index, size_t count) {
+    struct quicklist *q = list_of(v);
+    size_t size = quicklist_count(q);
+    if (index > size) index = size;
+    if (count > size - index) count = size - index;
+    quicklist_delete_range(q, index + count, size - index - count);
+    quicklist_delete_range(q, 0, index);
+}
+
+/* ---- The type's row ---- */
+
+static void list_free(struct value v) { quicklist_free(list_of(v)); }
+
+static struct value list_copy(struct value v) {
+    return (struct value){quicklist_dup(list_of(v)), LIST_QUICKLIST};
+}
+
+static void list_digest(struct value v, struct sha1 *s) {
+    char scratch[LISTPACK_SCRATCH];
+    struct quicklist_cursor c;
+    bool there = quicklist_seek(list_of(v), 0, false, &c);
+    for (; there; there = quicklist_step(&c)) {
+        struct listpack_value element = quicklist_get(&c);
+        value_digest_text(s, listpack_value_text(&element, scratch));
+    }
+    quicklist_end(&c);
+}
+
+static size_t list_bytes(struct value v) { return quicklist_bytes(list_of(v)); }
+
+static size_t list_free_effort(struct value v) { return quicklist_nodes(list_of(v)); }
+
+static const char *const encodings[] = {"quicklist"};
+
+static void list_describe(struct value v, struct buffer *out) {
+    const struct quicklist *q = list_of(v);
+    struct quicklist_stats stats;
+    size_t nodes = quicklist_nodes(q);
+    quicklist_stats(q, &stats);
+    buffer_printf(out,
+                  " ql_nodes:%zu ql_avg_node:%.2f ql_ziplist_max:%d ql_compressed:%d "
+                  "ql_uncompressed_size:%zu",
+                  nodes, nodes ? (double)quicklist_count(q) / (double)nodes : 0, quicklist_fill(q),
+                  quicklist_depth(q) != 0, stats.raw_bytes);
+}
+
+static const struct value_type row = {.name = "list",
+                                      .encodings = encodings,
+                                      .release = list_free,
+                                      .copy = list_copy,
+                                      .digest = list_digest,
+                                      .bytes = list_bytes,
+                                      .free_effort = list_free_effort,
+                                      .describe = list_describe};
+
+static const struct option_row option_rows[] = {
+    OPTION_INT("list-max-ziplist-size", &fill, "-2", INT32_MIN, INT32_MAX, OPTION_MUTABLE,
+               "small values", 30,
+               "Elements in a list's node, or, below zero, its bytes: -1 to -5 are 4, 8, 16, 32 "
+               "and 64 kb."),
+    OPTION_INT("list-compress-depth", &depth, "0", 0, INT32_MAX, OPTION_MUTABLE, "small values", 40,
+               "Nodes at each end of a list that are not compressed; 0 = none is compressed."),
+};
+
+void value_list_register(void) {
+    value_type_register(VALUE_LIST, &row);
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}

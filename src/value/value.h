@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Values that are not strings, and what can be done with any of them: the type operations row.
+ *
+ * A value is a pointer and the number of its encoding; both change as it grows, so what changes a
+ * value takes its address, and who holds it (store/entry) puts both back. Memory is of class
+ * MEMORY_DATASET. A value knows no client, no reply and no key.
+ */
+#ifndef EVENKEEL_VALUE_VALUE_H
+#define EVENKEEL_VALUE_VALUE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sha1.h"
+#include "base/string.h"
+#include "ds/listpack.h"
+
+/* As store/entry numbers them (asserted there); 0 is the string, which needs no row. */
+enum value_kind {
+    VALUE_LIST = 1,
+    VALUE_SET,
+    VALUE_ZSET,
+    VALUE_HASH,
+    VALUE_STREAM,
+    VALUE_MODULE,
+    VALUE_KINDS
+};
+
+struct value {
+    void *pointer;
+    unsigned encoding; /* a type's own number, below 16; its row has the name */
+};
+
+struct value_type {
+    const char *name;                /* TYPE */
+    const char *const *encodings;    /* OBJECT ENCODING, by number */
+    void (*release)(struct value v); /* frees it; any thread */
+    struct value (*copy)(struct value v);
+    /* Adds the contents: the same bytes for equal contents in any encoding. */
+    void (*digest)(struct value v, struct sha1 *s);
+    size_t (*bytes)(struct value v); /* O(1) */
+    /* Blocks of memory that freeing takes, about. O(1). */
+    size_t (*free_effort)(struct value v);
+    /* What DEBUG OBJECT says besides, with a blank before each word. NULL = nothing. O(value). */
+    void (*describe)(struct value v, struct buffer *out);
+    /* The value leaves the main thread for one that frees it. NULL = nothing to do. */
+    void (*unlink)(struct value v);
+};
+
+/* Rows live as long as the process. */
+void value_type_register(enum value_kind kind, const struct value_type *row);
+/* Asserts that there is one. */
+const struct value_type *value_type(unsigned kind);
+/* All types that are built, and their options. */
+void value_register(void);
+
+/* Texts in digests have their lengths before them, so that no two contents are the same bytes. */
+void value_digest_number(struct sha1 *s, uint64_t number);
+void value_digest_text(struct sha1 *s, struct slice text);
+/* What has no order: the digests of the members, each of one or two texts (`second` may be NULL),
+ * combined by exclusive or. All members differ, so no two cancel each other out. */
+struct value_digest {
+    unsigned char sum[SHA1_BYTES];
+};
+void value_digest_member(struct value_digest *d, struct slice first, const struct slice *second);
+#endif

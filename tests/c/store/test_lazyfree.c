@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lazy freeing: what waits is counted to the byte, is bounded, and never makes memory look fuller
+ * than it will be.
+ *
+ * The freeing thread is held up by a job of the test's own where something is to wait.
+ */
+#include "store/lazyfree.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "ds/table.h"
+#include "io/background.h"
+#include "metric/metric.h"
+#include "store/keys.h"
+#include "store/limbo.h"
+
+static atomic_bool held_up, going_on;
+
+static void nap(void) { nanosleep(&(struct timespec){0, 100000}, NULL); }
+
+static void wait_until_told(void *argument) {
+    atomic_store(&held_up, true);
+    while (!atomic_load(&going_on)) nap();
+}
+
+static void hold_thread_up(void) {
+    atomic_store(&held_up, false);
+    atomic_store(&going_on, false);
+    background_submit(BACKGROUND_FREE, wait_until_told, NULL);
+    while (!atomic_load(&held_up)) nap();
+}
+
+static void let_thread_go(void) {
+    atomic_store(&going_on, true);
+    background_drain(BACKGROUND_FREE);
+}
+
+static size_t info(const char *field) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    metric_print(SLICE("Memory"), &text);
+    const char *at = strstr(text.bytes, field);
+    assert_non_null(at);
+    size_t value = strtoul(at + strlen(field) + 1, NULL, 10);
+    buffer_free(&text);
+    return value;
+}
+
+static void store_zeros(unsigned number, size_t length) {
+    struct key_text name;
+    struct slice key = key_of(&name, number);
+    struct entry_value value = entry_value_zeros(length);
+    keyspace_store(keyspace_at(0), key, key_hash(key), NULL, &value, ENTRY_NO_DEADLINE);
+}
+
+static void unlink_key(unsigned number) {
+    struct key_text name;
+    struct slice key = key_of(&name, number);
+    assert_true(keyspace_delete_with(keyspace_at(0), key, key_hash(key), true));
+}
+
+static void test_pending_bytes_of_values(void **state) {
+    static const size_t lengths[] = {10, 50000, LAZYFREE_VALUE_BYTES_MIN, 3000000};
+    hold_thread_up();
+    size_t objects = info("lazyfreed_objects"), waiting = 0, waiting_bytes = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        store_zeros(i, lengths[i]);
+        struct entry *e = key_find(keyspace_at(0), i);
+        bool large = lengths[i] >= LAZYFREE_VALUE_BYTES_MIN;
+        assert_int_equal(lazyfree_is_large(e), large);
+        waiting += large;
+        waiting_bytes += large ? entry_bytes(e) : 0;
+        unlink_key(i);
+        assert_int_equal(lazyfree_pending_bytes(), waiting_bytes);
+        assert_int_equal(info("lazyfree_pending_bytes"), waiting_bytes);
+        assert_int_equal(info("lazyfree_pending_objects"), waiting);
+    }
+    /* What waits is still in memory_used, and nothing else of these keys is. */
+    assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before - keyspace_overhead_bytes(),
+                     waiting_bytes);
+    let_thread_go();
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    assert_int_equal(info("lazyfree_pending_objects"), 0);
+    assert_int_equal(info("lazyfreed_objects"), objects + waiting);
+}
+
+/* Above the bound values are freed at once; below it the thread gets them again. */
+static void test_pending_is_bounded(void **state) {
+    enum { VALUES = 8, BYTES = 60 << 20 }; /* cleared by the system: hardly a page is touched */
+    size_t inline_before = info("lazyfree_inline_count"), entry = 0, at_once = 0;
+    hold_thread_up();
+    for (unsigned i = 0; i < VALUES; i++) {
+        store_zeros(1, BYTES);
+        entry = entry_bytes(key_find(keyspace_at(0), 1));
+        bool full = lazyfree_pending_bytes() >= LAZYFREE_PENDING_BYTES_MAX;
+        at_once += full;
+        size_t before = lazyfree_pending_bytes();
+        unlink_key(1);
+        assert_int_equal(lazyfree_pending_bytes(), before + (full ? 0 : entry));
+        assert_int_equal(info("lazyfree_inline_count"), inline_before + at_once);
+    }
+    assert_true(at_once > 0);
+    assert_true(lazyfree_pending_bytes() < LAZYFREE_PENDING_BYTES_MAX + entry);
+    let_thread_go();
+    hold_thread_up();
+    store_zeros(1, BYTES);
+    unlink_key(1);
+    assert_int_equal(lazyfree_pending_bytes(), entry);
+    let_thread_go();
+}
+
+/* A command holds the entry until it ends; only then the thread may have it. */
+static void test_limbo_comes_first(void **state) {
+    size_t objects = info("lazyfreed_objects");
+    store_zeros(1, 1 << 20);
+    limbo_enter();
+    struct entry *e = key_find(keyspace_at(0), 1);
+    size_t bytes = entry_bytes(e);
+    unlink_key(1);
+    background_drain(BACKGROUND_FREE);
+    assert_int_equal(info("lazyfreed_objects"), objects);
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    assert_int_equal(limbo_bytes(), bytes);
+    assert_int_equal(entry_string(e, NULL).length, 1 << 20);
+    limbo_leave();
+    background_drain(BACKGROUND_FREE);
+    assert_int_equal(info("lazyfreed_objects"), objects + 1);
+}
+
+static void fill(unsigned keys) {
+    struct keyspace *ks = keyspace_at(0);
+    char text[300] = {0};
+    for (unsigned i = 0; i < keys; i++)
+        key_store(ks, i, (struct slice){text, random_below(sizeof(text))},
+                  i % 3 ? ENTRY_NO_DEADLINE : START_MSEC + 1 + (int64_t)random_below(1000000000));
+}
+
+/* All bytes of a database count as free at once. While they go, and while new ones come, memory
+ * less what is pending is never more than what stays. */
+static void test_flush_and_refill(void **state) {
+    enum { KEYS = 60000, MORE = 3000 };
+    struct keyspace *ks = keyspace_at(0);
+    fill(KEYS);
+    keyspace_check(ks);
+    size_t pending = keyspace_entry_bytes(ks) + keyspace_overhead_bytes();
+    assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before, pending);
+    hold_thread_up();
+    assert_int_equal(keyspace_flush_lazily(ks), KEYS);
+    assert_int_equal(lazyfree_pending_bytes(), pending);
+    assert_int_equal(info("lazyfree_pending_objects"), KEYS);
+    atomic_store(&going_on, true);
+    size_t looks = 0, partly = 0;
+    for (unsigned i = 0; lazyfree_pending_bytes() > 0; looks++) {
+        if (i < MORE) key_store(ks, i++, SLICE("again"), ENTRY_NO_DEADLINE);
+        size_t stays = keyspace_entry_bytes(ks) + keyspace_overhead_bytes();
+        size_t left = lazyfree_pending_bytes(), used = memory_used(MEMORY_DATASET);
+        partly += left > 0 && left < pending;
+        assert_true(used - keys_dataset_before <= stays + left);
+    }
+    background_drain(BACKGROUND_FREE);
+    assert_int_equal(info("lazyfree_pending_objects"), 0);
+    assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before,
+                     keyspace_entry_bytes(ks) + keyspace_overhead_bytes());
+    print_message("flush: %zu looks, %zu of them while it went on\n", looks, partly);
+}
+
+static void test_flush_at_once(void **state) {
+    size_t objects = info("lazyfreed_objects");
+    fill(5000);
+    assert_int_equal(keyspace_flush(keyspace_at(0)), 5000);
+    assert_int_equal(memory_used(MEMORY_DATASET), keys_dataset_before);
+    assert_int_equal(info("lazyfreed_objects"), objects);
+}
+
+/* A table that owes shrinking is in the list of those; the thread must not find it there. */
+static void test_flush_of_a_table_that_owes(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    for (int lazily = 0; lazily < 2; lazily++) {
+        fill(20000);
+        for (unsigned i = 200; i < 20000; i++) unlink_key(i);
+        assert_true(table_owes(keyspace_table(ks)));
+        assert_true(table_any_payable());
+        assert_int_equal(lazily ? keyspace_flush_lazily(ks) : keyspace_flush(ks), 200);
+        assert_false(table_any_payable());
+        assert_false(keyspace_maintain(10));
+        background_drain(BACKGROUND_FREE);
+    }
+}
+
+/* The process may end while values wait: all of them are freed first. */
+static void test_end_while_pending(void **state) {
+    hold_thread_up();
+    fill(3000);
+    keyspace_flush_lazily(keyspace_at(0));
+    store_zeros(1, 1 << 20);
+    unlink_key(1);
+    assert_true(lazyfree_pending_bytes() > 1 << 20);
+    atomic_store(&going_on, true);
+    background_stop();
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+}
+
+static int begin(void **state) {
+    lazyfree_register();
+    return keys_open();
+}
+
+static int end(void **state) {
+    background_stop();
+    return 0;
+}
+
+/* A test that failed may have left the thread held up. */
+static int nothing_left(void **state) {
+    let_thread_go();
+    return keys_nothing_left(state);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, keys_begin, nothing_left)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_pending_bytes_of_values), TEST(test_pending_is_bounded),
+        TEST(test_limbo_comes_first),       TEST(test_flush_and_refill),
+        TEST(test_flush_at_once),           TEST(test_flush_of_a_table_that_owes),
+        TEST(test_end_while_pending),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Freeing: what goes to the background, what is counted while it waits, and that nothing is lost.
+# unit/keyspace has the options one by one.
+
+proc wait_until_freed {} {
+    wait_for_condition 500 20 {[s lazyfree_pending_objects] == 0} else {
+        fail "[s lazyfree_pending_objects] are still there"
+    }
+}
+
+set lazyfree_options {
+    lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush
+}
+
+start_server {} {
+    test {The options take yes and no, nothing else} {
+        foreach name $lazyfree_options {
+            assert_equal no [config_get $name]
+            foreach value {yes no} {
+                r config set $name $value
+                assert_equal $value [config_get $name]
+            }
+            foreach value {1 {} maybe} {
+                assert_error {ERR Invalid argument*} {r config set $name $value} "$name $value"
+            }
+            assert_equal no [config_get $name]
+        }
+    }
+
+    test {Memory of deleted keys comes back, whatever is lazy} {
+        foreach value {no yes} {
+            foreach name $lazyfree_options {
+                r config set $name $value
+            }
+            r flushall
+            wait_until_freed
+            set before [s used_memory]
+            for {set i 0} {$i < 40} {incr i} {
+                r set key:$i [string repeat x 300000]
+            }
+            assert_morethan [s used_memory] [expr {$before + 10000000}]
+            for {set i 0} {$i < 10} {incr i} {
+                r del key:$i
+                r unlink key:[expr {$i + 10}]
+                r set key:[expr {$i + 20}] small
+                r pexpire key:[expr {$i + 30}] 1
+            }
+            wait_for_condition 200 20 {[r dbsize] == 10} else {
+                fail "[r dbsize] keys are left"
+            }
+            wait_until_freed
+            wait_for_condition 100 20 {[s used_memory] < $before + 1000000} else {
+                fail "[s used_memory], $before before"
+            }
+        }
+        foreach name $lazyfree_options {
+            r config set $name no
+        }
+    }
+
+    test {A command that deletes, replaces or renames thousands of keys} {
+        r flushall
+        foreach command {del unlink} {
+            populate 20000 key: 100
+            set words {}
+            set pairs {}
+            for {set i 0} {$i < 20000} {incr i} {
+                lappend words key:$i
+                lappend pairs key:$i [string repeat y 200]
+            }
+            r mset {*}$pairs
+            assert_equal [string repeat y 200] [r get key:19999]
+            assert_equal 20000 [r $command {*}$words {*}$words]
+            assert_equal 0 [r dbsize]
+        }
+    }
+
+    test {A key that one command deletes and sets again and again} {
+        r set k [string repeat a 100000]
+        set words {}
+        for {set i 0} {$i < 300} {incr i} {
+            lappend words k [string repeat b [expr {$i * 7}]]
+        }
+        r mset {*}$words k [string repeat c 100000]
+        assert_equal [string repeat c 100000] [r get k]
+        r rename k l
+        r copy l k
+        r bitop not l l
+        r append k [r getrange l 0 10]
+        assert_equal 100011 [r strlen k]
+        assert_equal 2 [r del k l k]
+    }
+
+    test {FLUSHALL of both kinds, SWAPDB and refilling by turns} {
+        for {set round 0} {$round < 6} {incr round} {
+            populate 5000 old:
+            r select 10
+            populate 10
+            r select 9
+            r swapdb 9 10
+            r set mine x
+            r flushall [lindex {async sync} [expr {$round % 2}]]
+            populate 500 new:
+            assert_equal 500 [r dbsize]
+            assert_equal {} [r get mine]
+            r flushall async
+        }
+        wait_until_freed
+        assert_equal 0 [r dbsize]
+    }
+
+    test {Other clients are served and see nothing while a large database is emptied} {
+        r debug populate 300000
+        set other [redis_client]
+        $other select 9
+        set client [redis_deferring_client]
+        $client flushall sync
+        $client set after 1
+        $client ping
+        wait_for_condition 500 10 {[$other dbsize] <= 1} else {
+            fail "[$other dbsize] keys"
+        }
+        assert_equal {} [$other get key:1]
+        assert_equal {OK OK PONG} [client_replies $client 3]
+        assert_equal 1 [$other get after]
+        $client close
+        $other close
+        r flushall
+    } {OK}
+
+    test {A server that has much to free ends well} {
+        r debug populate 200000
+        r set large [string repeat x 3000000]
+        r unlink large
+        r flushall async
+        restart_server 0
+        assert_equal 0 [r dbsize]
+    }
+}
+
+start_server {tags {ours}} {
+    test {lazyfree_pending_bytes is what waits} {
+        r debug populate 300000 key 50
+        set full [s used_memory]
+        r flushall async
+        set text [r info memory]
+        set waiting [info_property $text lazyfree_pending_bytes]
+        set used [info_property $text used_memory]
+        assert_lessthan [expr {$used - $waiting}] 10000000
+        wait_until_freed
+        assert_equal 0 [s lazyfree_pending_bytes]
+        assert_morethan $full 25000000
+        assert_lessthan [s used_memory] 10000000
+    }
+
+    test {Clients that write and delete large values outrun no bound} {
+        r config resetstat
+        set value [string repeat x 8000000]
+        set client [redis_deferring_client]
+        for {set i 0} {$i < 100} {incr i} {
+            $client set k$i $value
+            $client unlink k$i
+        }
+        foreach reply [client_replies $client 200] {
+            assert {$reply in {OK 1}}
+        }
+        $client close
+        # 256 MiB may wait, and some arguments be on their way.
+        assert_lessthan [s used_memory_peak] 400000000
+        wait_until_freed
+        assert_equal 0 [s lazyfree_pending_bytes]
+        r flushall
+    } {OK}
+}

@@ -308,7 +308,7 @@ static void client_unpause_command(struct call *call) {
     reply_ok(call->client);
 }
 
-/* No command blocks as yet, and what a pause holds is not for this to let go. */
+/* What a pause holds is not for this to let go. */
 static void client_unblock_command(struct call *call) {
     int64_t id;
     if (call->argc == 4 && !argument_is(call, 3, "timeout") && !argument_is(call, 3, "error")) {

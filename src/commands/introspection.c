@@ -5,6 +5,7 @@
 
 #include "exec/arguments.h"
 #include "exec/command.h"
+#include "exec/command_keys.h"
 #include "net/reply.h"
 
 /* Removed by rename-command, or answered outside of the table in 6.2. */
@@ -62,21 +63,36 @@ static void command_info(struct call *call) {
     for (int i = 2; i < call->argc; i++) reply_command(call->client, command_find(call->argv[i]));
 }
 
+static void reply_keys(struct call *call, const struct key_range *ranges, int count) {
+    int64_t keys = 0;
+    for (int i = 0; i < count; i++) keys += ranges[i].count;
+    reply_array(call->client, keys);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < ranges[i].count; k++)
+            reply_bulk(call->client, call->argv[2 + ranges[i].first + k * ranges[i].step]);
+}
+
 static void command_getkeys(struct call *call) {
     const struct command *c = command_find(call->argv[2]);
     int argc = call->argc - 2;
+    struct key_range ranges[KEY_RANGES_MAX];
     if (!c || !is_listed(c)) {
         reply_error(call->client, "Invalid command specified");
-    } else if (!c->first_key) {
-        reply_error(call->client, "The command has no key arguments");
-    } else if (!command_arity_fits(c, argc)) {
-        reply_error(call->client, "Invalid number of arguments specified for command");
-    } else {
-        int last = c->last_key < 0 ? argc + c->last_key : c->last_key;
-        reply_array(call->client, (last - c->first_key) / c->key_step + 1);
-        for (int i = c->first_key; i <= last; i += c->key_step)
-            reply_bulk(call->client, call->argv[2 + i]);
+        return;
     }
+    if (!command_has_keys(c)) {
+        reply_error(call->client, "The command has no key arguments");
+        return;
+    }
+    if (!command_arity_fits(c, argc)) {
+        reply_error(call->client, "Invalid number of arguments specified for command");
+        return;
+    }
+    int count = command_key_ranges(c, argc, call->argv + 2, ranges);
+    if (count)
+        reply_keys(call, ranges, count);
+    else
+        reply_error(call->client, "Invalid arguments specified for command");
 }
 
 static const char *const help[] = {

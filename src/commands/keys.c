@@ -11,11 +11,13 @@
 #include "exec/blocked.h"
 #include "exec/command.h"
 #include "exec/flush.h"
+#include "exec/memory_limit.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 #include "store/limbo.h"
+#include "store/recency.h"
 
 /* What OBJECT REFCOUNT says of the integers that 6.2 shares between keys: here they stand within
  * the entry and have no object of their own to be counted. */
@@ -23,6 +25,9 @@
 #define SHARED_REFCOUNT 2147483647
 
 #define DATABASE_OUT_OF_RANGE "DB index is out of range"
+#define ADJUSTS                                                                                    \
+    "Please note that when switching between policies at runtime LRU and LFU data will take some " \
+    "time to adjust."
 #define SAME_OBJECT "source and destination objects are the same"
 
 /* ---- deleting and looking ---- */
@@ -261,8 +266,8 @@ static const char *const object_help[] = {
 };
 
 static int64_t reference_count(const struct entry *e) {
-    bool shared =
-        e->encoding == ENTRY_INT && entry_integer(e) >= 0 && entry_integer(e) <= SHARED_INTEGER_MAX;
+    bool shared = memory_limit_shares_integers() && e->encoding == ENTRY_INT &&
+                  entry_integer(e) >= 0 && entry_integer(e) <= SHARED_INTEGER_MAX;
     return shared ? SHARED_REFCOUNT : 1;
 }
 
@@ -286,12 +291,15 @@ static void command_object(struct call *call) {
     } else if (argument_is(call, 1, "refcount")) {
         reply_integer(c, reference_count(e));
     } else if (argument_is(call, 1, "idletime")) {
-        reply_integer(c, (keyspace_lru_clock() - e->recency) & 0xffffff);
+        if (recency_uses_frequency())
+            reply_error(c, "An LFU maxmemory policy is selected, idle time not tracked. " ADJUSTS);
+        else
+            reply_integer(c, recency_idle_seconds(e));
+    } else if (recency_uses_frequency()) {
+        reply_integer(c, recency_frequency(e));
     } else {
-        reply_error(c,
-                    "An LFU maxmemory policy is not selected, access frequency not tracked. "
-                    "Please note that when switching between policies at runtime LRU and LFU "
-                    "data will take some time to adjust.");
+        reply_error(
+            c, "An LFU maxmemory policy is not selected, access frequency not tracked. " ADJUSTS);
     }
 }
 

@@ -8,6 +8,9 @@
 #include "base/clock.h"
 #include "exec/arguments.h"
 #include "exec/command.h"
+#include "exec/command_times.h"
+#include "exec/host_cpu.h"
+#include "metric/attribution.h"
 #include "metric/latency.h"
 #include "metric/sparkline.h"
 #include "net/reply.h"
@@ -17,6 +20,7 @@
 #define RULE_CHARS SPARKLINE_WIDTH
 
 static int64_t threshold_msec;
+static struct host_cpu host_at_reset; /* as of the start or the last LATENCY RESET */
 
 static bool apply_threshold(const struct option_row *row, char *reason, size_t reason_size) {
     latency_set_threshold_msec(threshold_msec);
@@ -95,6 +99,7 @@ static void latency_history(struct call *call) {
 
 static void latency_reset_events(struct call *call) {
     int64_t count = 0;
+    if (call->argc == 2) host_at_reset = host_cpu_read();
     if (call->argc == 2) count = (int64_t)latency_reset_all();
     for (int i = 2; i < call->argc; i++) count += (int64_t)latency_reset(call->argv[i]);
     reply_integer(call->client, count);
@@ -156,6 +161,9 @@ static const struct advice {
      "Values that are large take long to free when they expire. Spread what they hold over several "
      "keys."},
     {"expire-del", "Single keys took long to free when they expired: they hold large values."},
+    {"off-cpu",
+     "The server's thread was kept from running in turns none of whose commands was slow: other "
+     "work has its processor, or the host does. Its clients wait all the same."},
     {"fork", "Starting a child process takes longer the more memory the server has."},
 };
 
@@ -163,6 +171,38 @@ static const char *advice_for(const char *event) {
     for (size_t i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
         if (!strcmp(advices[i].event, event)) return advices[i].text;
     return NULL;
+}
+
+/* What kept the server from running at all, where that is as much as an event. */
+static void doctor_off_cpu(struct buffer *text) {
+    int64_t floor_usec = latency_threshold_msec() * 1000;
+    struct attribution_sums sums = attribution_sums();
+    struct host_cpu host = host_cpu_read();
+    int64_t off_usec = (int64_t)(sums.off_cpu_nsec / 1000);
+    if (off_usec >= floor_usec)
+        buffer_printf(text,
+                      "- off-CPU: for %" PRId64
+                      " ms since CONFIG RESETSTAT the server's thread "
+                      "did not run although it had work, for %" PRIu64
+                      " ms in the worst turn of "
+                      "its loop. SLOWLOG EXPLAIN says which slow commands that explains.\n",
+                      off_usec / 1000, sums.off_cpu_turn_nsec_max / 1000000);
+    if (host.steal_usec >= 0 && host.steal_usec - host_at_reset.steal_usec >= floor_usec)
+        buffer_printf(text,
+                      "- steal: for %" PRId64
+                      " ms the hypervisor gave this machine's processors "
+                      "to others. Commands are not to blame; a machine with processors of its own "
+                      "helps.\n",
+                      (host.steal_usec - host_at_reset.steal_usec) / 1000);
+    int64_t throttled_usec = host.throttled_usec - host_at_reset.throttled_usec;
+    if (host.throttled_usec >= 0 && throttled_usec >= floor_usec && throttled_usec > 0)
+        buffer_printf(text,
+                      "- throttling: the control group's CPU quota was used up %" PRId64
+                      " times "
+                      "and kept threads from running for %" PRId64
+                      " ms. Raise the quota (cpu.max, "
+                      "or the container's CPU limit).\n",
+                      host.throttled_count - host_at_reset.throttled_count, throttled_usec / 1000);
 }
 
 static void doctor_report(struct buffer *text) {
@@ -181,6 +221,7 @@ static void doctor_report(struct buffer *text) {
         const char *name = latency_event_name(latency_event_at(i)), *advice = advice_for(name);
         if (advice) buffer_printf(text, "- %s: %s\n", name, advice);
     }
+    doctor_off_cpu(text);
 }
 
 static void latency_doctor(struct call *call) {
@@ -200,6 +241,58 @@ static void latency_doctor(struct call *call) {
     buffer_free(&text);
 }
 
+/* ---- HISTOGRAM ---- */
+
+/* A map from a bucket's bound in us to how many calls took so long or less; buckets that add
+ * nothing are left out. */
+static void reply_cumulative(struct client *c, const uint64_t counts[COMMAND_TIMES_BUCKETS]) {
+    int64_t used = 0;
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < COMMAND_TIMES_BUCKETS; i++) used += counts[i] != 0;
+    reply_map(c, used);
+    for (unsigned i = 0; i < COMMAND_TIMES_BUCKETS; i++) {
+        if (!counts[i]) continue;
+        sum += counts[i];
+        reply_integer(c, INT64_C(1) << i);
+        reply_integer(c, (int64_t)sum);
+    }
+}
+
+static void reply_times(struct client *c, const struct command *command) {
+    uint64_t calls = 0;
+    for (unsigned i = 0; i < COMMAND_TIMES_BUCKETS; i++) calls += command->times->inside[i];
+    reply_bulk_c_string(c, command->name);
+    reply_map(c, 3);
+    reply_bulk_c_string(c, "calls");
+    reply_integer(c, (int64_t)calls);
+    reply_bulk_c_string(c, "histogram_usec");
+    reply_cumulative(c, command->times->inside);
+    reply_bulk_c_string(c, "client_histogram_usec");
+    reply_cumulative(c, command->times->felt);
+}
+
+/* As Redis 7: commands that are unknown or have not run are passed over. A name given twice is
+ * shown twice. */
+static const struct command *named_command(const struct call *call, int index) {
+    const struct command *command = command_find(call->argv[index]);
+    return command && command->times ? command : NULL;
+}
+
+static void latency_histogram(struct call *call) {
+    int64_t count = 0;
+    if (call->argc > 2) {
+        for (int i = 2; i < call->argc; i++) count += named_command(call, i) != NULL;
+        reply_map(call->client, count);
+        for (int i = 2; i < call->argc; i++)
+            if (named_command(call, i)) reply_times(call->client, named_command(call, i));
+        return;
+    }
+    for (size_t i = 0; i < command_count(); i++) count += command_at(i)->times != NULL;
+    reply_map(call->client, count);
+    for (size_t i = 0; i < command_count(); i++)
+        if (command_at(i)->times) reply_times(call->client, command_at(i));
+}
+
 /* ---- the command ---- */
 
 static const char *const help[] = {
@@ -207,6 +300,9 @@ static const char *const help[] = {
     "    Says in words what was slow, and what may help.",
     "GRAPH <event>",
     "    Draws the event's samples as a chart of characters.",
+    "HISTOGRAM [<command> ...]",
+    "    Calls of these commands, or of all that ran, by microseconds: inside the command, and",
+    "    as the client felt it, from its socket being ready to the reply being written.",
     "HISTORY <event>",
     "    The event's samples: time and milliseconds of each.",
     "LATEST",
@@ -228,6 +324,8 @@ static void command_latency(struct call *call) {
         latency_graph(call);
     else if (argc == 2 && argument_is(call, 1, "doctor"))
         latency_doctor(call);
+    else if (argument_is(call, 1, "histogram"))
+        latency_histogram(call);
     else if (argument_is(call, 1, "reset"))
         latency_reset_events(call);
     else
@@ -239,10 +337,12 @@ static struct command rows[] = {
      .handler = command_latency,
      .arity = -2,
      .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
-     .help = "Events that took long: LATEST, HISTORY, GRAPH, DOCTOR, RESET."},
+     .help = "Events that took long, and times of commands: DOCTOR, GRAPH, HISTOGRAM, HISTORY, "
+             "LATEST, RESET."},
 };
 
 void commands_latency_register(void) {
+    host_at_reset = host_cpu_read();
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     command_register(rows, sizeof(rows) / sizeof(rows[0]));
 }

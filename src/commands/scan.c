@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "exec/arguments.h"
 #include "exec/command.h"
+#include "exec/members.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -88,24 +89,6 @@ static void command_keys(struct call *call) {
 
 /* ---- SCAN ---- */
 
-/* As 6.2: up to a NUL, decimal digits or nothing at all, with a sign, which counts back from 2^64.
- */
-static bool parse_cursor(struct slice text, uint64_t *cursor) {
-    size_t length = text.length ? strnlen(text.bytes, text.length) : 0, i = 0;
-    bool negative = length && text.bytes[0] == '-';
-    if (length && (negative || text.bytes[0] == '+')) i++;
-    if (i && i == length) return false;
-    *cursor = 0;
-    for (; i < length; i++) {
-        unsigned digit = (unsigned char)text.bytes[i] - (unsigned)'0';
-        if (digit > 9 || __builtin_mul_overflow(*cursor, 10, cursor) ||
-            __builtin_add_overflow(*cursor, digit, cursor))
-            return false;
-    }
-    if (negative) *cursor = 0 - *cursor;
-    return true;
-}
-
 /* SCAN's options. False after an error reply. */
 static bool scan_parse(struct call *call, struct search *s, int64_t *count) {
     *count = COUNT_DEFAULT;
@@ -134,7 +117,7 @@ static void command_scan(struct call *call) {
     struct search s = {0};
     uint64_t cursor;
     int64_t count;
-    if (!parse_cursor(call->argv[1], &cursor)) {
+    if (!member_scan_parse_cursor(call->argv[1], &cursor)) {
         reply_error(call->client, "invalid cursor");
         return;
     }

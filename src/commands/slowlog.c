@@ -21,19 +21,52 @@ static void reply_entry(struct client *c, const struct slowlog_entry *e) {
     reply_bulk(c, e->name);
 }
 
-static void slowlog_get(struct call *call) {
+static void reply_field(struct client *c, const char *name, int64_t value) {
+    reply_bulk_c_string(c, name);
+    reply_integer(c, value);
+}
+
+static void reply_explanation(struct client *c, const struct slowlog_entry *e) {
+    const struct attribution_span *s = &e->span;
+    struct buffer verdict;
+    buffer_init(&verdict, MEMORY_OTHER);
+    slowlog_append_verdict(e, &verdict);
+    reply_map(c, 11);
+    reply_field(c, "id", e->id);
+    reply_bulk_c_string(c, "command");
+    reply_array(c, e->argc);
+    for (int i = 0; i < e->argc; i++) reply_bulk(c, e->argv[i]);
+    reply_field(c, "wall_usec", s->wall_usec);
+    reply_field(c, "cpu_usec", s->cpu_usec);
+    reply_field(c, "off_cpu_usec", s->off_cpu_usec);
+    reply_field(c, "eviction_usec", s->cause_usec[CAUSE_EVICTION]);
+    reply_field(c, "expire_usec", s->cause_usec[CAUSE_EXPIRY]);
+    reply_field(c, "free_usec", s->cause_usec[CAUSE_FREEING]);
+    reply_field(c, "fork_usec", s->cause_usec[CAUSE_FORK]);
+    reply_field(c, "involuntary_switches", s->involuntary_switches);
+    reply_bulk_c_string(c, "verdict");
+    reply_bulk(c, buffer_slice(&verdict));
+    buffer_free(&verdict);
+}
+
+/* GET and EXPLAIN: the newest entries, each as `reply` shows it. */
+static void reply_entries(struct call *call,
+                          void (*reply)(struct client *c, const struct slowlog_entry *e)) {
     int64_t count = DEFAULT_COUNT, length = (int64_t)slowlog_length();
     if (call->argc == 3 && !argument_int64(call, 2, &count, NULL)) return;
     if (count < 0 || count > length) count = length;
     reply_array(call->client, count);
     const struct slowlog_entry *e = slowlog_newest();
-    for (; count > 0; count--, e = slowlog_older(e)) reply_entry(call->client, e);
+    for (; count > 0; count--, e = slowlog_older(e)) reply(call->client, e);
 }
 
 static const char *const help[] = {
     "GET [<count>]",
     "    The newest <count> entries (10 unless given, all if negative), each with its",
     "    id, time, duration in microseconds, arguments, client's address and name.",
+    "EXPLAIN [<count>]",
+    "    The same entries, each as a map that says where its time went: the thread's own work,",
+    "    eviction, expiry, freeing, forking, or not running at all; and a verdict in words.",
     "LEN",
     "    How many entries there are.",
     "RESET",
@@ -45,7 +78,9 @@ static void command_slowlog(struct call *call) {
     if (call->argc == 2 && argument_is(call, 1, "help")) {
         reply_help(call, help);
     } else if ((call->argc == 2 || call->argc == 3) && argument_is(call, 1, "get")) {
-        slowlog_get(call);
+        reply_entries(call, reply_entry);
+    } else if ((call->argc == 2 || call->argc == 3) && argument_is(call, 1, "explain")) {
+        reply_entries(call, reply_explanation);
     } else if (call->argc == 2 && argument_is(call, 1, "len")) {
         reply_integer(call->client, (int64_t)slowlog_length());
     } else if (call->argc == 2 && argument_is(call, 1, "reset")) {
@@ -61,7 +96,7 @@ static struct command rows[] = {
      .handler = command_slowlog,
      .arity = -2,
      .flags = COMMAND_ADMIN | COMMAND_RANDOM | COMMAND_LOADING | COMMAND_STALE,
-     .help = "The last commands that took long: GET, LEN, RESET."},
+     .help = "The last commands that took long: GET, EXPLAIN, LEN, RESET."},
 };
 
 void commands_slowlog_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

@@ -17,6 +17,7 @@
 #include "ds/lcs.h"
 #include "exec/arguments.h"
 #include "exec/command.h"
+#include "exec/command_keys.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -597,6 +598,10 @@ static void command_stralgo(struct call *call) {
 #define PAIRS .first_key = 1, .last_key = -1, .key_step = 2
 #define WRITE_MORE (COMMAND_WRITE | COMMAND_DENYOOM)
 
+/* As 6.2, which takes neither LCS nor the other options into account. */
+static const struct key_rule stralgo_keys = {
+    .words_at = 1, .words = {{"keys", 0, KEY_TAKE_TWO}, {"strings", 0, KEY_TAKE_STOP}}};
+
 static struct command rows[] = {
     {.name = "get",
      .handler = command_get,
@@ -716,6 +721,7 @@ static struct command rows[] = {
      .handler = command_stralgo,
      .arity = -2,
      .flags = COMMAND_READONLY | COMMAND_MOVABLE_KEYS,
+     .key_rule = &stralgo_keys,
      .categories = ACL_STRING,
      .help = "LCS: the longest common subsequence of two strings, its length or its places."},
     {.name = "incr",

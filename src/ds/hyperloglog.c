@@ -245,6 +245,12 @@ enum hyperloglog_result hyperloglog_add(char *bytes, size_t *length, struct slic
     return raise_one(bytes, length, index, value, sparse_max);
 }
 
+bool hyperloglog_dense_has(const char *bytes, struct slice element) {
+    uint8_t value;
+    unsigned index = place_of(element, &value);
+    return dense_get((const unsigned char *)bytes + HYPERLOGLOG_HEADER_BYTES, index) >= value;
+}
+
 bool hyperloglog_raise(char *bytes, size_t *length, const uint8_t registers[HYPERLOGLOG_REGISTERS],
                        size_t sparse_max) {
     for (unsigned i = 0; i < HYPERLOGLOG_REGISTERS; i++)

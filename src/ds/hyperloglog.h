@@ -45,6 +45,8 @@ size_t hyperloglog_init(char *bytes);
  * register above 32. Changed, the kept cardinality is out of date. O(1) dense, O(length) sparse. */
 enum hyperloglog_result hyperloglog_add(char *bytes, size_t *length, struct slice element,
                                         size_t sparse_max);
+/* True where adding the element to a dense one would change nothing. */
+bool hyperloglog_dense_has(const char *bytes, struct slice element);
 /* Makes it dense, in the same room. False, with nothing changed, where its runs are corrupt. */
 bool hyperloglog_make_dense(char *bytes, size_t *length);
 /* Raises each of `registers` to that of `bytes`, which must be valid; false where runs are corrupt:

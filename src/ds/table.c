@@ -72,6 +72,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/probes.h"
 #include "base/random.h"
 
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
@@ -152,6 +153,7 @@ struct table {
 
 static enum table_resize resize_mode = TABLE_RESIZE_FREE;
 static unsigned min_fill_percent = MIN_FILL_PERCENT_DEFAULT;
+static size_t listed_count;
 static struct list_link payable = {&payable, &payable}, waiting = {&waiting, &waiting};
 
 /* Stands for chunk 0 of a table without buckets, so that lookups need no test. Never written. */
@@ -551,6 +553,7 @@ static void split(struct table *t) {
     set_buckets(t, t->buckets + 1);
     if (t->buckets == 2 * (t->low_mask + 1)) t->low_mask = t->low_mask << 1 | 1;
     t->splits++;
+    PROBE2(table__split, t->buckets, t->count);
 }
 
 /* There are at least two buckets. */
@@ -561,6 +564,7 @@ static void merge(struct table *t) {
     chain_pour(t, bucket_at(t, last), ends, 0);
     set_buckets(t, last);
     t->merges++;
+    PROBE2(table__merge, t->buckets, t->count);
     bucket_close(t);
 }
 
@@ -590,6 +594,7 @@ static void debt_unlist(struct table *t) {
     if (!t->listed) return;
     list_remove(&t->link);
     t->listed = false;
+    listed_count--;
 }
 
 /* Puts the table where its debt belongs, at the end. */
@@ -598,6 +603,7 @@ static void debt_list(struct table *t) {
     if (!table_owes(t)) return;
     list_append(may_grow(t) || may_shrink(t) ? &payable : &waiting, &t->link);
     t->listed = true;
+    listed_count++;
 }
 
 static inline void shrink_begin(struct table *t) {
@@ -642,7 +648,7 @@ static void debt_sort(void) {
     struct list_link all = {&all, &all};
     while (!list_is_empty(&payable) || !list_is_empty(&waiting)) {
         struct list_link *link = list_is_empty(&payable) ? waiting.next : payable.next;
-        list_remove(link);
+        list_remove(link); /* still counted as listed, and about to be again */
         list_append(&all, link);
     }
     while (!list_is_empty(&all)) debt_list(LIST_ENTRY(all.next, struct table, link));
@@ -687,6 +693,8 @@ size_t table_pay(struct table *t, size_t steps) {
     if (t->listed) debt_list(t);
     return done;
 }
+
+size_t table_owing(void) { return listed_count; }
 
 bool table_any_payable(void) { return !list_is_empty(&payable); }
 
@@ -821,6 +829,10 @@ bool table_remove_element(struct table *t, uint64_t hash, const void *element) {
     if (slot == NULL) return false;
     removed(t, primary, slot);
     return true;
+}
+
+bool table_holds(const struct table *t, uint64_t hash, const void *element) {
+    return t->buckets != 0 && chain_find_element(bucket_for(t, hash), hash, element) != NULL;
 }
 
 void table_prefetch_bucket(const struct table *t, uint64_t hash) {

@@ -65,6 +65,9 @@ void *table_remove(struct table *t, uint64_t hash, const void *key, size_t key_l
 /* Removes exactly this element (by address). False where it is not there. */
 bool table_remove_element(struct table *t, uint64_t hash, const void *element);
 
+/* Whether exactly this element (by address, which is not followed) stands there under this hash. */
+bool table_holds(const struct table *t, uint64_t hash, const void *element);
+
 /* Hints to the processor, in two stages so that many lookups overlap: first the bucket's line,
  * later, when that has arrived, the elements whose fingerprints fit. No effect on any result. */
 void table_prefetch_bucket(const struct table *t, uint64_t hash);
@@ -114,6 +117,8 @@ size_t table_pay(struct table *t, size_t steps);
 size_t table_pay_owed(size_t steps);
 /* Whether there may be one that owes what it may pay now. O(1). */
 bool table_any_payable(void);
+/* Tables that owe, and some that did a moment ago. O(1). */
+size_t table_owing(void);
 /* Before a table is handed to another thread, which may do nothing but free it. */
 void table_detach(struct table *t);
 /* The same for all tables at once, where what is handed over may hold some that owe. The others are

@@ -474,6 +474,23 @@ void *timebuckets_peek_due(struct timebuckets *t, int64_t now_msec, bool *more) 
     return NULL;
 }
 
+/* Newest first, for removing the newest moves no other. */
+size_t timebuckets_peek_due_group(struct timebuckets *t, int64_t now_msec, void **group, size_t max,
+                                  bool *more) {
+    void *first = timebuckets_peek_due(t, now_msec, more);
+    if (!first || !max) return 0;
+    const struct segment *s = segment_at(t, t->type->reference(first) >> PLACE_BITS);
+    group[0] = first;
+    /* In the early bucket a clock that went back makes some due and others not. */
+    if (s->bucket == EARLY && now_msec < t->base) return 1;
+    size_t found = 0;
+    for (;;) {
+        for (unsigned i = s->count; i > 0 && found < max; i--) group[found++] = s->elements[i - 1];
+        if (found == max || s->next == NO_SEGMENT) return found;
+        s = segment_at(t, s->next);
+    }
+}
+
 int64_t timebuckets_next_deadline(const struct timebuckets *t) {
     unsigned level, slot;
     if (!t->count) return INT64_MAX;

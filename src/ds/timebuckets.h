@@ -47,6 +47,10 @@ void timebuckets_moved(struct timebuckets *t, void *element);
  * way. */
 #define TIMEBUCKETS_CASCADE_MAX 64
 void *timebuckets_peek_due(struct timebuckets *t, int64_t now_msec, bool *more);
+/* The same for up to `max` elements at once, all of which the caller will remove, in this order, so
+ * that it can prefetch what that needs. Fewer than are due where a bucket ends; 0 as NULL above. */
+size_t timebuckets_peek_due_group(struct timebuckets *t, int64_t now_msec, void **group, size_t max,
+                                  bool *more);
 /* Number of elements due at `now`: whole buckets that have passed are counted, the one that `now`
  * falls into by its share of time. Exact once timebuckets_peek_due has found nothing more. */
 size_t timebuckets_due(const struct timebuckets *t, int64_t now_msec);

@@ -194,7 +194,8 @@ static void patch_32(char *place, size_t value) {
 
 size_t ziplist_from_listpack(const struct listpack *lp, struct buffer *out) {
     size_t start = out->length, last = start + HEADER_BYTES, before = 0, count = 0;
-    write_bytes(out, 0, HEADER_BYTES);
+    memset(buffer_reserve(out, HEADER_BYTES), 0, HEADER_BYTES);
+    out->length += HEADER_BYTES;
     for (uint32_t at = listpack_first(lp); at; at = listpack_next(lp, at), count++) {
         struct listpack_value v = listpack_get(lp, at);
         last = out->length;

@@ -3,6 +3,8 @@
  */
 #include "exec/arguments.h"
 
+#include <inttypes.h>
+
 #include "base/number.h"
 #include "net/reply.h"
 #include "store/entry.h"
@@ -15,6 +17,16 @@ bool argument_int64(const struct call *call, int index, int64_t *value, const ch
     struct slice text = call->argv[index];
     if (number_parse_int64(text.bytes, text.length, value)) return true;
     reply_error(call->client, error ? error : "value is not an integer or out of range");
+    return false;
+}
+
+bool argument_int64_between(const struct call *call, int index, int64_t low, int64_t high,
+                            int64_t *value) {
+    if (!argument_int64(call, index, value, NULL)) return false;
+    if (*value >= low && *value <= high) return true;
+    reply_error_format(call->client,
+                       "value is out of range, value must between %" PRId64 " and %" PRId64, low,
+                       high);
     return false;
 }
 

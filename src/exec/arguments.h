@@ -22,6 +22,9 @@ void reply_unknown_subcommand(const struct call *call);
  * does), and HELP itself. Ends with NULL. */
 void reply_help(const struct call *call, const char *const *lines);
 
+/* low <= value <= high: an error that names both otherwise. */
+bool argument_int64_between(const struct call *call, int index, int64_t low, int64_t high,
+                            int64_t *value);
 /* From 0 on: "value is out of range, must be positive" otherwise. */
 bool argument_from_zero(const struct call *call, int index, int64_t *value);
 /* From 0 on: `error` for what is negative or no integer. */

@@ -21,6 +21,8 @@ struct client;
 struct keyspace;
 struct request;
 struct command;
+struct command_times;
+struct key_rule;
 
 /* In the order in which COMMAND shows them. */
 enum command_flags {
@@ -85,6 +87,7 @@ struct command {
     int arity; /* with the name; negative = at least */
     unsigned flags;
     int first_key, last_key, key_step; /* positions; last_key may count from the end (-1) */
+    const struct key_rule *key_rule;   /* where positions do not tell; NULL: they do */
     unsigned categories;
     const char *help; /* one line */
     /* Whether an argument is a secret, which no log may show; NULL: none is. */
@@ -92,7 +95,8 @@ struct command {
 
     /* Filled in by the table. */
     uint64_t calls, nsec, rejected_calls, failed_calls;
-    const char *called; /* the name it answers to, after rename-command; NULL = removed */
+    struct command_times *times; /* NULL until it has run */
+    const char *called;          /* the name it answers to, after rename-command; NULL = removed */
 };
 
 /* Rows live as long as the process. */

@@ -14,11 +14,16 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/probes.h"
 #include "exec/blocked.h"
 #include "exec/command.h"
+#include "exec/command_times.h"
+#include "exec/memory_limit.h"
 #include "exec/monitor.h"
 #include "exec/pause.h"
 #include "exec/slowlog.h"
+#include "metric/attribution.h"
+#include "metric/cause.h"
 #include "metric/latency.h"
 #include "metric/metric.h"
 #include "net/client.h"
@@ -69,6 +74,7 @@ static const struct metric_row metric_rows[] = {
 void dispatch_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     metric_register_reset(command_reset_stats);
+    metric_register_reset(command_times_reset);
 }
 
 uint64_t dispatch_commands_processed(void) { return processed; }
@@ -120,6 +126,12 @@ static bool admit(const struct request *r) {
         command->rejected_calls++;
         return false;
     }
+    if (memory_limit_is_on() && !memory_limit_make_room() && command->flags & COMMAND_DENYOOM) {
+        reply_error(c, "-OOM command not allowed when used memory > 'maxmemory'.");
+        command->rejected_calls++;
+        return false;
+    }
+    if (__builtin_expect(c->flags & CLIENT_CLOSING, 0)) return false; /* it was too large */
     if (__builtin_expect(c->flags & CLIENT_MONITOR, 0) && command->flags & TOUCHES_KEYS) {
         reply_error(c, "Replica can't interract with the keyspace"); /* 6.2 lists it as a replica */
         command->rejected_calls++;
@@ -128,15 +140,42 @@ static bool admit(const struct request *r) {
     return true;
 }
 
-static void note_if_slow(const struct call *call, int64_t nsec) {
-    slowlog_note(call, nsec);
-    latency_note(call->command->flags & COMMAND_FAST ? "fast-command" : "command", nsec / 1000000);
+/* The batch's first command asks the clock; before that it was reading and parsing. */
+static int64_t begin(void) {
+    if (!last_end_nsec) {
+        last_end_nsec = clock_monotonic_nsec();
+        cause_enter(CAUSE_COMMANDS, last_end_nsec);
+    }
+    attribution_command_begin(last_end_nsec);
+    return last_end_nsec;
+}
+
+static void note_if_slow(const struct call *call, int64_t start_nsec) {
+    int64_t nsec = last_end_nsec - start_nsec, msec = nsec / 1000000;
+    bool is_event = latency_is_on() && msec >= latency_threshold_msec();
+    bool is_logged = slowlog_wants(call, nsec);
+    if (__builtin_expect(!is_event && !is_logged, 1)) return;
+    struct attribution_span span;
+    attribution_explain(start_nsec, last_end_nsec, &span);
+    if (is_logged) slowlog_note(call, &span);
+    if (is_event)
+        latency_note(call->command->flags & COMMAND_FAST ? "fast-command" : "command", msec);
+}
+
+/* What eviction took before the command is not the command's: as 6.2. */
+static int64_t begin_after_eviction(int64_t start) {
+    int64_t end_nsec = memory_limit_slice_end_nsec();
+    if (!end_nsec || end_nsec < start) return start;
+    attribution_command_begin(end_nsec);
+    return end_nsec;
 }
 
 static void execute(struct request *r) {
     struct command *command = r->command;
     r->client->slots[CLIENT_SLOT_COMMAND] = command;
+    int64_t start = begin();
     if (__builtin_expect(!admit(r), 0)) return;
+    if (memory_limit_is_on()) start = begin_after_eviction(start);
     if (__builtin_expect(pause_refuses(r->client, command), 0)) {
         pause_hold(r);
         return;
@@ -149,12 +188,12 @@ static void execute(struct request *r) {
         .keyspace = keyspace_at(r->client->database),
         .request = r,
     };
-    int64_t start = last_end_nsec ? last_end_nsec : clock_monotonic_nsec();
     r->client->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
     current = &call;
     if (r->query) slowlog_keep_large_arguments(&call);
     size_t monitor_mark = monitor_before(&call);
     limbo_enter();
+    PROBE3(command__start, command->name, call.client->id, call.argc);
     command->handler(&call);
     blocked_serve();
     limbo_leave();
@@ -163,14 +202,20 @@ static void execute(struct request *r) {
     last_end_nsec = clock_monotonic_nsec();
     command->calls++;
     command->nsec += (uint64_t)(last_end_nsec - start);
-    note_if_slow(&call, last_end_nsec - start);
+    command_times_note(command, last_end_nsec - start);
+    note_if_slow(&call, start);
+    PROBE3(command__done, command->name, call.client->id, last_end_nsec - start);
+    r->finished = !(r->client->flags & CLIENT_HELD);
     if (r->client->flags & CLIENT_ERROR_REPLIED) command->failed_calls++;
     processed++;
 }
 
-static void before_replies(void) { last_end_nsec = 0; }
+static void before_replies(void) {
+    if (last_end_nsec) cause_enter(CAUSE_IO, last_end_nsec);
+    last_end_nsec = 0;
+}
 
 static const struct batch_executor executor = {prefetch_bucket, prefetch_entry, execute,
-                                               before_replies};
+                                               before_replies, command_times_note_felt};
 
 const struct batch_executor *dispatch_executor(void) { return &executor; }

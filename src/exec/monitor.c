@@ -33,7 +33,7 @@ static struct buffer texts = {.class = MEMORY_OTHER};
 
 bool monitor_add(struct client *c) {
     if (c->flags & CLIENT_MONITOR) return false;
-    struct monitor *m = memory_alloc(sizeof(*m), MEMORY_CLIENTS);
+    struct monitor *m = memory_alloc(sizeof(*m), MEMORY_OTHER);
     m->client = c;
     list_append(&monitors, &m->link);
     c->flags |= CLIENT_MONITOR;
@@ -47,7 +47,7 @@ void monitor_remove(struct client *c) {
         struct monitor *m = LIST_ENTRY(link, struct monitor, link);
         if (m->client != c) continue;
         list_remove(link);
-        memory_free(m, MEMORY_CLIENTS);
+        memory_free(m, MEMORY_OTHER);
     }
     if (list_is_empty(&monitors)) buffer_free(&texts);
 }

@@ -26,6 +26,10 @@
 /* A longer log, as slowlog-max-len allows, is freed in the background by a reset. */
 #define RESET_AT_ONCE 1000
 
+/* From this share on the second largest part of the time is named too. */
+#define VERDICT_MIXED_PERCENT 20
+#define NOT_RUNNING "the server's thread did not run"
+
 static struct list_link entries = {&entries, &entries};
 static size_t entry_count;
 static int64_t next_id;
@@ -122,13 +126,17 @@ static void drop_oldest(void) {
     entry_count--;
 }
 
-void slowlog_note(const struct call *call, int64_t nsec) {
-    if (slower_than_usec < 0 || nsec / 1000 < slower_than_usec) return;
-    if (call->command->flags & COMMAND_SKIP_SLOWLOG) return;
+bool slowlog_wants(const struct call *call, int64_t nsec) {
+    if (slower_than_usec < 0 || nsec / 1000 < slower_than_usec) return false;
+    return !(call->command->flags & COMMAND_SKIP_SLOWLOG);
+}
+
+void slowlog_note(const struct call *call, const struct attribution_span *span) {
     struct slowlog_entry *e = entry_create(call);
     e->id = next_id++;
     e->wall_seconds = clock_wall_usec() / 1000000;
-    e->usec = nsec / 1000;
+    e->usec = span->wall_usec;
+    e->span = *span;
     list_prepend(&entries, &e->link);
     entry_count++;
     while ((int64_t)entry_count > entries_max) drop_oldest();
@@ -148,11 +156,81 @@ const struct slowlog_entry *slowlog_older(const struct slowlog_entry *entry) {
 static void free_list(void *argument) {
     struct list_link *list = argument;
     size_t count = 0;
-    LIST_FOR_EACH(link, following, list) {
+    LIST_FOR_EACH (link, following, list) {
         memory_free(LIST_ENTRY(link, struct slowlog_entry, link), MEMORY_OTHER);
         if (++count % RESET_AT_ONCE == 0) memory_publish();
     }
     memory_free(list, MEMORY_OTHER);
+}
+
+/* ---- the verdict ---- */
+
+/* Who kept the thread from running, as far as its counters tell. */
+static const char *off_cpu_reason(const struct attribution_span *s) {
+    int64_t delay_usec = s->run_delay_usec, quarter_usec = s->off_cpu_usec / 4;
+    if (delay_usec < 0) delay_usec = s->involuntary_switches > 0 ? s->off_cpu_usec : 0;
+    if (s->major_faults > 0) return "it waited for memory to be read from disk: swap, or a file";
+    if (delay_usec >= 3 * quarter_usec)
+        return "other work had its processor: a neighbour, a child, a quota";
+    if (delay_usec >= quarter_usec)
+        return "partly other work had its processor, partly it was stopped or asleep";
+    if (s->voluntary_switches > 0)
+        return "it was stopped or asleep, or waited for the disk or a lock";
+    return "the host had its processor: a hypervisor, or a machine that stood still";
+}
+
+/* A part of the entry's time and what to say of it. */
+struct share {
+    int64_t usec;
+    const char *text;
+};
+
+static int percent(int64_t usec, int64_t wall_usec) {
+    return wall_usec > 0 ? (int)((usec * 100 + wall_usec / 2) / wall_usec) : 0;
+}
+
+static void append_share(const struct share *share, const struct attribution_span *s,
+                         struct buffer *out) {
+    int of_hundred = percent(share->usec, s->wall_usec);
+    buffer_printf(out, "%d %% of the time %s", of_hundred > 100 ? 100 : of_hundred, share->text);
+    if (!strcmp(share->text, NOT_RUNNING)) buffer_printf(out, " (%s)", off_cpu_reason(s));
+}
+
+void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *out) {
+    const struct attribution_span *s = &entry->span;
+    struct share shares[] = {
+        {s->cpu_usec, "the command itself worked"},
+        {s->off_cpu_usec, NOT_RUNNING},
+        {s->cause_usec[CAUSE_EVICTION], "keys were evicted"},
+        {s->cause_usec[CAUSE_EXPIRY], "keys were expired"},
+        {s->cause_usec[CAUSE_FREEING], "memory was freed"},
+        {s->cause_usec[CAUSE_TABLES], "hash tables were resized"},
+        {s->cause_usec[CAUSE_FORK], "a child process was forked"},
+    };
+    size_t count = sizeof(shares) / sizeof(shares[0]), largest = 0;
+    if (s->cpu_usec < 0) {
+        buffer_append_c_string(out, "Not measured: latency-attribution was off.");
+        return;
+    }
+    if (s->wall_usec * 1000 < ATTRIBUTION_STEP_NSEC) {
+        buffer_append_c_string(out, "Too short to be split.");
+        return;
+    }
+    for (size_t i = 2; i < count; i++) shares[0].usec -= shares[i].usec;
+    if (shares[0].usec < 0) shares[0].usec = 0;
+    for (size_t i = 1; i < count; i++)
+        if (shares[i].usec > shares[largest].usec) largest = i;
+    size_t second = largest == 0 ? 1 : 0;
+    for (size_t i = 0; i < count; i++)
+        if (i != largest && shares[i].usec > shares[second].usec) second = i;
+    bool mixed = percent(shares[second].usec, s->wall_usec) >= VERDICT_MIXED_PERCENT;
+    buffer_append_c_string(out, mixed ? "Mixed: for " : "For ");
+    append_share(&shares[largest], s, out);
+    if (mixed) {
+        buffer_append_c_string(out, ", for ");
+        append_share(&shares[second], s, out);
+    }
+    buffer_append_char(out, '.');
 }
 
 void slowlog_reset(void) {

@@ -6,11 +6,14 @@
  */
 #ifndef EVENKEEL_EXEC_SLOWLOG_H
 #define EVENKEEL_EXEC_SLOWLOG_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"
 #include "base/string.h"
+
+#include "metric/attribution.h"
 
 struct call;
 
@@ -22,7 +25,8 @@ struct slowlog_entry {
     struct list_link link;
     int64_t id; /* counts up from 0, also over a reset */
     int64_t wall_seconds, usec;
-    struct slice address, name; /* of the client; both may be "" */
+    struct attribution_span span; /* where the time went */
+    struct slice address, name;   /* of the client; both may be "" */
     int argc;
     struct slice argv[]; /* as shown: cut, and with a note of what was left out */
 };
@@ -31,9 +35,13 @@ void slowlog_register(void); /* slowlog-log-slower-than, slowlog-max-len */
 /* Before a call: keeps the beginnings of arguments in blocks of their own, which the command may
  * take over and free. */
 void slowlog_keep_large_arguments(const struct call *call);
-/* After a call that took so long: makes an entry of it where it was slow. Drops entries beyond
- * slowlog-max-len: O(entries dropped). */
-void slowlog_note(const struct call *call, int64_t nsec);
+/* Whether a call that took so long is to be noted. */
+bool slowlog_wants(const struct call *call, int64_t nsec);
+/* Makes an entry of a call that is wanted. Drops entries beyond slowlog-max-len: O(entries
+ * dropped). */
+void slowlog_note(const struct call *call, const struct attribution_span *span);
+/* Says in one sentence where the entry's time went. */
+void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *out);
 
 size_t slowlog_length(void);
 /* NULL where there is none. */

@@ -20,6 +20,8 @@
  *     end, the earliest is the first link. A timer whose callback runs is in no list; timers that
  *     are due in this turn stand in a list on run_timers' stack, where stopping one works as well.
  *  4. Only the outermost turn runs timers and books CPU time.
+ *  5. Time in a wait is CAUSE_IDLE, time from there to the end of what was ready CAUSE_IO, the rest
+ *     of a turn CAUSE_OTHER, where nobody names a narrower cause.
  *
  * Ownership: watchers and timers are their owners'; the loop owns the two descriptors (epoll and
  * an eventfd for loop_wake) and itself.
@@ -35,6 +37,8 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/string.h"
+#include "metric/attribution.h"
+#include "metric/cause.h"
 
 #define NSEC_PER_MSEC 1000000
 #define NSEC_PER_USEC 1000
@@ -56,6 +60,7 @@ struct loop {
 
     bool cpu_accounting;
     int64_t cpu_mark_nsec; /* thread CPU time at the end of the last turn */
+    int64_t wake_nsec;     /* when the last wait ended */
     struct loop_stats stats;
     struct epoll_event ready[LOOP_EVENTS_MAX];
 };
@@ -213,16 +218,24 @@ static int sleep_msec(const struct loop *loop, int64_t timeout_msec) {
 
 /* Fills ready[]. An interrupted wait is one in which nothing became ready. What a turn that yielded
  * has left comes first, without a wait: were it dropped, the kernel would report the same ones in
- * the same order again, and those at the end might never get their turn. */
-static void wait_ready(struct loop *loop, int64_t timeout_msec) {
+ * the same order again, and those at the end might never get their turn. Enters CAUSE_IO and
+ * returns the cause before. */
+static enum cause wait_ready(struct loop *loop, int64_t timeout_msec) {
     loop->stats.turns++;
-    if (loop->yield && loop->depth == 1 && loop->ready_next < loop->ready_count) return;
+    if (loop->yield && loop->depth == 1 && loop->ready_next < loop->ready_count)
+        return cause_enter(CAUSE_IO, clock_monotonic_nsec());
     loop->ready_next = loop->ready_count = 0;
-    int count =
-        epoll_wait(loop->epoll_fd, loop->ready, LOOP_EVENTS_MAX, sleep_msec(loop, timeout_msec));
+    int sleep = sleep_msec(loop, timeout_msec);
+    int64_t begin_nsec = clock_monotonic_nsec();
+    enum cause before = cause_enter(CAUSE_IDLE, begin_nsec);
+    int count = epoll_wait(loop->epoll_fd, loop->ready, LOOP_EVENTS_MAX, sleep);
     if (count < 0 && errno != EINTR) PANIC("epoll_wait: %s", strerror(errno));
+    loop->wake_nsec = clock_monotonic_nsec();
+    cause_enter(CAUSE_IO, loop->wake_nsec);
+    attribution_waited(begin_nsec, loop->wake_nsec);
     loop->ready_count = count < 0 ? 0 : count;
     loop->stats.wakes += loop->ready_count > 0;
+    return before;
 }
 
 static void serve_ready(struct loop *loop) {
@@ -248,17 +261,25 @@ static void book_cpu(struct loop *loop) {
     int64_t now = clock_thread_cpu_nsec();
     histogram_add(&loop->stats.turn_cpu, (uint64_t)(now - loop->cpu_mark_nsec) / NSEC_PER_USEC);
     loop->cpu_mark_nsec = now;
+    attribution_turn_end(clock_monotonic_nsec(), now);
+}
+
+/* What the thread did since the last turn, or was kept from doing, is nobody's. */
+static void mark_cpu(struct loop *loop) {
+    loop->cpu_mark_nsec = clock_thread_cpu_nsec();
+    attribution_start(clock_monotonic_nsec(), loop->cpu_mark_nsec);
 }
 
 static void turn(struct loop *loop, int64_t timeout_msec) {
     ASSERT_COMPARE(loop->depth, <, LOOP_DEPTH_MAX);
     loop->depth++;
     if (call_before_sleep(loop) || loop->stop) timeout_msec = 0;
-    wait_ready(loop, timeout_msec);
+    enum cause before = wait_ready(loop, timeout_msec);
     clock_refresh();
     for (unsigned i = 0; i < loop->after_wake_count; i++) loop->after_wake[i]();
     serve_ready(loop);
     for (unsigned i = 0; i < loop->after_events_count; i++) loop->after_events[i]();
+    cause_leave(before, clock_monotonic_nsec());
     if (loop->depth == 1) {
         run_timers(loop);
         if (loop->cpu_accounting) book_cpu(loop);
@@ -269,7 +290,7 @@ static void turn(struct loop *loop, int64_t timeout_msec) {
 void loop_yield(struct loop *loop) { loop->yield = true; }
 
 void loop_run(struct loop *loop) {
-    loop->cpu_mark_nsec = clock_thread_cpu_nsec();
+    mark_cpu(loop);
     while (!loop->stop) turn(loop, -1);
     loop->stop = false;
 }
@@ -278,9 +299,11 @@ void loop_stop(struct loop *loop) { loop->stop = true; }
 
 void loop_turn(struct loop *loop, int64_t timeout_msec) {
     /* What was done between single turns (loading) is none of theirs. */
-    if (loop->depth == 0 && loop->cpu_accounting) loop->cpu_mark_nsec = clock_thread_cpu_nsec();
+    if (loop->depth == 0 && loop->cpu_accounting) mark_cpu(loop);
     turn(loop, timeout_msec);
 }
+
+int64_t loop_wake_nsec(const struct loop *loop) { return loop->wake_nsec; }
 
 unsigned loop_depth(const struct loop *loop) { return loop->depth; }
 
@@ -297,7 +320,7 @@ const struct loop_stats *loop_stats(const struct loop *loop) { return &loop->sta
 void loop_stats_clear(struct loop *loop) { memset(&loop->stats, 0, sizeof(loop->stats)); }
 
 void loop_set_cpu_accounting(struct loop *loop, bool on) {
-    if (on && !loop->cpu_accounting) loop->cpu_mark_nsec = clock_thread_cpu_nsec();
+    if (on && !loop->cpu_accounting) mark_cpu(loop);
     loop->cpu_accounting = on;
 }
 

@@ -96,6 +96,9 @@ void loop_stop(struct loop *loop);
 void loop_turn(struct loop *loop, int64_t timeout_msec);
 /* Turns in progress: 0 outside of the loop, 1 in an ordinary turn, more in nested ones. */
 unsigned loop_depth(const struct loop *loop);
+/* When the last wait for events ended (monotonic time): as of then the loop knows that what is
+ * being served was ready. */
+int64_t loop_wake_nsec(const struct loop *loop);
 /* Ends the present or the next wait. From any thread and from signal handlers; keeps errno. */
 void loop_wake(struct loop *loop);
 

@@ -6,11 +6,15 @@
  */
 #include "metric/cause.h"
 
+#include <string.h>
+
 #include "base/panic.h"
 
 static enum cause running;
 static int64_t since_nsec; /* 0 = no change yet */
 static uint64_t sums_nsec[CAUSES];
+static uint64_t changes, snapshot_changes; /* of the sums; as of the snapshot */
+static uint64_t snapshot_nsec[CAUSES];
 
 static const char *const names[CAUSES] = {
     "other",  "commands",    "eviction", "expiry", "freeing",
@@ -25,6 +29,7 @@ enum cause cause_enter(enum cause cause, int64_t now_nsec) {
         sums_nsec[previous] += (uint64_t)(now_nsec - since_nsec);
     since_nsec = now_nsec;
     running = cause;
+    changes++;
     return previous;
 }
 
@@ -33,6 +38,22 @@ void cause_leave(enum cause previous, int64_t now_nsec) { cause_enter(previous, 
 uint64_t cause_nsec(enum cause cause) {
     ASSERT(cause < CAUSES);
     return sums_nsec[cause];
+}
+
+void cause_snapshot(void) {
+    if (__builtin_expect(changes == snapshot_changes, 1)) return;
+    memcpy(snapshot_nsec, sums_nsec, sizeof(sums_nsec));
+    snapshot_changes = changes;
+}
+
+uint64_t cause_since_snapshot(enum cause cause) {
+    ASSERT(cause < CAUSES);
+    return sums_nsec[cause] - snapshot_nsec[cause];
+}
+
+void cause_reset(void) {
+    memset(sums_nsec, 0, sizeof(sums_nsec));
+    memset(snapshot_nsec, 0, sizeof(snapshot_nsec));
 }
 
 const char *cause_name(enum cause cause) {

@@ -31,4 +31,10 @@ void cause_leave(enum cause previous, int64_t now_nsec);
 /* Sum of a cause since start or CONFIG RESETSTAT, in ns; the running one as of its last change. */
 uint64_t cause_nsec(enum cause cause);
 const char *cause_name(enum cause cause); /* "eviction" */
+/* Remembers the sums as they are now, at the begin of a command: one comparison where nothing has
+ * been added since the last time. */
+void cause_snapshot(void);
+/* What was added to a cause since then, in ns. */
+uint64_t cause_since_snapshot(enum cause cause);
+void cause_reset(void); /* CONFIG RESETSTAT */
 #endif

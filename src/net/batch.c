@@ -29,6 +29,7 @@
 #include "base/panic.h"
 #include "metric/metric.h"
 #include "net/client.h"
+#include "net/client_memory.h"
 #include "net/reply.h"
 #include "net/request.h"
 #include "option/option.h"
@@ -43,6 +44,7 @@ struct query {
     struct blob *filling;  /* the large argument that is being read */
     struct owned_argument *owned;
     int owned_count, owned_capacity;
+    size_t owned_bytes; /* of their blocks, as far as they are not taken */
     bool ready; /* held: the parser's arguments are a request; it comes before what is not parsed */
 };
 
@@ -55,6 +57,7 @@ struct owned_argument {
 #define QUERY_ARGUMENTS_MIN 16
 
 static const struct batch_executor *executor;
+static bool resuming; /* a held client goes on: when it was ready is long ago */
 static char *input;
 static size_t input_used;
 static struct request requests[BATCH_REQUESTS_MAX];
@@ -144,6 +147,7 @@ static void query_drop_arguments(struct query *q) {
     memory_free(q->owned, MEMORY_CLIENTS);
     q->owned = NULL;
     q->owned_count = q->owned_capacity = 0;
+    q->owned_bytes = 0;
     memory_free(q->parser.argv, MEMORY_CLIENTS);
     q->parser.argv = NULL;
     q->parser.argc = q->parser.capacity = 0;
@@ -165,16 +169,15 @@ void batch_query_free(struct client *c) {
 }
 
 static size_t query_held(const struct query *q) {
-    size_t bytes = q->filling ? blob_bytes(q->filling) : 0;
-    for (int i = 0; i < q->owned_count; i++)
-        if (q->owned[i].blob) bytes += blob_bytes(q->owned[i].blob);
-    return bytes;
+    return q->owned_bytes + (q->filling ? blob_bytes(q->filling) : 0);
 }
+
+static size_t usable(const void *block) { return block ? memory_usable_size(block) : 0; }
 
 static size_t query_bytes(const struct query *q) {
     if (!q) return 0;
-    return memory_usable_size(q) + q->capacity + query_held(q) + q->storage.capacity +
-           (size_t)q->parser.capacity * sizeof(struct slice);
+    return usable(q) + usable(q->bytes) + query_held(q) + usable(q->storage.bytes) +
+           usable(q->parser.argv) + usable(q->owned);
 }
 
 static size_t query_used(const struct query *q) {
@@ -263,6 +266,7 @@ static void query_end_large(struct query *q) {
             memory_realloc(q->owned, (size_t)q->owned_capacity * sizeof(*q->owned), MEMORY_CLIENTS);
     }
     q->owned[q->owned_count++] = (struct owned_argument){q->parser.argc, b};
+    q->owned_bytes += blob_bytes(b);
     q->parser.argv[q->parser.argc++] = blob_slice(b);
     q->parser.bulk_length = -1;
 }
@@ -278,6 +282,7 @@ struct blob *batch_take_argument(struct request *request, int index, enum memory
         struct blob *b = q->owned[i].blob;
         if (q->owned[i].index != index || !b) continue;
         q->owned[i].blob = NULL;
+        q->owned_bytes -= blob_bytes(b);
         memory_move(b, blob_bytes(b), MEMORY_CLIENTS, class);
         return b;
     }
@@ -301,6 +306,7 @@ static void keep_bytes(struct client *c, const char *start, const char *end) {
     if (!c->held) c->held = query_create();
     query_append(c->held, start, (size_t)(end - start));
     client_note_input(query_bytes(c->held));
+    client_memory_note(c);
 }
 
 static void keep_request(struct request *r) {
@@ -613,6 +619,8 @@ void batch_client_ready(struct loop_watcher *watcher, unsigned ready) {
         return;
     }
     if (ready & LOOP_READABLE && !client_ignores_input(c)) client_read(c);
+    client_memory_note(c);
+    client_memory_enforce();
     if (batches_run != before) yield_if_late();
 }
 
@@ -668,7 +676,10 @@ static void run_held(struct client *c) {
     if (command_is_over) step_reply_skip(c);
     struct query *q = c->held;
     c->held = NULL;
+    resuming = true;
     if (q) query_run(c, q);
+    resuming = false;
+    client_memory_note(c);
     client_watch(c);
 }
 
@@ -697,6 +708,10 @@ void batch_run(void) {
     reply_end();
     if (executor->before_replies) executor->before_replies();
     reply_write_all();
+    if (executor->after_replies && !resuming)
+        executor->after_replies(requests, request_count,
+                                clock_monotonic_nsec() - loop_wake_nsec(client_loop()));
+    client_memory_enforce();
     batches_run++;
     requests_batched += (uint64_t)request_count;
     request_count = 0;

@@ -50,6 +50,7 @@ struct request {
     void *command;           /* the row, as found by prefetch; NULL = unknown */
     struct query *query;     /* where its arguments stand; NULL = in the thread's input buffer */
     const char *start, *end; /* its bytes as they were sent, where query is NULL */
+    bool finished;           /* set by the executor: it has run and does not wait */
 };
 
 /* What runs requests: exec/dispatch. */
@@ -61,6 +62,9 @@ struct batch_executor {
     void (*execute)(struct request *request);
     /* All requests of the batch have run, no reply is written yet: AOF. May be NULL. */
     void (*before_replies)(void);
+    /* The replies are handed to the sockets, `nsec` after the loop knew that the clients were
+     * ready. Not called where the requests had been held. May be NULL. */
+    void (*after_replies)(const struct request *requests, int count, int64_t nsec);
 };
 
 void batch_register(void); /* options and metrics */

@@ -17,6 +17,7 @@
 #include "base/panic.h"
 #include "metric/metric.h"
 #include "net/batch.h"
+#include "net/client_memory.h"
 #include "net/limits.h"
 #include "net/reply.h"
 #include "option/option.h"
@@ -206,6 +207,7 @@ void client_close_later(struct client *c) {
     for (int i = 0; i < observer_count; i++) observers[i](c);
     batch_forget_held(c);
     reply_free(c);
+    client_memory_leave(c);
     list_remove(&c->link);
     list_append(&closing, &c->link);
     count--;
@@ -273,6 +275,8 @@ static void client_free(struct client *c) {
 
 void client_free_closing(void) {
     LIST_FOR_EACH (link, following, &closing) client_free(LIST_ENTRY(link, struct client, link));
+    client_memory_left();
+    ASSERT_SLOW((client_memory_check(), true));
 }
 
 void client_close_all(void) {

@@ -44,6 +44,7 @@ enum client_slot {
 
 struct query;
 struct reply_chunk;
+struct client_weight;
 
 struct client {
     struct loop_watcher watcher; /* first: the loop hands it back */
@@ -62,8 +63,11 @@ struct client {
     int64_t over_soft_nsec;                     /* limits.c: above the soft limit since; 0 = not */
     int64_t created_msec, active_msec;          /* wall time */
     char *name;                                 /* MEMORY_CLIENTS, or NULL */
+    struct client_weight *weight;               /* client_memory.c; NULL while it owns no buffer */
     void *slots[CLIENT_SLOTS];
 };
+/* The allocator's size class: what an idle connection costs. */
+_Static_assert(sizeof(struct client) <= 192, "a client is 192 bytes");
 
 /* The module's options and metrics (maxclients, timeout, tcp-keepalive ...). */
 void client_register(void);

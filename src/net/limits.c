@@ -145,4 +145,13 @@ void limits_check_output(struct client *c) {
     client_close_for_limit(c, "output buffer");
 }
 
+bool limits_allow(struct client *c, size_t bytes) {
+    size_t hard = (size_t)limits[CLASS_NORMAL].hard_bytes;
+    if (__builtin_expect(!hard || bytes <= LIMITS_FREE_BYTES || bytes - LIMITS_FREE_BYTES < hard,
+                         1))
+        return true;
+    client_close_for_limit(c, "output buffer");
+    return false;
+}
+
 bool limits_need_cron(void) { return limits[CLASS_NORMAL].soft_bytes != 0; }

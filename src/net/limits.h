@@ -4,6 +4,7 @@
 #ifndef EVENKEEL_NET_LIMITS_H
 #define EVENKEEL_NET_LIMITS_H
 #include <stdbool.h>
+#include <stddef.h>
 
 struct client;
 
@@ -12,6 +13,10 @@ void limits_register(void); /* the option client-output-buffer-limit */
 /* Closes the client where its chunks have reached the hard limit of its class, or have stood above
  * the soft one for longer than its seconds. O(1). The client's chunks may be gone afterwards. */
 void limits_check_output(struct client *c);
+/* False, with the client closed, where so many bytes of replies that are about to be written pass
+ * the hard limit, the first LIMITS_FREE_BYTES of them not counted. O(1). */
+#define LIMITS_FREE_BYTES 16384 /* a fact of 6.2: each client has a buffer of that size */
+bool limits_allow(struct client *c, size_t bytes);
 /* True where time alone can make limits_check_output close a client. */
 bool limits_need_cron(void);
 #endif

@@ -24,6 +24,7 @@
 #include "metric/metric.h"
 #include "net/batch.h"
 #include "net/client.h"
+#include "net/client_memory.h"
 #include "net/limits.h"
 
 struct reply_chunk {
@@ -123,6 +124,7 @@ static void chunk_free_first(struct client *c) {
     if (!c->replies) c->replies_last = NULL;
     c->chunk_bytes -= chunk_bytes(chunk);
     memory_free_sized(chunk, chunk_bytes(chunk), MEMORY_CLIENTS);
+    client_memory_note(c);
 }
 
 static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
@@ -140,6 +142,7 @@ static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
     c->replies_last = chunk;
     c->chunk_bytes += good;
     client_note_output(c->chunk_bytes);
+    client_memory_note(c);
     return chunk;
 }
 
@@ -498,7 +501,7 @@ void reply_writable(struct client *c) { flush_chunks(c); }
 
 static void write_region(const struct region *r) {
     struct client *c = r->client;
-    if (c->flags & CLIENT_CLOSING) return;
+    if (c->flags & CLIENT_CLOSING || !limits_allow(c, r->length)) return;
     const char *bytes = output + r->start;
     if (c->replies) {
         /* Chunks were added after the region: it must go first. */

@@ -18,6 +18,7 @@
 #include "net/reply.h"
 #include "option/option.h"
 #include "server/watchdog.h"
+#include "store/expire.h"
 #include "store/keyspace.h"
 
 #define HZ_MIN 1
@@ -131,6 +132,7 @@ static int64_t run(struct loop_timer *t) {
     if (paused) return cron_period_msec();
     adapt_hz();
     client_cron();
+    expire_cron(hz);
     keyspace_maintain(MAINTAIN_STEPS_RUN);
     sample_rates();
     return cron_period_msec();

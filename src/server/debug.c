@@ -26,8 +26,8 @@
 #include "store/digest.h"
 #include "store/expire.h"
 #include "store/keyspace.h"
+#include "store/recency.h"
 
-#define RECENCY_MASK 0xffffffu
 #define NOT_POSITIVE "value is out of range, must be positive"
 
 struct debug_subcommand {
@@ -131,7 +131,7 @@ static void debug_object(struct call *call) {
                   "Value at:%p refcount:1 encoding:%s serializedlength:%zu lru:%u "
                   "lru_seconds_idle:%u",
                   (const void *)entry_value_bytes(e), entry_encoding_name(e), serialized_bytes(e),
-                  (unsigned)e->recency, (keyspace_lru_clock() - e->recency) & RECENCY_MASK);
+                  (unsigned)e->recency, recency_idle_seconds(e));
     if (e->type != ENTRY_STRING && value_type(e->type)->describe)
         value_type(e->type)->describe(entry_object(e), &text);
     reply_status_slice(call->client, buffer_slice(&text));

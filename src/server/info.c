@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/probes.h"
 #include "base/random.h"
 #include "base/version.h"
 #include "exec/arguments.h"
@@ -24,6 +25,7 @@
 #include "server/cron.h"
 #include "server/startup.h"
 #include "store/keyspace.h"
+#include "store/recency.h"
 
 #ifndef BUILD_ID
 #define BUILD_ID "0"
@@ -90,7 +92,7 @@ static void print_uptime(struct buffer *out) {
 static void print_uptime_days(struct buffer *out) {
     buffer_printf(out, "%lld", (long long)(startup_uptime_seconds() / 86400));
 }
-static void print_lru_clock(struct buffer *out) { print_size(out, keyspace_lru_clock()); }
+static void print_lru_clock(struct buffer *out) { print_size(out, recency_clock()); }
 static void print_executable(struct buffer *out) {
     buffer_append_c_string(out, startup_executable());
 }
@@ -139,6 +141,7 @@ static uint64_t system_memory(void) {
 }
 static void print_system(struct buffer *out) { print_size(out, system_memory()); }
 static void print_system_human(struct buffer *out) { print_human(out, system_memory()); }
+static void print_client_class(struct buffer *out) { print_size(out, memory_used(MEMORY_CLIENTS)); }
 static void print_scripts(struct buffer *out) { print_size(out, memory_used(MEMORY_SCRIPTS)); }
 static void print_scripts_human(struct buffer *out) {
     print_human(out, memory_used(MEMORY_SCRIPTS));
@@ -185,7 +188,6 @@ static void print_total_fragmentation(struct buffer *out) {
 static void print_total_fragmentation_bytes(struct buffer *out) {
     print_difference(out, cron_memory()->rss, used);
 }
-static void print_clients(struct buffer *out) { print_size(out, memory_used(MEMORY_CLIENTS)); }
 static void print_backlog(struct buffer *out) { print_size(out, memory_used(MEMORY_REPLICATION)); }
 static void print_aof(struct buffer *out) { print_size(out, memory_used(MEMORY_AOF)); }
 static void print_not_evicted(struct buffer *out) {
@@ -194,6 +196,7 @@ static void print_not_evicted(struct buffer *out) {
 static void print_allocator(struct buffer *out) {
     buffer_append_c_string(out, memory_allocator_name());
 }
+static void print_probes(struct buffer *out) { buffer_append_c_string(out, probes_built()); }
 static void print_class_dataset(struct buffer *out) {
     print_size(out, memory_used(MEMORY_DATASET));
 }
@@ -297,6 +300,8 @@ static const struct metric_row server_rows[] = {
     PRINT("Server", 230, "config_file", print_config_file, "The configuration's path, or nothing."),
     NOTHING("Server", 240, "io_threads_active"),
     TEXT("Server", OWN, "evenkeel_version", evenkeel_version, "The version of this server."),
+    PRINT("Server", OWN + 10, "usdt_probes", print_probes,
+          "yes: built with the probes of docs/probes.md."),
 };
 
 static const struct metric_row client_rows[] = {
@@ -349,13 +354,12 @@ static const struct metric_row memory_rows[] = {
           "Bytes that do not count against maxmemory."),
     PRINT("Memory", 340, "mem_replication_backlog", print_backlog, "Bytes kept for replicas."),
     NOTHING("Memory", 350, "mem_clients_slaves"),
-    PRINT("Memory", 360, "mem_clients_normal", print_clients, "Bytes of connections."),
     PRINT("Memory", 370, "mem_aof_buffer", print_aof, "Bytes of the append only file's buffers."),
     PRINT("Memory", 380, "mem_allocator", print_allocator, "The allocator and its version."),
     NOTHING("Memory", 390, "active_defrag_running"),
     PRINT("Memory", OWN, "mem_dataset", print_class_dataset,
           "Bytes of the class dataset: keys, values, tables, deadline indexes."),
-    PRINT("Memory", OWN + 10, "mem_clients", print_clients, "Bytes of the class clients."),
+    PRINT("Memory", OWN + 10, "mem_clients", print_client_class, "Bytes of the class clients."),
     PRINT("Memory", OWN + 20, "mem_pools", print_class_pools,
           "Bytes of the class pools: threads' own buffers, free buffers kept."),
     PRINT("Memory", OWN + 30, "mem_other", print_class_other,
@@ -398,7 +402,6 @@ static const struct metric_row stats_rows[] = {
     NOTHING("Stats", 90, "sync_full"),
     NOTHING("Stats", 100, "sync_partial_ok"),
     NOTHING("Stats", 110, "sync_partial_err"),
-    NOTHING("Stats", 160, "evicted_keys"),
     NOTHING("Stats", 190, "pubsub_channels"),
     NOTHING("Stats", 200, "pubsub_patterns"),
     NOTHING("Stats", 210, "latest_fork_usec"),
@@ -476,14 +479,15 @@ static struct command rows[] = {
      .help = "The state of the server; all sections, or one."},
 };
 
-/* Plain INFO shows all but Commandstats. */
-static const char *const section_names[] = {"Server",       "Clients",     "Memory",  "Persistence",
-                                            "Stats",        "Replication", "CPU",     "Modules",
-                                            "Commandstats", "Errorstats",  "Cluster", "Keyspace"};
+/* Plain INFO shows all but Commandstats and, being none of 6.2's, Latencystats. */
+static const char *const section_names[] = {
+    "Server",  "Clients",      "Memory",     "Persistence", "Stats",    "Replication", "CPU",
+    "Modules", "Commandstats", "Errorstats", "Cluster",     "Keyspace", "Latencystats"};
 
 void info_declare_sections(void) {
     for (size_t i = 0; i < sizeof(section_names) / sizeof(section_names[0]); i++)
-        metric_declare_section(section_names[i], strcmp(section_names[i], "Commandstats") != 0);
+        metric_declare_section(section_names[i], strcmp(section_names[i], "Commandstats") != 0 &&
+                                                     strcmp(section_names[i], "Latencystats") != 0);
 }
 
 static void reset_figures(void) {

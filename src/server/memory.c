@@ -10,6 +10,7 @@
 
 #include "exec/arguments.h"
 #include "exec/command.h"
+#include "exec/command_keys.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "server/cron.h"
@@ -238,11 +239,14 @@ static void command_memory(struct call *call) {
     }
 }
 
+static const struct key_rule memory_keys = {.key_at = 2, .only_in = "usage"};
+
 static struct command rows[] = {
     {.name = "memory",
      .handler = command_memory,
      .arity = -2,
      .flags = COMMAND_READONLY | COMMAND_RANDOM | COMMAND_MOVABLE_KEYS,
+     .key_rule = &memory_keys,
      .help = "What memory is used for: USAGE, STATS, DOCTOR, MALLOC-STATS, PURGE."},
 };
 

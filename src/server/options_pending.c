@@ -406,8 +406,8 @@ static const struct option_row user_rows[] = {
 /* --- values --- */
 
 static struct {
-    int64_t set_entries, zset_entries, zset_value;
-    int64_t hll_bytes, stream_bytes, stream_entries;
+    int64_t zset_entries, zset_value;
+    int64_t stream_bytes, stream_entries;
 } values;
 
 static bool ignored_parse(const struct option_row *row, const struct slice *words, size_t count,
@@ -417,14 +417,10 @@ static bool ignored_parse(const struct option_row *row, const struct slice *word
 
 #define VALUES "small values"
 static const struct option_row value_rows[] = {
-    INT("set-max-intset-entries", NULL, &values.set_entries, "512", 0, INT64_MAX, MUTABLE, VALUES,
-        50, "Members up to which a set of integers is kept as a sorted array."),
     INT("zset-max-ziplist-entries", NULL, &values.zset_entries, "128", 0, INT64_MAX, MUTABLE,
         VALUES, 60, "Members up to which a sorted set is kept in its compact form."),
     BYTES("zset-max-ziplist-value", &values.zset_value, "64", 0, MUTABLE, VALUES, 70,
           "Longest member in a compact sorted set."),
-    BYTES("hll-sparse-max-bytes", &values.hll_bytes, "3000", 0, MUTABLE, VALUES, 80,
-          "Bytes up to which a HyperLogLog is kept in its sparse form."),
     BYTES("stream-node-max-bytes", &values.stream_bytes, "4096", 0, MUTABLE, VALUES, 90,
           "Bytes of one node of a stream; 0 = no limit."),
     INT("stream-node-max-entries", NULL, &values.stream_entries, "100", 0, INT64_MAX, MUTABLE,
@@ -441,43 +437,15 @@ static const struct option_row value_rows[] = {
 
 /* --- memory --- */
 
-static struct {
-    bool replica_ignores, lazy_eviction;
-    int policy;
-    int64_t limit, samples, tenacity, lfu_log_factor, lfu_decay_minutes;
-} memory;
+static struct { bool replica_ignores; } memory;
 static struct {
     bool enabled;
     int64_t cycle_min, cycle_max, threshold_low, threshold_high, ignore_bytes, scan_fields;
 } defrag;
 
-static const struct option_name policy_names[] = {
-    {"volatile-lru", 0},   {"volatile-lfu", 1}, {"volatile-random", 2},
-    {"volatile-ttl", 3},   {"allkeys-lru", 4},  {"allkeys-lfu", 5},
-    {"allkeys-random", 6}, {"noeviction", 7},   {NULL, 0}};
-
-#define NO_LAZY "a memory limit and eviction are not built yet"
 static const struct option_row memory_rows[] = {
-    {PENDING("maxmemory", NULL, OPTION_TYPE_BYTES, &memory.limit, "0", MUTABLE, "memory", 10,
-             "a memory limit and eviction are not built yet",
-             "Bytes that the data may take; 0 = no limit."),
-     .low = 0, .high = INT64_MAX},
-    ENUM("maxmemory-policy", &memory.policy, "noeviction", policy_names, MUTABLE, "memory", 20,
-         NULL,
-         "Which keys are evicted at the limit: those with an expiry time (volatile) or all, by "
-         "recency, frequency, chance or nearest expiry; noeviction refuses writes instead."),
-    INT("maxmemory-samples", NULL, &memory.samples, "5", 1, INT_HIGH, MUTABLE, "memory", 30,
-        "Keys looked at to find one to evict."),
-    INT("maxmemory-eviction-tenacity", NULL, &memory.tenacity, "10", 0, 100, MUTABLE, "memory", 40,
-        "How long one command may go on evicting: 0 = hardly, 100 = until done."),
     BOOL("replica-ignore-maxmemory", "slave-ignore-maxmemory", &memory.replica_ignores, "yes",
          MUTABLE, "memory", 50, NULL, "A replica leaves eviction to its primary."),
-    INT("lfu-log-factor", NULL, &memory.lfu_log_factor, "10", 0, INT_HIGH, MUTABLE, "memory", 60,
-        "How slowly the frequency counter of a key grows."),
-    INT("lfu-decay-time", NULL, &memory.lfu_decay_minutes, "1", 0, INT_HIGH, MUTABLE, "memory", 70,
-        "Minutes after which the frequency counter of an unused key falls by one."),
-    BOOL("lazyfree-lazy-eviction", NULL, &memory.lazy_eviction, "no", MUTABLE, "lazyfree", 10,
-         NO_LAZY, "Free evicted values in the background."),
     BOOL("activedefrag", NULL, &defrag.enabled, "no", MUTABLE, "defragmentation", 10,
          "Active defragmentation cannot be enabled: it requires a Redis server compiled with a "
          "modified Jemalloc like the one shipped by default with the Redis source distribution",
@@ -549,7 +517,7 @@ static void events_rewrite(const struct option_row *row, struct buffer *out) {
 /* --- watching the server --- */
 
 static struct {
-    int64_t expire_effort, tracking_keys, threads;
+    int64_t tracking_keys, threads;
     bool threaded_reads, gopher;
 } host;
 
@@ -561,9 +529,6 @@ static const struct option_row host_rows[] = {
          "modules, x expired, e evicted, A all of these; m misses. Events are announced once "
          "publishing is built."),
      .parse = events_parse, .print = events_print, .rewrite = events_rewrite},
-    INT("active-expire-effort", NULL, &host.expire_effort, "1", 1, 10, MUTABLE, "memory", 90,
-        "How much time active expiry may take from other work. Kept without effect: a slice is "
-        "100 us whatever it says."),
     INT("tracking-table-max-keys", NULL, &host.tracking_keys, "1000000", 0, INT64_MAX, MUTABLE,
         "clients", 200, "Keys remembered for clients that cache; 0 = no limit."),
     BOOL("gopher-enabled", NULL, &host.gopher, "no", MUTABLE, "network", 200,

@@ -4,9 +4,10 @@
  * Registration goes from the ground up; so does opening. Lower folders announce through observers,
  * and each registration of one stands here:
  *
- *   io/loop       after waking        shutdown_look_for_signal
+ *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn
  *                 after events        batch_run: what the turn has read is run and answered
- *                 before sleeping     flush_resume, held clients that go on, end_of_turn, expiry,
+ *                 before sleeping     flush_resume, held clients that go on, end_of_turn,
+ *                                     memory_limit_step, expiry,
  *                                     then owed table work; where one of them has more to do the
  *                                     loop does not sleep, and clients and background work take
  *                                     turns
@@ -25,6 +26,8 @@
 #include "commands/client.h"
 #include "commands/connection.h"
 #include "commands/expire.h"
+#include "commands/hash.h"
+#include "commands/hyperloglog.h"
 #include "commands/introspection.h"
 #include "commands/keys.h"
 #include "commands/latency.h"
@@ -32,18 +35,23 @@
 #include "commands/lolwut.h"
 #include "commands/replication.h"
 #include "commands/scan.h"
+#include "commands/set.h"
 #include "commands/slowlog.h"
 #include "commands/string.h"
 #include "exec/auth.h"
 #include "exec/blocked.h"
 #include "exec/dispatch.h"
 #include "exec/flush.h"
+#include "exec/host_cpu.h"
+#include "exec/memory_limit.h"
 #include "exec/monitor.h"
 #include "exec/slowlog.h"
+#include "exec/stalls.h"
 #include "io/affinity.h"
 #include "io/loop.h"
 #include "net/batch.h"
 #include "net/client.h"
+#include "net/client_memory.h"
 #include "net/limits.h"
 #include "net/listen.h"
 #include "net/reply.h"
@@ -61,9 +69,11 @@
 #include "server/supervise.h"
 #include "server/title.h"
 #include "server/watchdog.h"
+#include "store/evict.h"
 #include "store/expire.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
+#include "store/recency.h"
 #include "value/value.h"
 
 void wiring_register(void) {
@@ -82,7 +92,11 @@ void wiring_register(void) {
     keyspace_register();
     expire_register();
     lazyfree_register();
+    recency_register();
+    evict_register();
+    memory_limit_register();
     client_register();
+    client_memory_register();
     reply_register();
     batch_register();
     limits_register();
@@ -90,6 +104,8 @@ void wiring_register(void) {
     blocked_register();
     auth_register();
     slowlog_register();
+    stalls_register();
+    host_cpu_register();
     value_register();
     options_pending_register();
 
@@ -99,6 +115,9 @@ void wiring_register(void) {
     commands_expire_register();
     commands_scan_register();
     commands_list_register();
+    commands_hash_register();
+    commands_set_register();
+    commands_hyperloglog_register();
     commands_replication_register();
     commands_lolwut_register();
     commands_connection_register();
@@ -120,8 +139,13 @@ static bool end_of_turn(void) {
     return false;
 }
 
+static const struct memory_limit_clients clients = {client_memory_normal, client_memory_leaving,
+                                                    client_memory_disconnect_largest};
+
 bool wiring_open(struct loop *loop) {
     char reason[256];
+    memory_limit_set_clients(&clients);
+    client_memory_set_maxmemory(memory_limit_bytes);
     keyspace_open();
     client_open(loop);
     reply_open();
@@ -130,10 +154,12 @@ bool wiring_open(struct loop *loop) {
     client_observe_closing(blocked_forget);
 
     loop_after_wake(loop, shutdown_look_for_signal);
+    loop_after_wake(loop, memory_limit_turn);
     loop_after_events(loop, batch_run);
     loop_before_sleep(loop, flush_resume);
     loop_before_sleep(loop, batch_run_resumed);
     loop_before_sleep(loop, end_of_turn);
+    loop_before_sleep(loop, memory_limit_step);
     loop_before_sleep(loop, expire_slice);
     loop_before_sleep(loop, cron_idle_step);
 
@@ -141,8 +167,10 @@ bool wiring_open(struct loop *loop) {
         log_warning("%s", reason);
         return false;
     }
+    expire_open(loop);
     cron_open(loop);
     shutdown_open(loop);
     info_open(loop);
+    stalls_open(loop);
     return true;
 }

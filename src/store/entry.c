@@ -150,13 +150,12 @@ struct entry *entry_create_object(struct slice key, enum entry_type type, struct
 void entry_free(struct entry *e) {
     if (e->type != ENTRY_STRING)
         value_type(e->type)->release(entry_object(e));
-    else if (e->flags & ENTRY_BLOB) blob_free(entry_blob(e), MEMORY_DATASET);
+    else if (e->flags & ENTRY_BLOB)
+        blob_free(entry_blob(e), MEMORY_DATASET);
     memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
 }
 
-static void free_shell(void *e) {
-    memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
-}
+static void free_shell(void *e) { memory_free_sized(e, entry_allocation(e), MEMORY_DATASET); }
 
 /* An entry whose value another one has now. */
 static void retire_shell(struct entry *e) {

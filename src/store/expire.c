@@ -1,66 +1,202 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Active expiry: takes due keys from the index by deadline, a slice at a time.
+ * Active expiry: takes due keys from the index by deadline, or looks for them by sampling.
  *
- * The loop calls expire_slice before it waits. A slice ends when nothing is due, or after
- * EXPIRE_SLICE_USEC; the clock is read once for each EXPIRE_KEYS_PER_CLOCK keys. Where keys remain
- * the loop does not sleep and the next slice follows the next turn, so that commands and expiry
- * alternate and neither waits longer than one slice or one batch for the other. No live key is ever
- * looked at.
+ * `deadline`: the loop calls expire_slice before it waits. Where nothing is due that is one
+ * comparison, with a lower bound of all databases' deadlines, and a timer wakes the loop when the
+ * next key becomes due. Else a cycle begins: a survey of the databases picks those whose keys have
+ * been due longest, active-expire-dbs-per-cycle of them, and they are visited in turn,
+ * active-expire-sample-size keys a visit, the clock being read after each. A slice that ends for
+ * its time leaves its cycle to the next one.
+ *
+ * The pace. A loop that found nothing to do since the last slice would sleep: expiry then goes on
+ * in slices of EXPIRE_SLICE_USEC, whatever the effort. Where others work, their time earns expiry
+ * credit, so that expiry gets `share` of both together: 25 % at effort 1, two more a step, as 6.2.
+ * The backlog raises it: up to SHARE_MAX_PERCENT where the due share of the keys with a deadline
+ * reaches what effort tolerates (10 % at effort 1, one less a step, as 6.2). So expiry keeps up
+ * where it can, and commands always have their part.
+ *
+ * `sampling`: 6.2's cycle, from the cron. Random keys with a deadline are looked at, and again
+ * while the due share of a sample is above what effort tolerates, within a share of the time. A
+ * short cycle before the loop sleeps helps while the last one did not finish.
+ *
+ * Both read the same index; switching changes which of them runs.
+ *
+ * Invariants
+ *  1. Under `deadline` no key is examined that is not due: examined counts what was deleted.
+ *  2. Keys that are due and must stay never keep the loop awake: a slice asks for another only
+ *     where it ended for its time or lacked credit.
+ *  3. cycle[0 .. cycle_count) are databases that may have due keys, each once.
  */
 #include "store/expire.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/probes.h"
+#include "io/loop.h"
+#include "metric/cause.h"
 #include "metric/latency.h"
 #include "metric/metric.h"
+#include "option/option.h"
 #include "store/keyspace.h"
 
-/* 6.2's number of keys a loop looks at; reading the clock this seldom costs a thousandth. */
-#define EXPIRE_KEYS_PER_CLOCK 20
+#define NSEC_PER_USEC 1000
+#define NSEC_PER_MSEC 1000000
+#define SAMPLE_SIZE_MAX 10000
+#define DBS_PER_CYCLE_MAX 10000
+/* Facts of 6.2's cycle, effort counted from 0. */
+#define SHARE_PERCENT(steps) (25 + 2 * (steps))
+#define TOLERATED_PERCENT(steps) (10 - (steps))
+#define SAMPLE_GROWTH(size, steps) ((size) / 4 * (steps))
+#define FAST_USEC(steps) (1000 + 250 * (steps))
+/* Commands keep a quarter of the time whatever is due. */
+#define SHARE_MAX_PERCENT 75
 
+enum algorithm { ALGORITHM_DEADLINE, ALGORITHM_SAMPLING };
+
+static const struct option_name algorithm_names[] = {
+    {"deadline", ALGORITHM_DEADLINE}, {"sampling", ALGORITHM_SAMPLING}, {NULL, 0}};
+
+struct visit {
+    int64_t deadline; /* the database's next */
+    int database;
+};
+
+static int algorithm;
+static int64_t sample_size, effort, dbs_per_cycle;
 static bool active = true, paused;
-static int next_database;
-static uint64_t slices_cut_short, cycle_nsec;
+static uint64_t cut_short, cycle_nsec, examined;
 
-static void print_cycle_msec(struct buffer *out) {
-    buffer_printf(out, "%llu", (unsigned long long)(cycle_nsec / 1000000));
+/* deadline */
+static struct loop *loop;
+static struct loop_timer timer;
+static int64_t timer_deadline;
+static uint64_t loop_events_seen;
+static int64_t slice_end_nsec, credit_nsec;
+static struct visit *cycle;
+static int cycle_count, cycle_at;
+
+/* sampling */
+static int next_database;
+static bool last_cut_short;
+static double stale_share; /* a running mean of the samples' */
+static int64_t fast_began_nsec;
+
+/* ---- options ---- */
+
+static const struct option_row option_rows[] = {
+    OPTION_ENUM("active-expire-algorithm", &algorithm, "deadline", algorithm_names, OPTION_MUTABLE,
+                "memory", 81,
+                "How keys that are due are found. deadline: from an index in the order of time, "
+                "without looking at others. sampling: by looking at random keys with a deadline, "
+                "again while many of them are due, as Redis 6.2 does."),
+    OPTION_INT("active-expire-sample-size", &sample_size, "20", 1, SAMPLE_SIZE_MAX, OPTION_MUTABLE,
+               "memory", 82,
+               "Keys that active expiry handles in a database before it reads the clock again. "
+               "Larger is a little cheaper and makes a slice less exact."),
+    OPTION_INT("active-expire-effort", &effort, "1", 1, 10, OPTION_MUTABLE, "memory", 83,
+               "How much time active expiry may take from other work (25 percent and 2 more a "
+               "step), and how many due keys it tolerates (10 percent and 1 less a step). Where "
+               "nothing else waits it goes on whatever this says."),
+    OPTION_INT("active-expire-dbs-per-cycle", &dbs_per_cycle, "16", 1, DBS_PER_CYCLE_MAX,
+               OPTION_MUTABLE, "memory", 84,
+               "Databases that active expiry visits in a cycle; with deadline, those first whose "
+               "keys have been due longest."),
+};
+
+/* ---- metrics ---- */
+
+static size_t count_volatile(void) {
+    size_t count = 0;
+    for (int i = 0; i < keyspace_databases(); i++) count += keyspace_count_volatile(keyspace_at(i));
+    return count;
 }
 
-static void print_stale_percentage(struct buffer *out) {
-    size_t due = 0, volatiles = 0;
-    for (int i = 0; i < keyspace_databases(); i++) {
+static size_t count_due(void) {
+    size_t due = 0;
+    if (algorithm == ALGORITHM_SAMPLING) return (size_t)(stale_share * (double)count_volatile());
+    for (int i = 0; i < keyspace_databases(); i++)
         due += keyspace_due(keyspace_at(i), clock_cached_msec());
-        volatiles += keyspace_count_volatile(keyspace_at(i));
-    }
-    buffer_printf(out, "%.2f", volatiles ? 100.0 * (double)due / (double)volatiles : 0.0);
+    return due;
+}
+
+static double due_share(void) {
+    if (algorithm == ALGORITHM_SAMPLING) return stale_share;
+    size_t volatiles = count_volatile();
+    return volatiles ? (double)count_due() / (double)volatiles : 0;
+}
+
+static void print_cycle_msec(struct buffer *out) {
+    buffer_printf(out, "%llu", (unsigned long long)(cycle_nsec / NSEC_PER_MSEC));
+}
+static void print_stale_percentage(struct buffer *out) {
+    buffer_printf(out, "%.2f", 100 * due_share());
+}
+static void print_backlog(struct buffer *out) { buffer_printf(out, "%zu", count_due()); }
+static void print_lag(struct buffer *out, double quantile) {
+    uint64_t usec = histogram_quantile_usec(keyspace_expiry_lag(), quantile);
+    uint64_t most = keyspace_expiry_lag()->maximum_usec;
+    buffer_printf(out, "%llu", (unsigned long long)(usec < most ? usec : most));
+}
+static void print_lag_p50(struct buffer *out) { print_lag(out, 0.5); }
+static void print_lag_p99(struct buffer *out) { print_lag(out, 0.99); }
+static void print_lag_max(struct buffer *out) {
+    buffer_printf(out, "%llu", (unsigned long long)keyspace_expiry_lag()->maximum_usec);
 }
 
 static void reset_cycle(void) { cycle_nsec = 0; }
 
+#define STATS(at, field, printer, text)                                              \
+    {                                                                                \
+        .section = "Stats", .place = (at), .name = (field), .type = METRIC_FUNCTION, \
+        .print = (printer), .help = (text)                                           \
+    }
+
 static const struct metric_row metric_rows[] = {
-    {.section = "Stats",
-     .place = 130,
-     .name = "expired_stale_perc",
-     .type = METRIC_FUNCTION,
-     .print = print_stale_percentage,
-     .help = "Share of the keys with a deadline that are due and not yet deleted."},
+    STATS(130, "expired_stale_perc", print_stale_percentage,
+          "Share of the keys with a deadline that are due and not yet deleted, in percent; a "
+          "running estimate under active-expire-algorithm sampling."),
     {.section = "Stats",
      .place = 140,
      .name = "expired_time_cap_reached_count",
      .type = METRIC_UINT64,
-     .variable = &slices_cut_short,
+     .variable = &cut_short,
      .reset = true,
-     .help = "Slices of active expiry that ended for their time limit."},
+     .help = "Slices and cycles of active expiry that ended for their time limit."},
+    STATS(150, "expire_cycle_cpu_milliseconds", print_cycle_msec, "Time spent in active expiry."),
+    STATS(1010, "expire_due_backlog", print_backlog,
+          "Keys that are due and not yet deleted; estimated under active-expire-algorithm "
+          "sampling."),
     {.section = "Stats",
-     .place = 150,
-     .name = "expire_cycle_cpu_milliseconds",
-     .type = METRIC_FUNCTION,
-     .print = print_cycle_msec,
-     .help = "Time spent in active expiry."},
+     .place = 1011,
+     .name = "expire_examined_total",
+     .type = METRIC_UINT64,
+     .variable = &examined,
+     .reset = true,
+     .help = "Keys that active expiry looked at: no more than it deleted, under deadline."},
+    STATS(1012, "expire_lag_usec_p50", print_lag_p50,
+          "Time from deadline to deletion: half of the keys took no longer (a power of two)."),
+    STATS(1013, "expire_lag_usec_p99", print_lag_p99, "The same for 99 percent of the keys."),
+    STATS(1014, "expire_lag_usec_max", print_lag_max, "The longest such time."),
 };
 
 void expire_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     metric_register_reset(reset_cycle);
+}
+
+/* Nothing to do but to wake the loop: the slice follows before the next wait. */
+static int64_t wake(struct loop_timer *t) {
+    timer_deadline = INT64_MAX;
+    return LOOP_TIMER_END;
+}
+
+void expire_open(struct loop *l) {
+    loop = l;
+    timer.callback = wake;
+    timer_deadline = INT64_MAX;
 }
 
 void expire_set_active(bool on) { active = on; }
@@ -70,35 +206,193 @@ void expire_set_paused(bool on) {
     keyspace_hold_expiry(on);
 }
 
-/* One database until nothing is due or time is up; false when time is up. */
-static bool expire_database(struct keyspace *ks, int64_t now_msec, int64_t end_nsec) {
-    bool more = true;
-    while (more) {
-        keyspace_expire_due(ks, now_msec, EXPIRE_KEYS_PER_CLOCK, &more);
-        if (more && clock_monotonic_nsec() >= end_nsec) return false;
+/* Closes a slice or cycle that began then. */
+static void book(int64_t begin_nsec, enum cause before, bool in_time) {
+    slice_end_nsec = clock_monotonic_nsec();
+    cause_leave(before, slice_end_nsec);
+    cycle_nsec += (uint64_t)(slice_end_nsec - begin_nsec);
+    latency_note("expire-cycle", (slice_end_nsec - begin_nsec) / NSEC_PER_MSEC);
+    if (!in_time) cut_short++;
+    PROBE1(expire__done, slice_end_nsec - begin_nsec);
+}
+
+/* ---- by deadline ---- */
+
+/* At most one wake-up a millisecond. A deadline that is past, of a key that could not go, needs
+ * none: the cron wakes the loop soon enough. */
+static void arm_timer(int64_t now_msec) {
+    int64_t deadline = keyspace_earliest_deadline();
+    if (!loop || deadline == timer_deadline) return;
+    timer_deadline = deadline;
+    if (deadline == INT64_MAX || deadline <= now_msec)
+        loop_timer_stop(loop, &timer);
+    else
+        loop_timer_start(loop, &timer, deadline - now_msec);
+}
+
+static int by_deadline(const void *a, const void *b) {
+    int64_t x = ((const struct visit *)a)->deadline, y = ((const struct visit *)b)->deadline;
+    return (x > y) - (x < y);
+}
+
+/* Begins a cycle: finds the databases with due keys and renews the lower bound. Where all that is
+ * known is that some key came with a past deadline, others have waited longer. O(databases). */
+static void survey(int64_t now_msec) {
+    int64_t earliest = INT64_MAX;
+    if (!cycle) cycle = memory_alloc((size_t)keyspace_databases() * sizeof(*cycle), MEMORY_OTHER);
+    cycle_count = cycle_at = 0;
+    for (int i = 0; i < keyspace_databases(); i++) {
+        int64_t deadline = keyspace_next_deadline(keyspace_at(i));
+        if (deadline < earliest) earliest = deadline;
+        if (deadline > now_msec) continue;
+        cycle[cycle_count].deadline = deadline == INT64_MIN ? now_msec : deadline;
+        cycle[cycle_count++].database = i;
+    }
+    keyspace_set_earliest_deadline(earliest);
+    if (cycle_count > 1) qsort(cycle, (size_t)cycle_count, sizeof(*cycle), by_deadline);
+    if (cycle_count > dbs_per_cycle) cycle_count = (int)dbs_per_cycle;
+}
+
+/* Visits the cycle's databases in turn; false when time is up. Adds what it deleted to `*deleted`.
+ */
+static bool visit_cycle(int64_t now_msec, int64_t end_nsec, size_t *deleted) {
+    while (cycle_count) {
+        bool more;
+        if (cycle_at >= cycle_count) cycle_at = 0;
+        struct keyspace *ks = keyspace_at(cycle[cycle_at].database);
+        *deleted += keyspace_expire_due(ks, now_msec, (size_t)sample_size, &more);
+        if (more)
+            cycle_at++;
+        else
+            cycle[cycle_at] = cycle[--cycle_count];
+        if (clock_monotonic_nsec() >= end_nsec) return false;
     }
     return true;
 }
 
+/* Cycle after cycle until nothing is due; false when time is up. A survey goes by lower bounds, and
+ * the visits make them better: so one cycle may find nothing. After a second one what looks due
+ * must stay for now (the clock has gone back). */
+static bool run_cycles(int64_t now_msec, int64_t end_nsec) {
+    bool in_time = true;
+    for (int fruitless = 0; in_time && fruitless < 2;) {
+        size_t deleted = 0;
+        if (!cycle_count) survey(now_msec);
+        if (!cycle_count) break;
+        in_time = visit_cycle(now_msec, end_nsec, &deleted);
+        examined += deleted;
+        if (!deleted) fruitless++;
+    }
+    return in_time;
+}
+
+/* Expiry's part of the time that it shares with others, by effort and backlog. */
+static double busy_share(void) {
+    int64_t steps = effort - 1;
+    double share = (double)SHARE_PERCENT(steps) / 100, most = (double)SHARE_MAX_PERCENT / 100;
+    double pressure = due_share() * 100 / (double)TOLERATED_PERCENT(steps);
+    return share + (most - share) * (pressure < 1 ? pressure : 1);
+}
+
+/* How long this slice may take; not positive where the last ones took more than was earned. */
+static int64_t slice_limit_nsec(int64_t work_nsec) {
+    if (work_nsec <= 0) return EXPIRE_SLICE_USEC * NSEC_PER_USEC;
+    const int64_t most = EXPIRE_SLICE_BUSY_USEC * NSEC_PER_USEC;
+    double share = busy_share(), earned = (double)work_nsec * share / (1 - share);
+    credit_nsec += earned < (double)most ? (int64_t)earned : most;
+    if (credit_nsec > most) credit_nsec = most;
+    return credit_nsec;
+}
+
+bool expire_step(int64_t work_nsec) {
+    int64_t now_msec = clock_cached_msec();
+    int64_t limit_nsec = slice_limit_nsec(work_nsec);
+    if (limit_nsec <= 0) return true;
+    int64_t begin_nsec = clock_monotonic_nsec();
+    enum cause before = cause_enter(CAUSE_EXPIRY, begin_nsec);
+    PROBE1(expire__start, limit_nsec);
+    bool in_time = run_cycles(now_msec, begin_nsec + limit_nsec);
+    book(begin_nsec, before, in_time);
+    if (work_nsec > 0) credit_nsec -= slice_end_nsec - begin_nsec;
+    return !in_time;
+}
+
+/* What the loop has served since the last slice, 0 for nothing. */
+static int64_t loop_work_nsec(void) {
+    if (!loop || loop_stats(loop)->events == loop_events_seen) return 0;
+    loop_events_seen = loop_stats(loop)->events;
+    int64_t since = loop_wake_nsec(loop) > slice_end_nsec ? loop_wake_nsec(loop) : slice_end_nsec;
+    int64_t work = clock_monotonic_nsec() - since;
+    return work > 0 ? work : 1;
+}
+
+/* ---- by sampling ---- */
+
+/* Samples one database until few are due or time is up; false when time is up. */
+static bool sample_database(struct keyspace *ks, int64_t end_nsec, size_t *seen, size_t *dead) {
+    int64_t steps = effort - 1;
+    size_t wanted = (size_t)(sample_size + SAMPLE_GROWTH(sample_size, steps)), looked, due;
+    do {
+        size_t volatiles = keyspace_count_volatile(ks);
+        looked = due = 0;
+        for (size_t n = wanted < volatiles ? wanted : volatiles; looked < n; looked++) {
+            struct entry *e = keyspace_random_volatile(ks);
+            if (!e) break;
+            due += keyspace_expire_if_due(ks, e);
+        }
+        *seen += looked;
+        *dead += due;
+        examined += looked;
+        if (clock_monotonic_nsec() >= end_nsec) return false;
+    } while (looked && due * 100 > looked * (size_t)TOLERATED_PERCENT(steps));
+    return true;
+}
+
+/* A cycle of at most so long over the databases whose turn it is. */
+static void sampling_cycle(int64_t limit_nsec) {
+    size_t seen = 0, dead = 0;
+    int visits = last_cut_short || dbs_per_cycle > keyspace_databases() ? keyspace_databases()
+                                                                        : (int)dbs_per_cycle;
+    int64_t begin_nsec = clock_monotonic_nsec();
+    enum cause before = cause_enter(CAUSE_EXPIRY, begin_nsec);
+    last_cut_short = false;
+    PROBE1(expire__start, limit_nsec);
+    for (int i = 0; i < visits && !last_cut_short; i++) {
+        struct keyspace *ks = keyspace_at(next_database++ % keyspace_databases());
+        last_cut_short = !sample_database(ks, begin_nsec + limit_nsec, &seen, &dead);
+    }
+    next_database %= keyspace_databases();
+    book(begin_nsec, before, !last_cut_short);
+    /* 6.2's weights. */
+    stale_share = 0.05 * (seen ? (double)dead / (double)seen : 0) + 0.95 * stale_share;
+}
+
+void expire_cron(int64_t hz) {
+    if (algorithm != ALGORITHM_SAMPLING || !active || paused) return;
+    int64_t second_nsec = INT64_C(1000) * NSEC_PER_MSEC;
+    sampling_cycle(second_nsec * SHARE_PERCENT(effort - 1) / 100 / (hz > 0 ? hz : 1));
+}
+
+/* Before the loop sleeps, no more often than half of the time. */
+static void sampling_fast_cycle(void) {
+    int64_t steps = effort - 1, limit_nsec = FAST_USEC(steps) * NSEC_PER_USEC;
+    if (!last_cut_short && stale_share * 100 < (double)TOLERATED_PERCENT(steps)) return;
+    int64_t now_nsec = clock_monotonic_nsec();
+    if (now_nsec < fast_began_nsec + 2 * limit_nsec) return;
+    fast_began_nsec = now_nsec;
+    sampling_cycle(limit_nsec);
+}
+
+/* ---- the loop's hook ---- */
+
 bool expire_slice(void) {
     if (!active || paused) return false;
+    if (algorithm == ALGORITHM_SAMPLING) {
+        sampling_fast_cycle();
+        return false;
+    }
     int64_t now_msec = clock_cached_msec();
-    int64_t begin_nsec = 0;
-    bool in_time = true;
-    for (int visited = 0; in_time && visited < keyspace_databases(); visited++) {
-        if (next_database >= keyspace_databases()) next_database = 0;
-        struct keyspace *ks = keyspace_at(next_database);
-        if (keyspace_next_deadline(ks) <= now_msec) {
-            if (!begin_nsec) begin_nsec = clock_monotonic_nsec();
-            in_time = expire_database(ks, now_msec, begin_nsec + EXPIRE_SLICE_USEC * 1000);
-        }
-        if (in_time) next_database++;
-    }
-    if (begin_nsec) {
-        int64_t passed_nsec = clock_monotonic_nsec() - begin_nsec;
-        cycle_nsec += (uint64_t)passed_nsec;
-        latency_note("expire-cycle", passed_nsec / 1000000);
-    }
-    if (!in_time) slices_cut_short++;
-    return !in_time;
+    bool more = keyspace_earliest_deadline() <= now_msec && expire_step(loop_work_nsec());
+    if (!more) arm_timer(now_msec);
+    return more;
 }

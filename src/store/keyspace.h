@@ -66,6 +66,9 @@ void keyspace_object_end(struct keyspace *ks, struct entry *e, struct value v);
  * lazyfree-lazy-server-del says so; with the second form, where `lazily` does. */
 bool keyspace_delete(struct keyspace *ks, struct slice key, uint64_t hash);
 bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, bool lazily);
+/* Deletes an entry to make room: a large one in the background with `lazily`. Returns the bytes
+ * that it took. Counts no change. */
+size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool lazily);
 /* The entry under another key of the same database, with its deadline, in place of what was there.
  * `key` must differ from its own. Returns it at its new address. */
 struct entry *keyspace_rename(struct keyspace *ks, struct entry *e, uint64_t hash, struct slice key,
@@ -92,11 +95,11 @@ size_t keyspace_flush_lazily(struct keyspace *ks);
 size_t keyspace_flush_awaited(struct keyspace *ks);
 
 /* SCAN: calls `visit` for each key of one table position that is not due, deletes those that are,
- * and returns the next cursor; see table_scan. `visit` must not change the keyspace. */
+ * and returns the next cursor; see table_scan. `visit` must neither change the keyspace nor look
+ * keys up, for a lookup may pay a step of owed shrinking. */
 typedef void keyspace_visit(struct entry *e, void *context);
 uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, keyspace_visit *visit, void *context);
-/* Calls `visit` once for each key that is not due. O(keys). `visit` must not change the keyspace.
- */
+/* Calls `visit` once for each key that is not due. O(keys). `visit` as above. */
 void keyspace_each(const struct keyspace *ks, keyspace_visit *visit, void *context);
 /* A random key, each as likely as any other; NULL where there is none. Deletes the due ones that it
  * draws; where nearly all are due it looks for one that is not, in O(keys) at worst. */
@@ -113,6 +116,17 @@ void keyspace_hold_expiry(bool held);
 /* Keys due and still there. */
 size_t keyspace_due(const struct keyspace *ks, int64_t now_msec);
 int64_t keyspace_next_deadline(const struct keyspace *ks);
+/* A lower bound of all databases' next deadlines, INT64_MAX where there is none. O(1). Each new
+ * deadline lowers it; who has looked at all databases raises it by setting it. */
+int64_t keyspace_earliest_deadline(void);
+void keyspace_set_earliest_deadline(int64_t deadline);
+/* A random key with a deadline, due or not; NULL where there is none. */
+struct entry *keyspace_random_volatile(struct keyspace *ks);
+/* Deletes an entry if it is due, unless expiry is held. True where it was due and is gone. */
+bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e);
+/* Time from deadline to deletion of the keys that expired, by whatever way. */
+struct histogram;
+const struct histogram *keyspace_expiry_lag(void);
 
 /* Hints; see table_prefetch_*. */
 void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash);
@@ -131,11 +145,12 @@ size_t keyspace_table_bytes(const struct keyspace *ks);
 size_t keyspace_deadline_bytes(const struct keyspace *ks);
 /* Bytes of a database's entries with their values. O(1). */
 size_t keyspace_entry_bytes(const struct keyspace *ks);
-/* The clock of recency: 24 bits of seconds. */
-unsigned keyspace_lru_clock(void);
 uint64_t keyspace_changes(void); /* writes since start: rdb_changes_since_last_save */
 void keyspace_note_change(uint64_t count);
 struct table;
-const struct table *keyspace_table(const struct keyspace *ks); /* DEBUG HTSTATS and tests */
+struct timebuckets;
+/* For store/evict, DEBUG HTSTATS and tests; NULL where there is none yet. */
+const struct table *keyspace_table(const struct keyspace *ks);
+const struct timebuckets *keyspace_deadlines(const struct keyspace *ks);
 void keyspace_check(const struct keyspace *ks);
 #endif

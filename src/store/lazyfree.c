@@ -17,11 +17,14 @@
 
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/probes.h"
 #include "ds/table.h"
 #include "ds/timebuckets.h"
 #include "io/background.h"
+#include "metric/cause.h"
 #include "metric/metric.h"
 #include "option/option.h"
 #include "store/entry.h"
@@ -46,6 +49,8 @@ static uint64_t freed_inline;
 /* ---- options and metrics ---- */
 
 static const struct option_row option_rows[] = {
+    OPTION_BOOL("lazyfree-lazy-eviction", &wanted[LAZYFREE_EVICTION], false, OPTION_MUTABLE,
+                "lazyfree", 10, "Free evicted values in the background."),
     OPTION_BOOL("lazyfree-lazy-expire", &wanted[LAZYFREE_EXPIRE], false, OPTION_MUTABLE, "lazyfree",
                 20, "Free expired values in the background."),
     OPTION_BOOL("lazyfree-lazy-server-del", &wanted[LAZYFREE_SERVER_DEL], false, OPTION_MUTABLE,
@@ -121,7 +126,9 @@ static void free_now(void *e) { entry_free(e); }
 
 static void free_in_background(void *e) {
     size_t bytes = entry_bytes(e);
+    PROBE1(free__start, bytes);
     entry_free(e);
+    PROBE1(free__done, bytes);
     memory_publish();
     atomic_fetch_sub(&value_bytes, bytes);
     note_freed(1);
@@ -188,9 +195,17 @@ static void free_table(struct database_job *job) {
 
 static void free_database(void *argument) {
     struct database_job *job = argument;
+    PROBE1(free__start, job->bytes);
     if (job->index) free_index(job);
     if (job->table) free_table(job);
+    PROBE1(free__done, job->bytes);
     memory_free(job, MEMORY_OTHER);
+}
+
+static void free_database_now(void *argument) {
+    enum cause before = cause_enter(CAUSE_FREEING, clock_monotonic_nsec());
+    free_database(argument);
+    cause_leave(before, clock_monotonic_nsec());
 }
 
 static void hand_over_database(void *argument) {
@@ -208,7 +223,7 @@ void lazyfree_table(struct table *t, struct timebuckets *index, size_t entry_byt
     size_t bytes = entry_bytes + (t ? table_bytes(t) : 0) + (index ? timebuckets_bytes(index) : 0);
     *job = (struct database_job){t, index, entry_bytes, bytes, way};
     if (t) table_detach(t);
-    void (*release)(void *job) = way == LAZYFREE_NOW ? free_database : hand_over_database;
+    void (*release)(void *job) = way == LAZYFREE_NOW ? free_database_now : hand_over_database;
     /* The outermost call knows that it empties a database; one around it may not. */
     if (limbo_nested())
         limbo_retire(job, bytes, release);

@@ -27,6 +27,7 @@ struct timebuckets;
 
 /* Why something is freed, each with an option that says whether in the background. */
 enum lazyfree_cause {
+    LAZYFREE_EVICTION,   /* lazyfree-lazy-eviction: memory is needed */
     LAZYFREE_EXPIRE,     /* lazyfree-lazy-expire: its time has come */
     LAZYFREE_SERVER_DEL, /* lazyfree-lazy-server-del: a command replaces it */
     LAZYFREE_USER_DEL,   /* lazyfree-lazy-user-del: DEL; UNLINK always does */

@@ -6,6 +6,7 @@
 #include "base/panic.h"
 #include "value/hash.h"
 #include "value/list.h"
+#include "value/set.h"
 
 static const struct value_type *rows[VALUE_KINDS];
 
@@ -22,6 +23,7 @@ const struct value_type *value_type(unsigned kind) {
 void value_register(void) {
     value_hash_register();
     value_list_register();
+    value_set_register();
 }
 
 /* Lowest byte first, whatever the machine. */

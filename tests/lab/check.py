@@ -229,10 +229,12 @@ def made_up_run(folder):
     with open(os.path.join(folder, 'deadlines.csv'), 'w') as file:
         file.write('deadline_msec,keys\n10000990,1000\n')
     load = {'seconds': 2, 'info-ms': 100}
+    late = {'own_share': 0, 'above_5ms': 0, 'handled': 2000}
     phase = {'folder': folder, 'started_monotonic_nsec': 0, 'name': 'made-up', 'load': load,
-             'seconds': 2.0, 'warm-up-s': 0, 'events': [], 'server_cpu_s': 1.0, 'slowlog': [],
-             'explained': [], 'keys_after': 4000, 'used_memory_after': 400000,
-             'due_msec': 10_000_000, 'started_msec': 10_000_000, 'late': {'own_share': 0, 'above_5ms': 0, 'handled': 2000}}
+             'seconds': 2.0, 'warm-up-s': 0, 'events': [], 'server_cpu_s': 1.0,
+             'server_wait_s': 0.2, 'slowlog': [], 'explained': [], 'keys_after': 4000,
+             'used_memory_after': 400000, 'due_msec': 10_000_000, 'started_msec': 10_000_000,
+             'late': late}
     fill = {'folder': folder, 'sets_new': 5000, 'keys_after': 5000, 'used_memory_after': 500000,
             'load': {'due-spread-ms': 1000}}
     return {'phases': [phase], 'fills': [fill], 'maxmemory': 0}
@@ -254,7 +256,8 @@ def check_figures(checks):
                             ('requests', 2000, 2000), ('dead keys held at most', 1000, 1000),
                             ('dead keys held at the end', 100, 100),
                             ('largest step of used memory in 100 ms, MB', 0.01, 0.01),
-                            ('server CPU, % of a core', 50, 50)):
+                            ('server CPU, % of a core', 50, 50),
+                            ('server waited for its core, %', 10, 10)):
         checks.that(f'figure: {name}', low <= found[name] <= high, found[name])
     checks.that('timeline: nothing came in the stall', columns['replies_per_s'][6] == 0)
     checks.that('timeline: all of it came after', columns['replies_per_s'][8] >= 3500,

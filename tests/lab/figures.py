@@ -155,8 +155,12 @@ def rate(data, name):
     counter = data.field(name)
     if counter is None or len(counter) < 2:
         return None, None
-    moments = numpy.arange(data.at[0], data.at[-1], 2 * BIN_S)
-    values = numpy.interp(moments, data.at, counter)
+    gaps = numpy.diff(data.at)
+    # The first answer after a stall was made up early in it: the next one, at once, knows better.
+    stale = numpy.flatnonzero((gaps[:-1] > 3 * BIN_S) & (gaps[1:] < 1.5 * BIN_S)) + 1
+    at, counter = numpy.delete(data.at, stale), numpy.delete(counter, stale)
+    moments = numpy.arange(at[0], at[-1], 2 * BIN_S)
+    values = numpy.interp(moments, at, counter)
     return moments[1:], numpy.maximum(numpy.diff(values), 0) / (2 * BIN_S)
 
 
@@ -299,7 +303,8 @@ def stale_figures(data):
         share = float(dead[later[0]]) / float(due[-1])
         found['dead keys held 1 s after all were due, %'] = 100 * share
     gone = numpy.flatnonzero((after >= 0) & (dead <= 0.01 * due.max()))
-    found['until 1 % was held, s'] = float(after[gone[0]]) if len(gone) else float(after[-1])
+    ended = gone[0] if len(gone) else -1
+    found['until 1 % was held (or the end), s'] = float(after[ended])
     return found
 
 
@@ -320,7 +325,10 @@ def server_figures(data):
     """What the server says of itself, and the kernel of it."""
     phases, found = data.run['phases'], {}
     busy = sum(phase['server_cpu_s'] for phase in phases)
-    found['server CPU, % of a core'] = 100 * busy / sum(phase['seconds'] for phase in phases)
+    seconds = sum(phase['seconds'] for phase in phases)
+    found['server CPU, % of a core'] = 100 * busy / seconds
+    waited = sum(phase['server_wait_s'] for phase in phases)
+    found['server waited for its core, %'] = 100 * waited / seconds
     turns = data.field('eventloop_turn_cpu_usec_max')
     if turns is not None:
         found['longest turn, CPU ms'] = float(numpy.nanmax(turns)) / 1e3

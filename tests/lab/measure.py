@@ -31,6 +31,8 @@ INFO_FIELDS = ['used_memory', 'used_memory_rss', 'used_memory_overhead', 'used_m
                'total_commands_processed', 'keyspace_hits', 'keyspace_misses', 'keys', 'expires']
 HOG = 'import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass\n'
 TRIES = 3
+# Keys with deadlines cost more than those without, and the machine may have other work.
+FILL_SLACK, DUE_AHEAD_S = 2, 7
 
 
 def build():
@@ -76,7 +78,10 @@ class Run:
         if load.get('trace') == 'default':
             load['trace'] = self.trace
         if 'due-in-s' in load:
-            self.due_msec = int((time.time() + float(load.pop('due-in-s'))) * 1000)
+            wait_s = load.pop('due-in-s')
+            if wait_s == 'auto':
+                wait_s = DUE_AHEAD_S + FILL_SLACK * self._fill_seconds(load)
+            self.due_msec = int((time.time() + float(wait_s)) * 1000)
             load['due-at-ms'] = self.due_msec
         if load.get('keys') == 'held':
             held = self.keys()
@@ -88,10 +93,20 @@ class Run:
             load['first-key'] = self.fills[-1]['key_high'] - load['keys']
         return load
 
+    def _fill_seconds(self, load):
+        """How long filling should take, by the pace of the fill before."""
+        last = self.fills[-1]
+        return last['seconds'] * float(load['requests']) / last['requests']
+
     def keys(self):
         text = self.server.wire.command('INFO', 'keyspace')
         return sum(int(line.split('keys=')[1].split(',')[0]) for line in text.splitlines()
                    if 'keys=' in line)
+
+    def waited(self):
+        """Nanoseconds for which the server's main thread stood runnable without its core."""
+        with open(f'/proc/{self.server.pid}/task/{self.server.pid}/schedstat') as file:
+            return int(file.read().split()[1])
 
     def _load(self, load, folder):
         os.makedirs(folder, exist_ok=True)
@@ -160,7 +175,7 @@ class Run:
             if ahead < 0:
                 raise BenchError(f'{self.variant.name}: filling took {-ahead:.1f} s too long')
             time.sleep(ahead)
-        before = self.server.cpu()
+        before, waited = self.server.cpu(), self.waited()
         self.server.wire.command('CONFIG', 'RESETSTAT')
         self.server.wire.command('SLOWLOG', 'RESET')
         process = self._load(load, folder)
@@ -176,6 +191,7 @@ class Run:
         result.update(folder=folder, name=phase['name'], events=notes,
                       **{'warm-up-s': phase.get('warm-up-s', 0)},
                       load=load, server_cpu_s=(self.server.cpu()[0] - before[0]) / 1e9,
+                      server_wait_s=(self.waited() - waited) / 1e9,
                       used_memory_after=self.server.wire.used_memory(), keys_after=self.keys(),
                       slowlog=self._slowlog('GET'), explained=self._explained(),
                       due_msec=self.due_msec)

@@ -117,7 +117,8 @@ def _mark(axis, data):
     zero = data.run['phases'][0]['started_monotonic_nsec'] / 1e9
     for phase in data.run['phases']:
         for event in phase['events']:
-            axis.axvspan(event['began'] - zero, event['ended'] - zero, color='#ffe9a8')
+            axis.axvspan(event['began'] - zero, event['ended'] - zero, color='#ffe9a8',
+                         zorder=0)
     if data.begin:
         axis.axvspan(0, data.begin, color='#f0f0f0', zorder=0)
     for _, began, _ in data.spans[1:]:

@@ -28,6 +28,7 @@ def _bench(name):
 bench = _bench('report')
 VARIANTS = {'stock': 'stock 6.2', 'ours-stock': 'ours, stock profile',
           'ours-steady': 'ours, steady profile', 'unlimited': 'ours, no limit'}
+SERVER_WAIT_PERCENT_MAX = 3
 STYLE = '''
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1320px; margin: 2em auto; padding: 0 1em;
        color: #222 }
@@ -54,7 +55,7 @@ def form(value):
         return 'n/a'
     if abs(value) >= 1000:
         return f'{value:,.0f}'
-    return f'{value:.3g}' if abs(value) < 100 else f'{value:.0f}'
+    return f'{value:.3g}' if abs(value) < 100 else f'{value:.4g}'
 
 
 def label(case, variant):
@@ -69,6 +70,21 @@ def middle(found):
     text = form(statistics.median(found))
     spread = f'{form(min(found))}..{form(max(found))}' if len(found) > 1 else ''
     return text, spread
+
+
+def doubts(results, case):
+    """Sentences on what disturbed a case's runs; none for runs to be trusted."""
+    mine, found = [result for result in results if result['case'] == case['name']], []
+    if any(result['late'] for result in mine):
+        found.append('The load itself was late by over 5 ms for more than 0.1 % of its requests in '
+                     'at least one run, three times over: too busy a machine.')
+    hogged = any(event['do'] == 'hog' for phase in case['phase'] for event in phase['event'])
+    waits = [result['figures'].get('server waited for its core, %', 0) for result in mine]
+    if waits and max(waits) > SERVER_WAIT_PERCENT_MAX and not hogged:
+        found.append(f'Another program ran on the server\'s core: up to {form(max(waits))} % of a '
+                     'run the server waited for it. These figures compare nothing; run it again on '
+                     'a quiet machine.')
+    return found
 
 
 def judge(results, case, target):
@@ -167,13 +183,8 @@ def write_html(path, scenario, results, missing, config, loaded):
         if shown:
             png = os.path.join(os.path.dirname(path), f'{case["name"]}.png')
             parts.append(plots.case_figure(case, shown, png))
-        late = {result['variant'] for result in results
-                if result['case'] == case['name'] and result['late']}
-        if late:
-            against = ', '.join(label(case, variant) for variant in sorted(late))
-            parts.append('<p class="missed">The load itself was late by over 5 ms for more than '
-                         f'0.1 % of its requests, three times over, against {against}: too busy '
-                         'a machine.</p>')
+        parts += [f'<p class="missed">{html.escape(doubt)}</p>'
+                  for doubt in doubts(results, case)]
         parts += [html_targets(results, case), html_table(results, case)]
     with open(path, 'w') as file:
         file.write('\n'.join(parts) + '</html>\n')
@@ -205,9 +216,8 @@ def markdown(scenario, results, missing, config):
         lines += ['', f'### {case["title"]}', '']
         for variant, reason in missing.get(case['name'], {}).items():
             lines += [f'{label(case, variant)}: not measured: {reason}', '']
-        if any(result['late'] for result in results if result['case'] == case['name']):
-            lines += ['The load itself was late by over 5 ms for more than 0.1 % of its requests '
-                      'in at least one run, three times over: the machine was too busy.', '']
+        for doubt in doubts(results, case):
+            lines += [doubt, '']
         variants = variants_of(results)
         lines.append('| figure | ' + ' | '.join(label(case, v) for v in variants) + ' |')
         lines.append('| --- |' + ' ---: |' * len(variants))

@@ -230,3 +230,46 @@ proc client_replies {client count} {
     }
     return $replies
 }
+
+# --- conversations -----------------------------------------------------------------------------
+
+# A typed reply in a short notation: :1 +OK -ERR..., nil, nil*, "text", * of arrays, ~ of sets, % of
+# maps: {* "a" :1}.
+proc reply_notation {reply} {
+    lassign $reply type value
+    switch -exact -- $type {
+        status { return +$value }
+        error { return -$value }
+        integer { return :$value }
+        double { return ,$value }
+        nullbulk { return nil }
+        null { return null }
+        nullarray { return nil* }
+        bulk { return \"$value\" }
+    }
+    set marks {array * set ~ map % push >}
+    set shown [list [dict get $marks $type]]
+    foreach element $value {
+        lappend shown [reply_notation $element]
+    }
+    return $shown
+}
+
+# Each line of `text` is a command, a tab or two blanks, and its reply in the notation above; empty
+# lines and those that begin with # are passed over. One connection runs them in order.
+proc assert_conversation {text} {
+    set client [redis_deferring_client]
+    foreach line [split $text \n] {
+        set line [string trim $line]
+        if {$line eq "" || [string index $line 0] eq "#"} {
+            continue
+        }
+        if {![regexp {^(.*?)  +(.*)$} $line -> command expected]} {
+            error "no reply in: $line"
+        }
+        $client {*}$command
+        set got [reply_notation [$client read_typed]]
+        assert_equal $expected $got $command
+    }
+    $client close
+}

@@ -109,6 +109,30 @@ start_server {} {
         assert_equal {a b a} [r command getkeys ExIsTs a b a]
     }
 
+    test {COMMAND GETKEYS where the arguments tell which are keys} {
+        foreach {words keys} {
+            {stralgo lcs keys a b} {a b}            {STRALGO LCS idx KEYS a b} {a b}
+            {stralgo lcs keys a b idx} {a b}        {stralgo lcs keys a b keys c d} {a b}
+            {stralgo x keys keys b} {keys b}        {stralgo lcs keys strings a b} {strings a}
+            {memory usage a} a                      {memory USAGE a samples 5} a
+            {object encoding a} a                   {object freq a b} a
+            {mset a 1 b} {a b}                      {bitop and d a b} {d a b}
+        } {
+            assert_equal $keys [r command getkeys {*}$words] $words
+        }
+        foreach words {
+            {stralgo lcs strings a b} {stralgo lcs} {stralgo lcs keys a} {stralgo lcs a keys}
+            {stralgo strings keys b c} {memory usage} {memory doctor} {memory help a}
+            {object help} {object a}
+        } {
+            assert_error_text {ERR Invalid arguments specified for command} \
+                {r command getkeys {*}$words}
+        }
+        foreach name {stralgo memory} {
+            assert {"movablekeys" in [lindex [r command info $name] 0 2]} $name
+        }
+    }
+
     test {COMMAND GETKEYS's errors} {
         assert_error_text {ERR The command has no key arguments} {r command getkeys ping}
         assert_error_text {ERR Invalid command specified} {r command getkeys nosuch a}

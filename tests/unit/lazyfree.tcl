@@ -139,6 +139,50 @@ start_server {} {
 }
 
 start_server {tags {ours}} {
+    test {FLUSHALL SYNC of many keys: counted as none of the background's, and on one's own time} {
+        foreach words {{flushall sync} flushall {flushdb sync} flushdb} {
+            r debug populate 100000
+            set before [s lazyfreed_objects]
+            set used [s used_memory]
+            assert_equal OK [r {*}$words]
+            # The answer means that all is freed.
+            assert_morethan [expr {$used - [s used_memory]}] 4000000 $words
+            assert_equal $before [s lazyfreed_objects]
+            assert_equal 0 [s lazyfree_pending_objects]
+            assert_equal 0 [s lazyfree_pending_bytes]
+        }
+    }
+
+    test {Several wait, some close or are killed, one is silent} {
+        set clients {}
+        for {set i 0} {$i < 12} {incr i} {
+            set client [redis_deferring_client]
+            $client client id
+            set id [$client read]
+            $client debug populate 30000 p$i
+            $client read
+            if {$i % 4 == 3} {
+                $client client reply skip
+            }
+            $client flushall
+            $client echo $i
+            switch [expr {$i % 4}] {
+                1 {$client close}
+                2 {r client kill id $id; $client close}
+                default {lappend clients $i $client}
+            }
+        }
+        foreach {i client} $clients {
+            if {$i % 4 == 0} {
+                assert_equal OK [$client read] $i
+            }
+            assert_equal $i [$client read]
+            $client close
+        }
+        assert_equal PONG [r ping]
+        r flushall
+    } {OK}
+
     test {lazyfree_pending_bytes is what waits} {
         r debug populate 300000 key 50
         set full [s used_memory]

@@ -214,6 +214,23 @@ start_server {tags {ours}} {
         assert_range [table_fill] 75 80.1
     }
 
+    test {INFO shows what tables take and how many owe} {
+        r flushall
+        populate 20000
+        set full [s mem_overhead_hashtables]
+        # 64 bytes a bucket; overflow buckets, chunks in use in part and directories besides.
+        assert_range $full [expr {64 * 3750}] [expr {64 * 3750 * 3 / 2}]
+        assert_equal 0 [s hashtables_owing]
+        r debug saving-child 1
+        delete_range 1000 20000
+        assert_equal 1 [s hashtables_owing]
+        r debug saving-child 0
+        wait_for_condition 500 10 {[s hashtables_owing] == 0} else {
+            fail "[s hashtables_owing] tables owe"
+        }
+        assert_lessthan [s mem_overhead_hashtables] [expr {$full / 3}]
+    }
+
     test {A server that owes what it may not pay sleeps} {
         r flushall
         populate 20000

@@ -259,7 +259,7 @@ start_server {overrides {slowlog-log-slower-than 10000000}} {
         foreach value {x {} 1.5 99999999999999999999} {
             assert_error_text {ERR value is not an integer or out of range} {r slowlog get $value}
         }
-        foreach words {{get 1 2} {len x} {reset x} {help x} nosuch explain} {
+        foreach words {{get 1 2} {len x} {reset x} {help x} nosuch {explain 1 2}} {
             assert_error_text "ERR Unknown subcommand or wrong number of arguments for\
                 '[lindex $words 0]'. Try SLOWLOG HELP." {r slowlog {*}$words}
         }

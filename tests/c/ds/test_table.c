@@ -905,6 +905,7 @@ static void test_pay_owed(void **state) {
         elements[i] = elements_make(COUNT);
         tables[i] = table_that_owes(elements[i], COUNT);
     }
+    assert_int_equal(table_owing(), TABLES);
     while (table_any_payable()) {
         size_t before = 0, after = 0;
         for (int i = 0; i < TABLES; i++) before += changes_of(tables[i]);
@@ -914,6 +915,7 @@ static void test_pay_owed(void **state) {
         assert_int_equal(after, before + paid);
         owed += paid;
     }
+    assert_int_equal(table_owing(), 0);
     assert_true(owed > TABLES * COUNT * 3 / 16 / 2);
     for (int i = 0; i < TABLES; i++) {
         assert_false(table_owes(tables[i]));

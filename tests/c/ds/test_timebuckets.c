@@ -211,8 +211,28 @@ static void check_found_nothing(struct trial *trial) {
     assert_true(more || model_due(trial) == 0);
 }
 
+/* Several at once: all different, all due, and each can be removed in turn. */
+static void step_group(struct trial *trial) {
+    void *group[40];
+    bool more;
+    size_t max = 1 + random_below(40);
+    size_t count = timebuckets_peek_due_group(trial->t, trial->now, group, max, &more);
+    assert_true(count <= max);
+    if (!count && !more) check_found_nothing(trial);
+    for (size_t i = 0; i < count; i++) {
+        struct element *e = group[i];
+        assert_true(e->inside && e->deadline <= trial->now);
+        take(trial->t, e);
+        trial->inside--;
+    }
+}
+
 static void step_peek(struct trial *trial) {
     bool more;
+    if (random_below(8) == 0) {
+        step_group(trial);
+        return;
+    }
     struct element *e = peek(trial->t, trial->now, &more);
     if (e == NULL) {
         if (!more) check_found_nothing(trial);

@@ -42,9 +42,14 @@ static int end(void **state) {
     return 0;
 }
 
+static void note_call(const struct call *call, int64_t nsec) {
+    struct attribution_span span = {.wall_usec = nsec / 1000};
+    if (slowlog_wants(call, nsec)) slowlog_note(call, &span);
+}
+
 static void note(const struct slice *argv, int argc, int64_t nsec) {
     struct call call = {.client = &client, .command = &row, .argc = argc, .argv = argv};
-    slowlog_note(&call, nsec);
+    note_call(&call, nsec);
 }
 
 static void note_word(const char *word, int64_t nsec) {
@@ -142,7 +147,7 @@ static void test_large_argument_freed_by_the_command(void **state) {
     struct call call = {.client = &client, .command = &row, .argc = 2, .argv = argv};
     slowlog_keep_large_arguments(&call);
     memory_free(text, MEMORY_OTHER);
-    slowlog_note(&call, MSEC);
+    note_call(&call, MSEC);
     struct slice shown = slowlog_newest()->argv[1];
     for (int i = 0; i < SLOWLOG_TEXT_BYTES_MAX; i++) assert_int_equal(shown.bytes[i], 'z');
     assert_memory_equal(shown.bytes + 128, "... (32640 more bytes)", 22);

@@ -77,8 +77,10 @@ static void prefetch_bucket(struct request *r) {
 static void prefetch_entry(struct request *r) { prefetched_entries++; }
 static void before_replies(void) { batches++; }
 
-static const struct batch_executor executor = {prefetch_bucket, prefetch_entry, execute,
-                                               before_replies};
+static const struct batch_executor executor = {.prefetch_bucket = prefetch_bucket,
+                                               .prefetch_entry = prefetch_entry,
+                                               .execute = execute,
+                                               .before_replies = before_replies};
 
 /* ---- Input, and the replies it must have ---- */
 

@@ -70,7 +70,8 @@ static void closed(struct client *c) {
 }
 
 static void prefetch(struct request *r) {}
-static const struct batch_executor executor = {prefetch, prefetch, execute, NULL};
+static const struct batch_executor executor = {
+    .prefetch_bucket = prefetch, .prefetch_entry = prefetch, .execute = execute};
 
 static int hold_open(void **state) {
     peers_open(&executor);

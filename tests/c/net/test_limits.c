@@ -28,7 +28,8 @@ static void execute(struct request *r) {
 }
 
 static void no_prefetch(struct request *r) {}
-static const struct batch_executor executor = {no_prefetch, no_prefetch, execute, NULL};
+static const struct batch_executor executor = {
+    .prefetch_bucket = no_prefetch, .prefetch_entry = no_prefetch, .execute = execute};
 
 static void set_limit(const char *text) { option_set_text("client-output-buffer-limit", text); }
 

@@ -101,7 +101,8 @@ static void execute(struct request *r) {
 }
 
 static void no_prefetch(struct request *r) {}
-static const struct batch_executor executor = {no_prefetch, no_prefetch, execute, NULL};
+static const struct batch_executor executor = {
+    .prefetch_bucket = no_prefetch, .prefetch_entry = no_prefetch, .execute = execute};
 
 static void want_bulk(struct buffer *wanted, size_t length) {
     struct buffer text = {.class = MEMORY_OTHER};

@@ -103,13 +103,9 @@ static void test_own_value_is_taken(void **state) {
 static void test_refusals(void **state) {
     assert_refuses("appendonly", "yes", "the append only file is not built yet");
     assert_refuses("appendonly", "maybe", "argument must be 'yes' or 'no'");
-    assert_refuses("maxmemory", "100mb", "a memory limit and eviction are not built yet");
-    assert_takes("maxmemory", "0", "0");
-    assert_takes("maxmemory-policy", "ALLKEYS-lru", "allkeys-lru");
     assert_false(set("activedefrag", "yes"));
     assert_non_null(strstr(last_reason, "Active defragmentation cannot be enabled: it requires"));
     assert_false(set("min-replicas-to-write", "1"));
-    assert_false(set("lazyfree-lazy-eviction", "yes"));
     assert_false(set("gopher-enabled", "yes"));
     assert_fault("io-threads 4", "I/O threads are not built yet");
     assert_fault("io-threads 200", "argument must be between 1 and 128 inclusive");

@@ -166,6 +166,153 @@ static void test_clock_goes_back(void **state) {
     assert_int_equal(keyspace_count(ks), 0);
 }
 
+/* ---- the knobs ---- */
+
+static void set_option(const char *name, const char *value) {
+    char reason[OPTION_REASON_BYTES];
+    struct slice word = {value, strlen(value)};
+    const struct option_row *row = option_find((struct slice){name, strlen(name)});
+    assert_non_null(row);
+    assert_true(option_set(row, &word, 1, OPTION_FROM_CONFIG_SET, reason, sizeof(reason)));
+}
+
+static long long stat_of(const char *field) {
+    struct buffer out = {.class = MEMORY_OTHER};
+    char wanted[64];
+    (void)snprintf(wanted, sizeof(wanted), "\n%s:", field);
+    metric_print(SLICE("stats"), &out);
+    buffer_append_char(&out, '\0');
+    const char *found = strstr(out.bytes, wanted);
+    assert_non_null(found);
+    long long value = strtoll(found + strlen(wanted), NULL, 10);
+    buffer_free(&out);
+    return value;
+}
+
+/* Live keys beside the due ones are not looked at, and the lag is the time that passed. */
+static void test_deadline_examines_due_only(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    metric_reset_all();
+    store_many(ks, 2000, START_MSEC + 1000000, 1000);
+    for (unsigned i = 0; i < 500; i++) key_store(ks, 5000 + i, SLICE("v"), START_MSEC + 10);
+    clock_set_msec(START_MSEC + 30);
+    assert_int_equal(stat_of("expire_due_backlog"), 500);
+    assert_false(expire_slice());
+    assert_int_equal(stat_of("expire_examined_total"), 500);
+    assert_int_equal(stat_of("expire_due_backlog"), 0);
+    assert_int_equal(stat_of("expire_lag_usec_max"), 20000);
+    assert_int_equal(stat_of("expire_lag_usec_p50"), 20000);
+    metric_reset_all();
+    assert_int_equal(stat_of("expire_lag_usec_max"), 0);
+}
+
+/* Among many live keys a sample finds few dead ones and the cycle ends: the pathology. The same
+ * index, and nothing rebuilt, gives them all at once. */
+static void test_sampling_leaves_dead_keys(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    store_many(ks, 20000, START_MSEC + 1000000, 1000);
+    for (unsigned i = 0; i < 200; i++) key_store(ks, 30000 + i, SLICE("v"), START_MSEC + 10);
+    clock_set_msec(START_MSEC + 20);
+    metric_reset_all();
+    set_option("active-expire-algorithm", "sampling");
+    for (int i = 0; i < 10; i++) {
+        assert_false(expire_slice());
+        expire_cron(10);
+    }
+    long long looked = stat_of("expire_examined_total");
+    assert_true(looked >= 200 && looked < 2000);
+    assert_true(keyspace_count(ks) > 20100);
+    set_option("active-expire-sample-size", "1000");
+    metric_reset_all();
+    expire_cron(10);
+    assert_true(stat_of("expire_examined_total") >= 1000);
+    set_option("active-expire-sample-size", "20");
+    set_option("active-expire-algorithm", "deadline");
+    assert_false(expire_slice());
+    assert_int_equal(keyspace_count(ks), 20000);
+    keyspace_check(ks);
+}
+
+/* Where most are dead the cycle goes on until what is left is less than effort tolerates. */
+static void test_sampling_goes_on_while_many_are_dead(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    store_many(ks, 2000, START_MSEC + 1000000, 1000);
+    for (unsigned i = 0; i < 8000; i++) key_store(ks, 30000 + i, SLICE("v"), START_MSEC + 10);
+    clock_set_msec(START_MSEC + 20);
+    set_option("active-expire-algorithm", "sampling");
+    expire_cron(10);
+    assert_true(keyspace_count(ks) < 6000);
+    assert_true(keyspace_count(ks) >= 2000);
+    set_option("active-expire-algorithm", "deadline");
+}
+
+/* While other work waits, expiry's share of the time is effort's where little is due, and more
+ * where much is. By the real clock, with 100 us of work that is only said to have been. */
+static double share_of_busy_time(const char *effort, unsigned due, unsigned live) {
+    struct keyspace *ks = keyspace_at(0);
+    clock_set_msec(START_MSEC);
+    set_option("active-expire-effort", effort);
+    store_many(ks, due, START_MSEC + 1, 10);
+    for (unsigned i = 0; i < live; i++) key_store(ks, 1000000 + i, SLICE("v"), INT64_MAX - 1);
+    clock_use_system();
+    clock_refresh();
+    int turns = 0;
+    int64_t spent = 0;
+    for (bool more = true; more; turns++) {
+        int64_t begin = clock_monotonic_nsec();
+        more = expire_step(100000);
+        spent += clock_monotonic_nsec() - begin;
+    }
+    assert_int_equal(keyspace_count(ks), live);
+    keyspace_flush(ks);
+    set_option("active-expire-effort", "1");
+    return (double)spent / (double)(spent + turns * 100000);
+}
+
+static void test_effort_binds_while_work_waits(void **state) {
+    double low = share_of_busy_time("1", MANY, 0);
+    assert_true(low > 0.5 && low < 0.85);
+    low = share_of_busy_time("1", MANY / 10, 4 * MANY);
+    double high = share_of_busy_time("10", MANY / 10, 4 * MANY);
+    assert_true(low < high);
+}
+
+/* With one key a visit and one database a cycle, the one whose key is due first is first. */
+static void test_databases_in_the_order_of_time(void **state) {
+    set_option("active-expire-dbs-per-cycle", "1");
+    for (int i = 0; i < keyspace_databases(); i++)
+        store_many(keyspace_at(i), 200, START_MSEC + 1000 - i, 1);
+    clock_use_fixed((START_MSEC + 2000) * 1000, 1);
+    clock_refresh();
+    assert_false(expire_slice());
+    for (int i = 0; i < keyspace_databases(); i++)
+        assert_int_equal(keyspace_count(keyspace_at(i)), 0);
+    set_option("active-expire-dbs-per-cycle", "16");
+}
+
+/* Keys that must stay ask for no further slice, whatever the work. */
+static void test_nothing_spins(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    store_many(ks, 100, START_MSEC + 1000, 10);
+    clock_set_msec(START_MSEC + 5000);
+    expire_set_paused(true);
+    assert_false(expire_slice());
+    expire_set_paused(false);
+    expire_set_active(false);
+    assert_false(expire_slice());
+    expire_set_active(true);
+    /* A deadline before the index's own time, seen by a clock that has gone back further. */
+    assert_false(expire_slice());
+    key_store(ks, 200, SLICE("v"), START_MSEC + 100);
+    key_store(ks, 201, SLICE("v"), START_MSEC + 6000);
+    clock_set_msec(START_MSEC);
+    for (int i = 0; i < 10; i++) assert_false(expire_slice());
+    assert_true(keyspace_count(ks) >= 1);
+    clock_set_msec(START_MSEC + 7000);
+    assert_false(expire_slice());
+    assert_int_equal(keyspace_count(ks), 0);
+}
+
 static int begin(void **state) {
     int failed = keys_open();
     expire_register();
@@ -188,6 +335,12 @@ int main(void) {
         TEST(test_keys_max),
         TEST(test_slices_end_in_time),
         TEST(test_clock_goes_back),
+        TEST(test_deadline_examines_due_only),
+        TEST(test_sampling_leaves_dead_keys),
+        TEST(test_sampling_goes_on_while_many_are_dead),
+        TEST(test_effort_binds_while_work_waits),
+        TEST(test_databases_in_the_order_of_time),
+        TEST(test_nothing_spins),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

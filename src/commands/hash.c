@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands on hashes. The rows stand at the end.
+ *
+ * A hash of a key is never empty: who deletes the last field deletes the key.
+ */
+#include "commands/hash.h"
+
+#include <math.h>
+
+#include "base/random.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "exec/members.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "store/keyspace.h"
+#include "value/hash.h"
+
+static void reply_value(struct client *c, const struct listpack_value *v) {
+    char scratch[LISTPACK_SCRATCH];
+    reply_bulk(c, listpack_value_text(v, scratch));
+}
+
+/* ---- setting ---- */
+
+/* Sets pairs of arguments from `first` on; the key is made where there is none. False after a reply
+ * of wrong type. Returns in `created` how many fields are new. */
+static bool set_pairs(struct call *call, int first, int64_t *created) {
+    struct entry *e;
+    struct value v;
+    uint64_t hash = call_key_hash(call, 1);
+    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return false;
+    if (e)
+        e = keyspace_object_begin(call->keyspace, e, hash, &v);
+    else
+        v = hash_create();
+    *created = 0;
+    for (int i = first; i + 1 < call->argc; i += 2)
+        *created += hash_set(&v, call->argv[i], call->argv[i + 1]);
+    if (e)
+        keyspace_object_end(call->keyspace, e, v);
+    else
+        keyspace_store_object(call->keyspace, call->argv[1], hash, NULL, ENTRY_HASH, v,
+                              ENTRY_NO_DEADLINE);
+    keyspace_note_change((uint64_t)(call->argc - first) / 2);
+    return true;
+}
+
+static bool pairs_fit(const struct call *call) {
+    if (call->argc % 2 == 0) return true;
+    reply_error_format(call->client, "wrong number of arguments for '%s' command",
+                       call->command->name);
+    return false;
+}
+
+static void command_hset(struct call *call) {
+    int64_t created;
+    if (pairs_fit(call) && set_pairs(call, 2, &created)) reply_integer(call->client, created);
+}
+
+static void command_hmset(struct call *call) {
+    int64_t created;
+    if (pairs_fit(call) && set_pairs(call, 2, &created)) reply_ok(call->client);
+}
+
+/* What the field has now: false where there is none. */
+static bool field_now(const struct call *call, const struct entry *e, struct listpack_value *now) {
+    return e && hash_get(entry_object(e), call->argv[2], now);
+}
+
+static void command_hsetnx(struct call *call) {
+    struct entry *e;
+    struct listpack_value now;
+    int64_t created;
+    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return;
+    if (field_now(call, e, &now))
+        reply_integer(call->client, 0);
+    else if (set_pairs(call, 2, &created))
+        reply_integer(call->client, created);
+}
+
+/* The field's new value, a text of no argument. */
+static void set_field(struct call *call, struct slice text) {
+    struct slice argv[] = {call->argv[0], call->argv[1], call->argv[2], text};
+    struct call as_hset = *call;
+    int64_t created;
+    as_hset.argc = 4;
+    as_hset.argv = argv;
+    set_pairs(&as_hset, 2, &created);
+}
+
+static void command_hincrby(struct call *call) {
+    struct entry *e;
+    struct listpack_value now;
+    int64_t increment, value = 0;
+    if (!argument_int64(call, 3, &increment, NULL)) return;
+    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return;
+    if (field_now(call, e, &now)) {
+        value = now.integer;
+        if (now.text.bytes && !number_parse_int64(now.text.bytes, now.text.length, &value)) {
+            reply_error(call->client, "hash value is not an integer");
+            return;
+        }
+    }
+    if (__builtin_add_overflow(value, increment, &value)) {
+        reply_error(call->client, "increment or decrement would overflow");
+        return;
+    }
+    char digits[NUMBER_INT64_CHARS];
+    set_field(call, (struct slice){digits, number_format_int64(digits, value)});
+    reply_integer(call->client, value);
+}
+
+static void command_hincrbyfloat(struct call *call) {
+    struct entry *e;
+    struct listpack_value now;
+    char scratch[LISTPACK_SCRATCH], text[NUMBER_LONG_DOUBLE_CHARS];
+    long double increment, value = 0;
+    struct slice argument = call->argv[3];
+    if (!number_parse_long_double(argument.bytes, argument.length, &increment)) {
+        reply_error(call->client, "value is not a valid float");
+        return;
+    }
+    if (isinf(increment)) {
+        reply_error(call->client, "value is NaN or Infinity");
+        return;
+    }
+    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return;
+    if (field_now(call, e, &now)) {
+        struct slice old = listpack_value_text(&now, scratch);
+        if (!number_parse_long_double(old.bytes, old.length, &value)) {
+            reply_error(call->client, "hash value is not a float");
+            return;
+        }
+    }
+    value += increment;
+    if (isnan(value) || isinf(value)) {
+        reply_error(call->client, "increment would produce NaN or Infinity");
+        return;
+    }
+    struct slice sum = {text, number_format_long_double_fixed(text, sizeof(text), value)};
+    set_field(call, sum);
+    reply_bulk(call->client, sum);
+}
+
+static void command_hdel(struct call *call) {
+    struct entry *e;
+    struct value v;
+    int64_t deleted = 0;
+    uint64_t hash = call_key_hash(call, 1);
+    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return;
+    if (e) {
+        e = keyspace_object_begin(call->keyspace, e, hash, &v);
+        for (int i = 2; i < call->argc; i++) deleted += hash_delete(&v, call->argv[i]);
+        keyspace_object_end(call->keyspace, e, v);
+        keyspace_note_change((uint64_t)deleted);
+        if (!hash_count(v)) keyspace_delete(call->keyspace, call->argv[1], hash);
+    }
+    reply_integer(call->client, deleted);
+}
+
+/* ---- getting ---- */
+
+static void reply_field(struct client *c, const struct entry *e, struct slice field) {
+    struct listpack_value now;
+    if (e && hash_get(entry_object(e), field, &now))
+        reply_value(c, &now);
+    else
+        reply_null(c);
+}
+
+static void command_hget(struct call *call) {
+    struct entry *e;
+    if (argument_read_typed(call, 1, ENTRY_HASH, &e)) reply_field(call->client, e, call->argv[2]);
+}
+
+static void command_hmget(struct call *call) {
+    struct entry *e;
+    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
+    reply_array(call->client, call->argc - 2);
+    for (int i = 2; i < call->argc; i++) reply_field(call->client, e, call->argv[i]);
+}
+
+static void command_hexists(struct call *call) {
+    struct entry *e;
+    struct listpack_value now;
+    if (argument_read_typed(call, 1, ENTRY_HASH, &e))
+        reply_integer(call->client, field_now(call, e, &now));
+}
+
+static void command_hstrlen(struct call *call) {
+    struct entry *e;
+    struct listpack_value now;
+    char scratch[LISTPACK_SCRATCH];
+    size_t length = 0;
+    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
+    if (field_now(call, e, &now)) length = listpack_value_text(&now, scratch).length;
+    reply_integer(call->client, (int64_t)length);
+}
+
+static void command_hlen(struct call *call) {
+    struct entry *e;
+    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
+    reply_integer(call->client, e ? (int64_t)hash_count(entry_object(e)) : 0);
+}
+
+/* ---- all fields ---- */
+
+static void reply_both(struct slice field, struct slice text, void *client) {
+    reply_bulk(client, field);
+    reply_bulk(client, text);
+}
+static void reply_fields(struct slice field, struct slice text, void *client) {
+    reply_bulk(client, field);
+}
+static void reply_texts(struct slice field, struct slice text, void *client) {
+    reply_bulk(client, text);
+}
+
+static void reply_all(struct call *call, void (*begin)(struct client *c, int64_t count),
+                      hash_visit *visit) {
+    struct entry *e;
+    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
+    begin(call->client, e ? (int64_t)hash_count(entry_object(e)) : 0);
+    if (e) hash_each(entry_object(e), visit, call->client);
+}
+
+static void command_hgetall(struct call *call) { reply_all(call, reply_map, reply_both); }
+static void command_hkeys(struct call *call) { reply_all(call, reply_array, reply_fields); }
+static void command_hvals(struct call *call) { reply_all(call, reply_array, reply_texts); }
+
+static void scan_visit(struct slice field, struct slice text, void *context) {
+    struct member_scan *s = context;
+    if (!member_scan_fits(s, field)) return;
+    text_list_add(&s->found, field);
+    text_list_add(&s->found, text);
+}
+
+static void command_hscan(struct call *call) {
+    struct member_scan s;
+    struct entry *e;
+    size_t positions = 0;
+    if (!member_scan_cursor(call, &s)) return;
+    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
+    if (!e) {
+        member_scan_reply_empty(call->client);
+        return;
+    }
+    if (!member_scan_options(call, &s)) return;
+    do {
+        s.cursor = hash_scan(entry_object(e), s.cursor, scan_visit, &s);
+    } while (member_scan_goes_on(&s, ++positions));
+    member_scan_reply(call->client, &s);
+}
+
+/* ---- HRANDFIELD ---- */
+
+struct pick {
+    struct client *client;
+    bool with_values;
+};
+
+static void reply_pick(const struct pick *p, struct slice field, struct slice text) {
+    if (p->with_values && p->client->protocol == 3) reply_array(p->client, 2);
+    reply_bulk(p->client, field);
+    if (p->with_values) reply_bulk(p->client, text);
+}
+
+static void pick_begin(const struct pick *p, size_t count) {
+    bool nested = p->client->protocol == 3;
+    reply_array(p->client, (int64_t)(p->with_values && !nested ? count * 2 : count));
+}
+
+static void visit_pick(struct slice field, struct slice text, void *context) {
+    reply_pick(context, field, text);
+}
+
+static void collect(struct slice field, struct slice text, void *context) {
+    text_list_add(context, field);
+    text_list_add(context, text);
+}
+
+static void pick_index(const struct pick *p, const struct text_list *all, size_t index) {
+    reply_pick(p, text_list_at(all, index * 2), text_list_at(all, index * 2 + 1));
+}
+
+/* So many fields, which may come again. */
+static void pick_repeated(const struct pick *p, struct value v, uint64_t wanted) {
+    struct text_list all;
+    bool listed = v.encoding == HASH_LISTPACK;
+    text_list_init(&all);
+    if (listed) hash_each(v, collect, &all);
+    pick_begin(p, wanted);
+    /* Whoever asks for more than the output limit allows is closed meanwhile. */
+    for (uint64_t i = 0; i < wanted && !(p->client->flags & CLIENT_CLOSING); i++) {
+        struct listpack_value field, text;
+        if (listed) {
+            pick_index(p, &all, random_below(hash_count(v)));
+            continue;
+        }
+        hash_random(v, &field, &text);
+        reply_pick(p, field.text, text.text);
+    }
+    text_list_free(&all);
+}
+
+/* So many different fields of a hash that has more. */
+static void pick_distinct(const struct pick *p, struct value v, size_t wanted) {
+    pick_begin(p, wanted);
+    if (v.encoding == HASH_LISTPACK || wanted > hash_count(v) / 3) {
+        struct text_list all;
+        text_list_init(&all);
+        hash_each(v, collect, &all);
+        size_t *chosen = choose_distinct(hash_count(v), wanted);
+        for (size_t i = 0; i < wanted; i++) pick_index(p, &all, chosen[i]);
+        memory_free(chosen, MEMORY_OTHER);
+        text_list_free(&all);
+        return;
+    }
+    struct noted drawn;
+    noted_init(&drawn, wanted);
+    for (size_t done = 0; done < wanted;) {
+        struct listpack_value field, text;
+        hash_random(v, &field, &text);
+        if (!noted_add(&drawn, (uint64_t)(uintptr_t)field.text.bytes)) continue;
+        reply_pick(p, field.text, text.text);
+        done++;
+    }
+    noted_free(&drawn);
+}
+
+static void random_one(struct call *call) {
+    struct entry *e;
+    struct listpack_value field, text;
+    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
+    if (!e) {
+        reply_null(call->client);
+        return;
+    }
+    hash_random(entry_object(e), &field, &text);
+    reply_value(call->client, &field);
+}
+
+static void command_hrandfield(struct call *call) {
+    struct pick p = {call->client, call->argc == 4};
+    struct entry *e;
+    int64_t count;
+    if (call->argc == 2) {
+        random_one(call);
+        return;
+    }
+    if (!argument_int64_between(call, 2, -INT64_MAX, INT64_MAX, &count)) return;
+    if (call->argc > 4 || (call->argc == 4 && !argument_is(call, 3, "withvalues"))) {
+        reply_syntax_error(call->client);
+        return;
+    }
+    if (p.with_values && (count < -INT64_MAX / 2 || count > INT64_MAX / 2)) {
+        reply_error(call->client, "value is out of range");
+        return;
+    }
+    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
+    if (!e || !count) {
+        reply_array(call->client, 0);
+        return;
+    }
+    struct value v = entry_object(e);
+    if (count < 0) {
+        pick_repeated(&p, v, (uint64_t)-count);
+    } else if ((uint64_t)count >= hash_count(v)) {
+        pick_begin(&p, hash_count(v));
+        hash_each(v, visit_pick, &p);
+    } else {
+        pick_distinct(&p, v, (size_t)count);
+    }
+}
+
+/* ---- rows ---- */
+
+#define ROW(n, ar, fl, h)                                                                 \
+    {                                                                                     \
+        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1, \
+        .last_key = 1, .key_step = 1, .categories = ACL_HASH, .help = (h)                 \
+    }
+#define READ COMMAND_READONLY
+#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
+#define FAST COMMAND_FAST
+#define BY_CHANCE COMMAND_RANDOM
+#define UNORDERED COMMAND_SORT_FOR_SCRIPT
+
+static struct command rows[] = {
+    ROW(hset, -4, GROW | FAST, "Sets fields; returns how many are new."),
+    ROW(hsetnx, 4, GROW | FAST, "Sets a field that is not there yet."),
+    ROW(hget, 3, READ | FAST, "The value of a field."),
+    ROW(hmset, -4, GROW | FAST, "HSET that answers OK."),
+    ROW(hmget, -3, READ | FAST, "The values of fields."),
+    ROW(hincrby, 4, GROW | FAST, "Adds an integer to a field's number."),
+    ROW(hincrbyfloat, 4, GROW | FAST, "Adds to a field's number, which may have a fraction."),
+    ROW(hdel, -3, COMMAND_WRITE | FAST, "Deletes fields; returns how many were there."),
+    ROW(hlen, 2, READ | FAST, "The number of fields."),
+    ROW(hstrlen, 3, READ | FAST, "The length of a field's value."),
+    ROW(hkeys, 2, READ | UNORDERED, "All fields."),
+    ROW(hvals, 2, READ | UNORDERED, "All values."),
+    ROW(hgetall, 2, READ | BY_CHANCE, "All fields with their values."),
+    ROW(hexists, 3, READ | FAST, "Whether there is such a field."),
+    ROW(hrandfield, -2, READ | BY_CHANCE,
+        "A field at random, or so many: different ones, or with a negative count any."),
+    ROW(hscan, -3, READ | BY_CHANCE,
+        "Some fields and values from a cursor on, and the next cursor; with MATCH and COUNT."),
+};
+
+void commands_hash_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands on HyperLogLogs, which are strings (ds/hyperloglog). The rows stand at the end.
+ *
+ * A sparse one is changed in a copy on the stack and stored as a whole; a dense one, which keeps
+ * its length, is changed where it stands, and only if a register is to be raised.
+ */
+#include "commands/hyperloglog.h"
+
+#include <math.h>
+
+#include "ds/hyperloglog.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "option/option.h"
+#include "store/keyspace.h"
+
+/* PFSELFTEST: elements added, and standard errors that an estimate may be off: one run in 16,000
+ * is. */
+#define SELFTEST_ELEMENTS 1000000
+#define SELFTEST_ERRORS 4
+#define STANDARD_ERROR (1.04 / 128)
+
+static int64_t sparse_bytes_max;
+
+/* ---- finding and storing ---- */
+
+static void reply_corrupt(struct client *c) {
+    reply_error(c, "-INVALIDOBJ Corrupted HLL object detected");
+}
+
+/* The text of a key that must be a HyperLogLog where it exists (*e NULL: it does not); false after
+ * an error. An integer cannot be one, so no scratch is needed. */
+static bool find(const struct call *call, int index, bool for_write, struct entry **e,
+                 struct slice *text) {
+    char scratch[ENTRY_STRING_SCRATCH];
+    bool fits = for_write ? argument_find_typed(call, index, ENTRY_STRING, e)
+                          : argument_read_typed(call, index, ENTRY_STRING, e);
+    if (!fits) return false;
+    if (!*e) return true;
+    *text = entry_string(*e, scratch);
+    if ((*e)->encoding != ENTRY_INT && hyperloglog_is_valid(*text)) return true;
+    reply_error(call->client, "-WRONGTYPE Key is not a valid HyperLogLog string value.");
+    return false;
+}
+
+static void store(const struct call *call, int index, struct entry *existing, const char *bytes,
+                  size_t length) {
+    struct entry_value value = entry_value_raw((struct slice){bytes, length});
+    keyspace_store(call->keyspace, call->argv[index], call_key_hash(call, index), existing, &value,
+                   KEYSPACE_KEEP_DEADLINE);
+}
+
+/* The bytes of a dense one, to be written in place. */
+static char *in_place(const struct call *call, int index, struct entry *e) {
+    return keyspace_string_writable(call->keyspace, call->argv[index], call_key_hash(call, index),
+                                    e, HYPERLOGLOG_DENSE_BYTES);
+}
+
+/* ---- PFADD ---- */
+
+static void add_dense(struct call *call, struct entry *e, struct slice text) {
+    char *bytes = NULL;
+    size_t length = HYPERLOGLOG_DENSE_BYTES;
+    for (int i = 2; i < call->argc; i++) {
+        if (!bytes && hyperloglog_dense_has(text.bytes, call->argv[i])) continue;
+        if (!bytes) bytes = in_place(call, 1, e);
+        hyperloglog_add(bytes, &length, call->argv[i], 0);
+    }
+    reply_integer(call->client, bytes != NULL);
+}
+
+static void command_pfadd(struct call *call) {
+    char room[HYPERLOGLOG_ROOM_BYTES];
+    struct entry *e;
+    struct slice text;
+    if (!find(call, 1, true, &e, &text)) return;
+    if (e && hyperloglog_is_dense(text.bytes)) {
+        add_dense(call, e, text);
+        return;
+    }
+    bool changed = !e;
+    size_t length = 0;
+    if (e && text.length <= sizeof(room)) memcpy(room, text.bytes, length = text.length);
+    if (!e) length = hyperloglog_init(room);
+    enum hyperloglog_result result = length ? HYPERLOGLOG_SAME : HYPERLOGLOG_CORRUPT;
+    for (int i = 2; i < call->argc && result != HYPERLOGLOG_CORRUPT; i++) {
+        result = hyperloglog_add(room, &length, call->argv[i], (size_t)sparse_bytes_max);
+        changed = changed || result == HYPERLOGLOG_CHANGED;
+    }
+    if (result == HYPERLOGLOG_CORRUPT) {
+        reply_corrupt(call->client);
+        return;
+    }
+    if (changed) {
+        hyperloglog_forget_count(room);
+        store(call, 1, e, room, length);
+    }
+    reply_integer(call->client, changed);
+}
+
+/* ---- PFCOUNT ---- */
+
+static void count_one(struct call *call) {
+    struct entry *e;
+    struct slice text;
+    uint64_t cardinality = 0;
+    if (!find(call, 1, false, &e, &text)) return;
+    if (e && !hyperloglog_kept_count(text.bytes, &cardinality)) {
+        if (!hyperloglog_count(text, &cardinality)) {
+            reply_corrupt(call->client);
+            return;
+        }
+        hyperloglog_keep_count(keyspace_string_writable(call->keyspace, call->argv[1],
+                                                        call_key_hash(call, 1), e, text.length),
+                               cardinality);
+    }
+    reply_integer(call->client, (int64_t)cardinality);
+}
+
+/* Raises `registers` to those of the arguments from `first` on. False after an error. `dense`:
+ * whether one of them is. */
+static bool merge_all(struct call *call, int first, bool for_write, uint8_t *registers,
+                      bool *dense) {
+    *dense = false;
+    for (int i = first; i < call->argc; i++) {
+        struct entry *e;
+        struct slice text;
+        if (!find(call, i, for_write, &e, &text)) return false;
+        if (!e) continue;
+        if (hyperloglog_is_dense(text.bytes)) *dense = true;
+        if (hyperloglog_merge(registers, text)) continue;
+        reply_corrupt(call->client);
+        return false;
+    }
+    return true;
+}
+
+static void command_pfcount(struct call *call) {
+    uint8_t registers[HYPERLOGLOG_REGISTERS] = {0};
+    bool dense;
+    if (call->argc == 2) {
+        count_one(call);
+        return;
+    }
+    if (!merge_all(call, 1, false, registers, &dense)) return;
+    reply_integer(call->client, (int64_t)hyperloglog_count_registers(registers));
+}
+
+/* ---- PFMERGE ---- */
+
+static void command_pfmerge(struct call *call) {
+    uint8_t registers[HYPERLOGLOG_REGISTERS] = {0};
+    char room[HYPERLOGLOG_ROOM_BYTES];
+    struct entry *e;
+    struct slice text;
+    bool dense;
+    if (!merge_all(call, 1, true, registers, &dense)) return;
+    find(call, 1, true, &e, &text); /* merge_all has checked it */
+    size_t length = hyperloglog_init(room);
+    if (e && text.length <= sizeof(room)) memcpy(room, text.bytes, length = text.length);
+    if ((dense && !hyperloglog_make_dense(room, &length)) ||
+        !hyperloglog_raise(room, &length, registers, (size_t)sparse_bytes_max)) {
+        reply_corrupt(call->client);
+        return;
+    }
+    hyperloglog_forget_count(room);
+    store(call, 1, e, room, length);
+    reply_ok(call->client);
+}
+
+/* ---- PFDEBUG and PFSELFTEST ---- */
+
+/* Makes the key dense; false after an error. */
+static bool make_dense(struct call *call, struct entry *e, struct slice text) {
+    char room[HYPERLOGLOG_ROOM_BYTES];
+    size_t length = text.length;
+    if (length <= sizeof(room)) memcpy(room, text.bytes, length);
+    if (length > sizeof(room) || !hyperloglog_make_dense(room, &length)) {
+        reply_corrupt(call->client);
+        return false;
+    }
+    store(call, 2, e, room, length);
+    return true;
+}
+
+static void debug_registers(struct call *call, struct entry *e, struct slice text) {
+    uint8_t registers[HYPERLOGLOG_REGISTERS] = {0};
+    if (!hyperloglog_is_dense(text.bytes)) {
+        if (!make_dense(call, e, text)) return;
+        if (!find(call, 2, true, &e, &text)) return;
+    }
+    hyperloglog_merge(registers, text);
+    reply_array(call->client, HYPERLOGLOG_REGISTERS);
+    for (int i = 0; i < HYPERLOGLOG_REGISTERS; i++) reply_integer(call->client, registers[i]);
+}
+
+static void debug_decode(struct call *call, struct entry *e, struct slice text) {
+    struct hyperloglog_run run = {.at = HYPERLOGLOG_HEADER_BYTES};
+    struct buffer shown;
+    if (hyperloglog_is_dense(text.bytes)) {
+        reply_error(call->client, "HLL encoding is not sparse");
+        return;
+    }
+    buffer_init(&shown, MEMORY_OTHER);
+    while (hyperloglog_run_at(text, &run)) {
+        const char *blank = shown.length ? " " : "";
+        if (run.value)
+            buffer_printf(&shown, "%sv:%u,%u", blank, run.value, run.length);
+        else
+            buffer_printf(&shown, "%s%c:%u", blank, run.bytes == 2 ? 'Z' : 'z', run.length);
+        run.at += run.bytes;
+        run.first += run.length;
+    }
+    reply_bulk(call->client, buffer_slice(&shown));
+    buffer_free(&shown);
+}
+
+static void debug_encoding(struct call *call, struct entry *e, struct slice text) {
+    reply_status(call->client, hyperloglog_is_dense(text.bytes) ? "dense" : "sparse");
+}
+
+static void debug_to_dense(struct call *call, struct entry *e, struct slice text) {
+    bool sparse = !hyperloglog_is_dense(text.bytes);
+    if (!sparse || make_dense(call, e, text)) reply_integer(call->client, sparse);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(struct call *call, struct entry *e, struct slice text);
+} subcommands[] = {{"getreg", debug_registers},
+                   {"decode", debug_decode},
+                   {"encoding", debug_encoding},
+                   {"todense", debug_to_dense}};
+
+static void command_pfdebug(struct call *call) {
+    struct entry *e;
+    struct slice text, word = call->argv[1];
+    if (!find(call, 2, true, &e, &text)) return;
+    if (!e) {
+        reply_error(call->client, "The specified key does not exist");
+        return;
+    }
+    for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
+        if (!slice_is(word, subcommands[i].name)) continue;
+        if (call->argc == 3)
+            subcommands[i].run(call, e, text);
+        else
+            reply_error_format(call->client, "Wrong number of arguments for the '%.*s' subcommand",
+                               (int)word.length, word.bytes);
+        return;
+    }
+    reply_error_format(call->client, "Unknown PFDEBUG subcommand '%.*s'", (int)word.length,
+                       word.bytes);
+}
+
+/* Adds numbers to a sparse and to a dense one: they must agree, and their estimate be near. */
+static bool selftest(char *sparse, char *dense, char *reason, size_t reason_size) {
+    size_t sparse_length = hyperloglog_init(sparse), dense_length = hyperloglog_init(dense);
+    uint64_t next_look = 1;
+    hyperloglog_make_dense(dense, &dense_length);
+    for (uint64_t i = 1; i <= SELFTEST_ELEMENTS; i++) {
+        struct slice element = {(const char *)&i, sizeof(i)};
+        uint64_t a, b;
+        hyperloglog_add(sparse, &sparse_length, element, (size_t)sparse_bytes_max);
+        hyperloglog_add(dense, &dense_length, element, 0);
+        if (i != next_look) continue;
+        next_look *= 10;
+        bool counted = hyperloglog_count((struct slice){sparse, sparse_length}, &a) &&
+                       hyperloglog_count((struct slice){dense, dense_length}, &b);
+        double off = counted ? fabs((double)a - (double)i) : 0;
+        if (counted && a == b && off <= SELFTEST_ERRORS * STANDARD_ERROR * (double)i + 1) continue;
+        snprintf(reason, reason_size, "TESTFAILED estimates of %llu elements: %llu and %llu",
+                 (unsigned long long)i, (unsigned long long)a, (unsigned long long)b);
+        return false;
+    }
+    return true;
+}
+
+static void command_pfselftest(struct call *call) {
+    char sparse[HYPERLOGLOG_ROOM_BYTES], dense[HYPERLOGLOG_ROOM_BYTES], reason[128];
+    if (selftest(sparse, dense, reason, sizeof(reason)))
+        reply_ok(call->client);
+    else
+        reply_error_format(call->client, "-%s", reason);
+}
+
+/* ---- rows ---- */
+
+static const struct option_row option_rows[] = {
+    OPTION_BYTES("hll-sparse-max-bytes", &sparse_bytes_max, "3000", 0, INT64_MAX, OPTION_MUTABLE,
+                 "small values", 80, "Bytes up to which a HyperLogLog is kept in its sparse form."),
+};
+
+static struct command rows[] = {
+    {.name = "pfadd",
+     .handler = command_pfadd,
+     .arity = -2,
+     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
+     .first_key = 1,
+     .last_key = 1,
+     .key_step = 1,
+     .categories = ACL_HYPERLOGLOG,
+     .help = "Adds elements to a HyperLogLog; returns whether its estimate may have changed."},
+    {.name = "pfcount",
+     .handler = command_pfcount,
+     .arity = -2,
+     .flags = COMMAND_READONLY | COMMAND_MAY_REPLICATE,
+     .first_key = 1,
+     .last_key = -1,
+     .key_step = 1,
+     .categories = ACL_HYPERLOGLOG,
+     .help = "About how many different elements were added to any of these."},
+    {.name = "pfmerge",
+     .handler = command_pfmerge,
+     .arity = -2,
+     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
+     .first_key = 1,
+     .last_key = -1,
+     .key_step = 1,
+     .categories = ACL_HYPERLOGLOG,
+     .help = "Makes the first the union of all."},
+    {.name = "pfdebug",
+     .handler = command_pfdebug,
+     .arity = -3,
+     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_ADMIN,
+     .first_key = 2,
+     .last_key = 2,
+     .key_step = 1,
+     .categories = ACL_HYPERLOGLOG,
+     .help = "Looks into a HyperLogLog: ENCODING, DECODE, GETREG; TODENSE changes it."},
+    {.name = "pfselftest",
+     .handler = command_pfselftest,
+     .arity = 1,
+     .flags = COMMAND_ADMIN,
+     .categories = ACL_HYPERLOGLOG,
+     .help = "Compares estimates with true counts; takes some hundred milliseconds."},
+};
+
+void commands_hyperloglog_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands on sets. The rows stand at the end.
+ *
+ * A set of a key is never empty: who takes the last member deletes the key. Intersections walk the
+ * smallest set and ask the others; differences walk the first and ask the others, or, where that
+ * would be more work, copy the first and take the others' members out of the copy.
+ */
+#include "commands/set.h"
+
+#include "base/number.h"
+#include "base/random.h"
+#include "ds/intset.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "exec/members.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "store/keyspace.h"
+#include "value/set.h"
+
+static struct value set_in(const struct entry *e) { return entry_object(e); }
+
+static void delete_if_empty(struct call *call, int index, struct value v) {
+    if (!set_count(v))
+        keyspace_delete(call->keyspace, call->argv[index], call_key_hash(call, index));
+}
+
+static struct entry *store_new(struct call *call, int index, struct entry *existing,
+                               struct value v) {
+    return keyspace_store_object(call->keyspace, call->argv[index], call_key_hash(call, index),
+                                 existing, ENTRY_SET, v, ENTRY_NO_DEADLINE);
+}
+
+/* ---- members in and out ---- */
+
+static void command_sadd(struct call *call) {
+    struct entry *e;
+    struct value v;
+    int64_t added = 0;
+    if (!argument_find_typed(call, 1, ENTRY_SET, &e)) return;
+    if (e)
+        e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
+    else
+        v = set_create();
+    for (int i = 2; i < call->argc; i++) added += set_add(&v, call->argv[i]);
+    if (e)
+        keyspace_object_end(call->keyspace, e, v);
+    else
+        store_new(call, 1, NULL, v);
+    keyspace_note_change((uint64_t)added);
+    reply_integer(call->client, added);
+}
+
+static void command_srem(struct call *call) {
+    struct entry *e;
+    struct value v;
+    int64_t removed = 0;
+    if (!argument_find_typed(call, 1, ENTRY_SET, &e)) return;
+    if (e) {
+        e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
+        for (int i = 2; i < call->argc; i++) removed += set_remove(&v, call->argv[i]);
+        keyspace_object_end(call->keyspace, e, v);
+        keyspace_note_change((uint64_t)removed);
+        delete_if_empty(call, 1, v);
+    }
+    reply_integer(call->client, removed);
+}
+
+/* Takes argument 3 out of the source and puts it into the target, which may not exist. */
+static void move_member(struct call *call, struct entry *source, struct entry *target) {
+    struct value v;
+    target =
+        target ? keyspace_object_begin(call->keyspace, target, call_key_hash(call, 2), &v) : NULL;
+    if (!target) v = set_create();
+    bool added = set_add(&v, call->argv[3]);
+    if (target)
+        keyspace_object_end(call->keyspace, target, v);
+    else
+        store_new(call, 2, NULL, v);
+    source = keyspace_object_begin(call->keyspace, source, call_key_hash(call, 1), &v);
+    set_remove(&v, call->argv[3]);
+    keyspace_object_end(call->keyspace, source, v);
+    keyspace_note_change(1 + (uint64_t)added);
+    delete_if_empty(call, 1, v);
+}
+
+static void command_smove(struct call *call) {
+    struct entry *source, *target;
+    if (!argument_find_typed(call, 1, ENTRY_SET, &source)) return;
+    if (!source) {
+        reply_integer(call->client, 0);
+        return;
+    }
+    if (!argument_find_typed(call, 2, ENTRY_SET, &target)) return;
+    bool there = set_has(set_in(source), call->argv[3]);
+    if (there && source != target) move_member(call, source, target);
+    reply_integer(call->client, there);
+}
+
+static void command_sismember(struct call *call) {
+    struct entry *e;
+    if (!argument_read_typed(call, 1, ENTRY_SET, &e)) return;
+    reply_integer(call->client, e && set_has(set_in(e), call->argv[2]));
+}
+
+static void command_smismember(struct call *call) {
+    struct entry *e;
+    if (!argument_read_typed(call, 1, ENTRY_SET, &e)) return;
+    reply_array(call->client, call->argc - 2);
+    for (int i = 2; i < call->argc; i++)
+        reply_integer(call->client, e && set_has(set_in(e), call->argv[i]));
+}
+
+static void command_scard(struct call *call) {
+    struct entry *e;
+    if (!argument_read_typed(call, 1, ENTRY_SET, &e)) return;
+    reply_integer(call->client, e ? (int64_t)set_count(set_in(e)) : 0);
+}
+
+/* ---- chance ---- */
+
+static void reply_visited(struct slice member, void *client) { reply_bulk(client, member); }
+
+static void reply_all(struct client *c, struct value v) {
+    reply_set(c, (int64_t)set_count(v));
+    set_each(v, reply_visited, c);
+}
+
+/* Takes a member at random out, and replies it. */
+static void pop_one(struct client *c, struct value *v) {
+    char scratch[LISTPACK_SCRATCH];
+    struct listpack_value member = set_random(*v);
+    struct slice text = listpack_value_text(&member, scratch);
+    reply_bulk(c, text);
+    set_remove(v, text);
+}
+
+static void pop_many(struct call *call, struct entry *e, uint64_t count) {
+    struct value v = set_in(e);
+    if (count >= set_count(v)) {
+        keyspace_note_change(set_count(v));
+        reply_all(call->client, v);
+        keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));
+        return;
+    }
+    reply_set(call->client, (int64_t)count);
+    e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
+    for (uint64_t i = 0; i < count; i++) pop_one(call->client, &v);
+    keyspace_object_end(call->keyspace, e, v);
+    keyspace_note_change(count);
+}
+
+static void command_spop(struct call *call) {
+    struct entry *e;
+    struct value v;
+    int64_t count = 1;
+    bool counted = call->argc == 3;
+    if (call->argc > 3) {
+        reply_syntax_error(call->client);
+        return;
+    }
+    if (counted && !argument_from_zero(call, 2, &count)) return;
+    if (!argument_find_typed(call, 1, ENTRY_SET, &e)) return;
+    if (counted) {
+        if (e && count)
+            pop_many(call, e, (uint64_t)count);
+        else
+            reply_set(call->client, 0);
+        return;
+    }
+    if (!e) {
+        reply_null(call->client);
+        return;
+    }
+    e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
+    pop_one(call->client, &v);
+    keyspace_object_end(call->keyspace, e, v);
+    keyspace_note_change(1);
+    delete_if_empty(call, 1, v);
+}
+
+static void reply_random(struct client *c, struct value v) {
+    char scratch[LISTPACK_SCRATCH];
+    struct listpack_value member = set_random(v);
+    reply_bulk(c, listpack_value_text(&member, scratch));
+}
+
+static void collect(struct slice member, void *context) { text_list_add(context, member); }
+
+/* So many different members of a set that has more. */
+static void reply_distinct(struct client *c, struct value v, size_t wanted) {
+    reply_array(c, (int64_t)wanted);
+    if (v.encoding == SET_INTSET || wanted > set_count(v) / 3) {
+        struct text_list all;
+        text_list_init(&all);
+        set_each(v, collect, &all);
+        size_t *chosen = choose_distinct(set_count(v), wanted);
+        for (size_t i = 0; i < wanted; i++) reply_bulk(c, text_list_at(&all, chosen[i]));
+        memory_free(chosen, MEMORY_OTHER);
+        text_list_free(&all);
+        return;
+    }
+    struct noted drawn;
+    noted_init(&drawn, wanted);
+    for (size_t done = 0; done < wanted;) {
+        struct slice member = set_random(v).text;
+        if (!noted_add(&drawn, (uint64_t)(uintptr_t)member.bytes)) continue;
+        reply_bulk(c, member);
+        done++;
+    }
+    noted_free(&drawn);
+}
+
+static void command_srandmember(struct call *call) {
+    struct client *c = call->client;
+    struct entry *e;
+    int64_t count;
+    if (call->argc > 3) {
+        reply_syntax_error(c);
+        return;
+    }
+    bool counted = call->argc == 3;
+    if (counted && !argument_int64_between(call, 2, -INT64_MAX, INT64_MAX, &count)) return;
+    if (!argument_read_typed(call, 1, ENTRY_SET, &e)) return;
+    if (!counted) {
+        if (e)
+            reply_random(c, set_in(e));
+        else
+            reply_null(c);
+    } else if (!e || !count) {
+        reply_array(c, 0);
+    } else if (count < 0) {
+        reply_array(c, -count);
+        /* Whoever asks for more than the output limit allows is closed meanwhile. */
+        for (; count < 0 && !(c->flags & CLIENT_CLOSING); count++) reply_random(c, set_in(e));
+    } else if ((uint64_t)count >= set_count(set_in(e))) {
+        reply_all(c, set_in(e));
+    } else {
+        reply_distinct(c, set_in(e), (size_t)count);
+    }
+}
+
+/* ---- several sets ---- */
+
+struct sets {
+    struct value *values; /* of the keys that exist, in their order */
+    size_t count;
+    bool first_missing, any_missing;
+};
+
+/* The sets of arguments `first` on. False after a reply of wrong type. Their values live until the
+ * command ends, also where it stores over one of them. */
+static bool sets_find(struct call *call, int first, bool for_write, struct sets *sets) {
+    *sets = (struct sets){0};
+    sets->values = memory_alloc((size_t)(call->argc - first) * sizeof(*sets->values), MEMORY_OTHER);
+    for (int i = first; i < call->argc; i++) {
+        struct entry *e;
+        bool fits = for_write ? argument_find_typed(call, i, ENTRY_SET, &e)
+                              : argument_read_typed(call, i, ENTRY_SET, &e);
+        if (!fits) {
+            memory_free(sets->values, MEMORY_OTHER);
+            return false;
+        }
+        if (e) sets->values[sets->count++] = set_in(e);
+        if (!e && i == first) sets->first_missing = true;
+        if (!e) sets->any_missing = true;
+    }
+    return true;
+}
+
+/* Walks one set and hands on what passes. */
+struct filter {
+    const struct sets *sets;
+    size_t skip; /* the one that is walked */
+    bool wanted; /* in all others, or in none of them */
+    void (*found)(struct slice member, void *context);
+    void *context;
+};
+
+static void filter_visit(struct slice member, void *context) {
+    const struct filter *f = context;
+    for (size_t i = 0; i < f->sets->count; i++)
+        if (i != f->skip && set_has(f->sets->values[i], member) != f->wanted) return;
+    f->found(member, f->context);
+}
+
+static void intersect(const struct sets *sets, void (*found)(struct slice, void *), void *context) {
+    struct filter f = {sets, 0, true, found, context};
+    if (sets->any_missing) return;
+    for (size_t i = 1; i < sets->count; i++)
+        if (set_count(sets->values[i]) < set_count(sets->values[f.skip])) f.skip = i;
+    set_each(sets->values[f.skip], filter_visit, &f);
+}
+
+static void add_to(struct slice member, void *context) { set_add(context, member); }
+static void remove_from(struct slice member, void *context) { set_remove(context, member); }
+
+static void subtract(const struct sets *sets, void (*found)(struct slice, void *), void *context) {
+    size_t others = 0;
+    if (sets->first_missing) return;
+    size_t first = set_count(sets->values[0]);
+    for (size_t i = 1; i < sets->count; i++) others += set_count(sets->values[i]);
+    if (first * (sets->count - 1) <= first + others) {
+        struct filter f = {sets, 0, false, found, context};
+        set_each(sets->values[0], filter_visit, &f);
+        return;
+    }
+    struct value left = set_create();
+    set_each(sets->values[0], add_to, &left);
+    for (size_t i = 1; i < sets->count && set_count(left); i++)
+        set_each(sets->values[i], remove_from, &left);
+    set_each(left, found, context);
+    set_free(left);
+}
+
+static void unite(const struct sets *sets, void (*found)(struct slice, void *), void *context) {
+    struct value all = set_create();
+    for (size_t i = 0; i < sets->count; i++) set_each(sets->values[i], add_to, &all);
+    set_each(all, found, context);
+    set_free(all);
+}
+
+/* One of the three above. */
+typedef void combine(const struct sets *sets, void (*found)(struct slice, void *), void *context);
+
+static void reply_combined(struct call *call, combine *how) {
+    struct sets sets;
+    struct text_list found;
+    if (!sets_find(call, 1, false, &sets)) return;
+    text_list_init(&found);
+    how(&sets, collect, &found);
+    reply_set(call->client, (int64_t)text_list_count(&found));
+    for (size_t i = 0; i < text_list_count(&found); i++)
+        reply_bulk(call->client, text_list_at(&found, i));
+    text_list_free(&found);
+    memory_free(sets.values, MEMORY_OTHER);
+}
+
+static void store_combined(struct call *call, combine *how) {
+    struct sets sets;
+    if (!sets_find(call, 2, true, &sets)) return;
+    struct value result = set_create();
+    how(&sets, add_to, &result);
+    memory_free(sets.values, MEMORY_OTHER);
+    int64_t count = (int64_t)set_count(result);
+    uint64_t hash = call_key_hash(call, 1);
+    if (count) {
+        store_new(call, 1, keyspace_find(call->keyspace, call->argv[1], hash), result);
+        keyspace_note_change(1);
+    } else {
+        set_free(result);
+        keyspace_delete(call->keyspace, call->argv[1], hash);
+    }
+    reply_integer(call->client, count);
+}
+
+static void command_sinter(struct call *call) { reply_combined(call, intersect); }
+static void command_sunion(struct call *call) { reply_combined(call, unite); }
+static void command_sdiff(struct call *call) { reply_combined(call, subtract); }
+static void command_sinterstore(struct call *call) { store_combined(call, intersect); }
+static void command_sunionstore(struct call *call) { store_combined(call, unite); }
+static void command_sdiffstore(struct call *call) { store_combined(call, subtract); }
+
+static void command_smembers(struct call *call) {
+    struct entry *e;
+    if (!argument_read_typed(call, 1, ENTRY_SET, &e)) return;
+    if (e)
+        reply_all(call->client, set_in(e));
+    else
+        reply_set(call->client, 0);
+}
+
+static void scan_visit(struct slice member, void *context) {
+    struct member_scan *s = context;
+    if (member_scan_fits(s, member)) text_list_add(&s->found, member);
+}
+
+static void command_sscan(struct call *call) {
+    struct member_scan s;
+    struct entry *e;
+    size_t positions = 0;
+    if (!member_scan_cursor(call, &s)) return;
+    if (!argument_read_typed(call, 1, ENTRY_SET, &e)) return;
+    if (!e) {
+        member_scan_reply_empty(call->client);
+        return;
+    }
+    if (!member_scan_options(call, &s)) return;
+    do {
+        s.cursor = set_scan(set_in(e), s.cursor, scan_visit, &s);
+    } while (member_scan_goes_on(&s, ++positions));
+    member_scan_reply(call->client, &s);
+}
+
+/* ---- rows ---- */
+
+#define ROW(n, ar, fl, last, h)                                                           \
+    {                                                                                     \
+        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1, \
+        .last_key = (last), .key_step = 1, .categories = ACL_SET, .help = (h)             \
+    }
+#define READ COMMAND_READONLY
+#define WRITE COMMAND_WRITE
+#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
+#define FAST COMMAND_FAST
+#define BY_CHANCE COMMAND_RANDOM
+#define UNORDERED COMMAND_SORT_FOR_SCRIPT
+
+static struct command rows[] = {
+    ROW(sadd, -3, GROW | FAST, 1, "Adds members; returns how many are new."),
+    ROW(srem, -3, WRITE | FAST, 1, "Deletes members; returns how many were there."),
+    ROW(smove, 4, WRITE | FAST, 2, "Moves a member from one set to another."),
+    ROW(sismember, 3, READ | FAST, 1, "Whether there is such a member."),
+    ROW(smismember, -3, READ | FAST, 1, "Whether there are such members, one by one."),
+    ROW(scard, 2, READ | FAST, 1, "The number of members."),
+    ROW(spop, -2, WRITE | BY_CHANCE | FAST, 1, "Takes a member, or so many, out at random."),
+    ROW(srandmember, -2, READ | BY_CHANCE, 1,
+        "A member at random, or so many: different ones, or with a negative count any."),
+    ROW(sinter, -2, READ | UNORDERED, -1, "Members that all sets have."),
+    ROW(sinterstore, -3, GROW, -1, "Stores the members that all sets have; returns how many."),
+    ROW(sunion, -2, READ | UNORDERED, -1, "Members that any of the sets has."),
+    ROW(sunionstore, -3, GROW, -1, "Stores the members that any set has; returns how many."),
+    ROW(sdiff, -2, READ | UNORDERED, -1, "Members of the first set that no other has."),
+    ROW(sdiffstore, -3, GROW, -1,
+        "Stores the members of the first set that no other has; returns how many."),
+    ROW(smembers, 2, READ | UNORDERED, 1, "All members."),
+    ROW(sscan, -3, READ | BY_CHANCE, 1,
+        "Some members from a cursor on, and the next cursor; with MATCH and COUNT."),
+};
+
+void commands_set_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

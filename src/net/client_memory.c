@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clients by what they hold.
+ *
+ * A client that owns a buffer has a weight, a small block that stands in one of 64 lists by the
+ * power of two of its bytes; a word of bits says which lists are not empty. So the largest clients
+ * are found without a look at any other, and an idle client, which owns nothing but its struct,
+ * costs nothing here.
+ *
+ * Invariants (client_memory_check)
+ *  1. A client that is not closing has a weight when client_memory_note last found a buffer of it.
+ *  2. A weight stands in the list of its `bytes`; a list's bit is set while it is not empty.
+ *  3. All of the class MEMORY_CLIENTS is client_memory_of() of some client, closing ones included.
+ */
+#include "net/client_memory.h"
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "metric/metric.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "option/option.h"
+
+#define LISTS 64
+
+struct client_weight {
+    struct list_link link;
+    struct client *client;
+    size_t bytes;
+};
+
+static struct list_link lists[LISTS];
+static uint64_t filled; /* bit i: lists[i] has weights */
+static int64_t limit;   /* bytes, a negative percentage of maxmemory, or 0 */
+static int64_t (*maxmemory)(void);
+static size_t leaving;
+static uint64_t evicted;
+
+/* ---- sums ---- */
+
+static size_t usable(const void *block) { return block ? memory_usable_size(block) : 0; }
+
+size_t client_memory_of(const struct client *c) {
+    return usable(c) + usable(c->name) + usable(c->weight) + batch_query_bytes(c) + c->chunk_bytes;
+}
+
+size_t client_memory_normal(void) { return memory_used(MEMORY_CLIENTS); }
+size_t client_memory_leaving(void) { return leaving; }
+
+/* ---- weights ---- */
+
+static unsigned list_of_bytes(size_t bytes) { return 63u - (unsigned)__builtin_clzll(bytes | 1); }
+
+static void take_out(struct client_weight *w) {
+    unsigned list = list_of_bytes(w->bytes);
+    list_remove(&w->link);
+    if (list_is_empty(&lists[list])) filled &= ~(UINT64_C(1) << list);
+}
+
+static void put_in(struct client_weight *w, size_t bytes) {
+    unsigned list = list_of_bytes(bytes);
+    if (!lists[list].next) list_init(&lists[list]);
+    w->bytes = bytes;
+    list_append(&lists[list], &w->link);
+    filled |= UINT64_C(1) << list;
+}
+
+static void drop(struct client *c) {
+    take_out(c->weight);
+    memory_free_sized(c->weight, sizeof(*c->weight), MEMORY_CLIENTS);
+    c->weight = NULL;
+}
+
+void client_memory_note(struct client *c) {
+    bool owns = c->query || c->held || c->replies;
+    if (c->flags & CLIENT_CLOSING || (!owns && !c->weight)) return;
+    if (!owns) {
+        drop(c);
+        return;
+    }
+    if (!c->weight) {
+        c->weight = memory_alloc(sizeof(*c->weight), MEMORY_CLIENTS);
+        *c->weight = (struct client_weight){.client = c};
+        list_init(&c->weight->link);
+        put_in(c->weight, client_memory_of(c));
+        return;
+    }
+    size_t bytes = client_memory_of(c);
+    if (list_of_bytes(bytes) == list_of_bytes(c->weight->bytes)) {
+        c->weight->bytes = bytes;
+        return;
+    }
+    take_out(c->weight);
+    put_in(c->weight, bytes);
+}
+
+void client_memory_leave(struct client *c) {
+    if (c->weight) drop(c);
+    leaving += client_memory_of(c);
+}
+
+void client_memory_left(void) { leaving = 0; }
+
+/* ---- disconnecting ---- */
+
+static size_t disconnect(struct client *c) {
+    size_t bytes = client_memory_of(c);
+    log_notice("Evicting client %llu: it holds %zu bytes.", (unsigned long long)c->id, bytes);
+    client_close_later(c);
+    evicted++;
+    return bytes;
+}
+
+static size_t disconnect_in(struct list_link *list, size_t bytes_wanted) {
+    size_t given = 0;
+    LIST_FOR_EACH (link, following, list) {
+        struct client *c = LIST_ENTRY(link, struct client_weight, link)->client;
+        if (given >= bytes_wanted) break;
+        if (!(c->flags & CLIENT_NO_EVICT)) given += disconnect(c);
+    }
+    return given;
+}
+
+/* Those without buffers hold no more than a struct and a name each. */
+static size_t disconnect_idle(size_t bytes_wanted) {
+    size_t given = 0;
+    LIST_FOR_EACH (link, following, client_list()) {
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        if (given >= bytes_wanted) break;
+        if (!(c->flags & CLIENT_NO_EVICT) && !c->weight) given += disconnect(c);
+    }
+    return given;
+}
+
+size_t client_memory_disconnect_largest(size_t bytes_wanted) {
+    size_t given = 0;
+    for (int list = LISTS - 1; list >= 0 && given < bytes_wanted; list--)
+        if (filled >> list & 1) given += disconnect_in(&lists[list], bytes_wanted - given);
+    if (given < bytes_wanted) given += disconnect_idle(bytes_wanted - given);
+    return given;
+}
+
+static size_t limit_bytes(void) {
+    if (limit >= 0) return (size_t)limit;
+    int64_t of = maxmemory ? maxmemory() : 0;
+    return (size_t)((double)of / 100 * (double)-limit);
+}
+
+void client_memory_enforce(void) {
+    if (__builtin_expect(limit == 0, 1)) return;
+    size_t most = limit_bytes(), held = client_memory_normal() - leaving;
+    if (most && held > most) client_memory_disconnect_largest(held - most);
+}
+
+void client_memory_set_maxmemory(int64_t (*read)(void)) { maxmemory = read; }
+
+/* ---- checks ---- */
+
+void client_memory_check(void) {
+    size_t sum = leaving, weights = 0, listed = 0;
+    LIST_FOR_EACH (link, following, client_list()) {
+        const struct client *c = LIST_ENTRY(link, struct client, link);
+        sum += client_memory_of(c);
+        weights += c->weight != NULL;
+    }
+    for (unsigned i = 0; i < LISTS; i++) {
+        ASSERT((filled >> i & 1) == (lists[i].next && !list_is_empty(&lists[i])));
+        if (!(filled >> i & 1)) continue;
+        LIST_FOR_EACH (link, following, &lists[i]) {
+            ASSERT(list_of_bytes(LIST_ENTRY(link, struct client_weight, link)->bytes) == i);
+            listed++;
+        }
+    }
+    ASSERT_COMPARE(listed, ==, weights);
+    ASSERT_COMPARE(sum, ==, memory_used(MEMORY_CLIENTS));
+}
+
+/* ---- rows ---- */
+
+static bool apply_limit(const struct option_row *row, char *reason, size_t reason_size) {
+    client_memory_enforce();
+    return true;
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "maxmemory-clients",
+     .type = OPTION_TYPE_BYTES_OR_PERCENT,
+     .flags = OPTION_MUTABLE,
+     .section = "limits",
+     .place = 12,
+     .fallback = "0",
+     .low = 0,
+     .high = INT64_MAX,
+     .variable = &limit,
+     .apply = apply_limit,
+     .help = "Bytes, or percent of maxmemory, that all normal and subscribed clients may hold "
+             "together; above, the largest are disconnected, but none with CLIENT NO-EVICT. 0: no "
+             "limit."},
+};
+
+static void print_normal(struct buffer *out) {
+    buffer_printf(out, "%zu", client_memory_normal() - leaving);
+}
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Memory",
+     .place = 360,
+     .name = "mem_clients_normal",
+     .type = METRIC_FUNCTION,
+     .print = print_normal,
+     .help = "Bytes that normal clients hold: state, input, replies."},
+    {.section = "Stats",
+     .place = 165,
+     .name = "evicted_clients",
+     .type = METRIC_UINT64,
+     .variable = &evicted,
+     .reset = true,
+     .help = "Clients disconnected for what they held: maxmemory-clients, maxmemory-ceiling."},
+};
+
+void client_memory_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The memory of clients: how much each holds, who holds the most, and maxmemory-clients.
+ *
+ * Everything of the class MEMORY_CLIENTS belongs to one client: its struct, its name, what it has
+ * sent and not been answered, replies that it has not taken. So the class' sum is the sum over
+ * clients, to the byte.
+ */
+#ifndef EVENKEEL_NET_CLIENT_MEMORY_H
+#define EVENKEEL_NET_CLIENT_MEMORY_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct client;
+
+void client_memory_register(void); /* options and metrics */
+/* What a percentage of maxmemory is of; without it such a limit is no limit. */
+void client_memory_set_maxmemory(int64_t (*maxmemory)(void));
+
+/* What the client holds, exactly. O(1). */
+size_t client_memory_of(const struct client *c);
+/* What all normal and subscribed clients hold, closing ones included. O(1). */
+size_t client_memory_normal(void);
+/* What clients that are closing will give back by the turn's end, of client_memory_normal(). O(1).
+ */
+size_t client_memory_leaving(void);
+
+/* What a client holds has changed. O(1); nothing for one that holds no buffers. */
+void client_memory_note(struct client *c);
+/* Disconnects the largest clients, but none with CLIENT NO-EVICT, until they give back so many
+ * bytes; returns those of them that it found. The largest are found to a factor of 2. O(clients
+ * disconnected), where all of those with buffers are not enough O(clients). */
+size_t client_memory_disconnect_largest(size_t bytes_wanted);
+/* Does so where maxmemory-clients is passed. O(1) where it is not. */
+void client_memory_enforce(void);
+
+/* The client closes; it is freed later. */
+void client_memory_leave(struct client *c);
+/* All that were closing are freed. */
+void client_memory_left(void);
+/* Asserts the sums; walks all clients. */
+void client_memory_check(void);
+#endif

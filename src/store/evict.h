@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Eviction: finds the key that goes next, under each policy, and deletes it.
+ *
+ * When, and how much, is exec/memory_limit's to say. evict.c has the two algorithms.
+ */
+#ifndef EVENKEEL_STORE_EVICT_H
+#define EVENKEEL_STORE_EVICT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum evict_policy {
+    EVICT_VOLATILE_LRU,
+    EVICT_VOLATILE_LFU,
+    EVICT_VOLATILE_RANDOM,
+    EVICT_VOLATILE_TTL,
+    EVICT_ALLKEYS_LRU,
+    EVICT_ALLKEYS_LFU,
+    EVICT_ALLKEYS_RANDOM,
+    EVICT_NOTHING /* noeviction */
+};
+
+void evict_register(void); /* options and metrics */
+enum evict_policy evict_policy(void);
+/* True where the policy goes by recency or frequency, for which 6.2 shares no integers. */
+bool evict_tracks_use(void);
+/* Deletes one key of any database, its value in the background where it is large and `lazily`;
+ * `*bytes` is what it took. False where the policy allows none. Looks at a bounded number of keys:
+ * maxmemory-samples of each database and round, or EVICT_SWEEP_MAX. */
+bool evict_one(bool lazily, size_t *bytes);
+/* Entries looked at by one sweep of `clock`, before the best of them goes. */
+#define EVICT_SWEEP_MAX 16
+/* Keys evicted, and entries looked at, since start or CONFIG RESETSTAT. */
+uint64_t evict_count(void);
+uint64_t evict_examined(void);
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sets: sorted integers while small and only integers (OBJECT ENCODING intset), then a table.
+ *
+ * A set is never made smaller again. Texts that are handed out live until the set changes.
+ */
+#ifndef EVENKEEL_VALUE_SET_H
+#define EVENKEEL_VALUE_SET_H
+#include "value/value.h"
+
+enum set_encoding { SET_INTSET, SET_TABLE };
+
+struct intset;
+struct table;
+
+/* The type's row and options. */
+void value_set_register(void);
+
+/* Empty, to be filled: no set of a key is. */
+struct value set_create(void);
+void set_free(struct value v);
+size_t set_count(struct value v);
+/* O(1), in an intset O(log members). */
+bool set_has(struct value v, struct slice member);
+/* False where it is there already. The text may not stand in the set itself. */
+bool set_add(struct value *v, struct slice member);
+/* False where it is not there. */
+bool set_remove(struct value *v, struct slice member);
+
+/* Visits every member; the set may not change meanwhile. */
+typedef void set_visit(struct slice member, void *context);
+void set_each(struct value v, set_visit *visit, void *context);
+/* SSCAN: visits the members of one table position (all of an intset's at cursor 0) and returns the
+ * next cursor, 0 at the end; see table_scan. */
+uint64_t set_scan(struct value v, uint64_t cursor, set_visit *visit, void *context);
+/* A member of a set that is not empty, each as likely. O(1). */
+struct listpack_value set_random(struct value v);
+
+/* For saving and DEBUG: the block, or the table, of a set in that encoding. */
+const struct intset *set_intset(struct value v);
+struct table *set_table(struct value v);
+/* So many members are to come: takes the form that they need at once, and grows the table ahead by
+ * a bounded number of buckets. */
+void set_expect(struct value *v, size_t members);
+/* Takes an intset as a set in the encoding that the options say. */
+struct value set_take_intset(struct intset *s);
+/* Asserts the invariants; walks everything. */
+void set_check(struct value v);
+#endif

@@ -386,10 +386,22 @@ void timebuckets_moved(struct timebuckets *t, void *element) {
 
 /* ---- time ---- */
 
+/* Asks the processor for those elements that will be a bucket's newest one after the other. */
+static void prefetch_newest(const struct timebuckets *t, int bucket, int count) {
+    uint32_t number = t->buckets[bucket].first;
+    while (count > 0 && number != NO_SEGMENT) {
+        const struct segment *s = segment_at(t, number);
+        for (unsigned i = s->count; i > 0 && count > 0; i--, count--)
+            __builtin_prefetch(s->elements[i - 1], 1);
+        number = s->next;
+    }
+}
+
 /* Moves elements of the bucket being drained to lower levels; returns how many of the budget are
  * left. */
 static int drain(struct timebuckets *t, int budget) {
     int bucket = t->draining;
+    if (t->buckets[bucket].count) prefetch_newest(t, bucket, budget);
     while (budget && t->buckets[bucket].count) {
         void *element = bucket_newest(t, bucket);
         take_out(t, t->type->reference(element));
@@ -449,17 +461,27 @@ static bool next_slot(const struct timebuckets *t, unsigned *level, unsigned *sl
     return false;
 }
 
-void *timebuckets_peek_due(struct timebuckets *t, int64_t now_msec, bool *more) {
+/* As timebuckets_peek_due; `*bucket` is the element's, all of whose elements are due, or NO_BUCKET
+ * where that is not said. The element itself is not touched. */
+static void *peek(struct timebuckets *t, int64_t now_msec, bool *more, int *bucket) {
     int budget = TIMEBUCKETS_CASCADE_MAX;
     *more = false;
+    *bucket = NO_BUCKET;
     /* An empty index starts anew, so that a clock that was far ahead once does no lasting harm. */
     if (!t->count) t->base = now_msec > 0 ? now_msec : 0;
     void *early = early_due(t, now_msec);
-    if (early) return early;
+    if (early) {
+        /* A clock that went back makes some due and others not. */
+        if (now_msec >= t->base) *bucket = EARLY;
+        return early;
+    }
     while (t->count) {
         if (t->draining != NO_BUCKET) budget = drain(t, budget);
         unsigned slot = first_used(t, 0, base_slot(t, 0));
-        if (slot < SLOTS && slot_start(t, 0, slot) <= now_msec) return bucket_newest(t, (int)slot);
+        if (slot < SLOTS && slot_start(t, 0, slot) <= now_msec) {
+            *bucket = (int)slot;
+            return bucket_newest(t, (int)slot);
+        }
         if (t->draining != NO_BUCKET) {
             *more = true;
             return NULL;
@@ -474,21 +496,28 @@ void *timebuckets_peek_due(struct timebuckets *t, int64_t now_msec, bool *more) 
     return NULL;
 }
 
+void *timebuckets_peek_due(struct timebuckets *t, int64_t now_msec, bool *more) {
+    int bucket;
+    return peek(t, now_msec, more, &bucket);
+}
+
 /* Newest first, for removing the newest moves no other. */
 size_t timebuckets_peek_due_group(struct timebuckets *t, int64_t now_msec, void **group, size_t max,
                                   bool *more) {
-    void *first = timebuckets_peek_due(t, now_msec, more);
+    int bucket;
+    void *first = peek(t, now_msec, more, &bucket);
     if (!first || !max) return 0;
-    const struct segment *s = segment_at(t, t->type->reference(first) >> PLACE_BITS);
     group[0] = first;
-    /* In the early bucket a clock that went back makes some due and others not. */
-    if (s->bucket == EARLY && now_msec < t->base) return 1;
+    if (bucket == NO_BUCKET) return 1;
     size_t found = 0;
-    for (;;) {
+    uint32_t number = t->buckets[bucket].first;
+    while (number != NO_SEGMENT) {
+        const struct segment *s = segment_at(t, number);
         for (unsigned i = s->count; i > 0 && found < max; i--) group[found++] = s->elements[i - 1];
-        if (found == max || s->next == NO_SEGMENT) return found;
-        s = segment_at(t, s->next);
+        if (found == max) break;
+        number = s->next;
     }
+    return found;
 }
 
 int64_t timebuckets_next_deadline(const struct timebuckets *t) {

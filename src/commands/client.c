@@ -17,6 +17,7 @@
 #include "exec/pause.h"
 #include "net/batch.h"
 #include "net/client.h"
+#include "net/client_memory.h"
 #include "net/reply.h"
 
 enum client_type { TYPE_NORMAL, TYPE_REPLICA, TYPE_SUBSCRIBER, TYPE_PRIMARY, TYPE_ANY };
@@ -69,11 +70,6 @@ static size_t argument_bytes(const struct call *call) {
     return bytes;
 }
 
-static size_t bytes_of(const struct client *c) {
-    return memory_usable_size(c) + (c->name ? memory_usable_size(c->name) : 0) +
-           batch_query_bytes(c) + reply_chunk_bytes(c);
-}
-
 /* One line, without its end. */
 static void append_client(const struct call *call, const struct client *c, struct buffer *out) {
     const struct command *command = c->slots[CLIENT_SLOT_COMMAND];
@@ -90,8 +86,8 @@ static void append_client(const struct call *call, const struct client *c, struc
                   c->database, batch_query_used(c) + batch_input_bytes(c), batch_query_room(c),
                   c == call->client ? argument_bytes(call) : 0);
     buffer_printf(out, " obl=%zu oll=%zu omem=%zu tot-mem=%zu events=%s%s cmd=%s user=%s redir=-1",
-                  reply_output_bytes(c), reply_chunk_count(c), reply_chunk_bytes(c), bytes_of(c),
-                  c->watcher.interest & LOOP_READABLE ? "r" : "",
+                  reply_output_bytes(c), reply_chunk_count(c), reply_chunk_bytes(c),
+                  client_memory_of(c), c->watcher.interest & LOOP_READABLE ? "r" : "",
                   c->watcher.interest & LOOP_WRITABLE ? "w" : "", command ? command->name : "NULL",
                   user_of(c));
 }
@@ -201,10 +197,31 @@ static bool kill_matches(const struct call *call, const struct kill_filter *f,
            address_is(c, f->local_address, client_append_local_address);
 }
 
+/* Closes it where it matches, but the caller, whom it only tells of: it gets its reply first. */
+static bool kill_one(const struct call *call, const struct kill_filter *f, struct client *c,
+                     bool *self) {
+    if (!kill_matches(call, f, c)) return false;
+    if (c == call->client)
+        *self = true;
+    else
+        client_close_later(c);
+    return true;
+}
+
+static int64_t kill_all(const struct call *call, const struct kill_filter *f, bool *self) {
+    int64_t killed = 0;
+    if (f->id) {
+        struct client *c = client_find((uint64_t)f->id);
+        return c && kill_one(call, f, c, self);
+    }
+    LIST_FOR_EACH (link, following, client_list())
+        killed += kill_one(call, f, LIST_ENTRY(link, struct client, link), self);
+    return killed;
+}
+
 static void client_kill_command(struct call *call) {
     struct kill_filter f = {.type = TYPE_ANY, .skip_me = true};
     bool old_form = call->argc == 3, self = false;
-    int64_t killed = 0;
     if (old_form) {
         f.address = call->argv[2];
         f.skip_me = false;
@@ -214,15 +231,7 @@ static void client_kill_command(struct call *call) {
     }
     for (int i = 2; !old_form && i < call->argc; i += 2)
         if (!kill_option(call, i, &f)) return;
-    LIST_FOR_EACH (link, following, client_list()) {
-        struct client *c = LIST_ENTRY(link, struct client, link);
-        if (!kill_matches(call, &f, c)) continue;
-        killed++;
-        if (c == call->client)
-            self = true;
-        else
-            client_close_later(c);
-    }
+    int64_t killed = kill_all(call, &f, &self);
     if (!old_form)
         reply_integer(call->client, killed);
     else if (killed)

@@ -593,7 +593,10 @@ static void note_turn(void) {
 }
 
 static void client_read(struct client *c) {
-    if (BATCH_INPUT_BYTES - input_used < BATCH_READ_BYTES) batch_run();
+    if (BATCH_INPUT_BYTES - input_used < BATCH_READ_BYTES) {
+        batch_run();
+        if (client_ignores_input(c)) return; /* another's request, or its memory, closed it */
+    }
     if (c->query) {
         read_into_query(c);
         return;
@@ -657,6 +660,14 @@ static void run_one(struct request *r) {
     if (__builtin_expect(skips, 0) && !(c->flags & CLIENT_HELD)) step_reply_skip(c);
 }
 
+/* What the requests so far have replied goes to the sockets. */
+static void write_replies(void) {
+    reply_end();
+    if (executor->before_replies) executor->before_replies();
+    reply_write_all();
+    client_memory_enforce();
+}
+
 static void run_group(struct request *first, int count) {
     for (int i = 0; i < count; i++)
         if (!first[i].error) executor->prefetch_bucket(&first[i]);
@@ -666,6 +677,7 @@ static void run_group(struct request *first, int count) {
     for (int i = 0; i < count; i++) {
         reply_begin(first[i].client);
         run_one(&first[i]);
+        if (__builtin_expect(reply_is_due(), 0)) write_replies();
     }
 }
 
@@ -705,13 +717,10 @@ void batch_run(void) {
         int count = request_count - done < BATCH_GROUP ? request_count - done : BATCH_GROUP;
         run_group(requests + done, count);
     }
-    reply_end();
-    if (executor->before_replies) executor->before_replies();
-    reply_write_all();
+    write_replies();
     if (executor->after_replies && !resuming)
         executor->after_replies(requests, request_count,
                                 clock_monotonic_nsec() - loop_wake_nsec(client_loop()));
-    client_memory_enforce();
     batches_run++;
     requests_batched += (uint64_t)request_count;
     request_count = 0;

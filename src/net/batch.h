@@ -60,7 +60,8 @@ struct batch_executor {
     /* Asks for the entry. */
     void (*prefetch_entry)(struct request *request);
     void (*execute)(struct request *request);
-    /* All requests of the batch have run, no reply is written yet: AOF. May be NULL. */
+    /* Requests of the batch have run, none of their replies is written yet: AOF. Once a batch, and
+     * more often where replies are large (REPLY_PENDING_BYTES). May be NULL. */
     void (*before_replies)(void);
     /* The replies are handed to the sockets, `nsec` after the loop knew that the clients were
      * ready. Not called where the requests had been held. May be NULL. */

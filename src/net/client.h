@@ -101,6 +101,7 @@ void client_free_closing(void);
 void client_close_all(void);
 
 size_t client_count(void);
+/* NULL where none that is not closing has this id. O(1). */
 struct client *client_find(uint64_t id);
 struct list_link *client_list(void); /* of struct client.link */
 struct loop *client_loop(void);

@@ -59,6 +59,7 @@ static struct region regions[BATCH_REQUESTS_MAX];
 static int region_count;
 static struct client *current; /* whose replies go to the output buffer; NULL = nobody's */
 static size_t current_start;
+static size_t pending; /* bytes of chunks that were added since all was written */
 static struct list_link to_write = {&to_write, &to_write};
 static struct error_count error_counts[ERROR_CODES_MAX];
 static int error_codes;
@@ -141,6 +142,7 @@ static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
         c->replies = chunk;
     c->replies_last = chunk;
     c->chunk_bytes += good;
+    pending += good;
     client_note_output(c->chunk_bytes);
     client_memory_note(c);
     return chunk;
@@ -531,7 +533,10 @@ void reply_write_all(void) {
         struct client *c = LIST_ENTRY(link, struct client, write_link);
         if (!(c->flags & CLIENT_CLOSING)) flush_chunks(c);
     }
+    pending = 0;
 }
+
+bool reply_is_due(void) { return pending >= REPLY_PENDING_BYTES; }
 
 void reply_error_stats_print(struct buffer *out) {
     for (int i = 0; i < error_codes; i++) {

@@ -21,6 +21,9 @@ struct client;
 #define REPLY_CHUNK_BYTES_MIN 256
 /* Later ones at least this, so that long replies have few. */
 #define REPLY_CHUNK_BYTES 16384
+/* When chunks of so many bytes were added, what is there is written before the batch goes on: so
+ * many clients that ask for much at once never hold it all together. */
+#define REPLY_PENDING_BYTES 1048576
 /* Written in one turn to one client at most; the rest waits for its next turn. */
 #define REPLY_TURN_BYTES 262144
 
@@ -61,6 +64,8 @@ void reply_begin(struct client *c);
 void reply_end(void);
 /* Writes what stands in the output buffer, client by client, and empties it. */
 void reply_write_all(void);
+/* Whether REPLY_PENDING_BYTES are reached. */
+bool reply_is_due(void);
 /* The socket takes more: writes chunks. */
 void reply_writable(struct client *c);
 void reply_free(struct client *c);

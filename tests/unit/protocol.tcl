@@ -437,6 +437,15 @@ start_server {tags {needs:debug}} {
         $client close
     }
 
+    test {a line that begins with a NUL gets no reply} {
+        set client [raw_client]
+        $client write "\x00\r\n"
+        $client flush
+        assert_equal 0 [$client readable 200]
+        $client close
+        assert_equal PONG [r ping]
+    }
+
     test {DEBUG ERROR replies with an error of that text} {
         assert_error_text {MYERR custom error} {r debug error {MYERR custom error}}
     }

@@ -10,8 +10,8 @@
  */
 #include <errno.h>
 
+#include "../c/option/print_all.h"
 #include "base/panic.h"
-#include "option/option.h"
 
 enum { REWRITE_ALL = 1, REWRITE_NOTHING = 2 };
 
@@ -172,15 +172,6 @@ static void check_values(void) {
     ASSERT(color == 1 || color == 2);
     ASSERT(refused == 7);
     ASSERT(name && secret);
-}
-
-/* Every option as CONFIG GET shows it. */
-static void print_all(struct buffer *out) {
-    for (size_t i = 0; i < option_count(); i++) {
-        buffer_printf(out, "%s=", option_at(i)->name);
-        option_print(option_at(i), out);
-        buffer_append_char(out, '\n');
-    }
 }
 
 static void check_rewriting(struct slice text, unsigned mode_bits) {

@@ -2,16 +2,11 @@
  * Reading and rewriting of configuration text.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "base/random.h"
-#include "option/option.h"
+#include "option/print_all.h"
+#include "option/settings.h"
 
 static bool flag;
 static int64_t timeout, limit, kept, loaded_at;
@@ -112,14 +107,6 @@ static int teardown(void **state) {
     buffer_free(&points);
     option_set_include_reader(NULL);
     return 0;
-}
-
-static void assert_loads(const char *text) {
-    struct buffer error;
-    buffer_init(&error, MEMORY_OTHER);
-    if (!option_load_text(slice_of(text), OPTION_FROM_FILE, &error)) fail_msg("%s", error.bytes);
-    assert_int_equal(error.length, 0);
-    buffer_free(&error);
 }
 
 static void assert_fault_slice(struct slice text, const char *expected) {
@@ -390,15 +377,6 @@ static void test_rewrite_all(void **state) {
 }
 
 /* Every option as CONFIG GET shows it. */
-static void print_all(struct buffer *out) {
-    buffer_clear(out);
-    for (size_t i = 0; i < option_count(); i++) {
-        buffer_printf(out, "%s=", option_at(i)->name);
-        option_print(option_at(i), out);
-        buffer_append_char(out, '\n');
-    }
-}
-
 static void append_random_line(struct buffer *text) {
     static const char *const lines[] = {"timeout %u", "zeit %u", "limit %ukb", "limit %u",
                                         "point x%u",  "# %u",    "",           "load %u"};

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The option registry: each type's good values and refusals, and that a refusal changes nothing.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
-#include "option/option.h"
+#include "option/settings.h"
 
 static bool flag, flag_missing;
 static int64_t number, bytes, mode, share, number_missing;
@@ -147,48 +141,6 @@ static int setup(void **state) {
 static int teardown(void **state) {
     option_reset_all();
     return 0;
-}
-
-static const struct option_row *row_of(const char *name) {
-    const struct option_row *row = option_find(slice_of(name));
-    assert_non_null(row);
-    return row;
-}
-
-static char last_reason[OPTION_REASON_BYTES];
-
-static bool set_bytes(const char *name, const char *value, size_t length) {
-    struct slice word = {value, length};
-    return option_set(row_of(name), &word, 1, OPTION_FROM_CONFIG_SET, last_reason,
-                      sizeof(last_reason));
-}
-
-static bool set(const char *name, const char *value) {
-    return set_bytes(name, value, strlen(value));
-}
-
-static void assert_value(const char *name, const char *expected) {
-    struct buffer out;
-    buffer_init(&out, MEMORY_OTHER);
-    option_print(row_of(name), &out);
-    assert_string_equal(out.bytes ? out.bytes : "", expected);
-    buffer_free(&out);
-}
-
-static void assert_takes(const char *name, const char *value, const char *expected) {
-    if (!set(name, value)) fail_msg("%s '%s': %s", name, value, last_reason);
-    assert_value(name, expected);
-}
-
-/* The value must be refused for this reason and nothing change. */
-static void assert_refuses(const char *name, const char *value, const char *reason) {
-    struct buffer before;
-    buffer_init(&before, MEMORY_OTHER);
-    option_print(row_of(name), &before);
-    assert_false(set(name, value));
-    assert_string_equal(last_reason, reason);
-    assert_value(name, before.bytes ? before.bytes : "");
-    buffer_free(&before);
 }
 
 static void test_defaults(void **state) {

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The options whose features are not built: what is kept, in which form, and what is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "option/option.h"
+#include "option/settings.h"
 #include "server/options_pending.h"
-
-static char last_reason[OPTION_REASON_BYTES];
 
 static int setup(void **state) {
     options_pending_register();
@@ -21,48 +12,6 @@ static int setup(void **state) {
 static int teardown(void **state) {
     option_reset_all();
     return 0;
-}
-
-static const struct option_row *row_of(const char *name) {
-    const struct option_row *row = option_find(slice_of(name));
-    if (!row) fail_msg("no option '%s'", name);
-    return row;
-}
-
-static bool set(const char *name, const char *value) {
-    struct slice word = slice_of(value);
-    return option_set(row_of(name), &word, 1, OPTION_FROM_CONFIG_SET, last_reason,
-                      sizeof(last_reason));
-}
-
-static void assert_value(const char *name, const char *expected) {
-    struct buffer out;
-    buffer_init(&out, MEMORY_OTHER);
-    option_print(row_of(name), &out);
-    assert_string_equal(out.bytes ? out.bytes : "", expected);
-    buffer_free(&out);
-}
-
-static void assert_takes(const char *name, const char *value, const char *expected) {
-    if (!set(name, value)) fail_msg("%s '%s': %s", name, value, last_reason);
-    assert_value(name, expected);
-}
-
-static void assert_refuses(const char *name, const char *value, const char *reason) {
-    struct buffer before;
-    buffer_init(&before, MEMORY_OTHER);
-    option_print(row_of(name), &before);
-    assert_false(set(name, value));
-    assert_string_equal(last_reason, reason);
-    assert_value(name, before.bytes ? before.bytes : "");
-    buffer_free(&before);
-}
-
-static void assert_loads(const char *text) {
-    struct buffer error;
-    buffer_init(&error, MEMORY_OTHER);
-    if (!option_load_text(slice_of(text), OPTION_FROM_FILE, &error)) fail_msg("%s", error.bytes);
-    buffer_free(&error);
 }
 
 /* The line must be refused, with `reason` at the end of the text. */

@@ -406,7 +406,6 @@ static const struct option_row user_rows[] = {
 /* --- values --- */
 
 static struct {
-    int64_t zset_entries, zset_value;
     int64_t stream_bytes, stream_entries;
 } values;
 
@@ -417,10 +416,6 @@ static bool ignored_parse(const struct option_row *row, const struct slice *word
 
 #define VALUES "small values"
 static const struct option_row value_rows[] = {
-    INT("zset-max-ziplist-entries", NULL, &values.zset_entries, "128", 0, INT64_MAX, MUTABLE,
-        VALUES, 60, "Members up to which a sorted set is kept in its compact form."),
-    BYTES("zset-max-ziplist-value", &values.zset_value, "64", 0, MUTABLE, VALUES, 70,
-          "Longest member in a compact sorted set."),
     BYTES("stream-node-max-bytes", &values.stream_bytes, "4096", 0, MUTABLE, VALUES, 90,
           "Bytes of one node of a stream; 0 = no limit."),
     INT("stream-node-max-entries", NULL, &values.stream_entries, "100", 0, INT64_MAX, MUTABLE,

@@ -22,6 +22,8 @@
 /* A long double's text is refused from this length on, as by 6.2. */
 #define LONG_DOUBLE_TEXT_MAX 5120
 #define SHORT_TEXT_MAX 256
+#define FIXED_DECIMALS_MAX 17
+#define FIXED_WHOLE_MAX 9007199254740992.0 /* 2^53: from here on all doubles are whole */
 
 static const uint64_t powers_of_ten[20] = {
     UINT64_C(1),
@@ -271,12 +273,55 @@ size_t number_format_double(char *out, size_t size, double value) {
     return (size_t)length;
 }
 
+/* A double of magnitude below 2^53 is a whole number and a fraction of some bits. Scaled by a power
+ * of ten that fits 128 bits, so what is rounded is exact. */
+size_t number_format_fixed(char *out, size_t size, double value, int decimals) {
+    ASSERT(decimals >= 1 && decimals <= FIXED_DECIMALS_MAX);
+    if (!(fabs(value) < FIXED_WHOLE_MAX)) {
+        int printed = snprintf(out, size, "%.*f", decimals, value);
+        ASSERT_COMPARE((size_t)printed, <, size);
+        return (size_t)printed;
+    }
+    uint64_t bits, scale = powers_of_ten[decimals];
+    memcpy(&bits, &value, sizeof(bits));
+    unsigned exponent = bits >> 52 & 0x7ff;
+    uint64_t mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t)(exponent != 0) << 52;
+    unsigned shift = 1075 - (exponent ? exponent : 1);
+    uint64_t whole = shift < 64 ? mantissa >> shift : 0, fraction = 0;
+    /* From 2^-128 on there is less left than half of the last decimal. */
+    if (shift > 0 && shift < 128) {
+        unsigned __int128 one = (unsigned __int128)1 << shift;
+        unsigned __int128 scaled = (mantissa & (one - 1)) * scale, rest = scaled & (one - 1);
+        fraction = (uint64_t)(scaled >> shift);
+        if (rest > one / 2 || (rest == one / 2 && fraction % 2)) fraction++;
+        if (fraction == scale) {
+            fraction = 0;
+            whole++;
+        }
+    }
+    ASSERT_COMPARE((size_t)NUMBER_INT64_CHARS + (size_t)decimals + 1, <, size);
+    size_t length = 0;
+    if (bits >> 63) out[length++] = '-';
+    length += number_format_uint64(out + length, whole);
+    out[length++] = '.';
+    for (int i = decimals; i-- > 0; fraction /= 10)
+        out[length + (size_t)i] = (char)('0' + fraction % 10);
+    length += (size_t)decimals;
+    out[length] = '\0';
+    return length;
+}
+
 size_t number_format_long_double_fixed(char *out, size_t size, long double value) {
     if (isnan(value)) return copy_text(out, size, "nan");
     if (isinf(value)) return copy_text(out, size, value < 0 ? "-inf" : "inf");
-    int printed = snprintf(out, size, "%.17Lf", value);
-    ASSERT_COMPARE((size_t)printed, <, size);
-    size_t length = (size_t)printed;
+    size_t length;
+    if ((long double)(double)value == value) {
+        length = number_format_fixed(out, size, (double)value, FIXED_DECIMALS_MAX);
+    } else {
+        int printed = snprintf(out, size, "%.17Lf", value);
+        ASSERT_COMPARE((size_t)printed, <, size);
+        length = (size_t)printed;
+    }
     while (out[length - 1] == '0') length--; /* stops at the point at the latest */
     if (out[length - 1] == '.') length--;
     if (length == 2 && out[0] == '-' && out[1] == '0') {

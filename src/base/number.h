@@ -30,6 +30,8 @@ size_t number_int64_length(int64_t value);
 /* What follows writes a NUL too, and asserts that `size` suffices.
  * The 17-significant-digits form ("%.17g") that Redis 6.2 replies with; "inf", "-inf", "nan". */
 size_t number_format_double(char *out, size_t size, double value);
+/* As printf's "%.*f", rounded exactly; 1 <= decimals <= 17. */
+size_t number_format_fixed(char *out, size_t size, double value, int decimals);
 /* INCRBYFLOAT's form: fixed notation of a long double with up to 17 decimals, trailing zeros cut,
  * never "-0". NUMBER_LONG_DOUBLE_CHARS is always enough. */
 size_t number_format_long_double_fixed(char *out, size_t size, long double value);

@@ -236,22 +236,11 @@ static void scan_visit(struct slice field, struct slice text, void *context) {
     text_list_add(&s->found, text);
 }
 
-static void command_hscan(struct call *call) {
-    struct member_scan s;
-    struct entry *e;
-    size_t positions = 0;
-    if (!member_scan_cursor(call, &s)) return;
-    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
-    if (!e) {
-        member_scan_reply_empty(call->client);
-        return;
-    }
-    if (!member_scan_options(call, &s)) return;
-    do {
-        s.cursor = hash_scan(entry_object(e), s.cursor, scan_visit, &s);
-    } while (member_scan_goes_on(&s, ++positions));
-    member_scan_reply(call->client, &s);
+static uint64_t scan_step(struct value v, uint64_t cursor, struct member_scan *s) {
+    return hash_scan(v, cursor, scan_visit, s);
 }
+
+static void command_hscan(struct call *call) { member_scan_run(call, ENTRY_HASH, scan_step); }
 
 /* ---- HRANDFIELD ---- */
 

@@ -375,22 +375,11 @@ static void scan_visit(struct slice member, void *context) {
     if (member_scan_fits(s, member)) text_list_add(&s->found, member);
 }
 
-static void command_sscan(struct call *call) {
-    struct member_scan s;
-    struct entry *e;
-    size_t positions = 0;
-    if (!member_scan_cursor(call, &s)) return;
-    if (!argument_read_typed(call, 1, ENTRY_SET, &e)) return;
-    if (!e) {
-        member_scan_reply_empty(call->client);
-        return;
-    }
-    if (!member_scan_options(call, &s)) return;
-    do {
-        s.cursor = set_scan(set_in(e), s.cursor, scan_visit, &s);
-    } while (member_scan_goes_on(&s, ++positions));
-    member_scan_reply(call->client, &s);
+static uint64_t scan_step(struct value v, uint64_t cursor, struct member_scan *s) {
+    return set_scan(v, cursor, scan_visit, s);
 }
+
+static void command_sscan(struct call *call) { member_scan_run(call, ENTRY_SET, scan_step); }
 
 /* ---- rows ---- */
 

@@ -81,11 +81,12 @@ static struct box cell_box(const struct cell *cell) {
                         part_start(row + 1, GEOHASH_LATITUDE_MAX, steps)};
 }
 
-/* Both directions wrap round, as 6.2's do. */
+/* Both directions wrap round, as 6.2's do, and as with 6.2 only where a step is made: a position on
+ * the very edge in the east or north lies in a column or row beyond the last, where nothing is. */
 static struct cell cell_beside(const struct cell *cell, int east, int north) {
     uint32_t mask = (uint32_t)((UINT64_C(1) << cell->steps) - 1);
-    return (struct cell){(cell->column + (uint32_t)east) & mask,
-                         (cell->row + (uint32_t)north) & mask, cell->steps};
+    return (struct cell){east ? (cell->column + (uint32_t)east) & mask : cell->column,
+                         north ? (cell->row + (uint32_t)north) & mask : cell->row, cell->steps};
 }
 
 /* ---- one position ---- */

@@ -240,6 +240,7 @@ static void encoded_write(uint8_t *out, const struct encoded *e) {
 /* Makes room for `room` bytes where `gone` bytes of elements stand at `at`, and counts `delta`
  * elements more. Returns the room. */
 static uint8_t *splice(struct listpack **lp, size_t at, size_t gone, size_t room, int64_t delta) {
+    if (gone == room && delta == 0) return bytes_of(*lp) + at;
     size_t old_size = size_of(*lp), size = old_size - gone + room;
     ASSERT_COMPARE(size, <=, LISTPACK_BYTES_MAX);
     uint8_t *bytes = bytes_of(*lp);
@@ -415,6 +416,25 @@ void listpack_append_integer(struct listpack **lp, int64_t integer) {
     struct encoded e;
     encode_integer(&e, integer);
     insert(lp, size_of(*lp) - 1, 0, &e);
+}
+
+void listpack_append_batch(struct listpack **lp, const struct listpack_value *values,
+                           size_t count) {
+    struct encoded encoded[LISTPACK_BATCH];
+    size_t size = 0;
+    ASSERT_COMPARE(count, <=, LISTPACK_BATCH);
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].text.bytes)
+            encode_text(&encoded[i], values[i].text);
+        else
+            encode_integer(&encoded[i], values[i].integer);
+        size += encoded_size(&encoded[i]);
+    }
+    uint8_t *out = splice(lp, size_of(*lp) - 1, 0, size, (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        encoded_write(out, &encoded[i]);
+        out += encoded_size(&encoded[i]);
+    }
 }
 
 void listpack_prepend(struct listpack **lp, struct slice text) {

@@ -79,6 +79,9 @@ uint32_t listpack_find(const struct listpack *lp, uint32_t at, struct slice text
 
 void listpack_append(struct listpack **lp, struct slice text);
 void listpack_append_integer(struct listpack **lp, int64_t integer);
+/* Several at once; an empty text needs bytes that are not NULL. */
+#define LISTPACK_BATCH 16
+void listpack_append_batch(struct listpack **lp, const struct listpack_value *values, size_t count);
 void listpack_prepend(struct listpack **lp, struct slice text);
 /* Puts an element before `at` (0 = at the end), or behind it; returns where it stands. */
 uint32_t listpack_insert_before(struct listpack **lp, uint32_t at, struct slice text);

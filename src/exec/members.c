@@ -77,14 +77,16 @@ bool member_scan_parse_cursor(struct slice text, uint64_t *cursor) {
     return true;
 }
 
-bool member_scan_cursor(const struct call *call, struct member_scan *s) {
+/* The cursor of argument 2; false after "invalid cursor". */
+static bool scan_cursor(const struct call *call, struct member_scan *s) {
     *s = (struct member_scan){.count = SCAN_COUNT_DEFAULT, .any = true};
     if (member_scan_parse_cursor(call->argv[2], &s->cursor)) return true;
     reply_error(call->client, "invalid cursor");
     return false;
 }
 
-bool member_scan_options(const struct call *call, struct member_scan *s) {
+/* The options from argument 3 on; false after an error. */
+static bool scan_options(const struct call *call, struct member_scan *s) {
     for (int i = 3; i < call->argc; i += 2) {
         bool last = i + 1 == call->argc, fits = !last;
         if (!last && argument_is(call, i, "count")) {
@@ -101,7 +103,6 @@ bool member_scan_options(const struct call *call, struct member_scan *s) {
             return false;
         }
     }
-    text_list_init(&s->found);
     return true;
 }
 
@@ -110,22 +111,29 @@ bool member_scan_fits(struct member_scan *s, struct slice member) {
     return s->any || glob_match(s->pattern, member, false);
 }
 
-bool member_scan_goes_on(struct member_scan *s, size_t positions) {
+static bool scan_goes_on(const struct member_scan *s, size_t positions) {
     return s->cursor && s->seen < (uint64_t)s->count &&
            positions / SCAN_POSITIONS_PER_MEMBER < (uint64_t)s->count;
 }
 
-void member_scan_reply(struct client *c, struct member_scan *s) {
+void member_scan_run(struct call *call, enum entry_type type, member_scan_step *step) {
+    struct member_scan s;
+    struct entry *e;
     char digits[NUMBER_INT64_CHARS];
-    reply_array(c, 2);
-    reply_bulk(c, (struct slice){digits, number_format_uint64(digits, s->cursor)});
-    reply_text_list(c, &s->found);
-}
-
-void member_scan_reply_empty(struct client *c) {
-    reply_array(c, 2);
-    reply_bulk(c, SLICE("0"));
-    reply_array(c, 0);
+    size_t positions = 0;
+    /* The order of the errors is 6.2's: options are not looked at where there is no key. */
+    if (!scan_cursor(call, &s) || !argument_read_typed(call, 1, type, &e)) return;
+    if (e && !scan_options(call, &s)) return;
+    if (!e) s.cursor = 0;
+    text_list_init(&s.found);
+    if (e) {
+        do {
+            s.cursor = step(entry_object(e), s.cursor, &s);
+        } while (scan_goes_on(&s, ++positions));
+    }
+    reply_array(call->client, 2);
+    reply_bulk(call->client, (struct slice){digits, number_format_uint64(digits, s.cursor)});
+    reply_text_list(call->client, &s.found);
 }
 
 /* ---- choices ---- */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/string.h"
+#include "store/entry.h"
 
 struct call;
 struct client;
@@ -39,19 +40,14 @@ struct member_scan {
 };
 /* A cursor as 6.2 reads it: up to a NUL, decimal digits or nothing at all, with a sign. */
 bool member_scan_parse_cursor(struct slice text, uint64_t *cursor);
-/* The cursor of argument 2; false after "invalid cursor". */
-bool member_scan_cursor(const struct call *call, struct member_scan *s);
-/* The options from argument 3 on; false after an error. `found` is to be freed only after true. */
-bool member_scan_options(const struct call *call, struct member_scan *s);
+/* Visits the members of one position of the value, asks member_scan_fits of each, adds those that
+ * fit to `found`, and returns the next cursor, 0 at the end. */
+typedef uint64_t member_scan_step(struct value v, uint64_t cursor, struct member_scan *s);
+/* The whole command, key and cursor being arguments 1 and 2: replies the next cursor and what was
+ * found, or an error. Steps until COUNT members were seen or ten times as many positions. */
+void member_scan_run(struct call *call, enum entry_type type, member_scan_step *step);
 /* True where the member fits the pattern. Counts it as seen. */
 bool member_scan_fits(struct member_scan *s, struct slice member);
-/* True where the call should look at another position. */
-bool member_scan_goes_on(struct member_scan *s, size_t positions);
-/* Cursor and what was found; frees it. */
-void member_scan_reply(struct client *c, struct member_scan *s);
-
-/* That of a key that is not there. */
-void member_scan_reply_empty(struct client *c);
 
 /* Numbers but 0 that were noted: which draws came before. */
 struct noted {

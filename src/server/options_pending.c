@@ -405,10 +405,6 @@ static const struct option_row user_rows[] = {
 
 /* --- values --- */
 
-static struct {
-    int64_t stream_bytes, stream_entries;
-} values;
-
 static bool ignored_parse(const struct option_row *row, const struct slice *words, size_t count,
                           char *reason, size_t reason_size) {
     return count == 1;
@@ -416,10 +412,6 @@ static bool ignored_parse(const struct option_row *row, const struct slice *word
 
 #define VALUES "small values"
 static const struct option_row value_rows[] = {
-    BYTES("stream-node-max-bytes", &values.stream_bytes, "4096", 0, MUTABLE, VALUES, 90,
-          "Bytes of one node of a stream; 0 = no limit."),
-    INT("stream-node-max-entries", NULL, &values.stream_entries, "100", 0, INT64_MAX, MUTABLE,
-        VALUES, 100, "Entries of one node of a stream; 0 = no limit."),
     {PENDING("list-max-ziplist-entries", NULL, OPTION_TYPE_CUSTOM, NULL, NULL,
              OPTION_FILE_ONLY | OPTION_MULTI | OPTION_HIDDEN, VALUES, 110, NULL,
              "Of old versions; taken and passed over, as by 6.2."),

@@ -26,6 +26,7 @@
 #include "commands/client.h"
 #include "commands/connection.h"
 #include "commands/expire.h"
+#include "commands/geo.h"
 #include "commands/hash.h"
 #include "commands/hyperloglog.h"
 #include "commands/introspection.h"
@@ -37,7 +38,11 @@
 #include "commands/scan.h"
 #include "commands/set.h"
 #include "commands/slowlog.h"
+#include "commands/sort.h"
 #include "commands/string.h"
+#include "commands/zset.h"
+#include "commands/zset_combine.h"
+#include "commands/zset_range.h"
 #include "exec/auth.h"
 #include "exec/blocked.h"
 #include "exec/dispatch.h"
@@ -117,6 +122,11 @@ void wiring_register(void) {
     commands_list_register();
     commands_hash_register();
     commands_set_register();
+    commands_zset_register();
+    commands_zset_range_register();
+    commands_zset_combine_register();
+    commands_geo_register();
+    commands_sort_register();
     commands_hyperloglog_register();
     commands_replication_register();
     commands_lolwut_register();

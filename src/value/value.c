@@ -7,6 +7,7 @@
 #include "value/hash.h"
 #include "value/list.h"
 #include "value/set.h"
+#include "value/stream.h"
 #include "value/zset.h"
 
 static const struct value_type *rows[VALUE_KINDS];
@@ -25,6 +26,7 @@ void value_register(void) {
     value_hash_register();
     value_list_register();
     value_set_register();
+    value_stream_register();
     value_zset_register();
 }
 

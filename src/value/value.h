@@ -31,6 +31,8 @@ struct value {
     unsigned encoding; /* a type's own number, below 16; its row has the name */
 };
 
+struct table;
+
 struct value_type {
     const char *name;                /* TYPE */
     const char *const *encodings;    /* OBJECT ENCODING, by number */
@@ -45,6 +47,11 @@ struct value_type {
     void (*describe)(struct value v, struct buffer *out);
     /* The value leaves the main thread for one that frees it. NULL = nothing to do. */
     void (*unlink)(struct value v);
+    /* As `release` in steps of `effort` blocks, about; true when all is gone. `bytes` may be asked
+     * between two steps and tells what is left, nothing else may. NULL = only whole. */
+    bool (*release_step)(struct value v, size_t effort);
+    /* For DEBUG: its table, NULL in another encoding. NULL = no encoding has one. */
+    const struct table *(*table)(struct value v);
 };
 
 /* Rows live as long as the process. */

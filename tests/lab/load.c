@@ -52,7 +52,7 @@
 #define SENDS_PER_TURN_MAX 128
 #define ON_TIME_NSEC 1000000u
 #define SLOW_TICK_NSEC 10000000u
-#define SLOW_REFILLS_MAX 1     /* a tick: pipelines of thousands take their time to write */
+#define SLOW_REQUESTS_MAX 2000 /* a tick: pipelines of thousands take their time to write */
 #define SLOW_SOCKET_BYTES 4096 /* so that what is not read stays on the server's side */
 #define WAIT_SAMPLE_NSEC 10000000u
 #define WAIT_SAMPLES 4096 /* 40 s back */
@@ -614,17 +614,16 @@ static struct connection *connections_add(enum role role, uint64_t count) {
 
 /* ---- slow readers ---- */
 
-/* A slow reader always has a pipeline of GETs under way and reads a trickle of the replies. */
+/* A slow reader comes to have a pipeline of GETs under way and reads a trickle of the replies. */
 static void slow_tick(void) {
     size_t most = options.slow_bytes_per_s * SLOW_TICK_NSEC / 1000000000u;
-    int refills = 0;
+    int requests = 0;
     for (uint64_t i = 0; i < connection_count; i++) {
         struct connection *c = &connections[i];
         if (c->role != ROLE_SLOW) continue;
         if (c->count > 0) receive_some(c, most < READ_BYTES ? most ? most : 1 : READ_BYTES);
-        if (c->rest || c->count > options.slow_pipeline / 2) continue;
-        if (refills++ >= SLOW_REFILLS_MAX) continue;
-        while (c->count < options.slow_pipeline) {
+        if (c->rest || c->count >= options.slow_pipeline || requests >= SLOW_REQUESTS_MAX) continue;
+        while (c->count < options.slow_pipeline && requests++ < SLOW_REQUESTS_MAX) {
             struct request request = {.key = read_key(), .stream = STREAM_UNSEEN};
             put_request(&request);
             request_push(c, &request);

@@ -256,9 +256,14 @@ proc reply_notation {reply} {
 }
 
 # Each line of `text` is a command, a tab or two blanks, and its reply in the notation above; empty
-# lines and those that begin with # are passed over. One connection runs them in order.
-proc assert_conversation {text} {
+# lines and those that begin with # are passed over. One connection runs them in order; it speaks
+# the protocol given, or that of all clients.
+proc assert_conversation {text {protocol ""}} {
     set client [redis_deferring_client]
+    if {$protocol ne ""} {
+        $client hello $protocol
+        $client read
+    }
     foreach line [split $text \n] {
         set line [string trim $line]
         if {$line eq "" || [string index $line 0] eq "#"} {

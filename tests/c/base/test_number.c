@@ -297,6 +297,46 @@ static void test_long_double_fixed(void **state) {
     assert_int_equal(number_format_long_double_fixed(shorter, 4, (long double)NAN), 3);
 }
 
+/* number_format_fixed against printf, which is exact too. */
+static void assert_fixed_as_printf(double value) {
+    char out[NUMBER_DOUBLE_CHARS], expected[NUMBER_DOUBLE_CHARS];
+    for (int decimals = 1; decimals <= 17; decimals++) {
+        size_t length = number_format_fixed(out, sizeof(out), value, decimals);
+        snprintf(expected, sizeof(expected), "%.*f", decimals, value);
+        assert_string_equal(out, expected);
+        assert_int_equal(length, strlen(expected));
+    }
+}
+
+static void test_fixed(void **state) {
+    static const double values[] = {
+        0.0,  -0.0,  1.0,     0.5,    0.25,   0.125, 0.375,  2.5,    0.99999999999999999, 9.9999995,
+        1e15, 1e16,  1e17,    1e300,  1e-5,   1e-18, 5e-324, 1e-300, 9007199254740991.0,  0.05,
+        0.15, 0.045, 1.00005, -180.0, 0.0001, 5e-18, 1.5e-17};
+    seed_from_environment();
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        assert_fixed_as_printf(values[i]);
+        assert_fixed_as_printf(-values[i]);
+    }
+    for (int i = 0; i < 20000; i++) {
+        /* Few bits, so that halves of the last decimal occur; then all bits. */
+        double few = (double)random_below(1 << 20) / (double)(1 << random_below(20));
+        double many = ldexp((double)random_below(UINT64_C(1) << 53), -(int)random_below(140));
+        assert_fixed_as_printf(few);
+        assert_fixed_as_printf(-many);
+    }
+    for (int i = 0; i < 2000; i++) {
+        char out[NUMBER_LONG_DOUBLE_CHARS], expected[NUMBER_LONG_DOUBLE_CHARS];
+        double value = (double)random_below(1 << 30) / (double)(1 << random_below(24));
+        number_format_long_double_fixed(out, sizeof(out), value);
+        int length = snprintf(expected, sizeof(expected), "%.17Lf", (long double)value);
+        while (expected[length - 1] == '0') length--;
+        if (expected[length - 1] == '.') length--;
+        expected[length] = 0;
+        assert_string_equal(out, expected);
+    }
+}
+
 struct bytes_row {
     const char *text;
     bool valid;
@@ -386,6 +426,7 @@ int main(void) {
         cmocka_unit_test(test_random_doubles),
         cmocka_unit_test(test_double_texts),
         cmocka_unit_test(test_long_double_fixed),
+        cmocka_unit_test(test_fixed),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_bytes_human),
     };

@@ -90,13 +90,32 @@ static void test_cover(void **state) {
     }
 }
 
+/* As 6.2: from the very edge in the east nothing is found west of it but what lies across a step,
+ * and the column beyond the last, which no position of a cell below 2^52 has. */
+static void test_cover_edge(void **state) {
+    struct geohash_shape shape = {.centre = {180, 0}, .radius = 1000};
+    struct geohash_range ranges[GEOHASH_RANGES_MAX];
+    struct geohash_position east = {179.9999, 0}, west = {-179.9999, 0};
+    for (double radius = 1; radius < 1e7; radius *= 3) {
+        shape.radius = radius;
+        size_t count = geohash_cover(&shape, ranges);
+        assert_true(ranges[0].first >= UINT64_C(1) << 52);
+        for (size_t r = 0; r < count; r++) {
+            uint64_t cell = geohash_encode(west);
+            assert_false(cell >= ranges[r].first && cell < ranges[r].end);
+        }
+    }
+    shape.centre = east;
+    assert_true(geohash_cover(&shape, ranges) > 1);
+    assert_true(geohash_encode(east) >= ranges[0].first && geohash_encode(east) < ranges[0].end);
+}
+
 int main(void) {
     seed_from_environment();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_cover),
+        cmocka_unit_test(test_known),          cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_cover),
+        cmocka_unit_test(test_cover_edge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -350,11 +350,38 @@ static void test_visit(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* A batch is what its elements are one by one. */
+static void test_batch(void **state) {
+    static char text[5000];
+    struct listpack *one = listpack_create(), *batch = listpack_create();
+    struct listpack_value values[LISTPACK_BATCH];
+    memset(text, 't', sizeof(text));
+    for (int64_t i = 0; i < LISTPACK_BATCH; i++) {
+        static const size_t lengths[] = {0, 1, 63, 64, 4095, 5000};
+        values[i] = (struct listpack_value){{NULL, 0}, (i - 5) * 1000 * i * i * i * i};
+        if (i % 2) values[i].text = (struct slice){text, lengths[i / 2 % 6]};
+        if (i == 8) values[i].text = SLICE("-77");
+        if (values[i].text.bytes)
+            listpack_append(&one, values[i].text);
+        else
+            listpack_append_integer(&one, values[i].integer);
+    }
+    listpack_append_batch(&batch, values, 0);
+    assert_int_equal(listpack_count(batch), 0);
+    listpack_append_batch(&batch, values, 5);
+    listpack_append_batch(&batch, values + 5, LISTPACK_BATCH - 5);
+    listpack_check(batch);
+    assert_int_equal(listpack_size(batch), listpack_size(one));
+    assert_memory_equal(listpack_bytes(batch), listpack_bytes(one), listpack_size(one));
+    listpack_free(one);
+    listpack_free(batch);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_known_bytes), TEST(test_length_behind), TEST(test_integer_borders),
         TEST(test_model),       TEST(test_many),          TEST(test_foreign),
-        TEST(test_visit),
+        TEST(test_visit),       TEST(test_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

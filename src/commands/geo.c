@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Positions in sorted sets: a member's score is the cell of its position (ds/geohash). The rows
+ * stand at the end.
+ *
+ * A search covers its shape with up to nine cells; each is a range of scores, whose members are
+ * looked at one by one. What lies in the shape is noted as a hit: member, score, distance. With
+ * COUNT and an order no more than twice as many hits as wanted are kept.
+ *
+ * GEORADIUS, GEORADIUSBYMEMBER and GEOSEARCH are one search; their forms differ in how the shape
+ * is said and in which options there are.
+ *
+ * Invariants
+ *  1. Nothing is changed before all arguments were looked at and the search is done.
+ *  2. Hits of equal distance stay in the order in which they were found, and no distance is printed
+ *     that was not computed by geohash_distance: replies are 6.2's to the last digit.
+ *  3. Members of hits stand in the sorted set that is searched, which no command changes meanwhile.
+ */
+#include "commands/geo.h"
+
+#include <math.h>
+
+#include "base/number.h"
+#include "base/panic.h"
+#include "base/places.h"
+#include "ds/geohash.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "exec/command_keys.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "store/keyspace.h"
+#include "value/zset.h"
+
+#define DISTANCE_DECIMALS 4
+/* Positions of one GEOADD that need no allocation. */
+#define CELLS_ON_STACK 32
+/* Room for hits at first, and beyond twice of what COUNT wants. */
+#define HITS_ROOM 64
+
+/* ---- arguments and replies ---- */
+
+/* The cell of a score, which any client may set to any number. 6.2 casts it to 64 bits, and what
+ * does not fit goes as on x86-64: its low bits up to 2^64, then 0; -2^63 from there down. */
+static uint64_t cell_of_score(double score) {
+    const double two_to_63 = 9223372036854775808.0;
+    if (score < -two_to_63) return UINT64_C(1) << 63;
+    if (score < two_to_63) return (uint64_t)(int64_t)score;
+    if (score < 2 * two_to_63) return (uint64_t)score;
+    return 0;
+}
+
+static bool parse_double(const struct call *call, int index, double *value, const char *error) {
+    struct slice text = call->argv[index];
+    if (number_parse_double(text.bytes, text.length, value)) return true;
+    reply_error(call->client, error);
+    return false;
+}
+
+/* Longitude and latitude at `index` and behind it. */
+static bool parse_position(const struct call *call, int index, struct geohash_position *p) {
+    static const char error[] = "value is not a valid float";
+    if (!parse_double(call, index, &p->longitude, error)) return false;
+    if (!parse_double(call, index + 1, &p->latitude, error)) return false;
+    if (geohash_position_is_valid(*p)) return true;
+    reply_error_format(call->client, "invalid longitude,latitude pair %f,%f", p->longitude,
+                       p->latitude);
+    return false;
+}
+
+/* Metres of a unit. */
+static bool parse_unit(const struct call *call, int index, double *metres) {
+    static const struct {
+        struct slice name;
+        double metres;
+    } units[] = {{{"m", 1}, 1}, {{"km", 2}, 1000}, {{"ft", 2}, 0.3048}, {{"mi", 2}, 1609.34}};
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (!slice_equal(call->argv[index], units[i].name)) continue;
+        *metres = units[i].metres;
+        return true;
+    }
+    reply_error(call->client, "unsupported unit provided. please use m, km, ft, mi");
+    return false;
+}
+
+static void reply_distance(struct client *c, double distance) {
+    char text[NUMBER_DOUBLE_CHARS];
+    size_t length = number_format_fixed(text, sizeof(text), distance, DISTANCE_DECIMALS);
+    reply_bulk(c, (struct slice){text, length});
+}
+
+/* A double with up to 17 decimals. */
+static void reply_coordinate(struct client *c, double degrees) {
+    char text[NUMBER_DOUBLE_CHARS];
+    size_t length = number_format_long_double_fixed(text, sizeof(text), degrees);
+    if (c->protocol != 3) {
+        reply_bulk(c, (struct slice){text, length});
+        return;
+    }
+    reply_raw(c, ",", 1);
+    reply_raw(c, text, length);
+    reply_raw(c, "\r\n", 2);
+}
+
+static void reply_position(struct client *c, double score) {
+    struct geohash_position p = geohash_decode(cell_of_score(score));
+    reply_array(c, 2);
+    reply_coordinate(c, p.longitude);
+    reply_coordinate(c, p.latitude);
+}
+
+static bool find_score(const struct entry *e, struct slice member, double *score) {
+    return e && zset_score(entry_object(e), member, score);
+}
+
+/* ---- GEOADD ---- */
+
+struct geoadd {
+    bool only_new, only_old, count_changed;
+    int first; /* argument of the first position */
+    size_t members, added, moved;
+};
+
+static bool geoadd_parse(const struct call *call, struct geoadd *g) {
+    for (g->first = 2; g->first < call->argc; g->first++) {
+        if (argument_is(call, g->first, "nx"))
+            g->only_new = true;
+        else if (argument_is(call, g->first, "xx"))
+            g->only_old = true;
+        else if (argument_is(call, g->first, "ch"))
+            g->count_changed = true;
+        else
+            break;
+    }
+    int left = call->argc - g->first;
+    g->members = (size_t)left / 3;
+    if (left && left % 3 == 0 && !(g->only_new && g->only_old)) return true;
+    reply_syntax_error(call->client);
+    return false;
+}
+
+static bool geoadd_parse_positions(const struct call *call, const struct geoadd *g,
+                                   double *scores) {
+    struct geohash_position p;
+    for (size_t i = 0; i < g->members; i++) {
+        if (!parse_position(call, g->first + (int)i * 3, &p)) return false;
+        scores[i] = (double)geohash_encode(p);
+    }
+    return true;
+}
+
+static void geoadd_apply(struct value *v, struct slice member, double score, struct geoadd *g) {
+    double old;
+    if (!zset_score(*v, member, &old)) {
+        if (g->only_old) return;
+        zset_set(v, member, score);
+        g->added++;
+    } else if (!g->only_new && score != old) {
+        zset_set(v, member, score);
+        g->moved++;
+    }
+}
+
+static void geoadd_run(struct call *call, struct geoadd *g, const double *scores) {
+    struct entry *e;
+    struct value v;
+    uint64_t hash = call_key_hash(call, 1);
+    if (!argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
+    if (e || !g->only_old) {
+        if (e)
+            e = keyspace_object_begin(call->keyspace, e, hash, &v);
+        else
+            v = zset_create();
+        for (size_t i = 0; i < g->members; i++)
+            geoadd_apply(&v, call->argv[g->first + (int)i * 3 + 2], scores[i], g);
+        if (e)
+            keyspace_object_end(call->keyspace, e, v);
+        else
+            keyspace_store_object(call->keyspace, call->argv[1], hash, NULL, ENTRY_ZSET, v,
+                                  ENTRY_NO_DEADLINE);
+        keyspace_note_change(g->added + g->moved);
+    }
+    reply_integer(call->client, (int64_t)(g->added + (g->count_changed ? g->moved : 0)));
+}
+
+static void command_geoadd(struct call *call) {
+    struct geoadd g = {0};
+    double few[CELLS_ON_STACK], *scores = few;
+    if (!geoadd_parse(call, &g)) return;
+    size_t bytes = g.members * sizeof(*scores);
+    if (g.members > CELLS_ON_STACK) scores = memory_alloc(bytes, MEMORY_OTHER);
+    if (geoadd_parse_positions(call, &g, scores)) geoadd_run(call, &g, scores);
+    if (scores != few) memory_free_sized(scores, bytes, MEMORY_OTHER);
+}
+
+/* ---- asking about members ---- */
+
+static void command_geopos(struct call *call) {
+    struct client *c = call->client;
+    struct entry *e;
+    double score;
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
+    reply_array(c, call->argc - 2);
+    for (int i = 2; i < call->argc; i++) {
+        if (find_score(e, call->argv[i], &score))
+            reply_position(c, score);
+        else
+            reply_null_array(c);
+    }
+}
+
+static void command_geohash(struct call *call) {
+    struct client *c = call->client;
+    struct entry *e;
+    double score;
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
+    reply_array(c, call->argc - 2);
+    for (int i = 2; i < call->argc; i++) {
+        char text[GEOHASH_TEXT_CHARS + 1];
+        if (!find_score(e, call->argv[i], &score)) {
+            reply_null(c);
+            continue;
+        }
+        geohash_text(cell_of_score(score), text);
+        reply_bulk(c, (struct slice){text, GEOHASH_TEXT_CHARS});
+    }
+}
+
+static void command_geodist(struct call *call) {
+    struct client *c = call->client;
+    struct entry *e;
+    double metres = 1, from, to;
+    if (call->argc == 5 && !parse_unit(call, 4, &metres)) return;
+    if (call->argc > 5) {
+        reply_syntax_error(c);
+        return;
+    }
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
+    if (!find_score(e, call->argv[2], &from) || !find_score(e, call->argv[3], &to)) {
+        reply_null(c);
+        return;
+    }
+    reply_distance(c, geohash_distance(geohash_decode(cell_of_score(from)),
+                                       geohash_decode(cell_of_score(to))) /
+                          metres);
+}
+
+/* ---- searches: the request ---- */
+
+enum form {
+    FORM_STORES = 1 << 0,       /* GEORADIUS: STORE and STOREDIST name a key */
+    FORM_SEARCH = 1 << 1,       /* GEOSEARCH: the shape is said by options */
+    FORM_SEARCH_STORE = 1 << 2, /* GEOSEARCHSTORE: STOREDIST is a flag */
+};
+
+enum order { ORDER_NONE, ORDER_ASCENDING, ORDER_DESCENDING };
+
+struct hit {
+    double distance; /* metres */
+    double score;
+    struct listpack_value member;
+};
+
+struct search {
+    struct call *call;
+    struct entry *entry; /* NULL: nothing to search */
+    unsigned form;
+    struct geohash_shape shape;
+    double unit; /* metres */
+    bool has_centre, centre_is_member, has_shape;
+    bool with_distance, with_cell, with_position, any, store_distances;
+    int64_t count; /* 0: all */
+    enum order order;
+    int store; /* argument of the key; 0: none */
+
+    struct hit *hits;
+    size_t hit_count, hit_room;
+    /* With COUNT and an order: no hit beyond is wanted. */
+    bool bounded;
+    uint64_t worst_key;
+};
+
+/* Radius and unit. */
+static bool parse_circle(struct search *s, int index) {
+    double radius;
+    if (!parse_double(s->call, index, &radius, "need numeric radius")) return false;
+    if (radius < 0) {
+        reply_error(s->call->client, "radius cannot be negative");
+        return false;
+    }
+    if (!parse_unit(s->call, index + 1, &s->unit)) return false;
+    s->shape.radius = radius * s->unit;
+    s->has_shape = true;
+    return true;
+}
+
+/* Width, height and unit. */
+static bool parse_box(struct search *s, int index) {
+    double width, height;
+    if (!parse_double(s->call, index, &width, "need numeric width")) return false;
+    if (!parse_double(s->call, index + 1, &height, "need numeric height")) return false;
+    if (width < 0 || height < 0) {
+        reply_error(s->call->client, "height or width cannot be negative");
+        return false;
+    }
+    if (!parse_unit(s->call, index + 2, &s->unit)) return false;
+    s->shape.is_box = true;
+    s->shape.width = width * s->unit;
+    s->shape.height = height * s->unit;
+    s->has_shape = true;
+    return true;
+}
+
+/* A member of the key as the centre; of a key that is not there any will do. */
+static bool parse_member(struct search *s, int index) {
+    double score;
+    s->has_centre = s->centre_is_member = true;
+    if (!s->entry) return true;
+    if (!find_score(s->entry, s->call->argv[index], &score)) {
+        reply_error(s->call->client, "could not decode requested zset member");
+        return false;
+    }
+    s->shape.centre = geohash_decode(cell_of_score(score));
+    return true;
+}
+
+static bool parse_centre(struct search *s, int index) {
+    s->has_centre = true;
+    return parse_position(s->call, index, &s->shape.centre);
+}
+
+static bool parse_count(struct search *s, int index) {
+    if (!argument_int64(s->call, index, &s->count, NULL)) return false;
+    if (s->count > 0) return true;
+    reply_error(s->call->client, "COUNT must be > 0");
+    return false;
+}
+
+/* Options that say the shape: returns how many arguments were taken, 0 where it is none of them,
+ * -1 after an error. */
+static int parse_shape_option(struct search *s, int i) {
+    const struct call *call = s->call;
+    int left = call->argc - i - 1;
+    if (!(s->form & FORM_SEARCH)) return 0;
+    if (left >= 1 && argument_is(call, i, "frommember") && (!s->has_centre || s->centre_is_member))
+        return parse_member(s, i + 1) ? 2 : -1;
+    if (left >= 2 && argument_is(call, i, "fromlonlat") && !s->centre_is_member)
+        return parse_centre(s, i + 1) ? 3 : -1;
+    if (left >= 2 && argument_is(call, i, "byradius") && !s->shape.is_box)
+        return parse_circle(s, i + 1) ? 3 : -1;
+    if (left >= 3 && argument_is(call, i, "bybox") && (!s->has_shape || s->shape.is_box))
+        return parse_box(s, i + 1) ? 4 : -1;
+    return 0;
+}
+
+/* Options that say where results go; as above. */
+static int parse_store_option(struct search *s, int i) {
+    bool distances = argument_is(s->call, i, "storedist");
+    if (distances && s->form & FORM_SEARCH_STORE) {
+        s->store_distances = true;
+        return 1;
+    }
+    bool names_key = distances || argument_is(s->call, i, "store");
+    if (!names_key || !(s->form & FORM_STORES) || i + 1 == s->call->argc) return 0;
+    s->store = i + 1;
+    s->store_distances = distances;
+    return 2;
+}
+
+/* Words that stand for themselves. */
+static bool parse_word(struct search *s, int i) {
+    const struct call *call = s->call;
+    if (argument_is(call, i, "withdist"))
+        s->with_distance = true;
+    else if (argument_is(call, i, "withhash"))
+        s->with_cell = true;
+    else if (argument_is(call, i, "withcoord"))
+        s->with_position = true;
+    else if (argument_is(call, i, "any"))
+        s->any = true;
+    else if (argument_is(call, i, "asc"))
+        s->order = ORDER_ASCENDING;
+    else if (argument_is(call, i, "desc"))
+        s->order = ORDER_DESCENDING;
+    else
+        return false;
+    return true;
+}
+
+static int parse_option(struct search *s, int i) {
+    int taken = parse_word(s, i) ? 1 : 0;
+    if (!taken && i + 1 < s->call->argc && argument_is(s->call, i, "count"))
+        taken = parse_count(s, i + 1) ? 2 : -1;
+    if (!taken) taken = parse_store_option(s, i);
+    if (!taken) taken = parse_shape_option(s, i);
+    if (!taken) reply_syntax_error(s->call->client);
+    return taken;
+}
+
+/* Options that do not go together. */
+static bool check_options(struct search *s) {
+    struct client *c = s->call->client;
+    struct slice name = s->call->argv[0];
+    if (s->store && (s->with_distance || s->with_cell || s->with_position)) {
+        reply_error(c,
+                    "STORE option in GEORADIUS is not compatible with WITHDIST, WITHHASH and "
+                    "WITHCOORDS options");
+    } else if (!s->has_centre) {
+        reply_error_format(c, "exactly one of FROMMEMBER or FROMLONLAT can be specified for %.*s",
+                           (int)name.length, name.bytes);
+    } else if (!s->has_shape) {
+        reply_error_format(c, "exactly one of BYRADIUS and BYBOX can be specified for %.*s",
+                           (int)name.length, name.bytes);
+    } else if (s->any && !s->count) {
+        reply_error(c, "the ANY argument requires COUNT argument");
+    } else {
+        /* The nearest so many are meant, unless any will do. */
+        if (s->count && s->order == ORDER_NONE && !s->any) s->order = ORDER_ASCENDING;
+        return true;
+    }
+    return false;
+}
+
+static bool parse_options(struct search *s, int first) {
+    for (int i = first, taken; i < s->call->argc; i += taken)
+        if ((taken = parse_option(s, i)) <= 0) return false;
+    return check_options(s);
+}
+
+/* ---- searches: the hits ---- */
+
+static uint64_t hit_key(const struct search *s, const struct hit *h) {
+    uint64_t key = places_key_of_double(h->distance);
+    return s->order == ORDER_DESCENDING ? ~key : key;
+}
+
+/* Puts the hits into the order that is wanted and keeps no more than COUNT of them. */
+static void hits_sort(struct search *s) {
+    size_t kept = s->hit_count;
+    if (s->order == ORDER_NONE) return;
+    struct place *places = memory_alloc(s->hit_count * sizeof(*places), MEMORY_OTHER);
+    for (size_t i = 0; i < s->hit_count; i++)
+        places[i] = (struct place){hit_key(s, &s->hits[i]), i};
+    places = places_sort(places, s->hit_count, NULL, NULL);
+    if (s->count && (uint64_t)s->count < kept) kept = (size_t)s->count;
+    struct hit *sorted = memory_alloc(s->hit_room * sizeof(*sorted), MEMORY_OTHER);
+    for (size_t i = 0; i < kept; i++) sorted[i] = s->hits[places[i].index];
+    memory_free(places, MEMORY_OTHER);
+    memory_free(s->hits, MEMORY_OTHER);
+    s->hits = sorted;
+    s->hit_count = kept;
+}
+
+/* Makes room for a hit: where COUNT wants fewer than half of those that are there, the others go;
+ * else the array grows. */
+static void hits_make_room(struct search *s) {
+    bool many = s->count && (uint64_t)s->count < s->hit_room / 2;
+    if (many && s->order != ORDER_NONE) {
+        hits_sort(s);
+        s->bounded = true;
+        s->worst_key = hit_key(s, &s->hits[s->hit_count - 1]);
+        return;
+    }
+    s->hit_room = s->hit_room ? s->hit_room * 2 : HITS_ROOM;
+    s->hits = memory_realloc(s->hits, s->hit_room * sizeof(*s->hits), MEMORY_OTHER);
+}
+
+static void hit_add(struct search *s, const struct hit *h) {
+    if (s->bounded && hit_key(s, h) >= s->worst_key) return;
+    if (s->hit_count == s->hit_room) hits_make_room(s);
+    s->hits[s->hit_count++] = *h;
+}
+
+/* True where ANY has what it wants. */
+static bool has_enough(const struct search *s) {
+    return s->any && s->hit_count >= (uint64_t)s->count;
+}
+
+static void search_range(struct search *s, struct value v, const struct geohash_range *range) {
+    struct zset_scores scores = {(double)range->first, (double)range->end, false, true};
+    struct zset_span span = zset_span_of_scores(v, &scores);
+    struct zset_cursor at;
+    if (!span.count) return;
+    zset_seek(v, span.first, &at);
+    for (size_t left = span.count;; zset_next(&at)) {
+        struct zset_item item = zset_get(&at);
+        struct hit h = {.score = item.score, .member = item.member};
+        struct geohash_position p = geohash_decode(cell_of_score(item.score));
+        if (geohash_contains(&s->shape, p, &h.distance)) hit_add(s, &h);
+        if (!--left || has_enough(s)) return;
+    }
+}
+
+static void search_run(struct search *s) {
+    struct geohash_range ranges[GEOHASH_RANGES_MAX];
+    size_t count = geohash_cover(&s->shape, ranges);
+    for (size_t i = 0; i < count && !has_enough(s); i++)
+        search_range(s, entry_object(s->entry), &ranges[i]);
+    hits_sort(s);
+}
+
+/* ---- searches: the results ---- */
+
+static void reply_hit(const struct search *s, const struct hit *h) {
+    struct client *c = s->call->client;
+    char scratch[LISTPACK_SCRATCH];
+    int parts = s->with_distance + s->with_cell + s->with_position;
+    if (parts) reply_array(c, parts + 1);
+    reply_bulk(c, listpack_value_text(&h->member, scratch));
+    if (s->with_distance) reply_distance(c, h->distance / s->unit);
+    if (s->with_cell) reply_integer(c, (int64_t)h->score);
+    if (s->with_position) reply_position(c, h->score);
+}
+
+static void reply_hits(const struct search *s) {
+    reply_array(s->call->client, (int64_t)s->hit_count);
+    for (size_t i = 0; i < s->hit_count; i++) reply_hit(s, &s->hits[i]);
+}
+
+/* A sorted set of the hits. */
+static struct value hits_to_zset(const struct search *s) {
+    struct value v = zset_create();
+    char scratch[LISTPACK_SCRATCH];
+    size_t longest = 0;
+    for (size_t i = 0; i < s->hit_count; i++) {
+        size_t length = listpack_value_text(&s->hits[i].member, scratch).length;
+        if (length > longest) longest = length;
+    }
+    zset_expect(&v, s->hit_count, longest);
+    for (size_t i = 0; i < s->hit_count; i++) {
+        const struct hit *h = &s->hits[i];
+        zset_set(&v, listpack_value_text(&h->member, scratch),
+                 s->store_distances ? h->distance / s->unit : h->score);
+    }
+    return v;
+}
+
+static void store_hits(const struct search *s) {
+    struct call *call = s->call;
+    struct slice key = call->argv[s->store];
+    uint64_t hash = call_key_hash(call, s->store);
+    if (s->hit_count) {
+        struct value v = hits_to_zset(s);
+        keyspace_store_object(call->keyspace, key, hash, keyspace_find(call->keyspace, key, hash),
+                              ENTRY_ZSET, v, ENTRY_NO_DEADLINE);
+        keyspace_note_change(s->hit_count);
+    } else {
+        keyspace_delete(call->keyspace, key, hash);
+    }
+    reply_integer(call->client, (int64_t)s->hit_count);
+}
+
+/* The search itself, once the arguments up to `first` were read. */
+static void search_finish(struct search *s, int first) {
+    if (!parse_options(s, first)) return;
+    if (s->entry) search_run(s);
+    if (s->store)
+        store_hits(s);
+    else
+        reply_hits(s);
+    memory_free(s->hits, MEMORY_OTHER);
+}
+
+static void georadius_generic(struct call *call, unsigned form) {
+    struct search s = {.call = call, .form = form, .unit = 1};
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &s.entry)) return;
+    if (parse_centre(&s, 2) && parse_circle(&s, 4)) search_finish(&s, 6);
+}
+
+static void georadiusbymember_generic(struct call *call, unsigned form) {
+    struct search s = {.call = call, .form = form, .unit = 1};
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &s.entry)) return;
+    if (!parse_member(&s, 2)) return;
+    s.has_shape = !s.entry; /* 6.2 looks at the radius only where the key exists */
+    if (s.has_shape || parse_circle(&s, 3)) search_finish(&s, 5);
+}
+
+static void command_georadius(struct call *call) { georadius_generic(call, FORM_STORES); }
+static void command_georadius_ro(struct call *call) { georadius_generic(call, 0); }
+static void command_georadiusbymember(struct call *call) {
+    georadiusbymember_generic(call, FORM_STORES);
+}
+static void command_georadiusbymember_ro(struct call *call) { georadiusbymember_generic(call, 0); }
+
+static void command_geosearch(struct call *call) {
+    struct search s = {.call = call, .form = FORM_SEARCH, .unit = 1};
+    if (argument_read_typed(call, 1, ENTRY_ZSET, &s.entry)) search_finish(&s, 2);
+}
+
+static void command_geosearchstore(struct call *call) {
+    struct search s = {
+        .call = call, .form = FORM_SEARCH | FORM_SEARCH_STORE, .unit = 1, .store = 1};
+    if (argument_read_typed(call, 2, ENTRY_ZSET, &s.entry)) search_finish(&s, 3);
+}
+
+/* ---- rows ---- */
+
+/* The options begin behind the fifth argument, also where a member takes one place less. */
+static const struct key_rule store_keys = {
+    .key_at = 1,
+    .words_at = 5,
+    .words = {{"store", 0, KEY_TAKE_ONE}, {"storedist", 0, KEY_TAKE_ONE}}};
+
+#define ROW(n, ar, fl, last, rule, h)                                                             \
+    {                                                                                             \
+        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1,         \
+        .last_key = (last), .key_step = 1, .key_rule = (rule), .categories = ACL_GEO, .help = (h) \
+    }
+#define READ COMMAND_READONLY
+#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
+#define MOVABLE (COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS)
+
+static struct command rows[] = {
+    ROW(geoadd, -5, GROW, 1, NULL, "Adds members at positions, or moves them; returns how many."),
+    ROW(georadius, -6, MOVABLE, 1, &store_keys, "Members around a position, or stores them."),
+    ROW(georadius_ro, -6, READ, 1, NULL, "Members around a position."),
+    ROW(georadiusbymember, -5, MOVABLE, 1, &store_keys,
+        "Members around another member, or stores them."),
+    ROW(georadiusbymember_ro, -5, READ, 1, NULL, "Members around another member."),
+    ROW(geohash, -2, READ, 1, NULL, "The cells of members, as geohash.org writes them."),
+    ROW(geopos, -2, READ, 1, NULL, "Longitude and latitude of members."),
+    ROW(geodist, -4, READ, 1, NULL, "The distance of two members."),
+    ROW(geosearch, -7, READ, 1, NULL, "Members in a circle or a box."),
+    ROW(geosearchstore, -8, GROW, 2, NULL, "Stores the members in a circle or a box."),
+};
+
+void commands_geo_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * SORT: the elements of a list, set or sorted set in another order, or what keys that are named
+ * after them hold. The row stands at the end.
+ *
+ * The elements are read once into an array of texts; what is sorted are places of 16 bytes, a key
+ * and an index. The key is a number whose order is that of the weights, doubles for numbers, the
+ * first eight bytes for texts, so that most comparisons look at nothing else. Where LIMIT wants few
+ * of many, places that are out of the question are dropped on the way.
+ *
+ * Order: numbers by value, equal ones by the bytes of their elements; texts (ALPHA) by the locale's
+ * order, or by their bytes where the result is stored, those without a weight first; what is still
+ * equal as it stood. DESC turns all but the last round. BY a pattern without an asterisk sorts
+ * nothing: lists and sorted sets keep their order, turned round by DESC.
+ *
+ * Invariants
+ *  1. Weights and results are looked up in batches; a text that a lookup returned stays until the
+ *     command ends (keyspace_read), and so do those of sets and sorted sets. Those of lists are
+ *     copied, as are all that a locale compares, which needs a NUL behind them.
+ *  2. Nothing is stored before the last lookup.
+ *  3. No step is worse than O(n log n); memory is O(n), and O(wanted) for places under LIMIT.
+ */
+#include "commands/sort.h"
+
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+
+#include "base/hash.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "base/places.h"
+#include "ds/intset.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "exec/command_keys.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "store/keyspace.h"
+#include "value/hash.h"
+#include "value/list.h"
+#include "value/set.h"
+#include "value/zset.h"
+
+/* Keys whose memory is asked for before the first of them is read. */
+#define BATCH_KEYS 16
+/* Where LIMIT wants less than one in so many elements, only the first places are kept: twice as
+ * many as wanted, and so many more, so that they are not sorted too often. */
+#define FEW_SHARE 4
+#define FEW_ROOM 256
+/* Copies of texts are allocated in blocks of this, longer ones by themselves. */
+#define BLOCK_BYTES 16384
+#define NUMBER_TEXT_ON_STACK 128
+
+/* Whether the environment's order of texts is another than that of their bytes. */
+static bool has_locale;
+
+/* ---- texts ---- */
+
+/* Bytes, or where `bytes` is NULL the integer; no_text where there is none. */
+struct text {
+    const char *bytes;
+    union {
+        size_t length;
+        int64_t integer;
+    };
+};
+
+static const char no_text[1];
+
+static bool text_is_missing(const struct text *t) { return t->bytes == no_text; }
+
+static struct slice text_slice(const struct text *t, char scratch[NUMBER_INT64_CHARS]) {
+    if (t->bytes) return (struct slice){t->bytes, t->length};
+    return (struct slice){scratch, number_format_int64(scratch, t->integer)};
+}
+
+static struct text text_of(struct slice s) {
+    return (struct text){.bytes = s.bytes, .length = s.length};
+}
+
+static struct text text_of_value(const struct listpack_value *v) {
+    if (v->text.bytes) return text_of(v->text);
+    return (struct text){.integer = v->integer};
+}
+
+/* Copies of texts; each has a NUL behind it. */
+struct block {
+    struct block *next;
+    size_t used, size;
+    char bytes[];
+};
+
+struct block_list {
+    struct block *first;
+};
+
+static void block_list_free(struct block_list *l) {
+    for (struct block *next; l->first; l->first = next) {
+        next = l->first->next;
+        memory_free(l->first, MEMORY_OTHER);
+    }
+}
+
+static char *block_list_room(struct block_list *l, size_t bytes) {
+    struct block *b = l->first;
+    if (!b || b->size - b->used < bytes) {
+        size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+        b = memory_alloc(sizeof(*b) + size, MEMORY_OTHER);
+        *b = (struct block){.next = l->first, .size = size};
+        l->first = b;
+    }
+    b->used += bytes;
+    return b->bytes + b->used - bytes;
+}
+
+static struct text text_copy(struct block_list *l, struct slice s) {
+    char *copy = block_list_room(l, s.length + 1);
+    memcpy(copy, s.bytes, s.length);
+    copy[s.length] = 0;
+    return (struct text){.bytes = copy, .length = s.length};
+}
+
+/* ---- the request ---- */
+
+/* A pattern of BY or GET, taken apart. */
+struct pattern {
+    bool is_self;     /* "#": the element itself */
+    bool is_constant; /* no asterisk: names no key */
+    struct slice before, after, field;
+};
+
+struct sort {
+    struct call *call;
+    bool alpha, descending, unsorted, has_by;
+    int store; /* argument of the key; 0: none */
+    int64_t limit_start, limit_count;
+    struct pattern by;
+    struct pattern *columns;
+    size_t column_count;
+
+    struct value value;
+    unsigned type; /* enum entry_type */
+    size_t total;  /* elements there are */
+    size_t start, wanted;
+
+    bool copies; /* texts must be copied: invariant 1 */
+    struct text *elements;
+    size_t count;         /* of elements that were read */
+    struct text *weights; /* texts of BY, where these are compared */
+    struct block_list blocks;
+    struct buffer names; /* of a batch of keys */
+};
+
+/* 6.2 looks at patterns as texts that end at a NUL. */
+static struct pattern pattern_parse(struct slice text) {
+    struct pattern p = {0};
+    size_t shown = strnlen(text.bytes, text.length);
+    const char *star = memchr(text.bytes, '*', shown);
+    p.is_self = shown == 1 && text.bytes[0] == '#';
+    p.is_constant = !star;
+    if (!star) return p;
+    const char *end = text.bytes + text.length, *shown_end = text.bytes + shown;
+    p.before = (struct slice){text.bytes, (size_t)(star - text.bytes)};
+    p.after = (struct slice){star + 1, (size_t)(end - star - 1)};
+    const char *arrow = memmem(star + 1, (size_t)(shown_end - star - 1), "->", 2);
+    if (arrow && arrow + 2 < shown_end) {
+        p.after.length = (size_t)(arrow - star - 1);
+        p.field = (struct slice){arrow + 2, (size_t)(end - arrow - 2)};
+    }
+    return p;
+}
+
+/* One option at argument `i`; returns how many arguments it took, 0 after an error. */
+static int parse_option(struct sort *s, int i) {
+    const struct call *call = s->call;
+    int left = call->argc - i - 1;
+    if (argument_is(call, i, "asc")) {
+        s->descending = false;
+    } else if (argument_is(call, i, "desc")) {
+        s->descending = true;
+    } else if (argument_is(call, i, "alpha")) {
+        s->alpha = true;
+    } else if (left >= 2 && argument_is(call, i, "limit")) {
+        if (!argument_int64(call, i + 1, &s->limit_start, NULL)) return 0;
+        if (!argument_int64(call, i + 2, &s->limit_count, NULL)) return 0;
+        return 3;
+    } else if (left >= 1 && argument_is(call, i, "store")) {
+        s->store = i + 1;
+        return 2;
+    } else if (left >= 1 && argument_is(call, i, "by")) {
+        s->by = pattern_parse(call->argv[i + 1]);
+        s->has_by = true;
+        if (s->by.is_constant) s->unsorted = true;
+        return 2;
+    } else if (left >= 1 && argument_is(call, i, "get")) {
+        s->columns[s->column_count++] = pattern_parse(call->argv[i + 1]);
+        return 2;
+    } else {
+        reply_syntax_error(call->client);
+        return 0;
+    }
+    return 1;
+}
+
+static bool parse_options(struct sort *s) {
+    for (int i = 2, taken; i < s->call->argc; i += taken)
+        if (!(taken = parse_option(s, i))) return false;
+    return true;
+}
+
+/* With STORE this is a command that writes: its lookups are no hits and misses. */
+static struct entry *look_up(const struct sort *s, struct slice key, uint64_t hash) {
+    struct keyspace *ks = s->call->keyspace;
+    if (!s->store) return keyspace_read(ks, key, hash);
+    struct entry *e = keyspace_find(ks, key, hash);
+    if (e) keyspace_note_access(e);
+    return e;
+}
+
+/* The value and the window of it; false after a reply of wrong type. */
+static bool find_value(struct sort *s) {
+    struct call *call = s->call;
+    struct entry *e = look_up(s, call->argv[1], call_key_hash(call, 1));
+    s->type = ENTRY_LIST;
+    if (e) {
+        s->type = e->type;
+        if (s->type != ENTRY_LIST && s->type != ENTRY_SET && s->type != ENTRY_ZSET) {
+            reply_wrong_type(call->client);
+            return false;
+        }
+        s->value = entry_object(e);
+        s->total = s->type == ENTRY_LIST  ? quicklist_count(list_of(s->value))
+                   : s->type == ENTRY_SET ? set_count(s->value)
+                                          : zset_count(s->value);
+    }
+    s->start = s->limit_start < 0                    ? 0
+               : (uint64_t)s->limit_start > s->total ? s->total
+                                                     : (size_t)s->limit_start;
+    s->wanted = s->total - s->start;
+    if (s->limit_count >= 0 && (uint64_t)s->limit_count < s->wanted)
+        s->wanted = (size_t)s->limit_count;
+    /* A set has no order of its own: what is stored of it, and replicated, needs one. */
+    if (s->unsorted && s->store && s->type == ENTRY_SET) {
+        s->unsorted = false;
+        s->alpha = true;
+        s->has_by = false;
+    }
+    return true;
+}
+
+/* ---- reading the elements ---- */
+
+static void element_add(struct sort *s, struct text t) {
+    char scratch[NUMBER_INT64_CHARS];
+    if (t.bytes ? s->copies : s->alpha) t = text_copy(&s->blocks, text_slice(&t, scratch));
+    s->elements[s->count++] = t;
+}
+
+static void read_list(struct sort *s, size_t first, size_t count, bool backwards) {
+    struct quicklist_cursor at;
+    bool more = quicklist_seek(list_of(s->value), (int64_t)first, backwards, &at);
+    for (; more && s->count < count; more = quicklist_step(&at)) {
+        struct listpack_value v = quicklist_get(&at);
+        element_add(s, text_of_value(&v));
+    }
+    if (more) quicklist_end(&at);
+}
+
+static void read_zset(struct sort *s, size_t first, size_t count, bool backwards) {
+    struct zset_cursor at;
+    bool more = zset_seek(s->value, first, &at);
+    for (; more && s->count < count; more = backwards ? zset_prev(&at) : zset_next(&at)) {
+        struct zset_item item = zset_get(&at);
+        element_add(s, text_of_value(&item.member));
+    }
+}
+
+static void read_member(struct slice member, void *context) {
+    element_add(context, text_of(member));
+}
+
+static void read_set(struct sort *s) {
+    if (s->value.encoding == SET_INTSET) {
+        const struct intset *members = set_intset(s->value);
+        for (size_t i = 0; i < s->total; i++)
+            element_add(s, (struct text){.integer = intset_at(members, i)});
+    } else {
+        set_each(s->value, read_member, s);
+    }
+}
+
+/* All elements; where they stay in their order, only the window of those that have one, in the way
+ * in which it is wanted. */
+static void read_elements(struct sort *s) {
+    bool windowed = s->unsorted && s->type != ENTRY_SET;
+    bool backwards = windowed && s->descending;
+    size_t count = windowed ? s->wanted : s->total;
+    size_t first = !windowed ? 0 : backwards ? s->total - 1 - s->start : s->start;
+    s->copies = s->type == ENTRY_LIST || (has_locale && s->alpha && !s->store);
+    if (!count) return;
+    s->elements = memory_alloc(count * sizeof(*s->elements), MEMORY_OTHER);
+    if (s->type == ENTRY_LIST)
+        read_list(s, first, count, backwards);
+    else if (s->type == ENTRY_ZSET)
+        read_zset(s, first, count, backwards);
+    else
+        read_set(s);
+    ASSERT_COMPARE(s->count, ==, count);
+    if (windowed) s->start = 0;
+}
+
+/* ---- looking up what patterns name ---- */
+
+struct job {
+    const struct pattern *pattern;
+    const struct text *element;
+    struct text result;
+};
+
+/* The key's text, or its field's. */
+static struct text text_in(const struct entry *e, const struct pattern *p) {
+    char scratch[ENTRY_STRING_SCRATCH];
+    struct listpack_value v;
+    struct text missing = {.bytes = no_text};
+    if (!e) return missing;
+    if (p->field.length) {
+        bool found = e->type == ENTRY_HASH && hash_get(entry_object(e), p->field, &v);
+        return found ? text_of_value(&v) : missing;
+    }
+    if (e->type != ENTRY_STRING) return missing;
+    if (e->encoding == ENTRY_INT) return (struct text){.integer = entry_integer(e)};
+    return text_of(entry_string(e, scratch));
+}
+
+/* Results that are constant, or no lookups. */
+static bool job_is_trivial(struct job *j) {
+    if (j->pattern->is_self)
+        j->result = *j->element;
+    else if (j->pattern->is_constant)
+        j->result = (struct text){.bytes = no_text};
+    else
+        return false;
+    return true;
+}
+
+/* Runs up to BATCH_KEYS jobs. */
+static void run_jobs(struct sort *s, struct job *jobs, size_t count) {
+    struct keyspace *ks = s->call->keyspace;
+    size_t ends[BATCH_KEYS + 1] = {0};
+    uint64_t hashes[BATCH_KEYS];
+    struct job *looked_up[BATCH_KEYS];
+    size_t keys = 0;
+    buffer_clear(&s->names);
+    for (size_t i = 0; i < count; i++) {
+        char scratch[NUMBER_INT64_CHARS];
+        const struct pattern *p = jobs[i].pattern;
+        if (job_is_trivial(&jobs[i])) continue;
+        struct slice element = text_slice(jobs[i].element, scratch);
+        buffer_append(&s->names, p->before.bytes, p->before.length);
+        buffer_append(&s->names, element.bytes, element.length);
+        buffer_append(&s->names, p->after.bytes, p->after.length);
+        hashes[keys] = hash_bytes(s->names.bytes + ends[keys], s->names.length - ends[keys]);
+        keyspace_prefetch_bucket(ks, hashes[keys]);
+        looked_up[keys++] = &jobs[i];
+        ends[keys] = s->names.length;
+    }
+    for (size_t i = 0; i < keys; i++) keyspace_prefetch_entry(ks, hashes[i]);
+    for (size_t i = 0; i < keys; i++) {
+        struct slice key = {s->names.bytes + ends[i], ends[i + 1] - ends[i]};
+        struct entry *e = look_up(s, key, hashes[i]);
+        looked_up[i]->result = text_in(e, looked_up[i]->pattern);
+    }
+}
+
+/* ---- weights ---- */
+
+/* What strtod makes of the whole text, up to a NUL: leading blanks and nothing at all are fine to
+ * 6.2, and what is too small for a normal double is not. */
+static bool parse_odd_number(struct slice s, double *value) {
+    char stack[NUMBER_TEXT_ON_STACK], *text = stack, *end;
+    if (s.length >= sizeof(stack))
+        text = slice_dup_c_string(s, MEMORY_OTHER);
+    else
+        *(char *)mempcpy(stack, s.bytes, s.length) = 0;
+    errno = 0;
+    *value = strtod(text, &end);
+    bool fits = *end == 0 && errno != ERANGE && !isnan(*value);
+    if (text != stack) memory_free(text, MEMORY_OTHER);
+    return fits;
+}
+
+static bool parse_number(const struct text *t, double *value) {
+    if (!t->bytes) {
+        *value = (double)t->integer;
+        return true;
+    }
+    bool usual =
+        number_parse_double(t->bytes, t->length, value) && (*value == 0 || fabs(*value) >= DBL_MIN);
+    return usual || parse_odd_number((struct slice){t->bytes, t->length}, value);
+}
+
+/* The first eight bytes, of what the comparison looks at. */
+static uint64_t key_of_text(const struct sort *s, const struct text *t) {
+    unsigned char head[sizeof(uint64_t)] = {0};
+    uint64_t key = 0;
+    if (text_is_missing(t) || (has_locale && !s->store)) return 0;
+    size_t length = t->length < sizeof(head) ? t->length : sizeof(head);
+    memcpy(head, t->bytes, s->store ? length : strnlen(t->bytes, length));
+    for (size_t i = 0; i < sizeof(head); i++) key = key << 8 | head[i];
+    return key;
+}
+
+/* False where a weight is no number. */
+static bool key_of_weight(const struct sort *s, const struct text *weight, uint64_t *key) {
+    double number = 0;
+    if (s->alpha)
+        *key = key_of_text(s, weight);
+    else if (text_is_missing(weight) || parse_number(weight, &number))
+        *key = places_key_of_double(number);
+    else
+        return false;
+    if (s->descending) *key = ~*key;
+    return true;
+}
+
+/* What was looked up, for comparisons later on. */
+static struct text keep_weight(struct sort *s, struct text t) {
+    char scratch[NUMBER_INT64_CHARS];
+    if (text_is_missing(&t) || (t.bytes && !has_locale)) return t;
+    return text_copy(&s->blocks, text_slice(&t, scratch));
+}
+
+/* ---- order ---- */
+
+/* Texts by the rule that the request chose. */
+static int compare_texts(const struct sort *s, const struct text *a, const struct text *b) {
+    if (text_is_missing(a) || text_is_missing(b))
+        return (int)text_is_missing(b) - (int)text_is_missing(a);
+    if (s->store)
+        return slice_compare((struct slice){a->bytes, a->length},
+                             (struct slice){b->bytes, b->length});
+    if (has_locale) return strcoll(a->bytes, b->bytes);
+    return slice_compare((struct slice){a->bytes, strnlen(a->bytes, a->length)},
+                         (struct slice){b->bytes, strnlen(b->bytes, b->length)});
+}
+
+/* The order of elements whose keys are equal. */
+static int compare_further(const void *context, size_t a, size_t b) {
+    const struct sort *s = context;
+    char scratch_a[NUMBER_INT64_CHARS], scratch_b[NUMBER_INT64_CHARS];
+    const struct text *texts = s->weights ? s->weights : s->elements;
+    int order = s->alpha ? compare_texts(s, &texts[a], &texts[b])
+                         : slice_compare(text_slice(&s->elements[a], scratch_a),
+                                         text_slice(&s->elements[b], scratch_b));
+    return s->descending ? -order : order;
+}
+
+/* The first places so far. Where few are wanted, what is behind them goes whenever the array is
+ * full, and what cannot be among them is not taken any more. */
+struct first {
+    struct place *places;
+    size_t count, room, wanted;
+    bool bounded;
+    uint64_t worst_key; /* of those wanted, where `bounded` */
+};
+
+static void first_open(struct first *f, size_t wanted, size_t total) {
+    size_t room = wanted < total / FEW_SHARE ? wanted * 2 + FEW_ROOM : total;
+    if (room > total) room = total;
+    *f = (struct first){.room = room, .wanted = wanted};
+    f->places = memory_alloc(room * sizeof(*f->places), MEMORY_OTHER);
+}
+
+static void first_sort(const struct sort *s, struct first *f) {
+    f->places = places_sort(f->places, f->count, compare_further, s);
+}
+
+static void first_add(const struct sort *s, struct first *f, uint64_t key, size_t index) {
+    if (f->bounded && key > f->worst_key) return;
+    if (f->count == f->room) {
+        first_sort(s, f);
+        f->count = f->wanted;
+        f->bounded = f->wanted > 0;
+        if (f->bounded) f->worst_key = f->places[f->wanted - 1].key;
+        if (f->bounded && key > f->worst_key) return;
+    }
+    f->places[f->count++] = (struct place){key, index};
+}
+
+/* Weighs the elements by their own texts. False where one is no number. */
+static bool weigh_by_element(struct sort *s, struct first *first) {
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t key;
+        if (!key_of_weight(s, &s->elements[i], &key)) return false;
+        first_add(s, first, key, i);
+    }
+    return true;
+}
+
+/* The same by what BY names. A weight that is no number does not end the lookups: 6.2 counts them
+ * all. */
+static bool weigh_by_pattern(struct sort *s, struct first *first) {
+    struct job jobs[BATCH_KEYS];
+    bool numbers = true;
+    if (s->alpha) s->weights = memory_alloc(s->count * sizeof(*s->weights), MEMORY_OTHER);
+    for (size_t i = 0; i < s->count; i += BATCH_KEYS) {
+        size_t batch = s->count - i < BATCH_KEYS ? s->count - i : BATCH_KEYS;
+        for (size_t j = 0; j < batch; j++)
+            jobs[j] = (struct job){.pattern = &s->by, .element = &s->elements[i + j]};
+        run_jobs(s, jobs, batch);
+        for (size_t j = 0; j < batch; j++) {
+            uint64_t key;
+            struct text weight = jobs[j].result;
+            if (s->alpha) s->weights[i + j] = weight = keep_weight(s, weight);
+            numbers = numbers && key_of_weight(s, &weight, &key);
+            if (numbers) first_add(s, first, key, i + j);
+        }
+    }
+    return numbers;
+}
+
+/* Puts the elements into order: the window of *places, an allocated array, is what is wanted. False
+ * after an error. */
+static bool order_elements(struct sort *s, struct place **places) {
+    struct first first;
+    first_open(&first, s->start + s->wanted, s->count);
+    bool numbers = s->has_by ? weigh_by_pattern(s, &first) : weigh_by_element(s, &first);
+    if (numbers) first_sort(s, &first);
+    *places = first.places;
+    if (!numbers) reply_error(s->call->client, "One or more scores can't be converted into double");
+    return numbers;
+}
+
+/* ---- results ---- */
+
+/* Calls `give` with each result in order. */
+typedef void give_result(void *context, const struct text *t);
+
+static void each_result(struct sort *s, const struct place *places, give_result *give,
+                        void *context) {
+    static const struct pattern self = {.is_self = true};
+    const struct pattern *columns = s->column_count ? s->columns : &self;
+    size_t column_count = s->column_count ? s->column_count : 1, pending = 0;
+    struct job jobs[BATCH_KEYS];
+    for (size_t i = s->start; i < s->start + s->wanted; i++) {
+        const struct text *element = &s->elements[places ? places[i].index : i];
+        for (size_t g = 0; g < column_count; g++) {
+            jobs[pending++] = (struct job){.pattern = &columns[g], .element = element};
+            if (pending < BATCH_KEYS) continue;
+            run_jobs(s, jobs, pending);
+            for (size_t j = 0; j < pending; j++) give(context, &jobs[j].result);
+            pending = 0;
+        }
+    }
+    run_jobs(s, jobs, pending);
+    for (size_t j = 0; j < pending; j++) give(context, &jobs[j].result);
+}
+
+static void give_to_client(void *context, const struct text *t) {
+    struct client *c = context;
+    if (text_is_missing(t))
+        reply_null(c);
+    else if (t->bytes)
+        reply_bulk(c, (struct slice){t->bytes, t->length});
+    else
+        reply_bulk_integer(c, t->integer);
+}
+
+static void give_to_list(void *context, const struct text *t) {
+    char scratch[NUMBER_INT64_CHARS];
+    struct slice text = text_is_missing(t) ? SLICE("") : text_slice(t, scratch);
+    quicklist_push(context, QUICKLIST_TAIL, text);
+}
+
+static void store_results(struct sort *s, const struct place *places, size_t results) {
+    struct call *call = s->call;
+    struct slice key = call->argv[s->store];
+    uint64_t hash = call_key_hash(call, s->store);
+    if (results) {
+        struct value v = list_create();
+        each_result(s, places, give_to_list, list_of(v));
+        keyspace_store_object(call->keyspace, key, hash, keyspace_find(call->keyspace, key, hash),
+                              ENTRY_LIST, v, ENTRY_NO_DEADLINE);
+        keyspace_note_change(results);
+    } else {
+        keyspace_delete(call->keyspace, key, hash);
+    }
+    reply_integer(call->client, (int64_t)results);
+}
+
+static void sort_close(struct sort *s) {
+    memory_free(s->columns, MEMORY_OTHER);
+    memory_free(s->elements, MEMORY_OTHER);
+    memory_free(s->weights, MEMORY_OTHER);
+    block_list_free(&s->blocks);
+    buffer_free(&s->names);
+}
+
+static void command_sort(struct call *call) {
+    struct sort s = {.call = call, .limit_count = -1};
+    struct place *places = NULL;
+    buffer_init(&s.names, MEMORY_OTHER);
+    if (call->argc > 3)
+        s.columns = memory_alloc((size_t)call->argc / 2 * sizeof(*s.columns), MEMORY_OTHER);
+    if (parse_options(&s) && find_value(&s)) {
+        read_elements(&s);
+        if (s.unsorted || order_elements(&s, &places)) {
+            size_t results = s.wanted * (s.column_count ? s.column_count : 1);
+            if (s.store) {
+                store_results(&s, places, results);
+            } else {
+                reply_array(call->client, (int64_t)results);
+                each_result(&s, places, give_to_client, call->client);
+            }
+        }
+    }
+    memory_free(places, MEMORY_OTHER);
+    sort_close(&s);
+}
+
+/* ---- row ---- */
+
+static const struct key_rule sort_keys = {.key_at = 1,
+                                          .words_at = 2,
+                                          .words = {{"limit", 2, KEY_TAKE_NONE},
+                                                    {"by", 1, KEY_TAKE_NONE},
+                                                    {"get", 1, KEY_TAKE_NONE},
+                                                    {"store", 0, KEY_TAKE_ONE}}};
+
+static struct command rows[] = {
+    {.name = "sort",
+     .handler = command_sort,
+     .arity = -2,
+     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
+     .first_key = 1,
+     .last_key = 1,
+     .key_step = 1,
+     .key_rule = &sort_keys,
+     .categories = ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS,
+     .help = "The elements of a list, set or sorted set in order, or what is named after them."},
+};
+
+void commands_sort_register(void) {
+    const char *order = setlocale(LC_COLLATE, "");
+    has_locale = order && strcmp(order, "C") && strcmp(order, "POSIX");
+    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands on members of sorted sets: adding, asking, popping, choosing. Ranges are in
+ * zset_range.c, unions and their kin in zset_combine.c. The rows stand at the end.
+ *
+ * A sorted set of a key is never empty: who takes the last member deletes the key. A command that
+ * finds nothing and may wait blocks its client (exec/blocked); a sorted set that comes into being
+ * is what wakes it.
+ *
+ * Invariants
+ *  1. ZADD looks at all its arguments before it changes anything.
+ *  2. No score is NaN: arguments are not (number_parse_double), and a sum that is changes nothing.
+ *  3. A member that is given the score that it has stays as it is, so that 0 does not become -0.
+ */
+#include "commands/zset.h"
+
+#include <math.h>
+
+#include "base/number.h"
+#include "base/random.h"
+#include "commands/zset_internal.h"
+#include "exec/arguments.h"
+#include "exec/blocked.h"
+#include "exec/members.h"
+
+/* Scores of one ZADD that need no allocation. */
+#define SCORES_ON_STACK 32
+/* So many choices among a listpack's members are looked for one by one, which costs up to half a
+ * walk each; for more, all of it is copied once. */
+#define CHOICES_BY_WALK 10
+
+static struct value zset_in(const struct entry *e) { return entry_object(e); }
+
+/* ---- ZADD ---- */
+
+enum zadd_flags {
+    ZADD_NX = 1 << 0,
+    ZADD_XX = 1 << 1,
+    ZADD_GT = 1 << 2,
+    ZADD_LT = 1 << 3,
+    ZADD_CH = 1 << 4,
+    ZADD_INCR = 1 << 5,
+};
+
+static const struct {
+    const char *word;
+    unsigned flag;
+} zadd_words[] = {
+    {"nx", ZADD_NX}, {"xx", ZADD_XX}, {"gt", ZADD_GT},
+    {"lt", ZADD_LT}, {"ch", ZADD_CH}, {"incr", ZADD_INCR},
+};
+
+struct zadd {
+    unsigned flags;
+    int first;    /* argument of the first score */
+    size_t pairs; /* of a score and a member */
+    size_t added, updated;
+    bool processed; /* the last pair was applied, even if it changed nothing */
+};
+
+static unsigned zadd_word(const struct call *call, int index) {
+    size_t length = call->argv[index].length;
+    if (length != 2 && length != 4) return 0;
+    for (size_t i = 0; i < sizeof(zadd_words) / sizeof(zadd_words[0]); i++)
+        if (argument_is(call, index, zadd_words[i].word)) return zadd_words[i].flag;
+    return 0;
+}
+
+/* The options; false after an error. */
+static bool zadd_parse(const struct call *call, struct zadd *z) {
+    unsigned flag;
+    for (z->first = 2; z->first < call->argc && (flag = zadd_word(call, z->first)); z->first++)
+        z->flags |= flag;
+    int left = call->argc - z->first;
+    if (left == 0 || left % 2) {
+        reply_syntax_error(call->client);
+        return false;
+    }
+    z->pairs = (size_t)left / 2;
+    bool nx = z->flags & ZADD_NX, gt = z->flags & ZADD_GT, lt = z->flags & ZADD_LT;
+    const char *error = NULL;
+    if (nx && z->flags & ZADD_XX)
+        error = "XX and NX options at the same time are not compatible";
+    else if ((gt && nx) || (lt && nx) || (gt && lt))
+        error = "GT, LT, and/or NX options at the same time are not compatible";
+    else if (z->flags & ZADD_INCR && z->pairs > 1)
+        error = "INCR option supports a single increment-element pair";
+    if (error) reply_error(call->client, error);
+    return !error;
+}
+
+static bool zadd_parse_scores(const struct call *call, const struct zadd *z, double *scores) {
+    for (size_t i = 0; i < z->pairs; i++) {
+        struct slice text = call->argv[z->first + (int)i * 2];
+        if (number_parse_double(text.bytes, text.length, &scores[i])) continue;
+        reply_error(call->client, "value is not a valid float");
+        return false;
+    }
+    return true;
+}
+
+/* One pair, by the options. With INCR *score becomes the sum. False, with nothing changed, where
+ * that is no number. */
+static bool zadd_apply(struct value *v, struct slice member, double *score, struct zadd *z) {
+    double old;
+    z->processed = false;
+    if (!zset_score(*v, member, &old)) {
+        if (z->flags & ZADD_XX) return true;
+        zset_set(v, member, *score);
+        z->added++;
+        z->processed = true;
+        return true;
+    }
+    if (z->flags & ZADD_NX) return true;
+    if (z->flags & ZADD_INCR) {
+        *score += old;
+        if (isnan(*score)) return false;
+    }
+    if (z->flags & ZADD_GT && *score <= old) return true;
+    if (z->flags & ZADD_LT && *score >= old) return true;
+    z->processed = true;
+    if (*score != old) {
+        zset_set(v, member, *score);
+        z->updated++;
+    }
+    return true;
+}
+
+static void zadd_run(struct call *call, struct zadd *z, double *scores) {
+    struct client *c = call->client;
+    struct entry *e;
+    struct value v;
+    uint64_t hash = call_key_hash(call, 1);
+    bool is_number = true;
+    if (!argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
+    if (e || !(z->flags & ZADD_XX)) {
+        if (e)
+            e = keyspace_object_begin(call->keyspace, e, hash, &v);
+        else
+            v = zset_create();
+        for (size_t i = 0; i < z->pairs && is_number; i++)
+            is_number = zadd_apply(&v, call->argv[z->first + (int)i * 2 + 1], &scores[i], z);
+        if (e)
+            keyspace_object_end(call->keyspace, e, v);
+        else
+            keyspace_store_object(call->keyspace, call->argv[1], hash, NULL, ENTRY_ZSET, v,
+                                  ENTRY_NO_DEADLINE);
+        keyspace_note_change(z->added + z->updated);
+    }
+    if (!is_number)
+        reply_error(c, "resulting score is not a number (NaN)");
+    else if (!(z->flags & ZADD_INCR))
+        reply_integer(c, (int64_t)(z->added + (z->flags & ZADD_CH ? z->updated : 0)));
+    else if (z->processed)
+        reply_double(c, scores[0]);
+    else
+        reply_null(c);
+}
+
+static void zadd_generic(struct call *call, unsigned flags) {
+    struct zadd z = {.flags = flags};
+    double few[SCORES_ON_STACK], *scores = few;
+    if (!zadd_parse(call, &z)) return;
+    size_t bytes = z.pairs * sizeof(*scores);
+    if (z.pairs > SCORES_ON_STACK) scores = memory_alloc(bytes, MEMORY_OTHER);
+    if (zadd_parse_scores(call, &z, scores)) zadd_run(call, &z, scores);
+    if (scores != few) memory_free_sized(scores, bytes, MEMORY_OTHER);
+}
+
+static void command_zadd(struct call *call) { zadd_generic(call, 0); }
+static void command_zincrby(struct call *call) { zadd_generic(call, ZADD_INCR); }
+
+static void command_zrem(struct call *call) {
+    struct entry *e;
+    struct value v;
+    int64_t removed = 0;
+    uint64_t hash = call_key_hash(call, 1);
+    if (!argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
+    if (e) {
+        e = keyspace_object_begin(call->keyspace, e, hash, &v);
+        for (int i = 2; i < call->argc && zset_count(v); i++)
+            removed += zset_remove(&v, call->argv[i]);
+        keyspace_object_end(call->keyspace, e, v);
+        keyspace_note_change((uint64_t)removed);
+        if (!zset_count(v)) keyspace_delete(call->keyspace, call->argv[1], hash);
+    }
+    reply_integer(call->client, removed);
+}
+
+/* ---- asking ---- */
+
+static void command_zcard(struct call *call) {
+    struct entry *e;
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
+    reply_integer(call->client, e ? (int64_t)zset_count(zset_in(e)) : 0);
+}
+
+static void reply_score(struct client *c, const struct entry *e, struct slice member) {
+    double score;
+    if (e && zset_score(zset_in(e), member, &score))
+        reply_double(c, score);
+    else
+        reply_null(c);
+}
+
+static void command_zscore(struct call *call) {
+    struct entry *e;
+    if (argument_read_typed(call, 1, ENTRY_ZSET, &e)) reply_score(call->client, e, call->argv[2]);
+}
+
+static void command_zmscore(struct call *call) {
+    struct entry *e;
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
+    reply_array(call->client, call->argc - 2);
+    for (int i = 2; i < call->argc; i++) reply_score(call->client, e, call->argv[i]);
+}
+
+static void rank_generic(struct call *call, bool from_top) {
+    struct entry *e;
+    size_t rank;
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
+    if (!e || !zset_rank(zset_in(e), call->argv[2], &rank)) {
+        reply_null(call->client);
+        return;
+    }
+    if (from_top) rank = zset_count(zset_in(e)) - 1 - rank;
+    reply_integer(call->client, (int64_t)rank);
+}
+
+static void command_zrank(struct call *call) { rank_generic(call, false); }
+static void command_zrevrank(struct call *call) { rank_generic(call, true); }
+
+static void scan_visit(struct slice member, double score, void *context) {
+    struct member_scan *s = context;
+    char digits[NUMBER_DOUBLE_CHARS];
+    if (!member_scan_fits(s, member)) return;
+    text_list_add(&s->found, member);
+    size_t length = number_format_double(digits, sizeof(digits), score);
+    text_list_add(&s->found, (struct slice){digits, length});
+}
+
+static uint64_t scan_step(struct value v, uint64_t cursor, struct member_scan *s) {
+    return zset_scan(v, cursor, scan_visit, s);
+}
+
+static void command_zscan(struct call *call) { member_scan_run(call, ENTRY_ZSET, scan_step); }
+
+/* ---- popping ---- */
+
+/* Replies the lowest or highest member and its score, side by side in RESP3 too, and takes it
+ * out. */
+static void pop_one(struct client *c, struct keyspace *ks, struct entry *e, struct slice key,
+                    uint64_t hash, bool from_top) {
+    char scratch[LISTPACK_SCRATCH];
+    struct zset_cursor at;
+    struct value v = zset_in(e);
+    size_t rank = from_top ? zset_count(v) - 1 : 0;
+    zset_seek(v, rank, &at);
+    struct zset_item item = zset_get(&at);
+    reply_bulk(c, listpack_value_text(&item.member, scratch));
+    reply_double(c, item.score);
+    zset_take_out(ks, e, key, hash, (struct zset_span){rank, 1});
+}
+
+static void pop_many(struct call *call, struct entry *e, uint64_t wanted, bool from_top) {
+    struct value v = zset_in(e);
+    size_t there = zset_count(v), count = wanted < there ? (size_t)wanted : there;
+    zset_reply_begin(call->client, count, true);
+    zset_reply_walk(call->client, v, from_top ? there - 1 : 0, count, from_top, true);
+    zset_take_out(call->keyspace, e, call->argv[1], call_key_hash(call, 1),
+                  (struct zset_span){from_top ? there - count : 0, count});
+}
+
+static void pop_generic(struct call *call, bool from_top) {
+    struct client *c = call->client;
+    struct entry *e = NULL;
+    int64_t wanted = 1;
+    bool counted = call->argc == 3;
+    if (call->argc > 3) {
+        reply_syntax_error(c);
+        return;
+    }
+    if (counted && !argument_int64(call, 2, &wanted, NULL)) return;
+    /* Whoever wants none is not told what the key holds. */
+    if (wanted > 0 && !argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
+    if (!e) {
+        reply_array(c, 0);
+    } else if (counted) {
+        pop_many(call, e, (uint64_t)wanted, from_top);
+    } else {
+        reply_array(c, 2);
+        pop_one(c, call->keyspace, e, call->argv[1], call_key_hash(call, 1), from_top);
+    }
+}
+
+static void command_zpopmin(struct call *call) { pop_generic(call, false); }
+static void command_zpopmax(struct call *call) { pop_generic(call, true); }
+
+/* ---- waiting ---- */
+
+static void pop_named(struct client *c, struct keyspace *ks, struct entry *e, struct slice key,
+                      uint64_t hash, bool from_top) {
+    reply_array(c, 3);
+    reply_bulk(c, key);
+    pop_one(c, ks, e, key, hash, from_top);
+}
+
+static bool serve_pop(struct client *c, struct keyspace *ks, struct slice key, uint64_t hash,
+                      bool from_top) {
+    struct entry *e = keyspace_find(ks, key, hash);
+    if (!e || e->type != ENTRY_ZSET) return false;
+    pop_named(c, ks, e, key, hash, from_top);
+    return true;
+}
+
+static bool serve_popmin(struct client *c, void *state, struct keyspace *ks, struct slice key,
+                         uint64_t hash) {
+    return serve_pop(c, ks, key, hash, false);
+}
+
+static bool serve_popmax(struct client *c, void *state, struct keyspace *ks, struct slice key,
+                         uint64_t hash) {
+    return serve_pop(c, ks, key, hash, true);
+}
+
+static void reply_waited_in_vain(struct client *c, void *state) { reply_null_array(c); }
+
+static const struct blocked_kind popmin_kind = {serve_popmin, reply_waited_in_vain, NULL};
+static const struct blocked_kind popmax_kind = {serve_popmax, reply_waited_in_vain, NULL};
+
+static void blocking_pop(struct call *call, bool from_top) {
+    int64_t timeout_msec;
+    int last = call->argc - 2;
+    if (!blocked_parse_timeout(call, last + 1, &timeout_msec)) return;
+    for (int i = 1; i <= last; i++) {
+        struct entry *e;
+        if (!argument_find_typed(call, i, ENTRY_ZSET, &e)) return;
+        if (!e) continue;
+        pop_named(call->client, call->keyspace, e, call->argv[i], call_key_hash(call, i), from_top);
+        return;
+    }
+    blocked_begin(call, from_top ? &popmax_kind : &popmin_kind, 1, last, 1, timeout_msec, NULL);
+}
+
+static void command_bzpopmin(struct call *call) { blocking_pop(call, false); }
+static void command_bzpopmax(struct call *call) { blocking_pop(call, true); }
+
+/* ---- ZRANDMEMBER ---- */
+
+struct pick {
+    struct client *client;
+    struct value v;
+    bool with_scores;
+    bool listed; /* of choices that may come again: then these are all members and scores */
+    struct text_list members;
+    struct buffer scores;
+};
+
+static void pick_collect(struct slice member, double score, void *context) {
+    struct pick *p = context;
+    text_list_add(&p->members, member);
+    buffer_append(&p->scores, &score, sizeof(score));
+}
+
+static void pick_reply(const struct pick *p, size_t rank) {
+    double score;
+    if (!p->listed) {
+        zset_reply_walk(p->client, p->v, rank, 1, false, p->with_scores);
+        return;
+    }
+    memcpy(&score, p->scores.bytes + rank * sizeof(score), sizeof(score));
+    zset_reply_member(p->client, text_list_at(&p->members, rank), score, p->with_scores);
+}
+
+/* So many members, which may come again. */
+static void pick_repeated(struct pick *p, uint64_t wanted) {
+    size_t there = zset_count(p->v);
+    p->listed = p->v.encoding == ZSET_LISTPACK && wanted > CHOICES_BY_WALK;
+    text_list_init(&p->members);
+    buffer_init(&p->scores, MEMORY_OTHER);
+    if (p->listed) zset_each(p->v, pick_collect, p);
+    zset_reply_begin(p->client, wanted, p->with_scores);
+    /* Whoever asks for more than the output limit allows is closed meanwhile. */
+    for (uint64_t i = 0; i < wanted && !(p->client->flags & CLIENT_CLOSING); i++)
+        pick_reply(p, random_below(there));
+    text_list_free(&p->members);
+    buffer_free(&p->scores);
+}
+
+/* Different members of a listpack in one walk: each is taken with the chance that is left for it,
+ * so that all choices are as likely, in the listpack's order. */
+static void pick_in_order(const struct pick *p, size_t wanted) {
+    struct zset_cursor at;
+    size_t left = zset_count(p->v);
+    for (bool more = zset_seek(p->v, 0, &at); more && wanted; more = zset_next(&at), left--) {
+        char scratch[LISTPACK_SCRATCH];
+        if (random_below(left) >= wanted) continue;
+        struct zset_item item = zset_get(&at);
+        zset_reply_member(p->client, listpack_value_text(&item.member, scratch), item.score,
+                          p->with_scores);
+        wanted--;
+    }
+}
+
+/* So many different members of a sorted set that has more. */
+static void pick_distinct(const struct pick *p, size_t wanted) {
+    zset_reply_begin(p->client, wanted, p->with_scores);
+    if (p->v.encoding == ZSET_LISTPACK) {
+        pick_in_order(p, wanted);
+        return;
+    }
+    size_t *ranks = choose_distinct(zset_count(p->v), wanted);
+    for (size_t i = 0; i < wanted; i++)
+        zset_reply_walk(p->client, p->v, ranks[i], 1, false, p->with_scores);
+    memory_free(ranks, MEMORY_OTHER);
+}
+
+static void random_one(struct call *call) {
+    struct entry *e;
+    char scratch[LISTPACK_SCRATCH];
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
+    if (!e) {
+        reply_null(call->client);
+        return;
+    }
+    struct zset_item item = zset_random(zset_in(e));
+    reply_bulk(call->client, listpack_value_text(&item.member, scratch));
+}
+
+static void command_zrandmember(struct call *call) {
+    struct pick p = {.client = call->client, .with_scores = call->argc == 4};
+    struct entry *e;
+    int64_t count;
+    if (call->argc == 2) {
+        random_one(call);
+        return;
+    }
+    if (!argument_int64_between(call, 2, -INT64_MAX, INT64_MAX, &count)) return;
+    if (call->argc > 4 || (p.with_scores && !argument_is(call, 3, "withscores"))) {
+        reply_syntax_error(call->client);
+        return;
+    }
+    if (p.with_scores && (count < -INT64_MAX / 2 || count > INT64_MAX / 2)) {
+        reply_error(call->client, "value is out of range");
+        return;
+    }
+    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
+    if (!e || !count) {
+        reply_array(call->client, 0);
+        return;
+    }
+    p.v = zset_in(e);
+    if (count < 0) {
+        pick_repeated(&p, (uint64_t)-count);
+    } else if ((uint64_t)count >= zset_count(p.v)) {
+        zset_reply_begin(p.client, zset_count(p.v), p.with_scores);
+        zset_reply_walk(p.client, p.v, 0, zset_count(p.v), false, p.with_scores);
+    } else {
+        pick_distinct(&p, (size_t)count);
+    }
+}
+
+/* ---- rows ---- */
+
+#define ROW(n, ar, fl, last, cat, h)                                                        \
+    {                                                                                       \
+        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1,   \
+        .last_key = (last), .key_step = 1, .categories = ACL_SORTEDSET | (cat), .help = (h) \
+    }
+#define READ COMMAND_READONLY
+#define WRITE COMMAND_WRITE
+#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
+#define FAST COMMAND_FAST
+#define BY_CHANCE COMMAND_RANDOM
+#define WAITS COMMAND_NOSCRIPT
+
+static struct command rows[] = {
+    ROW(zadd, -4, GROW | FAST, 1, 0,
+        "Gives members scores; returns how many are new. With NX, XX, GT, LT, CH and INCR."),
+    ROW(zincrby, 4, GROW | FAST, 1, 0, "Adds to a member's score; returns the sum."),
+    ROW(zrem, -3, WRITE | FAST, 1, 0, "Deletes members; returns how many were there."),
+    ROW(zcard, 2, READ | FAST, 1, 0, "The number of members."),
+    ROW(zscore, 3, READ | FAST, 1, 0, "The score of a member."),
+    ROW(zmscore, -3, READ | FAST, 1, 0, "The scores of members."),
+    ROW(zrank, 3, READ | FAST, 1, 0, "How many members stand below a member."),
+    ROW(zrevrank, 3, READ | FAST, 1, 0, "How many members stand above a member."),
+    ROW(zscan, -3, READ | BY_CHANCE, 1, 0,
+        "Some members and scores from a cursor on, and the next cursor; with MATCH and COUNT."),
+    ROW(zpopmin, -2, WRITE | FAST, 1, 0, "Takes the member of the lowest score, or so many, out."),
+    ROW(zpopmax, -2, WRITE | FAST, 1, 0, "Takes the member of the highest score, or so many, out."),
+    ROW(bzpopmin, -3, WRITE | FAST | WAITS, -2, ACL_BLOCKING,
+        "ZPOPMIN from the first sorted set that has a member, waiting for one if need be."),
+    ROW(bzpopmax, -3, WRITE | FAST | WAITS, -2, ACL_BLOCKING,
+        "ZPOPMAX from the first sorted set that has a member, waiting for one if need be."),
+    ROW(zrandmember, -2, READ | BY_CHANCE, 1, 0,
+        "A member at random, or so many: different ones, or with a negative count any."),
+};
+
+void commands_zset_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Unions, intersections and differences of sorted sets, and of plain sets, whose members count as
+ * of score 1. The rows stand at the end.
+ *
+ * What the result holds is gathered in an array, with a hash index where a member may come again,
+ * sorted once, and then replied, or stored from the lowest score on.
+ *
+ *   union         walks all sources, from the smallest on
+ *   intersection  walks the smallest and asks the others, from the smallest on
+ *   difference    walks the first and asks the others, or, where that would be more work, gathers
+ *                 the first and takes the members of the others out
+ *
+ * Invariants
+ *  1. A member's scores are combined in order of their sources' sizes, equal sizes in order of the
+ *     arguments: as 6.2, for sums of doubles depend on it.
+ *  2. No score of a result is NaN: the first score of a member, and each sum, becomes 0 then.
+ *  3. Texts that are gathered live until the end: those of a table stand in their source, which
+ *     lives until the command ends; those of other forms are copied first.
+ */
+#include "commands/zset_combine.h"
+
+#include <math.h>
+
+#include "base/hash.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "commands/zset_internal.h"
+#include "exec/arguments.h"
+#include "exec/command_keys.h"
+#include "exec/members.h"
+#include "value/set.h"
+
+/* Of one member, used for a set or a sorted set alike. */
+#define SCORE_OF_SET 1.0
+/* The index has at least twice as many places as members. */
+#define INDEX_PLACES_PER_MEMBER 2
+/* Of a place in the index the upper bits are the hash's, the lower ones the member's number + 1. */
+#define INDEX_NUMBER_BITS 40
+
+enum operation { OPERATION_UNION, OPERATION_INTERSECTION, OPERATION_DIFFERENCE };
+enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
+
+struct source {
+    struct value value; /* where count is not 0 */
+    enum entry_type type;
+    size_t count, place; /* members; which of the arguments it is */
+    double weight;
+    struct text_list texts; /* copies of its members, where it is `listed` */
+    struct buffer scores;   /* of double, of the texts */
+    bool listed;
+};
+
+/* ---- sources ---- */
+
+typedef void source_visit(struct slice member, double score, void *context);
+
+static void list_scored(struct slice member, double score, void *context) {
+    struct source *s = context;
+    text_list_add(&s->texts, member);
+    buffer_append(&s->scores, &score, sizeof(score));
+}
+
+static void list_plain(struct slice member, void *context) {
+    list_scored(member, SCORE_OF_SET, context);
+}
+
+/* Whether its texts live as long as the source does. */
+static bool source_is_stable(const struct source *s) {
+    return s->type == ENTRY_ZSET ? s->value.encoding == ZSET_ORDERED
+                                 : s->value.encoding == SET_TABLE;
+}
+
+/* Passes plain members on with a score. */
+struct scored {
+    source_visit *visit;
+    void *context;
+};
+
+static void visit_plain(struct slice member, void *context) {
+    const struct scored *to = context;
+    to->visit(member, SCORE_OF_SET, to->context);
+}
+
+/* Visits all members; the texts live until the source is freed. */
+static void source_each(struct source *s, source_visit *visit, void *context) {
+    struct scored to = {visit, context};
+    if (!s->count) return;
+    if (source_is_stable(s)) {
+        if (s->type == ENTRY_ZSET)
+            zset_each(s->value, visit, context);
+        else
+            set_each(s->value, visit_plain, &to);
+        return;
+    }
+    if (!s->listed) {
+        s->listed = true;
+        text_list_init(&s->texts);
+        buffer_init(&s->scores, MEMORY_OTHER);
+        if (s->type == ENTRY_ZSET)
+            zset_each(s->value, list_scored, s);
+        else
+            set_each(s->value, list_plain, s);
+    }
+    const double *scores = (const double *)(const void *)s->scores.bytes;
+    for (size_t i = 0; i < s->count; i++) visit(text_list_at(&s->texts, i), scores[i], context);
+}
+
+static bool source_score(const struct source *s, struct slice member, double *score) {
+    if (!s->count) return false;
+    if (s->type == ENTRY_ZSET) return zset_score(s->value, member, score);
+    *score = SCORE_OF_SET;
+    return set_has(s->value, member);
+}
+
+/* From the smallest on; the same twice, or two of the same size, in order of the arguments. */
+static int compare_sources(const void *a, const void *b) {
+    const struct source *left = a, *right = b;
+    if (left->count != right->count) return left->count < right->count ? -1 : 1;
+    return left->place < right->place ? -1 : left->place > right->place;
+}
+
+/* ---- what is gathered ---- */
+
+struct gathered {
+    struct slice text; /* bytes NULL: taken out again */
+    double score;
+};
+
+struct combination {
+    enum operation operation;
+    enum aggregate aggregate;
+    struct source *sources;
+    size_t source_count;
+    bool with_scores;
+    const struct source *walked;
+    struct gathered *items;
+    size_t count, capacity;
+    uint64_t *places; /* NULL: no member comes twice */
+    size_t mask;
+};
+
+/* Room for `most` members. */
+static void gather_open(struct combination *c, size_t most, bool indexed) {
+    size_t places = 16;
+    c->capacity = most;
+    c->items = memory_alloc((most + 1) * sizeof(*c->items), MEMORY_OTHER);
+    if (!indexed) return;
+    ASSERT(most < (size_t)1 << INDEX_NUMBER_BITS);
+    while (places < most * INDEX_PLACES_PER_MEMBER) places *= 2;
+    c->places = memory_zalloc(places * sizeof(*c->places), MEMORY_OTHER);
+    c->mask = places - 1;
+}
+
+static void gather_add(struct combination *c, struct slice text, double score) {
+    ASSERT_SLOW(c->count < c->capacity);
+    c->items[c->count++] = (struct gathered){text, score};
+}
+
+/* The member in the index; NULL where it is not there: then *free is the place for it. */
+static struct gathered *index_find(struct combination *c, struct slice text, uint64_t hash,
+                                   uint64_t **free) {
+    const uint64_t number_mask = ((uint64_t)1 << INDEX_NUMBER_BITS) - 1;
+    for (size_t at = hash & c->mask;; at = (at + 1) & c->mask) {
+        uint64_t place = c->places[at];
+        if (!place) {
+            *free = &c->places[at];
+            return NULL;
+        }
+        if ((place ^ hash) >> INDEX_NUMBER_BITS) continue;
+        struct gathered *item = &c->items[(place & number_mask) - 1];
+        if (item->text.bytes && slice_equal(item->text, text)) return item;
+    }
+}
+
+/* The member, which must be in the array as its last, gets a place. */
+static void index_note(struct combination *c, uint64_t *place, uint64_t hash) {
+    *place = hash >> INDEX_NUMBER_BITS << INDEX_NUMBER_BITS | c->count;
+}
+
+/* Equal scores by their texts, as a sorted set orders them. */
+static int compare_gathered(const void *a, const void *b) {
+    const struct gathered *left = a, *right = b;
+    if (left->score != right->score) return left->score < right->score ? -1 : 1;
+    return slice_compare(left->text, right->text);
+}
+
+static void gather_sort(struct combination *c) {
+    for (size_t i = 1; i < c->count; i++) {
+        if (compare_gathered(&c->items[i - 1], &c->items[i]) <= 0) continue;
+        qsort(c->items, c->count, sizeof(*c->items), compare_gathered);
+        return;
+    }
+}
+
+/* ---- the operations ---- */
+
+static double weighted(const struct source *s, double score) {
+    double product = s->weight * score;
+    return isnan(product) ? 0 : product;
+}
+
+static double aggregated(enum aggregate how, double old, double more) {
+    switch (how) {
+    case AGGREGATE_MIN: return more < old ? more : old;
+    case AGGREGATE_MAX: return more > old ? more : old;
+    case AGGREGATE_SUM: break;
+    }
+    double sum = old + more;
+    return isnan(sum) ? 0 : sum;
+}
+
+static void unite_visit(struct slice member, double score, void *context) {
+    struct combination *c = context;
+    score = weighted(c->walked, score);
+    if (!c->places) {
+        gather_add(c, member, score);
+        return;
+    }
+    uint64_t hash = hash_bytes(member.bytes, member.length), *free;
+    struct gathered *there = index_find(c, member, hash, &free);
+    if (there) {
+        there->score = aggregated(c->aggregate, there->score, score);
+        return;
+    }
+    gather_add(c, member, score);
+    index_note(c, free, hash);
+}
+
+static void unite(struct combination *c) {
+    size_t most = 0, filled = 0;
+    for (size_t i = 0; i < c->source_count; i++) {
+        most += c->sources[i].count;
+        filled += c->sources[i].count != 0;
+    }
+    gather_open(c, most, filled > 1);
+    for (size_t i = 0; i < c->source_count; i++) {
+        c->walked = &c->sources[i];
+        source_each(&c->sources[i], unite_visit, c);
+    }
+}
+
+static void intersect_visit(struct slice member, double score, void *context) {
+    struct combination *c = context;
+    double result = weighted(&c->sources[0], score), other;
+    for (size_t i = 1; i < c->source_count; i++) {
+        if (!source_score(&c->sources[i], member, &other)) return;
+        result = aggregated(c->aggregate, result, c->sources[i].weight * other);
+    }
+    gather_add(c, member, result);
+}
+
+static void intersect(struct combination *c) {
+    gather_open(c, c->sources[0].count, false);
+    source_each(&c->sources[0], intersect_visit, c);
+}
+
+static void subtract_asking(struct slice member, double score, void *context) {
+    struct combination *c = context;
+    double other;
+    for (size_t i = 1; i < c->source_count; i++)
+        if (source_score(&c->sources[i], member, &other)) return;
+    gather_add(c, member, score);
+}
+
+static void index_visit(struct slice member, double score, void *context) {
+    struct combination *c = context;
+    uint64_t hash = hash_bytes(member.bytes, member.length), *free = NULL;
+    ASSERT(!index_find(c, member, hash, &free));
+    gather_add(c, member, score);
+    index_note(c, free, hash);
+}
+
+static void take_out_visit(struct slice member, double score, void *context) {
+    struct combination *c = context;
+    uint64_t *free;
+    struct gathered *there = index_find(c, member, hash_bytes(member.bytes, member.length), &free);
+    if (there) there->text.bytes = NULL;
+}
+
+static void subtract(struct combination *c) {
+    size_t first = c->sources[0].count, others = 0, left = 0;
+    for (size_t i = 1; i < c->source_count; i++) others += c->sources[i].count;
+    bool asks = first * (c->source_count - 1) <= first + others;
+    gather_open(c, first, !asks);
+    if (asks) {
+        source_each(&c->sources[0], subtract_asking, c);
+        return;
+    }
+    source_each(&c->sources[0], index_visit, c);
+    if (!c->count) return;
+    for (size_t i = 1; i < c->source_count; i++) source_each(&c->sources[i], take_out_visit, c);
+    for (size_t i = 0; i < c->count; i++)
+        if (c->items[i].text.bytes) c->items[left++] = c->items[i];
+    c->count = left;
+}
+
+static void combine(struct combination *c) {
+    if (c->operation != OPERATION_DIFFERENCE)
+        qsort(c->sources, c->source_count, sizeof(*c->sources), compare_sources);
+    switch (c->operation) {
+    case OPERATION_UNION: unite(c); break;
+    case OPERATION_INTERSECTION: intersect(c); break;
+    case OPERATION_DIFFERENCE: subtract(c); break;
+    }
+    gather_sort(c);
+}
+
+/* ---- arguments ---- */
+
+/* The keys from argument `first` on; false after a reply of wrong type. */
+static bool find_sources(const struct call *call, int first, bool for_write,
+                         struct combination *c) {
+    for (size_t i = 0; i < c->source_count; i++) {
+        struct source *s = &c->sources[i];
+        int index = first + (int)i;
+        uint64_t hash = call_key_hash(call, index);
+        struct entry *e = for_write ? keyspace_find(call->keyspace, call->argv[index], hash)
+                                    : keyspace_read(call->keyspace, call->argv[index], hash);
+        *s = (struct source){.place = i, .weight = 1};
+        if (!e) continue;
+        if (e->type != ENTRY_ZSET && e->type != ENTRY_SET) {
+            reply_wrong_type(call->client);
+            return false;
+        }
+        if (for_write) keyspace_note_access(e);
+        s->type = e->type;
+        s->value = entry_object(e);
+        s->count = e->type == ENTRY_ZSET ? zset_count(s->value) : set_count(s->value);
+    }
+    return true;
+}
+
+static bool parse_weights(const struct call *call, int first, struct combination *c) {
+    for (size_t i = 0; i < c->source_count; i++) {
+        struct slice text = call->argv[first + (int)i];
+        if (number_parse_double(text.bytes, text.length, &c->sources[i].weight)) continue;
+        reply_error(call->client, "weight value is not a float");
+        return false;
+    }
+    return true;
+}
+
+static bool parse_aggregate(const struct call *call, int index, enum aggregate *how) {
+    if (argument_is(call, index, "sum"))
+        *how = AGGREGATE_SUM;
+    else if (argument_is(call, index, "min"))
+        *how = AGGREGATE_MIN;
+    else if (argument_is(call, index, "max"))
+        *how = AGGREGATE_MAX;
+    else
+        return false;
+    return true;
+}
+
+/* The options behind the keys; false after an error. */
+static bool parse_options(const struct call *call, int first, bool stores, struct combination *c) {
+    bool weighs = c->operation != OPERATION_DIFFERENCE;
+    for (int i = first; i < call->argc; i++) {
+        size_t behind = (size_t)(call->argc - i - 1);
+        if (weighs && behind >= c->source_count && argument_is(call, i, "weights")) {
+            if (!parse_weights(call, i + 1, c)) return false;
+            i += (int)c->source_count;
+        } else if (weighs && behind >= 1 && argument_is(call, i, "aggregate") &&
+                   parse_aggregate(call, i + 1, &c->aggregate)) {
+            i++;
+        } else if (!stores && argument_is(call, i, "withscores")) {
+            c->with_scores = true;
+        } else {
+            reply_syntax_error(call->client);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* How many keys follow argument `index`; false after an error. */
+static bool parse_count(const struct call *call, int index, size_t *count) {
+    int64_t wanted;
+    if (!argument_int64(call, index, &wanted, NULL)) return false;
+    if (wanted < 1) {
+        reply_error_format(call->client, "at least 1 input key is needed for %s",
+                           call->command->name);
+        return false;
+    }
+    if (wanted > call->argc - index - 1) {
+        reply_syntax_error(call->client);
+        return false;
+    }
+    *count = (size_t)wanted;
+    return true;
+}
+
+/* ---- results ---- */
+
+static void reply_gathered(struct client *client, const struct combination *c) {
+    zset_reply_begin(client, c->count, c->with_scores);
+    for (size_t i = 0; i < c->count; i++)
+        zset_reply_member(client, c->items[i].text, c->items[i].score, c->with_scores);
+}
+
+static void store_gathered(struct call *call, const struct combination *c) {
+    struct value v = zset_create();
+    size_t longest = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->items[i].text.length > longest) longest = c->items[i].text.length;
+    if (c->count) zset_expect(&v, c->count, longest);
+    for (size_t i = 0; i < c->count; i++) zset_set(&v, c->items[i].text, c->items[i].score);
+    zset_store_result(call, v);
+}
+
+static void combination_free(struct combination *c) {
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (!c->sources[i].listed) continue;
+        text_list_free(&c->sources[i].texts);
+        buffer_free(&c->sources[i].scores);
+    }
+    memory_free(c->sources, MEMORY_OTHER);
+    memory_free(c->items, MEMORY_OTHER);
+    memory_free(c->places, MEMORY_OTHER);
+}
+
+/* Argument 1 is the number of keys, or, where the result is stored, its key. */
+static void combine_generic(struct call *call, enum operation operation, bool stores) {
+    struct combination c = {.operation = operation};
+    int count_at = stores ? 2 : 1, keys_at = count_at + 1;
+    if (!parse_count(call, count_at, &c.source_count)) return;
+    c.sources = memory_zalloc(c.source_count * sizeof(*c.sources), MEMORY_OTHER);
+    if (find_sources(call, keys_at, stores, &c) &&
+        parse_options(call, keys_at + (int)c.source_count, stores, &c)) {
+        combine(&c);
+        if (stores)
+            store_gathered(call, &c);
+        else
+            reply_gathered(call->client, &c);
+    }
+    combination_free(&c);
+}
+
+static void command_zunion(struct call *call) { combine_generic(call, OPERATION_UNION, false); }
+static void command_zinter(struct call *call) {
+    combine_generic(call, OPERATION_INTERSECTION, false);
+}
+static void command_zdiff(struct call *call) { combine_generic(call, OPERATION_DIFFERENCE, false); }
+static void command_zunionstore(struct call *call) { combine_generic(call, OPERATION_UNION, true); }
+static void command_zinterstore(struct call *call) {
+    combine_generic(call, OPERATION_INTERSECTION, true);
+}
+static void command_zdiffstore(struct call *call) {
+    combine_generic(call, OPERATION_DIFFERENCE, true);
+}
+
+/* ---- rows ---- */
+
+static const struct key_rule read_keys = {.count_at = 1};
+static const struct key_rule store_keys = {.count_at = 2, .key_at = 1};
+
+#define READ_ROW(n, h)                                                                 \
+    {                                                                                  \
+        .name = #n, .handler = command_##n, .arity = -3,                               \
+        .flags = COMMAND_READONLY | COMMAND_MOVABLE_KEYS, .categories = ACL_SORTEDSET, \
+        .key_rule = &read_keys, .help = (h)                                            \
+    }
+#define STORE_ROW(n, h)                                                                     \
+    {                                                                                       \
+        .name = #n, .handler = command_##n, .arity = -4,                                    \
+        .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS, .first_key = 1,    \
+        .last_key = 1, .key_step = 1, .categories = ACL_SORTEDSET, .key_rule = &store_keys, \
+        .help = (h)                                                                         \
+    }
+
+static struct command rows[] = {
+    READ_ROW(zunion, "Members of any of the sorted sets; with WEIGHTS, AGGREGATE, WITHSCORES."),
+    READ_ROW(zinter, "Members that all have; with WEIGHTS, AGGREGATE, WITHSCORES."),
+    READ_ROW(zdiff, "Members of the first sorted set that no other has; with WITHSCORES."),
+    STORE_ROW(zunionstore, "Stores what ZUNION gives; returns how many."),
+    STORE_ROW(zinterstore, "Stores what ZINTER gives; returns how many."),
+    STORE_ROW(zdiffstore, "Stores what ZDIFF gives; returns how many."),
+};
+
+void commands_zset_combine_register(void) {
+    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+}

@@ -1,0 +1,781 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The entries of streams: nodes, walking, deleting, trimming, and the type's row.
+ *
+ * A node is a listpack in the layout that RDB files hold, so saving one is a copy:
+ *
+ *   head   live entries | deleted entries | n | n field names | 0
+ *   entry  flags | msec | sequence | texts | elements of this entry before this one
+ *
+ * An entry's ID is told as the difference to its node's key. With ENTRY_SAME_FIELDS its texts are n
+ * values for the head's fields; otherwise they are a number of pairs, then field and value in turn.
+ * The number at an entry's end leads to its beginning for a walk downwards; the head's 0 ends it.
+ *
+ * Deleting sets a flag and moves two numbers in the head; a node whose last live entry goes is
+ * freed as a whole. New entries go to the last node until it is full.
+ *
+ * Invariants (stream_check)
+ *  1. A node is well formed (node_examine) and has a live entry.
+ *  2. IDs of live entries rise, within a node and over all; each is its node's key or above it.
+ *     (Those of deleted entries need not: XSETID may go below them again.)
+ *  3. No live entry is above `last_id`.
+ *  4. `count` is the sum of live entries, `node_bytes` that of the nodes' memory; `tail_id` is the
+ *     last node's key, and `tail`, where set, its place.
+ *  5. `front`, where set, is a node whose first `front_bytes` bytes of entries are deleted ones,
+ *     with an entry behind them. So a stream that is kept at its length by exact trims does not
+ *     pass over the same entries each time.
+ *
+ * Groups stand in stream_groups.c.
+ */
+#include "value/stream.h"
+
+#include "base/memory.h"
+#include "base/panic.h"
+#include "ds/rax.h"
+#include "option/option.h"
+#include "value/stream_internal.h"
+
+enum { ENTRY_DELETED = 1, ENTRY_SAME_FIELDS = 2 };
+
+/* At most what an element takes besides its text, and what a number takes. */
+#define ELEMENT_EXTRA_BYTES 10
+#define NUMBER_BYTES 10
+#define HEAD_NUMBERS 4
+#define ENTRY_NUMBERS 5
+
+static int64_t node_bytes_max, node_entries_max;
+
+/* ---- IDs ---- */
+
+int stream_id_compare(struct stream_id a, struct stream_id b) {
+    if (a.msec != b.msec) return a.msec < b.msec ? -1 : 1;
+    if (a.sequence != b.sequence) return a.sequence < b.sequence ? -1 : 1;
+    return 0;
+}
+
+bool stream_id_increase(struct stream_id *id) {
+    if (id->sequence < UINT64_MAX) {
+        id->sequence++;
+        return true;
+    }
+    if (id->msec == UINT64_MAX) return false;
+    *id = (struct stream_id){id->msec + 1, 0};
+    return true;
+}
+
+bool stream_id_decrease(struct stream_id *id) {
+    if (id->sequence > 0) {
+        id->sequence--;
+        return true;
+    }
+    if (id->msec == 0) return false;
+    *id = (struct stream_id){id->msec - 1, UINT64_MAX};
+    return true;
+}
+
+size_t stream_id_print(struct stream_id id, char text[STREAM_ID_CHARS]) {
+    size_t length = number_format_uint64(text, id.msec);
+    text[length++] = '-';
+    length += number_format_uint64(text + length, id.sequence);
+    text[length] = '\0';
+    return length;
+}
+
+struct slice stream_id_key(struct stream_id id, char key[STREAM_KEY_BYTES]) {
+    uint64_t parts[2] = {__builtin_bswap64(id.msec), __builtin_bswap64(id.sequence)};
+    memcpy(key, parts, sizeof(parts));
+    return (struct slice){key, STREAM_KEY_BYTES};
+}
+
+struct stream_id stream_id_of_key(struct slice key) {
+    uint64_t parts[2];
+    ASSERT_COMPARE(key.length, ==, STREAM_KEY_BYTES);
+    memcpy(parts, key.bytes, sizeof(parts));
+    return (struct stream_id){__builtin_bswap64(parts[0]), __builtin_bswap64(parts[1])};
+}
+
+/* ---- One node ---- */
+
+struct node_head {
+    int64_t live, deleted;
+    uint64_t fields;
+    uint32_t fields_at, entries_at; /* entries_at 0 = none */
+};
+
+struct entry {
+    struct stream_id id;
+    int64_t flags;
+    uint64_t pairs;
+    uint32_t texts_at; /* where there are no pairs: the number behind them */
+};
+
+static int64_t integer_at(const struct listpack *lp, uint32_t at) {
+    return listpack_get(lp, at).integer;
+}
+
+static uint32_t skip(const struct listpack *lp, uint32_t at, uint64_t elements) {
+    while (elements-- > 0) at = listpack_next(lp, at);
+    return at;
+}
+
+static struct node_head head_read(const struct listpack *lp) {
+    struct node_head h;
+    uint32_t at = listpack_first(lp);
+    h.live = integer_at(lp, at);
+    at = listpack_next(lp, at);
+    h.deleted = integer_at(lp, at);
+    at = listpack_next(lp, at);
+    h.fields = (uint64_t)integer_at(lp, at);
+    h.fields_at = listpack_next(lp, at);
+    h.entries_at = listpack_next(lp, skip(lp, h.fields_at, h.fields));
+    return h;
+}
+
+static struct entry entry_read(const struct listpack *lp, struct stream_id key,
+                               uint64_t node_fields, uint32_t at) {
+    struct entry e;
+    e.flags = integer_at(lp, at);
+    at = listpack_next(lp, at);
+    e.id.msec = key.msec + (uint64_t)integer_at(lp, at);
+    at = listpack_next(lp, at);
+    e.id.sequence = key.sequence + (uint64_t)integer_at(lp, at);
+    at = listpack_next(lp, at);
+    e.pairs = node_fields;
+    if (!(e.flags & ENTRY_SAME_FIELDS)) {
+        e.pairs = (uint64_t)integer_at(lp, at);
+        at = listpack_next(lp, at);
+    }
+    e.texts_at = at;
+    return e;
+}
+
+static uint64_t text_count(const struct entry *e) {
+    return e->flags & ENTRY_SAME_FIELDS ? e->pairs : 2 * e->pairs;
+}
+
+/* The entry behind, 0 at the end. */
+static uint32_t entry_after(const struct listpack *lp, const struct entry *e) {
+    return skip(lp, e->texts_at, text_count(e) + 1);
+}
+
+/* The entry that ends before `at` (0 = the end of the node); 0 where the head does. */
+static uint32_t entry_before(const struct listpack *lp, uint32_t at) {
+    at = at ? listpack_prev(lp, at) : listpack_last(lp);
+    int64_t elements = integer_at(lp, at);
+    if (elements == 0) return 0;
+    while (elements-- > 0) at = listpack_prev(lp, at);
+    return at;
+}
+
+/* ---- The tree of nodes ---- */
+
+#define KEY_BUFFER_BYTES (STREAM_KEY_BYTES + 1)
+
+/* A buffer over bytes of the caller's that a key fits in, so that a search allocates nothing. */
+static struct buffer key_buffer(char bytes[KEY_BUFFER_BYTES]) {
+    return (struct buffer){bytes, 0, KEY_BUFFER_BYTES, MEMORY_OTHER};
+}
+
+/* NULL where there is none; otherwise `*key` is the node's. */
+static struct listpack *node_seek(const struct stream *s, enum rax_relation relation,
+                                  struct stream_id id, struct stream_id *key) {
+    char bytes[KEY_BUFFER_BYTES];
+    struct buffer found = key_buffer(bytes);
+    void *node;
+    struct slice from = stream_id_key(id, bytes);
+    if (!rax_seek(s->nodes, relation, from, &found, &node)) return NULL;
+    *key = stream_id_of_key(buffer_slice(&found));
+    return node;
+}
+
+static void **node_slot(const struct stream *s, struct stream_id key) {
+    char bytes[STREAM_KEY_BYTES];
+    void **slot = rax_find(s->nodes, stream_id_key(key, bytes));
+    ASSERT(slot);
+    return slot;
+}
+
+static void node_add(struct stream *s, struct stream_id key, struct listpack *lp) {
+    char bytes[STREAM_KEY_BYTES];
+    ASSERT(rax_insert(s->nodes, stream_id_key(key, bytes), lp, NULL));
+    s->node_bytes += listpack_memory(lp);
+    s->tail_id = key;
+    s->tail = NULL;
+}
+
+static void node_remove(struct stream *s, struct stream_id key) {
+    char bytes[STREAM_KEY_BYTES];
+    void *lp;
+    ASSERT(rax_remove(s->nodes, stream_id_key(key, bytes), &lp));
+    s->node_bytes -= listpack_memory(lp);
+    if (lp == s->front) s->front = NULL;
+    listpack_free(lp);
+    s->tail = NULL;
+    if (stream_id_compare(key, s->tail_id) == 0) node_seek(s, RAX_LAST, key, &s->tail_id);
+}
+
+/* A node was changed; `before` is what it took of memory. */
+static void node_store(struct stream *s, void **slot, struct listpack *lp, size_t before) {
+    if (s->front == *slot) s->front = lp;
+    *slot = lp;
+    s->node_bytes += listpack_memory(lp) - before;
+}
+
+static void **tail_slot(struct stream *s) {
+    if (!s->tail) s->tail = node_slot(s, s->tail_id);
+    return s->tail;
+}
+
+/* ---- The value ---- */
+
+struct value stream_create(void) {
+    struct stream *s = memory_alloc(sizeof(*s), MEMORY_DATASET);
+    *s = (struct stream){.nodes = rax_create()};
+    return (struct value){s, 0};
+}
+
+static void release_node(void *node, void *context) { listpack_free(node); }
+
+void stream_free(struct value v) {
+    struct stream *s = stream_of(v);
+    rax_free(s->nodes, release_node, NULL);
+    stream_groups_free(s);
+    memory_free_sized(s, sizeof(*s), MEMORY_DATASET);
+}
+
+uint64_t stream_count(struct value v) { return stream_of(v)->count; }
+
+struct stream_id stream_last_id(struct value v) {
+    return stream_of(v)->last_id;
+}
+
+const struct rax *stream_nodes(struct value v) { return stream_of(v)->nodes; }
+
+void stream_set_last_id(struct value v, struct stream_id id) {
+    struct stream_id top;
+    ASSERT(!stream_top_id(v, &top) || stream_id_compare(id, top) >= 0);
+    stream_of(v)->last_id = id;
+}
+
+static bool edge_id(struct value v, bool top, struct stream_id *id) {
+    struct stream_cursor c;
+    stream_cursor_start(&c, v, (struct stream_id){0, 0}, STREAM_ID_MAX, top);
+    if (!stream_cursor_step(&c)) return false;
+    *id = c.id;
+    return true;
+}
+
+bool stream_top_id(struct value v, struct stream_id *id) { return edge_id(v, true, id); }
+
+bool stream_bottom_id(struct value v, struct stream_id *id) { return edge_id(v, false, id); }
+
+/* ---- Adding ---- */
+
+static bool has_fields(const struct listpack *lp, const struct node_head *h,
+                       const struct slice *texts, size_t pairs) {
+    uint32_t at = h->fields_at;
+    if (h->fields != pairs) return false;
+    for (size_t i = 0; i < pairs; i++, at = listpack_next(lp, at))
+        if (!listpack_equal(lp, at, texts[2 * i])) return false;
+    return true;
+}
+
+/* An entry goes to a node that is below both limits; the bytes of the new texts count as well, but
+ * not what the layout adds to them (so it is with 6.2, and XTRIM's `~` shows where nodes end). */
+static bool node_is_full(const struct listpack *lp, const struct node_head *h, size_t text_bytes) {
+    size_t bytes = listpack_size(lp) + text_bytes;
+    return (node_bytes_max > 0 && bytes >= (uint64_t)node_bytes_max) ||
+           (node_entries_max > 0 && h->live + h->deleted >= node_entries_max);
+}
+
+/* Elements on their way to a listpack's end. */
+struct batch {
+    struct listpack **lp;
+    size_t count;
+    struct listpack_value values[LISTPACK_BATCH];
+};
+
+static void batch_flush(struct batch *b) {
+    listpack_append_batch(b->lp, b->values, b->count);
+    b->count = 0;
+}
+
+static void batch_put_integer(struct batch *b, uint64_t integer) {
+    if (b->count == LISTPACK_BATCH) batch_flush(b);
+    b->values[b->count++] = (struct listpack_value){{NULL, 0}, (int64_t)integer};
+}
+
+static void batch_put_text(struct batch *b, struct slice text) {
+    if (b->count == LISTPACK_BATCH) batch_flush(b);
+    b->values[b->count++] = (struct listpack_value){text.length > 0 ? text : SLICE(""), 0};
+}
+
+static struct listpack *node_create(const struct slice *texts, size_t pairs) {
+    struct listpack *lp = listpack_create();
+    struct batch b;
+    b.lp = &lp;
+    b.count = 0;
+    batch_put_integer(&b, 0);
+    batch_put_integer(&b, 0);
+    batch_put_integer(&b, pairs);
+    for (size_t i = 0; i < pairs; i++) batch_put_text(&b, texts[2 * i]);
+    batch_put_integer(&b, 0);
+    batch_flush(&b);
+    return lp;
+}
+
+static void entry_append(struct listpack **lp, bool same_fields, struct stream_id difference,
+                         const struct slice *texts, size_t pairs) {
+    struct batch b;
+    b.lp = lp;
+    b.count = 0;
+    batch_put_integer(&b, same_fields ? ENTRY_SAME_FIELDS : 0);
+    batch_put_integer(&b, difference.msec);
+    batch_put_integer(&b, difference.sequence);
+    if (!same_fields) batch_put_integer(&b, pairs);
+    for (size_t i = 0; i < pairs; i++) {
+        if (!same_fields) batch_put_text(&b, texts[2 * i]);
+        batch_put_text(&b, texts[2 * i + 1]);
+    }
+    batch_put_integer(&b, same_fields ? pairs + 3 : 2 * pairs + 4);
+    batch_flush(&b);
+}
+
+bool stream_append(struct value v, struct stream_id id, const struct slice *texts, size_t pairs) {
+    struct stream *s = stream_of(v);
+    ASSERT(stream_id_compare(id, s->last_id) > 0);
+    size_t text_bytes = 0, room = (HEAD_NUMBERS + ENTRY_NUMBERS) * NUMBER_BYTES;
+    for (size_t i = 0; i < 2 * pairs; i++) {
+        text_bytes += texts[i].length;
+        room += texts[i].length + ELEMENT_EXTRA_BYTES;
+        if (room > LISTPACK_BYTES_MAX - LISTPACK_EMPTY_BYTES) return false;
+    }
+    struct listpack *lp = NULL;
+    struct node_head h = {0};
+    if (rax_count(s->nodes) > 0) {
+        lp = *tail_slot(s);
+        h = head_read(lp);
+        if (node_is_full(lp, &h, text_bytes) || !listpack_has_room(lp, room)) lp = NULL;
+    }
+    bool same_fields = !lp || has_fields(lp, &h, texts, pairs);
+    if (!lp) {
+        lp = node_create(texts, pairs);
+        h = (struct node_head){0};
+        node_add(s, id, lp);
+    }
+    size_t before = listpack_memory(lp);
+    struct stream_id difference = {id.msec - s->tail_id.msec, id.sequence - s->tail_id.sequence};
+    listpack_replace_integer(&lp, listpack_first(lp), h.live + 1);
+    entry_append(&lp, same_fields, difference, texts, pairs);
+    node_store(s, tail_slot(s), lp, before);
+    s->count++;
+    s->last_id = id;
+    return true;
+}
+
+/* ---- Deleting ---- */
+
+/* Marks the entry at `at`; returns the one behind it. */
+static uint32_t entry_mark(struct listpack **lp, struct stream_id key, uint64_t node_fields,
+                           uint32_t at) {
+    listpack_replace_integer(lp, at, integer_at(*lp, at) | ENTRY_DELETED);
+    struct entry e = entry_read(*lp, key, node_fields, at);
+    return entry_after(*lp, &e);
+}
+
+/* Puts a node back of which `deleted` live entries were marked; without live ones it goes. `before`
+ * is what it took of memory. Returns where it is now, NULL = gone. */
+static const struct listpack *node_settle(struct stream *s, struct stream_id key,
+                                          struct listpack *lp, size_t before, uint64_t deleted) {
+    struct node_head h = head_read(lp);
+    ASSERT_COMPARE(deleted, <=, (uint64_t)h.live);
+    h.live -= (int64_t)deleted;
+    h.deleted += (int64_t)deleted;
+    uint32_t at = listpack_first(lp);
+    listpack_replace_integer(&lp, at, h.live);
+    listpack_replace_integer(&lp, listpack_next(lp, at), h.deleted);
+    node_store(s, node_slot(s, key), lp, before);
+    s->count -= deleted;
+    if (h.live > 0) return lp;
+    node_remove(s, key);
+    return NULL;
+}
+
+bool stream_delete(struct value v, struct stream_id id) {
+    struct stream *s = stream_of(v);
+    struct stream_cursor c;
+    stream_cursor_start(&c, v, id, id, false);
+    if (!stream_cursor_step(&c)) return false;
+    struct listpack *lp = *node_slot(s, c.node_id);
+    size_t before = listpack_memory(lp);
+    entry_mark(&lp, c.node_id, c.node_fields, c.entry_at);
+    node_settle(s, c.node_id, lp, before, 1);
+    return true;
+}
+
+/* Whether all of the oldest node goes. By ID deleted entries count too, as with 6.2. */
+static bool node_goes(const struct stream *s, const struct stream_trim *trim,
+                      const struct listpack *lp, struct stream_id key, const struct node_head *h) {
+    if (trim->by == STREAM_TRIM_COUNT) return s->count - (uint64_t)h->live >= trim->count;
+    struct entry newest = entry_read(lp, key, h->fields, entry_before(lp, 0));
+    return stream_id_compare(newest.id, trim->id) < 0;
+}
+
+/* Bytes at the beginning of a node's entries that need not be looked at. */
+static uint32_t deleted_bytes(const struct stream *s, const struct listpack *lp) {
+    return lp == s->front ? s->front_bytes : 0;
+}
+
+/* Deletes the entries of the oldest node that have to go; true where all were, and the node. */
+static bool node_trim(struct stream *s, const struct stream_trim *trim, struct listpack *lp,
+                      struct stream_id key, const struct node_head *h) {
+    size_t before = listpack_memory(lp);
+    uint64_t deleted = 0;
+    uint32_t at = h->entries_at + deleted_bytes(s, lp);
+    while (at) {
+        struct entry e = entry_read(lp, key, h->fields, at);
+        if (e.flags & ENTRY_DELETED) {
+            at = entry_after(lp, &e);
+            continue;
+        }
+        if (trim->by == STREAM_TRIM_COUNT ? s->count - deleted <= trim->count
+                                          : stream_id_compare(e.id, trim->id) >= 0)
+            break;
+        at = entry_mark(&lp, key, h->fields, at);
+        deleted++;
+    }
+    const struct listpack *left = lp;
+    if (deleted > 0) left = node_settle(s, key, lp, before, deleted);
+    if (!left) return true;
+    s->front = left;
+    s->front_bytes = at - h->entries_at;
+    return false;
+}
+
+uint64_t stream_trim(struct value v, const struct stream_trim *trim) {
+    struct stream *s = stream_of(v);
+    uint64_t before = s->count;
+    if (trim->by == STREAM_TRIM_NOT) return 0;
+    while (s->count > (trim->by == STREAM_TRIM_COUNT ? trim->count : 0)) {
+        struct stream_id key;
+        struct listpack *lp = node_seek(s, RAX_FIRST, trim->id, &key);
+        struct node_head h = head_read(lp);
+        uint64_t seen = before - s->count + (uint64_t)h.live;
+        if (trim->whole_nodes && trim->limit > 0 && seen > trim->limit) break;
+        if (node_goes(s, trim, lp, key, &h)) {
+            s->count -= (uint64_t)h.live;
+            node_remove(s, key);
+        } else if (trim->whole_nodes || !node_trim(s, trim, lp, key, &h)) {
+            break;
+        }
+    }
+    return before - s->count;
+}
+
+/* ---- Walking ---- */
+
+static void cursor_enter(struct stream_cursor *c, const struct listpack *node) {
+    c->node = node;
+    c->entry_at = 0;
+    if (!node) return;
+    struct node_head h = head_read(node);
+    c->node_fields = h.fields;
+    c->node_fields_at = h.fields_at;
+    c->entries_at = h.entries_at + deleted_bytes(c->stream, node);
+}
+
+/* Begins a walk upwards within a node from its end where `first` seems to be nearer to that: the
+ * usual reader is after the newest entries. */
+static void cursor_approach(struct stream_cursor *c) {
+    uint32_t at = entry_before(c->node, 0), from = 0;
+    struct entry e = entry_read(c->node, c->node_id, c->node_fields, at);
+    bool by_msec = e.id.msec != c->node_id.msec;
+    uint64_t all = by_msec ? e.id.msec - c->node_id.msec : e.id.sequence - c->node_id.sequence;
+    uint64_t way =
+        by_msec ? c->first.msec - c->node_id.msec : c->first.sequence - c->node_id.sequence;
+    if (way <= all / 2) return;
+    for (; at; at = entry_before(c->node, at)) {
+        e = entry_read(c->node, c->node_id, c->node_fields, at);
+        if (e.flags & ENTRY_DELETED) continue;
+        int order = stream_id_compare(e.id, c->first);
+        if (order >= 0) from = at;
+        if (order <= 0) break;
+    }
+    c->entries_at = from;
+}
+
+void stream_cursor_start(struct stream_cursor *c, struct value v, struct stream_id first,
+                         struct stream_id last, bool backwards) {
+    struct stream *s = stream_of(v);
+    *c = (struct stream_cursor){.stream = s, .first = first, .last = last, .backwards = backwards};
+    if (rax_count(s->nodes) == 0 || stream_id_compare(first, last) > 0) return;
+    struct stream_id from = backwards ? last : first;
+    const struct listpack *node;
+    bool is_inside = true;
+    if (stream_id_compare(from, s->tail_id) >= 0) {
+        node = *tail_slot(s);
+        c->node_id = s->tail_id;
+    } else {
+        node = node_seek(s, RAX_AT_MOST, from, &c->node_id);
+        is_inside = node != NULL;
+        if (!node && !backwards) node = node_seek(s, RAX_FIRST, from, &c->node_id);
+    }
+    cursor_enter(c, node);
+    if (is_inside && !backwards) cursor_approach(c);
+}
+
+/* The entry to look at next, 0 at the node's end. */
+static uint32_t cursor_advance(const struct stream_cursor *c) {
+    if (c->backwards) return entry_before(c->node, c->entry_at);
+    if (!c->entry_at) return c->entries_at;
+    size_t left = c->shares_fields ? c->pairs_left : 2 * c->pairs_left;
+    return skip(c->node, c->text_at, left + 1);
+}
+
+static void cursor_next_node(struct stream_cursor *c) {
+    enum rax_relation relation = c->backwards ? RAX_BELOW : RAX_ABOVE;
+    bool is_last = !c->backwards && stream_id_compare(c->node_id, c->stream->tail_id) == 0;
+    cursor_enter(c, is_last ? NULL : node_seek(c->stream, relation, c->node_id, &c->node_id));
+}
+
+bool stream_cursor_step(struct stream_cursor *c) {
+    while (c->node) {
+        uint32_t at = cursor_advance(c);
+        if (!at) {
+            cursor_next_node(c);
+            continue;
+        }
+        struct entry e = entry_read(c->node, c->node_id, c->node_fields, at);
+        c->id = e.id;
+        c->entry_at = at;
+        c->pairs = c->pairs_left = e.pairs;
+        c->shares_fields = e.flags & ENTRY_SAME_FIELDS;
+        c->text_at = e.texts_at;
+        c->field_at = c->node_fields_at;
+        if (e.flags & ENTRY_DELETED) continue;
+        bool below = stream_id_compare(e.id, c->first) < 0;
+        bool above = stream_id_compare(e.id, c->last) > 0;
+        if (!below && !above) return true;
+        if (c->backwards ? below : above) c->node = NULL;
+    }
+    return false;
+}
+
+bool stream_cursor_pair(struct stream_cursor *c, struct listpack_value *field,
+                        struct listpack_value *text) {
+    if (c->pairs_left == 0) return false;
+    c->pairs_left--;
+    if (c->shares_fields) {
+        *field = listpack_get(c->node, c->field_at);
+        c->field_at = listpack_next(c->node, c->field_at);
+    } else {
+        *field = listpack_get(c->node, c->text_at);
+        c->text_at = listpack_next(c->node, c->text_at);
+    }
+    *text = listpack_get(c->node, c->text_at);
+    c->text_at = listpack_next(c->node, c->text_at);
+    return true;
+}
+
+bool stream_has(struct value v, struct stream_id id) {
+    struct stream_cursor c;
+    stream_cursor_start(&c, v, id, id, false);
+    return stream_cursor_step(&c);
+}
+
+/* ---- Foreign nodes ---- */
+
+/* Reads on through a listpack whose structure is not known to be good. */
+struct examination {
+    const struct listpack *lp;
+    uint32_t at; /* 0 = at the end */
+};
+
+static bool take_integer(struct examination *x, int64_t *integer) {
+    if (!x->at) return false;
+    struct listpack_value v = listpack_get(x->lp, x->at);
+    x->at = listpack_next(x->lp, x->at);
+    *integer = v.integer;
+    return !v.text.bytes;
+}
+
+static bool take_number(struct examination *x, uint64_t *number) {
+    int64_t integer;
+    if (!take_integer(x, &integer) || integer < 0) return false;
+    *number = (uint64_t)integer;
+    return true;
+}
+
+/* Ends at the listpack's end, however many texts there should be. */
+static bool take_texts(struct examination *x, uint64_t count) {
+    for (; count > 0 && x->at; count--) x->at = listpack_next(x->lp, x->at);
+    return count == 0;
+}
+
+static bool take_entry(struct examination *x, struct stream_id key, uint64_t node_fields,
+                       struct entry *e) {
+    int64_t msec, sequence;
+    uint64_t elements;
+    if (!take_integer(x, &e->flags) || e->flags & ~(ENTRY_DELETED | ENTRY_SAME_FIELDS) ||
+        !take_integer(x, &msec) || !take_integer(x, &sequence))
+        return false;
+    e->id = (struct stream_id){key.msec + (uint64_t)msec, key.sequence + (uint64_t)sequence};
+    e->pairs = node_fields;
+    bool same_fields = e->flags & ENTRY_SAME_FIELDS;
+    if (!same_fields && !take_number(x, &e->pairs)) return false;
+    uint64_t texts = text_count(e);
+    return take_texts(x, texts) && take_number(x, &elements) &&
+           elements == texts + (same_fields ? 3 : 4);
+}
+
+/* Whether a listpack is a node for this key. `*live` is set to its live entries, `*last` to the ID
+ * of the last of them. */
+static bool node_examine(const struct listpack *lp, struct stream_id key, uint64_t *live,
+                         struct stream_id *last) {
+    struct examination x = {lp, listpack_first(lp)};
+    uint64_t stated_live, stated_deleted, fields, end, deleted = 0;
+    if (!take_number(&x, &stated_live) || !take_number(&x, &stated_deleted) ||
+        !take_number(&x, &fields) || !take_texts(&x, fields) || !take_number(&x, &end) || end != 0)
+        return false;
+    *live = 0;
+    while (x.at) {
+        struct entry e;
+        if (!take_entry(&x, key, fields, &e)) return false;
+        if (e.flags & ENTRY_DELETED) {
+            deleted++;
+            continue;
+        }
+        if (stream_id_compare(e.id, key) < 0) return false;
+        if (*live > 0 && stream_id_compare(e.id, *last) <= 0) return false;
+        *last = e.id;
+        (*live)++;
+    }
+    return *live == stated_live && deleted == stated_deleted;
+}
+
+bool stream_take_node(struct value v, struct stream_id id, const void *bytes, size_t size) {
+    struct stream *s = stream_of(v);
+    uint64_t live;
+    struct stream_id last;
+    if (stream_id_compare(id, s->last_id) <= 0) return false;
+    if (!listpack_validate(bytes, size, NULL, NULL)) return false;
+    struct listpack *lp = listpack_from_bytes(bytes, size);
+    bool good = node_examine(lp, id, &live, &last);
+    if (!good || live == 0) {
+        listpack_free(lp);
+        return good;
+    }
+    node_add(s, id, lp);
+    s->count += live;
+    s->last_id = last;
+    return true;
+}
+
+static void front_check(const struct stream *s) {
+    struct stream_id key;
+    const struct listpack *lp = node_seek(s, RAX_FIRST, s->last_id, &key);
+    while (lp && lp != s->front) lp = node_seek(s, RAX_ABOVE, key, &key);
+    ASSERT(lp);
+    struct node_head h = head_read(lp);
+    uint32_t at = h.entries_at;
+    while (at && at < h.entries_at + s->front_bytes) {
+        struct entry e = entry_read(lp, key, h.fields, at);
+        ASSERT(e.flags & ENTRY_DELETED);
+        at = entry_after(lp, &e);
+    }
+    ASSERT_COMPARE(at, ==, h.entries_at + s->front_bytes);
+}
+
+void stream_check(struct value v) {
+    const struct stream *s = stream_of(v);
+    uint64_t count = 0;
+    size_t bytes = 0;
+    struct stream_id key, last = {0, 0};
+    const struct listpack *lp = node_seek(s, RAX_FIRST, last, &key);
+    rax_check(s->nodes);
+    for (; lp; lp = node_seek(s, RAX_ABOVE, key, &key)) {
+        uint64_t live;
+        listpack_check(lp);
+        ASSERT(stream_id_compare(key, last) > 0);
+        ASSERT(node_examine(lp, key, &live, &last) && live > 0);
+        count += live;
+        bytes += listpack_memory(lp);
+    }
+    ASSERT_COMPARE(count, ==, s->count);
+    ASSERT_COMPARE(bytes, ==, s->node_bytes);
+    ASSERT(stream_id_compare(last, s->last_id) <= 0);
+    if (count > 0) {
+        ASSERT(node_seek(s, RAX_LAST, last, &key));
+        ASSERT(stream_id_compare(key, s->tail_id) == 0);
+        ASSERT(!s->tail || s->tail == node_slot(s, key));
+    }
+    if (s->front) front_check(s);
+    stream_groups_check(s);
+}
+
+/* ---- The type's row ---- */
+
+static struct value stream_copy(struct value v) {
+    const struct stream *s = stream_of(v);
+    struct value copy = stream_create();
+    struct stream *c = stream_of(copy);
+    struct stream_id key = {0, 0};
+    const struct listpack *lp = node_seek(s, RAX_FIRST, key, &key);
+    for (; lp; lp = node_seek(s, RAX_ABOVE, key, &key)) node_add(c, key, listpack_dup(lp));
+    c->count = s->count;
+    c->last_id = s->last_id;
+    stream_groups_copy(s, c);
+    return copy;
+}
+
+/* Entries and the last ID. Not the groups: what they last delivered, and when, differs between a
+ * primary and its replicas, which are compared by digests. */
+static void stream_digest(struct value v, struct sha1 *sum) {
+    char scratch[LISTPACK_SCRATCH];
+    struct listpack_value field, text;
+    struct stream_cursor c;
+    stream_cursor_start(&c, v, (struct stream_id){0, 0}, STREAM_ID_MAX, false);
+    while (stream_cursor_step(&c)) {
+        value_digest_number(sum, c.id.msec);
+        value_digest_number(sum, c.id.sequence);
+        value_digest_number(sum, c.pairs);
+        while (stream_cursor_pair(&c, &field, &text)) {
+            value_digest_text(sum, listpack_value_text(&field, scratch));
+            value_digest_text(sum, listpack_value_text(&text, scratch));
+        }
+    }
+    value_digest_number(sum, stream_of(v)->last_id.msec);
+    value_digest_number(sum, stream_of(v)->last_id.sequence);
+}
+
+static size_t stream_value_bytes(struct value v) {
+    const struct stream *s = stream_of(v);
+    return memory_good_size(sizeof(*s)) + rax_bytes(s->nodes) + s->node_bytes +
+           stream_groups_bytes(s);
+}
+
+static size_t stream_free_effort(struct value v) {
+    const struct stream *s = stream_of(v);
+    return 1 + rax_count(s->nodes) + stream_groups_free_effort(s);
+}
+
+static const char *const encodings[] = {"stream"};
+
+static const struct value_type row = {.name = "stream",
+                                      .encodings = encodings,
+                                      .release = stream_free,
+                                      .copy = stream_copy,
+                                      .digest = stream_digest,
+                                      .bytes = stream_value_bytes,
+                                      .free_effort = stream_free_effort};
+
+static const struct option_row option_rows[] = {
+    OPTION_BYTES("stream-node-max-bytes", &node_bytes_max, "4096", 0, INT64_MAX, OPTION_MUTABLE,
+                 "small values", 90, "Bytes of one node of a stream; 0 = no limit."),
+    OPTION_INT("stream-node-max-entries", &node_entries_max, "100", 0, INT64_MAX, OPTION_MUTABLE,
+               "small values", 100, "Entries of one node of a stream; 0 = no limit."),
+};
+
+void value_stream_register(void) {
+    value_type_register(VALUE_STREAM, &row);
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Consumer groups of streams: who reads them, and which entries were delivered but not
+ * acknowledged.
+ *
+ * A pending entry is one block that stands in two trees under its ID: the group's, which finds it
+ * for an acknowledgement, and that of the consumer who has it, which lists it. Groups and consumers
+ * never move, so commands keep pointers to them while they run.
+ *
+ * Invariants (stream_groups_check)
+ *  1. Each pending entry stands in its group's tree and in its consumer's, and in no other.
+ *  2. A consumer of a pending entry is one of the same group.
+ *  3. `bytes` is what groups, consumers, pending entries and their trees take, without the tree of
+ *     the groups; `blocks` is the number of consumers and pending entries.
+ */
+#include "base/memory.h"
+#include "base/panic.h"
+#include "ds/rax.h"
+#include "value/stream_internal.h"
+
+/* A consumer with its name behind it. */
+struct named_consumer {
+    struct stream_consumer consumer;
+    char name[];
+};
+
+static size_t consumer_size(size_t name_length) {
+    return sizeof(struct named_consumer) + name_length;
+}
+
+/* ---- Trees that are counted ---- */
+
+static void counted_insert(struct stream_groups *all, struct rax *r, struct slice key,
+                           void *value) {
+    size_t before = rax_bytes(r);
+    ASSERT(rax_insert(r, key, value, NULL));
+    all->bytes += rax_bytes(r) - before;
+}
+
+static void counted_remove(struct stream_groups *all, struct rax *r, struct slice key) {
+    size_t before = rax_bytes(r);
+    ASSERT(rax_remove(r, key, NULL));
+    all->bytes -= before - rax_bytes(r);
+}
+
+static struct rax *counted_create(struct stream_groups *all) {
+    struct rax *r = rax_create();
+    all->bytes += rax_bytes(r);
+    return r;
+}
+
+static void counted_free(struct stream_groups *all, struct rax *r) {
+    all->bytes -= rax_bytes(r);
+    rax_free(r, NULL, NULL);
+}
+
+/* A walk in order, from the first key on. `key` is initialised by the caller and empty at first;
+ * the tree may lose the key that was reached. */
+static bool walk(const struct rax *r, struct buffer *key, void **value) {
+    enum rax_relation relation = key->bytes ? RAX_ABOVE : RAX_FIRST;
+    return rax_seek(r, relation, buffer_slice(key), key, value);
+}
+
+/* ---- Freeing ---- */
+
+static void release_pending(void *pending, void *context) {
+    struct stream_groups *all = context;
+    all->bytes -= memory_good_size(sizeof(struct stream_pending));
+    all->blocks--;
+    memory_free_sized(pending, sizeof(struct stream_pending), MEMORY_DATASET);
+}
+
+static void release_consumer(void *consumer, void *context) {
+    struct stream_groups *all = context;
+    struct stream_consumer *c = consumer;
+    size_t size = consumer_size(c->name.length);
+    counted_free(all, c->pending);
+    all->bytes -= memory_good_size(size);
+    all->blocks--;
+    memory_free_sized(c, size, MEMORY_DATASET);
+}
+
+static void release_group(void *group, void *context) {
+    struct stream_groups *all = context;
+    struct stream_group *g = group;
+    all->bytes -= memory_good_size(sizeof(*g)) + rax_bytes(g->pending) + rax_bytes(g->consumers);
+    rax_free(g->pending, release_pending, all);
+    rax_free(g->consumers, release_consumer, all);
+    memory_free_sized(g, sizeof(*g), MEMORY_DATASET);
+}
+
+void stream_groups_free(struct stream *s) {
+    struct stream_groups *all = s->groups;
+    if (!all) return;
+    rax_free(all->by_name, release_group, all);
+    memory_free_sized(all, sizeof(*all), MEMORY_DATASET);
+    s->groups = NULL;
+}
+
+size_t stream_groups_bytes(const struct stream *s) {
+    const struct stream_groups *all = s->groups;
+    return all ? memory_good_size(sizeof(*all)) + rax_bytes(all->by_name) + all->bytes : 0;
+}
+
+size_t stream_groups_free_effort(const struct stream *s) {
+    return s->groups ? rax_count(s->groups->by_name) + s->groups->blocks : 0;
+}
+
+/* ---- Groups ---- */
+
+const struct rax *stream_groups(struct value v) {
+    const struct stream_groups *all = stream_of(v)->groups;
+    return all ? all->by_name : NULL;
+}
+
+struct stream_group *stream_group_find(struct value v, struct slice name) {
+    const struct stream_groups *all = stream_of(v)->groups;
+    void **slot = all ? rax_find(all->by_name, name) : NULL;
+    return slot ? *slot : NULL;
+}
+
+static struct stream_groups *groups_create(void) {
+    struct stream_groups *all = memory_alloc(sizeof(*all), MEMORY_DATASET);
+    *all = (struct stream_groups){rax_create(), 0, 0};
+    return all;
+}
+
+struct stream_group *stream_group_create(struct value v, struct slice name, struct stream_id last) {
+    struct stream *s = stream_of(v);
+    if (stream_group_find(v, name)) return NULL;
+    if (!s->groups) s->groups = groups_create();
+    struct stream_groups *all = s->groups;
+    struct stream_group *g = memory_alloc(sizeof(*g), MEMORY_DATASET);
+    *g = (struct stream_group){last, counted_create(all), counted_create(all)};
+    all->bytes += memory_good_size(sizeof(*g));
+    rax_insert(all->by_name, name, g, NULL);
+    return g;
+}
+
+bool stream_group_destroy(struct value v, struct slice name) {
+    struct stream_groups *all = stream_of(v)->groups;
+    void *g;
+    if (!all || !rax_remove(all->by_name, name, &g)) return false;
+    release_group(g, all);
+    return true;
+}
+
+/* ---- Consumers ---- */
+
+struct stream_consumer *stream_consumer_find(struct stream_group *g, struct slice name) {
+    void **slot = rax_find(g->consumers, name);
+    return slot ? *slot : NULL;
+}
+
+struct stream_consumer *stream_consumer_create(struct value v, struct stream_group *g,
+                                               struct slice name, int64_t now_msec) {
+    struct stream_groups *all = stream_of(v)->groups;
+    if (stream_consumer_find(g, name)) return NULL;
+    size_t size = consumer_size(name.length);
+    struct named_consumer *c = memory_alloc(size, MEMORY_DATASET);
+    if (name.length) memcpy(c->name, name.bytes, name.length);
+    c->consumer = (struct stream_consumer){now_msec, counted_create(all), {c->name, name.length}};
+    all->bytes += memory_good_size(size);
+    all->blocks++;
+    counted_insert(all, g->consumers, name, &c->consumer);
+    return &c->consumer;
+}
+
+size_t stream_consumer_destroy(struct value v, struct stream_group *g, struct stream_consumer *c) {
+    struct stream_groups *all = stream_of(v)->groups;
+    size_t count = rax_count(c->pending);
+    struct buffer key;
+    void *pending;
+    buffer_init(&key, MEMORY_OTHER);
+    while (walk(c->pending, &key, &pending)) {
+        counted_remove(all, g->pending, buffer_slice(&key));
+        release_pending(pending, all);
+    }
+    buffer_free(&key);
+    counted_remove(all, g->consumers, c->name);
+    release_consumer(c, all);
+    return count;
+}
+
+/* ---- Pending entries ---- */
+
+struct stream_pending *stream_pending_find(const struct stream_group *g, struct stream_id id) {
+    char bytes[STREAM_KEY_BYTES];
+    void **slot = rax_find(g->pending, stream_id_key(id, bytes));
+    return slot ? *slot : NULL;
+}
+
+struct stream_pending *stream_pending_assign(struct value v, struct stream_group *g,
+                                             struct stream_consumer *c, struct stream_id id) {
+    struct stream_groups *all = stream_of(v)->groups;
+    char bytes[STREAM_KEY_BYTES];
+    struct slice key = stream_id_key(id, bytes);
+    struct stream_pending *p = stream_pending_find(g, id);
+    if (!p) {
+        p = memory_alloc(sizeof(*p), MEMORY_DATASET);
+        *p = (struct stream_pending){0, 0, NULL};
+        all->bytes += memory_good_size(sizeof(*p));
+        all->blocks++;
+        counted_insert(all, g->pending, key, p);
+    }
+    if (p->consumer == c) return p;
+    if (p->consumer) counted_remove(all, p->consumer->pending, key);
+    counted_insert(all, c->pending, key, p);
+    p->consumer = c;
+    return p;
+}
+
+bool stream_pending_remove(struct value v, struct stream_group *g, struct stream_id id) {
+    struct stream_groups *all = stream_of(v)->groups;
+    char bytes[STREAM_KEY_BYTES];
+    struct slice key = stream_id_key(id, bytes);
+    struct stream_pending *p = stream_pending_find(g, id);
+    if (!p) return false;
+    counted_remove(all, g->pending, key);
+    counted_remove(all, p->consumer->pending, key);
+    release_pending(p, all);
+    return true;
+}
+
+/* ---- Copying ---- */
+
+static void group_copy(const struct stream_group *from, struct value to, struct stream_group *g) {
+    struct buffer key;
+    void *value;
+    buffer_init(&key, MEMORY_OTHER);
+    while (walk(from->consumers, &key, &value)) {
+        const struct stream_consumer *c = value;
+        stream_consumer_create(to, g, c->name, c->seen_msec);
+    }
+    buffer_free(&key);
+    buffer_init(&key, MEMORY_OTHER);
+    while (walk(from->pending, &key, &value)) {
+        const struct stream_pending *p = value;
+        struct stream_consumer *c = stream_consumer_find(g, p->consumer->name);
+        struct stream_id id = stream_id_of_key(buffer_slice(&key));
+        struct stream_pending *copy = stream_pending_assign(to, g, c, id);
+        copy->delivered_msec = p->delivered_msec;
+        copy->deliveries = p->deliveries;
+    }
+    buffer_free(&key);
+}
+
+void stream_groups_copy(const struct stream *from, struct stream *to) {
+    struct value v = {to, 0};
+    struct buffer name;
+    void *value;
+    if (!from->groups) return;
+    buffer_init(&name, MEMORY_OTHER);
+    while (walk(from->groups->by_name, &name, &value)) {
+        const struct stream_group *g = value;
+        group_copy(g, v, stream_group_create(v, buffer_slice(&name), g->last_id));
+    }
+    buffer_free(&name);
+}
+
+/* ---- Checking ---- */
+
+/* Returns how many entries are pending for the consumer. */
+static size_t consumer_check(const struct stream_group *g, const struct stream_consumer *c) {
+    struct buffer key;
+    void *pending;
+    buffer_init(&key, MEMORY_OTHER);
+    rax_check(c->pending);
+    while (walk(c->pending, &key, &pending)) {
+        const struct stream_pending *p = pending;
+        ASSERT(p->consumer == c);
+        ASSERT(stream_pending_find(g, stream_id_of_key(buffer_slice(&key))) == p);
+    }
+    buffer_free(&key);
+    return rax_count(c->pending);
+}
+
+static void group_check(const struct stream_group *g, struct stream_groups *sums) {
+    size_t pending = 0;
+    struct buffer name;
+    void *consumer;
+    buffer_init(&name, MEMORY_OTHER);
+    rax_check(g->pending);
+    rax_check(g->consumers);
+    sums->bytes += memory_good_size(sizeof(*g)) + rax_bytes(g->pending) + rax_bytes(g->consumers);
+    while (walk(g->consumers, &name, &consumer)) {
+        const struct stream_consumer *c = consumer;
+        ASSERT(slice_equal(c->name, buffer_slice(&name)));
+        pending += consumer_check(g, c);
+        sums->bytes += memory_good_size(consumer_size(c->name.length)) + rax_bytes(c->pending);
+        sums->blocks++;
+    }
+    buffer_free(&name);
+    ASSERT_COMPARE(pending, ==, rax_count(g->pending));
+    sums->bytes += pending * memory_good_size(sizeof(struct stream_pending));
+    sums->blocks += pending;
+}
+
+void stream_groups_check(const struct stream *s) {
+    struct stream_groups sums = {0};
+    struct buffer name;
+    void *group;
+    if (!s->groups) return;
+    buffer_init(&name, MEMORY_OTHER);
+    rax_check(s->groups->by_name);
+    while (walk(s->groups->by_name, &name, &group)) group_check(group, &sums);
+    buffer_free(&name);
+    ASSERT_COMPARE(sums.bytes, ==, s->groups->bytes);
+    ASSERT_COMPARE(sums.blocks, ==, s->groups->blocks);
+}

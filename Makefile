@@ -18,8 +18,9 @@ FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang
 
 # A program is its name and the file that has its main().
-PROGRAMS := redis-server
+PROGRAMS := redis-server redis-lab
 main_redis-server := src/server/main.c
+main_redis-lab := src/tools/lab.c
 
 # --- variants -----------------------------------------------------------------------------------
 

@@ -50,24 +50,24 @@ static void merge(const struct rule *r, const struct place *p, size_t middle, si
     memcpy(to + (middle - a), p + b, (count - b) * sizeof(*p));
 }
 
-struct place *places_sort(struct place *places, size_t count, places_tie *tie,
-                          const void *context) {
+void places_sort(struct place *places, size_t count, places_tie *tie, const void *context) {
     struct rule r = {tie, context};
     for (size_t i = 0; i < count; i += RUN_PLACES)
         sort_run(&r, places + i, count - i < RUN_PLACES ? count - i : RUN_PLACES);
-    if (count <= RUN_PLACES) return places;
+    if (count <= RUN_PLACES) return;
     struct place *other = memory_alloc(count * sizeof(*other), MEMORY_OTHER);
+    struct place *from = places, *to = other;
     for (size_t width = RUN_PLACES; width < count; width *= 2) {
         for (size_t i = 0; i < count; i += 2 * width) {
             size_t both = count - i < 2 * width ? count - i : 2 * width;
-            merge(&r, places + i, width < both ? width : both, both, other + i);
+            merge(&r, from + i, width < both ? width : both, both, to + i);
         }
-        struct place *merged = other;
-        other = places;
-        places = merged;
+        struct place *merged = to;
+        to = from;
+        from = merged;
     }
+    if (from != places) memcpy(places, from, count * sizeof(*places));
     memory_free(other, MEMORY_OTHER);
-    return places;
 }
 
 uint64_t places_key_of_double(double number) {

@@ -16,10 +16,8 @@ struct place {
 typedef int places_tie(const void *context, size_t a, size_t b);
 
 /* Sorts by key, then by `tie` (NULL: everything ties), then as they stood. O(n log n) comparisons,
- * O(n) for what is in order already; takes as much memory again meanwhile. Returns the places: the
- * same array, or another of the same size in its stead; both of class MEMORY_OTHER. */
-struct place *places_sort(struct place *places, size_t count, places_tie *tie, const void *context)
-    __attribute__((warn_unused_result));
+ * O(n) for what is in order already; takes as much memory again meanwhile. */
+void places_sort(struct place *places, size_t count, places_tie *tie, const void *context);
 
 /* A key whose order is that of the numbers, which are not NaN; 0 and -0 have the same. */
 uint64_t places_key_of_double(double number);

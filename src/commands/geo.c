@@ -440,7 +440,7 @@ static void hits_sort(struct search *s) {
     struct place *places = memory_alloc(s->hit_count * sizeof(*places), MEMORY_OTHER);
     for (size_t i = 0; i < s->hit_count; i++)
         places[i] = (struct place){hit_key(s, &s->hits[i]), i};
-    places = places_sort(places, s->hit_count, NULL, NULL);
+    places_sort(places, s->hit_count, NULL, NULL);
     if (s->count && (uint64_t)s->count < kept) kept = (size_t)s->count;
     struct hit *sorted = memory_alloc(s->hit_room * sizeof(*sorted), MEMORY_OTHER);
     for (size_t i = 0; i < kept; i++) sorted[i] = s->hits[places[i].index];

@@ -154,7 +154,7 @@ static void command_hdel(struct call *call) {
         for (int i = 2; i < call->argc; i++) deleted += hash_delete(&v, call->argv[i]);
         keyspace_object_end(call->keyspace, e, v);
         keyspace_note_change((uint64_t)deleted);
-        if (!hash_count(v)) keyspace_delete(call->keyspace, call->argv[1], hash);
+        if (!hash_count(v)) keyspace_delete_emptied(call->keyspace, call->argv[1], hash);
     }
     reply_integer(call->client, deleted);
 }

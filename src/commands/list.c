@@ -45,7 +45,7 @@ static struct entry *create(struct keyspace *ks, struct slice key, uint64_t hash
 
 /* Deletes the key where its list is empty. */
 static void delete_if_empty(struct keyspace *ks, struct entry *e, struct slice key, uint64_t hash) {
-    if (!quicklist_count(list_in(e))) keyspace_delete(ks, key, hash);
+    if (!quicklist_count(list_in(e))) keyspace_delete_emptied(ks, key, hash);
 }
 
 /* Replies the element at `end` and takes it off. */
@@ -203,10 +203,11 @@ static void command_ltrim(struct call *call) {
     if (!argument_find_typed(call, 1, ENTRY_LIST, &e)) return;
     if (e) {
         e = keyspace_object_begin(call->keyspace, e, hash, &v);
-        clip(&start, stop, quicklist_count(list_of(v)), &count);
+        size_t before = quicklist_count(list_of(v));
+        clip(&start, stop, before, &count);
         list_trim(v, (size_t)start, count);
+        keyspace_note_change(before - quicklist_count(list_of(v)));
         keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change(1);
         delete_if_empty(call->keyspace, e, call->argv[1], hash);
     }
     reply_ok(call->client);

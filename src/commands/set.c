@@ -22,7 +22,7 @@ static struct value set_in(const struct entry *e) { return entry_object(e); }
 
 static void delete_if_empty(struct call *call, int index, struct value v) {
     if (!set_count(v))
-        keyspace_delete(call->keyspace, call->argv[index], call_key_hash(call, index));
+        keyspace_delete_emptied(call->keyspace, call->argv[index], call_key_hash(call, index));
 }
 
 static struct entry *store_new(struct call *call, int index, struct entry *existing,
@@ -140,7 +140,7 @@ static void pop_many(struct call *call, struct entry *e, uint64_t count) {
     if (count >= set_count(v)) {
         keyspace_note_change(set_count(v));
         reply_all(call->client, v);
-        keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));
+        keyspace_delete_emptied(call->keyspace, call->argv[1], call_key_hash(call, 1));
         return;
     }
     reply_set(call->client, (int64_t)count);

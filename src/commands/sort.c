@@ -3,9 +3,11 @@
  * after them hold. The row stands at the end.
  *
  * The elements are read once into an array of texts; what is sorted are places of 16 bytes, a key
- * and an index. The key is a number whose order is that of the weights, doubles for numbers, the
- * first eight bytes for texts, so that most comparisons look at nothing else. Where LIMIT wants few
- * of many, places that are out of the question are dropped on the way.
+ * and an index. The key is a number whose order is that of the weights: of doubles, or of eight
+ * bytes of a text, the first that are not the same in all of them. Texts whose keys are equal are
+ * sorted by the next eight, and so on (a radix sort whose digits are words), so that a sort goes to
+ * the texts a few times each, not once a comparison. Where LIMIT wants few of many, places that are
+ * out of the question are dropped on the way.
  *
  * Order: numbers by value, equal ones by the bytes of their elements; texts (ALPHA) by the locale's
  * order, or by their bytes where the result is stored, those without a weight first; what is still
@@ -21,6 +23,7 @@
  */
 #include "commands/sort.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <float.h>
 #include <locale.h>
@@ -51,6 +54,12 @@
 /* Copies of texts are allocated in blocks of this, longer ones by themselves. */
 #define BLOCK_BYTES 16384
 #define NUMBER_TEXT_ON_STACK 128
+/* Bytes of a text that a key holds. */
+#define KEY_BYTES sizeof(uint64_t)
+/* So many keys deep texts are sorted by radix; what is still equal then is compared as a whole. */
+#define TEXT_LEVELS 16
+/* Below so many texts of the same key comparing them is faster. */
+#define COMPARED_PLACES 8
 
 /* Whether the environment's order of texts is another than that of their bytes. */
 static bool has_locale;
@@ -148,6 +157,8 @@ struct sort {
     struct text *elements;
     size_t count;         /* of elements that were read */
     struct text *weights; /* texts of BY, where these are compared */
+    bool has_nul;         /* one of the texts that are compared ends early */
+    size_t common;        /* so many bytes are the same in all of them */
     struct block_list blocks;
     struct buffer names; /* of a batch of keys */
 };
@@ -400,59 +411,108 @@ static bool parse_number(const struct text *t, double *value) {
     return usual || parse_odd_number((struct slice){t->bytes, t->length}, value);
 }
 
-/* The first eight bytes, of what the comparison looks at. */
-static uint64_t key_of_text(const struct sort *s, const struct text *t) {
-    unsigned char head[sizeof(uint64_t)] = {0};
-    uint64_t key = 0;
-    if (text_is_missing(t) || (has_locale && !s->store)) return 0;
-    size_t length = t->length < sizeof(head) ? t->length : sizeof(head);
-    memcpy(head, t->bytes, s->store ? length : strnlen(t->bytes, length));
-    for (size_t i = 0; i < sizeof(head); i++) key = key << 8 | head[i];
-    return key;
+/* ---- texts as weights ---- */
+
+static bool uses_locale(const struct sort *s) { return has_locale && !s->store; }
+
+/* What is compared of a text: where nothing is stored 6.2's texts end at a NUL. */
+static struct slice compared(const struct sort *s, const struct text *t) {
+    return (struct slice){t->bytes, s->has_nul ? strnlen(t->bytes, t->length) : t->length};
 }
 
-/* False where a weight is no number. */
-static bool key_of_weight(const struct sort *s, const struct text *weight, uint64_t *key) {
-    double number = 0;
-    if (s->alpha)
-        *key = key_of_text(s, weight);
-    else if (text_is_missing(weight) || parse_number(weight, &number))
-        *key = places_key_of_double(number);
-    else
-        return false;
-    if (s->descending) *key = ~*key;
+static const struct text *texts_to_compare(const struct sort *s) {
+    return s->weights ? s->weights : s->elements;
+}
+
+static size_t common_length(struct slice a, struct slice b) {
+    size_t most = a.length < b.length ? a.length : b.length, i = 0;
+    while (i < most && a.bytes[i] == b.bytes[i]) i++;
+    return i;
+}
+
+/* Looks at all texts that will be compared for what helps to do it. */
+static void study_texts(struct sort *s) {
+    const struct text *texts = texts_to_compare(s), *first = NULL;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct text *t = &texts[i];
+        if (text_is_missing(t)) continue;
+        size_t length = s->store ? t->length : strnlen(t->bytes, t->length);
+        s->has_nul = s->has_nul || length < t->length;
+        if (!first) s->common = length;
+        if (!first) first = t;
+        if (length >= s->common && memcmp(t->bytes, first->bytes, s->common) == 0) continue;
+        s->common = common_length((struct slice){t->bytes, length},
+                                  (struct slice){first->bytes, s->common});
+    }
+}
+
+/* The eight bytes from `depth` on as a number, 0 for those beyond the end. */
+static uint64_t key_of_text(const struct sort *s, const struct text *t, size_t depth) {
+    uint64_t word = 0;
+    if (!text_is_missing(t)) {
+        struct slice text = compared(s, t);
+        size_t left = text.length > depth ? text.length - depth : 0;
+        if (left >= sizeof(word))
+            memcpy(&word, text.bytes + depth, sizeof(word));
+        else if (left)
+            memcpy(&word, text.bytes + depth, left);
+        word = be64toh(word);
+    }
+    return s->descending ? ~word : word;
+}
+
+static int compare_texts(const struct sort *s, const struct text *a, const struct text *b) {
+    if (text_is_missing(a) || text_is_missing(b))
+        return (int)text_is_missing(b) - (int)text_is_missing(a);
+    if (uses_locale(s)) return strcoll(a->bytes, b->bytes);
+    return slice_compare(compared(s, a), compared(s, b));
+}
+
+static int compare_places_of_texts(const void *context, size_t a, size_t b) {
+    const struct sort *s = context;
+    const struct text *texts = texts_to_compare(s);
+    int order = compare_texts(s, &texts[a], &texts[b]);
+    return s->descending ? -order : order;
+}
+
+static bool all_longer(const struct sort *s, const struct place *p, size_t count, size_t depth) {
+    const struct text *texts = texts_to_compare(s);
+    for (size_t i = 0; i < count; i++) {
+        const struct text *t = &texts[p[i].index];
+        if (text_is_missing(t) || compared(s, t).length <= depth) return false;
+    }
     return true;
 }
 
-/* What was looked up, for comparisons later on. */
-static struct text keep_weight(struct sort *s, struct text t) {
-    char scratch[NUMBER_INT64_CHARS];
-    if (text_is_missing(&t) || (t.bytes && !has_locale)) return t;
-    return text_copy(&s->blocks, text_slice(&t, scratch));
+/* Sorts places whose texts are equal up to `depth` and whose keys are those from there on. Few that
+ * are equal beyond, and those at level 0, are compared as a whole. Recursion ends there. */
+static void sort_texts(const struct sort *s, struct place *p, size_t count, size_t depth,
+                       int level) {
+    places_sort(p, count, NULL, NULL);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && p[end].key == p[i].key;) end++;
+        size_t equal = end - i;
+        if (equal == 1) continue;
+        if (!level || equal < COMPARED_PLACES || !all_longer(s, p + i, equal, depth + KEY_BYTES)) {
+            places_sort(p + i, equal, compare_places_of_texts, s);
+            continue;
+        }
+        uint64_t key = p[i].key;
+        for (size_t j = i; j < end; j++)
+            p[j].key = key_of_text(s, &texts_to_compare(s)[p[j].index], depth + KEY_BYTES);
+        sort_texts(s, p + i, equal, depth + KEY_BYTES, level - 1);
+        for (size_t j = i; j < end; j++) p[j].key = key;
+    }
 }
 
 /* ---- order ---- */
 
-/* Texts by the rule that the request chose. */
-static int compare_texts(const struct sort *s, const struct text *a, const struct text *b) {
-    if (text_is_missing(a) || text_is_missing(b))
-        return (int)text_is_missing(b) - (int)text_is_missing(a);
-    if (s->store)
-        return slice_compare((struct slice){a->bytes, a->length},
-                             (struct slice){b->bytes, b->length});
-    if (has_locale) return strcoll(a->bytes, b->bytes);
-    return slice_compare((struct slice){a->bytes, strnlen(a->bytes, a->length)},
-                         (struct slice){b->bytes, strnlen(b->bytes, b->length)});
-}
-
-/* The order of elements whose keys are equal. */
-static int compare_further(const void *context, size_t a, size_t b) {
+/* Elements of equal numbers. */
+static int compare_places_of_numbers(const void *context, size_t a, size_t b) {
     const struct sort *s = context;
     char scratch_a[NUMBER_INT64_CHARS], scratch_b[NUMBER_INT64_CHARS];
-    const struct text *texts = s->weights ? s->weights : s->elements;
-    int order = s->alpha ? compare_texts(s, &texts[a], &texts[b])
-                         : slice_compare(text_slice(&s->elements[a], scratch_a),
-                                         text_slice(&s->elements[b], scratch_b));
+    int order = slice_compare(text_slice(&s->elements[a], scratch_a),
+                              text_slice(&s->elements[b], scratch_b));
     return s->descending ? -order : order;
 }
 
@@ -473,7 +533,12 @@ static void first_open(struct first *f, size_t wanted, size_t total) {
 }
 
 static void first_sort(const struct sort *s, struct first *f) {
-    f->places = places_sort(f->places, f->count, compare_further, s);
+    if (!s->alpha)
+        places_sort(f->places, f->count, compare_places_of_numbers, s);
+    else if (uses_locale(s))
+        places_sort(f->places, f->count, compare_places_of_texts, s);
+    else
+        sort_texts(s, f->places, f->count, s->common, TEXT_LEVELS);
 }
 
 static void first_add(const struct sort *s, struct first *f, uint64_t key, size_t index) {
@@ -488,19 +553,39 @@ static void first_add(const struct sort *s, struct first *f, uint64_t key, size_
     f->places[f->count++] = (struct place){key, index};
 }
 
-/* Weighs the elements by their own texts. False where one is no number. */
-static bool weigh_by_element(struct sort *s, struct first *first) {
-    for (size_t i = 0; i < s->count; i++) {
-        uint64_t key;
-        if (!key_of_weight(s, &s->elements[i], &key)) return false;
-        first_add(s, first, key, i);
-    }
+/* A place for element `index` of this weight. False where that is no number. */
+static bool add_number(const struct sort *s, struct first *first, const struct text *weight,
+                       size_t index) {
+    double number = 0;
+    if (!text_is_missing(weight) && !parse_number(weight, &number)) return false;
+    uint64_t key = places_key_of_double(number);
+    first_add(s, first, s->descending ? ~key : key, index);
     return true;
 }
 
-/* The same by what BY names. A weight that is no number does not end the lookups: 6.2 counts them
- * all. */
-static bool weigh_by_pattern(struct sort *s, struct first *first) {
+static void add_texts(struct sort *s, struct first *first) {
+    const struct text *texts = texts_to_compare(s);
+    if (!uses_locale(s)) study_texts(s);
+    for (size_t i = 0; i < s->count; i++)
+        first_add(s, first, uses_locale(s) ? 0 : key_of_text(s, &texts[i], s->common), i);
+}
+
+static bool add_numbers(struct sort *s, struct first *first) {
+    for (size_t i = 0; i < s->count; i++)
+        if (!add_number(s, first, &s->elements[i], i)) return false;
+    return true;
+}
+
+/* What was looked up, for comparisons later on. */
+static struct text keep_weight(struct sort *s, struct text t) {
+    char scratch[NUMBER_INT64_CHARS];
+    if (text_is_missing(&t) || (t.bytes && !uses_locale(s))) return t;
+    return text_copy(&s->blocks, text_slice(&t, scratch));
+}
+
+/* Looks up what BY names: texts are kept, numbers become places. A weight that is no number does
+ * not end the lookups, since 6.2 counts them all; false then. */
+static bool add_by_pattern(struct sort *s, struct first *first) {
     struct job jobs[BATCH_KEYS];
     bool numbers = true;
     if (s->alpha) s->weights = memory_alloc(s->count * sizeof(*s->weights), MEMORY_OTHER);
@@ -510,11 +595,10 @@ static bool weigh_by_pattern(struct sort *s, struct first *first) {
             jobs[j] = (struct job){.pattern = &s->by, .element = &s->elements[i + j]};
         run_jobs(s, jobs, batch);
         for (size_t j = 0; j < batch; j++) {
-            uint64_t key;
-            struct text weight = jobs[j].result;
-            if (s->alpha) s->weights[i + j] = weight = keep_weight(s, weight);
-            numbers = numbers && key_of_weight(s, &weight, &key);
-            if (numbers) first_add(s, first, key, i + j);
+            if (s->alpha)
+                s->weights[i + j] = keep_weight(s, jobs[j].result);
+            else
+                numbers = numbers && add_number(s, first, &jobs[j].result, i + j);
         }
     }
     return numbers;
@@ -524,8 +608,13 @@ static bool weigh_by_pattern(struct sort *s, struct first *first) {
  * after an error. */
 static bool order_elements(struct sort *s, struct place **places) {
     struct first first;
+    bool numbers = true;
     first_open(&first, s->start + s->wanted, s->count);
-    bool numbers = s->has_by ? weigh_by_pattern(s, &first) : weigh_by_element(s, &first);
+    if (s->has_by) numbers = add_by_pattern(s, &first);
+    if (s->alpha)
+        add_texts(s, &first);
+    else if (!s->has_by)
+        numbers = add_numbers(s, &first);
     if (numbers) first_sort(s, &first);
     *places = first.places;
     if (!numbers) reply_error(s->call->client, "One or more scores can't be converted into double");
@@ -641,8 +730,13 @@ static struct command rows[] = {
      .help = "The elements of a list, set or sorted set in order, or what is named after them."},
 };
 
+/* Whether texts have another order than their bytes: not in the C locale, nor in those derived from
+ * it ("C.UTF-8"), which differ in the encoding alone. */
+static bool takes_locale(const char *name) {
+    return name && strcmp(name, "C") && strncmp(name, "C.", 2) && strcmp(name, "POSIX");
+}
+
 void commands_sort_register(void) {
-    const char *order = setlocale(LC_COLLATE, "");
-    has_locale = order && strcmp(order, "C") && strcmp(order, "POSIX");
+    has_locale = takes_locale(setlocale(LC_COLLATE, ""));
     command_register(rows, sizeof(rows) / sizeof(rows[0]));
 }

@@ -181,7 +181,7 @@ static void command_zrem(struct call *call) {
             removed += zset_remove(&v, call->argv[i]);
         keyspace_object_end(call->keyspace, e, v);
         keyspace_note_change((uint64_t)removed);
-        if (!zset_count(v)) keyspace_delete(call->keyspace, call->argv[1], hash);
+        if (!zset_count(v)) keyspace_delete_emptied(call->keyspace, call->argv[1], hash);
     }
     reply_integer(call->client, removed);
 }

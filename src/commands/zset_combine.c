@@ -122,8 +122,8 @@ static int compare_sources(const void *a, const void *b) {
 /* ---- what is gathered ---- */
 
 struct gathered {
-    struct slice text; /* bytes NULL: taken out again */
-    double score;
+    struct slice text;
+    double score; /* NaN: taken out again */
 };
 
 struct combination {
@@ -156,19 +156,19 @@ static void gather_add(struct combination *c, struct slice text, double score) {
     c->items[c->count++] = (struct gathered){text, score};
 }
 
-/* The member in the index; NULL where it is not there: then *free is the place for it. */
+/* The member in the index; NULL where it is not there: then *vacant is the place for it. */
 static struct gathered *index_find(struct combination *c, struct slice text, uint64_t hash,
-                                   uint64_t **free) {
+                                   uint64_t **vacant) {
     const uint64_t number_mask = ((uint64_t)1 << INDEX_NUMBER_BITS) - 1;
     for (size_t at = hash & c->mask;; at = (at + 1) & c->mask) {
         uint64_t place = c->places[at];
         if (!place) {
-            *free = &c->places[at];
+            *vacant = &c->places[at];
             return NULL;
         }
         if ((place ^ hash) >> INDEX_NUMBER_BITS) continue;
         struct gathered *item = &c->items[(place & number_mask) - 1];
-        if (item->text.bytes && slice_equal(item->text, text)) return item;
+        if (slice_equal(item->text, text)) return item;
     }
 }
 
@@ -216,14 +216,14 @@ static void unite_visit(struct slice member, double score, void *context) {
         gather_add(c, member, score);
         return;
     }
-    uint64_t hash = hash_bytes(member.bytes, member.length), *free;
-    struct gathered *there = index_find(c, member, hash, &free);
+    uint64_t hash = hash_bytes(member.bytes, member.length), *vacant;
+    struct gathered *there = index_find(c, member, hash, &vacant);
     if (there) {
         there->score = aggregated(c->aggregate, there->score, score);
         return;
     }
     gather_add(c, member, score);
-    index_note(c, free, hash);
+    index_note(c, vacant, hash);
 }
 
 static void unite(struct combination *c) {
@@ -264,17 +264,19 @@ static void subtract_asking(struct slice member, double score, void *context) {
 
 static void index_visit(struct slice member, double score, void *context) {
     struct combination *c = context;
-    uint64_t hash = hash_bytes(member.bytes, member.length), *free = NULL;
-    ASSERT(!index_find(c, member, hash, &free));
+    uint64_t hash = hash_bytes(member.bytes, member.length), *vacant;
+    const struct gathered *there = index_find(c, member, hash, &vacant);
+    ASSERT(!there);
     gather_add(c, member, score);
-    index_note(c, free, hash);
+    index_note(c, vacant, hash);
 }
 
 static void take_out_visit(struct slice member, double score, void *context) {
     struct combination *c = context;
-    uint64_t *free;
-    struct gathered *there = index_find(c, member, hash_bytes(member.bytes, member.length), &free);
-    if (there) there->text.bytes = NULL;
+    uint64_t *vacant;
+    struct gathered *there =
+        index_find(c, member, hash_bytes(member.bytes, member.length), &vacant);
+    if (there) there->score = NAN;
 }
 
 static void subtract(struct combination *c) {
@@ -290,7 +292,7 @@ static void subtract(struct combination *c) {
     if (!c->count) return;
     for (size_t i = 1; i < c->source_count; i++) source_each(&c->sources[i], take_out_visit, c);
     for (size_t i = 0; i < c->count; i++)
-        if (c->items[i].text.bytes) c->items[left++] = c->items[i];
+        if (!isnan(c->items[i].score)) c->items[left++] = c->items[i];
     c->count = left;
 }
 

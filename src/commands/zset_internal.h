@@ -51,7 +51,7 @@ static inline void zset_take_out(struct keyspace *ks, struct entry *e, struct sl
     if (!span.count) return;
     keyspace_note_change(span.count);
     if (span.count == zset_count(v)) {
-        keyspace_delete(ks, key, hash);
+        keyspace_delete_emptied(ks, key, hash);
         return;
     }
     e = keyspace_object_begin(ks, e, hash, &v);

@@ -131,6 +131,9 @@ static inline size_t content_size(const uint8_t *e) {
 }
 
 static inline size_t element_size(const uint8_t *e) {
+    /* The usual ones first: their length behind them takes one byte. */
+    if (*e < TEXT_6) return 2;
+    if (*e < INTEGER_13) return 2 + (size_t)(*e & 63);
     size_t content = content_size(e);
     return content + back_size(content);
 }
@@ -315,6 +318,8 @@ uint32_t listpack_first(const struct listpack *lp) {
 
 static uint32_t before(const struct listpack *lp, size_t at) {
     if (at == LISTPACK_HEADER_BYTES) return 0;
+    uint8_t nearest = bytes_of(lp)[at - 1];
+    if (nearest < BACK_2_BYTES_FROM) return (uint32_t)(at - nearest - 1);
     size_t length = back_read(bytes_of(lp) + at, at);
     return (uint32_t)(at - length - back_size(length));
 }
@@ -327,6 +332,12 @@ uint32_t listpack_next(const struct listpack *lp, uint32_t at) {
     const uint8_t *bytes = bytes_of(lp);
     size_t next = at + element_size(bytes + at);
     return bytes[next] == END_MARK ? 0 : (uint32_t)next;
+}
+
+uint32_t listpack_skip(const struct listpack *lp, uint32_t at, uint64_t count) {
+    const uint8_t *bytes = bytes_of(lp), *e = bytes + at;
+    for (; count > 0 && *e != END_MARK; count--) e += element_size(e);
+    return *e == END_MARK ? 0 : (uint32_t)(e - bytes);
 }
 
 uint32_t listpack_seek(const struct listpack *lp, int64_t index) {
@@ -349,6 +360,36 @@ uint32_t listpack_seek(const struct listpack *lp, int64_t index) {
 struct listpack_value listpack_get(const struct listpack *lp, uint32_t at) {
     ASSERT_SLOW(at >= LISTPACK_HEADER_BYTES && at < size_of(lp) - 1);
     return element_value(bytes_of(lp) + at);
+}
+
+struct listpack_value listpack_take(const struct listpack *lp, uint32_t *at) {
+    const uint8_t *bytes = bytes_of(lp), *e = bytes + *at;
+    struct listpack_value v;
+    if (*e < TEXT_6) {
+        v = integer_value(*e);
+        e += 2;
+    } else if (*e < INTEGER_13) {
+        v = text_value(e + 1, *e & 63);
+        e += v.text.length + 2;
+    } else {
+        v = element_value(e);
+        e += element_size(e);
+    }
+    *at = *e == END_MARK ? 0 : (uint32_t)(e - bytes);
+    return v;
+}
+
+int64_t listpack_take_integer(const struct listpack *lp, uint32_t *at) {
+    const uint8_t *bytes = bytes_of(lp), *e = bytes + *at;
+    int64_t integer = *e;
+    if (*e < TEXT_6) {
+        e += 2;
+    } else {
+        integer = element_value(e).integer;
+        e += element_size(e);
+    }
+    *at = *e == END_MARK ? 0 : (uint32_t)(e - bytes);
+    return integer;
 }
 
 struct slice listpack_value_text(const struct listpack_value *v, char scratch[LISTPACK_SCRATCH]) {

@@ -71,7 +71,13 @@ uint32_t listpack_prev(const struct listpack *lp, uint32_t at);
 /* The element at `index`, from the end where it is negative (-1 = last); 0 where there is none.
  * O(elements), from the nearer end. */
 uint32_t listpack_seek(const struct listpack *lp, int64_t index);
+/* The element `count` further on; 0 beyond the end. */
+uint32_t listpack_skip(const struct listpack *lp, uint32_t at, uint64_t count);
 struct listpack_value listpack_get(const struct listpack *lp, uint32_t at);
+/* As listpack_get, and goes on to the next element. */
+struct listpack_value listpack_take(const struct listpack *lp, uint32_t *at);
+/* The same for an element that is known to be an integer. */
+int64_t listpack_take_integer(const struct listpack *lp, uint32_t *at);
 bool listpack_equal(const struct listpack *lp, uint32_t at, struct slice text);
 /* The first element from `at` on (0 = none) that equals the text, looking at one and passing over
  * `skip` in turn: 1 finds a hash's field. 0 where there is none. */

@@ -17,7 +17,7 @@
  * Invariants (rax_check):
  *  1. A node without a value has two children at least: a tree of n keys has less than 2n nodes.
  *  2. A node's bytes ascend.
- *  3. `count` and `bytes` are what a walk finds. An empty tree has no node.
+ *  3. `count`, `bytes` and `parts` are what a walk finds. An empty tree has no node.
  */
 #include "ds/rax.h"
 
@@ -38,11 +38,12 @@ _Static_assert(sizeof(struct node) == 8, "pointers in a node are aligned");
 struct rax {
     struct node *root;
     size_t count, bytes;
+    size_t parts; /* nodes, and those with a prefix once more */
 };
 
 #define POINTER_BYTES sizeof(void *)
 
-/* ---- A node's parts ---- */
+/* ---- What a node consists of ---- */
 
 static void **value_of(struct node *n) { return (void **)n->parts; }
 
@@ -61,6 +62,9 @@ static size_t size_for(size_t has_value, size_t children, size_t prefix_length) 
            prefix_length;
 }
 
+/* What the node counts in rax_parts. */
+static size_t node_parts(const struct node *n) { return n->prefix_length > 0 ? 2 : 1; }
+
 static size_t node_size(const struct node *n) {
     return size_for(n->has_value, n->children, n->prefix_length);
 }
@@ -72,11 +76,13 @@ static struct node *node_alloc(struct rax *r, bool has_value, size_t children,
     struct node *n = memory_alloc(good, MEMORY_DATASET);
     *n = (struct node){(uint32_t)prefix_length, (uint16_t)children, has_value, 0};
     r->bytes += good;
+    r->parts += node_parts(n);
     return n;
 }
 
 static void node_free(struct rax *r, struct node *n) {
     r->bytes -= memory_good_size(node_size(n));
+    r->parts -= node_parts(n);
     memory_free_sized(n, node_size(n), MEMORY_DATASET);
 }
 
@@ -175,7 +181,9 @@ static void cut_prefix(struct rax *r, struct node **at, size_t count) {
     size_t size = node_size(n) - count;
     memmove(prefix, prefix + count, n->prefix_length - count);
     n = node_resize(r, n, size);
+    r->parts -= node_parts(n);
     n->prefix_length -= (uint32_t)count;
+    r->parts += node_parts(n);
     *at = n;
 }
 
@@ -189,7 +197,9 @@ static void join_child(struct rax *r, struct node **at) {
     memmove(prefix + more, prefix, below);
     memcpy(prefix, prefix_of(n), more - 1);
     prefix[more - 1] = bytes_of(n)[0];
+    r->parts -= node_parts(joined);
     joined->prefix_length = (uint32_t)(more + below);
+    r->parts += node_parts(joined);
     node_free(r, n);
     *at = joined;
 }
@@ -216,6 +226,9 @@ struct rax *rax_create(void) {
 size_t rax_count(const struct rax *r) { return r->count; }
 
 size_t rax_bytes(const struct rax *r) { return r->bytes; }
+
+/* An empty tree has a root there, which is empty too. */
+size_t rax_parts(const struct rax *r) { return r->root ? r->parts : 1; }
 
 static const unsigned char *key_bytes(struct slice key) { return (const unsigned char *)key.bytes; }
 
@@ -450,7 +463,7 @@ void rax_free(struct rax *r, void (*release)(void *value, void *context), void *
 
 void rax_check(const struct rax *r) {
     struct pending p = {0};
-    size_t count = 0, bytes = memory_good_size(sizeof(*r));
+    size_t count = 0, parts = 0, bytes = memory_good_size(sizeof(*r));
     if (r->root) pending_push(&p, r->root);
     while (p.count > 0) {
         struct node *n = pending_pop(&p);
@@ -458,9 +471,11 @@ void rax_check(const struct rax *r) {
         ASSERT(n->has_value || n->children >= 2);
         for (unsigned i = 1; i < n->children; i++) ASSERT(next[i - 1] < next[i]);
         count += n->has_value;
+        parts += node_parts(n);
         bytes += memory_good_size(node_size(n));
     }
     memory_free(p.nodes, MEMORY_OTHER);
     ASSERT_COMPARE(count, ==, r->count);
+    ASSERT_COMPARE(parts, ==, r->parts);
     ASSERT_COMPARE(bytes, ==, r->bytes);
 }

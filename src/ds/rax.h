@@ -21,6 +21,9 @@ void rax_free(struct rax *r, void (*release)(void *value, void *context), void *
 size_t rax_count(const struct rax *r); /* keys */
 /* What the tree takes of memory. O(1). */
 size_t rax_bytes(const struct rax *r);
+/* The nodes of a tree whose nodes are leaves, places where keys part, and runs of bytes without
+ * such a place: as XINFO counts them. For trees in which no key begins another. O(1). */
+size_t rax_parts(const struct rax *r);
 
 /* Where the key's value stands, until the next change; NULL where there is no such key. */
 void **rax_find(const struct rax *r, struct slice key);

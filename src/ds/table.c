@@ -46,7 +46,8 @@
  * The random pick. Give each bucket as many places as the longest chain has slots, draw a bucket
  * and a place, and draw again where there is no element: each element has exactly one place, so
  * all are equally likely. The number of overflow buckets at each depth is counted, so that the
- * longest chain is known.
+ * longest chain is known. Where the table is so sparse that draws keep failing, a rank is drawn
+ * instead, and found by the number of elements that the directory has of each chunk.
  *
  * Invariants (table_check):
  *  1. 2^L <= n < 2^(L+1), low_mask = 2^L - 1; n = 0 before the first insert only.
@@ -55,7 +56,8 @@
  *     two elements, for one alone would stand where the link to it is.
  *  4. An empty slot's word is 0 and so is its fingerprint.
  *  5. `count`, `depths` and `bytes` are what a walk finds.
- *  6. Chunks stand for all buckets below n and no others; so do the directory's pages.
+ *  6. Chunks stand for all buckets below n and no others; so do the directory's pages. Of each
+ *     chunk but the first, `counts` has the number of elements in its chains.
  *  7. While the table owes shrinking, one more merge leaves it at most SHRINK_STOP_PERCENT full.
  *  8. A listed table that may pay is in `payable`. One that owes is listed, unless
  *     table_forget_owing has taken it out since its last removal.
@@ -98,7 +100,7 @@
 #define CHUNK_SHIFT 10
 #define PAGE_CHUNKS ((size_t)512)
 #define PAGE_SHIFT 9
-#define PAGE_BYTES (PAGE_CHUNKS * sizeof(struct bucket *))
+#define PAGE_BYTES sizeof(struct page)
 #define ROOT_PAGES_MAX ((size_t)8192)
 #define BUCKETS_MAX (ROOT_PAGES_MAX * PAGE_CHUNKS * CHUNK_BUCKETS)
 /* Whole pages: the allocator would give a large block a random start within its first page, and
@@ -115,7 +117,7 @@
 
 /* Overflow buckets are counted by their depth in the chain, all deep ones together as the last. */
 #define DEPTHS 8
-/* table_random draws so often before it walks, and fetches so many draws' buckets together. */
+/* table_random draws so often before it counts, and fetches so many draws' buckets together. */
 #define RANDOM_DRAWS 128
 #define RANDOM_BATCH 8
 /* table_sample looks at so many buckets for each element that it wants, then is content. */
@@ -132,11 +134,17 @@ _Static_assert(sizeof(struct bucket) == 64, "a bucket is one cache line");
 _Static_assert(CHUNK_BUCKETS * sizeof(struct bucket) == TABLE_CHUNK_BYTES, "a chunk is full");
 _Static_assert(ROOT_PAGES_MAX * sizeof(void *) <= TABLE_CHUNK_BYTES, "the root is no large block");
 
+/* A part of the directory. */
+struct page {
+    struct bucket *chunks[PAGE_CHUNKS];
+    uint32_t counts[PAGE_CHUNKS]; /* elements in each chunk's chains */
+};
+
 struct table {
-    size_t buckets;        /* n */
-    uint64_t low_mask;     /* 2^L - 1 */
-    struct bucket *first;  /* chunk 0, or no_bucket */
-    struct bucket ***root; /* pages of chunks' addresses; entry 0 of page 0 is not used */
+    size_t buckets;       /* n */
+    uint64_t low_mask;    /* 2^L - 1 */
+    struct bucket *first; /* chunk 0, or no_bucket */
+    struct page **root;   /* chunk 0 of page 0 is not used */
     const struct table_type *type;
     size_t count;
     size_t grow_above; /* an insert beyond this count splits */
@@ -243,7 +251,17 @@ static inline size_t index_of(const struct table *t, uint64_t hash) {
 static inline struct bucket *bucket_at(const struct table *t, size_t index) {
     if (index < CHUNK_BUCKETS) return t->first + index;
     size_t chunk = index >> CHUNK_SHIFT;
-    return t->root[chunk >> PAGE_SHIFT][chunk % PAGE_CHUNKS] + index % CHUNK_BUCKETS;
+    return t->root[chunk >> PAGE_SHIFT]->chunks[chunk % PAGE_CHUNKS] + index % CHUNK_BUCKETS;
+}
+
+/* Elements in the chunk's chains, for any but chunk 0. */
+static inline uint32_t *chunk_count(const struct table *t, size_t chunk) {
+    return &t->root[chunk >> PAGE_SHIFT]->counts[chunk % PAGE_CHUNKS];
+}
+
+/* So many elements more, or with a wrapped number fewer, in the chain of that bucket. */
+static inline void note_elements(struct table *t, size_t index, uint32_t more) {
+    if (index >= CHUNK_BUCKETS) *chunk_count(t, index >> CHUNK_SHIFT) += more;
 }
 
 static inline struct bucket *bucket_for(const struct table *t, uint64_t hash) {
@@ -430,7 +448,8 @@ static void chunk_alloc(struct table *t, size_t chunk) {
         t->root[page] = memory_zalloc(PAGE_BYTES, t->type->class);
         t->bytes += memory_good_size(PAGE_BYTES);
     }
-    t->root[page][chunk % PAGE_CHUNKS] =
+    *chunk_count(t, chunk) = 0;
+    t->root[page]->chunks[chunk % PAGE_CHUNKS] =
         memory_alloc_aligned(CHUNK_ALIGNMENT, TABLE_CHUNK_BYTES, t->type->class);
     t->bytes += memory_good_size(TABLE_CHUNK_BYTES);
 }
@@ -438,10 +457,10 @@ static void chunk_alloc(struct table *t, size_t chunk) {
 /* Frees the highest chunk there is, and what of the directory only it needed. */
 static void chunk_free(struct table *t, size_t chunk) {
     size_t page = chunk >> PAGE_SHIFT;
-    memory_free_aligned(t->root[page][chunk % PAGE_CHUNKS], CHUNK_ALIGNMENT, TABLE_CHUNK_BYTES,
-                        t->type->class);
+    memory_free_aligned(t->root[page]->chunks[chunk % PAGE_CHUNKS], CHUNK_ALIGNMENT,
+                        TABLE_CHUNK_BYTES, t->type->class);
     t->bytes -= memory_good_size(TABLE_CHUNK_BYTES);
-    t->root[page][chunk % PAGE_CHUNKS] = NULL;
+    t->root[page]->chunks[chunk % PAGE_CHUNKS] = NULL;
     if (chunk % PAGE_CHUNKS == 0 || chunk == 1) {
         memory_free_sized(t->root[page], PAGE_BYTES, t->type->class);
         t->bytes -= memory_good_size(PAGE_BYTES);
@@ -505,10 +524,11 @@ static inline unsigned hash_bit(const struct table *t, uint64_t word, unsigned l
 
 /* Moves all elements of the chain that begins with a copy of its primary bucket to the end of
  * ends[0] or, where bit `level` of the hash is set, of ends[1]. With ends[1].bucket NULL all go to
- * ends[0]. Each bucket is copied out before its elements are placed, so that overflow buckets can
- * be used again at once. */
-static void chain_pour(struct table *t, const struct bucket *primary, struct chain_end ends[2],
-                       unsigned level) {
+ * ends[0]. Returns how many went to the last of them. Each bucket is copied out before its elements
+ * are placed, so that overflow buckets can be used again at once. */
+static uint32_t chain_pour(struct table *t, const struct bucket *primary, struct chain_end ends[2],
+                           unsigned level) {
+    uint32_t total = 0, split_off = 0;
     struct bucket old = *primary, *spare = NULL;
     bool splits = ends[1].bucket != NULL;
     for (unsigned depth = 1;; depth++) {
@@ -517,6 +537,8 @@ static void chain_pour(struct table *t, const struct bucket *primary, struct cha
             unsigned slot = (unsigned)__builtin_ctz(m);
             unsigned side = splits ? hash_bit(t, old.slots[slot], level) : 0;
             chain_append(t, &ends[side], &spare, bucket_fingerprint(&old, slot), old.slots[slot]);
+            total++;
+            split_off += side;
         }
         struct bucket *next = bucket_next(&old);
         if (next == NULL) break;
@@ -530,6 +552,7 @@ static void chain_pour(struct table *t, const struct bucket *primary, struct cha
         overflow_free(t, spare);
         spare = next;
     }
+    return splits ? split_off : total;
 }
 
 /* What the next splits will read: the line of one bucket, and the overflow of the one before it,
@@ -541,6 +564,12 @@ static void split_prefetch(const struct table *t, size_t source) {
     if (next != NULL) __builtin_prefetch(next);
 }
 
+/* So many elements went from one bucket's chain to another's. */
+static inline void note_moved(struct table *t, size_t from, size_t to, uint32_t elements) {
+    note_elements(t, from, -elements);
+    note_elements(t, to, elements);
+}
+
 static void split(struct table *t) {
     struct bucket *fresh = bucket_open(t);
     size_t source = t->buckets - (t->low_mask + 1);
@@ -548,7 +577,7 @@ static void split(struct table *t) {
     struct bucket *b = bucket_at(t, source), old = *b;
     *b = (struct bucket){0};
     struct chain_end ends[2] = {{b, 0}, {fresh, 0}};
-    chain_pour(t, &old, ends, level);
+    note_moved(t, source, t->buckets, chain_pour(t, &old, ends, level));
     split_prefetch(t, source);
     set_buckets(t, t->buckets + 1);
     if (t->buckets == 2 * (t->low_mask + 1)) t->low_mask = t->low_mask << 1 | 1;
@@ -559,9 +588,9 @@ static void split(struct table *t) {
 /* There are at least two buckets. */
 static void merge(struct table *t) {
     if (t->buckets == t->low_mask + 1) t->low_mask >>= 1;
-    size_t last = t->buckets - 1;
-    struct chain_end ends[2] = {chain_end_of(bucket_at(t, last - (t->low_mask + 1))), {NULL, 0}};
-    chain_pour(t, bucket_at(t, last), ends, 0);
+    size_t last = t->buckets - 1, target = last - (t->low_mask + 1);
+    struct chain_end ends[2] = {chain_end_of(bucket_at(t, target)), {NULL, 0}};
+    note_moved(t, last, target, chain_pour(t, bucket_at(t, last), ends, 0));
     set_buckets(t, last);
     t->merges++;
     PROBE2(table__merge, t->buckets, t->count);
@@ -797,18 +826,21 @@ void table_insert(struct table *t, uint64_t hash, void *element) {
         bucket_open(t);
         set_buckets(t, 1);
     }
-    struct bucket *primary = bucket_for(t, hash), *spare = NULL;
+    size_t index = index_of(t, hash);
+    struct bucket *primary = bucket_at(t, index), *spare = NULL;
     ASSERT_SLOW(t->type->element_hash(element) == hash);
     ASSERT_SLOW(chain_find_element(primary, hash, element) == NULL);
     struct chain_end end = chain_end_of(primary);
     chain_append(t, &end, &spare, fingerprint_of(hash), word_make(hash, element));
+    note_elements(t, index, 1);
     t->count++;
     if (UNLIKELY(t->count > t->grow_above)) grow_after_insert(t);
     shrink_end(t);
 }
 
-static void removed(struct table *t, struct bucket *primary, uint64_t *slot) {
+static void take_out(struct table *t, uint64_t hash, struct bucket *primary, uint64_t *slot) {
     chain_remove(t, primary, slot);
+    note_elements(t, index_of(t, hash), -UINT32_C(1));
     t->count--;
     shrink_begin(t);
     if (UNLIKELY(t->shrinking)) shrink_after_remove(t);
@@ -819,7 +851,7 @@ void *table_remove(struct table *t, uint64_t hash, const void *key, size_t key_l
     uint64_t *slot = chain_find(t, primary, hash, key, key_length);
     if (slot == NULL) return NULL;
     void *element = word_element(*slot);
-    removed(t, primary, slot);
+    take_out(t, hash, primary, slot);
     return element;
 }
 
@@ -827,7 +859,7 @@ bool table_remove_element(struct table *t, uint64_t hash, const void *element) {
     struct bucket *primary = bucket_for(t, hash);
     uint64_t *slot = chain_find_element(primary, hash, element);
     if (slot == NULL) return false;
-    removed(t, primary, slot);
+    take_out(t, hash, primary, slot);
     return true;
 }
 
@@ -879,11 +911,29 @@ static void *chain_at_place(const struct bucket *b, size_t place) {
     return word_element(b->slots[place]);
 }
 
-/* The first bucket from `index` on, wrapping, that is not empty. The table is not empty. */
+/* The first bucket from `index` on, wrapping, that is not empty; passes over chunks without an
+ * element. The table is not empty. O(chunks + buckets a chunk). */
 static size_t bucket_not_empty(const struct table *t, size_t index) {
-    while (head_occupied(bucket_at(t, index)->head) == 0)
-        if (++index == t->buckets) index = 0;
+    while (head_occupied(bucket_at(t, index)->head) == 0) {
+        bool skip = index >= CHUNK_BUCKETS && *chunk_count(t, index >> CHUNK_SHIFT) == 0;
+        index = skip ? (index | (CHUNK_BUCKETS - 1)) + 1 : index + 1;
+        if (index >= t->buckets) index = 0;
+    }
     return index;
+}
+
+/* The element of that rank, in the order of buckets from chunk 1 on and then of chunk 0.
+ * O(chunks + buckets a chunk). */
+static void *element_at_rank(const struct table *t, size_t rank) {
+    size_t chunks = (t->buckets + CHUNK_BUCKETS - 1) >> CHUNK_SHIFT, chunk = 1;
+    for (; chunk < chunks && rank >= *chunk_count(t, chunk); chunk++)
+        rank -= *chunk_count(t, chunk);
+    size_t index = chunk < chunks ? chunk << CHUNK_SHIFT : 0;
+    for (size_t here; rank >= (here = chain_count(bucket_at(t, index))); index++) rank -= here;
+    for (const struct bucket *b = bucket_at(t, index);; b = bucket_next(b)) {
+        for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1)
+            if (rank-- == 0) return word_element(b->slots[__builtin_ctz(m)]);
+    }
 }
 
 void *table_random(const struct table *t) {
@@ -900,12 +950,7 @@ void *table_random(const struct table *t) {
             if (element != NULL) return element;
         }
     }
-    const struct bucket *b = bucket_at(t, bucket_not_empty(t, drawn[batch - 1]));
-    size_t rank = random_below(chain_count(b));
-    for (size_t place = 0;; place++) {
-        void *element = chain_at_place(b, place);
-        if (element != NULL && rank-- == 0) return element;
-    }
+    return element_at_rank(t, random_below(t->count));
 }
 
 /* Up to `wanted` elements of a chain after its first `skip` ones; returns how many. */
@@ -1013,6 +1058,13 @@ static size_t check_chain(const struct table *t, size_t index, size_t depths[DEP
     return count;
 }
 
+static size_t count_walked(const struct table *t, size_t chunk) {
+    size_t count = 0, end = (chunk + 1) << CHUNK_SHIFT;
+    for (size_t i = chunk << CHUNK_SHIFT; i < end && i < t->buckets; i++)
+        count += chain_count(bucket_at(t, i));
+    return count;
+}
+
 /* Returns the bytes that the chunks and the directory take. */
 static size_t check_chunks(const struct table *t) {
     size_t bytes = memory_good_size(sizeof(*t)), pages = 0, chunks = 0;
@@ -1024,8 +1076,9 @@ static size_t check_chunks(const struct table *t) {
         ASSERT_COMPARE(page, ==, pages);
         pages++;
         for (size_t i = 0; i < PAGE_CHUNKS; i++) {
-            if (t->root[page][i] == NULL) continue;
+            if (t->root[page]->chunks[i] == NULL) continue;
             chunks++;
+            ASSERT_COMPARE(count_walked(t, page * PAGE_CHUNKS + i), ==, t->root[page]->counts[i]);
             ASSERT_COMPARE(page * PAGE_CHUNKS + i, ==, chunks);
         }
     }

@@ -81,9 +81,9 @@ void table_prefetch_element(const struct table *t, uint64_t hash);
 uint64_t table_scan(const struct table *t, uint64_t cursor,
                     void (*visit)(void *element, void *context), void *context);
 
-/* A random element, uniform over all elements (draws a bucket and a slot, rejects to correct for
- * chain length); after a bounded number of empty draws walks on from the last bucket, which is
- * near enough uniform for sparse tables. NULL where empty. Uses base/random. */
+/* A random element, each as likely as any other; NULL where empty. Draws a bucket and a slot, and
+ * after a bounded number of empty draws a rank, which is found in O(buckets / 1024 + 1024). Uses
+ * base/random. */
 void *table_random(const struct table *t);
 /* Up to `wanted` elements from neighbouring buckets at a random place: cheap, and good enough for
  * sampling. Returns how many, at least one where the table is not empty; they are distinct. */

@@ -166,8 +166,31 @@ static void chunk_store(struct client *c, const char *bytes, size_t length) {
     chunk->used = length - room;
 }
 
+/* Where `length` bytes may be written at the end of the last chunk, to be followed by chunk_commit;
+ * NULL where it has no room. Chunks take no more memory by it, so the limits need no look, but for
+ * the time above the soft one. */
+static inline char *chunk_reserve(const struct client *c, size_t length) {
+    struct reply_chunk *chunk = c->replies_last;
+    if (!chunk || chunk->capacity - chunk->used < length) return NULL;
+    bool watched = c->flags & CLIENT_CLOSING || c->over_soft_nsec;
+    return watched ? NULL : chunk->bytes + chunk->used;
+}
+
+static inline void chunk_commit(struct client *c, const char *end) {
+    struct reply_chunk *chunk = c->replies_last;
+    size_t used = (size_t)(end - chunk->bytes);
+    c->reply_bytes += used - chunk->used;
+    chunk->used = used;
+}
+
 static void chunk_append(struct client *c, const char *bytes, size_t length) {
     if (c->flags & CLIENT_CLOSING) return;
+    char *place = chunk_reserve(c, length);
+    if (place) {
+        memcpy(place, bytes, length);
+        chunk_commit(c, place + length);
+        return;
+    }
     chunk_store(c, bytes, length);
     limits_check_output(c);
 }
@@ -263,10 +286,14 @@ void reply_raw(struct client *c, const char *bytes, size_t length) {
 
 static inline char *header_write(char *out, char mark, int64_t value) {
     *out++ = mark;
-    if (value >= 0 && value < 10)
+    if (value >= 0 && value < 10) {
         *out++ = (char)('0' + value);
-    else
+    } else if (value >= 10 && value < 100) {
+        *out++ = (char)('0' + value / 10);
+        *out++ = (char)('0' + value % 10);
+    } else {
         out += number_format_int64(out, value);
+    }
     *out++ = '\r';
     *out++ = '\n';
     return out;
@@ -331,16 +358,26 @@ void reply_error_format(struct client *c, const char *format, ...) {
 
 void reply_integer(struct client *c, int64_t value) { reply_header(c, ':', value); }
 
+static inline char *bulk_write(char *out, struct slice text) {
+    out = header_write(out, '$', (int64_t)text.length);
+    memcpy(out, text.bytes, text.length);
+    out += text.length;
+    *out++ = '\r';
+    *out++ = '\n';
+    return out;
+}
+
 void reply_bulk(struct client *c, struct slice text) {
     if (c->flags & CLIENT_REPLIES_DROPPED) return;
-    char *place = reserve(c, text.length + HEADER_CHARS + 2);
+    size_t most = text.length + HEADER_CHARS + 2;
+    char *place = reserve(c, most);
+    if (__builtin_expect(place != NULL, 1)) {
+        commit(bulk_write(place, text));
+        return;
+    }
+    place = chunk_reserve(c, most);
     if (place) {
-        place = header_write(place, '$', (int64_t)text.length);
-        memcpy(place, text.bytes, text.length);
-        place += text.length;
-        *place++ = '\r';
-        *place++ = '\n';
-        commit(place);
+        chunk_commit(c, bulk_write(place, text));
         return;
     }
     reply_header(c, '$', (int64_t)text.length);

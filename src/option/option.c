@@ -139,6 +139,10 @@ static bool refuse(char *reason, size_t reason_size, const char *text) {
 static bool check_range(const struct option_row *row, int64_t number, char *reason,
                         size_t reason_size) {
     if (number >= row->low && number <= row->high) return true;
+    if (row->type == OPTION_TYPE_BYTES_OR_PERCENT && number < 0) {
+        snprintf(reason, reason_size, "a percentage must be at most %" PRId64 "%%", -row->low);
+        return false;
+    }
     const char *format = row->type == OPTION_TYPE_OCTAL
                              ? "argument must be between %" PRIo64 " and %" PRIo64 " inclusive"
                              : "argument must be between %" PRId64 " and %" PRId64 " inclusive";

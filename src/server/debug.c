@@ -269,10 +269,19 @@ static void debug_saving_child(struct call *call) {
 
 static void debug_htstats_key(struct call *call) {
     struct slice key = call->argv[2];
-    bool there = keyspace_find(call->keyspace, key, hash_of(key));
-    reply_error(call->client, there ? "The value stored at the specified key is not represented "
+    const struct entry *e = keyspace_find(call->keyspace, key, hash_of(key));
+    const struct table *t = e ? entry_table(e) : NULL;
+    if (!t) {
+        reply_error(call->client, e ? "The value stored at the specified key is not represented "
                                       "using an hash table"
                                     : "no such key");
+        return;
+    }
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    append_table(t, &text);
+    reply_verbatim(call->client, buffer_slice(&text), "txt");
+    buffer_free(&text);
 }
 
 /* ---- PROTOCOL ---- */

@@ -39,6 +39,10 @@
 #include "commands/set.h"
 #include "commands/slowlog.h"
 #include "commands/sort.h"
+#include "commands/stream.h"
+#include "commands/stream_groups.h"
+#include "commands/stream_info.h"
+#include "commands/stream_read.h"
 #include "commands/string.h"
 #include "commands/zset.h"
 #include "commands/zset_combine.h"
@@ -126,6 +130,10 @@ void wiring_register(void) {
     commands_zset_range_register();
     commands_zset_combine_register();
     commands_geo_register();
+    commands_stream_register();
+    commands_stream_read_register();
+    commands_stream_groups_register();
+    commands_stream_info_register();
     commands_sort_register();
     commands_hyperloglog_register();
     commands_replication_register();

@@ -155,6 +155,22 @@ void entry_free(struct entry *e) {
     memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
 }
 
+bool entry_free_step(struct entry *e, size_t effort) {
+    bool whole = e->type == ENTRY_STRING || !value_type(e->type)->release_step;
+    if (whole) {
+        entry_free(e);
+        return true;
+    }
+    if (!value_type(e->type)->release_step(entry_object(e), effort)) return false;
+    memory_free_sized(e, entry_allocation(e), MEMORY_DATASET);
+    return true;
+}
+
+const struct table *entry_table(const struct entry *e) {
+    if (e->type == ENTRY_STRING || !value_type(e->type)->table) return NULL;
+    return value_type(e->type)->table(entry_object(e));
+}
+
 static void free_shell(void *e) { memory_free_sized(e, entry_allocation(e), MEMORY_DATASET); }
 
 /* An entry whose value another one has now. */

@@ -138,6 +138,11 @@ static inline void entry_set_object(struct entry *e, struct value v) {
     memcpy(entry_value_bytes(e), &v.pointer, sizeof(v.pointer));
 }
 void entry_free(struct entry *e);
+/* The same in steps of `effort` blocks, about, where the type can; true when the entry is gone.
+ * Between two steps only entry_bytes may be asked: what is left. */
+bool entry_free_step(struct entry *e, size_t effort);
+/* For DEBUG: the table within the value, NULL where there is none. */
+const struct table *entry_table(const struct entry *e);
 /* The entry leaves the main thread for one that frees it. */
 void entry_unlink(struct entry *e);
 /* Blocks of memory that freeing the entry's value takes: 1 for a string, elements for a collection

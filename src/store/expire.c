@@ -3,8 +3,8 @@
  *
  * `deadline`: the loop calls expire_slice before it waits. Where nothing is due that is one
  * comparison, with a lower bound of all databases' deadlines, and a timer wakes the loop when the
- * next key becomes due. Else a cycle begins: a survey of the databases picks those whose keys have
- * been due longest, active-expire-dbs-per-cycle of them, and they are visited in turn,
+ * next key becomes due. Else a cycle begins with those databases whose keys have been due longest
+ * (next_due.h), active-expire-dbs-per-cycle of them, and they are visited in turn,
  * active-expire-sample-size keys a visit, the clock being read after each. A slice that ends for
  * its time leaves its cycle to the next one.
  *
@@ -29,8 +29,6 @@
  */
 #include "store/expire.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/probes.h"
@@ -40,6 +38,7 @@
 #include "metric/metric.h"
 #include "option/option.h"
 #include "store/keyspace.h"
+#include "store/next_due.h"
 
 #define NSEC_PER_USEC 1000
 #define NSEC_PER_MSEC 1000000
@@ -52,14 +51,19 @@
 #define FAST_USEC(steps) (1000 + 250 * (steps))
 /* Commands keep a quarter of the time whatever is due. */
 #define SHARE_MAX_PERCENT 75
+/* Keys that are due are counted again after a millisecond and one more for so many databases that
+ * have some: to count one's costs up to half a microsecond, so that is 3 % of the time at most. */
+#define DATABASES_COUNTED_PER_MSEC 64
+/* Databases that one survey looks at: some 100 ns each, of a slice of 100 us. */
+#define SURVEY_LOOKS_MAX 256
 
 enum algorithm { ALGORITHM_DEADLINE, ALGORITHM_SAMPLING };
 
 static const struct option_name algorithm_names[] = {
     {"deadline", ALGORITHM_DEADLINE}, {"sampling", ALGORITHM_SAMPLING}, {NULL, 0}};
 
-struct visit {
-    int64_t deadline; /* the database's next */
+struct turn {
+    int64_t bound; /* of the database's next deadline, when the cycle began */
     int database;
 };
 
@@ -74,8 +78,11 @@ static struct loop_timer timer;
 static int64_t timer_deadline;
 static uint64_t loop_events_seen;
 static int64_t slice_end_nsec, credit_nsec;
-static struct visit *cycle;
+static struct turn *cycle;
 static int cycle_count, cycle_at;
+static int *due_databases; /* for count_due */
+static size_t pressing;    /* keys due when it was last counted */
+static int64_t count_after_msec = INT64_MIN, counted_msec;
 
 /* sampling */
 static int next_database;
@@ -107,31 +114,30 @@ static const struct option_row option_rows[] = {
 
 /* ---- metrics ---- */
 
-static size_t count_volatile(void) {
-    size_t count = 0;
-    for (int i = 0; i < keyspace_databases(); i++) count += keyspace_count_volatile(keyspace_at(i));
-    return count;
-}
-
 static size_t count_due(void) {
     size_t due = 0;
-    if (algorithm == ALGORITHM_SAMPLING) return (size_t)(stale_share * (double)count_volatile());
-    for (int i = 0; i < keyspace_databases(); i++)
-        due += keyspace_due(keyspace_at(i), clock_cached_msec());
+    int64_t now_msec = clock_cached_msec();
+    if (algorithm == ALGORITHM_SAMPLING)
+        return (size_t)(stale_share * (double)keyspace_volatile_total());
+    int count = next_due_collect(now_msec, due_databases);
+    for (int i = 0; i < count; i++) due += keyspace_due(keyspace_at(due_databases[i]), now_msec);
+    counted_msec = now_msec;
+    count_after_msec = now_msec + count / DATABASES_COUNTED_PER_MSEC;
+    pressing = due;
     return due;
 }
 
-static double due_share(void) {
-    if (algorithm == ALGORITHM_SAMPLING) return stale_share;
-    size_t volatiles = count_volatile();
-    return volatiles ? (double)count_due() / (double)volatiles : 0;
+static double share_of_volatile(size_t due) {
+    size_t volatiles = keyspace_volatile_total();
+    return volatiles ? (double)due / (double)volatiles : 0;
 }
 
 static void print_cycle_msec(struct buffer *out) {
     buffer_printf(out, "%llu", (unsigned long long)(cycle_nsec / NSEC_PER_MSEC));
 }
 static void print_stale_percentage(struct buffer *out) {
-    buffer_printf(out, "%.2f", 100 * due_share());
+    double share = algorithm == ALGORITHM_SAMPLING ? stale_share : share_of_volatile(count_due());
+    buffer_printf(out, "%.2f", 100 * share);
 }
 static void print_backlog(struct buffer *out) { buffer_printf(out, "%zu", count_due()); }
 static void print_lag(struct buffer *out, double quantile) {
@@ -194,6 +200,9 @@ static int64_t wake(struct loop_timer *t) {
 }
 
 void expire_open(struct loop *l) {
+    size_t databases = (size_t)keyspace_databases();
+    due_databases = memory_alloc(databases * sizeof(*due_databases), MEMORY_OTHER);
+    cycle = memory_alloc(databases * sizeof(*cycle), MEMORY_OTHER);
     loop = l;
     timer.callback = wake;
     timer_deadline = INT64_MAX;
@@ -221,7 +230,7 @@ static void book(int64_t begin_nsec, enum cause before, bool in_time) {
 /* At most one wake-up a millisecond. A deadline that is past, of a key that could not go, needs
  * none: the cron wakes the loop soon enough. */
 static void arm_timer(int64_t now_msec) {
-    int64_t deadline = keyspace_earliest_deadline();
+    int64_t deadline = next_due_earliest();
     if (!loop || deadline == timer_deadline) return;
     timer_deadline = deadline;
     if (deadline == INT64_MAX || deadline <= now_msec)
@@ -230,37 +239,46 @@ static void arm_timer(int64_t now_msec) {
         loop_timer_start(loop, &timer, deadline - now_msec);
 }
 
-static int by_deadline(const void *a, const void *b) {
-    int64_t x = ((const struct visit *)a)->deadline, y = ((const struct visit *)b)->deadline;
-    return (x > y) - (x < y);
-}
-
-/* Begins a cycle: finds the databases with due keys and renews the lower bound. Where all that is
- * known is that some key came with a past deadline, others have waited longer. O(databases). */
+/* Begins a cycle with the databases whose bounds are lowest, and makes bounds better that keys
+ * which are gone have left too low. Of a database with keys that came with a past deadline (the
+ * clock went back) that is all that is known: such ones take nobody's turn. O(log databases) for
+ * each that it looks at. */
 static void survey(int64_t now_msec) {
-    int64_t earliest = INT64_MAX;
-    if (!cycle) cycle = memory_alloc((size_t)keyspace_databases() * sizeof(*cycle), MEMORY_OTHER);
+    int turns = 0;
     cycle_count = cycle_at = 0;
-    for (int i = 0; i < keyspace_databases(); i++) {
-        int64_t deadline = keyspace_next_deadline(keyspace_at(i));
-        if (deadline < earliest) earliest = deadline;
+    for (int looks = 0; looks < SURVEY_LOOKS_MAX && turns < dbs_per_cycle; looks++) {
+        int database = next_due_first();
+        int64_t bound = next_due_bound(database);
+        if (bound > now_msec) break;
+        int64_t deadline = keyspace_next_deadline(keyspace_at(database));
+        next_due_set(database, deadline > now_msec ? deadline : INT64_MAX);
         if (deadline > now_msec) continue;
-        cycle[cycle_count].deadline = deadline == INT64_MIN ? now_msec : deadline;
-        cycle[cycle_count++].database = i;
+        if (deadline != INT64_MIN) turns++;
+        cycle[cycle_count].bound = deadline > bound ? deadline : bound;
+        cycle[cycle_count++].database = database;
     }
-    keyspace_set_earliest_deadline(earliest);
-    if (cycle_count > 1) qsort(cycle, (size_t)cycle_count, sizeof(*cycle), by_deadline);
-    if (cycle_count > dbs_per_cycle) cycle_count = (int)dbs_per_cycle;
+    for (int i = 0; i < cycle_count; i++) next_due_set(cycle[i].database, cycle[i].bound);
 }
 
-/* Visits the cycle's databases in turn; false when time is up. Adds what it deleted to `*deleted`.
- */
-static bool visit_cycle(int64_t now_msec, int64_t end_nsec, size_t *deleted) {
+/* One visit; true where it made something better: a key gone, or known when the next one goes.
+ * `*more` where the database may have further keys that are due. */
+static bool visit(int database, int64_t now_msec, bool *more) {
+    struct keyspace *ks = keyspace_at(database);
+    size_t deleted = keyspace_expire_due(ks, now_msec, (size_t)sample_size, more);
+    examined += deleted;
+    if (*more) return true;
+    int64_t next = keyspace_next_deadline(ks);
+    if (next > now_msec) next_due_set(database, next);
+    return deleted || next > now_msec;
+}
+
+/* Visits the cycle's databases in turn; false when time is up. Counts visits that made something
+ * better. */
+static bool visit_cycle(int64_t now_msec, int64_t end_nsec, size_t *progress) {
     while (cycle_count) {
         bool more;
         if (cycle_at >= cycle_count) cycle_at = 0;
-        struct keyspace *ks = keyspace_at(cycle[cycle_at].database);
-        *deleted += keyspace_expire_due(ks, now_msec, (size_t)sample_size, &more);
+        *progress += visit(cycle[cycle_at].database, now_msec, &more);
         if (more)
             cycle_at++;
         else
@@ -270,18 +288,16 @@ static bool visit_cycle(int64_t now_msec, int64_t end_nsec, size_t *deleted) {
     return true;
 }
 
-/* Cycle after cycle until nothing is due; false when time is up. A survey goes by lower bounds, and
- * the visits make them better: so one cycle may find nothing. After a second one what looks due
- * must stay for now (the clock has gone back). */
+/* Cycle after cycle until nothing is due; false when time is up. After two cycles that made nothing
+ * better what looks due must stay for now (the clock has gone back). */
 static bool run_cycles(int64_t now_msec, int64_t end_nsec) {
     bool in_time = true;
     for (int fruitless = 0; in_time && fruitless < 2;) {
-        size_t deleted = 0;
+        size_t progress = 0;
         if (!cycle_count) survey(now_msec);
-        if (!cycle_count) break;
-        in_time = visit_cycle(now_msec, end_nsec, &deleted);
-        examined += deleted;
-        if (!deleted) fruitless++;
+        if (!cycle_count && next_due_earliest() > now_msec) break;
+        in_time = visit_cycle(now_msec, end_nsec, &progress) && clock_monotonic_nsec() < end_nsec;
+        if (!progress) fruitless++;
     }
     return in_time;
 }
@@ -290,7 +306,9 @@ static bool run_cycles(int64_t now_msec, int64_t end_nsec) {
 static double busy_share(void) {
     int64_t steps = effort - 1;
     double share = (double)SHARE_PERCENT(steps) / 100, most = (double)SHARE_MAX_PERCENT / 100;
-    double pressure = due_share() * 100 / (double)TOLERATED_PERCENT(steps);
+    int64_t now_msec = clock_cached_msec();
+    if (now_msec > count_after_msec || now_msec < counted_msec) count_due();
+    double pressure = share_of_volatile(pressing) * 100 / (double)TOLERATED_PERCENT(steps);
     return share + (most - share) * (pressure < 1 ? pressure : 1);
 }
 
@@ -392,7 +410,7 @@ bool expire_slice(void) {
         return false;
     }
     int64_t now_msec = clock_cached_msec();
-    bool more = keyspace_earliest_deadline() <= now_msec && expire_step(loop_work_nsec());
+    bool more = next_due_earliest() <= now_msec && expire_step(loop_work_nsec());
     if (!more) arm_timer(now_msec);
     return more;
 }

@@ -11,7 +11,10 @@
  *     place.
  *  4. Entries, and memory of theirs, that leave are retired (limbo.h), and a nested call changes no
  *     value where it stands.
- *  5. A database's `entry_bytes` is the sum of entry_bytes() over its entries.
+ *  5. next_due has a lower bound of each database's next deadline: whoever puts an entry into an
+ *     index lowers it.
+ *  6. A database's `entry_bytes` is the sum of entry_bytes() over its entries, and `deadlines` that
+ *     of entry_deadline() over those in its index: sums, so that INFO looks at no key.
  *
  * Ownership: the table owns the entries; entries own their values.
  */
@@ -29,19 +32,22 @@
 #include "option/option.h"
 #include "store/lazyfree.h"
 #include "store/limbo.h"
+#include "store/next_due.h"
 #include "store/recency.h"
+
+/* A sum of deadlines, each of which may be near the end of what 64 bits hold. */
+__extension__ typedef __int128 deadline_sum;
 
 struct keyspace {
     struct table *table;           /* NULL until the first key */
     struct timebuckets *volatiles; /* NULL until the first key with a deadline */
     size_t entry_bytes;            /* of all entries with their values */
+    deadline_sum deadlines;        /* of all keys that have one */
 };
 
 /* Keys that expire together: their memory is asked for before the first is touched. Processors have
  * ten to sixteen such requests in flight; a few more keep them busy. */
 #define EXPIRE_GROUP_MAX 32
-/* Keys looked at to estimate the mean time to live in INFO. */
-#define AVERAGE_TTL_SAMPLE 16
 /* Due keys that one call of keyspace_scan deletes; a position seldom has ten keys. More stay hidden
  * until the next one. */
 #define SCAN_DUE_MAX 32
@@ -61,7 +67,7 @@ static bool resize_tables, active_rehashing;
 static uint64_t hits, misses, expired, changes;
 static unsigned lookups; /* while a table owes */
 static bool expiry_held;
-static int64_t earliest_deadline = INT64_MAX; /* keyspace_earliest_deadline */
+static size_t volatile_keys; /* of all databases */
 static struct histogram expiry_lag;
 static void (*observe_added)(struct keyspace *ks, struct entry *e, uint64_t hash);
 
@@ -202,6 +208,7 @@ void keyspace_register(void) {
 
 void keyspace_open(void) {
     databases = memory_zalloc((size_t)databases_wanted * sizeof(*databases), MEMORY_OTHER);
+    next_due_open((int)databases_wanted);
 }
 
 int keyspace_databases(void) { return (int)databases_wanted; }
@@ -219,15 +226,12 @@ const struct timebuckets *keyspace_deadlines(const struct keyspace *ks) { return
 uint64_t keyspace_changes(void) { return changes; }
 void keyspace_note_change(uint64_t count) { changes += count; }
 
-int64_t keyspace_average_ttl_msec(struct keyspace *ks) {
-    if (!keyspace_count_volatile(ks)) return 0;
-    int64_t now = clock_cached_msec();
-    double sum = 0;
-    for (int i = 0; i < AVERAGE_TTL_SAMPLE; i++) {
-        int64_t left = entry_deadline(timebuckets_random(ks->volatiles)) - now;
-        if (left > 0) sum += (double)left;
-    }
-    return (int64_t)(sum / AVERAGE_TTL_SAMPLE);
+int64_t keyspace_average_ttl_msec(const struct keyspace *ks) {
+    size_t count = keyspace_count_volatile(ks);
+    if (!count) return 0;
+    deadline_sum mean = ks->deadlines / (deadline_sum)count - clock_cached_msec();
+    if (mean < 0) return 0;
+    return mean < INT64_MAX ? (int64_t)mean : INT64_MAX;
 }
 
 /* ---- the index by deadline ---- */
@@ -241,11 +245,16 @@ static void index_insert(struct keyspace *ks, struct entry *e) {
         timebuckets_peek_due(ks->volatiles, clock_cached_msec(), &more);
     }
     timebuckets_insert(ks->volatiles, e);
-    if (entry_deadline(e) < earliest_deadline) earliest_deadline = entry_deadline(e);
+    next_due_lower(keyspace_index(ks), entry_deadline(e));
+    ks->deadlines += entry_deadline(e);
+    volatile_keys++;
 }
 
 static void index_remove(struct keyspace *ks, struct entry *e) {
-    if (entry_has_deadline(e)) timebuckets_remove(ks->volatiles, e);
+    if (!entry_has_deadline(e)) return;
+    timebuckets_remove(ks->volatiles, e);
+    ks->deadlines -= entry_deadline(e);
+    volatile_keys--;
 }
 
 /* ---- lookups ---- */
@@ -391,9 +400,9 @@ struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t has
     bool lazily = lazyfree_wanted(LAZYFREE_SERVER_DEL) && lazyfree_is_large(existing);
     if (same_shape && !lazily && overwrite(ks, existing, value)) {
         if (deadline != old_deadline) {
-            timebuckets_remove(ks->volatiles, existing);
+            index_remove(ks, existing);
             entry_set_deadline(existing, deadline);
-            timebuckets_insert(ks->volatiles, existing);
+            index_insert(ks, existing);
         }
         keyspace_note_access(existing);
         return existing;
@@ -496,6 +505,12 @@ bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, 
     return !due;
 }
 
+void keyspace_delete_emptied(struct keyspace *ks, struct slice key, uint64_t hash) {
+    uint64_t before = changes;
+    keyspace_delete(ks, key, hash);
+    changes = before;
+}
+
 struct entry *keyspace_set_deadline(struct keyspace *ks, struct entry *e, uint64_t hash,
                                     int64_t deadline) {
     table_slot slot = slot_of(ks, e, hash);
@@ -547,6 +562,9 @@ void keyspace_swap(struct keyspace *a, struct keyspace *b) {
     struct keyspace c = *a;
     *a = *b;
     *b = c;
+    int64_t bound = next_due_bound(keyspace_index(a));
+    next_due_set(keyspace_index(a), next_due_bound(keyspace_index(b)));
+    next_due_set(keyspace_index(b), bound);
     changes++;
 }
 
@@ -561,10 +579,13 @@ static void leave_values_to_background(void) {
 static size_t flush(struct keyspace *ks, enum lazyfree_way way) {
     size_t count = keyspace_count(ks);
     if (way != LAZYFREE_NOW && ks->table) leave_values_to_background();
+    volatile_keys -= keyspace_count_volatile(ks);
+    next_due_set(keyspace_index(ks), INT64_MAX);
     lazyfree_table(ks->table, ks->volatiles, ks->entry_bytes, way);
     ks->table = NULL;
     ks->volatiles = NULL;
     ks->entry_bytes = 0;
+    ks->deadlines = 0;
     changes += count;
     return count;
 }
@@ -674,9 +695,7 @@ bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e) {
     return true;
 }
 
-int64_t keyspace_earliest_deadline(void) { return earliest_deadline; }
-
-void keyspace_set_earliest_deadline(int64_t deadline) { earliest_deadline = deadline; }
+size_t keyspace_volatile_total(void) { return volatile_keys; }
 
 const struct histogram *keyspace_expiry_lag(void) { return &expiry_lag; }
 
@@ -744,8 +763,30 @@ static size_t entry_bytes_walked(const struct keyspace *ks) {
     return bytes;
 }
 
+struct deadline_check {
+    int64_t bound;
+    deadline_sum sum;
+};
+
+static void check_deadline(void *element, void *context) {
+    struct deadline_check *check = context;
+    ASSERT(entry_deadline(element) >= check->bound);
+    check->sum += entry_deadline(element);
+}
+
+/* At rest a walk comes to each element exactly once. */
+static void check_deadlines(const struct keyspace *ks) {
+    struct deadline_check check = {.bound = next_due_bound(keyspace_index(ks))};
+    uint64_t cursor = 0;
+    timebuckets_check(ks->volatiles);
+    do {
+        cursor = timebuckets_walk(ks->volatiles, cursor, check_deadline, &check);
+    } while (cursor);
+    ASSERT(check.sum == ks->deadlines);
+}
+
 void keyspace_check(const struct keyspace *ks) {
     if (ks->table) table_check(ks->table);
-    if (ks->volatiles) timebuckets_check(ks->volatiles);
+    if (ks->volatiles) check_deadlines(ks);
     ASSERT_COMPARE(entry_bytes_walked(ks), ==, ks->entry_bytes);
 }

@@ -24,8 +24,10 @@ int keyspace_index(const struct keyspace *ks);
 
 size_t keyspace_count(const struct keyspace *ks);
 size_t keyspace_count_volatile(const struct keyspace *ks); /* keys with a deadline */
-/* Mean time to live of the keys with one, estimated from a sample, in ms. */
-int64_t keyspace_average_ttl_msec(struct keyspace *ks);
+size_t keyspace_volatile_total(void);                      /* of all databases */
+/* Mean time to live of the keys with one, in ms; those that are due and still there count as less
+ * than 0, and the mean is not less. O(1). */
+int64_t keyspace_average_ttl_msec(const struct keyspace *ks);
 
 /* For commands that read: counts hits and misses and notes the access. NULL where there is none or
  * the key is due. The entry, and what points into it, can be read until the command ends, whatever
@@ -66,6 +68,9 @@ void keyspace_object_end(struct keyspace *ks, struct entry *e, struct value v);
  * lazyfree-lazy-server-del says so; with the second form, where `lazily` does. */
 bool keyspace_delete(struct keyspace *ks, struct slice key, uint64_t hash);
 bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, bool lazily);
+/* The key of a collection that lost its last member. Counts no change: who took the members out
+ * counted them. */
+void keyspace_delete_emptied(struct keyspace *ks, struct slice key, uint64_t hash);
 /* Deletes an entry to make room: a large one in the background with `lazily`. Returns the bytes
  * that it took. Counts no change. */
 size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool lazily);
@@ -116,10 +121,6 @@ void keyspace_hold_expiry(bool held);
 /* Keys due and still there. */
 size_t keyspace_due(const struct keyspace *ks, int64_t now_msec);
 int64_t keyspace_next_deadline(const struct keyspace *ks);
-/* A lower bound of all databases' next deadlines, INT64_MAX where there is none. O(1). Each new
- * deadline lowers it; who has looked at all databases raises it by setting it. */
-int64_t keyspace_earliest_deadline(void);
-void keyspace_set_earliest_deadline(int64_t deadline);
 /* A random key with a deadline, due or not; NULL where there is none. */
 struct entry *keyspace_random_volatile(struct keyspace *ks);
 /* Deletes an entry if it is due, unless expiry is held. True where it was due and is gone. */

@@ -2,8 +2,8 @@
  * Lazy freeing. A job of io/background's freeing thread owns what it frees: nobody else holds an
  * address of it any more.
  *
- * A table is freed in steps, and after each its bytes are published, so that used_memory and the
- * counts in INFO fall while the work goes on.
+ * A table is freed in steps, and so is a value whose type can; after each step its bytes are
+ * published, so that used_memory and the counts in INFO fall while the work goes on.
  *
  * Invariants
  *  1. `pending` is the number of entries that were handed over and are not freed yet; `freed`
@@ -33,6 +33,8 @@
 /* Buckets, some five keys each, between two publications: about a millisecond of work. */
 #define BUCKETS_PER_STEP 1024
 #define INDEX_ELEMENTS_PER_STEP 65536
+/* Of a value: as many as the keys of a step. */
+#define BLOCKS_PER_STEP ((size_t)BUCKETS_PER_STEP * TABLE_BUCKET_SLOTS)
 
 struct database_job {
     struct table *table;
@@ -125,12 +127,16 @@ static void note_freed(size_t entries) {
 static void free_now(void *e) { entry_free(e); }
 
 static void free_in_background(void *e) {
-    size_t bytes = entry_bytes(e);
+    size_t bytes = entry_bytes(e), left = bytes;
     PROBE1(free__start, bytes);
-    entry_free(e);
+    for (bool gone = false; !gone;) {
+        gone = entry_free_step(e, BLOCKS_PER_STEP);
+        size_t now = gone ? 0 : entry_bytes(e);
+        memory_publish();
+        atomic_fetch_sub(&value_bytes, left - now);
+        left = now;
+    }
     PROBE1(free__done, bytes);
-    memory_publish();
-    atomic_fetch_sub(&value_bytes, bytes);
     note_freed(1);
 }
 

@@ -4,11 +4,17 @@
  * A listpack has fields and values in turn. When there are more fields than
  * hash-max-ziplist-entries, or one of either is longer than hash-max-ziplist-value, it becomes a
  * table, for good. A pair is one allocation with both texts, so a lookup that has found the field
- * has the value in its hands.
+ * has the value in its hands:
+ *
+ *   field's length (1) | text's length (1) | field | text
+ *   LONG_PAIR (1) | field's length (4) | text's length (4) | field | text
+ *
+ * the second where either is longer than SHORT_TEXT_MAX. Pairs are kept in ds/twins, which gives
+ * them multiples of 8 bytes.
  *
  * Invariants (hash_check)
  *  1. No field is there twice.
- *  2. `pair_bytes` is the sum of the pairs' good sizes.
+ *  2. The twins' bytes are those of the pairs and of vacant halves.
  */
 #include "value/hash.h"
 
@@ -17,49 +23,88 @@
 #include "base/panic.h"
 #include "base/random.h"
 #include "ds/table.h"
+#include "ds/twins.h"
 #include "option/option.h"
 
+#define SHORT_TEXT_MAX 253
+#define LONG_PAIR 254 /* TWINS_VACANT is no length either */
+#define SHORT_HEADER_BYTES 2
+#define LONG_HEADER_BYTES 9
+
+/* In the forms above. */
 struct pair {
-    uint32_t field_length, text_length;
-    char bytes[]; /* field, then text */
+    unsigned char bytes[1];
 };
 
 struct hash {
     struct table *pairs;
-    size_t pair_bytes;
+    struct twins twins;
 };
 
 static int64_t entries_max, text_bytes_max;
 
 /* ---- Pairs ---- */
 
-static size_t pair_allocation(size_t field_length, size_t text_length) {
-    return sizeof(struct pair) + field_length + text_length;
+static inline bool pair_is_short(size_t field_length, size_t text_length) {
+    return field_length <= SHORT_TEXT_MAX && text_length <= SHORT_TEXT_MAX;
 }
+
+static inline size_t pair_allocation(size_t field_length, size_t text_length) {
+    bool is_short = pair_is_short(field_length, text_length);
+    return (is_short ? SHORT_HEADER_BYTES : LONG_HEADER_BYTES) + field_length + text_length;
+}
+
+struct pair_texts {
+    struct slice field, text;
+};
+
+static inline struct pair_texts pair_texts(const struct pair *p) {
+    const char *bytes = (const char *)p->bytes;
+    uint32_t field_length = p->bytes[0], text_length;
+    if (__builtin_expect(field_length == LONG_PAIR, 0)) {
+        memcpy(&field_length, bytes + 1, sizeof(field_length));
+        memcpy(&text_length, bytes + 1 + sizeof(field_length), sizeof(text_length));
+        bytes += LONG_HEADER_BYTES;
+    } else {
+        text_length = (unsigned char)bytes[1];
+        bytes += SHORT_HEADER_BYTES;
+    }
+    return (struct pair_texts){{bytes, field_length}, {bytes + field_length, text_length}};
+}
+
+static inline struct slice pair_field(const struct pair *p) { return pair_texts(p).field; }
 
 static size_t pair_size(const struct pair *p) {
-    return pair_allocation(p->field_length, p->text_length);
+    struct pair_texts texts = pair_texts(p);
+    return pair_allocation(texts.field.length, texts.text.length);
 }
 
-static struct slice pair_field(const struct pair *p) {
-    return (struct slice){p->bytes, p->field_length};
+/* The header and the text; the field is written by the caller, where it is not there already. */
+static char *pair_write(struct pair *p, size_t field_length, struct slice text) {
+    char *bytes = (char *)p->bytes;
+    uint32_t lengths[] = {(uint32_t)field_length, (uint32_t)text.length};
+    if (pair_is_short(field_length, text.length)) {
+        p->bytes[0] = (unsigned char)field_length;
+        bytes[1] = (char)text.length;
+        bytes += SHORT_HEADER_BYTES;
+    } else {
+        p->bytes[0] = LONG_PAIR;
+        memcpy(bytes + 1, lengths, sizeof(lengths));
+        bytes += LONG_HEADER_BYTES;
+    }
+    if (text.length) memcpy(bytes + field_length, text.bytes, text.length);
+    return bytes;
 }
 
-static struct slice pair_text(const struct pair *p) {
-    return (struct slice){p->bytes + p->field_length, p->text_length};
-}
-
-static struct pair *pair_create(struct slice field, struct slice text) {
+static struct pair *pair_create(struct hash *h, struct slice field, struct slice text) {
     ASSERT(field.length <= UINT32_MAX && text.length <= UINT32_MAX);
-    struct pair *p = memory_alloc(pair_allocation(field.length, text.length), MEMORY_DATASET);
-    p->field_length = (uint32_t)field.length;
-    p->text_length = (uint32_t)text.length;
-    if (field.length) memcpy(p->bytes, field.bytes, field.length);
-    if (text.length) memcpy(p->bytes + field.length, text.bytes, text.length);
+    struct pair *p = twins_alloc(&h->twins, pair_allocation(field.length, text.length));
+    char *to = pair_write(p, field.length, text);
+    if (field.length) memcpy(to, field.bytes, field.length);
     return p;
 }
 
-static void pair_free(struct pair *p) { memory_free_sized(p, pair_size(p), MEMORY_DATASET); }
+static void pair_free(struct hash *h, struct pair *p) { twins_free(&h->twins, p, pair_size(p)); }
 
 static uint64_t pair_hash(const void *element) {
     struct slice field = pair_field(element);
@@ -87,9 +132,7 @@ static struct hash *table_form_create(void) {
 }
 
 static void pair_add(struct hash *h, struct slice field, struct slice text, uint64_t hash) {
-    struct pair *p = pair_create(field, text);
-    table_insert(h->pairs, hash, p);
-    h->pair_bytes += memory_good_size(pair_size(p));
+    table_insert(h->pairs, hash, pair_create(h, field, text));
 }
 
 static void add_visited(struct slice field, struct slice text, void *context) {
@@ -107,17 +150,23 @@ struct value hash_create(void) {
     return (struct value){listpack_create(), HASH_LISTPACK};
 }
 
-static void release_pair(void *element, void *context) { pair_free(element); }
+static void release_pair(void *element, void *context) {
+    twins_release(context, element, pair_size(element));
+}
 
-void hash_free(struct value v) {
+static bool hash_release_step(struct value v, size_t effort) {
     if (v.encoding == HASH_LISTPACK) {
         listpack_free(v.pointer);
-        return;
+        return true;
     }
     struct hash *h = as_table(v);
-    table_free_step(h->pairs, SIZE_MAX, release_pair, NULL);
+    size_t buckets = effort / TABLE_BUCKET_SLOTS + 1;
+    if (!table_free_step(h->pairs, buckets, release_pair, &h->twins)) return false;
     memory_free_sized(h, sizeof(*h), MEMORY_DATASET);
+    return true;
 }
+
+void hash_free(struct value v) { hash_release_step(v, SIZE_MAX); }
 
 size_t hash_count(struct value v) {
     return v.encoding == HASH_LISTPACK ? listpack_count(v.pointer) / 2
@@ -137,7 +186,7 @@ bool hash_get(struct value v, struct slice field, struct listpack_value *out) {
     }
     uint64_t hash = hash_bytes(field.bytes, field.length);
     const struct pair *p = table_find(as_table(v)->pairs, hash, field.bytes, field.length);
-    if (p) *out = (struct listpack_value){pair_text(p), 0};
+    if (p) *out = (struct listpack_value){pair_texts(p).text, 0};
     return p != NULL;
 }
 
@@ -151,16 +200,14 @@ static bool set_in_table(struct hash *h, struct slice field, struct slice text) 
         return true;
     }
     struct pair *old = table_slot_element(slot);
-    size_t old_good = memory_good_size(pair_size(old));
-    size_t good = memory_good_size(pair_allocation(field.length, text.length));
-    if (good == old_good) {
-        old->text_length = (uint32_t)text.length;
-        if (text.length) memcpy(old->bytes + old->field_length, text.bytes, text.length);
+    size_t allocation = pair_allocation(field.length, text.length);
+    bool same_form = pair_is_short(field.length, text.length) == (old->bytes[0] != LONG_PAIR);
+    if (same_form && twins_good_size(allocation) == twins_good_size(pair_size(old))) {
+        pair_write(old, field.length, text);
         return false;
     }
-    table_slot_replace(slot, pair_create(field, text));
-    h->pair_bytes += good - old_good;
-    pair_free(old);
+    table_slot_replace(slot, pair_create(h, field, text));
+    pair_free(h, old);
     return false;
 }
 
@@ -199,8 +246,7 @@ bool hash_delete(struct value *v, struct slice field) {
     uint64_t hash = hash_bytes(field.bytes, field.length);
     struct pair *p = table_remove(h->pairs, hash, field.bytes, field.length);
     if (!p) return false;
-    h->pair_bytes -= memory_good_size(pair_size(p));
-    pair_free(p);
+    pair_free(h, p);
     return true;
 }
 
@@ -213,7 +259,8 @@ struct visit {
 
 static void visit_pair(void *element, void *context) {
     const struct visit *v = context;
-    v->visit(pair_field(element), pair_text(element), v->context);
+    struct pair_texts texts = pair_texts(element);
+    v->visit(texts.field, texts.text, v->context);
 }
 
 static void each_of_listpack(const struct listpack *lp, hash_visit *visit, void *context) {
@@ -252,9 +299,9 @@ void hash_random(struct value v, struct listpack_value *field, struct listpack_v
         *text = listpack_get(lp, listpack_next(lp, at));
         return;
     }
-    const struct pair *p = table_random(as_table(v)->pairs);
-    *field = (struct listpack_value){pair_field(p), 0};
-    *text = (struct listpack_value){pair_text(p), 0};
+    struct pair_texts texts = pair_texts(table_random(as_table(v)->pairs));
+    *field = (struct listpack_value){texts.field, 0};
+    *text = (struct listpack_value){texts.text, 0};
 }
 
 const struct listpack *hash_listpack(struct value v) {
@@ -297,22 +344,31 @@ static void hash_digest(struct value v, struct sha1 *s) {
 static size_t hash_value_bytes(struct value v) {
     if (v.encoding == HASH_LISTPACK) return listpack_memory(v.pointer);
     const struct hash *h = as_table(v);
-    return memory_good_size(sizeof(*h)) + table_bytes(h->pairs) + h->pair_bytes;
+    return memory_good_size(sizeof(*h)) + table_bytes(h->pairs) + h->twins.bytes;
 }
 
 static size_t hash_free_effort(struct value v) {
     return v.encoding == HASH_LISTPACK ? 1 : hash_count(v);
 }
 
+static const struct table *hash_table_within(struct value v) {
+    return v.encoding == HASH_TABLE ? as_table(v)->pairs : NULL;
+}
+
 static void hash_unlink(struct value v) {
     if (v.encoding == HASH_TABLE) table_detach(as_table(v)->pairs);
 }
 
+struct check {
+    const struct table *pairs;
+    size_t bytes;
+};
+
 static void check_pair(void *element, void *context) {
-    struct hash *h = context;
+    struct check *seen = context;
     struct slice field = pair_field(element);
-    ASSERT(table_find(h->pairs, pair_hash(element), field.bytes, field.length) == element);
-    h->pair_bytes += memory_good_size(pair_size(element));
+    ASSERT(table_find(seen->pairs, pair_hash(element), field.bytes, field.length) == element);
+    seen->bytes += twins_good_size(pair_size(element));
 }
 
 void hash_check(struct value v) {
@@ -328,13 +384,13 @@ void hash_check(struct value v) {
         }
         return;
     }
-    struct hash seen = {.pairs = as_table(v)->pairs};
+    struct check seen = {as_table(v)->pairs, 0};
     uint64_t cursor = 0;
     table_check(seen.pairs);
     do {
         cursor = table_scan(seen.pairs, cursor, check_pair, &seen);
     } while (cursor);
-    ASSERT_COMPARE(seen.pair_bytes, ==, as_table(v)->pair_bytes);
+    twins_check(&as_table(v)->twins, seen.bytes);
 }
 
 static const char *const encodings[] = {"ziplist", "hashtable"};
@@ -346,7 +402,9 @@ static const struct value_type row = {.name = "hash",
                                       .digest = hash_digest,
                                       .bytes = hash_value_bytes,
                                       .free_effort = hash_free_effort,
-                                      .unlink = hash_unlink};
+                                      .unlink = hash_unlink,
+                                      .release_step = hash_release_step,
+                                      .table = hash_table_within};
 
 static const struct option_row option_rows[] = {
     OPTION_INT("hash-max-ziplist-entries", &entries_max, "512", 0, INT64_MAX, OPTION_MUTABLE,

@@ -2,9 +2,11 @@
  * Sets as sorted integers and as tables of members.
  *
  * An intset becomes a table, for good, with its first member that is no integer and when it has
- * more members than set-max-intset-entries. A member is one allocation: its length and its bytes.
+ * more members than set-max-intset-entries. A member is one allocation: a byte of length and its
+ * text, or LONG_MEMBER, four bytes of length and its text. They are kept in ds/twins, which gives
+ * members multiples of 8 bytes.
  *
- * Invariant (set_check): `member_bytes` is the sum of the members' good sizes.
+ * Invariant (set_check): the twins' bytes are those of the members and of vacant halves.
  */
 #include "value/set.h"
 
@@ -14,29 +16,46 @@
 #include "base/panic.h"
 #include "ds/intset.h"
 #include "ds/table.h"
+#include "ds/twins.h"
 #include "option/option.h"
 
 /* Buckets by which a table grows ahead at once: some 1,400 members. */
 #define RESERVE_STEPS 256
 
+#define SHORT_TEXT_MAX 253
+#define LONG_MEMBER 254 /* TWINS_VACANT is no length either */
+#define SHORT_HEADER_BYTES 1
+#define LONG_HEADER_BYTES 5
+
+/* In either form. */
 struct member {
-    uint32_t length;
-    char bytes[];
+    unsigned char bytes[1];
 };
 
 struct set {
     struct table *members;
-    size_t member_bytes;
+    struct twins twins;
 };
 
 static int64_t integers_max;
 
 /* ---- Members ---- */
 
-static size_t member_size(const struct member *m) { return sizeof(*m) + m->length; }
+static inline size_t member_allocation(size_t length) {
+    return (length <= SHORT_TEXT_MAX ? SHORT_HEADER_BYTES : LONG_HEADER_BYTES) + length;
+}
 
-static struct slice member_text(const struct member *m) {
-    return (struct slice){m->bytes, m->length};
+static inline struct slice member_text(const struct member *m) {
+    const char *bytes = (const char *)m->bytes;
+    uint32_t length = m->bytes[0];
+    if (__builtin_expect(length != LONG_MEMBER, 1))
+        return (struct slice){bytes + SHORT_HEADER_BYTES, length};
+    memcpy(&length, bytes + 1, sizeof(length));
+    return (struct slice){bytes + LONG_HEADER_BYTES, length};
+}
+
+static size_t member_size(const struct member *m) {
+    return member_allocation(member_text(m).length);
 }
 
 static uint64_t member_hash(const void *element) {
@@ -51,15 +70,20 @@ static bool member_matches(const void *element, const void *key, size_t key_leng
 
 static const struct table_type member_table = {member_hash, member_matches, MEMORY_DATASET};
 
-static void member_free(struct member *m) { memory_free_sized(m, member_size(m), MEMORY_DATASET); }
-
 static void member_add(struct set *s, struct slice text, uint64_t hash) {
     ASSERT(text.length <= UINT32_MAX);
-    struct member *m = memory_alloc(sizeof(*m) + text.length, MEMORY_DATASET);
-    m->length = (uint32_t)text.length;
-    if (text.length) memcpy(m->bytes, text.bytes, text.length);
+    struct member *m = twins_alloc(&s->twins, member_allocation(text.length));
+    char *to = (char *)m->bytes + SHORT_HEADER_BYTES;
+    if (text.length <= SHORT_TEXT_MAX) {
+        m->bytes[0] = (unsigned char)text.length;
+    } else {
+        uint32_t length = (uint32_t)text.length;
+        m->bytes[0] = LONG_MEMBER;
+        memcpy(to, &length, sizeof(length));
+        to += sizeof(length);
+    }
+    if (text.length) memcpy(to, text.bytes, text.length);
     table_insert(s->members, hash, m);
-    s->member_bytes += memory_good_size(member_size(m));
 }
 
 /* ---- The two forms ---- */
@@ -94,17 +118,23 @@ struct value set_create(void) {
     return (struct value){intset_create(), SET_INTSET};
 }
 
-static void release_member(void *element, void *context) { member_free(element); }
+static void release_member(void *element, void *context) {
+    twins_release(context, element, member_size(element));
+}
 
-void set_free(struct value v) {
+static bool set_release_step(struct value v, size_t effort) {
     if (v.encoding == SET_INTSET) {
         intset_free(v.pointer);
-        return;
+        return true;
     }
     struct set *s = as_table(v);
-    table_free_step(s->members, SIZE_MAX, release_member, NULL);
+    size_t buckets = effort / TABLE_BUCKET_SLOTS + 1;
+    if (!table_free_step(s->members, buckets, release_member, &s->twins)) return false;
     memory_free_sized(s, sizeof(*s), MEMORY_DATASET);
+    return true;
 }
+
+void set_free(struct value v) { set_release_step(v, SIZE_MAX); }
 
 size_t set_count(struct value v) {
     return v.encoding == SET_INTSET ? intset_count(v.pointer) : table_count(as_table(v)->members);
@@ -153,8 +183,7 @@ bool set_remove(struct value *v, struct slice member) {
     uint64_t hash = hash_bytes(member.bytes, member.length);
     struct member *m = table_remove(s->members, hash, member.bytes, member.length);
     if (!m) return false;
-    s->member_bytes -= memory_good_size(member_size(m));
-    member_free(m);
+    twins_free(&s->twins, m, member_size(m));
     return true;
 }
 
@@ -239,22 +268,31 @@ static void set_digest(struct value v, struct sha1 *s) {
 static size_t set_bytes(struct value v) {
     if (v.encoding == SET_INTSET) return intset_memory(v.pointer);
     const struct set *s = as_table(v);
-    return memory_good_size(sizeof(*s)) + table_bytes(s->members) + s->member_bytes;
+    return memory_good_size(sizeof(*s)) + table_bytes(s->members) + s->twins.bytes;
 }
 
 static size_t set_free_effort(struct value v) {
     return v.encoding == SET_INTSET ? 1 : set_count(v);
 }
 
+static const struct table *set_table_within(struct value v) {
+    return v.encoding == SET_TABLE ? as_table(v)->members : NULL;
+}
+
 static void set_unlink(struct value v) {
     if (v.encoding == SET_TABLE) table_detach(as_table(v)->members);
 }
 
+struct check {
+    const struct table *members;
+    size_t bytes;
+};
+
 static void check_member(void *element, void *context) {
-    struct set *s = context;
+    struct check *seen = context;
     struct slice text = member_text(element);
-    ASSERT(table_find(s->members, member_hash(element), text.bytes, text.length) == element);
-    s->member_bytes += memory_good_size(member_size(element));
+    ASSERT(table_find(seen->members, member_hash(element), text.bytes, text.length) == element);
+    seen->bytes += twins_good_size(member_size(element));
 }
 
 void set_check(struct value v) {
@@ -262,13 +300,13 @@ void set_check(struct value v) {
         intset_check(v.pointer);
         return;
     }
-    struct set seen = {.members = as_table(v)->members};
+    struct check seen = {as_table(v)->members, 0};
     uint64_t cursor = 0;
     table_check(seen.members);
     do {
         cursor = table_scan(seen.members, cursor, check_member, &seen);
     } while (cursor);
-    ASSERT_COMPARE(seen.member_bytes, ==, as_table(v)->member_bytes);
+    twins_check(&as_table(v)->twins, seen.bytes);
 }
 
 static const char *const encodings[] = {"intset", "hashtable"};
@@ -280,7 +318,9 @@ static const struct value_type row = {.name = "set",
                                       .digest = set_digest,
                                       .bytes = set_bytes,
                                       .free_effort = set_free_effort,
-                                      .unlink = set_unlink};
+                                      .unlink = set_unlink,
+                                      .release_step = set_release_step,
+                                      .table = set_table_within};
 
 static const struct option_row option_rows[] = {
     OPTION_INT("set-max-intset-entries", &integers_max, "512", 0, INT64_MAX, OPTION_MUTABLE,

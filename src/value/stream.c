@@ -112,38 +112,25 @@ static int64_t integer_at(const struct listpack *lp, uint32_t at) {
     return listpack_get(lp, at).integer;
 }
 
-static uint32_t skip(const struct listpack *lp, uint32_t at, uint64_t elements) {
-    while (elements-- > 0) at = listpack_next(lp, at);
-    return at;
-}
-
 static struct node_head head_read(const struct listpack *lp) {
     struct node_head h;
     uint32_t at = listpack_first(lp);
-    h.live = integer_at(lp, at);
-    at = listpack_next(lp, at);
-    h.deleted = integer_at(lp, at);
-    at = listpack_next(lp, at);
-    h.fields = (uint64_t)integer_at(lp, at);
-    h.fields_at = listpack_next(lp, at);
-    h.entries_at = listpack_next(lp, skip(lp, h.fields_at, h.fields));
+    h.live = listpack_take_integer(lp, &at);
+    h.deleted = listpack_take_integer(lp, &at);
+    h.fields = (uint64_t)listpack_take_integer(lp, &at);
+    h.fields_at = at;
+    h.entries_at = listpack_skip(lp, at, h.fields + 1);
     return h;
 }
 
 static struct entry entry_read(const struct listpack *lp, struct stream_id key,
                                uint64_t node_fields, uint32_t at) {
     struct entry e;
-    e.flags = integer_at(lp, at);
-    at = listpack_next(lp, at);
-    e.id.msec = key.msec + (uint64_t)integer_at(lp, at);
-    at = listpack_next(lp, at);
-    e.id.sequence = key.sequence + (uint64_t)integer_at(lp, at);
-    at = listpack_next(lp, at);
+    e.flags = listpack_take_integer(lp, &at);
+    e.id.msec = key.msec + (uint64_t)listpack_take_integer(lp, &at);
+    e.id.sequence = key.sequence + (uint64_t)listpack_take_integer(lp, &at);
     e.pairs = node_fields;
-    if (!(e.flags & ENTRY_SAME_FIELDS)) {
-        e.pairs = (uint64_t)integer_at(lp, at);
-        at = listpack_next(lp, at);
-    }
+    if (!(e.flags & ENTRY_SAME_FIELDS)) e.pairs = (uint64_t)listpack_take_integer(lp, &at);
     e.texts_at = at;
     return e;
 }
@@ -154,7 +141,7 @@ static uint64_t text_count(const struct entry *e) {
 
 /* The entry behind, 0 at the end. */
 static uint32_t entry_after(const struct listpack *lp, const struct entry *e) {
-    return skip(lp, e->texts_at, text_count(e) + 1);
+    return listpack_skip(lp, e->texts_at, text_count(e) + 1);
 }
 
 /* The entry that ends before `at` (0 = the end of the node); 0 where the head does. */
@@ -528,7 +515,7 @@ static uint32_t cursor_advance(const struct stream_cursor *c) {
     if (c->backwards) return entry_before(c->node, c->entry_at);
     if (!c->entry_at) return c->entries_at;
     size_t left = c->shares_fields ? c->pairs_left : 2 * c->pairs_left;
-    return skip(c->node, c->text_at, left + 1);
+    return listpack_skip(c->node, c->text_at, left + 1);
 }
 
 static void cursor_next_node(struct stream_cursor *c) {
@@ -564,15 +551,8 @@ bool stream_cursor_pair(struct stream_cursor *c, struct listpack_value *field,
                         struct listpack_value *text) {
     if (c->pairs_left == 0) return false;
     c->pairs_left--;
-    if (c->shares_fields) {
-        *field = listpack_get(c->node, c->field_at);
-        c->field_at = listpack_next(c->node, c->field_at);
-    } else {
-        *field = listpack_get(c->node, c->text_at);
-        c->text_at = listpack_next(c->node, c->text_at);
-    }
-    *text = listpack_get(c->node, c->text_at);
-    c->text_at = listpack_next(c->node, c->text_at);
+    *field = listpack_take(c->node, c->shares_fields ? &c->field_at : &c->text_at);
+    *text = listpack_take(c->node, &c->text_at);
     return true;
 }
 
@@ -592,8 +572,7 @@ struct examination {
 
 static bool take_integer(struct examination *x, int64_t *integer) {
     if (!x->at) return false;
-    struct listpack_value v = listpack_get(x->lp, x->at);
-    x->at = listpack_next(x->lp, x->at);
+    struct listpack_value v = listpack_take(x->lp, &x->at);
     *integer = v.integer;
     return !v.text.bytes;
 }
@@ -605,10 +584,9 @@ static bool take_number(struct examination *x, uint64_t *number) {
     return true;
 }
 
-/* Ends at the listpack's end, however many texts there should be. */
-static bool take_texts(struct examination *x, uint64_t count) {
-    for (; count > 0 && x->at; count--) x->at = listpack_next(x->lp, x->at);
-    return count == 0;
+/* However many texts there should be, it does not go beyond the end. */
+static void pass_texts(struct examination *x, uint64_t count) {
+    if (x->at) x->at = listpack_skip(x->lp, x->at, count);
 }
 
 static bool take_entry(struct examination *x, struct stream_id key, uint64_t node_fields,
@@ -623,8 +601,8 @@ static bool take_entry(struct examination *x, struct stream_id key, uint64_t nod
     bool same_fields = e->flags & ENTRY_SAME_FIELDS;
     if (!same_fields && !take_number(x, &e->pairs)) return false;
     uint64_t texts = text_count(e);
-    return take_texts(x, texts) && take_number(x, &elements) &&
-           elements == texts + (same_fields ? 3 : 4);
+    pass_texts(x, texts);
+    return take_number(x, &elements) && elements == texts + (same_fields ? 3 : 4);
 }
 
 /* Whether a listpack is a node for this key. `*live` is set to its live entries, `*last` to the ID
@@ -634,8 +612,10 @@ static bool node_examine(const struct listpack *lp, struct stream_id key, uint64
     struct examination x = {lp, listpack_first(lp)};
     uint64_t stated_live, stated_deleted, fields, end, deleted = 0;
     if (!take_number(&x, &stated_live) || !take_number(&x, &stated_deleted) ||
-        !take_number(&x, &fields) || !take_texts(&x, fields) || !take_number(&x, &end) || end != 0)
+        !take_number(&x, &fields))
         return false;
+    pass_texts(&x, fields);
+    if (!take_number(&x, &end) || end != 0) return false;
     *live = 0;
     while (x.at) {
         struct entry e;

@@ -29,17 +29,26 @@ static size_t consumer_size(size_t name_length) {
 
 /* ---- Trees that are counted ---- */
 
-static void counted_insert(struct stream_groups *all, struct rax *r, struct slice key,
-                           void *value) {
+/* What the key had is put back, and returned; NULL where it is new. */
+static void *counted_insert(struct stream_groups *all, struct rax *r, struct slice key,
+                            void *value) {
     size_t before = rax_bytes(r);
-    ASSERT(rax_insert(r, key, value, NULL));
+    void *there;
+    if (!rax_insert(r, key, value, &there)) {
+        *rax_find(r, key) = there;
+        return there;
+    }
     all->bytes += rax_bytes(r) - before;
+    return NULL;
 }
 
-static void counted_remove(struct stream_groups *all, struct rax *r, struct slice key) {
+/* What the key had; NULL where it is not there. */
+static void *counted_remove(struct stream_groups *all, struct rax *r, struct slice key) {
     size_t before = rax_bytes(r);
-    ASSERT(rax_remove(r, key, NULL));
+    void *there;
+    if (!rax_remove(r, key, &there)) return NULL;
     all->bytes -= before - rax_bytes(r);
+    return there;
 }
 
 static struct rax *counted_create(struct stream_groups *all) {
@@ -161,7 +170,7 @@ struct stream_consumer *stream_consumer_create(struct value v, struct stream_gro
     c->consumer = (struct stream_consumer){now_msec, counted_create(all), {c->name, name.length}};
     all->bytes += memory_good_size(size);
     all->blocks++;
-    counted_insert(all, g->consumers, name, &c->consumer);
+    ASSERT(!counted_insert(all, g->consumers, name, &c->consumer));
     return &c->consumer;
 }
 
@@ -172,11 +181,11 @@ size_t stream_consumer_destroy(struct value v, struct stream_group *g, struct st
     void *pending;
     buffer_init(&key, MEMORY_OTHER);
     while (walk(c->pending, &key, &pending)) {
-        counted_remove(all, g->pending, buffer_slice(&key));
+        ASSERT(counted_remove(all, g->pending, buffer_slice(&key)) == pending);
         release_pending(pending, all);
     }
     buffer_free(&key);
-    counted_remove(all, g->consumers, c->name);
+    ASSERT(counted_remove(all, g->consumers, c->name) == c);
     release_consumer(c, all);
     return count;
 }
@@ -189,22 +198,29 @@ struct stream_pending *stream_pending_find(const struct stream_group *g, struct 
     return slot ? *slot : NULL;
 }
 
+static struct stream_pending *pending_create(struct stream_groups *all) {
+    struct stream_pending *p = memory_alloc(sizeof(*p), MEMORY_DATASET);
+    *p = (struct stream_pending){0, 0, NULL};
+    all->bytes += memory_good_size(sizeof(*p));
+    all->blocks++;
+    return p;
+}
+
 struct stream_pending *stream_pending_assign(struct value v, struct stream_group *g,
                                              struct stream_consumer *c, struct stream_id id) {
     struct stream_groups *all = stream_of(v)->groups;
     char bytes[STREAM_KEY_BYTES];
     struct slice key = stream_id_key(id, bytes);
-    struct stream_pending *p = stream_pending_find(g, id);
-    if (!p) {
-        p = memory_alloc(sizeof(*p), MEMORY_DATASET);
-        *p = (struct stream_pending){0, 0, NULL};
-        all->bytes += memory_good_size(sizeof(*p));
-        all->blocks++;
-        counted_insert(all, g->pending, key, p);
+    /* Mostly it is a new one, which a search would only find out in one walk more. */
+    struct stream_pending *p = pending_create(all);
+    struct stream_pending *there = counted_insert(all, g->pending, key, p);
+    if (there) {
+        release_pending(p, all);
+        p = there;
+        if (p->consumer == c) return p;
+        ASSERT(counted_remove(all, p->consumer->pending, key) == p);
     }
-    if (p->consumer == c) return p;
-    if (p->consumer) counted_remove(all, p->consumer->pending, key);
-    counted_insert(all, c->pending, key, p);
+    ASSERT(!counted_insert(all, c->pending, key, p));
     p->consumer = c;
     return p;
 }
@@ -213,10 +229,9 @@ bool stream_pending_remove(struct value v, struct stream_group *g, struct stream
     struct stream_groups *all = stream_of(v)->groups;
     char bytes[STREAM_KEY_BYTES];
     struct slice key = stream_id_key(id, bytes);
-    struct stream_pending *p = stream_pending_find(g, id);
+    struct stream_pending *p = counted_remove(all, g->pending, key);
     if (!p) return false;
-    counted_remove(all, g->pending, key);
-    counted_remove(all, p->consumer->pending, key);
+    ASSERT(counted_remove(all, p->consumer->pending, key) == p);
     release_pending(p, all);
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Load generator of the benchmark: a closed loop of GET, SET or DEL over many connections.
+ * Load generator of the benchmark: a closed loop of GET, SET, DEL or requests from a file over many
+ * connections.
  *
  * One thread and one epoll set drive every connection. A connection has one batch under way: it
  * sends `pipeline` requests, waits for as many replies, and sends the next batch. What it costs a
@@ -12,6 +13,9 @@
  * Keys are "key:" and twelve digits. The length of a key's value and its TTL are functions of the
  * key's number and the seed, so that every server gets the same data, and a repeated SET the same
  * size. A value begins with a letter: no server can store it as a number.
+ *
+ * With --script FILE the requests stand in the file, each after its length (4 bytes, lowest first),
+ * and are sent in turn, from the start again after the last.
  *
  * With --hold there is no loop. Lines on the standard input drive it, and each is answered by one:
  *   connect N   opens N more connections                     -> connected TOTAL
@@ -57,14 +61,15 @@
 #define OCTAVES 40
 #define ERROR_CHARS 100
 
-enum command { COMMAND_GET, COMMAND_SET, COMMAND_DEL };
+enum command { COMMAND_GET, COMMAND_SET, COMMAND_DEL, COMMAND_SCRIPT };
 enum keyspace { KEYSPACE_HOT, KEYSPACE_RANDOM, KEYSPACE_SEQUENTIAL };
 
 /* Where the reader stands within the replies of one connection. */
 struct reply_reader {
-    uint64_t body_left; /* bytes of a bulk and its line end still to pass over */
-    uint64_t number;    /* of the first line, as far as it is read */
-    char kind;          /* the first byte of the reply under way; 0 = between two replies */
+    uint64_t parts_left; /* of the reply under way, with those of arrays in it; 0 = none is */
+    uint64_t body_left;  /* bytes of a bulk and its line end still to pass over */
+    uint64_t number;     /* of the first line, as far as it is read */
+    char kind;           /* the first byte of the part under way; 0 = between two parts */
     bool negative;
 };
 
@@ -85,6 +90,7 @@ static struct {
     uint64_t port, connections, pipeline, requests, keys, first_key, value_min, value_max, ttl_s;
     uint64_t seed;
     double seconds;
+    const char *script;
     enum command command;
     enum keyspace keyspace;
     bool hold;
@@ -96,6 +102,12 @@ static struct {
              .value_min = 32,
              .value_max = 32,
              .seed = 1};
+
+/* The file of --script: requests, and where each begins; one place more for the end of the last. */
+static struct {
+    char *bytes;
+    uint64_t *starts, count;
+} script;
 
 static struct connection *connections;
 static int poller = -1;
@@ -188,6 +200,10 @@ static char *put_ttl(char *to, uint64_t key) {
 }
 
 static char *put_request(char *to, uint64_t key) {
+    if (options.command == COMMAND_SCRIPT) {
+        const char *request = script.bytes + script.starts[key];
+        return put_text(to, request, script.starts[key + 1] - script.starts[key]);
+    }
     if (options.command == COMMAND_GET) {
         to = PUT_LITERAL(to, "*2\r\n$3\r\nGET\r\n");
         return put_key(to, key);
@@ -258,24 +274,31 @@ static void note_error(char c) {
         first_error[first_error_length++] = c;
 }
 
-/* At the end of a reply's first line. Returns the replies completed by it: 0 or 1. */
+/* Returns the replies completed by the part: 0 or 1. */
+static unsigned part_ended(struct reply_reader *r) {
+    r->kind = 0;
+    return --r->parts_left == 0;
+}
+
+/* At the end of a part's first line. Returns the replies completed by it: 0 or 1. */
 static unsigned line_ended(struct reply_reader *r) {
     if (r->kind == '$' && !r->negative) {
         r->body_left = r->number + 2;
         return 0;
     }
-    if (r->kind == '-')
+    if (r->kind == '*')
+        r->parts_left += r->negative ? 0 : r->number;
+    else if (r->kind == '-')
         errors++;
     else if (r->kind == '$' || r->kind == '_' || (r->kind == ':' && r->number == 0))
         misses++;
-    r->kind = 0;
-    return 1;
+    return part_ended(r);
 }
 
-static void reply_began(struct reply_reader *r, char kind) {
-    if (kind != '+' && kind != '-' && kind != ':' && kind != '$' && kind != '_')
+static void part_began(struct reply_reader *r, char kind) {
+    if (kind != '+' && kind != '-' && kind != ':' && kind != '$' && kind != '_' && kind != '*')
         fail("a reply that begins with byte %d", (unsigned char)kind);
-    *r = (struct reply_reader){.kind = kind};
+    *r = (struct reply_reader){.kind = kind, .parts_left = r->parts_left ? r->parts_left : 1};
 }
 
 /* Passes over the bytes; returns how many replies end in them. */
@@ -288,10 +311,9 @@ static unsigned count_replies(struct reply_reader *r, const char *at, const char
             at += n;
             r->body_left -= n;
             if (r->body_left) return count;
-            r->kind = 0;
-            count++;
+            count += part_ended(r);
         } else if (!r->kind) {
-            reply_began(r, *at++);
+            part_began(r, *at++);
         } else {
             char c = *at++;
             if (c == '\n')
@@ -445,6 +467,7 @@ enum {
     OPTION_COMMAND,
     OPTION_KEYSPACE,
     OPTION_HOLD,
+    OPTION_SCRIPT,
     OPTION_NUMBER
 };
 
@@ -455,6 +478,7 @@ static const struct option option_rows[] = {
     {"command", required_argument, NULL, OPTION_COMMAND},
     {"keyspace", required_argument, NULL, OPTION_KEYSPACE},
     {"hold", no_argument, NULL, OPTION_HOLD},
+    {"script", required_argument, NULL, OPTION_SCRIPT},
     {"port", required_argument, NULL, OPTION_NUMBER},
     {"connections", required_argument, NULL, OPTION_NUMBER + 1},
     {"pipeline", required_argument, NULL, OPTION_NUMBER + 2},
@@ -507,6 +531,8 @@ static void set_option(int letter, const char *value) {
         set_keyspace(value);
     else if (letter == OPTION_HOLD)
         options.hold = true;
+    else if (letter == OPTION_SCRIPT)
+        options.script = value;
     else
         *number_targets[letter - OPTION_NUMBER] = parse_number(value);
 }
@@ -526,6 +552,43 @@ static void read_options(int argc, char **argv) {
         options.requests = options.keys;
     if (!options.hold && !options.requests && !(options.seconds > 0))
         fail("--seconds or --requests is needed");
+}
+
+static char *read_file(const char *path, uint64_t *length) {
+    FILE *file = fopen(path, "rb");
+    if (!file || fseek(file, 0, SEEK_END)) fail("%s: %s", path, strerror(errno));
+    *length = (uint64_t)ftell(file);
+    char *bytes = malloc(*length + 1);
+    rewind(file);
+    if (!bytes || fread(bytes, 1, *length, file) != *length) fail("%s cannot be read", path);
+    fclose(file);
+    return bytes;
+}
+
+/* Reads --script: its requests are the keys, in turn, the longest one the longest value. */
+static void read_script(void) {
+    uint64_t length, at = 0, end = 0;
+    script.bytes = read_file(options.script, &length);
+    script.starts = malloc((length / 5 + 2) * sizeof(*script.starts));
+    if (!script.starts) fail("out of memory");
+    while (at < length) {
+        uint32_t size;
+        if (length - at < sizeof(size)) fail("%s ends within a length", options.script);
+        memcpy(&size, script.bytes + at, sizeof(size));
+        at += sizeof(size);
+        if (size == 0 || length - at < size) fail("%s ends within a request", options.script);
+        memmove(script.bytes + end, script.bytes + at, size);
+        script.starts[script.count++] = end;
+        end += size;
+        at += size;
+        if (size > options.value_max) options.value_max = size;
+    }
+    if (!script.count) fail("%s is empty", options.script);
+    script.starts[script.count] = end;
+    options.command = COMMAND_SCRIPT;
+    options.keyspace = KEYSPACE_SEQUENTIAL;
+    options.keys = script.count;
+    options.first_key = 0;
 }
 
 static void raise_descriptor_limit(void) {
@@ -557,6 +620,7 @@ static void print_result(uint64_t nsec) {
 
 int main(int argc, char **argv) {
     read_options(argc, argv);
+    if (options.script) read_script();
     raise_descriptor_limit();
     connections = calloc(options.connections, sizeof(*connections));
     read_buffer = malloc(READ_BYTES);

@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import time
 
+import datatypes
 from report import Row
 from sampler import ModeSampler
 from servers import (BenchError, LOAD_CORE, SERVER_CORE, Load, Server, Wire, fill, info_fields,
@@ -460,5 +461,6 @@ PARTS = {
     'instructions': ('Instructions a command', instructions_plan, measure_instructions,
                      instructions_notes),
     'resize': ('Growing, falling and growing again', resize_plan, measure_resize, resize_notes),
+    'collections': ('Other data types', datatypes.plan, datatypes.measure, datatypes.notes),
     'cpu': ('Requests a second and CPU time a command', cpu_plan, measure_cpu, cpu_notes),
 }

@@ -53,7 +53,8 @@ for name in "$@"; do
     grep -E '^stat::|ERROR|SUMMARY|Test unit written' "$out/$name.log" || true
 
     # Coverage is that of the inputs, old and new, each run once.
-    LLVM_PROFILE_FILE=$out/$name.profraw "$out/fuzzers/$name" -runs=0 "$fresh" "$kept" \
+    LLVM_PROFILE_FILE=$out/$name.profraw "$out/fuzzers/$name" -runs=0 \
+        -artifact_prefix="$findings/" "$fresh" "$kept" \
         2>/dev/null || true
     "$(tool llvm-profdata)" merge -sparse "$out/$name.profraw" -o "$out/$name.profdata"
     covers=$(sed -n 's/.*Covers: *\(.*\)/\1/p' "tests/fuzz/fuzz_$name.c" | sed 's,\*/,,')

@@ -47,10 +47,10 @@ def read_layers(faults):
 
 
 def family_clash(folder, stem, other_stem):
-    """True where one family of commands/ would know another."""
-    return (folder == 'commands' and other_stem != stem and
-            SHARED_BY_FAMILIES not in (stem, other_stem) and
-            not other_stem.endswith('_internal'))
+    """True where one family of commands/ would know another. A family is one file, or several whose
+    names begin with the same word: stream.c, stream_read.c."""
+    return (folder == 'commands' and other_stem.split('_')[0] != stem.split('_')[0] and
+            SHARED_BY_FAMILIES not in (stem, other_stem))
 
 
 def check_includes(allowed, faults):

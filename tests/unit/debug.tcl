@@ -104,6 +104,32 @@ start_server {} {
         }
     } undefined {ours}
 
+    test {DEBUG HTSTATS-KEY tells of the table within a value} {
+        r del key
+        assert_error_text "ERR no such key" {r debug htstats-key key}
+        foreach one {
+            {hset key %s v} {sadd key %s} {zadd key 1 %s}
+        } {
+            r del key
+            r {*}[format $one 1]
+            assert_error_text "ERR The value stored at the specified key is not represented using\
+                an hash table" {r debug htstats-key key}
+            for {set i 2} {$i <= 600} {incr i} {r {*}[format $one $i]}
+            set text [r debug htstats-key key]
+            assert_match "Hash table 0 stats (main hash table):\n*" $text
+            # A table of 6.2 may be two while it grows.
+            set sum 0
+            foreach {line count} [regexp -all -inline {number of elements: (\d+)} $text] {
+                incr sum $count
+            }
+            assert_equal 600 $sum
+        }
+        r set key value
+        assert_error_text "ERR The value stored at the specified key is not represented using an\
+            hash table" {r debug htstats-key key}
+        r del key
+    }
+
     test {DEBUG HELP lists each subcommand once, with what it does} {
         set help [join [r debug help] \n]
         foreach word {ASSERT CRASH-AND-RECOVER ERROR HTSTATS LEAK LOG MALLCTL MALLCTL-STR OBJECT

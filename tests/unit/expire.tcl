@@ -244,6 +244,20 @@ start_server {} {
         r debug set-active-expire 1
     } {OK} {needs:debug}
 
+    test {A deadline that a command brings nearer is met without a further command} {
+        r flushall
+        foreach {key words} {
+            overwritten {set overwritten w px 20} longer {set longer wwwwwwwwwwwwwwwwwww px 20}
+            set {setex set 1 w} moved {pexpire moved 20} read {getex read px 20}
+        } {
+            r set $key v ex 1000
+            r {*}$words
+            wait_for_condition 500 10 {[r dbsize] == 0} else {
+                fail "$words: the key is still there"
+            }
+        }
+    }
+
     test {expired_keys counts those that expired, however they were found} {
         r flushall
         r debug set-active-expire 0

@@ -330,6 +330,12 @@ start_server {tags {ours}} {
             }
             assert_equal $before [config_get $name]
         }
+        foreach {name value most} {
+            maxmemory-ceiling 1001% 1000 maxmemory-soft-limit 101% 100 maxmemory-clients 150% 100
+        } {
+            assert_error_text "ERR Invalid argument '$value' for CONFIG SET '$name' - a percentage\
+                must be at most $most%" {r config set $name $value}
+        }
         foreach {name value} {
             maxmemory-eviction-cpu-budget 25 maxmemory-exclude-client-buffers yes
             maxmemory-ceiling 110% maxmemory-soft-limit 95% maxmemory-eviction-algorithm clock
@@ -394,6 +400,38 @@ start_server {tags {ours}} {
         assert_morethan [s maxmemory_ceiling_hits] 0
         r config set maxmemory-eviction-cpu-budget 100
     }
+
+    test {What is counted is used_memory, less clients if they are exempt, to the byte} {
+        r config set maxmemory 0
+        r config set maxmemory-policy noeviction
+        set clients {}
+        for {set i 0} {$i < 20} {incr i} {
+            set client [raw_client]
+            $client write "*2\r\n\$3\r\nget\r\n\$30000\r\n[string repeat k [expr {1000 * $i}]]"
+            $client flush
+            lappend clients $client
+        }
+        wait_for_condition 500 10 {[s mem_clients_normal] > 150000} else {
+            fail "only [s mem_clients_normal] bytes"
+        }
+        foreach exempt {no yes no yes} {
+            r config set maxmemory-exclude-client-buffers $exempt
+            # One INFO, for it takes memory itself, and more the longer it gets.
+            set text [r info memory]
+            foreach field {used_memory mem_clients_normal mem_counted_for_eviction} {
+                set $field [info_property $text $field]
+            }
+            set expected [expr {$used_memory - ($exempt ? $mem_clients_normal : 0)}]
+            lappend differences [expr {$mem_counted_for_eviction - $expected}]
+        }
+        # What it prints between the two is the same each time.
+        assert_equal 1 [llength [lsort -unique $differences]] $differences
+        assert_range [lindex $differences 0] 0 20000
+        foreach client $clients {
+            $client close
+        }
+        r config set maxmemory-exclude-client-buffers no
+    } {OK}
 
     test {Client buffers count, or do not} {
         r config set maxmemory 0

@@ -352,12 +352,12 @@ static void test_visit(void **state) {
 
 /* A batch is what its elements are one by one. */
 static void test_batch(void **state) {
-    static char text[5000];
+    char text[5000];
     struct listpack *one = listpack_create(), *batch = listpack_create();
     struct listpack_value values[LISTPACK_BATCH];
     memset(text, 't', sizeof(text));
     for (int64_t i = 0; i < LISTPACK_BATCH; i++) {
-        static const size_t lengths[] = {0, 1, 63, 64, 4095, 5000};
+        const size_t lengths[] = {0, 1, 63, 64, 4095, 5000};
         values[i] = (struct listpack_value){{NULL, 0}, (i - 5) * 1000 * i * i * i * i};
         if (i % 2) values[i].text = (struct slice){text, lengths[i / 2 % 6]};
         if (i == 8) values[i].text = SLICE("-77");

@@ -509,7 +509,7 @@ static void test_random_is_fair(void **state) {
     elements_free(elements);
 }
 
-/* Far fewer elements than buckets: draws end in a walk, which still reaches all. */
+/* Far fewer elements than buckets: draws end in a rank, and are as fair. */
 static void test_random_when_sparse(void **state) {
     enum { COUNT = 60000, LEFT = 3 };
     struct element *elements = elements_make(COUNT);
@@ -527,6 +527,19 @@ static void test_random_when_sparse(void **state) {
         while (found > 0) assert_true(((struct element *)sampled[--found])->inside);
     }
     for (int i = 0; i < LEFT; i++) assert_true(elements[i].hits > 0);
+    check_fair(t, elements, COUNT);
+    /* One, wherever it stands. */
+    take_range(t, elements, 0, LEFT);
+    for (int i = 0; i < 50; i++) {
+        size_t alone = LEFT + random_below(COUNT - LEFT);
+        put(t, &elements[alone]);
+        for (int j = 0; j < 20; j++) {
+            assert_ptr_equal(table_random(t), &elements[alone]);
+            assert_int_equal(table_sample(t, sampled, LEFT), 1);
+            assert_ptr_equal(sampled[0], &elements[alone]);
+        }
+        take_range(t, elements, alone, alone + 1);
+    }
     table_free(t);
     elements_free(elements);
 }

@@ -237,6 +237,36 @@ static void test_budget(void **state) {
     assert_in_range(fullest, 100, 2000 / VICTIM_USEC + 10);
 }
 
+/* Turned while eviction goes on, it binds from then on: half a second with each. */
+static void test_budget_turned(void **state) {
+    static const char *const percents[] = {"1", "4", "2"};
+    static const int64_t shares[] = {1, 4, 2};
+    limit_by_percent(95);
+    set("maxmemory-ceiling", "0");
+    for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+        set("maxmemory-eviction-cpu-budget", percents[i]);
+        int64_t before = metric("Stats", "eviction_cpu_usec_total");
+        int64_t begin_usec = clock_monotonic_usec();
+        for (int turn = 0; turn < 500; turn++) {
+            memory_limit_turn();
+            for (int command = 0; command < 10; command++) {
+                assert_true(memory_limit_make_room());
+                clock_advance_usec(100);
+            }
+            memory_limit_step();
+        }
+        assert_true(metric("Memory", "maxmemory_overshoot_bytes") > 0);
+        int64_t spent = metric("Stats", "eviction_cpu_usec_total") - before;
+        int64_t granted = (clock_monotonic_usec() - begin_usec) * shares[i] / 100;
+        assert_in_range(spent, (uint64_t)(granted * 9 / 10), (uint64_t)(granted * 11 / 10));
+    }
+    /* Without one a command goes on as long as its tenacity lets it. */
+    set("maxmemory-eviction-cpu-budget", "100");
+    set("maxmemory-eviction-tenacity", "100");
+    assert_true(memory_limit_make_room());
+    assert_int_equal(metric("Memory", "maxmemory_overshoot_bytes"), 0);
+}
+
 static void test_budget_spent_lets_commands_go_on(void **state) {
     limit_by_percent(5);
     set("maxmemory-eviction-cpu-budget", "1"); /* 100 us a turn: 10 victims */
@@ -397,6 +427,7 @@ int main(void) {
         TEST(test_no_room),
         TEST(test_paused),
         TEST(test_budget),
+        TEST(test_budget_turned),
         TEST(test_budget_spent_lets_commands_go_on),
         TEST(test_clients_do_not_count),
         TEST(test_ceiling_disconnects),

@@ -37,6 +37,32 @@ static void test_all_databases_in_a_slice(void **state) {
         assert_int_equal(keyspace_count(keyspace_at(i)), 1);
 }
 
+/* A deadline that comes nearer, by whatever way, is met in time. */
+static void test_deadline_comes_nearer(void **state) {
+    struct keyspace *ks = keyspace_at(3);
+    struct key_text name;
+    for (unsigned way = 0; way < 4; way++) {
+        struct entry *e = key_store(ks, way, SLICE("v"), START_MSEC + 1000000);
+        struct slice key = key_of(&name, way);
+        uint64_t hash = key_hash(key);
+        clock_set_msec(START_MSEC + 10 * way);
+        assert_false(expire_slice());
+        int64_t deadline = START_MSEC + 10 * way + 5;
+        if (way == 0) key_store(ks, way, SLICE("w"), deadline);      /* in place */
+        if (way == 1) key_store(ks, way, SLICE("longer"), deadline); /* elsewhere */
+        if (way == 2) keyspace_set_deadline(ks, e, hash, deadline);
+        if (way == 3) {
+            keyspace_set_deadline(ks, e, hash, deadline);
+            keyspace_swap(ks, keyspace_at(7));
+            ks = keyspace_at(7);
+        }
+        clock_set_msec(deadline);
+        assert_false(expire_slice());
+        assert_int_equal(keyspace_count(ks), 0);
+        keyspace_check(ks);
+    }
+}
+
 /* With every move of the clock exactly the keys that are due by then are gone. */
 static void test_exactly_what_is_due(void **state) {
     struct keyspace *ks = keyspace_at(0);
@@ -277,6 +303,65 @@ static void test_effort_binds_while_work_waits(void **state) {
     assert_true(low < high);
 }
 
+/* A free takes a microsecond, so a slice of 100 us is over after 100 keys or so. */
+static void pass_time(size_t bytes) { clock_advance_usec(1); }
+
+static const struct {
+    const char *size;
+    size_t keys, least, most;
+} sample_cases[] = {{"1000", 1000, 1000, 1000},
+                    {"10", 10, 80, 100},
+                    {"64", 64, 128, 128},
+                    {"10000", 10000, 10000, 10000},
+                    {"1", 1, 80, 100}};
+
+/* The clock is read after so many keys, neither sooner nor later; turned, it binds at once. */
+static void test_sample_size_under_deadline(void **state) {
+    static const struct memory_hook passing = {.freed = pass_time};
+    struct keyspace *ks = keyspace_at(0);
+    store_many(ks, MANY, START_MSEC + 1, 1);
+    clock_set_msec(START_MSEC + 10);
+    for (size_t i = 0; i < sizeof(sample_cases) / sizeof(sample_cases[0]); i++) {
+        set_option("active-expire-sample-size", sample_cases[i].size);
+        size_t before = keyspace_count(ks);
+        memory_set_hook(&passing);
+        assert_true(expire_step(0));
+        memory_set_hook(NULL);
+        size_t gone = before - keyspace_count(ks);
+        assert_int_equal(gone % sample_cases[i].keys, 0);
+        assert_in_range(gone, sample_cases[i].least, sample_cases[i].most);
+    }
+    set_option("active-expire-sample-size", "20");
+}
+
+static const struct {
+    const char *databases;
+    long long visits;
+} visit_cases[] = {{"4", 4}, {"1", 1}, {"16", 16}, {"10000", 16}, {"3", 3}};
+
+/* Under sampling each cycle visits so many databases and the next one those after them. */
+static void test_databases_per_cycle_under_sampling(void **state) {
+    for (int i = 0; i < keyspace_databases(); i++)
+        key_store(keyspace_at(i), 1, SLICE("v"), START_MSEC + 1000000);
+    set_option("active-expire-algorithm", "sampling");
+    for (size_t i = 0; i < sizeof(visit_cases) / sizeof(visit_cases[0]); i++) {
+        set_option("active-expire-dbs-per-cycle", visit_cases[i].databases);
+        for (int cycle = 0; cycle < 5; cycle++) {
+            metric_reset_all();
+            expire_cron(10);
+            assert_int_equal(stat_of("expire_examined_total"), visit_cases[i].visits);
+        }
+    }
+    /* All have their turn: 16 cycles of one find what is due in any. */
+    set_option("active-expire-dbs-per-cycle", "1");
+    clock_set_msec(START_MSEC + 2000000);
+    for (int i = 0; i < keyspace_databases(); i++) expire_cron(10);
+    for (int i = 0; i < keyspace_databases(); i++)
+        assert_int_equal(keyspace_count(keyspace_at(i)), 0);
+    set_option("active-expire-dbs-per-cycle", "16");
+    set_option("active-expire-algorithm", "deadline");
+}
+
 /* With one key a visit and one database a cycle, the one whose key is due first is first. */
 static void test_databases_in_the_order_of_time(void **state) {
     set_option("active-expire-dbs-per-cycle", "1");
@@ -316,6 +401,7 @@ static void test_nothing_spins(void **state) {
 static int begin(void **state) {
     int failed = keys_open();
     expire_register();
+    expire_open(NULL);
     return failed;
 }
 
@@ -329,6 +415,7 @@ static int begin_active(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_all_databases_in_a_slice),
+        TEST(test_deadline_comes_nearer),
         TEST(test_exactly_what_is_due),
         TEST(test_off),
         TEST(test_paused),
@@ -339,6 +426,8 @@ int main(void) {
         TEST(test_sampling_leaves_dead_keys),
         TEST(test_sampling_goes_on_while_many_are_dead),
         TEST(test_effort_binds_while_work_waits),
+        TEST(test_sample_size_under_deadline),
+        TEST(test_databases_per_cycle_under_sampling),
         TEST(test_databases_in_the_order_of_time),
         TEST(test_nothing_spins),
     };

@@ -264,6 +264,17 @@ static void test_average_ttl(void **state) {
     assert_int_equal(keyspace_average_ttl_msec(ks), 0);
     for (unsigned i = 0; i < 100; i++) key_store(ks, i, SLICE("v"), START_MSEC + 5000);
     assert_int_equal(keyspace_average_ttl_msec(ks), 5000);
+    for (unsigned i = 0; i < 100; i++) key_store(ks, 1000 + i, SLICE("v"), START_MSEC + 7000 + i);
+    assert_int_equal(keyspace_average_ttl_msec(ks), 6024);
+    for (unsigned i = 0; i < 100; i++) key_store(ks, i, SLICE("w"), START_MSEC + 9000);
+    assert_int_equal(keyspace_average_ttl_msec(ks), 8024);
+    key_store(ks, 0, SLICE("w"), ENTRY_NO_DEADLINE);
+    keyspace_check(ks);
+    for (unsigned i = 1; i < 100; i++) key_store(ks, i, SLICE("far"), INT64_MAX);
+    assert_true(keyspace_average_ttl_msec(ks) > INT64_MAX / 200 * 99);
+    keyspace_check(ks);
+    keyspace_flush(ks);
+    key_store(ks, 0, SLICE("v"), START_MSEC + 5000);
     clock_set_msec(START_MSEC + 6000);
     assert_int_equal(keyspace_average_ttl_msec(ks), 0);
 }

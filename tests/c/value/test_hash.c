@@ -215,27 +215,70 @@ static void test_take_listpack(void **state) {
     hash_free(v);
 }
 
-/* A million pairs of 16 bytes each must take less than 70 bytes a pair. */
-static void test_bytes(void **state) {
-    enum { COUNT = 200000 };
+/* Lengths on both sides of each form's limit, in a table; each text replaced by each other one. */
+static void test_lengths(void **state) {
+    static const size_t lengths[] = {0, 1, 10, 252, 253, 254, 255, 256, 257, 70000};
+    enum { COUNT = sizeof(lengths) / sizeof(lengths[0]) };
+    char *bytes = memory_alloc(70000, MEMORY_OTHER);
+    memset(bytes, 0xff, 70000);
+    set_option("hash-max-ziplist-entries", "0");
     struct value v = hash_create();
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct slice field = {bytes, lengths[i]};
+        for (unsigned j = 0; j < COUNT; j++) {
+            for (unsigned k = 0; k < COUNT; k++) {
+                struct slice first = {bytes, lengths[j]}, second = {bytes, lengths[k]};
+                struct listpack_value now;
+                hash_set(&v, field, first);
+                assert_false(hash_set(&v, field, second));
+                assert_true(hash_get(v, field, &now));
+                assert_true(slice_equal(now.text, second));
+            }
+        }
+        hash_check(v);
+    }
+    assert_int_equal(hash_count(v), COUNT);
+    for (unsigned i = 0; i < COUNT; i += 2)
+        assert_true(hash_delete(&v, (struct slice){bytes, lengths[i]}));
+    hash_check(v);
+    hash_free(v);
+    set_option("hash-max-ziplist-entries", "512");
+    memory_free(bytes, MEMORY_OTHER);
+}
+
+/* Bytes a pair: its two texts and at most so many, in a table filled at the worst. */
+#define OVERHEAD_BYTES_MAX 25
+
+/* Also: freed in steps, between which the bytes fall. */
+static void test_bytes(void **state) {
+    enum { COUNT = 200000, FIELD = 12, TEXT = 10 };
+    struct value v = hash_create();
+    const struct value_type *type = value_type(VALUE_HASH);
     for (unsigned i = 0; i < COUNT; i++) {
         char name[32];
         memset(name, '0', sizeof(name));
         number_format_uint64(name, i + 100000000);
-        hash_set(&v, (struct slice){name, 16}, (struct slice){name, 16});
+        hash_set(&v, (struct slice){name, FIELD}, (struct slice){name, TEXT});
     }
-    assert_true(value_type(VALUE_HASH)->bytes(v) < (size_t)COUNT * 70);
-    assert_int_equal(value_type(VALUE_HASH)->free_effort(v), COUNT);
-    value_type(VALUE_HASH)->unlink(v);
-    hash_free(v);
+    size_t bytes = type->bytes(v), steps = 0;
+#ifndef EVENKEEL_SANITIZER
+    assert_true(bytes < (size_t)COUNT * (FIELD + TEXT + OVERHEAD_BYTES_MAX));
+#endif
+    assert_int_equal(type->free_effort(v), COUNT);
+    type->unlink(v);
+    while (!type->release_step(v, COUNT / 20)) {
+        assert_true(type->bytes(v) < bytes);
+        bytes = type->bytes(v);
+        steps++;
+    }
+    assert_in_range(steps, 10, 40);
 }
 
 int main(void) {
     value_register();
     const struct CMUnitTest tests[] = {
         TEST(test_model),         TEST(test_limits), TEST(test_digest),
-        TEST(test_take_listpack), TEST(test_bytes),
+        TEST(test_take_listpack), TEST(test_bytes),  TEST(test_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

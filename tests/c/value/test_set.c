@@ -167,8 +167,61 @@ static void test_expect(void **state) {
     set_free(v);
 }
 
+/* Lengths on both sides of each form's limit. */
+static void test_lengths(void **state) {
+    static const size_t lengths[] = {0, 1, 7, 8, 15, 16, 252, 253, 254, 255, 256, 70000};
+    enum { COUNT = sizeof(lengths) / sizeof(lengths[0]) };
+    char *bytes = memory_alloc(70000, MEMORY_OTHER);
+    memset(bytes, 0xff, 70000);
+    struct value v = set_create();
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct slice member = {bytes, lengths[i]};
+        assert_true(set_add(&v, member));
+        assert_false(set_add(&v, member));
+        set_check(v);
+    }
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct slice member = {bytes, lengths[i]};
+        assert_true(set_has(v, member));
+        assert_true(set_remove(&v, member));
+        assert_false(set_has(v, member));
+        set_check(v);
+    }
+    assert_int_equal(set_count(v), 0);
+    set_free(v);
+    memory_free(bytes, MEMORY_OTHER);
+}
+
+/* Bytes a member: its text and at most so many, in a table filled at the worst. */
+#define OVERHEAD_BYTES_MAX 19
+
+/* Also: freed in steps, between which the bytes fall. */
+static void test_bytes(void **state) {
+    enum { COUNT = 200000, LENGTH = 13 };
+    const struct value_type *type = value_type(VALUE_SET);
+    struct value v = set_create();
+    for (unsigned i = 0; i < COUNT; i++) {
+        char name[32];
+        memset(name, 'm', sizeof(name));
+        number_format_uint64(name, i + 100000000);
+        set_add(&v, (struct slice){name, LENGTH});
+    }
+    size_t bytes = type->bytes(v), steps = 0;
+#ifndef EVENKEEL_SANITIZER
+    assert_true(bytes < (size_t)COUNT * (LENGTH + OVERHEAD_BYTES_MAX));
+#endif
+    type->unlink(v);
+    while (!type->release_step(v, COUNT / 20)) {
+        assert_true(type->bytes(v) < bytes);
+        bytes = type->bytes(v);
+        steps++;
+    }
+    assert_in_range(steps, 10, 40);
+}
+
 int main(void) {
     value_register();
-    const struct CMUnitTest tests[] = {TEST(test_model), TEST(test_limits), TEST(test_expect)};
+    const struct CMUnitTest tests[] = {TEST(test_model), TEST(test_limits), TEST(test_expect),
+                                       TEST(test_lengths), TEST(test_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -302,10 +302,13 @@ static unsigned second_node_at(size_t text_length) {
 static void test_node_bytes(void **state) {
     static const unsigned seen[][3] = {{100, 1, 9},  {100, 8, 6},  {100, 15, 4}, {100, 22, 3},
                                        {100, 36, 2}, {200, 1, 18}, {200, 8, 11}, {200, 22, 6},
-                                       {200, 36, 5}, {200, 57, 3}, {200, 64, 3}};
+                                       {200, 36, 5}, {200, 57, 3}, {200, 64, 3}, {107, 1, 9},
+                                       {108, 1, 9},  {109, 1, 10}};
     set_option("stream-node-max-entries", "0");
     for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
-        set_option("stream-node-max-bytes", seen[i][0] == 100 ? "100" : "200");
+        char limit[NUMBER_INT64_CHARS] = "";
+        number_format_uint64(limit, seen[i][0]);
+        set_option("stream-node-max-bytes", limit);
         assert_int_equal(second_node_at(seen[i][1]), seen[i][2]);
     }
     set_option("stream-node-max-bytes", "4096");
@@ -395,7 +398,8 @@ static void test_trim(void **state) {
     struct value v = seven_in_nodes_of_three();
     assert_int_equal(trim_by_count(v, 5, true, 0), 0);
     assert_int_equal(trim_by_count(v, 0, true, 2), 0);
-    assert_int_equal(trim_by_count(v, 0, true, 5), 3);
+    assert_int_equal(trim_by_count(v, 0, true, 3), 3);
+    assert_int_equal(trim_by_count(v, 0, true, 2), 0);
     assert_int_equal(trim_by_count(v, 3, false, 0), 1);
     assert_int_equal(trim_by_count(v, 9, false, 0), 0);
     assert_int_equal(trim_by_count(v, 1, true, 0), 2);

@@ -348,11 +348,32 @@ static void test_bytes(void **state) {
     zset_free(v);
 }
 
+/* In steps, after each of which `bytes` is what memory is left. */
+static void test_release_step(void **state) {
+    enum { COUNT = 20000 };
+    const struct value_type *type = value_type(VALUE_ZSET);
+    struct value v = zset_create();
+    size_t steps = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+        char name[32];
+        zset_set(&v, (struct slice){name, number_format_uint64(name, i)}, (i * 7919) % COUNT);
+    }
+    type->unlink(v);
+    while (!type->release_step(v, COUNT / 20)) {
+        assert_int_equal(type->bytes(v), memory_used(MEMORY_DATASET) - used_before);
+        steps++;
+    }
+    assert_int_equal(steps, 19);
+    v = zset_create();
+    zset_set(&v, SLICE("small"), 1);
+    assert_true(type->release_step(v, 1));
+}
+
 int main(void) {
     value_register();
     const struct CMUnitTest tests[] = {
-        TEST(test_model),  TEST(test_limits), TEST(test_expect),
-        TEST(test_digest), TEST(test_scores), TEST(test_bytes),
+        TEST(test_model),  TEST(test_limits), TEST(test_expect),       TEST(test_digest),
+        TEST(test_scores), TEST(test_bytes),  TEST(test_release_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -369,6 +369,63 @@ start_server {tags {sort}} {
         assert_equal {e c a d b} [r sort l by w_* alpha desc]
     }
 
+    test {SORT ALPHA: texts that begin alike} {
+        # lsort does not order a NUL by its byte; the byte after it stands for it here.
+        set nul [list "\1" "\0"]
+        for {set round 0} {$round < [accurate 20 200]} {incr round} {
+            r flushall
+            set texts {}
+            set weights {}
+            set start [string repeat x [random_int 20]]
+            for {set i 0} {$i < 300} {incr i} {
+                set text $start
+                for {set words [random_int 30]} {$words} {incr words -1} {
+                    append text [random_pick {aaaaaaaa aaaaaaaa aaaaaaaa aaaaaaab}]
+                }
+                append text [random_pick {"" a aa b aaaaaaa}] [random_pick {"" "\1" "\1\1"}]
+                lappend texts $text
+                dict lappend weights $text $i
+            }
+            r rpush l {*}[string map $nul $texts]
+            set start [random_int 20]
+            foreach {how option} {-increasing asc -decreasing desc} {
+                set sorted [string map $nul [lsort $how $texts]]
+                r sort l alpha $option store out
+                assert_equal $sorted [r lrange out 0 -1]
+                r sort l alpha $option limit $start 30 store out
+                assert_equal [lrange $sorted $start $start+29] [r lrange out 0 -1]
+                set plain [lmap text $texts {string map {"\1" ""} $text}]
+                r del p
+                r rpush p {*}$plain
+                assert_equal [lsort $how $plain] [r sort p alpha $option]
+            }
+            # The same as weights, every fourth of which is missing: these come first. Only one of
+            # equal weights is kept, since 6.2 leaves the order of ties open.
+            r del l
+            set rows {}
+            set missing 0
+            foreach {text indexes} $weights {
+                set index [lindex $indexes 0]
+                if {$index % 4 == 0 && $missing} {
+                    continue
+                }
+                r rpush l $index
+                if {$index % 4 == 0} {
+                    incr missing
+                    lappend rows [list $index ""]
+                } else {
+                    r set w_$index [string map $nul z$text]
+                    lappend rows [list $index z$text]
+                }
+            }
+            foreach {how option} {-increasing asc -decreasing desc} {
+                set sorted [lmap row [lsort $how -index 1 $rows] {lindex $row 0}]
+                r sort l by w_* alpha $option store out
+                assert_equal $sorted [r lrange out 0 -1]
+            }
+        }
+    }
+
     test {SORT: keys that expired are not there} {
         r flushall
         r rpush l 1 2 3
@@ -409,35 +466,82 @@ start_server {tags {sort}} {
     }
 }
 
-# The order of texts is the environment's: here one that is by code points, but not the C locale's.
-set kept [array get ::env LC_ALL]
-set ::env(LC_ALL) C.UTF-8
-start_server {tags {sort}} {
-    test {SORT ALPHA in another locale} {
-        r flushall
-        assert_conversation {
-            RPUSH l b C a B 10 9 {} b  :8
-            SORT l alpha  * {""} {"10"} {"9"} {"B"} {"C"} {"a"} {"b"} {"b"}
-            SORT l alpha desc  * {"b"} {"b"} {"a"} {"C"} {"B"} {"9"} {"10"} {""}
-            SORT l alpha desc limit 1 3  * {"b"} {"a"} {"C"}
-            SORT l alpha store out  :8
-            LRANGE out 0 -1  * {""} {"10"} {"9"} {"B"} {"C"} {"a"} {"b"} {"b"}
-            SADD s b a c  :3
-            SORT s alpha  * {"a"} {"b"} {"c"}
-            ZADD z 1 b 2 a  :2
-            SORT z alpha get {#} get w_*  * {"a"} nil {"b"} nil
-            SADD i 3 20 1  :3
-            SORT i alpha  * {"1"} {"20"} {"3"}
-            MSET w_a z w_b y w_C 5  +OK
-            HSET h_a f 1 g word  :2
-            SORT l by w_* alpha limit 5 3  * {"b"} {"b"} {"a"}
-            DEL w_b  :1
-            SORT s by w_* alpha desc get w_*  * {"z"} nil nil
-        } 2
+# Runs the body with another order of texts in the environment of the servers that it starts.
+proc with_locale {name folder body} {
+    set kept [list LC_ALL [array get ::env LC_ALL] LOCPATH [array get ::env LOCPATH]]
+    array set ::env [list LC_ALL $name LOCPATH $folder]
+    set code [catch {uplevel 1 $body} result options]
+    foreach {variable before} $kept {
+        unset ::env($variable)
+        array set ::env $before
+    }
+    return -options $options -code $code $result
+}
+
+# The locale en_US.UTF-8, made in a folder of its own; "" where that cannot be.
+proc make_locale {} {
+    set folder [tmpfile locales]
+    file mkdir $folder
+    catch {exec localedef -i en_US -f UTF-8 [file join $folder en_US.UTF-8] 2>@1}
+    return [expr {[file exists [file join $folder en_US.UTF-8 LC_COLLATE]] ? $folder : ""}]
+}
+
+with_locale C.UTF-8 "" {
+    start_server {tags {sort}} {
+        test {SORT ALPHA: a locale that orders by bytes} {
+            assert_conversation {
+                RPUSH l b C a B 10 9 {} b  :8
+                SORT l alpha  * {""} {"10"} {"9"} {"B"} {"C"} {"a"} {"b"} {"b"}
+                SORT l alpha desc limit 1 3  * {"b"} {"a"} {"C"}
+            } 2
+        }
     }
 }
-if {$kept eq ""} {
-    unset ::env(LC_ALL)
-} else {
-    array set ::env $kept
+
+set folder [make_locale]
+if {$folder ne ""} {
+    with_locale en_US.UTF-8 $folder {
+        start_server {tags {sort}} {
+            test {SORT ALPHA: a locale with an order of its own} {
+                assert_conversation {
+                    RPUSH l b C a B 10 9 {} b c A  :10
+                    SORT l alpha  * {""} {"10"} {"9"} {"a"} {"A"} {"b"} {"b"} {"B"} {"c"} {"C"}
+                    SORT l alpha desc  * {"C"} {"c"} {"B"} {"b"} {"b"} {"A"} {"a"} {"9"} {"10"} {""}
+                    SORT l alpha desc limit 1 3  * {"c"} {"B"} {"b"}
+                    SORT l alpha limit 0 2  * {""} {"10"}
+                    SORT l alpha store out  :10
+                    LRANGE out 0 -1  * {""} {"10"} {"9"} {"A"} {"B"} {"C"} {"a"} {"b"} {"b"} {"c"}
+                    SADD s b A c  :3
+                    SORT s alpha  * {"A"} {"b"} {"c"}
+                    ZADD z 1 b 2 A  :2
+                    SORT z alpha get {#} get w_*  * {"A"} nil {"b"} nil
+                    SADD i 3 20 1  :3
+                    SORT i alpha  * {"1"} {"20"} {"3"}
+                    MSET w_a z w_B y w_C 5 w_A Z  +OK
+                    HSET h_A f 1 g word  :2
+                    SORT l by w_* alpha limit 6 4  * {"C"} {"B"} {"a"} {"A"}
+                    SORT s by w_* alpha get w_*  * nil nil {"Z"}
+                } 2
+            }
+
+            test {SORT ALPHA: many texts in the locale's order} {
+                r del l
+                set texts {}
+                for {set i 0} {$i < 300} {incr i} {
+                    lappend texts [random_pick {a b c d}][random_pick {a b c d}]$i
+                }
+                # No two are the same without regard to case, so that case decides nothing.
+                set mixed [lmap text $texts {
+                    expr {[random_int 2] ? [string toupper $text] : $text}
+                }]
+                r rpush l {*}$mixed
+                assert_equal [lsort -nocase $mixed] [r sort l alpha]
+                assert_equal [lsort -nocase -decreasing $mixed] [r sort l alpha desc]
+                assert_equal [lrange [lsort -nocase $mixed] 0 9] [r sort l alpha limit 0 10]
+                # What is stored is ordered by bytes.
+                r sort l alpha store out
+                assert_equal [lsort $mixed] [r lrange out 0 -1]
+            }
+        }
+    }
 }

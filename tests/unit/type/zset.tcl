@@ -983,6 +983,22 @@ start_server {tags {zset}} {
         r config set zset-max-ziplist-entries 128
     }
 
+    test {the empty text is a member like any other} {
+        foreach entries {128 0} {
+            with_config [list zset-max-ziplist-entries $entries] {
+                r del a b s
+                r zadd a 1 {}
+                r zadd b 2 {}
+                r sadd s {}
+                assert_equal {{} 4} [scored [r zunion 3 a b s withscores]]
+                assert_equal {{} 4} [scored [r zinter 3 a b s withscores]]
+                assert_equal {{}} [r zdiff 2 a none]
+                assert_equal {} [r zdiff 9 a none none none none none none none s]
+                assert_equal {{} 1} [scored [r zpopmin a 1]]
+            }
+        }
+    }
+
     test {ZDIFF of a large sorted set and many: both ways give the same} {
         set expected {}
         r del a b c d
@@ -1029,6 +1045,23 @@ start_server {tags {zset}} {
             assert_encoding ziplist d
             assert_equal 1 [r zunionstore d 1 z]
             assert_encoding ziplist d
+        }
+    }
+
+    test {rdb_changes_since_last_save counts what changed} {
+        r flushdb
+        foreach {changes command} {
+            3 {zadd z 1 a 2 b 3 c}  0 {zadd z 1 a}  0 {zadd z xx 5 none}  1 {zadd z nx 9 a 9 d}
+            1 {zincrby z 1 a}  0 {zincrby z 0 a}  0 {zrem z none}  1 {zrem z d none}
+            1 {zrangestore d z 0 -1}  1 {zrangestore d none 0 -1}  0 {zrangestore d none 0 -1}
+            1 {zunionstore d 2 z none}  1 {zunionstore d 1 none}  0 {zunionstore d 1 none}
+            1 {zpopmin z}  2 {zpopmax z 9}  0 {zpopmax z 9}  3 {zadd z 1 a 2 b 3 c}
+            1 {zremrangebyrank z 0 0}  0 {zremrangebyscore z 7 8}  2 {zremrangebyscore z 1 9}
+            1 {zadd z 1 a}  1 {zrem z a}  1 {zadd z 1 a}  1 {bzpopmin none z 0}
+        } {
+            set before [s rdb_changes_since_last_save]
+            r {*}$command
+            assert_equal $changes [expr {[s rdb_changes_since_last_save] - $before}] $command
         }
     }
 

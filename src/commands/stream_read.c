@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * XREAD and XREADGROUP: entries of several streams, waiting for them if need be. The rows stand at
+ * the end.
+ *
+ * A request goes through its streams three times: it resolves where each is to be read from
+ * (parse_places); it finds out which of them have something, and delivers what a group is to get
+ * (find); then it replies. An array's length is told before its elements, so finding comes first
+ * and counts what replying shows.
+ *
+ * XREADGROUP reads either what nobody of its group was given yet (`>`), which becomes pending for
+ * the consumer unless NOACK says otherwise, or what is pending for the consumer, which changes
+ * nothing but the times delivered. The latter never waits: no entries are an answer too.
+ *
+ * Who waits is served when a key is signalled (exec/blocked): when an entry is added, when a stream
+ * comes to stand under the key, and when a group is destroyed. A group that is gone then is an
+ * error; a key that is gone, or holds another type, is waited for further. These are the ways of
+ * 6.2, as is this: a stream whose last ID is high enough answers, though the entry may be gone.
+ *
+ * What replicas and the append-only file are to hear of: an XCLAIM for each entry delivered, with
+ * NOACK an XGROUP SETID, and an XGROUP CREATECONSUMER where one came into being.
+ */
+#include "commands/stream_read.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "commands/stream_internal.h"
+#include "ds/rax.h"
+#include "exec/arguments.h"
+#include "exec/blocked.h"
+#include "exec/command.h"
+#include "exec/command_keys.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "store/keyspace.h"
+
+/* A reader that waits without COUNT gets so many entries at most, as in 6.2. */
+#define WAITING_COUNT 1000
+
+struct reading {
+    bool grouped, no_ack, waits;
+    uint64_t count; /* 0 = no limit */
+    struct slice group, consumer;
+    int64_t timeout_msec;
+    int streams, first_key; /* how many, and the argument that is the first one's key */
+};
+
+/* Where a stream is to be read from. `undelivered` (`>`): behind the group's last ID. */
+struct place {
+    struct stream_id after;
+    bool undelivered;
+};
+
+/* What a stream has for the reply. */
+struct finding {
+    struct slice key;
+    struct value v;
+    struct stream_id first;
+    uint64_t count;
+    struct stream_consumer *history; /* of what is pending for it; NULL: of the stream's entries */
+};
+
+/* ---- arguments ---- */
+
+/* The word at `*index` with its values, the last of which *index becomes. `STREAMS` is not one. */
+static bool parse_option(const struct call *call, int *index, bool grouped, struct reading *r) {
+    struct client *c = call->client;
+    int more = call->argc - *index - 1;
+    int64_t count;
+    if (argument_is(call, *index, "block") && more) {
+        r->waits = true;
+        return blocked_parse_timeout_msec(call, ++*index, &r->timeout_msec);
+    }
+    if (argument_is(call, *index, "count") && more) {
+        if (!argument_int64(call, ++*index, &count, NULL)) return false;
+        r->count = count < 0 ? 0 : (uint64_t)count;
+        return true;
+    }
+    if (argument_is(call, *index, "group") && more >= 2) {
+        if (!grouped) {
+            reply_error(c,
+                        "The GROUP option is only supported by XREADGROUP. You called XREAD "
+                        "instead.");
+            return false;
+        }
+        r->grouped = true;
+        r->group = call->argv[*index + 1];
+        r->consumer = call->argv[*index + 2];
+        *index += 2;
+        return true;
+    }
+    if (argument_is(call, *index, "noack")) {
+        r->no_ack = true;
+        if (!grouped)
+            reply_error(c,
+                        "The NOACK option is only supported by XREADGROUP. You called XREAD "
+                        "instead.");
+        return grouped;
+    }
+    reply_syntax_error(c);
+    return false;
+}
+
+static bool parse_reading(const struct call *call, bool grouped, struct reading *r) {
+    *r = (struct reading){0};
+    for (int i = 1; i < call->argc; i++) {
+        if (!argument_is(call, i, "streams") || i + 1 == call->argc) {
+            if (!parse_option(call, &i, grouped, r)) return false;
+            continue;
+        }
+        r->first_key = i + 1;
+        r->streams = (call->argc - r->first_key) / 2;
+        if ((call->argc - r->first_key) % 2 == 0) break;
+        reply_error(call->client,
+                    "Unbalanced XREAD list of streams: for each stream key an ID or '$' must be "
+                    "specified.");
+        return false;
+    }
+    if (!r->streams)
+        reply_syntax_error(call->client);
+    else if (grouped && !r->grouped)
+        reply_error(call->client, "Missing GROUP option for XREADGROUP");
+    return r->streams && grouped == r->grouped;
+}
+
+/* Resolves the ID of stream `number`, whose entry is `e` (NULL: none). */
+static bool parse_place(const struct call *call, const struct reading *r, int number,
+                        const struct entry *e, struct place *p) {
+    struct client *c = call->client;
+    int at = r->first_key + r->streams + number;
+    *p = (struct place){0};
+    if (slice_equal(call->argv[at], SLICE("$"))) {
+        if (r->grouped)
+            reply_error(c,
+                        "The $ ID is meaningless in the context of XREADGROUP: you want to read "
+                        "the history of this consumer by specifying a proper ID, or use the > ID "
+                        "to get new messages. The $ ID would just return an empty result set.");
+        else if (e)
+            p->after = stream_last_id(entry_object(e));
+        return !r->grouped;
+    }
+    if (slice_equal(call->argv[at], SLICE(">"))) {
+        p->undelivered = true;
+        if (!r->grouped)
+            reply_error(c,
+                        "The > ID can be specified only when calling XREADGROUP using the GROUP "
+                        "<group> <consumer> option.");
+        return r->grouped;
+    }
+    if (!stream_parse_id(call, at, &p->after)) return false;
+    /* Nothing can stand behind the highest ID: 6.2 takes it for `>`. */
+    p->undelivered = r->grouped && stream_id_compare(p->after, STREAM_ID_MAX) == 0;
+    return true;
+}
+
+static bool parse_places(const struct call *call, const struct reading *r, struct place *places) {
+    for (int i = 0; i < r->streams; i++) {
+        struct entry *e;
+        struct slice key = call->argv[r->first_key + i];
+        if (!argument_read_typed(call, r->first_key + i, ENTRY_STREAM, &e)) return false;
+        if (r->grouped && !(e && stream_group_find(entry_object(e), r->group))) {
+            reply_error_format(call->client,
+                               "-NOGROUP No such key '%.*s' or consumer group '%.*s' in "
+                               "XREADGROUP with GROUP option",
+                               (int)key.length, key.bytes, (int)r->group.length, r->group.bytes);
+            return false;
+        }
+        if (!parse_place(call, r, i, e, &places[i])) return false;
+    }
+    return true;
+}
+
+/* ---- finding and delivering ---- */
+
+/* Gives the group's consumer the entries behind the group's last ID; returns how many. */
+static uint64_t deliver(struct value v, struct stream_group *g, const struct reading *r,
+                        struct stream_consumer *consumer, struct stream_id first, int64_t now) {
+    struct stream_cursor at;
+    uint64_t count = 0;
+    stream_cursor_start(&at, v, first, STREAM_ID_MAX, false);
+    while ((!r->count || count < r->count) && stream_cursor_step(&at)) {
+        count++;
+        g->last_id = at.id;
+        if (r->no_ack) continue;
+        struct stream_pending *p = stream_pending_assign(v, g, consumer, at.id);
+        p->delivered_msec = now;
+        p->deliveries = 1;
+    }
+    return count;
+}
+
+/* Counts what is pending for the consumer from an ID on, and notes that it is delivered again where
+ * the entry is still there. */
+static uint64_t deliver_again(struct value v, const struct stream_consumer *consumer,
+                              struct stream_id first, uint64_t most, int64_t now) {
+    struct stream_pending_walk w;
+    uint64_t count = 0;
+    stream_pending_start(&w, consumer->pending, first);
+    for (; (!most || count < most) && stream_pending_step(&w); count++) {
+        if (!stream_has(v, w.id)) continue;
+        w.pending->delivered_msec = now;
+        w.pending->deliveries++;
+    }
+    return count;
+}
+
+/* The group's part of finding, within keyspace_object_begin and _end. */
+static void find_in_group(struct value v, const struct reading *r, const struct place *p,
+                          struct finding *f) {
+    struct stream_group *g = stream_group_find(v, r->group);
+    int64_t now = clock_cached_msec();
+    struct stream_consumer *consumer = stream_consumer_see(v, g, r->consumer, now);
+    f->v = v;
+    f->first = p->undelivered ? g->last_id : p->after;
+    bool more = stream_id_increase(&f->first);
+    if (p->undelivered) {
+        f->count = more ? deliver(v, g, r, consumer, f->first, now) : 0;
+    } else {
+        f->history = consumer;
+        f->count = more ? deliver_again(v, consumer, f->first, r->count, now) : 0;
+    }
+}
+
+/* Whether the stream has an entry behind the ID. */
+static bool has_behind(struct value v, struct stream_id after) {
+    struct stream_id top;
+    return stream_id_compare(stream_last_id(v), after) > 0 && stream_top_id(v, &top) &&
+           stream_id_compare(top, after) > 0;
+}
+
+/* What the stream of an entry has; false where nothing. */
+static bool find(struct keyspace *ks, struct entry *e, struct slice key, uint64_t hash,
+                 const struct reading *r, const struct place *p, struct finding *f) {
+    struct value v = entry_object(e);
+    *f = (struct finding){.key = key, .v = v};
+    if (!r->grouped) {
+        if (!has_behind(v, p->after)) return false;
+        f->first = p->after;
+        stream_id_increase(&f->first);
+        f->count = stream_count_range(v, f->first, STREAM_ID_MAX, r->count);
+        return true;
+    }
+    struct stream_group *g = stream_group_find(v, r->group);
+    if (!g || (p->undelivered && !has_behind(v, g->last_id))) return false;
+    e = keyspace_object_begin(ks, e, hash, &v);
+    find_in_group(v, r, p, f);
+    keyspace_object_end(ks, e, v);
+    keyspace_note_change(1);
+    return true;
+}
+
+/* ---- replying ---- */
+
+static void reply_history(struct client *c, const struct finding *f) {
+    struct stream_pending_walk w;
+    stream_pending_start(&w, f->history->pending, f->first);
+    reply_array(c, (int64_t)f->count);
+    for (uint64_t i = 0; i < f->count; i++) {
+        ASSERT(stream_pending_step(&w));
+        if (stream_reply_entry(c, f->v, w.id)) continue;
+        reply_array(c, 2);
+        stream_reply_id(c, w.id);
+        reply_null_array(c);
+    }
+}
+
+static void reply_findings(struct client *c, const struct finding *findings, int count) {
+    if (c->protocol == 3)
+        reply_map(c, count);
+    else
+        reply_array(c, count);
+    for (int i = 0; i < count; i++) {
+        const struct finding *f = &findings[i];
+        if (c->protocol != 3) reply_array(c, 2);
+        reply_bulk(c, f->key);
+        if (f->history)
+            reply_history(c, f);
+        else
+            stream_reply_entries(c, f->v, f->first, STREAM_ID_MAX, false, f->count);
+    }
+}
+
+/* ---- waiting ---- */
+
+/* A stream that is waited for, and where it is to be read from. */
+struct waited_stream {
+    struct slice key;
+    struct stream_id after;
+};
+
+struct waiting_read {
+    struct reading reading; /* its slices are copies, behind the streams */
+    struct waited_stream streams[];
+};
+
+/* Copies bytes to *free_bytes, which moves behind them. */
+static struct slice keep(struct slice text, char **free_bytes) {
+    struct slice kept = {*free_bytes, text.length};
+    if (text.length) memcpy(*free_bytes, text.bytes, text.length);
+    *free_bytes += text.length;
+    return kept;
+}
+
+static struct waiting_read *waiting_create(const struct call *call, const struct reading *r,
+                                           const struct place *places) {
+    size_t count = (size_t)r->streams, bytes = r->group.length + r->consumer.length;
+    for (size_t i = 0; i < count; i++) bytes += call->argv[(size_t)r->first_key + i].length;
+    size_t head = sizeof(struct waiting_read) + count * sizeof(struct waited_stream);
+    struct waiting_read *w = memory_alloc(head + bytes, MEMORY_OTHER);
+    char *free_bytes = (char *)w + head;
+    w->reading = *r;
+    w->reading.group = keep(r->group, &free_bytes);
+    w->reading.consumer = keep(r->consumer, &free_bytes);
+    if (!r->count) w->reading.count = WAITING_COUNT;
+    for (size_t i = 0; i < count; i++) {
+        w->streams[i].key = keep(call->argv[(size_t)r->first_key + i], &free_bytes);
+        w->streams[i].after = places[i].after;
+    }
+    return w;
+}
+
+static void waiting_free(void *state) { memory_free(state, MEMORY_OTHER); }
+
+static void reply_waited_in_vain(struct client *c, void *state) { reply_null_array(c); }
+
+/* Where the stream is to be read from: of a key that is named twice, its first place counts. */
+static struct stream_id waited_after(const struct waiting_read *w, struct slice key) {
+    int i = 0;
+    while (!slice_equal(w->streams[i].key, key)) {
+        i++;
+        ASSERT_COMPARE(i, <, w->reading.streams);
+    }
+    return w->streams[i].after;
+}
+
+static bool serve(struct client *c, void *state, struct keyspace *ks, struct slice key,
+                  uint64_t hash) {
+    const struct waiting_read *w = state;
+    const struct reading *r = &w->reading;
+    struct entry *e = keyspace_find(ks, key, hash);
+    if (!e || e->type != ENTRY_STREAM) return false;
+    struct value v = entry_object(e);
+    struct finding f = {.key = key, .v = v};
+    struct place p = {.undelivered = r->grouped};
+    if (r->grouped) {
+        const struct stream_group *g = stream_group_find(v, r->group);
+        if (!g) {
+            reply_error(c,
+                        "-NOGROUP the consumer group this client was blocked on no longer exists");
+            return true;
+        }
+        p.after = g->last_id;
+    } else {
+        p.after = waited_after(w, key);
+    }
+    if (stream_id_compare(stream_last_id(v), p.after) <= 0) return false;
+    if (r->grouped) {
+        e = keyspace_object_begin(ks, e, hash, &v);
+        find_in_group(v, r, &p, &f);
+        keyspace_object_end(ks, e, v);
+        keyspace_note_change(1);
+    } else {
+        f.first = p.after;
+        stream_id_increase(&f.first);
+        f.count = stream_count_range(v, f.first, STREAM_ID_MAX, r->count);
+    }
+    reply_findings(c, &f, 1);
+    return true;
+}
+
+static const struct blocked_kind read_kind = {serve, reply_waited_in_vain, waiting_free};
+
+/* ---- the commands ---- */
+
+static void read_now_or_wait(struct call *call, const struct reading *r, const struct place *places,
+                             struct finding *findings) {
+    int found = 0;
+    for (int i = 0; i < r->streams; i++) {
+        int at = r->first_key + i;
+        uint64_t hash = call_key_hash(call, at);
+        struct entry *e = keyspace_read(call->keyspace, call->argv[at], hash);
+        if (e && find(call->keyspace, e, call->argv[at], hash, r, &places[i], &findings[found]))
+            found++;
+    }
+    if (found)
+        reply_findings(call->client, findings, found);
+    else if (r->waits)
+        blocked_begin(call, &read_kind, r->first_key, r->first_key + r->streams - 1, 1,
+                      r->timeout_msec, waiting_create(call, r, places));
+    else
+        reply_null_array(call->client);
+}
+
+static void read_generic(struct call *call, bool grouped) {
+    struct reading r;
+    if (!parse_reading(call, grouped, &r)) return;
+    size_t count = (size_t)r.streams;
+    struct place *places = memory_alloc(count * sizeof(*places), MEMORY_OTHER);
+    struct finding *findings = memory_alloc(count * sizeof(*findings), MEMORY_OTHER);
+    if (parse_places(call, &r, places)) read_now_or_wait(call, &r, places, findings);
+    memory_free(findings, MEMORY_OTHER);
+    memory_free(places, MEMORY_OTHER);
+}
+
+static void command_xread(struct call *call) { read_generic(call, false); }
+static void command_xreadgroup(struct call *call) { read_generic(call, true); }
+
+/* ---- rows ---- */
+
+static const struct key_rule read_keys = {
+    .words_at = 1,
+    .words_strict = true,
+    .words = {
+        {"block", 1}, {"count", 1}, {"group", 2}, {"noack", 0}, {"streams", 0, KEY_TAKE_HALF}}};
+
+static struct command rows[] = {
+    {.name = "xread",
+     .handler = command_xread,
+     .arity = -4,
+     .flags = COMMAND_READONLY | COMMAND_MOVABLE_KEYS,
+     .key_rule = &read_keys,
+     .categories = ACL_STREAM | ACL_BLOCKING,
+     .help = "Entries of streams behind an ID each ($ = the last one), with COUNT; with BLOCK it "
+             "waits for some."},
+    {.name = "xreadgroup",
+     .handler = command_xreadgroup,
+     .arity = -7,
+     .flags = COMMAND_WRITE | COMMAND_MOVABLE_KEYS,
+     .key_rule = &read_keys,
+     .categories = ACL_STREAM | ACL_BLOCKING,
+     .help = "Entries of streams for a consumer of a group: new ones (>), or those pending for it "
+             "behind an ID; with COUNT, BLOCK and NOACK."},
+};
+
+void commands_stream_read_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Outgoing connections: connect, write, read, parse, each as far as it goes without waiting.
+ *
+ *     CLOSED --peer_connect--> CONNECTING --writable, no error--> OPEN
+ *       ^                          |                               |
+ *       +------ peer_close, refused, end of input, no protocol ----+
+ *
+ * Invariants
+ *  1. `fd` stays open until peer_close, so that the owner can end its watch of it first.
+ *  2. Input is read into at most PEER_INPUT_BYTES_MAX bytes. Those from `taken` on were not parsed.
+ *  3. Output from `sent` on was not written.
+ *  4. After the end of the connection the input stays, so that what came before can be read.
+ */
+#include "net/peer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "io/loop.h"
+#include "io/socket.h"
+
+#define REASON_CHARS 160
+/* Read at once; the input's buffer grows to its limit only under a large reply. */
+#define READ_BYTES 16384
+/* Output that is kept as a buffer when all of it is written. */
+#define OUTPUT_KEPT_BYTES 65536
+
+struct peer {
+    enum peer_state state;
+    int fd;
+    enum memory_class class;
+    struct buffer input, output;
+    size_t taken, sent;
+    struct peer_parser *parser;
+    char reason[REASON_CHARS];
+};
+
+struct peer *peer_create(enum memory_class class, const struct peer_limits *limits) {
+    struct peer *peer = memory_zalloc(sizeof(*peer), class);
+    peer->fd = -1;
+    peer->class = class;
+    buffer_init(&peer->input, class);
+    buffer_init(&peer->output, class);
+    peer->parser = peer_parser_create(class, limits);
+    return peer;
+}
+
+static void end_connection(struct peer *peer) {
+    peer->state = PEER_CLOSED;
+    buffer_free(&peer->output);
+    peer->sent = 0;
+}
+
+void peer_close(struct peer *peer) {
+    end_connection(peer);
+    if (peer->fd >= 0) close(peer->fd);
+    peer->fd = -1;
+    buffer_free(&peer->input);
+    peer->taken = 0;
+    peer_parser_reset(peer->parser);
+    peer->reason[0] = '\0';
+}
+
+void peer_free(struct peer *peer) {
+    if (!peer) return;
+    peer_close(peer);
+    peer_parser_free(peer->parser);
+    memory_free(peer, peer->class);
+}
+
+static bool fail(struct peer *peer, const char *what, const char *why) {
+    end_connection(peer);
+    snprintf(peer->reason, sizeof(peer->reason), "%s%s%s", what, *what && *why ? ": " : "", why);
+    return false;
+}
+
+bool peer_connect(struct peer *peer, const struct peer_address *address) {
+    peer_close(peer);
+    peer->fd = address->path
+                   ? socket_connect_unix(address->path, peer->reason, sizeof(peer->reason))
+                   : socket_connect_tcp(address->host, address->port, address->source, peer->reason,
+                                        sizeof(peer->reason));
+    if (peer->fd < 0) return false;
+    peer->state = PEER_CONNECTING;
+    return true;
+}
+
+enum peer_state peer_state(const struct peer *peer) { return peer->state; }
+const char *peer_error(const struct peer *peer) { return peer->reason; }
+int peer_fd(const struct peer *peer) { return peer->fd; }
+size_t peer_unsent_bytes(const struct peer *peer) { return peer->output.length - peer->sent; }
+
+static bool has_room(const struct peer *peer) {
+    return peer->input.length - peer->taken < PEER_INPUT_BYTES_MAX;
+}
+
+unsigned peer_interest(const struct peer *peer) {
+    if (peer->state == PEER_CLOSED) return 0;
+    if (peer->state == PEER_CONNECTING) return LOOP_WRITABLE;
+    return (has_room(peer) ? LOOP_READABLE : 0) | (peer_unsent_bytes(peer) ? LOOP_WRITABLE : 0);
+}
+
+/* A socket that is still connecting has no error yet, so it must be seen writable first. */
+static bool finish_connecting(struct peer *peer) {
+    struct pollfd ready = {.fd = peer->fd, .events = POLLOUT};
+    if (poll(&ready, 1, 0) <= 0) return true;
+    int error = socket_take_error(peer->fd);
+    if (error) return fail(peer, "connect", strerror(error));
+    /* Where it fails (a unix socket) nothing is delayed anyway. */
+    (void)socket_set_nodelay(peer->fd, true);
+    peer->state = PEER_OPEN;
+    return true;
+}
+
+static bool write_output(struct peer *peer) {
+    if (!peer_unsent_bytes(peer)) return true;
+    ssize_t written = send(peer->fd, peer->output.bytes + peer->sent, peer_unsent_bytes(peer),
+                           MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (written < 0) {
+        if (errno == EAGAIN || errno == EINTR) return true;
+        return fail(peer, "write", strerror(errno));
+    }
+    peer->sent += (size_t)written;
+    if (peer_unsent_bytes(peer)) return true;
+    peer->sent = 0;
+    if (peer->output.capacity > OUTPUT_KEPT_BYTES) {
+        buffer_free(&peer->output);
+    } else {
+        buffer_clear(&peer->output);
+    }
+    return true;
+}
+
+/* Bytes that were taken make room. */
+static void compact_input(struct peer *peer) {
+    size_t kept = peer->input.length - peer->taken;
+    if (kept && peer->taken) memmove(peer->input.bytes, peer->input.bytes + peer->taken, kept);
+    peer->input.length = kept;
+    peer->taken = 0;
+}
+
+static bool read_input(struct peer *peer) {
+    if (!has_room(peer)) return true;
+    compact_input(peer);
+    size_t room = PEER_INPUT_BYTES_MAX - peer->input.length;
+    if (room > READ_BYTES) room = READ_BYTES;
+    char *to = buffer_reserve(&peer->input, room);
+    ssize_t got = recv(peer->fd, to, room, MSG_DONTWAIT);
+    if (got < 0) {
+        if (errno == EAGAIN || errno == EINTR) return true;
+        return fail(peer, "read", strerror(errno));
+    }
+    if (got == 0) return fail(peer, "the other side closed the connection", "");
+    peer->input.length += (size_t)got;
+    return true;
+}
+
+bool peer_advance(struct peer *peer) {
+    if (peer->state == PEER_CLOSED) return false;
+    if (peer->state == PEER_CONNECTING && !finish_connecting(peer)) return false;
+    if (peer->state == PEER_CONNECTING) return true;
+    /* What the other side said before it hung up is read even where writing fails. */
+    if (!read_input(peer)) return false;
+    return write_output(peer);
+}
+
+static void append_header(struct buffer *out, char mark, size_t value) {
+    char digits[NUMBER_INT64_CHARS];
+    size_t length = number_format_uint64(digits, value);
+    buffer_append_char(out, mark);
+    buffer_append(out, digits, length);
+    buffer_append(out, "\r\n", 2);
+}
+
+void peer_send(struct peer *peer, const struct slice *words, size_t count) {
+    if (peer->state == PEER_CLOSED) return;
+    append_header(&peer->output, '*', count);
+    for (size_t i = 0; i < count; i++) {
+        append_header(&peer->output, '$', words[i].length);
+        buffer_append(&peer->output, words[i].bytes, words[i].length);
+        buffer_append(&peer->output, "\r\n", 2);
+    }
+}
+
+const struct peer_reply *peer_next(struct peer *peer) {
+    if (peer->taken == peer->input.length) return NULL;
+    const char *cursor = peer->input.bytes + peer->taken;
+    enum peer_parse_status status =
+        peer_parse(peer->parser, &cursor, peer->input.bytes + peer->input.length);
+    peer->taken = (size_t)(cursor - peer->input.bytes);
+    if (status == PEER_PARSE_READY) return peer_parser_reply(peer->parser);
+    if (status == PEER_PARSE_ERROR) {
+        buffer_clear(&peer->input);
+        peer->taken = 0;
+        fail(peer, "protocol", peer_parser_error(peer->parser));
+    }
+    return NULL;
+}
+
+struct slice peer_input(const struct peer *peer) {
+    ASSERT(peer_parser_is_between(peer->parser));
+    if (peer->taken == peer->input.length) return (struct slice){"", 0};
+    return (struct slice){peer->input.bytes + peer->taken, peer->input.length - peer->taken};
+}
+
+void peer_input_consume(struct peer *peer, size_t bytes) {
+    ASSERT(bytes <= peer->input.length - peer->taken);
+    peer->taken += bytes;
+}
+
+const struct peer_reply *peer_wait(struct peer *peer, int64_t timeout_msec) {
+    int64_t due_nsec = clock_monotonic_nsec() + timeout_msec * 1000000;
+    for (;;) {
+        const struct peer_reply *reply = peer_next(peer);
+        if (reply) return reply;
+        if (peer->state == PEER_CLOSED) return NULL;
+        int64_t left_nsec = due_nsec - clock_monotonic_nsec();
+        if (left_nsec <= 0) {
+            fail(peer, "no answer in time", "");
+            return NULL;
+        }
+        unsigned interest = peer_interest(peer);
+        struct pollfd ready = {.fd = peer->fd,
+                               .events = (short)((interest & LOOP_READABLE ? POLLIN : 0) |
+                                                 (interest & LOOP_WRITABLE ? POLLOUT : 0))};
+        if (poll(&ready, 1, (int)(left_nsec / 1000000) + 1) < 0 && errno != EINTR) {
+            fail(peer, "poll", strerror(errno));
+            return NULL;
+        }
+        /* A failure shows in the state; replies that came before it are still given. */
+        (void)peer_advance(peer);
+    }
+}
+
+const struct peer_reply *peer_call(struct peer *peer, int64_t timeout_msec,
+                                   const struct slice *words, size_t count) {
+    peer_send(peer, words, count);
+    int64_t due_msec = clock_monotonic_nsec() / 1000000 + timeout_msec;
+    const struct peer_reply *reply;
+    do {
+        reply = peer_wait(peer, due_msec - clock_monotonic_nsec() / 1000000);
+    } while (reply && reply->type == PEER_PUSH);
+    return reply;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A connection to another server, of which we are the client: the tools, later the replica link,
+ * MIGRATE and Sentinel.
+ *
+ * Never blocks by itself: the owner watches peer_fd for peer_interest, calls peer_advance when it
+ * is ready, and takes replies with peer_next until there is none. peer_call does all of this with
+ * a time limit, for those who have nothing else to do. Time is the owner's: a peer that says
+ * nothing is closed by whoever lost patience.
+ *
+ * What follows the last reply taken stays in the input: a link that leaves the protocol (a
+ * snapshot after PSYNC) goes on with peer_input.
+ */
+#ifndef EVENKEEL_NET_PEER_H
+#define EVENKEEL_NET_PEER_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+#include "net/peer_reply.h"
+
+/* Input held at once; while so much is not taken nothing is read. */
+#define PEER_INPUT_BYTES_MAX 65536
+
+struct peer;
+
+struct peer_address {
+    const char *host; /* an address or a name; finding a name may block */
+    int port;
+    const char *source; /* the address to connect from; NULL = any */
+    const char *path;   /* of a unix socket, instead of all of the above; NULL = none */
+};
+
+enum peer_state {
+    PEER_CLOSED,     /* peer_error says why, unless it was never open or was closed by us */
+    PEER_CONNECTING, /* requests may be sent already: they leave when it is open */
+    PEER_OPEN,
+};
+
+/* Not connected yet. What it holds is booked to `class`; `limits` are those of each reply. */
+struct peer *peer_create(enum memory_class class, const struct peer_limits *limits);
+/* Closes. NULL is harmless. */
+void peer_free(struct peer *peer);
+/* Begins to connect, after peer_close. False where that fails at once. */
+bool peer_connect(struct peer *peer, const struct peer_address *address);
+/* Input and output are dropped. */
+void peer_close(struct peer *peer);
+enum peer_state peer_state(const struct peer *peer);
+/* Why the connection ended, one line without the other side's bytes; "" where it did not. */
+const char *peer_error(const struct peer *peer);
+
+/* Stays open until peer_close or peer_connect, also when the connection has ended: whoever watches
+ * it ends that first. -1 where there is none. */
+int peer_fd(const struct peer *peer);
+/* LOOP_READABLE and LOOP_WRITABLE of io/loop.h: what to wait for; 0 where closed. */
+unsigned peer_interest(const struct peer *peer);
+/* Connects on, writes what waits, reads once: at most three system calls. False where the
+ * connection ended; replies that came before can still be taken. */
+bool peer_advance(struct peer *peer);
+/* Appends a request; nothing is written before peer_advance. Nothing happens where closed. */
+void peer_send(struct peer *peer, const struct slice *words, size_t count);
+/* Bytes of requests that were not written yet. */
+size_t peer_unsent_bytes(const struct peer *peer);
+/* The next reply, valid until the next call with this peer; NULL where none is whole. Bytes that
+ * are no protocol close the connection. */
+const struct peer_reply *peer_next(struct peer *peer);
+
+/* Input that was not taken as replies; only while no reply is under way. Valid until the next
+ * call. */
+struct slice peer_input(const struct peer *peer);
+void peer_input_consume(struct peer *peer, size_t bytes);
+
+/* Waits until a reply is there. NULL where the connection ended, or after `timeout_msec`; the
+ * connection is closed then, because a reply that comes late would answer another request. */
+const struct peer_reply *peer_wait(struct peer *peer, int64_t timeout_msec);
+/* One request and its reply; what nobody asked for (PEER_PUSH) is dropped. No request may be
+ * unanswered. */
+const struct peer_reply *peer_call(struct peer *peer, int64_t timeout_msec,
+                                   const struct slice *words, size_t count);
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Databases in the order of their next deadlines: expiry looks at none that has nothing due.
+ *
+ * What is kept of a database is a lower bound: new deadlines lower it, who has looked raises it.
+ * Times are in ms; INT64_MAX: no deadline.
+ */
+#ifndef EVENKEEL_STORE_NEXT_DUE_H
+#define EVENKEEL_STORE_NEXT_DUE_H
+#include <stdint.h>
+
+/* So many databases, none with a deadline. Once, before all others. */
+void next_due_open(int databases);
+int64_t next_due_bound(int database);
+/* Raises or lowers a bound. O(log databases). */
+void next_due_set(int database, int64_t deadline_msec);
+/* Lowers it, if it is higher. O(1) where it is not. */
+void next_due_lower(int database, int64_t deadline_msec);
+/* The lowest of all bounds, and a database that has it. O(1). */
+int64_t next_due_earliest(void);
+int next_due_first(void);
+/* Writes those whose bound is not later than `now_msec` into `found`, which has room for all, and
+ * returns how many. O(as many). */
+int next_due_collect(int64_t now_msec, int *found);
+/* Asserts the invariants. O(databases). */
+void next_due_check(void);
+#endif

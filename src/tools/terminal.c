@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Terminal control by termios and the escape sequences of ECMA-48 (and DEC's private modes 25 and
+ * 1049, which every terminal emulator in use knows).
+ *
+ * Invariants
+ *  1. While `opened` is set, `before` has the attributes as they were found.
+ *  2. Whatever ends the process but SIGKILL passes through terminal_close: the ordinary end, the
+ *     panic hook, the crash handler.
+ *  3. Handlers only set flags and wake the loop.
+ *
+ * Descriptors are not made non-blocking: standard input and output are mostly one open file, which
+ * the shell shares.
+ */
+#include "tools/terminal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include "base/panic.h"
+#include "io/loop.h"
+#include "io/signals.h"
+
+/* Another screen, without cursor; and back, with attributes and cursor as usual. */
+static const char enter_screen[] = "\033[?1049h\033[?25l\033[2J";
+static const char leave_screen[] = "\033[0m\033[?25h\033[?1049l";
+
+static struct termios before;
+static atomic_int opened, resized, suspend, quit;
+static _Atomic(struct loop *) wake_loop;
+
+static enum terminal_key_kind kind_of_sequence(char final) {
+    if (final == 'A') return TERMINAL_KEY_UP;
+    if (final == 'B') return TERMINAL_KEY_DOWN;
+    return TERMINAL_KEY_OTHER;
+}
+
+/* "ESC [ parameters final" or "ESC O final"; one that is cut short takes all there is. */
+static size_t decode_escape(const char *bytes, size_t length, struct terminal_key *key) {
+    key->kind = TERMINAL_KEY_ESCAPE;
+    if (length == 1 || (bytes[1] != '[' && bytes[1] != 'O')) return 1;
+    size_t at = 2;
+    while (at < length && bytes[1] == '[' && bytes[at] >= 0x20 && bytes[at] < 0x40) at++;
+    key->kind = at < length ? kind_of_sequence(bytes[at]) : TERMINAL_KEY_OTHER;
+    return at < length ? at + 1 : length;
+}
+
+size_t terminal_decode_key(const char *bytes, size_t length, struct terminal_key *key) {
+    ASSERT(length > 0);
+    char first = bytes[0];
+    *key = (struct terminal_key){TERMINAL_KEY_OTHER, 0};
+    if (first == '\033') return decode_escape(bytes, length, key);
+    if (first == '\r' || first == '\n') key->kind = TERMINAL_KEY_ENTER;
+    if (first == 0x7f || first == '\b') key->kind = TERMINAL_KEY_BACKSPACE;
+    if (first == '\t') key->kind = TERMINAL_KEY_TAB;
+    if (first >= ' ' && first <= '~') *key = (struct terminal_key){TERMINAL_KEY_TEXT, first};
+    return 1;
+}
+
+bool terminal_is_there(void) { return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO); }
+
+static void on_signal(int sig) {
+    int saved_errno = errno;
+    if (sig == SIGWINCH) atomic_store(&resized, 1);
+    if (sig == SIGTSTP) atomic_store(&suspend, 1);
+    if (sig == SIGQUIT) atomic_store(&quit, 1);
+    struct loop *loop = atomic_load(&wake_loop);
+    if (loop) loop_wake(loop);
+    errno = saved_errno;
+}
+
+static void on_panic(const char *title, const char *detail, const char *file, int line) {
+    terminal_close();
+    fprintf(stderr, "redis-lab: %s: %s (%s:%d)\n", title, detail, file, line);
+}
+
+static void on_crash(int sig, siginfo_t *info, void *ucontext) { terminal_close(); }
+
+static void listen_to_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    ASSERT(sigaction(SIGWINCH, &action, NULL) == 0);
+    ASSERT(sigaction(SIGTSTP, &action, NULL) == 0);
+    ASSERT(sigaction(SIGQUIT, &action, NULL) == 0);
+    panic_set_hook(on_panic);
+    signals_set_crash_handler(on_crash);
+}
+
+/* Attributes with keys one by one; Ctrl-C and Ctrl-Z still make signals. */
+static bool take_screen(void) {
+    struct termios ours = before;
+    ours.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    ours.c_iflag &= ~(tcflag_t)(ICRNL | IXON);
+    ours.c_cc[VMIN] = 1;
+    ours.c_cc[VTIME] = 0;
+    if (tcsetattr(STDIN_FILENO, TCSANOW, &ours) != 0) return false;
+    atomic_store(&opened, 1);
+    return terminal_write((struct slice){enter_screen, sizeof(enter_screen) - 1});
+}
+
+bool terminal_open(struct loop *loop) {
+    if (!terminal_is_there() || tcgetattr(STDIN_FILENO, &before) != 0) return false;
+    atomic_store(&wake_loop, loop);
+    listen_to_signals();
+    if (take_screen()) return true;
+    terminal_close();
+    return false;
+}
+
+void terminal_close(void) {
+    if (!atomic_exchange(&opened, 0)) return;
+    /* A terminal that does not take it is gone. */
+    ssize_t written = write(STDOUT_FILENO, leave_screen, sizeof(leave_screen) - 1);
+    (void)written;
+    (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+void terminal_size(int *columns, int *rows) {
+    struct winsize size = {0};
+    bool told = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row;
+    *columns = told ? size.ws_col : 80;
+    *rows = told ? size.ws_row : 24;
+}
+
+bool terminal_take_resized(void) { return atomic_exchange(&resized, 0); }
+bool terminal_quit_requested(void) { return atomic_load(&quit); }
+
+bool terminal_suspend_if_asked(void) {
+    if (!atomic_exchange(&suspend, 0)) return false;
+    terminal_close();
+    raise(SIGSTOP);
+    /* The shell may have changed them meanwhile. */
+    if (tcgetattr(STDIN_FILENO, &before) == 0) take_screen();
+    return true;
+}
+
+bool terminal_write(struct slice text) {
+    while (text.length) {
+        ssize_t written = write(STDOUT_FILENO, text.bytes, text.length);
+        if (written < 0 && errno == EAGAIN) {
+            struct pollfd ready = {.fd = STDOUT_FILENO, .events = POLLOUT};
+            (void)poll(&ready, 1, -1);
+        } else if (written < 0 && errno != EINTR) {
+            return false;
+        } else if (written > 0) {
+            text.bytes += written;
+            text.length -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+size_t terminal_read(char *bytes, size_t size) {
+    ssize_t got = read(STDIN_FILENO, bytes, size);
+    return got > 0 ? (size_t)got : 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tests of tools/terminal: the decoding of keys. The terminal itself is tested through a pseudo
+ * terminal by tests/integration/lab-watch.tcl.
+ */
+#include "tools/terminal.h"
+
+#include "base/random.h"
+#include "base/seed.h"
+
+static void expect(const char *bytes, enum terminal_key_kind kind, size_t took) {
+    struct terminal_key key;
+    assert_int_equal(terminal_decode_key(bytes, strlen(bytes), &key), took);
+    assert_int_equal(key.kind, kind);
+    if (kind == TERMINAL_KEY_TEXT) assert_int_equal(key.text, bytes[0]);
+}
+
+static void test_keys(void **state) {
+    expect("a", TERMINAL_KEY_TEXT, 1);
+    expect(" x", TERMINAL_KEY_TEXT, 1);
+    expect("~", TERMINAL_KEY_TEXT, 1);
+    expect("\r", TERMINAL_KEY_ENTER, 1);
+    expect("\n", TERMINAL_KEY_ENTER, 1);
+    expect("\x7f", TERMINAL_KEY_BACKSPACE, 1);
+    expect("\b", TERMINAL_KEY_BACKSPACE, 1);
+    expect("\t", TERMINAL_KEY_TAB, 1);
+    expect("\x01", TERMINAL_KEY_OTHER, 1);
+    expect("\xc3\xa4", TERMINAL_KEY_OTHER, 1);
+}
+
+static void test_sequences(void **state) {
+    expect("\033", TERMINAL_KEY_ESCAPE, 1);
+    expect("\033\033", TERMINAL_KEY_ESCAPE, 1);
+    expect("\033a", TERMINAL_KEY_ESCAPE, 1);
+    expect("\033[Aq", TERMINAL_KEY_UP, 3);
+    expect("\033[B", TERMINAL_KEY_DOWN, 3);
+    expect("\033OA", TERMINAL_KEY_UP, 3);
+    expect("\033OB", TERMINAL_KEY_DOWN, 3);
+    expect("\033[C", TERMINAL_KEY_OTHER, 3);
+    expect("\033[1;5Ax", TERMINAL_KEY_UP, 6);
+    expect("\033[3~q", TERMINAL_KEY_OTHER, 4);
+    expect("\033[", TERMINAL_KEY_OTHER, 2);
+    expect("\033[1;", TERMINAL_KEY_OTHER, 4);
+}
+
+static void test_any_bytes_are_consumed(void **state) {
+    seed_from_environment();
+    for (int round = 0; round < 20000; round++) {
+        char bytes[16];
+        size_t length = 1 + random_u64() % sizeof(bytes), taken = 0;
+        for (size_t i = 0; i < length; i++) {
+            bytes[i] = random_u64() % 3 ? (char)random_u64() : "\033[O;"[random_u64() % 4];
+        }
+        while (taken < length) {
+            struct terminal_key key;
+            size_t took = terminal_decode_key(bytes + taken, length - taken, &key);
+            assert_true(took >= 1 && took <= length - taken);
+            taken += took;
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_any_bytes_are_consumed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

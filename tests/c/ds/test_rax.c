@@ -254,14 +254,62 @@ static void test_bytes(void **state) {
     rax_free(r, NULL, NULL);
 }
 
+#define PART_KEY_BYTES 6
+struct part_key {
+    unsigned char bytes[PART_KEY_BYTES];
+};
+
+static int compare_part_keys(const void *a, const void *b) { return memcmp(a, b, PART_KEY_BYTES); }
+
+/* What rax_parts is to say of the sorted keys first..end, which share `depth` bytes. */
+static size_t parts_of(const struct part_key *keys, size_t first, size_t end, size_t depth) {
+    size_t fork = depth, parts = 1;
+    if (end - first == 1) return depth < PART_KEY_BYTES ? 2 : 1;
+    while (keys[first].bytes[fork] == keys[end - 1].bytes[fork]) fork++;
+    if (fork > depth) parts++;
+    for (size_t next; first < end; first = next) {
+        next = first + 1;
+        while (next < end && keys[next].bytes[fork] == keys[first].bytes[fork]) next++;
+        parts += parts_of(keys, first, next, fork + 1);
+    }
+    return parts;
+}
+
+static void test_parts(void **state) {
+    enum { COUNT = 300, ROUNDS = 20 };
+    struct part_key keys[COUNT] = {0};
+    struct rax *r = rax_create();
+    assert_int_equal(rax_parts(r), 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        /* Some go, others come; what is there are the first `count`. */
+        size_t count = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            rax_remove(r, (struct slice){(const char *)keys[i].bytes, PART_KEY_BYTES}, NULL);
+            if (random_below(3) == 0)
+                for (int j = 0; j < PART_KEY_BYTES; j++)
+                    keys[i].bytes[j] = (unsigned char)random_below(3);
+        }
+        qsort(keys, COUNT, sizeof(keys[0]), compare_part_keys);
+        for (size_t i = 0; i < COUNT; i++) {
+            rax_insert(r, (struct slice){(const char *)keys[i].bytes, PART_KEY_BYTES}, NULL, NULL);
+            if (!count || compare_part_keys(&keys[count - 1], &keys[i]) != 0)
+                keys[count++] = keys[i];
+        }
+        assert_int_equal(rax_count(r), count);
+        assert_int_equal(rax_parts(r), parts_of(keys, 0, count, 0));
+        rax_check(r);
+        /* Those behind are twins now, which go with the others. */
+        for (size_t i = count; i < COUNT; i++) keys[i] = keys[0];
+    }
+    rax_free(r, NULL, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_model),
-        TEST(test_changing_walk),
-        TEST(test_deep),
-        TEST(test_bytes),
+        TEST(test_model), TEST(test_changing_walk), TEST(test_deep),
+        TEST(test_bytes), TEST(test_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -409,11 +409,13 @@ static void command_xreadgroup(struct call *call) { read_generic(call, true); }
 
 /* ---- rows ---- */
 
-static const struct key_rule read_keys = {
-    .words_at = 1,
-    .words_strict = true,
-    .words = {
-        {"block", 1}, {"count", 1}, {"group", 2}, {"noack", 0}, {"streams", 0, KEY_TAKE_HALF}}};
+static const struct key_rule read_keys = {.words_at = 1,
+                                          .words_strict = true,
+                                          .words = {{"block", 1, KEY_TAKE_NONE},
+                                                    {"count", 1, KEY_TAKE_NONE},
+                                                    {"group", 2, KEY_TAKE_NONE},
+                                                    {"noack", 0, KEY_TAKE_NONE},
+                                                    {"streams", 0, KEY_TAKE_HALF}}};
 
 static struct command rows[] = {
     {.name = "xread",

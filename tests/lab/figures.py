@@ -297,6 +297,10 @@ def stale_figures(data):
                          ('from then on', data.due >= due_s)):
         if (gets & chosen).any():
             found[f'GET p99.9 {name}, ms'] = percentile(data.latency[gets & chosen], 0.999)
+    turns = data.field('eventloop_turn_cpu_usec_max')  # since the phase began
+    if turns is not None and (moment < last_due).any():
+        found['longest turn before they were due, CPU ms'] = \
+            float(numpy.nanmax(turns[moment < last_due])) / 1e3
     after = (moment - last_due - spread) / 1e3
     later = numpy.flatnonzero(after >= 1)
     if len(later):

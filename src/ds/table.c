@@ -96,6 +96,8 @@
 #define OCCUPANCY_ALL 0x7fU
 #define HEAD_LINK (UINT64_C(1) << 63)
 
+/* Buckets whose elements table_each asks for ahead: some twenty misses under way. */
+#define EACH_AHEAD 4
 #define CHUNK_BUCKETS ((size_t)1024)
 #define CHUNK_SHIFT 10
 #define PAGE_CHUNKS ((size_t)512)
@@ -985,6 +987,14 @@ size_t table_sample(const struct table *t, void **elements, size_t wanted) {
         found +=
             chain_sample(first, 0, elements + found, skip < wanted - found ? skip : wanted - found);
     return found;
+}
+
+void table_each(const struct table *t, void (*visit)(void *element, void *context), void *context) {
+    for (size_t i = 0; i < t->buckets; i++) {
+        size_t ahead = i + EACH_AHEAD;
+        if (ahead < t->buckets) bucket_prefetch_elements(bucket_at(t, ahead));
+        chain_visit(bucket_at(t, i), visit, context);
+    }
 }
 
 void table_sweep(const struct table *t, size_t *position,

@@ -68,6 +68,10 @@ bool table_remove_element(struct table *t, uint64_t hash, const void *element);
 /* Whether exactly this element (by address, which is not followed) stands there under this hash. */
 bool table_holds(const struct table *t, uint64_t hash, const void *element);
 
+/* Calls `visit` once for each element. `visit` must not change the table. Faster than a whole
+ * table_scan: buckets come in the order of memory, and elements are prefetched ahead. */
+void table_each(const struct table *t, void (*visit)(void *element, void *context), void *context);
+
 /* Hints to the processor, in two stages so that many lookups overlap: first the bucket's line,
  * later, when that has arrived, the elements whose fingerprints fit. No effect on any result. */
 void table_prefetch_bucket(const struct table *t, uint64_t hash);

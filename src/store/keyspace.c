@@ -624,11 +624,7 @@ uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, keyspace_visit *vis
 
 void keyspace_each(const struct keyspace *ks, keyspace_visit *visit, void *context) {
     struct walk w = {.visit = visit, .context = context};
-    uint64_t cursor = 0;
-    if (!ks->table) return;
-    do {
-        cursor = table_scan(ks->table, cursor, walk_visit, &w);
-    } while (cursor);
+    if (ks->table) table_each(ks->table, walk_visit, &w);
 }
 
 static void keep_one(struct entry *e, void *context) { *(struct entry **)context = e; }

@@ -284,11 +284,12 @@ uint64_t hash_scan(struct value v, uint64_t cursor, hash_visit *visit, void *con
 }
 
 void hash_each(struct value v, hash_visit *visit, void *context) {
-    uint64_t cursor = 0;
-    /* At rest a scan comes to each element exactly once. */
-    do {
-        cursor = hash_scan(v, cursor, visit, context);
-    } while (cursor);
+    if (v.encoding == HASH_LISTPACK) {
+        each_of_listpack(v.pointer, visit, context);
+        return;
+    }
+    struct visit pass = {visit, context};
+    table_each(as_table(v)->pairs, visit_pair, &pass);
 }
 
 void hash_random(struct value v, struct listpack_value *field, struct listpack_value *text) {

@@ -199,25 +199,28 @@ static void visit_member(void *element, void *context) {
     v->visit(member_text(element), v->context);
 }
 
-uint64_t set_scan(struct value v, uint64_t cursor, set_visit *visit, void *context) {
-    if (v.encoding == SET_TABLE) {
-        struct visit pass = {visit, context};
-        return table_scan(as_table(v)->members, cursor, visit_member, &pass);
-    }
+static void each_of_intset(struct value v, set_visit *visit, void *context) {
     for (size_t i = 0; i < intset_count(v.pointer); i++) {
         char digits[NUMBER_INT64_CHARS];
         size_t length = number_format_int64(digits, intset_at(v.pointer, i));
         visit((struct slice){digits, length}, context);
     }
+}
+
+uint64_t set_scan(struct value v, uint64_t cursor, set_visit *visit, void *context) {
+    struct visit pass = {visit, context};
+    if (v.encoding == SET_TABLE)
+        return table_scan(as_table(v)->members, cursor, visit_member, &pass);
+    each_of_intset(v, visit, context);
     return 0;
 }
 
 void set_each(struct value v, set_visit *visit, void *context) {
-    uint64_t cursor = 0;
-    /* At rest a scan comes to each element exactly once. */
-    do {
-        cursor = set_scan(v, cursor, visit, context);
-    } while (cursor);
+    struct visit pass = {visit, context};
+    if (v.encoding == SET_TABLE)
+        table_each(as_table(v)->members, visit_member, &pass);
+    else
+        each_of_intset(v, visit, context);
 }
 
 struct listpack_value set_random(struct value v) {

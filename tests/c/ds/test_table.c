@@ -445,7 +445,7 @@ static void test_scan_foreign_cursor(void **state) {
     elements_free(elements);
 }
 
-static void test_sweep(void **state) {
+static void test_sweep_and_each(void **state) {
     enum { COUNT = 5000 };
     struct element *elements = elements_make(COUNT);
     struct table *t = table_create(&type);
@@ -461,6 +461,10 @@ static void test_sweep(void **state) {
     position = table_buckets(t) + 5;
     table_sweep(t, &position, hit, NULL);
     assert_int_equal(position, 1);
+    clear_hits(elements, COUNT);
+    table_each(t, hit, &visits);
+    assert_int_equal(visits, 2 * COUNT);
+    for (size_t i = 0; i < COUNT; i++) assert_int_equal(elements[i].hits, 1);
     table_free(t);
     elements_free(elements);
 }
@@ -1024,7 +1028,7 @@ int main(void) {
         TEST(test_scan_at_rest),
         TEST(test_scan_promise),
         TEST(test_scan_foreign_cursor),
-        TEST(test_sweep),
+        TEST(test_sweep_and_each),
         TEST(test_random_is_fair),
         TEST(test_random_when_sparse),
         TEST(test_sample),

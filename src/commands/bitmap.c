@@ -12,6 +12,7 @@
 #include "ds/bits.h"
 #include "exec/arguments.h"
 #include "exec/command.h"
+#include "exec/notify.h"
 #include "net/batch.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -94,6 +95,7 @@ static void command_setbit(struct call *call) {
     unsigned char *bytes = bitmap_writable(call, e, offset, &length);
     bool old = bits_get(bytes, length, offset);
     bits_set(bytes, offset, bit);
+    notify_event(call->keyspace, NOTIFY_STRING, "setbit", call->argv[1]);
     reply_integer(call->client, old);
 }
 
@@ -225,6 +227,7 @@ static void bitop_store(struct call *call, struct blob *result) {
     if (keep) value.blob = result;
     keyspace_store(call->keyspace, call->argv[2], hash, existing, &value, ENTRY_NO_DEADLINE);
     if (!keep) blob_free(result, MEMORY_DATASET);
+    notify_event(call->keyspace, NOTIFY_STRING, "set", call->argv[2]);
 }
 
 static void command_bitop(struct call *call) {
@@ -242,8 +245,8 @@ static void command_bitop(struct call *call) {
         result->length = longest;
         bitop_compute(operation, sources, count, result);
         bitop_store(call, result);
-    } else if (strings) {
-        keyspace_delete(call->keyspace, call->argv[2], call_key_hash(call, 2));
+    } else if (strings && keyspace_delete(call->keyspace, call->argv[2], call_key_hash(call, 2))) {
+        notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[2]);
     }
     memory_free(sources, MEMORY_OTHER);
     if (strings) reply_integer(call->client, (int64_t)longest);
@@ -390,6 +393,7 @@ static void run_fields(struct call *call, const struct fields *fields) {
         memcpy(&field, fields->list.bytes + at, sizeof(field));
         field_run(call->client, &field, writable, bytes, length);
     }
+    if (writable) notify_event(call->keyspace, NOTIFY_STRING, "setbit", call->argv[1]);
 }
 
 static void bitfield(struct call *call, bool read_only) {

@@ -5,16 +5,22 @@
  * client and not yet answered, `qbuf-free` room in buffers of its own (an idle client has none),
  * `obl` replies that stand in the thread's output buffer, `oll` and `omem` the chunks of its own.
  *
- * All clients are of the type "normal" and of the user "default" as long as there are no others.
+ * Clients that listen to something are of the type "pubsub", all others of "normal".
  */
 #include "commands/client.h"
 
 #include "base/clock.h"
+#include "commands/client_tracking.h"
+#include "exec/acl.h"
+#include "exec/acl_rules.h"
 #include "exec/arguments.h"
 #include "exec/blocked.h"
 #include "exec/command.h"
 #include "exec/monitor.h"
 #include "exec/pause.h"
+#include "exec/pubsub.h"
+#include "exec/tracking.h"
+#include "exec/transaction.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/client_memory.h"
@@ -31,8 +37,10 @@ static const struct {
                   {"pubsub", TYPE_SUBSCRIBER},
                   {"master", TYPE_PRIMARY}};
 
-static enum client_type type_of(const struct client *c) { return TYPE_NORMAL; }
-static const char *user_of(const struct client *c) { return "default"; }
+static enum client_type type_of(const struct client *c) {
+    return c->flags & CLIENT_SUBSCRIBED ? TYPE_SUBSCRIBER : TYPE_NORMAL;
+}
+static struct slice user_of(const struct client *c) { return acl_user_of(c)->name; }
 
 /* False after an error reply. */
 static bool argument_type(const struct call *call, int index, enum client_type *type) {
@@ -52,7 +60,13 @@ static const struct {
     unsigned flag;
     char letter;
 } flag_letters[] = {{CLIENT_MONITOR, 'O'},
+                    {CLIENT_SUBSCRIBED, 'P'},
+                    {CLIENT_TRANSACTION, 'x'},
                     {CLIENT_HELD, 'b'},
+                    {CLIENT_TRACKING, 't'},
+                    {CLIENT_TRACKING_BROKEN, 'R'},
+                    {CLIENT_TRACKING_BROADCASTS, 'B'},
+                    {CLIENT_WATCH_FAILED, 'd'},
                     {CLIENT_CLOSE_AFTER_REPLY, 'c'},
                     {CLIENT_UNIX, 'U'},
                     {CLIENT_NO_EVICT, 'e'}};
@@ -70,7 +84,7 @@ static size_t argument_bytes(const struct call *call) {
     return bytes;
 }
 
-/* One line, without its end. */
+/* One line, without its end. `call` is the one that runs, or NULL. */
 static void append_client(const struct call *call, const struct client *c, struct buffer *out) {
     const struct command *command = c->slots[CLIENT_SLOT_COMMAND];
     int64_t now = clock_cached_msec();
@@ -82,15 +96,20 @@ static void append_client(const struct call *call, const struct client *c, struc
                   c->name ? c->name : "", (long long)(now - c->created_msec) / 1000,
                   (long long)(now - c->active_msec) / 1000);
     append_flags(c, out);
-    buffer_printf(out, " db=%d sub=0 psub=0 multi=-1 qbuf=%zu qbuf-free=%zu argv-mem=%zu",
-                  c->database, batch_query_used(c) + batch_input_bytes(c), batch_query_room(c),
-                  c == call->client ? argument_bytes(call) : 0);
-    buffer_printf(out, " obl=%zu oll=%zu omem=%zu tot-mem=%zu events=%s%s cmd=%s user=%s redir=-1",
+    buffer_printf(out, " db=%d sub=%zu psub=%zu multi=%lld", c->database, pubsub_channels(c),
+                  pubsub_patterns(c), (long long)transaction_count(c));
+    buffer_printf(out, " qbuf=%zu qbuf-free=%zu argv-mem=%zu",
+                  batch_query_used(c) + batch_input_bytes(c), batch_query_room(c),
+                  call && c == call->client ? argument_bytes(call) : 0);
+    buffer_printf(out, " obl=%zu oll=%zu omem=%zu tot-mem=%zu events=%s%s cmd=%s",
                   reply_output_bytes(c), reply_chunk_count(c), reply_chunk_bytes(c),
                   client_memory_of(c), c->watcher.interest & LOOP_READABLE ? "r" : "",
-                  c->watcher.interest & LOOP_WRITABLE ? "w" : "", command ? command->name : "NULL",
-                  user_of(c));
+                  c->watcher.interest & LOOP_WRITABLE ? "w" : "", command ? command->name : "NULL");
+    buffer_printf(out, " user=%.*s redir=%lld", (int)user_of(c).length, user_of(c).bytes,
+                  (long long)tracking_redirect(c));
 }
+
+void client_describe(const struct client *c, struct buffer *out) { append_client(NULL, c, out); }
 
 static void append_clients(const struct call *call, enum client_type type, struct buffer *out) {
     LIST_FOR_EACH (link, following, client_list()) {
@@ -162,7 +181,7 @@ static bool kill_option(const struct call *call, int index, struct kill_filter *
         f->local_address = value;
     } else if (argument_is(call, index, "user")) {
         f->user = value;
-        if (slice_equal(value, SLICE("default"))) return true;
+        if (acl_find(value)) return true;
         reply_error_format(call->client, "No such user '%.*s'", (int)value.length, value.bytes);
         return false;
     } else if (argument_is(call, index, "skipme") && argument_is(call, index + 1, "yes")) {
@@ -191,7 +210,7 @@ static bool kill_matches(const struct call *call, const struct kill_filter *f,
                          const struct client *c) {
     if (f->id && c->id != (uint64_t)f->id) return false;
     if (f->type != TYPE_ANY && type_of(c) != f->type) return false;
-    if (f->user.bytes && !slice_is(f->user, user_of(c))) return false;
+    if (f->user.bytes && !slice_equal(f->user, user_of(c))) return false;
     if (f->skip_me && c == call->client) return false;
     return address_is(c, f->address, client_append_address) &&
            address_is(c, f->local_address, client_append_local_address);
@@ -330,42 +349,11 @@ static void client_unblock_command(struct call *call) {
     reply_integer(call->client, c && blocked_end_early(c, with_error));
 }
 
-/* ---- tracking: what is true of a server without it ---- */
-
-static void client_tracking_command(struct call *call) {
-    if (argument_is(call, 2, "on"))
-        reply_error(call->client, "client tracking is not built yet");
-    else if (argument_is(call, 2, "off") && call->argc == 3)
-        reply_ok(call->client);
-    else
-        reply_syntax_error(call->client);
-}
-
-static void client_caching_command(struct call *call) {
-    reply_error(call->client,
-                "CLIENT CACHING can be called only when the client is in tracking mode with OPTIN "
-                "or OPTOUT mode enabled");
-}
-
-static void client_getredir_command(struct call *call) { reply_integer(call->client, -1); }
-
-static void client_trackinginfo_command(struct call *call) {
-    struct client *c = call->client;
-    reply_map(c, 3);
-    reply_bulk_c_string(c, "flags");
-    reply_set(c, 1);
-    reply_bulk_c_string(c, "off");
-    reply_bulk_c_string(c, "redirect");
-    reply_integer(c, -1);
-    reply_bulk_c_string(c, "prefixes");
-    reply_array(c, 0);
-}
-
 /* ---- CLIENT ---- */
 
 static const char *const help_lines[] = {
     "CACHING (YES|NO)",
-    "    Not built yet: whether the next command's keys are tracked.",
+    "    Whether the keys that the next command reads are tracked, or not.",
     "GETNAME",
     "    The connection's name.",
     "GETREDIR",
@@ -391,8 +379,8 @@ static const char *const help_lines[] = {
     "    Whether replies are sent: again, no more, or not for the next command.",
     "SETNAME <name>",
     "    Names the connection.",
-    "TRACKING (ON|OFF) [<option> ...]",
-    "    Not built yet: invalidations for a client's own cache.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> ...] [OPTIN] [OPTOUT] [NOLOOP]",
+    "    Whether this connection is told when what it has read changes.",
     "TRACKINGINFO",
     "    How this connection's keys are tracked.",
     "UNBLOCK <id> [TIMEOUT|ERROR]",
@@ -440,15 +428,21 @@ static void command_client(struct call *call) {
 /* ---- MONITOR and RESET ---- */
 
 static void command_monitor(struct call *call) {
+    if (call->client->flags & CLIENT_MAY_NOT_WAIT) {
+        reply_error(call->client, "MONITOR isn't allowed for DENY BLOCKING client");
+        return;
+    }
     if (monitor_add(call->client)) reply_ok(call->client);
 }
 
 static void command_reset(struct call *call) {
     struct client *c = call->client;
+    transaction_end(c);
+    tracking_stop(c);
     monitor_remove(c);
-    c->flags &= ~(unsigned)(CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP_NEXT | CLIENT_NO_EVICT |
-                            CLIENT_AUTHENTICATED);
-    if (!client_authentication_required()) c->flags |= CLIENT_AUTHENTICATED;
+    pubsub_unsubscribe_all(c, false);
+    c->flags &= ~(unsigned)(CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP_NEXT | CLIENT_NO_EVICT);
+    acl_reset(c);
     c->database = 0;
     c->protocol = 2;
     client_set_name(c, SLICE(""));
@@ -474,7 +468,8 @@ static struct command rows[] = {
     {.name = "reset",
      .handler = command_reset,
      .arity = 1,
-     .flags = COMMAND_FAST | ANYTIME,
+     .flags = COMMAND_FAST | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
+              COMMAND_FOR_SUBSCRIBERS,
      .categories = ACL_CONNECTION,
      .help = "Makes the connection as if it were new."},
 };

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "exec/acl.h"
 #include "exec/arguments.h"
-#include "exec/auth.h"
 #include "exec/command.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -19,6 +19,10 @@ static void command_ping(struct call *call) {
     if (call->argc > 2) {
         reply_error_format(call->client, "wrong number of arguments for '%s' command",
                            call->command->name);
+    } else if (call->client->flags & CLIENT_SUBSCRIBED && call->client->protocol == 2) {
+        reply_array(call->client, 2); /* as messages are */
+        reply_bulk_c_string(call->client, "pong");
+        reply_bulk(call->client, call->argc == 2 ? call->argv[1] : SLICE(""));
     } else if (call->argc == 2) {
         reply_bulk(call->client, call->argv[1]);
     } else {
@@ -65,15 +69,10 @@ static void command_web_request(struct call *call) {
 
 /* ---- AUTH and HELLO ---- */
 
-/* The one user there is; further ones come with ACL. */
-static bool is_default_user(struct slice name) { return slice_equal(name, SLICE("default")); }
-
-static bool authenticate(struct client *c, struct slice user, struct slice password) {
-    if (is_default_user(user) && auth_password_matches(password)) {
-        c->flags |= CLIENT_AUTHENTICATED;
-        return true;
-    }
-    reply_error(c, "-WRONGPASS invalid username-password pair or user is disabled.");
+/* Makes the client that user, or replies that it cannot be. */
+static bool authenticate(struct call *call, struct slice user, struct slice password) {
+    if (acl_authenticate(call->client, user, password, call->argv[0])) return true;
+    reply_error(call->client, "-WRONGPASS invalid username-password pair or user is disabled.");
     return false;
 }
 
@@ -82,14 +81,14 @@ static void command_auth(struct call *call) {
         reply_syntax_error(call->client);
         return;
     }
-    if (call->argc == 2 && !auth_password_is_set()) {
+    if (call->argc == 2 && !acl_default_has_password()) {
         reply_error(call->client,
                     "AUTH <password> called without any password configured for the default user. "
                     "Are you sure your configuration is correct?");
         return;
     }
     struct slice user = call->argc == 3 ? call->argv[1] : SLICE("default");
-    if (authenticate(call->client, user, call->argv[call->argc - 1])) reply_ok(call->client);
+    if (authenticate(call, user, call->argv[call->argc - 1])) reply_ok(call->client);
 }
 
 static bool auth_is_secret(const struct call *call, int index) { return index > 0; }
@@ -163,7 +162,7 @@ static void command_hello(struct call *call) {
         reply_error(c, "Client names cannot contain spaces, newlines or special characters.");
         return;
     }
-    if (auth_at && !authenticate(c, call->argv[auth_at], call->argv[auth_at + 1])) return;
+    if (auth_at && !authenticate(call, call->argv[auth_at], call->argv[auth_at + 1])) return;
     if (!(c->flags & CLIENT_AUTHENTICATED)) {
         reply_error(c,
                     "-NOAUTH HELLO must be called with the client already authenticated, "
@@ -185,7 +184,7 @@ static struct command rows[] = {
     {.name = "ping",
      .handler = command_ping,
      .arity = -1,
-     .flags = COMMAND_STALE | COMMAND_FAST,
+     .flags = COMMAND_STALE | COMMAND_FAST | COMMAND_FOR_SUBSCRIBERS,
      .categories = ACL_CONNECTION,
      .help = "Answers PONG, or the given text."},
     {.name = "echo",
@@ -227,7 +226,8 @@ static struct command rows[] = {
     {.name = "quit",
      .handler = command_quit,
      .arity = -1,
-     .flags = BEFORE_AUTH | COMMAND_UNLISTED,
+     .flags = BEFORE_AUTH | COMMAND_UNLISTED | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
+              COMMAND_FOR_SUBSCRIBERS,
      .categories = ACL_CONNECTION,
      .help = "Answers OK and closes the connection."},
 };

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "exec/arguments.h"
 #include "exec/command.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -41,11 +42,16 @@ static void set_deadline(struct call *call, int64_t unit_msec, int64_t base_msec
     if (there && deadline <= clock_cached_msec()) {
         keyspace_delete_with(call->keyspace, call->argv[1], call_key_hash(call, 1),
                              lazyfree_wanted(LAZYFREE_EXPIRE));
-    } else if (there) {
+        notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
+        reply_integer(call->client, 1);
+        return;
+    }
+    if (there) {
         keyspace_note_access(e);
         keyspace_set_deadline(call->keyspace, e, call_key_hash(call, 1), deadline);
     }
     reply_integer(call->client, there);
+    if (there) notify_event(call->keyspace, NOTIFY_GENERIC, "expire", call->argv[1]);
 }
 
 static void command_expire(struct call *call) {
@@ -59,7 +65,10 @@ static void command_persist(struct call *call) {
     struct entry *e = find_key(call);
     bool done = e && entry_has_deadline(e);
     if (e) keyspace_note_access(e);
-    if (done) keyspace_set_deadline(call->keyspace, e, call_key_hash(call, 1), ENTRY_NO_DEADLINE);
+    if (done) {
+        keyspace_set_deadline(call->keyspace, e, call_key_hash(call, 1), ENTRY_NO_DEADLINE);
+        notify_event(call->keyspace, NOTIFY_GENERIC, "persist", call->argv[1]);
+    }
     reply_integer(call->client, done);
 }
 

@@ -26,6 +26,7 @@
 #include "exec/arguments.h"
 #include "exec/command.h"
 #include "exec/command_keys.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -177,9 +178,10 @@ static void geoadd_run(struct call *call, struct geoadd *g, const double *scores
         else
             keyspace_store_object(call->keyspace, call->argv[1], hash, NULL, ENTRY_ZSET, v,
                                   ENTRY_NO_DEADLINE);
-        keyspace_note_change(g->added + g->moved);
+        keyspace_note_change(call->keyspace, call->argv[1], hash, g->added + g->moved);
     }
     reply_integer(call->client, (int64_t)(g->added + (g->count_changed ? g->moved : 0)));
+    if (g->added || g->moved) notify_event(call->keyspace, NOTIFY_ZSET, "zadd", call->argv[1]);
 }
 
 static void command_geoadd(struct call *call) {
@@ -542,9 +544,11 @@ static void store_hits(const struct search *s) {
         struct value v = hits_to_zset(s);
         keyspace_store_object(call->keyspace, key, hash, keyspace_find(call->keyspace, key, hash),
                               ENTRY_ZSET, v, ENTRY_NO_DEADLINE);
-        keyspace_note_change(s->hit_count);
-    } else {
-        keyspace_delete(call->keyspace, key, hash);
+        keyspace_note_change(call->keyspace, key, hash, s->hit_count);
+        notify_event(call->keyspace, NOTIFY_ZSET,
+                     s->form & FORM_SEARCH ? "geosearchstore" : "georadiusstore", key);
+    } else if (keyspace_delete(call->keyspace, key, hash)) {
+        notify_event(call->keyspace, NOTIFY_GENERIC, "del", key);
     }
     reply_integer(call->client, (int64_t)s->hit_count);
 }

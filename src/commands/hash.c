@@ -11,6 +11,7 @@
 #include "exec/arguments.h"
 #include "exec/command.h"
 #include "exec/members.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -42,8 +43,12 @@ static bool set_pairs(struct call *call, int first, int64_t *created) {
     else
         keyspace_store_object(call->keyspace, call->argv[1], hash, NULL, ENTRY_HASH, v,
                               ENTRY_NO_DEADLINE);
-    keyspace_note_change((uint64_t)(call->argc - first) / 2);
+    keyspace_note_change(call->keyspace, call->argv[1], hash, (uint64_t)(call->argc - first) / 2);
     return true;
+}
+
+static void announce(const struct call *call, const char *event) {
+    notify_event(call->keyspace, NOTIFY_HASH, event, call->argv[1]);
 }
 
 static bool pairs_fit(const struct call *call) {
@@ -55,12 +60,16 @@ static bool pairs_fit(const struct call *call) {
 
 static void command_hset(struct call *call) {
     int64_t created;
-    if (pairs_fit(call) && set_pairs(call, 2, &created)) reply_integer(call->client, created);
+    if (!pairs_fit(call) || !set_pairs(call, 2, &created)) return;
+    reply_integer(call->client, created);
+    announce(call, "hset");
 }
 
 static void command_hmset(struct call *call) {
     int64_t created;
-    if (pairs_fit(call) && set_pairs(call, 2, &created)) reply_ok(call->client);
+    if (!pairs_fit(call) || !set_pairs(call, 2, &created)) return;
+    reply_ok(call->client);
+    announce(call, "hset");
 }
 
 /* What the field has now: false where there is none. */
@@ -73,10 +82,12 @@ static void command_hsetnx(struct call *call) {
     struct listpack_value now;
     int64_t created;
     if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return;
-    if (field_now(call, e, &now))
+    if (field_now(call, e, &now)) {
         reply_integer(call->client, 0);
-    else if (set_pairs(call, 2, &created))
+    } else if (set_pairs(call, 2, &created)) {
         reply_integer(call->client, created);
+        announce(call, "hset");
+    }
 }
 
 /* The field's new value, a text of no argument. */
@@ -109,6 +120,7 @@ static void command_hincrby(struct call *call) {
     char digits[NUMBER_INT64_CHARS];
     set_field(call, (struct slice){digits, number_format_int64(digits, value)});
     reply_integer(call->client, value);
+    announce(call, "hincrby");
 }
 
 static void command_hincrbyfloat(struct call *call) {
@@ -141,6 +153,7 @@ static void command_hincrbyfloat(struct call *call) {
     struct slice sum = {text, number_format_long_double_fixed(text, sizeof(text), value)};
     set_field(call, sum);
     reply_bulk(call->client, sum);
+    announce(call, "hincrbyfloat");
 }
 
 static void command_hdel(struct call *call) {
@@ -153,8 +166,12 @@ static void command_hdel(struct call *call) {
         e = keyspace_object_begin(call->keyspace, e, hash, &v);
         for (int i = 2; i < call->argc; i++) deleted += hash_delete(&v, call->argv[i]);
         keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change((uint64_t)deleted);
-        if (!hash_count(v)) keyspace_delete_emptied(call->keyspace, call->argv[1], hash);
+        keyspace_note_change(call->keyspace, call->argv[1], hash, (uint64_t)deleted);
+        if (deleted) announce(call, "hdel");
+        if (!hash_count(v)) {
+            keyspace_delete_emptied(call->keyspace, call->argv[1], hash);
+            notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
+        }
     }
     reply_integer(call->client, deleted);
 }

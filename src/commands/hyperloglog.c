@@ -11,6 +11,7 @@
 #include "ds/hyperloglog.h"
 #include "exec/arguments.h"
 #include "exec/command.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
@@ -68,6 +69,7 @@ static void add_dense(struct call *call, struct entry *e, struct slice text) {
         if (!bytes) bytes = in_place(call, 1, e);
         hyperloglog_add(bytes, &length, call->argv[i], 0);
     }
+    if (bytes) notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
     reply_integer(call->client, bytes != NULL);
 }
 
@@ -96,6 +98,7 @@ static void command_pfadd(struct call *call) {
     if (changed) {
         hyperloglog_forget_count(room);
         store(call, 1, e, room, length);
+        notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
     }
     reply_integer(call->client, changed);
 }
@@ -106,7 +109,7 @@ static void count_one(struct call *call) {
     struct entry *e;
     struct slice text;
     uint64_t cardinality = 0;
-    if (!find(call, 1, false, &e, &text)) return;
+    if (!find(call, 1, true, &e, &text)) return;
     if (e && !hyperloglog_kept_count(text.bytes, &cardinality)) {
         if (!hyperloglog_count(text, &cardinality)) {
             reply_corrupt(call->client);
@@ -121,13 +124,12 @@ static void count_one(struct call *call) {
 
 /* Raises `registers` to those of the arguments from `first` on. False after an error. `dense`:
  * whether one of them is. */
-static bool merge_all(struct call *call, int first, bool for_write, uint8_t *registers,
-                      bool *dense) {
+static bool merge_all(struct call *call, int first, uint8_t *registers, bool *dense) {
     *dense = false;
     for (int i = first; i < call->argc; i++) {
         struct entry *e;
         struct slice text;
-        if (!find(call, i, for_write, &e, &text)) return false;
+        if (!find(call, i, false, &e, &text)) return false;
         if (!e) continue;
         if (hyperloglog_is_dense(text.bytes)) *dense = true;
         if (hyperloglog_merge(registers, text)) continue;
@@ -144,7 +146,7 @@ static void command_pfcount(struct call *call) {
         count_one(call);
         return;
     }
-    if (!merge_all(call, 1, false, registers, &dense)) return;
+    if (!merge_all(call, 1, registers, &dense)) return;
     reply_integer(call->client, (int64_t)hyperloglog_count_registers(registers));
 }
 
@@ -156,7 +158,7 @@ static void command_pfmerge(struct call *call) {
     struct entry *e;
     struct slice text;
     bool dense;
-    if (!merge_all(call, 1, true, registers, &dense)) return;
+    if (!merge_all(call, 1, registers, &dense)) return;
     find(call, 1, true, &e, &text); /* merge_all has checked it */
     size_t length = hyperloglog_init(room);
     if (e && text.length <= sizeof(room)) memcpy(room, text.bytes, length = text.length);
@@ -167,6 +169,7 @@ static void command_pfmerge(struct call *call) {
     }
     hyperloglog_forget_count(room);
     store(call, 1, e, room, length);
+    notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
     reply_ok(call->client);
 }
 

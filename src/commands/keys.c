@@ -12,6 +12,7 @@
 #include "exec/command.h"
 #include "exec/flush.h"
 #include "exec/memory_limit.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -35,8 +36,10 @@
 static int64_t delete_all(struct call *call, bool lazily) {
     int64_t deleted = 0;
     for (int i = 1; i < call->argc; i++) {
-        deleted +=
-            keyspace_delete_with(call->keyspace, call->argv[i], call_key_hash(call, i), lazily);
+        if (keyspace_delete_with(call->keyspace, call->argv[i], call_key_hash(call, i), lazily)) {
+            notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[i]);
+            deleted++;
+        }
         limbo_checkpoint();
     }
     return deleted;
@@ -104,6 +107,8 @@ static bool rename_applies(struct call *call, struct entry **e) {
 static void rename_entry(struct call *call, struct entry *e) {
     keyspace_rename(call->keyspace, e, call_key_hash(call, 1), call->argv[2],
                     call_key_hash(call, 2));
+    notify_event(call->keyspace, NOTIFY_GENERIC, "rename_from", call->argv[1]);
+    notify_event(call->keyspace, NOTIFY_GENERIC, "rename_to", call->argv[2]);
 }
 
 static void command_rename_key(struct call *call) {
@@ -145,7 +150,11 @@ static void command_move(struct call *call) {
     uint64_t hash = call_key_hash(call, 1);
     struct entry *e = source_of(call);
     bool done = e && !keyspace_find(to, call->argv[1], hash);
-    if (done) keyspace_move(call->keyspace, e, hash, to);
+    if (done) {
+        keyspace_move(call->keyspace, e, hash, to);
+        notify_event(call->keyspace, NOTIFY_GENERIC, "move_from", call->argv[1]);
+        notify_event(to, NOTIFY_GENERIC, "move_to", call->argv[1]);
+    }
     reply_integer(call->client, done);
 }
 
@@ -178,7 +187,10 @@ static void command_copy(struct call *call) {
     uint64_t hash = call_key_hash(call, 2);
     struct entry *e = source_of(call);
     bool done = e && (replace || !keyspace_find(to, call->argv[2], hash));
-    if (done) keyspace_copy(to, call->argv[2], hash, e);
+    if (done) {
+        keyspace_copy(to, call->argv[2], hash, e);
+        notify_event(to, NOTIFY_GENERIC, "copy_to", call->argv[2]);
+    }
     reply_integer(call->client, done);
 }
 
@@ -248,7 +260,7 @@ static void command_flushall(struct call *call) {
     bool lazily;
     if (!flush_parse(call, &lazily)) return;
     flush(call, 0, keyspace_databases() - 1, lazily);
-    keyspace_note_change(1);
+    keyspace_count_changes(1);
 }
 
 /* ---- OBJECT ---- */
@@ -283,7 +295,7 @@ static void command_object(struct call *call) {
         reply_unknown_subcommand(call);
         return;
     }
-    struct entry *e = keyspace_peek(call->keyspace, call->argv[2], call_key_hash(call, 2));
+    struct entry *e = keyspace_peek_quietly(call->keyspace, call->argv[2], call_key_hash(call, 2));
     if (!e) {
         reply_null(c);
     } else if (argument_is(call, 1, "encoding")) {

@@ -11,6 +11,7 @@
 #include "exec/arguments.h"
 #include "exec/blocked.h"
 #include "exec/command.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -31,7 +32,7 @@ static void push(struct keyspace *ks, struct entry *e, uint64_t hash, enum quick
     e = keyspace_object_begin(ks, e, hash, &v);
     for (int i = 0; i < count; i++) quicklist_push(list_of(v), end, texts[i]);
     keyspace_object_end(ks, e, v);
-    keyspace_note_change((uint64_t)count);
+    keyspace_note_change(ks, entry_key(e), hash, (uint64_t)count);
 }
 
 /* The key has no entry: makes it a list of these. */
@@ -39,13 +40,23 @@ static struct entry *create(struct keyspace *ks, struct slice key, uint64_t hash
                             enum quicklist_end end, const struct slice *texts, int count) {
     struct value v = list_create();
     for (int i = 0; i < count; i++) quicklist_push(list_of(v), end, texts[i]);
-    keyspace_note_change((uint64_t)count);
+    keyspace_note_change(ks, key, hash, (uint64_t)count);
     return keyspace_store_object(ks, key, hash, NULL, ENTRY_LIST, v, ENTRY_NO_DEADLINE);
 }
 
 /* Deletes the key where its list is empty. */
 static void delete_if_empty(struct keyspace *ks, struct entry *e, struct slice key, uint64_t hash) {
-    if (!quicklist_count(list_in(e))) keyspace_delete_emptied(ks, key, hash);
+    if (quicklist_count(list_in(e))) return;
+    keyspace_delete_emptied(ks, key, hash);
+    notify_event(ks, NOTIFY_GENERIC, "del", key);
+}
+
+static void notify_pushed(struct keyspace *ks, struct slice key, enum quicklist_end end) {
+    notify_event(ks, NOTIFY_LIST, end == QUICKLIST_HEAD ? "lpush" : "rpush", key);
+}
+
+static void notify_popped(struct keyspace *ks, struct slice key, enum quicklist_end end) {
+    notify_event(ks, NOTIFY_LIST, end == QUICKLIST_HEAD ? "lpop" : "rpop", key);
 }
 
 /* Replies the element at `end` and takes it off. */
@@ -58,7 +69,7 @@ static struct entry *reply_and_drop(struct client *c, struct keyspace *ks, struc
     reply_element(c, &element);
     quicklist_drop(list_of(v), end);
     keyspace_object_end(ks, e, v);
-    keyspace_note_change(1);
+    keyspace_note_change(ks, entry_key(e), hash, 1);
     return e;
 }
 
@@ -83,6 +94,7 @@ static void push_generic(struct call *call, enum quicklist_end end, bool only_ex
     else if (!only_existing)
         e = create(call->keyspace, call->argv[1], hash, end, call->argv + 2, call->argc - 2);
     reply_integer(call->client, e ? (int64_t)quicklist_count(list_in(e)) : 0);
+    if (e) notify_pushed(call->keyspace, call->argv[1], end);
 }
 
 static void command_lpush(struct call *call) { push_generic(call, QUICKLIST_HEAD, false); }
@@ -114,7 +126,10 @@ static void command_linsert(struct call *call) {
     else
         quicklist_insert_before(&at, call->argv[4]);
     keyspace_object_end(call->keyspace, e, v);
-    if (there) keyspace_note_change(1);
+    if (there) {
+        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), 1);
+        notify_event(call->keyspace, NOTIFY_LIST, "linsert", call->argv[1]);
+    }
     reply_integer(call->client, there ? (int64_t)quicklist_count(list_of(v)) : -1);
 }
 
@@ -137,8 +152,9 @@ static void command_lset(struct call *call) {
         reply_error(call->client, "index out of range");
         return;
     }
-    keyspace_note_change(1);
+    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), 1);
     reply_ok(call->client);
+    notify_event(call->keyspace, NOTIFY_LIST, "lset", call->argv[1]);
 }
 
 /* ---- taking away ---- */
@@ -166,6 +182,7 @@ static void pop_generic(struct call *call, enum quicklist_end end) {
     if ((uint64_t)count > there) count = (int64_t)there;
     if (counted) reply_array(c, count);
     for (int64_t i = 0; i < count; i++) e = reply_and_drop(c, call->keyspace, e, hash, end);
+    if (count) notify_popped(call->keyspace, call->argv[1], end);
     delete_if_empty(call->keyspace, e, call->argv[1], hash);
 }
 
@@ -188,7 +205,8 @@ static void command_lrem(struct call *call) {
     e = keyspace_object_begin(call->keyspace, e, hash, &v);
     size_t removed = list_remove_equal(v, call->argv[3], most, count < 0);
     keyspace_object_end(call->keyspace, e, v);
-    keyspace_note_change(removed);
+    keyspace_note_change(call->keyspace, call->argv[1], hash, removed);
+    if (removed) notify_event(call->keyspace, NOTIFY_LIST, "lrem", call->argv[1]);
     delete_if_empty(call->keyspace, e, call->argv[1], hash);
     reply_integer(call->client, (int64_t)removed);
 }
@@ -206,8 +224,10 @@ static void command_ltrim(struct call *call) {
         size_t before = quicklist_count(list_of(v));
         clip(&start, stop, before, &count);
         list_trim(v, (size_t)start, count);
-        keyspace_note_change(before - quicklist_count(list_of(v)));
+        keyspace_count_changes(before - quicklist_count(list_of(v)));
+        keyspace_announce(call->keyspace, call->argv[1], hash); /* also where none goes: as 6.2 */
         keyspace_object_end(call->keyspace, e, v);
+        notify_event(call->keyspace, NOTIFY_LIST, "ltrim", call->argv[1]);
         delete_if_empty(call->keyspace, e, call->argv[1], hash);
     }
     reply_ok(call->client);
@@ -340,13 +360,16 @@ static bool move_element(struct client *c, struct keyspace *ks, struct entry *so
     quicklist_drop(list_of(v), move.from);
     keyspace_object_end(ks, source, v);
     struct slice moved = buffer_slice(&text);
+    reply_bulk(c, moved); /* who has waited is told of the change of the target after its element */
     target = keyspace_find(ks, target_key, target_hash);
     if (target)
         push(ks, target, target_hash, move.to, &moved, 1);
     else
         create(ks, target_key, target_hash, move.to, &moved, 1);
-    reply_bulk(c, moved);
+    keyspace_announce(ks, source_key, source_hash);
+    notify_pushed(ks, target_key, move.to);
     buffer_free(&text);
+    notify_popped(ks, source_key, move.from);
     source = keyspace_find(ks, source_key, source_hash);
     delete_if_empty(ks, source, source_key, source_hash);
     return true;
@@ -394,6 +417,7 @@ static void pop_named(struct client *c, struct keyspace *ks, struct entry *e, st
     reply_array(c, 2);
     reply_bulk(c, key);
     e = reply_and_drop(c, ks, e, hash, end);
+    notify_popped(ks, key, end);
     delete_if_empty(ks, e, key, hash);
 }
 
@@ -463,6 +487,10 @@ static void blocking_move(struct call *call, struct move move, int timeout_index
     int64_t timeout_msec;
     if (!blocked_parse_timeout(call, timeout_index, &timeout_msec)) return;
     if (move_now(call, move)) return;
+    if (call->client->flags & CLIENT_MAY_NOT_WAIT) { /* not what it gets when its time is up */
+        reply_null(call->client);
+        return;
+    }
     struct slice target = call->argv[2];
     struct waiting_move *w = memory_alloc(sizeof(*w) + target.length, MEMORY_OTHER);
     *w = (struct waiting_move){move, target.length};

@@ -13,16 +13,23 @@
 #include "exec/arguments.h"
 #include "exec/command.h"
 #include "exec/members.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 #include "value/set.h"
 
 static struct value set_in(const struct entry *e) { return entry_object(e); }
 
+static void announce(const struct call *call, int index, const char *event) {
+    notify_event(call->keyspace, NOTIFY_SET, event, call->argv[index]);
+}
+
 static void delete_if_empty(struct call *call, int index, struct value v) {
-    if (!set_count(v))
-        keyspace_delete_emptied(call->keyspace, call->argv[index], call_key_hash(call, index));
+    if (set_count(v)) return;
+    keyspace_delete_emptied(call->keyspace, call->argv[index], call_key_hash(call, index));
+    notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[index]);
 }
 
 static struct entry *store_new(struct call *call, int index, struct entry *existing,
@@ -47,7 +54,8 @@ static void command_sadd(struct call *call) {
         keyspace_object_end(call->keyspace, e, v);
     else
         store_new(call, 1, NULL, v);
-    keyspace_note_change((uint64_t)added);
+    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), (uint64_t)added);
+    if (added) announce(call, 1, "sadd");
     reply_integer(call->client, added);
 }
 
@@ -60,7 +68,9 @@ static void command_srem(struct call *call) {
         e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
         for (int i = 2; i < call->argc; i++) removed += set_remove(&v, call->argv[i]);
         keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change((uint64_t)removed);
+        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1),
+                             (uint64_t)removed);
+        if (removed) announce(call, 1, "srem");
         delete_if_empty(call, 1, v);
     }
     reply_integer(call->client, removed);
@@ -80,8 +90,11 @@ static void move_member(struct call *call, struct entry *source, struct entry *t
     source = keyspace_object_begin(call->keyspace, source, call_key_hash(call, 1), &v);
     set_remove(&v, call->argv[3]);
     keyspace_object_end(call->keyspace, source, v);
-    keyspace_note_change(1 + (uint64_t)added);
+    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), 1);
+    keyspace_note_change(call->keyspace, call->argv[2], call_key_hash(call, 2), (uint64_t)added);
+    announce(call, 1, "srem");
     delete_if_empty(call, 1, v);
+    if (added) announce(call, 2, "sadd");
 }
 
 static void command_smove(struct call *call) {
@@ -137,17 +150,19 @@ static void pop_one(struct client *c, struct value *v) {
 
 static void pop_many(struct call *call, struct entry *e, uint64_t count) {
     struct value v = set_in(e);
+    announce(call, 1, "spop"); /* before the reply, as 6.2 */
     if (count >= set_count(v)) {
-        keyspace_note_change(set_count(v));
+        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), set_count(v));
         reply_all(call->client, v);
         keyspace_delete_emptied(call->keyspace, call->argv[1], call_key_hash(call, 1));
+        notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
         return;
     }
     reply_set(call->client, (int64_t)count);
     e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
     for (uint64_t i = 0; i < count; i++) pop_one(call->client, &v);
     keyspace_object_end(call->keyspace, e, v);
-    keyspace_note_change(count);
+    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), count);
 }
 
 static void command_spop(struct call *call) {
@@ -172,10 +187,11 @@ static void command_spop(struct call *call) {
         reply_null(call->client);
         return;
     }
+    announce(call, 1, "spop");
     e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
     pop_one(call->client, &v);
     keyspace_object_end(call->keyspace, e, v);
-    keyspace_note_change(1);
+    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), 1);
     delete_if_empty(call, 1, v);
 }
 
@@ -295,6 +311,8 @@ static void intersect(const struct sets *sets, void (*found)(struct slice, void 
 static void add_to(struct slice member, void *context) { set_add(context, member); }
 static void remove_from(struct slice member, void *context) { set_remove(context, member); }
 
+/* These two need a set on their way: that of the result, where it is one (`found` is add_to, whose
+ * context is an empty set). */
 static void subtract(const struct sets *sets, void (*found)(struct slice, void *), void *context) {
     size_t others = 0;
     if (sets->first_missing) return;
@@ -305,19 +323,19 @@ static void subtract(const struct sets *sets, void (*found)(struct slice, void *
         set_each(sets->values[0], filter_visit, &f);
         return;
     }
-    struct value left = set_create();
-    set_each(sets->values[0], add_to, &left);
-    for (size_t i = 1; i < sets->count && set_count(left); i++)
-        set_each(sets->values[i], remove_from, &left);
-    set_each(left, found, context);
-    set_free(left);
+    struct value copy = set_create(), *left = found == add_to ? context : &copy;
+    set_each(sets->values[0], add_to, left);
+    for (size_t i = 1; i < sets->count && set_count(*left); i++)
+        set_each(sets->values[i], remove_from, left);
+    if (left == &copy) set_each(copy, found, context);
+    lazyfree_value(VALUE_SET, copy);
 }
 
 static void unite(const struct sets *sets, void (*found)(struct slice, void *), void *context) {
-    struct value all = set_create();
-    for (size_t i = 0; i < sets->count; i++) set_each(sets->values[i], add_to, &all);
-    set_each(all, found, context);
-    set_free(all);
+    struct value made = set_create(), *all = found == add_to ? context : &made;
+    for (size_t i = 0; i < sets->count; i++) set_each(sets->values[i], add_to, all);
+    if (all == &made) set_each(made, found, context);
+    lazyfree_value(VALUE_SET, made);
 }
 
 /* One of the three above. */
@@ -336,7 +354,7 @@ static void reply_combined(struct call *call, combine *how) {
     memory_free(sets.values, MEMORY_OTHER);
 }
 
-static void store_combined(struct call *call, combine *how) {
+static void store_combined(struct call *call, combine *how, const char *event) {
     struct sets sets;
     if (!sets_find(call, 2, true, &sets)) return;
     struct value result = set_create();
@@ -346,20 +364,25 @@ static void store_combined(struct call *call, combine *how) {
     uint64_t hash = call_key_hash(call, 1);
     if (count) {
         store_new(call, 1, keyspace_find(call->keyspace, call->argv[1], hash), result);
-        keyspace_note_change(1);
+        keyspace_note_change(call->keyspace, call->argv[1], hash, 1);
     } else {
         set_free(result);
-        keyspace_delete(call->keyspace, call->argv[1], hash);
     }
     reply_integer(call->client, count);
+    if (count)
+        announce(call, 1, event);
+    else if (keyspace_delete(call->keyspace, call->argv[1], hash))
+        notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
 }
 
 static void command_sinter(struct call *call) { reply_combined(call, intersect); }
 static void command_sunion(struct call *call) { reply_combined(call, unite); }
 static void command_sdiff(struct call *call) { reply_combined(call, subtract); }
-static void command_sinterstore(struct call *call) { store_combined(call, intersect); }
-static void command_sunionstore(struct call *call) { store_combined(call, unite); }
-static void command_sdiffstore(struct call *call) { store_combined(call, subtract); }
+static void command_sinterstore(struct call *call) {
+    store_combined(call, intersect, "sinterstore");
+}
+static void command_sunionstore(struct call *call) { store_combined(call, unite, "sunionstore"); }
+static void command_sdiffstore(struct call *call) { store_combined(call, subtract, "sdiffstore"); }
 
 static void command_smembers(struct call *call) {
     struct entry *e;

@@ -37,6 +37,7 @@
 #include "exec/arguments.h"
 #include "exec/command.h"
 #include "exec/command_keys.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -671,9 +672,10 @@ static void store_results(struct sort *s, const struct place *places, size_t res
         each_result(s, places, give_to_list, list_of(v));
         keyspace_store_object(call->keyspace, key, hash, keyspace_find(call->keyspace, key, hash),
                               ENTRY_LIST, v, ENTRY_NO_DEADLINE);
-        keyspace_note_change(results);
-    } else {
-        keyspace_delete(call->keyspace, key, hash);
+        keyspace_note_change(call->keyspace, key, hash, results);
+        notify_event(call->keyspace, NOTIFY_LIST, "sortstore", key);
+    } else if (keyspace_delete(call->keyspace, key, hash)) {
+        notify_event(call->keyspace, NOTIFY_GENERIC, "del", key);
     }
     reply_integer(call->client, (int64_t)results);
 }

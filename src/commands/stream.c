@@ -25,6 +25,7 @@
 #include "exec/arguments.h"
 #include "exec/blocked.h"
 #include "exec/command.h"
+#include "exec/notify.h"
 #include "net/reply.h"
 #include "option/option.h"
 #include "store/keyspace.h"
@@ -319,6 +320,10 @@ static bool finish_trimming(const struct call *call, struct trimming *t, bool re
     return !error;
 }
 
+static void announce(const struct call *call, const char *event) {
+    notify_event(call->keyspace, NOTIFY_STREAM, event, call->argv[1]);
+}
+
 static void command_xtrim(struct call *call) {
     struct trimming t = {0};
     struct entry *e;
@@ -335,7 +340,8 @@ static void command_xtrim(struct call *call) {
         e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
         deleted = stream_trim(v, &t.trim);
         keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change(deleted);
+        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), deleted);
+        if (deleted) announce(call, "xtrim");
     }
     reply_integer(call->client, (int64_t)deleted);
 }
@@ -376,7 +382,8 @@ static struct stream_id next_id(struct stream_id last) {
     return last;
 }
 
-/* False, with nothing changed, where the entry is too large. `e` is NULL where there is no key. */
+/* False, with nothing changed, where the entry is too large; else replies its ID. `e` is NULL where
+ * there is no key. */
 static bool add(const struct call *call, struct entry *e, const struct addition *a) {
     struct keyspace *ks = call->keyspace;
     uint64_t hash = call_key_hash(call, 1);
@@ -387,8 +394,10 @@ static bool add(const struct call *call, struct entry *e, const struct addition 
         e = keyspace_object_begin(ks, e, hash, &v);
     else
         v = stream_create();
+    uint64_t trimmed = 0;
     bool added = stream_append(v, a->id, texts, pairs);
-    if (added && a->trimming.trim.by != STREAM_TRIM_NOT) stream_trim(v, &a->trimming.trim);
+    if (added && a->trimming.trim.by != STREAM_TRIM_NOT)
+        trimmed = stream_trim(v, &a->trimming.trim);
     if (e)
         keyspace_object_end(ks, e, v);
     else if (added)
@@ -396,8 +405,11 @@ static bool add(const struct call *call, struct entry *e, const struct addition 
     else
         stream_free(v);
     if (!added) return false;
-    keyspace_note_change(1);
+    keyspace_note_change(ks, call->argv[1], hash, 1);
     blocked_signal_key(ks, call->argv[1], hash);
+    stream_reply_id(call->client, a->id);
+    announce(call, "xadd");
+    if (trimmed) announce(call, "xtrim");
     return true;
 }
 
@@ -431,8 +443,6 @@ static void command_xadd(struct call *call) {
                     "The ID specified in XADD is equal or smaller than the target stream top item");
     else if (!add(call, e, &a))
         reply_error(c, "Elements are too large to be stored");
-    else
-        stream_reply_id(c, a.id);
 }
 
 static void command_xdel(struct call *call) {
@@ -450,7 +460,8 @@ static void command_xdel(struct call *call) {
             deleted += stream_delete(v, id);
         }
         keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change(deleted);
+        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), deleted);
+        if (deleted) announce(call, "xdel");
     }
     reply_integer(call->client, (int64_t)deleted);
 }
@@ -473,8 +484,9 @@ static void command_xsetid(struct call *call) {
     e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
     stream_set_last_id(v, id);
     keyspace_object_end(call->keyspace, e, v);
-    keyspace_note_change(1);
+    keyspace_count_changes(1); /* no change of the key to those who watch it, as 6.2 */
     reply_ok(c);
+    announce(call, "xsetid");
 }
 
 /* ---- reading ---- */

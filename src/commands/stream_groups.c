@@ -20,6 +20,7 @@
 #include "exec/arguments.h"
 #include "exec/blocked.h"
 #include "exec/command.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -44,9 +45,14 @@ static void change_begin(struct on_group *x) {
     x->g = stream_group_find(x->v, x->call->argv[3]);
 }
 
+/* As 6.2: what changes in groups is counted, but is no change of the key to those who watch it. */
 static void change_end(struct on_group *x, uint64_t changes) {
     keyspace_object_end(x->call->keyspace, x->e, x->v);
-    keyspace_note_change(changes);
+    keyspace_count_changes(changes);
+}
+
+static void announce(const struct on_group *x, const char *event) {
+    notify_event(x->call->keyspace, NOTIFY_STREAM, event, x->call->argv[2]);
 }
 
 /* The ID that is argument 4: `$` is the stream's last one. False after an error. */
@@ -60,16 +66,20 @@ static void xgroup_create(struct on_group *x) {
     struct call *call = x->call;
     struct stream_id id;
     if (!parse_group_id(x, &id)) return;
-    if (!x->e)
+    if (!x->e) {
         x->e = keyspace_store_object(call->keyspace, call->argv[2], call_key_hash(call, 2), NULL,
                                      ENTRY_STREAM, stream_create(), ENTRY_NO_DEADLINE);
+        keyspace_announce(call->keyspace, call->argv[2], call_key_hash(call, 2));
+    }
     change_begin(x);
     bool made = stream_group_create(x->v, call->argv[3], id);
     change_end(x, made);
-    if (made)
+    if (made) {
         reply_ok(call->client);
-    else
+        announce(x, "xgroup-create");
+    } else {
         reply_error(call->client, "-BUSYGROUP Consumer Group name already exists");
+    }
 }
 
 /* Unlike CREATE this takes `-` and `+` too. */
@@ -84,6 +94,7 @@ static void xgroup_setid(struct on_group *x) {
     x->g->last_id = id;
     change_end(x, 1);
     reply_ok(x->call->client);
+    announce(x, "xgroup-setid");
 }
 
 /* Who waits for the group learns that it is gone. */
@@ -94,12 +105,14 @@ static void xgroup_destroy(struct on_group *x) {
     change_end(x, there);
     if (there) blocked_signal_key(call->keyspace, call->argv[2], call_key_hash(call, 2));
     reply_integer(call->client, there);
+    if (there) announce(x, "xgroup-destroy");
 }
 
 static void xgroup_createconsumer(struct on_group *x) {
     change_begin(x);
     bool made = stream_consumer_create(x->v, x->g, x->call->argv[4], clock_cached_msec());
     change_end(x, made);
+    if (made) announce(x, "xgroup-createconsumer");
     reply_integer(x->call->client, made);
 }
 
@@ -110,6 +123,7 @@ static void xgroup_delconsumer(struct on_group *x) {
     if (consumer) pending = stream_consumer_destroy(x->v, x->g, consumer);
     change_end(x, 1); /* as 6.2 counts it, even where there was none */
     reply_integer(x->call->client, (int64_t)pending);
+    announce(x, "xgroup-delconsumer");
 }
 
 static const struct {
@@ -202,7 +216,7 @@ static void command_xack(struct call *call) {
         acknowledged += stream_pending_remove(v, g, id);
     }
     keyspace_object_end(call->keyspace, e, v);
-    keyspace_note_change(acknowledged);
+    keyspace_count_changes(acknowledged);
     reply_integer(call->client, (int64_t)acknowledged);
 }
 
@@ -452,7 +466,7 @@ static void command_xclaim(struct call *call) {
         if (p ? is_idle(&how, p) : how.forced && stream_has(x.v, id)) claim_one(&x, &how, id, p);
     }
     keyspace_object_end(call->keyspace, e, x.v);
-    keyspace_note_change(claimed_count(&x) ? claimed_count(&x) : raises);
+    keyspace_count_changes(claimed_count(&x) ? claimed_count(&x) : raises);
     reply_claimed(call->client, &x, how.only_ids);
     buffer_free(&x.claimed);
 }
@@ -510,7 +524,7 @@ static void command_xautoclaim(struct call *call) {
         left--;
     }
     keyspace_object_end(call->keyspace, e, x.v);
-    keyspace_note_change(claimed_count(&x));
+    keyspace_count_changes(claimed_count(&x));
     reply_array(call->client, 2);
     stream_reply_id(call->client, more ? w.id : (struct stream_id){0, 0});
     reply_claimed(call->client, &x, a.how.only_ids);

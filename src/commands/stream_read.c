@@ -32,6 +32,7 @@
 #include "exec/blocked.h"
 #include "exec/command.h"
 #include "exec/command_keys.h"
+#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -247,7 +248,7 @@ static bool find(struct keyspace *ks, struct entry *e, struct slice key, uint64_
     e = keyspace_object_begin(ks, e, hash, &v);
     find_in_group(v, r, p, f);
     keyspace_object_end(ks, e, v);
-    keyspace_note_change(1);
+    keyspace_count_changes(1); /* no change of the key to those who watch it, as 6.2 */
     return true;
 }
 
@@ -360,7 +361,7 @@ static bool serve(struct client *c, void *state, struct keyspace *ks, struct sli
         e = keyspace_object_begin(ks, e, hash, &v);
         find_in_group(v, r, &p, &f);
         keyspace_object_end(ks, e, v);
-        keyspace_note_change(1);
+        keyspace_count_changes(1);
     } else {
         f.first = p.after;
         stream_id_increase(&f.first);

@@ -18,6 +18,7 @@
 #include "exec/arguments.h"
 #include "exec/command.h"
 #include "exec/command_keys.h"
+#include "exec/notify.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -26,8 +27,6 @@
 
 /* STRALGO LCS refuses strings of this length, as 6.2, whose table has 32-bit indexes. */
 #define LCS_STRING_BYTES_END (UINT32_MAX - 1)
-/* INCRBYFLOAT refuses longer texts of numbers: as 6.2's long double parser. */
-#define FLOAT_TEXT_MAX 256
 /* All digits of the largest long double, sign, point, 17 decimals: 4,952, rounded up. */
 #define LDBL_TEXT_BYTES 5120
 
@@ -44,6 +43,10 @@ static void store(const struct call *call, struct entry *existing, const struct 
                   int64_t deadline) {
     keyspace_store(call->keyspace, call->argv[1], call_key_hash(call, 1), existing, value,
                    deadline);
+}
+
+static void announce(const struct call *call, enum notify_class class, const char *event) {
+    notify_event(call->keyspace, class, event, call->argv[1]);
 }
 
 static void reply_string(struct client *c, const struct entry *e) {
@@ -64,8 +67,8 @@ static bool reply_string_or_null(const struct call *call, struct entry *e) {
 /* The argument as it will stand; a block of its own is taken over. */
 static struct entry_value value_of_argument(const struct call *call, int index) {
     struct entry_value value = entry_value_of_text(call->argv[index]);
-    if (value.text.length >= BATCH_ADOPT_BYTES && call->request)
-        value.blob = batch_take_argument(call->request, index, MEMORY_DATASET);
+    if (value.text.length >= BATCH_ADOPT_BYTES)
+        value.blob = call_take_argument(call, index, MEMORY_DATASET);
     return value;
 }
 
@@ -191,6 +194,8 @@ static void command_set(struct call *call) {
     }
     struct entry_value value = value_of_argument(call, 2);
     store(call, existing, &value, deadline);
+    announce(call, NOTIFY_STRING, "set");
+    if (options.form) announce(call, NOTIFY_GENERIC, "expire");
     if (!get) reply_ok(call->client);
 }
 
@@ -199,6 +204,7 @@ static void command_setnx(struct call *call) {
     if (!existing) {
         struct entry_value value = value_of_argument(call, 2);
         store(call, NULL, &value, ENTRY_NO_DEADLINE);
+        announce(call, NOTIFY_STRING, "set");
     }
     reply_integer(call->client, !existing);
 }
@@ -208,6 +214,8 @@ static void set_with_time(struct call *call, const struct set_expiry *form) {
     if (!set_deadline(call, form, 2, &deadline)) return;
     struct entry_value value = value_of_argument(call, 3);
     store(call, find_key(call), &value, deadline);
+    announce(call, NOTIFY_STRING, "set");
+    announce(call, NOTIFY_GENERIC, "expire");
     reply_ok(call->client);
 }
 
@@ -219,12 +227,14 @@ static void command_getset(struct call *call) {
     if (!reply_string_or_null(call, existing)) return;
     struct entry_value value = value_of_argument(call, 2);
     store(call, existing, &value, ENTRY_NO_DEADLINE);
+    announce(call, NOTIFY_STRING, "set");
 }
 
 static void command_getdel(struct call *call) {
     struct entry *e = read_key(call);
-    if (reply_string_or_null(call, e) && e)
-        keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));
+    if (!reply_string_or_null(call, e) || !e) return;
+    keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));
+    announce(call, NOTIFY_GENERIC, "del");
 }
 
 /* Replies before it changes anything: the new deadline may have passed already. */
@@ -239,10 +249,13 @@ static void command_getex(struct call *call) {
     int64_t deadline = ENTRY_NO_DEADLINE;
     if (options.form && !set_deadline(call, options.form, options.value_index, &deadline)) return;
     reply_string(call->client, e);
-    if (options.form && deadline <= clock_cached_msec())
+    if (options.form && deadline <= clock_cached_msec()) {
         keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));
-    else if (options.form || (options.flags & SET_PERSIST && entry_has_deadline(e)))
+        announce(call, NOTIFY_GENERIC, "del");
+    } else if (options.form || (options.flags & SET_PERSIST && entry_has_deadline(e))) {
         keyspace_set_deadline(call->keyspace, e, call_key_hash(call, 1), deadline);
+        announce(call, NOTIFY_GENERIC, options.form ? "expire" : "persist");
+    }
 }
 
 /* ---- many keys ---- */
@@ -293,6 +306,7 @@ static void set_pairs(struct call *call) {
             struct entry *existing = keyspace_find(call->keyspace, key, hashes[i]);
             struct entry_value value = value_of_argument(call, first + 1);
             keyspace_store(call->keyspace, key, hashes[i], existing, &value, ENTRY_NO_DEADLINE);
+            notify_event(call->keyspace, NOTIFY_STRING, "set", key);
         }
         limbo_checkpoint();
     }
@@ -329,6 +343,7 @@ static void add(struct call *call, int64_t increment) {
     }
     struct entry_value result = entry_value_of_integer(value);
     store(call, e, &result, KEYSPACE_KEEP_DEADLINE);
+    announce(call, NOTIFY_STRING, "incrby");
     reply_integer(call->client, value);
 }
 
@@ -357,8 +372,7 @@ static void command_incrbyfloat(struct call *call) {
     char scratch[ENTRY_STRING_SCRATCH];
     struct slice text = e ? entry_string(e, scratch) : SLICE("0");
     struct slice more = call->argv[2];
-    if (text.length > FLOAT_TEXT_MAX || more.length > FLOAT_TEXT_MAX ||
-        !number_parse_long_double(text.bytes, text.length, &value) ||
+    if (!number_parse_long_double(text.bytes, text.length, &value) ||
         !number_parse_long_double(more.bytes, more.length, &increment)) {
         reply_error(call->client, "value is not a valid float");
         return;
@@ -375,6 +389,7 @@ static void command_incrbyfloat(struct call *call) {
         (struct slice){digits, number_format_long_double_fixed(digits, LDBL_TEXT_BYTES, value)};
     if (result.text.length > ENTRY_EMBSTR_MAX) result.encoding = ENTRY_RAW;
     store(call, e, &result, KEYSPACE_KEEP_DEADLINE);
+    announce(call, NOTIFY_STRING, "incrbyfloat");
     reply_bulk(call->client, result.text);
     memory_free(digits, MEMORY_OTHER);
 }
@@ -417,12 +432,13 @@ static bool length_allowed(struct call *call, int64_t offset, size_t length) {
 
 /* Writes `piece` at `offset`, with zeros before it where the string is shorter. */
 static void write_piece(struct call *call, struct entry *e, size_t old_length, size_t offset,
-                        struct slice piece) {
+                        struct slice piece, const char *event) {
     size_t end = offset + piece.length;
     size_t length = end > old_length ? end : old_length;
     char *bytes =
         keyspace_string_writable(call->keyspace, call->argv[1], call_key_hash(call, 1), e, length);
     memcpy(bytes + offset, piece.bytes, piece.length);
+    announce(call, NOTIFY_STRING, event);
     reply_integer(call->client, (int64_t)length);
 }
 
@@ -441,7 +457,7 @@ static void command_setrange(struct call *call) {
     if (piece.length == 0)
         reply_integer(call->client, (int64_t)old_length);
     else if (length_allowed(call, offset, piece.length))
-        write_piece(call, e, old_length, (size_t)offset, piece);
+        write_piece(call, e, old_length, (size_t)offset, piece, "setrange");
 }
 
 static void command_append(struct call *call) {
@@ -450,13 +466,14 @@ static void command_append(struct call *call) {
     if (!e) {
         struct entry_value value = value_of_argument(call, 2);
         store(call, NULL, &value, ENTRY_NO_DEADLINE);
+        announce(call, NOTIFY_STRING, "append");
         reply_integer(call->client, (int64_t)call->argv[2].length);
         return;
     }
     char scratch[ENTRY_STRING_SCRATCH];
     size_t old_length = entry_string(e, scratch).length;
     if (length_allowed(call, (int64_t)old_length, call->argv[2].length))
-        write_piece(call, e, old_length, old_length, call->argv[2]);
+        write_piece(call, e, old_length, old_length, call->argv[2], "append");
 }
 
 /* ---- STRALGO LCS ---- */

@@ -21,6 +21,7 @@
 #include "exec/arguments.h"
 #include "exec/blocked.h"
 #include "exec/members.h"
+#include "exec/notify.h"
 
 /* Scores of one ZADD that need no allocation. */
 #define SCORES_ON_STACK 32
@@ -144,7 +145,7 @@ static void zadd_run(struct call *call, struct zadd *z, double *scores) {
         else
             keyspace_store_object(call->keyspace, call->argv[1], hash, NULL, ENTRY_ZSET, v,
                                   ENTRY_NO_DEADLINE);
-        keyspace_note_change(z->added + z->updated);
+        keyspace_note_change(call->keyspace, call->argv[1], hash, z->added + z->updated);
     }
     if (!is_number)
         reply_error(c, "resulting score is not a number (NaN)");
@@ -154,6 +155,9 @@ static void zadd_run(struct call *call, struct zadd *z, double *scores) {
         reply_double(c, scores[0]);
     else
         reply_null(c);
+    if (z->added || z->updated)
+        notify_event(call->keyspace, NOTIFY_ZSET, z->flags & ZADD_INCR ? "zincr" : "zadd",
+                     call->argv[1]);
 }
 
 static void zadd_generic(struct call *call, unsigned flags) {
@@ -180,8 +184,12 @@ static void command_zrem(struct call *call) {
         for (int i = 2; i < call->argc && zset_count(v); i++)
             removed += zset_remove(&v, call->argv[i]);
         keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change((uint64_t)removed);
-        if (!zset_count(v)) keyspace_delete_emptied(call->keyspace, call->argv[1], hash);
+        keyspace_note_change(call->keyspace, call->argv[1], hash, (uint64_t)removed);
+        if (removed) notify_event(call->keyspace, NOTIFY_ZSET, "zrem", call->argv[1]);
+        if (!zset_count(v)) {
+            keyspace_delete_emptied(call->keyspace, call->argv[1], hash);
+            notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
+        }
     }
     reply_integer(call->client, removed);
 }
@@ -246,6 +254,8 @@ static void command_zscan(struct call *call) { member_scan_run(call, ENTRY_ZSET,
 
 /* ---- popping ---- */
 
+static const char *pop_event(bool from_top) { return from_top ? "zpopmax" : "zpopmin"; }
+
 /* Replies the lowest or highest member and its score, side by side in RESP3 too, and takes it
  * out. */
 static void pop_one(struct client *c, struct keyspace *ks, struct entry *e, struct slice key,
@@ -258,7 +268,7 @@ static void pop_one(struct client *c, struct keyspace *ks, struct entry *e, stru
     struct zset_item item = zset_get(&at);
     reply_bulk(c, listpack_value_text(&item.member, scratch));
     reply_double(c, item.score);
-    zset_take_out(ks, e, key, hash, (struct zset_span){rank, 1});
+    zset_take_out(ks, e, key, hash, (struct zset_span){rank, 1}, pop_event(from_top));
 }
 
 static void pop_many(struct call *call, struct entry *e, uint64_t wanted, bool from_top) {
@@ -267,7 +277,7 @@ static void pop_many(struct call *call, struct entry *e, uint64_t wanted, bool f
     zset_reply_begin(call->client, count, true);
     zset_reply_walk(call->client, v, from_top ? there - 1 : 0, count, from_top, true);
     zset_take_out(call->keyspace, e, call->argv[1], call_key_hash(call, 1),
-                  (struct zset_span){from_top ? there - count : 0, count});
+                  (struct zset_span){from_top ? there - count : 0, count}, pop_event(from_top));
 }
 
 static void pop_generic(struct call *call, bool from_top) {

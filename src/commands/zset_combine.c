@@ -32,7 +32,10 @@
 
 /* Of one member, used for a set or a sorted set alike. */
 #define SCORE_OF_SET 1.0
-/* The index has at least twice as many places as members. */
+/* Of an array that grows on demand, at first: what sources hold in all says little of the result,
+ * for the same members may stand in each, and the same key may be named a thousand times. */
+#define ITEMS_AT_FIRST 64
+/* The index has at least twice as many places as the array has items. */
 #define INDEX_PLACES_PER_MEMBER 2
 /* Of a place in the index the upper bits are the hash's, the lower ones the member's number + 1. */
 #define INDEX_NUMBER_BITS 40
@@ -139,18 +142,41 @@ struct combination {
     size_t mask;
 };
 
-/* Room for `most` members. */
-static void gather_open(struct combination *c, size_t most, bool indexed) {
-    size_t places = 16;
-    c->capacity = most;
-    c->items = memory_alloc((most + 1) * sizeof(*c->items), MEMORY_OTHER);
-    if (!indexed) return;
-    ASSERT(most < (size_t)1 << INDEX_NUMBER_BITS);
-    while (places < most * INDEX_PLACES_PER_MEMBER) places *= 2;
-    c->places = memory_zalloc(places * sizeof(*c->places), MEMORY_OTHER);
-    c->mask = places - 1;
+static uint64_t index_entry(uint64_t hash, uint64_t number) {
+    return hash >> INDEX_NUMBER_BITS << INDEX_NUMBER_BITS | number;
 }
 
+/* Another place for each hash that the members have, so that there are twice as many places as the
+ * array has room. */
+static void index_grow(struct combination *c) {
+    size_t places = 16;
+    ASSERT(c->capacity < (size_t)1 << INDEX_NUMBER_BITS);
+    while (places < c->capacity * INDEX_PLACES_PER_MEMBER) places *= 2;
+    memory_free(c->places, MEMORY_OTHER);
+    c->places = memory_zalloc(places * sizeof(*c->places), MEMORY_OTHER);
+    c->mask = places - 1;
+    for (size_t i = 0; i < c->count; i++) {
+        uint64_t hash = hash_bytes(c->items[i].text.bytes, c->items[i].text.length);
+        size_t at = hash & c->mask;
+        while (c->places[at]) at = (at + 1) & c->mask;
+        c->places[at] = index_entry(hash, i + 1);
+    }
+}
+
+/* Room for `most` members, or for more later on. */
+static void gather_open(struct combination *c, size_t most, bool indexed) {
+    c->capacity = most;
+    c->items = memory_alloc((most + 1) * sizeof(*c->items), MEMORY_OTHER);
+    if (indexed) index_grow(c);
+}
+
+static void gather_grow(struct combination *c) {
+    c->capacity *= 2;
+    c->items = memory_realloc(c->items, (c->capacity + 1) * sizeof(*c->items), MEMORY_OTHER);
+    if (c->places) index_grow(c);
+}
+
+/* The array has room for it. */
 static void gather_add(struct combination *c, struct slice text, double score) {
     ASSERT_SLOW(c->count < c->capacity);
     c->items[c->count++] = (struct gathered){text, score};
@@ -174,7 +200,7 @@ static struct gathered *index_find(struct combination *c, struct slice text, uin
 
 /* The member, which must be in the array as its last, gets a place. */
 static void index_note(struct combination *c, uint64_t *place, uint64_t hash) {
-    *place = hash >> INDEX_NUMBER_BITS << INDEX_NUMBER_BITS | c->count;
+    *place = index_entry(hash, c->count);
 }
 
 /* Equal scores by their texts, as a sorted set orders them. */
@@ -224,15 +250,16 @@ static void unite_visit(struct slice member, double score, void *context) {
     }
     gather_add(c, member, score);
     index_note(c, vacant, hash);
+    if (c->count == c->capacity) gather_grow(c);
 }
 
+/* Sources come from the smallest on: no fewer members than the largest has will be gathered. */
 static void unite(struct combination *c) {
-    size_t most = 0, filled = 0;
-    for (size_t i = 0; i < c->source_count; i++) {
-        most += c->sources[i].count;
-        filled += c->sources[i].count != 0;
-    }
-    gather_open(c, most, filled > 1);
+    size_t largest = c->sources[c->source_count - 1].count, filled = 0;
+    for (size_t i = 0; i < c->source_count; i++) filled += c->sources[i].count != 0;
+    bool indexed = filled > 1;
+    if (indexed && largest < ITEMS_AT_FIRST) largest = ITEMS_AT_FIRST;
+    gather_open(c, indexed ? largest + 1 : largest, indexed);
     for (size_t i = 0; i < c->source_count; i++) {
         c->walked = &c->sources[i];
         source_each(&c->sources[i], unite_visit, c);
@@ -400,6 +427,10 @@ static void reply_gathered(struct client *client, const struct combination *c) {
         zset_reply_member(client, c->items[i].text, c->items[i].score, c->with_scores);
 }
 
+static const char *const store_events[] = {[OPERATION_UNION] = "zunionstore",
+                                           [OPERATION_INTERSECTION] = "zinterstore",
+                                           [OPERATION_DIFFERENCE] = "zdiffstore"};
+
 static void store_gathered(struct call *call, const struct combination *c) {
     struct value v = zset_create();
     size_t longest = 0;
@@ -407,7 +438,7 @@ static void store_gathered(struct call *call, const struct combination *c) {
         if (c->items[i].text.length > longest) longest = c->items[i].text.length;
     if (c->count) zset_expect(&v, c->count, longest);
     for (size_t i = 0; i < c->count; i++) zset_set(&v, c->items[i].text, c->items[i].score);
-    zset_store_result(call, v);
+    zset_store_result(call, v, store_events[c->operation]);
 }
 
 static void combination_free(struct combination *c) {

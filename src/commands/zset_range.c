@@ -224,7 +224,7 @@ static void command_zrangestore(struct call *call) {
     if (!argument_find_typed(call, 2, ENTRY_ZSET, &e)) return;
     struct zset_span span = {0, 0};
     if (e) span = query_span(&q, entry_object(e));
-    zset_store_result(call, e ? copy_span(entry_object(e), span) : zset_create());
+    zset_store_result(call, e ? copy_span(entry_object(e), span) : zset_create(), "zrangestore");
 }
 
 /* ---- counting and removing ---- */
@@ -250,7 +250,8 @@ static void remove_generic(struct call *call, enum range_by by) {
     if (!argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
     if (e) {
         span = span_of(&r, entry_object(e), false);
-        zset_take_out(call->keyspace, e, call->argv[1], call_key_hash(call, 1), span);
+        zset_take_out(call->keyspace, e, call->argv[1], call_key_hash(call, 1), span,
+                      call->command->name);
     }
     reply_integer(call->client, (int64_t)span.count);
 }

@@ -14,10 +14,16 @@
  * instead. The way to that place is a prefix of the given key, so the key that is found can be
  * written over it.
  *
+ * A tree is freed from its leaves upwards, and may pause after each node: the way back is kept in
+ * the tree itself (Schorr and Waite 1967). While a child is freed, its place in its parent holds
+ * the parent's own parent, and `child` says which place that is.
+ *
  * Invariants (rax_check):
  *  1. A node without a value has two children at least: a tree of n keys has less than 2n nodes.
  *  2. A node's bytes ascend.
  *  3. `count`, `bytes` and `parts` are what a walk finds. An empty tree has no node.
+ *  4. Once a tree is being freed `parts` is 0, `root` is a node of which a child was freed, and
+ *     `count` and `bytes` are what is left.
  */
 #include "ds/rax.h"
 
@@ -30,7 +36,7 @@ struct node {
     uint32_t prefix_length;
     uint16_t children; /* 0..256 */
     uint8_t has_value; /* 0 or 1 */
-    uint8_t unused;
+    uint8_t child;     /* while the tree is freed: the place whose turn it is */
     unsigned char parts[];
 };
 _Static_assert(sizeof(struct node) == 8, "pointers in a node are aligned");
@@ -428,6 +434,52 @@ bool rax_seek(const struct rax *r, enum rax_relation relation, struct slice key,
 
 /* ---- All nodes ---- */
 
+static void release_node(struct rax *r, struct node *n, void (*release)(void *value, void *context),
+                         void *context) {
+    size_t size = node_size(n);
+    if (n->has_value) {
+        r->count--;
+        if (release) release(*value_of(n), context);
+    }
+    r->bytes -= memory_good_size(size);
+    memory_free_sized(n, size, MEMORY_DATASET);
+}
+
+bool rax_free_step(struct rax *r, size_t nodes_max, void (*release)(void *value, void *context),
+                   void *context) {
+    ASSERT(nodes_max > 0);
+    /* Whether `n` was come to from above, and not from a child that is gone. */
+    bool entered = r->parts > 0;
+    struct node *n = r->root, *above = n && !entered ? children_of(n)[n->child] : NULL;
+    r->parts = 0;
+    while (n) {
+        unsigned place = entered ? 0 : n->child + 1U;
+        if (place < n->children) {
+            struct node *child = children_of(n)[place];
+            children_of(n)[place] = above;
+            n->child = (uint8_t)place;
+            above = n;
+            n = child;
+            entered = true;
+            continue;
+        }
+        struct node *parent = above;
+        release_node(r, n, release, context);
+        n = parent;
+        if (n) above = children_of(n)[n->child];
+        entered = false;
+        if (--nodes_max == 0) break;
+    }
+    r->root = n;
+    if (n) return false;
+    memory_free_sized(r, sizeof(*r), MEMORY_DATASET);
+    return true;
+}
+
+void rax_free(struct rax *r, void (*release)(void *value, void *context), void *context) {
+    if (r) (void)rax_free_step(r, SIZE_MAX, release, context);
+}
+
 /* Nodes still to be visited: a stack of its own, for a tree may be as deep as a key is long. */
 struct pending {
     struct node **nodes;
@@ -446,19 +498,6 @@ static struct node *pending_pop(struct pending *p) {
     struct node *n = p->nodes[--p->count];
     for (unsigned i = 0; i < n->children; i++) pending_push(p, children_of(n)[i]);
     return n;
-}
-
-void rax_free(struct rax *r, void (*release)(void *value, void *context), void *context) {
-    if (!r) return;
-    struct pending p = {0};
-    if (r->root) pending_push(&p, r->root);
-    while (p.count > 0) {
-        struct node *n = pending_pop(&p);
-        if (n->has_value && release) release(*value_of(n), context);
-        node_free(r, n);
-    }
-    memory_free(p.nodes, MEMORY_OTHER);
-    memory_free_sized(r, sizeof(*r), MEMORY_DATASET);
 }
 
 void rax_check(const struct rax *r) {

@@ -18,6 +18,11 @@ struct rax;
 struct rax *rax_create(void);
 /* Calls `release` (may be NULL) for each value, in no order. NULL is allowed. */
 void rax_free(struct rax *r, void (*release)(void *value, void *context), void *context);
+/* Frees up to `nodes_max` nodes (> 0; there are more of them than keys, but less than twice as
+ * many); true when the tree is gone. Needs no memory. After a first call only this one, rax_count
+ * and rax_bytes may follow, which tell what is left. */
+bool rax_free_step(struct rax *r, size_t nodes_max, void (*release)(void *value, void *context),
+                   void *context);
 size_t rax_count(const struct rax *r); /* keys */
 /* What the tree takes of memory. O(1). */
 size_t rax_bytes(const struct rax *r);

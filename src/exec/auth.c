@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The password of the default user.
+ * The option requirepass, which was there before there were users: setting it gives the default
+ * user this one password, and clearing it lets everybody in. What ACL SETUSER makes of that user's
+ * passwords later does not show in the option: as 6.2.
  *
- * Setting one asks of new clients to authenticate; those that are connected stay as they are.
- * Clearing it lets in those that wait to authenticate. A password may hold any bytes, so the option
- * is no text of the engine's.
+ * Clients that are connected stay as they are. A password may hold any bytes, so the option is no
+ * text of the engine's.
  */
 #include "exec/auth.h"
 
 #include <stdio.h>
 
-#include "net/client.h"
+#include "exec/acl.h"
 #include "option/option.h"
 
 /* So that it fits into a line of a file, each byte taking four when quoted. */
@@ -47,11 +48,7 @@ static void password_rewrite(const struct option_row *row, struct buffer *out) {
 }
 
 static bool apply_password(const struct option_row *row, char *reason, size_t reason_size) {
-    client_set_authentication_required(auth_password_is_set());
-    if (auth_password_is_set()) return true;
-    LIST_FOR_EACH (link, following, client_list()) {
-        LIST_ENTRY(link, struct client, link)->flags |= CLIENT_AUTHENTICATED;
-    }
+    acl_set_default_password(buffer_slice(&password));
     return true;
 }
 
@@ -72,15 +69,4 @@ static const struct option_row option_rows[] = {
 
 void auth_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
-}
-
-bool auth_password_is_set(void) { return password.length > 0; }
-
-bool auth_password_matches(struct slice given) {
-    if (!auth_password_is_set()) return true;
-    if (given.length != password.length) return false;
-    unsigned difference = 0;
-    for (size_t i = 0; i < password.length; i++)
-        difference |= (unsigned char)(given.bytes[i] ^ ((volatile const char *)password.bytes)[i]);
-    return difference == 0;
 }

@@ -79,7 +79,7 @@ static struct list_link *following; /* where key_serve goes on; wait_end moves i
 
 static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
 
-static struct wait *wait_of(const struct client *c) { return c->slots[CLIENT_SLOT_BLOCKED]; }
+static struct wait *wait_of(const struct client *c) { return client_rare(c, CLIENT_RARE_BLOCKED); }
 
 bool blocked_is(const struct client *c) { return wait_of(c) != NULL; }
 uint64_t blocked_clients(void) { return waiting; }
@@ -182,6 +182,11 @@ static bool waits_for(const struct wait *w, const struct waited_key *k) {
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
                    int step, int64_t timeout_msec, void *state) {
     struct client *c = call->client;
+    if (c->flags & CLIENT_MAY_NOT_WAIT) {
+        kind->timed_out(c, state);
+        if (kind->free_state) kind->free_state(state);
+        return;
+    }
     size_t wanted = first ? (size_t)((last - first) / step + 1) : 0;
     ASSERT(!blocked_is(c));
     struct wait *w = memory_alloc(sizeof(*w) + wanted * sizeof(w->links[0]), MEMORY_OTHER);
@@ -196,7 +201,7 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
         link->wait = w;
         list_append(&k->waiters, &link->link);
     }
-    c->slots[CLIENT_SLOT_BLOCKED] = w;
+    client_set_rare(c, CLIENT_RARE_BLOCKED, w);
     waiting++;
     batch_hold(c);
     if (timeout_msec != BLOCKED_FOREVER) deadline_add(w, timeout_msec);
@@ -204,7 +209,7 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
 
 /* Out of all lists, and freed; the client itself is not touched. */
 static void wait_end(struct wait *w) {
-    w->client->slots[CLIENT_SLOT_BLOCKED] = NULL;
+    client_set_rare(w->client, CLIENT_RARE_BLOCKED, NULL);
     for (size_t i = 0; i < w->links_count; i++) {
         if (following == &w->links[i].link) following = following->next;
         list_remove(&w->links[i].link);

@@ -38,7 +38,8 @@ void blocked_register(void);
 /* Blocks the call's client until it is served, `timeout_msec` have passed (BLOCKED_FOREVER: no
  * limit), or CLIENT UNBLOCK. Waits for the arguments `first` to `last`, `step` apart, which are
  * copied; none where first is 0. Takes `state`. The command must not have replied and must end
- * after this. */
+ * after this. A client that may not wait (CLIENT_MAY_NOT_WAIT) is answered as if its time were up.
+ */
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
                    int step, int64_t timeout_msec, void *state);
 /* True where the client waits in a command; clients that CLIENT PAUSE holds do not. */

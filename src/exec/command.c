@@ -12,8 +12,6 @@
 #include "base/panic.h"
 #include "net/batch.h"
 
-/* Rows of all families together; 6.2 has 224, modules will bring theirs. */
-#define COMMANDS_MAX 1024
 #define SLOT_BITS 11
 #define SLOTS (1 << SLOT_BITS) /* twice as many */
 /* No command's name is longer; longer words are not looked up. */
@@ -142,6 +140,7 @@ void command_register(struct command *rows, size_t rows_count) {
         struct command *row = &rows[i];
         ASSERT(!command_find(slice_of(row->name)) && strlen(row->name) <= NAME_BYTES_MAX);
         row->called = row->name;
+        row->number = (unsigned)count;
         all[count++] = row;
         table_put(row);
     }
@@ -211,8 +210,19 @@ struct slice call_argument_shown(const struct call *call, int index) {
     return secret ? SLICE("(redacted)") : call->argv[index];
 }
 
+struct blob *call_take_argument(const struct call *call, int index, enum memory_class class) {
+    if (call->request) return batch_take_argument(call->request, index, class);
+    struct blob **blobs = call->nested ? call->nested->blobs : NULL;
+    if (!blobs || !blobs[index]) return NULL;
+    struct blob *b = blobs[index];
+    blobs[index] = NULL;
+    memory_move(b, blob_bytes(b), MEMORY_CLIENTS, class);
+    return b;
+}
+
 uint64_t call_key_hash(const struct call *call, int index) {
     struct slice key = call->argv[index];
     if (call->request && call->request->key_bytes == key.bytes) return call->request->key_hash;
+    if (call->nested && call->nested->key_bytes == key.bytes) return call->nested->key_hash;
     return hash_bytes(key.bytes, key.length);
 }

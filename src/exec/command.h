@@ -15,14 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "base/string.h"
 
+struct blob;
 struct client;
 struct keyspace;
 struct request;
 struct command;
 struct command_times;
 struct key_rule;
+
+/* Rows of all families together; 6.2 has 224, modules will bring theirs. */
+#define COMMANDS_MAX 1024
 
 /* In the order in which COMMAND shows them. */
 enum command_flags {
@@ -44,6 +49,10 @@ enum command_flags {
     COMMAND_MAY_REPLICATE = 1 << 15,
     COMMAND_MOVABLE_KEYS = 1 << 16,
     COMMAND_UNLISTED = 1 << 17, /* COMMAND does not show it: 6.2 answers it outside its table */
+    COMMAND_UNQUEUED = 1 << 18, /* runs at once in a transaction */
+    COMMAND_EXECUTES = 1 << 19, /* EXEC: writes, and needs memory, where what is queued does */
+    COMMAND_ENDS_TRANSACTION = 1 << 20, /* and so is not refused for want of memory in one */
+    COMMAND_FOR_SUBSCRIBERS = 1 << 21,  /* RESP2 clients that listen to channels may run it */
 };
 
 /* The categories that flags do not tell. */
@@ -71,14 +80,30 @@ enum command_category {
     ACL_SCRIPTING = 1 << 20,
 };
 
+/* Which arguments are channels: for ACL. */
+enum command_channels {
+    COMMAND_CHANNELS_NONE,
+    COMMAND_CHANNELS_FIRST,    /* the first argument */
+    COMMAND_CHANNELS_ALL,      /* all arguments */
+    COMMAND_CHANNELS_PATTERNS, /* all arguments, and they are patterns */
+};
+
+/* What a call that did not come over the network itself may have besides its arguments. */
+struct nested_arguments {
+    struct blob **blobs;   /* each argument's block, or NULL; NULL where none has one of its own */
+    const void *key_bytes; /* the key that key_hash belongs to; NULL = none */
+    uint64_t key_hash;
+};
+
 /* One running command. */
 struct call {
     struct client *client;
     struct command *command;
     int argc;
     const struct slice *argv;
-    struct keyspace *keyspace; /* the client's selected one */
-    struct request *request;   /* where it came over the network; NULL in nested calls */
+    struct keyspace *keyspace;       /* the client's selected one */
+    struct request *request;         /* where it came over the network; NULL in nested calls */
+    struct nested_arguments *nested; /* of other calls; NULL where nothing is known */
 };
 
 struct command {
@@ -89,11 +114,13 @@ struct command {
     int first_key, last_key, key_step; /* positions; last_key may count from the end (-1) */
     const struct key_rule *key_rule;   /* where positions do not tell; NULL: they do */
     unsigned categories;
+    enum command_channels channels;
     const char *help; /* one line */
     /* Whether an argument is a secret, which no log may show; NULL: none is. */
     bool (*is_secret)(const struct call *call, int index);
 
     /* Filled in by the table. */
+    unsigned number; /* its index: command_at(number) */
     uint64_t calls, nsec, rejected_calls, failed_calls;
     struct command_times *times; /* NULL until it has run */
     const char *called;          /* the name it answers to, after rename-command; NULL = removed */
@@ -119,6 +146,10 @@ void command_reset_stats(void);
 
 /* The argument as MONITOR, SLOWLOG and crash reports show it: "(redacted)" for a secret. */
 struct slice call_argument_shown(const struct call *call, int index);
+
+/* Makes argument `index` the caller's, where it has a block of its own; NULL where it has not. The
+ * block's class becomes `class`. The slice stays valid as long as the block lives. */
+struct blob *call_take_argument(const struct call *call, int index, enum memory_class class);
 
 /* hash_bytes of an argument that is a key: what prefetch computed, where it did. */
 uint64_t call_key_hash(const struct call *call, int index);

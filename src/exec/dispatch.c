@@ -3,18 +3,23 @@
  *
  *   prefetch_bucket: find the row, hash the first key, ask for its bucket
  *   prefetch_entry:  ask for the entry
- *   execute:         known? arity? authenticated? paused? -> handler -> counts
+ *   execute:         known? arity? authenticated? ... paused? -> run, or queue after MULTI
+ *   run:             monitor, handler, counts, times, slow log; for calls within calls, too
  *
  * The hints change nothing: what a command earlier in the batch did is seen by the later ones,
  * since each looks up again. The hash may be kept, for it depends on the key's bytes alone.
  *
- * The clock is read once a command: its end is the next one's start.
+ * The clock is read once a command: its end is the next one's start. So what EXEC takes is the sum
+ * of what its commands take and a little; 6.2 counts it the same way, in both.
  */
 #include "exec/dispatch.h"
+
+#include <stdarg.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/probes.h"
+#include "exec/acl.h"
 #include "exec/blocked.h"
 #include "exec/command.h"
 #include "exec/command_times.h"
@@ -22,6 +27,8 @@
 #include "exec/monitor.h"
 #include "exec/pause.h"
 #include "exec/slowlog.h"
+#include "exec/tracking.h"
+#include "exec/transaction.h"
 #include "metric/attribution.h"
 #include "metric/cause.h"
 #include "metric/latency.h"
@@ -35,6 +42,10 @@
 /* How much of a request an error shows: as 6.2. */
 #define UNKNOWN_SHOWN_BYTES 128
 #define TOUCHES_KEYS (COMMAND_READONLY | COMMAND_WRITE | COMMAND_MAY_REPLICATE)
+/* Of these two a client that may run everything has the first alone. */
+#define FREE (CLIENT_AUTHENTICATED | CLIENT_LIMITED)
+/* Clients that have any of these flags are looked at more closely. */
+#define UNUSUAL (CLIENT_CLOSING | CLIENT_MONITOR | CLIENT_SUBSCRIBED)
 
 static uint64_t processed;
 static const struct call *current;
@@ -94,7 +105,26 @@ static void prefetch_entry(struct request *r) {
     if (r->key_bytes) keyspace_prefetch_entry(keyspace_at(r->client->database), r->key_hash);
 }
 
-static void reply_unknown(const struct request *r) {
+void dispatch_refuse(struct client *c, struct command *command, const char *format, ...) {
+    struct buffer text;
+    va_list arguments;
+    buffer_init(&text, MEMORY_OTHER);
+    va_start(arguments, format);
+    buffer_vprintf(&text, format, arguments);
+    va_end(arguments);
+    if (command) command->rejected_calls++;
+    if (c->flags & CLIENT_TRANSACTION) c->flags |= CLIENT_QUEUE_FAILED;
+    if (command && command->flags & COMMAND_EXECUTES) {
+        transaction_end(c);
+        reply_error_format(c, "-EXECABORT Transaction discarded because of: %s",
+                           text.bytes + (text.bytes[0] == '-'));
+    } else {
+        reply_error(c, text.bytes);
+    }
+    buffer_free(&text);
+}
+
+static void refuse_unknown(const struct request *r) {
     struct buffer shown;
     buffer_init(&shown, MEMORY_OTHER);
     for (int i = 1; i < r->argc && shown.length < UNKNOWN_SHOWN_BYTES; i++) {
@@ -103,9 +133,47 @@ static void reply_unknown(const struct request *r) {
         buffer_printf(&shown, "`%.*s`, ", (int)length, r->argv[i].bytes);
     }
     size_t length = r->argv[0].length;
-    reply_error_format(r->client, "unknown command `%.*s`, with args beginning with: %s",
-                       (int)length, r->argv[0].bytes, shown.length ? shown.bytes : "");
+    dispatch_refuse(r->client, NULL, "unknown command `%.*s`, with args beginning with: %s",
+                    (int)length, r->argv[0].bytes, shown.length ? shown.bytes : "");
     buffer_free(&shown);
+}
+
+/* In a transaction all that is queued takes memory, and EXEC where anything queued does. */
+static bool needs_memory(const struct client *c, const struct command *command) {
+    if (__builtin_expect(!(c->flags & CLIENT_TRANSACTION), 1))
+        return command->flags & COMMAND_DENYOOM;
+    if (command->flags & COMMAND_EXECUTES) return transaction_flags(c) & COMMAND_DENYOOM;
+    return !(command->flags & COMMAND_ENDS_TRANSACTION);
+}
+
+static bool admit_unusual(struct client *c, struct command *command) {
+    if (c->flags & CLIENT_CLOSING) return false; /* it was too large */
+    if (c->flags & CLIENT_SUBSCRIBED && c->protocol == 2 &&
+        !(command->flags & COMMAND_FOR_SUBSCRIBERS)) {
+        dispatch_refuse(c, command,
+                        "Can't execute '%s': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / PING / QUIT / "
+                        "RESET are allowed in this context",
+                        command->name);
+        return false;
+    }
+    if (c->flags & CLIENT_MONITOR && command->flags & TOUCHES_KEYS) {
+        /* 6.2 lists it as a replica */
+        dispatch_refuse(c, command, "Replica can't interract with the keyspace");
+        return false;
+    }
+    return true;
+}
+
+/* The client must authenticate first, or its user may not do everything. */
+static bool admit_user(const struct request *r) {
+    struct command *command = r->command;
+    struct client *c = r->client;
+    if (!(c->flags & CLIENT_AUTHENTICATED) && client_authentication_required() &&
+        !(command->flags & COMMAND_NO_AUTH)) {
+        dispatch_refuse(c, command, "-NOAUTH Authentication required.");
+        return false;
+    }
+    return acl_admits(c, command, r->argc, r->argv);
 }
 
 /* Says why the request may not run; true where it may. */
@@ -113,31 +181,20 @@ static bool admit(const struct request *r) {
     struct command *command = r->command;
     struct client *c = r->client;
     if (!command) {
-        reply_unknown(r);
+        refuse_unknown(r);
         return false;
     }
     if (!command_arity_fits(command, r->argc)) {
-        reply_error_format(c, "wrong number of arguments for '%s' command", command->name);
-        command->rejected_calls++;
+        dispatch_refuse(c, command, "wrong number of arguments for '%s' command", command->name);
         return false;
     }
-    if (!(c->flags & CLIENT_AUTHENTICATED) && !(command->flags & COMMAND_NO_AUTH)) {
-        reply_error(c, "-NOAUTH Authentication required.");
-        command->rejected_calls++;
+    if (__builtin_expect((c->flags & FREE) != CLIENT_AUTHENTICATED, 0) && !admit_user(r))
+        return false;
+    if (memory_limit_is_on() && !memory_limit_make_room() && needs_memory(c, command)) {
+        dispatch_refuse(c, command, "-OOM command not allowed when used memory > 'maxmemory'.");
         return false;
     }
-    if (memory_limit_is_on() && !memory_limit_make_room() && command->flags & COMMAND_DENYOOM) {
-        reply_error(c, "-OOM command not allowed when used memory > 'maxmemory'.");
-        command->rejected_calls++;
-        return false;
-    }
-    if (__builtin_expect(c->flags & CLIENT_CLOSING, 0)) return false; /* it was too large */
-    if (__builtin_expect(c->flags & CLIENT_MONITOR, 0) && command->flags & TOUCHES_KEYS) {
-        reply_error(c, "Replica can't interract with the keyspace"); /* 6.2 lists it as a replica */
-        command->rejected_calls++;
-        return false;
-    }
-    return true;
+    return __builtin_expect(!(c->flags & UNUSUAL), 1) || admit_unusual(c, command);
 }
 
 /* The batch's first command asks the clock; before that it was reading and parsing. */
@@ -170,47 +227,109 @@ static int64_t begin_after_eviction(int64_t start) {
     return end_nsec;
 }
 
-static void execute(struct request *r) {
-    struct command *command = r->command;
-    r->client->slots[CLIENT_SLOT_COMMAND] = command;
-    int64_t start = begin();
-    if (__builtin_expect(!admit(r), 0)) return;
-    if (memory_limit_is_on()) start = begin_after_eviction(start);
-    if (__builtin_expect(pause_refuses(r->client, command), 0)) {
-        pause_hold(r);
-        return;
+/* What few calls need after their end. */
+#define UNUSUAL_END (CLIENT_ERROR_REPLIED | CLIENT_TRACKING | CLIENT_MESSAGES_WAIT)
+
+static __attribute__((noinline)) void end_unusual(const struct call *call, bool outermost) {
+    struct client *c = call->client;
+    if (c->flags & CLIENT_ERROR_REPLIED) {
+        c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
+        call->command->failed_calls++;
     }
-    struct call call = {
-        .client = r->client,
-        .command = command,
-        .argc = r->argc,
-        .argv = r->argv,
-        .keyspace = keyspace_at(r->client->database),
-        .request = r,
-    };
-    r->client->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
-    current = &call;
-    if (r->query) slowlog_keep_large_arguments(&call);
-    size_t monitor_mark = monitor_before(&call);
+    if (c->flags & (CLIENT_TRACKING | CLIENT_MESSAGES_WAIT)) tracking_after_call(call, outermost);
+}
+
+/* A call that failed within another is no failure of the outer one: the flag goes when it is
+ * counted. Inlined: it is run for every single command. */
+static inline __attribute__((always_inline)) void run(struct call *call, int64_t start,
+                                                      bool outermost) {
+    struct command *command = call->command;
+    struct client *c = call->client;
+    const struct call *outer = outermost ? NULL : current;
+    c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
+    current = call;
+    size_t monitor_mark = monitor_before(call);
     limbo_enter();
-    PROBE3(command__start, command->name, call.client->id, call.argc);
-    command->handler(&call);
-    blocked_serve();
+    PROBE3(command__start, command->name, c->id, call->argc);
+    command->handler(call);
+    if (outermost) blocked_serve();
     limbo_leave();
-    monitor_after(&call, monitor_mark);
-    current = NULL;
+    monitor_after(call, monitor_mark);
+    current = outer;
     last_end_nsec = clock_monotonic_nsec();
     command->calls++;
     command->nsec += (uint64_t)(last_end_nsec - start);
     command_times_note(command, last_end_nsec - start);
-    note_if_slow(&call, start);
-    PROBE3(command__done, command->name, call.client->id, last_end_nsec - start);
-    r->finished = !(r->client->flags & CLIENT_HELD);
-    if (r->client->flags & CLIENT_ERROR_REPLIED) command->failed_calls++;
+    note_if_slow(call, start);
+    PROBE3(command__done, command->name, c->id, last_end_nsec - start);
+    if (__builtin_expect(c->flags & UNUSUAL_END, 0)) end_unusual(call, outermost);
     processed++;
 }
 
+void dispatch_nest_begin(struct dispatch_nesting *outer) {
+    attribution_nest_begin(&outer->attribution);
+    limbo_leave();
+}
+
+void dispatch_nest_end(const struct dispatch_nesting *outer) {
+    limbo_enter();
+    attribution_nest_end(&outer->attribution);
+}
+
+void dispatch_call(struct call *call) {
+    int64_t start = last_end_nsec;
+    attribution_command_begin(start);
+    if (call->nested && call->nested->blobs) slowlog_keep_large_arguments(call);
+    run(call, start, false);
+}
+
+/* Of what is refused 6.2 shows MONITOR only EXEC. */
+static void monitor_refused(const struct request *r) {
+    struct command *command = r->command;
+    if (!command || !(command->flags & COMMAND_EXECUTES)) return;
+    struct call call = {.client = r->client, .command = command, .argc = r->argc, .argv = r->argv};
+    monitor_after(&call, monitor_before(&call));
+}
+
+static void execute(struct request *r) {
+    struct command *command = r->command;
+    struct client *c = r->client;
+    c->slots[CLIENT_SLOT_COMMAND] = command;
+    int64_t start = begin();
+    if (__builtin_expect(!admit(r), 0)) {
+        monitor_refused(r);
+        if (c->flags & CLIENT_TRACKING) tracking_after_refusal(c, command);
+        return;
+    }
+    if (memory_limit_is_on()) start = begin_after_eviction(start);
+    unsigned flags = command->flags;
+    bool in_transaction = c->flags & CLIENT_TRANSACTION;
+    if (__builtin_expect(in_transaction, 0) && flags & COMMAND_EXECUTES)
+        flags |= transaction_flags(c);
+    if (__builtin_expect(pause_refuses(c, flags), 0)) {
+        pause_hold(r);
+        return;
+    }
+    if (__builtin_expect(in_transaction, 0) && !(flags & COMMAND_UNQUEUED)) {
+        transaction_queue(r);
+        last_end_nsec = clock_monotonic_nsec();
+        return;
+    }
+    struct call call = {
+        .client = c,
+        .command = command,
+        .argc = r->argc,
+        .argv = r->argv,
+        .keyspace = keyspace_at(c->database),
+        .request = r,
+    };
+    if (r->query) slowlog_keep_large_arguments(&call);
+    run(&call, start, true);
+    r->finished = !(c->flags & CLIENT_HELD);
+}
+
 static void before_replies(void) {
+    if (current) return; /* it sends to many: its time goes on */
     if (last_end_nsec) cause_enter(CAUSE_IO, last_end_nsec);
     last_end_nsec = 0;
 }

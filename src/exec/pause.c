@@ -50,10 +50,10 @@ void pause_end(void) {
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }
 
-bool pause_refuses(const struct client *c, const struct command *command) {
+bool pause_refuses(const struct client *c, unsigned command_flags) {
     if (__builtin_expect(mode == PAUSE_NONE, 1)) return false;
-    if (c->flags & CLIENT_MONITOR || command->flags & COMMAND_UNLISTED) return false;
-    return mode == PAUSE_ALL || command->flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE);
+    if (c->flags & CLIENT_MONITOR || command_flags & COMMAND_UNLISTED) return false;
+    return mode == PAUSE_ALL || command_flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE);
 }
 
 void pause_hold(struct request *request) {

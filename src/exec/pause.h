@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 struct client;
-struct command;
 struct request;
 
 enum pause_mode { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL };
@@ -21,8 +20,8 @@ void pause_start(enum pause_mode mode, int64_t msec);
 /* Ends it before its time; harmless where there is none. */
 void pause_end(void);
 enum pause_mode pause_mode(void);
-/* True where the client may not run the command now. */
-bool pause_refuses(const struct client *c, const struct command *command);
+/* True where the client may not run a command with these flags (enum command_flags) now. */
+bool pause_refuses(const struct client *c, unsigned command_flags);
 /* Holds the request's client until the pause ends. */
 void pause_hold(struct request *request);
 #endif

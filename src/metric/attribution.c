@@ -152,6 +152,18 @@ void attribution_command_begin(int64_t now_nsec) {
     command = mark;
 }
 
+void attribution_nest_begin(struct attribution_nesting *outer) {
+    outer->wall_nsec = command.wall_nsec;
+    outer->cpu_nsec = command.cpu_nsec;
+    outer->idle_nsec = command.idle_nsec;
+    cause_snapshot_save(&outer->causes);
+}
+
+void attribution_nest_end(const struct attribution_nesting *outer) {
+    command = (struct mark){outer->wall_nsec, outer->cpu_nsec, outer->idle_nsec};
+    cause_snapshot_restore(&outer->causes);
+}
+
 void attribution_explain(int64_t begin_nsec, int64_t now_nsec, struct attribution_span *span) {
     int64_t wall = now_nsec - begin_nsec;
     memset(span, 0, sizeof(*span));

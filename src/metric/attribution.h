@@ -52,6 +52,14 @@ void attribution_command_begin(int64_t now_nsec);
 /* A command that began with attribution_command_begin(begin_nsec) has ended now, and took long:
  * reads the clocks and fills the span. Its off-CPU time counts as claimed. */
 void attribution_explain(int64_t begin_nsec, int64_t now_nsec, struct attribution_span *span);
+/* A command runs others, each of which begins and is explained by itself: what was noted at its own
+ * begin is kept meanwhile. Where it is explained too, it claims again what they have claimed. */
+struct attribution_nesting {
+    int64_t wall_nsec, cpu_nsec, idle_nsec;
+    struct cause_snapshot causes;
+};
+void attribution_nest_begin(struct attribution_nesting *outer);
+void attribution_nest_end(const struct attribution_nesting *outer);
 
 /* Time in which the calling thread could run and had to wait for a processor, in ns since its
  * start; -1 where the kernel does not say. A system call. Always from the same thread. */

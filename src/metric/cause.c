@@ -13,8 +13,8 @@
 static enum cause running;
 static int64_t since_nsec; /* 0 = no change yet */
 static uint64_t sums_nsec[CAUSES];
-static uint64_t changes, snapshot_changes; /* of the sums; as of the snapshot */
-static uint64_t snapshot_nsec[CAUSES];
+static uint64_t changes;           /* of the sums */
+static struct cause_snapshot last; /* snapshot; `changes` as of then */
 
 static const char *const names[CAUSES] = {
     "other",  "commands",    "eviction", "expiry", "freeing",
@@ -41,19 +41,22 @@ uint64_t cause_nsec(enum cause cause) {
 }
 
 void cause_snapshot(void) {
-    if (__builtin_expect(changes == snapshot_changes, 1)) return;
-    memcpy(snapshot_nsec, sums_nsec, sizeof(sums_nsec));
-    snapshot_changes = changes;
+    if (__builtin_expect(changes == last.changes, 1)) return;
+    memcpy(last.nsec, sums_nsec, sizeof(sums_nsec));
+    last.changes = changes;
 }
+
+void cause_snapshot_save(struct cause_snapshot *snapshot) { *snapshot = last; }
+void cause_snapshot_restore(const struct cause_snapshot *snapshot) { last = *snapshot; }
 
 uint64_t cause_since_snapshot(enum cause cause) {
     ASSERT(cause < CAUSES);
-    return sums_nsec[cause] - snapshot_nsec[cause];
+    return sums_nsec[cause] - last.nsec[cause];
 }
 
 void cause_reset(void) {
     memset(sums_nsec, 0, sizeof(sums_nsec));
-    memset(snapshot_nsec, 0, sizeof(snapshot_nsec));
+    memset(last.nsec, 0, sizeof(last.nsec));
 }
 
 const char *cause_name(enum cause cause) {

@@ -34,6 +34,13 @@ const char *cause_name(enum cause cause); /* "eviction" */
 /* Remembers the sums as they are now, at the begin of a command: one comparison where nothing has
  * been added since the last time. */
 void cause_snapshot(void);
+/* What cause_snapshot has remembered, kept while others are taken. */
+struct cause_snapshot {
+    uint64_t nsec[CAUSES];
+    uint64_t changes;
+};
+void cause_snapshot_save(struct cause_snapshot *snapshot);
+void cause_snapshot_restore(const struct cause_snapshot *snapshot);
 /* What was added to a cause since then, in ns. */
 uint64_t cause_since_snapshot(enum cause cause);
 void cause_reset(void); /* CONFIG RESETSTAT */

@@ -350,7 +350,7 @@ void batch_resume(struct client *c) {
 /* ---- parsing into the batch ---- */
 
 static void parser_prepare(struct request_parser *p, const struct client *c) {
-    p->authenticated = (c->flags & CLIENT_AUTHENTICATED) != 0;
+    p->authenticated = c->flags & CLIENT_AUTHENTICATED || !client_authentication_required();
     p->bulk_max = bulk_bytes_max;
 }
 
@@ -666,6 +666,17 @@ static void write_replies(void) {
     if (executor->before_replies) executor->before_replies();
     reply_write_all();
     client_memory_enforce();
+}
+
+const struct client *batch_running_client(void) {
+    return running_request ? running_request->client : NULL;
+}
+
+void batch_relieve(void) {
+    if (!reply_is_due()) return;
+    struct client *c = running_request ? running_request->client : NULL;
+    write_replies();
+    if (c) reply_begin(c);
 }
 
 static void run_group(struct request *first, int count) {

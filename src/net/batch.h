@@ -61,7 +61,8 @@ struct batch_executor {
     void (*prefetch_entry)(struct request *request);
     void (*execute)(struct request *request);
     /* Requests of the batch have run, none of their replies is written yet: AOF. Once a batch, and
-     * more often where replies are large (REPLY_PENDING_BYTES). May be NULL. */
+     * more often where replies are large (REPLY_PENDING_BYTES), then perhaps while a request runs.
+     * May be NULL. */
     void (*before_replies)(void);
     /* The replies are handed to the sockets, `nsec` after the loop knew that the clients were
      * ready. Not called where the requests had been held. May be NULL. */
@@ -75,6 +76,9 @@ struct loop_watcher;
 void batch_client_ready(struct loop_watcher *watcher, unsigned ready);
 /* Runs what stands in the batch; after a turn's events. */
 void batch_run(void);
+/* Where REPLY_PENDING_BYTES are reached, writes what clients were sent so far, also in the middle
+ * of a request: for one that sends to many. May close clients, the request's own included. */
+void batch_relieve(void);
 /* proto-max-bulk-len, which also bounds how long strings may grow. */
 int64_t batch_bulk_bytes_max(void);
 /* Bytes read from clients since start or CONFIG RESETSTAT. */
@@ -104,6 +108,8 @@ bool batch_run_resumed(void);
 /* The client closes. */
 void batch_forget_held(struct client *c);
 uint64_t batch_held_clients(void);
+/* Whose request is being executed, its checks included; NULL = nobody's. */
+const struct client *batch_running_client(void);
 /* Makes argument `index` the caller's, where it has a block of its own; NULL where it has not. The
  * block's class becomes `class`. The slice stays valid as long as the block lives. */
 struct blob *batch_take_argument(struct request *request, int index, enum memory_class class);

@@ -44,7 +44,8 @@ static struct list_link clients = {&clients, &clients};
 static struct list_link closing = {&closing, &closing};
 static struct table *ids; /* of struct client, by id; made with the first */
 static uint64_t count, next_id = 1, connections_received;
-static bool authentication_required;
+static size_t subscribers;
+static bool authentication_required, begin_limited;
 static int64_t maxclients, timeout_sec, keepalive_sec;
 static void (*observers[OBSERVERS_MAX])(struct client *c);
 static int observer_count;
@@ -185,12 +186,14 @@ struct loop *client_loop(void) {
     return loop;
 }
 size_t client_count(void) { return count; }
+size_t client_subscribers(void) { return subscribers; }
 struct list_link *client_list(void) {
     return &clients;
 }
 int64_t client_maxclients(void) { return maxclients; }
 bool client_authentication_required(void) { return authentication_required; }
 void client_set_authentication_required(bool required) { authentication_required = required; }
+void client_set_limited(bool limited) { begin_limited = limited; }
 
 struct client *client_create(int fd, const struct socket_peer *peer) {
     struct client *c = memory_zalloc(sizeof(*c), MEMORY_CLIENTS);
@@ -208,6 +211,7 @@ struct client *client_create(int fd, const struct socket_peer *peer) {
         if (keepalive_sec) socket_set_keepalive(fd, (int)keepalive_sec);
     }
     if (!authentication_required) c->flags |= CLIENT_AUTHENTICATED;
+    if (begin_limited) c->flags |= CLIENT_LIMITED;
     c->id = next_id++;
     c->protocol = 2;
     c->created_msec = c->active_msec = clock_cached_msec();
@@ -226,6 +230,7 @@ void client_close_later(struct client *c) {
     c->flags |= CLIENT_CLOSING;
     loop_watch(loop, &c->watcher, 0);
     for (int i = 0; i < observer_count; i++) observers[i](c);
+    client_set_subscribed(c, false);
     batch_forget_held(c);
     reply_free(c);
     client_memory_leave(c);
@@ -254,6 +259,24 @@ void client_watch(struct client *c) {
 void client_observe_closing(void (*callback)(struct client *c)) {
     ASSERT_COMPARE(observer_count, <, OBSERVERS_MAX);
     observers[observer_count++] = callback;
+}
+
+void client_set_rare(struct client *c, enum client_rare place, void *what) {
+    if (!c->rare) {
+        if (!what) return;
+        c->rare = memory_zalloc(sizeof(*c->rare), MEMORY_CLIENTS);
+    }
+    c->rare->places[place] = what;
+    for (int i = 0; i < CLIENT_RARES; i++)
+        if (c->rare->places[i]) return;
+    memory_free_sized(c->rare, sizeof(*c->rare), MEMORY_CLIENTS);
+    c->rare = NULL;
+}
+
+void client_set_subscribed(struct client *c, bool subscribed) {
+    if (subscribed == ((c->flags & CLIENT_SUBSCRIBED) != 0)) return;
+    c->flags ^= CLIENT_SUBSCRIBED;
+    subscribers = subscribed ? subscribers + 1 : subscribers - 1;
 }
 
 void client_set_name(struct client *c, struct slice name) {
@@ -287,17 +310,23 @@ void client_close_for_limit(struct client *c, const char *what) {
 }
 
 static void client_free(struct client *c) {
-    list_remove(&c->link);
     batch_query_free(c);
     reply_free(c);
-    close(c->watcher.fd);
+    if (c->watcher.fd >= 0) close(c->watcher.fd);
+    c->watcher.fd = -1;
     memory_free(c->name, MEMORY_CLIENTS);
+    c->name = NULL;
+    if (c->rare) return;
+    list_remove(&c->link);
     memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
 }
 
 void client_free_closing(void) {
+    size_t bytes_staying = 0;
     LIST_FOR_EACH (link, following, &closing) client_free(LIST_ENTRY(link, struct client, link));
-    client_memory_left();
+    LIST_FOR_EACH (link, following, &closing)
+        bytes_staying += client_memory_of(LIST_ENTRY(link, struct client, link));
+    client_memory_left(bytes_staying);
     ASSERT_SLOW((client_memory_check(), true));
 }
 
@@ -321,7 +350,7 @@ void client_cron(void) {
         struct client *c = LIST_ENTRY(clients.next, struct client, link);
         list_remove(&c->link);
         list_append(&clients, &c->link);
-        bool waits = c->flags & (CLIENT_MONITOR | CLIENT_HELD);
+        bool waits = c->flags & (CLIENT_MONITOR | CLIENT_HELD | CLIENT_SUBSCRIBED);
         if (timeout_sec && !waits && now - c->active_msec > timeout_sec * 1000) {
             log_verbose("Closing idle client");
             client_close_later(c);

@@ -30,7 +30,17 @@ enum client_flags {
     CLIENT_HELD = 1 << 9,          /* batch.h: nothing of it is read or run for now */
     CLIENT_HELD_REQUEST = 1 << 10, /* what it waits with has not run yet */
     CLIENT_MONITOR = 1 << 11,
-    CLIENT_NO_EVICT = 1 << 12, /* CLIENT NO-EVICT: memory of clients is not taken from it */
+    CLIENT_NO_EVICT = 1 << 12,        /* CLIENT NO-EVICT: memory of clients is not taken from it */
+    CLIENT_TRANSACTION = 1 << 13,     /* after MULTI: its requests are queued until EXEC */
+    CLIENT_QUEUE_FAILED = 1 << 14,    /* one of them was refused: EXEC answers EXECABORT */
+    CLIENT_WATCH_FAILED = 1 << 15,    /* a key that it watches has changed: EXEC runs nothing */
+    CLIENT_MAY_NOT_WAIT = 1 << 16,    /* a transaction or script runs: nothing waits */
+    CLIENT_SUBSCRIBED = 1 << 17,      /* to a channel or pattern at least */
+    CLIENT_TRACKING = 1 << 18,        /* CLIENT TRACKING ON */
+    CLIENT_TRACKING_BROKEN = 1 << 19, /* the client that should get its messages is gone */
+    CLIENT_TRACKING_BROADCASTS = 1 << 20, /* BCAST */
+    CLIENT_MESSAGES_WAIT = 1 << 21,       /* until its request has been answered: exec/tracking */
+    CLIENT_LIMITED = 1 << 22,             /* its user may not do everything: exec/acl */
 };
 /* Replies to it are dropped. */
 #define CLIENT_REPLIES_DROPPED (CLIENT_CLOSING | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)
@@ -38,8 +48,22 @@ enum client_flags {
 /* Places in which layers above keep what they know of a client. */
 enum client_slot {
     CLIENT_SLOT_COMMAND, /* dispatch: the row of its last command; NULL = none, or unknown */
-    CLIENT_SLOT_BLOCKED, /* exec/blocked: what it waits for; NULL = nothing */
     CLIENT_SLOTS
+};
+
+/* The same for what few clients have: see client_rare. */
+enum client_rare {
+    CLIENT_RARE_BLOCKED,     /* exec/blocked: what it waits for */
+    CLIENT_RARE_TRANSACTION, /* exec/transaction: what is queued and what is watched */
+    CLIENT_RARE_PUBSUB,      /* exec/pubsub: its subscriptions */
+    CLIENT_RARE_TRACKING,    /* exec/tracking: how its reads are tracked */
+    CLIENT_RARE_USER,        /* exec/acl: its user, where that is not the default one */
+    CLIENT_RARES
+};
+
+/* Made with the first place that is filled, freed with the last. */
+struct client_rares {
+    void *places[CLIENT_RARES];
 };
 
 struct query;
@@ -65,6 +89,7 @@ struct client {
     char *name;                                 /* MEMORY_CLIENTS, or NULL */
     struct client_weight *weight;               /* client_memory.c; NULL while it owns no buffer */
     void *slots[CLIENT_SLOTS];
+    struct client_rares *rare; /* NULL where all places are empty */
 };
 /* The allocator's size class: what an idle connection costs. */
 _Static_assert(sizeof(struct client) <= 192, "a client is 192 bytes");
@@ -84,6 +109,14 @@ void client_close_for_limit(struct client *c, const char *what);
 /* Watches its socket for what it wants: input, or its end only while it is held; and writability
  * while replies wait. Closes it where the loop refuses. */
 void client_watch(struct client *c);
+/* What stands in such a place; NULL = nothing. */
+static inline void *client_rare(const struct client *c, enum client_rare place) {
+    return c->rare ? c->rare->places[place] : NULL;
+}
+/* Puts it there; NULL empties the place. Who put it there empties it when the client closes. */
+void client_set_rare(struct client *c, enum client_rare place, void *what);
+/* Sets or takes away CLIENT_SUBSCRIBED. */
+void client_set_subscribed(struct client *c, bool subscribed);
 /* "" takes the name away. */
 void client_set_name(struct client *c, struct slice name);
 /* "127.0.0.1:6379", "[::1]:6379", "/path:0": the other end's address, and our own. */
@@ -95,12 +128,14 @@ void client_observe_closing(void (*callback)(struct client *c));
 void client_note_input(size_t bytes);
 void client_note_output(size_t bytes);
 
-/* Frees those marked. Between batches only. */
+/* Frees those marked, but for the struct of one that a layer above still takes leave of: where a
+ * place of client_rare is filled. Between batches only. */
 void client_free_closing(void);
 /* Closes all, at shutdown; what can be written without waiting is. */
 void client_close_all(void);
 
 size_t client_count(void);
+size_t client_subscribers(void); /* those with CLIENT_SUBSCRIBED */
 /* NULL where none that is not closing has this id. O(1). */
 struct client *client_find(uint64_t id);
 struct list_link *client_list(void); /* of struct client.link */
@@ -113,4 +148,6 @@ int64_t client_maxclients(void);
 /* True where a password is set, so that new clients must authenticate. */
 bool client_authentication_required(void);
 void client_set_authentication_required(bool required);
+/* Whether new clients begin with CLIENT_LIMITED. */
+void client_set_limited(bool limited);
 #endif

@@ -2,9 +2,9 @@
  * Clients by what they hold.
  *
  * A client that owns a buffer has a weight, a small block that stands in one of 64 lists by the
- * power of two of its bytes; a word of bits says which lists are not empty. So the largest clients
- * are found without a look at any other, and an idle client, which owns nothing but its struct,
- * costs nothing here.
+ * power of two of its bytes, the smallest all in one; a word of bits says which lists are not
+ * empty. So the largest clients are found without a look at any other, and an idle client, which
+ * owns nothing but its struct, costs nothing here.
  *
  * Invariants (client_memory_check)
  *  1. A client that is not closing has a weight when client_memory_note last found a buffer of it.
@@ -23,6 +23,8 @@
 #include "option/option.h"
 
 #define LISTS 64
+#define WEIGHT_BYTES_MIN 4096 /* a power of two */
+#define OBSERVERS_MAX 4
 
 struct client_weight {
     struct list_link link;
@@ -34,6 +36,8 @@ static struct list_link lists[LISTS];
 static uint64_t filled; /* bit i: lists[i] has weights */
 static int64_t limit;   /* bytes, a negative percentage of maxmemory, or 0 */
 static int64_t (*maxmemory)(void);
+static size_t (*observers[OBSERVERS_MAX])(const struct client *c);
+static int observer_count;
 static size_t leaving;
 static uint64_t evicted;
 
@@ -41,8 +45,27 @@ static uint64_t evicted;
 
 static size_t usable(const void *block) { return block ? memory_usable_size(block) : 0; }
 
+/* The same without asking the allocator: this is summed up with each chunk of replies. */
+static inline size_t usable_of_size(const void *block, size_t size) {
+    return block ? memory_good_size(size) : 0;
+}
+
+void client_memory_observe(size_t (*bytes)(const struct client *c)) {
+    ASSERT_COMPARE(observer_count, <, OBSERVERS_MAX);
+    observers[observer_count++] = bytes;
+}
+
+/* What layers above hold for it. */
+static size_t bytes_above(const struct client *c) {
+    size_t bytes = 0;
+    for (int i = 0; c->rare && i < observer_count; i++) bytes += observers[i](c);
+    return bytes;
+}
+
 size_t client_memory_of(const struct client *c) {
-    return usable(c) + usable(c->name) + usable(c->weight) + batch_query_bytes(c) + c->chunk_bytes;
+    return usable_of_size(c, sizeof(*c)) + usable_of_size(c->weight, sizeof(*c->weight)) +
+           usable_of_size(c->rare, sizeof(*c->rare)) + usable(c->name) + bytes_above(c) +
+           batch_query_bytes(c) + c->chunk_bytes;
 }
 
 size_t client_memory_normal(void) { return memory_used(MEMORY_CLIENTS); }
@@ -50,7 +73,10 @@ size_t client_memory_leaving(void) { return leaving; }
 
 /* ---- weights ---- */
 
-static unsigned list_of_bytes(size_t bytes) { return 63u - (unsigned)__builtin_clzll(bytes | 1); }
+/* Those below WEIGHT_BYTES_MIN stand together, so that a few small replies move nobody. */
+static unsigned list_of_bytes(size_t bytes) {
+    return 63u - (unsigned)__builtin_clzll(bytes | WEIGHT_BYTES_MIN);
+}
 
 static void take_out(struct client_weight *w) {
     unsigned list = list_of_bytes(w->bytes);
@@ -66,6 +92,15 @@ static void put_in(struct client_weight *w, size_t bytes) {
     filled |= UINT64_C(1) << list;
 }
 
+static void set_bytes(struct client_weight *w, size_t bytes) {
+    if (__builtin_expect(list_of_bytes(bytes) == list_of_bytes(w->bytes), 1)) {
+        w->bytes = bytes;
+        return;
+    }
+    take_out(w);
+    put_in(w, bytes);
+}
+
 static void drop(struct client *c) {
     take_out(c->weight);
     memory_free_sized(c->weight, sizeof(*c->weight), MEMORY_CLIENTS);
@@ -73,7 +108,7 @@ static void drop(struct client *c) {
 }
 
 void client_memory_note(struct client *c) {
-    bool owns = c->query || c->held || c->replies;
+    bool owns = c->query || c->held || c->replies || bytes_above(c);
     if (c->flags & CLIENT_CLOSING || (!owns && !c->weight)) return;
     if (!owns) {
         drop(c);
@@ -86,13 +121,15 @@ void client_memory_note(struct client *c) {
         put_in(c->weight, client_memory_of(c));
         return;
     }
-    size_t bytes = client_memory_of(c);
-    if (list_of_bytes(bytes) == list_of_bytes(c->weight->bytes)) {
-        c->weight->bytes = bytes;
-        return;
-    }
-    take_out(c->weight);
-    put_in(c->weight, bytes);
+    set_bytes(c->weight, client_memory_of(c));
+}
+
+void client_memory_note_chunks(struct client *c, ptrdiff_t bytes) {
+    bool may_own_nothing = !c->replies && !c->query && !c->held && !c->rare;
+    if (!c->weight || may_own_nothing)
+        client_memory_note(c);
+    else
+        set_bytes(c->weight, c->weight->bytes + (size_t)bytes);
 }
 
 void client_memory_leave(struct client *c) {
@@ -100,7 +137,8 @@ void client_memory_leave(struct client *c) {
     leaving += client_memory_of(c);
 }
 
-void client_memory_left(void) { leaving = 0; }
+void client_memory_leave_less(size_t bytes) { leaving -= bytes; }
+void client_memory_left(size_t bytes_staying) { leaving = bytes_staying; }
 
 /* ---- disconnecting ---- */
 

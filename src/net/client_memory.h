@@ -17,27 +17,37 @@ void client_memory_register(void); /* options and metrics */
 /* What a percentage of maxmemory is of; without it such a limit is no limit. */
 void client_memory_set_maxmemory(int64_t (*maxmemory)(void));
 
+/* What layers above hold for a client, of the class MEMORY_CLIENTS: `bytes` is asked for clients
+ * that have anything in a place of enum client_rare. Once each, at start. */
+void client_memory_observe(size_t (*bytes)(const struct client *c));
+
 /* What the client holds, exactly. O(1). */
 size_t client_memory_of(const struct client *c);
 /* What all normal and subscribed clients hold, closing ones included. O(1). */
 size_t client_memory_normal(void);
-/* What clients that are closing will give back by the turn's end, of client_memory_normal(). O(1).
- */
+/* What clients that are closing will give back by the turn's end, or little later, of
+ * client_memory_normal(). O(1). */
 size_t client_memory_leaving(void);
 
 /* What a client holds has changed. O(1); nothing for one that holds no buffers. */
 void client_memory_note(struct client *c);
+/* The same where its chunks of replies take so many bytes more (fewer: negative), and nothing else
+ * has changed: a message to thousands of subscribers gives each a chunk and takes it away. */
+void client_memory_note_chunks(struct client *c, ptrdiff_t bytes);
 /* Disconnects the largest clients, but none with CLIENT NO-EVICT, until they give back so many
- * bytes; returns those of them that it found. The largest are found to a factor of 2. O(clients
- * disconnected), where all of those with buffers are not enough O(clients). */
+ * bytes; returns those of them that it found. The largest are found to a factor of 2, those below
+ * 4 KiB in no order. O(clients disconnected), where all of those with buffers are not enough
+ * O(clients). */
 size_t client_memory_disconnect_largest(size_t bytes_wanted);
 /* Does so where maxmemory-clients is passed. O(1) where it is not. */
 void client_memory_enforce(void);
 
 /* The client closes; it is freed later. */
 void client_memory_leave(struct client *c);
-/* All that were closing are freed. */
-void client_memory_left(void);
+/* One that is closing, and not freed yet, has given so many bytes back already. */
+void client_memory_leave_less(size_t bytes);
+/* Those that were closing are freed, but for so many bytes. */
+void client_memory_left(size_t bytes_staying);
 /* Asserts the sums; walks all clients. */
 void client_memory_check(void);
 #endif

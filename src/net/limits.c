@@ -11,9 +11,9 @@
  *     soft limit, with no check below it since and the chunks never all gone.
  *  2. The limits are read at each check, so that CONFIG SET holds at once.
  *
- * Every client is of the class "normal" as long as there are neither replicas nor subscribers; the
- * limits of their classes are kept. Where 6.2 reads a number in a file that is none as 0, which
- * here means "no limit", the line is refused instead.
+ * A client that listens to a channel or pattern is of the class "pubsub", every other of "normal"
+ * as long as there are no replicas; the limits of their class are kept. Where 6.2 reads a number in
+ * a file that is none as 0, which here means "no limit", the line is refused instead.
  */
 #include "net/limits.h"
 
@@ -119,7 +119,7 @@ static const struct option_row option_rows[] = {
              "class of clients: its name (normal, replica, pubsub), the hard limit, at which the "
              "client is disconnected at once, the soft limit, and the seconds that it may stay "
              "above the soft one. 0 bytes: no limit. Classes that are not named stay as they are. "
-             "There are only normal clients as yet."},
+             "There are no replicas as yet."},
 };
 
 void limits_register(void) {
@@ -138,15 +138,19 @@ static bool soft_passed(struct client *c, const struct output_limit *limit) {
     return (now - c->over_soft_nsec) / 1000000000 > limit->soft_seconds;
 }
 
+static const struct output_limit *limit_of(const struct client *c) {
+    return &limits[c->flags & CLIENT_SUBSCRIBED ? CLASS_SUBSCRIBER : CLASS_NORMAL];
+}
+
 void limits_check_output(struct client *c) {
-    const struct output_limit *limit = &limits[CLASS_NORMAL];
+    const struct output_limit *limit = limit_of(c);
     bool hard = limit->hard_bytes && c->chunk_bytes >= (size_t)limit->hard_bytes;
     if (c->flags & CLIENT_CLOSING || !(hard || soft_passed(c, limit))) return;
     client_close_for_limit(c, "output buffer");
 }
 
 bool limits_allow(struct client *c, size_t bytes) {
-    size_t hard = (size_t)limits[CLASS_NORMAL].hard_bytes;
+    size_t hard = (size_t)limit_of(c)->hard_bytes;
     if (__builtin_expect(!hard || bytes <= LIMITS_FREE_BYTES || bytes - LIMITS_FREE_BYTES < hard,
                          1))
         return true;
@@ -154,4 +158,7 @@ bool limits_allow(struct client *c, size_t bytes) {
     return false;
 }
 
-bool limits_need_cron(void) { return limits[CLASS_NORMAL].soft_bytes != 0; }
+bool limits_need_cron(void) {
+    return limits[CLASS_NORMAL].soft_bytes ||
+           (limits[CLASS_SUBSCRIBER].soft_bytes && client_subscribers());
+}

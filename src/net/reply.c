@@ -123,9 +123,10 @@ static void chunk_free_first(struct client *c) {
     struct reply_chunk *chunk = c->replies;
     c->replies = chunk->next;
     if (!c->replies) c->replies_last = NULL;
-    c->chunk_bytes -= chunk_bytes(chunk);
-    memory_free_sized(chunk, chunk_bytes(chunk), MEMORY_CLIENTS);
-    client_memory_note(c);
+    size_t bytes = chunk_bytes(chunk);
+    c->chunk_bytes -= bytes;
+    memory_free_sized(chunk, bytes, MEMORY_CLIENTS);
+    client_memory_note_chunks(c, -(ptrdiff_t)bytes);
 }
 
 static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
@@ -144,7 +145,7 @@ static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
     c->chunk_bytes += good;
     pending += good;
     client_note_output(c->chunk_bytes);
-    client_memory_note(c);
+    client_memory_note_chunks(c, (ptrdiff_t)good);
     return chunk;
 }
 
@@ -271,8 +272,7 @@ static inline char *reserve(struct client *c, size_t length) {
 
 static inline void commit(const char *end) { output_used = (size_t)(end - output); }
 
-void reply_raw(struct client *c, const char *bytes, size_t length) {
-    if (c->flags & CLIENT_REPLIES_DROPPED) return;
+static inline void append(struct client *c, const char *bytes, size_t length) {
     char *place = reserve(c, length);
     if (place) {
         memcpy(place, bytes, length);
@@ -280,6 +280,14 @@ void reply_raw(struct client *c, const char *bytes, size_t length) {
     } else {
         chunk_append(c, bytes, length);
     }
+}
+
+void reply_raw(struct client *c, const char *bytes, size_t length) {
+    if (!(c->flags & CLIENT_REPLIES_DROPPED)) append(c, bytes, length);
+}
+
+void reply_message(struct client *c, const char *bytes, size_t length) {
+    if (!(c->flags & CLIENT_CLOSING)) append(c, bytes, length);
 }
 
 /* ---- forms ---- */

@@ -32,6 +32,9 @@ void reply_open(void);
 
 /* Bytes as they are. */
 void reply_raw(struct client *c, const char *bytes, size_t length);
+/* The same for what is not the reply to a request, such as a published message: CLIENT REPLY does
+ * not drop it. */
+void reply_message(struct client *c, const char *bytes, size_t length);
 
 void reply_ok(struct client *c);
 void reply_status(struct client *c, const char *text);

@@ -2,20 +2,17 @@
  * CONFIG: options while the server runs.
  *
  * The option engine knows what an option takes and how it is shown; here are the command's forms
- * and the file. A rewritten file is written beside the old one, synced and put in its place by a
- * rename, so that a crash leaves either the old or the new one whole.
+ * and the file, which io/file puts in the old one's place whole.
  */
 #include "server/config.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <sys/stat.h>
 
 #include "base/glob.h"
 #include "base/log.h"
 #include "exec/arguments.h"
 #include "exec/command.h"
+#include "io/file.h"
 #include "metric/metric.h"
 #include "net/reply.h"
 #include "option/option.h"
@@ -94,62 +91,9 @@ static void config_set(struct call *call) {
 
 /* ---- REWRITE ---- */
 
-static bool read_whole(const char *path, struct buffer *text) {
-    FILE *file = fopen(path, "re");
-    if (!file) return errno == ENOENT; /* a file that is gone is written anew */
-    size_t got;
-    do {
-        got = fread(buffer_reserve(text, 65536), 1, 65536, file);
-        text->length += got;
-    } while (got && text->length <= OPTION_FILE_BYTES_MAX);
-    bool whole = !ferror(file) && text->length <= OPTION_FILE_BYTES_MAX;
-    if (!whole && text->length > OPTION_FILE_BYTES_MAX) errno = EFBIG;
-    (void)fclose(file);
-    return whole;
-}
-
-static bool write_bytes(int fd, const char *bytes, size_t length) {
-    while (length) {
-        ssize_t written = write(fd, bytes, length);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
-        bytes += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
-/* The rename is on disk only when its folder is. */
-static void sync_folder_of(const char *path) {
-    char *copy = memory_strdup(path, MEMORY_OTHER);
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
-    memory_free(copy, MEMORY_OTHER);
-}
-
-static bool replace_file(const char *path, const struct buffer *text) {
-    struct buffer temporary;
-    struct stat old;
-    buffer_init(&temporary, MEMORY_OTHER);
-    buffer_printf(&temporary, "%s.%d.tmp", path, (int)getpid());
-    mode_t mode = stat(path, &old) == 0 ? old.st_mode & 07777 : FILE_MODE;
-    int fd = open(temporary.bytes, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    bool done = fd >= 0 && write_bytes(fd, text->bytes, text->length) && fchmod(fd, mode) == 0 &&
-                fsync(fd) == 0;
-    if (fd >= 0 && close(fd)) done = false;
-    done = done && rename(temporary.bytes, path) == 0;
-    int error = errno;
-    if (done) {
-        sync_folder_of(path);
-    } else if (fd >= 0) {
-        unlink(temporary.bytes);
-    }
-    buffer_free(&temporary);
-    errno = error;
-    return done;
+/* A file that is gone is written anew. */
+static bool read_old(const char *path, struct buffer *text) {
+    return file_read(path, OPTION_FILE_BYTES_MAX, text) || errno == ENOENT;
 }
 
 bool config_rewrite(bool force_all, char *reason, size_t reason_size) {
@@ -161,10 +105,10 @@ bool config_rewrite(bool force_all, char *reason, size_t reason_size) {
     struct buffer old, new;
     buffer_init(&old, MEMORY_OTHER);
     buffer_init(&new, MEMORY_OTHER);
-    bool done = read_whole(path, &old);
+    bool done = read_old(path, &old);
     if (done) {
         option_rewrite_text(buffer_slice(&old), force_all, &new);
-        done = replace_file(path, &new);
+        done = file_replace(path, buffer_slice(&new), FILE_MODE);
     }
     if (done) {
         log_warning("CONFIG REWRITE executed with success.");

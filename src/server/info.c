@@ -306,7 +306,6 @@ static const struct metric_row server_rows[] = {
 
 static const struct metric_row client_rows[] = {
     NOTHING("Clients", 20, "cluster_connections"),
-    NOTHING("Clients", 70, "tracking_clients"),
     NOTHING("Clients", 80, "clients_in_timeout_table"),
 };
 
@@ -402,8 +401,6 @@ static const struct metric_row stats_rows[] = {
     NOTHING("Stats", 90, "sync_full"),
     NOTHING("Stats", 100, "sync_partial_ok"),
     NOTHING("Stats", 110, "sync_partial_err"),
-    NOTHING("Stats", 190, "pubsub_channels"),
-    NOTHING("Stats", 200, "pubsub_patterns"),
     NOTHING("Stats", 210, "latest_fork_usec"),
     NOTHING("Stats", 220, "total_forks"),
     NOTHING("Stats", 230, "migrate_cached_sockets"),
@@ -412,9 +409,6 @@ static const struct metric_row stats_rows[] = {
     NOTHING("Stats", 260, "active_defrag_misses"),
     NOTHING("Stats", 270, "active_defrag_key_hits"),
     NOTHING("Stats", 280, "active_defrag_key_misses"),
-    NOTHING("Stats", 290, "tracking_total_keys"),
-    NOTHING("Stats", 300, "tracking_total_items"),
-    NOTHING("Stats", 310, "tracking_total_prefixes"),
     NOTHING("Stats", 340, "dump_payload_sanitizations"),
     NOTHING("Stats", 370, "io_threaded_reads_processed"),
     NOTHING("Stats", 380, "io_threaded_writes_processed"),

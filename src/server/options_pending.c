@@ -5,9 +5,6 @@
  * missing, or keeps a value that changes nothing as long as the feature is missing: a time limit of
  * replication, say. CONFIG GET shows every value in 6.2's form. A feature that is built takes its
  * rows from here to its own folder.
- *
- * A `user` line is taken where it only says what is so anyway (6.2 writes one into every file that
- * it rewrites).
  */
 #include "server/options_pending.h"
 
@@ -326,50 +323,10 @@ static const struct option_row cluster_rows[] = {
         130, "The same for the port of its cluster bus."),
 };
 
-/* --- users, scripts, modules --- */
+/* --- scripts, modules --- */
 
-static struct {
-    int pubsub_default;
-    int64_t log_length;
-    char *file;
-} acl;
 static int64_t lua_time_limit_ms;
 static bool lua_replicate_commands;
-
-static const struct option_name acl_pubsub_names[] = {
-    {"allchannels", 1}, {"resetchannels", 0}, {NULL, 0}};
-
-/* What says of the default user that it may do everything without a password, as it may now. A line
- * describes the user whole, so what is not said is not allowed: each of the first four must be
- * there. */
-enum { USER_ON = 1, USER_NOPASS = 2, USER_KEYS = 4, USER_COMMANDS = 8, USER_OPEN = 15 };
-static const struct option_name open_user_words[] = {
-    {"on", USER_ON},        {"nopass", USER_NOPASS},        {"~*", USER_KEYS},
-    {"allkeys", USER_KEYS}, {"+@all", USER_COMMANDS},       {"allcommands", USER_COMMANDS},
-    {"&*", USER_OPEN + 1},  {"allchannels", USER_OPEN + 1}, {"sanitize-payload", USER_OPEN + 1}};
-
-/* What the word allows; 0 where it is another. */
-static int open_user_word(struct slice word) {
-    for (size_t i = 0; i < COUNT(open_user_words); i++) {
-        if (slice_is(word, open_user_words[i].name)) return open_user_words[i].value;
-    }
-    return 0;
-}
-
-static bool user_parse(const struct option_row *row, const struct slice *words, size_t count,
-                       char *reason, size_t reason_size) {
-    if (count < 2) return false;
-    bool taken = slice_equal(words[0], SLICE("default"));
-    int allowed = 0;
-    for (size_t i = 1; i < count && taken; i++) {
-        int word = open_user_word(words[i]);
-        taken = word != 0;
-        allowed |= word;
-    }
-    taken = taken && (allowed & USER_OPEN) == USER_OPEN;
-    if (!taken) snprintf(reason, reason_size, "%s", row->refusal);
-    return taken;
-}
 
 static bool directive_refuse(const struct option_row *row, const struct slice *words, size_t count,
                              char *reason, size_t reason_size) {
@@ -377,18 +334,7 @@ static bool directive_refuse(const struct option_row *row, const struct slice *w
     return false;
 }
 
-static const struct option_row user_rows[] = {
-    {PENDING("user", NULL, OPTION_TYPE_CUSTOM, NULL, NULL, OPTION_FILE_ONLY | OPTION_MULTI,
-             "security", 200,
-             "users (ACL) are not built yet; only an unlimited default user can be described",
-             "A user's name and rights."),
-     .parse = user_parse},
-    STRING("aclfile", NULL, &acl.file, "", AT_START, "security", 210,
-           "users (ACL) are not built yet", "A file with users, instead of user lines here."),
-    INT("acllog-max-len", NULL, &acl.log_length, "128", 0, INT64_MAX, MUTABLE, "security", 220,
-        "Entries that ACL LOG keeps."),
-    ENUM("acl-pubsub-default", &acl.pubsub_default, "allchannels", acl_pubsub_names, MUTABLE,
-         "security", 230, NULL, "The channels that a new user may use."),
+static const struct option_row module_rows[] = {
     {PENDING("loadmodule", NULL, OPTION_TYPE_CUSTOM, NULL, NULL, OPTION_FILE_ONLY | OPTION_MULTI,
              "modules", 10, "modules are not built yet",
              "The path of a module, and its arguments."),
@@ -451,73 +397,14 @@ static const struct option_row memory_rows[] = {
         "defragmentation", 70, "Elements up to which a collection is moved in one go."),
 };
 
-/* --- notifications --- */
-
-#define EVENT_CLASSES "g$lshzxetd" /* those that A stands for */
-#define EVENT_CLASS_COUNT 10
-#define EVENT_LETTERS EVENT_CLASSES "KEm" /* in the order in which they are shown */
-#define EVENT_ALL ((1u << EVENT_CLASS_COUNT) - 1)
-
-static unsigned event_bits; /* bit i: EVENT_LETTERS[i] */
-
-static bool events_parse(const struct option_row *row, const struct slice *words, size_t count,
-                         char *reason, size_t reason_size) {
-    static const char letters[] = EVENT_LETTERS;
-    unsigned bits = 0;
-    if (count != 1) return false;
-    for (size_t i = 0; i < words[0].length; i++) {
-        char c = words[0].bytes[i];
-        const char *found = memchr(letters, c, sizeof(letters) - 1);
-        if (found) {
-            bits |= 1u << (found - letters);
-        } else if (c == 'A') {
-            bits |= EVENT_ALL;
-        } else {
-            /* 6.2 gives CONFIG SET no reason here. */
-            if (option_source_now() == OPTION_FROM_CONFIG_SET) return false;
-            snprintf(reason, reason_size, "Invalid event class character. Use 'g$lshzxeA'.");
-            return false;
-        }
-    }
-    event_bits = bits;
-    return true;
-}
-
-static void events_print(const struct option_row *row, struct buffer *out) {
-    bool all = (event_bits & EVENT_ALL) == EVENT_ALL;
-    if (all) buffer_append_char(out, 'A');
-    for (unsigned i = all ? EVENT_CLASS_COUNT : 0; i < sizeof(EVENT_LETTERS) - 1; i++) {
-        if (event_bits & (1u << i)) buffer_append_char(out, EVENT_LETTERS[i]);
-    }
-}
-
-static void events_rewrite(const struct option_row *row, struct buffer *out) {
-    struct buffer text;
-    buffer_init(&text, MEMORY_OTHER);
-    events_print(row, &text);
-    buffer_printf(out, "%s ", row->name);
-    buffer_append_quoted(out, buffer_slice(&text));
-    buffer_append_char(out, '\n');
-    buffer_free(&text);
-}
-
 /* --- watching the server --- */
 
 static struct {
-    int64_t tracking_keys, threads;
+    int64_t threads;
     bool threaded_reads, gopher;
 } host;
 
 static const struct option_row host_rows[] = {
-    {PENDING(
-         "notify-keyspace-events", NULL, OPTION_TYPE_CUSTOM, NULL, "", MUTABLE, "events", 10, NULL,
-         "Which changes of keys are published: K to the key's channel, E to the event's; g "
-         "commands of any type, $ strings, l lists, s sets, h hashes, z sorted sets, t streams, d "
-         "modules, x expired, e evicted, A all of these; m misses. Events are announced once "
-         "publishing is built."),
-     .parse = events_parse, .print = events_print, .rewrite = events_rewrite},
-    INT("tracking-table-max-keys", NULL, &host.tracking_keys, "1000000", 0, INT64_MAX, MUTABLE,
-        "clients", 200, "Keys remembered for clients that cache; 0 = no limit."),
     BOOL("gopher-enabled", NULL, &host.gopher, "no", MUTABLE, "network", 200,
          "the Gopher protocol is not built",
          "Answer inline requests for a path by Gopher's protocol."),
@@ -535,7 +422,7 @@ void options_pending_register(void) {
     option_register(persistence_rows, COUNT(persistence_rows));
     option_register(replication_rows, COUNT(replication_rows));
     option_register(cluster_rows, COUNT(cluster_rows));
-    option_register(user_rows, COUNT(user_rows));
+    option_register(module_rows, COUNT(module_rows));
     option_register(host_rows, COUNT(host_rows));
 }
 

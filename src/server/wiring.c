@@ -6,13 +6,15 @@
  *
  *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn
  *                 after events        batch_run: what the turn has read is run and answered
- *                 before sleeping     flush_resume, held clients that go on, end_of_turn,
- *                                     memory_limit_step, expiry,
- *                                     then owed table work; where one of them has more to do the
- *                                     loop does not sleep, and clients and background work take
- *                                     turns
+ *                 before sleeping     flush_resume, held clients that go on, what closed
+ *                                     subscribers leave, end_of_turn, memory_limit_step, expiry,
+ *                                     then owed table work, and messages that came of all that;
+ *                                     where one of them has more to do the loop does not sleep,
+ *                                     and clients and background work take turns
  *   net/batch     runs requests by    exec/dispatch
- *   net/client    a client closes     exec/monitor, exec/blocked
+ *   net/client    a client closes     exec/monitor, exec/blocked, exec/pubsub, exec/transaction,
+ *                                     exec/acl
+ *   exec/acl_log  describes clients by commands/client
  *   store/keyspace a value is added   exec/blocked: somebody may wait for it
  *   io/signals    crash               server/crash
  *                 SIGTERM, SIGINT     server/shutdown
@@ -22,6 +24,7 @@
 #include "server/wiring.h"
 
 #include "base/log.h"
+#include "commands/acl.h"
 #include "commands/bitmap.h"
 #include "commands/client.h"
 #include "commands/connection.h"
@@ -34,6 +37,7 @@
 #include "commands/latency.h"
 #include "commands/list.h"
 #include "commands/lolwut.h"
+#include "commands/pubsub.h"
 #include "commands/replication.h"
 #include "commands/scan.h"
 #include "commands/set.h"
@@ -44,9 +48,12 @@
 #include "commands/stream_info.h"
 #include "commands/stream_read.h"
 #include "commands/string.h"
+#include "commands/transaction.h"
 #include "commands/zset.h"
 #include "commands/zset_combine.h"
 #include "commands/zset_range.h"
+#include "exec/acl.h"
+#include "exec/acl_log.h"
 #include "exec/auth.h"
 #include "exec/blocked.h"
 #include "exec/dispatch.h"
@@ -54,8 +61,12 @@
 #include "exec/host_cpu.h"
 #include "exec/memory_limit.h"
 #include "exec/monitor.h"
+#include "exec/notify.h"
+#include "exec/pubsub.h"
 #include "exec/slowlog.h"
 #include "exec/stalls.h"
+#include "exec/tracking.h"
+#include "exec/transaction.h"
 #include "io/affinity.h"
 #include "io/loop.h"
 #include "net/batch.h"
@@ -85,6 +96,7 @@
 #include "store/recency.h"
 #include "value/value.h"
 
+/* longer than a screen: a line for each module, whose order counts */
 void wiring_register(void) {
     info_declare_sections();
 
@@ -111,6 +123,11 @@ void wiring_register(void) {
     limits_register();
     dispatch_register();
     blocked_register();
+    pubsub_register();
+    tracking_register();
+    transaction_register();
+    notify_register();
+    acl_register();
     auth_register();
     slowlog_register();
     stalls_register();
@@ -139,7 +156,10 @@ void wiring_register(void) {
     commands_replication_register();
     commands_lolwut_register();
     commands_connection_register();
+    commands_transaction_register();
+    commands_pubsub_register();
     commands_client_register();
+    commands_acl_register();
     commands_introspection_register();
     commands_slowlog_register();
     commands_latency_register();
@@ -157,6 +177,14 @@ static bool end_of_turn(void) {
     return false;
 }
 
+/* What clients are to hear of the turn's changes, and what expiry, eviction and the cron's work
+ * between turns have sent to clients. */
+static bool write_messages(void) {
+    bool more = tracking_step();
+    reply_write_all();
+    return more;
+}
+
 static const struct memory_limit_clients clients = {client_memory_normal, client_memory_leaving,
                                                     client_memory_disconnect_largest};
 
@@ -168,19 +196,27 @@ bool wiring_open(struct loop *loop) {
     client_open(loop);
     reply_open();
     batch_open(dispatch_executor());
+    acl_log_describe_clients(client_describe);
     client_observe_closing(monitor_remove);
     client_observe_closing(blocked_forget);
+    client_observe_closing(pubsub_forget);
+    client_observe_closing(transaction_forget);
+    client_observe_closing(tracking_stop);
+    client_observe_closing(acl_forget);
 
     loop_after_wake(loop, shutdown_look_for_signal);
     loop_after_wake(loop, memory_limit_turn);
     loop_after_events(loop, batch_run);
     loop_before_sleep(loop, flush_resume);
     loop_before_sleep(loop, batch_run_resumed);
+    loop_before_sleep(loop, pubsub_release_step);
     loop_before_sleep(loop, end_of_turn);
     loop_before_sleep(loop, memory_limit_step);
     loop_before_sleep(loop, expire_slice);
     loop_before_sleep(loop, cron_idle_step);
+    loop_before_sleep(loop, write_messages);
 
+    if (!acl_open()) return false;
     if (!listen_open(loop, reason, sizeof(reason))) {
         log_warning("%s", reason);
         return false;

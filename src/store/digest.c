@@ -15,28 +15,16 @@ struct sum {
     unsigned char *digest;
 };
 
-/* Lowest byte first, whatever the machine. */
-static void add_number(struct sha1 *s, uint64_t number) {
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(number >> (8 * i));
-    sha1_add(s, bytes, sizeof(bytes));
-}
-
-static void add_text(struct sha1 *s, struct slice text) {
-    add_number(s, text.length);
-    sha1_add(s, text.bytes, text.length);
-}
-
 void digest_value(const struct entry *e, unsigned char digest[SHA1_BYTES]) {
     char scratch[ENTRY_STRING_SCRATCH];
     struct sha1 s;
     sha1_begin(&s);
-    add_text(&s, slice_of(entry_type_name(e)));
+    value_digest_text(&s, slice_of(entry_type_name(e)));
     if (e->type == ENTRY_STRING)
-        add_text(&s, entry_string(e, scratch));
+        value_digest_text(&s, entry_string(e, scratch));
     else
         value_type(e->type)->digest(entry_object(e), &s);
-    add_number(&s, entry_has_deadline(e));
+    value_digest_number(&s, entry_has_deadline(e));
     sha1_end(&s, digest);
 }
 
@@ -46,8 +34,8 @@ static void add_entry(struct entry *e, void *context) {
     struct sha1 s;
     digest_value(e, digest);
     sha1_begin(&s);
-    add_number(&s, (uint64_t)sum->database);
-    add_text(&s, entry_key(e));
+    value_digest_number(&s, (uint64_t)sum->database);
+    value_digest_text(&s, entry_key(e));
     sha1_add(&s, digest, sizeof(digest));
     sha1_end(&s, digest);
     for (int i = 0; i < SHA1_BYTES; i++) sum->digest[i] ^= digest[i];

@@ -64,6 +64,8 @@ static struct keyspace *databases;
 static int64_t databases_wanted;
 static int64_t min_fill_percent;
 static bool resize_tables, active_rehashing;
+static const struct keyspace_observer *observers[KEYSPACE_OBSERVERS_MAX];
+static int observer_count, interest;
 static uint64_t hits, misses, expired, changes;
 static unsigned lookups; /* while a table owes */
 static bool expiry_held;
@@ -224,7 +226,45 @@ size_t keyspace_count_volatile(const struct keyspace *ks) {
 const struct table *keyspace_table(const struct keyspace *ks) { return ks->table; }
 const struct timebuckets *keyspace_deadlines(const struct keyspace *ks) { return ks->volatiles; }
 uint64_t keyspace_changes(void) { return changes; }
-void keyspace_note_change(uint64_t count) { changes += count; }
+
+/* ---- observers ---- */
+
+void keyspace_observe(const struct keyspace_observer *observer) {
+    ASSERT_COMPARE(observer_count, <, KEYSPACE_OBSERVERS_MAX);
+    observers[observer_count++] = observer;
+}
+
+void keyspace_add_interest(int delta) {
+    interest += delta;
+    ASSERT_COMPARE(interest, >=, 0);
+}
+
+static void tell_changed(struct keyspace *ks, struct slice key, uint64_t hash,
+                         enum keyspace_cause cause) {
+    for (int i = 0; i < observer_count; i++)
+        if (observers[i]->changed) observers[i]->changed(ks, key, hash, cause);
+}
+
+static inline void announce(struct keyspace *ks, struct slice key, uint64_t hash,
+                            enum keyspace_cause cause) {
+    if (__builtin_expect(interest != 0, 0)) tell_changed(ks, key, hash, cause);
+}
+
+void keyspace_note_change(struct keyspace *ks, struct slice key, uint64_t hash, uint64_t count) {
+    changes += count;
+    if (count) announce(ks, key, hash, KEYSPACE_WRITTEN);
+}
+
+void keyspace_announce(struct keyspace *ks, struct slice key, uint64_t hash) {
+    announce(ks, key, hash, KEYSPACE_WRITTEN);
+}
+
+void keyspace_count_changes(uint64_t count) { changes += count; }
+
+static void tell_missed(struct keyspace *ks, struct slice key) {
+    for (int i = 0; i < observer_count; i++)
+        if (observers[i]->missed) observers[i]->missed(ks, key);
+}
 
 int64_t keyspace_average_ttl_msec(const struct keyspace *ks) {
     size_t count = keyspace_count_volatile(ks);
@@ -284,6 +324,7 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
     int64_t begin_nsec = latency_is_on() ? clock_monotonic_nsec() : 0;
     note_lag(e);
     take_out(ks, e, hash);
+    announce(ks, entry_key(e), hash, KEYSPACE_EXPIRED);
     lazyfree_entry(e, lazyfree_wanted(LAZYFREE_EXPIRE));
     if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - begin_nsec) / 1000000);
     expired++;
@@ -309,7 +350,7 @@ struct entry *keyspace_find(struct keyspace *ks, struct slice key, uint64_t hash
 
 void keyspace_note_access(struct entry *e) { recency_note(e); }
 
-struct entry *keyspace_peek(struct keyspace *ks, struct slice key, uint64_t hash) {
+struct entry *keyspace_peek_quietly(struct keyspace *ks, struct slice key, uint64_t hash) {
     struct entry *e = keyspace_find(ks, key, hash);
     if (e)
         hits++;
@@ -318,10 +359,23 @@ struct entry *keyspace_peek(struct keyspace *ks, struct slice key, uint64_t hash
     return e;
 }
 
+struct entry *keyspace_peek(struct keyspace *ks, struct slice key, uint64_t hash) {
+    struct entry *e = keyspace_peek_quietly(ks, key, hash);
+    if (!e && __builtin_expect(interest != 0, 0)) tell_missed(ks, key);
+    return e;
+}
+
 struct entry *keyspace_read(struct keyspace *ks, struct slice key, uint64_t hash) {
     struct entry *e = keyspace_peek(ks, key, hash);
     if (e) keyspace_note_access(e);
     return e;
+}
+
+enum keyspace_presence keyspace_presence(const struct keyspace *ks, struct slice key,
+                                         uint64_t hash) {
+    const struct entry *e = ks->table ? table_find(ks->table, hash, key.bytes, key.length) : NULL;
+    if (!e) return KEYSPACE_ABSENT;
+    return is_due(e) ? KEYSPACE_HIDDEN : KEYSPACE_PRESENT;
 }
 
 /* ---- changes ---- */
@@ -339,6 +393,7 @@ static void remove_hidden(struct keyspace *ks, struct slice key, uint64_t hash) 
     if (!hidden) return;
     ASSERT(is_due(hidden));
     take_out(ks, hidden, hash);
+    announce(ks, entry_key(hidden), hash, KEYSPACE_EXPIRED);
     lazyfree_entry(hidden, lazyfree_wanted(LAZYFREE_EXPIRE));
     expired++;
 }
@@ -390,7 +445,7 @@ static bool overwrite(struct keyspace *ks, struct entry *e, const struct entry_v
 struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t hash,
                              struct entry *existing, const struct entry_value *value,
                              int64_t deadline) {
-    changes++;
+    keyspace_note_change(ks, key, hash, 1);
     if (deadline == KEYSPACE_KEEP_DEADLINE)
         deadline = existing ? entry_deadline(existing) : ENTRY_NO_DEADLINE;
     if (!existing) return insert_new(ks, key, hash, value, deadline);
@@ -431,7 +486,7 @@ static struct entry *replace_by_copy(struct keyspace *ks, struct entry *e, uint6
 
 char *keyspace_string_writable(struct keyspace *ks, struct slice key, uint64_t hash,
                                struct entry *existing, size_t length) {
-    changes++;
+    keyspace_note_change(ks, key, hash, 1);
     if (!existing) {
         struct entry_value value = entry_value_zeros(length);
         return entry_raw_bytes(insert_new(ks, key, hash, &value, ENTRY_NO_DEADLINE));
@@ -484,6 +539,7 @@ void keyspace_object_end(struct keyspace *ks, struct entry *e, struct value v) {
 size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool lazily) {
     size_t bytes = entry_bytes(e);
     take_out(ks, e, hash);
+    announce(ks, entry_key(e), hash, KEYSPACE_EVICTED);
     lazyfree_entry(e, lazily);
     return bytes;
 }
@@ -499,6 +555,7 @@ bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, 
     bool due = is_due(e);
     index_remove(ks, e);
     ks->entry_bytes -= entry_bytes(e);
+    announce(ks, entry_key(e), hash, due ? KEYSPACE_EXPIRED : KEYSPACE_WRITTEN);
     lazyfree_entry(e, lazily);
     if (due) expired++;
     changes++;
@@ -506,9 +563,11 @@ bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, 
 }
 
 void keyspace_delete_emptied(struct keyspace *ks, struct slice key, uint64_t hash) {
-    uint64_t before = changes;
-    keyspace_delete(ks, key, hash);
-    changes = before;
+    struct entry *e = table_remove(ks->table, hash, key.bytes, key.length);
+    if (!e) return;
+    index_remove(ks, e);
+    ks->entry_bytes -= entry_bytes(e);
+    lazyfree_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
 }
 
 struct entry *keyspace_set_deadline(struct keyspace *ks, struct entry *e, uint64_t hash,
@@ -520,7 +579,7 @@ struct entry *keyspace_set_deadline(struct keyspace *ks, struct entry *e, uint64
     ks->entry_bytes += entry_bytes(moved);
     table_slot_replace(slot, moved);
     index_insert(ks, moved);
-    changes++;
+    keyspace_note_change(ks, entry_key(moved), hash, 1);
     return moved;
 }
 
@@ -536,9 +595,10 @@ struct entry *keyspace_rename(struct keyspace *ks, struct entry *e, uint64_t has
                               uint64_t new_hash) {
     make_way(ks, key, new_hash);
     take_out(ks, e, hash);
+    announce(ks, entry_key(e), hash, KEYSPACE_WRITTEN);
     struct entry *moved = entry_take_with_key(e, key);
     put_in(ks, moved, new_hash);
-    changes++;
+    keyspace_note_change(ks, entry_key(moved), new_hash, 1);
     return moved;
 }
 
@@ -546,7 +606,8 @@ void keyspace_move(struct keyspace *from, struct entry *e, uint64_t hash, struct
     ASSERT_SLOW(!keyspace_find(to, entry_key(e), hash));
     take_out(from, e, hash);
     put_in(to, e, hash);
-    changes++;
+    announce(from, entry_key(e), hash, KEYSPACE_WRITTEN);
+    keyspace_note_change(to, entry_key(e), hash, 1);
 }
 
 struct entry *keyspace_copy(struct keyspace *to, struct slice key, uint64_t hash,
@@ -554,11 +615,13 @@ struct entry *keyspace_copy(struct keyspace *to, struct slice key, uint64_t hash
     make_way(to, key, hash);
     struct entry *e = entry_dup(source, key, entry_deadline(source), recency_initial());
     put_in(to, e, hash);
-    changes++;
+    keyspace_note_change(to, entry_key(e), hash, 1);
     return e;
 }
 
 void keyspace_swap(struct keyspace *a, struct keyspace *b) {
+    for (int i = 0; interest && i < observer_count; i++)
+        if (observers[i]->swapping) observers[i]->swapping(a, b);
     struct keyspace c = *a;
     *a = *b;
     *b = c;
@@ -578,6 +641,8 @@ static void leave_values_to_background(void) {
 
 static size_t flush(struct keyspace *ks, enum lazyfree_way way) {
     size_t count = keyspace_count(ks);
+    for (int i = 0; interest && i < observer_count; i++)
+        if (observers[i]->flushing) observers[i]->flushing(ks);
     if (way != LAZYFREE_NOW && ks->table) leave_values_to_background();
     volatile_keys -= keyspace_count_volatile(ks);
     next_due_set(keyspace_index(ks), INT64_MAX);

@@ -36,8 +36,16 @@ struct entry *keyspace_read(struct keyspace *ks, struct slice key, uint64_t hash
 /* For commands that ask about a key without using it (TYPE, TTL): counts hits and misses, notes no
  * access. */
 struct entry *keyspace_peek(struct keyspace *ks, struct slice key, uint64_t hash);
+/* The same for OBJECT, which as in 6.2 counts a miss but has observers hear of none. */
+struct entry *keyspace_peek_quietly(struct keyspace *ks, struct slice key, uint64_t hash);
 /* For commands that write, or look without using: counts nothing, notes no access. */
 struct entry *keyspace_find(struct keyspace *ks, struct slice key, uint64_t hash);
+
+/* What stands under a key, without a change: a key that is due is hidden but not deleted. For
+ * observers. */
+enum keyspace_presence { KEYSPACE_ABSENT, KEYSPACE_HIDDEN, KEYSPACE_PRESENT };
+enum keyspace_presence keyspace_presence(const struct keyspace *ks, struct slice key,
+                                         uint64_t hash);
 
 /* Stores a string under the key, whatever was there. `deadline` is ENTRY_NO_DEADLINE, or
  * KEYSPACE_KEEP_DEADLINE for the one the old entry has. `existing` is what keyspace_find returned
@@ -147,7 +155,37 @@ size_t keyspace_deadline_bytes(const struct keyspace *ks);
 /* Bytes of a database's entries with their values. O(1). */
 size_t keyspace_entry_bytes(const struct keyspace *ks);
 uint64_t keyspace_changes(void); /* writes since start: rdb_changes_since_last_save */
-void keyspace_note_change(uint64_t count);
+/* A command changed the value under a key in place: counts so many changes and tells the
+ * observers, unless the count is 0. Functions above that change a key by themselves do so
+ * themselves. `key` may be the entry's own. */
+void keyspace_note_change(struct keyspace *ks, struct slice key, uint64_t hash, uint64_t count);
+/* Tells the observers of a change that is counted elsewhere, or not at all. */
+void keyspace_announce(struct keyspace *ks, struct slice key, uint64_t hash);
+/* Changes that are no key's. */
+void keyspace_count_changes(uint64_t count);
+
+/* Why a key's value changed or went. */
+enum keyspace_cause { KEYSPACE_WRITTEN, KEYSPACE_EXPIRED, KEYSPACE_EVICTED };
+/* Who wants to hear of changes. Told in the order of registration, and only while somebody is
+ * interested. Observers may not change the keyspace; NULL members are passed over. */
+struct keyspace_observer {
+    /* The key's value has changed, or the key has come, moved, gone or got another deadline. `key`
+     * is valid during the call. */
+    void (*changed)(struct keyspace *ks, struct slice key, uint64_t hash,
+                    enum keyspace_cause cause);
+    /* All keys of the database are about to go; told, too, where there is none. */
+    void (*flushing)(struct keyspace *ks);
+    /* The contents of two databases are about to be exchanged. */
+    void (*swapping)(struct keyspace *a, struct keyspace *b);
+    /* A command that reads has found no such key (keyspace_read, keyspace_peek). */
+    void (*missed)(struct keyspace *ks, struct slice key);
+};
+#define KEYSPACE_OBSERVERS_MAX 4
+/* Once each, at start; it lives as long as the process. */
+void keyspace_observe(const struct keyspace_observer *observer);
+/* Adds to the number of those interested (a watched key, a tracking client, an event class that is
+ * on), or takes away from it. While it is 0 a change costs one test. */
+void keyspace_add_interest(int delta);
 struct table;
 struct timebuckets;
 /* For store/evict, DEBUG HTSTATS and tests; NULL where there is none yet. */

@@ -105,8 +105,6 @@ void lazyfree_register(void) {
 
 bool lazyfree_wanted(enum lazyfree_cause cause) { return wanted[cause]; }
 
-/* ---- one entry ---- */
-
 size_t lazyfree_pending_bytes(void) {
     return atomic_load_explicit(&value_bytes, memory_order_acquire) +
            atomic_load_explicit(&database_bytes, memory_order_acquire);
@@ -158,6 +156,19 @@ void lazyfree_entry(struct entry *e, bool lazily) {
         limbo_retire(e, entry_bytes(e), release);
     else
         release(e);
+}
+
+/* Small ones, which most are, without an entry around them. */
+void lazyfree_value(enum value_kind kind, struct value v) {
+    const struct value_type *type = value_type(kind);
+    bool large =
+        type->bytes(v) >= LAZYFREE_VALUE_BYTES_MIN || type->free_effort(v) > LAZYFREE_EFFORT_MIN;
+    if (!large || !wanted[LAZYFREE_SERVER_DEL]) {
+        type->release(v);
+        return;
+    }
+    lazyfree_entry(entry_create_object(SLICE(""), (enum entry_type)kind, v, ENTRY_NO_DEADLINE, 0),
+                   true);
 }
 
 /* ---- a database ---- */

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "value/value.h"
+
 struct entry;
 struct table;
 struct timebuckets;
@@ -41,6 +43,9 @@ bool lazyfree_wanted(enum lazyfree_cause cause);
 bool lazyfree_is_large(const struct entry *e);
 /* Frees an entry that stands in no table any more: with `lazily`, a large one in the background. */
 void lazyfree_entry(struct entry *e, bool lazily);
+/* Frees a value that no key has: what a command made on its way. A large one in the background
+ * where lazyfree-lazy-server-del says so. */
+void lazyfree_value(enum value_kind kind, struct value v);
 /* How a database is freed. */
 enum lazyfree_way {
     LAZYFREE_NOW,     /* O(entries) */

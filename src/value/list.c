@@ -63,6 +63,10 @@ void list_trim(struct value v, size_t index, size_t count) {
 
 static void list_free(struct value v) { quicklist_free(list_of(v)); }
 
+static bool list_release_step(struct value v, size_t effort) {
+    return quicklist_free_step(list_of(v), effort);
+}
+
 static struct value list_copy(struct value v) {
     return (struct value){quicklist_dup(list_of(v)), LIST_QUICKLIST};
 }
@@ -103,7 +107,8 @@ static const struct value_type row = {.name = "list",
                                       .digest = list_digest,
                                       .bytes = list_bytes,
                                       .free_effort = list_free_effort,
-                                      .describe = list_describe};
+                                      .describe = list_describe,
+                                      .release_step = list_release_step};
 
 static const struct option_row option_rows[] = {
     OPTION_INT("list-max-ziplist-size", &fill, "-2", INT32_MIN, INT32_MAX, OPTION_MUTABLE,

@@ -220,14 +220,28 @@ struct value stream_create(void) {
     return (struct value){s, 0};
 }
 
-static void release_node(void *node, void *context) { listpack_free(node); }
-
-void stream_free(struct value v) {
-    struct stream *s = stream_of(v);
-    rax_free(s->nodes, release_node, NULL);
-    stream_groups_free(s);
-    memory_free_sized(s, sizeof(*s), MEMORY_DATASET);
+static void release_node(void *node, void *context) {
+    struct stream *s = context;
+    s->node_bytes -= listpack_memory(node);
+    listpack_free(node);
 }
+
+/* First the nodes, whose tree is NULL from then on, then the groups. */
+static bool stream_release_step(struct value v, size_t effort) {
+    struct stream *s = stream_of(v);
+    if (s->nodes) {
+        size_t nodes = rax_count(s->nodes);
+        if (!rax_free_step(s->nodes, effort, release_node, s)) return false;
+        s->nodes = NULL;
+        if (s->groups && effort <= nodes) return false;
+        effort -= nodes;
+    }
+    if (s->groups && !stream_groups_free_step(s, effort)) return false;
+    memory_free_sized(s, sizeof(*s), MEMORY_DATASET);
+    return true;
+}
+
+void stream_free(struct value v) { (void)stream_release_step(v, SIZE_MAX); }
 
 uint64_t stream_count(struct value v) { return stream_of(v)->count; }
 
@@ -729,8 +743,8 @@ static void stream_digest(struct value v, struct sha1 *sum) {
 
 static size_t stream_value_bytes(struct value v) {
     const struct stream *s = stream_of(v);
-    return memory_good_size(sizeof(*s)) + rax_bytes(s->nodes) + s->node_bytes +
-           stream_groups_bytes(s);
+    size_t tree_bytes = s->nodes ? rax_bytes(s->nodes) : 0; /* NULL: half freed */
+    return memory_good_size(sizeof(*s)) + tree_bytes + s->node_bytes + stream_groups_bytes(s);
 }
 
 static size_t stream_free_effort(struct value v) {
@@ -746,7 +760,8 @@ static const struct value_type row = {.name = "stream",
                                       .copy = stream_copy,
                                       .digest = stream_digest,
                                       .bytes = stream_value_bytes,
-                                      .free_effort = stream_free_effort};
+                                      .free_effort = stream_free_effort,
+                                      .release_step = stream_release_step};
 
 static const struct option_row option_rows[] = {
     OPTION_BYTES("stream-node-max-bytes", &node_bytes_max, "4096", 0, INT64_MAX, OPTION_MUTABLE,

@@ -57,9 +57,14 @@ static struct rax *counted_create(struct stream_groups *all) {
     return r;
 }
 
-static void counted_free(struct stream_groups *all, struct rax *r) {
-    all->bytes -= rax_bytes(r);
-    rax_free(r, NULL, NULL);
+/* Frees about `*effort` keys of the tree, and takes them off it; true when the tree is gone. */
+static bool counted_free_step(struct stream_groups *all, struct rax *r, size_t *effort,
+                              void (*release)(void *value, void *context)) {
+    size_t bytes = rax_bytes(r), keys = rax_count(r);
+    bool gone = rax_free_step(r, *effort, release, all);
+    all->bytes -= bytes - (gone ? 0 : rax_bytes(r));
+    *effort -= gone && keys < *effort ? keys : *effort;
+    return gone;
 }
 
 /* A walk in order, from the first key on. `key` is initialised by the caller and empty at first;
@@ -78,31 +83,58 @@ static void release_pending(void *pending, void *context) {
     memory_free_sized(pending, sizeof(struct stream_pending), MEMORY_DATASET);
 }
 
-static void release_consumer(void *consumer, void *context) {
-    struct stream_groups *all = context;
-    struct stream_consumer *c = consumer;
+/* The consumer without its tree, which is gone. */
+static void release_consumer(struct stream_groups *all, struct stream_group *g,
+                             struct stream_consumer *c) {
     size_t size = consumer_size(c->name.length);
-    counted_free(all, c->pending);
+    ASSERT(counted_remove(all, g->consumers, c->name) == c);
     all->bytes -= memory_good_size(size);
     all->blocks--;
     memory_free_sized(c, size, MEMORY_DATASET);
 }
 
-static void release_group(void *group, void *context) {
-    struct stream_groups *all = context;
-    struct stream_group *g = group;
-    all->bytes -= memory_good_size(sizeof(*g)) + rax_bytes(g->pending) + rax_bytes(g->consumers);
-    rax_free(g->pending, release_pending, all);
-    rax_free(g->consumers, release_consumer, all);
+/* Consumer by consumer, then the group's own tree with what is pending. */
+static bool group_free_step(struct stream_groups *all, struct stream_group *g, size_t *effort) {
+    struct buffer name;
+    void *consumer;
+    buffer_init(&name, MEMORY_OTHER);
+    while (*effort > 0 && rax_seek(g->consumers, RAX_FIRST, SLICE(""), &name, &consumer)) {
+        struct stream_consumer *c = consumer;
+        if (!counted_free_step(all, c->pending, effort, NULL)) break;
+        release_consumer(all, g, c);
+        if (*effort > 0) --*effort;
+    }
+    buffer_free(&name);
+    if (*effort == 0 || rax_count(g->consumers) > 0) return false;
+    if (!counted_free_step(all, g->pending, effort, release_pending)) return false;
+    all->bytes -= memory_good_size(sizeof(*g)) + rax_bytes(g->consumers);
+    rax_free(g->consumers, NULL, NULL);
     memory_free_sized(g, sizeof(*g), MEMORY_DATASET);
+    return true;
 }
 
-void stream_groups_free(struct stream *s) {
+static void release_group(struct stream_groups *all, struct stream_group *g) {
+    size_t effort = SIZE_MAX;
+    ASSERT(group_free_step(all, g, &effort));
+}
+
+bool stream_groups_free_step(struct stream *s, size_t effort) {
     struct stream_groups *all = s->groups;
-    if (!all) return;
-    rax_free(all->by_name, release_group, all);
+    struct buffer name;
+    void *group;
+    bool more = true;
+    buffer_init(&name, MEMORY_OTHER);
+    while (more && effort > 0 && rax_seek(all->by_name, RAX_FIRST, SLICE(""), &name, &group)) {
+        more = group_free_step(all, group, &effort);
+        if (more) rax_remove(all->by_name, buffer_slice(&name), NULL);
+        if (effort > 0) effort--;
+    }
+    buffer_free(&name);
+    if (rax_count(all->by_name) > 0) return false;
+    rax_free(all->by_name, NULL, NULL);
     memory_free_sized(all, sizeof(*all), MEMORY_DATASET);
     s->groups = NULL;
+    return true;
 }
 
 size_t stream_groups_bytes(const struct stream *s) {
@@ -149,7 +181,7 @@ bool stream_group_destroy(struct value v, struct slice name) {
     struct stream_groups *all = stream_of(v)->groups;
     void *g;
     if (!all || !rax_remove(all->by_name, name, &g)) return false;
-    release_group(g, all);
+    release_group(all, g);
     return true;
 }
 
@@ -176,7 +208,7 @@ struct stream_consumer *stream_consumer_create(struct value v, struct stream_gro
 
 size_t stream_consumer_destroy(struct value v, struct stream_group *g, struct stream_consumer *c) {
     struct stream_groups *all = stream_of(v)->groups;
-    size_t count = rax_count(c->pending);
+    size_t count = rax_count(c->pending), effort = SIZE_MAX;
     struct buffer key;
     void *pending;
     buffer_init(&key, MEMORY_OTHER);
@@ -185,8 +217,8 @@ size_t stream_consumer_destroy(struct value v, struct stream_group *g, struct st
         release_pending(pending, all);
     }
     buffer_free(&key);
-    ASSERT(counted_remove(all, g->consumers, c->name) == c);
-    release_consumer(c, all);
+    ASSERT(counted_free_step(all, c->pending, &effort, NULL));
+    release_consumer(all, g, c);
     return count;
 }
 

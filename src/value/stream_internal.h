@@ -31,8 +31,9 @@ static inline struct stream *stream_of(struct value v) { return v.pointer; }
 /* O(1). */
 size_t stream_groups_bytes(const struct stream *s);
 size_t stream_groups_free_effort(const struct stream *s);
-/* Frees groups, consumers and what is pending. */
-void stream_groups_free(struct stream *s);
+/* Frees groups, consumers and what is pending, about `effort` blocks (> 0) of it; true when all is
+ * gone. Until then stream_groups_bytes tells what is left, and nothing else may be asked. */
+bool stream_groups_free_step(struct stream *s, size_t effort);
 /* Copies them into a stream that has none. */
 void stream_groups_copy(const struct stream *from, struct stream *to);
 void stream_groups_check(const struct stream *s);

@@ -8,6 +8,7 @@ Each function whose name begins with check_ is one test, run in RESP2 and in RES
 does not have yet is named by the reply's error and fails like anything else. Prints the failures
 and last `N passed, N failed`.
 """
+import logging
 import os
 import sys
 import threading
@@ -258,6 +259,60 @@ def check_protocol(r):
     if isinstance(reply, list):
         reply = dict(zip(reply[::2], reply[1::2]))
     assert reply[b'proto'] == protocol and reply[b'server'] == b'redis'
+
+
+def next_message(p):
+    for _ in range(200):
+        message = p.get_message(timeout=0.1)
+        if message:
+            return message['type'], message['pattern'], message['channel'], message['data']
+    raise AssertionError('no message')
+
+
+logging.getLogger('push_response').setLevel(logging.WARNING)  # it prints each message
+
+
+def check_publish_and_subscribe(r):
+    p = r.pubsub()
+    p.subscribe('news', 'weather')
+    p.psubscribe('n*')
+    assert next_message(p) == ('subscribe', None, b'news', 1)
+    assert next_message(p) == ('subscribe', None, b'weather', 2)
+    assert next_message(p) == ('psubscribe', None, b'n*', 3)
+    assert r.publish('news', 'hello') == 2
+    assert next_message(p) == ('message', None, b'news', b'hello')
+    assert next_message(p) == ('pmessage', b'n*', b'news', b'hello')
+    assert sorted(r.pubsub_channels()) == [b'news', b'weather']
+    assert r.pubsub_numsub('news', 'none') == [(b'news', 1), (b'none', 0)]
+    assert r.pubsub_numpat() == 1
+    p.ping()
+    assert next_message(p)[0] == 'pong' or r.connection_pool.connection_kwargs['protocol'] == 3
+    p.unsubscribe()
+    p.punsubscribe()
+    kinds = sorted(next_message(p)[0] for _ in range(3))
+    assert kinds == ['punsubscribe', 'unsubscribe', 'unsubscribe']
+    assert r.publish('news', 'nobody') == 0
+    p.close()
+
+
+def check_subscriber_thread(r):
+    got = []
+    p = r.pubsub(ignore_subscribe_messages=True)
+    p.subscribe(numbers=lambda message: got.append(int(message['data'])))
+    thread = p.run_in_thread(sleep_time=0.05)
+    for _ in range(200):
+        if r.pubsub_numsub('numbers')[0][1] == 1:
+            break
+        time.sleep(0.05)
+    for i in range(100):
+        assert r.publish('numbers', i) == 1
+    for _ in range(200):
+        if len(got) == 100:
+            break
+        time.sleep(0.05)
+    thread.stop()
+    thread.join()
+    assert got == list(range(100))
 
 
 def main():

@@ -239,10 +239,6 @@ start_server {tags {client}} {
         }
     }
 
-    test {CLIENT TRACKING ON is refused by name} {
-        assert_error_text {ERR client tracking is not built yet} {r client tracking on}
-    } {} {ours}
-
     test {CLIENT NO-EVICT} {
         assert_equal OK [r client no-evict on]
         assert_equal e [dict get [listed [r client id]] flags]

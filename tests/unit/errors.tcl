@@ -544,7 +544,7 @@ set differs {
 
 # First words of rows that need a feature which ours may not have yet, with the tag of each.
 set wanted_features {
-    {CLIENT TRACKING ON} needs:tracking   {COMMAND GETKEYS EVAL} needs:scripting
+    {COMMAND GETKEYS EVAL} needs:scripting
 }
 
 # Keys of each type, and a command that shows all of the value.
@@ -705,7 +705,7 @@ start_server {} {
         foreach words $rows {
             test "After CLIENT TRACKING ON: $words" {
                 assert_equal "$reply\r\n" [reply_bytes $words {{CLIENT TRACKING ON}}]
-            } {} {needs:tracking}
+            }
         }
     }
 

@@ -104,6 +104,24 @@ start_server {} {
 }
 
 start_server {} {
+    test {INCRBYFLOAT of numbers of up to 5,119 characters, its own among them} {
+        r del k
+        assert_morethan [string length [r incrbyfloat k 1e308]] 300
+        assert_equal [r get k] [r incrbyfloat k 1]
+        foreach {length fits} {256 1 257 1 5119 1 5120 0} {
+            set text [string repeat 0 [expr {$length - 1}]]1
+            r set k $text
+            if {$fits} {
+                assert_equal 3 [r incrbyfloat k 2]
+                assert_equal 4 [r incrbyfloat k $text]
+            } else {
+                assert_error {ERR value is not a valid float} {r incrbyfloat k 2}
+                r set k 1
+                assert_error {ERR value is not a valid float} {r incrbyfloat k $text}
+            }
+        }
+    }
+
     test {SET NX sets only what is not there} {
         r del k
         assert_equal OK [r set k 1 nx]

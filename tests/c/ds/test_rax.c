@@ -240,6 +240,57 @@ static void test_deep(void **state) {
     memory_free(text, MEMORY_OTHER);
 }
 
+static void release_one(void *value, void *context) {
+    size_t *released = context;
+    (*released)++;
+    memory_free_sized(value, sizeof(uint64_t), MEMORY_DATASET);
+}
+
+/* In steps of so many nodes: no more nodes go in one, `bytes` and `count` are what is left. */
+static void free_in_steps(struct rax *r, size_t nodes_max, size_t blocks_bytes) {
+    size_t released = 0, count = rax_count(r), steps = 0, block = count ? blocks_bytes / count : 0;
+    while (!rax_free_step(r, nodes_max, release_one, &released)) {
+        steps++;
+        assert_true(released <= steps * nodes_max);
+        assert_int_equal(rax_count(r), count - released);
+        assert_int_equal(rax_bytes(r) + block * (count - released),
+                         memory_used(MEMORY_DATASET) - used_before);
+    }
+    assert_int_equal(released, count);
+    /* All but one step free as many nodes as they may, and there are less than 2n of them. */
+    assert_true(steps * nodes_max < 2 * count || count == 0);
+    if (count > 0) assert_true((steps + 1) * nodes_max >= count);
+    assert_int_equal(memory_used(MEMORY_DATASET), used_before);
+}
+
+/* Nodes with 0, 1, 255 and 256 children, with and without values, and keys that begin others. */
+static void test_free_step(void **state) {
+    enum { COUNT = 3000, ROUNDS = 60 };
+    static const size_t limits[] = {1, 2, 7, 100, 1000000};
+    seed_from_environment();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct rax *r = rax_create();
+        size_t block = 0, keys = round % 4 ? random_below(COUNT) : round * 16 % 768;
+        for (size_t i = 0; i < keys; i++) {
+            unsigned char key[6];
+            for (size_t j = 0; j < sizeof(key); j++)
+                key[j] = (unsigned char)random_below(round % 3 ? 3 : 256);
+            size_t length = random_below(sizeof(key) + 1);
+            if (round % 4 == 0) {
+                key[0] = (unsigned char)i; /* each byte below the root, some with more below */
+                length = 1 + i / 256;
+            }
+            uint64_t *value = memory_alloc(sizeof(*value), MEMORY_DATASET);
+            void *old = NULL;
+            block = memory_good_size(sizeof(*value));
+            if (!rax_insert(r, (struct slice){(const char *)key, length}, value, &old))
+                memory_free_sized(old, sizeof(*value), MEMORY_DATASET);
+        }
+        rax_check(r);
+        free_in_steps(r, limits[round % 5], block * rax_count(r));
+    }
+}
+
 /* A consumer group's pending entries: IDs in order, of which each takes little. */
 static void test_bytes(void **state) {
     enum { COUNT = 100000 };
@@ -309,7 +360,7 @@ static void test_parts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_model), TEST(test_changing_walk), TEST(test_deep),
-        TEST(test_bytes), TEST(test_parts),
+        TEST(test_bytes), TEST(test_parts),         TEST(test_free_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,7 @@ static void test_release(void **state) {
     memset(&t, 0, sizeof(t));
 }
 
+#ifndef EVENKEEL_SANITIZER
 /* So many elements of one size, and what they take. */
 static size_t bytes_of(size_t size, size_t count) {
     unsigned char *elements[100];
@@ -108,7 +109,6 @@ static size_t bytes_of(size_t size, size_t count) {
     return bytes;
 }
 
-#ifndef EVENKEEL_SANITIZER
 static void test_sizes(void **state) {
     for (size_t size = 1; size <= SIZE_MAX_TESTED; size++) {
         size_t expected = size <= 16 ? 16 : size <= 64 ? (size + 7) / 8 * 8 : 80;

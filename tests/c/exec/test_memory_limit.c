@@ -264,16 +264,18 @@ static void test_budget_turned(void **state) {
     set("maxmemory-eviction-cpu-budget", "100");
     set("maxmemory-eviction-tenacity", "100");
     assert_true(memory_limit_make_room());
-    assert_int_equal(metric("Memory", "maxmemory_overshoot_bytes"), 0);
+    /* Entries are counted; merging buckets of the table may add an overflow bucket or two. */
+    assert_in_range(metric("Memory", "maxmemory_overshoot_bytes"), 0, 1024);
 }
 
 static void test_budget_spent_lets_commands_go_on(void **state) {
     limit_by_percent(5);
     set("maxmemory-eviction-cpu-budget", "1"); /* 100 us a turn: 10 victims */
     assert_true(memory_limit_make_room());
-    assert_in_range(evict_count(), 9, 11);
+    size_t victims = evict_count();
+    assert_in_range(victims, 7, 12); /* they differ in size, and so do the pauses for the clock */
     for (int i = 0; i < 100; i++) assert_true(memory_limit_make_room());
-    assert_in_range(evict_count(), 9, 11);
+    assert_int_equal(evict_count(), victims);
     assert_int_equal(metric("Stats", "eviction_budget_exhausted_count"), 1);
     assert_true(metric("Memory", "maxmemory_overshoot_bytes") > 0);
     /* The loop may sleep until there is budget again. */

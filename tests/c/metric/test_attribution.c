@@ -115,6 +115,29 @@ static void test_causes_within_a_command(void **state) {
     assert_int_equal(span.cause_usec[CAUSE_EXPIRY], 0);
 }
 
+/* A command runs two others: the outer one's account is from its own begin on. */
+static void test_commands_within_a_command(void **state) {
+    struct attribution_nesting outer;
+    struct attribution_span span;
+    attribution_command_begin(BEGIN);
+    cause_leave(cause_enter(CAUSE_EVICTION, BEGIN + MSEC), BEGIN + 3 * MSEC);
+    attribution_nest_begin(&outer);
+    attribution_command_begin(BEGIN + 10 * MSEC);
+    attribution_explain(BEGIN + 10 * MSEC, BEGIN + 60 * MSEC, &span);
+    assert_in_range(span.off_cpu_usec, 50000 - SLACK_USEC, 50000);
+    assert_int_equal(span.cause_usec[CAUSE_EVICTION], 0);
+    attribution_command_begin(BEGIN + 60 * MSEC);
+    cause_leave(cause_enter(CAUSE_EXPIRY, BEGIN + 61 * MSEC), BEGIN + 66 * MSEC);
+    burn(20 * MSEC);
+    attribution_explain(BEGIN + 60 * MSEC, BEGIN + 80 * MSEC, &span);
+    assert_int_equal(span.cause_usec[CAUSE_EXPIRY], 5000);
+    attribution_nest_end(&outer);
+    attribution_explain(BEGIN, BEGIN + 100 * MSEC, &span);
+    assert_in_range(span.cpu_usec, 20000, 20000 + SLACK_USEC);
+    assert_int_equal(span.cause_usec[CAUSE_EVICTION], 2000);
+    assert_int_equal(span.cause_usec[CAUSE_EXPIRY], 5000);
+}
+
 static void test_switched_off(void **state) {
     struct attribution_span span;
     attribution_set(false);
@@ -138,6 +161,7 @@ int main(void) {
         CASE(test_unclaimed_time_is_an_event),
         CASE(test_claimed_time_is_no_event),
         CASE(test_causes_within_a_command),
+        CASE(test_commands_within_a_command),
         CASE(test_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

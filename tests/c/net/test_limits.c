@@ -215,6 +215,33 @@ static void test_other_classes(void **state) {
     peer_close(&p);
 }
 
+/* Who listens to something has limits of its own, whatever those of others are. */
+static void test_subscribers(void **state) {
+    struct peer p = peer_connect(), q = peer_connect();
+    set_limit("normal 1mb 0 0 pubsub 0 3mb 10");
+    assert_false(limits_need_cron());
+    client_set_subscribed(p.client, true);
+    assert_true(limits_need_cron());
+    ask(&p, "b 2000000\nb 10\n");
+    ask(&p, "b 2000000\nb 10\n");
+    ask(&q, "b 2000000\nb 10\n");
+    assert_true(peer_is_served(&p));
+    assert_false(peer_is_served(&q));
+    seconds_pass(11);
+    assert_false(peer_is_served(&p));
+    peer_close(&p);
+    peer_close(&q);
+    p = peer_connect();
+    client_set_subscribed(p.client, true);
+    client_set_subscribed(p.client, true);
+    assert_int_equal(client_subscribers(), 1);
+    client_set_subscribed(p.client, false);
+    assert_int_equal(client_subscribers(), 0);
+    ask(&p, "b 2000000\nb 10\n");
+    assert_false(peer_is_served(&p));
+    peer_close(&p);
+}
+
 static void test_rewrite(void **state) {
     struct buffer text = {.class = MEMORY_OTHER};
     set_limit("normal 3 1kb 5 Replica 1mb 0 0 pubsub 1gb 1001 99999999999");
@@ -257,6 +284,7 @@ int main(void) {
         TEST(test_replies_from_others),
         TEST(test_sum_with_others),
         TEST(test_other_classes),
+        TEST(test_subscribers),
         TEST(test_rewrite),
     };
     return cmocka_run_group_tests(tests, open_all, NULL);

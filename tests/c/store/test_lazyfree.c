@@ -9,11 +9,17 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/memory.h"
+#include "base/number.h"
+#include "ds/quicklist.h"
 #include "ds/table.h"
 #include "io/background.h"
 #include "metric/metric.h"
 #include "store/keys.h"
 #include "store/limbo.h"
+#include "value/list.h"
+#include "value/set.h"
+#include "value/stream.h"
 
 static atomic_bool held_up, going_on;
 
@@ -128,6 +134,127 @@ static void test_limbo_comes_first(void **state) {
     assert_int_equal(info("lazyfreed_objects"), objects + 1);
 }
 
+/* ---- values of many blocks ---- */
+
+static struct value long_list(void) {
+    struct value v = list_create();
+    char text[100] = {0};
+    for (unsigned i = 0; i < 400000; i++)
+        quicklist_push(list_of(v), QUICKLIST_TAIL, (struct slice){text, i % sizeof(text)});
+    return v;
+}
+
+static struct value long_stream(void) {
+    enum { ENTRIES = 60000, CONSUMERS = 3000 };
+    struct value v = stream_create();
+    const struct slice texts[] = {SLICE("field"), SLICE("text")};
+    struct stream_group *group = stream_group_create(v, SLICE("g"), (struct stream_id){0, 0});
+    for (uint64_t i = 1; i <= ENTRIES; i++) {
+        char name[32];
+        struct slice text = {name, number_format_uint64(name, i % CONSUMERS)};
+        struct stream_consumer *c = stream_consumer_find(group, text);
+        if (!c) c = stream_consumer_create(v, group, text, 1);
+        stream_append(v, (struct stream_id){i, 0}, texts, 1);
+        stream_pending_assign(v, group, c, (struct stream_id){i, 0});
+    }
+    return v;
+}
+
+/* Freed in the background in steps: what is pending falls while the work goes on, and never below
+ * what is there; at the end all is gone and counted. */
+static void free_while_looking(enum entry_type type, struct value v) {
+    struct keyspace *ks = keyspace_at(0);
+    struct key_text name;
+    struct slice key = key_of(&name, 1);
+    size_t objects = info("lazyfreed_objects");
+    hold_thread_up();
+    struct entry *e =
+        keyspace_store_object(ks, key, key_hash(key), NULL, type, v, ENTRY_NO_DEADLINE);
+    size_t bytes = entry_bytes(e), looks = 0, partly = 0;
+    assert_true(lazyfree_is_large(e));
+    unlink_key(1);
+    assert_int_equal(lazyfree_pending_bytes(), bytes);
+    size_t stays = keyspace_overhead_bytes();
+    atomic_store(&going_on, true);
+    for (size_t left; (left = lazyfree_pending_bytes()) > 0; looks++) {
+        assert_true(left <= bytes);
+        assert_true(memory_used(MEMORY_DATASET) - keys_dataset_before <= stays + left);
+        partly += left < bytes;
+    }
+    background_drain(BACKGROUND_FREE);
+    assert_int_equal(info("lazyfree_pending_objects"), 0);
+    assert_int_equal(info("lazyfreed_objects"), objects + 1);
+    assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before, stays);
+    print_message("%s: %zu bytes, %zu looks, %zu of them while it went on\n",
+                  value_type(type)->name, bytes, looks, partly);
+}
+
+static void test_lists_and_streams(void **state) {
+    free_while_looking(ENTRY_LIST, long_list());
+    free_while_looking(ENTRY_STREAM, long_stream());
+}
+
+/* Steps free no more blocks than they may, and tell the bytes that are left. */
+static void test_steps_are_bounded(void **state) {
+    enum { EFFORT = 1000 };
+    struct value made[] = {long_list(), long_stream()};
+    for (unsigned i = 0; i < 2; i++) {
+        struct key_text name;
+        struct entry *e = entry_create_object(key_of(&name, 1), i ? ENTRY_STREAM : ENTRY_LIST,
+                                              made[i], ENTRY_NO_DEADLINE, 0);
+        size_t blocks = entry_free_effort(e), before = entry_bytes(e), most = 0, steps = 1;
+        size_t others = memory_used(MEMORY_DATASET) - before, mean = before / blocks;
+        for (; !entry_free_step(e, EFFORT); steps++) {
+            size_t left = entry_bytes(e);
+            assert_int_equal(memory_used(MEMORY_DATASET) - others, left);
+            if (before - left > most) most = before - left;
+            before = left;
+        }
+        assert_int_equal(memory_used(MEMORY_DATASET), others);
+        assert_true(steps >= blocks / EFFORT / 2);
+        /* A list's nodes and a stream's are the larger of their blocks; pending entries the most.
+         */
+        assert_true(most <= EFFORT * (mean * 16 + 8192));
+    }
+}
+
+static void set_option(const char *name, const char *value) {
+    char reason[OPTION_REASON_BYTES];
+    struct slice word = slice_of(value);
+    assert_true(option_set(option_find(slice_of(name)), &word, 1, OPTION_FROM_CONFIG_SET, reason,
+                           sizeof(reason)));
+}
+
+static struct value set_of(unsigned members) {
+    struct value v = set_create();
+    for (unsigned i = 0; i < members; i++) {
+        char name[32] = "m";
+        set_add(&v, (struct slice){name, 1 + number_format_uint64(name + 1, i)});
+    }
+    return v;
+}
+
+/* What a command made on its way goes to the thread where it is large and the option says so. */
+static void test_values_of_no_key(void **state) {
+    static const struct {
+        unsigned members;
+        const char *lazily;
+        bool waits;
+    } cases[] = {{10, "yes", false}, {100000, "no", false}, {100000, "yes", true}};
+    size_t objects = info("lazyfreed_objects");
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        set_option("lazyfree-lazy-server-del", cases[i].lazily);
+        hold_thread_up();
+        lazyfree_value(VALUE_SET, set_of(cases[i].members));
+        assert_int_equal(lazyfree_pending_bytes() > 0, cases[i].waits);
+        assert_int_equal(memory_used(MEMORY_DATASET) > keys_dataset_before, cases[i].waits);
+        let_thread_go();
+    }
+    set_option("lazyfree-lazy-server-del", "no");
+    assert_int_equal(memory_used(MEMORY_DATASET), keys_dataset_before);
+    assert_int_equal(info("lazyfreed_objects"), objects + 1);
+}
+
 static void fill(unsigned keys) {
     struct keyspace *ks = keyspace_at(0);
     char text[300] = {0};
@@ -203,6 +330,7 @@ static void test_end_while_pending(void **state) {
 
 static int begin(void **state) {
     lazyfree_register();
+    value_register();
     return keys_open();
 }
 
@@ -224,7 +352,8 @@ int main(void) {
         TEST(test_pending_bytes_of_values), TEST(test_pending_is_bounded),
         TEST(test_limbo_comes_first),       TEST(test_flush_and_refill),
         TEST(test_flush_at_once),           TEST(test_flush_of_a_table_that_owes),
-        TEST(test_end_while_pending),
+        TEST(test_lists_and_streams),       TEST(test_steps_are_bounded),
+        TEST(test_values_of_no_key),        TEST(test_end_while_pending),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

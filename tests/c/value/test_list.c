@@ -141,8 +141,34 @@ static void test_row(void **state) {
     value_type(VALUE_LIST)->release(other);
 }
 
+/* In steps of so many nodes, after each of which `bytes` is what memory is left; also where nodes
+ * are compressed, or long elements by themselves. */
+static void test_release_step(void **state) {
+    enum { COUNT = 20000, NODES = 50 };
+    const struct value_type *type = value_type(VALUE_LIST);
+    char text[10000] = {0};
+    for (int compressed = 0; compressed < 2; compressed++) {
+        set_option("list-compress-depth", compressed ? "2" : "0");
+        struct value v = list_create();
+        for (size_t i = 0; i < COUNT; i++) {
+            struct slice element = {text, i % 1000 ? i % 100 : sizeof(text)};
+            quicklist_push(list_of(v), QUICKLIST_TAIL, element);
+        }
+        size_t nodes = type->free_effort(v), steps = 0;
+        assert_true(nodes > 2 * (size_t)NODES);
+        while (!type->release_step(v, NODES)) {
+            assert_int_equal(type->free_effort(v), nodes - ++steps * NODES);
+            assert_int_equal(type->bytes(v), memory_used(MEMORY_DATASET) - used_before);
+        }
+        assert_int_equal(steps, (nodes - 1) / NODES);
+    }
+    set_option("list-compress-depth", "0");
+    struct value v = list_create();
+    assert_true(type->release_step(v, 1));
+}
+
 int main(void) {
     value_register();
-    const struct CMUnitTest tests[] = {TEST(test_model), TEST(test_row)};
+    const struct CMUnitTest tests[] = {TEST(test_model), TEST(test_row), TEST(test_release_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

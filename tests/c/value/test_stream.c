@@ -672,12 +672,75 @@ static void test_digest(void **state) {
     stream_free(b);
 }
 
+/* Freed in steps, after each of which `bytes` is what memory is left; returns how many there were
+ * before the last. */
+static size_t release_in_steps(struct value v, size_t effort) {
+    const struct value_type *type = value_type(VALUE_STREAM);
+    size_t steps = 0, before = type->bytes(v);
+    while (!type->release_step(v, effort)) {
+        size_t left = type->bytes(v);
+        assert_int_equal(left, memory_used(MEMORY_DATASET) - used_before);
+        assert_true(left <= before);
+        before = left;
+        steps++;
+    }
+    assert_int_equal(memory_used(MEMORY_DATASET), used_before);
+    return steps;
+}
+
+/* `entries` nodes of one entry; so many groups and consumers, each entry pending in each group. */
+static struct value stream_with_groups(unsigned entries, unsigned groups, unsigned consumers) {
+    struct value v = stream_create();
+    set_option("stream-node-max-entries", "1");
+    for (unsigned i = 1; i <= entries; i++) append_pair(v, i, 1);
+    set_option("stream-node-max-entries", "100");
+    for (unsigned i = 0; i < groups; i++) {
+        char name[32];
+        struct slice text = {name, number_format_uint64(name, i)};
+        struct stream_group *group = stream_group_create(v, text, lowest);
+        for (unsigned c = 0; c < consumers; c++) {
+            text.length = number_format_uint64(name, c);
+            stream_consumer_create(v, group, text, 1);
+        }
+        for (unsigned j = 1; consumers > 0 && j <= entries; j++) {
+            text.length = number_format_uint64(name, random_below(consumers));
+            stream_pending_assign(v, group, stream_consumer_find(group, text), id_of(j, 1));
+        }
+    }
+    stream_check(v);
+    return v;
+}
+
+static void test_release_step(void **state) {
+    static const unsigned shapes[][3] = {
+        {0, 0, 0},   {1, 0, 0},    {3000, 0, 0},   {0, 500, 0},  {0, 3, 500},
+        {500, 1, 1}, {500, 4, 30}, {3000, 1, 700}, {40, 60, 10},
+    };
+    static const size_t efforts[] = {1, 3, 40, 1000, SIZE_MAX};
+    seed_from_environment();
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+        for (size_t j = 0; j < sizeof(efforts) / sizeof(*efforts); j++) {
+            struct value v = stream_with_groups(shapes[i][0], shapes[i][1], shapes[i][2]);
+            size_t blocks = value_type(VALUE_STREAM)->free_effort(v);
+            size_t steps = release_in_steps(v, efforts[j]);
+            if (efforts[j] >= blocks) continue;
+            /* No step frees much more than it may, nor much less. */
+            assert_true((steps + 1) * efforts[j] >= blocks / 2);
+            assert_true(steps <= 4 * blocks / efforts[j] + 2);
+        }
+    }
+}
+
 int main(void) {
     value_register();
     const struct CMUnitTest tests[] = {
-        TEST(test_model),   TEST(test_ids),       TEST(test_node_bytes), TEST(test_node_entries),
-        TEST(test_layout),  TEST(test_too_large), TEST(test_trim),       TEST(test_trim_to_deleted),
-        TEST(test_foreign), TEST(test_groups),    TEST(test_sums),       TEST(test_digest),
+        TEST(test_model),        TEST(test_ids),
+        TEST(test_node_bytes),   TEST(test_node_entries),
+        TEST(test_layout),       TEST(test_too_large),
+        TEST(test_trim),         TEST(test_trim_to_deleted),
+        TEST(test_foreign),      TEST(test_groups),
+        TEST(test_sums),         TEST(test_digest),
+        TEST(test_release_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -927,6 +927,20 @@ start_server {tags {zset}} {
         assert_equal -1 [r ttl z]
     }
 
+    test {A union of the same sorted set many times, and of one with other members} {
+        r del z other out
+        for {set i 0} {$i < 300} {incr i} {
+            r zadd z $i m$i
+            r zadd other $i [expr {$i % 2 ? "m$i" : "o$i"}]
+        }
+        set keys [lrepeat 2000 z]
+        assert_equal 450 [r zunionstore out 2001 {*}$keys other]
+        assert_equal [expr {2001 * 7}] [r zscore out m7]
+        assert_equal [expr {2000 * 298}] [r zscore out m298]
+        assert_equal 298 [r zscore out o298]
+        r del z other out
+    }
+
     test {ZUNION, ZINTER, ZDIFF and their STORE forms against a model} {
         for {set round 0} {$round < [accurate 60 600]} {incr round} {
             set entries [random_pick {0 128}]

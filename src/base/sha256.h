@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * SHA-256 (FIPS 180-4): under it passwords are kept (exec/acl).
+ */
+#ifndef EVENKEEL_BASE_SHA256_H
+#define EVENKEEL_BASE_SHA256_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHA256_BYTES 32
+#define SHA256_BLOCK_BYTES 64
+
+struct sha256 {
+    uint32_t state[8];
+    uint64_t length; /* bytes so far */
+    unsigned char block[SHA256_BLOCK_BYTES];
+};
+
+void sha256_begin(struct sha256 *s);
+/* Any number of pieces; they may be empty. */
+void sha256_add(struct sha256 *s, const void *bytes, size_t length);
+/* The digest of all that was added. `s` is cleared, and must be begun anew. */
+void sha256_end(struct sha256 *s, unsigned char digest[SHA256_BYTES]);
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * SUBSCRIBE and its kin, PUBLISH, PUBSUB, over exec/pubsub. The rows stand at the end.
+ *
+ * What subscribing and unsubscribing answer is no reply but a message for each name, a push in
+ * RESP3, and exec/pubsub sends it: so CLIENT REPLY OFF does not silence it, and in a transaction it
+ * stands among the replies of EXEC.
+ */
+#include "commands/pubsub.h"
+
+#include "base/glob.h"
+#include "exec/arguments.h"
+#include "exec/command.h"
+#include "exec/pubsub.h"
+#include "net/client.h"
+#include "net/reply.h"
+
+static void subscribe(struct call *call, enum pubsub_kind kind) {
+    for (int i = 1; i < call->argc; i++) pubsub_subscribe(call->client, kind, call->argv[i]);
+}
+
+static void unsubscribe(struct call *call, enum pubsub_kind kind) {
+    if (call->argc == 1) pubsub_unsubscribe_kind(call->client, kind);
+    for (int i = 1; i < call->argc; i++) pubsub_unsubscribe(call->client, kind, call->argv[i]);
+}
+
+static void command_subscribe(struct call *call) { subscribe(call, PUBSUB_CHANNEL); }
+static void command_unsubscribe(struct call *call) { unsubscribe(call, PUBSUB_CHANNEL); }
+static void command_psubscribe(struct call *call) { subscribe(call, PUBSUB_PATTERN); }
+static void command_punsubscribe(struct call *call) { unsubscribe(call, PUBSUB_PATTERN); }
+
+static void command_publish(struct call *call) {
+    size_t sent = pubsub_publish(call->argv[1], call->argv[2]);
+    reply_integer(call->client, (int64_t)sent);
+}
+
+/* ---- PUBSUB ---- */
+
+/* Names that match, as they are found: how many there are is said before them. */
+struct found {
+    const struct slice *pattern; /* NULL: all */
+    struct buffer names;         /* of struct slice */
+};
+
+static void note_channel(struct slice name, void *context) {
+    struct found *f = context;
+    if (!f->pattern || glob_match(*f->pattern, name, false))
+        buffer_append(&f->names, &name, sizeof(name));
+}
+
+static void pubsub_channels_command(struct call *call) {
+    struct found f = {.pattern = call->argc == 3 ? &call->argv[2] : NULL};
+    buffer_init(&f.names, MEMORY_OTHER);
+    pubsub_each_channel(note_channel, &f);
+    size_t count = f.names.length / sizeof(struct slice);
+    reply_array(call->client, (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        struct slice name;
+        memcpy(&name, f.names.bytes + i * sizeof(name), sizeof(name));
+        reply_bulk(call->client, name);
+    }
+    buffer_free(&f.names);
+}
+
+static void pubsub_numsub_command(struct call *call) {
+    reply_array(call->client, 2 * (int64_t)(call->argc - 2));
+    for (int i = 2; i < call->argc; i++) {
+        reply_bulk(call->client, call->argv[i]);
+        reply_integer(call->client, (int64_t)pubsub_subscribers(call->argv[i]));
+    }
+}
+
+static void pubsub_numpat_command(struct call *call) {
+    reply_integer(call->client, (int64_t)pubsub_count(PUBSUB_PATTERN));
+}
+
+static const char *const help_lines[] = {
+    "CHANNELS [<pattern>]",
+    "    The channels that somebody listens to; those that match the pattern.",
+    "NUMPAT",
+    "    How many distinct patterns somebody listens to.",
+    "NUMSUB [<channel> ...]",
+    "    How many listen to each of these channels; patterns are not counted.",
+    NULL};
+
+static void pubsub_help_command(struct call *call) { reply_help(call, help_lines); }
+
+/* With the arguments, PUBSUB and the name included, that each may have. */
+static const struct {
+    const char *name;
+    int argc_min, argc_max;
+    void (*handler)(struct call *call);
+} subcommands[] = {
+    {"help", 2, 2, pubsub_help_command},
+    {"channels", 2, 3, pubsub_channels_command},
+    {"numsub", 2, INT32_MAX, pubsub_numsub_command},
+    {"numpat", 2, 2, pubsub_numpat_command},
+};
+
+static void command_pubsub(struct call *call) {
+    for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
+        if (!argument_is(call, 1, subcommands[i].name)) continue;
+        if (call->argc < subcommands[i].argc_min || call->argc > subcommands[i].argc_max) break;
+        subcommands[i].handler(call);
+        return;
+    }
+    reply_unknown_subcommand(call);
+}
+
+/* ---- rows ---- */
+
+#define ANYTIME (COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_STALE)
+#define LISTENING (ANYTIME | COMMAND_NOSCRIPT | COMMAND_FOR_SUBSCRIBERS)
+
+static struct command rows[] = {
+    {.name = "subscribe",
+     .handler = command_subscribe,
+     .arity = -2,
+     .flags = LISTENING,
+     .channels = COMMAND_CHANNELS_ALL,
+     .help = "Listens to channels."},
+    {.name = "unsubscribe",
+     .handler = command_unsubscribe,
+     .arity = -1,
+     .flags = LISTENING,
+     .help = "Listens no longer to channels, to none where none is named."},
+    {.name = "psubscribe",
+     .handler = command_psubscribe,
+     .arity = -2,
+     .flags = LISTENING,
+     .channels = COMMAND_CHANNELS_PATTERNS,
+     .help = "Listens to all channels whose names match patterns."},
+    {.name = "punsubscribe",
+     .handler = command_punsubscribe,
+     .arity = -1,
+     .flags = LISTENING,
+     .help = "Listens no longer to patterns, to none where none is named."},
+    {.name = "publish",
+     .handler = command_publish,
+     .arity = 3,
+     .flags = ANYTIME | COMMAND_FAST | COMMAND_MAY_REPLICATE,
+     .channels = COMMAND_CHANNELS_FIRST,
+     .help = "Sends a message to a channel; answers how many got it."},
+    {.name = "pubsub",
+     .handler = command_pubsub,
+     .arity = -2,
+     .flags = ANYTIME | COMMAND_RANDOM,
+     .help = "Tells which channels and patterns somebody listens to."},
+};
+
+void commands_pubsub_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }

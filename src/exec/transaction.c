@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Transactions: the queue between MULTI and EXEC, and watched keys.
+ *
+ *   none --MULTI--> queuing --EXEC--> running --all have run--> none
+ *                      \------DISCARD, RESET, EXEC that runs nothing, closing----> none
+ *
+ * What a client has queued and what it watches is one struct, which it has only while there is
+ * something of either. A queued command is one allocation: its slices and the bytes that they point
+ * to. An argument of BATCH_ADOPT_BYTES or more has a block of its own beside it, the one that it
+ * was read into where there is one, so that the command may make it a value without a copy
+ * (call_take_argument), as it could have without MULTI. The hash of the first key, which
+ * prefetching has computed, is kept, and EXEC asks for buckets and entries ahead of a group of
+ * commands.
+ *
+ * EXEC runs each queued command by dispatch_call, between dispatch_nest_begin and dispatch_nest_end
+ * and so each as an outermost call: nothing that one retires waits for the next, and no value is
+ * copied for being changed. Replies are streamed into the client's as they come; nobody else runs
+ * meanwhile, and who waits for keys is served after EXEC. A command is freed when it has run.
+ *
+ * A watch links a client and a key of a database, whose contents SWAPDB may exchange below it: it
+ * is about what the client would find under the name. The keyspace tells of changes, and the first
+ * sets CLIENT_WATCH_FAILED and ends all watches of the client, for nothing that follows can matter
+ * any more. A key that is due has changed though it is not deleted yet, and though it was due
+ * already when it was first watched: so 6.2.
+ *
+ * Propagation: when the AOF and replication come, what the commands of one EXEC propagate must be
+ * framed by MULTI before the first write and EXEC after the last, in one piece even where a command
+ * closes the client or fails, and not at all where none wrote. transaction_run is the place that
+ * knows both ends: the loop over the queue.
+ *
+ * Invariants (transaction_check)
+ *  1. A client has CLIENT_TRANSACTION exactly from transaction_begin to transaction_end; its queue
+ *     is empty otherwise.
+ *  2. A client has a struct transaction exactly while it has the flag or watches a key.
+ *  3. A key is in the table exactly while somebody watches it; a client watches it once at most.
+ *  4. A client with CLIENT_WATCH_FAILED watches nothing.
+ *  5. `bytes` is what the struct, the queue and the links take: all of MEMORY_CLIENTS, so that they
+ *     count as the client's. The names of watched keys are shared, and of MEMORY_OTHER.
+ *  6. The keyspace knows of our interest exactly while the table is not empty.
+ */
+#include "exec/transaction.h"
+
+#include <string.h>
+
+#include "base/blob.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "ds/table.h"
+#include "exec/acl.h"
+#include "exec/command.h"
+#include "exec/dispatch.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "net/client_memory.h"
+#include "net/reply.h"
+#include "store/keyspace.h"
+
+/* Keeps the same name in two databases apart. */
+#define DATABASE_HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+struct queued {
+    struct queued *next;
+    struct command *command;
+    size_t bytes; /* of this and of its blobs as they were when it was queued */
+    struct nested_arguments nested;
+    int argc;
+    struct slice argv[];
+};
+
+struct watched_key {
+    struct list_link watches; /* of struct watch.of_key */
+    size_t watches_count;
+    uint64_t key_hash;
+    int database;
+    size_t length;
+    char name[];
+};
+
+struct watch {
+    struct list_link of_key, of_client;
+    struct watched_key *key;
+    struct client *client;
+};
+
+struct transaction {
+    struct client *client;
+    struct queued *first, *last;
+    struct list_link watches; /* of struct watch.of_client */
+    struct list_link failing; /* in the list of that name, or by itself */
+    size_t watches_count;
+    size_t bytes;
+    int64_t count; /* of commands queued; EXEC keeps it while it runs them */
+    unsigned command_flags;
+    bool running; /* by EXEC, who frees it */
+};
+
+static struct table *keys; /* of struct watched_key; NULL until the first */
+
+static struct transaction *transaction_of(const struct client *c) {
+    return client_rare(c, CLIENT_RARE_TRANSACTION);
+}
+
+static struct transaction *find_or_create(struct client *c) {
+    struct transaction *t = transaction_of(c);
+    if (t) return t;
+    t = memory_alloc(sizeof(*t), MEMORY_CLIENTS);
+    *t = (struct transaction){.client = c, .bytes = memory_usable_size(t)};
+    list_init(&t->watches);
+    list_init(&t->failing);
+    client_set_rare(c, CLIENT_RARE_TRANSACTION, t);
+    return t;
+}
+
+/* Where nothing is queued or watched. */
+static void free_if_unused(struct client *c, struct transaction *t) {
+    if (c->flags & CLIENT_TRANSACTION || !list_is_empty(&t->watches)) return;
+    client_set_rare(c, CLIENT_RARE_TRANSACTION, NULL);
+    memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
+}
+
+size_t transaction_bytes(const struct client *c) {
+    const struct transaction *t = transaction_of(c);
+    return t ? t->bytes : 0;
+}
+
+int64_t transaction_count(const struct client *c) {
+    const struct transaction *t = transaction_of(c);
+    return t && c->flags & CLIENT_TRANSACTION ? t->count : -1;
+}
+
+unsigned transaction_flags(const struct client *c) {
+    const struct transaction *t = transaction_of(c);
+    return t ? t->command_flags : 0;
+}
+
+/* ---- the queue ---- */
+
+/* Bytes that are copied, and whether any argument has a block of its own. An argument takes a byte
+ * more than it has, so that no two of them, empty ones included, begin at the same place: a key is
+ * known by where it begins (call_key_hash). */
+static size_t bytes_to_copy(const struct request *r, bool *any_blob) {
+    size_t bytes = 0;
+    *any_blob = false;
+    for (int i = 0; i < r->argc; i++) {
+        if (r->argv[i].length < BATCH_ADOPT_BYTES)
+            bytes += r->argv[i].length + 1;
+        else
+            *any_blob = true;
+    }
+    return bytes;
+}
+
+/* The argument in a block of its own, which is the one that it was read into where it has one. */
+static struct blob *blob_of_argument(struct request *r, int index) {
+    struct slice text = r->argv[index];
+    struct blob *b = batch_take_argument(r, index, MEMORY_CLIENTS);
+    if (b) return b;
+    b = blob_create(text.length, MEMORY_CLIENTS);
+    memcpy(b->bytes, text.bytes, text.length);
+    b->length = text.length;
+    return b;
+}
+
+static struct queued *queued_create(struct request *r) {
+    bool any_blob;
+    size_t argc = (size_t)r->argc, text_bytes = bytes_to_copy(r, &any_blob);
+    size_t head = sizeof(struct queued) + argc * sizeof(struct slice);
+    size_t blobs_bytes = any_blob ? argc * sizeof(struct blob *) : 0;
+    struct queued *q = memory_alloc(head + blobs_bytes + text_bytes, MEMORY_CLIENTS);
+    char *text = (char *)q + head + blobs_bytes;
+    *q = (struct queued){.command = r->command, .bytes = memory_usable_size(q), .argc = r->argc};
+    if (any_blob) q->nested.blobs = (struct blob **)(void *)((char *)q + head);
+    for (int i = 0; i < r->argc; i++) {
+        struct slice argument = r->argv[i];
+        bool own_block = argument.length >= BATCH_ADOPT_BYTES;
+        struct blob *b = own_block ? blob_of_argument(r, i) : NULL;
+        if (any_blob) q->nested.blobs[i] = b;
+        if (own_block) {
+            q->argv[i] = blob_slice(b);
+            q->bytes += blob_bytes(b);
+        } else {
+            if (argument.length) memcpy(text, argument.bytes, argument.length);
+            q->argv[i] = (struct slice){text, argument.length};
+            text += argument.length + 1;
+        }
+        if (r->key_bytes == argument.bytes) q->nested.key_bytes = q->argv[i].bytes;
+    }
+    q->nested.key_hash = r->key_hash;
+    return q;
+}
+
+static void queued_free(struct queued *q) {
+    struct blob **blobs = q->nested.blobs;
+    for (int i = 0; blobs && i < q->argc; i++) blob_free(blobs[i], MEMORY_CLIENTS);
+    memory_free(q, MEMORY_CLIENTS);
+}
+
+void transaction_queue(struct request *r) {
+    struct client *c = r->client;
+    struct transaction *t = transaction_of(c);
+    ASSERT(c->flags & CLIENT_TRANSACTION);
+    /* EXEC will run nothing: no memory is spent on what follows a refused command. */
+    if (!(c->flags & CLIENT_QUEUE_FAILED)) {
+        struct queued *q = queued_create(r);
+        if (t->last)
+            t->last->next = q;
+        else
+            t->first = q;
+        t->last = q;
+        t->count++;
+        t->bytes += q->bytes;
+        t->command_flags |= q->command->flags;
+    }
+    reply_raw(c, "+QUEUED\r\n", 9);
+}
+
+static void drop_first(struct transaction *t) {
+    struct queued *q = t->first;
+    t->first = q->next;
+    t->bytes -= q->bytes;
+    queued_free(q);
+}
+
+void transaction_begin(struct client *c) {
+    ASSERT(!(c->flags & CLIENT_TRANSACTION));
+    find_or_create(c);
+    c->flags |= CLIENT_TRANSACTION;
+}
+
+/* As transaction_begin found it, but for the watched keys. */
+static void drop_queue(struct client *c, struct transaction *t) {
+    while (t->first) drop_first(t);
+    t->last = NULL;
+    t->count = 0;
+    t->command_flags = 0;
+    c->flags &= ~(unsigned)(CLIENT_TRANSACTION | CLIENT_QUEUE_FAILED);
+}
+
+/* As batches do before they run: only hints, so a SELECT among them does no harm. */
+static void prefetch_group(const struct client *c, const struct queued *first) {
+    const struct keyspace *ks = keyspace_at(c->database);
+    const struct queued *q = first;
+    for (int left = BATCH_GROUP; q && left; left--, q = q->next)
+        if (q->nested.key_bytes) keyspace_prefetch_bucket(ks, q->nested.key_hash);
+    q = first;
+    for (int left = BATCH_GROUP; q && left; left--, q = q->next)
+        if (q->nested.key_bytes) keyspace_prefetch_entry(ks, q->nested.key_hash);
+}
+
+static void run_queued(struct client *c, struct queued *q) {
+    struct call call = {
+        .client = c,
+        .command = q->command,
+        .argc = q->argc,
+        .argv = q->argv,
+        .keyspace = keyspace_at(c->database),
+        .nested = &q->nested,
+    };
+    if (acl_admits_queued(c, q->command, q->argc, q->argv)) dispatch_call(&call);
+    /* It has killed itself: what follows runs, and its replies go nowhere. */
+    if (c->flags & CLIENT_CLOSE_AFTER_REPLY) c->flags |= CLIENT_REPLY_OFF;
+}
+
+void transaction_run(struct call *exec) {
+    struct client *c = exec->client;
+    struct transaction *t = transaction_of(c);
+    struct dispatch_nesting nesting;
+    unsigned could_not_wait = c->flags & CLIENT_MAY_NOT_WAIT;
+    transaction_unwatch(c);
+    t->running = true;
+    c->flags |= CLIENT_MAY_NOT_WAIT;
+    reply_array(c, t->count);
+    dispatch_nest_begin(&nesting);
+    for (int64_t run = 0; t->first; run++) {
+        if (t->count > 1 && run % BATCH_GROUP == 0) prefetch_group(c, t->first);
+        run_queued(c, t->first);
+        drop_first(t);
+    }
+    dispatch_nest_end(&nesting);
+    t->running = false;
+    if (!could_not_wait) c->flags &= ~(unsigned)CLIENT_MAY_NOT_WAIT;
+    drop_queue(c, t);
+    if (transaction_of(c) == t)
+        free_if_unused(c, t);
+    else /* the client closes, and has forgotten it */
+        memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
+}
+
+/* ---- watched keys ---- */
+
+static uint64_t place_hash(int database, uint64_t key_hash) {
+    return key_hash ^ (uint64_t)database * DATABASE_HASH_FACTOR;
+}
+
+static uint64_t key_element_hash(const void *element) {
+    const struct watched_key *k = element;
+    return place_hash(k->database, k->key_hash);
+}
+
+/* `key_length` is the database here: the key is looked for by a struct slice. */
+static bool key_element_matches(const void *element, const void *key, size_t database) {
+    const struct watched_key *k = element;
+    const struct slice *name = key;
+    return k->database == (int)database && k->length == name->length &&
+           memcmp(k->name, name->bytes, k->length) == 0;
+}
+
+static const struct table_type key_table_type = {key_element_hash, key_element_matches,
+                                                 MEMORY_OTHER};
+
+static struct watched_key *key_find(int database, struct slice name, uint64_t hash) {
+    if (!keys || !table_count(keys)) return NULL;
+    return table_find(keys, place_hash(database, hash), &name, (size_t)database);
+}
+
+static struct watched_key *key_create(int database, struct slice name, uint64_t hash) {
+    struct watched_key *k = memory_alloc(sizeof(*k) + name.length, MEMORY_OTHER);
+    *k = (struct watched_key){.key_hash = hash, .database = database, .length = name.length};
+    if (name.length) memcpy(k->name, name.bytes, name.length);
+    list_init(&k->watches);
+    if (!keys) keys = table_create(&key_table_type);
+    if (!table_count(keys)) keyspace_add_interest(1);
+    table_insert(keys, key_element_hash(k), k);
+    return k;
+}
+
+static void key_free(struct watched_key *k) {
+    table_remove_element(keys, key_element_hash(k), k);
+    if (!table_count(keys)) keyspace_add_interest(-1);
+    memory_free(k, MEMORY_OTHER);
+}
+
+static struct slice key_name(const struct watched_key *k) {
+    return (struct slice){k->name, k->length};
+}
+
+static enum keyspace_presence presence_in(const struct keyspace *ks, const struct watched_key *k) {
+    return keyspace_presence(ks, key_name(k), k->key_hash);
+}
+
+/* The client's keys or the key's clients, whichever are fewer, are looked through. */
+static bool watches_already(const struct transaction *t, const struct client *c,
+                            const struct watched_key *k) {
+    if (t->watches_count <= k->watches_count) {
+        LIST_FOR_EACH (link, following, &t->watches)
+            if (LIST_ENTRY(link, struct watch, of_client)->key == k) return true;
+        return false;
+    }
+    LIST_FOR_EACH (link, following, &k->watches)
+        if (LIST_ENTRY(link, struct watch, of_key)->client == c) return true;
+    return false;
+}
+
+void transaction_watch(struct client *c, struct slice name, uint64_t hash) {
+    if (c->flags & CLIENT_WATCH_FAILED) return;
+    struct transaction *t = find_or_create(c);
+    struct watched_key *k = key_find(c->database, name, hash);
+    if (k && watches_already(t, c, k)) return;
+    if (!k) k = key_create(c->database, name, hash);
+    struct watch *w = memory_alloc(sizeof(*w), MEMORY_CLIENTS);
+    *w = (struct watch){.key = k, .client = c};
+    list_append(&k->watches, &w->of_key);
+    list_append(&t->watches, &w->of_client);
+    k->watches_count++;
+    t->watches_count++;
+    t->bytes += memory_usable_size(w);
+}
+
+static void watch_end(struct transaction *t, struct watch *w) {
+    struct watched_key *k = w->key;
+    list_remove(&w->of_key);
+    list_remove(&w->of_client);
+    t->watches_count--;
+    t->bytes -= memory_usable_size(w);
+    memory_free_sized(w, sizeof(*w), MEMORY_CLIENTS);
+    if (--k->watches_count == 0) key_free(k);
+}
+
+static void end_watches(struct transaction *t) {
+    LIST_FOR_EACH (link, following, &t->watches)
+        watch_end(t, LIST_ENTRY(link, struct watch, of_client));
+}
+
+void transaction_unwatch(struct client *c) {
+    struct transaction *t = transaction_of(c);
+    c->flags &= ~(unsigned)CLIENT_WATCH_FAILED;
+    if (!t) return;
+    end_watches(t);
+    free_if_unused(c, t);
+}
+
+bool transaction_watch_failed(const struct client *c) {
+    const struct transaction *t = transaction_of(c);
+    if (c->flags & CLIENT_WATCH_FAILED) return true;
+    if (!t) return false;
+    LIST_FOR_EACH (link, following, &t->watches) {
+        const struct watch *w = LIST_ENTRY(link, struct watch, of_client);
+        if (presence_in(keyspace_at(w->key->database), w->key) == KEYSPACE_HIDDEN) return true;
+    }
+    return false;
+}
+
+/* ---- what the keyspace tells ---- */
+
+/* Clients whose flag was just set, and whose watches are still to be ended: that waits until nobody
+ * walks the table or a key's list. */
+static struct list_link failing = {&failing, &failing}; /* of struct transaction.failing */
+
+static void key_fail(struct watched_key *k) {
+    LIST_FOR_EACH (link, following, &k->watches) {
+        struct client *c = LIST_ENTRY(link, struct watch, of_key)->client;
+        if (c->flags & CLIENT_WATCH_FAILED) continue;
+        c->flags |= CLIENT_WATCH_FAILED;
+        list_append(&failing, &transaction_of(c)->failing);
+    }
+}
+
+static void end_failing(void) {
+    while (!list_is_empty(&failing)) {
+        struct transaction *t = LIST_ENTRY(failing.next, struct transaction, failing);
+        list_remove(&t->failing);
+        end_watches(t);
+        free_if_unused(t->client, t);
+    }
+}
+
+static void changed(struct keyspace *ks, struct slice name, uint64_t hash,
+                    enum keyspace_cause cause) {
+    struct watched_key *k = key_find(keyspace_index(ks), name, hash);
+    if (!k) return;
+    key_fail(k);
+    end_failing();
+}
+
+static void key_is_flushed(void *element, void *context) {
+    struct watched_key *k = element;
+    const struct keyspace *ks = context;
+    if (keyspace_at(k->database) == ks && presence_in(ks, k) != KEYSPACE_ABSENT) key_fail(k);
+}
+
+static void flushing(struct keyspace *ks) {
+    uint64_t cursor = 0;
+    while (keys && (cursor = table_scan(keys, cursor, key_is_flushed, ks)) != 0) continue;
+    end_failing();
+}
+
+struct swapped {
+    struct keyspace *a, *b;
+};
+
+static void key_is_swapped(void *element, void *context) {
+    struct watched_key *k = element;
+    const struct swapped *s = context;
+    const struct keyspace *ks = keyspace_at(k->database);
+    if (ks != s->a && ks != s->b) return;
+    if (presence_in(s->a, k) != KEYSPACE_ABSENT || presence_in(s->b, k) != KEYSPACE_ABSENT)
+        key_fail(k);
+}
+
+static void swapping(struct keyspace *a, struct keyspace *b) {
+    struct swapped s = {a, b};
+    uint64_t cursor = 0;
+    if (a == b) return;
+    while (keys && (cursor = table_scan(keys, cursor, key_is_swapped, &s)) != 0) continue;
+    end_failing();
+}
+
+static const struct keyspace_observer observer = {
+    .changed = changed, .flushing = flushing, .swapping = swapping};
+
+void transaction_register(void) {
+    keyspace_observe(&observer);
+    client_memory_observe(transaction_bytes);
+}
+
+/* ---- the end ---- */
+
+void transaction_end(struct client *c) {
+    struct transaction *t = transaction_of(c);
+    if (t) drop_queue(c, t);
+    transaction_unwatch(c);
+}
+
+void transaction_forget(struct client *c) {
+    struct transaction *t = transaction_of(c);
+    if (!t) return;
+    end_watches(t);
+    client_set_rare(c, CLIENT_RARE_TRANSACTION, NULL);
+    if (t->running) return;
+    drop_queue(c, t);
+    memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
+}
+
+/* ---- checks ---- */
+
+static void check_key(void *element, void *context) {
+    struct watched_key *k = element;
+    size_t *watches = context, count = 0;
+    ASSERT(k->watches_count > 0);
+    LIST_FOR_EACH (link, following, &k->watches) {
+        const struct watch *w = LIST_ENTRY(link, struct watch, of_key);
+        ASSERT(w->key == k && !(w->client->flags & CLIENT_WATCH_FAILED));
+        count++;
+    }
+    ASSERT_COMPARE(count, ==, k->watches_count);
+    *watches += count;
+}
+
+static size_t check_client(const struct client *c) {
+    const struct transaction *t = transaction_of(c);
+    size_t bytes, watches = 0;
+    int64_t queued = 0;
+    if (!t) {
+        ASSERT(!(c->flags & CLIENT_TRANSACTION));
+        return 0;
+    }
+    ASSERT(t->client == c && list_is_empty(&t->failing));
+    bytes = memory_usable_size(t);
+    for (const struct queued *q = t->first; q; q = q->next, queued++) bytes += q->bytes;
+    LIST_FOR_EACH (link, following, &t->watches) {
+        const struct watch *w = LIST_ENTRY(link, struct watch, of_client);
+        ASSERT(w->client == c);
+        bytes += memory_usable_size(w);
+        watches++;
+    }
+    ASSERT_COMPARE(bytes, ==, t->bytes);
+    ASSERT_COMPARE(watches, ==, t->watches_count);
+    ASSERT(t->running || queued == t->count);
+    ASSERT(c->flags & CLIENT_TRANSACTION || (watches && !queued));
+    return watches;
+}
+
+void transaction_check(void) {
+    size_t of_keys = 0, of_clients = 0;
+    uint64_t cursor = 0;
+    while (keys && (cursor = table_scan(keys, cursor, check_key, &of_keys)) != 0) continue;
+    LIST_FOR_EACH (link, following, client_list())
+        of_clients += check_client(LIST_ENTRY(link, struct client, link));
+    ASSERT_COMPARE(of_keys, ==, of_clients);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tests of the keyspace's observers: who is told of what, in which order, why, and when not.
+ *
+ * Two observers write what they hear into one text: "a+key:1" a write, "x" expired, "e" evicted,
+ * "f" flushing a database, "g" an empty one, "s" swapping, "m" a miss.
+ */
+#include "base/string.h"
+#include "store/keys.h"
+
+static struct buffer heard = {.class = MEMORY_OTHER};
+
+static void hear(char who, char what, const struct keyspace *ks, struct slice key) {
+    buffer_printf(&heard, "%c%c%d:%.*s ", who, what, keyspace_index(ks), (int)key.length,
+                  key.bytes);
+}
+
+static char sign_of(enum keyspace_cause cause) {
+    return cause == KEYSPACE_WRITTEN ? '+' : cause == KEYSPACE_EXPIRED ? 'x' : 'e';
+}
+
+static void a_changed(struct keyspace *ks, struct slice key, uint64_t hash,
+                      enum keyspace_cause cause) {
+    assert_int_equal(hash, key_hash(key));
+    hear('a', sign_of(cause), ks, key);
+}
+
+static void b_changed(struct keyspace *ks, struct slice key, uint64_t hash,
+                      enum keyspace_cause cause) {
+    hear('b', sign_of(cause), ks, key);
+}
+
+static void b_flushing(struct keyspace *ks) {
+    hear('b', keyspace_count(ks) ? 'f' : 'g', ks, SLICE(""));
+}
+
+static void b_swapping(struct keyspace *a, struct keyspace *b) {
+    hear('b', 's', a, SLICE(""));
+    hear('b', 's', b, SLICE(""));
+}
+
+static void a_missed(struct keyspace *ks, struct slice key) { hear('a', 'm', ks, key); }
+
+static const struct keyspace_observer observer_a = {.changed = a_changed, .missed = a_missed};
+static const struct keyspace_observer observer_b = {
+    .changed = b_changed, .flushing = b_flushing, .swapping = b_swapping};
+
+static void assert_heard(const char *expected) {
+    buffer_append_char(&heard, 0);
+    assert_string_equal(heard.bytes, expected);
+    buffer_clear(&heard);
+}
+
+static const struct slice names[] = {{"key:0", 5}, {"key:1", 5}, {"key:2", 5}, {"key:3", 5}};
+
+static struct slice k(unsigned number) { return names[number]; }
+
+static struct entry *put(struct keyspace *ks, unsigned number, int64_t deadline) {
+    struct entry_value v = entry_value_of_text(SLICE("text"));
+    return keyspace_store(ks, k(number), key_hash(k(number)),
+                          keyspace_find(ks, k(number), key_hash(k(number))), &v, deadline);
+}
+
+static int begin(void **state) {
+    keys_begin(state);
+    keyspace_add_interest(1);
+    return 0;
+}
+
+static int end(void **state) {
+    keyspace_add_interest(-1);
+    keys_nothing_left(state);
+    buffer_free(&heard);
+    return 0;
+}
+
+static void test_writes_are_told_once_in_order(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    put(ks, 1, ENTRY_NO_DEADLINE);
+    assert_heard("a+0:key:1 b+0:key:1 ");
+    put(ks, 1, ENTRY_NO_DEADLINE);
+    assert_heard("a+0:key:1 b+0:key:1 ");
+    struct entry *e = keyspace_find(ks, k(1), key_hash(k(1)));
+    keyspace_string_writable(ks, k(1), key_hash(k(1)), e, 100);
+    assert_heard("a+0:key:1 b+0:key:1 ");
+    e = keyspace_find(ks, k(1), key_hash(k(1)));
+    keyspace_set_deadline(ks, e, key_hash(k(1)), START_MSEC + 1000);
+    assert_heard("a+0:key:1 b+0:key:1 ");
+    assert_true(keyspace_delete(ks, k(1), key_hash(k(1))));
+    assert_heard("a+0:key:1 b+0:key:1 ");
+    assert_false(keyspace_delete(ks, k(1), key_hash(k(1))));
+    assert_heard("");
+}
+
+static void test_what_changes_nothing_is_not_told(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    uint64_t changes = keyspace_changes();
+    keyspace_note_change(ks, k(1), key_hash(k(1)), 0);
+    keyspace_count_changes(3);
+    assert_heard("");
+    assert_int_equal(keyspace_changes(), changes + 3);
+    keyspace_note_change(ks, k(1), key_hash(k(1)), 2);
+    assert_heard("a+0:key:1 b+0:key:1 ");
+    keyspace_announce(ks, k(1), key_hash(k(1)));
+    assert_heard("a+0:key:1 b+0:key:1 ");
+    assert_int_equal(keyspace_changes(), changes + 5);
+}
+
+static void test_both_keys_of_a_move_are_told(void **state) {
+    struct keyspace *ks = keyspace_at(0), *other = keyspace_at(1);
+    struct entry *e = put(ks, 1, ENTRY_NO_DEADLINE);
+    buffer_clear(&heard);
+    e = keyspace_rename(ks, e, key_hash(k(1)), k(2), key_hash(k(2)));
+    assert_heard("a+0:key:1 b+0:key:1 a+0:key:2 b+0:key:2 ");
+    keyspace_copy(ks, k(3), key_hash(k(3)), e);
+    assert_heard("a+0:key:3 b+0:key:3 ");
+    e = keyspace_find(ks, k(2), key_hash(k(2)));
+    keyspace_move(ks, e, key_hash(k(2)), other);
+    assert_heard("a+0:key:2 b+0:key:2 a+1:key:2 b+1:key:2 ");
+    keyspace_swap(ks, other);
+    assert_heard("bs0: bs1: ");
+    keyspace_flush(ks);
+    keyspace_flush(ks); /* told, though it is empty: clients that cache learn of it */
+    assert_heard("bf0: bg0: ");
+}
+
+static void test_causes(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    bool more;
+    for (unsigned i = 0; i < 4; i++) put(ks, i, START_MSEC + 10);
+    buffer_clear(&heard);
+    keyspace_evict(ks, keyspace_find(ks, k(0), key_hash(k(0))), key_hash(k(0)), false);
+    assert_heard("ae0:key:0 be0:key:0 ");
+    clock_set_msec(START_MSEC + 10);
+    assert_null(keyspace_find(ks, k(1), key_hash(k(1))));
+    assert_heard("ax0:key:1 bx0:key:1 ");
+    assert_false(keyspace_delete(ks, k(2), key_hash(k(2))));
+    assert_heard("ax0:key:2 bx0:key:2 ");
+    assert_int_equal(keyspace_expire_due(ks, START_MSEC + 10, 10, &more), 1);
+    assert_heard("ax0:key:3 bx0:key:3 ");
+}
+
+static void test_what_is_kept_hidden_expires_when_it_is_replaced(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    put(ks, 1, START_MSEC + 10);
+    buffer_clear(&heard);
+    clock_set_msec(START_MSEC + 10);
+    keyspace_hold_expiry(true);
+    assert_int_equal(keyspace_presence(ks, k(1), key_hash(k(1))), KEYSPACE_HIDDEN);
+    assert_null(keyspace_find(ks, k(1), key_hash(k(1))));
+    assert_heard("");
+    put(ks, 1, ENTRY_NO_DEADLINE);
+    keyspace_hold_expiry(false);
+    assert_heard("a+0:key:1 b+0:key:1 ax0:key:1 bx0:key:1 ");
+    assert_int_equal(keyspace_presence(ks, k(1), key_hash(k(1))), KEYSPACE_PRESENT);
+    assert_int_equal(keyspace_presence(ks, k(2), key_hash(k(2))), KEYSPACE_ABSENT);
+}
+
+static void test_misses_of_readers_are_told(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    keyspace_read(ks, k(1), key_hash(k(1)));
+    keyspace_peek(ks, k(2), key_hash(k(2)));
+    keyspace_find(ks, k(3), key_hash(k(3)));
+    keyspace_peek_quietly(ks, k(3), key_hash(k(3)));
+    assert_heard("am0:key:1 am0:key:2 ");
+}
+
+static void test_nobody_is_told_without_interest(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    keyspace_add_interest(-1);
+    put(ks, 1, START_MSEC + 10);
+    put(ks, 2, ENTRY_NO_DEADLINE);
+    keyspace_note_change(ks, k(2), key_hash(k(2)), 1);
+    keyspace_read(ks, k(3), key_hash(k(3)));
+    clock_set_msec(START_MSEC + 10);
+    assert_null(keyspace_find(ks, k(1), key_hash(k(1))));
+    keyspace_swap(ks, keyspace_at(1));
+    keyspace_flush(keyspace_at(1));
+    keyspace_add_interest(1);
+    assert_heard("");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_writes_are_told_once_in_order, begin, end),
+        cmocka_unit_test_setup_teardown(test_what_changes_nothing_is_not_told, begin, end),
+        cmocka_unit_test_setup_teardown(test_both_keys_of_a_move_are_told, begin, end),
+        cmocka_unit_test_setup_teardown(test_causes, begin, end),
+        cmocka_unit_test_setup_teardown(test_what_is_kept_hidden_expires_when_it_is_replaced, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(test_misses_of_readers_are_told, begin, end),
+        cmocka_unit_test_setup_teardown(test_nobody_is_told_without_interest, begin, end),
+    };
+    keys_open();
+    keyspace_observe(&observer_a);
+    keyspace_observe(&observer_b);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * SHA-1 as FIPS 180-4 writes it down (6.1.2), with the schedule of 80 words made in a window of 16.
- *
- * Invariant: `block` holds the length % 64 bytes that do not fill a block yet.
  */
 #include "base/sha1.h"
 
 #include <string.h>
 
-#define LENGTH_BYTES 8 /* the last block ends with the length in bits */
-
-static const unsigned char padding[SHA1_BLOCK_BYTES] = {0x80};
-
 static uint32_t rotate(uint32_t word, unsigned bits) { return word << bits | word >> (32 - bits); }
-
-static uint32_t read_word(const unsigned char *at) {
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static void write_word(unsigned char *at, uint32_t word) {
-    for (int i = 0; i < 4; i++) at[i] = (unsigned char)(word >> (24 - 8 * i));
-}
 
 /* Ch, Parity and Maj of section 4.1.1, each with its constant of 4.2.1. */
 static uint32_t mix(int round, uint32_t x, uint32_t y, uint32_t z) {
@@ -29,10 +15,10 @@ static uint32_t mix(int round, uint32_t x, uint32_t y, uint32_t z) {
     return (x ^ y ^ z) + 0xca62c1d6u;
 }
 
-static void process(uint32_t state[5], const unsigned char *block) {
+static void process(uint32_t *state, const unsigned char *block) {
     uint32_t w[16];
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
-    for (int i = 0; i < 16; i++) w[i] = read_word(block + 4 * i);
+    for (int i = 0; i < 16; i++) w[i] = sha_read_word(block + 4 * i);
     for (int i = 0; i < 80; i++) {
         uint32_t *word = &w[i & 15];
         if (i >= 16)
@@ -56,30 +42,9 @@ void sha1_begin(struct sha1 *s) {
 }
 
 void sha1_add(struct sha1 *s, const void *bytes, size_t length) {
-    const unsigned char *at = bytes;
-    size_t held = s->length % SHA1_BLOCK_BYTES;
-    s->length += length;
-    while (held + length >= SHA1_BLOCK_BYTES) {
-        size_t taken = SHA1_BLOCK_BYTES - held;
-        if (held) {
-            memcpy(s->block + held, at, taken);
-            process(s->state, s->block);
-        } else {
-            process(s->state, at);
-        }
-        at += taken;
-        length -= taken;
-        held = 0;
-    }
-    if (length) memcpy(s->block + held, at, length);
+    sha_blocks_add(&s->blocks, bytes, length, process, s->state);
 }
 
 void sha1_end(struct sha1 *s, unsigned char digest[SHA1_BYTES]) {
-    unsigned char bits[LENGTH_BYTES];
-    size_t held = s->length % SHA1_BLOCK_BYTES, end = SHA1_BLOCK_BYTES - LENGTH_BYTES;
-    write_word(bits, (uint32_t)(s->length >> 29));
-    write_word(bits + 4, (uint32_t)(s->length << 3));
-    sha1_add(s, padding, held < end ? end - held : SHA1_BLOCK_BYTES + end - held);
-    sha1_add(s, bits, LENGTH_BYTES);
-    for (int i = 0; i < 5; i++) write_word(digest + 4 * i, s->state[i]);
+    sha_blocks_end(&s->blocks, process, s->state, 5, digest);
 }

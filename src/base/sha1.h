@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/sha_blocks.h"
+
 #define SHA1_BYTES 20
-#define SHA1_BLOCK_BYTES 64
 
 struct sha1 {
     uint32_t state[5];
-    uint64_t length; /* bytes so far */
-    unsigned char block[SHA1_BLOCK_BYTES];
+    struct sha_blocks blocks;
 };
 
 void sha1_begin(struct sha1 *s);

@@ -6,19 +6,14 @@
  *
  * The standard's constants are the beginnings of fractional parts of roots of primes
  * (4.2.2, 5.3.3); they are made at the first use. Main thread only.
- *
- * Invariant: `block` holds the length % 64 bytes that do not fill a block yet.
  */
 #include "base/sha256.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#define LENGTH_BYTES 8 /* the last block ends with the length in bits */
 #define ROUNDS 64
 #define STATE_WORDS 8
-
-static const unsigned char padding[SHA256_BLOCK_BYTES] = {0x80};
 
 static uint32_t constants[ROUNDS], begin_state[STATE_WORDS];
 static bool made;
@@ -52,14 +47,6 @@ static void make_constants(void) {
     made = true;
 }
 
-static uint32_t read_word(const unsigned char *at) {
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static void write_word(unsigned char *at, uint32_t word) {
-    for (int i = 0; i < 4; i++) at[i] = (unsigned char)(word >> (24 - 8 * i));
-}
-
 /* The word of round `i` from those of the sixteen before it: section 6.2.2, step 1. */
 static uint32_t schedule(uint32_t w[16], int i) {
     uint32_t near = w[(i + 14) & 15], far = w[(i + 1) & 15];
@@ -72,9 +59,9 @@ static uint32_t schedule(uint32_t w[16], int i) {
 }
 
 /* v[0] to v[7] are a to h. */
-static void process(uint32_t state[8], const unsigned char *block) {
+static void process(uint32_t *state, const unsigned char *block) {
     uint32_t w[16], v[8];
-    for (int i = 0; i < 16; i++) w[i] = read_word(block + 4 * i);
+    for (int i = 0; i < 16; i++) w[i] = sha_read_word(block + 4 * i);
     memcpy(v, state, sizeof(v));
     for (int i = 0; i < ROUNDS; i++) {
         uint32_t a = v[0], e = v[4];
@@ -92,36 +79,15 @@ static void process(uint32_t state[8], const unsigned char *block) {
 
 void sha256_begin(struct sha256 *s) {
     if (!made) make_constants();
-    *s = (struct sha256){.length = 0};
+    *s = (struct sha256){.blocks = {0}};
     memcpy(s->state, begin_state, sizeof(s->state));
 }
 
 void sha256_add(struct sha256 *s, const void *bytes, size_t length) {
-    const unsigned char *at = bytes;
-    size_t held = s->length % SHA256_BLOCK_BYTES;
-    s->length += length;
-    while (held + length >= SHA256_BLOCK_BYTES) {
-        size_t taken = SHA256_BLOCK_BYTES - held;
-        if (held) {
-            memcpy(s->block + held, at, taken);
-            process(s->state, s->block);
-        } else {
-            process(s->state, at);
-        }
-        at += taken;
-        length -= taken;
-        held = 0;
-    }
-    if (length) memcpy(s->block + held, at, length);
+    sha_blocks_add(&s->blocks, bytes, length, process, s->state);
 }
 
 void sha256_end(struct sha256 *s, unsigned char digest[SHA256_BYTES]) {
-    unsigned char bits[LENGTH_BYTES];
-    size_t held = s->length % SHA256_BLOCK_BYTES, end = SHA256_BLOCK_BYTES - LENGTH_BYTES;
-    write_word(bits, (uint32_t)(s->length >> 29));
-    write_word(bits + 4, (uint32_t)(s->length << 3));
-    sha256_add(s, padding, held < end ? end - held : SHA256_BLOCK_BYTES + end - held);
-    sha256_add(s, bits, LENGTH_BYTES);
-    for (int i = 0; i < 8; i++) write_word(digest + 4 * i, s->state[i]);
+    sha_blocks_end(&s->blocks, process, s->state, 8, digest);
     explicit_bzero(s, sizeof(*s)); /* what was hashed is a password */
 }

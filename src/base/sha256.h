@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/sha_blocks.h"
+
 #define SHA256_BYTES 32
-#define SHA256_BLOCK_BYTES 64
 
 struct sha256 {
     uint32_t state[8];
-    uint64_t length; /* bytes so far */
-    unsigned char block[SHA256_BLOCK_BYTES];
+    struct sha_blocks blocks;
 };
 
 void sha256_begin(struct sha256 *s);

@@ -241,43 +241,32 @@ static const char *const help_lines[] = {
 
 static void acl_help(struct call *call) { reply_help(call, help_lines); }
 
-/* With the arguments, ACL and the name included, that each may have. */
-static const struct {
-    const char *name;
-    int argc_min, argc_max;
-    bool needs_file;
-    void (*handler)(struct call *call);
-} subcommands[] = {
-    {"setuser", 3, INT32_MAX, false, acl_setuser},
-    {"deluser", 3, INT32_MAX, false, acl_deluser},
-    {"getuser", 3, 3, false, acl_getuser},
-    {"list", 2, 2, false, acl_list},
-    {"users", 2, 2, false, acl_users},
-    {"whoami", 2, 2, false, acl_whoami},
-    {"load", 2, 2, true, acl_load},
-    {"save", 2, 2, true, acl_save},
-    {"cat", 2, 3, false, acl_cat},
-    {"genpass", 2, 3, false, acl_genpass},
-    {"log", 2, 3, false, acl_log},
-    {"help", 2, 2, false, acl_help},
+static const struct subcommand subcommands[] = {
+    {"setuser", 3, INT32_MAX, acl_setuser},
+    {"deluser", 3, INT32_MAX, acl_deluser},
+    {"getuser", 3, 3, acl_getuser},
+    {"list", 2, 2, acl_list},
+    {"users", 2, 2, acl_users},
+    {"whoami", 2, 2, acl_whoami},
+    {"load", 2, 2, acl_load},
+    {"save", 2, 2, acl_save},
+    {"cat", 2, 3, acl_cat},
+    {"genpass", 2, 3, acl_genpass},
+    {"log", 2, 3, acl_log},
+    {"help", 2, 2, acl_help},
 };
 
 static void command_acl(struct call *call) {
-    for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
-        if (!argument_is(call, 1, subcommands[i].name)) continue;
-        if (subcommands[i].needs_file && !acl_file_is_set()) {
-            reply_error(call->client,
-                        "This Redis instance is not configured to use an ACL file. You may want to "
-                        "specify users via the ACL SETUSER command and then issue a CONFIG REWRITE "
-                        "(assuming you have a Redis configuration file set) in order to store "
-                        "users in the Redis configuration.");
-            return;
-        }
-        if (call->argc < subcommands[i].argc_min || call->argc > subcommands[i].argc_max) break;
-        subcommands[i].handler(call);
+    bool needs_file = argument_is(call, 1, "load") || argument_is(call, 1, "save");
+    if (needs_file && !acl_file_is_set()) {
+        reply_error(call->client,
+                    "This Redis instance is not configured to use an ACL file. You may want to "
+                    "specify users via the ACL SETUSER command and then issue a CONFIG REWRITE "
+                    "(assuming you have a Redis configuration file set) in order to store "
+                    "users in the Redis configuration.");
         return;
     }
-    reply_unknown_subcommand(call);
+    subcommand_run(call, subcommands, sizeof(subcommands) / sizeof(subcommands[0]));
 }
 
 /* A user's name and rules: as 6.2 hides both. */

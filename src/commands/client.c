@@ -391,12 +391,7 @@ static const char *const help_lines[] = {
 
 static void client_help_command(struct call *call) { reply_help(call, help_lines); }
 
-/* With the arguments, CLIENT and the name included, that each may have. */
-static const struct {
-    const char *name;
-    int argc_min, argc_max;
-    void (*handler)(struct call *call);
-} subcommands[] = {
+static const struct subcommand subcommands[] = {
     {"help", 2, 2, client_help_command},
     {"id", 2, 2, client_id_command},
     {"info", 2, 2, client_info_command},
@@ -416,13 +411,7 @@ static const struct {
 };
 
 static void command_client(struct call *call) {
-    for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
-        if (!argument_is(call, 1, subcommands[i].name)) continue;
-        if (call->argc < subcommands[i].argc_min || call->argc > subcommands[i].argc_max) break;
-        subcommands[i].handler(call);
-        return;
-    }
-    reply_unknown_subcommand(call);
+    subcommand_run(call, subcommands, sizeof(subcommands) / sizeof(subcommands[0]));
 }
 
 /* ---- MONITOR and RESET ---- */

@@ -84,12 +84,7 @@ static const char *const help_lines[] = {
 
 static void pubsub_help_command(struct call *call) { reply_help(call, help_lines); }
 
-/* With the arguments, PUBSUB and the name included, that each may have. */
-static const struct {
-    const char *name;
-    int argc_min, argc_max;
-    void (*handler)(struct call *call);
-} subcommands[] = {
+static const struct subcommand subcommands[] = {
     {"help", 2, 2, pubsub_help_command},
     {"channels", 2, 3, pubsub_channels_command},
     {"numsub", 2, INT32_MAX, pubsub_numsub_command},
@@ -97,13 +92,7 @@ static const struct {
 };
 
 static void command_pubsub(struct call *call) {
-    for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
-        if (!argument_is(call, 1, subcommands[i].name)) continue;
-        if (call->argc < subcommands[i].argc_min || call->argc > subcommands[i].argc_max) break;
-        subcommands[i].handler(call);
-        return;
-    }
-    reply_unknown_subcommand(call);
+    subcommand_run(call, subcommands, sizeof(subcommands) / sizeof(subcommands[0]));
 }
 
 /* ---- rows ---- */

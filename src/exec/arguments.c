@@ -64,6 +64,16 @@ void reply_unknown_subcommand(const struct call *call) {
                        length, word.bytes, upper);
 }
 
+void subcommand_run(struct call *call, const struct subcommand *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!argument_is(call, 1, rows[i].name)) continue;
+        if (call->argc < rows[i].argc_min || call->argc > rows[i].argc_max) break;
+        rows[i].handler(call);
+        return;
+    }
+    reply_unknown_subcommand(call);
+}
+
 void reply_help(const struct call *call, const char *const *lines) {
     struct client *c = call->client;
     int64_t count = 0;

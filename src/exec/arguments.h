@@ -18,6 +18,15 @@ void reply_wrong_type(struct client *c);
 void reply_syntax_error(struct client *c);
 /* "Unknown subcommand or wrong number of arguments for 'X'. Try COMMAND HELP." */
 void reply_unknown_subcommand(const struct call *call);
+/* A word behind a command that has a handler of its own. Of the arguments both bounds count all,
+ * the command and the word included. */
+struct subcommand {
+    const char *name;
+    int argc_min, argc_max;
+    void (*handler)(struct call *call);
+};
+/* Runs the one that argument 1 names, or replies that there is none. */
+void subcommand_run(struct call *call, const struct subcommand *rows, size_t count);
 /* The array of lines that X HELP answers with: a headline, `lines` (two each: the form, and what it
  * does), and HELP itself. Ends with NULL. */
 void reply_help(const struct call *call, const char *const *lines);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SHA-256 (FIPS 180-4): under it passwords are kept (exec/acl).
+ * SHA-256 (FIPS 180-4): under it passwords are kept (access/acl).
  */
 #ifndef EVENKEEL_BASE_SHA256_H
 #define EVENKEEL_BASE_SHA256_H

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * ACL and its subcommands. The row stands at the end.
  *
- * Users and checks are exec/acl's, rules exec/acl_rules', the file exec/acl_file's, and the log
- * exec/acl_log's: here are the forms of requests and replies.
+ * Users and checks are access/acl's, rules access/acl_rules', the file access/acl_file's, and the
+ * log access/acl_log's: here are the forms of requests and replies.
  */
 #include "commands/acl.h"
 
+#include "access/acl.h"
+#include "access/acl_file.h"
+#include "access/acl_log.h"
+#include "access/acl_rules.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "exec/acl.h"
-#include "exec/acl_file.h"
-#include "exec/acl_log.h"
-#include "exec/acl_rules.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "net/reply.h"
 
 /* ACL GENPASS, in bits: as 6.2. */

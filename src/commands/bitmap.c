@@ -9,12 +9,13 @@
 #include "commands/bitmap.h"
 
 #include "base/number.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "ds/bits.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/notify.h"
 #include "net/batch.h"
 #include "net/reply.h"
+#include "publish/notify.h"
 #include "store/keyspace.h"
 
 /* BITOP works on so much of all its strings before it goes on: the block stays in the cache. */

@@ -9,22 +9,23 @@
  */
 #include "commands/client.h"
 
+#include "access/acl.h"
+#include "access/acl_rules.h"
 #include "base/clock.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "commands/client_tracking.h"
-#include "exec/acl.h"
-#include "exec/acl_rules.h"
-#include "exec/arguments.h"
 #include "exec/blocked.h"
-#include "exec/command.h"
-#include "exec/monitor.h"
 #include "exec/pause.h"
-#include "exec/pubsub.h"
-#include "exec/tracking.h"
 #include "exec/transaction.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/client_memory.h"
 #include "net/reply.h"
+#include "publish/pubsub.h"
+#include "publish/tracking.h"
+#include "report/monitor.h"
 
 enum client_type { TYPE_NORMAL, TYPE_REPLICA, TYPE_SUBSCRIBER, TYPE_PRIMARY, TYPE_ANY };
 

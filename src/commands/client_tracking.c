@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CLIENT TRACKING, CACHING, GETREDIR and TRACKINGINFO: client-side caching (exec/tracking.h).
+ * CLIENT TRACKING, CACHING, GETREDIR and TRACKINGINFO: client-side caching (publish/tracking.h).
  *
  * What is wrong with a call is found in 6.2's order: first each word by itself, then ON or OFF,
  * then whether the words fit together, and last whether they fit how the client tracks already.
  */
 #include "commands/client_tracking.h"
 
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/tracking.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "publish/tracking.h"
 
 /* The words behind ON or OFF. */
 struct options {

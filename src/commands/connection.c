@@ -3,12 +3,13 @@
  */
 #include "commands/connection.h"
 
+#include "access/acl.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "exec/acl.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"

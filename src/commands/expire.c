@@ -7,11 +7,12 @@
 #include "commands/expire.h"
 
 #include "base/clock.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/notify.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 

@@ -8,12 +8,13 @@
 #include <math.h>
 
 #include "base/random.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/members.h"
-#include "exec/notify.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/members.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "value/hash.h"
 

@@ -8,13 +8,14 @@
 
 #include <math.h>
 
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "ds/hyperloglog.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "publish/notify.h"
 #include "store/keyspace.h"
 
 /* PFSELFTEST: elements added, and standard errors that an estimate may be off: one run in 16,000

@@ -3,9 +3,10 @@
  */
 #include "commands/introspection.h"
 
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/command_keys.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/command_keys.h"
 #include "net/reply.h"
 
 /* Removed by rename-command, or answered outside of the table in 6.2. */

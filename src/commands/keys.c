@@ -7,14 +7,15 @@
  */
 #include "commands/keys.h"
 
-#include "exec/arguments.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "exec/blocked.h"
-#include "exec/command.h"
 #include "exec/flush.h"
 #include "exec/memory_limit.h"
-#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 #include "store/limbo.h"

@@ -6,15 +6,16 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/command_times.h"
-#include "exec/host_cpu.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "metric/attribution.h"
 #include "metric/latency.h"
 #include "metric/sparkline.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "report/command_times.h"
+#include "report/host_cpu.h"
 
 /* The line below the chart's headline: as wide as the widest chart. */
 #define RULE_CHARS SPARKLINE_WIDTH

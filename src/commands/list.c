@@ -8,12 +8,13 @@
 #include "commands/list.h"
 
 #include "base/hash.h"
-#include "exec/arguments.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "exec/blocked.h"
-#include "exec/command.h"
-#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "value/list.h"
 

@@ -10,8 +10,9 @@
 
 #include "base/random.h"
 #include "base/version.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "net/client.h"
 #include "net/reply.h"
 

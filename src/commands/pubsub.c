@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SUBSCRIBE and its kin, PUBLISH, PUBSUB, over exec/pubsub. The rows stand at the end.
+ * SUBSCRIBE and its kin, PUBLISH, PUBSUB, over publish/pubsub. The rows stand at the end.
  *
  * What subscribing and unsubscribing answer is no reply but a message for each name, a push in
- * RESP3, and exec/pubsub sends it: so CLIENT REPLY OFF does not silence it, and in a transaction it
- * stands among the replies of EXEC.
+ * RESP3, and publish/pubsub sends it: so CLIENT REPLY OFF does not silence it, and in a transaction
+ * it stands among the replies of EXEC.
  */
 #include "commands/pubsub.h"
 
 #include "base/glob.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/pubsub.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "publish/pubsub.h"
 
 static void subscribe(struct call *call, enum pubsub_kind kind) {
     for (int i = 1; i < call->argc; i++) pubsub_subscribe(call->client, kind, call->argv[i]);

@@ -6,9 +6,10 @@
  */
 #include "commands/replication.h"
 
-#include "exec/arguments.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "exec/blocked.h"
-#include "exec/command.h"
 #include "net/reply.h"
 
 static void wait_timed_out(struct client *c, void *state) { reply_integer(c, 0); }

@@ -9,9 +9,10 @@
 
 #include "base/glob.h"
 #include "base/number.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/members.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/members.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SLOWLOG: shows and empties the slow log, which exec/slowlog.c keeps.
+ * SLOWLOG: shows and empties the slow log, which report/slowlog.c keeps.
  */
 #include "commands/slowlog.h"
 
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/slowlog.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "net/reply.h"
+#include "report/slowlog.h"
 
 #define DEFAULT_COUNT 10
 

@@ -20,14 +20,15 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/panic.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
-#include "exec/arguments.h"
 #include "exec/blocked.h"
-#include "exec/command.h"
-#include "exec/notify.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "publish/notify.h"
 #include "store/keyspace.h"
 
 /* An ID's text is shorter than this, NUL included, as in 6.2. */

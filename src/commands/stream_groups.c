@@ -15,14 +15,15 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
-#include "exec/arguments.h"
 #include "exec/blocked.h"
-#include "exec/command.h"
-#include "exec/notify.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "publish/notify.h"
 #include "store/keyspace.h"
 
 /* XAUTOCLAIM looks at so many entries for each that it may claim, and claims so many. Facts of

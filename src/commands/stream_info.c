@@ -6,10 +6,11 @@
 #include "commands/stream_info.h"
 
 #include "base/clock.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exec/command.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "value/stream.h"
 
 struct client;

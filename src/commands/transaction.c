@@ -6,7 +6,8 @@
  */
 #include "commands/transaction.h"
 
-#include "exec/command.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "exec/transaction.h"
 #include "net/client.h"
 #include "net/reply.h"

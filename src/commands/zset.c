@@ -17,11 +17,11 @@
 
 #include "base/number.h"
 #include "base/random.h"
+#include "command/arguments.h"
+#include "command/members.h"
 #include "commands/zset_internal.h"
-#include "exec/arguments.h"
 #include "exec/blocked.h"
-#include "exec/members.h"
-#include "exec/notify.h"
+#include "publish/notify.h"
 
 /* Scores of one ZADD that need no allocation. */
 #define SCORES_ON_STACK 32

@@ -24,10 +24,10 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "base/panic.h"
+#include "command/arguments.h"
+#include "command/command_keys.h"
+#include "command/members.h"
 #include "commands/zset_internal.h"
-#include "exec/arguments.h"
-#include "exec/command_keys.h"
-#include "exec/members.h"
 #include "value/set.h"
 
 /* Of one member, used for a set or a sorted set alike. */

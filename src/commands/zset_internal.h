@@ -7,10 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "exec/command.h"
-#include "exec/notify.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "value/zset.h"
 

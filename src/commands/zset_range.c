@@ -16,8 +16,8 @@
 #include <math.h>
 
 #include "base/number.h"
+#include "command/arguments.h"
 #include "commands/zset_internal.h"
-#include "exec/arguments.h"
 
 enum range_by { RANGE_BY_RANK, RANGE_BY_SCORE, RANGE_BY_TEXT };
 

@@ -16,18 +16,15 @@
 
 #include <stdarg.h>
 
+#include "access/acl.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/probes.h"
-#include "exec/acl.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "exec/blocked.h"
-#include "exec/command.h"
-#include "exec/command_times.h"
 #include "exec/memory_limit.h"
-#include "exec/monitor.h"
 #include "exec/pause.h"
-#include "exec/slowlog.h"
-#include "exec/tracking.h"
 #include "exec/transaction.h"
 #include "metric/attribution.h"
 #include "metric/cause.h"
@@ -36,6 +33,10 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "publish/tracking.h"
+#include "report/command_times.h"
+#include "report/monitor.h"
+#include "report/slowlog.h"
 #include "store/keyspace.h"
 #include "store/limbo.h"
 
@@ -47,8 +48,6 @@
 /* Clients that have any of these flags are looked at more closely. */
 #define UNUSUAL (CLIENT_CLOSING | CLIENT_MONITOR | CLIENT_SUBSCRIBED)
 
-static uint64_t processed;
-static const struct call *current;
 static int64_t last_end_nsec; /* end of the batch's last command; 0 = none yet */
 
 static void print_command_stats(struct buffer *out) {
@@ -68,13 +67,6 @@ static void print_command_stats(struct buffer *out) {
 }
 
 static const struct metric_row metric_rows[] = {
-    {.section = "Stats",
-     .place = 20,
-     .name = "total_commands_processed",
-     .type = METRIC_UINT64,
-     .variable = &processed,
-     .reset = true,
-     .help = "Commands that were run."},
     {.section = "Commandstats",
      .place = 10,
      .name = "cmdstat_<name>",
@@ -88,21 +80,18 @@ void dispatch_register(void) {
     metric_register_reset(command_times_reset);
 }
 
-uint64_t dispatch_commands_processed(void) { return processed; }
-const struct call *dispatch_current(void) { return current; }
-
 static void prefetch_bucket(struct request *r) {
     struct command *command = command_find(r->argv[0]);
     r->command = command;
     if (!command || command->first_key <= 0 || command->first_key >= r->argc) return;
     struct slice key = r->argv[command->first_key];
-    r->key_bytes = key.bytes;
+    r->hashed = command->first_key;
     r->key_hash = hash_bytes(key.bytes, key.length);
     keyspace_prefetch_bucket(keyspace_at(r->client->database), r->key_hash);
 }
 
 static void prefetch_entry(struct request *r) {
-    if (r->key_bytes) keyspace_prefetch_entry(keyspace_at(r->client->database), r->key_hash);
+    if (r->hashed) keyspace_prefetch_entry(keyspace_at(r->client->database), r->key_hash);
 }
 
 void dispatch_refuse(struct client *c, struct command *command, const char *format, ...) {
@@ -164,6 +153,24 @@ static bool admit_unusual(struct client *c, struct command *command) {
     return true;
 }
 
+/* As acl_admits says; the words are 6.2's. */
+static bool admit_acl(const struct request *r) {
+    struct command *command = r->command;
+    enum acl_denial denial = acl_admits(r->client, command, r->argc, r->argv);
+    if (denial == ACL_ALLOWED) return true;
+    if (denial == ACL_DENIED_COMMAND)
+        dispatch_refuse(r->client, command,
+                        "-NOPERM this user has no permissions to run the '%s' command or its "
+                        "subcommand",
+                        command->name);
+    else
+        dispatch_refuse(r->client, command,
+                        "-NOPERM this user has no permissions to access one of the %s used as "
+                        "arguments",
+                        denial == ACL_DENIED_KEY ? "keys" : "channels");
+    return false;
+}
+
 /* The client must authenticate first, or its user may not do everything. */
 static bool admit_user(const struct request *r) {
     struct command *command = r->command;
@@ -173,7 +180,7 @@ static bool admit_user(const struct request *r) {
         dispatch_refuse(c, command, "-NOAUTH Authentication required.");
         return false;
     }
-    return acl_admits(c, command, r->argc, r->argv);
+    return admit_acl(r);
 }
 
 /* Says why the request may not run; true where it may. */
@@ -245,9 +252,8 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
                                                       bool outermost) {
     struct command *command = call->command;
     struct client *c = call->client;
-    const struct call *outer = outermost ? NULL : current;
     c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
-    current = call;
+    const struct call *outer = call_set_running(call);
     size_t monitor_mark = monitor_before(call);
     limbo_enter();
     PROBE3(command__start, command->name, c->id, call->argc);
@@ -255,7 +261,7 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     if (outermost) blocked_serve();
     limbo_leave();
     monitor_after(call, monitor_mark);
-    current = outer;
+    call_set_running(outer);
     last_end_nsec = clock_monotonic_nsec();
     command->calls++;
     command->nsec += (uint64_t)(last_end_nsec - start);
@@ -263,7 +269,7 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     note_if_slow(call, start);
     PROBE3(command__done, command->name, c->id, last_end_nsec - start);
     if (__builtin_expect(c->flags & UNUSUAL_END, 0)) end_unusual(call, outermost);
-    processed++;
+    call_count_one();
 }
 
 void dispatch_nest_begin(struct dispatch_nesting *outer) {
@@ -279,7 +285,7 @@ void dispatch_nest_end(const struct dispatch_nesting *outer) {
 void dispatch_call(struct call *call) {
     int64_t start = last_end_nsec;
     attribution_command_begin(start);
-    if (call->nested && call->nested->blobs) slowlog_keep_large_arguments(call);
+    if (call->blobs) slowlog_keep_large_arguments(call);
     run(call, start, false);
 }
 
@@ -322,6 +328,8 @@ static void execute(struct request *r) {
         .argv = r->argv,
         .keyspace = keyspace_at(c->database),
         .request = r,
+        .hashed = r->hashed,
+        .key_hash = r->key_hash,
     };
     if (r->query) slowlog_keep_large_arguments(&call);
     run(&call, start, true);
@@ -329,7 +337,7 @@ static void execute(struct request *r) {
 }
 
 static void before_replies(void) {
-    if (current) return; /* it sends to many: its time goes on */
+    if (call_running()) return; /* it sends to many: its time goes on */
     if (last_end_nsec) cause_enter(CAUSE_IO, last_end_nsec);
     last_end_nsec = 0;
 }

@@ -8,15 +8,12 @@
 #include "metric/attribution.h"
 #include "net/batch.h"
 
-void dispatch_register(void); /* options and metrics: Commandstats, total_commands_processed */
+void dispatch_register(void); /* metrics: Commandstats */
 const struct batch_executor *dispatch_executor(void);
-uint64_t dispatch_commands_processed(void);
-/* The call that runs now, the innermost one, for the crash report; NULL = none. */
-struct call;
-const struct call *dispatch_current(void);
 
 /* Why a request may not run: replies the text (as reply_error_format), counts the call as rejected,
  * and makes the client's transaction fail. `command` may be NULL: unknown. */
+struct call;
 struct client;
 struct command;
 void dispatch_refuse(struct client *c, struct command *command, const char *format, ...)

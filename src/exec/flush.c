@@ -16,7 +16,8 @@
 
 #include "base/list.h"
 #include "base/memory.h"
-#include "exec/command.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "io/background.h"
 #include "io/loop.h"
 #include "net/batch.h"

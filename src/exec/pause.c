@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "exec/command.h"
+#include "command/command.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "store/expire.h"

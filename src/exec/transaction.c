@@ -42,13 +42,14 @@
 
 #include <string.h>
 
+#include "access/acl.h"
 #include "base/blob.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "ds/table.h"
-#include "exec/acl.h"
-#include "exec/command.h"
 #include "exec/dispatch.h"
 #include "net/batch.h"
 #include "net/client.h"
@@ -62,8 +63,10 @@
 struct queued {
     struct queued *next;
     struct command *command;
-    size_t bytes; /* of this and of its blobs as they were when it was queued */
-    struct nested_arguments nested;
+    size_t bytes;        /* of this and of its blobs as they were when it was queued */
+    struct blob **blobs; /* each argument's, or NULL; NULL where none has one */
+    int hashed;          /* the argument that key_hash belongs to; 0 = none */
+    uint64_t key_hash;
     int argc;
     struct slice argv[];
 };
@@ -94,6 +97,12 @@ struct transaction {
     unsigned command_flags;
     bool running; /* by EXEC, who frees it */
 };
+
+/* What EXEC replies of a command that is denied only now. */
+static const char *const exec_reasons[] = {
+    [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
+    [ACL_DENIED_KEY] = "no permission to touch the specified keys",
+    [ACL_DENIED_CHANNEL] = "no permission to access one of the channels used as arguments"};
 
 static struct table *keys; /* of struct watched_key; NULL until the first */
 
@@ -136,15 +145,13 @@ unsigned transaction_flags(const struct client *c) {
 
 /* ---- the queue ---- */
 
-/* Bytes that are copied, and whether any argument has a block of its own. An argument takes a byte
- * more than it has, so that no two of them, empty ones included, begin at the same place: a key is
- * known by where it begins (call_key_hash). */
+/* Bytes that are copied, and whether any argument has a block of its own. */
 static size_t bytes_to_copy(const struct request *r, bool *any_blob) {
     size_t bytes = 0;
     *any_blob = false;
     for (int i = 0; i < r->argc; i++) {
         if (r->argv[i].length < BATCH_ADOPT_BYTES)
-            bytes += r->argv[i].length + 1;
+            bytes += r->argv[i].length;
         else
             *any_blob = true;
     }
@@ -170,28 +177,28 @@ static struct queued *queued_create(struct request *r) {
     struct queued *q = memory_alloc(head + blobs_bytes + text_bytes, MEMORY_CLIENTS);
     char *text = (char *)q + head + blobs_bytes;
     *q = (struct queued){.command = r->command, .bytes = memory_usable_size(q), .argc = r->argc};
-    if (any_blob) q->nested.blobs = (struct blob **)(void *)((char *)q + head);
+    if (any_blob) q->blobs = (struct blob **)(void *)((char *)q + head);
     for (int i = 0; i < r->argc; i++) {
         struct slice argument = r->argv[i];
         bool own_block = argument.length >= BATCH_ADOPT_BYTES;
         struct blob *b = own_block ? blob_of_argument(r, i) : NULL;
-        if (any_blob) q->nested.blobs[i] = b;
+        if (any_blob) q->blobs[i] = b;
         if (own_block) {
             q->argv[i] = blob_slice(b);
             q->bytes += blob_bytes(b);
         } else {
             if (argument.length) memcpy(text, argument.bytes, argument.length);
             q->argv[i] = (struct slice){text, argument.length};
-            text += argument.length + 1;
+            text += argument.length;
         }
-        if (r->key_bytes == argument.bytes) q->nested.key_bytes = q->argv[i].bytes;
     }
-    q->nested.key_hash = r->key_hash;
+    q->hashed = r->hashed;
+    q->key_hash = r->key_hash;
     return q;
 }
 
 static void queued_free(struct queued *q) {
-    struct blob **blobs = q->nested.blobs;
+    struct blob **blobs = q->blobs;
     for (int i = 0; blobs && i < q->argc; i++) blob_free(blobs[i], MEMORY_CLIENTS);
     memory_free(q, MEMORY_CLIENTS);
 }
@@ -242,10 +249,22 @@ static void prefetch_group(const struct client *c, const struct queued *first) {
     const struct keyspace *ks = keyspace_at(c->database);
     const struct queued *q = first;
     for (int left = BATCH_GROUP; q && left; left--, q = q->next)
-        if (q->nested.key_bytes) keyspace_prefetch_bucket(ks, q->nested.key_hash);
+        if (q->hashed) keyspace_prefetch_bucket(ks, q->key_hash);
     q = first;
     for (int left = BATCH_GROUP; q && left; left--, q = q->next)
-        if (q->nested.key_bytes) keyspace_prefetch_entry(ks, q->nested.key_hash);
+        if (q->hashed) keyspace_prefetch_entry(ks, q->key_hash);
+}
+
+/* It was when it was queued; the rules may have changed since. */
+static bool still_admitted(struct client *c, const struct queued *q) {
+    enum acl_denial denial = acl_admits(c, q->command, q->argc, q->argv);
+    if (denial == ACL_ALLOWED) return true;
+    reply_error_format(c,
+                       "-NOPERM ACLs rules changed between the moment the transaction was "
+                       "accumulated and the EXEC call. This command is no longer allowed for the "
+                       "following reason: %s",
+                       exec_reasons[denial]);
+    return false;
 }
 
 static void run_queued(struct client *c, struct queued *q) {
@@ -255,9 +274,11 @@ static void run_queued(struct client *c, struct queued *q) {
         .argc = q->argc,
         .argv = q->argv,
         .keyspace = keyspace_at(c->database),
-        .nested = &q->nested,
+        .blobs = q->blobs,
+        .hashed = q->hashed,
+        .key_hash = q->key_hash,
     };
-    if (acl_admits_queued(c, q->command, q->argc, q->argv)) dispatch_call(&call);
+    if (still_admitted(c, q)) dispatch_call(&call);
     /* It has killed itself: what follows runs, and its replies go nowhere. */
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) c->flags |= CLIENT_REPLY_OFF;
 }

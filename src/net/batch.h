@@ -45,8 +45,8 @@ struct request {
     int argc;
     const char *error; /* a protocol error (as request_parser.error) instead of a command */
     char error_byte;
-    uint64_t key_hash;       /* of the first key, where prefetch computed it */
-    const void *key_bytes;   /* the key that key_hash belongs to; NULL = none */
+    uint64_t key_hash;       /* of argument `hashed`, the first key, as prefetch computed it */
+    int hashed;              /* 0 = of none */
     void *command;           /* the row, as found by prefetch; NULL = unknown */
     struct query *query;     /* where its arguments stand; NULL = in the thread's input buffer */
     const char *start, *end; /* its bytes as they were sent, where query is NULL */

@@ -39,8 +39,8 @@ enum client_flags {
     CLIENT_TRACKING = 1 << 18,        /* CLIENT TRACKING ON */
     CLIENT_TRACKING_BROKEN = 1 << 19, /* the client that should get its messages is gone */
     CLIENT_TRACKING_BROADCASTS = 1 << 20, /* BCAST */
-    CLIENT_MESSAGES_WAIT = 1 << 21,       /* until its request has been answered: exec/tracking */
-    CLIENT_LIMITED = 1 << 22,             /* its user may not do everything: exec/acl */
+    CLIENT_MESSAGES_WAIT = 1 << 21, /* until its request has been answered: publish/tracking */
+    CLIENT_LIMITED = 1 << 22,       /* its user may not do everything: access/acl */
 };
 /* Replies to it are dropped. */
 #define CLIENT_REPLIES_DROPPED (CLIENT_CLOSING | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)
@@ -55,9 +55,9 @@ enum client_slot {
 enum client_rare {
     CLIENT_RARE_BLOCKED,     /* exec/blocked: what it waits for */
     CLIENT_RARE_TRANSACTION, /* exec/transaction: what is queued and what is watched */
-    CLIENT_RARE_PUBSUB,      /* exec/pubsub: its subscriptions */
-    CLIENT_RARE_TRACKING,    /* exec/tracking: how its reads are tracked */
-    CLIENT_RARE_USER,        /* exec/acl: its user, where that is not the default one */
+    CLIENT_RARE_PUBSUB,      /* publish/pubsub: its subscriptions */
+    CLIENT_RARE_TRACKING,    /* publish/tracking: how its reads are tracked */
+    CLIENT_RARE_USER,        /* access/acl: its user, where that is not the default one */
     CLIENT_RARES
 };
 

@@ -10,8 +10,9 @@
 
 #include "base/glob.h"
 #include "base/log.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "io/file.h"
 #include "metric/metric.h"
 #include "net/reply.h"

@@ -24,8 +24,8 @@
 #include "base/panic.h"
 #include "base/string.h"
 #include "base/version.h"
-#include "exec/command.h"
-#include "exec/dispatch.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "io/signals.h"
 #include "metric/metric.h"
 #include "net/client.h"
@@ -161,7 +161,7 @@ static void report_client(const struct client *c) {
 }
 
 static void report_command(void) {
-    const struct call *call = dispatch_current();
+    const struct call *call = call_running();
     if (!call) return;
     log_raw(LOG_LEVEL_WARNING, "\n------ CURRENT CLIENT INFO ------\n");
     report_client(call->client);

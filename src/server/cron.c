@@ -10,7 +10,7 @@
 #include "server/cron.h"
 
 #include "base/clock.h"
-#include "exec/dispatch.h"
+#include "command/call.h"
 #include "io/loop.h"
 #include "metric/metric.h"
 #include "net/batch.h"
@@ -56,7 +56,7 @@ static struct {
 static struct cron_memory memory;
 static int64_t memory_sampled_nsec, rates_sampled_nsec;
 static unsigned rate_index;
-static struct rate commands = {.read = dispatch_commands_processed};
+static struct rate commands = {.read = call_count};
 static struct rate input = {.read = batch_bytes_read};
 static struct rate output = {.read = reply_bytes_written};
 static struct rate *const rates[] = {&commands, &input, &output};

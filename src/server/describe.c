@@ -4,7 +4,7 @@
 #include "server/describe.h"
 
 #include "base/string.h"
-#include "exec/command.h"
+#include "command/command.h"
 
 static int compare_names(const void *a, const void *b) {
     return strcmp((*(struct command *const *)a)->name, (*(struct command *const *)b)->name);

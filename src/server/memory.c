@@ -8,9 +8,10 @@
 
 #include <inttypes.h>
 
-#include "exec/arguments.h"
-#include "exec/command.h"
-#include "exec/command_keys.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/command_keys.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "server/cron.h"

@@ -10,8 +10,9 @@
 #include "server/shutdown.h"
 
 #include "base/log.h"
-#include "exec/arguments.h"
-#include "exec/command.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "io/loop.h"
 #include "io/signals.h"
 #include "net/client.h"

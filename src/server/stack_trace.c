@@ -29,8 +29,8 @@
 #include <sys/stat.h>
 #include <ucontext.h>
 
-#include "exec/command.h"
-#include "exec/dispatch.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "server/startup.h"
 
 #define FRAMES_MAX 100
@@ -124,7 +124,7 @@ static const char *program_function(const struct program *p, size_t address, siz
 
 /* " {getCommand}" where the function that begins at `start` is the running command's handler. */
 static void mark_of(const char *start, char *mark, size_t size) {
-    const struct call *call = dispatch_current();
+    const struct call *call = call_running();
     *mark = 0;
     if (call && start == (const char *)(uintptr_t)call->command->handler)
         snprintf(mark, size, " {%sCommand}", call->command->name);

@@ -24,7 +24,7 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/version.h"
-#include "exec/command.h"
+#include "command/command.h"
 #include "io/affinity.h"
 #include "metric/metric.h"
 #include "net/listen.h"

@@ -13,8 +13,8 @@
 
 #include "base/log.h"
 #include "base/number.h"
-#include "exec/command.h"
-#include "exec/dispatch.h"
+#include "command/call.h"
+#include "command/command.h"
 #include "io/signals.h"
 #include "net/client.h"
 #include "option/option.h"
@@ -25,7 +25,7 @@ static int64_t period_msec;
 
 static void report_running(void) {
     char text[256];
-    const struct call *call = dispatch_current();
+    const struct call *call = call_running();
     if (call)
         snprintf(text, sizeof(text), "The command %s of client %llu (%d arguments) is running.\n",
                  call->command->name, (unsigned long long)call->client->id, call->argc);

@@ -12,18 +12,20 @@
  *                                     where one of them has more to do the loop does not sleep,
  *                                     and clients and background work take turns
  *   net/batch     runs requests by    exec/dispatch
- *   net/client    a client closes     exec/monitor, exec/blocked, exec/pubsub, exec/transaction,
- *                                     exec/acl
- *   exec/acl_log  describes clients by commands/client
- *   store/keyspace a value is added   exec/blocked: somebody may wait for it
- *   io/signals    crash               server/crash
+ *   net/client    a client closes     report/monitor, exec/blocked, publish/pubsub,
+ * exec/transaction, access/acl access/acl_log  describes clients by commands/client store/keyspace
+ * a value is added   exec/blocked: somebody may wait for it io/signals    crash server/crash
  *                 SIGTERM, SIGINT     server/shutdown
  *                 SIGALRM             server/watchdog, while watchdog-period is set
  *   base/panic, base/memory, base/log server/crash
  */
 #include "server/wiring.h"
 
+#include "access/acl.h"
+#include "access/acl_log.h"
+#include "access/auth.h"
 #include "base/log.h"
+#include "command/call.h"
 #include "commands/acl.h"
 #include "commands/bitmap.h"
 #include "commands/client.h"
@@ -52,20 +54,10 @@
 #include "commands/zset.h"
 #include "commands/zset_combine.h"
 #include "commands/zset_range.h"
-#include "exec/acl.h"
-#include "exec/acl_log.h"
-#include "exec/auth.h"
 #include "exec/blocked.h"
 #include "exec/dispatch.h"
 #include "exec/flush.h"
-#include "exec/host_cpu.h"
 #include "exec/memory_limit.h"
-#include "exec/monitor.h"
-#include "exec/notify.h"
-#include "exec/pubsub.h"
-#include "exec/slowlog.h"
-#include "exec/stalls.h"
-#include "exec/tracking.h"
 #include "exec/transaction.h"
 #include "io/affinity.h"
 #include "io/loop.h"
@@ -75,6 +67,13 @@
 #include "net/limits.h"
 #include "net/listen.h"
 #include "net/reply.h"
+#include "publish/notify.h"
+#include "publish/pubsub.h"
+#include "publish/tracking.h"
+#include "report/host_cpu.h"
+#include "report/monitor.h"
+#include "report/slowlog.h"
+#include "report/stalls.h"
 #include "server/config.h"
 #include "server/crash.h"
 #include "server/cron.h"
@@ -121,6 +120,7 @@ void wiring_register(void) {
     reply_register();
     batch_register();
     limits_register();
+    call_register();
     dispatch_register();
     blocked_register();
     pubsub_register();

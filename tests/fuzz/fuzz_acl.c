@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fuzzes users' rules and files of users.
  *
- * Covers: src/exec/acl_rules.c src/exec/acl_file.c
+ * Covers: src/access/acl_rules.c src/access/acl_file.c
  *
  * The input is a file of users. Whatever it says, every user keeps its invariants; a file that was
  * refused has a reason; one that was taken becomes the server's users, and what is printed of them
  * is taken, too, and printed again the same.
  */
+#include "access/acl.h"
+#include "access/acl_file.h"
+#include "access/acl_internal.h"
+#include "access/acl_rules.h"
 #include "base/panic.h"
-#include "exec/acl.h"
-#include "exec/acl_file.h"
-#include "exec/acl_internal.h"
-#include "exec/acl_rules.h"
 
 static void handler(struct call *call) {}
 

@@ -5,13 +5,13 @@
  */
 #include "exec/transaction.h"
 
+#include "access/acl.h"
 #include "base/clock.h"
 #include "commands/client.h"
 #include "commands/connection.h"
 #include "commands/keys.h"
 #include "commands/string.h"
 #include "commands/transaction.h"
-#include "exec/acl.h"
 #include "exec/dispatch.h"
 #include "net/client_memory.h"
 #include "net/limits.h"

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * ACL LOG: what users were denied, the newest first.
+ */
+#ifndef EVENKEEL_ACCESS_ACL_LOG_H
+#define EVENKEEL_ACCESS_ACL_LOG_H
+#include <stdint.h>
+
+#include "access/acl.h"
+#include "base/string.h"
+
+struct acl_log_entry {
+    uint64_t count; /* how often; the rest is of the last time */
+    const char *reason, *context;
+    struct slice object, username, client_info;
+    int64_t msec; /* wall time */
+};
+
+void acl_log_register(void); /* acllog-max-len */
+/* How a client is described: CLIENT LIST's line, without its end. Once, at start. */
+void acl_log_describe_clients(void (*append)(const struct client *c, struct buffer *out));
+
+/* Adds an entry, or counts it with an equal one of the last minute: see acl_log.c. */
+void acl_log_note(const struct client *c, enum acl_denial denial, struct slice object,
+                  struct slice username);
+void acl_log_clear(void);
+int64_t acl_log_count(void);
+/* Calls `visit` for up to `limit` entries, the newest first. */
+void acl_log_each(int64_t limit, void (*visit)(const struct acl_log_entry *entry, void *context),
+                  void *context);
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The running call, how many there were, and what a call knows of its arguments.
+ *
+ * Invariant: `running` is the innermost call whose handler has begun and not ended. Who sets it
+ * puts back what it found, so it is NULL between commands.
+ */
+#include "command/call.h"
+
+#include "base/blob.h"
+#include "base/hash.h"
+#include "command/command.h"
+#include "metric/metric.h"
+#include "net/batch.h"
+
+static const struct call *running;
+static uint64_t count;
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Stats",
+     .place = 20,
+     .name = "total_commands_processed",
+     .type = METRIC_UINT64,
+     .variable = &count,
+     .reset = true,
+     .help = "Commands that were run."},
+};
+
+void call_register(void) {
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}
+
+const struct call *call_running(void) { return running; }
+
+const struct call *call_set_running(const struct call *call) {
+    const struct call *outer = running;
+    running = call;
+    return outer;
+}
+
+uint64_t call_count(void) { return count; }
+void call_count_one(void) { count++; }
+
+struct slice call_argument_shown(const struct call *call, int index) {
+    const struct command *command = call->command;
+    bool secret = command->is_secret && command->is_secret(call, index);
+    return secret ? SLICE("(redacted)") : call->argv[index];
+}
+
+struct blob *call_take_argument(const struct call *call, int index, enum memory_class class) {
+    if (call->request) return batch_take_argument(call->request, index, class);
+    if (!call->blobs || !call->blobs[index]) return NULL;
+    struct blob *b = call->blobs[index];
+    call->blobs[index] = NULL;
+    memory_move(b, blob_bytes(b), MEMORY_CLIENTS, class);
+    return b;
+}
+
+uint64_t call_key_hash(const struct call *call, int index) {
+    if (index == call->hashed) return call->key_hash;
+    struct slice key = call->argv[index];
+    return hash_bytes(key.bytes, key.length);
+}
+
+struct key call_key(const struct call *call, int index) {
+    return (struct key){call->keyspace, call->argv[index], call_key_hash(call, index)};
+}

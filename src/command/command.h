@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands: rows, and the table that finds them by name.
+ *
+ * A family of commands declares its rows at the end of its file and offers them in one function,
+ * which server/wiring.c calls:
+ *
+ *     {.name = "get", .handler = command_get, .arity = 2, .flags = COMMAND_READONLY | COMMAND_FAST,
+ *      .first_key = 1, .last_key = 1, .key_step = 1, .categories = ACL_STRING, .help = "..."},
+ *
+ * @read, @write, @fast, @slow, @admin, @dangerous and @pubsub follow from the flags.
+ */
+#ifndef EVENKEEL_COMMAND_COMMAND_H
+#define EVENKEEL_COMMAND_COMMAND_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+
+struct call;
+struct command_times;
+struct key_rule;
+
+/* Rows of all families together; 6.2 has 224, modules will bring theirs. */
+#define COMMANDS_MAX 1024
+
+/* In the order in which COMMAND shows them. */
+enum command_flags {
+    COMMAND_WRITE = 1 << 0,
+    COMMAND_READONLY = 1 << 1,
+    COMMAND_DENYOOM = 1 << 2,
+    COMMAND_ADMIN = 1 << 3,
+    COMMAND_PUBSUB = 1 << 4,
+    COMMAND_NOSCRIPT = 1 << 5,
+    COMMAND_RANDOM = 1 << 6,
+    COMMAND_SORT_FOR_SCRIPT = 1 << 7,
+    COMMAND_LOADING = 1 << 8,
+    COMMAND_STALE = 1 << 9,
+    COMMAND_SKIP_MONITOR = 1 << 10,
+    COMMAND_SKIP_SLOWLOG = 1 << 11,
+    COMMAND_ASKING = 1 << 12,
+    COMMAND_FAST = 1 << 13,
+    COMMAND_NO_AUTH = 1 << 14,
+    COMMAND_MAY_REPLICATE = 1 << 15,
+    COMMAND_MOVABLE_KEYS = 1 << 16,
+    COMMAND_UNLISTED = 1 << 17, /* COMMAND does not show it: 6.2 answers it outside its table */
+    COMMAND_UNQUEUED = 1 << 18, /* runs at once in a transaction */
+    COMMAND_EXECUTES = 1 << 19, /* EXEC: writes, and needs memory, where what is queued does */
+    COMMAND_ENDS_TRANSACTION = 1 << 20, /* and so is not refused for want of memory in one */
+    COMMAND_FOR_SUBSCRIBERS = 1 << 21,  /* RESP2 clients that listen to channels may run it */
+};
+
+/* The categories that flags do not tell. */
+enum command_category {
+    ACL_KEYSPACE = 1 << 0,
+    ACL_READ = 1 << 1,
+    ACL_WRITE = 1 << 2,
+    ACL_SET = 1 << 3,
+    ACL_SORTEDSET = 1 << 4,
+    ACL_LIST = 1 << 5,
+    ACL_HASH = 1 << 6,
+    ACL_STRING = 1 << 7,
+    ACL_BITMAP = 1 << 8,
+    ACL_HYPERLOGLOG = 1 << 9,
+    ACL_GEO = 1 << 10,
+    ACL_STREAM = 1 << 11,
+    ACL_PUBSUB = 1 << 12,
+    ACL_ADMIN = 1 << 13,
+    ACL_FAST = 1 << 14,
+    ACL_SLOW = 1 << 15,
+    ACL_BLOCKING = 1 << 16,
+    ACL_DANGEROUS = 1 << 17,
+    ACL_CONNECTION = 1 << 18,
+    ACL_TRANSACTION = 1 << 19,
+    ACL_SCRIPTING = 1 << 20,
+};
+
+/* Which arguments are channels: for ACL. */
+enum command_channels {
+    COMMAND_CHANNELS_NONE,
+    COMMAND_CHANNELS_FIRST,    /* the first argument */
+    COMMAND_CHANNELS_ALL,      /* all arguments */
+    COMMAND_CHANNELS_PATTERNS, /* all arguments, and they are patterns */
+};
+
+struct command {
+    const char *name; /* lower case */
+    void (*handler)(struct call *call);
+    int arity; /* with the name; negative = at least */
+    unsigned flags;
+    int first_key, last_key, key_step; /* positions; last_key may count from the end (-1) */
+    const struct key_rule *key_rule;   /* where positions do not tell; NULL: they do */
+    unsigned categories;
+    enum command_channels channels;
+    const char *help; /* one line */
+    /* Whether an argument is a secret, which no log may show; NULL: none is. */
+    bool (*is_secret)(const struct call *call, int index);
+
+    /* Filled in by the table. */
+    unsigned number; /* its index: command_at(number) */
+    uint64_t calls, nsec, rejected_calls, failed_calls;
+    struct command_times *times; /* NULL until it has run */
+    const char *called;          /* the name it answers to, after rename-command; NULL = removed */
+};
+
+/* Rows live as long as the process. */
+void command_register(struct command *rows, size_t count);
+/* Before the server starts. "" removes the command. False where `name` is unknown or `new_name`
+ * taken. */
+bool command_rename(struct slice name, struct slice new_name);
+/* NULL where unknown. Case ignored. */
+struct command *command_find(struct slice name);
+/* In order of registration, renamed and removed ones included. */
+size_t command_count(void);
+struct command *command_at(size_t index);
+/* Categories, those that follow from the flags included. */
+unsigned command_categories(const struct command *command);
+const char *command_flag_name(unsigned flag);         /* "write"; NULL where there is none */
+const char *command_category_name(unsigned category); /* "keyspace", without @ */
+/* True where `argc` fits the arity. */
+bool command_arity_fits(const struct command *command, int argc);
+void command_reset_stats(void);
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What commands on collections share: texts collected before they are replied, cursors and options
+ * of HSCAN and its kin, random choices.
+ */
+#ifndef EVENKEEL_COMMAND_MEMBERS_H
+#define EVENKEEL_COMMAND_MEMBERS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+#include "store/entry.h"
+
+struct call;
+struct client;
+
+/* Copies of texts, in order. */
+struct text_list {
+    struct buffer bytes;
+    struct buffer ends; /* of size_t: where each text ends in `bytes` */
+};
+
+void text_list_init(struct text_list *l);
+void text_list_free(struct text_list *l);
+void text_list_add(struct text_list *l, struct slice text);
+size_t text_list_count(const struct text_list *l);
+/* index < count; valid until the list changes. */
+struct slice text_list_at(const struct text_list *l, size_t index);
+/* An array of them; frees the list. */
+void reply_text_list(struct client *c, struct text_list *l);
+
+/* HSCAN, SSCAN, ZSCAN: key, cursor, then MATCH and COUNT. */
+struct member_scan {
+    uint64_t cursor;
+    int64_t count; /* members wanted */
+    bool any;      /* no pattern */
+    struct slice pattern;
+    size_t seen;
+    struct text_list found;
+};
+/* A cursor as 6.2 reads it: up to a NUL, decimal digits or nothing at all, with a sign. */
+bool member_scan_parse_cursor(struct slice text, uint64_t *cursor);
+/* Visits the members of one position of the value, asks member_scan_fits of each, adds those that
+ * fit to `found`, and returns the next cursor, 0 at the end. */
+typedef uint64_t member_scan_step(struct value v, uint64_t cursor, struct member_scan *s);
+/* The whole command, key and cursor being arguments 1 and 2: replies the next cursor and what was
+ * found, or an error. Steps until COUNT members were seen or ten times as many positions. */
+void member_scan_run(struct call *call, enum entry_type type, member_scan_step *step);
+/* True where the member fits the pattern. Counts it as seen. */
+bool member_scan_fits(struct member_scan *s, struct slice member);
+
+/* Numbers but 0 that were noted: which draws came before. */
+struct noted {
+    uint64_t *places;
+    size_t mask;
+};
+/* Room for `most` numbers. */
+void noted_init(struct noted *n, size_t most);
+void noted_free(struct noted *n);
+/* False where the number is there already. */
+bool noted_add(struct noted *n, uint64_t number);
+
+/* Chooses `wanted` different numbers below `count` (wanted <= count), each choice as likely, in
+ * random order. Returns an array to be freed with memory_free(.., MEMORY_OTHER). O(count) memory
+ * where `wanted` is more than a third, else O(wanted). */
+size_t *choose_distinct(size_t count, size_t wanted);
+#endif

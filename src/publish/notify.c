@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Keyspace notifications: the option, and the messages of one event.
+ *
+ * Commands announce their events themselves (notify_event), since only they know the names; that a
+ * key expired or was evicted, or that a reader missed one, is heard from the keyspace.
+ *
+ * Invariants
+ *  1. `published` is what the option wants of classes of events, or nothing where neither K nor E
+ *     says on which channels: so an event that nobody can hear costs one test.
+ *  2. The keyspace's interest is raised exactly while `published` has a class that is heard from
+ *     it.
+ */
+#include "publish/notify.h"
+
+#include "base/number.h"
+#include "option/option.h"
+#include "publish/pubsub.h"
+#include "store/keyspace.h"
+
+/* Those that A stands for, and the other letters, in the order in which CONFIG GET shows them. */
+#define ALL_COUNT 10
+#define LETTERS_COUNT 13
+static const struct {
+    char letter;
+    enum notify_class class;
+} letters[LETTERS_COUNT] = {
+    {'g', NOTIFY_GENERIC},  {'$', NOTIFY_STRING}, {'l', NOTIFY_LIST},     {'s', NOTIFY_SET},
+    {'h', NOTIFY_HASH},     {'z', NOTIFY_ZSET},   {'x', NOTIFY_EXPIRED},  {'e', NOTIFY_EVICTED},
+    {'t', NOTIFY_STREAM},   {'d', NOTIFY_MODULE}, {'K', NOTIFY_KEYSPACE}, {'E', NOTIFY_KEYEVENT},
+    {'m', NOTIFY_KEY_MISS},
+};
+
+#define CHANNELS (NOTIFY_KEYSPACE | NOTIFY_KEYEVENT)
+#define HEARD_FROM_KEYSPACE (NOTIFY_EXPIRED | NOTIFY_EVICTED | NOTIFY_KEY_MISS)
+/* The memory of channel names stays up to this; that of a longer key is freed at once. */
+#define CHANNEL_BYTES_KEPT 4096
+
+static unsigned wanted, published;
+static struct buffer channel = {.class = MEMORY_POOLS};
+
+/* ---- messages ---- */
+
+static void publish(const char *space, const struct keyspace *ks, struct slice name,
+                    struct slice message) {
+    char digits[NUMBER_INT64_CHARS];
+    buffer_clear(&channel);
+    buffer_append_c_string(&channel, space);
+    buffer_append(&channel, digits, number_format_int64(digits, keyspace_index(ks)));
+    buffer_append_c_string(&channel, "__:");
+    buffer_append(&channel, name.bytes, name.length);
+    pubsub_publish(buffer_slice(&channel), message);
+    if (channel.capacity > CHANNEL_BYTES_KEPT) buffer_free(&channel);
+}
+
+static __attribute__((noinline)) void publish_event(const struct keyspace *ks, const char *event,
+                                                    struct slice key) {
+    struct slice name = {event, strlen(event)};
+    if (!pubsub_has_listeners()) return;
+    if (wanted & NOTIFY_KEYSPACE) publish("__keyspace@", ks, key, name);
+    if (wanted & NOTIFY_KEYEVENT) publish("__keyevent@", ks, name, key);
+}
+
+void notify_event(struct keyspace *ks, enum notify_class class, const char *event,
+                  struct slice key) {
+    if (__builtin_expect(published & class, 0)) publish_event(ks, event, key);
+}
+
+/* ---- what the keyspace tells ---- */
+
+static void changed(struct keyspace *ks, struct slice key, uint64_t hash,
+                    enum keyspace_cause cause) {
+    if (cause == KEYSPACE_EXPIRED) notify_event(ks, NOTIFY_EXPIRED, "expired", key);
+    if (cause == KEYSPACE_EVICTED) notify_event(ks, NOTIFY_EVICTED, "evicted", key);
+}
+
+static void missed(struct keyspace *ks, struct slice key) {
+    notify_event(ks, NOTIFY_KEY_MISS, "keymiss", key);
+}
+
+static const struct keyspace_observer observer = {.changed = changed, .missed = missed};
+
+/* ---- the option ---- */
+
+/* The classes that a letter stands for; 0 where it is none. */
+static unsigned classes_of(char letter) {
+    unsigned all = 0;
+    for (size_t i = 0; i < LETTERS_COUNT; i++) {
+        if (letters[i].letter == letter) return letters[i].class;
+        if (i < ALL_COUNT) all |= letters[i].class;
+    }
+    return letter == 'A' ? all : 0;
+}
+
+static void want(unsigned classes) {
+    bool before = published & HEARD_FROM_KEYSPACE;
+    wanted = classes;
+    published = classes & CHANNELS ? classes & ~(unsigned)CHANNELS : 0;
+    keyspace_add_interest((int)((published & HEARD_FROM_KEYSPACE) != 0) - (int)before);
+}
+
+static bool events_parse(const struct option_row *row, const struct slice *words, size_t count,
+                         char *reason, size_t reason_size) {
+    unsigned classes = 0;
+    if (count != 1) return false;
+    for (size_t i = 0; i < words[0].length; i++) {
+        unsigned more = classes_of(words[0].bytes[i]);
+        classes |= more;
+        if (more) continue;
+        /* 6.2 gives CONFIG SET no reason here. */
+        if (option_source_now() != OPTION_FROM_CONFIG_SET)
+            snprintf(reason, reason_size, "Invalid event class character. Use 'g$lshzxeA'.");
+        return false;
+    }
+    want(classes);
+    return true;
+}
+
+static void events_print(const struct option_row *row, struct buffer *out) {
+    unsigned all = classes_of('A');
+    bool has_all = (wanted & all) == all;
+    if (has_all) buffer_append_char(out, 'A');
+    for (size_t i = has_all ? ALL_COUNT : 0; i < LETTERS_COUNT; i++)
+        if (wanted & letters[i].class) buffer_append_char(out, letters[i].letter);
+}
+
+static void events_rewrite(const struct option_row *row, struct buffer *out) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    events_print(row, &text);
+    buffer_printf(out, "%s ", row->name);
+    buffer_append_quoted(out, buffer_slice(&text));
+    buffer_append_char(out, '\n');
+    buffer_free(&text);
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "notify-keyspace-events",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MUTABLE,
+     .section = "events",
+     .place = 10,
+     .fallback = "",
+     .parse = events_parse,
+     .print = events_print,
+     .rewrite = events_rewrite,
+     .help = "Which events of keys are published: K on __keyspace@<db>__:<key>, E on "
+             "__keyevent@<db>__:<event>; g commands of any type, $ strings, l lists, s sets, h "
+             "hashes, z sorted sets, t streams, d modules, x expired, e evicted, A all of these; m "
+             "misses. Each event is two messages at most; without K and E there is none."},
+};
+
+void notify_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    keyspace_observe(&observer);
+}

@@ -1,0 +1,842 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tracked keys, prefixes, and what is sent to whom.
+ *
+ *     keys: name -> ids of clients that read it       a change sends to them, and the key goes
+ *     prefixes: name -> ids of clients, and the keys  a change is collected in each prefix that the
+ *               that changed below it                 key begins with; sent before the loop sleeps
+ *     trackers: each a client's                       a flush sends to all, and all keys go
+ *
+ * Names are those of keys in any database, as in 6.2: who reads a key of one database is told of
+ * changes of the same name in all. SWAPDB tells nobody, as in 6.2.
+ *
+ * A message is a push in RESP3. A client of RESP2 gets none by itself: it names another that gets
+ * its messages (redirect), as a push or, in RESP2 and while it listens to anything, in the form of
+ * a published message on __redis__:invalidate. Messages to the client whose request runs would
+ * stand within its reply: they wait until the call ends. (6.2 does so only where that client was
+ * the one to be told; where it gets another's messages by redirection, and in RESP3, they stand
+ * within the reply of EXEC there. Also, a flush is told to a RESP2 client as a null of RESP3 where
+ * the one that tracks speaks that.)
+ *
+ * What is remembered of a client that closes, or stops tracking, stays until the key changes; an id
+ * that means nothing more is passed over, and dropped when its set would grow. So a set has never
+ * more than about four times as many places as there are clients. When the last one stops, all keys
+ * go. Where there are more than tracking-table-max-keys, random ones are told as changed: with each
+ * request as many as it added and TRIM_KEYS, and before the loop sleeps TRIM_KEYS at a time. (6.2
+ * does so in its cron, with an effort that grows.)
+ *
+ * Of prefixes that a key begins with, the last one before it in order is found first; every other
+ * is a beginning of what the two have in common. So there are as many searches as prefixes that fit
+ * and a few more, however many prefixes there are.
+ *
+ * Sending may close clients, any of them. So whom to send to is written down as ids first, and a
+ * prefix that loses its last client while changes are sent is freed afterwards.
+ *
+ * Invariants (tracking_check)
+ *  1. A client has CLIENT_TRACKING exactly while it has a tracker, which stands in `trackers`; the
+ *     keyspace knows of our interest exactly while there is one.
+ *  2. A tracked key has an id at least, and `items` is the sum of all keys' ids.
+ *  3. A prefix has a client at least. A client's prefixes stand in order, none twice, and each has
+ *     the client's id; only broadcasting ones have any.
+ *  4. A prefix stands in `changed` exactly while it has collected keys.
+ *  5. A tracker's bytes are of MEMORY_CLIENTS and its client's (client_memory_observe); keys,
+ *     prefixes and what is collected are nobody's own: MEMORY_OTHER. (The radix tree that finds
+ *     prefixes counts itself as MEMORY_DATASET.)
+ */
+#include "publish/tracking.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/command_keys.h"
+#include "ds/idset.h"
+#include "ds/rax.h"
+#include "ds/table.h"
+#include "io/background.h"
+#include "metric/metric.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "net/client_memory.h"
+#include "net/reply.h"
+#include "option/option.h"
+#include "store/keyspace.h"
+
+/* Keys beyond the limit that are dropped in one step: at some 300 ns each well below the 100 us
+ * that other work between turns takes. 6.2 begins with as many. */
+#define TRIM_KEYS 100
+/* A table of more keys than this is freed in the background: handing one over costs about as much.
+ */
+#define FREE_AT_ONCE 64
+/* Memory in which messages are built stays up to this. */
+#define TEXT_BYTES_KEPT 16384
+/* A mark, digits and a line's end. */
+#define HEADER_BYTES (NUMBER_INT64_CHARS + 3)
+
+#define PUSH_HEAD ">2\r\n$10\r\ninvalidate\r\n"
+#define MESSAGE_HEAD "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n"
+#define BROKEN_HEAD ">2\r\n$21\r\ntracking-redir-broken\r\n:"
+
+struct tracked_key {
+    struct idset clients;
+    size_t length;
+    char name[];
+};
+
+struct changed_key {
+    uint64_t writer; /* the client that changed it last; 0 = it expired or was evicted */
+    size_t length;
+    char name[];
+};
+
+struct prefix {
+    struct list_link link; /* in `changed`, or in `orphans` */
+    struct table *keys;    /* of struct changed_key; NULL = none */
+    struct idset clients;
+    size_t length;
+    char name[];
+};
+
+struct tracker {
+    struct list_link link; /* in `trackers` */
+    struct client *client;
+    struct tracking_mode mode;
+    bool caching;             /* CLIENT CACHING has been said */
+    struct prefix **prefixes; /* in the order of their names */
+    size_t prefixes_count, prefixes_capacity;
+};
+
+static int64_t keys_max;
+static struct table *keys; /* of struct tracked_key; NULL until the first */
+static size_t items;
+static size_t added;         /* keys, since the table was trimmed last */
+static struct rax *prefixes; /* of struct prefix; NULL until the first */
+static struct list_link changed = {&changed, &changed};
+static struct list_link orphans = {&orphans, &orphans};
+static bool broadcasting;
+static struct list_link trackers = {&trackers, &trackers};
+static size_t trackers_count;
+static uint64_t flush_told; /* the number of the call that was told of, from 1 on */
+
+static struct buffer text = {.class = MEMORY_POOLS}; /* the message that is being sent */
+/* What the running request's client gets when its call has ended, in the protocol that it spoke. */
+static struct buffer waiting = {.class = MEMORY_OTHER};
+static uint8_t waiting_protocol;
+
+static struct tracker *tracker_of(const struct client *c) {
+    return client_rare(c, CLIENT_RARE_TRACKING);
+}
+
+static void drop_text(struct buffer *b) {
+    buffer_clear(b);
+    if (b->capacity > TEXT_BYTES_KEPT) buffer_free(b);
+}
+
+/* ---- messages ---- */
+
+static void append_header(struct buffer *out, char mark, size_t number) {
+    char *end = buffer_reserve(out, HEADER_BYTES), *start = end;
+    *end++ = mark;
+    end += number_format_int64(end, (int64_t)number);
+    *end++ = '\r';
+    *end++ = '\n';
+    out->length += (size_t)(end - start);
+}
+
+static void append_bulk(struct buffer *out, struct slice s) {
+    append_header(out, '$', s.length);
+    buffer_append(out, s.bytes, s.length);
+    buffer_append(out, "\r\n", 2);
+}
+
+/* The client whose request runs, within a call; NULL between calls, when it has no reply begun. */
+static const struct client *client_in_call(void) {
+    return call_running() ? batch_running_client() : NULL;
+}
+
+static void deliver(struct client *c, struct slice head, struct slice body) {
+    if (c->flags & CLIENT_CLOSE_AFTER_REPLY) return; /* its last reply stands there */
+    if (c == client_in_call()) {
+        c->flags |= CLIENT_MESSAGES_WAIT;
+        waiting_protocol = c->protocol;
+        buffer_append(&waiting, head.bytes, head.length);
+        buffer_append(&waiting, body.bytes, body.length);
+        return;
+    }
+    reply_message(c, head.bytes, head.length);
+    reply_message(c, body.bytes, body.length);
+}
+
+static void tell_broken(struct tracker *t) {
+    char number[NUMBER_INT64_CHARS + 2];
+    size_t length = number_format_int64(number, (int64_t)t->mode.redirect);
+    number[length++] = '\r';
+    number[length++] = '\n';
+    t->client->flags |= CLIENT_TRACKING_BROKEN;
+    if (t->client->protocol == 3)
+        deliver(t->client, SLICE(BROKEN_HEAD), (struct slice){number, length});
+}
+
+/* Body: an array of keys; bytes NULL: all keys. May close clients, the tracker's own included. */
+static void send_to(struct tracker *t, struct slice body) {
+    struct client *c = t->client;
+    if (t->mode.redirect) {
+        c = client_find(t->mode.redirect);
+        if (!c) {
+            tell_broken(t);
+            return;
+        }
+    }
+    if (c->protocol == 3)
+        deliver(c, SLICE(PUSH_HEAD), body.bytes ? body : SLICE("_\r\n"));
+    else if (t->mode.redirect && c->flags & CLIENT_SUBSCRIBED)
+        deliver(c, SLICE(MESSAGE_HEAD), body.bytes ? body : SLICE("$-1\r\n"));
+}
+
+/* NULL where there is no such client any more, or it does not track. */
+static struct tracker *tracker_find(uint64_t id) {
+    const struct client *c = client_find(id);
+    return c ? tracker_of(c) : NULL;
+}
+
+/* ---- tracked keys ---- */
+
+static uint64_t key_hash(const void *element) {
+    const struct tracked_key *k = element;
+    return hash_bytes(k->name, k->length);
+}
+
+static bool key_matches(const void *element, const void *key, size_t key_length) {
+    const struct tracked_key *k = element;
+    return k->length == key_length && !memcmp(k->name, key, key_length);
+}
+
+static const struct table_type key_table = {key_hash, key_matches, MEMORY_OTHER};
+
+static void key_free(struct tracked_key *k) {
+    idset_free(&k->clients, MEMORY_OTHER);
+    memory_free(k, MEMORY_OTHER);
+}
+
+/* Whether what was read is still wanted to be known. */
+static bool wants_keys(const struct tracker *t) { return t && !t->mode.broadcasts; }
+
+static void drop_gone(struct tracked_key *k) {
+    struct idset kept = {0};
+    size_t position = 0;
+    uint64_t id;
+    while ((id = idset_next(&k->clients, &position)) != 0)
+        if (wants_keys(tracker_find(id))) idset_add(&kept, id, MEMORY_OTHER);
+    items -= k->clients.count - kept.count;
+    idset_free(&k->clients, MEMORY_OTHER);
+    k->clients = kept;
+}
+
+static void note_read(const struct client *c, struct slice name) {
+    uint64_t hash = hash_bytes(name.bytes, name.length);
+    if (!keys) keys = table_create(&key_table);
+    struct tracked_key *k = table_find(keys, hash, name.bytes, name.length);
+    if (!k) {
+        k = memory_alloc(sizeof(*k) + name.length, MEMORY_OTHER);
+        k->clients = (struct idset){0};
+        k->length = name.length;
+        if (name.length) memcpy(k->name, name.bytes, name.length);
+        table_insert(keys, hash, k);
+        added++;
+    } else if (idset_is_full(&k->clients)) {
+        drop_gone(k);
+    }
+    items += idset_add(&k->clients, c->id, MEMORY_OTHER);
+}
+
+static void note_reads(const struct call *call) {
+    struct key_range ranges[KEY_RANGES_MAX];
+    int count = command_key_ranges(call->command, call->argc, call->argv, ranges);
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < ranges[i].count; j++)
+            note_read(call->client, call->argv[ranges[i].first + j * ranges[i].step]);
+}
+
+/* Tells all who read it but, where it is a client of NOLOOP, the one whose own change it is; once
+ * the key is in no table. */
+static void key_tell(const struct tracked_key *k, const struct client *changer) {
+    size_t position = 0;
+    uint64_t id;
+    buffer_clear(&text);
+    while ((id = idset_next(&k->clients, &position)) != 0) {
+        struct tracker *t = tracker_find(id);
+        if (!wants_keys(t) || (t->mode.no_loop && t->client == changer)) continue;
+        if (!text.length) {
+            buffer_append(&text, "*1\r\n", 4);
+            append_bulk(&text, (struct slice){k->name, k->length});
+        }
+        send_to(t, buffer_slice(&text));
+    }
+    drop_text(&text);
+}
+
+static void key_invalidate(struct tracked_key *k, uint64_t hash, const struct client *changer) {
+    table_remove_element(keys, hash, k);
+    items -= k->clients.count;
+    key_tell(k, changer);
+    key_free(k);
+}
+
+static bool too_many(void) { return keys_max && keys && table_count(keys) > (size_t)keys_max; }
+
+static void trim(size_t count) {
+    for (; count && too_many(); count--) {
+        struct tracked_key *k = table_random(keys);
+        key_invalidate(k, key_hash(k), NULL);
+    }
+}
+
+static void release_key(void *element, void *context) { key_free(element); }
+
+static void release_table(void *table) {
+    while (!table_free_step(table, SIZE_MAX, release_key, NULL)) continue;
+}
+
+/* What a table holds is nobody else's: a thread of its own can free it. */
+static void forget_keys(void) {
+    struct table *t = keys;
+    keys = NULL;
+    items = added = 0;
+    if (!t) return;
+    table_detach(t);
+    if (table_count(t) > FREE_AT_ONCE)
+        background_submit(BACKGROUND_FREE, release_table, t);
+    else
+        release_table(t);
+}
+
+/* ---- prefixes ---- */
+
+static uint64_t changed_hash(const void *element) {
+    const struct changed_key *k = element;
+    return hash_bytes(k->name, k->length);
+}
+
+static bool changed_matches(const void *element, const void *key, size_t key_length) {
+    const struct changed_key *k = element;
+    return k->length == key_length && !memcmp(k->name, key, key_length);
+}
+
+static const struct table_type changed_table = {changed_hash, changed_matches, MEMORY_OTHER};
+
+static struct slice prefix_name(const struct prefix *p) {
+    return (struct slice){p->name, p->length};
+}
+
+static bool begins_with(struct slice s, struct slice beginning) {
+    return s.length >= beginning.length && !memcmp(s.bytes, beginning.bytes, beginning.length);
+}
+
+static size_t common_length(struct slice a, struct slice b) {
+    size_t length = 0, shorter = a.length < b.length ? a.length : b.length;
+    while (length < shorter && a.bytes[length] == b.bytes[length]) length++;
+    return length;
+}
+
+static struct prefix *prefix_create(struct slice name) {
+    struct prefix *p = memory_alloc(sizeof(*p) + name.length, MEMORY_OTHER);
+    list_init(&p->link);
+    p->keys = NULL;
+    p->clients = (struct idset){0};
+    p->length = name.length;
+    if (name.length) memcpy(p->name, name.bytes, name.length);
+    if (!prefixes) prefixes = rax_create();
+    rax_insert(prefixes, name, p, NULL);
+    return p;
+}
+
+static void release_changed(void *element, void *context) { memory_free(element, MEMORY_OTHER); }
+
+static void prefix_drop_keys(struct prefix *p) {
+    struct table *t = p->keys;
+    p->keys = NULL;
+    list_remove(&p->link);
+    while (t && !table_free_step(t, SIZE_MAX, release_changed, NULL)) continue;
+}
+
+static void prefix_free(struct prefix *p) {
+    prefix_drop_keys(p);
+    rax_remove(prefixes, prefix_name(p), NULL);
+    memory_free(p, MEMORY_OTHER);
+}
+
+static void prefix_leave(struct prefix *p, uint64_t id) {
+    idset_remove(&p->clients, id, MEMORY_OTHER);
+    if (p->clients.count) return;
+    if (!broadcasting) {
+        prefix_free(p);
+    } else {
+        list_remove(&p->link);
+        list_append(&orphans, &p->link);
+    }
+}
+
+static void collect(struct prefix *p, struct slice name, uint64_t hash, uint64_t writer) {
+    struct changed_key *k;
+    if (!p->keys) {
+        p->keys = table_create(&changed_table);
+        list_append(&changed, &p->link);
+    }
+    k = table_find(p->keys, hash, name.bytes, name.length);
+    if (!k) {
+        k = memory_alloc(sizeof(*k) + name.length, MEMORY_OTHER);
+        k->length = name.length;
+        if (name.length) memcpy(k->name, name.bytes, name.length);
+        table_insert(p->keys, hash, k);
+    }
+    k->writer = writer;
+}
+
+/* In each prefix that the key begins with. */
+static void collect_in_prefixes(struct slice name, uint64_t hash, uint64_t writer) {
+    enum rax_relation relation = RAX_AT_MOST;
+    struct slice rest = name;
+    struct buffer found;
+    void *value;
+    buffer_init(&found, MEMORY_OTHER);
+    while (rax_seek(prefixes, relation, rest, &found, &value)) {
+        struct prefix *p = value;
+        rest.length = common_length(prefix_name(p), name);
+        relation = RAX_AT_MOST;
+        if (rest.length < p->length) continue;
+        collect(p, name, hash, writer);
+        relation = RAX_BELOW;
+    }
+    buffer_free(&found);
+}
+
+/* ---- broadcasting ---- */
+
+static int compare_prefixes(const void *a, const void *b) {
+    return slice_compare(prefix_name(*(struct prefix *const *)a),
+                         prefix_name(*(struct prefix *const *)b));
+}
+
+static int compare_changed(const void *a, const void *b) {
+    const struct changed_key *one = *(struct changed_key *const *)a;
+    const struct changed_key *other = *(struct changed_key *const *)b;
+    return slice_compare((struct slice){one->name, one->length},
+                         (struct slice){other->name, other->length});
+}
+
+static void append_pointer(void *element, void *context) {
+    buffer_append(context, &element, sizeof(element));
+}
+
+/* What is sent for one prefix. */
+struct news {
+    struct changed_key **keys; /* in order */
+    size_t count;
+    struct idset writers;
+    struct buffer all, others; /* messages' bodies: all keys, those that others have written */
+};
+
+/* The body, without the keys of that writer; false where nothing is left. */
+static bool append_keys(const struct news *n, uint64_t without, struct buffer *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < n->count; i++) count += !without || n->keys[i]->writer != without;
+    buffer_clear(out);
+    append_header(out, '*', count);
+    for (size_t i = 0; i < n->count; i++)
+        if (!without || n->keys[i]->writer != without)
+            append_bulk(out, (struct slice){n->keys[i]->name, n->keys[i]->length});
+    return count != 0;
+}
+
+static void send_news(struct news *n, uint64_t id) {
+    struct tracker *t = tracker_find(id);
+    if (!t) return;
+    if (!t->mode.no_loop || !idset_has(&n->writers, id))
+        send_to(t, buffer_slice(&n->all));
+    else if (append_keys(n, id, &n->others))
+        send_to(t, buffer_slice(&n->others));
+    if (reply_is_due()) reply_write_all();
+}
+
+static void broadcast_prefix(struct prefix *p) {
+    struct news n = {.count = table_count(p->keys)};
+    struct buffer pointers, ids;
+    size_t position = 0;
+    uint64_t id;
+    buffer_init(&pointers, MEMORY_OTHER);
+    buffer_init(&ids, MEMORY_OTHER);
+    buffer_init(&n.all, MEMORY_OTHER);
+    buffer_init(&n.others, MEMORY_OTHER);
+    table_each(p->keys, append_pointer, &pointers);
+    n.keys = (struct changed_key **)(void *)pointers.bytes;
+    qsort(n.keys, n.count, sizeof(struct changed_key *), compare_changed);
+    for (size_t i = 0; i < n.count; i++)
+        if (n.keys[i]->writer) idset_add(&n.writers, n.keys[i]->writer, MEMORY_OTHER);
+    append_keys(&n, 0, &n.all);
+    while ((id = idset_next(&p->clients, &position)) != 0) buffer_append(&ids, &id, sizeof(id));
+    for (size_t i = 0; i < ids.length; i += sizeof(id)) {
+        memcpy(&id, ids.bytes + i, sizeof(id));
+        send_news(&n, id);
+    }
+    idset_free(&n.writers, MEMORY_OTHER);
+    buffer_free(&n.others);
+    buffer_free(&n.all);
+    buffer_free(&ids);
+    buffer_free(&pointers);
+}
+
+static void broadcast(void) {
+    struct buffer pointers;
+    buffer_init(&pointers, MEMORY_OTHER);
+    LIST_FOR_EACH (link, following, &changed)
+        append_pointer(LIST_ENTRY(link, struct prefix, link), &pointers);
+    struct prefix **list = (struct prefix **)(void *)pointers.bytes;
+    size_t count = pointers.length / sizeof(struct prefix *);
+    qsort(list, count, sizeof(struct prefix *), compare_prefixes);
+    broadcasting = true;
+    for (size_t i = 0; i < count; i++) {
+        broadcast_prefix(list[i]);
+        if (list[i]->clients.count) prefix_drop_keys(list[i]);
+    }
+    broadcasting = false;
+    LIST_FOR_EACH (link, following, &orphans) prefix_free(LIST_ENTRY(link, struct prefix, link));
+    buffer_free(&pointers);
+}
+
+bool tracking_step(void) {
+    if (!list_is_empty(&changed)) broadcast();
+    trim(TRIM_KEYS);
+    return too_many();
+}
+
+/* ---- what the keyspace tells ---- */
+
+static void key_changed(struct keyspace *ks, struct slice name, uint64_t hash,
+                        enum keyspace_cause cause) {
+    const struct client *running = batch_running_client();
+    if (prefixes && rax_count(prefixes))
+        collect_in_prefixes(name, hash, running && cause == KEYSPACE_WRITTEN ? running->id : 0);
+    struct tracked_key *k = keys ? table_find(keys, hash, name.bytes, name.length) : NULL;
+    if (k) key_invalidate(k, hash, running);
+}
+
+/* FLUSHALL is told once, though each database is flushed. */
+static void flushing(struct keyspace *ks) {
+    uint64_t call_number = call_count() + 1;
+    struct buffer ids;
+    if (flush_told == call_number) return;
+    flush_told = call_number;
+    forget_keys();
+    buffer_init(&ids, MEMORY_OTHER);
+    LIST_FOR_EACH (link, following, &trackers)
+        buffer_append(&ids, &LIST_ENTRY(link, struct tracker, link)->client->id, sizeof(uint64_t));
+    for (size_t i = 0; i < ids.length; i += sizeof(uint64_t)) {
+        uint64_t id;
+        memcpy(&id, ids.bytes + i, sizeof(id));
+        struct tracker *t = tracker_find(id);
+        if (t) send_to(t, (struct slice){NULL, 0});
+    }
+    buffer_free(&ids);
+}
+
+static const struct keyspace_observer observer = {.changed = key_changed, .flushing = flushing};
+
+/* ---- calls ---- */
+
+/* CLIENT CACHING counts for one request, or one transaction; CLIENT itself does not use it up. */
+static void end_caching(struct client *c, const struct command *command) {
+    struct tracker *t = tracker_of(c);
+    if (!t || !t->caching || c->flags & CLIENT_TRANSACTION) return;
+    if (!command || strcmp(command->name, "client") != 0) t->caching = false;
+}
+
+void tracking_after_refusal(struct client *c, const struct command *command) {
+    end_caching(c, command);
+}
+
+static void send_waiting(struct client *c) {
+    c->flags &= ~(unsigned)CLIENT_MESSAGES_WAIT;
+    if (c->protocol == waiting_protocol) reply_message(c, waiting.bytes, waiting.length);
+    drop_text(&waiting);
+}
+
+void tracking_after_call(const struct call *call, bool outermost) {
+    struct client *c = call->client;
+    const struct tracker *t = tracker_of(c);
+    if (t && call->command->flags & COMMAND_READONLY && !t->mode.broadcasts) {
+        bool counts = t->mode.opt_in ? t->caching : !(t->mode.opt_out && t->caching);
+        if (counts) note_reads(call);
+    }
+    if (!outermost) return;
+    end_caching(c, call->command);
+    if (c->flags & CLIENT_MESSAGES_WAIT) send_waiting(c);
+    if (too_many()) trim(added + TRIM_KEYS);
+    added = 0;
+}
+
+/* ---- clients ---- */
+
+static size_t tracker_bytes(const struct client *c) {
+    const struct tracker *t = tracker_of(c);
+    if (!t) return 0;
+    return memory_usable_size(t) + (t->prefixes ? memory_usable_size(t->prefixes) : 0);
+}
+
+static struct tracker *tracker_create(struct client *c) {
+    struct tracker *t = memory_zalloc(sizeof(*t), MEMORY_CLIENTS);
+    t->client = c;
+    list_append(&trackers, &t->link);
+    if (!trackers_count++) keyspace_add_interest(1);
+    c->flags |= CLIENT_TRACKING;
+    client_set_rare(c, CLIENT_RARE_TRACKING, t);
+    return t;
+}
+
+static void add_prefix(struct tracker *t, struct slice name) {
+    void **found = prefixes ? rax_find(prefixes, name) : NULL;
+    struct prefix *p = found ? *found : prefix_create(name);
+    if (!idset_add(&p->clients, t->client->id, MEMORY_OTHER)) return;
+    if (t->prefixes_count == t->prefixes_capacity) {
+        t->prefixes_capacity = t->prefixes_capacity ? t->prefixes_capacity * 2 : 1;
+        t->prefixes = memory_realloc(t->prefixes, t->prefixes_capacity * sizeof(struct prefix *),
+                                     MEMORY_CLIENTS);
+    }
+    t->prefixes[t->prefixes_count++] = p;
+}
+
+void tracking_start(struct client *c, const struct tracking_mode *mode, const struct slice *names,
+                    size_t count) {
+    struct tracker *t = tracker_of(c);
+    if (!t) t = tracker_create(c);
+    t->mode = *mode;
+    c->flags &= ~(unsigned)(CLIENT_TRACKING_BROKEN | CLIENT_TRACKING_BROADCASTS);
+    if (mode->broadcasts) {
+        c->flags |= CLIENT_TRACKING_BROADCASTS;
+        if (!count) add_prefix(t, SLICE(""));
+        for (size_t i = 0; i < count; i++) add_prefix(t, names[i]);
+        qsort(t->prefixes, t->prefixes_count, sizeof(struct prefix *), compare_prefixes);
+    }
+    client_memory_note(c);
+}
+
+void tracking_stop(struct client *c) {
+    struct tracker *t = tracker_of(c);
+    if (!t) return;
+    for (size_t i = 0; i < t->prefixes_count; i++) prefix_leave(t->prefixes[i], c->id);
+    list_remove(&t->link);
+    c->flags &= ~(unsigned)(CLIENT_TRACKING | CLIENT_TRACKING_BROKEN | CLIENT_TRACKING_BROADCASTS);
+    client_set_rare(c, CLIENT_RARE_TRACKING, NULL);
+    memory_free(t->prefixes, MEMORY_CLIENTS);
+    memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
+    client_memory_note(c);
+    if (--trackers_count) return;
+    keyspace_add_interest(-1);
+    forget_keys();
+}
+
+const struct tracking_mode *tracking_mode(const struct client *c) {
+    const struct tracker *t = tracker_of(c);
+    return t ? &t->mode : NULL;
+}
+
+int64_t tracking_redirect(const struct client *c) {
+    const struct tracker *t = tracker_of(c);
+    return t ? (int64_t)t->mode.redirect : -1;
+}
+
+bool tracking_redirect_is_broken(const struct client *c) {
+    return c->flags & CLIENT_TRACKING_BROKEN;
+}
+
+size_t tracking_prefix_count(const struct client *c) {
+    const struct tracker *t = tracker_of(c);
+    return t ? t->prefixes_count : 0;
+}
+
+struct slice tracking_prefix(const struct client *c, size_t index) {
+    return prefix_name(tracker_of(c)->prefixes[index]);
+}
+
+void tracking_set_caching(struct client *c) { tracker_of(c)->caching = true; }
+
+bool tracking_caching(const struct client *c) {
+    const struct tracker *t = tracker_of(c);
+    return t && t->caching;
+}
+
+/* ---- overlaps ---- */
+
+static bool overlap(struct slice a, struct slice b) {
+    return begins_with(a, b) || begins_with(b, a);
+}
+
+/* The first of the client's prefixes, in order, that overlaps; NULL where none does. Only "" may
+ * overlap with others of them: so the others that begin the name are the last one before it. */
+static const struct prefix *own_overlap(const struct tracker *t, struct slice name) {
+    size_t low = 0, high = t ? t->prefixes_count : 0;
+    if (!high) return NULL;
+    if (!t->prefixes[0]->length) return t->prefixes[0];
+    while (low < high) { /* the first one that is not before it */
+        size_t middle = low + (high - low) / 2;
+        if (slice_compare(prefix_name(t->prefixes[middle]), name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low && overlap(prefix_name(t->prefixes[low - 1]), name)) return t->prefixes[low - 1];
+    if (low < t->prefixes_count && overlap(prefix_name(t->prefixes[low]), name))
+        return t->prefixes[low];
+    return NULL;
+}
+
+static int compare_given(const void *a, const void *b) {
+    const struct slice *const *one = a, *const *other = b;
+    int order = slice_compare(**one, **other);
+    return order ? order : (*one > *other) - (*one < *other);
+}
+
+/* The first given name that overlaps with a later one; NULL where none does. In order, whatever
+ * begins with a name follows it at once: `open` are the names that the present one begins with,
+ * outermost first, each replaced by the foremost given of it and those around it. */
+static const struct slice *given_overlap(const struct slice *names, size_t count) {
+    const struct slice **sorted = memory_alloc(count * sizeof(*sorted), MEMORY_OTHER);
+    const struct slice **open = memory_alloc(2 * count * sizeof(*open), MEMORY_OTHER);
+    const struct slice *first = NULL;
+    size_t depth = 0;
+    for (size_t i = 0; i < count; i++) sorted[i] = &names[i];
+    qsort(sorted, count, sizeof(*sorted), compare_given);
+    for (size_t i = 0; i < count; i++) {
+        const struct slice *foremost = sorted[i];
+        while (depth && !begins_with(*sorted[i], *open[2 * depth - 2])) depth--;
+        if (depth) {
+            if (open[2 * depth - 1] < foremost) foremost = open[2 * depth - 1];
+            if (!first || foremost < first) first = foremost;
+        }
+        open[2 * depth] = sorted[i];
+        open[2 * depth + 1] = foremost;
+        depth++;
+    }
+    memory_free(open, MEMORY_OTHER);
+    memory_free(sorted, MEMORY_OTHER);
+    return first;
+}
+
+bool tracking_find_overlap(const struct client *c, const struct slice *names, size_t count,
+                           struct tracking_overlap *found) {
+    const struct slice *first = given_overlap(names, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct prefix *p = own_overlap(tracker_of(c), names[i]);
+        *found = (struct tracking_overlap){.given = names[i], .own = p != NULL};
+        if (p) {
+            found->other = prefix_name(p);
+            return true;
+        }
+        if (&names[i] != first) continue;
+        for (i++; !overlap(names[i], *first);) i++;
+        found->other = names[i];
+        return true;
+    }
+    return false;
+}
+
+/* ---- counts, checks and rows ---- */
+
+size_t tracking_keys(void) { return keys ? table_count(keys) : 0; }
+size_t tracking_items(void) { return items; }
+size_t tracking_prefixes(void) { return prefixes ? rax_count(prefixes) : 0; }
+size_t tracking_clients(void) { return trackers_count; }
+
+static void check_key(void *element, void *context) {
+    const struct tracked_key *k = element;
+    size_t *sum = context;
+    idset_check(&k->clients);
+    ASSERT_COMPARE(k->clients.count, >, 0);
+    *sum += k->clients.count;
+}
+
+static size_t check_tracker(const struct tracker *t) {
+    ASSERT(t->client->flags & CLIENT_TRACKING && tracker_of(t->client) == t);
+    ASSERT(t->mode.broadcasts || !t->prefixes_count);
+    for (size_t i = 0; i < t->prefixes_count; i++) {
+        ASSERT(idset_has(&t->prefixes[i]->clients, t->client->id));
+        ASSERT(!i || compare_prefixes(&t->prefixes[i - 1], &t->prefixes[i]) < 0);
+    }
+    return t->prefixes_count;
+}
+
+void tracking_check(void) {
+    size_t sum = 0, count = 0, pairs = 0;
+    enum rax_relation relation = RAX_FIRST;
+    struct buffer name;
+    void *value;
+    if (keys) table_each(keys, check_key, &sum);
+    ASSERT_COMPARE(sum, ==, items);
+    LIST_FOR_EACH (link, following, &trackers) {
+        pairs += check_tracker(LIST_ENTRY(link, struct tracker, link));
+        count++;
+    }
+    ASSERT_COMPARE(count, ==, trackers_count);
+    LIST_FOR_EACH (link, following, client_list()) {
+        const struct client *c = LIST_ENTRY(link, struct client, link);
+        ASSERT(((c->flags & CLIENT_TRACKING) != 0) == (tracker_of(c) != NULL));
+    }
+    buffer_init(&name, MEMORY_OTHER);
+    while (prefixes && rax_seek(prefixes, relation, buffer_slice(&name), &name, &value)) {
+        const struct prefix *p = value;
+        relation = RAX_ABOVE;
+        idset_check(&p->clients);
+        ASSERT(p->clients.count && list_is_empty(&p->link) == !p->keys);
+        pairs -= p->clients.count;
+    }
+    buffer_free(&name);
+    ASSERT_COMPARE(pairs, ==, 0);
+}
+
+static const struct option_row option_rows[] = {
+    OPTION_INT("tracking-table-max-keys", &keys_max, "1000000", 0, INT64_MAX, OPTION_MUTABLE,
+               "clients", 200,
+               "Keys remembered for clients that cache (CLIENT TRACKING); of further ones random "
+               "others are told as changed. 0 = no limit."),
+};
+
+static void print_clients(struct buffer *out) { buffer_printf(out, "%zu", tracking_clients()); }
+static void print_keys(struct buffer *out) { buffer_printf(out, "%zu", tracking_keys()); }
+static void print_items(struct buffer *out) { buffer_printf(out, "%zu", tracking_items()); }
+static void print_prefixes(struct buffer *out) { buffer_printf(out, "%zu", tracking_prefixes()); }
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Clients",
+     .place = 70,
+     .name = "tracking_clients",
+     .type = METRIC_FUNCTION,
+     .print = print_clients,
+     .help = "Clients that cache and are told of changes."},
+    {.section = "Stats",
+     .place = 290,
+     .name = "tracking_total_keys",
+     .type = METRIC_FUNCTION,
+     .print = print_keys,
+     .help = "Keys that are remembered as read by clients that cache."},
+    {.section = "Stats",
+     .place = 300,
+     .name = "tracking_total_items",
+     .type = METRIC_FUNCTION,
+     .print = print_items,
+     .help = "The same, each key once for each client that read it."},
+    {.section = "Stats",
+     .place = 310,
+     .name = "tracking_total_prefixes",
+     .type = METRIC_FUNCTION,
+     .print = print_prefixes,
+     .help = "Prefixes that clients are told of all changes below."},
+};
+
+void tracking_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    keyspace_observe(&observer);
+    client_memory_observe(tracker_bytes);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Client-side caching: clients that keep what they read are told when it changes.
+ *
+ * By default the server remembers which client has read which key, and tells each client once of a
+ * key's next change. A client may choose instead to hear of all changes of keys that begin with
+ * certain prefixes (broadcasting), which the server remembers nothing for.
+ */
+#ifndef EVENKEEL_PUBLISH_TRACKING_H
+#define EVENKEEL_PUBLISH_TRACKING_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+
+struct call;
+struct client;
+struct command;
+
+/* How a client is told. */
+struct tracking_mode {
+    uint64_t redirect; /* the id of the client that gets its messages; 0 = itself */
+    bool broadcasts;   /* all changes below its prefixes, read or not */
+    bool opt_in;       /* reads count only right after CLIENT CACHING YES */
+    bool opt_out;      /* reads count but right after CLIENT CACHING NO */
+    bool no_loop;      /* it is not told of its own changes */
+};
+
+void tracking_register(void); /* option and metrics; observes the keyspace */
+
+/* Begins, or goes on in another mode: the caller has checked that these two fit together. With
+ * mode->broadcasts, `prefixes` are added to those that the client has; none: "", which all keys
+ * begin with. O(prefixes log prefixes). */
+void tracking_start(struct client *c, const struct tracking_mode *mode,
+                    const struct slice *prefixes, size_t count);
+/* Ends it. Harmless for a client that does not track; to be called, too, when a client closes. */
+void tracking_stop(struct client *c);
+
+/* NULL while the client does not track. */
+const struct tracking_mode *tracking_mode(const struct client *c);
+/* The id of the client that gets its messages; 0 = itself; -1 = it does not track. */
+int64_t tracking_redirect(const struct client *c);
+/* The last message could not be sent, since the client that should get them is gone. */
+bool tracking_redirect_is_broken(const struct client *c);
+/* Its prefixes in order, 0 <= index < count. */
+size_t tracking_prefix_count(const struct client *c);
+struct slice tracking_prefix(const struct client *c, size_t index);
+/* Two prefixes overlap where one begins with the other. Finds the first given one that overlaps
+ * with one of the client's (*own is true), or with a later given one. O(prefixes log prefixes). */
+struct tracking_overlap {
+    struct slice given, other;
+    bool own;
+};
+bool tracking_find_overlap(const struct client *c, const struct slice *prefixes, size_t count,
+                           struct tracking_overlap *overlap);
+
+/* CLIENT CACHING: about the client's next request, or transaction. */
+void tracking_set_caching(struct client *c);
+bool tracking_caching(const struct client *c);
+
+/* After a call of a client that tracks or has CLIENT_MESSAGES_WAIT: remembers the keys that were
+ * read, and with `outermost` sends what had to wait for the reply's end. O(keys of the call). */
+void tracking_after_call(const struct call *call, bool outermost);
+/* After a request of a client that tracks that was refused. */
+void tracking_after_refusal(struct client *c, const struct command *command);
+
+/* Sends what broadcasting clients are to hear of changes since it was called last, and drops some
+ * of the keys that are too many: true where more are left. Before the loop sleeps; what it sends
+ * is still to be written (reply_write_all). */
+bool tracking_step(void);
+
+/* Keys that are remembered; pairs of key and client among them; prefixes. O(1). */
+size_t tracking_keys(void);
+size_t tracking_items(void);
+size_t tracking_prefixes(void);
+size_t tracking_clients(void);
+/* Asserts the invariants; walks everything. */
+void tracking_check(void);
+#endif

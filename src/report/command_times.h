@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How long each command takes, as histograms: inside the command, and as the client felt it.
+ *
+ * LATENCY HISTOGRAM shows them. What the client feels lasts from the moment at which the loop
+ * learned that its socket was ready to the moment at which its reply was handed to the socket: it
+ * holds the wait behind the other clients of the turn, the reading, the commands before it in the
+ * batch and the writing. It is measured once for a batch, for all its commands alike; a command
+ * that waits (BLPOP) or was held back has no such time.
+ *
+ * A command has no histograms until it runs the first time: about 0.5 KB for each one used.
+ */
+#ifndef EVENKEEL_REPORT_COMMAND_TIMES_H
+#define EVENKEEL_REPORT_COMMAND_TIMES_H
+#include <stdint.h>
+
+struct command;
+struct request;
+
+/* Bucket i counts times of up to 2^i us, and more than the bucket before it; the last one also what
+ * is longer (2^30 us are 18 minutes). */
+#define COMMAND_TIMES_BUCKETS 31
+
+struct command_times {
+    uint64_t inside[COMMAND_TIMES_BUCKETS];
+    uint64_t felt[COMMAND_TIMES_BUCKETS];
+};
+
+/* The bucket of a time; below 0 counts as 0. Exactly 2^i us may go up. */
+static inline unsigned command_times_bucket(int64_t nsec) {
+    uint64_t half_usec = nsec > 0 ? (uint64_t)nsec / 500 : 0;
+    unsigned bucket = half_usec < 2 ? 0 : 63 - (unsigned)__builtin_clzll(half_usec);
+    return bucket < COMMAND_TIMES_BUCKETS ? bucket : COMMAND_TIMES_BUCKETS - 1;
+}
+
+/* A command has run for so long. */
+void command_times_note(struct command *command, int64_t nsec);
+/* The replies of a batch are written: each request of it that ran to its end felt `nsec`. */
+void command_times_note_felt(const struct request *requests, int count, int64_t nsec);
+/* Forgets what was measured of all commands. */
+void command_times_reset(void);
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MONITOR: the list of clients that monitor, and the line of a command.
+ *
+ *   +1795231086.611656 [0 127.0.0.1:44770] "set" "k" "v"
+ *
+ * The time is when the line is sent; in brackets the database and the client's address (after
+ * "unix:" where it came by a unix socket). Commands of administrators are not shown, and of secrets
+ * only that they were there.
+ *
+ * Invariants
+ *  1. A client stands in the list exactly when it has CLIENT_MONITOR.
+ *  2. `texts` holds the arguments of the calls that run now and are to be shown, the outermost
+ *     first; between commands it is empty. It keeps the memory of ordinary lines while there are
+ *     monitors; that of a long one is freed at once.
+ */
+#include "report/monitor.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "net/client.h"
+#include "net/reply.h"
+
+#define TEXT_BYTES_KEPT 1024
+
+struct monitor {
+    struct list_link link;
+    struct client *client;
+};
+
+static struct list_link monitors = {&monitors, &monitors};
+static struct buffer texts = {.class = MEMORY_OTHER};
+
+bool monitor_add(struct client *c) {
+    if (c->flags & CLIENT_MONITOR) return false;
+    struct monitor *m = memory_alloc(sizeof(*m), MEMORY_OTHER);
+    m->client = c;
+    list_append(&monitors, &m->link);
+    c->flags |= CLIENT_MONITOR;
+    return true;
+}
+
+void monitor_remove(struct client *c) {
+    if (!(c->flags & CLIENT_MONITOR)) return;
+    c->flags &= ~(unsigned)CLIENT_MONITOR;
+    LIST_FOR_EACH (link, following, &monitors) {
+        struct monitor *m = LIST_ENTRY(link, struct monitor, link);
+        if (m->client != c) continue;
+        list_remove(link);
+        memory_free(m, MEMORY_OTHER);
+    }
+    if (list_is_empty(&monitors)) buffer_free(&texts);
+}
+
+size_t monitor_before(const struct call *call) {
+    size_t mark = texts.length;
+    if (__builtin_expect(list_is_empty(&monitors), 1)) return mark;
+    if (call->command->flags & (COMMAND_ADMIN | COMMAND_SKIP_MONITOR | COMMAND_UNLISTED))
+        return mark;
+    for (int i = 0; i < call->argc; i++) {
+        buffer_append_char(&texts, ' ');
+        buffer_append_quoted(&texts, call_argument_shown(call, i));
+    }
+    buffer_append_c_string(&texts, "\r\n");
+    return mark;
+}
+
+static void append_head(struct buffer *out, const struct client *c) {
+    int64_t now = clock_wall_usec();
+    buffer_printf(out, "+%lld.%06lld [%d %s", (long long)(now / 1000000),
+                  (long long)(now % 1000000), c->database, c->flags & CLIENT_UNIX ? "unix:" : "");
+    if (c->flags & CLIENT_UNIX) {
+        struct buffer address;
+        buffer_init(&address, MEMORY_OTHER);
+        client_append_address(c, &address);
+        buffer_append(out, address.bytes, address.length - 2); /* without the port, ":0" */
+        buffer_free(&address);
+    } else {
+        client_append_address(c, out);
+    }
+    buffer_append_char(out, ']');
+}
+
+void monitor_after(const struct call *call, size_t mark) {
+    if (__builtin_expect(texts.length <= mark, 1)) return;
+    struct buffer line;
+    buffer_init(&line, MEMORY_OTHER);
+    append_head(&line, call->client);
+    buffer_append(&line, texts.bytes + mark, texts.length - mark);
+    texts.length = mark;
+    if (texts.capacity > TEXT_BYTES_KEPT && !mark) buffer_free(&texts);
+    LIST_FOR_EACH (link, following, &monitors) {
+        /* This may close the client, and so take it out of the list. */
+        reply_raw(LIST_ENTRY(link, struct monitor, link)->client, line.bytes, line.length);
+    }
+    buffer_free(&line);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MONITOR: clients that are sent a line for each command that runs.
+ */
+#ifndef EVENKEEL_REPORT_MONITOR_H
+#define EVENKEEL_REPORT_MONITOR_H
+#include <stdbool.h>
+#include <stddef.h>
+
+struct call;
+struct client;
+
+/* False where the client monitors already. It ends with the client, or with monitor_remove. */
+bool monitor_add(struct client *c);
+/* Harmless for a client that does not monitor. To be called, too, when a client closes. */
+void monitor_remove(struct client *c);
+/* Around each command. Its arguments are written down before it runs, since it may take them over;
+ * the line is sent after it, as 6.2 does: so it names the database that SELECT has chosen, a client
+ * sees the reply to its own command first, and none that has ended its monitoring. Calls may nest:
+ * each gives monitor_after what its monitor_before returned. O(monitors). */
+size_t monitor_before(const struct call *call);
+void monitor_after(const struct call *call, size_t mark);
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The slow log: the last commands that took long.
+ *
+ * What is kept of a command is bounded: 32 arguments of 128 bytes, and the client's name up to the
+ * same length. Secrets are not kept (command.h, is_secret).
+ */
+#ifndef EVENKEEL_REPORT_SLOWLOG_H
+#define EVENKEEL_REPORT_SLOWLOG_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/string.h"
+
+#include "metric/attribution.h"
+
+struct call;
+
+/* Facts of 6.2. */
+#define SLOWLOG_ARGUMENTS_MAX 32
+#define SLOWLOG_TEXT_BYTES_MAX 128
+
+struct slowlog_entry {
+    struct list_link link;
+    int64_t id; /* counts up from 0, also over a reset */
+    int64_t wall_seconds, usec;
+    struct attribution_span span; /* where the time went */
+    struct slice address, name;   /* of the client; both may be "" */
+    int argc;
+    struct slice argv[]; /* as shown: cut, and with a note of what was left out */
+};
+
+void slowlog_register(void); /* slowlog-log-slower-than, slowlog-max-len */
+/* Before a call: keeps the beginnings of arguments in blocks of their own, which the command may
+ * take over and free. */
+void slowlog_keep_large_arguments(const struct call *call);
+/* Whether a call that took so long is to be noted. */
+bool slowlog_wants(const struct call *call, int64_t nsec);
+/* Makes an entry of a call that is wanted. Drops entries beyond slowlog-max-len: O(entries
+ * dropped). */
+void slowlog_note(const struct call *call, const struct attribution_span *span);
+/* Says in one sentence where the entry's time went. */
+void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *out);
+
+size_t slowlog_length(void);
+/* NULL where there is none. */
+const struct slowlog_entry *slowlog_newest(void);
+const struct slowlog_entry *slowlog_older(const struct slowlog_entry *entry);
+void slowlog_reset(void);
+#endif

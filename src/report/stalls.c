@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What INFO latencystats shows, and the switch latency-attribution.
+ *
+ * The times by cause are wall time and add up to all of it; off-CPU time is a part of them, the one
+ * in which the thread did not run although it was not waiting for events.
+ */
+#include "report/stalls.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/string.h"
+#include "io/loop.h"
+#include "metric/attribution.h"
+#include "metric/cause.h"
+#include "metric/metric.h"
+#include "option/option.h"
+
+#define NSEC_PER_USEC 1000
+
+static bool attribute;
+static struct loop *loop;
+
+/* ---- the option ---- */
+
+static bool apply(const struct option_row *row, char *reason, size_t reason_size) {
+    attribution_set(attribute);
+    if (loop) loop_set_cpu_accounting(loop, attribute);
+    return true;
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "latency-attribution",
+     .type = OPTION_TYPE_BOOL,
+     .flags = OPTION_MUTABLE,
+     .section = "latency",
+     .place = 20,
+     .fallback = "yes",
+     .variable = &attribute,
+     .apply = apply,
+     .help = "Measure the event loop's CPU time at each of its turns, so that a slow command's "
+             "wall time is split into its own and into time in which the thread did not run "
+             "(SLOWLOG EXPLAIN). no: neither that nor eventloop_turn_cpu_usec_max is measured."},
+};
+
+/* ---- INFO latencystats ---- */
+
+static void print_causes(struct buffer *out) {
+    int64_t now = clock_monotonic_nsec();
+    cause_leave(cause_enter(CAUSE_OTHER, now), now); /* what runs has its sum up to now */
+    for (enum cause cause = 0; cause < CAUSES; cause++)
+        buffer_printf(out, "main_thread_%s_usec:%" PRIu64 "\r\n", cause_name(cause),
+                      cause_nsec(cause) / NSEC_PER_USEC);
+}
+
+static void print_usec(struct buffer *out, uint64_t nsec) {
+    buffer_printf(out, "%" PRIu64, nsec / NSEC_PER_USEC);
+}
+static void print_off_cpu(struct buffer *out) { print_usec(out, attribution_sums().off_cpu_nsec); }
+static void print_off_cpu_maximum(struct buffer *out) {
+    print_usec(out, attribution_sums().off_cpu_turn_nsec_max);
+}
+static void print_off_cpu_unclaimed(struct buffer *out) {
+    print_usec(out, attribution_sums().unclaimed_nsec);
+}
+
+static bool has_run_delay(void) { return attribution_run_delay_nsec() >= 0; }
+static void print_run_delay(struct buffer *out) {
+    print_usec(out, (uint64_t)attribution_run_delay_nsec());
+}
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Latencystats",
+     .place = 10,
+     .name = "main_thread_<cause>_usec",
+     .print_lines = print_causes,
+     .help = "Wall time of the thread that runs commands, by what it was for; together all its "
+             "time since CONFIG RESETSTAT. Causes: other, commands, eviction, expiry, freeing, "
+             "tables, persistence, fork, io, idle."},
+    {.section = "Latencystats",
+     .place = 20,
+     .name = "main_thread_off_cpu_usec",
+     .type = METRIC_FUNCTION,
+     .print = print_off_cpu,
+     .help = "Of that, all but idle: time in which the thread did not run. Needs "
+             "latency-attribution."},
+    {.section = "Latencystats",
+     .place = 30,
+     .name = "main_thread_off_cpu_turn_usec_max",
+     .type = METRIC_FUNCTION,
+     .print = print_off_cpu_maximum,
+     .help = "The most of it in one turn of the event loop."},
+    {.section = "Latencystats",
+     .place = 40,
+     .name = "main_thread_off_cpu_unclaimed_usec",
+     .type = METRIC_FUNCTION,
+     .print = print_off_cpu_unclaimed,
+     .help = "The part of it that no slow command accounts for: see the latency event off-cpu."},
+    {.section = "Latencystats",
+     .place = 50,
+     .name = "main_thread_run_delay_usec",
+     .type = METRIC_FUNCTION,
+     .print = print_run_delay,
+     .present = has_run_delay,
+     .help = "Since its start: time in which the thread could run and waited for a processor, also "
+             "when woken from waiting for events. The kernel counts it."},
+};
+
+void stalls_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    metric_register_reset(attribution_reset);
+    metric_register_reset(cause_reset);
+}
+
+void stalls_open(struct loop *the_loop) {
+    loop = the_loop;
+    loop_set_cpu_accounting(loop, attribute);
+}

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands: rows, and the table that finds them by name.
  *
- * A family of commands declares its rows at the end of its file and offers them in one function,
- * which server/wiring.c calls:
- *
- *     {.name = "get", .handler = command_get, .arity = 2, .flags = COMMAND_READONLY | COMMAND_FAST,
- *      .first_key = 1, .last_key = 1, .key_step = 1, .categories = ACL_STRING, .help = "..."},
+ * A family of commands declares its rows at the end of its file (command/row.h says how they are
+ * written) and offers them in one function, which server/wiring.c calls.
  *
  * @read, @write, @fast, @slow, @admin, @dangerous and @pubsub follow from the flags.
  */

@@ -15,6 +15,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "net/reply.h"
 
 /* ACL GENPASS, in bits: as 6.2. */
@@ -278,12 +279,8 @@ static bool acl_is_secret(const struct call *call, int index) {
 /* ---- rows ---- */
 
 static struct command rows[] = {
-    {.name = "acl",
-     .handler = command_acl,
-     .arity = -2,
-     .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
-     .help = "Users and what they may do.",
-     .is_secret = acl_is_secret},
+    COMMAND("acl", command_acl, -2, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "Users and what they may do.", .is_secret = acl_is_secret),
 };
 
-void commands_acl_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_acl_register(void) { command_register(COMMAND_ROWS(rows)); }

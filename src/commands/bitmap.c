@@ -12,6 +12,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "ds/bits.h"
 #include "net/batch.h"
 #include "net/reply.h"
@@ -414,60 +415,20 @@ static void command_bitfield_ro(struct call *call) { bitfield(call, true); }
 
 /* ---- rows ---- */
 
-#define ONE_KEY .first_key = 1, .last_key = 1, .key_step = 1
-
 static struct command rows[] = {
-    {.name = "getbit",
-     .handler = command_getbit,
-     .arity = 3,
-     .flags = COMMAND_READONLY | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_BITMAP,
-     .help = "A bit of a string."},
-    {.name = "setbit",
-     .handler = command_setbit,
-     .arity = 4,
-     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-     ONE_KEY,
-     .categories = ACL_BITMAP,
-     .help = "Sets or clears a bit of a string; returns the old one."},
-    {.name = "bitcount",
-     .handler = command_bitcount,
-     .arity = -2,
-     .flags = COMMAND_READONLY,
-     ONE_KEY,
-     .categories = ACL_BITMAP,
-     .help = "How many bits of a string, or of a range of its bytes, are 1."},
-    {.name = "bitpos",
-     .handler = command_bitpos,
-     .arity = -3,
-     .flags = COMMAND_READONLY,
-     ONE_KEY,
-     .categories = ACL_BITMAP,
-     .help = "The first bit of a string, or of a range of its bytes, that is 0 or 1."},
-    {.name = "bitop",
-     .handler = command_bitop,
-     .arity = -4,
-     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-     .first_key = 2,
-     .last_key = -1,
-     .key_step = 1,
-     .categories = ACL_BITMAP,
-     .help = "Stores AND, OR, XOR or NOT of strings; returns the result's length."},
-    {.name = "bitfield",
-     .handler = command_bitfield,
-     .arity = -2,
-     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-     ONE_KEY,
-     .categories = ACL_BITMAP,
-     .help = "Gets, sets and increments integers of any width at any bit of a string."},
-    {.name = "bitfield_ro",
-     .handler = command_bitfield_ro,
-     .arity = -2,
-     .flags = COMMAND_READONLY | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_BITMAP,
-     .help = "BITFIELD with GET only."},
+    COMMAND("getbit", command_getbit, 3, READ | FAST, ACL_BITMAP, ONE_KEY, "A bit of a string."),
+    COMMAND("setbit", command_setbit, 4, GROW, ACL_BITMAP, ONE_KEY,
+            "Sets or clears a bit of a string; returns the old one."),
+    COMMAND("bitcount", command_bitcount, -2, READ, ACL_BITMAP, ONE_KEY,
+            "How many bits of a string, or of a range of its bytes, are 1."),
+    COMMAND("bitpos", command_bitpos, -3, READ, ACL_BITMAP, ONE_KEY,
+            "The first bit of a string, or of a range of its bytes, that is 0 or 1."),
+    COMMAND("bitop", command_bitop, -4, GROW, ACL_BITMAP, KEYS(2, -1, 1),
+            "Stores AND, OR, XOR or NOT of strings; returns the result's length."),
+    COMMAND("bitfield", command_bitfield, -2, GROW, ACL_BITMAP, ONE_KEY,
+            "Gets, sets and increments integers of any width at any bit of a string."),
+    COMMAND("bitfield_ro", command_bitfield_ro, -2, READ | FAST, ACL_BITMAP, ONE_KEY,
+            "BITFIELD with GET only."),
 };
 
-void commands_bitmap_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_bitmap_register(void) { command_register(COMMAND_ROWS(rows)); }

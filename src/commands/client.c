@@ -15,6 +15,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "commands/client_tracking.h"
 #include "exec/blocked.h"
 #include "exec/pause.h"
@@ -441,27 +442,15 @@ static void command_reset(struct call *call) {
 
 /* ---- rows ---- */
 
-#define ANYTIME (COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE)
-
 static struct command rows[] = {
-    {.name = "client",
-     .handler = command_client,
-     .arity = -2,
-     .flags = COMMAND_ADMIN | COMMAND_RANDOM | ANYTIME,
-     .categories = ACL_CONNECTION,
-     .help = "Lists, names, pauses and disconnects clients."},
-    {.name = "monitor",
-     .handler = command_monitor,
-     .arity = 1,
-     .flags = COMMAND_ADMIN | ANYTIME,
-     .help = "Sends a line for each command that any client runs."},
-    {.name = "reset",
-     .handler = command_reset,
-     .arity = 1,
-     .flags = COMMAND_FAST | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
-              COMMAND_FOR_SUBSCRIBERS,
-     .categories = ACL_CONNECTION,
-     .help = "Makes the connection as if it were new."},
+    COMMAND("client", command_client, -2, ADMIN | BY_CHANCE | NO_SCRIPT | ANYTIME, ACL_CONNECTION,
+            NO_KEYS, "Lists, names, pauses and disconnects clients."),
+    COMMAND("monitor", command_monitor, 1, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "Sends a line for each command that any client runs."),
+    COMMAND("reset", command_reset, 1,
+            FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
+                COMMAND_FOR_SUBSCRIBERS,
+            ACL_CONNECTION, NO_KEYS, "Makes the connection as if it were new."),
 };
 
-void commands_client_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_client_register(void) { command_register(COMMAND_ROWS(rows)); }

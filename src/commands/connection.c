@@ -10,6 +10,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -178,59 +179,26 @@ static void command_hello(struct call *call) {
 
 /* ---- rows ---- */
 
-#define ANYTIME (COMMAND_LOADING | COMMAND_STALE)
-#define BEFORE_AUTH (COMMAND_NOSCRIPT | ANYTIME | COMMAND_FAST | COMMAND_NO_AUTH)
-
 static struct command rows[] = {
-    {.name = "ping",
-     .handler = command_ping,
-     .arity = -1,
-     .flags = COMMAND_STALE | COMMAND_FAST | COMMAND_FOR_SUBSCRIBERS,
-     .categories = ACL_CONNECTION,
-     .help = "Answers PONG, or the given text."},
-    {.name = "echo",
-     .handler = command_echo,
-     .arity = 2,
-     .flags = COMMAND_FAST,
-     .categories = ACL_CONNECTION,
-     .help = "Answers the given text."},
-    {.name = "select",
-     .handler = command_select,
-     .arity = 2,
-     .flags = ANYTIME | COMMAND_FAST,
-     .categories = ACL_KEYSPACE,
-     .help = "Selects a database."},
-    {.name = "auth",
-     .handler = command_auth,
-     .arity = -2,
-     .flags = BEFORE_AUTH,
-     .categories = ACL_CONNECTION,
-     .help = "Authenticates the connection.",
-     .is_secret = auth_is_secret},
-    {.name = "hello",
-     .handler = command_hello,
-     .arity = -1,
-     .flags = BEFORE_AUTH,
-     .categories = ACL_CONNECTION,
-     .help = "Chooses the protocol, 2 or 3; may authenticate and name the connection.",
-     .is_secret = hello_is_secret},
-    {.name = "post",
-     .handler = command_web_request,
-     .arity = -1,
-     .flags = COMMAND_READONLY | ANYTIME,
-     .help = "Not a command: closes the connection."},
-    {.name = "host:",
-     .handler = command_web_request,
-     .arity = -1,
-     .flags = COMMAND_READONLY | ANYTIME,
-     .help = "Not a command: closes the connection."},
-    {.name = "quit",
-     .handler = command_quit,
-     .arity = -1,
-     .flags = BEFORE_AUTH | COMMAND_UNLISTED | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
-              COMMAND_FOR_SUBSCRIBERS,
-     .categories = ACL_CONNECTION,
-     .help = "Answers OK and closes the connection."},
+    COMMAND("ping", command_ping, -1, COMMAND_STALE | FAST | COMMAND_FOR_SUBSCRIBERS,
+            ACL_CONNECTION, NO_KEYS, "Answers PONG, or the given text."),
+    COMMAND("echo", command_echo, 2, FAST, ACL_CONNECTION, NO_KEYS, "Answers the given text."),
+    COMMAND("select", command_select, 2, ANYTIME | FAST, ACL_KEYSPACE, NO_KEYS,
+            "Selects a database."),
+    COMMAND("auth", command_auth, -2, NO_SCRIPT | ANYTIME | FAST | COMMAND_NO_AUTH, ACL_CONNECTION,
+            NO_KEYS, "Authenticates the connection.", .is_secret = auth_is_secret),
+    COMMAND("hello", command_hello, -1, NO_SCRIPT | ANYTIME | FAST | COMMAND_NO_AUTH,
+            ACL_CONNECTION, NO_KEYS,
+            "Chooses the protocol, 2 or 3; may authenticate and name the connection.",
+            .is_secret = hello_is_secret),
+    COMMAND("post", command_web_request, -1, READ | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "Not a command: closes the connection."),
+    COMMAND("host:", command_web_request, -1, READ | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "Not a command: closes the connection."),
+    COMMAND("quit", command_quit, -1,
+            NO_SCRIPT | ANYTIME | FAST | COMMAND_NO_AUTH | COMMAND_UNLISTED | COMMAND_UNQUEUED |
+                COMMAND_ENDS_TRANSACTION | COMMAND_FOR_SUBSCRIBERS,
+            ACL_CONNECTION, NO_KEYS, "Answers OK and closes the connection."),
 };
 
-void commands_connection_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_connection_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -10,6 +10,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "publish/notify.h"
@@ -98,63 +99,23 @@ static void command_time(struct call *call) {
 
 /* ---- rows ---- */
 
-#define ONE_KEY .first_key = 1, .last_key = 1, .key_step = 1
-
 static struct command rows[] = {
-    {.name = "expire",
-     .handler = command_expire,
-     .arity = 3,
-     .flags = COMMAND_WRITE | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_KEYSPACE,
-     .help = "Lets a key expire in so many seconds; deletes it where they are not positive."},
-    {.name = "pexpire",
-     .handler = command_pexpire,
-     .arity = 3,
-     .flags = COMMAND_WRITE | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_KEYSPACE,
-     .help = "As EXPIRE, in milliseconds."},
-    {.name = "expireat",
-     .handler = command_expireat,
-     .arity = 3,
-     .flags = COMMAND_WRITE | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_KEYSPACE,
-     .help = "Lets a key expire at a time in seconds since 1970; deletes it where that is past."},
-    {.name = "pexpireat",
-     .handler = command_pexpireat,
-     .arity = 3,
-     .flags = COMMAND_WRITE | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_KEYSPACE,
-     .help = "As EXPIREAT, in milliseconds."},
-    {.name = "persist",
-     .handler = command_persist,
-     .arity = 2,
-     .flags = COMMAND_WRITE | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_KEYSPACE,
-     .help = "Takes a key's deadline away."},
-    {.name = "ttl",
-     .handler = command_ttl,
-     .arity = 2,
-     .flags = COMMAND_READONLY | COMMAND_RANDOM | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_KEYSPACE,
-     .help = "Seconds until the key expires; -1: never; -2: no such key."},
-    {.name = "pttl",
-     .handler = command_pttl,
-     .arity = 2,
-     .flags = COMMAND_READONLY | COMMAND_RANDOM | COMMAND_FAST,
-     ONE_KEY,
-     .categories = ACL_KEYSPACE,
-     .help = "As TTL, in milliseconds."},
-    {.name = "time",
-     .handler = command_time,
-     .arity = 1,
-     .flags = COMMAND_RANDOM | COMMAND_LOADING | COMMAND_STALE | COMMAND_FAST,
-     .help = "The server's clock: seconds since 1970, and microseconds."},
+    COMMAND("expire", command_expire, 3, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
+            "Lets a key expire in so many seconds; deletes it where they are not positive."),
+    COMMAND("pexpire", command_pexpire, 3, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
+            "As EXPIRE, in milliseconds."),
+    COMMAND("expireat", command_expireat, 3, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
+            "Lets a key expire at a time in seconds since 1970; deletes it where that is past."),
+    COMMAND("pexpireat", command_pexpireat, 3, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
+            "As EXPIREAT, in milliseconds."),
+    COMMAND("persist", command_persist, 2, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
+            "Takes a key's deadline away."),
+    COMMAND("ttl", command_ttl, 2, READ | BY_CHANCE | FAST, ACL_KEYSPACE, ONE_KEY,
+            "Seconds until the key expires; -1: never; -2: no such key."),
+    COMMAND("pttl", command_pttl, 2, READ | BY_CHANCE | FAST, ACL_KEYSPACE, ONE_KEY,
+            "As TTL, in milliseconds."),
+    COMMAND("time", command_time, 1, BY_CHANCE | ANYTIME | FAST, NO_CATEGORY, NO_KEYS,
+            "The server's clock: seconds since 1970, and microseconds."),
 };
 
-void commands_expire_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_expire_register(void) { command_register(COMMAND_ROWS(rows)); }

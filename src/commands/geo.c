@@ -26,6 +26,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/command_keys.h"
+#include "command/row.h"
 #include "ds/geohash.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -605,27 +606,26 @@ static const struct key_rule store_keys = {
     .words_at = 5,
     .words = {{"store", 0, KEY_TAKE_ONE}, {"storedist", 0, KEY_TAKE_ONE}}};
 
-#define ROW(n, ar, fl, last, rule, h)                                                             \
-    {                                                                                             \
-        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1,         \
-        .last_key = (last), .key_step = 1, .key_rule = (rule), .categories = ACL_GEO, .help = (h) \
-    }
-#define READ COMMAND_READONLY
-#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
-#define MOVABLE (COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS)
-
 static struct command rows[] = {
-    ROW(geoadd, -5, GROW, 1, NULL, "Adds members at positions, or moves them; returns how many."),
-    ROW(georadius, -6, MOVABLE, 1, &store_keys, "Members around a position, or stores them."),
-    ROW(georadius_ro, -6, READ, 1, NULL, "Members around a position."),
-    ROW(georadiusbymember, -5, MOVABLE, 1, &store_keys,
-        "Members around another member, or stores them."),
-    ROW(georadiusbymember_ro, -5, READ, 1, NULL, "Members around another member."),
-    ROW(geohash, -2, READ, 1, NULL, "The cells of members, as geohash.org writes them."),
-    ROW(geopos, -2, READ, 1, NULL, "Longitude and latitude of members."),
-    ROW(geodist, -4, READ, 1, NULL, "The distance of two members."),
-    ROW(geosearch, -7, READ, 1, NULL, "Members in a circle or a box."),
-    ROW(geosearchstore, -8, GROW, 2, NULL, "Stores the members in a circle or a box."),
+    COMMAND("geoadd", command_geoadd, -5, GROW, ACL_GEO, ONE_KEY,
+            "Adds members at positions, or moves them; returns how many."),
+    COMMAND("georadius", command_georadius, -6, GROW | MOVABLE, ACL_GEO, ONE_KEY,
+            "Members around a position, or stores them.", .key_rule = &store_keys),
+    COMMAND("georadius_ro", command_georadius_ro, -6, READ, ACL_GEO, ONE_KEY,
+            "Members around a position."),
+    COMMAND("georadiusbymember", command_georadiusbymember, -5, GROW | MOVABLE, ACL_GEO, ONE_KEY,
+            "Members around another member, or stores them.", .key_rule = &store_keys),
+    COMMAND("georadiusbymember_ro", command_georadiusbymember_ro, -5, READ, ACL_GEO, ONE_KEY,
+            "Members around another member."),
+    COMMAND("geohash", command_geohash, -2, READ, ACL_GEO, ONE_KEY,
+            "The cells of members, as geohash.org writes them."),
+    COMMAND("geopos", command_geopos, -2, READ, ACL_GEO, ONE_KEY,
+            "Longitude and latitude of members."),
+    COMMAND("geodist", command_geodist, -4, READ, ACL_GEO, ONE_KEY, "The distance of two members."),
+    COMMAND("geosearch", command_geosearch, -7, READ, ACL_GEO, ONE_KEY,
+            "Members in a circle or a box."),
+    COMMAND("geosearchstore", command_geosearchstore, -8, GROW, ACL_GEO, TWO_KEYS,
+            "Stores the members in a circle or a box."),
 };
 
-void commands_geo_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_geo_register(void) { command_register(COMMAND_ROWS(rows)); }

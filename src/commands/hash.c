@@ -12,6 +12,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/members.h"
+#include "command/row.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "publish/notify.h"
@@ -383,36 +384,33 @@ static void command_hrandfield(struct call *call) {
 
 /* ---- rows ---- */
 
-#define ROW(n, ar, fl, h)                                                                 \
-    {                                                                                     \
-        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1, \
-        .last_key = 1, .key_step = 1, .categories = ACL_HASH, .help = (h)                 \
-    }
-#define READ COMMAND_READONLY
-#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
-#define FAST COMMAND_FAST
-#define BY_CHANCE COMMAND_RANDOM
-#define UNORDERED COMMAND_SORT_FOR_SCRIPT
-
 static struct command rows[] = {
-    ROW(hset, -4, GROW | FAST, "Sets fields; returns how many are new."),
-    ROW(hsetnx, 4, GROW | FAST, "Sets a field that is not there yet."),
-    ROW(hget, 3, READ | FAST, "The value of a field."),
-    ROW(hmset, -4, GROW | FAST, "HSET that answers OK."),
-    ROW(hmget, -3, READ | FAST, "The values of fields."),
-    ROW(hincrby, 4, GROW | FAST, "Adds an integer to a field's number."),
-    ROW(hincrbyfloat, 4, GROW | FAST, "Adds to a field's number, which may have a fraction."),
-    ROW(hdel, -3, COMMAND_WRITE | FAST, "Deletes fields; returns how many were there."),
-    ROW(hlen, 2, READ | FAST, "The number of fields."),
-    ROW(hstrlen, 3, READ | FAST, "The length of a field's value."),
-    ROW(hkeys, 2, READ | UNORDERED, "All fields."),
-    ROW(hvals, 2, READ | UNORDERED, "All values."),
-    ROW(hgetall, 2, READ | BY_CHANCE, "All fields with their values."),
-    ROW(hexists, 3, READ | FAST, "Whether there is such a field."),
-    ROW(hrandfield, -2, READ | BY_CHANCE,
-        "A field at random, or so many: different ones, or with a negative count any."),
-    ROW(hscan, -3, READ | BY_CHANCE,
-        "Some fields and values from a cursor on, and the next cursor; with MATCH and COUNT."),
+    COMMAND("hset", command_hset, -4, GROW | FAST, ACL_HASH, ONE_KEY,
+            "Sets fields; returns how many are new."),
+    COMMAND("hsetnx", command_hsetnx, 4, GROW | FAST, ACL_HASH, ONE_KEY,
+            "Sets a field that is not there yet."),
+    COMMAND("hget", command_hget, 3, READ | FAST, ACL_HASH, ONE_KEY, "The value of a field."),
+    COMMAND("hmset", command_hmset, -4, GROW | FAST, ACL_HASH, ONE_KEY, "HSET that answers OK."),
+    COMMAND("hmget", command_hmget, -3, READ | FAST, ACL_HASH, ONE_KEY, "The values of fields."),
+    COMMAND("hincrby", command_hincrby, 4, GROW | FAST, ACL_HASH, ONE_KEY,
+            "Adds an integer to a field's number."),
+    COMMAND("hincrbyfloat", command_hincrbyfloat, 4, GROW | FAST, ACL_HASH, ONE_KEY,
+            "Adds to a field's number, which may have a fraction."),
+    COMMAND("hdel", command_hdel, -3, WRITE | FAST, ACL_HASH, ONE_KEY,
+            "Deletes fields; returns how many were there."),
+    COMMAND("hlen", command_hlen, 2, READ | FAST, ACL_HASH, ONE_KEY, "The number of fields."),
+    COMMAND("hstrlen", command_hstrlen, 3, READ | FAST, ACL_HASH, ONE_KEY,
+            "The length of a field's value."),
+    COMMAND("hkeys", command_hkeys, 2, READ | UNORDERED, ACL_HASH, ONE_KEY, "All fields."),
+    COMMAND("hvals", command_hvals, 2, READ | UNORDERED, ACL_HASH, ONE_KEY, "All values."),
+    COMMAND("hgetall", command_hgetall, 2, READ | BY_CHANCE, ACL_HASH, ONE_KEY,
+            "All fields with their values."),
+    COMMAND("hexists", command_hexists, 3, READ | FAST, ACL_HASH, ONE_KEY,
+            "Whether there is such a field."),
+    COMMAND("hrandfield", command_hrandfield, -2, READ | BY_CHANCE, ACL_HASH, ONE_KEY,
+            "A field at random, or so many: different ones, or with a negative count any."),
+    COMMAND("hscan", command_hscan, -3, READ | BY_CHANCE, ACL_HASH, ONE_KEY,
+            "Some fields and values from a cursor on, and the next cursor; with MATCH and COUNT."),
 };
 
-void commands_hash_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_hash_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -11,6 +11,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "ds/hyperloglog.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -298,51 +299,19 @@ static const struct option_row option_rows[] = {
 };
 
 static struct command rows[] = {
-    {.name = "pfadd",
-     .handler = command_pfadd,
-     .arity = -2,
-     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_FAST,
-     .first_key = 1,
-     .last_key = 1,
-     .key_step = 1,
-     .categories = ACL_HYPERLOGLOG,
-     .help = "Adds elements to a HyperLogLog; returns whether its estimate may have changed."},
-    {.name = "pfcount",
-     .handler = command_pfcount,
-     .arity = -2,
-     .flags = COMMAND_READONLY | COMMAND_MAY_REPLICATE,
-     .first_key = 1,
-     .last_key = -1,
-     .key_step = 1,
-     .categories = ACL_HYPERLOGLOG,
-     .help = "About how many different elements were added to any of these."},
-    {.name = "pfmerge",
-     .handler = command_pfmerge,
-     .arity = -2,
-     .flags = COMMAND_WRITE | COMMAND_DENYOOM,
-     .first_key = 1,
-     .last_key = -1,
-     .key_step = 1,
-     .categories = ACL_HYPERLOGLOG,
-     .help = "Makes the first the union of all."},
-    {.name = "pfdebug",
-     .handler = command_pfdebug,
-     .arity = -3,
-     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_ADMIN,
-     .first_key = 2,
-     .last_key = 2,
-     .key_step = 1,
-     .categories = ACL_HYPERLOGLOG,
-     .help = "Looks into a HyperLogLog: ENCODING, DECODE, GETREG; TODENSE changes it."},
-    {.name = "pfselftest",
-     .handler = command_pfselftest,
-     .arity = 1,
-     .flags = COMMAND_ADMIN,
-     .categories = ACL_HYPERLOGLOG,
-     .help = "Compares estimates with true counts; takes some hundred milliseconds."},
+    COMMAND("pfadd", command_pfadd, -2, GROW | FAST, ACL_HYPERLOGLOG, ONE_KEY,
+            "Adds elements to a HyperLogLog; returns whether its estimate may have changed."),
+    COMMAND("pfcount", command_pfcount, -2, READ | COMMAND_MAY_REPLICATE, ACL_HYPERLOGLOG, ALL_KEYS,
+            "About how many different elements were added to any of these."),
+    COMMAND("pfmerge", command_pfmerge, -2, GROW, ACL_HYPERLOGLOG, ALL_KEYS,
+            "Makes the first the union of all."),
+    COMMAND("pfdebug", command_pfdebug, -3, GROW | ADMIN, ACL_HYPERLOGLOG, KEYS(2, 2, 1),
+            "Looks into a HyperLogLog: ENCODING, DECODE, GETREG; TODENSE changes it."),
+    COMMAND("pfselftest", command_pfselftest, 1, ADMIN, ACL_HYPERLOGLOG, NO_KEYS,
+            "Compares estimates with true counts; takes some hundred milliseconds."),
 };
 
 void commands_hyperloglog_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
-    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+    command_register(COMMAND_ROWS(rows));
 }

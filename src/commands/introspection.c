@@ -7,6 +7,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/command_keys.h"
+#include "command/row.h"
 #include "net/reply.h"
 
 /* Removed by rename-command, or answered outside of the table in 6.2. */
@@ -125,14 +126,8 @@ static void command_command(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "command",
-     .handler = command_command,
-     .arity = -1,
-     .flags = COMMAND_RANDOM | COMMAND_LOADING | COMMAND_STALE,
-     .categories = ACL_CONNECTION,
-     .help = "What commands there are, and what they take."},
+    COMMAND("command", command_command, -1, BY_CHANCE | ANYTIME, ACL_CONNECTION, NO_KEYS,
+            "What commands there are, and what they take."),
 };
 
-void commands_introspection_register(void) {
-    command_register(rows, sizeof(rows) / sizeof(rows[0]));
-}
+void commands_introspection_register(void) { command_register(COMMAND_ROWS(rows)); }

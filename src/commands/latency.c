@@ -9,6 +9,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "metric/attribution.h"
 #include "metric/latency.h"
 #include "metric/sparkline.h"
@@ -334,16 +335,13 @@ static void command_latency(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "latency",
-     .handler = command_latency,
-     .arity = -2,
-     .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
-     .help = "Events that took long, and times of commands: DOCTOR, GRAPH, HISTOGRAM, HISTORY, "
-             "LATEST, RESET."},
+    COMMAND("latency", command_latency, -2, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "Events that took long, and times of commands: DOCTOR, GRAPH, HISTOGRAM, HISTORY, "
+            "LATEST, RESET."),
 };
 
 void commands_latency_register(void) {
     host_at_reset = host_cpu_read();
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
-    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+    command_register(COMMAND_ROWS(rows));
 }

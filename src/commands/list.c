@@ -11,6 +11,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "exec/blocked.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -511,42 +512,45 @@ static void command_brpoplpush(struct call *call) {
 
 /* ---- rows ---- */
 
-#define ROW(n, ar, fl, last, cat, h)                                                      \
-    {                                                                                     \
-        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1, \
-        .last_key = (last), .key_step = 1, .categories = ACL_LIST | (cat), .help = (h)    \
-    }
-#define READ COMMAND_READONLY
-#define WRITE COMMAND_WRITE
-#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
-#define FAST COMMAND_FAST
-#define WAITS COMMAND_NOSCRIPT
-
 static struct command rows[] = {
-    ROW(lpush, -3, GROW | FAST, 1, 0, "Adds elements at the head; returns the length."),
-    ROW(rpush, -3, GROW | FAST, 1, 0, "Adds elements at the tail; returns the length."),
-    ROW(lpushx, -3, GROW | FAST, 1, 0, "LPUSH only where there is a list."),
-    ROW(rpushx, -3, GROW | FAST, 1, 0, "RPUSH only where there is a list."),
-    ROW(linsert, 5, GROW, 1, 0, "Adds an element BEFORE or AFTER the first that equals a pivot."),
-    ROW(lpop, -2, WRITE | FAST, 1, 0, "Takes an element, or so many, from the head."),
-    ROW(rpop, -2, WRITE | FAST, 1, 0, "Takes an element, or so many, from the tail."),
-    ROW(lset, 4, GROW, 1, 0, "Replaces the element at an index."),
-    ROW(lrem, 4, WRITE, 1, 0,
-        "Deletes elements that equal a text: a count from the head, a "
-        "negative one from the tail, 0 = all."),
-    ROW(ltrim, 4, WRITE, 1, 0, "Keeps a range of elements only."),
-    ROW(llen, 2, READ | FAST, 1, 0, "The number of elements."),
-    ROW(lindex, 3, READ, 1, 0, "The element at an index; -1 is the last."),
-    ROW(lrange, 4, READ, 1, 0, "A range of elements; negative indexes count from the tail."),
-    ROW(lpos, -3, READ, 1, 0, "Indexes of elements that equal a text, with RANK, COUNT, MAXLEN."),
-    ROW(rpoplpush, 3, GROW, 2, 0, "LMOVE from the tail to the head."),
-    ROW(lmove, 5, GROW, 2, 0, "Moves an element from an end of one list to an end of another."),
-    ROW(blpop, -3, WRITE | WAITS, -2, ACL_BLOCKING,
-        "LPOP from the first list that has an element, waiting for one if need be."),
-    ROW(brpop, -3, WRITE | WAITS, -2, ACL_BLOCKING,
-        "RPOP from the first list that has an element, waiting for one if need be."),
-    ROW(brpoplpush, 4, GROW | WAITS, 2, ACL_BLOCKING, "RPOPLPUSH that waits for an element."),
-    ROW(blmove, 6, GROW | WAITS, 2, ACL_BLOCKING, "LMOVE that waits for an element."),
+    COMMAND("lpush", command_lpush, -3, GROW | FAST, ACL_LIST, ONE_KEY,
+            "Adds elements at the head; returns the length."),
+    COMMAND("rpush", command_rpush, -3, GROW | FAST, ACL_LIST, ONE_KEY,
+            "Adds elements at the tail; returns the length."),
+    COMMAND("lpushx", command_lpushx, -3, GROW | FAST, ACL_LIST, ONE_KEY,
+            "LPUSH only where there is a list."),
+    COMMAND("rpushx", command_rpushx, -3, GROW | FAST, ACL_LIST, ONE_KEY,
+            "RPUSH only where there is a list."),
+    COMMAND("linsert", command_linsert, 5, GROW, ACL_LIST, ONE_KEY,
+            "Adds an element BEFORE or AFTER the first that equals a pivot."),
+    COMMAND("lpop", command_lpop, -2, WRITE | FAST, ACL_LIST, ONE_KEY,
+            "Takes an element, or so many, from the head."),
+    COMMAND("rpop", command_rpop, -2, WRITE | FAST, ACL_LIST, ONE_KEY,
+            "Takes an element, or so many, from the tail."),
+    COMMAND("lset", command_lset, 4, GROW, ACL_LIST, ONE_KEY, "Replaces the element at an index."),
+    COMMAND("lrem", command_lrem, 4, WRITE, ACL_LIST, ONE_KEY,
+            "Deletes elements that equal a text: a count from the head, a "
+            "negative one from the tail, 0 = all."),
+    COMMAND("ltrim", command_ltrim, 4, WRITE, ACL_LIST, ONE_KEY, "Keeps a range of elements only."),
+    COMMAND("llen", command_llen, 2, READ | FAST, ACL_LIST, ONE_KEY, "The number of elements."),
+    COMMAND("lindex", command_lindex, 3, READ, ACL_LIST, ONE_KEY,
+            "The element at an index; -1 is the last."),
+    COMMAND("lrange", command_lrange, 4, READ, ACL_LIST, ONE_KEY,
+            "A range of elements; negative indexes count from the tail."),
+    COMMAND("lpos", command_lpos, -3, READ, ACL_LIST, ONE_KEY,
+            "Indexes of elements that equal a text, with RANK, COUNT, MAXLEN."),
+    COMMAND("rpoplpush", command_rpoplpush, 3, GROW, ACL_LIST, TWO_KEYS,
+            "LMOVE from the tail to the head."),
+    COMMAND("lmove", command_lmove, 5, GROW, ACL_LIST, TWO_KEYS,
+            "Moves an element from an end of one list to an end of another."),
+    COMMAND("blpop", command_blpop, -3, WRITE | NO_SCRIPT, ACL_LIST | ACL_BLOCKING, KEYS(1, -2, 1),
+            "LPOP from the first list that has an element, waiting for one if need be."),
+    COMMAND("brpop", command_brpop, -3, WRITE | NO_SCRIPT, ACL_LIST | ACL_BLOCKING, KEYS(1, -2, 1),
+            "RPOP from the first list that has an element, waiting for one if need be."),
+    COMMAND("brpoplpush", command_brpoplpush, 4, GROW | NO_SCRIPT, ACL_LIST | ACL_BLOCKING,
+            TWO_KEYS, "RPOPLPUSH that waits for an element."),
+    COMMAND("blmove", command_blmove, 6, GROW | NO_SCRIPT, ACL_LIST | ACL_BLOCKING, TWO_KEYS,
+            "LMOVE that waits for an element."),
 };
 
-void commands_list_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_list_register(void) { command_register(COMMAND_ROWS(rows)); }

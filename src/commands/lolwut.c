@@ -13,6 +13,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "net/client.h"
 #include "net/reply.h"
 
@@ -112,11 +113,8 @@ static void command_lolwut(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "lolwut",
-     .handler = command_lolwut,
-     .arity = -1,
-     .flags = COMMAND_READONLY | COMMAND_FAST,
-     .help = "A drawing and the version; with VERSION, columns and rows."},
+    COMMAND("lolwut", command_lolwut, -1, READ | FAST, NO_CATEGORY, NO_KEYS,
+            "A drawing and the version; with VERSION, columns and rows."),
 };
 
-void commands_lolwut_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_lolwut_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -11,6 +11,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "publish/pubsub.h"
@@ -98,43 +99,25 @@ static void command_pubsub(struct call *call) {
 
 /* ---- rows ---- */
 
-#define ANYTIME (COMMAND_PUBSUB | COMMAND_LOADING | COMMAND_STALE)
-#define LISTENING (ANYTIME | COMMAND_NOSCRIPT | COMMAND_FOR_SUBSCRIBERS)
-
 static struct command rows[] = {
-    {.name = "subscribe",
-     .handler = command_subscribe,
-     .arity = -2,
-     .flags = LISTENING,
-     .channels = COMMAND_CHANNELS_ALL,
-     .help = "Listens to channels."},
-    {.name = "unsubscribe",
-     .handler = command_unsubscribe,
-     .arity = -1,
-     .flags = LISTENING,
-     .help = "Listens no longer to channels, to none where none is named."},
-    {.name = "psubscribe",
-     .handler = command_psubscribe,
-     .arity = -2,
-     .flags = LISTENING,
-     .channels = COMMAND_CHANNELS_PATTERNS,
-     .help = "Listens to all channels whose names match patterns."},
-    {.name = "punsubscribe",
-     .handler = command_punsubscribe,
-     .arity = -1,
-     .flags = LISTENING,
-     .help = "Listens no longer to patterns, to none where none is named."},
-    {.name = "publish",
-     .handler = command_publish,
-     .arity = 3,
-     .flags = ANYTIME | COMMAND_FAST | COMMAND_MAY_REPLICATE,
-     .channels = COMMAND_CHANNELS_FIRST,
-     .help = "Sends a message to a channel; answers how many got it."},
-    {.name = "pubsub",
-     .handler = command_pubsub,
-     .arity = -2,
-     .flags = ANYTIME | COMMAND_RANDOM,
-     .help = "Tells which channels and patterns somebody listens to."},
+    COMMAND("subscribe", command_subscribe, -2,
+            COMMAND_PUBSUB | ANYTIME | NO_SCRIPT | COMMAND_FOR_SUBSCRIBERS, NO_CATEGORY, NO_KEYS,
+            "Listens to channels.", .channels = COMMAND_CHANNELS_ALL),
+    COMMAND("unsubscribe", command_unsubscribe, -1,
+            COMMAND_PUBSUB | ANYTIME | NO_SCRIPT | COMMAND_FOR_SUBSCRIBERS, NO_CATEGORY, NO_KEYS,
+            "Listens no longer to channels, to none where none is named."),
+    COMMAND("psubscribe", command_psubscribe, -2,
+            COMMAND_PUBSUB | ANYTIME | NO_SCRIPT | COMMAND_FOR_SUBSCRIBERS, NO_CATEGORY, NO_KEYS,
+            "Listens to all channels whose names match patterns.",
+            .channels = COMMAND_CHANNELS_PATTERNS),
+    COMMAND("punsubscribe", command_punsubscribe, -1,
+            COMMAND_PUBSUB | ANYTIME | NO_SCRIPT | COMMAND_FOR_SUBSCRIBERS, NO_CATEGORY, NO_KEYS,
+            "Listens no longer to patterns, to none where none is named."),
+    COMMAND("publish", command_publish, 3, COMMAND_PUBSUB | ANYTIME | FAST | COMMAND_MAY_REPLICATE,
+            NO_CATEGORY, NO_KEYS, "Sends a message to a channel; answers how many got it.",
+            .channels = COMMAND_CHANNELS_FIRST),
+    COMMAND("pubsub", command_pubsub, -2, COMMAND_PUBSUB | ANYTIME | BY_CHANCE, NO_CATEGORY,
+            NO_KEYS, "Tells which channels and patterns somebody listens to."),
 };
 
-void commands_pubsub_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_pubsub_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -9,6 +9,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "exec/blocked.h"
 #include "net/reply.h"
 
@@ -28,13 +29,9 @@ static void command_wait(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "wait",
-     .handler = command_wait,
-     .arity = 3,
-     .flags = COMMAND_NOSCRIPT,
-     .categories = ACL_KEYSPACE,
-     .help = "Waits until so many replicas have the client's writes, or a time is up; returns how "
-             "many have."},
+    COMMAND("wait", command_wait, 3, NO_SCRIPT, ACL_KEYSPACE, NO_KEYS,
+            "Waits until so many replicas have the client's writes, or a time is up; returns how "
+            "many have."),
 };
 
-void commands_replication_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_replication_register(void) { command_register(COMMAND_ROWS(rows)); }

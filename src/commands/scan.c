@@ -13,6 +13,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/members.h"
+#include "command/row.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -137,18 +138,10 @@ static void command_scan(struct call *call) {
 /* ---- rows ---- */
 
 static struct command rows[] = {
-    {.name = "scan",
-     .handler = command_scan,
-     .arity = -2,
-     .flags = COMMAND_READONLY | COMMAND_RANDOM,
-     .categories = ACL_KEYSPACE,
-     .help = "Some keys from a cursor on, and the next cursor; with MATCH, COUNT and TYPE."},
-    {.name = "keys",
-     .handler = command_keys,
-     .arity = 2,
-     .flags = COMMAND_READONLY | COMMAND_SORT_FOR_SCRIPT,
-     .categories = ACL_KEYSPACE | ACL_DANGEROUS,
-     .help = "All keys that match a pattern, in one step; SCAN is for large databases."},
+    COMMAND("scan", command_scan, -2, READ | BY_CHANCE, ACL_KEYSPACE, NO_KEYS,
+            "Some keys from a cursor on, and the next cursor; with MATCH, COUNT and TYPE."),
+    COMMAND("keys", command_keys, 2, READ | UNORDERED, ACL_KEYSPACE | ACL_DANGEROUS, NO_KEYS,
+            "All keys that match a pattern, in one step; SCAN is for large databases."),
 };
 
-void commands_scan_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_scan_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -13,6 +13,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/members.h"
+#include "command/row.h"
 #include "ds/intset.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -407,38 +408,37 @@ static void command_sscan(struct call *call) { member_scan_run(call, ENTRY_SET, 
 
 /* ---- rows ---- */
 
-#define ROW(n, ar, fl, last, h)                                                           \
-    {                                                                                     \
-        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1, \
-        .last_key = (last), .key_step = 1, .categories = ACL_SET, .help = (h)             \
-    }
-#define READ COMMAND_READONLY
-#define WRITE COMMAND_WRITE
-#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
-#define FAST COMMAND_FAST
-#define BY_CHANCE COMMAND_RANDOM
-#define UNORDERED COMMAND_SORT_FOR_SCRIPT
-
 static struct command rows[] = {
-    ROW(sadd, -3, GROW | FAST, 1, "Adds members; returns how many are new."),
-    ROW(srem, -3, WRITE | FAST, 1, "Deletes members; returns how many were there."),
-    ROW(smove, 4, WRITE | FAST, 2, "Moves a member from one set to another."),
-    ROW(sismember, 3, READ | FAST, 1, "Whether there is such a member."),
-    ROW(smismember, -3, READ | FAST, 1, "Whether there are such members, one by one."),
-    ROW(scard, 2, READ | FAST, 1, "The number of members."),
-    ROW(spop, -2, WRITE | BY_CHANCE | FAST, 1, "Takes a member, or so many, out at random."),
-    ROW(srandmember, -2, READ | BY_CHANCE, 1,
-        "A member at random, or so many: different ones, or with a negative count any."),
-    ROW(sinter, -2, READ | UNORDERED, -1, "Members that all sets have."),
-    ROW(sinterstore, -3, GROW, -1, "Stores the members that all sets have; returns how many."),
-    ROW(sunion, -2, READ | UNORDERED, -1, "Members that any of the sets has."),
-    ROW(sunionstore, -3, GROW, -1, "Stores the members that any set has; returns how many."),
-    ROW(sdiff, -2, READ | UNORDERED, -1, "Members of the first set that no other has."),
-    ROW(sdiffstore, -3, GROW, -1,
-        "Stores the members of the first set that no other has; returns how many."),
-    ROW(smembers, 2, READ | UNORDERED, 1, "All members."),
-    ROW(sscan, -3, READ | BY_CHANCE, 1,
-        "Some members from a cursor on, and the next cursor; with MATCH and COUNT."),
+    COMMAND("sadd", command_sadd, -3, GROW | FAST, ACL_SET, ONE_KEY,
+            "Adds members; returns how many are new."),
+    COMMAND("srem", command_srem, -3, WRITE | FAST, ACL_SET, ONE_KEY,
+            "Deletes members; returns how many were there."),
+    COMMAND("smove", command_smove, 4, WRITE | FAST, ACL_SET, TWO_KEYS,
+            "Moves a member from one set to another."),
+    COMMAND("sismember", command_sismember, 3, READ | FAST, ACL_SET, ONE_KEY,
+            "Whether there is such a member."),
+    COMMAND("smismember", command_smismember, -3, READ | FAST, ACL_SET, ONE_KEY,
+            "Whether there are such members, one by one."),
+    COMMAND("scard", command_scard, 2, READ | FAST, ACL_SET, ONE_KEY, "The number of members."),
+    COMMAND("spop", command_spop, -2, WRITE | BY_CHANCE | FAST, ACL_SET, ONE_KEY,
+            "Takes a member, or so many, out at random."),
+    COMMAND("srandmember", command_srandmember, -2, READ | BY_CHANCE, ACL_SET, ONE_KEY,
+            "A member at random, or so many: different ones, or with a negative count any."),
+    COMMAND("sinter", command_sinter, -2, READ | UNORDERED, ACL_SET, ALL_KEYS,
+            "Members that all sets have."),
+    COMMAND("sinterstore", command_sinterstore, -3, GROW, ACL_SET, ALL_KEYS,
+            "Stores the members that all sets have; returns how many."),
+    COMMAND("sunion", command_sunion, -2, READ | UNORDERED, ACL_SET, ALL_KEYS,
+            "Members that any of the sets has."),
+    COMMAND("sunionstore", command_sunionstore, -3, GROW, ACL_SET, ALL_KEYS,
+            "Stores the members that any set has; returns how many."),
+    COMMAND("sdiff", command_sdiff, -2, READ | UNORDERED, ACL_SET, ALL_KEYS,
+            "Members of the first set that no other has."),
+    COMMAND("sdiffstore", command_sdiffstore, -3, GROW, ACL_SET, ALL_KEYS,
+            "Stores the members of the first set that no other has; returns how many."),
+    COMMAND("smembers", command_smembers, 2, READ | UNORDERED, ACL_SET, ONE_KEY, "All members."),
+    COMMAND("sscan", command_sscan, -3, READ | BY_CHANCE, ACL_SET, ONE_KEY,
+            "Some members from a cursor on, and the next cursor; with MATCH and COUNT."),
 };
 
-void commands_set_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_set_register(void) { command_register(COMMAND_ROWS(rows)); }

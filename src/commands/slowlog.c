@@ -6,6 +6,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "net/reply.h"
 #include "report/slowlog.h"
 
@@ -93,11 +94,8 @@ static void command_slowlog(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "slowlog",
-     .handler = command_slowlog,
-     .arity = -2,
-     .flags = COMMAND_ADMIN | COMMAND_RANDOM | COMMAND_LOADING | COMMAND_STALE,
-     .help = "The last commands that took long: GET, EXPLAIN, LEN, RESET."},
+    COMMAND("slowlog", command_slowlog, -2, ADMIN | BY_CHANCE | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "The last commands that took long: GET, EXPLAIN, LEN, RESET."),
 };
 
-void commands_slowlog_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_slowlog_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -37,6 +37,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/command_keys.h"
+#include "command/row.h"
 #include "ds/intset.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -721,16 +722,10 @@ static const struct key_rule sort_keys = {.key_at = 1,
                                                     {"store", 0, KEY_TAKE_ONE}}};
 
 static struct command rows[] = {
-    {.name = "sort",
-     .handler = command_sort,
-     .arity = -2,
-     .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS,
-     .first_key = 1,
-     .last_key = 1,
-     .key_step = 1,
-     .key_rule = &sort_keys,
-     .categories = ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS,
-     .help = "The elements of a list, set or sorted set in order, or what is named after them."},
+    COMMAND("sort", command_sort, -2, GROW | MOVABLE,
+            ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS, ONE_KEY,
+            "The elements of a list, set or sorted set in order, or what is named after them.",
+            .key_rule = &sort_keys),
 };
 
 /* Whether texts have another order than their bytes: not in the C locale, nor in those derived from
@@ -741,5 +736,5 @@ static bool takes_locale(const char *name) {
 
 void commands_sort_register(void) {
     has_locale = takes_locale(setlocale(LC_COLLATE, ""));
-    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+    command_register(COMMAND_ROWS(rows));
 }

@@ -23,6 +23,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
 #include "exec/blocked.h"
@@ -532,32 +533,26 @@ static void command_xrevrange(struct call *call) { range_generic(call, true); }
 
 /* ---- rows ---- */
 
-#define ROW(n, ar, fl, h)                                                                 \
-    {                                                                                     \
-        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1, \
-        .last_key = 1, .key_step = 1, .categories = ACL_STREAM, .help = (h)               \
-    }
-#define READ COMMAND_READONLY
-#define WRITE COMMAND_WRITE
-#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
-#define FAST COMMAND_FAST
-#define BY_CHANCE COMMAND_RANDOM
-
 static struct command rows[] = {
-    ROW(xadd, -5, GROW | FAST | BY_CHANCE,
+    COMMAND(
+        "xadd", command_xadd, -5, GROW | FAST | BY_CHANCE, ACL_STREAM, ONE_KEY,
         "Adds an entry of fields and values under an ID (* = by the time); with NOMKSTREAM, and "
         "trims by MAXLEN or MINID."),
-    ROW(xrange, -4, READ, "Entries between two IDs (- and + = from end to end), with COUNT."),
-    ROW(xrevrange, -4, READ, "Entries between two IDs, the higher one first, in falling order."),
-    ROW(xlen, 2, READ | FAST, "The number of entries."),
-    ROW(xsetid, 3, GROW | FAST, "Sets the last ID, which the next one must be above."),
-    ROW(xdel, -3, WRITE | FAST, "Deletes entries by ID; returns how many were there."),
-    ROW(xtrim, -4, WRITE | BY_CHANCE,
-        "Deletes the oldest entries down to a length (MAXLEN) or up to an ID (MINID); ~ = only "
-        "whole nodes, LIMIT entries at most."),
+    COMMAND("xrange", command_xrange, -4, READ, ACL_STREAM, ONE_KEY,
+            "Entries between two IDs (- and + = from end to end), with COUNT."),
+    COMMAND("xrevrange", command_xrevrange, -4, READ, ACL_STREAM, ONE_KEY,
+            "Entries between two IDs, the higher one first, in falling order."),
+    COMMAND("xlen", command_xlen, 2, READ | FAST, ACL_STREAM, ONE_KEY, "The number of entries."),
+    COMMAND("xsetid", command_xsetid, 3, GROW | FAST, ACL_STREAM, ONE_KEY,
+            "Sets the last ID, which the next one must be above."),
+    COMMAND("xdel", command_xdel, -3, WRITE | FAST, ACL_STREAM, ONE_KEY,
+            "Deletes entries by ID; returns how many were there."),
+    COMMAND("xtrim", command_xtrim, -4, WRITE | BY_CHANCE, ACL_STREAM, ONE_KEY,
+            "Deletes the oldest entries down to a length (MAXLEN) or up to an ID (MINID); ~ = only "
+            "whole nodes, LIMIT entries at most."),
 };
 
 void commands_stream_register(void) {
     node_entries_max = option_find(SLICE("stream-node-max-entries"))->variable;
-    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+    command_register(COMMAND_ROWS(rows));
 }

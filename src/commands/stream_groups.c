@@ -18,6 +18,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
 #include "exec/blocked.h"
@@ -534,31 +535,18 @@ static void command_xautoclaim(struct call *call) {
 
 /* ---- rows ---- */
 
-#define ROW(n, ar, fl, key, h)                                                                \
-    {                                                                                         \
-        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = (key), \
-        .last_key = (key), .key_step = 1, .categories = ACL_STREAM, .help = (h)               \
-    }
-#define READ COMMAND_READONLY
-#define WRITE COMMAND_WRITE
-#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
-#define FAST COMMAND_FAST
-#define BY_CHANCE COMMAND_RANDOM
-
 static struct command rows[] = {
-    ROW(xgroup, -2, GROW, 2,
-        "Makes, moves and destroys consumer groups and consumers (CREATE, SETID, DESTROY, "
-        "CREATECONSUMER, DELCONSUMER)."),
-    ROW(xack, -4, WRITE | FAST | BY_CHANCE, 1,
-        "Entries that a group need no longer keep as pending; returns how many were."),
-    ROW(xpending, -3, READ | BY_CHANCE, 1,
-        "What a group was given and has not acknowledged: how much, or a range of it."),
-    ROW(xclaim, -6, WRITE | FAST | BY_CHANCE, 1,
-        "Gives a consumer pending entries that were idle for long enough."),
-    ROW(xautoclaim, -6, WRITE | FAST | BY_CHANCE, 1,
-        "XCLAIM of the pending entries from an ID on, and where to go on."),
+    COMMAND("xgroup", command_xgroup, -2, GROW, ACL_STREAM, KEYS(2, 2, 1),
+            "Makes, moves and destroys consumer groups and consumers (CREATE, SETID, DESTROY, "
+            "CREATECONSUMER, DELCONSUMER)."),
+    COMMAND("xack", command_xack, -4, WRITE | FAST | BY_CHANCE, ACL_STREAM, ONE_KEY,
+            "Entries that a group need no longer keep as pending; returns how many were."),
+    COMMAND("xpending", command_xpending, -3, READ | BY_CHANCE, ACL_STREAM, ONE_KEY,
+            "What a group was given and has not acknowledged: how much, or a range of it."),
+    COMMAND("xclaim", command_xclaim, -6, WRITE | FAST | BY_CHANCE, ACL_STREAM, ONE_KEY,
+            "Gives a consumer pending entries that were idle for long enough."),
+    COMMAND("xautoclaim", command_xautoclaim, -6, WRITE | FAST | BY_CHANCE, ACL_STREAM, ONE_KEY,
+            "XCLAIM of the pending entries from an ID on, and where to go on."),
 };
 
-void commands_stream_groups_register(void) {
-    command_register(rows, sizeof(rows) / sizeof(rows[0]));
-}
+void commands_stream_groups_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -9,6 +9,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
 #include "net/client.h"
@@ -224,16 +225,9 @@ static void command_xinfo(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "xinfo",
-     .handler = command_xinfo,
-     .arity = -2,
-     .flags = COMMAND_READONLY | COMMAND_RANDOM,
-     .first_key = 2,
-     .last_key = 2,
-     .key_step = 1,
-     .categories = ACL_STREAM,
-     .help = "What a stream (STREAM), its groups (GROUPS) and their consumers (CONSUMERS) are "
-             "like."},
+    COMMAND("xinfo", command_xinfo, -2, READ | BY_CHANCE, ACL_STREAM, KEYS(2, 2, 1),
+            "What a stream (STREAM), its groups (GROUPS) and their consumers (CONSUMERS) are "
+            "like."),
 };
 
-void commands_stream_info_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_stream_info_register(void) { command_register(COMMAND_ROWS(rows)); }

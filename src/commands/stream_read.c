@@ -30,6 +30,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/command_keys.h"
+#include "command/row.h"
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
 #include "exec/blocked.h"
@@ -420,22 +421,15 @@ static const struct key_rule read_keys = {.words_at = 1,
                                                     {"streams", 0, KEY_TAKE_HALF}}};
 
 static struct command rows[] = {
-    {.name = "xread",
-     .handler = command_xread,
-     .arity = -4,
-     .flags = COMMAND_READONLY | COMMAND_MOVABLE_KEYS,
-     .key_rule = &read_keys,
-     .categories = ACL_STREAM | ACL_BLOCKING,
-     .help = "Entries of streams behind an ID each ($ = the last one), with COUNT; with BLOCK it "
-             "waits for some."},
-    {.name = "xreadgroup",
-     .handler = command_xreadgroup,
-     .arity = -7,
-     .flags = COMMAND_WRITE | COMMAND_MOVABLE_KEYS,
-     .key_rule = &read_keys,
-     .categories = ACL_STREAM | ACL_BLOCKING,
-     .help = "Entries of streams for a consumer of a group: new ones (>), or those pending for it "
-             "behind an ID; with COUNT, BLOCK and NOACK."},
+    COMMAND("xread", command_xread, -4, READ | MOVABLE, ACL_STREAM | ACL_BLOCKING, NO_KEYS,
+            "Entries of streams behind an ID each ($ = the last one), with COUNT; with BLOCK it "
+            "waits for some.",
+            .key_rule = &read_keys),
+    COMMAND("xreadgroup", command_xreadgroup, -7, WRITE | MOVABLE, ACL_STREAM | ACL_BLOCKING,
+            NO_KEYS,
+            "Entries of streams for a consumer of a group: new ones (>), or those pending for it "
+            "behind an ID; with COUNT, BLOCK and NOACK.",
+            .key_rule = &read_keys),
 };
 
-void commands_stream_read_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_stream_read_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -8,6 +8,7 @@
 
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "exec/transaction.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -65,43 +66,22 @@ static void command_unwatch(struct call *call) {
 
 /* ---- rows ---- */
 
-#define ANYTIME (COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE)
-#define ENDS (COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION)
-
 static struct command rows[] = {
-    {.name = "multi",
-     .handler = command_multi,
-     .arity = 1,
-     .flags = COMMAND_FAST | ANYTIME | COMMAND_UNQUEUED,
-     .categories = ACL_TRANSACTION,
-     .help = "Begins a transaction: commands are queued until EXEC."},
-    {.name = "exec",
-     .handler = command_exec,
-     .arity = 1,
-     .flags = ANYTIME | COMMAND_SKIP_SLOWLOG | ENDS | COMMAND_EXECUTES,
-     .categories = ACL_TRANSACTION,
-     .help = "Runs what was queued since MULTI, unless a watched key has changed."},
-    {.name = "discard",
-     .handler = command_discard,
-     .arity = 1,
-     .flags = COMMAND_FAST | ANYTIME | ENDS,
-     .categories = ACL_TRANSACTION,
-     .help = "Ends a transaction without running what was queued."},
-    {.name = "watch",
-     .handler = command_watch,
-     .arity = -2,
-     .flags = COMMAND_FAST | ANYTIME | COMMAND_UNQUEUED,
-     .first_key = 1,
-     .last_key = -1,
-     .key_step = 1,
-     .categories = ACL_TRANSACTION,
-     .help = "Lets the next EXEC run nothing if one of these keys changes before it."},
-    {.name = "unwatch",
-     .handler = command_unwatch,
-     .arity = 1,
-     .flags = COMMAND_FAST | ANYTIME,
-     .categories = ACL_TRANSACTION,
-     .help = "Forgets the watched keys."},
+    COMMAND("multi", command_multi, 1, FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED,
+            ACL_TRANSACTION, NO_KEYS, "Begins a transaction: commands are queued until EXEC."),
+    COMMAND("exec", command_exec, 1,
+            NO_SCRIPT | ANYTIME | COMMAND_SKIP_SLOWLOG | COMMAND_UNQUEUED |
+                COMMAND_ENDS_TRANSACTION | COMMAND_EXECUTES,
+            ACL_TRANSACTION, NO_KEYS,
+            "Runs what was queued since MULTI, unless a watched key has changed."),
+    COMMAND("discard", command_discard, 1,
+            FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION,
+            ACL_TRANSACTION, NO_KEYS, "Ends a transaction without running what was queued."),
+    COMMAND("watch", command_watch, -2, FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED,
+            ACL_TRANSACTION, ALL_KEYS,
+            "Lets the next EXEC run nothing if one of these keys changes before it."),
+    COMMAND("unwatch", command_unwatch, 1, FAST | NO_SCRIPT | ANYTIME, ACL_TRANSACTION, NO_KEYS,
+            "Forgets the watched keys."),
 };
 
-void commands_transaction_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_transaction_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "command/arguments.h"
 #include "command/members.h"
+#include "command/row.h"
 #include "commands/zset_internal.h"
 #include "exec/blocked.h"
 #include "publish/notify.h"
@@ -471,38 +472,37 @@ static void command_zrandmember(struct call *call) {
 
 /* ---- rows ---- */
 
-#define ROW(n, ar, fl, last, cat, h)                                                        \
-    {                                                                                       \
-        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1,   \
-        .last_key = (last), .key_step = 1, .categories = ACL_SORTEDSET | (cat), .help = (h) \
-    }
-#define READ COMMAND_READONLY
-#define WRITE COMMAND_WRITE
-#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
-#define FAST COMMAND_FAST
-#define BY_CHANCE COMMAND_RANDOM
-#define WAITS COMMAND_NOSCRIPT
-
 static struct command rows[] = {
-    ROW(zadd, -4, GROW | FAST, 1, 0,
-        "Gives members scores; returns how many are new. With NX, XX, GT, LT, CH and INCR."),
-    ROW(zincrby, 4, GROW | FAST, 1, 0, "Adds to a member's score; returns the sum."),
-    ROW(zrem, -3, WRITE | FAST, 1, 0, "Deletes members; returns how many were there."),
-    ROW(zcard, 2, READ | FAST, 1, 0, "The number of members."),
-    ROW(zscore, 3, READ | FAST, 1, 0, "The score of a member."),
-    ROW(zmscore, -3, READ | FAST, 1, 0, "The scores of members."),
-    ROW(zrank, 3, READ | FAST, 1, 0, "How many members stand below a member."),
-    ROW(zrevrank, 3, READ | FAST, 1, 0, "How many members stand above a member."),
-    ROW(zscan, -3, READ | BY_CHANCE, 1, 0,
-        "Some members and scores from a cursor on, and the next cursor; with MATCH and COUNT."),
-    ROW(zpopmin, -2, WRITE | FAST, 1, 0, "Takes the member of the lowest score, or so many, out."),
-    ROW(zpopmax, -2, WRITE | FAST, 1, 0, "Takes the member of the highest score, or so many, out."),
-    ROW(bzpopmin, -3, WRITE | FAST | WAITS, -2, ACL_BLOCKING,
-        "ZPOPMIN from the first sorted set that has a member, waiting for one if need be."),
-    ROW(bzpopmax, -3, WRITE | FAST | WAITS, -2, ACL_BLOCKING,
-        "ZPOPMAX from the first sorted set that has a member, waiting for one if need be."),
-    ROW(zrandmember, -2, READ | BY_CHANCE, 1, 0,
-        "A member at random, or so many: different ones, or with a negative count any."),
+    COMMAND("zadd", command_zadd, -4, GROW | FAST, ACL_SORTEDSET, ONE_KEY,
+            "Gives members scores; returns how many are new. With NX, XX, GT, LT, CH and INCR."),
+    COMMAND("zincrby", command_zincrby, 4, GROW | FAST, ACL_SORTEDSET, ONE_KEY,
+            "Adds to a member's score; returns the sum."),
+    COMMAND("zrem", command_zrem, -3, WRITE | FAST, ACL_SORTEDSET, ONE_KEY,
+            "Deletes members; returns how many were there."),
+    COMMAND("zcard", command_zcard, 2, READ | FAST, ACL_SORTEDSET, ONE_KEY,
+            "The number of members."),
+    COMMAND("zscore", command_zscore, 3, READ | FAST, ACL_SORTEDSET, ONE_KEY,
+            "The score of a member."),
+    COMMAND("zmscore", command_zmscore, -3, READ | FAST, ACL_SORTEDSET, ONE_KEY,
+            "The scores of members."),
+    COMMAND("zrank", command_zrank, 3, READ | FAST, ACL_SORTEDSET, ONE_KEY,
+            "How many members stand below a member."),
+    COMMAND("zrevrank", command_zrevrank, 3, READ | FAST, ACL_SORTEDSET, ONE_KEY,
+            "How many members stand above a member."),
+    COMMAND("zscan", command_zscan, -3, READ | BY_CHANCE, ACL_SORTEDSET, ONE_KEY,
+            "Some members and scores from a cursor on, and the next cursor; with MATCH and COUNT."),
+    COMMAND("zpopmin", command_zpopmin, -2, WRITE | FAST, ACL_SORTEDSET, ONE_KEY,
+            "Takes the member of the lowest score, or so many, out."),
+    COMMAND("zpopmax", command_zpopmax, -2, WRITE | FAST, ACL_SORTEDSET, ONE_KEY,
+            "Takes the member of the highest score, or so many, out."),
+    COMMAND("bzpopmin", command_bzpopmin, -3, WRITE | FAST | NO_SCRIPT,
+            ACL_SORTEDSET | ACL_BLOCKING, KEYS(1, -2, 1),
+            "ZPOPMIN from the first sorted set that has a member, waiting for one if need be."),
+    COMMAND("bzpopmax", command_bzpopmax, -3, WRITE | FAST | NO_SCRIPT,
+            ACL_SORTEDSET | ACL_BLOCKING, KEYS(1, -2, 1),
+            "ZPOPMAX from the first sorted set that has a member, waiting for one if need be."),
+    COMMAND("zrandmember", command_zrandmember, -2, READ | BY_CHANCE, ACL_SORTEDSET, ONE_KEY,
+            "A member at random, or so many: different ones, or with a negative count any."),
 };
 
-void commands_zset_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_zset_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -27,6 +27,7 @@
 #include "command/arguments.h"
 #include "command/command_keys.h"
 #include "command/members.h"
+#include "command/row.h"
 #include "commands/zset_internal.h"
 #include "value/set.h"
 
@@ -487,29 +488,21 @@ static void command_zdiffstore(struct call *call) {
 static const struct key_rule read_keys = {.count_at = 1};
 static const struct key_rule store_keys = {.count_at = 2, .key_at = 1};
 
-#define READ_ROW(n, h)                                                                 \
-    {                                                                                  \
-        .name = #n, .handler = command_##n, .arity = -3,                               \
-        .flags = COMMAND_READONLY | COMMAND_MOVABLE_KEYS, .categories = ACL_SORTEDSET, \
-        .key_rule = &read_keys, .help = (h)                                            \
-    }
-#define STORE_ROW(n, h)                                                                     \
-    {                                                                                       \
-        .name = #n, .handler = command_##n, .arity = -4,                                    \
-        .flags = COMMAND_WRITE | COMMAND_DENYOOM | COMMAND_MOVABLE_KEYS, .first_key = 1,    \
-        .last_key = 1, .key_step = 1, .categories = ACL_SORTEDSET, .key_rule = &store_keys, \
-        .help = (h)                                                                         \
-    }
-
 static struct command rows[] = {
-    READ_ROW(zunion, "Members of any of the sorted sets; with WEIGHTS, AGGREGATE, WITHSCORES."),
-    READ_ROW(zinter, "Members that all have; with WEIGHTS, AGGREGATE, WITHSCORES."),
-    READ_ROW(zdiff, "Members of the first sorted set that no other has; with WITHSCORES."),
-    STORE_ROW(zunionstore, "Stores what ZUNION gives; returns how many."),
-    STORE_ROW(zinterstore, "Stores what ZINTER gives; returns how many."),
-    STORE_ROW(zdiffstore, "Stores what ZDIFF gives; returns how many."),
+    COMMAND("zunion", command_zunion, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
+            "Members of any of the sorted sets; with WEIGHTS, AGGREGATE, WITHSCORES.",
+            .key_rule = &read_keys),
+    COMMAND("zinter", command_zinter, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
+            "Members that all have; with WEIGHTS, AGGREGATE, WITHSCORES.", .key_rule = &read_keys),
+    COMMAND("zdiff", command_zdiff, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
+            "Members of the first sorted set that no other has; with WITHSCORES.",
+            .key_rule = &read_keys),
+    COMMAND("zunionstore", command_zunionstore, -4, GROW | MOVABLE, ACL_SORTEDSET, ONE_KEY,
+            "Stores what ZUNION gives; returns how many.", .key_rule = &store_keys),
+    COMMAND("zinterstore", command_zinterstore, -4, GROW | MOVABLE, ACL_SORTEDSET, ONE_KEY,
+            "Stores what ZINTER gives; returns how many.", .key_rule = &store_keys),
+    COMMAND("zdiffstore", command_zdiffstore, -4, GROW | MOVABLE, ACL_SORTEDSET, ONE_KEY,
+            "Stores what ZDIFF gives; returns how many.", .key_rule = &store_keys),
 };
 
-void commands_zset_combine_register(void) {
-    command_register(rows, sizeof(rows) / sizeof(rows[0]));
-}
+void commands_zset_combine_register(void) { command_register(COMMAND_ROWS(rows)); }

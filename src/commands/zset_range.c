@@ -17,6 +17,7 @@
 
 #include "base/number.h"
 #include "command/arguments.h"
+#include "command/row.h"
 #include "commands/zset_internal.h"
 
 enum range_by { RANGE_BY_RANK, RANGE_BY_SCORE, RANGE_BY_TEXT };
@@ -262,30 +263,31 @@ static void command_zremrangebylex(struct call *call) { remove_generic(call, RAN
 
 /* ---- rows ---- */
 
-#define ROW(n, ar, fl, last, h)                                                           \
-    {                                                                                     \
-        .name = #n, .handler = command_##n, .arity = (ar), .flags = (fl), .first_key = 1, \
-        .last_key = (last), .key_step = 1, .categories = ACL_SORTEDSET, .help = (h)       \
-    }
-#define READ COMMAND_READONLY
-#define WRITE COMMAND_WRITE
-#define GROW (COMMAND_WRITE | COMMAND_DENYOOM)
-#define FAST COMMAND_FAST
-
 static struct command rows[] = {
-    ROW(zrange, -4, READ, 1,
-        "A range of members: by rank, BYSCORE or BYLEX; with REV, LIMIT and WITHSCORES."),
-    ROW(zrangestore, -5, GROW, 2, "Stores a range of members; returns how many."),
-    ROW(zrevrange, -4, READ, 1, "A range of members by rank, the highest score first."),
-    ROW(zrangebyscore, -4, READ, 1, "Members of a range of scores, the lowest first."),
-    ROW(zrevrangebyscore, -4, READ, 1, "Members of a range of scores, the highest first."),
-    ROW(zrangebylex, -4, READ, 1, "Members of a range of texts where all scores are equal."),
-    ROW(zrevrangebylex, -4, READ, 1, "The same from the last text on."),
-    ROW(zcount, 4, READ | FAST, 1, "The number of members in a range of scores."),
-    ROW(zlexcount, 4, READ | FAST, 1, "The number of members in a range of texts."),
-    ROW(zremrangebyrank, 4, WRITE, 1, "Deletes the members of a range of ranks."),
-    ROW(zremrangebyscore, 4, WRITE, 1, "Deletes the members in a range of scores."),
-    ROW(zremrangebylex, 4, WRITE, 1, "Deletes the members in a range of texts."),
+    COMMAND("zrange", command_zrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "A range of members: by rank, BYSCORE or BYLEX; with REV, LIMIT and WITHSCORES."),
+    COMMAND("zrangestore", command_zrangestore, -5, GROW, ACL_SORTEDSET, TWO_KEYS,
+            "Stores a range of members; returns how many."),
+    COMMAND("zrevrange", command_zrevrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "A range of members by rank, the highest score first."),
+    COMMAND("zrangebyscore", command_zrangebyscore, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "Members of a range of scores, the lowest first."),
+    COMMAND("zrevrangebyscore", command_zrevrangebyscore, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "Members of a range of scores, the highest first."),
+    COMMAND("zrangebylex", command_zrangebylex, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "Members of a range of texts where all scores are equal."),
+    COMMAND("zrevrangebylex", command_zrevrangebylex, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "The same from the last text on."),
+    COMMAND("zcount", command_zcount, 4, READ | FAST, ACL_SORTEDSET, ONE_KEY,
+            "The number of members in a range of scores."),
+    COMMAND("zlexcount", command_zlexcount, 4, READ | FAST, ACL_SORTEDSET, ONE_KEY,
+            "The number of members in a range of texts."),
+    COMMAND("zremrangebyrank", command_zremrangebyrank, 4, WRITE, ACL_SORTEDSET, ONE_KEY,
+            "Deletes the members of a range of ranks."),
+    COMMAND("zremrangebyscore", command_zremrangebyscore, 4, WRITE, ACL_SORTEDSET, ONE_KEY,
+            "Deletes the members in a range of scores."),
+    COMMAND("zremrangebylex", command_zremrangebylex, 4, WRITE, ACL_SORTEDSET, ONE_KEY,
+            "Deletes the members in a range of texts."),
 };
 
-void commands_zset_range_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void commands_zset_range_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -13,6 +13,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "io/file.h"
 #include "metric/metric.h"
 #include "net/reply.h"
@@ -164,12 +165,9 @@ static void command_config(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "config",
-     .handler = command_config,
-     .arity = -2,
-     .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
-     .help = "Shows, changes and saves options: GET, SET, RESETSTAT, REWRITE.",
-     .is_secret = config_is_secret},
+    COMMAND("config", command_config, -2, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "Shows, changes and saves options: GET, SET, RESETSTAT, REWRITE.",
+            .is_secret = config_is_secret),
 };
 
-void config_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void config_register(void) { command_register(COMMAND_ROWS(rows)); }

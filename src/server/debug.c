@@ -19,6 +19,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "ds/table.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -465,11 +466,8 @@ static void command_debug(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "debug",
-     .handler = command_debug,
-     .arity = -2,
-     .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
-     .help = "For tests and for looking inside; DEBUG HELP lists its subcommands."},
+    COMMAND("debug", command_debug, -2, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "For tests and for looking inside; DEBUG HELP lists its subcommands."),
 };
 
-void debug_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void debug_register(void) { command_register(COMMAND_ROWS(rows)); }

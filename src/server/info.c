@@ -18,6 +18,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "io/loop.h"
 #include "metric/metric.h"
 #include "net/listen.h"
@@ -466,12 +467,8 @@ static void command_info(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "info",
-     .handler = command_info,
-     .arity = -1,
-     .flags = COMMAND_RANDOM | COMMAND_LOADING | COMMAND_STALE,
-     .categories = ACL_DANGEROUS,
-     .help = "The state of the server; all sections, or one."},
+    COMMAND("info", command_info, -1, BY_CHANCE | ANYTIME, ACL_DANGEROUS, NO_KEYS,
+            "The state of the server; all sections, or one."),
 };
 
 /* Plain INFO shows all but Commandstats and, being none of 6.2's, Latencystats. */
@@ -493,7 +490,7 @@ static void reset_figures(void) {
 void info_register(void) {
     random_hex(run_id, ID_CHARS);
     random_hex(replication_id, ID_CHARS);
-    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+    command_register(COMMAND_ROWS(rows));
 #define REGISTER(table) metric_register(table, sizeof(table) / sizeof((table)[0]))
     REGISTER(server_rows);
     REGISTER(client_rows);

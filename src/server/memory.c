@@ -12,6 +12,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/command_keys.h"
+#include "command/row.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "server/cron.h"
@@ -243,12 +244,9 @@ static void command_memory(struct call *call) {
 static const struct key_rule memory_keys = {.key_at = 2, .only_in = "usage"};
 
 static struct command rows[] = {
-    {.name = "memory",
-     .handler = command_memory,
-     .arity = -2,
-     .flags = COMMAND_READONLY | COMMAND_RANDOM | COMMAND_MOVABLE_KEYS,
-     .key_rule = &memory_keys,
-     .help = "What memory is used for: USAGE, STATS, DOCTOR, MALLOC-STATS, PURGE."},
+    COMMAND("memory", command_memory, -2, READ | BY_CHANCE | MOVABLE, NO_CATEGORY, NO_KEYS,
+            "What memory is used for: USAGE, STATS, DOCTOR, MALLOC-STATS, PURGE.",
+            .key_rule = &memory_keys),
 };
 
-void memory_command_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void memory_command_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -13,6 +13,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/row.h"
 #include "io/loop.h"
 #include "io/signals.h"
 #include "net/client.h"
@@ -97,11 +98,8 @@ static void command_shutdown(struct call *call) {
 }
 
 static struct command rows[] = {
-    {.name = "shutdown",
-     .handler = command_shutdown,
-     .arity = -1,
-     .flags = COMMAND_ADMIN | COMMAND_NOSCRIPT | COMMAND_LOADING | COMMAND_STALE,
-     .help = "Ends the server."},
+    COMMAND("shutdown", command_shutdown, -1, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "Ends the server."),
 };
 
-void shutdown_register(void) { command_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void shutdown_register(void) { command_register(COMMAND_ROWS(rows)); }

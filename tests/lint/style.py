@@ -11,8 +11,10 @@ functions  C functions of at most 70 lines, unless a comment in or right above t
 paths      every path that ARCHITECTURE.md, CONTRIBUTING.md, README.md and the folders' README.md
            name in backquotes exists (a folder's README names its own files without the folder);
            a path on a line with the word "missing" or "later" need not
-house      each folder of src/ has a README.md of at most a page, .ci/run runs the README's test
-           command, README quotes every package of the groups build and test
+house      each folder of src/ has a README.md of at most a page, which names in backquotes each of
+           its files and none that is not there (x.c and x.h count as one, `x.h` or `x.c`),
+           .ci/run runs the README's test command, README quotes every package of the groups build
+           and test
 """
 import glob
 import os
@@ -166,13 +168,27 @@ def check_paths(faults):
                         faults.append(f'{path}:{number}: `{name}` does not exist')
 
 
+def check_readme(folder, path, faults):
+    """A folder's README against its files, both ways."""
+    text = read(path)
+    if text.count('\n') > README_LINES:
+        faults.append(f'{path}: longer than a page ({README_LINES} lines)')
+    there = {os.path.basename(file) for file in glob.glob(os.path.join(folder, '*.[ch]'))}
+    named = {name for name in BACKQUOTED.findall(text) if re.fullmatch(r'\w+\.[ch]', name)}
+    stems = {os.path.splitext(name)[0] for name in named}
+    for name in sorted(named - there):
+        faults.append(f'{path}: names `{name}`, which is not there')
+    for stem in sorted({os.path.splitext(name)[0] for name in there} - stems):
+        faults.append(f'{path}: does not name `{stem}` (.c or .h)')
+
+
 def check_house(faults):
     for folder in sorted(glob.glob(os.path.join(ROOT, 'src/*/'))):
         path = os.path.join(os.path.relpath(folder, ROOT), 'README.md')
-        if not os.path.exists(os.path.join(ROOT, path)):
+        if os.path.exists(os.path.join(ROOT, path)):
+            check_readme(folder, path, faults)
+        else:
             faults.append(f'{path}: is missing')
-        elif read(path).count('\n') > README_LINES:
-            faults.append(f'{path}: longer than a page ({README_LINES} lines)')
     readme = read('README.md')
     commands = re.findall(r'^sh deps/install\.sh.*$', readme, re.M)
     if len(commands) != 2:

@@ -25,6 +25,8 @@ struct metric_section {
     size_t count, capacity;
 };
 
+const int64_t metric_zero = 0;
+
 static struct metric_section *sections;
 static size_t section_count, section_capacity, declared_count;
 static void (**resets)(void);

@@ -34,6 +34,8 @@ struct metric_row {
     const char *help;
 };
 
+/* For rows whose value is always 0. */
+extern const int64_t metric_zero;
 /* Rows live as long as the process. Two of one name in a section are our fault and assert. */
 void metric_register(const struct metric_row *rows, size_t count);
 /* Called by CONFIG RESETSTAT after the rows' own reset. */

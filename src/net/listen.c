@@ -19,7 +19,7 @@
 #include "io/socket.h"
 #include "metric/metric.h"
 #include "net/client.h"
-#include "option/option.h"
+#include "option/missing.h"
 
 /* Addresses that `bind` may name: as 6.2. */
 #define LISTENERS_MAX 16
@@ -43,6 +43,7 @@ static struct loop_watcher unix_listener = {.fd = -1};
 static int64_t port, backlog, unix_mode;
 static char *unix_path;
 static bool protected_mode;
+static bool gopher;                                            /* kept, not built */
 static struct buffer bind_addresses = {.class = MEMORY_OTHER}; /* words, each followed by NUL */
 static int bind_count;
 static uint64_t rejected;
@@ -121,6 +122,9 @@ static const struct option_row option_rows[] = {
     OPTION_BOOL("protected-mode", &protected_mode, true, OPTION_MUTABLE, "network", 80,
                 "Refuse clients from other hosts as long as neither an address is bound nor a "
                 "password is set."),
+    MISSING_BOOL("gopher-enabled", NULL, &gopher, "no", OPTION_MUTABLE, "network", 200,
+                 "the Gopher protocol is not built",
+                 "Answer inline requests for a path by Gopher's protocol."),
 };
 
 static const struct metric_row metric_rows[] = {

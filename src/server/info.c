@@ -2,8 +2,8 @@
  * INFO, and its fields about the server as a whole.
  *
  * A field's place is ten times its number in 6.2's section (compat/info_fields.tsv); fields of our
- * own come behind, from OWN on. Where a feature is missing its fields show what is true without it:
- * no replica is connected, nothing is loading. They move to the feature's folder when it is built.
+ * own come behind, from OWN on. Where a feature is missing, its folder has its fields, which show
+ * what is true without it: no replica is connected, nothing is loading.
  */
 #include "server/info.h"
 
@@ -21,6 +21,7 @@
 #include "command/row.h"
 #include "io/loop.h"
 #include "metric/metric.h"
+#include "metric/row.h"
 #include "net/listen.h"
 #include "net/reply.h"
 #include "option/option.h"
@@ -39,7 +40,7 @@ static struct loop *loop;
 static size_t memory_at_start;
 /* used_memory as this INFO shows it: the text that is being made takes memory, too. */
 static size_t used, used_by_dataset;
-static char run_id[ID_CHARS + 1], replication_id[ID_CHARS + 1];
+static char run_id[ID_CHARS + 1];
 
 /* ---- forms ---- */
 
@@ -144,11 +145,6 @@ static uint64_t system_memory(void) {
 static void print_system(struct buffer *out) { print_size(out, system_memory()); }
 static void print_system_human(struct buffer *out) { print_human(out, system_memory()); }
 static void print_client_class(struct buffer *out) { print_size(out, memory_used(MEMORY_CLIENTS)); }
-static void print_scripts(struct buffer *out) { print_size(out, memory_used(MEMORY_SCRIPTS)); }
-static void print_scripts_human(struct buffer *out) {
-    print_human(out, memory_used(MEMORY_SCRIPTS));
-}
-static void print_zero_human(struct buffer *out) { print_human(out, 0); }
 static void print_maxmemory(struct buffer *out) { print_option(out, "maxmemory"); }
 static void print_maxmemory_human(struct buffer *out) {
     struct buffer text;
@@ -190,8 +186,6 @@ static void print_total_fragmentation(struct buffer *out) {
 static void print_total_fragmentation_bytes(struct buffer *out) {
     print_difference(out, cron_memory()->rss, used);
 }
-static void print_backlog(struct buffer *out) { print_size(out, memory_used(MEMORY_REPLICATION)); }
-static void print_aof(struct buffer *out) { print_size(out, memory_used(MEMORY_AOF)); }
 static void print_not_evicted(struct buffer *out) {
     print_size(out, memory_used(MEMORY_AOF) + memory_used(MEMORY_REPLICATION));
 }
@@ -211,13 +205,8 @@ static void print_largest_free(struct buffer *out) {
     print_size(out, memory_largest_free(MEMORY_DATASET));
 }
 
-/* ---- Persistence, Stats, Replication, CPU ---- */
+/* ---- Stats, CPU ---- */
 
-static void print_changes(struct buffer *out) { print_size(out, keyspace_changes()); }
-static void print_start_time(struct buffer *out) {
-    buffer_printf(out, "%lld", (long long)startup_wall_seconds());
-}
-static void print_zero_fraction(struct buffer *out) { buffer_append_c_string(out, "0.00"); }
 static void print_turns(struct buffer *out) { print_size(out, loop ? loop_stats(loop)->turns : 0); }
 static void print_turn_maximum(struct buffer *out) {
     print_size(out, loop ? loop_stats(loop)->turn_cpu.maximum_usec : 0);
@@ -225,13 +214,6 @@ static void print_turn_maximum(struct buffer *out) {
 static void print_turn_histogram(struct buffer *out) {
     if (loop) histogram_print(&loop_stats(loop)->turn_cpu, out);
 }
-static void print_replication_id(struct buffer *out) {
-    buffer_append_c_string(out, replication_id);
-}
-static void print_no_id(struct buffer *out) {
-    for (int i = 0; i < ID_CHARS; i++) buffer_append_char(out, '0');
-}
-static void print_backlog_size(struct buffer *out) { print_option(out, "repl-backlog-size"); }
 
 static void print_cpu(struct buffer *out, int who, bool system) {
     struct rusage usage;
@@ -248,7 +230,6 @@ static void print_cpu_user_main(struct buffer *out) { print_cpu(out, RUSAGE_THRE
 
 /* ---- rows ---- */
 
-static const int64_t zero = 0, minus_one = -1;
 static const char *const redis_version = REDIS_VERSION;
 static const char *const evenkeel_version = EVENKEEL_VERSION;
 static const char *const no_commit = "00000000";
@@ -257,199 +238,127 @@ static const char *const standalone = "standalone";
 static void print_clock(struct buffer *out) { buffer_append_c_string(out, clock_monotonic_name()); }
 static const char *const epoll_name = "epoll";
 static const char *const atomics_name = "c11-builtin";
-static const char *const ok = "ok";
-static const char *const master = "master";
-static const char *const no_failover = "no-failover";
-
-#define NUMBER(s, p, n, var, h)                                                             \
-    {                                                                                       \
-        .section = (s), .place = (p), .name = (n), .type = METRIC_INT64, .variable = (var), \
-        .help = (h)                                                                         \
-    }
-#define TEXT(s, p, n, var, h)                                                                 \
-    {                                                                                         \
-        .section = (s), .place = (p), .name = (n), .type = METRIC_STRING, .variable = &(var), \
-        .help = (h)                                                                           \
-    }
-#define PRINT(s, p, n, fn, h)                                                              \
-    {                                                                                      \
-        .section = (s), .place = (p), .name = (n), .type = METRIC_FUNCTION, .print = (fn), \
-        .help = (h)                                                                        \
-    }
-/* A field of a feature that is not built. */
-#define NOTHING(s, p, n) NUMBER(s, p, n, &zero, "Always 0: not built yet.")
 
 static const struct metric_row server_rows[] = {
-    TEXT("Server", 10, "redis_version", redis_version, "The Redis that this server answers as."),
-    TEXT("Server", 20, "redis_git_sha1", no_commit, "Kept for tools; always zeros."),
-    NUMBER("Server", 30, "redis_git_dirty", &zero, "Kept for tools; always 0."),
-    TEXT("Server", 40, "redis_build_id", build_id, "What the build was given as its id."),
-    TEXT("Server", 50, "redis_mode", standalone, "standalone."),
-    PRINT("Server", 60, "os", print_os, "System, its release, machine."),
-    PRINT("Server", 70, "arch_bits", print_bits, "Bits of a pointer."),
-    PRINT("Server", 80, "monotonic_clock", print_clock, "The clock of durations."),
-    TEXT("Server", 90, "multiplexing_api", epoll_name, "How the loop waits."),
-    TEXT("Server", 100, "atomicvar_api", atomics_name, "Which atomics."),
-    PRINT("Server", 110, "gcc_version", print_compiler, "The compiler; 0.0.0 for clang."),
-    PRINT("Server", 120, "process_id", print_pid, "The process id."),
-    PRINT("Server", 140, "run_id", print_run_id, "Random, another at each start."),
-    PRINT("Server", 150, "tcp_port", print_port, "The TCP port; 0: none."),
-    PRINT("Server", 160, "server_time_usec", print_time, "Wall time, microseconds since 1970."),
-    PRINT("Server", 170, "uptime_in_seconds", print_uptime, "Seconds since start."),
-    PRINT("Server", 180, "uptime_in_days", print_uptime_days, "Days since start."),
-    PRINT("Server", 210, "lru_clock", print_lru_clock, "The clock of keys' recency, in seconds."),
-    PRINT("Server", 220, "executable", print_executable, "The program's path."),
-    PRINT("Server", 230, "config_file", print_config_file, "The configuration's path, or nothing."),
-    NOTHING("Server", 240, "io_threads_active"),
-    TEXT("Server", OWN, "evenkeel_version", evenkeel_version, "The version of this server."),
-    PRINT("Server", OWN + 10, "usdt_probes", print_probes,
-          "yes: built with the probes of docs/probes.md."),
+    METRIC_TEXT("Server", 10, "redis_version", redis_version,
+                "The Redis that this server answers as."),
+    METRIC_TEXT("Server", 20, "redis_git_sha1", no_commit, "Kept for tools; always zeros."),
+    METRIC_NUMBER("Server", 30, "redis_git_dirty", &metric_zero, "Kept for tools; always 0."),
+    METRIC_TEXT("Server", 40, "redis_build_id", build_id, "What the build was given as its id."),
+    METRIC_TEXT("Server", 50, "redis_mode", standalone, "standalone."),
+    METRIC_PRINT("Server", 60, "os", print_os, "System, its release, machine."),
+    METRIC_PRINT("Server", 70, "arch_bits", print_bits, "Bits of a pointer."),
+    METRIC_PRINT("Server", 80, "monotonic_clock", print_clock, "The clock of durations."),
+    METRIC_TEXT("Server", 90, "multiplexing_api", epoll_name, "How the loop waits."),
+    METRIC_TEXT("Server", 100, "atomicvar_api", atomics_name, "Which atomics."),
+    METRIC_PRINT("Server", 110, "gcc_version", print_compiler, "The compiler; 0.0.0 for clang."),
+    METRIC_PRINT("Server", 120, "process_id", print_pid, "The process id."),
+    METRIC_PRINT("Server", 140, "run_id", print_run_id, "Random, another at each start."),
+    METRIC_PRINT("Server", 150, "tcp_port", print_port, "The TCP port; 0: none."),
+    METRIC_PRINT("Server", 160, "server_time_usec", print_time,
+                 "Wall time, microseconds since 1970."),
+    METRIC_PRINT("Server", 170, "uptime_in_seconds", print_uptime, "Seconds since start."),
+    METRIC_PRINT("Server", 180, "uptime_in_days", print_uptime_days, "Days since start."),
+    METRIC_PRINT("Server", 210, "lru_clock", print_lru_clock,
+                 "The clock of keys' recency, in seconds."),
+    METRIC_PRINT("Server", 220, "executable", print_executable, "The program's path."),
+    METRIC_PRINT("Server", 230, "config_file", print_config_file,
+                 "The configuration's path, or nothing."),
+    METRIC_TEXT("Server", OWN, "evenkeel_version", evenkeel_version, "The version of this server."),
+    METRIC_PRINT("Server", OWN + 10, "usdt_probes", print_probes,
+                 "yes: built with the probes of docs/probes.md."),
 };
 
 static const struct metric_row client_rows[] = {
-    NOTHING("Clients", 20, "cluster_connections"),
-    NOTHING("Clients", 80, "clients_in_timeout_table"),
+    METRIC_NOTHING("Clients", 80, "clients_in_timeout_table"),
 };
 
 static const struct metric_row memory_rows[] = {
-    PRINT("Memory", 10, "used_memory", print_used,
-          "Bytes the server holds; the sum of all classes."),
-    PRINT("Memory", 20, "used_memory_human", print_used_human, "The same, with a unit."),
-    PRINT("Memory", 30, "used_memory_rss", print_rss, "Bytes the process takes of the machine."),
-    PRINT("Memory", 40, "used_memory_rss_human", print_rss_human, "The same, with a unit."),
-    PRINT("Memory", 50, "used_memory_peak", print_peak, "The most that used_memory was."),
-    PRINT("Memory", 60, "used_memory_peak_human", print_peak_human, "The same, with a unit."),
-    PRINT("Memory", 70, "used_memory_peak_perc", print_peak_percent, "Use as a share of the peak."),
-    PRINT("Memory", 80, "used_memory_overhead", print_overhead,
-          "What is not keys and values: tables, clients, buffers, the server itself."),
-    PRINT("Memory", 90, "used_memory_startup", print_startup, "used_memory after the start."),
-    PRINT("Memory", 100, "used_memory_dataset", print_dataset, "Bytes of keys and values."),
-    PRINT("Memory", 110, "used_memory_dataset_perc", print_dataset_percent,
-          "Their share of what came after the start."),
-    PRINT("Memory", 120, "allocator_allocated", print_allocated, "Bytes the allocator gave out."),
-    PRINT("Memory", 130, "allocator_active", print_active,
-          "Bytes of pages that hold some of them."),
-    PRINT("Memory", 140, "allocator_resident", print_resident, "Bytes of pages it keeps in all."),
-    PRINT("Memory", 150, "total_system_memory", print_system, "The machine's memory."),
-    PRINT("Memory", 160, "total_system_memory_human", print_system_human, "The same, with a unit."),
-    NOTHING("Memory", 170, "used_memory_lua"),
-    PRINT("Memory", 180, "used_memory_lua_human", print_zero_human, "Always 0: not built yet."),
-    PRINT("Memory", 190, "used_memory_scripts", print_scripts, "Bytes of scripts."),
-    PRINT("Memory", 200, "used_memory_scripts_human", print_scripts_human,
-          "The same, with a unit."),
-    NOTHING("Memory", 210, "number_of_cached_scripts"),
-    PRINT("Memory", 220, "maxmemory", print_maxmemory, "The option maxmemory."),
-    PRINT("Memory", 230, "maxmemory_human", print_maxmemory_human, "The same, with a unit."),
-    PRINT("Memory", 240, "maxmemory_policy", print_policy, "The option maxmemory-policy."),
-    PRINT("Memory", 250, "allocator_frag_ratio", print_fragmentation, "Active by allocated."),
-    PRINT("Memory", 260, "allocator_frag_bytes", print_fragmentation_bytes, "Their difference."),
-    PRINT("Memory", 270, "allocator_rss_ratio", print_allocator_rss, "Resident by active."),
-    PRINT("Memory", 280, "allocator_rss_bytes", print_allocator_rss_bytes, "Their difference."),
-    PRINT("Memory", 290, "rss_overhead_ratio", print_rss_overhead, "The process by resident."),
-    PRINT("Memory", 300, "rss_overhead_bytes", print_rss_overhead_bytes, "Their difference."),
-    PRINT("Memory", 310, "mem_fragmentation_ratio", print_total_fragmentation,
-          "used_memory_rss by used_memory."),
-    PRINT("Memory", 320, "mem_fragmentation_bytes", print_total_fragmentation_bytes,
-          "Their difference."),
-    PRINT("Memory", 330, "mem_not_counted_for_evict", print_not_evicted,
-          "Bytes that do not count against maxmemory."),
-    PRINT("Memory", 340, "mem_replication_backlog", print_backlog, "Bytes kept for replicas."),
-    NOTHING("Memory", 350, "mem_clients_slaves"),
-    PRINT("Memory", 370, "mem_aof_buffer", print_aof, "Bytes of the append only file's buffers."),
-    PRINT("Memory", 380, "mem_allocator", print_allocator, "The allocator and its version."),
-    NOTHING("Memory", 390, "active_defrag_running"),
-    PRINT("Memory", OWN, "mem_dataset", print_class_dataset,
-          "Bytes of the class dataset: keys, values, tables, deadline indexes."),
-    PRINT("Memory", OWN + 10, "mem_clients", print_client_class, "Bytes of the class clients."),
-    PRINT("Memory", OWN + 20, "mem_pools", print_class_pools,
-          "Bytes of the class pools: threads' own buffers, free buffers kept."),
-    PRINT("Memory", OWN + 30, "mem_other", print_class_other,
-          "Bytes of the class other: tables of commands and options, everything else."),
-    PRINT("Memory", OWN + 40, "mem_largest_dataset_alloc", print_largest_alloc,
-          "Largest single allocation of the dataset since CONFIG RESETSTAT."),
-    PRINT("Memory", OWN + 50, "mem_largest_dataset_free", print_largest_free,
-          "Largest single free of the dataset since CONFIG RESETSTAT."),
-};
-
-static const struct metric_row persistence_rows[] = {
-    NOTHING("Persistence", 10, "loading"),
-    NOTHING("Persistence", 20, "current_cow_size"),
-    NOTHING("Persistence", 30, "current_cow_size_age"),
-    PRINT("Persistence", 40, "current_fork_perc", print_zero_fraction, "Always 0: not built yet."),
-    NOTHING("Persistence", 50, "current_save_keys_processed"),
-    NOTHING("Persistence", 60, "current_save_keys_total"),
-    PRINT("Persistence", 70, "rdb_changes_since_last_save", print_changes,
-          "Changes since the start: nothing is saved yet."),
-    NOTHING("Persistence", 80, "rdb_bgsave_in_progress"),
-    PRINT("Persistence", 90, "rdb_last_save_time", print_start_time,
-          "When the server started: nothing is saved yet."),
-    TEXT("Persistence", 100, "rdb_last_bgsave_status", ok, "ok."),
-    NUMBER("Persistence", 110, "rdb_last_bgsave_time_sec", &minus_one, "-1: never."),
-    NUMBER("Persistence", 120, "rdb_current_bgsave_time_sec", &minus_one, "-1: none."),
-    NOTHING("Persistence", 130, "rdb_last_cow_size"),
-    NOTHING("Persistence", 140, "aof_enabled"),
-    NOTHING("Persistence", 150, "aof_rewrite_in_progress"),
-    NOTHING("Persistence", 160, "aof_rewrite_scheduled"),
-    NUMBER("Persistence", 170, "aof_last_rewrite_time_sec", &minus_one, "-1: never."),
-    NUMBER("Persistence", 180, "aof_current_rewrite_time_sec", &minus_one, "-1: none."),
-    TEXT("Persistence", 190, "aof_last_bgrewrite_status", ok, "ok."),
-    TEXT("Persistence", 200, "aof_last_write_status", ok, "ok."),
-    NOTHING("Persistence", 210, "aof_last_cow_size"),
-    NOTHING("Persistence", 220, "module_fork_in_progress"),
-    NOTHING("Persistence", 230, "module_fork_last_cow_size"),
+    METRIC_PRINT("Memory", 10, "used_memory", print_used,
+                 "Bytes the server holds; the sum of all classes."),
+    METRIC_PRINT("Memory", 20, "used_memory_human", print_used_human, "The same, with a unit."),
+    METRIC_PRINT("Memory", 30, "used_memory_rss", print_rss,
+                 "Bytes the process takes of the machine."),
+    METRIC_PRINT("Memory", 40, "used_memory_rss_human", print_rss_human, "The same, with a unit."),
+    METRIC_PRINT("Memory", 50, "used_memory_peak", print_peak, "The most that used_memory was."),
+    METRIC_PRINT("Memory", 60, "used_memory_peak_human", print_peak_human,
+                 "The same, with a unit."),
+    METRIC_PRINT("Memory", 70, "used_memory_peak_perc", print_peak_percent,
+                 "Use as a share of the peak."),
+    METRIC_PRINT("Memory", 80, "used_memory_overhead", print_overhead,
+                 "What is not keys and values: tables, clients, buffers, the server itself."),
+    METRIC_PRINT("Memory", 90, "used_memory_startup", print_startup,
+                 "used_memory after the start."),
+    METRIC_PRINT("Memory", 100, "used_memory_dataset", print_dataset, "Bytes of keys and values."),
+    METRIC_PRINT("Memory", 110, "used_memory_dataset_perc", print_dataset_percent,
+                 "Their share of what came after the start."),
+    METRIC_PRINT("Memory", 120, "allocator_allocated", print_allocated,
+                 "Bytes the allocator gave out."),
+    METRIC_PRINT("Memory", 130, "allocator_active", print_active,
+                 "Bytes of pages that hold some of them."),
+    METRIC_PRINT("Memory", 140, "allocator_resident", print_resident,
+                 "Bytes of pages it keeps in all."),
+    METRIC_PRINT("Memory", 150, "total_system_memory", print_system, "The machine's memory."),
+    METRIC_PRINT("Memory", 160, "total_system_memory_human", print_system_human,
+                 "The same, with a unit."),
+    METRIC_PRINT("Memory", 220, "maxmemory", print_maxmemory, "The option maxmemory."),
+    METRIC_PRINT("Memory", 230, "maxmemory_human", print_maxmemory_human, "The same, with a unit."),
+    METRIC_PRINT("Memory", 240, "maxmemory_policy", print_policy, "The option maxmemory-policy."),
+    METRIC_PRINT("Memory", 250, "allocator_frag_ratio", print_fragmentation,
+                 "Active by allocated."),
+    METRIC_PRINT("Memory", 260, "allocator_frag_bytes", print_fragmentation_bytes,
+                 "Their difference."),
+    METRIC_PRINT("Memory", 270, "allocator_rss_ratio", print_allocator_rss, "Resident by active."),
+    METRIC_PRINT("Memory", 280, "allocator_rss_bytes", print_allocator_rss_bytes,
+                 "Their difference."),
+    METRIC_PRINT("Memory", 290, "rss_overhead_ratio", print_rss_overhead,
+                 "The process by resident."),
+    METRIC_PRINT("Memory", 300, "rss_overhead_bytes", print_rss_overhead_bytes,
+                 "Their difference."),
+    METRIC_PRINT("Memory", 310, "mem_fragmentation_ratio", print_total_fragmentation,
+                 "used_memory_rss by used_memory."),
+    METRIC_PRINT("Memory", 320, "mem_fragmentation_bytes", print_total_fragmentation_bytes,
+                 "Their difference."),
+    METRIC_PRINT("Memory", 330, "mem_not_counted_for_evict", print_not_evicted,
+                 "Bytes that do not count against maxmemory."),
+    METRIC_PRINT("Memory", 380, "mem_allocator", print_allocator, "The allocator and its version."),
+    METRIC_PRINT("Memory", OWN, "mem_dataset", print_class_dataset,
+                 "Bytes of the class dataset: keys, values, tables, deadline indexes."),
+    METRIC_PRINT("Memory", OWN + 10, "mem_clients", print_client_class,
+                 "Bytes of the class clients."),
+    METRIC_PRINT("Memory", OWN + 20, "mem_pools", print_class_pools,
+                 "Bytes of the class pools: threads' own buffers, free buffers kept."),
+    METRIC_PRINT("Memory", OWN + 30, "mem_other", print_class_other,
+                 "Bytes of the class other: tables of commands and options, everything else."),
+    METRIC_PRINT("Memory", OWN + 40, "mem_largest_dataset_alloc", print_largest_alloc,
+                 "Largest single allocation of the dataset since CONFIG RESETSTAT."),
+    METRIC_PRINT("Memory", OWN + 50, "mem_largest_dataset_free", print_largest_free,
+                 "Largest single free of the dataset since CONFIG RESETSTAT."),
 };
 
 static const struct metric_row stats_rows[] = {
-    NOTHING("Stats", 90, "sync_full"),
-    NOTHING("Stats", 100, "sync_partial_ok"),
-    NOTHING("Stats", 110, "sync_partial_err"),
-    NOTHING("Stats", 210, "latest_fork_usec"),
-    NOTHING("Stats", 220, "total_forks"),
-    NOTHING("Stats", 230, "migrate_cached_sockets"),
-    NOTHING("Stats", 240, "slave_expires_tracked_keys"),
-    NOTHING("Stats", 250, "active_defrag_hits"),
-    NOTHING("Stats", 260, "active_defrag_misses"),
-    NOTHING("Stats", 270, "active_defrag_key_hits"),
-    NOTHING("Stats", 280, "active_defrag_key_misses"),
-    NOTHING("Stats", 340, "dump_payload_sanitizations"),
-    NOTHING("Stats", 370, "io_threaded_reads_processed"),
-    NOTHING("Stats", 380, "io_threaded_writes_processed"),
-    PRINT("Stats", OWN, "eventloop_turns", print_turns, "Turns of the event loop."),
-    PRINT("Stats", OWN + 10, "eventloop_turn_cpu_usec_max", print_turn_maximum,
-          "The most CPU time that a turn of the event loop took."),
-    PRINT("Stats", OWN + 20, "eventloop_turn_cpu_usec_histogram", print_turn_histogram,
-          "Turns by their CPU time: a power of two of microseconds, and how many took as long or "
-          "longer, but less than twice that."),
-};
-
-static const struct metric_row replication_rows[] = {
-    TEXT("Replication", 10, "role", master, "master: a server that replicates no other."),
-    NOTHING("Replication", 20, "connected_slaves"),
-    TEXT("Replication", 50, "master_failover_state", no_failover, "no-failover."),
-    PRINT("Replication", 60, "master_replid", print_replication_id,
-          "Names this history of writes."),
-    PRINT("Replication", 70, "master_replid2", print_no_id, "The one before it; zeros: none."),
-    NOTHING("Replication", 80, "master_repl_offset"),
-    NUMBER("Replication", 90, "second_repl_offset", &minus_one, "-1: none."),
-    NOTHING("Replication", 100, "repl_backlog_active"),
-    PRINT("Replication", 110, "repl_backlog_size", print_backlog_size,
-          "The option repl-backlog-size."),
-    NOTHING("Replication", 120, "repl_backlog_first_byte_offset"),
-    NOTHING("Replication", 130, "repl_backlog_histlen"),
+    METRIC_PRINT("Stats", OWN, "eventloop_turns", print_turns, "Turns of the event loop."),
+    METRIC_PRINT("Stats", OWN + 10, "eventloop_turn_cpu_usec_max", print_turn_maximum,
+                 "The most CPU time that a turn of the event loop took."),
+    METRIC_PRINT(
+        "Stats", OWN + 20, "eventloop_turn_cpu_usec_histogram", print_turn_histogram,
+        "Turns by their CPU time: a power of two of microseconds, and how many took as long or "
+        "longer, but less than twice that."),
 };
 
 static const struct metric_row other_rows[] = {
-    PRINT("CPU", 10, "used_cpu_sys", print_cpu_system, "Seconds in the kernel, all threads."),
-    PRINT("CPU", 20, "used_cpu_user", print_cpu_user, "Seconds in the program, all threads."),
-    PRINT("CPU", 30, "used_cpu_sys_children", print_cpu_system_children,
-          "Seconds in the kernel, children that ended."),
-    PRINT("CPU", 40, "used_cpu_user_children", print_cpu_user_children,
-          "Seconds in the program, children that ended."),
-    PRINT("CPU", 50, "used_cpu_sys_main_thread", print_cpu_system_main,
-          "Seconds in the kernel, the thread that runs commands."),
-    PRINT("CPU", 60, "used_cpu_user_main_thread", print_cpu_user_main,
-          "Seconds in the program, the thread that runs commands."),
-    NOTHING("Cluster", 10, "cluster_enabled"),
+    METRIC_PRINT("CPU", 10, "used_cpu_sys", print_cpu_system,
+                 "Seconds in the kernel, all threads."),
+    METRIC_PRINT("CPU", 20, "used_cpu_user", print_cpu_user,
+                 "Seconds in the program, all threads."),
+    METRIC_PRINT("CPU", 30, "used_cpu_sys_children", print_cpu_system_children,
+                 "Seconds in the kernel, children that ended."),
+    METRIC_PRINT("CPU", 40, "used_cpu_user_children", print_cpu_user_children,
+                 "Seconds in the program, children that ended."),
+    METRIC_PRINT("CPU", 50, "used_cpu_sys_main_thread", print_cpu_system_main,
+                 "Seconds in the kernel, the thread that runs commands."),
+    METRIC_PRINT("CPU", 60, "used_cpu_user_main_thread", print_cpu_user_main,
+                 "Seconds in the program, the thread that runs commands."),
 };
 
 /* ---- the command ---- */
@@ -489,15 +398,12 @@ static void reset_figures(void) {
 
 void info_register(void) {
     random_hex(run_id, ID_CHARS);
-    random_hex(replication_id, ID_CHARS);
     command_register(COMMAND_ROWS(rows));
 #define REGISTER(table) metric_register(table, sizeof(table) / sizeof((table)[0]))
     REGISTER(server_rows);
     REGISTER(client_rows);
     REGISTER(memory_rows);
-    REGISTER(persistence_rows);
     REGISTER(stats_rows);
-    REGISTER(replication_rows);
     REGISTER(other_rows);
 #undef REGISTER
     metric_register_reset(reset_figures);

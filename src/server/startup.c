@@ -13,6 +13,7 @@
  * working directory.
  */
 #include "server/startup.h"
+#include "persist/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,6 @@
 #include "server/host.h"
 #include "server/memory_test.h"
 #include "server/oom_score.h"
-#include "server/options_pending.h"
 #include "server/supervise.h"
 
 #ifndef BUILD_ID
@@ -426,7 +426,7 @@ bool startup_begin(int argc) {
             startup_executable());
     else
         log_warning("Configuration loaded");
-    options_pending_announce();
+    persist_options_announce();
     log_set_role('M');
     host_open();
     oom_score_open();

@@ -25,6 +25,7 @@
 #include "access/acl_log.h"
 #include "access/auth.h"
 #include "base/log.h"
+#include "cluster/options.h"
 #include "command/call.h"
 #include "commands/acl.h"
 #include "commands/bitmap.h"
@@ -61,19 +62,25 @@
 #include "exec/transaction.h"
 #include "io/affinity.h"
 #include "io/loop.h"
+#include "io/threads.h"
+#include "modules/options.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/client_memory.h"
 #include "net/limits.h"
 #include "net/listen.h"
 #include "net/reply.h"
+#include "persist/options.h"
 #include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
+#include "replication/options.h"
 #include "report/host_cpu.h"
 #include "report/monitor.h"
 #include "report/slowlog.h"
 #include "report/stalls.h"
+#include "script/options.h"
+#include "sentinel/options.h"
 #include "server/config.h"
 #include "server/crash.h"
 #include "server/cron.h"
@@ -82,12 +89,12 @@
 #include "server/info.h"
 #include "server/memory.h"
 #include "server/oom_score.h"
-#include "server/options_pending.h"
 #include "server/shutdown.h"
 #include "server/startup.h"
 #include "server/supervise.h"
 #include "server/title.h"
 #include "server/watchdog.h"
+#include "store/defrag.h"
 #include "store/evict.h"
 #include "store/expire.h"
 #include "store/keyspace.h"
@@ -133,7 +140,14 @@ void wiring_register(void) {
     stalls_register();
     host_cpu_register();
     value_register();
-    options_pending_register();
+    defrag_register();
+    persist_options_register();
+    replication_options_register();
+    cluster_options_register();
+    modules_options_register();
+    sentinel_options_register();
+    script_options_register();
+    threads_register();
 
     commands_string_register();
     commands_bitmap_register();

@@ -3,7 +3,7 @@
  */
 #include "value/list.h"
 
-#include "option/option.h"
+#include "option/missing.h"
 
 static int64_t fill, depth;
 
@@ -110,6 +110,20 @@ static const struct value_type row = {.name = "list",
                                       .describe = list_describe,
                                       .release_step = list_release_step};
 
+/* Directives of old versions: taken and passed over, as by 6.2. */
+static bool ignored_parse(const struct option_row *ignored, const struct slice *words, size_t count,
+                          char *reason, size_t reason_size) {
+    return count == 1;
+}
+
+#define IGNORED(n, pl)                                                                     \
+    {                                                                                      \
+        MISSING(n, NULL, OPTION_TYPE_CUSTOM, NULL, NULL,                                   \
+                OPTION_FILE_ONLY | OPTION_MULTI | OPTION_HIDDEN, "small values", pl, NULL, \
+                "Of old versions; taken and passed over, as by 6.2."),                     \
+            .parse = ignored_parse                                                         \
+    }
+
 static const struct option_row option_rows[] = {
     OPTION_INT("list-max-ziplist-size", &fill, "-2", INT32_MIN, INT32_MAX, OPTION_MUTABLE,
                "small values", 30,
@@ -117,6 +131,8 @@ static const struct option_row option_rows[] = {
                "and 64 kb."),
     OPTION_INT("list-compress-depth", &depth, "0", 0, INT32_MAX, OPTION_MUTABLE, "small values", 40,
                "Nodes at each end of a list that are not compressed; 0 = none is compressed."),
+    IGNORED("list-max-ziplist-entries", 110),
+    IGNORED("list-max-ziplist-value", 120),
 };
 
 void value_list_register(void) {

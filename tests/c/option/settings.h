@@ -62,4 +62,16 @@ static inline void assert_loads(const char *text) {
     assert_int_equal(error.length, 0);
     buffer_free(&error);
 }
+
+/* The line must be refused, with `reason` at the end of the text. */
+static inline void assert_line_refused(const char *line, const char *reason) {
+    struct buffer error;
+    buffer_init(&error, MEMORY_OTHER);
+    if (option_load_text(slice_of(line), OPTION_FROM_FILE, &error)) fail_msg("taken: %s", line);
+    const char *at = strstr(error.bytes, "'\n");
+    assert_non_null(at);
+    assert_memory_equal(at + 2, reason, strlen(reason));
+    assert_string_equal(at + 2 + strlen(reason), "\n");
+    buffer_free(&error);
+}
 #endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How rows of INFO are written where there are many: section, place, name, value, help.
+ */
+#ifndef EVENKEEL_METRIC_ROW_H
+#define EVENKEEL_METRIC_ROW_H
+#include "metric/metric.h"
+
+#define METRIC_NUMBER(s, p, n, var, h)                                                      \
+    {                                                                                       \
+        .section = (s), .place = (p), .name = (n), .type = METRIC_INT64, .variable = (var), \
+        .help = (h)                                                                         \
+    }
+#define METRIC_TEXT(s, p, n, var, h)                                                          \
+    {                                                                                         \
+        .section = (s), .place = (p), .name = (n), .type = METRIC_STRING, .variable = &(var), \
+        .help = (h)                                                                           \
+    }
+#define METRIC_PRINT(s, p, n, fn, h)                                                       \
+    {                                                                                      \
+        .section = (s), .place = (p), .name = (n), .type = METRIC_FUNCTION, .print = (fn), \
+        .help = (h)                                                                        \
+    }
+/* A number of a feature that is not built: what is true without it. */
+#define METRIC_NOTHING(s, p, n) METRIC_NUMBER(s, p, n, &metric_zero, "Always 0: not built yet.")
+#endif

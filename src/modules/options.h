@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Options and INFO fields of modules, until these are built.
+ */
+#ifndef EVENKEEL_MODULES_OPTIONS_H
+#define EVENKEEL_MODULES_OPTIONS_H
+
+/* Registers the rows. Once, at start. */
+void modules_options_register(void);
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * All modules together: configurations of 6.2 load, and what needs a feature that is not built is
+ * refused by the folder that will own it.
+ */
+#include "option/settings.h"
+#include "server/wiring.h"
+
+/* The lines of upstream's test configurations that belong to these options. */
+static void test_upstream_configuration(void **state) {
+    assert_loads(
+        "save 900 1\nsave 300 10\n"
+        "save 60 10000\nrdbcompression yes\ndbfilename dump.rdb\nslave-serve-stale-data yes\n"
+        "appendonly no\nappendfsync everysec\nno-appendfsync-on-rewrite no\n");
+    assert_value("save", "900 1 300 10 60 10000");
+}
+
+static void test_own_value_is_taken(void **state) {
+    size_t looked_at = 0;
+    for (size_t i = 0; i < option_count(); i++) {
+        const struct option_row *row = option_at(i);
+        if (!(row->flags & OPTION_MUTABLE) || !(row->flags & OPTION_MISSING)) continue;
+        struct buffer value;
+        buffer_init(&value, MEMORY_OTHER);
+        option_print(row, &value);
+        assert_takes(row->name, value.bytes ? value.bytes : "", value.bytes ? value.bytes : "");
+        assert_true(option_is_default(row));
+        buffer_free(&value);
+        looked_at++;
+    }
+    assert_true(looked_at > 40);
+}
+
+static void test_refusals(void **state) {
+    assert_false(set("activedefrag", "yes"));
+    assert_non_null(strstr(last_reason, "Active defragmentation cannot be enabled: it requires"));
+    assert_false(set("gopher-enabled", "yes"));
+    assert_line_refused("io-threads 4", "I/O threads are not built yet");
+    assert_line_refused("io-threads 200", "argument must be between 1 and 128 inclusive");
+    assert_line_refused("cluster-enabled yes", "cluster mode is not built yet");
+    assert_line_refused("loadmodule /x.so a", "modules are not built yet");
+    assert_line_refused("loadmodule", "Bad directive or wrong number of arguments");
+    assert_line_refused("sentinel monitor a", "sentinel directive while not in sentinel mode");
+    assert_line_refused("tls-port 1", "Bad directive or wrong number of arguments");
+}
+
+static void test_old_directives_are_passed_over(void **state) {
+    assert_loads("list-max-ziplist-entries 7\nlist-max-ziplist-value 8\n");
+    assert_line_refused("list-max-ziplist-value a b", "Bad directive or wrong number of arguments");
+}
+
+static int setup(void **state) {
+    wiring_register();
+    return 0;
+}
+
+static int teardown(void **state) {
+    option_reset_all();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_value_is_taken),
+        cmocka_unit_test(test_upstream_configuration),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_old_directives_are_passed_over),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -105,8 +105,8 @@ PYTHON := $(if $(wildcard build/venv/bin/python3),build/venv/bin/python3,python3
 SUITE_ENV = EVENKEEL_VARIANT=$(VARIANT) EVENKEEL_OUT=$(abspath $(OUT)) \
             EVENKEEL_BIN=$(abspath $(OUT)/bin) PYTHON=$(abspath $(PYTHON)) CC="$(CC)"
 
-.PHONY: all deps run test check lint unit tcl bench lab lab-check fuzz fuzz-keep generated format where help \
-        install clean distclean units FORCE
+.PHONY: all deps run test check lint unit tcl bench check-cost lab lab-check fuzz fuzz-keep generated \
+        format where help install clean distclean units FORCE
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -142,6 +142,11 @@ tcl: all ## Tcl suite (ARGS="--single unit/x --only name ...")
 bench: all ## against a stock Redis 6.2 (QUICK=1, BASELINE=path of redis-server)
 	sh deps/install.sh bench
 	$(if $(filter release,$(VARIANT)),,OURS=$(OUT)/bin/redis-server) CC="$(CC)" tests/bench/run $(ARGS)
+
+check-cost: all ## instructions a command against the recorded ones (RECORD=1 writes them; valgrind)
+	$(if $(filter release,$(VARIANT)),,$(error only the release build is counted))
+	@CC="$(CC)" python3 tests/bench/cost.py --ours $(OUT)/bin/redis-server \
+	    $(if $(filter 1,$(RECORD)),--record) $(ARGS)
 
 generated: all ## write redis.conf and docs/ reference pages from the tables
 	sh tests/lint/generated.sh --write $(OUT)/bin/redis-server

@@ -141,11 +141,11 @@ tcl: all ## Tcl suite (ARGS="--single unit/x --only name ...")
 
 bench: all ## against a stock Redis 6.2 (QUICK=1, BASELINE=path of redis-server)
 	sh deps/install.sh bench
-	$(if $(filter release,$(VARIANT)),,OURS=$(OUT)/bin/redis-server) CC="$(CC)" tests/bench/run $(ARGS)
+	$(if $(filter release,$(VARIANT)),,OURS=$(OUT)/bin/redis-server) CC="$(CC)" tests/measure/bench $(ARGS)
 
 check-cost: all ## instructions a command against the recorded ones (RECORD=1 writes them; valgrind)
 	$(if $(filter release,$(VARIANT)),,$(error only the release build is counted))
-	@CC="$(CC)" python3 tests/bench/cost.py --ours $(OUT)/bin/redis-server \
+	@CC="$(CC)" python3 tests/measure/cost.py --ours $(OUT)/bin/redis-server \
 	    $(if $(filter 1,$(RECORD)),--record) $(ARGS)
 
 generated: all ## write redis.conf and docs/ reference pages from the tables
@@ -245,11 +245,11 @@ endif
 
 lab: all ## the four pathologies (SCENARIO=x or x/case, QUICK=1, BASELINE=path, MARKDOWN=file)
 	sh deps/install.sh bench
-	OURS=$(abspath $(OUT)/bin/redis-server) CC="$(CC)" tests/lab/run $(SCENARIO) \
+	OURS=$(abspath $(OUT)/bin/redis-server) CC="$(CC)" tests/measure/lab $(SCENARIO) \
 	    $(if $(MARKDOWN),--markdown $(MARKDOWN)) $(ARGS)
 
 lab-check: ## the lab's load against a server that stalls on purpose (seconds)
-	CC="$(CC)" $(PYTHON) tests/lab/check.py
+	CC="$(CC)" $(PYTHON) tests/measure/check.py
 
 fuzz: ## libFuzzer over tests/fuzz/fuzz_*.c (FUZZ=name picks one, FUZZ_SECONDS=60 each), coverage
 	@sh deps/install.sh --check fuzz

@@ -15,7 +15,7 @@ static const char usage[] =
     "  -v, --version  print the version\n"
     "  -h, --help     print this\n"
     "\n"
-    "The scenarios of the lab are run by make lab: see tests/lab/README.md.\n";
+    "The scenarios of the lab are run by make lab: see tests/measure/README.md.\n";
 
 int main(int argc, char **argv) {
     if (argc >= 2 && !strcmp(argv[1], "watch")) return watch_run(argc - 2, argv + 2);

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one case against one server and leaves its raw files in a folder.
+
+The server is started for the run alone, pinned to one core, the load to another. What a load run
+leaves is described in README.md; all phases of a run share one timeline, through the monotonic
+clock that the load notes.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import servers
+from servers import MeasureError, LOAD_CORE, SERVER_CORE, Load
+
+INFO_FIELDS = ['used_memory', 'used_memory_rss', 'used_memory_overhead', 'used_memory_dataset',
+               'mem_clients_normal', 'mem_not_counted_for_evict', 'mem_counted_for_eviction',
+               'lazyfree_pending_bytes', 'evicted_keys', 'expired_keys', 'expire_due_backlog',
+               'evicted_clients', 'eviction_cpu_usec_total', 'eviction_budget_exhausted_count',
+               'maxmemory_overshoot_bytes', 'eventloop_turn_cpu_usec_max', 'connected_clients',
+               'total_commands_processed', 'keyspace_hits', 'keyspace_misses', 'keys', 'expires']
+HOG = 'import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass\n'
+TRIES = 3
+# Keys with deadlines cost more than those without, and the machine may have other work.
+FILL_SLACK, DUE_AHEAD_S = 2, 7
+
+
+class Run:
+    """One server, and the load runs against it one after the other."""
+
+    def __init__(self, variant, case, folder, trace):
+        self.trace = trace
+        self.case, self.folder, self.variant = case, folder, variant
+        os.makedirs(folder, exist_ok=True)
+        options = []
+        if variant.profile:
+            options += ['--include', variant.profile]
+        options += ['--maxclients', '15000', '--tcp-backlog', '4096']
+        server_options = {**case['server'], **(variant.server or {})}
+        for name, value in server_options.items():
+            options += [f'--{name}', *str(value).split()]
+        self.server = servers.Server(variant.name, variant.binary, options)
+        self.server.pin(SERVER_CORE)
+        self.fills, self.due_msec, self.load_number = [], None, 0
+
+    def _special(self, load):
+        """What a scenario cannot know beforehand: moments, and what the server holds."""
+        load = dict(load)
+        if load.get('trace') == 'default':
+            load['trace'] = self.trace
+        if 'due-in-s' in load:
+            wait_s = load.pop('due-in-s')
+            if wait_s == 'auto':
+                wait_s = DUE_AHEAD_S + FILL_SLACK * self._fill_seconds(load)
+            self.due_msec = int((time.time() + float(wait_s)) * 1000)
+            load['due-at-ms'] = self.due_msec
+        if load.get('keys') == 'held':
+            held = self.keys()
+            load['first-key'] = self.fills[-1]['key_high'] - held
+            load['keys'] = max(held, 1)
+        if load.get('first-key') == 'next':
+            load['first-key'] = self.fills[-1]['key_high']
+        if load.get('first-key') == 'newest':
+            load['first-key'] = self.fills[-1]['key_high'] - load['keys']
+        return load
+
+    def _fill_seconds(self, load):
+        """How long filling should take, by the pace of the fill before."""
+        last = self.fills[-1]
+        return last['seconds'] * float(load['requests']) / last['requests']
+
+    def keys(self):
+        text = self.server.wire.command('INFO', 'keyspace')
+        return sum(int(line.split('keys=')[1].split(',')[0]) for line in text.splitlines()
+                   if 'keys=' in line)
+
+    def waited(self):
+        """Nanoseconds for which the server's main thread stood runnable without its core."""
+        with open(f'/proc/{self.server.pid}/task/{self.server.pid}/schedstat') as file:
+            return int(file.read().split()[1])
+
+    def _load(self, load, folder):
+        os.makedirs(folder, exist_ok=True)
+        process = Load(self.server, LOAD_CORE, 'record', out=folder,
+                       info_fields=','.join(INFO_FIELDS), **load)
+        with open(os.path.join(folder, 'command'), 'w') as file:
+            file.write(' '.join(process.command) + '\n')
+        return process
+
+    def _finish(self, process, folder):
+        result = process.result()
+        with open(os.path.join(folder, 'result.json'), 'w') as file:
+            json.dump(result, file)
+        return result
+
+    def fill(self, phase):
+        folder = os.path.join(self.folder, f'fill-{len(self.fills)}')
+        load = {'arrivals': 'closed', 'connections': 20, 'pipeline': 50, 'mix': 'set=1',
+                'held-keys': 0, 'seconds': 300, **self._special(phase['load'])}
+        result = self._finish(self._load(load, folder), folder)
+        if phase.get('settle'):
+            self.server.settle()
+        result.update(folder=folder, load=load, keys_after=self.keys(),
+                      used_memory_after=self.server.steady_memory())
+        self.fills.append(result)
+
+    def _events(self, event, began, notes):
+        for i in range(event.get('times', 1)):
+            moment = began + event['at-s'] + i * event.get('every-s', 0)
+            time.sleep(max(0, moment - time.monotonic()))
+            self._event(event, notes)
+
+    def _event(self, event, notes):
+        at = time.monotonic()
+        if event['do'] == 'stop':
+            self.server.pause()
+            time.sleep(event['for-ms'] / 1000)
+            self.server.resume()
+        elif event['do'] == 'hog':
+            hog = servers.start_process([sys.executable, '-c', HOG.format(event['for-ms'] / 1000)],
+                                 core=SERVER_CORE)
+            hog.wait()
+            servers.end_process(hog)
+        else:
+            wire = servers.Wire(self.server.port)
+            try:
+                wire.command(*event['words'])
+            finally:
+                wire.close()
+        notes.append({'do': event['do'], 'began': at, 'ended': time.monotonic()})
+
+    def phase(self, phase):
+        """One load run with its events. Returns the load's result with what else is known."""
+        folder = os.path.join(self.folder, f'{self.load_number}-{phase["name"]}')
+        self.load_number += 1
+        load = {'probe-ms': 1, 'info-ms': 100, **self._special(phase['load'])}
+        if 'start-before-due-s' in phase:
+            ahead = self.due_msec / 1000 - phase['start-before-due-s'] - time.time()
+            if ahead < 0:
+                raise MeasureError(f'{self.variant.name}: filling took {-ahead:.1f} s too long')
+            time.sleep(ahead)
+        before, waited = self.server.cpu(), self.waited()
+        self.server.wire.command('CONFIG', 'RESETSTAT')
+        self.server.wire.command('SLOWLOG', 'RESET')
+        process = self._load(load, folder)
+        notes, began = [], time.monotonic()
+        threads = [threading.Thread(target=self._events, args=(event, began, notes), daemon=True)
+                   for event in phase['event']]
+        for thread in threads:
+            thread.start()
+        result = self._finish(process, folder)
+        for thread in threads:
+            thread.join()
+        time.sleep(phase.get('rest-s', 0))
+        result.update(folder=folder, name=phase['name'], events=notes,
+                      **{'warm-up-s': phase.get('warm-up-s', 0)},
+                      load=load, server_cpu_s=(self.server.cpu()[0] - before[0]) / 1e9,
+                      server_wait_s=(self.waited() - waited) / 1e9,
+                      used_memory_after=self.server.wire.used_memory(), keys_after=self.keys(),
+                      slowlog=self._slowlog('GET'), explained=self._explained(),
+                      due_msec=self.due_msec)
+        return result
+
+    def _slowlog(self, order):
+        try:
+            return self.server.wire.command('SLOWLOG', order, 1000)
+        except MeasureError:  # stock has no EXPLAIN
+            return []
+
+    def _explained(self):
+        """SLOWLOG EXPLAIN's entries as dictionaries; none where the server has no such command."""
+        return [dict(zip(entry[::2], entry[1::2])) for entry in self._slowlog('EXPLAIN')]
+
+    def stop(self):
+        self.server.stop()
+
+
+def run_case(variant, case, folder, trace, say):
+    """All phases; repeated while the load itself was late, at most three times. Returns the phases'
+    results and the fill's; `late` is true where the last try was late too."""
+    for attempt in range(1, TRIES + 1):
+        run = Run(variant, case, folder, trace)
+        try:
+            for phase in case['fill']:
+                run.fill(phase)
+            maximum = int(run.server.wire.command('CONFIG', 'GET', 'maxmemory')[1])
+            results = [run.phase(phase) for phase in case['phase']]
+        finally:
+            run.stop()
+        late = any(result['late']['repeat'] for result in results)
+        if not late or attempt == TRIES:
+            break
+        worst = max(result['late']['own_share'] for result in results)
+        say(f'the load was late for {worst:.2%} of its requests; try {attempt + 1} of {TRIES}')
+    return {'phases': results, 'fills': run.fills, 'maxmemory': maximum, 'late': late,
+            'tries': attempt, 'variant': variant.name, 'folder': folder}
+
+
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -8,6 +8,7 @@ A lab that does not charge a stall to every request that was due in it, or that 
 it is itself late, would make any server look smooth. Bounds are relative to what was asked for,
 wide enough for a busy machine.
 """
+import argparse
 import json
 import os
 import shutil
@@ -25,6 +26,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import report  # noqa: E402
 import servers  # noqa: E402
 
 RECORD_BYTES = 16
@@ -289,12 +291,44 @@ def check_figures(checks):
                 list(columns['replies_per_s']))
 
 
+def refused(**given):
+    """What demand_clean says before it ends the program; None where it does not."""
+    config = argparse.Namespace(**{'markdown': 'docs/figures', 'dirty': False, **given})
+    try:
+        report.demand_clean(config)
+    except SystemExit as end:
+        return str(end)
+    return None
+
+
+def check_clean_tree(checks):
+    """Figures are written of a commit, or marked."""
+    root, servers.ROOT = servers.ROOT, tempfile.mkdtemp(prefix='evenkeel-lab-check-')
+    git = ['git', '-C', servers.ROOT, '-c', 'user.name=x', '-c', 'user.email=x@example.com']
+    try:
+        for words in (['init', '-q'], ['commit', '-q', '--allow-empty', '-m', 'first']):
+            subprocess.run([*git, *words], check=True)
+        checks.that('a clean tree gives figures', refused() is None)
+        checks.that('and its revision has no mark', 'dirty' not in report.revision())
+        os.makedirs(os.path.join(servers.ROOT, 'docs', 'figures'))
+        report.write_section(os.path.join(servers.ROOT, 'docs', 'figures'), 'cpu', 'figures\n')
+        checks.that('figures themselves are no change', refused() is None)
+        open(os.path.join(servers.ROOT, 'odd.c'), 'w').close()
+        checks.that('a changed tree is refused by name', 'odd.c' in (refused() or ''))
+        checks.that('nothing is refused that is not kept', refused(markdown=None) is None)
+        checks.that('--dirty keeps them, marked', refused(dirty=True) is None
+                    and report.revision().endswith('-dirty'), report.revision())
+    finally:
+        shutil.rmtree(servers.ROOT)
+        servers.ROOT = root
+
+
 def main():
     servers.build_load()
     checks = Checks()
     for check in (check_schedule, check_stall, check_own_lateness, check_pool,
                   check_lost_connection, check_probe_and_herd, check_trace, check_count,
-                  check_arguments, check_figures):
+                  check_arguments, check_clean_tree, check_figures):
         check(checks)
     print(f'{checks.passed} passed, {checks.failed} failed')
     return 1 if checks.failed else 0

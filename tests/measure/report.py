@@ -11,7 +11,7 @@ import time
 import servers
 
 MARK = '<!-- bench {}: {} -->'
-WRITTEN = ('docs/figures', 'BENCHMARKS.md')
+WRITTEN = ('docs/figures/', 'BENCHMARKS.md')
 
 
 class Progress:
@@ -74,7 +74,8 @@ def _git(*words):
 
 def changed():
     """The files that are not as they were committed, but for those that figures are written to."""
-    paths = [line[3:] for line in _git('status', '--porcelain').splitlines()]
+    lines = _git('status', '--porcelain', '--untracked-files=all').splitlines()
+    paths = [line[3:] for line in lines]
     return [path for path in paths if not path.startswith(WRITTEN)]
 
 

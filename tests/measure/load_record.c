@@ -707,7 +707,8 @@ static void run(void) {
     bool draining = false;
     for (;;) {
         uint64_t now = load_now_nsec();
-        bool over = now >= end || (is_exhausted() && !waiting_count);
+        /* What became due before the end is still sent when the load comes late to it. */
+        bool over = (now >= end && next_arrival == NEVER) || (is_exhausted() && !waiting_count);
         if (over && !draining) {
             draining = true;
             sending = false;

@@ -248,7 +248,7 @@ lab: all ## the four pathologies (SCENARIO=x or x/case, QUICK=1, BASELINE=path, 
 	OURS=$(abspath $(OUT)/bin/redis-server) CC="$(CC)" tests/measure/lab $(SCENARIO) \
 	    $(if $(MARKDOWN),--markdown $(MARKDOWN)) $(ARGS)
 
-lab-check: ## the lab's load against a server that stalls on purpose (seconds)
+lab-check: ## the load against a server that stalls on purpose (seconds)
 	CC="$(CC)" $(PYTHON) tests/measure/check.py
 
 fuzz: ## libFuzzer over tests/fuzz/fuzz_*.c (FUZZ=name picks one, FUZZ_SECONDS=60 each), coverage

@@ -21,14 +21,15 @@ import argparse
 import os
 import platform
 import re
-import signal
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import callgrind  # noqa: E402
+import programs  # noqa: E402
 import servers  # noqa: E402
 from servers import MeasureError, Server, Wire, encode  # noqa: E402
 
@@ -36,6 +37,9 @@ RECORDED = os.path.join(servers.HERE, 'cost.txt')
 DUMPS = os.path.join(servers.BUILD, 'cost')
 PRELOADED = os.path.join(servers.BUILD, 'fixed_random.so')
 TOLERANCE = 0.03
+TRIES = 3
+NOISE = 0.005  # a rise by less is not worth another count, nor a word
+PATIENCE_S = 60
 COUNTED, WARM_UP = 4000, 800  # commands of a case; multiples of the pipeline and of the clients
 CLIENTS = 16
 KEYS = 1000
@@ -131,12 +135,12 @@ class Driver:
 
     def await_state(self, wanted):
         path = f'/proc/{self.server.pid}/stat'
-        state = None
+        state, over = None, time.monotonic() + PATIENCE_S
         while state != wanted:
             with open(path) as file:
                 state = file.read().rsplit(')', 1)[1].split()[0]
-            if state in 'ZX':
-                raise MeasureError('the server ended')
+            if state in 'ZX' or time.monotonic() > over:
+                raise MeasureError(f'the server is in state {state}, not {wanted}')
 
     def count(self, case):
         name, pipeline, clients = case
@@ -158,13 +162,22 @@ def build_preloaded():
                     '-o', PRELOADED], check=True)
 
 
-def measure(binary, cases):
-    """Yields (case, instructions a command), each of a server of its own."""
-    build_preloaded()
+def count_once(binary, case):
+    """Instructions a command, of a server of the case's own."""
     prefix = ['env', f'LD_PRELOAD={PRELOADED}', *callgrind.PREFIX]
-    for case in cases:
-        with Server('ours', binary, ['--hz', 1], prefix=prefix, patience=120) as server:
-            yield case, Driver(server).count(case)
+    with Server('ours', binary, ['--hz', 1], prefix=prefix, patience=120) as server:
+        return Driver(server).count(case)
+
+
+def measure(binary, case, recorded):
+    """The least of up to three counts: a machine that holds the server up makes it explain slow
+    turns, which only adds. One is enough where it is what is recorded; to record it takes two."""
+    figure = count_once(binary, case)
+    for _ in range(TRIES - 1 if recorded else 1):
+        if recorded and figure <= recorded * (1 + NOISE):
+            break
+        figure = min(figure, count_once(binary, case))
+    return figure
 
 
 # ---- the recorded figures ----
@@ -180,7 +193,7 @@ def first_line(*command):
 def tools(binary):
     """What the figures hang on besides the tree, by name."""
     found = re.search(r'malloc=(\S+)', first_line(binary, '--version'))
-    return {'compiler': first_line(os.environ.get('CC', 'cc').split()[0], '--version'),
+    return {'compiler': first_line(os.environ.get('CC', 'gcc').split()[0], '--version'),
             'allocator': found.group(1) if found else 'unknown',
             'libc': ' '.join(platform.libc_ver()),
             'valgrind': first_line('valgrind', '--version')}
@@ -232,8 +245,7 @@ def main():
     parser.add_argument('--only', metavar='TEXT', help='cases whose name has it: "SET P16"')
     config = parser.parse_args()
     callgrind.demand()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    programs.take_signals()
     binary = os.path.join(servers.ROOT, config.ours)
     cases = [c for c in CASES if not config.only or config.only in label(c)]
     if not cases or (config.record and config.only):
@@ -243,15 +255,17 @@ def main():
     width = max(len(label(c)) for c in cases)
     print(f'{"instructions a command":<{width}}  {"now":>9}  {"recorded":>9}', flush=True)
     figures = {}
-    for case, figure in measure(binary, cases):
-        figures[label(case)] = figure
-        show(label(case), figure, recorded.get(label(case)), width)
+    build_preloaded()
+    for case in cases:
+        before = recorded.get(label(case))
+        figures[label(case)] = measure(binary, case, None if config.record else before)
+        show(label(case), figures[label(case)], before, width)
     return finish(config, figures, versions, recorded, recorded_with)
 
 
 def finish(config, figures, versions, recorded, recorded_with):
-    rose = [name for name, figure in figures.items()
-            if figure > recorded.get(name, figure) * (1 + TOLERANCE)]
+    bound = 1 + (NOISE if config.record else TOLERANCE)
+    rose = [name for name, figure in figures.items() if figure > recorded.get(name, figure) * bound]
     others = [f'{tool} {version}, recorded with {recorded_with[tool]}'
               for tool, version in versions.items() if recorded_with.get(tool, version) != version]
     for text in others:
@@ -267,10 +281,13 @@ def finish(config, figures, versions, recorded, recorded_with):
     missing = [name for name in figures if name not in recorded]
     if missing:
         print(f'not recorded: {", ".join(missing)}')
+    gone = [name for name in recorded if name not in figures and not config.only]
+    if gone:
+        print(f'recorded, but no case any more: {", ".join(gone)}')
     if rose:
         print(f'{len(rose)} of {len(figures)} cases cost more than {TOLERANCE:.0%} above what is '
               'recorded. Where: callgrind_annotate build/measure/cost/...')
-    return 1 if rose or missing else 0
+    return 1 if rose or missing or gone else 0
 
 
 if __name__ == '__main__':
@@ -278,3 +295,5 @@ if __name__ == '__main__':
         sys.exit(main())
     except MeasureError as error:
         sys.exit(f'not measured: {error}')
+    except KeyboardInterrupt:
+        sys.exit(130)

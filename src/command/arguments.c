@@ -10,9 +10,6 @@
 #include "store/entry.h"
 #include "store/keyspace.h"
 
-/* A subcommand is shown up to here in an error: as 6.2. */
-#define SUBCOMMAND_SHOWN_BYTES 128
-
 bool argument_int64(const struct call *call, int index, int64_t *value, const char *error) {
     struct slice text = call->argv[index];
     if (number_parse_int64(text.bytes, text.length, value)) return true;
@@ -51,17 +48,22 @@ void reply_wrong_type(struct client *c) {
 
 void reply_syntax_error(struct client *c) { reply_error(c, "syntax error"); }
 
+static void append_upper(struct buffer *out, const char *name) {
+    for (; *name; name++) buffer_append_char(out, (char)toupper((unsigned char)*name));
+}
+
 void reply_unknown_subcommand(const struct call *call) {
+    /* Whole, however long, but only to its first NUL: as 6.2. */
     struct slice word = call->argv[1];
-    int length = word.length < SUBCOMMAND_SHOWN_BYTES ? (int)word.length : SUBCOMMAND_SHOWN_BYTES;
-    char upper[32];
-    size_t i = 0;
-    for (; call->command->name[i] && i + 1 < sizeof(upper); i++)
-        upper[i] = (char)toupper((unsigned char)call->command->name[i]);
-    upper[i] = 0;
-    reply_error_format(call->client,
-                       "Unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
-                       length, word.bytes, upper);
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    buffer_append_c_string(&text, "Unknown subcommand or wrong number of arguments for '");
+    buffer_append(&text, word.bytes, strnlen(word.bytes, word.length));
+    buffer_append_c_string(&text, "'. Try ");
+    append_upper(&text, call->command->name);
+    buffer_append_c_string(&text, " HELP.");
+    reply_error_slice(call->client, buffer_slice(&text));
+    buffer_free(&text);
 }
 
 void subcommand_run(struct call *call, const struct subcommand *rows, size_t count) {
@@ -80,8 +82,7 @@ void reply_help(const struct call *call, const char *const *lines) {
     while (lines[count]) count++;
     struct buffer headline;
     buffer_init(&headline, MEMORY_OTHER);
-    for (const char *n = call->command->name; *n; n++)
-        buffer_append_char(&headline, (char)toupper((unsigned char)*n));
+    append_upper(&headline, call->command->name);
     buffer_append_c_string(&headline, " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
     reply_array(c, count + 3);
     reply_status_slice(c, buffer_slice(&headline));

@@ -41,11 +41,9 @@ static void command_quit(struct call *call) {
 
 static void command_select(struct call *call) {
     int64_t index;
-    if (!argument_int64(call, 1, &index, NULL)) return;
+    if (!argument_int64_between(call, 1, INT32_MIN, INT32_MAX, &index)) return;
     if (index < 0 || index >= keyspace_databases()) {
-        reply_error(call->client, index == (int32_t)index
-                                      ? "DB index is out of range"
-                                      : "value is not an integer or out of range");
+        reply_error(call->client, "DB index is out of range");
         return;
     }
     call->client->database = (int)index;

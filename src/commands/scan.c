@@ -60,8 +60,12 @@ static void keep(struct search *s, struct entry *e) {
 static void consider(struct entry *e, void *context) {
     struct search *s = context;
     s->seen++;
-    if (s->type && !slice_is(*s->type, entry_type_name(e))) return;
-    if (s->any_key || glob_match(s->pattern, entry_key(e), false)) keep(s, e);
+    if (!s->any_key && !glob_match(s->pattern, entry_key(e), false)) return;
+    if (s->type) {
+        keyspace_count_hit(); /* 6.2 looks the key up to learn its type */
+        if (!slice_is(*s->type, entry_type_name(e))) return;
+    }
+    keep(s, e);
 }
 
 static void set_pattern(struct search *s, struct slice pattern) {

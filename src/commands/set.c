@@ -155,6 +155,7 @@ static void pop_many(struct call *call, struct entry *e, uint64_t count) {
     announce(call, 1, "spop"); /* before the reply, as 6.2 */
     if (count >= set_count(v)) {
         keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), set_count(v));
+        keyspace_count_hit(); /* 6.2 reads the set here, where a smaller count does not */
         reply_all(call->client, v);
         keyspace_delete_emptied(call->keyspace, call->argv[1], call_key_hash(call, 1));
         notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
@@ -252,7 +253,9 @@ static void command_srandmember(struct call *call) {
         /* Whoever asks for more than the output limit allows is closed meanwhile. */
         for (; count < 0 && !(c->flags & CLIENT_CLOSING); count++) reply_random(c, set_in(e));
     } else if ((uint64_t)count >= set_count(set_in(e))) {
-        reply_all(c, set_in(e));
+        /* Never a set: whoever asks by a count gets one form of reply. */
+        reply_array(c, (int64_t)set_count(set_in(e)));
+        set_each(set_in(e), reply_visited, c);
     } else {
         reply_distinct(c, set_in(e), (size_t)count);
     }

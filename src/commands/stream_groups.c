@@ -512,8 +512,12 @@ static void command_xautoclaim(struct call *call) {
     struct autoclaim a;
     struct claiming x;
     struct stream_pending_walk w;
+    e = keyspace_read(call->keyspace, call->argv[1], call_key_hash(call, 1));
     if (!parse_autoclaim(call, &a)) return;
-    if (!argument_read_typed(call, 1, ENTRY_STREAM, &e)) return;
+    if (e && e->type != ENTRY_STREAM) {
+        reply_wrong_type(call->client);
+        return;
+    }
     if (!stream_parse_group(call, e, 2)) return;
     int64_t looks, left = a.count;
     if (__builtin_mul_overflow(a.count, AUTOCLAIM_LOOKS, &looks)) looks = INT64_MAX;

@@ -188,7 +188,9 @@ static void command_set(struct call *call) {
     int64_t deadline = options.flags & SET_KEEPTTL ? KEYSPACE_KEEP_DEADLINE : ENTRY_NO_DEADLINE;
     if (options.form && !set_deadline(call, options.form, options.value_index, &deadline)) return;
     bool get = options.flags & SET_GET;
-    struct entry *existing = get ? read_key(call) : find_key(call);
+    /* A key that XX wants and that is not there counts as no miss: as 6.2. */
+    bool counted = get && !(options.flags & SET_XX && !find_key(call));
+    struct entry *existing = counted ? read_key(call) : find_key(call);
     if (get && !reply_string_or_null(call, existing)) return;
     if ((options.flags & SET_NX && existing) || (options.flags & SET_XX && !existing)) {
         if (!get) reply_null(call->client);
@@ -495,16 +497,19 @@ static bool lcs_take_texts(struct call *call, int index, bool keys, struct lcs_o
         return false;
     }
     options->given = true;
+    struct entry *entries[2] = {NULL, NULL};
     for (int i = 0; i < 2; i++) {
         options->texts[i] = call->argv[index + i];
-        if (!keys) continue;
-        struct entry *e =
-            keyspace_read(call->keyspace, call->argv[index + i], call_key_hash(call, index + i));
-        if (e && e->type != ENTRY_STRING) {
+        if (keys) /* both are counted, also where one is no string */
+            entries[i] = keyspace_read(call->keyspace, call->argv[index + i],
+                                       call_key_hash(call, index + i));
+    }
+    for (int i = 0; keys && i < 2; i++) {
+        if (entries[i] && entries[i]->type != ENTRY_STRING) {
             reply_error(call->client, "The specified keys must contain string values");
             return false;
         }
-        options->texts[i] = e ? entry_string(e, options->scratch[i]) : SLICE("");
+        options->texts[i] = entries[i] ? entry_string(entries[i], options->scratch[i]) : SLICE("");
     }
     return true;
 }

@@ -339,11 +339,14 @@ static void count_error(const char *line) {
     added->count = 1;
 }
 
-void reply_error(struct client *c, const char *text) {
+void reply_error(struct client *c, const char *text) { reply_error_slice(c, slice_of(text)); }
+
+void reply_error_slice(struct client *c, struct slice text) {
     struct buffer line;
     buffer_init(&line, MEMORY_OTHER);
-    buffer_append_c_string(&line, *text == '-' ? "" : "-ERR ");
-    buffer_append_c_string(&line, text);
+    bool whole = text.length && text.bytes[0] == '-';
+    buffer_append_c_string(&line, whole ? "" : "-ERR ");
+    buffer_append(&line, text.bytes, text.length);
     for (size_t i = 0; i < line.length; i++)
         if (line.bytes[i] == '\r' || line.bytes[i] == '\n') line.bytes[i] = ' ';
     buffer_append_c_string(&line, "\r\n");
@@ -360,7 +363,7 @@ void reply_error_format(struct client *c, const char *format, ...) {
     va_start(arguments, format);
     buffer_vprintf(&text, format, arguments);
     va_end(arguments);
-    reply_error(c, text.length ? text.bytes : "");
+    reply_error_slice(c, buffer_slice(&text));
     buffer_free(&text);
 }
 

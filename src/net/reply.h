@@ -42,6 +42,7 @@ void reply_status_slice(struct client *c, struct slice text);
 /* "-ERR text", or with a code of its own where the text starts with '-': "-NOPROTO ...". Newlines
  * become blanks. Counted in INFO errorstats. */
 void reply_error(struct client *c, const char *text);
+void reply_error_slice(struct client *c, struct slice text);
 void reply_error_format(struct client *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void reply_integer(struct client *c, int64_t value);

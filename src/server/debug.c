@@ -88,7 +88,12 @@ static void debug_log(struct call *call) {
 }
 
 static void debug_error(struct call *call) {
-    reply_error_format(call->client, "-%.*s", (int)call->argv[2].length, call->argv[2].bytes);
+    struct buffer text; /* with NULs, if it has any */
+    buffer_init(&text, MEMORY_OTHER);
+    buffer_append_char(&text, '-');
+    buffer_append(&text, call->argv[2].bytes, call->argv[2].length);
+    reply_error_slice(call->client, buffer_slice(&text));
+    buffer_free(&text);
 }
 
 /* ---- keys ---- */

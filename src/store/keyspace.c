@@ -260,6 +260,7 @@ void keyspace_announce(struct keyspace *ks, struct slice key, uint64_t hash) {
 }
 
 void keyspace_count_changes(uint64_t count) { changes += count; }
+void keyspace_count_hit(void) { hits++; }
 
 static void tell_missed(struct keyspace *ks, struct slice key) {
     for (int i = 0; i < observer_count; i++)

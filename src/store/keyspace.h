@@ -163,6 +163,8 @@ void keyspace_note_change(struct keyspace *ks, struct slice key, uint64_t hash, 
 void keyspace_announce(struct keyspace *ks, struct slice key, uint64_t hash);
 /* Changes that are no key's. */
 void keyspace_count_changes(uint64_t count);
+/* A hit of a command that had the entry without keyspace_read. */
+void keyspace_count_hit(void);
 
 /* Why a key's value changed or went. */
 enum keyspace_cause { KEYSPACE_WRITTEN, KEYSPACE_EXPIRED, KEYSPACE_EVICTED };

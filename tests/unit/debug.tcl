@@ -33,6 +33,16 @@ start_server {} {
         assert_equal PONG [r ping]
     } undefined {ours}
 
+    test {DEBUG ERROR shows all bytes but ends of lines} {
+        foreach {text shown} {abc\0def abc\0def \0 \0 "a\r\nb" "a  b" "WHAT is it" "WHAT is it"} {
+            set client [raw_client]
+            $client write [client::encode [list debug error $text]]
+            $client flush
+            assert_equal "-$shown\r\n" [$client raw_reply]
+            $client close
+        }
+    }
+
     test {DEBUG PAUSE-CRON} {
         assert_equal OK [r debug pause-cron 1]
         set client [redis_client]

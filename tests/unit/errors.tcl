@@ -3,7 +3,7 @@
 # refused changes nothing: the number of keys and the fixture's values are compared around it.
 #
 # Each command runs on a connection of its own in database 0, where the fixture's keys are. A row is
-# left out where the server does not have its command, or not the type of a key that it names.
+# left out where its command is on the list of those that are not built yet; that list is exact.
 
 # Commands with too few or too many arguments.
 set arity_faults {
@@ -79,6 +79,12 @@ set faults {
         you sure your configuration is correct?} {
         {AUTH x}
     }
+    {-ERR DB index is out of range} {
+        {SELECT 16} {SELECT -1} {SELECT 2147483647} {SELECT -2147483648}
+    }
+    {-ERR value is out of range, value must between -2147483648 and 2147483647} {
+        {SELECT 2147483648} {SELECT -2147483649} {SELECT 9223372036854775807}
+    }
     {+OK} {
         {AUTH default x} {CLIENT TRACKING ON} {READWRITE} {CLIENT TRACKING OFF}
     }
@@ -112,7 +118,7 @@ set faults {
         {GETRANGE str x 1} {BITCOUNT str x y} {BITPOS str x} {BITFIELD str INCRBY u8 0 x}
         {LINDEX list x} {LSET list x v} {LRANGE list x 1} {LTRIM list x 1} {LREM list x a}
         {SRANDMEMBER set x} {HRANDFIELD hash x} {ZRANDMEMBER zset x} {WAIT x 0} {SELECT x}
-        {MOVE str x} {SCAN 0 COUNT x} {RESTORE r x x} {SORT list LIMIT a b} {CLIENT KILL ID x}
+        {SELECT 9223372036854775808} {MOVE str x} {SCAN 0 COUNT x} {RESTORE r x x} {SORT list LIMIT a b} {CLIENT KILL ID x}
         {CLIENT UNBLOCK x} {MEMORY USAGE str SAMPLES x} {SLOWLOG GET x} {REPLICAOF 127.0.0.1 x}
         {LOLWUT VERSION x} {ZRANGE zset a b} {ZRANGEBYSCORE zset 0 1 LIMIT x y}
         {ZREMRANGEBYRANK zset a b} {ZUNIONSTORE d x zset} {ZPOPMIN zset x}
@@ -542,6 +548,12 @@ set differs {
     {DECRBY num -9223372036854775808} {CLIENT NO-EVICT on}
 }
 
+# Commands of 6.2 that ours does not have yet: all of them. Who builds one takes it from this list.
+set missing {
+    asking bgrewriteaof bgsave cluster dump eval evalsha failover lastsave migrate module psync
+    readonly readwrite replconf replicaof restore restore-asking role save script slaveof sync
+}
+
 # First words of rows that need a feature which ours may not have yet, with the tag of each.
 set wanted_features {
     {COMMAND GETKEYS EVAL} needs:scripting
@@ -569,20 +581,16 @@ proc command_exists {name} {
     return [expr {[lindex [r command info $name] 0] ne {}}]
 }
 
-# Makes the fixture of the types that the server has; returns the commands that show it.
+# Makes the fixture; returns the commands that show it.
 proc make_fixture {fixture} {
     set shows {}
     r select 0
     r flushall
     foreach {key make show} $fixture {
-        if {[command_exists [lindex $make 0]]} {
-            r {*}$make
-            lappend shows $show
-        }
+        r {*}$make
+        lappend shows $show
     }
-    if {[command_exists xgroup]} {
-        r xgroup create stream g 0
-    }
+    r xgroup create stream g 0
     return $shows
 }
 
@@ -596,14 +604,9 @@ proc fixture_state {shows} {
 }
 
 # Why a row does not run here; "" where it does.
-proc row_left_out {words fixture wanted_features} {
-    if {![command_exists [lindex $words 0]]} {
+proc row_left_out {words missing wanted_features} {
+    if {[is_ours] && [string tolower [lindex $words 0]] in $missing} {
         return "no command [lindex $words 0]"
-    }
-    foreach {key make show} $fixture {
-        if {$key in [lrange $words 1 end] && ![r exists $key]} {
-            return "no key $key"
-        }
     }
     foreach {prefix tag} $wanted_features {
         if {[lrange $words 0 [llength $prefix]-1] eq $prefix && $tag in $::options(deny)} {
@@ -649,6 +652,15 @@ proc check_row {words bytes shows} {
 start_server {} {
     set shows [make_fixture $fixture]
 
+    test {The commands that are missing are those of the list} {
+        foreach name $missing {
+            assert_equal [expr {![is_ours]}] [command_exists $name] $name
+        }
+        # 6.2 has 224 commands, and handles QUIT without a row.
+        set count [expr {[r command count] - [command_exists quit]}]
+        assert_equal 224 [expr {[is_ours] ? $count + [llength $missing] : $count}]
+    }
+
     test {Unknown commands} {
         assert_equal "-ERR unknown command `NOSUCH`, with args beginning with: \r\n" \
             [reply_bytes NOSUCH]
@@ -658,7 +670,7 @@ start_server {} {
 
     foreach words $arity_faults {
         test "Wrong number of arguments: $words" {
-            set why [row_left_out $words $fixture $wanted_features]
+            set why [row_left_out $words $missing $wanted_features]
             if {$why ne ""} {
                 skip $why
             }
@@ -667,9 +679,21 @@ start_server {} {
         }
     }
 
+    test {A long subcommand is shown whole, to its first NUL} {
+        foreach command {CONFIG CLIENT OBJECT DEBUG MEMORY XGROUP XINFO SLOWLOG LATENCY ACL PUBSUB
+                COMMAND} {
+            foreach {word shown} [list [string repeat y 129] [string repeat y 129] \
+                    [string repeat y 300] [string repeat y 300] \
+                    [string repeat y 200000] [string repeat y 200000] ab\0cd ab "a\r\nb" "a  b"] {
+                assert_equal "-ERR Unknown subcommand or wrong number of arguments for '$shown'.\
+                    Try $command HELP.\r\n" [reply_bytes [list $command $word]] $command
+            }
+        }
+    }
+
     foreach words $subcommand_faults {
         test "Wrong subcommand: $words" {
-            set why [row_left_out $words $fixture $wanted_features]
+            set why [row_left_out $words $missing $wanted_features]
             if {$why ne ""} {
                 skip $why
             }
@@ -689,7 +713,7 @@ start_server {} {
         }
         foreach words $rows {
             test "[string range $reply 0 40]: $words" {
-                set why [row_left_out $words $fixture $wanted_features]
+                set why [row_left_out $words $missing $wanted_features]
                 if {$why ne ""} {
                     skip $why
                 }

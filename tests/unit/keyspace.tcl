@@ -280,6 +280,56 @@ start_server {} {
         }
     }
 
+    test {Hits and misses of commands that find keys in a way of their own} {
+        r flushall
+        r set k v
+        r set other w
+        r rpush list a
+        foreach {words hits misses} {
+            {scan 0 count 100} 0 0    {scan 0 count 100 match k} 0 0
+            {scan 0 count 100 type string} 5 0    {scan 0 count 100 type nosuch} 5 0
+            {scan 0 count 100 match k type string} 1 0
+            {scan 0 count 100 match nokey* type list} 0 0
+            {spop s} 0 0    {spop s 2} 0 0    {spop s 3} 1 0    {spop s 9} 1 0
+            {spop s 0} 0 0    {spop nokey 3} 0 0
+            {xautoclaim st g c 0 0} 1 0    {xautoclaim nokey g c 0 0} 0 1
+            {xautoclaim st nogroup c 0 0} 1 0    {xautoclaim list g c 0 0} 1 0
+            {xautoclaim st g c x 0} 1 0    {xautoclaim st g c 0 x} 1 0
+            {xautoclaim st g c 0 0 count 0} 1 0    {xautoclaim st g c 0 0 bogus} 1 0
+            {xautoclaim nokey g c x 0} 0 1    {xautoclaim nokey g c 0 0 bogus} 0 1
+            {xautoclaim list g c 0 0 count 0} 1 0
+            {stralgo lcs keys k other} 2 0    {stralgo lcs keys k nokey} 1 1
+            {stralgo lcs keys k list} 2 0    {stralgo lcs keys list k} 2 0
+            {stralgo lcs keys list nokey} 1 1    {stralgo lcs keys k other bogus} 2 0
+            {set nokey v xx} 0 0    {set nokey v xx get} 0 0    {set k v xx get} 1 0
+            {set k v xx} 0 0    {set k v get} 1 0    {set list v xx get} 1 0
+        } {
+            r del s st
+            r sadd s a b c
+            r xadd st 1-1 f v
+            r xgroup create st g 0
+            assert_equal 5 [r dbsize]
+            r config resetstat
+            catch {r {*}$words}
+            assert_equal [list $hits $misses] [list [s keyspace_hits] [s keyspace_misses]] $words
+        }
+        assert_equal 0 [r exists nokey]
+    }
+
+    test {SET XX GET of a key that is not there tells nobody of a miss} {
+        with_config {notify-keyspace-events Em} {
+            set listener [redis_deferring_client]
+            $listener psubscribe *
+            $listener read
+            r set nokey v xx get
+            r get nokey
+            assert_match {*keymiss nokey} [$listener read]
+            r publish last word
+            assert_match {*last word} [$listener read]
+            $listener close
+        }
+    }
+
     test {Which of them are an access} {
         r flushall
         foreach key {plain type ttl exists touch copy move expire persist rename} {

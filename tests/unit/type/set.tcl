@@ -194,6 +194,27 @@ start_server {tags {set}} {
         }
     }
 
+    test {What is a set in RESP3, and what an array} {
+        set client [redis_deferring_client]
+        $client hello 3
+        $client read
+        foreach members {{1 2 3} {a b c}} {
+            foreach {words type} {
+                {srandmember s 1} array    {srandmember s 2} array    {srandmember s 3} array
+                {srandmember s 9} array    {srandmember s -1} array    {srandmember s -9} array
+                {srandmember s 0} array    {srandmember nokey 3} array
+                {smembers s} set    {sunion s nokey} set    {sinter s s} set    {sdiff s nokey} set
+                {spop s 0} set    {spop s 2} set    {spop s 9} set
+            } {
+                r del s
+                r sadd s {*}$members
+                $client {*}$words
+                assert_equal $type [lindex [$client read_typed] 0] $words
+            }
+        }
+        $client close
+    }
+
     test {set-max-intset-entries: one more makes a table, for good} {
         r del s
         for {set i 0} {$i < 512} {incr i} {

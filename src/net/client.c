@@ -9,6 +9,8 @@
  */
 #include "net/client.h"
 
+#include <errno.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
@@ -51,17 +53,59 @@ static void (*observers[OBSERVERS_MAX])(struct client *c);
 static int observer_count;
 static struct peak input_peak, output_peak;
 
-static bool apply_maxclients(const struct option_row *row, char *reason, size_t reason_size) {
+/* ---- how many descriptors there are ---- */
+
+/* Raises the soft limit, and where we may the hard one; false leaves both. */
+static bool set_file_limit(rlim_t wanted, rlim_t hard) {
+    struct rlimit raised = {wanted, hard > wanted ? hard : wanted};
+    return setrlimit(RLIMIT_NOFILE, &raised) == 0;
+}
+
+/* Raises the limit of open files to `wanted`, or as near to it as the system lets us; never lowers
+ * it. Returns what it is now. */
+static rlim_t raise_file_limit(rlim_t wanted) {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit)) return true;
-    rlim_t wanted = (rlim_t)maxclients + RESERVED_DESCRIPTORS;
-    if (limit.rlim_cur >= wanted) return true;
-    struct rlimit raised = {wanted, limit.rlim_max > wanted ? limit.rlim_max : wanted};
-    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) return true;
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return wanted;
+    if (limit.rlim_cur >= wanted || set_file_limit(wanted, limit.rlim_max)) return wanted;
+    log_warning("Server can't set maximum open files to %llu because of OS error: %s.",
+                (unsigned long long)wanted, strerror(errno));
+    rlim_t had = limit.rlim_cur, refused = wanted;
+    if (limit.rlim_max < wanted && set_file_limit(limit.rlim_max, limit.rlim_max))
+        had = limit.rlim_max;
+    while (refused - had > 1) { /* who may raise the hard limit finds the kernel's own bound */
+        rlim_t middle = had + (refused - had) / 2;
+        if (set_file_limit(middle, limit.rlim_max))
+            had = middle;
+        else
+            refused = middle;
+    }
+    return had;
+}
+
+/* How many clients the limit of open files allows, `wanted` at most; 0 = none. A line of the log
+ * says so where it is less. */
+static int64_t clients_possible(int64_t wanted) {
+    rlim_t files = (rlim_t)wanted + RESERVED_DESCRIPTORS, limit = raise_file_limit(files);
+    if (limit >= files) return wanted;
+    int64_t possible = limit > RESERVED_DESCRIPTORS ? (int64_t)(limit - RESERVED_DESCRIPTORS) : 0;
+    log_warning(
+        "You requested maxclients of %lld requiring at least %llu max file descriptors. The limit "
+        "of open files is %llu, which allows %lld; 'ulimit -n' raises it.",
+        (long long)wanted, (unsigned long long)files, (unsigned long long)limit,
+        (long long)possible);
+    return possible;
+}
+
+/* Before the start client_open asks the system: the last of several lines counts, and one that
+ * asks for too much is lowered. */
+static bool apply_maxclients(const struct option_row *row, char *reason, size_t reason_size) {
+    if (!loop) return true;
+    int64_t possible = clients_possible(maxclients);
+    if (possible >= maxclients) return true;
     snprintf(reason, reason_size,
              "The operating system is not able to handle the specified number of clients, try "
              "with %lld",
-             (long long)limit.rlim_max - RESERVED_DESCRIPTORS);
+             (long long)possible);
     return false;
 }
 
@@ -168,18 +212,20 @@ void client_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }
 
-void client_open(struct loop *the_loop) {
-    char reason[256];
+bool client_open(struct loop *the_loop) {
+    int64_t wanted = maxclients;
     loop = the_loop;
-    if (apply_maxclients(NULL, reason, sizeof(reason))) return;
-    struct rlimit limit;
-    getrlimit(RLIMIT_NOFILE, &limit);
+    maxclients = clients_possible(wanted);
+    if (maxclients == wanted) return true;
+    if (maxclients > 0) {
+        log_warning("maxclients has been reduced to %lld.", (long long)maxclients);
+        return true;
+    }
     log_warning(
-        "You requested maxclients of %lld, and the limit of open files allows only %lld; "
-        "the latter is used.",
-        (long long)maxclients, (long long)limit.rlim_cur - RESERVED_DESCRIPTORS);
-    maxclients = (int64_t)limit.rlim_cur - RESERVED_DESCRIPTORS;
-    if (maxclients < 1) maxclients = 1;
+        "The limit of open files ('ulimit -n') is not enough for the server to start: it needs "
+        "%d for itself, and one for each client.",
+        RESERVED_DESCRIPTORS);
+    return false;
 }
 
 struct loop *client_loop(void) {

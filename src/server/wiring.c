@@ -207,7 +207,7 @@ bool wiring_open(struct loop *loop) {
     memory_limit_set_clients(&clients);
     client_memory_set_maxmemory(memory_limit_bytes);
     keyspace_open();
-    client_open(loop);
+    if (!client_open(loop)) return false;
     reply_open();
     batch_open(dispatch_executor());
     acl_log_describe_clients(client_describe);

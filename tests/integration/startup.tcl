@@ -375,6 +375,71 @@ foreach word {options metrics commands} {
     } undefined {ours}
 }
 
+# --- the limit of open files ---------------------------------------------------------------------
+
+# Evaluates a body whose servers start with these limits of open files.
+proc with_file_limit {soft hard body} {
+    set before $::options(wrapper)
+    lappend ::options(wrapper) sh -c "ulimit -Sn $soft && ulimit -Hn $hard && exec \"\$@\"" sh
+    set code [catch {uplevel 1 $body} result options]
+    set ::options(wrapper) $before
+    return -options $options -code $code $result
+}
+
+foreach {soft hard lines expected} {
+    300 300 {} 268
+    300 300 "maxclients 10000\n" 268
+    300 300 "maxclients 269\nmaxclients 270\n" 268
+    300 300 "maxclients 268\n" 268
+    100 300 "maxclients 10000\n" 268
+    100 300 "maxclients 200\n" 200
+    40 300 "maxclients 300\nmaxclients 5\n" 5
+    300 300 "maxclients 4294967295\n" 268
+} {
+    with_file_limit $soft $hard {
+        start_server [list lines $lines] {
+            test "Open files $soft, at most $hard, and [string map {\n ,} $lines]: $expected clients" {
+                assert_equal $expected [config_get maxclients]
+                assert_equal $expected [s maxclients]
+                set text [server_text [server_id 0]]
+                set wanted [expr {[regexp -all {(\d+)} $lines] ? [lindex $lines end] : 10000}]
+                assert_equal [expr {$wanted > $expected}] [string match "*You requested maxclients\
+                    of $wanted requiring at least [expr {$wanted + 32}] max file descriptors*maxclients\
+                    has been reduced to $expected*" $text] $text
+                # While it runs: refused, and nothing changes.
+                foreach more {269 100000 4294967295} {
+                    assert_error_text "ERR Invalid argument '$more' for CONFIG SET 'maxclients' - The\
+                        operating system is not able to handle the specified number of clients, try\
+                        with 268" {r config set maxclients $more}
+                    assert_equal $expected [config_get maxclients]
+                }
+                assert_equal OK [r config set maxclients 268]
+                assert_equal OK [r config set maxclients 3]
+                assert_equal OK [r config set maxclients 268]
+                # The limit is one that can be reached.
+                set clients {}
+                for {set i 1} {$i < 268} {incr i} {
+                    lappend clients [redis_client]
+                }
+                assert_equal PONG [[lindex $clients end] ping]
+                assert_match "*max number of clients reached*" [exchange ""]
+                foreach client $clients {
+                    $client close
+                }
+            }
+        }
+    }
+}
+
+test {A limit of open files that leaves none for clients ends the start} {
+    with_file_limit 32 32 {
+        set result [run_server_to_end {--port 0 --unixsocket socket --save {}}]
+    }
+    assert_equal 1 [dict get $result status]
+    assert_match "*ulimit -n*is not enough for the server to start*" \
+        "[dict get $result out][dict get $result err]"
+}
+
 # --- forms of the command line ------------------------------------------------------------------
 
 # Starts a server with these words after address and port, asks it, ends it; -> the answers.

@@ -416,7 +416,7 @@ static int open_all(void **state) {
     memory_limit_register();
     memory_limit_set_clients(&how);
     loop = loop_create();
-    client_open(loop);
+    assert_true(client_open(loop));
     return result;
 }
 

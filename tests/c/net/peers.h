@@ -38,7 +38,7 @@ static inline int peers_open(const struct batch_executor *executor) {
     reply_register();
     peers_loop = loop_create();
     peers_clients_bytes = memory_used(MEMORY_CLIENTS);
-    client_open(peers_loop);
+    if (!client_open(peers_loop)) return -1;
     reply_open();
     batch_open(executor);
     loop_after_events(peers_loop, batch_run);

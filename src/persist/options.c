@@ -48,14 +48,10 @@ static bool save_point_parse(struct slice seconds, struct slice changes, struct 
            point->changes >= 0;
 }
 
-/* Pairs of numbers, added to what earlier lines gave; "" takes all away, no word adds none. */
+/* Pairs of numbers, added to what earlier lines gave; no word adds none. */
 static bool save_pairs_parse(const struct slice *words, size_t count) {
     struct save_point parsed[SAVE_POINTS_MAX];
     size_t kept = option_is_repeated() ? save_point_count : 0;
-    if (count == 1 && words[0].length == 0) {
-        save_point_count = 0;
-        return true;
-    }
     if (count % 2 != 0 || kept + count / 2 > SAVE_POINTS_MAX) return false;
     for (size_t i = 0; i < count / 2; i++) {
         if (!save_point_parse(words[2 * i], words[2 * i + 1], &parsed[i])) return false;
@@ -65,23 +61,35 @@ static bool save_pairs_parse(const struct slice *words, size_t count) {
     return true;
 }
 
+/* save "900 1": one word with blanks in it. */
+static bool save_word_parse(struct slice word) {
+    struct buffer storage;
+    struct slice *inner;
+    buffer_init(&storage, MEMORY_OTHER);
+    int count = string_split_words(word, &storage, &inner);
+    bool parsed = count > 1 && save_pairs_parse(inner, (size_t)count);
+    if (count >= 0) memory_free(inner, MEMORY_OTHER);
+    buffer_free(&storage);
+    return parsed;
+}
+
 static bool save_parse(const struct option_row *row, const struct slice *words, size_t count,
                        char *reason, size_t reason_size) {
-    bool parsed, line = option_source_now() == OPTION_FROM_FILE ||
-                        option_source_now() == OPTION_FROM_COMMAND_LINE;
-    if (line && count == 1 && words[0].length > 0) { /* save "900 1": one word with blanks in it */
-        struct buffer storage;
-        struct slice *inner;
-        buffer_init(&storage, MEMORY_OTHER);
-        int inner_count = string_split_words(words[0], &storage, &inner);
-        parsed = inner_count > 1 && save_pairs_parse(inner, (size_t)inner_count);
-        if (inner_count >= 0) memory_free(inner, MEMORY_OTHER);
-        buffer_free(&storage);
-    } else {
-        parsed = save_pairs_parse(words, count);
+    bool line = option_source_now() == OPTION_FROM_FILE ||
+                option_source_now() == OPTION_FROM_COMMAND_LINE;
+    if (count == 1 && words[0].length == 0) { /* "" takes all away */
+        save_point_count = 0;
+        return true;
     }
-    if (!parsed && line) snprintf(reason, reason_size, "Invalid save parameters");
-    return parsed;
+    if (save_pairs_parse(words, count)) return true;
+    if (!line) return false;
+    if (count == 1 && save_word_parse(words[0])) return true;
+    if (count != 2) { /* '""' and the like: 6.2 passes over it, and only the default is gone */
+        if (!option_is_repeated()) save_point_count = 0;
+        return true;
+    }
+    snprintf(reason, reason_size, "Invalid save parameters");
+    return false;
 }
 
 static void save_print(const struct option_row *row, struct buffer *out) {

@@ -44,8 +44,10 @@ static bool replicaof_parse(const struct option_row *row, const struct slice *wo
 /* It is never set: CONFIG GET shows an empty text. */
 static void nothing_print(const struct option_row *row, struct buffer *out) {}
 
+/* A line of the file stays as it is, as in 6.2. */
 static bool backlog_apply(const struct option_row *row, char *reason, size_t reason_size) {
-    if (replication.backlog_bytes < BACKLOG_BYTES_MIN)
+    if (option_source_now() == OPTION_FROM_CONFIG_SET &&
+        replication.backlog_bytes < BACKLOG_BYTES_MIN)
         replication.backlog_bytes = BACKLOG_BYTES_MIN;
     return true;
 }

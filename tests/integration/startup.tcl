@@ -475,6 +475,11 @@ foreach {arguments name expected} [list \
     {--save 900 1 --save "" --save 300 10} save "300 10" \
     {--save 900 1 --save ""} save "" \
     {--save 900 1 --save} save "900 1" \
+    {--save {""}} save "" \
+    {--save ''} save "" \
+    {--save 900 1 --save {""}} save "900 1" \
+    {--save {900 1}} save "900 1" \
+    {--repl-backlog-size 1k} repl-backlog-size 1000 \
     {--} save "" \
     [list --maxclients 1 --include $included] maxclients 66 \
     [list --include $included --maxclients 68] maxclients 68 \

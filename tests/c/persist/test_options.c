@@ -16,6 +16,14 @@ static int teardown(void **state) {
     return 0;
 }
 
+/* A line without a pair is passed over, and takes the default away as any line does. */
+static void test_save_without_pairs(void **state) {
+    assert_loads("save '\"\"'\n");
+    assert_value("save", "");
+    assert_loads("save 1\nsave 1 2 3\n");
+    assert_value("save", "");
+}
+
 static void test_save(void **state) {
     assert_value("save", "3600 1 300 100 60 10000");
     assert_takes("save", "10 1 20 2", "10 1 20 2");
@@ -32,7 +40,12 @@ static void test_save(void **state) {
     assert_loads("save \"\"\nsave 5 5\n");
     assert_value("save", "5 5");
     assert_line_refused("save a b", "Invalid save parameters");
-    assert_line_refused("save 1", "Invalid save parameters");
+    assert_line_refused("save 1 -1", "Invalid save parameters");
+    assert_loads("save 900 1\nsave '\"\"'\nsave x\nsave 10 5\nsave\n");
+    assert_value("save", "5 5 900 1 10 5");
+    assert_loads("save 900 1\nsave \"\"\nsave 10 5\n");
+    assert_value("save", "10 5");
+    assert_refuses("save", "\"\"", "");
     struct buffer many;
     buffer_init(&many, MEMORY_OTHER);
     for (int i = 0; i < 300; i++) buffer_append_c_string(&many, i == 0 ? "1 1" : " 1 1");
@@ -70,6 +83,7 @@ static void test_rewrite(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_save, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_save_without_pairs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rewrite, setup, teardown),

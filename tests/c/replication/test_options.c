@@ -28,6 +28,9 @@ static void test_replicaof(void **state) {
 static void test_backlog(void **state) {
     assert_takes("repl-backlog-size", "1", "16384");
     assert_takes("repl-backlog-size", "20000", "20000");
+    assert_loads("repl-backlog-size 1k\n");
+    assert_value("repl-backlog-size", "1000");
+    assert_takes("repl-backlog-size", "1k", "16384");
 }
 
 static void test_replicas_wanted_are_refused(void **state) {

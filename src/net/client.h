@@ -96,8 +96,8 @@ _Static_assert(sizeof(struct client) <= 192, "a client is 192 bytes");
 
 /* The module's options and metrics (maxclients, timeout, tcp-keepalive ...). */
 void client_register(void);
-/* The loop that clients are watched by. Once, before the first client. Lowers maxclients to what the
- * limit of open files allows; false, with a line of the log, where that is no client at all. */
+/* The loop that clients are watched by. Once, before the first client. Lowers maxclients to what
+ * the limit of open files allows; false, with a line of the log, where that is no client at all. */
 bool client_open(struct loop *loop);
 
 /* Takes over an accepted socket. NULL where the loop refuses it; fd is then closed. */

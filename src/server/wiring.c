@@ -20,6 +20,7 @@
  *   base/panic, base/memory, base/log server/crash
  */
 #include "server/wiring.h"
+#include "server/commands_pending.h"
 
 #include "access/acl.h"
 #include "access/acl_log.h"
@@ -182,6 +183,7 @@ void wiring_register(void) {
     memory_command_register();
     debug_register();
     shutdown_register();
+    commands_pending_register(); /* when all that are built are there */
 }
 
 /* No batch runs now: closed clients can go. */

@@ -311,6 +311,47 @@ start_server {lines "rename-command flushall wipe\nrename-command config \"\"\n"
     }
 }
 
+# Every command that 6.2 has, built here or not, can be taken away.
+set names {asking bgrewriteaof BGSAVE cluster dump EVAL evalsha failover lastsave migrate module psync
+    readonly readwrite replconf REPLICAOF restore restore-asking role save script slaveof sync
+    post host: xsetid substr pfselftest stralgo debug}
+set lines "rename-command get [string repeat g 300]\nrename-command ZADD eval\n"
+foreach name $names {
+    set lines "rename-command $name \"\"\n$lines"
+}
+start_server [list lines $lines] {
+    test {rename-command of every command of 6.2, and to long names} {
+        foreach name $names {
+            if {[string tolower $name] ne "eval"} {
+                assert_error "ERR unknown command `$name`*" {r $name a b c}
+            }
+        }
+        assert_equal 1 [r eval z 1 a]
+        assert_error {ERR unknown command `zadd`*} {r zadd z 1 a}
+        r set k v
+        assert_equal v [r [string repeat G 300] k]
+        assert_error {ERR unknown command `get`*} {r get k}
+    }
+}
+
+test {rename-command: faults} {
+    foreach {lines reason} {
+        "rename-command nosuch \"\"" "No such command in rename-command"
+        "rename-command eval \"\"\nrename-command eval x" "No such command in rename-command"
+        "rename-command get eval" "Target command name already exists"
+        "rename-command eval get" "Target command name already exists"
+        "rename-command eval dump" "Target command name already exists"
+        "rename-command eval abc\nrename-command set ABC" "Target command name already exists"
+        "rename-command eval" "Bad directive or wrong number of arguments"
+    } {
+        set path [tmpfile rename.conf]
+        write_whole $path "port 0\n$lines\n"
+        set result [run_server_to_end [list $path]]
+        assert_equal 1 [dict get $result status] $lines
+        assert_match "*\n$reason\n" [dict get $result err] $lines
+    }
+}
+
 set included [tmpfile included.conf]
 set inner [tmpfile inner.conf]
 write_whole $inner "hz 77\n"

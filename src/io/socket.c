@@ -36,15 +36,17 @@ static bool set_flag(int fd, int level, int name, int value) {
     return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* Writes "call: error" and closes `fd` (unless -1). Returns -1. */
+/* Writes "call: error" and closes `fd` (unless -1). Returns -1, with the call's errno. */
 static int fail(int fd, const char *call, char *reason, size_t reason_size) {
-    snprintf(reason, reason_size, "%s: %s", call, strerror(errno));
+    int error = errno;
+    snprintf(reason, reason_size, "%s: %s", call, strerror(error));
     if (fd >= 0) close(fd);
+    errno = error;
     return -1;
 }
 
-/* The first address of a name or number; the caller frees it with freeaddrinfo. NULL with a
- * reason. */
+/* The first address of a name or number; the caller frees it with freeaddrinfo. NULL with a reason,
+ * and EINVAL in errno unless the system failed. */
 static struct addrinfo *resolve(const char *address, int port, int flags, char *reason,
                                 size_t reason_size) {
     char port_text[PORT_CHARS];
@@ -56,6 +58,7 @@ static struct addrinfo *resolve(const char *address, int port, int flags, char *
     struct addrinfo *found = NULL;
     int error = getaddrinfo(address, port_text, &hints, &found);
     if (error == 0) return found;
+    if (error != EAI_SYSTEM) errno = EINVAL; /* not what an earlier call left there */
     snprintf(reason, reason_size, "%s",
              error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
     return NULL;
@@ -81,8 +84,9 @@ int socket_listen_tcp(const char *address, int port, int backlog, char *reason,
     if (strcmp(address, "::*") == 0) address = "::";
     struct addrinfo *at = resolve(address, port, AI_PASSIVE, reason, reason_size);
     if (at == NULL) return -1;
-    int fd = listen_at(at, backlog, reason, reason_size);
+    int fd = listen_at(at, backlog, reason, reason_size), error = errno;
     freeaddrinfo(at);
+    errno = error;
     return fd;
 }
 

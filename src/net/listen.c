@@ -23,7 +23,7 @@
 
 /* Addresses that `bind` may name: as 6.2. */
 #define LISTENERS_MAX 16
-#define ADDRESS_TEXT_MAX 64
+#define ADDRESS_TEXT_MAX 256 /* no longer name is resolved */
 
 struct listener {
     struct loop_watcher watcher;
@@ -53,8 +53,9 @@ static char first_address[ADDRESS_TEXT_MAX + 128];
 
 static bool bind_parse(const struct option_row *row, const struct slice *words, size_t word_count,
                        char *reason, size_t reason_size) {
-    if (word_count > LISTENERS_MAX) {
-        snprintf(reason, reason_size, "Too many bind addresses specified.");
+    if (word_count > LISTENERS_MAX) { /* with the full stop only here: as 6.2 */
+        bool set = option_source_now() == OPTION_FROM_CONFIG_SET;
+        snprintf(reason, reason_size, "Too many bind addresses specified%s", set ? "." : "");
         return false;
     }
     if (word_count == 1 && words[0].length == 0) word_count = 0;
@@ -205,12 +206,19 @@ static void set_close(struct listener_set *s) {
     s->count = 0;
 }
 
-/* A further descriptor of the socket that listens on this address already; -1 = none does. */
-static int share_current(const char *address) {
-    for (int i = 0; current->port == port && i < current->count; i++)
-        if (!strcmp(current->listeners[i].address, address))
-            return fcntl(current->listeners[i].watcher.fd, F_DUPFD_CLOEXEC, 0);
-    return -1;
+static const struct listener *set_find(const struct listener_set *s, const char *address) {
+    for (int i = 0; i < s->count; i++)
+        if (!strcmp(s->listeners[i].address, address)) return &s->listeners[i];
+    return NULL;
+}
+
+/* A further descriptor of the socket that listens on this address already; -1 = none does. An
+ * address that `bind` names twice gets none: the system says that it is taken, as it does of one
+ * that is written in two ways. */
+static int share_current(const struct listener_set *s, const char *address) {
+    if (current->port != port || set_find(s, address)) return -1;
+    const struct listener *l = set_find(current, address);
+    return l ? fcntl(l->watcher.fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
 /* True also where the address is missing on this host and may be. */
@@ -218,9 +226,9 @@ static bool set_add(struct listener_set *s, const char *address, bool quiet) {
     char reason[256];
     bool optional = *address == '-';
     if (optional) address++;
-    int fd = share_current(address);
+    int fd = share_current(s, address);
     if (fd < 0) fd = socket_listen_tcp(address, s->port, (int)backlog, reason, sizeof(reason));
-    int error = errno;
+    int error = fd < 0 ? errno : 0;
     struct listener *l = &s->listeners[s->count];
     if (fd >= 0 && watch(&l->watcher, fd, reason, sizeof(reason))) {
         snprintf(l->address, sizeof(l->address), "%s", address);
@@ -234,7 +242,8 @@ static bool set_add(struct listener_set *s, const char *address, bool quiet) {
                         error == EPROTONOSUPPORT || error == ENOPROTOOPT);
 }
 
-/* All that the options name; false, with nothing open, where one of them cannot be had. */
+/* All that the options name; false, with nothing open, where one of them cannot be had. There may
+ * be none where all may be missing. */
 static bool set_open(struct listener_set *s, bool quiet) {
     const char *address = bind_addresses.bytes;
     s->port = (int)port;
@@ -244,12 +253,16 @@ static bool set_open(struct listener_set *s, bool quiet) {
     if (!bind_count) done = set_add(s, "*", quiet) && set_add(s, "-::*", quiet);
     for (int i = 0; done && i < bind_count; i++, address += strlen(address) + 1)
         done = set_add(s, address, quiet);
-    if (done && s->count) return true;
-    set_close(s);
-    return false;
+    if (!done) set_close(s);
+    return done;
 }
 
 /* ---- changes while the server runs ---- */
+
+/* As set_open, but an address must be left: who asks would not be reached any more. */
+static bool set_open_some(struct listener_set *s, bool quiet) {
+    return set_open(s, quiet) && (s->count || !s->port);
+}
 
 /* The old sockets are gone and the new ones cannot be had: opens the old ones again. */
 static void set_restore(struct listener_set *s) {
@@ -265,7 +278,7 @@ static void set_restore(struct listener_set *s) {
 static bool reopen(void) {
     struct listener_set *old = current, *new = current == &sets[0] ? &sets[1] : &sets[0];
     bool may_overlap = old->count && old->port == port;
-    if (set_open(new, may_overlap)) {
+    if (set_open_some(new, may_overlap)) {
         set_close(old);
         current = new;
         return true;
@@ -274,7 +287,7 @@ static bool reopen(void) {
     int count = old->count;
     set_close(old);
     current = new;
-    if (set_open(new, false)) return true;
+    if (set_open_some(new, false)) return true;
     log_warning("The new addresses cannot be had; the old ones are opened again.");
     current = old;
     old->count = count;

@@ -438,13 +438,16 @@ bool startup_begin(int argc) {
 /* ---- the end of the beginning ---- */
 
 static void write_pidfile(void) {
-    const char *path = *pidfile ? pidfile : daemonize ? DAEMON_PIDFILE : NULL;
-    if (!path) return;
-    FILE *file = fopen(path, "we");
+    if (!*pidfile && daemonize) { /* CONFIG GET tells it, and CONFIG REWRITE writes it, as in 6.2 */
+        memory_free(pidfile, MEMORY_OTHER);
+        pidfile = memory_strdup(DAEMON_PIDFILE, MEMORY_OTHER);
+    }
+    if (!*pidfile) return;
+    FILE *file = fopen(pidfile, "we");
     if (!file || fprintf(file, "%d\n", (int)getpid()) < 0) {
-        log_warning("The pid file %s cannot be written: %s", path, strerror(errno));
+        log_warning("The pid file %s cannot be written: %s", pidfile, strerror(errno));
     } else {
-        pidfile_written = startup_absolute_path(path);
+        pidfile_written = startup_absolute_path(pidfile);
     }
     if (file) (void)fclose(file);
 }

@@ -284,6 +284,18 @@ if {[exec id -u] == 0 && ![catch {exec setpriv --reuid=65534 --clear-groups true
 set has_ipv6 [expr {[file exists /proc/net/if_inet6] \
     && [regexp {0{31}1 } [read_whole /proc/net/if_inet6]]}]
 
+# Lists of which an address cannot be had: twice the same, no name, not on this host.
+set faulty_binds {
+    {127.0.0.1 127.0.0.1} {127.0.0.1 127.0.0.2 127.0.0.1} {* *} {* 127.0.0.1}
+    {127.0.0.1 nosuch..name} {127.0.0.1 -nosuch..name} {127.0.0.1 -192.0.2.1 -nosuch..name}
+    {127.0.0.1 300.1.1.1} {127.0.0.1 --127.0.0.1} {127.0.0.1 -} {127.0.0.1,127.0.0.2} 192.0.2.1
+    {127.0.0.1 192.0.2.1}
+}
+set many_addresses {}
+for {set i 1} {$i <= 17} {incr i} {
+    lappend many_addresses 127.0.0.$i
+}
+
 start_server {overrides {bind {127.0.0.1 -::1 -192.0.2.1}}} {
     test {Addresses after a minus sign may be missing} {
         assert_equal PONG [r ping]
@@ -308,9 +320,76 @@ start_server {overrides {bind {127.0.0.1 -::1 -192.0.2.1}}} {
         }
     }
 
-    test {CONFIG SET bind to an address that is not there: the old ones stay} {
-        assert_error_text {ERR Failed to bind to specified addresses.} {r config set bind 192.0.2.1}
+    test {CONFIG SET bind to what cannot be had: the old ones stay} {
+        r config set bind "127.0.0.1 -192.0.2.1"
+        foreach addresses [concat $faulty_binds {-192.0.2.1}] {
+            assert_error_text {ERR Failed to bind to specified addresses.} \
+                {r config set bind $addresses} $addresses
+            assert_equal "127.0.0.1 -192.0.2.1" [config_get bind]
+            set client [redis_client]
+            assert_equal PONG [$client ping]
+            $client close
+        }
+        assert_equal OK [r config set bind 127.0.0.1]
+    }
+
+    test {CONFIG SET bind: 16 addresses, and one too many} {
+        assert_equal OK [r config set bind [lrange $many_addresses 0 15]]
+        set client [client::connect 127.0.0.16 [srv port]]
+        assert_equal PONG [$client ping]
+        assert_error_text {ERR Too many bind addresses specified.} {r config set bind $many_addresses}
+        assert_equal [lrange $many_addresses 0 15] [config_get bind]
+        assert_equal OK [$client config set bind 127.0.0.1]
+        $client close
+        assert {[catch {client::connect 127.0.0.16 [srv port]}]}
+    }
+
+    test {CONFIG SET port: one that is taken, and none} {
+        set taken [socket -server {} -myaddr 127.0.0.1 0]
+        set port [lindex [fconfigure $taken -sockname] 2]
+        assert_error_text "ERR Invalid argument '$port' for CONFIG SET 'port' - Unable to listen on\
+            this port. Check server logs." {r config set port $port}
+        assert_equal [srv port] [config_get port]
+        wait_for_log "*Could not create server TCP listening socket 127.0.0.1:$port: bind: Address\
+            already in use*"
         set client [redis_client]
+        assert_equal PONG [$client ping]
+        close $taken
+        # The connection that asks goes on where nothing listens any more.
+        assert_equal OK [$client config set port 0]
+        assert {[catch {client::connect 127.0.0.1 [srv port]}]}
+        assert_equal OK [$client config set port [srv port]]
+        $client close
+        assert_equal PONG [[redis_client] ping]
+    }
+}
+
+test {bind of a file: lists with a fault end the start} {
+    foreach addresses $faulty_binds {
+        set port [find_free_port]
+        set path [tmpfile bind.conf]
+        write_whole $path "port $port\nbind $addresses\nsave \"\"\n"
+        set result [run_server_to_end [list $path]]
+        assert_equal 1 [dict get $result status] $addresses
+        assert_match "*Could not create server TCP listening socket *:$port: *Failed listening on\
+            port $port (TCP), aborting.*" [dict get $result out][dict get $result err] $addresses
+    }
+    foreach {addresses reason} [list $many_addresses {Too many bind addresses specified}] {
+        write_whole $path "port $port\nbind $addresses\nsave \"\"\n"
+        set result [run_server_to_end [list $path]]
+        assert_equal 1 [dict get $result status] $addresses
+        assert_match "*\n$reason\n" [dict get $result err] $addresses
+    }
+}
+
+test {bind: all addresses may be missing, and are} {
+    set port [find_free_port]
+    set result [run_server_to_end [list --port $port --bind -192.0.2.1 --save {}]]
+    assert_equal 1 [dict get $result status]
+    assert_match "*Configured to not listen anywhere, exiting.*" \
+        "[dict get $result out][dict get $result err]"
+    start_server {overrides {bind -192.0.2.1 port 0} unix 1} {
+        set client [unix_client [srv socket]]
         assert_equal PONG [$client ping]
         $client close
     }
@@ -337,6 +416,14 @@ foreach {mask setting expected} {077 0 700 022 0 755 077 0777 777 022 600 600} {
                 $client close
             }
         }
+    }
+}
+
+test {unixsocketperm: three octal digits, and no more} {
+    foreach value {1000 1777 07777 7777777 -1} {
+        set result [run_server_to_end [list --port 0 --unixsocket [tmpfile s] --unixsocketperm $value]]
+        assert_equal 1 [dict get $result status] $value
+        assert_match "*>>> 'unixsocketperm \"$value\"'\n?*" [dict get $result err] $value
     }
 }
 

@@ -358,6 +358,7 @@ test {daemonize: the starter ends, the server goes on, the pid file names it} {
     set pid [info_property [$client info server] process_id]
     write_pid_file $pid
     assert_equal $pid [string trim [read_whole $folder/pid]]
+    assert_equal [list pidfile $folder/pid] [$client config get pidfile]
     catch {$client shutdown nosave}
     $client close
     wait_for_condition 200 20 {![process_alive $pid]} else {
@@ -365,6 +366,33 @@ test {daemonize: the starter ends, the server goes on, the pid file names it} {
     }
     file delete [pid_file $pid]
     assert_equal 0 [file exists $folder/pid]
+}
+
+# CONFIG GET and CONFIG REWRITE name the file that 6.2 takes by itself.
+test {daemonize without a pidfile: /var/run/redis.pid} {
+    if {[file exists /var/run/redis.pid]} {
+        skip "another server's"
+    }
+    set folder [tmpdir]
+    set port [find_free_port]
+    set path [file join $folder daemon.conf]
+    write_whole $path [config_lines [list port $port bind 127.0.0.1 dir $folder save {} \
+        daemonize yes logfile $folder/log]]
+    assert_equal 0 [dict get [run_server_to_end [list $path]] status]
+    wait_for_condition 200 20 {![catch {client::connect 127.0.0.1 $port} client]} else {
+        fail "nobody listens"
+    }
+    set pid [info_property [$client info server] process_id]
+    write_pid_file $pid
+    assert_equal {pidfile /var/run/redis.pid} [$client config get pidfile]
+    assert_equal OK [$client config rewrite]
+    assert_match "*\npidfile */var/run/redis.pid*" [read_whole $path]
+    catch {$client shutdown nosave}
+    $client close
+    wait_for_condition 200 20 {![process_alive $pid]} else {
+        fail "it does not end"
+    }
+    file delete [pid_file $pid]
 }
 
 foreach word {options metrics commands} {

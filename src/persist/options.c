@@ -179,6 +179,8 @@ static const struct option_row option_rows[] = {
                  "Sync a file that is written anew in steps, not all at the end."),
 };
 
+bool persist_options_compress(void) { return rdb.compression; }
+
 void persist_options_announce(void) {
     if (save_point_count == 0) return;
     log_warning(

@@ -9,6 +9,7 @@
 #include "server/debug.h"
 
 #include <errno.h>
+#include <liblzf/lzf.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
@@ -23,6 +24,7 @@
 #include "ds/table.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "persist/options.h"
 #include "server/config.h"
 #include "server/debug_process.h"
 #include "store/digest.h"
@@ -31,6 +33,9 @@
 #include "store/recency.h"
 
 #define NOT_POSITIVE "value is out of range, must be positive"
+/* Texts up to so long are not compressed in an RDB file, and others only if they lose so much. */
+#define RDB_UNCOMPRESSED_MAX 20
+#define RDB_COMPRESSION_GAIN 4
 
 struct debug_subcommand {
     const char *name;
@@ -109,14 +114,30 @@ static size_t rdb_integer_bytes(int64_t value) {
     return 0;
 }
 
-/* Bytes of a string in an RDB file, uncompressed. */
+/* What a length takes in an RDB file. */
+static size_t rdb_length_bytes(size_t length) { return length < 64 ? 1 : length < 16384 ? 2 : 5; }
+
+/* What a text takes in an RDB file by LZF: a mark, both lengths and the bytes; 0 where it stands
+ * there as it is: too short, nothing gained, or rdbcompression is off. */
+static size_t rdb_compressed_bytes(struct slice text) {
+    if (text.length <= RDB_UNCOMPRESSED_MAX || text.length > UINT32_MAX) return 0;
+    if (!persist_options_compress()) return 0;
+    size_t room = text.length - RDB_COMPRESSION_GAIN;
+    void *out = memory_alloc(room, MEMORY_OTHER);
+    size_t size = lzf_compress(text.bytes, (unsigned)text.length, out, (unsigned)room);
+    memory_free(out, MEMORY_OTHER);
+    return size ? 1 + rdb_length_bytes(size) + rdb_length_bytes(text.length) + size : 0;
+}
+
+/* Bytes of a string in an RDB file. */
 static size_t rdb_string_bytes(const struct entry *e) {
     int64_t value;
     size_t integer = entry_string_to_int64(e, &value) ? rdb_integer_bytes(value) : 0;
     if (integer) return integer;
     char scratch[ENTRY_STRING_SCRATCH];
-    size_t length = entry_string(e, scratch).length;
-    return length + (length < 64 ? 1 : length < 16384 ? 2 : 5);
+    struct slice text = entry_string(e, scratch);
+    size_t compressed = rdb_compressed_bytes(text);
+    return compressed ? compressed : rdb_length_bytes(text.length) + text.length;
 }
 
 /* Of a value that is no string the bytes that it takes: it is saved in other forms. */

@@ -246,8 +246,10 @@ struct client *client_create(int fd, const struct socket_peer *peer) {
     c->watcher.fd = fd;
     c->watcher.callback = batch_client_ready;
     if (!loop_watch(loop, &c->watcher, LOOP_READABLE)) {
+        int error = errno;
         memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
         close(fd);
+        errno = error;
         return NULL;
     }
     if (peer->is_unix) {

@@ -100,7 +100,7 @@ void client_register(void);
  * the limit of open files allows; false, with a line of the log, where that is no client at all. */
 bool client_open(struct loop *loop);
 
-/* Takes over an accepted socket. NULL where the loop refuses it; fd is then closed. */
+/* Takes over an accepted socket. NULL, with errno, where the loop refuses it; fd is then closed. */
 struct client *client_create(int fd, const struct socket_peer *peer);
 /* Marks it to be closed; it is freed when no batch refers to it any more, at the turn's end. */
 void client_close_later(struct client *c);

@@ -171,7 +171,9 @@ static void accept_one(int fd, const struct socket_peer *peer) {
         log_verbose("Accepted connection to %s", unix_path);
     else
         log_verbose("Accepted %s:%d", peer->address, peer->port);
-    client_create(fd, peer);
+    if (!client_create(fd, peer))
+        log_warning("Error registering fd event for the new client: %s (%s:%d)", strerror(errno),
+                    peer->address, peer->port);
 }
 
 static void accept_ready(struct loop_watcher *watcher, unsigned ready) {

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/string.h"
+#include "io/faults.h"
 
 #define HANG_GUARD_SECONDS 300 /* no measure: only ends a test that waits for ever */
 
@@ -137,6 +138,34 @@ static void test_interest_changes(void **state) {
 }
 
 /* A descriptor that does not exist tells whether epoll was asked. */
+/* What epoll refuses is not taken for watched, and can be asked for again. */
+static void test_epoll_refuses(void **state) {
+    struct source *a = source_create(0, source_drain);
+    assert_true(loop_watch(loop, &a->watcher, 0));
+    for (int i = 0; i < 2; i++) { /* first a new one, then another interest */
+        unsigned before = a->watcher.interest;
+        fault_epoll_ctl = (struct fault){.failed = 1, .error = ENOSPC};
+        assert_false(loop_watch(loop, &a->watcher, i ? LOOP_WRITABLE : LOOP_READABLE));
+        assert_int_equal(errno, ENOSPC);
+        assert_int_equal(fault_epoll_ctl.failed, 0);
+        assert_int_equal(a->watcher.interest, before);
+        source_feed(a);
+        loop_turn(loop, 0);
+        assert_int_equal(a->calls, 2 * i);
+        assert_true(loop_watch(loop, &a->watcher, LOOP_READABLE));
+        loop_turn(loop, 0);
+        assert_int_equal(a->calls, i + 1);
+        loop_check(loop);
+    }
+    /* One that epoll does not know any more is gone all the same. */
+    fault_epoll_ctl = (struct fault){.failed = 1, .error = ENOENT};
+    assert_false(loop_watch(loop, &a->watcher, 0));
+    assert_int_equal(a->watcher.interest, 0);
+    close(a->watcher.fd);
+    memory_free(a, MEMORY_OTHER);
+    loop_turn(loop, 0);
+}
+
 static void test_asks_epoll_only_for_changes(void **state) {
     struct source *a = source_create(0, NULL);
     int fd = a->watcher.fd;
@@ -758,6 +787,7 @@ int main(void) {
         PLAIN(test_delivers_what_is_ready),
         PLAIN(test_is_level_triggered),
         PLAIN(test_interest_changes),
+        PLAIN(test_epoll_refuses),
         PLAIN(test_asks_epoll_only_for_changes),
         PLAIN(test_hangup_is_readable_whatever_the_interest),
         PLAIN(test_hangup_without_reading),

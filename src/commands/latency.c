@@ -175,6 +175,11 @@ static const char *advice_for(const char *event) {
     return NULL;
 }
 
+/* 0 where one of them is not known (-1). */
+static int64_t taken_since_reset(int64_t now, int64_t at_reset) {
+    return now >= 0 && at_reset >= 0 ? now - at_reset : 0;
+}
+
 /* What kept the server from running at all, where that is as much as an event. */
 static void doctor_off_cpu(struct buffer *text) {
     int64_t floor_usec = latency_threshold_msec() * 1000;
@@ -189,15 +194,16 @@ static void doctor_off_cpu(struct buffer *text) {
                       " ms in the worst turn of "
                       "its loop. SLOWLOG EXPLAIN says which slow commands that explains.\n",
                       off_usec / 1000, sums.off_cpu_turn_nsec_max / 1000000);
-    if (host.steal_usec >= 0 && host.steal_usec - host_at_reset.steal_usec >= floor_usec)
+    int64_t steal_usec = taken_since_reset(host.steal_usec, host_at_reset.steal_usec);
+    if (steal_usec >= floor_usec && steal_usec > 0)
         buffer_printf(text,
                       "- steal: for %" PRId64
                       " ms the hypervisor gave this machine's processors "
                       "to others. Commands are not to blame; a machine with processors of its own "
                       "helps.\n",
-                      (host.steal_usec - host_at_reset.steal_usec) / 1000);
-    int64_t throttled_usec = host.throttled_usec - host_at_reset.throttled_usec;
-    if (host.throttled_usec >= 0 && throttled_usec >= floor_usec && throttled_usec > 0)
+                      steal_usec / 1000);
+    int64_t throttled_usec = taken_since_reset(host.throttled_usec, host_at_reset.throttled_usec);
+    if (throttled_usec >= floor_usec && throttled_usec > 0)
         buffer_printf(text,
                       "- throttling: the control group's CPU quota was used up %" PRId64
                       " times "

@@ -75,8 +75,8 @@ static bool save_word_parse(struct slice word) {
 
 static bool save_parse(const struct option_row *row, const struct slice *words, size_t count,
                        char *reason, size_t reason_size) {
-    bool line = option_source_now() == OPTION_FROM_FILE ||
-                option_source_now() == OPTION_FROM_COMMAND_LINE;
+    bool line =
+        option_source_now() == OPTION_FROM_FILE || option_source_now() == OPTION_FROM_COMMAND_LINE;
     if (count == 1 && words[0].length == 0) { /* "" takes all away */
         save_point_count = 0;
         return true;

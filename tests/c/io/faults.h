@@ -2,8 +2,8 @@
  * System calls that fail when a test says so.
  *
  * A program's own function stands before the C library's of that name, so all of the program, the
- * server's objects included, calls those here; they pass the call on to the kernel unless a fault is
- * set. One test program includes this, once.
+ * server's objects included, calls those here; they pass the call on to the kernel unless a fault
+ * is set. One test program includes this, once.
  */
 #ifndef EVENKEEL_TESTS_IO_FAULTS_H
 #define EVENKEEL_TESTS_IO_FAULTS_H

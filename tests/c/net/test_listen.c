@@ -138,8 +138,8 @@ static void test_accept_goes_on(void **state) {
     assert_int_equal(times_logged("Accepting client connection"), 0);
 }
 
-/* epoll takes no further socket (/proc/sys/fs/epoll/max_user_watches): the connection is closed, and
- * nothing of it is left. */
+/* epoll takes no further socket (/proc/sys/fs/epoll/max_user_watches): the connection is closed,
+ * and nothing of it is left. */
 static void test_epoll_refuses_a_client(void **state) {
     int before = open_descriptors();
     size_t bytes = memory_used(MEMORY_CLIENTS);

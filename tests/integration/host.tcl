@@ -240,11 +240,13 @@ start_server {overrides {oom-score-adj absolute} lines "oom-score-adj-values 77 
 }
 
 # Without privileges the score cannot go below what it was: the server runs as nobody.
-if {[exec id -u] == 0 && ![catch {exec setpriv --reuid=65534 --clear-groups true}]} {
+set may_leave_root [expr {[exec id -u] == 0 && \
+    ![catch {exec setpriv --reuid=65534 --clear-groups true}]}]
+tests_where $may_leave_root "not root, or no setpriv" {
     set folder /tmp/evenkeel.host.[pid]
     file mkdir $folder
     file attributes $folder -permissions 0777
-    file copy -force $::options(server) $folder/redis-server
+    file copy -force [exec readlink -f $::options(server)] $folder/redis-server
     file attributes $folder/redis-server -permissions 0755
     test {A score that the kernel refuses: the options stay as they were} {
         set before $::options(server)
@@ -303,7 +305,7 @@ start_server {overrides {bind {127.0.0.1 -::1 -192.0.2.1}}} {
         assert {[catch {client::connect 127.0.0.2 [srv port]}]}
     }
 
-    if {$has_ipv6} {
+    tests_where $has_ipv6 "no IPv6" {
         test {Over IPv6} {
             set client [client::connect ::1 [srv port]]
             assert_equal PONG [$client ping]
@@ -337,7 +339,8 @@ start_server {overrides {bind {127.0.0.1 -::1 -192.0.2.1}}} {
         assert_equal OK [r config set bind [lrange $many_addresses 0 15]]
         set client [client::connect 127.0.0.16 [srv port]]
         assert_equal PONG [$client ping]
-        assert_error_text {ERR Too many bind addresses specified.} {r config set bind $many_addresses}
+        assert_error_text {ERR Too many bind addresses specified.} \
+            {r config set bind $many_addresses}
         assert_equal [lrange $many_addresses 0 15] [config_get bind]
         assert_equal OK [$client config set bind 127.0.0.1]
         $client close
@@ -421,7 +424,8 @@ foreach {mask setting expected} {077 0 700 022 0 755 077 0777 777 022 600 600} {
 
 test {unixsocketperm: three octal digits, and no more} {
     foreach value {1000 1777 07777 7777777 -1} {
-        set result [run_server_to_end [list --port 0 --unixsocket [tmpfile s] --unixsocketperm $value]]
+        set result [run_server_to_end \
+            [list --port 0 --unixsocket [tmpfile s] --unixsocketperm $value]]
         assert_equal 1 [dict get $result status] $value
         assert_match "*>>> 'unixsocketperm \"$value\"'\n?*" [dict get $result err] $value
     }

@@ -20,7 +20,7 @@ proc first_line_from {address} {
 }
 
 set outer [outer_address]
-if {$outer ne ""} {
+tests_where [expr {$outer ne ""}] "no address but the loopback's" {
     start_server {overrides {bind {}} tags {ours}} {
         test {Protected mode: from elsewhere refused, from this host served} {
             assert_equal {} [config_get bind]

@@ -27,7 +27,7 @@ start_server {} {
         set client [redis_deferring_client]
         $client debug sleep 60
         $client flush
-        after 100
+        await_read $client
         exec kill -INT [srv pid]
         wait_for_log "*Received SIGINT scheduling shutdown...*"
         assert_equal 1 [process_alive [srv pid]]
@@ -46,7 +46,7 @@ start_server {unix 1} {
         set client [redis_deferring_client]
         $client debug sleep 60
         $client flush
-        after 100
+        await_read $client
         exec kill -INT [srv pid]
         wait_for_log "*Received SIGINT scheduling shutdown...*"
         exec kill -INT [srv pid]
@@ -64,7 +64,7 @@ start_server {} {
         set client [redis_deferring_client]
         $client debug sleep 1
         $client flush
-        after 100
+        await_read $client
         exec kill -TERM [srv pid]
         wait_for_log "*Received SIGTERM scheduling shutdown...*"
         exec kill -TERM [srv pid]
@@ -81,7 +81,7 @@ start_server {} {
         set client [redis_deferring_client]
         $client debug sleep 1
         $client flush
-        after 100
+        await_read $client
         exec kill -TERM [srv pid]
         assert_equal OK [$client read]
         $client close

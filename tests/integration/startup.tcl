@@ -426,19 +426,19 @@ foreach {soft hard lines expected} {
 } {
     with_file_limit $soft $hard {
         start_server [list lines $lines] {
-            test "Open files $soft, at most $hard, and [string map {\n ,} $lines]: $expected clients" {
+            test "Open files: $soft to $hard; [string map {\n ,} $lines]: $expected clients" {
                 assert_equal $expected [config_get maxclients]
                 assert_equal $expected [s maxclients]
                 set text [server_text [server_id 0]]
                 set wanted [expr {[regexp -all {(\d+)} $lines] ? [lindex $lines end] : 10000}]
                 assert_equal [expr {$wanted > $expected}] [string match "*You requested maxclients\
-                    of $wanted requiring at least [expr {$wanted + 32}] max file descriptors*maxclients\
-                    has been reduced to $expected*" $text] $text
+                    of $wanted requiring at least [expr {$wanted + 32}] max file descriptors*\
+                    maxclients has been reduced to $expected*" $text] $text
                 # While it runs: refused, and nothing changes.
                 foreach more {269 100000 4294967295} {
-                    assert_error_text "ERR Invalid argument '$more' for CONFIG SET 'maxclients' - The\
-                        operating system is not able to handle the specified number of clients, try\
-                        with 268" {r config set maxclients $more}
+                    assert_error_text "ERR Invalid argument '$more' for CONFIG SET 'maxclients' -\
+                        The operating system is not able to handle the specified number of\
+                        clients, try with 268" {r config set maxclients $more}
                     assert_equal $expected [config_get maxclients]
                 }
                 assert_equal OK [r config set maxclients 268]
@@ -461,7 +461,7 @@ foreach {soft hard lines expected} {
 
 test {A limit of open files that leaves none for clients ends the start} {
     with_file_limit 32 32 {
-        set result [run_server_to_end {--port 0 --unixsocket socket --save {}}]
+        set result [run_server_to_end [list --port 0 --unixsocket [tmpfile socket] --save {}]]
     }
     assert_equal 1 [dict get $result status]
     assert_match "*ulimit -n*is not enough for the server to start*" \

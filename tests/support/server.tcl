@@ -333,7 +333,7 @@ proc server_destroy {id} {
 proc start_server {settings body} {
     set tags [expr {[dict exists $settings tags] ? [dict get $settings tags] : {}}]
     if {[tags_denied [concat $::tags $tags]] ne ""} {
-        report_skip "a server" "its tags: $tags"
+        skip_tests "its server's tags: $tags" $body
         return
     }
     if {[catch {server_create [dict remove $settings tags]} id]} {

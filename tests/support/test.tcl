@@ -90,6 +90,26 @@ proc skip {why} {
     return -code error -errorcode SKIP $why
 }
 
+# Counts the tests of a block that does not run as skipped: those that its text has.
+proc skip_tests {why body} {
+    set names [regexp -all -inline -line {^\s*test\s+(\{[^\}]*|"[^"]*)} $body]
+    if {$names eq ""} {
+        report_skip "a block" $why
+    }
+    foreach {line name} $names {
+        report_skip [string range $name 1 end] $why
+    }
+}
+
+# A block of tests that needs something of the host; where that is missing they count as skipped.
+proc tests_where {possible why body} {
+    if {$possible} {
+        uplevel 1 $body
+    } else {
+        skip_tests $why $body
+    }
+}
+
 # test NAME BODY ?EXPECTED? ?TAGS?: the body's result must equal EXPECTED or match it as a glob.
 proc test {name body {expected undefined} {tags {}}} {
     set why [test_denied $name [concat $::tags $tags]]

@@ -278,3 +278,13 @@ proc assert_conversation {text {protocol ""}} {
     }
     $client close
 }
+
+# Waits until the server has read all that a client of its port has sent. What it read it runs in
+# the same turn of its loop; a signal that comes later finds the command running.
+proc await_read {client} {
+    set port [lindex [fconfigure [$client channel] -sockname] 2]
+    set form [format {: \w+:%04X \w+:%04X 01 \w+:0{8} } [srv port] $port]
+    wait_for_condition 1000 10 {[regexp $form [read_whole /proc/net/tcp]]} else {
+        fail "the server does not read"
+    }
+}

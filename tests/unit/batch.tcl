@@ -313,23 +313,21 @@ start_server {} {
     test {A client killed while its own commands stand in the same batch} {
         r del victim
         for {set i 0} {$i < 3} {incr i} {
-            set sleeper [redis_deferring_client]
             set killer [redis_deferring_client]
             set victim [redis_client]
             set id [$victim client id]
-            # While the server sleeps both pipelines come, the killer's first.
-            $sleeper debug sleep 0.2
-            after 50
+            # While the server is stopped both pipelines come, the killer's first.
+            exec kill -STOP [srv pid]
             $killer write [commands "client kill id $id" ping]
             $killer flush
-            after 20
             $victim deferred yes
             $victim write [commands {set victim 1} ping]
             $victim flush
+            exec kill -CONT [srv pid]
             assert_equal {1 PONG} [client_replies $killer 2]
             assert_equal 1 [$victim closed]
             assert_equal 0 [r exists victim]
-            foreach client [list $sleeper $killer $victim] {
+            foreach client [list $killer $victim] {
                 $client close
             }
         }

@@ -312,8 +312,8 @@ start_server {lines "rename-command flushall wipe\nrename-command config \"\"\n"
 }
 
 # Every command that 6.2 has, built here or not, can be taken away.
-set names {asking bgrewriteaof BGSAVE cluster dump EVAL evalsha failover lastsave migrate module psync
-    readonly readwrite replconf REPLICAOF restore restore-asking role save script slaveof sync
+set names {asking bgrewriteaof BGSAVE cluster dump EVAL evalsha failover lastsave migrate module
+    psync readonly readwrite replconf REPLICAOF restore restore-asking role save script slaveof sync
     post host: xsetid substr pfselftest stralgo debug}
 set lines "rename-command get [string repeat g 300]\nrename-command ZADD eval\n"
 foreach name $names {

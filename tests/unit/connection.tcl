@@ -68,8 +68,8 @@ start_server {} {
 
     test {A refused SELECT leaves the database as it was} {
         r set select-check 1
-        catch {r select 16}
-        catch {r select x}
+        assert_error {ERR DB index is out of range} {r select 16}
+        assert_error {ERR value is not an integer or out of range} {r select x}
         assert_equal 1 [r exists select-check]
         r del select-check
     } {1}

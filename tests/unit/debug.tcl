@@ -47,10 +47,12 @@ start_server {} {
     test {DEBUG OBJECT: the serialized length of strings} {
         foreach {value length} [list {} 1  x 2  12345 3  -1 2  128 3  32768 5  2147483648 11 \
                 1234567890123 14  [string repeat x 20] 21  [string repeat x 21] 9 \
-                [string repeat x 100] 13  [string repeat abc 1000] 48  abcdefghijklmnopqrstuvwxyz 27 \
+                [string repeat x 100] 13  [string repeat abc 1000] 48 \
+                abcdefghijklmnopqrstuvwxyz 27 \
                 [string repeat abcdefghijklmnopqrstuvwxyz 10] 38 [string repeat xy 100000] 2289] {
             r set key $value
-            assert_match "* serializedlength:$length *" [r debug object key] [string range $value 0 30]
+            assert_match "* serializedlength:$length *" [r debug object key] \
+                [string range $value 0 30]
         }
         with_config {rdbcompression no} {
             r set key [string repeat x 100]

@@ -118,7 +118,8 @@ set faults {
         {GETRANGE str x 1} {BITCOUNT str x y} {BITPOS str x} {BITFIELD str INCRBY u8 0 x}
         {LINDEX list x} {LSET list x v} {LRANGE list x 1} {LTRIM list x 1} {LREM list x a}
         {SRANDMEMBER set x} {HRANDFIELD hash x} {ZRANDMEMBER zset x} {WAIT x 0} {SELECT x}
-        {SELECT 9223372036854775808} {MOVE str x} {SCAN 0 COUNT x} {RESTORE r x x} {SORT list LIMIT a b} {CLIENT KILL ID x}
+        {SELECT 9223372036854775808}
+        {MOVE str x} {SCAN 0 COUNT x} {RESTORE r x x} {SORT list LIMIT a b} {CLIENT KILL ID x}
         {CLIENT UNBLOCK x} {MEMORY USAGE str SAMPLES x} {SLOWLOG GET x} {REPLICAOF 127.0.0.1 x}
         {LOLWUT VERSION x} {ZRANGE zset a b} {ZRANGEBYSCORE zset 0 1 LIMIT x y}
         {ZREMRANGEBYRANK zset a b} {ZUNIONSTORE d x zset} {ZPOPMIN zset x}

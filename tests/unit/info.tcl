@@ -187,8 +187,8 @@ start_server {} {
         r set k x
         r get k
         r get k
-        catch {r get}
-        catch {r incr k}
+        assert_error {ERR wrong number of arguments for 'get' command} {r get}
+        assert_error {ERR value is not an integer or out of range} {r incr k}
         assert_match {calls=1,usec=*,usec_per_call=*.*,rejected_calls=0,failed_calls=0} \
             [info_property [r info commandstats] cmdstat_set]
         assert_equal 2 [command_stat get]
@@ -201,7 +201,7 @@ start_server {} {
 
     test {commandstats: commands that were never called are not shown, unknown ones never} {
         r config resetstat
-        catch {r nosuch}
+        assert_error {ERR unknown command `nosuch`, with args beginning with: } {r nosuch}
         set text [r info commandstats]
         assert_no_match *cmdstat_nosuch* $text
         assert_no_match *cmdstat_del:* $text
@@ -217,9 +217,9 @@ start_server {} {
     test {errorstats: one line a code} {
         r config resetstat
         assert_equal "# Errorstats" [string trim [r info errorstats]]
-        catch {r nosuch}
-        catch {r get}
-        catch {r hello 9}
+        assert_error {ERR unknown command `nosuch`, with args beginning with: } {r nosuch}
+        assert_error {ERR wrong number of arguments for 'get' command} {r get}
+        assert_error {NOPROTO unsupported protocol version} {r hello 9}
         assert_equal {count=2} [info_property [r info errorstats] errorstat_ERR]
         assert_equal {count=1} [info_property [r info errorstats] errorstat_NOPROTO]
         assert_equal 3 [s total_error_replies]
@@ -318,7 +318,7 @@ start_server {} {
 
     test {CONFIG RESETSTAT: what it resets, field by field} {
         r get nokey
-        catch {r nosuch}
+        assert_error {ERR unknown command `nosuch`, with args beginning with: } {r nosuch}
         r set k v px 1
         after 10
         r get k

@@ -65,10 +65,10 @@ start_server {tags {monitor}} {
 
     test {MONITOR: a command that fails is shown, one that does not run is not} {
         set monitor [monitor_client]
-        catch {r set k v bogus}
+        assert_error {ERR syntax error} {r set k v bogus}
         assert_equal {"set" "k" "v" "bogus"} [next_words $monitor]
-        catch {r get}
-        catch {r nosuch}
+        assert_error {ERR wrong number of arguments for 'get' command} {r get}
+        assert_error {ERR unknown command `nosuch`, with args beginning with: } {r nosuch}
         assert_silent $monitor
         $monitor close
     }
@@ -85,9 +85,9 @@ start_server {tags {monitor}} {
 
     test {MONITOR: passwords are not shown} {
         set monitor [monitor_client]
-        catch {r auth secret}
+        assert_error {ERR AUTH <password> called without any password configured f*} {r auth secret}
         assert_equal {"auth" "(redacted)"} [next_words $monitor]
-        catch {r auth user secret}
+        assert_error {WRONGPASS invalid username-password pair*} {r auth user secret}
         assert_equal {"auth" "(redacted)" "(redacted)"} [next_words $monitor]
         set client [redis_client]
         next_line $monitor

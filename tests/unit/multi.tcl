@@ -146,7 +146,7 @@ start_server {tags {multi}} {
         $client ping
         $client ping
         assert_equal 2 [dict get [listed $id] multi]
-        catch {$client nosuch}
+        assert_error {ERR unknown command `nosuch`, with args beginning with: } {$client nosuch}
         $client ping
         assert_equal 2 [dict get [listed $id] multi]
         $client close
@@ -362,12 +362,12 @@ start_server {tags {multi}} {
         $monitor monitor
         $monitor read
         transaction r {{set a 1} {select 2} {config get save} {auth secret}}
-        catch {r exec}
-        catch {r exec x}
+        assert_error {ERR EXEC without MULTI} {r exec}
+        assert_error {EXECABORT Transaction discarded because of: wrong number of argum*} {r exec x}
         r multi
-        catch {r nosuch}
+        assert_error {ERR unknown command `nosuch`, with args beginning with: } {r nosuch}
         r set a 2
-        catch {r exec}
+        assert_error {EXECABORT Transaction discarded because of previous errors.} {r exec}
         r select 9
         r echo end
         foreach {database line} {
@@ -386,12 +386,12 @@ start_server {tags {multi}} {
         r config set slowlog-log-slower-than 0
         r slowlog reset
         transaction r {{set a 1} {incr s} {get a}}
-        catch {r exec}
-        catch {r exec x}
+        assert_error {ERR EXEC without MULTI} {r exec}
+        assert_error {EXECABORT Transaction discarded because of: wrong number of argum*} {r exec x}
         r multi
-        catch {r set a}
-        catch {r multi}
-        catch {r exec}
+        assert_error {ERR wrong number of arguments for 'set' command} {r set a}
+        assert_error {ERR MULTI calls can not be nested} {r multi}
+        assert_error {EXECABORT Transaction discarded because of previous errors.} {r exec}
         r watch a
         r set a 1
         transaction r {ping}

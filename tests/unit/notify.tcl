@@ -41,7 +41,7 @@ proc listener {} {
 proc assert_events {listener before words expected} {
     r flushall
     foreach command $before {
-        catch {r {*}$command}
+        r {*}$command
     }
     events $listener
     catch {r {*}$words}
@@ -258,7 +258,7 @@ start_server {tags {notify}} {
             {object encoding absent} {}
             {append absent v} {}
         } {
-            catch {r {*}$words}
+            r {*}$words
             assert_equal $expected [events $listener] $words
         }
     }
@@ -283,7 +283,7 @@ start_server {tags {notify}} {
         events $listener
         r config set maxmemory-policy allkeys-lru
         r config set maxmemory 1
-        catch {r set b v}
+        assert_error {OOM command not allowed when used memory > 'maxmemory'.} {r set b v}
         r config set maxmemory 0
         assert_equal {{evicted a}} [events $listener]
         r config set maxmemory-policy noeviction

@@ -76,9 +76,9 @@ start_server {overrides {slowlog-log-slower-than 10000000}} {
             r PING
             r echo x
             r echo "a\0b\r\n\xff"
-            catch {r incr}
-            catch {r nosuch}
-            catch {r set k v nx xx}
+            assert_error {ERR wrong number of arguments for 'incr' command} {r incr}
+            assert_error {ERR unknown command `nosuch`, with args beginning with: } {r nosuch}
+            assert_error {ERR syntax error} {r set k v nx xx}
         }
         assert_equal [list {slowlog reset} PING {echo x} [list echo "a\0b\r\n\xff"] \
             {set k v nx xx}] [lrange [slowlog_commands] 0 4]
@@ -213,10 +213,10 @@ start_server {overrides {slowlog-log-slower-than 10000000}} {
             r config set requirepass ""
             r config set masterauth secret
             r CONFIG SET MASTERUSER secret
-            catch {r auth secret}
-            catch {r auth nouser secret}
-            catch {r hello 2 auth nouser secret}
-            catch {r hello 2 setname auth auth nouser secret}
+            assert_error {ERR AUTH <password> called without any password configur*} {r auth secret}
+            assert_error {WRONGPASS invalid username-password pair*} {r auth nouser secret}
+            assert_error {WRONGPASS invalid username-password pair*} {r hello 2 auth nouser secret}
+            assert_error {WRONGPASS invalid*} {r hello 2 setname auth auth nouser secret}
             r config set masterauth ""
             r config set masteruser ""
             r config get masterauth
@@ -232,9 +232,9 @@ start_server {overrides {slowlog-log-slower-than 10000000}} {
 
     test {Also of calls that are refused for another reason} {
         log_all {
-            catch {r auth a b c}
-            catch {r hello 9 auth nouser secret}
-            catch {r hello 3 auth secret}
+            assert_error {ERR syntax error} {r auth a b c}
+            assert_error {NOPROTO unsupported protocol version} {r hello 9 auth nouser secret}
+            assert_error {ERR Syntax error in HELLO option 'auth'} {r hello 3 auth secret}
         }
         assert_equal {{auth (redacted) (redacted) (redacted)}\
             {hello 9 auth (redacted) (redacted)} {hello 3 auth (redacted)}} \

@@ -143,7 +143,7 @@ static void test_rename(void **state) {
     assert_int_equal(command_count(), ROWS + GENERATED);
     assert_null(generated[0].called);
     /* As long as a line of the configuration can be. */
-    static char longest[65537];
+    char longest[65537];
     memset(longest, 'x', sizeof(longest));
     assert_false(command_rename(SLICE("get"), (struct slice){longest, sizeof(longest)}));
     assert_ptr_equal(find("get"), &rows[0]);

@@ -499,7 +499,7 @@ with_locale C.UTF-8 "" {
 }
 
 set folder [make_locale]
-if {$folder ne ""} {
+tests_where [expr {$folder ne ""}] "no locale can be made" {
     with_locale en_US.UTF-8 $folder {
         start_server {tags {sort}} {
             test {SORT ALPHA: a locale with an order of its own} {

@@ -227,13 +227,13 @@ enum acl_denial acl_check(const struct client *c, const struct command *command,
     return ACL_ALLOWED;
 }
 
-static void note_denial(const struct client *c, enum acl_denial denial,
-                        const struct command *command, struct slice argument) {
+static void note_denial(struct client *c, enum acl_denial denial, const struct command *command,
+                        struct slice argument) {
     struct slice object = denial == ACL_DENIED_COMMAND ? slice_of(command->name) : argument;
     acl_log_note(c, denial, object, acl_user_of(c)->name);
 }
 
-enum acl_denial acl_admits(const struct client *c, const struct command *command, int argc,
+enum acl_denial acl_admits(struct client *c, const struct command *command, int argc,
                            const struct slice *argv) {
     int at;
     enum acl_denial denial = acl_check(c, command, argc, argv, &at);
@@ -310,10 +310,8 @@ static void disconnect_leaving(struct client *self) {
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (!acl_user_of(c)->leaving) continue;
-        if (c == self) {
-            become(c, default_user);
-            c->flags &= ~(unsigned)CLIENT_AUTHENTICATED;
-        }
+        become(c, default_user); /* also those that are marked as closing: the user is freed now */
+        c->flags &= ~(unsigned)CLIENT_AUTHENTICATED;
         disconnect(c, self);
     }
 }

@@ -55,7 +55,7 @@ enum acl_denial acl_check(const struct client *c, const struct command *command,
                           const struct slice *argv, int *at);
 /* The same, and notes in ACL LOG what is denied. Who must authenticate first is another matter: the
  * caller looks, and the caller replies. */
-enum acl_denial acl_admits(const struct client *c, const struct command *command, int argc,
+enum acl_denial acl_admits(struct client *c, const struct command *command, int argc,
                            const struct slice *argv);
 
 /* ---- changing users ---- */

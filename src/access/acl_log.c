@@ -31,7 +31,7 @@ struct logged {
 
 static struct list_link entries = {&entries, &entries};
 static int64_t count, count_max;
-static void (*describe)(const struct client *c, struct buffer *out);
+static void (*describe)(struct client *c, struct buffer *out);
 
 static const struct option_row option_rows[] = {
     OPTION_INT("acllog-max-len", &count_max, "128", 0, INT64_MAX, OPTION_MUTABLE, "security", 220,
@@ -42,7 +42,7 @@ void acl_log_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
 }
 
-void acl_log_describe_clients(void (*append)(const struct client *c, struct buffer *out)) {
+void acl_log_describe_clients(void (*append)(struct client *c, struct buffer *out)) {
     describe = append;
 }
 
@@ -69,7 +69,7 @@ static struct slice text_dup(struct slice text) {
 
 static void text_free(struct slice text) { memory_free((char *)text.bytes, MEMORY_OTHER); }
 
-static struct slice description_of(const struct client *c) {
+static struct slice description_of(struct client *c) {
     struct buffer text;
     buffer_init(&text, MEMORY_OTHER);
     if (describe) describe(c, &text);
@@ -107,7 +107,7 @@ static struct logged *find_equal(const struct acl_log_entry *new) {
 
 static const char context_multi[] = "multi", context_toplevel[] = "toplevel";
 
-void acl_log_note(const struct client *c, enum acl_denial denial, struct slice object,
+void acl_log_note(struct client *c, enum acl_denial denial, struct slice object,
                   struct slice username) {
     struct logged *l = memory_alloc(sizeof(*l), MEMORY_OTHER);
     l->entry = (struct acl_log_entry){

@@ -17,10 +17,10 @@ struct acl_log_entry {
 
 void acl_log_register(void); /* acllog-max-len */
 /* How a client is described: CLIENT LIST's line, without its end. Once, at start. */
-void acl_log_describe_clients(void (*append)(const struct client *c, struct buffer *out));
+void acl_log_describe_clients(void (*append)(struct client *c, struct buffer *out));
 
 /* Adds an entry, or counts it with an equal one of the last minute: see acl_log.c. */
-void acl_log_note(const struct client *c, enum acl_denial denial, struct slice object,
+void acl_log_note(struct client *c, enum acl_denial denial, struct slice object,
                   struct slice username);
 void acl_log_clear(void);
 int64_t acl_log_count(void);

@@ -87,7 +87,7 @@ static size_t argument_bytes(const struct call *call) {
 }
 
 /* One line, without its end. `call` is the one that runs, or NULL. */
-static void append_client(const struct call *call, const struct client *c, struct buffer *out) {
+static void append_client(const struct call *call, struct client *c, struct buffer *out) {
     const struct command *command = c->slots[CLIENT_SLOT_COMMAND];
     int64_t now = clock_cached_msec();
     buffer_printf(out, "id=%llu addr=", (unsigned long long)c->id);
@@ -111,12 +111,12 @@ static void append_client(const struct call *call, const struct client *c, struc
                   (long long)tracking_redirect(c));
 }
 
-void client_describe(const struct client *c, struct buffer *out) { append_client(NULL, c, out); }
+void client_describe(struct client *c, struct buffer *out) { append_client(NULL, c, out); }
 
 static void append_clients(const struct call *call, enum client_type type, struct buffer *out) {
     LIST_FOR_EACH (link, following, client_list()) {
-        const struct client *c = LIST_ENTRY(link, struct client, link);
-        if (type != TYPE_ANY && type_of(c) != type) continue;
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        if (c->flags & CLIENT_CLOSING || (type != TYPE_ANY && type_of(c) != type)) continue;
         append_client(call, c, out);
         buffer_append_char(out, '\n');
     }
@@ -127,7 +127,7 @@ static bool append_clients_by_id(const struct call *call, struct buffer *out) {
     for (int i = 3; i < call->argc; i++) {
         int64_t id;
         if (!argument_int64(call, i, &id, "Invalid client ID")) return false;
-        const struct client *c = client_find((uint64_t)id);
+        struct client *c = client_find((uint64_t)id);
         if (!c) continue;
         append_client(call, c, out);
         buffer_append_char(out, '\n');
@@ -197,8 +197,8 @@ static bool kill_option(const struct call *call, int index, struct kill_filter *
     return true;
 }
 
-static bool address_is(const struct client *c, struct slice wanted,
-                       void (*append)(const struct client *c, struct buffer *out)) {
+static bool address_is(struct client *c, struct slice wanted,
+                       void (*append)(struct client *c, struct buffer *out)) {
     struct buffer text;
     if (!wanted.bytes) return true;
     buffer_init(&text, MEMORY_OTHER);
@@ -208,9 +208,8 @@ static bool address_is(const struct client *c, struct slice wanted,
     return same;
 }
 
-static bool kill_matches(const struct call *call, const struct kill_filter *f,
-                         const struct client *c) {
-    if (f->id && c->id != (uint64_t)f->id) return false;
+static bool kill_matches(const struct call *call, const struct kill_filter *f, struct client *c) {
+    if (c->flags & CLIENT_CLOSING || (f->id && c->id != (uint64_t)f->id)) return false;
     if (f->type != TYPE_ANY && type_of(c) != f->type) return false;
     if (f->user.bytes && !slice_equal(f->user, user_of(c))) return false;
     if (f->skip_me && c == call->client) return false;

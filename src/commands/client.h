@@ -9,6 +9,6 @@ struct client;
 
 void commands_client_register(void);
 /* The client's line in CLIENT LIST, without its end. */
-void client_describe(const struct client *c, struct buffer *out);
+void client_describe(struct client *c, struct buffer *out);
 
 #endif

@@ -4,6 +4,10 @@
  *   running --blocked_begin--> waiting --served, time up, CLIENT UNBLOCK--> running
  *                                 \--connection closes--> gone
  *
+ * What a client is answered may mark it, and others, as closing: their waits stay until the request
+ * has ended (client_finish_closing), so that no list here changes under whoever walks it; those
+ * that are marked are not asked any more.
+ *
  * A wait stands in the client's slot, in the list of each key that it waits for, and, with a time
  * limit, in an index by deadline that one timer of the loop follows: any number of clients with
  * limits costs O(1) each. Deadlines are of the monotonic clock, in ms, rounded up.
@@ -13,13 +17,14 @@
  *  2. A key is in the table exactly while a client waits for it or it is signalled and not served.
  *  3. A key's list has each wait once, in the order in which they came.
  *  4. While a key is served, only the waits that stood there when it began are asked: a client that
- *     is served and blocks again waits for the next time.
+ *     is served and blocks again waits for the next time. Nobody is asked once the key is gone.
  *  5. No key is ready when blocked_serve returns, unless it was called within itself.
  *
  * Ownership: the wait owns its state (blocked_kind.free_state) and its links; the table its keys.
  */
 #include "exec/blocked.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -76,7 +81,6 @@ static struct list_link ready_keys = {&ready_keys, &ready_keys};
 static uint64_t waiting;
 static size_t next_serial;
 static bool serving;
-static struct list_link *following; /* where key_serve goes on; wait_end moves it along */
 
 static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
 
@@ -183,7 +187,7 @@ static bool waits_for(const struct wait *w, const struct waited_key *k) {
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
                    int step, int64_t timeout_msec, void *state) {
     struct client *c = call->client;
-    if (c->flags & CLIENT_MAY_NOT_WAIT) {
+    if (c->flags & (CLIENT_MAY_NOT_WAIT | CLIENT_CLOSING)) {
         kind->timed_out(c, state);
         if (kind->free_state) kind->free_state(state);
         return;
@@ -212,7 +216,6 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
 static void wait_end(struct wait *w) {
     client_set_rare(w->client, CLIENT_RARE_BLOCKED, NULL);
     for (size_t i = 0; i < w->links_count; i++) {
-        if (following == &w->links[i].link) following = following->next;
         list_remove(&w->links[i].link);
         key_free_if_unused(w->links[i].key);
     }
@@ -288,21 +291,19 @@ void blocked_signal_swapped(struct keyspace *a, struct keyspace *b) {
     } while (cursor);
 }
 
-/* Asks the waits of a key that stood there when it began, in order. */
+/* Asks the waits of a key that stood there when it began, in order, as long as there is the key:
+ * thousands may wait for it, and the first take what came. */
 static void key_serve(struct waited_key *k) {
     struct keyspace *ks = keyspace_at(k->database);
     struct slice name = {k->name, k->length};
     size_t end = next_serial;
-    for (struct list_link *link = k->waiters.next; link != &k->waiters; link = following) {
+    LIST_FOR_EACH (link, next, &k->waiters) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
-        struct client *c = w->client;
-        following = link->next;
         if (w->serial >= end) break;
-        if (!w->kind->serve || !w->kind->serve(c, w->state, ks, name, k->key_hash)) continue;
-        /* Its reply may have closed it. */
-        if (wait_of(c) == w) go_on(w);
+        if (w->client->flags & CLIENT_CLOSING || !w->kind->serve) continue;
+        if (w->kind->serve(w->client, w->state, ks, name, k->key_hash)) go_on(w);
+        if (keyspace_presence(ks, name, k->key_hash) != KEYSPACE_PRESENT) break;
     }
-    following = NULL;
 }
 
 void blocked_serve(void) {
@@ -328,12 +329,14 @@ bool blocked_parse_timeout(const struct call *call, int index, int64_t *timeout_
         reply_error(call->client, "timeout is not a float or out of range");
         return false;
     }
-    /* 6.2 has the same words for a limit that no clock holds. */
-    if (seconds < 0 || seconds * 1000 >= 0x1p63L) {
+    /* As in 6.2, what is cut to 0 ms is not negative; it has the same words for a limit that no
+     * clock holds. */
+    long double msec = truncl(seconds * 1000);
+    if (msec < 0 || msec >= 0x1p63L) {
         reply_error(call->client, "timeout is negative");
         return false;
     }
-    *timeout_msec = (int64_t)(seconds * 1000);
+    *timeout_msec = (int64_t)msec;
     return true;
 }
 

@@ -23,8 +23,8 @@ struct keyspace;
 /* What a family of blocking commands does for its clients. */
 struct blocked_kind {
     /* The key was signalled: answers the client where the key gives what it waits for, and then
-     * returns true; the client goes on. It may change the keyspace and signal keys. NULL where the
-     * kind waits for no keys. */
+     * returns true; the client goes on. It may change the keyspace and signal keys. Not asked for a
+     * key that does not exist. NULL where the kind waits for no keys. */
     bool (*serve)(struct client *c, void *state, struct keyspace *ks, struct slice key,
                   uint64_t hash);
     /* The time is up: replies. */
@@ -38,7 +38,8 @@ void blocked_register(void);
 /* Blocks the call's client until it is served, `timeout_msec` have passed (BLOCKED_FOREVER: no
  * limit), or CLIENT UNBLOCK. Waits for the arguments `first` to `last`, `step` apart, which are
  * copied; none where first is 0. Takes `state`. The command must not have replied and must end
- * after this. A client that may not wait (CLIENT_MAY_NOT_WAIT) is answered as if its time were up.
+ * after this. A client that may not wait (CLIENT_MAY_NOT_WAIT) is answered as if its time were up;
+ * so is one that is marked as closing, which nobody sees.
  */
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
                    int step, int64_t timeout_msec, void *state);

@@ -15,7 +15,10 @@
  * EXEC runs each queued command by dispatch_call, between dispatch_nest_begin and dispatch_nest_end
  * and so each as an outermost call: nothing that one retires waits for the next, and no value is
  * copied for being changed. Replies are streamed into the client's as they come; nobody else runs
- * meanwhile, and who waits for keys is served after EXEC. A command is freed when it has run.
+ * meanwhile, and who waits for keys is served after EXEC. A command is freed when it has run. Where
+ * one of them closes the client (POST, a reply that passes a limit), the others run all the same,
+ * as in 6.2: a transaction is never done by half. The client is only marked until EXEC has ended,
+ * so that what they may still set for it goes with it.
  *
  * A watch links a client and a key of a database, whose contents SWAPDB may exchange below it: it
  * is about what the client would find under the name. The keyspace tells of changes, and the first
@@ -32,11 +35,12 @@
  *  1. A client has CLIENT_TRANSACTION exactly from transaction_begin to transaction_end; its queue
  *     is empty otherwise.
  *  2. A client has a struct transaction exactly while it has the flag or watches a key.
- *  3. A key is in the table exactly while somebody watches it; a client watches it once at most.
+ *  3. A key is in its database's table exactly while somebody watches it; a client watches it once
+ * at most.
  *  4. A client with CLIENT_WATCH_FAILED watches nothing.
  *  5. `bytes` is what the struct, the queue and the links take: all of MEMORY_CLIENTS, so that they
  *     count as the client's. The names of watched keys are shared, and of MEMORY_OTHER.
- *  6. The keyspace knows of our interest exactly while the table is not empty.
+ *  6. The keyspace knows of our interest exactly while a table is not empty.
  */
 #include "exec/transaction.h"
 
@@ -56,9 +60,6 @@
 #include "net/client_memory.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
-
-/* Keeps the same name in two databases apart. */
-#define DATABASE_HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 struct queued {
     struct queued *next;
@@ -95,7 +96,7 @@ struct transaction {
     size_t bytes;
     int64_t count; /* of commands queued; EXEC keeps it while it runs them */
     unsigned command_flags;
-    bool running; /* by EXEC, who frees it */
+    bool running; /* by EXEC */
 };
 
 /* What EXEC replies of a command that is denied only now. */
@@ -104,7 +105,10 @@ static const char *const exec_reasons[] = {
     [ACL_DENIED_KEY] = "no permission to touch the specified keys",
     [ACL_DENIED_CHANNEL] = "no permission to access one of the channels used as arguments"};
 
-static struct table *keys; /* of struct watched_key; NULL until the first */
+/* Of struct watched_key, one a database, so that a flush looks at those of its own only; NULL until
+ * the first of a database, and the array until the first of all. */
+static struct table **keys;
+static size_t keys_count;
 
 static struct transaction *transaction_of(const struct client *c) {
     return client_rare(c, CLIENT_RARE_TRANSACTION);
@@ -297,42 +301,35 @@ void transaction_run(struct call *exec) {
         if (t->count > 1 && run % BATCH_GROUP == 0) prefetch_group(c, t->first);
         run_queued(c, t->first);
         drop_first(t);
+        /* Others that it has closed are gone for what follows; its own client waits for the end. */
+        if (!(c->flags & CLIENT_CLOSING)) client_finish_closing();
     }
     dispatch_nest_end(&nesting);
     t->running = false;
     if (!could_not_wait) c->flags &= ~(unsigned)CLIENT_MAY_NOT_WAIT;
     drop_queue(c, t);
-    if (transaction_of(c) == t)
-        free_if_unused(c, t);
-    else /* the client closes, and has forgotten it */
-        memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
+    free_if_unused(c, t);
 }
 
 /* ---- watched keys ---- */
 
-static uint64_t place_hash(int database, uint64_t key_hash) {
-    return key_hash ^ (uint64_t)database * DATABASE_HASH_FACTOR;
-}
-
 static uint64_t key_element_hash(const void *element) {
-    const struct watched_key *k = element;
-    return place_hash(k->database, k->key_hash);
+    return ((const struct watched_key *)element)->key_hash;
 }
 
-/* `key_length` is the database here: the key is looked for by a struct slice. */
-static bool key_element_matches(const void *element, const void *key, size_t database) {
+static bool key_element_matches(const void *element, const void *key, size_t length) {
     const struct watched_key *k = element;
-    const struct slice *name = key;
-    return k->database == (int)database && k->length == name->length &&
-           memcmp(k->name, name->bytes, k->length) == 0;
+    return k->length == length && memcmp(k->name, key, length) == 0;
 }
 
 static const struct table_type key_table_type = {key_element_hash, key_element_matches,
                                                  MEMORY_OTHER};
 
+static struct table *keys_of(int database) { return keys ? keys[database] : NULL; }
+
 static struct watched_key *key_find(int database, struct slice name, uint64_t hash) {
-    if (!keys || !table_count(keys)) return NULL;
-    return table_find(keys, place_hash(database, hash), &name, (size_t)database);
+    const struct table *t = keys_of(database);
+    return t ? table_find(t, hash, name.bytes, name.length) : NULL;
 }
 
 static struct watched_key *key_create(int database, struct slice name, uint64_t hash) {
@@ -340,15 +337,16 @@ static struct watched_key *key_create(int database, struct slice name, uint64_t 
     *k = (struct watched_key){.key_hash = hash, .database = database, .length = name.length};
     if (name.length) memcpy(k->name, name.bytes, name.length);
     list_init(&k->watches);
-    if (!keys) keys = table_create(&key_table_type);
-    if (!table_count(keys)) keyspace_add_interest(1);
-    table_insert(keys, key_element_hash(k), k);
+    if (!keys) keys = memory_zalloc((size_t)keyspace_databases() * sizeof(*keys), MEMORY_OTHER);
+    if (!keys[database]) keys[database] = table_create(&key_table_type);
+    if (!keys_count++) keyspace_add_interest(1);
+    table_insert(keys[database], hash, k);
     return k;
 }
 
 static void key_free(struct watched_key *k) {
-    table_remove_element(keys, key_element_hash(k), k);
-    if (!table_count(keys)) keyspace_add_interest(-1);
+    table_remove_element(keys[k->database], k->key_hash, k);
+    if (!--keys_count) keyspace_add_interest(-1);
     memory_free(k, MEMORY_OTHER);
 }
 
@@ -457,12 +455,18 @@ static void changed(struct keyspace *ks, struct slice name, uint64_t hash,
 static void key_is_flushed(void *element, void *context) {
     struct watched_key *k = element;
     const struct keyspace *ks = context;
-    if (keyspace_at(k->database) == ks && presence_in(ks, k) != KEYSPACE_ABSENT) key_fail(k);
+    if (presence_in(ks, k) != KEYSPACE_ABSENT) key_fail(k);
+}
+
+/* Calls `look` for each watched key of the database. */
+static void each_of_database(int database, void (*look)(void *element, void *context),
+                             void *context) {
+    const struct table *t = keys_of(database);
+    if (t && table_count(t)) table_each(t, look, context);
 }
 
 static void flushing(struct keyspace *ks) {
-    uint64_t cursor = 0;
-    while (keys && (cursor = table_scan(keys, cursor, key_is_flushed, ks)) != 0) continue;
+    each_of_database(keyspace_index(ks), key_is_flushed, ks);
     end_failing();
 }
 
@@ -473,17 +477,15 @@ struct swapped {
 static void key_is_swapped(void *element, void *context) {
     struct watched_key *k = element;
     const struct swapped *s = context;
-    const struct keyspace *ks = keyspace_at(k->database);
-    if (ks != s->a && ks != s->b) return;
     if (presence_in(s->a, k) != KEYSPACE_ABSENT || presence_in(s->b, k) != KEYSPACE_ABSENT)
         key_fail(k);
 }
 
 static void swapping(struct keyspace *a, struct keyspace *b) {
     struct swapped s = {a, b};
-    uint64_t cursor = 0;
     if (a == b) return;
-    while (keys && (cursor = table_scan(keys, cursor, key_is_swapped, &s)) != 0) continue;
+    each_of_database(keyspace_index(a), key_is_swapped, &s);
+    each_of_database(keyspace_index(b), key_is_swapped, &s);
     end_failing();
 }
 
@@ -504,13 +506,8 @@ void transaction_end(struct client *c) {
 }
 
 void transaction_forget(struct client *c) {
-    struct transaction *t = transaction_of(c);
-    if (!t) return;
-    end_watches(t);
-    client_set_rare(c, CLIENT_RARE_TRANSACTION, NULL);
-    if (t->running) return;
-    drop_queue(c, t);
-    memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
+    ASSERT(!transaction_of(c) || !transaction_of(c)->running);
+    transaction_end(c);
 }
 
 /* ---- checks ---- */
@@ -553,9 +550,12 @@ static size_t check_client(const struct client *c) {
 }
 
 void transaction_check(void) {
-    size_t of_keys = 0, of_clients = 0;
-    uint64_t cursor = 0;
-    while (keys && (cursor = table_scan(keys, cursor, check_key, &of_keys)) != 0) continue;
+    size_t of_keys = 0, of_clients = 0, count = 0;
+    for (int i = 0; i < keyspace_databases(); i++) {
+        each_of_database(i, check_key, &of_keys);
+        if (keys_of(i)) count += table_count(keys_of(i));
+    }
+    ASSERT_COMPARE(count, ==, keys_count);
     LIST_FOR_EACH (link, following, client_list())
         of_clients += check_client(LIST_ENTRY(link, struct client, link));
     ASSERT_COMPARE(of_keys, ==, of_clients);

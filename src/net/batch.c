@@ -13,7 +13,8 @@
  *     input buffer, below input_used, or in a query that is freed only after the run.
  *  3. Between turns the batch is empty, and a client has a query only if its last request is
  *     incomplete, or if it is held in the middle of what was read of it.
- *  4. While a batch runs no client is freed; clients marked as closing are skipped.
+ *  4. While a batch runs no client is freed; clients marked as closing are skipped, and closed
+ *     between requests, before the batch's replies are written.
  *  5. Of a held client nothing is read. What it had sent is, in order: `held`, whole requests or
  *     the rest of a region, and `query`, the beginning of a request, where that was parsed already.
  *     Nothing is in both: what moves into a query leaves the bytes that it came from.
@@ -66,6 +67,7 @@ static struct slice arguments[BATCH_ARGUMENTS_MAX];
 static int arguments_used;
 static struct buffer inline_words = {.class = MEMORY_POOLS};
 static bool running;
+static bool interrupted; /* batch_interrupt was called since the last request's end */
 static const struct request *running_request; /* NULL = none */
 static struct query *region_query; /* whose bytes are being parsed as a region; NULL = none's */
 static struct list_link resumed = {&resumed, &resumed}; /* of held_link: to go on */
@@ -608,8 +610,7 @@ static void client_read(struct client *c) {
     parse_region(c, region, region + got);
 }
 
-void batch_client_ready(struct loop_watcher *watcher, unsigned ready) {
-    struct client *c = (struct client *)watcher;
+static void client_ready(struct client *c, unsigned ready) {
     if (c->flags & CLIENT_CLOSING) return;
     uint64_t before = batches_run;
     note_turn();
@@ -625,6 +626,11 @@ void batch_client_ready(struct loop_watcher *watcher, unsigned ready) {
     client_memory_note(c);
     client_memory_enforce();
     if (batches_run != before) yield_if_late();
+}
+
+void batch_client_ready(struct loop_watcher *watcher, unsigned ready) {
+    client_ready((struct client *)watcher, ready);
+    if (__builtin_expect(interrupted, 0)) client_finish_closing();
 }
 
 /* ---- running ---- */
@@ -679,6 +685,15 @@ void batch_relieve(void) {
     if (c) reply_begin(c);
 }
 
+void batch_interrupt(void) { interrupted = true; }
+
+/* Nobody holds on to anything of a client now. */
+static __attribute__((noinline)) void between_requests(void) {
+    interrupted = false;
+    client_finish_closing();
+    if (reply_is_due()) write_replies();
+}
+
 static void run_group(struct request *first, int count) {
     for (int i = 0; i < count; i++)
         if (!first[i].error) executor->prefetch_bucket(&first[i]);
@@ -688,7 +703,7 @@ static void run_group(struct request *first, int count) {
     for (int i = 0; i < count; i++) {
         reply_begin(first[i].client);
         run_one(&first[i]);
-        if (__builtin_expect(reply_is_due(), 0)) write_replies();
+        if (__builtin_expect(interrupted, 0)) between_requests();
     }
 }
 
@@ -714,6 +729,7 @@ bool batch_run_resumed(void) {
         if (clock_monotonic_nsec() >= end_nsec) break;
     }
     reply_write_all();
+    client_finish_closing();
     return !list_is_empty(&resumed);
 }
 
@@ -739,4 +755,5 @@ void batch_run(void) {
     input_used = 0;
     if (inline_words.length) buffer_clear(&inline_words);
     running = false;
+    if (__builtin_expect(interrupted, 0)) between_requests();
 }

@@ -76,6 +76,9 @@ struct loop_watcher;
 void batch_client_ready(struct loop_watcher *watcher, unsigned ready);
 /* Runs what stands in the batch; after a turn's events. */
 void batch_run(void);
+/* Something is to be done as soon as the request that runs has ended: clients to be closed, replies
+ * to be written. O(1). */
+void batch_interrupt(void);
 /* Where REPLY_PENDING_BYTES are reached, writes what clients were sent so far, also in the middle
  * of a request: for one that sends to many. May close clients, the request's own included. */
 void batch_relieve(void);

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Clients: from accepting to freeing.
  *
- *   open -> close after reply -> closing -> freed
- *      \________________________/
+ *   open -> close after reply -> closing -> closed -> freed
+ *      \_______________________/
  *
- * Marking as closing ends all events of the connection at once; memory and descriptor go when no
- * batch runs, so that whoever holds the pointer within a turn may still look at its flags.
+ * Any reply may find a limit passed or a connection broken, in the middle of a command that works
+ * with what the same client, or another one, has waiting, watched, subscribed. So all that closes a
+ * client only marks it (client_close_later): its events end and its replies go, which nobody else
+ * refers to, and it takes no more of them. Everything else stays, valid, until the request has
+ * ended: client_finish_closing then has the layers above free what they keep of it. Memory and
+ * descriptor go when no batch runs, so that whoever holds the pointer within a turn may still look
+ * at its flags.
+ *
+ * Invariants
+ *  1. CLIENT_CLOSING is set by client_close_later alone, CLIENT_CLOSED by client_finish_closing.
+ *  2. A client that is not CLOSED stands in `clients`, every other in `closed`; one that is CLOSING
+ *     and not CLOSED stands in `marked`, too.
+ *  3. `ids` has those that are not CLOSING, and `count` is their number.
  */
 #include "net/client.h"
 
@@ -43,7 +54,8 @@ struct peak {
 
 static struct loop *loop;
 static struct list_link clients = {&clients, &clients};
-static struct list_link closing = {&closing, &closing};
+static struct list_link marked = {&marked, &marked}; /* of struct client.write_link */
+static struct list_link closed = {&closed, &closed};
 static struct table *ids; /* of struct client, by id; made with the first */
 static uint64_t count, next_id = 1, connections_received;
 static size_t subscribers;
@@ -277,15 +289,32 @@ void client_close_later(struct client *c) {
     if (c->flags & CLIENT_CLOSING) return;
     c->flags |= CLIENT_CLOSING;
     loop_watch(loop, &c->watcher, 0);
+    reply_free(c); /* takes it out of the list of those to be written to */
+    list_append(&marked, &c->write_link);
+    client_memory_mark(c);
+    table_remove_element(ids, id_hash(c->id), c);
+    count--;
+    batch_interrupt();
+}
+
+static void finish_one(struct client *c) {
+    list_remove(&c->write_link);
+    c->flags |= CLIENT_CLOSED;
     for (int i = 0; i < observer_count; i++) observers[i](c);
     client_set_subscribed(c, false);
     batch_forget_held(c);
-    reply_free(c);
-    client_memory_leave(c);
     list_remove(&c->link);
-    list_append(&closing, &c->link);
-    table_remove_element(ids, id_hash(c->id), c);
-    count--;
+    list_append(&closed, &c->link);
+    client_memory_leave(c);
+}
+
+static __attribute__((noinline)) void finish_all(void) {
+    while (!list_is_empty(&marked)) finish_one(LIST_ENTRY(marked.next, struct client, write_link));
+    client_memory_marked_left();
+}
+
+void client_finish_closing(void) {
+    if (__builtin_expect(!list_is_empty(&marked), 0)) finish_all();
 }
 
 void client_close_after_reply(struct client *c) {
@@ -296,9 +325,9 @@ void client_close_after_reply(struct client *c) {
 }
 
 void client_watch(struct client *c) {
-    unsigned interest = 0;
-    if (!(c->flags & CLIENT_CLOSE_AFTER_REPLY))
-        interest = c->flags & CLIENT_HELD ? LOOP_HANGUP : LOOP_READABLE;
+    unsigned interest = c->flags & CLIENT_HELD ? LOOP_HANGUP : LOOP_READABLE;
+    /* One that closes after its reply may have none: it is writable, and closed then. */
+    if (c->flags & CLIENT_CLOSE_AFTER_REPLY) interest = LOOP_WRITABLE;
     if (c->flags & CLIENT_WRITE_WAITS) interest |= LOOP_WRITABLE;
     if (c->flags & CLIENT_CLOSING) return;
     if (!loop_watch(loop, &c->watcher, interest)) client_close_later(c);
@@ -310,6 +339,7 @@ void client_observe_closing(void (*callback)(struct client *c)) {
 }
 
 void client_set_rare(struct client *c, enum client_rare place, void *what) {
+    ASSERT(!what || !(c->flags & CLIENT_CLOSED));
     if (!c->rare) {
         if (!what) return;
         c->rare = memory_zalloc(sizeof(*c->rare), MEMORY_CLIENTS);
@@ -337,16 +367,58 @@ static void append_address(const struct socket_peer *p, struct buffer *out) {
     buffer_printf(out, brackets ? "[%s]:%d" : "%s:%d", p->address, p->port);
 }
 
-void client_append_address(const struct client *c, struct buffer *out) {
-    struct socket_peer peer = {.address = "?"};
+/* Asks the system: the other end's address, a NUL, our own; returns where the second begins. */
+static size_t append_addresses(const struct client *c, struct buffer *out) {
+    struct socket_peer peer = {.address = "?"}, local = {.address = "?"};
     socket_peer_of(c->watcher.fd, &peer);
+    socket_local_of(c->watcher.fd, &local);
     append_address(&peer, out);
+    buffer_append_char(out, 0);
+    size_t second = out->length;
+    append_address(&local, out);
+    return second;
 }
 
-void client_append_local_address(const struct client *c, struct buffer *out) {
-    struct socket_peer local = {.address = "?"};
-    socket_local_of(c->watcher.fd, &local);
-    append_address(&local, out);
+/* What is kept of them. MONITOR, the slow log and CLIENT LIST tell them again and again. */
+struct addresses {
+    size_t local, length; /* where our own begins, and the end */
+    char text[];
+};
+
+static const struct addresses *addresses_of(struct client *c) {
+    struct addresses *a = client_rare(c, CLIENT_RARE_ADDRESSES);
+    struct buffer text;
+    if (a) return a;
+    buffer_init(&text, MEMORY_OTHER);
+    size_t local = append_addresses(c, &text);
+    a = memory_alloc(sizeof(*a) + text.length, MEMORY_CLIENTS);
+    a->local = local;
+    a->length = text.length;
+    memcpy(a->text, text.bytes, text.length);
+    buffer_free(&text);
+    client_set_rare(c, CLIENT_RARE_ADDRESSES, a);
+    client_memory_note(c);
+    return a;
+}
+
+static void addresses_free(struct client *c) {
+    memory_free(client_rare(c, CLIENT_RARE_ADDRESSES), MEMORY_CLIENTS);
+    client_set_rare(c, CLIENT_RARE_ADDRESSES, NULL);
+}
+
+size_t client_address_bytes(const struct client *c) {
+    const struct addresses *a = client_rare(c, CLIENT_RARE_ADDRESSES);
+    return a ? memory_usable_size(a) : 0;
+}
+
+void client_append_address(struct client *c, struct buffer *out) {
+    const struct addresses *a = addresses_of(c);
+    buffer_append(out, a->text, a->local - 1);
+}
+
+void client_append_local_address(struct client *c, struct buffer *out) {
+    const struct addresses *a = addresses_of(c);
+    buffer_append(out, a->text + a->local, a->length - a->local);
 }
 
 void client_close_for_limit(struct client *c, const char *what) {
@@ -364,17 +436,23 @@ static void client_free(struct client *c) {
     c->watcher.fd = -1;
     memory_free(c->name, MEMORY_CLIENTS);
     c->name = NULL;
+    addresses_free(c);
     if (c->rare) return;
     list_remove(&c->link);
     memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
 }
 
-void client_free_closing(void) {
+static __attribute__((noinline)) void free_closed(void) {
     size_t bytes_staying = 0;
-    LIST_FOR_EACH (link, following, &closing) client_free(LIST_ENTRY(link, struct client, link));
-    LIST_FOR_EACH (link, following, &closing)
+    LIST_FOR_EACH (link, following, &closed) client_free(LIST_ENTRY(link, struct client, link));
+    LIST_FOR_EACH (link, following, &closed)
         bytes_staying += client_memory_of(LIST_ENTRY(link, struct client, link));
     client_memory_left(bytes_staying);
+}
+
+void client_free_closing(void) {
+    client_finish_closing();
+    if (__builtin_expect(!list_is_empty(&closed), 0)) free_closed();
     ASSERT_SLOW((client_memory_check(), true));
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A client: one connection and its state.
  *
- * An idle client owns nothing but this struct. While a request is incomplete it owns a query (its
- * partial input); while it is held it owns what it had sent already; while the socket does not take
- * its replies it owns chunks of them.
+ * An idle client owns nothing but this struct, and the text of its addresses once somebody has
+ * asked for it. While a request is incomplete it owns a query (its partial input); while it is held
+ * it owns what it had sent already; while the socket does not take its replies it owns chunks of
+ * them.
  */
 #ifndef EVENKEEL_NET_CLIENT_H
 #define EVENKEEL_NET_CLIENT_H
@@ -19,7 +20,7 @@
 enum client_flags {
     CLIENT_CLOSE_AFTER_REPLY =
         1 << 0,              /* no further request is run; closed when replies are written */
-    CLIENT_CLOSING = 1 << 1, /* nothing more is read, run or written */
+    CLIENT_CLOSING = 1 << 1, /* marked: nothing more is read or written; see client.c */
     CLIENT_UNIX = 1 << 2,
     CLIENT_AUTHENTICATED = 1 << 3,
     CLIENT_WRITE_WAITS = 1 << 4,   /* the socket took no more: its chunks wait for it */
@@ -41,6 +42,7 @@ enum client_flags {
     CLIENT_TRACKING_BROADCASTS = 1 << 20, /* BCAST */
     CLIENT_MESSAGES_WAIT = 1 << 21, /* until its request has been answered: publish/tracking */
     CLIENT_LIMITED = 1 << 22,       /* its user may not do everything: access/acl */
+    CLIENT_CLOSED = 1 << 23,        /* layers above have taken leave of it: nothing is set on it */
 };
 /* Replies to it are dropped. */
 #define CLIENT_REPLIES_DROPPED (CLIENT_CLOSING | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)
@@ -58,6 +60,7 @@ enum client_rare {
     CLIENT_RARE_PUBSUB,      /* publish/pubsub: its subscriptions */
     CLIENT_RARE_TRACKING,    /* publish/tracking: how its reads are tracked */
     CLIENT_RARE_USER,        /* access/acl: its user, where that is not the default one */
+    CLIENT_RARE_ADDRESSES,   /* client.c: the text of its addresses, once it was asked for */
     CLIENT_RARES
 };
 
@@ -73,7 +76,8 @@ struct client_weight;
 struct client {
     struct loop_watcher watcher; /* first: the loop hands it back */
     struct list_link link;       /* in the list of all clients, or of those to be freed */
-    struct list_link write_link; /* in reply.c's list of clients whose chunks were just added */
+    struct list_link write_link; /* in reply.c's list of clients whose chunks were just added, or,
+                                    closing, in that of clients that were just marked */
     struct list_link held_link;  /* in the list of who holds it, or of those to go on */
     uint64_t id;
     unsigned flags;
@@ -102,7 +106,10 @@ bool client_open(struct loop *loop);
 
 /* Takes over an accepted socket. NULL, with errno, where the loop refuses it; fd is then closed. */
 struct client *client_create(int fd, const struct socket_peer *peer);
-/* Marks it to be closed; it is freed when no batch refers to it any more, at the turn's end. */
+/* Marks it to be closed, from anywhere, a reply to it included: its replies go at once, it gets no
+ * more of them, client_find does not find it. All else of it stays where it is until
+ * client_finish_closing. Its struct is freed when no batch refers to it any more, at the turn's
+ * end. */
 void client_close_later(struct client *c);
 void client_close_after_reply(struct client *c);
 /* Closes it because its buffer ("query buffer") passed a limit, with a line in the log. */
@@ -114,32 +121,43 @@ void client_watch(struct client *c);
 static inline void *client_rare(const struct client *c, enum client_rare place) {
     return c->rare ? c->rare->places[place] : NULL;
 }
-/* Puts it there; NULL empties the place. Who put it there empties it when the client closes. */
+/* Puts it there, but not where the client is CLIENT_CLOSED; NULL empties the place. Who put it
+ * there empties it when the client closes. */
 void client_set_rare(struct client *c, enum client_rare place, void *what);
 /* Sets or takes away CLIENT_SUBSCRIBED. */
 void client_set_subscribed(struct client *c, bool subscribed);
 /* "" takes the name away. */
 void client_set_name(struct client *c, struct slice name);
-/* "127.0.0.1:6379", "[::1]:6379", "/path:0": the other end's address, and our own. */
-void client_append_address(const struct client *c, struct buffer *out);
-void client_append_local_address(const struct client *c, struct buffer *out);
-/* Calls `callback` for each client that is marked as closing from now on. */
+/* "127.0.0.1:6379", "[::1]:6379", "/path:0": the other end's address, and our own. The system is
+ * asked for both the first time; they are kept then. */
+void client_append_address(struct client *c, struct buffer *out);
+void client_append_local_address(struct client *c, struct buffer *out);
+/* Bytes of the class MEMORY_CLIENTS that they take. O(1). */
+size_t client_address_bytes(const struct client *c);
+/* Has client_finish_closing call `callback` for each client from now on. */
 void client_observe_closing(void (*callback)(struct client *c));
+/* Closes those that are marked: layers above free what they have of them. Only between requests, or
+ * the commands of a transaction, when nobody holds on to anything of a marked client but its
+ * struct: net/batch calls it after each request and each event, and the turn does before it sleeps.
+ * O(1) where none is marked. */
+void client_finish_closing(void);
 /* Its input or its replies take so many bytes now: for the largest of the last seconds in INFO. */
 void client_note_input(size_t bytes);
 void client_note_output(size_t bytes);
 
-/* Frees those marked, but for the struct of one that a layer above still takes leave of: where a
- * place of client_rare is filled. Between batches only. */
+/* Closes those marked and frees them, but for the struct of one that a layer above still takes
+ * leave of: where a place of client_rare is filled. Between batches only. */
 void client_free_closing(void);
 /* Closes all, at shutdown; what can be written without waiting is. */
 void client_close_all(void);
 
-size_t client_count(void);
+size_t client_count(void);       /* those marked not counted */
 size_t client_subscribers(void); /* those with CLIENT_SUBSCRIBED */
 /* NULL where none that is not closing has this id. O(1). */
 struct client *client_find(uint64_t id);
-struct list_link *client_list(void); /* of struct client.link */
+/* Of struct client.link. Those that are marked stand in it, too, until client_finish_closing: who
+ * tells of clients passes over CLIENT_CLOSING. */
+struct list_link *client_list(void);
 struct loop *client_loop(void);
 
 /* Closes clients idle beyond `timeout` or too long above their soft limit; called by the cron,

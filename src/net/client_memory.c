@@ -7,7 +7,8 @@
  * owns nothing but its struct, costs nothing here.
  *
  * Invariants (client_memory_check)
- *  1. A client that is not closing has a weight when client_memory_note last found a buffer of it.
+ *  1. A client that is not CLIENT_CLOSING has a weight when client_memory_note last found a buffer
+ * of it; one that is has none.
  *  2. A weight stands in the list of its `bytes`; a list's bit is set while it is not empty.
  *  3. All of the class MEMORY_CLIENTS is client_memory_of() of some client, closing ones included.
  */
@@ -38,7 +39,8 @@ static int64_t limit;   /* bytes, a negative percentage of maxmemory, or 0 */
 static int64_t (*maxmemory)(void);
 static size_t (*observers[OBSERVERS_MAX])(const struct client *c);
 static int observer_count;
-static size_t leaving;
+static size_t leaving; /* what clients hold that are closed and not freed */
+static size_t marked;  /* what those held that are to be closed when the request has ended */
 static uint64_t evicted;
 
 /* ---- sums ---- */
@@ -64,12 +66,17 @@ static size_t bytes_above(const struct client *c) {
 
 size_t client_memory_of(const struct client *c) {
     return usable_of_size(c, sizeof(*c)) + usable_of_size(c->weight, sizeof(*c->weight)) +
-           usable_of_size(c->rare, sizeof(*c->rare)) + usable(c->name) + bytes_above(c) +
-           batch_query_bytes(c) + c->chunk_bytes;
+           usable_of_size(c->rare, sizeof(*c->rare)) + usable(c->name) + client_address_bytes(c) +
+           bytes_above(c) + batch_query_bytes(c) + c->chunk_bytes;
 }
 
 size_t client_memory_normal(void) { return memory_used(MEMORY_CLIENTS); }
-size_t client_memory_leaving(void) { return leaving; }
+
+/* What is marked may have given back some of it meanwhile: an EXEC frees its queue. */
+size_t client_memory_leaving(void) {
+    size_t bytes = leaving + marked, all = client_memory_normal();
+    return bytes < all ? bytes : all;
+}
 
 /* ---- weights ---- */
 
@@ -132,10 +139,13 @@ void client_memory_note_chunks(struct client *c, ptrdiff_t bytes) {
         set_bytes(c->weight, c->weight->bytes + (size_t)bytes);
 }
 
-void client_memory_leave(struct client *c) {
+void client_memory_mark(struct client *c) {
     if (c->weight) drop(c);
-    leaving += client_memory_of(c);
+    marked += client_memory_of(c);
 }
+
+void client_memory_leave(struct client *c) { leaving += client_memory_of(c); }
+void client_memory_marked_left(void) { marked = 0; }
 
 void client_memory_leave_less(size_t bytes) { leaving -= bytes; }
 void client_memory_left(size_t bytes_staying) { leaving = bytes_staying; }
@@ -166,7 +176,7 @@ static size_t disconnect_idle(size_t bytes_wanted) {
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (given >= bytes_wanted) break;
-        if (!(c->flags & CLIENT_NO_EVICT) && !c->weight) given += disconnect(c);
+        if (!(c->flags & (CLIENT_NO_EVICT | CLIENT_CLOSING)) && !c->weight) given += disconnect(c);
     }
     return given;
 }
@@ -187,7 +197,7 @@ static size_t limit_bytes(void) {
 
 void client_memory_enforce(void) {
     if (__builtin_expect(limit == 0, 1)) return;
-    size_t most = limit_bytes(), held = client_memory_normal() - leaving;
+    size_t most = limit_bytes(), held = client_memory_normal() - client_memory_leaving();
     if (most && held > most) client_memory_disconnect_largest(held - most);
 }
 
@@ -238,7 +248,7 @@ static const struct option_row option_rows[] = {
 };
 
 static void print_normal(struct buffer *out) {
-    buffer_printf(out, "%zu", client_memory_normal() - leaving);
+    buffer_printf(out, "%zu", client_memory_normal() - client_memory_leaving());
 }
 
 static const struct metric_row metric_rows[] = {

@@ -42,8 +42,12 @@ size_t client_memory_disconnect_largest(size_t bytes_wanted);
 /* Does so where maxmemory-clients is passed. O(1) where it is not. */
 void client_memory_enforce(void);
 
-/* The client closes; it is freed later. */
+/* The client is marked as closing: it counts as leaving with what it holds now. */
+void client_memory_mark(struct client *c);
+/* It is closed, its bytes have been counted anew; it is freed later. */
 void client_memory_leave(struct client *c);
+/* None is marked any more. */
+void client_memory_marked_left(void);
 /* One that is closing, and not freed yet, has given so many bytes back already. */
 void client_memory_leave_less(size_t bytes);
 /* Those that were closing are freed, but for so many bytes. */

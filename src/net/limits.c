@@ -11,6 +11,10 @@
  *     soft limit, with no check below it since and the chunks never all gone.
  *  2. The limits are read at each check, so that CONFIG SET holds at once.
  *
+ * Who has not authenticated, and must, has no limit of bytes: the socket's own buffer is all that
+ * it may leave unread. Only errors are said to it, and a hundred such clients would otherwise hold
+ * what the limits allow to friends.
+ *
  * A client that listens to a channel or pattern is of the class "pubsub", every other of "normal"
  * as long as there are no replicas; the limits of their class are kept. Where 6.2 reads a number in
  * a file that is none as 0, which here means "no limit", the line is refused instead.
@@ -156,6 +160,12 @@ bool limits_allow(struct client *c, size_t bytes) {
         return true;
     client_close_for_limit(c, "output buffer");
     return false;
+}
+
+void limits_check_unread(struct client *c) {
+    if (c->flags & (CLIENT_AUTHENTICATED | CLIENT_CLOSING) || !client_authentication_required())
+        return;
+    client_close_for_limit(c, "output buffer (it has not authenticated)");
 }
 
 bool limits_need_cron(void) {

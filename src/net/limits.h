@@ -17,6 +17,9 @@ void limits_check_output(struct client *c);
  * the hard limit, the first LIMITS_FREE_BYTES of them not counted. O(1). */
 #define LIMITS_FREE_BYTES 16384 /* a fact of 6.2: each client has a buffer of that size */
 bool limits_allow(struct client *c, size_t bytes);
+/* The socket did not take all of its replies: closes the client where it has not authenticated and
+ * must. O(1). */
+void limits_check_unread(struct client *c);
 /* True where time alone can make limits_check_output close a client. */
 bool limits_need_cron(void);
 #endif

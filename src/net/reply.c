@@ -8,7 +8,8 @@
  *  3. A client with chunks is watched for writability (CLIENT_WRITE_WAITS) or stands in the list
  *     of clients to be written to.
  *  4. A client's chunk_bytes is the sum of what its chunks take. Where it grows the limits are
- *     checked, which may close the client: its chunks are gone then, and nothing is added any more.
+ *     checked, which may mark the client as closing: its chunks are gone then, nothing is added any
+ *     more, and it stands in no list here.
  *
  * Source of the formats: the Redis serialization protocol's specification, versions 2 and 3.
  */
@@ -144,6 +145,7 @@ static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
     c->replies_last = chunk;
     c->chunk_bytes += good;
     pending += good;
+    if (pending >= REPLY_PENDING_BYTES) batch_interrupt();
     client_note_output(c->chunk_bytes);
     client_memory_note_chunks(c, (ptrdiff_t)good);
     return chunk;
@@ -539,6 +541,7 @@ static void flush_chunks(struct client *c) {
     while (c->replies && budget && write_chunks(c, &budget)) continue;
     if (c->flags & CLIENT_CLOSING) return;
     if (c->replies) {
+        limits_check_unread(c);
         watch_for_writing(c, true);
     } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {
         client_close_later(c);
@@ -566,6 +569,7 @@ static void write_region(const struct region *r) {
     ssize_t sent = count_written(c, write(c->watcher.fd, bytes, r->length));
     if (sent < 0) return;
     if ((size_t)sent < r->length) {
+        limits_check_unread(c);
         chunk_append(c, bytes + sent, r->length - (size_t)sent);
     } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {
         client_close_later(c);
@@ -576,10 +580,10 @@ void reply_write_all(void) {
     for (int i = 0; i < region_count; i++) write_region(&regions[i]);
     region_count = 0;
     output_used = 0;
-    LIST_FOR_EACH (link, following, &to_write) {
-        list_remove(link);
-        struct client *c = LIST_ENTRY(link, struct client, write_link);
-        if (!(c->flags & CLIENT_CLOSING)) flush_chunks(c);
+    while (!list_is_empty(&to_write)) {
+        struct client *c = LIST_ENTRY(to_write.next, struct client, write_link);
+        list_remove(&c->write_link);
+        flush_chunks(c);
     }
     pending = 0;
 }

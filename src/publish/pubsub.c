@@ -20,8 +20,9 @@
  *     the list of patterns.
  *  2. A client has a listener exactly while it has a subscription, and a subscription stands in the
  *     lists of its topic and of its client's listener, and in `pairs`.
- *  3. While a message is sent no list changes: sending may close clients, and those wait among the
- *     leavers. So do clients that close with more subscriptions than can go at once.
+ *  3. While a message is sent no list changes: sending may mark clients as closing, and those stay
+ *     where they are until the request has ended (client_finish_closing). What a client with more
+ *     subscriptions than can go at once leaves then waits among the leavers.
  *  4. A listener's client is not freed before it (it stands in client_rare), and what the two hold
  *     is of MEMORY_CLIENTS and in the client's sum (client_memory_observe). Topics and tables are
  *     nobody's own: MEMORY_OTHER.
@@ -239,7 +240,8 @@ static void listener_drop(struct listener *l, size_t *budget) {
 
 void pubsub_forget(struct client *c) {
     struct listener *l = listener_of(c);
-    size_t budget = sending ? 0 : DROP_AT_ONCE;
+    size_t budget = DROP_AT_ONCE;
+    ASSERT(!sending);
     if (!l) return;
     bool stays = listener_total(l) > budget;
     if (stays) list_append(&leavers, &l->in_leavers);
@@ -313,7 +315,7 @@ static size_t topic_send(const struct topic *t, const struct slice *words, size_
             __builtin_prefetch(LIST_ENTRY(ahead, struct subscription, in_topic)->client);
         ahead = ahead->next;
         __builtin_prefetch(ahead->next);
-        if (c->flags & CLIENT_CLOSING) continue; /* a leaver */
+        if (c->flags & CLIENT_CLOSING) continue; /* marked, or a leaver */
         sent++;
         if (c->flags & CLIENT_CLOSE_AFTER_REPLY) continue; /* its last reply stands there */
         text_send(c);
@@ -354,7 +356,7 @@ static const struct slice said_begun[PUBSUB_KINDS] = {{"subscribe", 9}, {"psubsc
 static const struct slice said_ended[PUBSUB_KINDS] = {{"unsubscribe", 11}, {"punsubscribe", 12}};
 
 /* What happened to a subscription (name.bytes NULL: there was none), and how many there are now.
- * May close the client. */
+ * May mark the client as closing. */
 static void tell_subscription(struct client *c, struct slice what, struct slice name) {
     ASSERT(!sending);
     buffer_clear(&text);
@@ -398,7 +400,6 @@ void pubsub_unsubscribe(struct client *c, enum pubsub_kind kind, struct slice na
     tell_subscription(c, said_ended[kind], name);
 }
 
-/* The listener is asked for anew each time: telling may close the client. */
 static void unsubscribe_each(struct client *c, enum pubsub_kind kind, bool tell) {
     struct subscription *s;
     while (!(c->flags & CLIENT_CLOSING) && (s = listener_first(listener_of(c), kind))) {
@@ -504,7 +505,7 @@ static void check_topic(void *element, void *context) {
 
 static size_t check_listener(struct client *c) {
     struct listener *l = listener_of(c);
-    ASSERT((l && !(c->flags & CLIENT_CLOSING)) == ((c->flags & CLIENT_SUBSCRIBED) != 0));
+    ASSERT((l && !(c->flags & CLIENT_CLOSED)) == ((c->flags & CLIENT_SUBSCRIBED) != 0));
     if (!l) return 0;
     for (int kind = 0; kind < PUBSUB_KINDS; kind++) {
         size_t count = 0;

@@ -12,10 +12,11 @@
  * A message is a push in RESP3. A client of RESP2 gets none by itself: it names another that gets
  * its messages (redirect), as a push or, in RESP2 and while it listens to anything, in the form of
  * a published message on __redis__:invalidate. Messages to the client whose request runs would
- * stand within its reply: they wait until the call ends. (6.2 does so only where that client was
- * the one to be told; where it gets another's messages by redirection, and in RESP3, they stand
- * within the reply of EXEC there. Also, a flush is told to a RESP2 client as a null of RESP3 where
- * the one that tracks speaks that.)
+ * stand within its reply: they wait until the call ends, and then have the form that suits the
+ * protocol which the client speaks by then. (6.2 does so only where that client was the one to be
+ * told; where it gets another's messages by redirection, and in RESP3, they stand within the reply
+ * of EXEC there. Also, a flush is told there as a null of the protocol that the one who tracks
+ * speaks, whoever is told.)
  *
  * What is remembered of a client that closes, or stops tracking, stays until the key changes; an id
  * that means nothing more is passed over, and dropped when its set would grow. So a set has never
@@ -28,8 +29,8 @@
  * is a beginning of what the two have in common. So there are as many searches as prefixes that fit
  * and a few more, however many prefixes there are.
  *
- * Sending may close clients, any of them. So whom to send to is written down as ids first, and a
- * prefix that loses its last client while changes are sent is freed afterwards.
+ * Sending may mark clients as closing, any of them; what they have here stays until the request has
+ * ended, or what runs between turns.
  *
  * Invariants (tracking_check)
  *  1. A client has CLIENT_TRACKING exactly while it has a tracker, which stands in `trackers`; the
@@ -78,7 +79,19 @@
 
 #define PUSH_HEAD ">2\r\n$10\r\ninvalidate\r\n"
 #define MESSAGE_HEAD "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n"
-#define BROKEN_HEAD ">2\r\n$21\r\ntracking-redir-broken\r\n:"
+#define BROKEN_HEAD ">2\r\n$21\r\ntracking-redir-broken\r\n"
+
+enum message_kind {
+    MESSAGE_KEYS,   /* body: an array of keys */
+    MESSAGE_ALL,    /* all keys: no body */
+    MESSAGE_BROKEN, /* the client that should get them is gone. Body: its id */
+};
+
+struct message {
+    enum message_kind kind;
+    bool redirected; /* from the client that tracks to another one */
+    struct slice body;
+};
 
 struct tracked_key {
     struct idset clients;
@@ -93,7 +106,7 @@ struct changed_key {
 };
 
 struct prefix {
-    struct list_link link; /* in `changed`, or in `orphans` */
+    struct list_link link; /* in `changed` */
     struct table *keys;    /* of struct changed_key; NULL = none */
     struct idset clients;
     size_t length;
@@ -115,16 +128,14 @@ static size_t items;
 static size_t added;         /* keys, since the table was trimmed last */
 static struct rax *prefixes; /* of struct prefix; NULL until the first */
 static struct list_link changed = {&changed, &changed};
-static struct list_link orphans = {&orphans, &orphans};
-static bool broadcasting;
 static struct list_link trackers = {&trackers, &trackers};
 static size_t trackers_count;
 static uint64_t flush_told; /* the number of the call that was told of, from 1 on */
 
 static struct buffer text = {.class = MEMORY_POOLS}; /* the message that is being sent */
-/* What the running request's client gets when its call has ended, in the protocol that it spoke. */
+/* What the running request's client gets when its call has ended: each a struct message, whose
+ * body's bytes follow it. */
 static struct buffer waiting = {.class = MEMORY_OTHER};
-static uint8_t waiting_protocol;
 
 static struct tracker *tracker_of(const struct client *c) {
     return client_rare(c, CLIENT_RARE_TRACKING);
@@ -157,43 +168,47 @@ static const struct client *client_in_call(void) {
     return call_running() ? batch_running_client() : NULL;
 }
 
-static void deliver(struct client *c, struct slice head, struct slice body) {
+static void send_message(struct client *c, const struct message *m) {
+    struct slice head = SLICE(PUSH_HEAD), body = m->body;
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) return; /* its last reply stands there */
-    if (c == client_in_call()) {
-        c->flags |= CLIENT_MESSAGES_WAIT;
-        waiting_protocol = c->protocol;
-        buffer_append(&waiting, head.bytes, head.length);
-        buffer_append(&waiting, body.bytes, body.length);
-        return;
+    if (m->kind == MESSAGE_BROKEN) head = SLICE(BROKEN_HEAD);
+    if (m->kind == MESSAGE_ALL) body = c->protocol == 3 ? SLICE("_\r\n") : SLICE("$-1\r\n");
+    if (c->protocol != 3) {
+        if (!m->redirected || !(c->flags & CLIENT_SUBSCRIBED)) return;
+        head = SLICE(MESSAGE_HEAD);
     }
     reply_message(c, head.bytes, head.length);
     reply_message(c, body.bytes, body.length);
 }
 
+/* Now, or when its call has ended. */
+static void deliver(struct client *c, const struct message *m) {
+    if (c != client_in_call()) {
+        send_message(c, m);
+        return;
+    }
+    c->flags |= CLIENT_MESSAGES_WAIT;
+    buffer_append(&waiting, m, sizeof(*m));
+    if (m->body.length) buffer_append(&waiting, m->body.bytes, m->body.length);
+}
+
 static void tell_broken(struct tracker *t) {
-    char number[NUMBER_INT64_CHARS + 2];
-    size_t length = number_format_int64(number, (int64_t)t->mode.redirect);
+    char number[NUMBER_INT64_CHARS + 3] = ":";
+    size_t length = 1 + number_format_int64(number + 1, (int64_t)t->mode.redirect);
     number[length++] = '\r';
     number[length++] = '\n';
     t->client->flags |= CLIENT_TRACKING_BROKEN;
-    if (t->client->protocol == 3)
-        deliver(t->client, SLICE(BROKEN_HEAD), (struct slice){number, length});
+    deliver(t->client, &(struct message){MESSAGE_BROKEN, false, {number, length}});
 }
 
-/* Body: an array of keys; bytes NULL: all keys. May close clients, the tracker's own included. */
+/* Body: an array of keys; bytes NULL: all keys. */
 static void send_to(struct tracker *t, struct slice body) {
-    struct client *c = t->client;
-    if (t->mode.redirect) {
-        c = client_find(t->mode.redirect);
-        if (!c) {
-            tell_broken(t);
-            return;
-        }
-    }
-    if (c->protocol == 3)
-        deliver(c, SLICE(PUSH_HEAD), body.bytes ? body : SLICE("_\r\n"));
-    else if (t->mode.redirect && c->flags & CLIENT_SUBSCRIBED)
-        deliver(c, SLICE(MESSAGE_HEAD), body.bytes ? body : SLICE("$-1\r\n"));
+    struct message m = {body.bytes ? MESSAGE_KEYS : MESSAGE_ALL, t->mode.redirect != 0, body};
+    struct client *c = m.redirected ? client_find(t->mode.redirect) : t->client;
+    if (c)
+        deliver(c, &m);
+    else
+        tell_broken(t);
 }
 
 /* NULL where there is no such client any more, or it does not track. */
@@ -370,13 +385,7 @@ static void prefix_free(struct prefix *p) {
 
 static void prefix_leave(struct prefix *p, uint64_t id) {
     idset_remove(&p->clients, id, MEMORY_OTHER);
-    if (p->clients.count) return;
-    if (!broadcasting) {
-        prefix_free(p);
-    } else {
-        list_remove(&p->link);
-        list_append(&orphans, &p->link);
-    }
+    if (!p->clients.count) prefix_free(p);
 }
 
 static void collect(struct prefix *p, struct slice name, uint64_t hash, uint64_t writer) {
@@ -463,11 +472,10 @@ static void send_news(struct news *n, uint64_t id) {
 
 static void broadcast_prefix(struct prefix *p) {
     struct news n = {.count = table_count(p->keys)};
-    struct buffer pointers, ids;
+    struct buffer pointers;
     size_t position = 0;
     uint64_t id;
     buffer_init(&pointers, MEMORY_OTHER);
-    buffer_init(&ids, MEMORY_OTHER);
     buffer_init(&n.all, MEMORY_OTHER);
     buffer_init(&n.others, MEMORY_OTHER);
     table_each(p->keys, append_pointer, &pointers);
@@ -476,15 +484,10 @@ static void broadcast_prefix(struct prefix *p) {
     for (size_t i = 0; i < n.count; i++)
         if (n.keys[i]->writer) idset_add(&n.writers, n.keys[i]->writer, MEMORY_OTHER);
     append_keys(&n, 0, &n.all);
-    while ((id = idset_next(&p->clients, &position)) != 0) buffer_append(&ids, &id, sizeof(id));
-    for (size_t i = 0; i < ids.length; i += sizeof(id)) {
-        memcpy(&id, ids.bytes + i, sizeof(id));
-        send_news(&n, id);
-    }
+    while ((id = idset_next(&p->clients, &position)) != 0) send_news(&n, id);
     idset_free(&n.writers, MEMORY_OTHER);
     buffer_free(&n.others);
     buffer_free(&n.all);
-    buffer_free(&ids);
     buffer_free(&pointers);
 }
 
@@ -496,13 +499,10 @@ static void broadcast(void) {
     struct prefix **list = (struct prefix **)(void *)pointers.bytes;
     size_t count = pointers.length / sizeof(struct prefix *);
     qsort(list, count, sizeof(struct prefix *), compare_prefixes);
-    broadcasting = true;
     for (size_t i = 0; i < count; i++) {
         broadcast_prefix(list[i]);
-        if (list[i]->clients.count) prefix_drop_keys(list[i]);
+        prefix_drop_keys(list[i]);
     }
-    broadcasting = false;
-    LIST_FOR_EACH (link, following, &orphans) prefix_free(LIST_ENTRY(link, struct prefix, link));
     buffer_free(&pointers);
 }
 
@@ -526,20 +526,13 @@ static void key_changed(struct keyspace *ks, struct slice name, uint64_t hash,
 /* FLUSHALL is told once, though each database is flushed. */
 static void flushing(struct keyspace *ks) {
     uint64_t call_number = call_count() + 1;
-    struct buffer ids;
     if (flush_told == call_number) return;
     flush_told = call_number;
     forget_keys();
-    buffer_init(&ids, MEMORY_OTHER);
-    LIST_FOR_EACH (link, following, &trackers)
-        buffer_append(&ids, &LIST_ENTRY(link, struct tracker, link)->client->id, sizeof(uint64_t));
-    for (size_t i = 0; i < ids.length; i += sizeof(uint64_t)) {
-        uint64_t id;
-        memcpy(&id, ids.bytes + i, sizeof(id));
-        struct tracker *t = tracker_find(id);
-        if (t) send_to(t, (struct slice){NULL, 0});
+    LIST_FOR_EACH (link, following, &trackers) {
+        struct tracker *t = LIST_ENTRY(link, struct tracker, link);
+        if (!(t->client->flags & CLIENT_CLOSING)) send_to(t, (struct slice){NULL, 0});
     }
-    buffer_free(&ids);
 }
 
 static const struct keyspace_observer observer = {.changed = key_changed, .flushing = flushing};
@@ -559,7 +552,14 @@ void tracking_after_refusal(struct client *c, const struct command *command) {
 
 static void send_waiting(struct client *c) {
     c->flags &= ~(unsigned)CLIENT_MESSAGES_WAIT;
-    if (c->protocol == waiting_protocol) reply_message(c, waiting.bytes, waiting.length);
+    for (size_t at = 0; at < waiting.length;) {
+        struct message m;
+        memcpy(&m, waiting.bytes + at, sizeof(m));
+        at += sizeof(m);
+        m.body.bytes = waiting.bytes + at;
+        at += m.body.length;
+        send_message(c, &m);
+    }
     drop_text(&waiting);
 }
 
@@ -610,6 +610,7 @@ static void add_prefix(struct tracker *t, struct slice name) {
 void tracking_start(struct client *c, const struct tracking_mode *mode, const struct slice *names,
                     size_t count) {
     struct tracker *t = tracker_of(c);
+    if (c->flags & CLIENT_CLOSING) return;
     if (!t) t = tracker_create(c);
     t->mode = *mode;
     c->flags &= ~(unsigned)(CLIENT_TRACKING_BROKEN | CLIENT_TRACKING_BROADCASTS);

@@ -33,7 +33,7 @@ static struct list_link monitors = {&monitors, &monitors};
 static struct buffer texts = {.class = MEMORY_OTHER};
 
 bool monitor_add(struct client *c) {
-    if (c->flags & CLIENT_MONITOR) return false;
+    if (c->flags & (CLIENT_MONITOR | CLIENT_CLOSING)) return false;
     struct monitor *m = memory_alloc(sizeof(*m), MEMORY_OTHER);
     m->client = c;
     list_append(&monitors, &m->link);
@@ -66,7 +66,7 @@ size_t monitor_before(const struct call *call) {
     return mark;
 }
 
-static void append_head(struct buffer *out, const struct client *c) {
+static void append_head(struct buffer *out, struct client *c) {
     int64_t now = clock_wall_usec();
     buffer_printf(out, "+%lld.%06lld [%d %s", (long long)(now / 1000000),
                   (long long)(now % 1000000), c->database, c->flags & CLIENT_UNIX ? "unix:" : "");
@@ -90,9 +90,7 @@ void monitor_after(const struct call *call, size_t mark) {
     buffer_append(&line, texts.bytes + mark, texts.length - mark);
     texts.length = mark;
     if (texts.capacity > TEXT_BYTES_KEPT && !mark) buffer_free(&texts);
-    LIST_FOR_EACH (link, following, &monitors) {
-        /* This may close the client, and so take it out of the list. */
+    LIST_FOR_EACH (link, following, &monitors)
         reply_raw(LIST_ENTRY(link, struct monitor, link)->client, line.bytes, line.length);
-    }
     buffer_free(&line);
 }

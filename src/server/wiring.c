@@ -13,8 +13,11 @@
  *                                     and clients and background work take turns
  *   net/batch     runs requests by    exec/dispatch
  *   net/client    a client closes     report/monitor, exec/blocked, publish/pubsub,
- * exec/transaction, access/acl access/acl_log  describes clients by commands/client store/keyspace
- * a value is added   exec/blocked: somebody may wait for it io/signals    crash server/crash
+ *                                     exec/transaction, publish/tracking, access/acl; only
+ *                                     between requests
+ *   access/acl_log describes clients by commands/client
+ *   store/keyspace a value is added   exec/blocked: somebody may wait for it
+ *   io/signals    crash               server/crash
  *                 SIGTERM, SIGINT     server/shutdown
  *                 SIGALRM             server/watchdog, while watchdog-period is set
  *   base/panic, base/memory, base/log server/crash
@@ -194,10 +197,11 @@ static bool end_of_turn(void) {
 }
 
 /* What clients are to hear of the turn's changes, and what expiry, eviction and the cron's work
- * between turns have sent to clients. */
+ * between turns have sent to clients. Those that this has closed go before the loop sleeps. */
 static bool write_messages(void) {
     bool more = tracking_step();
     reply_write_all();
+    client_free_closing();
     return more;
 }
 

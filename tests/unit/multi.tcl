@@ -790,3 +790,42 @@ start_server {tags {multi ours}} {
         assert_equal 0 [r exists key:1]
     }
 }
+
+start_server {tags {multi ours} overrides {databases 1000}} {
+    # Microseconds of the command, the least of several runs.
+    proc least_usec {words} {
+        set least ""
+        for {set i 0} {$i < 5} {incr i} {
+            r config resetstat
+            r {*}$words
+            regexp "cmdstat_[lindex $words 0]:calls=1,usec=(\\d+)" [r info commandstats] all usec
+            if {$least eq "" || $usec < $least} {
+                set least $usec
+            }
+        }
+        return $least
+    }
+
+    test {FLUSHALL looks at watched keys once, however many databases there are} {
+        r select 0
+        set client [redis_client]
+        $client select 0
+        set keys {}
+        for {set i 0} {$i < 20000} {incr i} {
+            lappend keys key:$i
+        }
+        set empty [least_usec flushall]
+        $client watch {*}$keys
+        set one [least_usec flushdb]
+        set all [least_usec flushall]
+        # 1,000 looks at them would be 1,000 times that.
+        assert_lessthan $all [expr {20 * ($one + $empty + 100)}]
+        assert_equal {} [r get key:1]
+        r set key:1 x
+        r flushall
+        $client multi
+        $client ping
+        assert_equal nothing [exec_of $client]
+        $client close
+    }
+}

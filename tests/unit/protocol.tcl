@@ -437,6 +437,20 @@ start_server {tags {needs:debug}} {
         $client close
     }
 
+    test {a NUL within a header line is an error, at once} {
+        foreach {bytes error} {
+            "*1\x00\r\n$4\r\nPING\r\n" "invalid multibulk length"
+            "*\x001\r\n" "invalid multibulk length"
+            "*1\r\n$4\x00\r\nPING\r\n" "invalid bulk length"
+            "*1\r\n$\x00\r\n" "invalid bulk length"
+        } {
+            set client [raw_client]
+            $client write [subst -nocommands -novariables $bytes]
+            assert_equal "-ERR Protocol error: $error\r\n" [$client raw_rest]
+            $client close
+        }
+    }
+
     test {a line that begins with a NUL gets no reply} {
         set client [raw_client]
         $client write "\x00\r\n"

@@ -448,6 +448,45 @@ start_server {tags {tracking}} {
         $c close
     }
 
+    test {HELLO in a transaction: what waits for its end follows the protocol that is spoken then} {
+        foreach {change all} {{SET k 1} 0 FLUSHDB 1} {
+            r flushall
+            set c [plain_client]
+            exchange $c {{CLIENT TRACKING ON} {GET k} MULTI} $::ok "\$-1\r\n" $::ok
+            $c write [commands [list $change {HELLO 3} EXEC PING]]
+            assert_bytes $c "+QUEUED\r\n+QUEUED\r\n*2\r\n" $::ok
+            $c raw_reply
+            assert_bytes $c [expr {$all ? $::told_all : [told k]}] "+PONG\r\n"
+            exchange $c {{GET k} MULTI} [expr {$all ? $::null : [bulk 1]}] $::ok
+            $c write [commands [list $change {HELLO 2} EXEC PING]]
+            assert_bytes $c "+QUEUED\r\n+QUEUED\r\n*2\r\n" $::ok
+            $c raw_reply
+            assert_bytes $c "+PONG\r\n"
+            $c close
+        }
+    }
+
+    test {A flush that is redirected: the null of who is told} {
+        foreach own {2 3} {
+            set to [plain_client]
+            set c [plain_client]
+            set id [id_of $to]
+            $c write [commands [list "HELLO $own"]]
+            $c raw_reply
+            exchange $c [list [list CLIENT TRACKING ON REDIRECT $id]] $::ok
+            exchange $to {{SUBSCRIBE a}} "*3\r\n[bulk subscribe][bulk a]:1\r\n"
+            r flushall
+            assert_bytes $to "*3\r\n[bulk message][bulk __redis__:invalidate]\$-1\r\n"
+            exchange $to {{UNSUBSCRIBE a}} "*3\r\n[bulk unsubscribe][bulk a]:0\r\n"
+            $to write [commands {{HELLO 3}}]
+            $to raw_reply
+            r flushall
+            assert_bytes $to $::told_all
+            $c close
+            $to close
+        }
+    }
+
     test {CLIENT REPLY does not hold back what is told} {
         r flushall
         set c [tracker]

@@ -512,7 +512,7 @@ static void look(void) {
     acl_log_each(8, see, NULL);
 }
 
-static void note(const struct client *c, const char *object) {
+static void note(struct client *c, const char *object) {
     acl_log_note(c, ACL_DENIED_KEY, slice_of(object), SLICE("ann"));
     clock_advance_usec(1000);
     clock_refresh();

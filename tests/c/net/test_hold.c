@@ -265,6 +265,22 @@ static void test_peer_goes_while_held(void **state) {
     }
 }
 
+/* Whoever holds it may let it go when it is marked as closing. */
+static void test_resumed_when_marked(void **state) {
+    struct peer p = peer_connect();
+    peer_send(&p, SLICE("wait x\r\ndigest y\r\n"));
+    client_close_later(p.client);
+    client_close_later(p.client);
+    let_all_go();
+    assert_false(batch_run_resumed());
+    assert_int_equal(batch_held_clients(), 0);
+    peers_turns();
+    peer_receive(&p, SIZE_MAX);
+    assert_true(p.ended);
+    peer_assert_got(&p, SLICE(""));
+    peer_close(&p);
+}
+
 /* Closed by us: while it is held, and when it is about to go on. */
 static void test_close_while_held(void **state) {
     for (int resumed = 0; resumed < 2; resumed++) {
@@ -272,6 +288,8 @@ static void test_close_while_held(void **state) {
         peer_send(&p, SLICE("later x\r\ndigest y\r\n*2\r\n$6\r\ndig"));
         if (resumed) batch_resume(p.client);
         client_close_later(p.client);
+        assert_int_equal(batch_held_clients(), 1); /* it is marked: nothing of it has moved */
+        client_finish_closing();
         assert_int_equal(batch_held_clients(), 0);
         peers_turns();
         peer_receive(&p, SIZE_MAX);
@@ -416,8 +434,9 @@ int main(void) {
         TEST(test_hold_large_arguments), TEST(test_hold_many_arguments),
         TEST(test_hold_stops_reading),   TEST(test_peer_goes_while_held),
         TEST(test_close_while_held),     TEST(test_error_behind_held),
-        TEST(test_limit_behind_held),    TEST(test_reply_skip),
-        TEST(test_let_go_in_the_batch),  TEST(test_random_holding),
+        TEST(test_resumed_when_marked),  TEST(test_limit_behind_held),
+        TEST(test_reply_skip),           TEST(test_let_go_in_the_batch),
+        TEST(test_random_holding),
     };
     return cmocka_run_group_tests(tests, hold_open, NULL);
 }

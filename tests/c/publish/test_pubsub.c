@@ -444,6 +444,10 @@ static void test_leaving_in_steps(void **state) {
     uint64_t id = p.client->id;
     client_close_later(p.client);
     assert_null(client_find(id));
+    pubsub_check(); /* it is marked: it listens still, and gets nothing */
+    client_memory_check();
+    assert_int_equal(pubsub_publish(SLICE("c4000"), SLICE("m")), 0);
+    client_finish_closing();
     pubsub_check();
     client_memory_check();
     for (int steps = 0; pubsub_release_step(); steps++) {

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Clients that wait, whose last reply closes them, or others; and random ones, with the invariants
+ * checked after each step. SEED=n runs the same random choices again.
+ *
+ * Commands of the test's own wait by a kind that answers more than the limit allows, looks at its
+ * state afterwards, and counts how often it is asked.
+ */
+#include "exec/blocked.h"
+
+#include "access/acl.h"
+#include "base/clock.h"
+#include "command/call.h"
+#include "command/row.h"
+#include "commands/client.h"
+#include "commands/connection.h"
+#include "commands/keys.h"
+#include "commands/list.h"
+#include "commands/transaction.h"
+#include "exec/dispatch.h"
+#include "exec/transaction.h"
+#include "net/client_memory.h"
+#include "net/limits.h"
+#include "net/peers.h"
+#include "store/keyspace.h"
+#include "value/value.h"
+
+#define START_USEC INT64_C(1750000000000000)
+#define WIDE_BYTES 65536
+#define MAGIC 4711
+#define WAIT_MSEC 10
+
+static int asked, states;
+static char wide[WIDE_BYTES];
+
+/* ---- the test's own commands ---- */
+
+static void answer(struct client *c, void *state) {
+    const int *magic = state;
+    reply_bulk(c, (struct slice){wide, sizeof(wide)});
+    reply_bulk(c, (struct slice){wide, sizeof(wide)});
+    assert_int_equal(*magic, MAGIC); /* it is there as long as we are asked */
+}
+
+static bool serve(struct client *c, void *state, struct keyspace *ks, struct slice key,
+                  uint64_t hash) {
+    asked++;
+    if (!keyspace_find(ks, key, hash)) return false;
+    keyspace_delete(ks, key, hash);
+    answer(c, state);
+    return true;
+}
+
+static void free_state(void *state) {
+    states--;
+    memory_free(state, MEMORY_OTHER);
+}
+
+static const struct blocked_kind kind = {serve, answer, free_state};
+
+static void wait_for_key(struct call *call, int64_t timeout_msec) {
+    int *state = memory_alloc(sizeof(*state), MEMORY_OTHER);
+    *state = MAGIC;
+    states++;
+    blocked_begin(call, &kind, 1, 1, 1, timeout_msec, state);
+}
+
+static void command_await(struct call *call) { wait_for_key(call, BLOCKED_FOREVER); }
+static void command_await_shortly(struct call *call) { wait_for_key(call, WAIT_MSEC); }
+
+static void command_leave_waiting(struct call *call) {
+    client_close_later(call->client);
+    wait_for_key(call, WAIT_MSEC);
+}
+
+static struct command rows[] = {
+    COMMAND("await", command_await, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("await-shortly", command_await_shortly, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("leave-waiting", command_leave_waiting, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+};
+
+/* ---- helpers ---- */
+
+static void ask(struct peer *p, const char *line) { peer_send(p, slice_of(line)); }
+
+static void tell(struct peer *p, const char *line, const char *reply) {
+    ask(p, line);
+    peer_assert_got(p, slice_of(reply));
+}
+
+static void pass(int64_t msec) {
+    clock_advance_usec(msec * 1000);
+    clock_refresh();
+    peers_turns();
+}
+
+static void limit(const char *text) { option_set_text("client-output-buffer-limit", text); }
+
+static void check_all(void) {
+    blocked_check();
+    client_memory_check();
+    assert_in_range(states, 0, blocked_clients());
+}
+
+/* ---- single cases ---- */
+
+/* Its time is up, it is let go, it is served: each time its reply passes the limit. */
+static void test_closed_by_last_reply(void **state) {
+    const char *const words[] = {"await-shortly k\r\n", "await k\r\n", "await k\r\n"};
+    for (int way = 0; way < 3; way++) {
+        struct peer p = peer_connect(), q = peer_connect(), behind = peer_connect();
+        char line[64];
+        ask(&p, words[way]);
+        ask(&behind, "await k\r\n");
+        assert_int_equal(blocked_clients(), 2);
+        check_all();
+        limit("normal 20kb 0 0");
+        if (way == 0) pass(WAIT_MSEC + 1);
+        snprintf(line, sizeof(line), "client unblock %llu\r\n", (unsigned long long)p.id);
+        if (way == 1) tell(&q, line, ":1\r\n");
+        if (way == 2) tell(&q, "lpush k v\r\n", ":1\r\n");
+        limit("normal 0 0 0");
+        assert_false(peer_is_served(&p));
+        assert_int_equal(blocked_clients(), 1);
+        check_all();
+        peer_close(&behind);
+        assert_int_equal(blocked_clients(), 0);
+        check_all();
+        peer_close(&p);
+        peer_close(&q);
+    }
+}
+
+/* Who is marked as closing does not begin to wait. */
+static void test_closed_as_it_begins(void **state) {
+    struct peer p = peer_connect(), q = peer_connect();
+    ask(&p, "leave-waiting k\r\n");
+    assert_false(peer_is_served(&p));
+    assert_int_equal(blocked_clients(), 0);
+    assert_int_equal(batch_held_clients(), 0);
+    check_all();
+    asked = 0;
+    tell(&q, "lpush k v\r\ndel k\r\n", ":1\r\n:1\r\n");
+    assert_int_equal(asked, 0);
+    peer_close(&p);
+    peer_close(&q);
+}
+
+/* One that the same transaction has killed gets nothing of what it then adds. */
+static void test_the_dead_are_not_asked(void **state) {
+    struct peer p = peer_connect(), q = peer_connect();
+    char line[100];
+    ask(&p, "await k\r\n");
+    asked = 0;
+    snprintf(line, sizeof(line), "multi\r\nclient kill id %llu\r\nlpush k v\r\nexec\r\n",
+             (unsigned long long)p.id);
+    tell(&q, line, "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n:1\r\n");
+    assert_int_equal(asked, 0);
+    assert_int_equal(blocked_clients(), 0);
+    check_all();
+    tell(&q, "llen k\r\ndel k\r\n", ":1\r\n:1\r\n");
+    peer_close(&p);
+    peer_close(&q);
+}
+
+/* As long as there is something to get, in the order in which they came. */
+static void test_asked_until_it_is_gone(void **state) {
+    enum { WAITERS = 500 };
+    struct peer waiters[WAITERS], q = peer_connect();
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = peer_connect();
+        ask(&waiters[i], i % 2 ? "await k\r\n" : "blpop k 0\r\n");
+    }
+    asked = 0;
+    tell(&q, "lpush k v\r\n", ":1\r\n"); /* to a BLPOP */
+    assert_int_equal(asked, 0);
+    tell(&q, "lpush k v w\r\n", ":2\r\n"); /* an await takes it all */
+    assert_int_equal(asked, 1);
+    assert_int_equal(blocked_clients(), WAITERS - 2);
+    tell(&q, "rpush k 1 2 3\r\n", ":3\r\n"); /* one to a BLPOP, then all to an await */
+    assert_int_equal(asked, 2);
+    assert_int_equal(blocked_clients(), WAITERS - 4);
+    check_all();
+    for (int i = 0; i < WAITERS; i++) peer_close(&waiters[i]);
+    check_all();
+    peer_close(&q);
+}
+
+/* ---- many ---- */
+
+#define PEERS 12
+
+static void append_random_line(struct buffer *out, const struct peer *all) {
+    unsigned a = (unsigned)random_below(4), b = (unsigned)random_below(4);
+    const struct peer *other = &all[random_below(PEERS)];
+    unsigned long long id = other->id;
+    switch (random_below(14)) {
+    case 0: buffer_printf(out, "blpop k%u k%u 0\r\n", a, b); break;
+    case 1: buffer_printf(out, "blpop k%u k%u 0.02\r\n", a, b); break;
+    case 2: buffer_printf(out, "blmove k%u k%u left left 0.05\r\n", a, b); break;
+    case 3: buffer_printf(out, "await k%u\r\n", a); break;
+    case 4: buffer_printf(out, "await-shortly k%u\r\n", a); break;
+    case 5: buffer_printf(out, "leave-waiting k%u\r\n", a); break;
+    case 6: buffer_printf(out, "client unblock %llu\r\n", id); break;
+    case 7: buffer_printf(out, "client unblock %llu error\r\n", id); break;
+    case 8: buffer_printf(out, "client kill id %llu\r\n", id); break;
+    case 9: buffer_printf(out, "multi\r\nblpop k%u 0\r\nrpush k%u 1 2\r\nexec\r\n", a, b); break;
+    case 10:
+        buffer_printf(out, "multi\r\nclient kill id %llu\r\nrpush k%u 1\r\nexec\r\n", id, a);
+        break;
+    case 11: buffer_printf(out, "multi\r\npost\r\nrpush k%u 1\r\nexec\r\n", a); break;
+    case 12: buffer_printf(out, "del k%u\r\n", a); break;
+    default: buffer_printf(out, "rpush k%u 1 2\r\n", a); break;
+    }
+}
+
+static void test_random(void **state) {
+    struct peer all[PEERS];
+    for (int i = 0; i < PEERS; i++) all[i] = peer_connect();
+    for (int round = 0; round < 4000; round++) {
+        struct peer *p = &all[random_below(PEERS)];
+        struct buffer lines = {.class = MEMORY_OTHER};
+        if (random_below(100) == 0) limit(random_below(2) ? "normal 20kb 0 0" : "normal 0 0 0");
+        if (!peer_is_served(p) || random_below(50) == 0) {
+            peer_close(p);
+            *p = peer_connect();
+        }
+        for (uint64_t left = 1 + random_below(4); left; left--) append_random_line(&lines, all);
+        peer_send(p, buffer_slice(&lines));
+        if (random_below(4) == 0) pass((int64_t)random_below(30));
+        check_all();
+        buffer_free(&lines);
+    }
+    limit("normal 0 0 0");
+    for (int i = 0; i < PEERS; i++) peer_close(&all[i]);
+    assert_int_equal(blocked_clients(), 0);
+    check_all();
+}
+
+/* ---- setting up ---- */
+
+static int open_all(void **state) {
+    int result = peers_open(dispatch_executor());
+    limits_register();
+    client_memory_register();
+    keyspace_register();
+    acl_register();
+    blocked_register();
+    transaction_register();
+    value_register();
+    commands_keys_register();
+    commands_list_register();
+    commands_connection_register();
+    commands_client_register();
+    commands_transaction_register();
+    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+    keyspace_open();
+    client_observe_closing(blocked_forget);
+    client_observe_closing(transaction_forget);
+    client_observe_closing(acl_forget);
+    loop_before_sleep(peers_loop, batch_run_resumed);
+    return result;
+}
+
+static int begin(void **state) {
+    clock_use_fixed(START_USEC, 1000000000);
+    clock_refresh();
+    return peers_begin(state);
+}
+
+static int end(void **state) {
+    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+    return peers_nothing_left(state);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(test_closed_by_last_reply),
+        TEST(test_closed_as_it_begins),
+        TEST(test_the_dead_are_not_asked),
+        TEST(test_asked_until_it_is_gone),
+        TEST(test_random),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, open_all, NULL);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tests of net/client: what closing does at once and what it leaves to the end of the request, in
+ * the middle of whatever runs; and the addresses that are kept.
+ */
+#include "net/client.h"
+
+#include <arpa/inet.h>
+
+#include "net/client_memory.h"
+#include "net/limits.h"
+#include "net/peers.h"
+
+static struct client *victim;
+static int requests_run, closed_clients;
+static bool closed_within_request, in_request;
+
+/* "close": itself; "close-other": `victim`; "large": itself, for a reply above its limit. */
+static void execute(struct request *r) {
+    struct client *c = r->client;
+    static const char text[100000];
+    in_request = true;
+    requests_run++;
+    if (slice_is(r->argv[0], "close")) client_close_later(c);
+    if (slice_is(r->argv[0], "close-other")) client_close_later(victim);
+    if (slice_is(r->argv[0], "large")) {
+        reply_bulk(c, (struct slice){text, sizeof(text)});
+        reply_bulk(c, (struct slice){text, sizeof(text)});
+    }
+    if (c->flags & CLIENT_CLOSING) {
+        assert_int_equal(c->chunk_bytes, 0);
+        assert_null(client_find(c->id));
+    }
+    reply_ok(c);
+    assert_true(!(c->flags & CLIENT_CLOSING) || !c->replies);
+    in_request = false;
+}
+
+static void note_closed(struct client *c) {
+    closed_clients++;
+    if (in_request) closed_within_request = true;
+    assert_true(c->flags & CLIENT_CLOSED);
+    /* What a layer above has of it is there until now. */
+    client_set_rare(c, CLIENT_RARE_BLOCKED, NULL);
+}
+
+static void prefetch(struct request *r) {}
+
+/* Before replies are written all that were marked are closed. */
+static void before_replies(void) {
+    LIST_FOR_EACH (link, following, client_list())
+        assert_false(LIST_ENTRY(link, struct client, link)->flags & CLIENT_CLOSING);
+}
+
+static const struct batch_executor executor = {.prefetch_bucket = prefetch,
+                                               .prefetch_entry = prefetch,
+                                               .execute = execute,
+                                               .before_replies = before_replies};
+
+/* ---- closing ---- */
+
+static void test_marked_then_closed(void **state) {
+    struct peer p = peer_connect();
+    int something = 0;
+    client_set_rare(p.client, CLIENT_RARE_BLOCKED, &something);
+    client_close_later(p.client);
+    client_close_later(p.client);
+    assert_true(p.client->flags & CLIENT_CLOSING);
+    assert_false(p.client->flags & CLIENT_CLOSED);
+    assert_int_equal(closed_clients, 0);
+    assert_int_equal(client_count(), 0);
+    assert_null(client_find(p.id));
+    assert_ptr_equal(client_rare(p.client, CLIENT_RARE_BLOCKED), &something);
+    assert_int_equal(client_memory_leaving(), client_memory_normal());
+    client_memory_check();
+    reply_ok(p.client); /* goes nowhere */
+    reply_message(p.client, "x", 1);
+    assert_null(p.client->replies);
+    client_finish_closing();
+    assert_int_equal(closed_clients, 1);
+    assert_true(p.client->flags & CLIENT_CLOSED);
+    client_memory_check();
+    client_finish_closing();
+    assert_int_equal(closed_clients, 1);
+    peers_turns();
+    peer_receive(&p, SIZE_MAX);
+    assert_true(p.ended);
+    peer_close(&p);
+}
+
+/* Its own request, another's, or a limit closes it: after that request and before the replies. What
+ * it sent behind is not run. */
+static void test_after_the_request(void **state) {
+    static const char *const own[] = {"ping\r\nclose\r\nping\r\n", "ping\r\nlarge\r\nping\r\n"};
+    option_set_text("client-output-buffer-limit", "normal 50kb 0 0");
+    for (int i = 0; i < 3; i++) {
+        struct peer p = peer_connect(), q = peer_connect();
+        requests_run = closed_clients = 0;
+        victim = p.client;
+        if (i < 2) {
+            peer_send(&p, slice_of(own[i]));
+            assert_int_equal(requests_run, 2);
+        } else {
+            peer_send(&q, SLICE("ping\r\nclose-other\r\nping\r\n"));
+            assert_int_equal(requests_run, 3);
+            peer_assert_got(&q, SLICE("+OK\r\n+OK\r\n+OK\r\n"));
+        }
+        assert_int_equal(closed_clients, 1);
+        assert_false(closed_within_request);
+        peer_receive(&p, SIZE_MAX);
+        assert_true(p.ended);
+        assert_int_equal(p.got.length, 0);
+        client_memory_check();
+        peer_close(&p);
+        peer_close(&q);
+    }
+    option_set_text("client-output-buffer-limit", "normal 0 0 0");
+}
+
+/* Who closes after its reply is closed though it has none. */
+static void test_close_after_no_reply(void **state) {
+    struct peer p = peer_connect();
+    batch_hold(p.client);
+    client_close_after_reply(p.client);
+    batch_resume(p.client);
+    assert_false(batch_run_resumed());
+    peers_turns();
+    peer_receive(&p, SIZE_MAX);
+    assert_true(p.ended);
+    peer_close(&p);
+}
+
+/* ---- limits of the unauthenticated ---- */
+
+static void test_unauthenticated_does_not_read(void **state) {
+    for (int authenticated = 0; authenticated < 2; authenticated++) {
+        client_set_authentication_required(true);
+        struct peer p = peer_connect();
+        if (authenticated) p.client->flags |= CLIENT_AUTHENTICATED;
+        for (int i = 0; i < 300 && peer_is_served(&p); i++) {
+            peer_try_send(&p, "large\r\n", 7);
+            peers_turns();
+            if (!authenticated && peer_is_served(&p)) assert_int_equal(p.client->chunk_bytes, 0);
+        }
+        assert_int_equal(peer_is_served(&p), authenticated);
+        client_set_authentication_required(false);
+        peer_close(&p);
+    }
+}
+
+/* ---- addresses ---- */
+
+static struct client *connect_tcp(int *other_end) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    *other_end = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(*other_end, (struct sockaddr *)&address, length), 0);
+    struct client *c =
+        client_create(accept(listener, NULL, NULL), &(struct socket_peer){.port = 1});
+    close(listener);
+    return c;
+}
+
+static void assert_addresses(struct client *c, int other_end) {
+    struct sockaddr_in own, peer;
+    socklen_t length = sizeof(own);
+    char wanted[100];
+    struct buffer text = {.class = MEMORY_OTHER};
+    getsockname(other_end, (struct sockaddr *)&peer, &length);
+    getpeername(other_end, (struct sockaddr *)&own, &length);
+    client_append_address(c, &text);
+    buffer_append_char(&text, ' ');
+    client_append_local_address(c, &text);
+    snprintf(wanted, sizeof(wanted), "127.0.0.1:%d 127.0.0.1:%d", ntohs(peer.sin_port),
+             ntohs(own.sin_port));
+    assert_true(slice_is(buffer_slice(&text), wanted));
+    buffer_free(&text);
+}
+
+/* The system is asked once: without the descriptor it could not answer. */
+static void test_addresses_are_kept(void **state) {
+    int other_end;
+    struct client *c = connect_tcp(&other_end);
+    size_t bytes = client_memory_of(c);
+    assert_int_equal(client_address_bytes(c), 0);
+    assert_addresses(c, other_end);
+    assert_true(client_memory_of(c) > bytes);
+    assert_null(c->weight); /* it owns no buffer for all that */
+    client_memory_check();
+    int fd = c->watcher.fd;
+    c->watcher.fd = -1;
+    assert_addresses(c, other_end);
+    c->watcher.fd = fd;
+    client_close_later(c);
+    client_memory_check();
+    client_free_closing();
+    close(other_end);
+}
+
+/* ---- the suite ---- */
+
+static int open_all(void **state) {
+    limits_register();
+    client_memory_register();
+    peers_open(&executor);
+    client_observe_closing(note_closed);
+    loop_before_sleep(peers_loop, batch_run_resumed);
+    return 0;
+}
+
+static int begin(void **state) {
+    requests_run = closed_clients = 0;
+    closed_within_request = false;
+    return peers_begin(state);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, peers_nothing_left)
+    const struct CMUnitTest tests[] = {
+        TEST(test_marked_then_closed),   TEST(test_after_the_request),
+        TEST(test_close_after_no_reply), TEST(test_unauthenticated_does_not_read),
+        TEST(test_addresses_are_kept),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, open_all, NULL);
+}

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Clients that are closed by what they are answered, or by others, in the middle of something: while
+# they wait, are served, run a transaction. The server goes on, and nothing of them is left.
+
+# Bytes of several commands.
+proc commands {args} {
+    set out ""
+    foreach words $args {
+        append out [client::encode $words]
+    }
+    return $out
+}
+
+# As many descriptors as the server has open.
+proc descriptors {} {
+    return [llength [glob -nocomplain -directory /proc/[srv pid]/fd *]]
+}
+
+proc await_clients {count} {
+    wait_for_condition 400 25 {[s connected_clients] == $count} else {
+        fail "[s connected_clients] clients are there, not $count: [r client list]"
+    }
+    assert_equal 0 [s blocked_clients]
+}
+
+# What is left of a client: "" where nothing is.
+proc leftover {before} {
+    wait_for_condition 200 10 {[s mem_clients_normal] <= $before} else {
+        fail "[s mem_clients_normal] bytes of clients, $before before"
+    }
+}
+
+# A RESP3 client that listens to `crowd` and has not read what was published there: its replies are
+# above its soft limit, so that each one more is held against the limits.
+proc crowded_client {} {
+    r config set client-output-buffer-limit {pubsub 0 100kb 3600}
+    set client [raw_client]
+    $client write [commands {hello 3 setname crowded} {select 9} {subscribe crowd}]
+    wait_for_condition 200 10 {[r publish crowd x] == 1} else {
+        fail "nobody has subscribed"
+    }
+    wait_for_condition 400 0 {
+        [r publish crowd [string repeat x 200000]] == 1 && [crowded_bytes] > 1000000
+    } else {
+        fail "its replies take [crowded_bytes] bytes"
+    }
+    return $client
+}
+
+proc crowded_bytes {} {
+    regexp {name=crowded .* omem=(\d+)} [r client list] all bytes
+    return $bytes
+}
+
+# Lowers the limit without a reply to the client, then runs the commands.
+proc with_lower_limit {client args} {
+    $client write [commands {client reply skip} \
+                       {config set client-output-buffer-limit {pubsub 500kb 100kb 3600}} {*}$args]
+}
+
+start_server {tags {closing} overrides {hz 1}} {
+    r select 9
+    r client list
+    set normal [s mem_clients_normal]
+
+    test {Closed by the reply that its time is up} {
+        for {set i 0} {$i < 3} {incr i} {
+            set client [crowded_client]
+            with_lower_limit $client {blpop nokey 0.002}
+            await_clients 1
+            $client close
+        }
+        assert_equal PONG [r ping]
+        leftover $normal
+    }
+
+    test {Closed by CLIENT UNBLOCK} {
+        set client [crowded_client]
+        $client write [commands {blpop nokey 0}]
+        wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+            fail "it does not wait"
+        }
+        regexp {id=(\d+) [^\n]*name=crowded} [r client list] all id
+        r multi
+        r config set client-output-buffer-limit {pubsub 500kb 100kb 3600}
+        r client unblock $id
+        r client unblock $id
+        assert_equal {OK 1 0} [r exec]
+        await_clients 1
+        $client close
+        assert_equal PONG [r ping]
+    }
+
+    test {Closed by the end of FLUSHALL SYNC} {
+        r config set client-output-buffer-limit {pubsub 0 0 0}
+        for {set i 0} {$i < 3} {incr i} {
+            populate 20000
+            set client [crowded_client]
+            with_lower_limit $client {flushall sync}
+            await_clients 1
+            $client close
+            assert_equal 0 [r dbsize]
+        }
+        assert_equal PONG [r ping]
+    }
+
+    test {Closed by what it is served: the element is moved all the same} {
+        r config set client-output-buffer-limit {pubsub 1mb 0 0}
+        set target [string repeat t 3000]
+        foreach words {{blmove LEFT LEFT 0} {brpoplpush 0}} {
+            set command [linsert $words 1 src $target]
+            set client [raw_client]
+            $client write [commands {hello 3} {select 9} {subscribe ch} $command]
+            wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+                fail "it does not wait"
+            }
+            r del $target
+            r rpush src [string repeat x 3000000]
+            await_clients 1
+            $client close
+            assert_equal {0 1 3000000} [list [r exists src] [r llen $target] \
+                                            [string length [r lindex $target 0]]]
+        }
+        r flushall
+    }
+
+    test {Closed by what it is served: those behind it are served with what is left} {
+        r config set client-output-buffer-limit {pubsub 1mb 0 0}
+        set clients {}
+        foreach command {{blpop src 0} {blpop src 0}} {
+            set client [raw_client]
+            $client write [commands {hello 3} {select 9} {subscribe ch} $command]
+            lappend clients $client
+            wait_for_condition 200 10 {[s blocked_clients] == [llength $clients]} else {
+                fail "it does not wait"
+            }
+        }
+        r rpush src [string repeat x 3000000] small
+        wait_for_condition 200 10 {[s connected_clients] == 2} else {
+            fail "[s connected_clients] clients"
+        }
+        assert_equal 0 [s blocked_clients]
+        lassign $clients first second
+        $second write [commands {echo end}]
+        while {[set line [$second raw_line]] ne "end"} {
+            lappend said $line
+        }
+        assert_equal {*2 $3 src $5 small $3} [join [lrange $said end-5 end]]
+        $first close
+        $second close
+        await_clients 1
+        r config set client-output-buffer-limit {pubsub 33554432 8388608 60}
+    }
+
+    test {A transaction that closes its client runs to its end, and leaves nothing of it} {
+        for {set i 0} {$i < 20} {incr i} {
+            foreach setting {
+                {client tracking on}
+                {client tracking on bcast prefix a prefix b}
+                {subscribe a b c}
+                {psubscribe a* b*}
+                monitor
+                {auth default x}
+                {client setname me}
+                {blpop nokey 0}
+                {client no-evict on}
+            } {
+                set client [raw_client]
+                $client write [commands {select 9} {watch k} multi post $setting {set done 1} exec]
+                assert_equal 1 [$client closed]
+                $client close
+                assert_equal 1 [r getdel done]
+            }
+        }
+        await_clients 1
+        foreach field {tracking_clients tracking_total_prefixes pubsub_channels pubsub_patterns} {
+            assert_equal 0 [s $field] $field
+        }
+        assert_equal 0 [r client kill type pubsub]
+        leftover $normal
+        assert_match "*flags=N *" [r client list]
+    }
+
+    test {Clients that a transaction has killed are gone for what follows in it} {
+        set client [redis_client]
+        set id [$client client id]
+        $client client setname victim
+        $client subscribe a b
+        $client psubscribe c*
+        r multi
+        r client kill id $id
+        r client kill id $id
+        r client list
+        r client list id $id
+        r client kill type normal
+        r client unblock $id
+        r pubsub numsub a
+        r pubsub channels
+        r pubsub numpat
+        r publish a x
+        lassign [r exec] one two list by_id by_type unblocked numsub channels patterns sent
+        assert_equal {1 0 {} 0 0} [list $one $two $by_id $by_type $unblocked]
+        assert_equal {{a 0} {} 0 0} [list $numsub $channels $patterns $sent]
+        assert_no_match *victim* $list
+        $client close
+        await_clients 1
+    }
+
+    test {A transaction kills who waits, and adds what it waited for: nothing is lost} {
+        set client [redis_client]
+        set id [$client client id]
+        $client deferred 1
+        $client blpop list 0
+        wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+            fail "it does not wait"
+        }
+        r multi
+        r client kill id $id
+        r rpush list a
+        assert_equal {1 1} [r exec]
+        assert_equal 1 [r llen list]
+        $client close
+        await_clients 1
+        r del list
+    }
+
+    test {A transaction kills clients and deletes their user} {
+        r acl setuser guest on >secret +@all ~* &*
+        set clients {}
+        for {set i 0} {$i < 4} {incr i} {
+            set client [redis_client]
+            $client auth guest secret
+            if {$i == 2} {
+                $client subscribe a
+            }
+            lappend clients $client
+        }
+        set id [[lindex $clients 0] client id]
+        r multi
+        r client kill id $id
+        r client kill type pubsub
+        r acl deluser guest
+        r acl setuser guest on >other
+        assert_equal {1 1 1 OK} [r exec]
+        await_clients 1
+        foreach client $clients {
+            $client close
+        }
+        r acl deluser guest
+        leftover $normal
+    }
+
+    test {CLIENT REPLY OFF, a wait that ends, QUIT: the descriptor goes} {
+        set before [descriptors]
+        foreach way {at-once later closed} {
+            set client [raw_client]
+            $client write [commands {client reply off} {blpop nokey 0.02}]
+            if {$way eq "later"} {
+                wait_for_condition 200 10 {[s blocked_clients] == 0} else {
+                    fail "it waits still"
+                }
+            }
+            $client write [commands quit]
+            $client flush
+            if {$way ne "closed"} {
+                assert_equal 1 [$client closed]
+            }
+            $client close
+            await_clients 1
+        }
+        wait_for_condition 200 10 {[descriptors] == $before} else {
+            fail "[descriptors] descriptors, $before before"
+        }
+    }
+}
+
+start_server {tags {closing} overrides {requirepass secret hz 1}} {
+    r auth secret
+
+    test {Who has not authenticated and does not read is closed, whatever the limits} {
+        set peak [s used_memory_peak]
+        set lines [count_log_lines]
+        set client [raw_client]
+        set bytes [string repeat [commands {get k}] 20000]
+        # 20,000 errors of 35 bytes each time: what the kernel takes comes to some megabytes.
+        for {set i 0} {$i < 400 && [s connected_clients] > 1} {incr i} {
+            if {[catch {
+                $client write $bytes
+                $client flush
+            }]} {
+                break
+            }
+        }
+        wait_for_condition 200 10 {[s connected_clients] == 1} else {
+            fail "it is there: [r client list]"
+        }
+        wait_for_log {*has not authenticated*} $lines
+        $client close
+        assert_lessthan [expr {[s used_memory_peak] - $peak}] 4000000
+    }
+
+    test {Who has not authenticated and reads may say much} {
+        set client [raw_client]
+        set wanted [string repeat "-NOAUTH Authentication required.\r\n" 20000]
+        $client write [string repeat [commands {get k}] 20000]
+        assert_equal $wanted [$client raw_read [string length $wanted]]
+        $client write [commands {auth secret} ping]
+        assert_equal "+OK\r\n+PONG\r\n" [$client raw_read 12]
+        $client close
+    }
+}

@@ -33,6 +33,9 @@ static struct loop_timer timer = {.callback = time_is_up};
 enum pause_mode pause_mode(void) { return mode; }
 
 void pause_start(enum pause_mode wanted, int64_t msec) {
+    /* A pause that ends after the last millisecond that 6.2 can tell is none there, and here:
+     * nobody could end it, for CLIENT UNPAUSE waits, too. */
+    if (msec > INT64_MAX - clock_wall_usec() / 1000) return;
     int64_t now = clock_monotonic_nsec();
     int64_t end = msec < (INT64_MAX - now) / 1000000 ? now + msec * 1000000 : INT64_MAX;
     if (mode == PAUSE_NONE) end_nsec = 0;

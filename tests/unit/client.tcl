@@ -490,6 +490,27 @@ start_server {tags {client pause}} {
         assert_equal PONG [r ping]
     }
 
+    test {CLIENT PAUSE that would never end is none} {
+        set largest 9223372036854775807
+        foreach less [list 0 1 [expr {[clock milliseconds] - 100000}]] {
+            set msec [expr {$largest - $less}]
+            assert_equal OK [r client pause $msec]
+            assert_equal PONG [r ping]
+            assert_equal OK [r client unpause]
+        }
+        # A pause that there is stays.
+        r client pause 200 write
+        r client pause $largest
+        set client [redis_deferring_client]
+        $client set paused 1
+        await_held 1
+        assert_equal {} [r get paused]
+        assert_equal OK [r client unpause]
+        assert_equal OK [$client read]
+        $client close
+        r del paused
+    }
+
     test {CLIENT UNPAUSE without a pause} {
         assert_equal OK [r client unpause]
     }

@@ -93,16 +93,27 @@ static void command_auth(struct call *call) {
 
 static bool auth_is_secret(const struct call *call, int index) { return index > 0; }
 
-/* The words after HELLO's version. False after an error reply. */
-static bool hello_options(struct call *call, int *auth_at, int *name_at) {
-    *auth_at = *name_at = 0;
+/* False after an error reply. */
+static bool set_name(struct call *call, struct slice name) {
+    if (argument_is_client_name(name)) {
+        client_set_name(call->client, name);
+        return true;
+    }
+    reply_error(call->client,
+                "Client names cannot contain spaces, newlines or special characters.");
+    return false;
+}
+
+/* The words after HELLO's version, each done when it is met: so 6.2, where what came before a fault
+ * stays done. False after an error reply. */
+static bool hello_options(struct call *call) {
     for (int i = 2; i < call->argc; i++) {
         int more = call->argc - 1 - i;
         if (more >= 2 && argument_is(call, i, "auth")) {
-            *auth_at = i + 1;
+            if (!authenticate(call, call->argv[i + 1], call->argv[i + 2])) return false;
             i += 2;
         } else if (more >= 1 && argument_is(call, i, "setname")) {
-            *name_at = i + 1;
+            if (!set_name(call, call->argv[i + 1])) return false;
             i++;
         } else {
             reply_error_format(call->client, "Syntax error in HELLO option '%.*s'",
@@ -147,7 +158,6 @@ static void hello_reply(struct client *c) {
 static void command_hello(struct call *call) {
     struct client *c = call->client;
     int64_t version = c->protocol;
-    int auth_at, name_at;
     if (call->argc > 1) {
         if (!argument_int64(call, 1, &version,
                             "Protocol version is not an integer or out of range"))
@@ -157,12 +167,7 @@ static void command_hello(struct call *call) {
             return;
         }
     }
-    if (!hello_options(call, &auth_at, &name_at)) return;
-    if (name_at && !argument_is_client_name(call->argv[name_at])) {
-        reply_error(c, "Client names cannot contain spaces, newlines or special characters.");
-        return;
-    }
-    if (auth_at && !authenticate(call, call->argv[auth_at], call->argv[auth_at + 1])) return;
+    if (!hello_options(call)) return;
     if (!(c->flags & CLIENT_AUTHENTICATED)) {
         reply_error(c,
                     "-NOAUTH HELLO must be called with the client already authenticated, "
@@ -170,7 +175,6 @@ static void command_hello(struct call *call) {
                     "the client and select the RESP protocol version at the same time");
         return;
     }
-    if (name_at) client_set_name(c, call->argv[name_at]);
     c->protocol = (uint8_t)version;
     hello_reply(c);
 }

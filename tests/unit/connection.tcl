@@ -205,6 +205,25 @@ start_server {} {
         $client close
     }
 
+    test {HELLO does its options one after the other, up to the first that fails} {
+        r acl setuser helloer on >secret +@all
+        set client [redis_client]
+        $client hello 2
+        assert_error "ERR Client names*" {$client hello 3 auth helloer secret setname {a b}}
+        assert_equal helloer [$client acl whoami]
+        assert_error "WRONGPASS*" {$client hello 3 setname one auth helloer wrong setname two}
+        assert_equal one [$client client getname]
+        assert_error "ERR Client names*" {$client hello 3 setname {a b} auth default x}
+        assert_equal {one helloer} [list [$client client getname] [$client acl whoami]]
+        assert_error "ERR Syntax*" {$client hello 3 setname three auth default x bogus}
+        assert_equal {three default} [list [$client client getname] [$client acl whoami]]
+        assert_error "ERR Client names*" {$client hello 3 setname four setname {a b}}
+        assert_equal four [$client client getname]
+        assert_equal 2 [dict get [$client hello] proto]
+        $client close
+        assert_equal 1 [r acl deluser helloer]
+    } {} {needs:client}
+
     test {HELLO with SETNAME names the connection} {
         set client [redis_client]
         $client hello 2 setname probe

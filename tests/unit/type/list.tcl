@@ -198,6 +198,25 @@ start_server {tags {list}} {
         $client close
     }
 
+    test {BLPOP: a limit below 0 that is cut to 0 ms is none} {
+        foreach command {{blpop nokey} {brpop nokey} {blmove nokey to left left} {bzpopmin nokey}} {
+            foreach limit {-0.0001 -0.0009 -0.001 -1e-30} {
+                set client [redis_deferring_client]
+                $client {*}$command $limit
+                wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+                    fail "$command $limit does not wait"
+                }
+                $client close
+                wait_for_condition 200 10 {[s blocked_clients] == 0} else {
+                    fail "it waits still"
+                }
+            }
+            foreach limit {-0.0010001 -0.0011 -0.9999 -1 -1e300} {
+                assert_error_text {ERR timeout is negative} {r {*}$command $limit}
+            }
+        }
+    }
+
     test {BLPOP: the same key twice, and a list that comes by RENAME, COPY, MOVE, SWAPDB} {
         foreach way {rename copy move swapdb} {
             r del l source

@@ -29,6 +29,7 @@
 #include "access/acl_log.h"
 #include "access/auth.h"
 #include "base/log.h"
+#include "base/panic.h"
 #include "cluster/options.h"
 #include "command/call.h"
 #include "commands/acl.h"
@@ -189,9 +190,19 @@ void wiring_register(void) {
     commands_pending_register(); /* when all that are built are there */
 }
 
+/* Walks everything that clients have: debug builds do so each turn. */
+static bool check_clients(void) {
+    blocked_check();
+    transaction_check();
+    pubsub_check();
+    tracking_check();
+    return true;
+}
+
 /* No batch runs now: closed clients can go. */
 static bool end_of_turn(void) {
     client_free_closing();
+    ASSERT_SLOW(check_clients());
     cron_note_memory();
     return false;
 }

@@ -274,6 +274,82 @@ start_server {tags {closing} overrides {hz 1}} {
     }
 }
 
+# One command at random, of those that close clients, or give them what closing takes away. `id` is
+# some client's, of now or of before.
+proc random_command {id} {
+    set key k[random_int 4]
+    set channel c[random_int 3]
+    set value [string repeat x [random_pick {1 50 3000 60000}]]
+    return [random_pick [list \
+        "set $key $value" "get $key" "del $key" flushall {flushall sync} "rpush $key $value b" \
+        "lpush $key a" "zadd $key 1 m" "xadd $key * f $value" "blpop $key k0 0" \
+        "brpop $key k1 0.002" "blmove $key k2 left right 0.01" "bzpopmin $key 0.01" \
+        "xread block 10 streams $key $" "xgroup create $key g $ mkstream" \
+        "xreadgroup group g c block 20 streams $key >" "swapdb 0 9" "watch $key" unwatch \
+        "subscribe $channel c0" {psubscribe c*} unsubscribe punsubscribe "publish $channel $value" \
+        "publish $channel $value" {client tracking on} {client tracking on bcast prefix k1} \
+        "client tracking on redirect $id" {client tracking off} monitor {hello 3} {hello 2} reset \
+        post quit "client kill id $id" "client kill id $id" {client kill type pubsub} \
+        "client unblock $id" "client unblock $id error" {client list} {client pause 3 write} \
+        {client unpause} {acl setuser guest on >p +@all ~* &*} {auth guest p} {acl deluser guest} \
+        {acl setuser guest resetchannels} {client reply off} {client reply on} {client reply skip} \
+        {config set client-output-buffer-limit {normal 100kb 50kb 1 pubsub 100kb 20kb 1}} \
+        {config set client-output-buffer-limit {normal 0 0 0 pubsub 1mb 0 0}} \
+        {config set maxmemory-clients 300kb} {config set maxmemory-clients 0} \
+        {config set notify-keyspace-events KEA} "lrange $key 0 -1" {pubsub channels} \
+        {slowlog get}]]
+}
+
+start_server {tags {closing} overrides {slowlog-log-slower-than 0}} {
+    test {Clients that do, and suffer, anything at random: the server lives, nothing is left} {
+        set clients {}
+        set newest 1
+        for {set step 0} {$step < [accurate 4000 100000]} {incr step} {
+            while {[llength $clients] < 20} {
+                lappend clients [raw_client]
+                incr newest
+            }
+            set client [random_pick $clients]
+            set bytes ""
+            for {set left [random_int 5]} {$left >= 0} {incr left -1} {
+                set id [expr {max(1, $newest - [random_int 25])}]
+                if {[random_int 4] == 0} {
+                    append bytes [commands multi [random_command $id] [random_command $id] \
+                                      [random_command $id] exec]
+                } else {
+                    append bytes [commands [random_command $id]]
+                }
+            }
+            set gone [catch {
+                $client write $bytes
+                $client flush
+            }]
+            # Some never read.
+            foreach other $clients {
+                if {[string index $other end] % 3 && [random_int 5] == 0} {
+                    catch {read [$other channel]}
+                }
+            }
+            if {$gone || [random_int 20] == 0 || [eof [$client channel]]} {
+                $client close
+                set clients [lsearch -all -inline -not -exact $clients $client]
+            }
+        }
+        foreach client $clients {
+            $client close
+        }
+        reconnect
+        r config set maxmemory-clients 0
+        await_clients 1
+        foreach field {tracking_clients pubsub_channels pubsub_patterns tracking_total_prefixes} {
+            assert_equal 0 [s $field] $field
+        }
+        r flushall
+        leftover 600
+        catch {r acl deluser guest}
+    }
+}
+
 start_server {tags {closing} overrides {requirepass secret hz 1}} {
     r auth secret
 

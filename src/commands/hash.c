@@ -26,9 +26,11 @@ static void reply_value(struct client *c, const struct listpack_value *v) {
 
 /* ---- setting ---- */
 
+typedef bool hash_setter(struct value *v, struct slice field, struct slice text);
+
 /* Sets pairs of arguments from `first` on; the key is made where there is none. False after a reply
  * of wrong type. Returns in `created` how many fields are new. */
-static bool set_pairs(struct call *call, int first, int64_t *created) {
+static bool set_pairs_by(hash_setter *set, struct call *call, int first, int64_t *created) {
     struct entry *e;
     struct value v;
     uint64_t hash = call_key_hash(call, 1);
@@ -39,7 +41,7 @@ static bool set_pairs(struct call *call, int first, int64_t *created) {
         v = hash_create();
     *created = 0;
     for (int i = first; i + 1 < call->argc; i += 2)
-        *created += hash_set(&v, call->argv[i], call->argv[i + 1]);
+        *created += set(&v, call->argv[i], call->argv[i + 1]);
     if (e)
         keyspace_object_end(call->keyspace, e, v);
     else
@@ -47,6 +49,10 @@ static bool set_pairs(struct call *call, int first, int64_t *created) {
                               ENTRY_NO_DEADLINE);
     keyspace_note_change(call->keyspace, call->argv[1], hash, (uint64_t)(call->argc - first) / 2);
     return true;
+}
+
+static bool set_pairs(struct call *call, int first, int64_t *created) {
+    return set_pairs_by(hash_set, call, first, created);
 }
 
 static void announce(const struct call *call, const char *event) {
@@ -99,7 +105,7 @@ static void set_field(struct call *call, struct slice text) {
     int64_t created;
     as_hset.argc = 4;
     as_hset.argv = argv;
-    set_pairs(&as_hset, 2, &created);
+    set_pairs_by(hash_set_of_any_length, &as_hset, 2, &created);
 }
 
 static void command_hincrby(struct call *call) {

@@ -61,6 +61,33 @@ static char *in_place(const struct call *call, int index, struct entry *e) {
                                     e, HYPERLOGLOG_DENSE_BYTES);
 }
 
+/* Where a sparse one is changed: on the stack, but for what has foreign bytes behind its runs. */
+struct room {
+    char *bytes;
+    size_t length, sparse_max;
+    char stack[HYPERLOGLOG_ROOM_BYTES];
+};
+
+/* Holds a copy of `text`, which so many elements may be added to; NULL bytes: an empty one. */
+static void room_open(struct room *room, struct slice text, size_t elements) {
+    size_t size = sizeof(room->stack);
+    room->bytes = room->stack;
+    if (text.length > HYPERLOGLOG_DENSE_BYTES) {
+        size = text.length + elements * HYPERLOGLOG_GROWTH_MAX + sizeof(room->stack);
+        room->bytes = memory_alloc(size, MEMORY_OTHER);
+    }
+    room->sparse_max = (uint64_t)sparse_bytes_max < size ? (size_t)sparse_bytes_max : size;
+    room->length = text.length;
+    if (text.bytes)
+        memcpy(room->bytes, text.bytes, text.length);
+    else
+        room->length = hyperloglog_init(room->bytes);
+}
+
+static void room_close(struct room *room) {
+    if (room->bytes != room->stack) memory_free(room->bytes, MEMORY_OTHER);
+}
+
 /* ---- PFADD ---- */
 
 static void add_dense(struct call *call, struct entry *e, struct slice text) {
@@ -75,22 +102,11 @@ static void add_dense(struct call *call, struct entry *e, struct slice text) {
     reply_integer(call->client, bytes != NULL);
 }
 
-static void command_pfadd(struct call *call) {
-    char room[HYPERLOGLOG_ROOM_BYTES];
-    struct entry *e;
-    struct slice text;
-    if (!find(call, 1, true, &e, &text)) return;
-    if (e && hyperloglog_is_dense(text.bytes)) {
-        add_dense(call, e, text);
-        return;
-    }
+static void add_sparse(struct call *call, struct entry *e, struct room *room) {
     bool changed = !e;
-    size_t length = 0;
-    if (e && text.length <= sizeof(room)) memcpy(room, text.bytes, length = text.length);
-    if (!e) length = hyperloglog_init(room);
-    enum hyperloglog_result result = length ? HYPERLOGLOG_SAME : HYPERLOGLOG_CORRUPT;
+    enum hyperloglog_result result = HYPERLOGLOG_SAME;
     for (int i = 2; i < call->argc && result != HYPERLOGLOG_CORRUPT; i++) {
-        result = hyperloglog_add(room, &length, call->argv[i], (size_t)sparse_bytes_max);
+        result = hyperloglog_add(room->bytes, &room->length, call->argv[i], room->sparse_max);
         changed = changed || result == HYPERLOGLOG_CHANGED;
     }
     if (result == HYPERLOGLOG_CORRUPT) {
@@ -98,11 +114,25 @@ static void command_pfadd(struct call *call) {
         return;
     }
     if (changed) {
-        hyperloglog_forget_count(room);
-        store(call, 1, e, room, length);
+        hyperloglog_forget_count(room->bytes);
+        store(call, 1, e, room->bytes, room->length);
         notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
     }
     reply_integer(call->client, changed);
+}
+
+static void command_pfadd(struct call *call) {
+    struct entry *e;
+    struct room room;
+    struct slice text = {NULL, 0};
+    if (!find(call, 1, true, &e, &text)) return;
+    if (e && hyperloglog_is_dense(text.bytes)) {
+        add_dense(call, e, text);
+        return;
+    }
+    room_open(&room, text, (size_t)(call->argc - 2));
+    add_sparse(call, e, &room);
+    room_close(&room);
 }
 
 /* ---- PFCOUNT ---- */
@@ -156,38 +186,38 @@ static void command_pfcount(struct call *call) {
 
 static void command_pfmerge(struct call *call) {
     uint8_t registers[HYPERLOGLOG_REGISTERS] = {0};
-    char room[HYPERLOGLOG_ROOM_BYTES];
     struct entry *e;
-    struct slice text;
+    struct room room;
+    struct slice text = {NULL, 0};
     bool dense;
     if (!merge_all(call, 1, registers, &dense)) return;
     find(call, 1, true, &e, &text); /* merge_all has checked it */
-    size_t length = hyperloglog_init(room);
-    if (e && text.length <= sizeof(room)) memcpy(room, text.bytes, length = text.length);
-    if ((dense && !hyperloglog_make_dense(room, &length)) ||
-        !hyperloglog_raise(room, &length, registers, (size_t)sparse_bytes_max)) {
+    room_open(&room, text, HYPERLOGLOG_REGISTERS);
+    if ((!dense || hyperloglog_make_dense(room.bytes, &room.length)) &&
+        hyperloglog_raise(room.bytes, &room.length, registers, room.sparse_max)) {
+        hyperloglog_forget_count(room.bytes);
+        store(call, 1, e, room.bytes, room.length);
+        notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
+        reply_ok(call->client);
+    } else {
         reply_corrupt(call->client);
-        return;
     }
-    hyperloglog_forget_count(room);
-    store(call, 1, e, room, length);
-    notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
-    reply_ok(call->client);
+    room_close(&room);
 }
 
 /* ---- PFDEBUG and PFSELFTEST ---- */
 
 /* Makes the key dense; false after an error. */
 static bool make_dense(struct call *call, struct entry *e, struct slice text) {
-    char room[HYPERLOGLOG_ROOM_BYTES];
-    size_t length = text.length;
-    if (length <= sizeof(room)) memcpy(room, text.bytes, length);
-    if (length > sizeof(room) || !hyperloglog_make_dense(room, &length)) {
+    struct room room;
+    room_open(&room, text, 0);
+    bool made = hyperloglog_make_dense(room.bytes, &room.length);
+    if (made)
+        store(call, 2, e, room.bytes, room.length);
+    else
         reply_corrupt(call->client);
-        return false;
-    }
-    store(call, 2, e, room, length);
-    return true;
+    room_close(&room);
+    return made;
 }
 
 static void debug_registers(struct call *call, struct entry *e, struct slice text) {
@@ -261,18 +291,18 @@ static void command_pfdebug(struct call *call) {
 }
 
 /* Adds numbers to a sparse and to a dense one: they must agree, and their estimate be near. */
-static bool selftest(char *sparse, char *dense, char *reason, size_t reason_size) {
-    size_t sparse_length = hyperloglog_init(sparse), dense_length = hyperloglog_init(dense);
+static bool selftest(struct room *sparse, char *dense, char *reason, size_t reason_size) {
+    size_t dense_length = hyperloglog_init(dense);
     uint64_t next_look = 1;
     hyperloglog_make_dense(dense, &dense_length);
     for (uint64_t i = 1; i <= SELFTEST_ELEMENTS; i++) {
         struct slice element = {(const char *)&i, sizeof(i)};
         uint64_t a, b;
-        hyperloglog_add(sparse, &sparse_length, element, (size_t)sparse_bytes_max);
+        hyperloglog_add(sparse->bytes, &sparse->length, element, sparse->sparse_max);
         hyperloglog_add(dense, &dense_length, element, 0);
         if (i != next_look) continue;
         next_look *= 10;
-        bool counted = hyperloglog_count((struct slice){sparse, sparse_length}, &a) &&
+        bool counted = hyperloglog_count((struct slice){sparse->bytes, sparse->length}, &a) &&
                        hyperloglog_count((struct slice){dense, dense_length}, &b);
         double off = counted ? fabs((double)a - (double)i) : 0;
         if (counted && a == b && off <= SELFTEST_ERRORS * STANDARD_ERROR * (double)i + 1) continue;
@@ -284,8 +314,10 @@ static bool selftest(char *sparse, char *dense, char *reason, size_t reason_size
 }
 
 static void command_pfselftest(struct call *call) {
-    char sparse[HYPERLOGLOG_ROOM_BYTES], dense[HYPERLOGLOG_ROOM_BYTES], reason[128];
-    if (selftest(sparse, dense, reason, sizeof(reason)))
+    struct room sparse;
+    char dense[HYPERLOGLOG_ROOM_BYTES], reason[128];
+    room_open(&sparse, (struct slice){NULL, 0}, 0);
+    if (selftest(&sparse, dense, reason, sizeof(reason)))
         reply_ok(call->client);
     else
         reply_error_format(call->client, "-%s", reason);

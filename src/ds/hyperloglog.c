@@ -17,8 +17,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/panic.h"
-
 #define INDEX_BITS 14
 #define REGISTER_BITS 6
 #define REGISTER_MASK 63u
@@ -132,6 +130,13 @@ static void run_pass(struct hyperloglog_run *run) {
     run->first += run->length;
 }
 
+/* Whether a walk that has ended has seen all registers. Bytes behind their runs are passed over
+ * where they begin with a run of values, as 6.2 does. */
+static bool runs_cover_all(struct slice bytes, const struct hyperloglog_run *run) {
+    if (run->first != HYPERLOGLOG_REGISTERS) return false;
+    return run->at >= bytes.length || (unsigned char)bytes.bytes[run->at] & RUN_VALUES;
+}
+
 /* Returns the bytes written: none for an empty run. */
 static size_t run_write(unsigned char *out, unsigned length, uint8_t value) {
     if (!length) return 0;
@@ -186,7 +191,7 @@ bool hyperloglog_make_dense(char *bytes, size_t *length) {
     for (; hyperloglog_run_at(sparse, &run); run_pass(&run))
         for (unsigned i = 0; run.value && i < run.length; i++)
             dense_set(dense + HYPERLOGLOG_HEADER_BYTES, run.first + i, run.value);
-    if (run.at != *length || run.first != HYPERLOGLOG_REGISTERS) return false;
+    if (!runs_cover_all(sparse, &run)) return false;
     memcpy(bytes, dense, sizeof(dense));
     *length = sizeof(dense);
     return true;
@@ -216,7 +221,7 @@ static enum hyperloglog_result sparse_raise(char *bytes, size_t *length, unsigne
     size += run_write(parts + size, 1, value);
     size += run_write(parts + size, run.first + run.length - index - 1, run.value);
     size_t grown = *length - run.bytes + size;
-    if (size > run.bytes && (grown > sparse_max || grown > HYPERLOGLOG_ROOM_BYTES))
+    if (size > run.bytes && grown > sparse_max)
         return raise_as_dense(bytes, length, index, value);
     memmove(bytes + run.at + size, bytes + run.at + run.bytes, *length - run.at - run.bytes);
     memcpy(bytes + run.at, parts, size);
@@ -281,7 +286,7 @@ bool hyperloglog_merge(uint8_t registers[HYPERLOGLOG_REGISTERS], struct slice by
     for (; hyperloglog_run_at(bytes, &run); run_pass(&run))
         for (unsigned i = run.first; run.value && i < run.first + run.length; i++)
             if (registers[i] < run.value) registers[i] = run.value;
-    return run.at == bytes.length && run.first == HYPERLOGLOG_REGISTERS;
+    return runs_cover_all(bytes, &run);
 }
 
 /* ---- the estimate ---- */
@@ -315,10 +320,12 @@ static double tau(double x) {
 static uint64_t estimate(const unsigned histogram[REGISTER_MASK + 1]) {
     const double m = HYPERLOGLOG_REGISTERS;
     const int last = HYPERLOGLOG_VALUE_MAX;
+    const double end = 0x1p63;
     double z = m * tau((m - histogram[last]) / m);
     for (int value = last - 1; value >= 1; value--) z = 0.5 * (z + histogram[value]);
     z += m * sigma(histogram[0] / m);
-    return (uint64_t)llround(ALPHA * m * m / z);
+    double cardinality = ALPHA * m * m / z; /* foreign registers may all be at their end: z is 0 */
+    return cardinality < end ? (uint64_t)llround(cardinality) : HYPERLOGLOG_BEYOND;
 }
 
 uint64_t hyperloglog_count_registers(const uint8_t registers[HYPERLOGLOG_REGISTERS]) {
@@ -351,7 +358,6 @@ bool hyperloglog_kept_count(const char *bytes, uint64_t *cardinality) {
 }
 
 void hyperloglog_keep_count(char *bytes, uint64_t cardinality) {
-    ASSERT(!(cardinality >> 63));
     for (unsigned i = 0; i < 8; i++) bytes[COUNT_OFFSET + i] = (char)(cardinality >> (8 * i));
 }
 

@@ -28,8 +28,15 @@
 #define HYPERLOGLOG_DENSE_BYTES (HYPERLOGLOG_HEADER_BYTES + HYPERLOGLOG_REGISTERS * 6 / 8)
 /* The largest value of a register: 50 bits of hash, all zero, and one. */
 #define HYPERLOGLOG_VALUE_MAX 51
-/* Room that any sparse form needs, a run a register at worst, and that a dense one fits, too. */
+/* Room that any sparse form needs, a run a register at worst, unless there are foreign bytes behind
+ * its runs; a dense one fits, too. */
 #define HYPERLOGLOG_ROOM_BYTES (HYPERLOGLOG_HEADER_BYTES + HYPERLOGLOG_REGISTERS + 2)
+
+/* Bytes that an element adds to a sparse form at most. */
+#define HYPERLOGLOG_GROWTH_MAX 4
+/* The estimate of registers that no count of elements gives: as 6.2 on this hardware, the lowest
+ * int64. */
+#define HYPERLOGLOG_BEYOND (UINT64_C(1) << 63)
 
 enum hyperloglog_result { HYPERLOGLOG_SAME, HYPERLOGLOG_CHANGED, HYPERLOGLOG_CORRUPT };
 
@@ -40,14 +47,17 @@ bool hyperloglog_is_dense(const char *bytes);
 /* An empty sparse one; returns its length. */
 size_t hyperloglog_init(char *bytes);
 
-/* Adds an element to `*length` bytes in a room of HYPERLOGLOG_ROOM_BYTES (a dense one needs its own
- * length only). A sparse one becomes dense when it would grow beyond `sparse_max` bytes or needs a
- * register above 32. Changed, the kept cardinality is out of date. O(1) dense, O(length) sparse. */
+/* Adds an element to `*length` bytes in a room for `sparse_max` bytes, and for
+ * HYPERLOGLOG_DENSE_BYTES. A sparse one becomes dense when it would grow beyond `sparse_max` bytes
+ * or needs a register above 32. Changed, the kept cardinality is out of date. O(1) dense, O(length)
+ * sparse. */
 enum hyperloglog_result hyperloglog_add(char *bytes, size_t *length, struct slice element,
                                         size_t sparse_max);
 /* True where adding the element to a dense one would change nothing. */
 bool hyperloglog_dense_has(const char *bytes, struct slice element);
-/* Makes it dense, in the same room. False, with nothing changed, where its runs are corrupt. */
+/* Makes it dense, in the same room. False, with nothing changed, where its runs are corrupt: do not
+ * cover the registers, or are followed by something else than a run of values, which 6.2 passes
+ * over. */
 bool hyperloglog_make_dense(char *bytes, size_t *length);
 /* Raises each of `registers` to that of `bytes`, which must be valid; false where runs are corrupt:
  * some registers may be raised then. */
@@ -57,10 +67,10 @@ bool hyperloglog_merge(uint8_t registers[HYPERLOGLOG_REGISTERS], struct slice by
 bool hyperloglog_raise(char *bytes, size_t *length, const uint8_t registers[HYPERLOGLOG_REGISTERS],
                        size_t sparse_max);
 
-/* The estimate; false where runs are corrupt. O(registers). */
+/* The estimate; false where runs are corrupt, or followed by anything. O(registers). */
 bool hyperloglog_count(struct slice bytes, uint64_t *cardinality);
 uint64_t hyperloglog_count_registers(const uint8_t registers[HYPERLOGLOG_REGISTERS]);
-/* The cardinality as last counted; false where it is out of date. */
+/* The cardinality as last counted; false where it is out of date, as HYPERLOGLOG_BEYOND always is. */
 bool hyperloglog_kept_count(const char *bytes, uint64_t *cardinality);
 void hyperloglog_keep_count(char *bytes, uint64_t cardinality);
 void hyperloglog_forget_count(char *bytes);

@@ -218,8 +218,7 @@ static void encode_text(struct encoded *out, struct slice text) {
         h[1] = (uint8_t)text.length;
         out->head_size = 2;
     } else {
-        ASSERT(text.length <= LISTPACK_BYTES_MAX);
-        uint32_t length = (uint32_t)text.length;
+        uint32_t length = (uint32_t)text.length; /* what is longer fits no block: see splice */
         h[0] = TEXT_32;
         memcpy(h + 1, &length, sizeof(length));
         out->head_size = 5;
@@ -304,6 +303,10 @@ size_t listpack_element_size(struct slice text) {
     struct encoded e;
     encode_text(&e, text);
     return encoded_size(&e);
+}
+
+size_t listpack_element_bytes(const struct listpack *lp, uint32_t at) {
+    return element_size(bytes_of(lp) + at);
 }
 
 bool listpack_has_room(const struct listpack *lp, size_t more_bytes) {

@@ -58,8 +58,10 @@ size_t listpack_size(const struct listpack *lp);
 size_t listpack_memory(const struct listpack *lp);
 /* O(1) up to 65,534 elements, a walk above. */
 size_t listpack_count(const struct listpack *lp);
-/* The bytes that an element of this text adds. */
+/* The bytes that an element of this text adds, however long it is. */
 size_t listpack_element_size(struct slice text);
+/* The bytes of the element at `at`. */
+size_t listpack_element_bytes(const struct listpack *lp, uint32_t at);
 /* Whether so many bytes of elements fit within LISTPACK_BYTES_MAX. */
 bool listpack_has_room(const struct listpack *lp, size_t more_bytes);
 

@@ -14,6 +14,8 @@
  *  2. The first and last `depth` nodes are not compressed, and no node is where depth is 0. Others
  *     are compressed where that saves LZF_GAIN_MIN bytes, unless they were too short to try.
  *  3. A listpack's node has its size; a long element's node has count 1.
+ *  4. No change makes a node larger than `fill` allows: an element that grows where there is no room
+ *     for it is taken out and inserted, which splits the node. Larger ones come from files only.
  */
 #include "ds/quicklist.h"
 
@@ -582,27 +584,30 @@ void quicklist_insert_after(struct quicklist_cursor *c, struct slice text) {
     c->node = NULL;
 }
 
+/* Whether an element of `size` bytes in place of the one at `at` leaves the node within its bound,
+ * or makes it no larger where it is beyond that already. */
+static bool may_replace(const struct quicklist *q, const struct quicklist_node *n, uint32_t at,
+                        size_t size) {
+    size_t old = listpack_element_bytes(n->pack, at);
+    return size <= old || listpack_size(n->pack) - old + size <= node_bytes_max(q);
+}
+
 void quicklist_replace(struct quicklist_cursor *c, struct slice text) {
     struct quicklist *q = c->list;
     cursor_make_writable(c);
-    struct quicklist_node *n = c->node, *next = n->next;
+    struct quicklist_node *n = c->node;
     size_t size = listpack_element_size(text);
     c->node = NULL;
     if (n->count == 1) {
         node_settle(q, node_add(q, text, size, n));
         node_delete(q, n);
-    } else if (LISTPACK_EMPTY_BYTES + size <= node_bytes_max(q)) {
-        /* A node may outgrow its bound by one element this way, as it may not by an insert. */
+    } else if (may_replace(q, n, c->at, size)) {
         change_begin(q, n);
         listpack_replace(&n->pack, c->at, text);
         change_end(q, n);
         node_settle(q, n);
     } else {
-        uint32_t at = node_delete_elements(q, n, c->at, 1);
-        if (!at)
-            node_settle(q, node_add(q, text, size, next));
-        else
-            insert_at(q, n, at, text);
+        insert_at(q, n, node_delete_elements(q, n, c->at, 1), text);
         node_settle(q, n);
     }
     settle_ends(q);
@@ -642,6 +647,7 @@ void quicklist_stats(const struct quicklist *q, struct quicklist_stats *stats) {
     for (const struct quicklist_node *n = q->head; n; n = n->next) {
         stats->compressed_nodes += is_compressed(n);
         stats->raw_bytes += raw_size(n);
+        if (n->count > 1 && raw_size(n) > stats->widest_bytes) stats->widest_bytes = raw_size(n);
     }
 }
 

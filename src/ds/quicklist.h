@@ -85,7 +85,8 @@ void quicklist_replace(struct quicklist_cursor *c, struct slice text);
 /* What a walk finds: for DEBUG OBJECT. */
 struct quicklist_stats {
     size_t compressed_nodes;
-    size_t raw_bytes; /* of all nodes' contents when none is compressed */
+    size_t raw_bytes;    /* of all nodes' contents when none is compressed */
+    size_t widest_bytes; /* of the largest node with several elements, likewise */
 };
 void quicklist_stats(const struct quicklist *q, struct quicklist_stats *stats);
 /* Asserts the invariants; walks everything. */

@@ -2,8 +2,8 @@
  * Hashes as listpacks and as tables of pairs.
  *
  * A listpack has fields and values in turn. When there are more fields than
- * hash-max-ziplist-entries, or one of either is longer than hash-max-ziplist-value, it becomes a
- * table, for good. A pair is one allocation with both texts, so a lookup that has found the field
+ * hash-max-ziplist-entries, or one of either is longer than hash-max-ziplist-value (unless HINCRBY
+ * or HINCRBYFLOAT sets it: so it is with 6.2), it becomes a table, for good. A pair is one allocation with both texts, so a lookup that has found the field
  * has the value in its hands:
  *
  *   field's length (1) | text's length (1) | field | text
@@ -212,13 +212,15 @@ static bool set_in_table(struct hash *h, struct slice field, struct slice text) 
 }
 
 bool hash_set(struct value *v, struct slice field, struct slice text) {
-    if (v->encoding == HASH_LISTPACK) {
-        size_t longest = field.length > text.length ? field.length : text.length;
-        if (longest > (uint64_t)text_bytes_max ||
-            !listpack_has_room(v->pointer,
-                               listpack_element_size(field) + listpack_element_size(text)))
-            convert(v);
-    }
+    size_t longest = field.length > text.length ? field.length : text.length;
+    if (v->encoding == HASH_LISTPACK && longest > (uint64_t)text_bytes_max) convert(v);
+    return hash_set_of_any_length(v, field, text);
+}
+
+bool hash_set_of_any_length(struct value *v, struct slice field, struct slice text) {
+    if (v->encoding == HASH_LISTPACK &&
+        !listpack_has_room(v->pointer, listpack_element_size(field) + listpack_element_size(text)))
+        convert(v);
     if (v->encoding == HASH_TABLE) return set_in_table(as_table(*v), field, text);
     struct listpack *lp = v->pointer;
     uint32_t at = find_field(lp, field);

@@ -22,6 +22,8 @@ size_t hash_count(struct value v);
 bool hash_get(struct value v, struct slice field, struct listpack_value *out);
 /* True where the field is new. The texts may not stand in the hash itself. */
 bool hash_set(struct value *v, struct slice field, struct slice text);
+/* The same, but hash-max-ziplist-value does not count: what HINCRBY does in 6.2. */
+bool hash_set_of_any_length(struct value *v, struct slice field, struct slice text);
 /* False where there is no such field. */
 bool hash_delete(struct value *v, struct slice field);
 

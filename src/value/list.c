@@ -32,8 +32,9 @@ void list_positions(struct value v, struct slice text, int64_t rank, size_t coun
     struct quicklist *q = list_of(v);
     struct quicklist_cursor c;
     bool backwards = rank < 0;
-    /* Unsigned, for the smallest rank has no opposite. */
-    uint64_t skipped = (backwards ? 0 - (uint64_t)rank : (uint64_t)rank) - 1;
+    /* The smallest rank has no opposite, and 6.2 passes over none with it. */
+    if (rank == INT64_MIN) rank = -1;
+    uint64_t skipped = (uint64_t)(backwards ? -rank : rank) - 1;
     size_t matched = 0, compared = 0, size = quicklist_count(q);
     bool there = quicklist_seek(q, backwards ? -1 : 0, backwards, &c);
     for (; there && (compare_max == 0 || compared < compare_max); there = quicklist_step(&c)) {

@@ -298,6 +298,66 @@ static void test_empty(void **state) {
     quicklist_free(q);
 }
 
+static void replace_at(struct quicklist *q, int64_t index, struct slice text) {
+    struct quicklist_cursor c;
+    assert_true(quicklist_seek(q, index, false, &c));
+    quicklist_replace(&c, text);
+    quicklist_end(&c);
+}
+
+/* Elements that grow where they stand do not make a node larger than the list's bound, whichever
+ * they are and whatever their order. */
+static void test_growing_elements(void **state) {
+    static const struct {
+        int fill;
+        size_t bound;
+    } cases[] = {{-5, 65536}, {-2, 8192}, {-1, 4096}, {100, 8192}};
+    enum { COUNT = 3000, ROUNDS = 3 };
+    struct quicklist_stats stats;
+    seed_from_environment();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        for (unsigned depth = 0; depth < 2; depth++) {
+            struct quicklist *q = quicklist_create(cases[i].fill, depth);
+            char *text = memory_alloc(cases[i].bound, MEMORY_OTHER);
+            memset(text, 'x', cases[i].bound);
+            for (int j = 0; j < COUNT; j++) quicklist_push(q, QUICKLIST_TAIL, SLICE("1"));
+            for (int j = 0; j < COUNT * ROUNDS; j++) {
+                size_t length = cases[i].bound >> random_below(12);
+                int64_t index = j < COUNT ? j : (int64_t)random_below(COUNT);
+                replace_at(q, index, (struct slice){text, length - random_below(40) % length});
+                if (j % 100) continue;
+                quicklist_stats(q, &stats);
+                assert_in_range(stats.widest_bytes, 0, cases[i].bound);
+            }
+            quicklist_check(q);
+            assert_int_equal(quicklist_count(q), COUNT);
+            quicklist_free(q);
+            memory_free(text, MEMORY_OTHER);
+        }
+    }
+}
+
+/* A node of a file may be larger than the list's bound: an element in it may shrink where it
+ * stands, and one that grows splits it. */
+static void test_node_beyond_bound(void **state) {
+    struct quicklist *q = quicklist_create(-1, 0);
+    struct quicklist_stats stats;
+    struct listpack *lp = listpack_create();
+    char text[1000];
+    memset(text, 'x', sizeof(text));
+    for (int i = 0; i < 20; i++) listpack_append(&lp, (struct slice){text, sizeof(text) - 1});
+    quicklist_take_pack(q, lp);
+    replace_at(q, 10, SLICE("short"));
+    assert_int_equal(quicklist_nodes(q), 1);
+    replace_at(q, 10, (struct slice){text, sizeof(text)});
+    assert_true(quicklist_nodes(q) > 1);
+    quicklist_stats(q, &stats);
+    assert_true(stats.widest_bytes < 12000);
+    assert_int_equal(quicklist_count(q), 20);
+    quicklist_check(q);
+    quicklist_free(q);
+}
+
 static void test_take_pack(void **state) {
     struct quicklist *q = quicklist_create(2, 0);
     struct listpack *lp = listpack_create();
@@ -316,6 +376,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_model),   TEST(test_nodes), TEST(test_compression),
         TEST(test_joining), TEST(test_empty), TEST(test_take_pack),
+        TEST(test_growing_elements), TEST(test_node_beyond_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,82 @@ start_server {tags {hyperloglog}} {
                 30]
     }
 
+    # Registers that no element gives. 6.2 replies the same.
+    test {foreign registers of any value are counted} {
+        foreach byte {ff b2 0c} {
+            r set h HYLL\0[string repeat \0 10]\x80[string repeat [binary decode hex $byte] 12288]
+            set count [r pfcount h]
+            assert_equal $count [r pfcount h]
+            assert_equal $count [r pfcount h nokey]
+            assert_equal OK [r pfmerge m h]
+            assert_equal $count [r pfcount m]
+            lappend counts $count
+            r del m
+        }
+        set counts
+    } {-9223372036854775808 48408813 33606}
+
+    # As 6.2: a run of values behind the last register ends the walk, but not that of PFCOUNT.
+    test {sparse ones with bytes behind their runs} {
+        r del h
+        r pfadd h a b c
+        set good [r get h]
+        foreach {tail refused} {\x80 0 \xff\x00 0 \x80\x7f\xff 0 \x00 1 \x7f\xff 1 \x7f 1} {
+            foreach length {1 14000 70000} {
+                set text $good$tail[string repeat [string index $tail end] $length]
+                foreach {command key} {
+                    {pfmerge h} h  {pfmerge d h} d  {pfcount h nokey} {}  {pfdebug todense h} h
+                    {pfdebug getreg h} h
+                } {
+                    r set h $text
+                    r del d
+                    set name "$command, $length times [binary encode hex $tail]"
+                    if {$refused} {
+                        assert_error {INVALIDOBJ *} {r {*}$command}
+                        assert_equal $text [r get h] $name
+                    } else {
+                        r {*}$command
+                        if {$key ne "" && $command ne "pfmerge h"} {
+                            assert_equal 3 [r pfcount $key] $name
+                        }
+                    }
+                }
+                r set h $text
+                assert_equal 0 [r pfadd h a]
+                assert_equal $text [r get h]
+                assert_error {INVALIDOBJ *} {r pfcount h}
+                if {$refused && $length > 3000} {
+                    assert_error {INVALIDOBJ *} {r pfadd h zzz}
+                    assert_equal $text [r get h]
+                } else {
+                    assert_equal 1 [r pfadd h zzz]
+                    assert_equal [expr {$length > 3000 ? "dense" : "sparse"}] [r pfdebug encoding h]
+                }
+            }
+        }
+        with_config {hll-sparse-max-bytes 100000} {
+            r set h $good[string repeat \x80 70000]
+            assert_equal 1 [r pfadd h zzz]
+            assert_equal {70030 sparse} [list [r strlen h] [r pfdebug encoding h]]
+            assert_equal 1 [r pfadd h [string repeat y 100] {*}[lrepeat 3000 y]]
+            assert_equal 70036 [r strlen h]
+        }
+    }
+
+    test {a sparse one that ends within a run is refused by whoever comes to that} {
+        r del h
+        r pfadd h a b c
+        set good [r get h]
+        for {set cut 1} {$cut < [string length $good] - 16} {incr cut} {
+            r set h [string range $good 0 end-$cut]
+            assert_error {INVALIDOBJ *} {r pfcount h}
+            assert_error {INVALIDOBJ *} {r pfmerge d h}
+            assert_error {INVALIDOBJ *} {r pfdebug todense h}
+            catch {r pfadd h q w e r t y u i o p}
+        }
+        assert_equal PONG [r ping]
+    }
+
     test {estimates and encodings on the way to 100,000 elements} {
         r del h
         set added 0

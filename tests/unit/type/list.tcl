@@ -91,6 +91,67 @@ start_server {tags {list}} {
         }
     }
 
+    test {LINSERT before and after, LINDEX, LPOS with the smallest rank} {
+        r del l
+        assert_conversation {
+            RPUSH l a b a  :3
+            LINSERT l AFTER a x  :4
+            LINSERT l aFTER a y  :5
+            LINSERT l BEFORE a w  :6
+            LRANGE l 0 -1  * {"w"} {"a"} {"y"} {"x"} {"b"} {"a"}
+            LINSERT l AFTER zz b  :-1
+            LINDEX l 2  "y"
+            LINDEX l -1  "a"
+            LINDEX l 6  nil
+            LINDEX l -7  nil
+            LINDEX no 0  nil
+            LPOS l a RANK -9223372036854775808  :5
+            LPOS l a RANK -9223372036854775808 COUNT 0  * :5 :1
+            LPOS l a RANK -9223372036854775807  nil
+            LPOS l a RANK 9223372036854775807 COUNT 0  *
+        }
+    }
+
+    proc list_debug {key} {
+        regsub {^Value at:\S+ } [r debug object $key] {} fields
+        set fields [split $fields " :"]
+        return [dict merge {} $fields]
+    }
+
+    test {DEBUG OBJECT of a list} {
+        with_config {list-max-ziplist-size 4 list-compress-depth 1} {
+            r del l
+            for {set i 0} {$i < 10} {incr i} {
+                r rpush l [string repeat element$i 100]
+            }
+            set fields [list_debug l]
+            assert_equal {quicklist 3 3.33 4 1} [lmap field {encoding ql_nodes ql_avg_node
+                ql_ziplist_max ql_compressed} {dict get $fields $field}]
+            set bytes [dict get $fields ql_uncompressed_size]
+            assert {$bytes > 8000 && $bytes < 8150}
+        }
+    }
+
+    # Each LSET found room in the node, which grew to 4 MB.
+    test {elements that grow by LSET split their node} {
+        foreach {size bound} {-2 8192 -1 4096 400 8192} {
+            with_config "list-max-ziplist-size $size" {
+                r del l
+                r rpush l {*}[lrepeat 400 x]
+                assert_equal 1 [dict get [list_debug l] ql_nodes]
+                set long [string repeat y [expr {$bound - 200}]]
+                for {set i 0} {$i < 400} {incr i} {
+                    r lset l [expr {$i * 7 % 400 - 400 * ($i % 2)}] $long$i
+                }
+                assert {[dict get [list_debug l] ql_nodes] >= 200}
+                for {set i 0} {$i < 400} {incr i 3} {
+                    assert_equal $long$i [r lindex l [expr {$i * 7 % 400}]]
+                }
+                assert_equal 400 [r llen l]
+            }
+        }
+    }
+
     foreach {name config} {
         default {}
         {tiny nodes} {list-max-ziplist-size 3}

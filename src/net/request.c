@@ -121,7 +121,8 @@ static enum request_status parse_bulk_header(struct request_parser *p, const cha
     int64_t bytes;
     if (length < 2 || !number_parse_int64(line + 1, (size_t)length - 1, &bytes) || bytes < 0)
         return fail(p, REQUEST_ERROR_BULK_LENGTH);
-    if (bytes > p->bulk_max) return limit(p, REQUEST_ERROR_BULK_LENGTH);
+    if (bytes > p->bulk_max || bytes > REQUEST_BULK_MAX_MOST)
+        return limit(p, REQUEST_ERROR_BULK_LENGTH);
     if (bytes > REQUEST_UNAUTHENTICATED_BULK_MAX && !p->authenticated)
         return limit(p, "unauthenticated bulk length");
     *cursor = line + length + 2;

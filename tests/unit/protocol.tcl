@@ -343,6 +343,18 @@ start_server {} {
         }
     }
 
+    # Beyond that a key or a member would end the server: their lengths have 32 bits.
+    test {no bulk has 4 GiB, whatever proto-max-bulk-len} {
+        with_config {proto-max-bulk-len 8gb client-query-buffer-limit 8gb} {
+            assert_equal "-ERR Protocol error: invalid bulk length\r\n" [exchange \
+                "*1\r\n\$4294967296\r\n"]
+            set client [raw_client]
+            $client write "*1\r\n\$4294967295\r\n"
+            assert {![$client readable 50]}
+            $client close
+        }
+    }
+
     test {client-query-buffer-limit ends a client that collects too much} {
         with_config {client-query-buffer-limit 1mb} {
             set client [raw_client]

@@ -104,6 +104,29 @@ start_server {} {
 }
 
 start_server {} {
+    test {INCRBY, DECRBY and INCRBYFLOAT at the ends of what there is} {
+        assert_conversation {
+            SET k -9223372036854775800  +OK
+            DECRBY k 8  :-9223372036854775808
+            DECRBY k 1  -ERR increment or decrement would overflow
+            DECR k  -ERR increment or decrement would overflow
+            DECRBY k -9223372036854775807  :-1
+            DECRBY k 9223372036854775807  :-9223372036854775808
+            INCRBY k -1  -ERR increment or decrement would overflow
+            SET k 1  +OK
+            DECRBY k -9223372036854775807  -ERR increment or decrement would overflow
+            GET k  "1"
+            DECRBY nokey 9223372036854775807  :-9223372036854775807
+            SET k 1.1e4932  +OK
+            INCRBYFLOAT k 1.1e4932  -ERR increment would produce NaN or Infinity
+            INCRBYFLOAT k inf  -ERR increment would produce NaN or Infinity
+            SET k inf  +OK
+            INCRBYFLOAT k -inf  -ERR increment would produce NaN or Infinity
+            GET k  "inf"
+            DEL k nokey  :2
+        }
+    }
+
     test {INCRBYFLOAT of numbers of up to 5,119 characters, its own among them} {
         r del k
         assert_morethan [string length [r incrbyfloat k 1e308]] 300

@@ -94,6 +94,62 @@ start_server {tags {hash}} {
         }
     }
 
+    # As 6.2, which measures the arguments of HSET, HMSET and HSETNX only.
+    test {HINCRBY and HINCRBYFLOAT beyond hash-max-ziplist-value} {
+        with_config {hash-max-ziplist-value 4 hash-max-ziplist-entries 3} {
+            r del h
+            assert_conversation {
+                HSET h a 1  :1
+                HINCRBY h a 123456  :123457
+                HINCRBY h longfield 1  :1
+                HINCRBYFLOAT h b 0.125  "0.125"
+                OBJECT ENCODING h  "ziplist"
+                HGETALL h  * {"a"} {"123457"} {"longfield"} {"1"} {"b"} {"0.125"}
+                HINCRBY h c 1  :1
+                OBJECT ENCODING h  "hashtable"
+                DEL h  :1
+                HINCRBY h longfield 1  :1
+                OBJECT ENCODING h  "ziplist"
+                HSET h a 1  :1
+                OBJECT ENCODING h  "ziplist"
+                HSETNX h b 12345  :1
+                OBJECT ENCODING h  "hashtable"
+                HINCRBYFLOAT h longfield 1e17  "100000000000000001"
+            }
+        }
+    }
+
+    test {HINCRBYFLOAT beyond every number} {
+        r del h
+        assert_conversation {
+            HSET h f 1.1e4932 i inf n -inf  :3
+            HINCRBYFLOAT h f 1.1e4932  -ERR increment would produce NaN or Infinity
+            HINCRBYFLOAT h f -inf  -ERR value is NaN or Infinity
+            HINCRBYFLOAT h i 1  -ERR increment would produce NaN or Infinity
+            HINCRBYFLOAT h n 1  -ERR increment would produce NaN or Infinity
+            HINCRBYFLOAT h new nan  -ERR value is not a valid float
+            HGET h f  "1.1e4932"
+            HLEN h  :3
+        }
+    }
+
+    test {HRANDFIELD of one} {
+        foreach entries {512 1} {
+            with_config "hash-max-ziplist-entries $entries" {
+                r del h
+                r hset h a 1 b 2 c 3
+                set seen {}
+                for {set i 0} {$i < 1000 && [dict size $seen] < 3} {incr i} {
+                    dict set seen [r hrandfield h] 1
+                }
+                assert_equal {a b c} [lsort [dict keys $seen]]
+                assert_equal {a b c} [lsort [r hrandfield h 100]]
+                lassign [r hrandfield h 1] field
+                assert {$field in {a b c}}
+            }
+        }
+    }
+
     foreach {encoding entries} {ziplist 512 hashtable 4} {
         test "hashes against a model: $encoding" {
             with_config [list hash-max-ziplist-entries $entries] {

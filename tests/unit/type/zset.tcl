@@ -616,6 +616,26 @@ start_server {tags {zset}} {
         } 2
     }
 
+    test {plain sets of both encodings in ZUNION, ZINTER and ZDIFF} {
+        r del ints words z
+        r sadd ints 1 2 3
+        r sadd words 2 3 a [string repeat long 100]
+        r zadd z 10 3 20 b
+        assert_conversation {
+            ZUNION 1 ints WITHSCORES  * {"1"} {"1"} {"2"} {"1"} {"3"} {"1"}
+            ZUNION 1 ints WEIGHTS -inf WITHSCORES  * {"1"} {"-inf"} {"2"} {"-inf"} {"3"} {"-inf"}
+            ZUNION 2 z ints WITHSCORES  \
+                * {"1"} {"1"} {"2"} {"1"} {"3"} {"11"} {"b"} {"20"}
+            ZUNION 2 ints ints AGGREGATE MAX WITHSCORES  * {"1"} {"1"} {"2"} {"1"} {"3"} {"1"}
+            ZINTER 2 words ints WEIGHTS 2 3 WITHSCORES  * {"2"} {"5"} {"3"} {"5"}
+            ZINTER 3 words ints z WITHSCORES  * {"3"} {"12"}
+            ZDIFF 2 ints words WITHSCORES  * {"1"} {"1"}
+            ZUNIONSTORE d 3 words ints z AGGREGATE MIN  :6
+            ZSCORE d 3  "1"
+        } 2
+        assert_equal [lsort [r smembers words]] [lsort [r zunion 1 words]]
+    }
+
     test {keys of commands that count them} {
         assert_conversation {
             COMMAND GETKEYS ZUNIONSTORE d 2 a b WEIGHTS 1 2  * {"a"} {"b"} {"d"}

@@ -70,7 +70,8 @@ bool hyperloglog_raise(char *bytes, size_t *length, const uint8_t registers[HYPE
 /* The estimate; false where runs are corrupt, or followed by anything. O(registers). */
 bool hyperloglog_count(struct slice bytes, uint64_t *cardinality);
 uint64_t hyperloglog_count_registers(const uint8_t registers[HYPERLOGLOG_REGISTERS]);
-/* The cardinality as last counted; false where it is out of date, as HYPERLOGLOG_BEYOND always is. */
+/* The cardinality as last counted; false where it is out of date, as HYPERLOGLOG_BEYOND always is.
+ */
 bool hyperloglog_kept_count(const char *bytes, uint64_t *cardinality);
 void hyperloglog_keep_count(char *bytes, uint64_t cardinality);
 void hyperloglog_forget_count(char *bytes);

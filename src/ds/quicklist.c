@@ -14,8 +14,8 @@
  *  2. The first and last `depth` nodes are not compressed, and no node is where depth is 0. Others
  *     are compressed where that saves LZF_GAIN_MIN bytes, unless they were too short to try.
  *  3. A listpack's node has its size; a long element's node has count 1.
- *  4. No change makes a node larger than `fill` allows: an element that grows where there is no room
- *     for it is taken out and inserted, which splits the node. Larger ones come from files only.
+ *  4. No change makes a node larger than `fill` allows: an element that grows where there is no
+ * room for it is taken out and inserted, which splits the node. Larger ones come from files only.
  */
 #include "ds/quicklist.h"
 

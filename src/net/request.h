@@ -21,7 +21,8 @@
  * own minimum is far above. */
 #define REQUEST_BULK_MAX_LEAST 100
 
-/* Nor is a longer one taken, whatever the limit: keys, fields and members have lengths of 32 bits. */
+/* Nor is a longer one taken, whatever the limit: keys, fields and members have lengths of 32 bits.
+ */
 #define REQUEST_BULK_MAX_MOST UINT32_MAX
 
 #define REQUEST_ERROR_BULK_LENGTH "invalid bulk length"

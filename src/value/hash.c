@@ -3,8 +3,8 @@
  *
  * A listpack has fields and values in turn. When there are more fields than
  * hash-max-ziplist-entries, or one of either is longer than hash-max-ziplist-value (unless HINCRBY
- * or HINCRBYFLOAT sets it: so it is with 6.2), it becomes a table, for good. A pair is one allocation with both texts, so a lookup that has found the field
- * has the value in its hands:
+ * or HINCRBYFLOAT sets it: so it is with 6.2), it becomes a table, for good. A pair is one
+ * allocation with both texts, so a lookup that has found the field has the value in its hands:
  *
  *   field's length (1) | text's length (1) | field | text
  *   LONG_PAIR (1) | field's length (4) | text's length (4) | field | text

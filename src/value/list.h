@@ -22,8 +22,8 @@ static inline struct quicklist *list_of(struct value v) { return v.pointer; }
  * returns how many. O(elements). */
 size_t list_remove_equal(struct value v, struct slice text, size_t count, bool backwards);
 /* LPOS: calls `found` with the index of each element that equals the text, from the `rank`th one on
- * (1 = first; -1, or INT64_MIN, = first from the tail), up to `count` (0 = all) of them, looking at no more than
- * `compare_max` elements (0 = all). O(elements). */
+ * (1 = first; -1, or INT64_MIN, = first from the tail), up to `count` (0 = all) of them, looking at
+ * no more than `compare_max` elements (0 = all). O(elements). */
 void list_positions(struct value v, struct slice text, int64_t rank, size_t count,
                     size_t compare_max, void (*found)(size_t index, void *context), void *context);
 /* Keeps `count` elements from `index` on. */

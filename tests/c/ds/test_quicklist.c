@@ -374,9 +374,14 @@ static void test_take_pack(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_model),   TEST(test_nodes), TEST(test_compression),
-        TEST(test_joining), TEST(test_empty), TEST(test_take_pack),
-        TEST(test_growing_elements), TEST(test_node_beyond_bound),
+        TEST(test_model),
+        TEST(test_nodes),
+        TEST(test_compression),
+        TEST(test_joining),
+        TEST(test_empty),
+        TEST(test_take_pack),
+        TEST(test_growing_elements),
+        TEST(test_node_beyond_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -348,6 +348,18 @@ static void test_visit(void **state) {
     listpack_free(lp);
 }
 
+/* A text that no listpack holds has a size, too: who asks wants to know whether there is room. */
+static void test_size_beyond_the_limit(void **state) {
+    static const size_t lengths[] = {LISTPACK_BYTES_MAX + 1, UINT32_MAX, (size_t)1 << 40};
+    struct listpack *lp = listpack_create();
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+        size_t size = listpack_element_size((struct slice){"not looked at", lengths[i]});
+        assert_in_range(size, lengths[i] + 6, lengths[i] + 10);
+        assert_false(listpack_has_room(lp, size));
+    }
+    listpack_free(lp);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* A batch is what its elements are one by one. */
@@ -381,7 +393,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_known_bytes), TEST(test_length_behind), TEST(test_integer_borders),
         TEST(test_model),       TEST(test_many),          TEST(test_foreign),
-        TEST(test_visit),       TEST(test_batch),
+        TEST(test_visit),       TEST(test_batch),         TEST(test_size_beyond_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

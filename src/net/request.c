@@ -154,7 +154,7 @@ static enum request_status parse_arguments(struct request_parser *p, const char 
                 length = p->bulk_length;
             }
         }
-        if (end - at - 2 < length) { /* no sum: bulk_max may be INT64_MAX */
+        if (end - at - 2 < length) {
             status = REQUEST_INCOMPLETE;
             break;
         }

@@ -82,8 +82,9 @@ static void try_bits(const uint8_t *data, size_t size) {
 
 /* ---- the longest common subsequence ---- */
 
+static uint16_t cells[LCS_BYTES_MAX + 1][LCS_BYTES_MAX + 1];
+
 static size_t lcs_by_table(struct slice a, struct slice b) {
-    static uint16_t cells[LCS_BYTES_MAX + 1][LCS_BYTES_MAX + 1];
     for (size_t i = 0; i <= a.length; i++)
         for (size_t j = 0; j <= b.length; j++) {
             if (!i || !j)

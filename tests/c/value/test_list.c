@@ -73,7 +73,7 @@ static void check_positions(const struct model *m) {
     size_t count = random_below(4), compare_max = random_below(2) ? 0 : random_below(200);
     struct positions got = {.count = 0}, expected = {.count = 0};
     list_positions(m->list, slice_of(words[word]), rank, count, compare_max, note_position, &got);
-    uint64_t skip = (rank < 0 ? 0 - (uint64_t)rank : (uint64_t)rank) - 1;
+    uint64_t skip = (uint64_t)(rank == INT64_MIN ? 1 : rank < 0 ? -rank : rank) - 1;
     for (size_t step = 0; step < m->count && (!compare_max || step < compare_max); step++) {
         size_t i = rank < 0 ? m->count - 1 - step : step;
         if (m->words[i] != word) continue;

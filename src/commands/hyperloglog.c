@@ -61,31 +61,29 @@ static char *in_place(const struct call *call, int index, struct entry *e) {
                                     e, HYPERLOGLOG_DENSE_BYTES);
 }
 
-/* Where a sparse one is changed: on the stack, but for what has foreign bytes behind its runs. */
+/* Where a sparse one is changed. */
 struct room {
-    char *bytes;
-    size_t length, sparse_max;
-    char stack[HYPERLOGLOG_ROOM_BYTES];
+    size_t length;
+    bool cut; /* there are more bytes, behind all that runs can take */
+    char bytes[HYPERLOGLOG_ROOM_BYTES];
 };
 
-/* Holds a copy of `text`, which so many elements may be added to; NULL bytes: an empty one. */
-static void room_open(struct room *room, struct slice text, size_t elements) {
-    size_t size = sizeof(room->stack);
-    room->bytes = room->stack;
-    if (text.length > HYPERLOGLOG_DENSE_BYTES) {
-        size = text.length + elements * HYPERLOGLOG_GROWTH_MAX + sizeof(room->stack);
-        room->bytes = memory_alloc(size, MEMORY_OTHER);
-    }
-    room->sparse_max = (uint64_t)sparse_bytes_max < size ? (size_t)sparse_bytes_max : size;
-    room->length = text.length;
+/* Holds what counts of `text`; NULL bytes: an empty one. */
+static void room_fill(struct room *room, struct slice text) {
+    room->cut = text.length > sizeof(room->bytes);
+    room->length = room->cut ? sizeof(room->bytes) : text.length;
     if (text.bytes)
-        memcpy(room->bytes, text.bytes, text.length);
+        memcpy(room->bytes, text.bytes, room->length);
     else
         room->length = hyperloglog_init(room->bytes);
 }
 
-static void room_close(struct room *room) {
-    if (room->bytes != room->stack) memory_free(room->bytes, MEMORY_OTHER);
+/* The room was changed and is to be stored: one that was cut is so as a dense one only. False where
+ * it is corrupt. */
+static bool room_settle(struct room *room) {
+    if (room->cut && !hyperloglog_make_dense(room->bytes, &room->length)) return false;
+    hyperloglog_forget_count(room->bytes);
+    return true;
 }
 
 /* ---- PFADD ---- */
@@ -106,15 +104,15 @@ static void add_sparse(struct call *call, struct entry *e, struct room *room) {
     bool changed = !e;
     enum hyperloglog_result result = HYPERLOGLOG_SAME;
     for (int i = 2; i < call->argc && result != HYPERLOGLOG_CORRUPT; i++) {
-        result = hyperloglog_add(room->bytes, &room->length, call->argv[i], room->sparse_max);
+        result =
+            hyperloglog_add(room->bytes, &room->length, call->argv[i], (size_t)sparse_bytes_max);
         changed = changed || result == HYPERLOGLOG_CHANGED;
     }
-    if (result == HYPERLOGLOG_CORRUPT) {
+    if (result == HYPERLOGLOG_CORRUPT || (changed && !room_settle(room))) {
         reply_corrupt(call->client);
         return;
     }
     if (changed) {
-        hyperloglog_forget_count(room->bytes);
         store(call, 1, e, room->bytes, room->length);
         notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
     }
@@ -130,9 +128,8 @@ static void command_pfadd(struct call *call) {
         add_dense(call, e, text);
         return;
     }
-    room_open(&room, text, (size_t)(call->argc - 2));
+    room_fill(&room, text);
     add_sparse(call, e, &room);
-    room_close(&room);
 }
 
 /* ---- PFCOUNT ---- */
@@ -192,17 +189,16 @@ static void command_pfmerge(struct call *call) {
     bool dense;
     if (!merge_all(call, 1, registers, &dense)) return;
     find(call, 1, true, &e, &text); /* merge_all has checked it */
-    room_open(&room, text, HYPERLOGLOG_REGISTERS);
-    if ((!dense || hyperloglog_make_dense(room.bytes, &room.length)) &&
-        hyperloglog_raise(room.bytes, &room.length, registers, room.sparse_max)) {
-        hyperloglog_forget_count(room.bytes);
-        store(call, 1, e, room.bytes, room.length);
-        notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
-        reply_ok(call->client);
-    } else {
+    room_fill(&room, text);
+    if ((dense && !hyperloglog_make_dense(room.bytes, &room.length)) ||
+        !hyperloglog_raise(room.bytes, &room.length, registers, (size_t)sparse_bytes_max) ||
+        !room_settle(&room)) {
         reply_corrupt(call->client);
+        return;
     }
-    room_close(&room);
+    store(call, 1, e, room.bytes, room.length);
+    notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
+    reply_ok(call->client);
 }
 
 /* ---- PFDEBUG and PFSELFTEST ---- */
@@ -210,14 +206,13 @@ static void command_pfmerge(struct call *call) {
 /* Makes the key dense; false after an error. */
 static bool make_dense(struct call *call, struct entry *e, struct slice text) {
     struct room room;
-    room_open(&room, text, 0);
-    bool made = hyperloglog_make_dense(room.bytes, &room.length);
-    if (made)
-        store(call, 2, e, room.bytes, room.length);
-    else
+    room_fill(&room, text);
+    if (!hyperloglog_make_dense(room.bytes, &room.length)) {
         reply_corrupt(call->client);
-    room_close(&room);
-    return made;
+        return false;
+    }
+    store(call, 2, e, room.bytes, room.length);
+    return true;
 }
 
 static void debug_registers(struct call *call, struct entry *e, struct slice text) {
@@ -298,7 +293,7 @@ static bool selftest(struct room *sparse, char *dense, char *reason, size_t reas
     for (uint64_t i = 1; i <= SELFTEST_ELEMENTS; i++) {
         struct slice element = {(const char *)&i, sizeof(i)};
         uint64_t a, b;
-        hyperloglog_add(sparse->bytes, &sparse->length, element, sparse->sparse_max);
+        hyperloglog_add(sparse->bytes, &sparse->length, element, (size_t)sparse_bytes_max);
         hyperloglog_add(dense, &dense_length, element, 0);
         if (i != next_look) continue;
         next_look *= 10;
@@ -316,7 +311,7 @@ static bool selftest(struct room *sparse, char *dense, char *reason, size_t reas
 static void command_pfselftest(struct call *call) {
     struct room sparse;
     char dense[HYPERLOGLOG_ROOM_BYTES], reason[128];
-    room_open(&sparse, (struct slice){NULL, 0}, 0);
+    room_fill(&sparse, (struct slice){NULL, 0});
     if (selftest(&sparse, dense, reason, sizeof(reason)))
         reply_ok(call->client);
     else

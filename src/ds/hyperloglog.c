@@ -221,7 +221,8 @@ static enum hyperloglog_result sparse_raise(char *bytes, size_t *length, unsigne
     size += run_write(parts + size, 1, value);
     size += run_write(parts + size, run.first + run.length - index - 1, run.value);
     size_t grown = *length - run.bytes + size;
-    if (size > run.bytes && grown > sparse_max) return raise_as_dense(bytes, length, index, value);
+    if (size > run.bytes && (grown > sparse_max || grown > HYPERLOGLOG_ROOM_BYTES))
+        return raise_as_dense(bytes, length, index, value);
     memmove(bytes + run.at + size, bytes + run.at + run.bytes, *length - run.at - run.bytes);
     memcpy(bytes + run.at, parts, size);
     *length = grown;

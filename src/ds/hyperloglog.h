@@ -28,12 +28,9 @@
 #define HYPERLOGLOG_DENSE_BYTES (HYPERLOGLOG_HEADER_BYTES + HYPERLOGLOG_REGISTERS * 6 / 8)
 /* The largest value of a register: 50 bits of hash, all zero, and one. */
 #define HYPERLOGLOG_VALUE_MAX 51
-/* Room that any sparse form needs, a run a register at worst, unless there are foreign bytes behind
- * its runs; a dense one fits, too. */
-#define HYPERLOGLOG_ROOM_BYTES (HYPERLOGLOG_HEADER_BYTES + HYPERLOGLOG_REGISTERS + 2)
-
-/* Bytes that an element adds to a sparse form at most. */
-#define HYPERLOGLOG_GROWTH_MAX 4
+/* Room that any runs need, foreign ones of a zero in two bytes each at worst, with the byte behind
+ * them, which decides what is done about those (hyperloglog_make_dense). A dense one fits, too. */
+#define HYPERLOGLOG_ROOM_BYTES (HYPERLOGLOG_HEADER_BYTES + 2 * HYPERLOGLOG_REGISTERS + 1)
 /* The estimate of registers that no count of elements gives: as 6.2 on this hardware, the lowest
  * int64. */
 #define HYPERLOGLOG_BEYOND (UINT64_C(1) << 63)
@@ -47,10 +44,9 @@ bool hyperloglog_is_dense(const char *bytes);
 /* An empty sparse one; returns its length. */
 size_t hyperloglog_init(char *bytes);
 
-/* Adds an element to `*length` bytes in a room for `sparse_max` bytes, and for
- * HYPERLOGLOG_DENSE_BYTES. A sparse one becomes dense when it would grow beyond `sparse_max` bytes
- * or needs a register above 32. Changed, the kept cardinality is out of date. O(1) dense, O(length)
- * sparse. */
+/* Adds an element to `*length` bytes in a room of HYPERLOGLOG_ROOM_BYTES (a dense one needs its own
+ * length only). A sparse one becomes dense when it would grow beyond `sparse_max` bytes or needs a
+ * register above 32. Changed, the kept cardinality is out of date. O(1) dense, O(length) sparse. */
 enum hyperloglog_result hyperloglog_add(char *bytes, size_t *length, struct slice element,
                                         size_t sparse_max);
 /* True where adding the element to a dense one would change nothing. */

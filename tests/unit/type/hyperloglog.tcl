@@ -128,12 +128,30 @@ start_server {tags {hyperloglog}} {
             }
         }
         with_config {hll-sparse-max-bytes 100000} {
-            r set h $good[string repeat \x80 70000]
+            r set h $good[string repeat \x80 20000]
             assert_equal 1 [r pfadd h zzz]
-            assert_equal {70030 sparse} [list [r strlen h] [r pfdebug encoding h]]
-            assert_equal 1 [r pfadd h [string repeat y 100] {*}[lrepeat 3000 y]]
-            assert_equal 70036 [r strlen h]
+            assert_equal {20030 sparse} [list [r strlen h] [r pfdebug encoding h]]
+            # Ours alone: no sparse one is stored that is longer than runs can be.
+            r set h $good[string repeat \x80 70000]
+            assert_equal 1 [r pfadd h zzz y x]
+            assert_equal {dense 6} [list [r pfdebug encoding h] [r pfcount h]]
         }
+    }
+
+    test {PFADD to long foreign runs} {
+        r del h
+        r set h HYLL\1[string repeat \0 11][string repeat @\0 16384]
+        assert_equal 0 [r pfcount h]
+        with_config {hll-sparse-max-bytes 100000} {
+            r pfadd h a b c
+            assert_equal {sparse 3} [list [r pfdebug encoding h] [r pfcount h]]
+            assert_equal OK [r pfmerge h]
+            r pfadd h {*}[lmap i [lrepeat 300 x] {incr n}]
+            assert {abs([r pfcount h] - 303) < 20}
+        }
+        r pfadd h q
+        assert_equal OK [r pfmerge d h]
+        assert {abs([r pfcount d] - 304) < 20}
     }
 
     test {a sparse one that ends within a run is refused by whoever comes to that} {

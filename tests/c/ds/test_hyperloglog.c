@@ -152,7 +152,7 @@ static void test_beyond_every_count(void **state) {
  * or half of one, is corrupt. */
 static void test_bytes_behind(void **state) {
     static const struct {
-        const char *bytes;
+        const char *const bytes;
         bool passes;
     } cases[] = {{"\x80", true},      {"\xff\x7f", true}, {"\x80\x01", true},     {"\x01", false},
                  {"\x7f\xff", false}, {"\x7f", false},    {"\x01\x80\x80", false}};

@@ -285,7 +285,7 @@ static void test_room(void **state) {
 /* Whatever the limit that is set, an argument's length has 32 bits. */
 static void test_largest_bulk(void **state) {
     static const struct {
-        const char *text;
+        const char *const text;
         enum request_status status;
     } cases[] = {{"*1\r\n$4294967295\r\nabc\r\n", REQUEST_INCOMPLETE},
                  {"*1\r\n$4294967296\r\nabc\r\n", REQUEST_LIMIT},

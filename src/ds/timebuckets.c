@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The index by deadline: a hierarchical wheel of time buckets (Varghese and Lauck, 1987).
  *
- * Time is counted in milliseconds. Relative to `base`, a time not later than the latest clock seen,
- * an element's bucket is given by the highest group of six bits in which its deadline and base
- * differ: that group is the level, the deadline's bits there are the slot. Level 0 holds single
- * milliseconds, level 1 spans of 64 ms, level 2 of 4 s, and so on: eleven levels hold every int64.
- * Deadlines before base stand in the bucket `early`.
- *
- *   base  ...|level 2|level 1|level 0|       deadline's first difference from base decides
+ * An element's bucket is given by its deadline and `base`, a time not later than the latest clock
+ * seen (time_slots.h): a slot of a level, or, for deadlines before base, the bucket `early`.
  *
  * When time reaches a slot of a higher level, base moves to its start and the slot is drained: its
  * elements move to lower levels, at most TIMEBUCKETS_CASCADE_MAX of them a call. Each element moves
@@ -19,12 +14,30 @@
  * one's place is taken by the bucket's newest. Segment numbers are kept dense, so that a random
  * number is a fair draw; 2^26 segments hold 4.1 billion elements.
  *
+ * Resting (a child saves) nothing is written to elements but to those that callers bring, for each
+ * write would copy a page that the child shares:
+ *
+ *   - base stands, and with it all buckets: nothing is drained. Of the buckets whose time has begun
+ *     those are due as a whole whose time is over, and their elements come out of them as ever. At
+ *     most two are not: the one that was being drained, and the one into whose span the clock
+ * falls. These are listed: their elements' references are copied, by deadline, into `soon`
+ *     (time_numbers.h), a bounded number a call, and what comes to stand in them later is added.
+ *     References are stable while resting, so that what stands at one when its time has come, and
+ *     is due, is a due element, whoever it was when it was listed.
+ *   - The place of a removed element stays empty, a gap. No segment gets another number.
+ *
+ * Afterwards base goes on from where it stood, as after a pause of the clock. Gaps are filled and
+ * numbers made dense by and by (timebuckets_settle), and each call here can live with those left.
+ *
  * Invariants
  *  1. elements[reference % 64] of segment reference / 64 is the element, for each element.
- *  2. Of a bucket's segments only the first may have room; none is empty.
+ *  2. Of a bucket's segments only the first may have room, and its last element is no gap; none has
+ *     gaps only.
  *  3. Elements of level l > 0, slot s, have a deadline that differs from base first at level l and
  *     with s > base's own bits there, except those of the bucket that is being drained.
- *  4. Fewer numbers are free than in use, give or take HOLES_ALLOWED.
+ *  4. Fewer numbers are free than in use, give or take HOLES_ALLOWED, unless `unsettled`.
+ *  5. While resting, an element of a bucket that is listed to its end has its reference in `soon`
+ *     where its deadline belongs.
  *
  * Ownership: elements are the caller's; the index holds their addresses.
  */
@@ -32,12 +45,13 @@
 
 #include "base/panic.h"
 #include "base/random.h"
+#include "ds/time_numbers.h"
+#include "ds/time_slots.h"
 
-#define LEVEL_BITS 6
-#define SLOTS 64
-#define LEVELS 11
-#define BUCKETS (LEVELS * SLOTS + 1)
-#define EARLY (LEVELS * SLOTS)
+#define SLOTS TIME_SLOTS
+#define LEVELS TIME_LEVELS
+#define BUCKETS TIME_PLACES
+#define EARLY TIME_EARLY
 #define NO_BUCKET (-1)
 
 #define NO_SEGMENT UINT32_MAX
@@ -63,12 +77,18 @@
  * in use, segments half full) there are few segments to count, and above it one in 10^8 picks gets
  * there. */
 #define RANDOM_DRAWS_MAX 64
+/* The same where a long rest has left many gaps. */
+#define RANDOM_DRAWS_GAPS_MAX 4096
 /* Elements that a call examines in the early bucket while the clock is behind base. */
 #define EARLY_EXAMINED_MAX 64
+/* Blocks of `retired` freed a call: more than a call can list. */
+#define RETIRED_BLOCKS_MAX 128
+/* Segments that one step of settling looks at: most have no gap. */
+#define SETTLE_LOOKS_MAX 16
 
 struct segment {
     uint32_t next, previous; /* within the bucket; previous of the first is NO_SEGMENT */
-    uint16_t bucket, count, capacity, unused;
+    uint16_t bucket, count, capacity, gaps; /* count: places in use, gaps among them */
     void *elements[];
 };
 _Static_assert(sizeof(struct segment) == 16, "a segment's header is 16 bytes");
@@ -77,6 +97,13 @@ struct bucket {
     uint32_t first;
     size_t count;
 };
+
+/* A bucket whose elements are due one by one while the index rests. */
+struct listing {
+    int bucket;
+    uint32_t next; /* the segment that is listed next; NO_SEGMENT: all are */
+};
+#define LISTINGS 2
 
 struct timebuckets {
     const struct timebuckets_type *type;
@@ -94,7 +121,18 @@ struct timebuckets {
     uint32_t first_hole;
     uint32_t early_hand; /* where the examination of the early bucket goes on */
     size_t bytes;
+    /* Of the rest that is going on, if it has this number, or else of an earlier one. */
+    unsigned rest;
+    struct listing listings[LISTINGS];
+    struct time_numbers *soon;    /* what is due in the listed buckets; or NULL */
+    struct time_numbers *retired; /* freed in steps; or NULL */
+    size_t gaps;
+    uint32_t settle_hand;
+    bool unsettled; /* timebuckets_settle may have something to do */
 };
+
+static bool resting;
+static unsigned rests; /* so far */
 
 /* ---- memory ---- */
 
@@ -126,6 +164,9 @@ static size_t segment_size(unsigned capacity) {
 static uintptr_t *entry_of(const struct timebuckets *t, uint32_t number) {
     return &t->pages[number >> PAGE_BITS][number & (PAGE_ENTRIES - 1)];
 }
+
+static uint32_t number_of(uint32_t reference) { return reference >> PLACE_BITS; }
+static unsigned place_of(uint32_t reference) { return reference & ((1u << PLACE_BITS) - 1); }
 
 static struct segment *segment_at(const struct timebuckets *t, uint32_t number) {
     return (struct segment *)*entry_of(t, number);
@@ -228,8 +269,20 @@ static void renumber_last(struct timebuckets *t) {
         t->buckets[s->bucket].first = hole;
     if (s->next != NO_SEGMENT) segment_at(t, s->next)->previous = hole;
     for (unsigned i = 0; i < s->count; i++)
-        t->type->set_reference(s->elements[i], hole << PLACE_BITS | i);
+        if (s->elements[i]) t->type->set_reference(s->elements[i], hole << PLACE_BITS | i);
     t->numbers_end--;
+}
+
+static bool is_sparse(const struct timebuckets *t) {
+    return t->holes > t->numbers_end - t->holes + HOLES_ALLOWED;
+}
+
+static void make_dense(struct timebuckets *t) {
+    for (int i = 0; i < 2 && is_sparse(t); i++) {
+        if (is_hole(t, t->numbers_end - 1)) return;
+        renumber_last(t);
+        cut_end(t);
+    }
 }
 
 /* Keeps numbers dense (invariant 4): two segments move for each one freed beyond the bound, so the
@@ -237,11 +290,10 @@ static void renumber_last(struct timebuckets *t) {
 static void give_number(struct timebuckets *t, uint32_t number) {
     hole_link(t, number);
     cut_end(t);
-    for (int i = 0; i < 2 && t->holes > t->numbers_end - t->holes + HOLES_ALLOWED; i++) {
-        if (is_hole(t, t->numbers_end - 1)) return;
-        renumber_last(t);
-        cut_end(t);
-    }
+    if (__builtin_expect(resting, 0))
+        t->unsettled = true;
+    else
+        make_dense(t);
 }
 
 static void segment_free(struct timebuckets *t, uint32_t number) {
@@ -252,6 +304,9 @@ static void segment_free(struct timebuckets *t, uint32_t number) {
     else
         b->first = s->next;
     if (s->next != NO_SEGMENT) segment_at(t, s->next)->previous = s->previous;
+    for (int i = 0; i < LISTINGS; i++)
+        if (t->listings[i].next == number) t->listings[i].next = s->next;
+    t->gaps -= s->gaps;
     give_memory(t, s, segment_size(s->capacity));
     give_number(t, number);
 }
@@ -285,15 +340,8 @@ static struct segment *segment_with_room(struct timebuckets *t, int bucket) {
 
 /* ---- buckets ---- */
 
-static unsigned level_of(uint64_t difference) {
-    return difference ? (63 - (unsigned)__builtin_clzll(difference)) / LEVEL_BITS : 0;
-}
-
 static int bucket_for(const struct timebuckets *t, int64_t deadline) {
-    if (deadline < t->base) return EARLY;
-    unsigned level = level_of((uint64_t)deadline ^ (uint64_t)t->base);
-    unsigned slot = (unsigned)((uint64_t)deadline >> (level * LEVEL_BITS)) & (SLOTS - 1);
-    return (int)(level * SLOTS + slot);
+    return time_place_for(t->base, deadline);
 }
 
 static void bucket_put(struct timebuckets *t, int bucket, void *element) {
@@ -310,23 +358,128 @@ static void *bucket_newest(const struct timebuckets *t, int bucket) {
     return s->elements[s->count - 1];
 }
 
-/* Takes out what stands at `reference`; the bucket's newest takes its place. */
-static void take_out(struct timebuckets *t, uint32_t reference) {
-    struct segment *s = segment_at(t, reference >> PLACE_BITS);
-    unsigned place = reference & ((1u << PLACE_BITS) - 1);
+/* The bucket's first segment ends with an element again, or the bucket is empty. Only the next one
+ * can have to follow it, for a segment of gaps alone is freed at once. */
+static void trim(struct timebuckets *t, int bucket) {
+    for (;;) {
+        uint32_t number = t->buckets[bucket].first;
+        if (number == NO_SEGMENT) return;
+        struct segment *s = segment_at(t, number);
+        for (; s->count && !s->elements[s->count - 1]; s->count--) {
+            s->gaps--;
+            t->gaps--;
+        }
+        if (s->count) return;
+        segment_free(t, number);
+    }
+}
+
+static void leave_gap(struct timebuckets *t, uint32_t reference) {
+    struct segment *s = segment_at(t, number_of(reference));
+    s->elements[place_of(reference)] = NULL;
+    s->gaps++;
+    t->gaps++;
+    t->unsettled = true;
+    if (s->previous == NO_SEGMENT)
+        trim(t, s->bucket);
+    else if (s->gaps == s->count)
+        segment_free(t, number_of(reference));
+}
+
+/* The bucket's newest leaves its place for another one. */
+static void fill(struct timebuckets *t, uint32_t reference) {
+    struct segment *s = segment_at(t, number_of(reference));
+    unsigned place = place_of(reference);
     int bucket = s->bucket;
-    struct bucket *b = &t->buckets[bucket];
-    uint32_t first_number = b->first;
-    struct segment *first = segment_at(t, first_number);
+    struct segment *first = segment_at(t, t->buckets[bucket].first);
     void *newest = first->elements[--first->count];
     if (first != s || place != first->count) {
         s->elements[place] = newest;
         t->type->set_reference(newest, reference);
     }
+    if (!first->count || first->gaps) trim(t, bucket);
+}
+
+/* Takes out what stands at `reference`; the bucket's newest takes its place, or none while the
+ * index rests. */
+static void take_out(struct timebuckets *t, uint32_t reference) {
+    int bucket = segment_at(t, number_of(reference))->bucket;
+    struct bucket *b = &t->buckets[bucket];
     if (--b->count == 0 && bucket != EARLY) t->used[bucket / SLOTS] &= ~(1ull << (bucket % SLOTS));
     /* Here, for the last one may also be removed from outside; base may move only then. */
     if (!b->count && bucket == t->draining) t->draining = NO_BUCKET;
-    if (!first->count) segment_free(t, first_number);
+    if (__builtin_expect(resting, 0))
+        leave_gap(t, reference);
+    else
+        fill(t, reference);
+}
+
+/* ---- resting ---- */
+
+static void retire_soon(struct timebuckets *t) {
+    if (!t->soon) return;
+    /* Two within moments: only a clock that keeps going back does that. */
+    if (t->retired) (void)time_numbers_free_step(t->retired, SIZE_MAX);
+    t->retired = t->soon;
+    t->soon = NULL;
+    t->unsettled = true;
+}
+
+static void forget_listings(struct timebuckets *t) {
+    for (int i = 0; i < LISTINGS; i++) t->listings[i] = (struct listing){NO_BUCKET, NO_SEGMENT};
+    retire_soon(t);
+}
+
+/* Before anything is done with what this rest has listed. */
+static void join_rest(struct timebuckets *t) {
+    if (t->rest == rests) return;
+    t->rest = rests;
+    forget_listings(t);
+}
+
+static bool deadline_of_reference(const void *index, uint32_t reference, int64_t *deadline) {
+    const struct timebuckets *t = index;
+    uint32_t number = number_of(reference), place = place_of(reference);
+    if (number >= t->numbers_end || is_hole(t, number)) return false;
+    const struct segment *s = segment_at(t, number);
+    if (place >= s->count || !s->elements[place]) return false;
+    *deadline = t->type->deadline_msec(s->elements[place]);
+    return true;
+}
+
+/* Lists a bucket, or goes on with that, as far as the budget goes. */
+static void list_bucket(struct timebuckets *t, struct listing *l, int bucket, int *budget) {
+    if (l->bucket != bucket) {
+        l->bucket = bucket;
+        l->next = bucket == NO_BUCKET ? NO_SEGMENT : t->buckets[bucket].first;
+    }
+    while (l->next != NO_SEGMENT && *budget > 0) {
+        uint32_t number = l->next;
+        const struct segment *s = segment_at(t, number);
+        for (unsigned i = 0; i < s->count; i++) __builtin_prefetch(s->elements[i]);
+        for (unsigned i = 0; i < s->count; i++)
+            if (s->elements[i])
+                time_numbers_add(t->soon, t->type->deadline_msec(s->elements[i]),
+                                 number << PLACE_BITS | i);
+        *budget -= s->count;
+        l->next = s->next;
+    }
+}
+
+/* What has come into a bucket that is listed. */
+static void note_listed(struct timebuckets *t, int bucket, void *element) {
+    join_rest(t);
+    for (int i = 0; i < LISTINGS; i++)
+        if (t->listings[i].bucket == bucket)
+            time_numbers_add(t->soon, t->type->deadline_msec(element), t->type->reference(element));
+}
+
+/* All of the bucket is listed, so that `soon` knows what of it is due. */
+static bool is_listed(const struct timebuckets *t, int bucket) {
+    if (!resting || t->rest != rests) return false;
+    for (int i = 0; i < LISTINGS; i++)
+        if (t->listings[i].bucket == bucket) return t->listings[i].next == NO_SEGMENT;
+    return false;
 }
 
 /* ---- the public part ---- */
@@ -337,6 +490,8 @@ struct timebuckets *timebuckets_create(const struct timebuckets_type *type) {
     t->bytes = memory_good_size(sizeof(*t));
     t->draining = NO_BUCKET;
     t->first_hole = NO_HOLE;
+    t->rest = rests;
+    forget_listings(t);
     for (int i = 0; i < BUCKETS; i++) t->buckets[i].first = NO_SEGMENT;
     return t;
 }
@@ -351,6 +506,10 @@ bool timebuckets_free_step(struct timebuckets *t, size_t elements_max) {
         shrink_pages(t);
     }
     if (t->numbers_end) return false;
+    if (t->soon && !time_numbers_free_step(t->soon, elements_max)) return false;
+    t->soon = NULL;
+    if (t->retired && !time_numbers_free_step(t->retired, elements_max)) return false;
+    t->retired = NULL;
     for (uint32_t i = 1; i < t->pages_count; i++)
         give_memory(t, t->pages[i], PAGE_ENTRIES * sizeof(uintptr_t));
     if (t->pages) {
@@ -369,8 +528,10 @@ size_t timebuckets_count(const struct timebuckets *t) { return t->count; }
 size_t timebuckets_bytes(const struct timebuckets *t) { return t->bytes; }
 
 void timebuckets_insert(struct timebuckets *t, void *element) {
-    bucket_put(t, bucket_for(t, t->type->deadline_msec(element)), element);
+    int bucket = bucket_for(t, t->type->deadline_msec(element));
+    bucket_put(t, bucket, element);
     t->count++;
+    if (__builtin_expect(resting, 0)) note_listed(t, bucket, element);
 }
 
 void timebuckets_remove(struct timebuckets *t, void *element) {
@@ -380,8 +541,7 @@ void timebuckets_remove(struct timebuckets *t, void *element) {
 
 void timebuckets_moved(struct timebuckets *t, void *element) {
     uint32_t reference = t->type->reference(element);
-    segment_at(t, reference >> PLACE_BITS)->elements[reference & ((1u << PLACE_BITS) - 1)] =
-        element;
+    segment_at(t, number_of(reference))->elements[place_of(reference)] = element;
 }
 
 /* ---- time ---- */
@@ -426,7 +586,8 @@ static void *early_due(struct timebuckets *t, int64_t now) {
         const struct segment *s = segment_at(t, number);
         t->early_hand = number;
         for (unsigned i = 0; i < s->count; i++)
-            if (t->type->deadline_msec(s->elements[i]) <= now) return s->elements[i];
+            if (s->elements[i] && t->type->deadline_msec(s->elements[i]) <= now)
+                return s->elements[i];
         examined += s->count;
         number = t->early_hand = s->next;
     }
@@ -435,20 +596,19 @@ static void *early_due(struct timebuckets *t, int64_t now) {
 
 /* The first slot of `level` that is not empty, from `from` on; SLOTS where there is none. */
 static unsigned first_used(const struct timebuckets *t, unsigned level, unsigned from) {
-    if (from >= SLOTS) return SLOTS;
-    uint64_t bits = t->used[level] >> from << from;
-    return bits ? (unsigned)__builtin_ctzll(bits) : SLOTS;
+    return time_first_used(t->used[level], from);
 }
 
 static unsigned base_slot(const struct timebuckets *t, unsigned level) {
-    return (unsigned)((uint64_t)t->base >> (level * LEVEL_BITS)) & (SLOTS - 1);
+    return time_slot_at(t->base, level);
 }
 
-/* The earliest time of a slot. */
 static int64_t slot_start(const struct timebuckets *t, unsigned level, unsigned slot) {
-    unsigned shift = level * LEVEL_BITS, above = shift + LEVEL_BITS;
-    uint64_t high = above < 64 ? (uint64_t)t->base >> above << above : 0;
-    return (int64_t)(high | (uint64_t)slot << shift);
+    return time_slot_start(t->base, level, slot);
+}
+
+static int64_t bucket_end(const struct timebuckets *t, int bucket) {
+    return time_slot_end(t->base, (unsigned)bucket / SLOTS, (unsigned)bucket % SLOTS);
 }
 
 /* The earliest slot above level 0 that holds something; false where there is none. The slot that
@@ -461,6 +621,48 @@ static bool next_slot(const struct timebuckets *t, unsigned *level, unsigned *sl
     return false;
 }
 
+/* The earliest bucket, but the early one, all of whose elements are due; NO_BUCKET: none. */
+static int bucket_due(const struct timebuckets *t, int64_t now) {
+    unsigned slot = first_used(t, 0, base_slot(t, 0));
+    if (slot < SLOTS && slot_start(t, 0, slot) <= now) return (int)slot;
+    if (t->draining != NO_BUCKET && bucket_end(t, t->draining) <= now) return t->draining;
+    unsigned levels = time_level_of((uint64_t)now ^ (uint64_t)t->base);
+    for (unsigned level = 1; level <= levels; level++) {
+        slot = first_used(t, level, base_slot(t, level) + 1);
+        int bucket = (int)(level * SLOTS + slot);
+        if (slot < SLOTS && bucket_end(t, bucket) <= now) return bucket;
+    }
+    return NO_BUCKET;
+}
+
+/* The bucket above level 0 into whose span `now`, which is past base, falls; NO_BUCKET where it is
+ * empty. Buckets of lower levels lie before it, those of higher ones behind. */
+static int bucket_begun(const struct timebuckets *t, int64_t now) {
+    unsigned level = time_level_of((uint64_t)now ^ (uint64_t)t->base);
+    int bucket = (int)(level * SLOTS + time_slot_at(now, level));
+    return level && t->buckets[bucket].count ? bucket : NO_BUCKET;
+}
+
+/* peek while the index rests: nothing of it moves. */
+static void *peek_resting(struct timebuckets *t, int64_t now, bool *more, int *bucket) {
+    int budget = TIMEBUCKETS_CASCADE_MAX;
+    uint32_t reference;
+    if (t->retired && time_numbers_free_step(t->retired, RETIRED_BLOCKS_MAX)) t->retired = NULL;
+    if (now < t->base) return NULL;
+    *bucket = bucket_due(t, now);
+    if (*bucket != NO_BUCKET) return bucket_newest(t, *bucket);
+    if (t->soon && now < time_numbers_base(t->soon)) forget_listings(t); /* the clock went back */
+    int begun = bucket_begun(t, now);
+    if (!t->soon && begun == NO_BUCKET && t->draining == NO_BUCKET) return NULL;
+    if (!t->soon) t->soon = time_numbers_create(now, t->type->class, &t->bytes);
+    list_bucket(t, &t->listings[0], t->draining, &budget);
+    list_bucket(t, &t->listings[1], begun, &budget);
+    if (time_numbers_peek(t->soon, now, deadline_of_reference, t, &budget, &reference))
+        return segment_at(t, number_of(reference))->elements[place_of(reference)];
+    *more = budget <= 0;
+    return NULL;
+}
+
 /* As timebuckets_peek_due; `*bucket` is the element's, all of whose elements are due, or NO_BUCKET
  * where that is not said. The element itself is not touched. */
 static void *peek(struct timebuckets *t, int64_t now_msec, bool *more, int *bucket) {
@@ -469,12 +671,18 @@ static void *peek(struct timebuckets *t, int64_t now_msec, bool *more, int *buck
     *bucket = NO_BUCKET;
     /* An empty index starts anew, so that a clock that was far ahead once does no lasting harm. */
     if (!t->count) t->base = now_msec > 0 ? now_msec : 0;
+    if (__builtin_expect(resting, 0))
+        join_rest(t);
+    else if (__builtin_expect(t->unsettled, 0))
+        timebuckets_settle(t, 1);
     void *early = early_due(t, now_msec);
     if (early) {
         /* A clock that went back makes some due and others not. */
         if (now_msec >= t->base) *bucket = EARLY;
         return early;
     }
+    if (__builtin_expect(resting, 0))
+        return t->count ? peek_resting(t, now_msec, more, bucket) : NULL;
     while (t->count) {
         if (t->draining != NO_BUCKET) budget = drain(t, budget);
         unsigned slot = first_used(t, 0, base_slot(t, 0));
@@ -513,17 +721,36 @@ size_t timebuckets_peek_due_group(struct timebuckets *t, int64_t now_msec, void 
     uint32_t number = t->buckets[bucket].first;
     while (number != NO_SEGMENT) {
         const struct segment *s = segment_at(t, number);
-        for (unsigned i = s->count; i > 0 && found < max; i--) group[found++] = s->elements[i - 1];
+        for (unsigned i = s->count; i > 0 && found < max; i--)
+            if (s->elements[i - 1]) group[found++] = s->elements[i - 1];
         if (found == max) break;
         number = s->next;
     }
     return found;
 }
 
+/* While the index rests: of what is listed `soon` knows when it is due. */
+static int64_t next_resting(const struct timebuckets *t) {
+    bool joined = t->rest == rests;
+    int64_t next = joined && t->soon ? time_numbers_next(t->soon) : INT64_MAX;
+    if (t->draining != NO_BUCKET && !is_listed(t, t->draining))
+        return next < t->base ? next : t->base;
+    for (unsigned level = 0; level < LEVELS; level++) {
+        unsigned slot = first_used(t, level, base_slot(t, level) + (level > 0));
+        int bucket = (int)(level * SLOTS + slot);
+        if (slot < SLOTS && is_listed(t, bucket)) slot = first_used(t, level, slot + 1);
+        if (slot == SLOTS) continue;
+        int64_t start = slot_start(t, level, slot);
+        return start < next ? start : next;
+    }
+    return next;
+}
+
 int64_t timebuckets_next_deadline(const struct timebuckets *t) {
     unsigned level, slot;
     if (!t->count) return INT64_MAX;
     if (t->buckets[EARLY].count) return INT64_MIN;
+    if (__builtin_expect(resting, 0)) return next_resting(t);
     if (t->draining != NO_BUCKET) return t->base;
     slot = first_used(t, 0, base_slot(t, 0));
     if (slot < SLOTS) return slot_start(t, 0, slot);
@@ -532,18 +759,60 @@ int64_t timebuckets_next_deadline(const struct timebuckets *t) {
 
 size_t timebuckets_due(const struct timebuckets *t, int64_t now_msec) {
     size_t due = now_msec >= t->base ? t->buckets[EARLY].count : 0;
+    if (resting && t->rest == rests && t->soon) due += time_numbers_due(t->soon, now_msec);
     for (unsigned level = 0; level < LEVELS; level++) {
         for (uint64_t bits = t->used[level]; bits; bits &= bits - 1) {
             unsigned slot = (unsigned)__builtin_ctzll(bits);
-            int64_t start = slot_start(t, level, slot);
-            size_t held = t->buckets[level * SLOTS + slot].count;
-            if (start > now_msec) break;
-            uint64_t span = level * LEVEL_BITS < 63 ? 1ull << (level * LEVEL_BITS) : INT64_MAX;
-            uint64_t passed = (uint64_t)now_msec - (uint64_t)start + 1;
-            due += passed >= span ? held : (size_t)((double)held * (double)passed / (double)span);
+            int bucket = (int)(level * SLOTS + slot);
+            if (slot_start(t, level, slot) > now_msec) break;
+            if (is_listed(t, bucket)) continue; /* counted above */
+            due += time_slot_due(t->base, level, slot, t->buckets[bucket].count, now_msec);
         }
     }
-    return due;
+    return due < t->count ? due : t->count;
+}
+
+/* ---- after a rest ---- */
+
+void timebuckets_set_resting(bool on) {
+    if (on && !resting) rests++;
+    resting = on;
+}
+
+/* Fills gaps of a segment until there are none, or until the bucket has given up a segment for it,
+ * so that a step's work is bounded. */
+static void settle_segment(struct timebuckets *t, uint32_t number) {
+    struct segment *s = segment_at(t, number);
+    uint32_t first = t->buckets[s->bucket].first;
+    for (unsigned place = 0; place < s->count; place++) {
+        if (s->elements[place]) continue;
+        int bucket = s->bucket;
+        s->gaps--;
+        t->gaps--;
+        fill(t, number << PLACE_BITS | place);
+        if (t->buckets[bucket].first != first) return;
+    }
+}
+
+static void settle_step(struct timebuckets *t) {
+    retire_soon(t);
+    if (t->retired && time_numbers_free_step(t->retired, RETIRED_BLOCKS_MAX)) t->retired = NULL;
+    for (int i = 0; i < SETTLE_LOOKS_MAX && t->gaps; i++) {
+        if (t->settle_hand >= t->numbers_end) t->settle_hand = 0;
+        uint32_t number = t->settle_hand++;
+        if (is_hole(t, number) || !segment_at(t, number)->gaps) continue;
+        settle_segment(t, number);
+        t->settle_hand = number; /* it may have further gaps */
+        break;
+    }
+    cut_end(t);
+    make_dense(t);
+    t->unsettled = t->retired || t->gaps || is_sparse(t);
+}
+
+bool timebuckets_settle(struct timebuckets *t, size_t steps) {
+    for (; t->unsettled && !resting && steps; steps--) settle_step(t);
+    return t->unsettled && !resting;
 }
 
 /* ---- sampling and walking ---- */
@@ -553,18 +822,29 @@ static void *element_at_rank(const struct timebuckets *t, uint64_t rank) {
     const struct bucket *b = t->buckets;
     while (rank >= b->count) rank -= b++->count;
     const struct segment *s = segment_at(t, b->first);
-    for (; rank >= s->count; s = segment_at(t, s->next)) rank -= s->count;
-    return s->elements[rank];
+    for (; rank >= (uint64_t)s->count - s->gaps; s = segment_at(t, s->next))
+        rank -= (uint64_t)s->count - s->gaps;
+    if (!s->gaps) return s->elements[rank];
+    for (unsigned place = 0;; place++)
+        if (s->elements[place] && rank-- == 0) return s->elements[place];
+}
+
+/* Enough that hardly ever none hits, as thin as the index is. */
+static int draws_max(const struct timebuckets *t) {
+    if (!t->gaps && !t->unsettled) return RANDOM_DRAWS_MAX;
+    size_t most = RANDOM_DRAWS_MAX / 4 * (t->numbers_end * (size_t)SEGMENT_ELEMENTS_MAX / t->count);
+    if (most > RANDOM_DRAWS_GAPS_MAX) return RANDOM_DRAWS_GAPS_MAX;
+    return most > RANDOM_DRAWS_MAX ? (int)most : RANDOM_DRAWS_MAX;
 }
 
 void *timebuckets_random(const struct timebuckets *t) {
     if (!t->count) return NULL;
-    for (int draw = 0; draw < RANDOM_DRAWS_MAX; draw++) {
+    for (int draw = draws_max(t); draw > 0; draw--) {
         uint32_t number = (uint32_t)random_below(t->numbers_end);
         unsigned place = (unsigned)random_below(SEGMENT_ELEMENTS_MAX);
         if (is_hole(t, number)) continue;
         struct segment *s = segment_at(t, number);
-        if (place < s->count) return s->elements[place];
+        if (place < s->count && s->elements[place]) return s->elements[place];
     }
     return element_at_rank(t, random_below(t->count));
 }
@@ -576,7 +856,8 @@ uint64_t timebuckets_walk(const struct timebuckets *t, uint64_t cursor,
     for (int passed = 0; cursor < end && passed < CUT_MAX; passed++, cursor++) {
         if (is_hole(t, (uint32_t)cursor)) continue;
         struct segment *s = segment_at(t, (uint32_t)cursor);
-        for (unsigned i = 0; i < s->count; i++) visit(s->elements[i], context);
+        for (unsigned i = 0; i < s->count; i++)
+            if (s->elements[i]) visit(s->elements[i], context);
         cursor++;
         break;
     }
@@ -585,20 +866,34 @@ uint64_t timebuckets_walk(const struct timebuckets *t, uint64_t cursor,
 
 /* ---- invariants ---- */
 
-static size_t check_bucket(const struct timebuckets *t, int bucket, uint32_t *segments) {
+static void check_segment(const struct timebuckets *t, int bucket, uint32_t number) {
+    const struct segment *s = segment_at(t, number);
+    unsigned gaps = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        if (!s->elements[i]) {
+            gaps++;
+            continue;
+        }
+        ASSERT(t->type->reference(s->elements[i]) == (number << PLACE_BITS | i));
+        if (bucket != t->draining)
+            ASSERT(bucket_for(t, t->type->deadline_msec(s->elements[i])) == bucket);
+    }
+    ASSERT(gaps == s->gaps && gaps < s->count);
+    ASSERT(s->previous != NO_SEGMENT || s->elements[s->count - 1]);
+}
+
+static size_t check_bucket(const struct timebuckets *t, int bucket, uint32_t *segments,
+                           size_t *gaps) {
     size_t elements = 0;
     uint32_t previous = NO_SEGMENT;
     for (uint32_t n = t->buckets[bucket].first; n != NO_SEGMENT; n = segment_at(t, n)->next) {
         ASSERT(n < t->numbers_end && !is_hole(t, n));
-        struct segment *s = segment_at(t, n);
+        const struct segment *s = segment_at(t, n);
         ASSERT(s->bucket == bucket && s->previous == previous && s->count > 0);
         ASSERT(previous == NO_SEGMENT || s->count == s->capacity);
-        for (unsigned i = 0; i < s->count; i++) {
-            ASSERT(t->type->reference(s->elements[i]) == (n << PLACE_BITS | i));
-            if (bucket != t->draining)
-                ASSERT(bucket_for(t, t->type->deadline_msec(s->elements[i])) == bucket);
-        }
-        elements += s->count;
+        check_segment(t, bucket, n);
+        elements += (size_t)s->count - s->gaps;
+        *gaps += s->gaps;
         previous = n;
         ++*segments;
     }
@@ -607,14 +902,16 @@ static size_t check_bucket(const struct timebuckets *t, int bucket, uint32_t *se
 }
 
 void timebuckets_check(const struct timebuckets *t) {
-    size_t elements = 0;
+    size_t elements = 0, gaps = 0;
     uint32_t segments = 0, holes = 0;
     for (int i = 0; i < BUCKETS; i++) {
-        elements += check_bucket(t, i, &segments);
+        elements += check_bucket(t, i, &segments, &gaps);
         bool used = i != EARLY && t->used[i / SLOTS] >> (i % SLOTS) & 1;
         ASSERT(i == EARLY || used == (t->buckets[i].count > 0));
     }
-    ASSERT(elements == t->count);
+    ASSERT(elements == t->count && gaps == t->gaps);
     for (uint32_t n = t->first_hole; n != NO_HOLE; n = hole_next(*entry_of(t, n))) holes++;
     ASSERT(holes == t->holes && holes + segments == t->numbers_end);
+    ASSERT(t->unsettled || (!gaps && !t->retired && !is_sparse(t)));
+    if (t->soon) time_numbers_check(t->soon);
 }

@@ -58,6 +58,14 @@ size_t timebuckets_due(const struct timebuckets *t, int64_t now_msec);
  * or bounded by the number of levels times buckets a level. */
 int64_t timebuckets_next_deadline(const struct timebuckets *t);
 
+/* While all indexes rest nothing is written to elements but to those that are inserted; what is due
+ * is found nevertheless (timebuckets.c says how), `*more` as above. For as long as a child saves,
+ * which shares the elements' pages. Main thread only. O(1). */
+void timebuckets_set_resting(bool on);
+/* Afterwards: up to `steps` of the work that was put off, each of some microseconds; true where
+ * there is more. Until it is done the index takes a little more memory, and is as good. */
+bool timebuckets_settle(struct timebuckets *t, size_t steps);
+
 /* A uniformly random element (counts a bucket), NULL where empty. */
 void *timebuckets_random(const struct timebuckets *t);
 /* A walk over all elements that survives changes: start with 0; calls `visit` for a bounded number

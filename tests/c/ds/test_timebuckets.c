@@ -23,7 +23,9 @@
 
 /* What a call may touch: a removal fills one hole and renumbers two segments of 62. */
 #define REMOVE_WORK_MAX (1 + 2 * 62)
-#define PEEK_WORK_MAX (TIMEBUCKETS_CASCADE_MAX * (1 + REMOVE_WORK_MAX))
+/* A step of settling fills a segment's gaps and renumbers twice; a peek after a rest does one. */
+#define SETTLE_WORK_MAX (62 + 2 * (2 * 62))
+#define PEEK_WORK_MAX (SETTLE_WORK_MAX + TIMEBUCKETS_CASCADE_MAX * (1 + REMOVE_WORK_MAX))
 
 struct element {
     int64_t deadline;
@@ -33,6 +35,7 @@ struct element {
 };
 
 static size_t work; /* references set since it was last cleared */
+static bool resting;
 static size_t largest_alloc, largest_free;
 
 static int64_t element_deadline(const void *element) {
@@ -57,6 +60,11 @@ static struct element *elements_make(size_t count) {
 
 static void elements_free(struct element *elements) { memory_free(elements, MEMORY_OTHER); }
 
+static void rest(bool on) {
+    resting = on;
+    timebuckets_set_resting(on);
+}
+
 static void put(struct timebuckets *t, struct element *e, int64_t deadline) {
     e->deadline = deadline;
     e->inside = true;
@@ -69,13 +77,13 @@ static void take(struct timebuckets *t, struct element *e) {
     work = 0;
     timebuckets_remove(t, e);
     e->inside = false;
-    assert_true(work <= REMOVE_WORK_MAX);
+    assert_true(work <= (resting ? 0 : REMOVE_WORK_MAX));
 }
 
 static struct element *peek(struct timebuckets *t, int64_t now, bool *more) {
     work = 0;
     struct element *e = timebuckets_peek_due(t, now, more);
-    assert_true(work <= PEEK_WORK_MAX);
+    assert_true(work <= (resting ? 0 : PEEK_WORK_MAX));
     if (e != NULL) {
         assert_true(e->inside);
         assert_true(e->deadline <= now);
@@ -276,7 +284,8 @@ static void thin_out(struct trial *trial, uint64_t keep_one_in) {
     }
 }
 
-static void test_model(void **state) {
+/* `rests`: at times the index rests for some steps. */
+static void run_model(bool rests) {
     largest_begin();
     for (int round = 0; round < ROUNDS; round++) {
         struct trial trial = {.clock = (enum clock_sort)(round % CLOCK_SORTS)};
@@ -287,14 +296,21 @@ static void test_model(void **state) {
             step(&trial);
             if (i % 50 == 0) check_against_model(&trial);
             if (i % 200 == 0) timebuckets_check(trial.t);
+            if (rests && random_below(resting ? 300 : 100) == 0) rest(!resting);
+            if (rests && random_below(4) == 0) timebuckets_settle(trial.t, random_below(3));
             if (random_below(700) == 0) thin_out(&trial, random_below(3) * 20);
         }
         timebuckets_check(trial.t);
+        if (random_below(2)) rest(false);
         timebuckets_free(trial.t);
         elements_free(trial.pool);
     }
+    rest(false);
     largest_end();
 }
+
+static void test_model(void **state) { run_model(false); }
+static void test_model_that_rests(void **state) { run_model(true); }
 
 /* ---- The clock ---- */
 
@@ -650,6 +666,155 @@ static void test_free_step(void **state) {
     elements_free(pool);
 }
 
+/* ---- Resting ---- */
+
+/* Takes what is due at a time, all of it, and nothing else; returns how many. */
+static size_t take_exactly(struct timebuckets *t, const struct element *pool, size_t count,
+                           int64_t now) {
+    size_t due = 0, left = 0;
+    for (size_t i = 0; i < count; i++) due += pool[i].inside && pool[i].deadline <= now;
+    size_t taken = take_all_due(t, now);
+    assert_int_equal(taken, due);
+    for (size_t i = 0; i < count; i++) left += pool[i].inside;
+    assert_int_equal(timebuckets_count(t), left);
+    assert_int_equal(timebuckets_due(t, now), 0);
+    return taken;
+}
+
+/* A long rest, over boundaries of 4 s, 4 min and 5 h: all comes in time. Elements come, go and get
+ * other deadlines meanwhile. */
+static void test_rest_over_boundaries(void **state) {
+    struct timebuckets *t = timebuckets_create(&type);
+    size_t count = MANY / 20, taken = 0;
+    struct element *pool = elements_make(count);
+    int64_t boundary = NOW_MSEC >> 24 << 24, now = boundary - 3000;
+    bool more;
+    assert_null(peek(t, now, &more));
+    for (size_t i = 0; i < count; i++)
+        put(t, &pool[i], now + 1 + (int64_t)random_below(6 * HOUR_MSEC));
+    rest(true);
+    for (int round = 0; round < 60; round++) {
+        now += 1 + (round < 30 ? random_span(12) : random_span(21));
+        taken += take_exactly(t, pool, count, now);
+        assert_true(timebuckets_next_deadline(t) > now);
+        for (int i = 0; i < 200; i++) {
+            struct element *e = &pool[random_below(count)];
+            if (e->inside) take(t, e);
+            if (random_below(4)) put(t, e, now + random_span(24));
+        }
+        if (round % 20 == 0) timebuckets_check(t);
+    }
+    assert_true(now > boundary && taken > 0);
+    rest(false);
+    timebuckets_check(t);
+    while (timebuckets_count(t)) {
+        now += 1 + random_span(23);
+        take_exactly(t, pool, count, now);
+    }
+    while (timebuckets_settle(t, 1)) continue;
+    timebuckets_check(t);
+    timebuckets_free(t);
+    elements_free(pool);
+}
+
+/* Who looks when something may be due looks in vain at most once a level for each element. */
+static void test_rest_wakes_in_time(void **state) {
+    struct timebuckets *t = timebuckets_create(&type);
+    struct element pool[20];
+    bool more;
+    assert_null(peek(t, NOW_MSEC, &more));
+    for (int i = 0; i < 20; i++) put(t, &pool[i], NOW_MSEC + 1 + random_span(30));
+    rest(true);
+    size_t taken = 0, calls = 0;
+    while (taken < 20) {
+        int64_t now = timebuckets_next_deadline(t);
+        assert_true(++calls <= 20 * 12);
+        for (int i = 0; i < 20; i++) assert_true(!pool[i].inside || pool[i].deadline >= now);
+        taken += take_all_due(t, now);
+    }
+    rest(false);
+    timebuckets_free(t);
+}
+
+/* The rest begins while a bucket is being drained, and draining goes on after it. */
+static void test_rest_amid_draining(void **state) {
+    struct timebuckets *t = timebuckets_create(&type);
+    size_t count = 5000;
+    struct element *pool = elements_make(count);
+    int64_t slot = NOW_MSEC / 262144 * 262144 + 262144;
+    bool more;
+    assert_null(peek(t, slot - 1, &more));
+    for (size_t i = 0; i < count; i++) put(t, &pool[i], slot + 4096 + (int64_t)random_below(4096));
+    assert_null(peek(t, slot + 4096, &more));
+    assert_true(more);
+    rest(true);
+    for (int64_t now = slot + 4096; now < slot + 6144; now += 1 + random_span(7))
+        take_exactly(t, pool, count, now);
+    assert_in_range(timebuckets_count(t), count / 3, 2 * count / 3);
+    timebuckets_check(t);
+    rest(false);
+    for (int64_t now = slot + 6144; timebuckets_count(t); now += 1 + random_span(7))
+        take_exactly(t, pool, count, now);
+    timebuckets_free(t);
+    elements_free(pool);
+}
+
+/* The segment at which listing is to go on is freed. */
+static void test_rest_loses_its_place(void **state) {
+    struct timebuckets *t = timebuckets_create(&type);
+    size_t count = 2000;
+    struct element *pool = elements_make(count);
+    int64_t slot = NOW_MSEC / 262144 * 262144 + 262144;
+    bool more;
+    assert_null(peek(t, slot - 1, &more));
+    for (size_t i = 0; i < count; i++) put(t, &pool[i], slot + 100 + (int64_t)i);
+    rest(true);
+    assert_null(peek(t, slot + 5, &more));
+    assert_true(more);
+    /* Listing goes from the newest on. */
+    for (size_t i = 500; i < count; i++) take(t, &pool[i]);
+    assert_int_equal(take_exactly(t, pool, count, slot + 100 + 249), 250);
+    assert_int_equal(take_exactly(t, pool, count, slot + 100 + 499), 250);
+    rest(false);
+    timebuckets_free(t);
+    elements_free(pool);
+}
+
+/* Nine of ten go during a rest: draws find those that are left, and stay fair; afterwards the index
+ * becomes as dense as if it had never rested, in steps. */
+static void test_rest_leaves_gaps(void **state) {
+    size_t count = 20000, kept = count / 10, steps = 0, used_before = memory_used(MEMORY_DATASET);
+    struct timebuckets *t = timebuckets_create(&type);
+    struct element *pool = elements_make(count);
+    /* Those that stay are strewn over all segments: 7919 is a prime. */
+    for (size_t i = 0; i < count; i++)
+        put(t, &pool[i * 7919 % count], NOW_MSEC + (int64_t)random_below(HOUR_MSEC));
+    rest(true);
+    for (size_t i = kept; i < count; i++) take(t, &pool[i]);
+    timebuckets_check(t);
+    check_fair(t, pool, kept);
+    size_t visited = 0, bytes = timebuckets_bytes(t);
+    uint64_t cursor = 0;
+    do {
+        cursor = timebuckets_walk(t, cursor, count_visit, &visited);
+    } while (cursor);
+    assert_int_equal(visited, kept);
+    assert_false(timebuckets_settle(t, 1)); /* not while it rests */
+    rest(false);
+    do {
+        work = 0;
+        steps++;
+    } while (timebuckets_settle(t, 1) && work <= SETTLE_WORK_MAX);
+    assert_true(work <= SETTLE_WORK_MAX && steps > 10);
+    timebuckets_check(t);
+    assert_true(timebuckets_bytes(t) < bytes);
+    check_fair(t, pool, kept);
+    assert_int_equal(take_all_due(t, NOW_MSEC + HOUR_MSEC), kept);
+    timebuckets_free(t);
+    assert_int_equal(memory_used(MEMORY_DATASET), used_before);
+    elements_free(pool);
+}
+
 static int begin(void **state) {
     seed_from_environment();
     return 0;
@@ -658,6 +823,7 @@ static int begin(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model),
+        cmocka_unit_test(test_model_that_rests),
         cmocka_unit_test(test_drained_bucket_vanishes),
         cmocka_unit_test(test_clock_that_was_far_ahead),
         cmocka_unit_test(test_clock_behind_with_many_early),
@@ -673,6 +839,11 @@ int main(void) {
         cmocka_unit_test(test_walk_visits_each_once),
         cmocka_unit_test(test_moved_elements),
         cmocka_unit_test(test_free_step),
+        cmocka_unit_test(test_rest_over_boundaries),
+        cmocka_unit_test(test_rest_wakes_in_time),
+        cmocka_unit_test(test_rest_amid_draining),
+        cmocka_unit_test(test_rest_loses_its_place),
+        cmocka_unit_test(test_rest_leaves_gaps),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -31,6 +31,7 @@
 #include "store/expire.h"
 #include "store/keyspace.h"
 #include "store/recency.h"
+#include "store/saving.h"
 
 #define NOT_POSITIVE "value is out of range, must be positive"
 /* Texts up to so long are not compressed in an RDB file, and others only if they lose so much. */
@@ -288,10 +289,14 @@ static void debug_htstats(struct call *call) {
 }
 
 /* Stands in for a child that saves. */
+static bool saving_pretended;
+
 static void debug_saving_child(struct call *call) {
     int64_t on;
     if (!argument_int64(call, 2, &on, NULL)) return;
-    keyspace_set_saving(on != 0);
+    if (on && !saving_pretended) saving_begin();
+    if (!on && saving_pretended) saving_end();
+    saving_pretended = on != 0;
     reply_ok(call->client);
 }
 

@@ -20,6 +20,8 @@
  */
 #include "store/keyspace.h"
 
+#include <limits.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/panic.h"
@@ -69,7 +71,8 @@ static int observer_count, interest;
 static uint64_t hits, misses, expired, changes;
 static unsigned lookups; /* while a table owes */
 static bool expiry_held;
-static size_t volatile_keys; /* of all databases */
+static size_t volatile_keys;    /* of all databases */
+static int settle_at = INT_MAX; /* the database whose index settles; beyond all: none */
 static struct histogram expiry_lag;
 static void (*observe_added)(struct keyspace *ks, struct entry *e, uint64_t hash);
 
@@ -783,16 +786,25 @@ void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash) {
     if (ks->table) table_prefetch_element(ks->table, hash);
 }
 
-bool keyspace_maintain(size_t steps) {
-    if (!active_rehashing || !table_any_payable()) return false;
-    enum cause before = cause_enter(CAUSE_TABLES, clock_monotonic_nsec());
-    table_pay_owed(steps);
-    cause_leave(before, clock_monotonic_nsec());
-    return table_any_payable();
+void keyspace_settle(void) { settle_at = 0; }
+
+/* Each database once; one whose index comes to another place meanwhile settles as it is asked for
+ * what is due. */
+static void settle_step(size_t steps) {
+    for (; settle_at < databases_wanted && steps; steps--) {
+        struct timebuckets *volatiles = databases[settle_at].volatiles;
+        if (!volatiles || !timebuckets_settle(volatiles, 1)) settle_at++;
+    }
 }
 
-void keyspace_set_saving(bool saving) {
-    table_set_resize(saving ? TABLE_RESIZE_AVOID : TABLE_RESIZE_FREE);
+bool keyspace_maintain(size_t steps) {
+    bool payable = active_rehashing && table_any_payable(), settles = settle_at < databases_wanted;
+    if (!payable && !settles) return false;
+    enum cause before = cause_enter(CAUSE_TABLES, clock_monotonic_nsec());
+    if (payable) table_pay_owed(steps);
+    if (settles) settle_step(steps);
+    cause_leave(before, clock_monotonic_nsec());
+    return (active_rehashing && table_any_payable()) || settle_at < databases_wanted;
 }
 
 size_t keyspace_table_bytes(const struct keyspace *ks) {

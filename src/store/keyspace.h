@@ -141,12 +141,12 @@ const struct histogram *keyspace_expiry_lag(void);
 void keyspace_prefetch_bucket(const struct keyspace *ks, uint64_t hash);
 void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash);
 
-/* Up to `steps` of owed table work, of whatever tables owe it; true where more may be done now.
- * O(steps). Nothing where activerehashing is off. */
+/* Up to `steps` of owed table work, of whatever tables owe it (none where activerehashing is off),
+ * and as many of what indexes by deadline have put off; true where more may be done now. O(steps).
+ */
 bool keyspace_maintain(size_t steps);
-/* While a child saves, tables put off growth and shrinking, up to a limit (ds/table.h), for that
- * would write to pages that it shares. */
-void keyspace_set_saving(bool saving);
+/* saving_end: indexes by deadline have put something off. */
+void keyspace_settle(void);
 /* Bytes of tables and deadline indexes, all databases. O(databases). */
 size_t keyspace_overhead_bytes(void);
 /* Those of one database. */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The switch for all that would write to pages that a saving child shares.
+ */
+#include "store/saving.h"
+
+#include "base/panic.h"
+#include "ds/table.h"
+#include "ds/timebuckets.h"
+#include "store/keyspace.h"
+#include "store/recency.h"
+
+static int savers;
+
+static void rest(bool on) {
+    table_set_resize(on ? TABLE_RESIZE_AVOID : TABLE_RESIZE_FREE);
+    recency_freeze(on);
+    timebuckets_set_resting(on);
+}
+
+void saving_begin(void) {
+    if (savers++ == 0) rest(true);
+}
+
+void saving_end(void) {
+    ASSERT_COMPARE(savers, >, 0);
+    if (--savers) return;
+    rest(false);
+    keyspace_settle();
+}
+
+bool saving_now(void) { return savers != 0; }

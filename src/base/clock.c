@@ -3,6 +3,9 @@
  *
  * The set hands are atomic, so that threads may read while a test moves them; the cached reading
  * belongs to the main thread. Before the first clock_refresh it is 0.
+ *
+ * When the cached millisecond ends is kept as a monotonic time, so that to follow costs a
+ * comparison; then wall time is read anew and not reckoned, so that its jumps are seen too.
  */
 #include "base/clock.h"
 
@@ -22,7 +25,9 @@
 
 static atomic_bool is_fixed;
 static _Atomic int64_t fixed_wall_usec, fixed_monotonic_nsec;
-static int64_t cached_usec;
+static struct reading { int64_t usec, msec; } cached, held;
+static int64_t cached_until_nsec; /* monotonic: the cached millisecond ends */
+static unsigned holds;
 
 /* The time stamp counter: nanoseconds a tick times 2^32 (0: not used), and a moment in both. */
 static uint64_t tick_nsec_shifted;
@@ -100,11 +105,32 @@ int64_t clock_monotonic_usec(void) { return clock_monotonic_nsec() / 1000; }
 
 int64_t clock_thread_cpu_nsec(void) { return read_nsec(CLOCK_THREAD_CPUTIME_ID); }
 
-void clock_refresh(void) { cached_usec = clock_wall_usec(); }
+void clock_refresh(void) {
+    cached_until_nsec = clock_monotonic_nsec();
+    cached.usec = clock_wall_usec();
+    cached.msec = cached.usec / 1000;
+    cached_until_nsec += (1000 - cached.usec % 1000) * 1000;
+    if (!holds) held = cached;
+}
 
-int64_t clock_cached_usec(void) { return cached_usec; }
+void clock_follow(int64_t monotonic_nsec) {
+    if (__builtin_expect(monotonic_nsec >= cached_until_nsec, 0)) clock_refresh();
+}
 
-int64_t clock_cached_msec(void) { return cached_usec / 1000; }
+int64_t clock_cached_usec(void) { return cached.usec; }
+
+int64_t clock_cached_msec(void) { return cached.msec; }
+
+void clock_hold(void) { holds++; }
+
+void clock_let_go(void) {
+    ASSERT(holds > 0);
+    if (--holds == 0) held = cached;
+}
+
+int64_t clock_held_usec(void) { return held.usec; }
+
+int64_t clock_held_msec(void) { return held.msec; }
 
 void clock_use_fixed(int64_t wall_usec, int64_t monotonic_nsec) {
     atomic_store(&fixed_wall_usec, wall_usec);

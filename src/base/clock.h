@@ -2,8 +2,8 @@
  * Time. All of the server asks here, so that a test can set the clock.
  *
  * Wall time may jump; monotonic time never goes back and is used for durations. A turn of the
- * event loop reads wall time once (clock_refresh) and its commands share that reading, so that a
- * command sees one moment.
+ * event loop reads wall time (clock_refresh) and its commands share that reading, so that a command
+ * sees one moment; what commands take the reading follows, by the millisecond (clock_follow).
  */
 #ifndef EVENKEEL_BASE_CLOCK_H
 #define EVENKEEL_BASE_CLOCK_H
@@ -28,8 +28,18 @@ int64_t clock_thread_cpu_nsec(void);
 
 /* Reads wall time once and keeps it for clock_cached_*. Main thread only. */
 void clock_refresh(void);
+/* The same where, at this moment of clock_monotonic_nsec, the kept millisecond is over: a
+ * comparison else. For who has read that clock anyway. */
+void clock_follow(int64_t monotonic_nsec);
 int64_t clock_cached_usec(void);
 int64_t clock_cached_msec(void);
+/* The kept reading again, but one that stands still between clock_hold and clock_let_go: the moment
+ * by which keys are due. So no key of a transaction goes in the midst of it. Pairs may be nested.
+ */
+void clock_hold(void);
+void clock_let_go(void);
+int64_t clock_held_usec(void);
+int64_t clock_held_msec(void);
 
 /* Tests: from now on wall and monotonic time stand at these values until moved; NULL-like return
  * to the system's clock by clock_use_system(). */

@@ -10,7 +10,9 @@
  * since each looks up again. The hash may be kept, for it depends on the key's bytes alone.
  *
  * The clock is read once a command: its end is the next one's start. So what EXEC takes is the sum
- * of what its commands take and a little; 6.2 counts it the same way, in both.
+ * of what its commands take and a little; 6.2 counts it the same way, in both. The cached wall time
+ * follows that reading, so that a command's "now" never lacks what those before it took. Keys are
+ * due by the moment at which the outermost call began, as in 6.2.
  */
 #include "exec/dispatch.h"
 
@@ -208,6 +210,7 @@ static bool admit(const struct request *r) {
 static int64_t begin(void) {
     if (!last_end_nsec) {
         last_end_nsec = clock_monotonic_nsec();
+        clock_follow(last_end_nsec);
         cause_enter(CAUSE_COMMANDS, last_end_nsec);
     }
     attribution_command_begin(last_end_nsec);
@@ -231,6 +234,7 @@ static int64_t begin_after_eviction(int64_t start) {
     int64_t end_nsec = memory_limit_slice_end_nsec();
     if (!end_nsec || end_nsec < start) return start;
     attribution_command_begin(end_nsec);
+    clock_follow(end_nsec);
     return end_nsec;
 }
 
@@ -263,6 +267,7 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     monitor_after(call, monitor_mark);
     call_set_running(outer);
     last_end_nsec = clock_monotonic_nsec();
+    clock_follow(last_end_nsec);
     command->calls++;
     command->nsec += (uint64_t)(last_end_nsec - start);
     command_times_note(command, last_end_nsec - start);
@@ -274,11 +279,13 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
 
 void dispatch_nest_begin(struct dispatch_nesting *outer) {
     attribution_nest_begin(&outer->attribution);
+    clock_hold();
     limbo_leave();
 }
 
 void dispatch_nest_end(const struct dispatch_nesting *outer) {
     limbo_enter();
+    clock_let_go();
     attribution_nest_end(&outer->attribution);
 }
 

@@ -54,7 +54,6 @@ static void debug_sleep(struct call *call) {
     if (seconds > 0 && seconds < 1e9) {
         struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
         while (nanosleep(&left, &left) && errno == EINTR) continue;
-        clock_refresh();
     }
     reply_ok(call->client);
 }

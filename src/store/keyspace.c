@@ -304,7 +304,7 @@ static void index_remove(struct keyspace *ks, struct entry *e) {
 /* ---- lookups ---- */
 
 static bool is_due(const struct entry *e) {
-    return entry_has_deadline(e) && entry_deadline(e) <= clock_cached_msec();
+    return entry_has_deadline(e) && entry_deadline(e) <= clock_held_msec();
 }
 
 /* Out of table and index. */
@@ -317,8 +317,8 @@ static void take_out(struct keyspace *ks, struct entry *e, uint64_t hash) {
 
 /* A deadline may lie beyond any clock, so the difference may not fit. */
 static void note_lag(const struct entry *e) {
-    uint64_t lag_msec = (uint64_t)clock_cached_msec() - (uint64_t)entry_deadline(e);
-    uint64_t part_usec = (uint64_t)(clock_cached_usec() % 1000);
+    uint64_t lag_msec = (uint64_t)clock_held_msec() - (uint64_t)entry_deadline(e);
+    uint64_t part_usec = (uint64_t)(clock_held_usec() % 1000);
     histogram_add(&expiry_lag,
                   lag_msec < INT64_MAX / 1000 ? lag_msec * 1000 + part_usec : INT64_MAX);
 }

@@ -273,4 +273,58 @@ start_server {} {
         r debug set-active-expire 1
         r dbsize
     } {0} {needs:debug}
+
+    # One write of all of these; the replies.
+    proc at_once {commands} {
+        set client [redis_deferring_client]
+        set bytes {}
+        foreach command $commands {
+            append bytes [client::encode $command]
+        }
+        $client write $bytes
+        set replies {}
+        foreach command $commands {
+            lappend replies [$client read]
+        }
+        $client close
+        return $replies
+    }
+
+    proc msec_of {time} {
+        return [expr {[lindex $time 0] * 1000 + [lindex $time 1] / 1000}]
+    }
+
+    foreach {slow name} {{debug populate 300000 slow} DEBUG\ POPULATE
+                         {debug sleep 0.1} DEBUG\ SLEEP} {
+        test "Time goes on behind a slow command of the same write: $name" {
+            r flushall
+            lassign [at_once [list {xadd s * a 1} {time} $slow {time} {set k v px 100000} \
+                              {xadd s * a 1}]] first before - after set second
+            set before [msec_of $before]
+            set after [msec_of $after]
+            assert_morethan $after [expr {$before + 10}]
+            assert_morethan_equal [lindex [split $second -] 0] [expr {$after - 1}]
+            # The deadline counts from when SET ran, not from when its turn began.
+            set left [r pttl k]
+            assert_morethan_equal [expr {[server_msec] + $left}] [expr {$after + 100000 - 1}]
+            r flushall
+        } {OK} {needs:debug}
+    }
+
+    test {Keys are due by the moment at which EXEC began, and its clock goes on} {
+        for {set tries 0} {$tries < 20} {incr tries} {
+            r flushall
+            lassign [lindex [at_once {
+                {set k v px 200} multi {exists k} time {xadd s * a 1} {debug sleep 0.3}
+                {get k} {pttl k} {exists k} {set l v px 250} {pttl l} {xadd s * a 1} exec
+            }] end] there began first - value left still - l_left second
+            if {$there} break
+        }
+        assert_equal 1 $there
+        assert_equal {v 0 1} [list $value $left $still]
+        assert_range $l_left 1 250
+        assert_morethan_equal [lindex [split $second -] 0] [expr {[msec_of $began] + 300}]
+        # Its time is over now, and l's began when it was set.
+        assert_equal 0 [r exists k]
+    } {} {needs:debug}
 }

@@ -55,11 +55,57 @@ static void test_fixed_clock_and_cache(void **state) {
     assert_true(clock_cached_usec() != 1795221669958289);
 }
 
+static void test_follows_by_the_millisecond(void **state) {
+    clock_use_fixed(1795221669956789, 5000000123);
+    clock_refresh();
+    clock_advance_usec(210); /* the millisecond has 211 left */
+    clock_follow(clock_monotonic_nsec());
+    assert_int_equal(clock_cached_usec(), 1795221669956789);
+    clock_advance_usec(1);
+    clock_follow(clock_monotonic_nsec());
+    assert_int_equal(clock_cached_usec(), 1795221669957000);
+    assert_int_equal(clock_cached_msec(), 1795221669957);
+    /* Wall time has jumped, back and far ahead: seen when the millisecond is over. */
+    for (int i = 0; i < 2; i++) {
+        int64_t jumped = i ? INT64_C(2000000000000500) : 1795221000000500;
+        clock_use_fixed(jumped - 1000, clock_monotonic_nsec());
+        clock_advance_usec(1000);
+        clock_follow(clock_monotonic_nsec());
+        assert_int_equal(clock_cached_usec(), jumped);
+    }
+    clock_use_system();
+    clock_refresh();
+}
+
+static void test_held_time_stands_still(void **state) {
+    clock_use_fixed(1795221669956789, 5000000123);
+    clock_refresh();
+    assert_int_equal(clock_held_usec(), 1795221669956789);
+    clock_hold();
+    clock_hold();
+    clock_advance_usec(5000);
+    clock_follow(clock_monotonic_nsec());
+    assert_int_equal(clock_cached_msec(), 1795221669961);
+    assert_int_equal(clock_held_msec(), 1795221669956);
+    clock_let_go();
+    clock_refresh();
+    assert_int_equal(clock_held_usec(), 1795221669956789);
+    clock_let_go();
+    assert_int_equal(clock_held_usec(), 1795221669961789);
+    clock_advance_usec(5000);
+    clock_refresh();
+    assert_int_equal(clock_held_msec(), clock_cached_msec());
+    clock_use_system();
+    clock_refresh();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_system_clocks),
         cmocka_unit_test(test_thread_cpu_counts_work_only),
         cmocka_unit_test(test_fixed_clock_and_cache),
+        cmocka_unit_test(test_follows_by_the_millisecond),
+        cmocka_unit_test(test_held_time_stands_still),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

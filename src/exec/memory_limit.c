@@ -4,15 +4,26 @@
  *   total    used_memory, less the buffers of replicas and the append only file, less what is
  *            handed to the background or retired and not yet freed
  *   counted  total, less the memory of clients where the exemption is on
+ *   written  total, less the memory of clients, and large arguments, which are to become values
  *
- *   total <= maxmemory            nothing; this is all that most commands see
- *   counted > maxmemory           evict down to it: a slice, bounded by maxmemory-eviction-tenacity
- *                                 and, below 100, by the budget. Not done in time: the command runs
- *                                 all the same, and slices go on before the loop sleeps. No key
- * left to evict, or noeviction: no room. total > ceiling               while the budget is below
- * 100 or the exemption on: disconnect the largest clients where they hold more than what lies
- * between maxmemory and ceiling, else evict down to the ceiling at once counted > soft limit before
- * the loop sleeps: in idle time, and in busy time as much as was added since the last turn
+ *   total <= maxmemory    nothing; this is all that most commands see
+ *   counted > maxmemory   evict down to it: a slice, bounded by maxmemory-eviction-tenacity and,
+ *                         below 100, by the budget. Not done in time: the command runs all the
+ *                         same, and slices go on before the loop sleeps. No key left to evict, or
+ *                         noeviction: no room.
+ *   total > ceiling       while the budget is below 100 or the exemption on: disconnect the largest
+ *                         clients where they hold more than what lies between maxmemory and
+ *                         ceiling, else evict down to the ceiling at once
+ *   counted > soft limit  before the loop sleeps: in idle time, and in busy time as much as was
+ *                         added since the last turn
+ *
+ * Tenacity bounds what a slice takes, and so what it frees; a command may write more than that, a
+ * value of a megabyte where ten thousand small keys have to go for it. So slices keep account of
+ * what was written and not yet answered by victims. Where that is more than a small share of
+ * maxmemory a slice goes on beyond its tenacity until it is not, but for some milliseconds at most,
+ * the more the more there is; what is left is the next slice's. Slices run between turns as well,
+ * also for arguments that are being read: a large value is answered bit by bit while it comes.
+ * Replies are not "written": for these, keys go at tenacity's pace.
  *
  * Invariants
  *  1. A slice's target is fixed when it begins. It is reached when the victims' own sizes add up to
@@ -22,6 +33,9 @@
  *     of its last victim; with a budget, large values are freed in the background.
  *  3. `evicting` is set while a target was missed for want of time and no later slice has met it.
  *  4. Nothing is evicted while clients are paused: as 6.2.
+ *  5. Without a budget counted never passes maxmemory by more than the share that may go
+ *     unanswered, what one turn writes, and what clients hold, as long as those milliseconds of
+ *     each command and turn suffice to evict what that adds; else by a few times the share.
  */
 #include "exec/memory_limit.h"
 
@@ -51,6 +65,14 @@
 #define TENACITY_LINEAR 10
 #define TENACITY_GROWTH 1.15
 #define TENACITY_UNLIMITED 100
+/* Of maxmemory so small a part may be written beyond it and not be answered yet. */
+#define UNANSWERED_ONE_IN 32
+/* A slice that has more to answer goes on for so long for each such part, and at most for so long.
+ * So little is answered gently, and much before it becomes more. */
+#define ANSWER_NSEC 5000000
+#define ANSWER_NSEC_MAX 50000000
+/* Of maxmemory so small a part may wait for the background to free it: it is not counted. */
+#define PENDING_ONE_IN 16
 /* A slice for the soft limit: no longer than expiry's, for nobody waits for it; under load it must
  * keep pace with a whole turn of writes. */
 #define SOFT_IDLE_NSEC 100000
@@ -67,9 +89,9 @@ enum outcome {
 };
 
 static size_t all_clients(void) { return memory_used(MEMORY_CLIENTS); }
-static size_t none_leaving(void) { return 0; }
+static size_t nothing(void) { return 0; }
 static size_t disconnect_nobody(size_t bytes) { return 0; }
-static const struct memory_limit_clients without_detail = {all_clients, none_leaving,
+static const struct memory_limit_clients without_detail = {all_clients, nothing, nothing,
                                                            disconnect_nobody};
 
 static int64_t limit, tenacity, budget_percent, ceiling, soft_limit;
@@ -79,6 +101,7 @@ static struct time_budget budget;
 static bool budget_spent; /* in this turn */
 static int64_t slice_end_nsec;
 static bool evicting, busy;
+static size_t answered; /* slices have evicted for what was written up to so many bytes */
 static size_t soft_baseline = SIZE_MAX; /* counted bytes that a busy turn returns to */
 static uint64_t eviction_nsec, budget_exhausted, overshoot_peak, ceiling_hits;
 
@@ -106,6 +129,10 @@ static size_t counted_of(size_t total) {
 
 size_t memory_limit_counted(void) { return counted_of(total_bytes()); }
 
+static size_t written_of(size_t total) {
+    return less(total, client_bytes()) + clients->arguments();
+}
+
 /* An option that is bytes, or a negative percentage of maxmemory. */
 static size_t resolve(int64_t bytes_or_percent) {
     if (bytes_or_percent >= 0) return (size_t)bytes_or_percent;
@@ -123,8 +150,17 @@ static size_t ceiling_bytes(void) {
 
 /* ---- options ---- */
 
+/* What is there is no command's doing any more, and neither is what fits. */
+static void answer_all(void) {
+    size_t total = total_bytes(), written = written_of(total);
+    size_t fits = less((size_t)limit, less(total, written));
+    answered = written > fits ? written : fits;
+}
+
 static bool apply_limit(const struct option_row *row, char *reason, size_t reason_size) {
     soft_baseline = SIZE_MAX;
+    answer_all();
+    lazyfree_bound_pending(limit ? (size_t)limit / PENDING_ONE_IN : SIZE_MAX);
     if (!limit || memory_limit_counted() <= (size_t)limit) return true;
     if (option_source_now() == OPTION_FROM_CONFIG_SET)
         log_warning("maxmemory is %" PRId64
@@ -172,7 +208,8 @@ static const struct option_row option_rows[] = {
              "evicted as maxmemory-policy says, or commands that need memory are refused."},
     OPTION_INT("maxmemory-eviction-tenacity", &tenacity, "10", 0, 100, OPTION_MUTABLE, "memory", 40,
                "How long one command may go on evicting: 0 = hardly, 10 = half a millisecond, 100 "
-               "= until done."),
+               "= until done. Longer where more than a 32nd of maxmemory was written and nothing "
+               "has gone for it yet."),
     {.name = "maxmemory-eviction-cpu-budget",
      .type = OPTION_TYPE_INT,
      .flags = OPTION_MUTABLE,
@@ -320,22 +357,33 @@ static bool evict_timed(size_t *bytes) {
     return found;
 }
 
-/* Until victims of `target` bytes are gone, or `time_nsec` has passed by a look at the clock after
- * every `stride` of them. `*freed` is what they took. */
-static enum outcome evict_until(size_t target, int64_t begin_nsec, int64_t time_nsec,
-                                unsigned stride, size_t *freed) {
+/* What a slice is to free, what of it even beyond its time, and that time. */
+struct aim {
+    size_t target, least;
+    int64_t nsec, least_nsec; /* for the target; for `least` */
+};
+
+static bool time_is_up(const struct aim *aim, int64_t begin_nsec, size_t freed) {
+    int64_t passed_nsec = clock_monotonic_nsec() - begin_nsec;
+    return passed_nsec > aim->nsec && (freed >= aim->least || passed_nsec > aim->least_nsec);
+}
+
+/* Until victims of so many bytes are gone, or time is up by a look at the clock after every
+ * `stride` of them. `*freed` is what they took. */
+static enum outcome evict_until(const struct aim *aim, int64_t begin_nsec, unsigned stride,
+                                size_t *freed) {
     *freed = 0;
-    for (unsigned victims = 1; *freed < target; victims++) {
+    for (unsigned victims = 1; *freed < aim->target; victims++) {
         size_t bytes;
         if (!evict_timed(&bytes)) return OUTCOME_NONE;
         *freed += bytes;
-        if (victims % stride == 0 && clock_monotonic_nsec() - begin_nsec > time_nsec)
-            return *freed < target ? OUTCOME_MORE : OUTCOME_DONE;
+        if (victims % stride == 0 && time_is_up(aim, begin_nsec, *freed))
+            return *freed < aim->target ? OUTCOME_MORE : OUTCOME_DONE;
     }
     return OUTCOME_DONE;
 }
 
-static enum outcome slice(size_t target, int64_t time_nsec, bool budgeted, size_t *freed) {
+static enum outcome slice(struct aim aim, bool budgeted, size_t *freed) {
     unsigned stride = VICTIMS_PER_CLOCK;
     *freed = 0;
     if (budgeted && budget_spent) return OUTCOME_MORE;
@@ -346,12 +394,13 @@ static enum outcome slice(size_t target, int64_t time_nsec, bool budgeted, size_
             note_budget_spent();
             return OUTCOME_MORE;
         }
-        if (granted_nsec < time_nsec) time_nsec = granted_nsec;
+        if (granted_nsec < aim.nsec) aim.nsec = granted_nsec;
+        aim.least = 0;
         stride = 1;
     }
     enum cause before = cause_enter(CAUSE_EVICTION, begin_nsec);
-    PROBE1(eviction__start, target);
-    enum outcome outcome = evict_until(target, begin_nsec, time_nsec, stride, freed);
+    PROBE1(eviction__start, aim.target);
+    enum outcome outcome = evict_until(&aim, begin_nsec, stride, freed);
     int64_t end_nsec = clock_monotonic_nsec();
     slice_end_nsec = end_nsec;
     cause_leave(before, end_nsec);
@@ -368,8 +417,15 @@ static enum outcome slice(size_t target, int64_t time_nsec, bool budgeted, size_
 
 /* ---- the limit ---- */
 
-static enum outcome evict_to_limit(size_t counted, size_t *freed) {
-    enum outcome outcome = slice(counted - (size_t)limit, tenacity_nsec(), has_budget(), freed);
+static enum outcome evict_to_limit(size_t total, size_t counted, size_t *freed) {
+    size_t over = counted - (size_t)limit, written = written_of(total);
+    size_t due = less(written, answered);
+    if (due > over) due = over;
+    size_t part = (size_t)limit / UNANSWERED_ONE_IN + 1;
+    struct aim aim = {over, less(due, part), tenacity_nsec(), (int64_t)(due / part) * ANSWER_NSEC};
+    if (aim.least_nsec > ANSWER_NSEC_MAX) aim.least_nsec = ANSWER_NSEC_MAX;
+    enum outcome outcome = slice(aim, has_budget(), freed);
+    answered = less(less(written, *freed), less(due, *freed));
     evicting = outcome == OUTCOME_MORE;
     return outcome;
 }
@@ -385,7 +441,8 @@ static bool enforce_ceiling(size_t total) {
         total = less(total, clients->disconnect_largest(wanted));
         if (total <= top) return true;
     }
-    return slice(total - top, INT64_MAX, false, &freed) != OUTCOME_NONE;
+    return slice((struct aim){.target = total - top, .nsec = INT64_MAX}, false, &freed) !=
+           OUTCOME_NONE;
 }
 
 bool memory_limit_make_room(void) {
@@ -398,7 +455,7 @@ bool memory_limit_make_room(void) {
     if (counted > (size_t)limit) {
         size_t over = counted - (size_t)limit;
         if (over > overshoot_peak) overshoot_peak = over;
-        room = evict_to_limit(counted, &freed) != OUTCOME_NONE;
+        room = evict_to_limit(total, counted, &freed) != OUTCOME_NONE;
     }
     if (ceiling_acts() && !enforce_ceiling(less(total, freed))) room = false;
     return room;
@@ -430,9 +487,9 @@ static bool step_soft(size_t counted, bool idle) {
     if (soft_baseline == SIZE_MAX) soft_baseline = counted;
     size_t floor = idle || soft_baseline < soft ? soft : soft_baseline;
     enum outcome outcome = OUTCOME_DONE;
-    if (counted > floor)
-        outcome =
-            slice(counted - floor, idle ? SOFT_IDLE_NSEC : SOFT_BUSY_NSEC, has_budget(), &freed);
+    struct aim aim = {.target = less(counted, floor),
+                      .nsec = idle ? SOFT_IDLE_NSEC : SOFT_BUSY_NSEC};
+    if (aim.target) outcome = slice(aim, has_budget(), &freed);
     counted = less(counted, freed);
     if (counted < soft_baseline) soft_baseline = counted;
     return outcome != OUTCOME_NONE && counted > soft && go_on();
@@ -443,10 +500,11 @@ bool memory_limit_step(void) {
     size_t freed;
     busy = false;
     if (!limit || evict_policy() == EVICT_NOTHING || pause_mode() != PAUSE_NONE) return false;
-    if (!evicting && !soft_limit) return false;
-    size_t counted = memory_limit_counted();
-    if (evicting && counted > (size_t)limit)
-        return evict_to_limit(counted, &freed) == OUTCOME_MORE && go_on();
+    bool enforce = evicting || clients->arguments();
+    if (!enforce && !soft_limit) return false;
+    size_t total = total_bytes(), counted = counted_of(total);
+    if (enforce && counted > (size_t)limit)
+        return evict_to_limit(total, counted, &freed) == OUTCOME_MORE && go_on();
     evicting = false;
     return soft_limit && step_soft(counted, idle);
 }

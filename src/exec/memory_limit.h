@@ -10,11 +10,13 @@
 #include <stdint.h>
 
 void memory_limit_register(void); /* options and metrics */
-/* How clients' memory is asked for (net/client_memory). Without it all of the class MEMORY_CLIENTS
- * is theirs, and nobody is disconnected. */
+/* How clients' memory is asked for (net/client_memory, net/batch). Without it all of the class
+ * MEMORY_CLIENTS is theirs, no argument is large, and nobody is disconnected. */
 struct memory_limit_clients {
     size_t (*bytes)(void);   /* of all normal and pubsub clients, O(1) */
     size_t (*leaving)(void); /* those of them that closing clients give back by the turn's end */
+    /* Those of them that large arguments take, which are to become values, O(1). */
+    size_t (*arguments)(void);
     /* Disconnects the largest for so many bytes; returns what that gives back. */
     size_t (*disconnect_largest)(size_t bytes);
 };

@@ -29,7 +29,7 @@
  * and timers and new connections get their time between them. */
 #define LOOP_EVENTS_MAX 256
 /* So many hooks of each sort, and turns inside each other, at most (asserted). */
-#define LOOP_HOOKS_MAX 8
+#define LOOP_HOOKS_MAX 12
 #define LOOP_DEPTH_MAX 16
 
 struct buffer;

@@ -72,7 +72,8 @@ static const struct request *running_request; /* NULL = none */
 static struct query *region_query; /* whose bytes are being parsed as a region; NULL = none's */
 static struct list_link resumed = {&resumed, &resumed}; /* of held_link: to go on */
 static uint64_t held_clients;
-static uint64_t turn; /* the loop's turn that turn_end_nsec belongs to */
+static size_t large_bytes; /* of `filling` and `owned` of all queries */
+static uint64_t turn;      /* the loop's turn that turn_end_nsec belongs to */
 static int64_t turn_end_nsec;
 static int64_t bulk_bytes_max, query_bytes_max;
 static uint64_t bytes_read, reads, batches_run, requests_batched;
@@ -149,6 +150,7 @@ static void query_drop_arguments(struct query *q) {
     memory_free(q->owned, MEMORY_CLIENTS);
     q->owned = NULL;
     q->owned_count = q->owned_capacity = 0;
+    large_bytes -= q->owned_bytes;
     q->owned_bytes = 0;
     memory_free(q->parser.argv, MEMORY_CLIENTS);
     q->parser.argv = NULL;
@@ -159,6 +161,7 @@ static void query_drop_arguments(struct query *q) {
 static void query_free(struct query *q) {
     if (!q) return;
     query_drop_arguments(q);
+    if (q->filling) large_bytes -= blob_bytes(q->filling);
     blob_free(q->filling, MEMORY_CLIENTS);
     memory_free(q->bytes, MEMORY_CLIENTS);
     memory_free(q, MEMORY_CLIENTS);
@@ -193,6 +196,8 @@ static size_t query_used(const struct query *q) {
 size_t batch_query_bytes(const struct client *c) {
     return query_bytes(c->query) + query_bytes(c->held);
 }
+
+size_t batch_large_bytes(void) { return large_bytes; }
 
 size_t batch_query_used(const struct client *c) {
     return query_used(c->query) + query_used(c->held);
@@ -252,6 +257,7 @@ static void query_grow_arguments(struct query *q) {
 static void query_begin_large(struct query *q) {
     size_t length = (size_t)q->parser.bulk_length;
     struct blob *b = blob_create(length + 2, MEMORY_CLIENTS);
+    large_bytes += blob_bytes(b);
     b->length = q->length - q->parsed;
     memcpy(b->bytes, q->bytes + q->parsed, b->length);
     q->length = q->parsed;
@@ -285,6 +291,7 @@ struct blob *batch_take_argument(struct request *request, int index, enum memory
         if (q->owned[i].index != index || !b) continue;
         q->owned[i].blob = NULL;
         q->owned_bytes -= blob_bytes(b);
+        large_bytes -= blob_bytes(b);
         memory_move(b, blob_bytes(b), MEMORY_CLIENTS, class);
         return b;
     }

@@ -93,6 +93,9 @@ size_t batch_query_bytes(const struct client *c);
 size_t batch_query_used(const struct client *c);
 /* Room in the buffers of these. */
 size_t batch_query_room(const struct client *c);
+/* What all arguments take that have a block of their own: being read, or whole and not yet taken by
+ * their command. O(1). */
+size_t batch_large_bytes(void);
 /* Bytes of the requests of this batch that belong to the client whose request runs; 0 for all
  * others. */
 size_t batch_input_bytes(const struct client *c);

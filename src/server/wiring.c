@@ -7,8 +7,9 @@
  *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn
  *                 after events        batch_run: what the turn has read is run and answered
  *                 before sleeping     flush_resume, held clients that go on, what closed
- *                                     subscribers leave, end_of_turn, memory_limit_step, expiry,
- *                                     then owed table work, and messages that came of all that;
+ *                                     subscribers leave, end_of_turn, memory_limit_step,
+ *                                     lazyfree_step, expiry, then owed table work, and messages
+ *                                     that came of all that;
  *                                     where one of them has more to do the loop does not sleep,
  *                                     and clients and background work take turns
  *   net/batch     runs requests by    exec/dispatch
@@ -217,6 +218,7 @@ static bool write_messages(void) {
 }
 
 static const struct memory_limit_clients clients = {client_memory_normal, client_memory_leaving,
+                                                    batch_large_bytes,
                                                     client_memory_disconnect_largest};
 
 bool wiring_open(struct loop *loop) {
@@ -243,6 +245,7 @@ bool wiring_open(struct loop *loop) {
     loop_before_sleep(loop, pubsub_release_step);
     loop_before_sleep(loop, end_of_turn);
     loop_before_sleep(loop, memory_limit_step);
+    loop_before_sleep(loop, lazyfree_step);
     loop_before_sleep(loop, expire_slice);
     loop_before_sleep(loop, cron_idle_step);
     loop_before_sleep(loop, write_messages);

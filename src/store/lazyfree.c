@@ -5,6 +5,11 @@
  * A table is freed in steps, and so is a value whose type can; after each step its bytes are
  * published, so that used_memory and the counts in INFO fall while the work goes on.
  *
+ * Where much waits already a value of many blocks is put into a queue of the main thread, so that
+ * no command takes as long as freeing it does. The queue shrinks at both ends: the main thread
+ * frees in steps, a slice a turn, and while half of the room is free the other thread gets the
+ * next.
+ *
  * Invariants
  *  1. `pending` is the number of entries that were handed over and are not freed yet; `freed`
  *     counts those that are. Both are written by the freeing thread and read by INFO.
@@ -12,6 +17,7 @@
  *     They fall after what was freed is published, never before: the sum of all memory less what
  *     is pending is at no time more than what will be left, so that it never makes anyone evict.
  *  3. A table is in no list of those that owe (ds/table) when another thread gets it.
+ *  4. own_bytes is the part of value_bytes that stands in the main thread's queue.
  */
 #include "store/lazyfree.h"
 
@@ -47,6 +53,15 @@ struct database_job {
 static bool wanted[LAZYFREE_CAUSES];
 static atomic_size_t pending, freed, value_bytes, database_bytes;
 static uint64_t freed_inline;
+static size_t pending_max = LAZYFREE_PENDING_BYTES_MAX;
+
+/* What is the main thread's to free. */
+struct queued {
+    struct queued *next;
+    struct entry *entry;
+};
+static struct queued *queue_first, **queue_end = &queue_first;
+static size_t own_bytes;
 
 /* ---- options and metrics ---- */
 
@@ -95,7 +110,8 @@ static const struct metric_row metric_rows[] = {
      .type = METRIC_UINT64,
      .variable = &freed_inline,
      .reset = true,
-     .help = "Values freed at once because too much was waiting for the background."},
+     .help = "Values that the main thread freed, or began to, because too much was waiting for the "
+             "background."},
 };
 
 void lazyfree_register(void) {
@@ -104,6 +120,10 @@ void lazyfree_register(void) {
 }
 
 bool lazyfree_wanted(enum lazyfree_cause cause) { return wanted[cause]; }
+
+void lazyfree_bound_pending(size_t bytes_max) {
+    pending_max = bytes_max < LAZYFREE_PENDING_BYTES_MAX ? bytes_max : LAZYFREE_PENDING_BYTES_MAX;
+}
 
 size_t lazyfree_pending_bytes(void) {
     return atomic_load_explicit(&value_bytes, memory_order_acquire) +
@@ -138,16 +158,67 @@ static void free_in_background(void *e) {
     note_freed(1);
 }
 
+static void queue_push(struct entry *e) {
+    struct queued *q = memory_alloc(sizeof(*q), MEMORY_OTHER);
+    *q = (struct queued){.entry = e};
+    *queue_end = q;
+    queue_end = &q->next;
+    own_bytes += entry_bytes(e);
+}
+
+static struct entry *queue_pop(void) {
+    struct queued *q = queue_first;
+    struct entry *e = q->entry;
+    queue_first = q->next;
+    if (!queue_first) queue_end = &queue_first;
+    memory_free_sized(q, sizeof(*q), MEMORY_OTHER);
+    return e;
+}
+
 static void hand_over(void *e) {
-    if (atomic_load(&value_bytes) >= LAZYFREE_PENDING_BYTES_MAX) {
-        freed_inline++;
+    bool full = atomic_load(&value_bytes) >= pending_max;
+    freed_inline += full;
+    if (full && entry_free_effort(e) <= LAZYFREE_BLOCKS_AT_ONCE) {
         entry_free(e);
         return;
     }
     atomic_fetch_add(&pending, 1);
     atomic_fetch_add(&value_bytes, entry_bytes(e));
     entry_unlink(e);
-    background_submit(BACKGROUND_FREE, free_in_background, e);
+    if (full)
+        queue_push(e);
+    else
+        background_submit(BACKGROUND_FREE, free_in_background, e);
+}
+
+/* The queue's first: to the other thread, where that has little left, or a part of it goes. */
+static void queue_step(void) {
+    struct entry *e = queue_first->entry;
+    size_t before = entry_bytes(e), left = 0;
+    if (atomic_load(&value_bytes) - own_bytes < pending_max / 2) {
+        own_bytes -= before;
+        background_submit(BACKGROUND_FREE, free_in_background, queue_pop());
+        return;
+    }
+    bool gone = entry_free_step(e, LAZYFREE_BLOCKS_AT_ONCE);
+    if (!gone) left = entry_bytes(e);
+    own_bytes -= before - left;
+    atomic_fetch_sub(&value_bytes, before - left);
+    if (!gone) return;
+    queue_pop();
+    note_freed(1);
+}
+
+bool lazyfree_step(void) {
+    if (!queue_first) return false;
+    int64_t begin_nsec = clock_monotonic_nsec(), now_nsec = begin_nsec;
+    enum cause before = cause_enter(CAUSE_FREEING, begin_nsec);
+    while (queue_first && now_nsec - begin_nsec < (int64_t)LAZYFREE_SLICE_USEC * 1000) {
+        queue_step();
+        now_nsec = clock_monotonic_nsec();
+    }
+    cause_leave(before, now_nsec);
+    return queue_first != NULL;
 }
 
 void lazyfree_entry(struct entry *e, bool lazily) {

@@ -20,12 +20,17 @@ struct timebuckets;
 #define LAZYFREE_VALUE_BYTES_MIN 65536
 /* And of more blocks than this: 6.2's number. */
 #define LAZYFREE_EFFORT_MIN 64
-/* While values of so many bytes wait, further ones are freed at once. What waits counts as free but
- * is not: this bounds by how much clients that write and delete large values faster than the
- * thread frees them can take memory beyond maxmemory. Where it is small blocks it is a quarter of
- * a second of the thread's work. A single value may be larger, and a database that was emptied does
- * not count: it was there before. */
+/* While values of so many bytes wait, or less (lazyfree_bound_pending), the main thread frees
+ * further ones: those of few blocks at once, others in steps between turns of the loop. What waits
+ * counts as free but is not: this bounds by how much clients that write and delete large values
+ * faster than the thread frees them can take memory beyond maxmemory. Where it is small blocks it
+ * is a quarter of a second of the thread's work. A single value may be larger, and a database that
+ * was emptied does not count: it was there before. */
 #define LAZYFREE_PENDING_BYTES_MAX ((size_t)256 << 20)
+/* A value of no more blocks than this is freed at once then: about 50 us. */
+#define LAZYFREE_BLOCKS_AT_ONCE 512
+/* How long the main thread frees such values in a turn: as fast as commands can make them. */
+#define LAZYFREE_SLICE_USEC 500
 
 /* Why something is freed, each with an option that says whether in the background. */
 enum lazyfree_cause {
@@ -39,6 +44,11 @@ enum lazyfree_cause {
 
 void lazyfree_register(void); /* options and metrics */
 bool lazyfree_wanted(enum lazyfree_cause cause);
+/* No more than so many bytes of values may wait, nor more than LAZYFREE_PENDING_BYTES_MAX. */
+void lazyfree_bound_pending(size_t bytes_max);
+/* Before the loop sleeps: goes on with what is the main thread's to free; true where more is left.
+ */
+bool lazyfree_step(void);
 /* True where the value is large enough for the background. */
 bool lazyfree_is_large(const struct entry *e);
 /* Frees an entry that stands in no table any more: with `lazily`, a large one in the background. */

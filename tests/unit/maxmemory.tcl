@@ -266,6 +266,62 @@ start_server {} {
         evict_defaults
     }
 
+    test {A command's time is without the eviction before it} {
+        evict_defaults
+        r debug populate 200000 key 100
+        r config set maxmemory-policy allkeys-lru
+        r config set maxmemory-eviction-tenacity 100
+        set limit [expr {[s used_memory] / 2}]
+        r config set slowlog-log-slower-than 0
+        r config resetstat
+        r slowlog reset
+        # In one write, so that nothing is evicted in between.
+        set client [redis_deferring_client]
+        $client write [client::encode [list config set maxmemory $limit]][client::encode {set a b}]
+        assert_equal {OK OK} [list [$client read] [$client read]]
+        $client close
+        assert_morethan [s evicted_keys] 50000
+        set evicting [s eviction_cpu_usec_total]
+        regexp {usec=(\d+),usec_per_call} [info_property [r info commandstats] cmdstat_set] - usec
+        assert_lessthan $usec [expr {$evicting / 4}]
+        foreach entry [r slowlog get] {
+            if {[lindex $entry 3] eq {set a b}} {
+                assert_lessthan [lindex $entry 2] [expr {$evicting / 4}]
+            }
+        }
+        r config set slowlog-log-slower-than 10000
+        evict_defaults
+    } {OK} {needs:debug}
+
+    # Each value asks for many times what a slice of the tenacity's length frees.
+    test {Large values do not take memory far beyond maxmemory while small keys go for them} {
+        evict_defaults
+        r config set maxmemory-policy allkeys-lru
+        r debug populate 500000 key 60
+        limit_to_used
+        set limit [config_get maxmemory]
+        r config resetstat
+        set value [string repeat v 1000000]
+        set writers {}
+        for {set i 0} {$i < 4} {incr i} {
+            lappend writers [redis_deferring_client]
+        }
+        for {set i 0} {$i < 30} {incr i} {
+            foreach writer $writers {
+                $writer set large:$writer:$i $value
+            }
+        }
+        foreach writer $writers {
+            for {set i 0} {$i < 30} {incr i} {
+                assert_equal OK [$writer read]
+            }
+            $writer close
+        }
+        assert_morethan [s evicted_keys] 300000
+        assert_lessthan [s maxmemory_overshoot_peak_bytes] [expr {$limit / 2}]
+        evict_defaults
+    } {OK} {needs:debug}
+
     test {lazyfree-lazy-eviction: large values go to the background, and count as gone} {
         r config set maxmemory-policy allkeys-random
         r config set lazyfree-lazy-eviction yes

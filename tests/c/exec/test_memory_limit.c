@@ -21,7 +21,7 @@
 
 static struct loop *loop;
 static int64_t victim_usec = VICTIM_USEC, spent_usec;
-static size_t clients, leaving, disconnect_wanted, disconnect_given;
+static size_t clients, leaving, arguments, disconnect_wanted, disconnect_given;
 static void *client_block;
 
 static void on_free(size_t bytes) {
@@ -65,7 +65,9 @@ static size_t fake_disconnect(size_t wanted) {
     return given;
 }
 static size_t fake_leaving(void) { return leaving; }
-static const struct memory_limit_clients how = {fake_clients, fake_leaving, fake_disconnect};
+static size_t fake_arguments(void) { return arguments; }
+static const struct memory_limit_clients how = {fake_clients, fake_leaving, fake_arguments,
+                                                fake_disconnect};
 static void clients_hold(size_t bytes) {
     memory_free(client_block, MEMORY_CLIENTS);
     client_block = bytes ? memory_alloc(bytes, MEMORY_CLIENTS) : NULL;
@@ -91,7 +93,7 @@ static int begin(void **state) {
     for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
         set(defaults[i][0], defaults[i][1]);
     victim_usec = VICTIM_USEC;
-    clients = leaving = disconnect_wanted = disconnect_given = 0;
+    clients = leaving = arguments = disconnect_wanted = disconnect_given = 0;
     metric_reset_all();
     memory_limit_turn();
     next_key = 0;
@@ -155,6 +157,76 @@ static void test_tenacity(void **state) {
     assert_false(memory_limit_step());
     assert_in_range(memory_limit_counted(), limit - SLACK, limit);
     assert_false(memory_limit_step());
+}
+
+/* ---- what is written is answered ---- */
+
+#define LARGE_BYTES 20000
+
+static void write_large(unsigned number) {
+    struct key_text name;
+    struct slice key = key_of(&name, number);
+    struct entry_value value = entry_value_zeros(LARGE_BYTES);
+    memory_set_hook(NULL); /* what writing frees is no victim */
+    keyspace_store(keyspace_at(0), key, key_hash(key), NULL, &value, ENTRY_NO_DEADLINE);
+    memory_set_hook(&hook);
+}
+
+static size_t unanswered_at_most(void) { return (size_t)memory_limit_bytes() / 32; }
+
+/* Each value asks for many more victims than tenacity has time for. */
+static void test_large_values_are_answered(void **state) {
+    set("maxmemory-eviction-tenacity", "10");
+    limit_by_percent(0);
+    size_t limit = (size_t)memory_limit_bytes();
+    for (unsigned i = 0; i < 15; i++) {
+        write_large(1000000 + i);
+        assert_true(memory_limit_make_room());
+        assert_in_range(memory_limit_counted(), 0, limit + unanswered_at_most() + SLACK);
+    }
+    while (memory_limit_step()) continue;
+    assert_in_range(memory_limit_counted(), limit - SLACK - LARGE_BYTES, limit);
+}
+
+/* Not with a budget: that bounds what is spent, and the ceiling what is used. */
+static void test_budget_comes_before_answers(void **state) {
+    limit_by_percent(0);
+    set("maxmemory-eviction-cpu-budget", "1");
+    set("maxmemory-ceiling", "0");
+    for (unsigned i = 0; i < 15; i++) write_large(1000000 + i);
+    spent_usec = 0;
+    assert_true(memory_limit_make_room());
+    assert_in_range(spent_usec, 0, 150);
+}
+
+/* Large arguments are answered while they are read, before their command runs. */
+static void test_arguments_are_answered(void **state) {
+    set("maxmemory-eviction-tenacity", "10");
+    limit_by_percent(0);
+    size_t limit = (size_t)memory_limit_bytes();
+    assert_false(memory_limit_step());
+    for (size_t bytes = LARGE_BYTES; bytes < 15 * LARGE_BYTES; bytes += LARGE_BYTES) {
+        memory_set_hook(NULL);
+        clients_hold(bytes);
+        memory_set_hook(&hook);
+        arguments = clients;
+        memory_limit_step();
+        assert_in_range(memory_limit_counted(), 0, limit + unanswered_at_most() + SLACK);
+    }
+    while (memory_limit_step()) continue;
+    assert_in_range(memory_limit_counted(), limit - SLACK, limit);
+}
+
+/* Nobody wrote what clients do not read: for their replies keys go at tenacity's pace. */
+static void test_replies_are_not_answered(void **state) {
+    set("maxmemory-eviction-tenacity", "10");
+    limit_by_percent(0);
+    memory_set_hook(NULL);
+    clients_hold(15 * LARGE_BYTES);
+    memory_set_hook(&hook);
+    spent_usec = 0;
+    assert_true(memory_limit_make_room());
+    assert_in_range(spent_usec, 500, 500 + 20 * VICTIM_USEC);
 }
 
 static void test_config_set_evicts_by_itself(void **state) {
@@ -425,6 +497,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_down_to_the_limit_and_no_further),
         TEST(test_tenacity),
+        TEST(test_large_values_are_answered),
+        TEST(test_budget_comes_before_answers),
+        TEST(test_arguments_are_answered),
+        TEST(test_replies_are_not_answered),
         TEST(test_config_set_evicts_by_itself),
         TEST(test_no_room),
         TEST(test_paused),

@@ -32,11 +32,13 @@ static int64_t number_of(const struct request *r, int index) {
 
 /* Takes the argument over, and gives back its digest as kept. */
 static void take(struct request *r, int index) {
+    size_t large = batch_large_bytes();
     struct blob *b = batch_take_argument(r, index, MEMORY_DATASET);
     if (b == NULL) {
         reply_null(r->client);
         return;
     }
+    assert_int_equal(batch_large_bytes(), large - blob_bytes(b));
     assert_null(batch_take_argument(r, index, MEMORY_DATASET));
     struct slice kept = blob_slice(b);
     assert_true(slice_equal(kept, r->argv[index]));
@@ -143,6 +145,7 @@ static void run_script(struct script *s, bool ends) {
     peer_send(&p, buffer_slice(&s->input));
     peer_assert_got(&p, buffer_slice(&s->wanted));
     assert_int_equal(p.ended, ends);
+    assert_int_equal(batch_large_bytes(), 0);
     peer_close(&p);
     script_free(s);
 }
@@ -222,6 +225,16 @@ static void test_take_argument(void **state) {
     buffer_free(&text);
     run_script(&s, false);
     assert_int_equal(memory_used(MEMORY_DATASET), dataset);
+}
+
+/* Blocks of large arguments are counted from their first byte on, until they are freed. */
+static void test_large_bytes(void **state) {
+    struct peer p = peer_connect();
+    peer_send(&p, SLICE("*3\r\n$6\r\ndigest\r\n$100000\r\nxxx"));
+    for (int i = 0; i < 10; i++) loop_turn(peers_loop, 0);
+    assert_in_range(batch_large_bytes(), 100000, 120000);
+    peer_close(&p);
+    assert_int_equal(batch_large_bytes(), 0);
 }
 
 /* ---- Random traffic ---- */
@@ -506,6 +519,7 @@ int main(void) {
         TEST(test_many_arguments),
         TEST(test_large_arguments),
         TEST(test_take_argument),
+        TEST(test_large_bytes),
         TEST(test_random_traffic),
         TEST(test_many_clients_in_one_batch),
         TEST(test_error_after_commands),

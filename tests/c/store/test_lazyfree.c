@@ -255,6 +255,86 @@ static void test_values_of_no_key(void **state) {
     assert_int_equal(info("lazyfreed_objects"), objects + 1);
 }
 
+/* ---- what is the main thread's ---- */
+
+static size_t freed_blocks;
+static void on_free(size_t bytes) {
+    freed_blocks++;
+    clock_advance_usec(1);
+}
+static const struct memory_hook counting = {.freed = on_free};
+
+static void store_set(unsigned number, unsigned members) {
+    struct key_text name;
+    struct slice key = key_of(&name, number);
+    keyspace_store_object(keyspace_at(0), key, key_hash(key), NULL, ENTRY_SET, set_of(members),
+                          ENTRY_NO_DEADLINE);
+}
+
+/* Above the bound a value of many blocks goes in steps, of which the command that deletes it makes
+ * none; and all that is left counts as pending. */
+static void test_steps_of_the_main_thread(void **state) {
+    enum { SETS = 4, MEMBERS = 20000 };
+    size_t objects = info("lazyfreed_objects"), inline_before = info("lazyfree_inline_count");
+    for (unsigned i = 1; i <= SETS; i++) store_set(i, MEMBERS);
+    size_t one = entry_bytes(key_find(keyspace_at(0), 1)), slices = 0;
+    lazyfree_bound_pending(one);
+    hold_thread_up();
+    freed_blocks = 0;
+    memory_set_hook(&counting);
+    for (unsigned i = 1; i <= SETS; i++) unlink_key(i);
+    assert_true(freed_blocks < MEMBERS / 10); /* the table's own */
+    assert_int_equal(info("lazyfree_pending_objects"), SETS);
+    assert_int_equal(info("lazyfree_inline_count"), inline_before + SETS - 1);
+    size_t pending = lazyfree_pending_bytes();
+    assert_in_range(pending, SETS * one - one / 10, SETS * one + one / 10);
+    /* Slice by slice, a step longer than LAZYFREE_SLICE_USEC at most. */
+    for (bool more = true; more; slices++) {
+        freed_blocks = 0;
+        more = lazyfree_step();
+        assert_in_range(freed_blocks, 1, LAZYFREE_SLICE_USEC + 2 * LAZYFREE_BLOCKS_AT_ONCE);
+        assert_true(lazyfree_pending_bytes() < pending);
+        pending = lazyfree_pending_bytes();
+        assert_in_range(memory_used(MEMORY_DATASET) - keys_dataset_before, pending,
+                        pending + keyspace_overhead_bytes());
+    }
+    memory_set_hook(NULL);
+    assert_true(slices > 10);
+    assert_int_equal(info("lazyfree_pending_objects"), 1); /* the other thread's */
+    assert_int_equal(info("lazyfreed_objects"), objects + SETS - 1);
+    let_thread_go();
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    assert_false(lazyfree_step());
+    lazyfree_bound_pending(SIZE_MAX);
+}
+
+/* As soon as the other thread has room it gets them. */
+static void test_queue_goes_to_the_thread(void **state) {
+    enum { SETS = 5, MEMBERS = 20000 };
+    for (unsigned i = 1; i <= SETS; i++) store_set(i, MEMBERS);
+    size_t one = entry_bytes(key_find(keyspace_at(0), 1));
+    lazyfree_bound_pending(3 * one);
+    hold_thread_up();
+    for (unsigned i = 1; i <= SETS; i++) unlink_key(i);
+    freed_blocks = 0;
+    memory_set_hook(&counting);
+    assert_true(lazyfree_step());
+    assert_true(freed_blocks > 0);
+    memory_set_hook(NULL);
+    let_thread_go();
+    assert_true(lazyfree_pending_bytes() > 0);
+    freed_blocks = 0;
+    hold_thread_up();
+    memory_set_hook(&counting);
+    assert_false(lazyfree_step());
+    memory_set_hook(NULL);
+    assert_in_range(freed_blocks, 0, 10); /* the queue's own */
+    assert_true(lazyfree_pending_bytes() > 0);
+    let_thread_go();
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    lazyfree_bound_pending(SIZE_MAX);
+}
+
 static void fill(unsigned keys) {
     struct keyspace *ks = keyspace_at(0);
     char text[300] = {0};
@@ -349,11 +429,18 @@ static int nothing_left(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_pending_bytes_of_values), TEST(test_pending_is_bounded),
-        TEST(test_limbo_comes_first),       TEST(test_flush_and_refill),
-        TEST(test_flush_at_once),           TEST(test_flush_of_a_table_that_owes),
-        TEST(test_lists_and_streams),       TEST(test_steps_are_bounded),
-        TEST(test_values_of_no_key),        TEST(test_end_while_pending),
+        TEST(test_pending_bytes_of_values),
+        TEST(test_pending_is_bounded),
+        TEST(test_limbo_comes_first),
+        TEST(test_flush_and_refill),
+        TEST(test_flush_at_once),
+        TEST(test_flush_of_a_table_that_owes),
+        TEST(test_lists_and_streams),
+        TEST(test_steps_are_bounded),
+        TEST(test_values_of_no_key),
+        TEST(test_end_while_pending),
+        TEST(test_steps_of_the_main_thread),
+        TEST(test_queue_goes_to_the_thread),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -493,6 +493,34 @@ start_server {tags {multi}} {
         $queuing close
     } {} {needs:pubsub}
 
+    test {CLIENT PAUSE WRITE holds no EXEC that reads, whatever the client did before} {
+        set client [redis_client]
+        foreach before {
+            {{multi} {set a 1} {exec}} {{multi} {set a 1} {discard}}
+            {{watch a} {multi} {set a 1} {exec}} {{watch a b} {multi} {set a 1} {discard}}
+            {{watch a} {set a 2} {multi} {set a 1} {exec}} {{multi} {set a 1} {reset}}
+            {{multi} {set a} {set a 1} {exec}}
+        } {
+            foreach command $before {
+                catch {$client {*}$command}
+            }
+            r client pause 100000 write
+            $client multi
+            $client get a
+            $client deferred 1
+            $client exec
+            wait_for_condition 200 10 {[$client readable] || [s blocked_clients]} else {
+                fail "neither a reply nor a client that waits: $before"
+            }
+            set held [s blocked_clients]
+            r client unpause
+            $client read
+            $client deferred 0
+            assert_equal 0 $held $before
+        }
+        $client close
+    }
+
     test {CLIENT PAUSE within: what follows in the transaction runs} {
         assert_equal {OK OK} [transaction r {{client pause 100000 write} {set a 3}}]
         assert_equal 3 [r get a]

@@ -154,6 +154,80 @@ static void test_large_argument_freed_by_the_command(void **state) {
     assert_memory_equal(shown.bytes + 128, "... (32640 more bytes)", 22);
 }
 
+/* The verdict on a call of 100 ms, of which these ran, did not run, and evicted keys. */
+static void assert_verdict(struct attribution_span span, const char *expected) {
+    struct slowlog_entry entry = {.span = span};
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    slowlog_append_verdict(&entry, &text);
+    buffer_append_char(&text, '\0');
+    assert_string_equal(text.bytes, expected);
+    buffer_free(&text);
+}
+
+/* From a fifth on, rounded, the second largest part is named too. */
+static void test_verdict_is_mixed_from_a_fifth_on(void **state) {
+    static const struct {
+        int64_t second_usec;
+        const char *expected;
+    } cases[] = {{0, "For 100 % of the time the command itself worked."},
+                 {19000, "For 81 % of the time the command itself worked."},
+                 {19499, "For 81 % of the time the command itself worked."},
+                 {19500,
+                  "Mixed: for 81 % of the time the command itself worked, for 20 % of the "
+                  "time keys were evicted."},
+                 {20000,
+                  "Mixed: for 80 % of the time the command itself worked, for 20 % of the "
+                  "time keys were evicted."},
+                 {50001,
+                  "Mixed: for 50 % of the time keys were evicted, for 50 % of the time the "
+                  "command itself worked."},
+                 {80500,
+                  "Mixed: for 81 % of the time keys were evicted, for 20 % of the time the "
+                  "command itself worked."},
+                 {80501, "For 81 % of the time keys were evicted."}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_verdict(
+            (struct attribution_span){.wall_usec = 100000,
+                                      .cpu_usec = 100000,
+                                      .cause_usec[CAUSE_EVICTION] = cases[i].second_usec},
+            cases[i].expected);
+}
+
+/* What is shorter than the steps in which time is split has no parts. */
+static void test_verdict_of_the_shortest(void **state) {
+    struct attribution_span span = {.wall_usec = ATTRIBUTION_STEP_NSEC / 1000 - 1};
+    span.cpu_usec = span.wall_usec;
+    assert_verdict(span, "Too short to be split.");
+    span.cpu_usec = ++span.wall_usec;
+    assert_verdict(span, "For 100 % of the time the command itself worked.");
+    span.cpu_usec = -1;
+    assert_verdict(span, "Not measured: latency-attribution was off.");
+}
+
+/* Who had the processor, by the share of the time in which the thread wanted it. */
+static void test_verdict_of_who_had_the_processor(void **state) {
+    static const struct {
+        int64_t run_delay_usec;
+        const char *expected;
+    } cases[] = {
+        {75000, "other work had its processor: a neighbour, a child, a quota"},
+        {74999, "partly other work had its processor, partly it was stopped or asleep"},
+        {25000, "partly other work had its processor, partly it was stopped or asleep"},
+        {24999, "it was stopped or asleep, or waited for the disk or a lock"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char expected[200];
+        snprintf(expected, sizeof(expected),
+                 "For 100 %% of the time the server's thread did not run (%s).", cases[i].expected);
+        assert_verdict((struct attribution_span){.wall_usec = 100000,
+                                                 .off_cpu_usec = 100000,
+                                                 .run_delay_usec = cases[i].run_delay_usec,
+                                                 .voluntary_switches = 1},
+                       expected);
+    }
+}
+
 static void test_name_is_cut(void **state) {
     char name[301];
     memset(name, 'n', 300);
@@ -204,6 +278,9 @@ int main(void) {
         TEST(test_many_arguments),
         TEST(test_secrets),
         TEST(test_large_argument_freed_by_the_command),
+        TEST(test_verdict_is_mixed_from_a_fifth_on),
+        TEST(test_verdict_of_the_shortest),
+        TEST(test_verdict_of_who_had_the_processor),
         TEST(test_name_is_cut),
         TEST(test_nothing_is_left),
         TEST(test_reset_of_a_long_log),

@@ -126,6 +126,73 @@ static void test_the_right_ones_go(void **state) {
     }
 }
 
+static void delete_key(unsigned number) {
+    struct key_text name;
+    struct slice key = key_of(&name, number);
+    assert_true(keyspace_delete(keyspace_at(0), key, key_hash(key)));
+}
+
+/* Keys whose idle times are of one octave, in any order of storing: `by_age[0]` is the oldest. */
+static void store_by_age(unsigned *by_age, unsigned count) {
+    for (unsigned i = 0; i < count; i++) by_age[i] = i;
+    for (unsigned i = count; i > 1; i--) {
+        unsigned other = (unsigned)random_below(i), kept = by_age[i - 1];
+        by_age[i - 1] = by_age[other];
+        by_age[other] = kept;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        clock_set_msec(START_MSEC + i * 10 * SECOND);
+        key_store(keyspace_at(0), by_age[i], SLICE("value"), START_MSEC + 10000000 + i);
+    }
+    clock_set_msec(START_MSEC + 1000 * SECOND);
+}
+
+/* All are drawn, so the oldest goes, then the next: the octave alone would not tell them apart. */
+static void test_order_within_an_octave(void **state) {
+    enum { COUNT = 40 }; /* idle for 610 to 1000 seconds */
+    unsigned by_age[COUNT];
+    size_t bytes;
+    set("maxmemory-samples", "1000");
+    for (int round = 0; round < 20; round++) {
+        store_by_age(by_age, COUNT);
+        for (unsigned i = 0; i < COUNT; i++) {
+            assert_true(evict_one(false, &bytes));
+            assert_null(key_find(keyspace_at(0), by_age[i]));
+            assert_int_equal(keyspace_count(keyspace_at(0)), COUNT - 1 - i);
+        }
+    }
+}
+
+/* The pool keeps the best sixteen ever drawn, to the last of them: where all others are gone, that
+ * one goes next, and none that is drawn beside it. */
+static void test_last_of_the_pool(void **state) {
+    enum { COUNT = 40, POOL = 16 };
+    unsigned by_age[COUNT];
+    size_t bytes;
+    for (int round = 0; round < 50; round++) {
+        store_by_age(by_age, COUNT);
+        set("maxmemory-policy", "allkeys-random"); /* empties the pool */
+        set("maxmemory-policy", "allkeys-lru");
+        set("maxmemory-samples", "1000");
+        /* All are drawn twice, so those that it has come again. */
+        for (unsigned i = 0; i < 2; i++) {
+            assert_true(evict_one(false, &bytes));
+            assert_null(key_find(keyspace_at(0), by_age[i]));
+        }
+        set("maxmemory-samples", "1");
+        for (unsigned i = 2; i < POOL; i++) delete_key(by_age[i]);
+        uint64_t examined = evict_examined();
+        assert_true(evict_one(false, &bytes));
+        assert_null(key_find(keyspace_at(0), by_age[POOL]));
+        assert_int_equal(evict_examined(), examined + 1);
+        assert_int_equal(keyspace_count(keyspace_at(0)), COUNT - POOL - 1);
+        /* That was the last: what is drawn now goes, whichever it is. */
+        assert_true(evict_one(false, &bytes));
+        assert_int_equal(evict_examined(), examined + 2);
+        keyspace_flush(keyspace_at(0));
+    }
+}
+
 /* By chance each key is as likely: of two halves as many go, within six standard deviations. */
 static void test_random(void **state) {
     size_t bytes;
@@ -240,6 +307,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_until_nothing_may_go),
         TEST(test_the_right_ones_go),
+        TEST(test_order_within_an_octave),
+        TEST(test_last_of_the_pool),
         TEST(test_random),
         TEST(test_samples_are_looked_at),
         TEST(test_clock_looks_at_few),

@@ -6,6 +6,9 @@
  */
 #include "store/expire.h"
 
+#include <unistd.h>
+
+#include "io/loop.h"
 #include "metric/metric.h"
 #include "store/keys.h"
 
@@ -334,6 +337,109 @@ static void test_sample_size_under_deadline(void **state) {
     set_option("active-expire-sample-size", "20");
 }
 
+/* Slices and cycles that time cuts are counted, and those that end for lack of keys are not. */
+static void test_cut_ones_are_counted(void **state) {
+    static const struct memory_hook passing = {.freed = pass_time};
+    for (int sampling = 0; sampling < 2; sampling++) {
+        struct keyspace *ks = keyspace_at(0);
+        clock_set_msec(START_MSEC);
+        set_option("active-expire-algorithm", sampling ? "sampling" : "deadline");
+        store_many(ks, MANY, START_MSEC + 1, 1);
+        clock_set_msec(START_MSEC + 10);
+        metric_reset_all();
+        memory_set_hook(&passing);
+        long long cut = 0;
+        while (keyspace_count(ks) > 0) {
+            if (sampling)
+                expire_cron(10);
+            else
+                expire_step(0);
+            if (keyspace_count(ks) > 0) /* time may be up with the last key, too */
+                assert_int_equal(stat_of("expired_time_cap_reached_count"), ++cut);
+        }
+        memory_set_hook(NULL);
+        cut = stat_of("expired_time_cap_reached_count");
+        key_store(ks, 1, SLICE("v"), START_MSEC + 1);
+        sampling ? expire_cron(10) : (void)expire_step(0);
+        assert_int_equal(stat_of("expired_time_cap_reached_count"), cut);
+        assert_true(cut >= 3);
+    }
+    set_option("active-expire-algorithm", "deadline");
+}
+
+/* A cycle that time has cut goes on before the loop sleeps, though few of all that was looked at
+ * before were due; one that was whole does not. */
+static void test_cut_cycle_goes_on(void **state) {
+    static const struct memory_hook passing = {.freed = pass_time};
+    struct keyspace *ks = keyspace_at(0);
+    set_option("active-expire-algorithm", "sampling");
+    key_store(ks, MANY, SLICE("v"), START_MSEC + 1000000);
+    for (int i = 0; i < 200; i++) expire_cron(10);
+    metric_reset_all();
+    clock_advance_usec(10000);
+    assert_false(expire_slice());
+    assert_int_equal(stat_of("expire_examined_total"), 0);
+    store_many(ks, MANY, START_MSEC + 1, 1);
+    clock_set_msec(START_MSEC + 100);
+    memory_set_hook(&passing);
+    expire_cron(10);
+    size_t left = keyspace_count(ks);
+    assert_in_range(left, 1, MANY - 1000);
+    clock_advance_usec(10000);
+    assert_false(expire_slice());
+    assert_in_range(keyspace_count(ks), 1, left - 100);
+    memory_set_hook(NULL);
+    while (keyspace_count(ks) > 1) expire_cron(10);
+    expire_cron(10);
+    set_option("active-expire-algorithm", "deadline");
+}
+
+/* ---- the loop's time ---- */
+
+static struct loop *loop;
+
+static void take_byte(struct loop_watcher *watcher, unsigned ready) {
+    char byte;
+    assert_int_equal(read(watcher->fd, &byte, 1), 1);
+}
+
+/* What the loop has served since the last slice is the time that expiry shares with it: a turn of
+ * 100 us each, beside which a slice takes its part and no more. */
+static void test_share_of_the_loops_time(void **state) {
+    enum { DUE = 20000, LIVE = 4 * MANY, TURNS = 200, WORK_USEC = 100 };
+    static const struct memory_hook passing = {.freed = pass_time};
+    struct keyspace *ks = keyspace_at(0);
+    struct loop_watcher watcher = {.callback = take_byte};
+    int ends[2];
+    int64_t spent_usec = 0, turns = 0;
+    assert_int_equal(pipe(ends), 0);
+    watcher.fd = ends[0];
+    assert_true(loop_watch(loop, &watcher, LOOP_READABLE));
+    store_many(ks, DUE, START_MSEC + 1, 1);
+    for (unsigned i = 0; i < LIVE; i++) key_store(ks, DUE + i, SLICE("v"), INT64_MAX - 1);
+    /* The monotonic clock is far from its start, as it always is. */
+    clock_use_fixed((START_MSEC + 10) * 1000, INT64_C(1000000000000000));
+    clock_refresh();
+    for (int turn = 0; turn < TURNS; turn++) {
+        assert_int_equal(write(ends[1], "", 1), 1);
+        loop_turn(loop, 0);
+        clock_advance_usec(WORK_USEC);
+        int64_t begin_usec = clock_monotonic_usec();
+        memory_set_hook(&passing);
+        expire_slice();
+        memory_set_hook(NULL);
+        if (turn < TURNS / 4) continue; /* what earlier tests have earned */
+        spent_usec += clock_monotonic_usec() - begin_usec;
+        turns++;
+    }
+    assert_true(loop_watch(loop, &watcher, 0));
+    close(ends[0]);
+    close(ends[1]);
+    assert_true(keyspace_count(ks) > LIVE);
+    double share = (double)spent_usec / (double)(spent_usec + turns * WORK_USEC);
+    if (share < 0.2 || share > 0.6) fail_msg("%.2f of the time", share);
+}
+
 static const struct {
     const char *databases;
     long long visits;
@@ -401,7 +507,8 @@ static void test_nothing_spins(void **state) {
 static int begin(void **state) {
     int failed = keys_open();
     expire_register();
-    expire_open(NULL);
+    loop = loop_create();
+    expire_open(loop);
     return failed;
 }
 
@@ -427,6 +534,9 @@ int main(void) {
         TEST(test_sampling_goes_on_while_many_are_dead),
         TEST(test_effort_binds_while_work_waits),
         TEST(test_sample_size_under_deadline),
+        TEST(test_cut_ones_are_counted),
+        TEST(test_cut_cycle_goes_on),
+        TEST(test_share_of_the_loops_time),
         TEST(test_databases_per_cycle_under_sampling),
         TEST(test_databases_in_the_order_of_time),
         TEST(test_nothing_spins),

@@ -8,6 +8,7 @@
 #include "store/limbo.h"
 
 #include "io/background.h"
+#include "metric/cause.h"
 #include "store/keys.h"
 #include "store/lazyfree.h"
 
@@ -97,6 +98,31 @@ static void test_checkpoint(void **state) {
     }
     limbo_leave();
     assert_int_equal(released, 1002);
+}
+
+static void take_a_millisecond(void *block) { clock_advance_usec(1000); }
+
+/* The time that it takes to free much is freeing's, and that of little its command's. */
+static void test_cause(void **state) {
+    static const struct {
+        size_t bytes;
+        enum cause cause;
+    } cases[] = {{65535, CAUSE_COMMANDS}, {65536, CAUSE_FREEING}, {1 << 30, CAUSE_FREEING}};
+    enum cause before = cause_enter(CAUSE_COMMANDS, clock_monotonic_nsec());
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cause_enter(CAUSE_COMMANDS, clock_monotonic_nsec());
+        cause_reset();
+        limbo_enter();
+        limbo_retire(NULL, cases[i].bytes, take_a_millisecond);
+        clock_advance_usec(100);
+        limbo_leave();
+        clock_advance_usec(10);
+        assert_int_equal(cause_enter(CAUSE_OTHER, clock_monotonic_nsec()), CAUSE_COMMANDS);
+        for (enum cause c = 0; c < CAUSES; c++)
+            assert_int_equal(cause_nsec(c), (c == cases[i].cause ? 1000000 : 0) +
+                                                (c == CAUSE_COMMANDS ? 110000 : 0));
+    }
+    cause_leave(before, clock_monotonic_nsec());
 }
 
 /* ---- entries ---- */
@@ -309,6 +335,7 @@ int main(void) {
         TEST(test_outermost_end),
         TEST(test_many),
         TEST(test_checkpoint),
+        TEST(test_cause),
         TEST(test_entries_outlive_nested_calls),
         TEST(test_outermost_changes_in_place),
         TEST(test_random_calls),

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/system.h"
 
 #define PREFIX_BYTES_MAX 96
 #define SECONDS_PER_DAY 86400
@@ -55,9 +56,9 @@ bool log_set_file(const char *new_path) {
         return false;
     }
     if (length > 0) {
-        int file = open(new_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+        int file = system_open(new_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
         if (file < 0) return false;
-        close(file);
+        system_close(file);
     }
     memmove(path, new_path, length + 1);
     return true;
@@ -123,15 +124,15 @@ static int format_local_time(char *out, size_t size, int64_t wall_usec) {
 static void write_target(const char *bytes, size_t length) {
     int saved_errno = errno;
     int file = STDOUT_FILENO;
-    if (path[0] != '\0') file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (path[0] != '\0') file = system_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     while (file >= 0 && length > 0) {
-        ssize_t written = write(file, bytes, length);
+        ssize_t written = system_write(file, bytes, length);
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) break;
         bytes += written;
         length -= (size_t)written;
     }
-    if (file >= 0 && path[0] != '\0') close(file);
+    if (file >= 0 && path[0] != '\0') system_close(file);
     errno = saved_errno;
 }
 

@@ -24,6 +24,7 @@
 #include <stdatomic.h>
 
 #include "base/panic.h"
+#include "base/system.h"
 
 #ifndef EVENKEEL_SANITIZER
 #include <jemalloc/jemalloc.h>
@@ -541,10 +542,10 @@ const char *memory_allocator_name(void) {
 
 size_t memory_rss(void) {
     char text[128];
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    int file = system_open("/proc/self/statm", O_RDONLY | O_CLOEXEC, 0);
     if (file < 0) return 0;
-    ssize_t length = read(file, text, sizeof(text) - 1);
-    close(file);
+    ssize_t length = system_read(file, text, sizeof(text) - 1);
+    system_close(file);
     if (length <= 0) return 0;
     text[length] = '\0';
     const char *second = strchr(text, ' '); /* pages: total, then resident */

@@ -12,26 +12,28 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 
 #define READ_BYTES 65536
 
 bool file_read(const char *path, size_t bytes_max, struct buffer *text) {
-    FILE *file = fopen(path, "re");
-    if (!file) return false;
-    size_t start = text->length, got;
+    int fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return false;
+    size_t start = text->length;
+    ssize_t got;
     do {
-        got = fread(buffer_reserve(text, READ_BYTES), 1, READ_BYTES, file);
-        text->length += got;
-    } while (got && text->length - start <= bytes_max);
-    int error = ferror(file) ? errno : text->length - start > bytes_max ? EFBIG : 0;
-    (void)fclose(file);
+        got = system_read(fd, buffer_reserve(text, READ_BYTES), READ_BYTES);
+        if (got > 0) text->length += (size_t)got;
+    } while ((got > 0 && text->length - start <= bytes_max) || (got < 0 && errno == EINTR));
+    int error = got < 0 ? errno : text->length - start > bytes_max ? EFBIG : 0;
+    system_close(fd);
     errno = error;
     return error == 0;
 }
 
 static bool write_bytes(int fd, struct slice text) {
     while (text.length) {
-        ssize_t written = write(fd, text.bytes, text.length);
+        ssize_t written = system_write(fd, text.bytes, text.length);
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) return false;
         text.bytes += written;
@@ -43,10 +45,10 @@ static bool write_bytes(int fd, struct slice text) {
 /* The rename is on disk only when its folder is. */
 static void sync_folder_of(const char *path) {
     char *copy = memory_strdup(path, MEMORY_OTHER);
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = system_open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd >= 0) {
-        fsync(fd);
-        close(fd);
+        system_fsync(fd);
+        system_close(fd);
     }
     memory_free(copy, MEMORY_OTHER);
 }
@@ -57,10 +59,10 @@ bool file_replace(const char *path, struct slice text, unsigned new_mode) {
     buffer_init(&temporary, MEMORY_OTHER);
     buffer_printf(&temporary, "%s.%d.tmp", path, (int)getpid());
     mode_t mode = stat(path, &old) == 0 ? old.st_mode & 07777 : (mode_t)new_mode;
-    int fd = open(temporary.bytes, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    bool done = fd >= 0 && write_bytes(fd, text) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
-    if (fd >= 0 && close(fd)) done = false;
-    done = done && rename(temporary.bytes, path) == 0;
+    int fd = system_open(temporary.bytes, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    bool done = fd >= 0 && write_bytes(fd, text) && fchmod(fd, mode) == 0 && system_fsync(fd) == 0;
+    if (fd >= 0 && system_close(fd)) done = false;
+    done = done && system_rename(temporary.bytes, path) == 0;
     int error = errno;
     if (done) {
         sync_folder_of(path);

@@ -37,6 +37,7 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/string.h"
+#include "base/system.h"
 #include "metric/attribution.h"
 #include "metric/cause.h"
 
@@ -74,7 +75,7 @@ static uint32_t epoll_events_of(unsigned interest) {
 /* The loop was woken for its own sake: takes the count away, so that the next wait sleeps. */
 static void wake_ready(struct loop_watcher *watcher, unsigned ready) {
     uint64_t count;
-    ssize_t got = read(watcher->fd, &count, sizeof(count));
+    ssize_t got = system_read(watcher->fd, &count, sizeof(count));
     (void)got; /* EAGAIN: another turn has taken it */
 }
 
@@ -96,8 +97,8 @@ struct loop *loop_create(void) {
 void loop_free(struct loop *loop) {
     ASSERT(loop->depth == 0);
     LIST_FOR_EACH (link, following, &loop->timers) list_remove(link);
-    close(loop->wake.fd);
-    close(loop->epoll_fd);
+    system_close(loop->wake.fd);
+    system_close(loop->epoll_fd);
     memory_free(loop, MEMORY_OTHER);
 }
 
@@ -117,11 +118,11 @@ bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned intere
     if (interest == 0) {
         watcher->interest = 0;
         forget_pending(loop, watcher);
-        return epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watcher->fd, NULL) == 0;
+        return system_epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watcher->fd, NULL) == 0;
     }
     struct epoll_event event = {.events = epoll_events_of(interest), .data.ptr = watcher};
     int operation = watcher->interest == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (epoll_ctl(loop->epoll_fd, operation, watcher->fd, &event) != 0) return false;
+    if (system_epoll_ctl(loop->epoll_fd, operation, watcher->fd, &event) != 0) return false;
     watcher->interest = interest;
     return true;
 }
@@ -228,7 +229,7 @@ static enum cause wait_ready(struct loop *loop, int64_t timeout_msec) {
     int sleep = sleep_msec(loop, timeout_msec);
     int64_t begin_nsec = clock_monotonic_nsec();
     enum cause before = cause_enter(CAUSE_IDLE, begin_nsec);
-    int count = epoll_wait(loop->epoll_fd, loop->ready, LOOP_EVENTS_MAX, sleep);
+    int count = system_epoll_wait(loop->epoll_fd, loop->ready, LOOP_EVENTS_MAX, sleep);
     if (count < 0 && errno != EINTR) PANIC("epoll_wait: %s", strerror(errno));
     loop->wake_nsec = clock_monotonic_nsec();
     cause_enter(CAUSE_IO, loop->wake_nsec);
@@ -310,7 +311,7 @@ unsigned loop_depth(const struct loop *loop) { return loop->depth; }
 void loop_wake(struct loop *loop) {
     int saved_errno = errno;
     uint64_t one = 1;
-    ssize_t written = write(loop->wake.fd, &one, sizeof(one));
+    ssize_t written = system_write(loop->wake.fd, &one, sizeof(one));
     (void)written; /* fails only where the count is full, and then a wake is due anyway */
     errno = saved_errno;
 }

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "base/panic.h"
+#include "base/system.h"
 #include "io/loop.h"
 
 #define ALTERNATE_STACK_BYTES ((size_t)128 * 1024) /* untouched pages cost nothing */
@@ -174,7 +175,7 @@ void signals_stop_other_threads(void) {
     int self = gettid(), none = 0;
     /* In a panic no signal has made this thread the reporter. */
     atomic_compare_exchange_strong(&crash_thread, &none, self);
-    int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int tasks = system_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (tasks < 0) return;
     long bytes;
     while ((bytes = syscall(SYS_getdents64, tasks, records, sizeof(records))) > 0) {
@@ -185,7 +186,7 @@ void signals_stop_other_threads(void) {
             at += record->length;
         }
     }
-    close(tasks);
+    system_close(tasks);
     struct timespec wait = {.tv_nsec = SIGNALS_STOP_MSEC * 1000000L};
     nanosleep(&wait, NULL);
 }

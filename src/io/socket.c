@@ -27,6 +27,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/system.h"
+
 #define SOCKET_FLAGS (SOCK_NONBLOCK | SOCK_CLOEXEC)
 #define PORT_CHARS 12            /* a decimal int and a NUL */
 #define KEEPALIVE_IDLE_MAX 32767 /* the kernel's limit of TCP_KEEPIDLE and TCP_KEEPINTVL */
@@ -40,7 +42,7 @@ static bool set_flag(int fd, int level, int name, int value) {
 static int fail(int fd, const char *call, char *reason, size_t reason_size) {
     int error = errno;
     snprintf(reason, reason_size, "%s: %s", call, strerror(error));
-    if (fd >= 0) close(fd);
+    if (fd >= 0) system_close(fd);
     errno = error;
     return -1;
 }
@@ -137,7 +139,7 @@ static int connect_to(const struct addrinfo *to, const char *source, char *reaso
     int fd = socket(to->ai_family, SOCK_STREAM | SOCKET_FLAGS, 0);
     if (fd < 0) return fail(fd, "socket", reason, reason_size);
     if (!bind_source(fd, source, reason, reason_size)) {
-        close(fd);
+        system_close(fd);
         return -1;
     }
     if (connect(fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS) {
@@ -238,7 +240,7 @@ bool socket_peer_of(int fd, struct socket_peer *peer) {
 int socket_accept(int listener, struct socket_peer *peer) {
     for (;;) {
         struct socket_name name = {.length = SOCKET_NAME_BYTES_MAX};
-        int fd = accept4(listener, &name.any, &name.length, SOCKET_FLAGS);
+        int fd = system_accept(listener, &name.any, &name.length, SOCKET_FLAGS);
         if (fd >= 0) {
             describe_peer(fd, &name, peer);
             return fd;

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/system.h"
 #include "metric/latency.h"
 
 #define NSEC_PER_USEC 1000
@@ -68,8 +69,9 @@ bool attribution_is_on(void) { return on; }
 int64_t attribution_run_delay_nsec(void) {
     char text[SCHEDSTAT_BYTES];
     int64_t delay_nsec;
-    if (!schedstat_fd) schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    ssize_t length = schedstat_fd < 0 ? -1 : pread(schedstat_fd, text, sizeof(text) - 1, 0);
+    if (!schedstat_fd)
+        schedstat_fd = system_open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC, 0);
+    ssize_t length = schedstat_fd < 0 ? -1 : system_pread(schedstat_fd, text, sizeof(text) - 1, 0);
     if (length <= 0) return -1;
     text[length] = 0;
     char *second = strchr(text, ' ');

@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/panic.h"
+#include "base/system.h"
 #include "metric/metric.h"
 #include "net/client.h"
 #include "net/client_memory.h"
@@ -553,7 +554,7 @@ static void parse_query(struct client *c) {
 
 /* Reads and says how much came; 0 where nothing did, the client then may be closing. */
 static size_t read_some(struct client *c, char *into, size_t room) {
-    ssize_t got = read(c->watcher.fd, into, room);
+    ssize_t got = system_read(c->watcher.fd, into, room);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     if (got <= 0) {
         if (got)

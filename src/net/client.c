@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/system.h"
 #include "ds/table.h"
 #include "metric/metric.h"
 #include "net/batch.h"
@@ -260,7 +261,7 @@ struct client *client_create(int fd, const struct socket_peer *peer) {
     if (!loop_watch(loop, &c->watcher, LOOP_READABLE)) {
         int error = errno;
         memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
-        close(fd);
+        system_close(fd);
         errno = error;
         return NULL;
     }
@@ -432,7 +433,7 @@ void client_close_for_limit(struct client *c, const char *what) {
 static void client_free(struct client *c) {
     batch_query_free(c);
     reply_free(c);
-    if (c->watcher.fd >= 0) close(c->watcher.fd);
+    if (c->watcher.fd >= 0) system_close(c->watcher.fd);
     c->watcher.fd = -1;
     memory_free(c->name, MEMORY_CLIENTS);
     c->name = NULL;

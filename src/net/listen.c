@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
+#include "base/system.h"
 #include "io/loop.h"
 #include "io/socket.h"
 #include "metric/metric.h"
@@ -147,9 +148,9 @@ void listen_register(void) {
 
 static void refuse(int fd, const char *text) {
     /* The socket is new and empty: a short line always fits; where it does not the peer is gone. */
-    ssize_t ignored = write(fd, text, strlen(text));
+    ssize_t ignored = system_write(fd, text, strlen(text));
     (void)ignored;
-    close(fd);
+    system_close(fd);
 }
 
 static void accept_one(int fd, const struct socket_peer *peer) {
@@ -196,14 +197,14 @@ static bool watch(struct loop_watcher *w, int fd, char *reason, size_t reason_si
     w->callback = accept_ready;
     if (loop_watch(loop, w, LOOP_READABLE)) return true;
     snprintf(reason, reason_size, "%s", strerror(errno));
-    close(fd);
+    system_close(fd);
     return false;
 }
 
 static void set_close(struct listener_set *s) {
     for (int i = 0; i < s->count; i++) {
         loop_watch(loop, &s->listeners[i].watcher, 0);
-        close(s->listeners[i].watcher.fd);
+        system_close(s->listeners[i].watcher.fd);
     }
     s->count = 0;
 }
@@ -335,7 +336,7 @@ void listen_close(void) {
     set_close(current);
     if (unix_listener.fd < 0) return;
     loop_watch(loop, &unix_listener, 0);
-    close(unix_listener.fd);
+    system_close(unix_listener.fd);
     unix_listener.fd = -1;
     unlink(unix_path);
 }

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/panic.h"
+#include "base/system.h"
 #include "io/loop.h"
 #include "io/socket.h"
 
@@ -58,7 +59,7 @@ static void end_connection(struct peer *peer) {
 
 void peer_close(struct peer *peer) {
     end_connection(peer);
-    if (peer->fd >= 0) close(peer->fd);
+    if (peer->fd >= 0) system_close(peer->fd);
     peer->fd = -1;
     buffer_free(&peer->input);
     peer->taken = 0;
@@ -119,8 +120,8 @@ static bool finish_connecting(struct peer *peer) {
 
 static bool write_output(struct peer *peer) {
     if (!peer_unsent_bytes(peer)) return true;
-    ssize_t written = send(peer->fd, peer->output.bytes + peer->sent, peer_unsent_bytes(peer),
-                           MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t written = system_send(peer->fd, peer->output.bytes + peer->sent,
+                                  peer_unsent_bytes(peer), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (written < 0) {
         if (errno == EAGAIN || errno == EINTR) return true;
         return fail(peer, "write", strerror(errno));
@@ -150,7 +151,7 @@ static bool read_input(struct peer *peer) {
     size_t room = PEER_INPUT_BYTES_MAX - peer->input.length;
     if (room > READ_BYTES) room = READ_BYTES;
     char *to = buffer_reserve(&peer->input, room);
-    ssize_t got = recv(peer->fd, to, room, MSG_DONTWAIT);
+    ssize_t got = system_recv(peer->fd, to, room, MSG_DONTWAIT);
     if (got < 0) {
         if (errno == EAGAIN || errno == EINTR) return true;
         return fail(peer, "read", strerror(errno));

@@ -22,6 +22,7 @@
 #include "base/list.h"
 #include "base/number.h"
 #include "base/panic.h"
+#include "base/system.h"
 #include "metric/metric.h"
 #include "net/batch.h"
 #include "net/client.h"
@@ -528,7 +529,7 @@ static bool write_chunks(struct client *c, size_t *budget) {
         pieces[count++] = (struct iovec){chunk->bytes + chunk->sent, chunk->used - chunk->sent};
         offered += chunk->used - chunk->sent;
     }
-    ssize_t sent = count_written(c, writev(c->watcher.fd, pieces, count));
+    ssize_t sent = count_written(c, system_writev(c->watcher.fd, pieces, count));
     if (sent < 0) return false;
     drop_sent(c, (size_t)sent);
     *budget -= (size_t)sent < *budget ? (size_t)sent : *budget;
@@ -566,7 +567,7 @@ static void write_region(const struct region *r) {
         limits_check_output(c);
         return; /* it stands in the list of those to be written to */
     }
-    ssize_t sent = count_written(c, write(c->watcher.fd, bytes, r->length));
+    ssize_t sent = count_written(c, system_write(c->watcher.fd, bytes, r->length));
     if (sent < 0) return;
     if ((size_t)sent < r->length) {
         limits_check_unread(c);

@@ -19,9 +19,11 @@
  *   3. A secret's value never reaches an error text.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 
 #include "base/panic.h"
+#include "base/system.h"
 #include "option/option.h"
 #include "option/option_internal.h"
 
@@ -119,15 +121,17 @@ static bool fault_file(struct loader *l, const char *path, int error) {
 
 /* Appends the file; false with errno set. */
 static bool read_file(const char *path, struct buffer *text) {
-    FILE *file = fopen(path, "re");
-    if (!file) return false;
-    size_t start = text->length, got;
+    int fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return false;
+    size_t start = text->length;
+    ssize_t got;
     do {
-        got = fread(buffer_reserve(text, 65536), 1, 65536, file);
-        text->length += got;
-    } while (got > 0 && text->length - start <= OPTION_FILE_BYTES_MAX);
-    int error = ferror(file) ? errno : text->length - start > OPTION_FILE_BYTES_MAX ? EFBIG : 0;
-    (void)fclose(file);
+        got = system_read(fd, buffer_reserve(text, 65536), 65536);
+        if (got > 0) text->length += (size_t)got;
+    } while ((got > 0 && text->length - start <= OPTION_FILE_BYTES_MAX) ||
+             (got < 0 && errno == EINTR));
+    int error = got < 0 ? errno : text->length - start > OPTION_FILE_BYTES_MAX ? EFBIG : 0;
+    system_close(fd);
     errno = error;
     return error == 0;
 }

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "base/system.h"
 #include "net/listen.h"
 #include "option/option.h"
 
@@ -39,10 +40,10 @@ void host_open(void) { apply_thp(NULL, NULL, 0); }
 
 /* The first bytes of a file of the system; false where it is not there. */
 static bool read_setting(const char *path, char *text, size_t size) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return false;
-    ssize_t length = read(fd, text, size - 1);
-    close(fd);
+    ssize_t length = system_read(fd, text, size - 1);
+    system_close(fd);
     if (length <= 0) return false;
     text[length] = 0;
     text[strcspn(text, "\n")] = 0;

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "base/system.h"
 #include "option/option.h"
 
 #define SCORE_FILE "/proc/self/oom_score_adj"
@@ -32,10 +33,10 @@ static enum oom_role role_now;
 static int64_t read_score(void) {
     char text[32];
     int64_t score = 0;
-    int fd = open(SCORE_FILE, O_RDONLY | O_CLOEXEC);
+    int fd = system_open(SCORE_FILE, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return 0;
-    ssize_t length = read(fd, text, sizeof(text));
-    close(fd);
+    ssize_t length = system_read(fd, text, sizeof(text));
+    system_close(fd);
     while (length > 0 && text[length - 1] == '\n') length--;
     if (length > 0) number_parse_int64(text, (size_t)length, &score);
     return score;
@@ -44,10 +45,10 @@ static int64_t read_score(void) {
 static bool write_score(int64_t score) {
     char text[NUMBER_INT64_CHARS];
     size_t length = number_format_int64(text, score);
-    int fd = open(SCORE_FILE, O_WRONLY | O_CLOEXEC);
-    bool written = fd >= 0 && write(fd, text, length) == (ssize_t)length;
+    int fd = system_open(SCORE_FILE, O_WRONLY | O_CLOEXEC, 0);
+    bool written = fd >= 0 && system_write(fd, text, length) == (ssize_t)length;
     int error = errno;
-    if (fd >= 0) close(fd);
+    if (fd >= 0) system_close(fd);
     if (!written)
         log_warning("The out-of-memory score cannot be set to %lld: %s", (long long)score,
                     strerror(error));

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The system's calls on files, sockets and epoll, each as a function that a test can replace.
+ *
+ * Whoever reads, writes, opens or waits calls these instead of the C library's. They do nothing
+ * else: same arguments, same result, same errno. A test program that defines all of them (tests/c/
+ * base/faults.h does) is linked with its own in place of ours, because the library's member is
+ * then never taken; so short reads and writes, interruptions and failing files can be made from a
+ * seed. The release build inlines them. All are async-signal-safe, as what they call.
+ *
+ * Not here: what a test can make fail without help (bind, connect), and what only tells of the
+ * process (getpid, sysconf).
+ */
+#ifndef EVENKEEL_BASE_SYSTEM_H
+#define EVENKEEL_BASE_SYSTEM_H
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+struct epoll_event;
+struct iovec;
+
+ssize_t system_read(int fd, void *bytes, size_t length);
+ssize_t system_pread(int fd, void *bytes, size_t length, off_t offset);
+ssize_t system_write(int fd, const void *bytes, size_t length);
+ssize_t system_writev(int fd, const struct iovec *pieces, int count);
+ssize_t system_send(int fd, const void *bytes, size_t length, int flags);
+ssize_t system_recv(int fd, void *bytes, size_t length, int flags);
+/* accept4. */
+int system_accept(int listener, struct sockaddr *name, socklen_t *name_length, int flags);
+
+int system_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+int system_epoll_wait(int epoll, struct epoll_event *events, int events_max, int timeout_msec);
+
+/* `mode` counts only with O_CREAT. */
+int system_open(const char *path, int flags, mode_t mode);
+int system_close(int fd);
+int system_fsync(int fd);
+int system_rename(const char *from, const char *to);
+#endif

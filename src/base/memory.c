@@ -317,7 +317,13 @@ static inline void *try_alloc(size_t size, enum memory_class class) {
     return block;
 }
 
-void *memory_try_alloc(size_t size, enum memory_class class) { return try_alloc(size, class); }
+static bool refused(size_t size) {
+    return test_hook != NULL && test_hook->refuse != NULL && test_hook->refuse(size);
+}
+
+void *memory_try_alloc(size_t size, enum memory_class class) {
+    return refused(size) ? NULL : try_alloc(size, class);
+}
 
 void *memory_alloc(size_t size, enum memory_class class) {
     void *block = try_alloc(size, class);
@@ -353,7 +359,7 @@ void *memory_alloc_aligned(size_t alignment, size_t size, enum memory_class clas
     return block;
 }
 
-void *memory_try_realloc(void *block, size_t size, enum memory_class class) {
+static inline void *try_resize(void *block, size_t size, enum memory_class class) {
     if (block == NULL) return try_alloc(size, class);
     if (size > SIZE_LIMIT) return NULL;
     size_t before = block_bytes(block, class);
@@ -366,8 +372,12 @@ void *memory_try_realloc(void *block, size_t size, enum memory_class class) {
     return resized;
 }
 
+void *memory_try_realloc(void *block, size_t size, enum memory_class class) {
+    return refused(size) ? NULL : try_resize(block, size, class);
+}
+
 void *memory_realloc(void *block, size_t size, enum memory_class class) {
-    void *resized = memory_try_realloc(block, size, class);
+    void *resized = try_resize(block, size, class);
     if (__builtin_expect(resized == NULL, 0)) out_of_memory(size);
     return resized;
 }

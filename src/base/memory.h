@@ -77,10 +77,11 @@ const char *memory_class_name(enum memory_class class);
 void memory_set_oom_handler(void (*handler)(size_t size));
 
 /* A test's view of single allocations and frees: called with the bytes of each, NULL = none.
- * Not for use while other threads allocate. */
+ * `refuse` lets memory_try_ calls fail. Not for use while other threads allocate. */
 struct memory_hook {
     void (*allocated)(size_t bytes);
     void (*freed)(size_t bytes);
+    bool (*refuse)(size_t size);
 };
 void memory_set_hook(const struct memory_hook *hook);
 /* Largest single allocation and free of MEMORY_DATASET since the last reset, in bytes, over all

@@ -4,7 +4,8 @@
 
 usage: layers.py includes            by #include
        layers.py symbols OBJ_FOLDER  by symbol: no object needs one that only a folder defines which
-                                     its own folder may not include (OBJ_FOLDER/<folder>/x.o)
+                                     its own folder may not include (OBJ_FOLDER/<folder>/x.o),
+                                     and below server/ none makes system calls by itself
 
 Further rules of layout: LAYERS names only folders above a line; x_internal.h stays in its folder;
 the families of commands/ do not know each other (commands/commands.* may know them all).
@@ -19,6 +20,10 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SRC = os.path.join(ROOT, 'src')
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+SYSTEM_CALLS = set('read pread readv write pwrite writev send recv accept accept4 epoll_ctl epoll_wait '
+                   'open open64 fopen fopen64 fsync fdatasync rename'.split())
+# These make the calls, or read a small file of the system's at start or once a second.
+MAKES_SYSTEM_CALLS = {'base/system', 'base/clock', 'exec/host_cpu'}
 SHARED_BY_FAMILIES = 'commands'  # commands/commands.h and .c: the list of all families
 
 
@@ -101,6 +106,7 @@ def check_symbols(allowed, objects, faults):
     if not paths:
         faults.append(f'{objects}: no objects; build first')
     defined, needed = read_symbols(paths)
+    check_system_calls(needed, faults)
     for folder, stem, symbol in needed:
         owners = defined.get(symbol, [])
         if not owners:
@@ -113,6 +119,15 @@ def check_symbols(allowed, objects, faults):
                 family_clash(folder, stem, other) for _, other in owners):
             faults.append(f'commands/{stem}.o needs {symbol} of commands/{owners[0][1]}.o: '
                           'the families do not know each other')
+
+
+def check_system_calls(needed, faults):
+    for folder, stem, symbol in needed:
+        place = f'{folder}/{stem}'
+        if symbol in SYSTEM_CALLS and folder not in ('server', 'tools') and \
+                place not in MAKES_SYSTEM_CALLS:
+            faults.append(f'{place}.o calls {symbol} by itself: base/system.h has what to use, so '
+                          'that a test can replace it')
 
 
 def main():

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "faults.h"
 #include "seed.h"
 
 /* A fixed zone with daylight saving time, which needs no zone files. */
@@ -186,12 +187,38 @@ static void test_syslog_can_be_switched(void **state) {
 
 #define WITH_LOG(function) cmocka_unit_test_setup_teardown(function, open_log, close_log)
 
+/* Writes that take a byte, or are interrupted, still give whole lines. */
+static void test_in_pieces(void **state) {
+    faults_cut(1, 3, 30);
+    log_notice("in pieces");
+    faults_clear();
+    assert_line("M 21 Nov 2026 00:41:09.956 * in pieces");
+}
+
+/* A file that cannot be opened is refused, and the log goes on to the old one; one that cannot be
+ * written any more loses lines, not the caller's errno. */
+static void test_failing_file(void **state) {
+    faults_fail(FAULT_OPEN, EACCES, 0, 1, "other");
+    assert_false(log_set_file("/tmp/other"));
+    assert_int_equal(errno, EACCES);
+    faults_fail(FAULT_WRITE, ENOSPC, 0, 1, "test_log");
+    errno = ERANGE;
+    log_notice("lost");
+    faults_fail(FAULT_OPEN, EMFILE, 0, 1, "test_log");
+    log_notice("lost too");
+    assert_int_equal(errno, ERANGE);
+    faults_clear();
+    log_notice("written");
+    assert_line("M 21 Nov 2026 00:41:09.956 * written");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_LOG(test_line_format), WITH_LOG(test_from_signal),
         WITH_LOG(test_levels),      WITH_LOG(test_long_text_is_cut),
         WITH_LOG(test_targets),     WITH_LOG(test_standard_output),
         WITH_LOG(test_dates),       WITH_LOG(test_syslog_can_be_switched),
+        WITH_LOG(test_in_pieces),   WITH_LOG(test_failing_file),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -5,6 +5,7 @@
  */
 #include "ds/lcs.h"
 
+#include "base/faults.h"
 #include "base/seed.h"
 
 #define ROUNDS 2000
@@ -83,6 +84,22 @@ static void test_all_memory_comes_back(void **state) {
 }
 
 /* The lengths alone decide: the bytes are not looked at. */
+/* Whichever of its blocks there is no memory for: no result, and nothing is left. */
+static void test_without_memory(void **state) {
+    size_t before = memory_used(MEMORY_OTHER);
+    unsigned after = 0;
+    for (bool done = false; !done; after++) {
+        faults_refuse_memory(after);
+        struct lcs *lcs = lcs_create(SLICE("ohmytext"), SLICE("mynewtext"), after % 2);
+        done = faults_memory_refused == 0;
+        faults_memory_clear();
+        assert_int_equal(lcs != NULL, done);
+        if (lcs) lcs_free(lcs);
+        assert_int_equal(memory_used(MEMORY_OTHER), before);
+    }
+    assert_int_equal(after, 4); /* two rows' blocks and the matches' */
+}
+
 static void test_too_large(void **state) {
     char text[] = "x";
     struct slice huge = {text, SIZE_MAX / 2}, large = {text, UINT32_MAX};
@@ -98,6 +115,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_the_table),
         cmocka_unit_test(test_all_memory_comes_back),
+        cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

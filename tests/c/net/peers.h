@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the tests of net/ share: clients over socketpairs, their other ends ("peers"), and turns of
- * a real loop, put together as server/wiring.c does it.
+ * a real loop, put together as server/wiring.c does it. With PEERS_CUT defined, what the server
+ * reads and writes is cut short to 1 to so many bytes, and interrupted (base/faults.h).
  */
 #ifndef EVENKEEL_TESTS_NET_PEERS_H
 #define EVENKEEL_TESTS_NET_PEERS_H
 #include <errno.h>
 #include <sys/socket.h>
 
+#ifdef PEERS_CUT
+#include "base/faults.h"
+#endif
 #include "base/seed.h"
 #include "net/batch.h"
 #include "net/client.h"
@@ -46,8 +50,23 @@ static inline int peers_open(const struct batch_executor *executor) {
     return 0;
 }
 
-/* Some turns, so that what one leaves to the next is done too. */
+/* For a test of what stands in one batch, which needs what was sent to be read in one turn. */
+static inline void peers_do_not_cut(void) {
+#ifdef PEERS_CUT
+    faults_cut(0, 0, 0);
+#endif
+}
+
+/* Some turns, so that what one leaves to the next is done too. Cut short, it takes as many as it
+ * takes until nothing is ready any more. */
 static inline void peers_turns(void) {
+#ifdef PEERS_CUT
+    uint64_t events;
+    do {
+        events = loop_stats(peers_loop)->events;
+        loop_turn(peers_loop, 0);
+    } while (loop_stats(peers_loop)->events != events);
+#endif
     for (int i = 0; i < 3; i++) loop_turn(peers_loop, 0);
     loop_check(peers_loop);
 }
@@ -116,6 +135,9 @@ static inline void peer_close(struct peer *p) {
 /* Before each test: what a failed one left does not make the next one fail. */
 static inline int peers_begin(void **state) {
     client_close_all();
+#ifdef PEERS_CUT
+    faults_cut(random_u64(), PEERS_CUT, 20);
+#endif
     return 0;
 }
 

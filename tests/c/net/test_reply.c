@@ -305,6 +305,7 @@ static void test_close_now(void **state) {
 
 /* A client gets messages from another's commands before, between and after its own replies. */
 static void test_replies_from_others(void **state) {
+    peers_do_not_cut();
     struct peer p = peer_connect();
     other = peer_connect();
     peer_send(&p, SLICE("o 1\np\no 2\n"));

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Faults of the system: another base/system.c, for programs of tests.
+ *
+ * A program that includes this file (one of its sources only) is linked with these system_ calls in
+ * place of ours. As long as nothing is set they do what ours do. Two sorts of faults:
+ *
+ *  - cuts: a transfer on a socket or a plain file moves 1 to some bytes only, and now and then it
+ *    says EINTR, or EAGAIN on a socket. That is what a system may always do, so no test may turn
+ *    red by it. Drawn from a seed; each thread draws for itself.
+ *  - rules: the nth call of a sort fails with an errno; with a path, only where it holds that word.
+ *
+ * Also counts the calls, so that a test can let each of them fail in turn. And faults_refuse_memory
+ * lets the nth memory_try_ allocation fail.
+ */
+#ifndef EVENKEEL_TESTS_BASE_FAULTS_H
+#define EVENKEEL_TESTS_BASE_FAULTS_H
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+
+enum fault_call {
+    FAULT_READ,  /* and pread, recv */
+    FAULT_WRITE, /* and writev, send */
+    FAULT_ACCEPT,
+    FAULT_EPOLL_CTL,
+    FAULT_EPOLL_WAIT,
+    FAULT_OPEN,
+    FAULT_CLOSE, /* the descriptor is closed all the same, as Linux does it */
+    FAULT_FSYNC,
+    FAULT_RENAME,
+    FAULT_CALLS
+};
+
+struct fault_rule {
+    enum fault_call call;
+    int error;      /* the errno; 0: the rule is free */
+    unsigned after; /* so many calls go well before */
+    unsigned times; /* so many fail then */
+    char path[128]; /* part of the file's path; "" = any descriptor */
+};
+
+#define FAULT_RULES_MAX 16
+static struct fault_rule fault_rules[FAULT_RULES_MAX];
+static uint64_t fault_counts[FAULT_CALLS];
+static size_t faults_bytes_max; /* of a cut transfer; 0: none is cut */
+static unsigned faults_percent; /* of transfers that are interrupted instead */
+static uint64_t faults_seed;
+static _Thread_local uint64_t faults_state;
+static void (*faults_before_rules)(void); /* renews the rules; NULL = they stand */
+
+/* ---- What a test sets ---- */
+
+static inline void faults_cut(uint64_t seed, size_t bytes_max, unsigned percent) {
+    faults_seed = seed;
+    faults_state = 0;
+    faults_bytes_max = bytes_max;
+    faults_percent = percent;
+}
+
+/* `path` may be NULL. */
+static inline void faults_fail(enum fault_call call, int error, unsigned after, unsigned times,
+                               const char *path) {
+    for (int i = 0; i < FAULT_RULES_MAX; i++) {
+        struct fault_rule *rule = &fault_rules[i];
+        if (rule->error) continue;
+        *rule = (struct fault_rule){.call = call, .error = error, .after = after, .times = times};
+        snprintf(rule->path, sizeof(rule->path), "%s", path ? path : "");
+        return;
+    }
+    abort();
+}
+
+/* No faults any more, counts at 0. */
+static inline void faults_clear(void) {
+    memset(fault_rules, 0, sizeof(fault_rules));
+    memset(fault_counts, 0, sizeof(fault_counts));
+    faults_cut(0, 0, 0);
+}
+
+static inline uint64_t faults_count(enum fault_call call) { return fault_counts[call]; }
+
+/* ---- Memory ---- */
+
+static unsigned faults_memory_after;
+static unsigned faults_memory_refused;
+
+static inline bool faults_refuse(size_t bytes) {
+    if (faults_memory_after) {
+        faults_memory_after--;
+        return false;
+    }
+    faults_memory_refused++;
+    return true;
+}
+
+static const struct memory_hook faults_memory_hook = {.refuse = faults_refuse};
+
+/* memory_try_ calls fail once `after` of them went well; faults_memory_refused counts them. */
+static inline void faults_refuse_memory(unsigned after) {
+    faults_memory_after = after;
+    faults_memory_refused = 0;
+    memory_set_hook(&faults_memory_hook);
+}
+
+static inline void faults_memory_clear(void) { memory_set_hook(NULL); }
+
+/* ---- Whether a call fails ---- */
+
+/* splitmix64. */
+static inline uint64_t faults_draw(void) {
+    if (faults_state == 0) faults_state = faults_seed * 2 + 1;
+    uint64_t z = faults_state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static inline bool faults_path_fits(const struct fault_rule *rule, int fd, const char *path) {
+    char link[40], target[PATH_MAX];
+    if (!rule->path[0]) return true;
+    if (!path) {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(link, target, sizeof(target) - 1);
+        target[length > 0 ? length : 0] = '\0';
+        path = target;
+    }
+    return strstr(path, rule->path) != NULL;
+}
+
+/* Sets errno where the call fails. */
+static inline bool faults_fails(enum fault_call call, int fd, const char *path) {
+    if (faults_before_rules) faults_before_rules();
+    __atomic_add_fetch(&fault_counts[call], 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < FAULT_RULES_MAX; i++) {
+        struct fault_rule *rule = &fault_rules[i];
+        if (!rule->error || rule->call != call || !faults_path_fits(rule, fd, path)) continue;
+        if (rule->after) {
+            rule->after--;
+        } else if (rule->times) {
+            rule->times--;
+            errno = rule->error;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How much of `length` this transfer may move; 0: nothing, with errno set. */
+static inline size_t faults_room(int fd, size_t length) {
+    struct stat about;
+    if (!faults_bytes_max || !length || fstat(fd, &about) != 0) return length;
+    if (!S_ISSOCK(about.st_mode) && !S_ISREG(about.st_mode)) return length;
+    if (faults_draw() % 100 < faults_percent) {
+        errno = S_ISSOCK(about.st_mode) && faults_draw() % 2 ? EAGAIN : EINTR;
+        return 0;
+    }
+    /* Small ones as often as large ones. */
+    size_t most =
+        faults_bytes_max >> faults_draw() % (64 - (unsigned)__builtin_clzl(faults_bytes_max));
+    size_t room = 1 + (size_t)(faults_draw() % most);
+    return room < length ? room : length;
+}
+
+/* ---- The calls ---- */
+
+#define FAULTS_TRANSFER(call, fd, length, act)   \
+    if (faults_fails(call, fd, NULL)) return -1; \
+    size_t room = faults_room(fd, length);       \
+    return room || !(length) ? act : -1
+
+ssize_t system_read(int fd, void *bytes, size_t length) {
+    FAULTS_TRANSFER(FAULT_READ, fd, length, read(fd, bytes, room));
+}
+
+ssize_t system_pread(int fd, void *bytes, size_t length, off_t offset) {
+    FAULTS_TRANSFER(FAULT_READ, fd, length, pread(fd, bytes, room, offset));
+}
+
+ssize_t system_recv(int fd, void *bytes, size_t length, int flags) {
+    FAULTS_TRANSFER(FAULT_READ, fd, length, recv(fd, bytes, room, flags));
+}
+
+ssize_t system_write(int fd, const void *bytes, size_t length) {
+    FAULTS_TRANSFER(FAULT_WRITE, fd, length, write(fd, bytes, room));
+}
+
+ssize_t system_send(int fd, const void *bytes, size_t length, int flags) {
+    FAULTS_TRANSFER(FAULT_WRITE, fd, length, send(fd, bytes, room, flags));
+}
+
+ssize_t system_writev(int fd, const struct iovec *pieces, int count) {
+    struct iovec cut[count > 0 ? count : 1];
+    size_t length = 0, kept = 0;
+    int used = 0;
+    for (int i = 0; i < count; i++) length += pieces[i].iov_len;
+    if (faults_fails(FAULT_WRITE, fd, NULL)) return -1;
+    size_t room = faults_room(fd, length);
+    if (!room && length) return -1;
+    for (; used < count && kept < room; used++) {
+        cut[used] = pieces[used];
+        if (cut[used].iov_len > room - kept) cut[used].iov_len = room - kept;
+        kept += cut[used].iov_len;
+    }
+    return writev(fd, cut, used);
+}
+
+int system_accept(int listener, struct sockaddr *name, socklen_t *name_length, int flags) {
+    if (faults_fails(FAULT_ACCEPT, listener, NULL)) return -1;
+    return accept4(listener, name, name_length, flags);
+}
+
+int system_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
+    if (faults_fails(FAULT_EPOLL_CTL, fd, NULL)) return -1;
+    return epoll_ctl(epoll, operation, fd, event);
+}
+
+int system_epoll_wait(int epoll, struct epoll_event *events, int events_max, int timeout_msec) {
+    if (faults_fails(FAULT_EPOLL_WAIT, epoll, NULL)) return -1;
+    return epoll_wait(epoll, events, events_max, timeout_msec);
+}
+
+int system_open(const char *path, int flags, mode_t mode) {
+    if (faults_fails(FAULT_OPEN, -1, path)) return -1;
+    return open(path, flags, mode);
+}
+
+int system_close(int fd) {
+    bool fails = faults_fails(FAULT_CLOSE, fd, NULL);
+    int error = errno;
+    int result = close(fd);
+    if (!fails) return result;
+    errno = error;
+    return -1;
+}
+
+int system_fsync(int fd) {
+    if (faults_fails(FAULT_FSYNC, fd, NULL)) return -1;
+    return fsync(fd);
+}
+
+int system_rename(const char *from, const char *to) {
+    if (faults_fails(FAULT_RENAME, -1, to)) return -1;
+    return rename(from, to);
+}
+#endif

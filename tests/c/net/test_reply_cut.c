@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The tests of test_reply.c again, with each read and write cut short and interrupted now and then.
+ */
+#define PEERS_CUT 65536
+#include "net/test_reply.c"

@@ -121,7 +121,7 @@ deps: ## install what the build and the tests need (root or sudo; apt)
 run: all ## build and start the server (ARGS="--port 7000 ...")
 	$(OUT)/bin/redis-server $(ARGS)
 
-test: all units ## every check and test; last line "N passed, N failed"
+test: all faulty units ## every check and test; last line "N passed, N failed"
 	$(SUITE_ENV) python3 tests/lint/total.py lint units tcl clients
 
 check: all units ## under a minute: layers, headers, style, format, generated files, C units
@@ -136,7 +136,7 @@ unit: units ## C unit tests (UNIT=base/memory picks by part of the name, SEED= r
 
 units: $(UNITS)
 
-tcl: all ## Tcl suite (ARGS="--single unit/x --only name ...")
+tcl: all faulty ## Tcl suite (ARGS="--single unit/x --only name ...")
 	tests/run --server $(OUT)/bin/redis-server $(ARGS)
 
 bench: all ## against a stock Redis 6.2 (QUICK=1, BASELINE=path of redis-server)
@@ -234,6 +234,14 @@ $(OUT)/tests/%: $(OUT)/obj-tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) $(NO_LTO) $< $(LIBRARY) -o $@ -lcmocka $(ALLOCATOR) $(LIBS)
 
+# The server with faults of the system, which a file tells it (tests/c/server/faulty.c).
+.PHONY: faulty
+faulty: $(OUT)/faulty/redis-server
+$(OUT)/faulty/redis-server: $(main_redis-server:src/%.c=$(OUT)/obj/%.o) \
+        $(OUT)/obj-tests/server/faulty.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(QUIET_LINK)$(LINK) $(NO_LTO) $(filter %.o,$^) $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
+
 # One short line for each step; V=1 shows the commands.
 ifneq ($(V),1)
   QUIET_CC = @echo "  CC    $<";
@@ -270,5 +278,5 @@ $(OUT)/fuzzers/%: $(OUT)/obj-fuzz/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) -fsanitize=fuzzer $< $(LIBRARY) -o $@ $(LIBS)
 
--include $(OBJECTS:.o=.d) $(UNIT_SOURCES:tests/c/%.c=$(OUT)/obj-tests/%.d)
+-include $(OBJECTS:.o=.d) $(OUT)/obj-tests/server/faulty.d $(UNIT_SOURCES:tests/c/%.c=$(OUT)/obj-tests/%.d)
 -include $(FUZZERS:%=$(OUT)/obj-fuzz/%.d)

@@ -454,8 +454,9 @@ proc reconnect {{level 0}} {
     }
 }
 
+# How many lines the log has: the next one has this index.
 proc count_log_lines {{level 0}} {
-    return [llength [split [server_text [server_id $level]] \n]]
+    return [expr {[llength [split [server_text [server_id $level]] \n]] - 1}]
 }
 
 # Waits for a line of the log, from line `from` on, that matches the glob pattern; returns it.

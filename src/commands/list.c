@@ -16,6 +16,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "publish/notify.h"
+#include "publish/tracking.h"
 #include "store/keyspace.h"
 #include "value/list.h"
 
@@ -364,10 +365,12 @@ static bool move_element(struct client *c, struct keyspace *ks, struct entry *so
     struct slice moved = buffer_slice(&text);
     reply_bulk(c, moved); /* who has waited is told of the change of the target after its element */
     target = keyspace_find(ks, target_key, target_hash);
+    tracking_credit(c); /* where it waited, another client's request runs */
     if (target)
         push(ks, target, target_hash, move.to, &moved, 1);
     else
         create(ks, target_key, target_hash, move.to, &moved, 1);
+    tracking_credit(NULL);
     keyspace_announce(ks, source_key, source_hash);
     notify_pushed(ks, target_key, move.to);
     buffer_free(&text);

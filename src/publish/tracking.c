@@ -128,6 +128,7 @@ static size_t items;
 static size_t added;         /* keys, since the table was trimmed last */
 static struct rax *prefixes; /* of struct prefix; NULL until the first */
 static struct list_link changed = {&changed, &changed};
+static const struct client *credited; /* NULL = whose request runs */
 static struct list_link trackers = {&trackers, &trackers};
 static size_t trackers_count;
 static uint64_t flush_told; /* the number of the call that was told of, from 1 on */
@@ -516,12 +517,14 @@ bool tracking_step(void) {
 
 static void key_changed(struct keyspace *ks, struct slice name, uint64_t hash,
                         enum keyspace_cause cause) {
-    const struct client *running = batch_running_client();
+    const struct client *changer = credited ? credited : batch_running_client();
     if (prefixes && rax_count(prefixes))
-        collect_in_prefixes(name, hash, running && cause == KEYSPACE_WRITTEN ? running->id : 0);
+        collect_in_prefixes(name, hash, changer && cause == KEYSPACE_WRITTEN ? changer->id : 0);
     struct tracked_key *k = keys ? table_find(keys, hash, name.bytes, name.length) : NULL;
-    if (k) key_invalidate(k, hash, running);
+    if (k) key_invalidate(k, hash, changer);
 }
+
+void tracking_credit(const struct client *c) { credited = c; }
 
 /* FLUSHALL is told once, though each database is flushed. */
 static void flushing(struct keyspace *ks) {

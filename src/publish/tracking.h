@@ -54,6 +54,10 @@ struct tracking_overlap {
 bool tracking_find_overlap(const struct client *c, const struct slice *prefixes, size_t count,
                            struct tracking_overlap *overlap);
 
+/* From now on keys change by `c`, who is not told where it said NOLOOP; NULL = by the client whose
+ * request runs, as ever. */
+void tracking_credit(const struct client *c);
+
 /* CLIENT CACHING: about the client's next request, or transaction. */
 void tracking_set_caching(struct client *c);
 bool tracking_caching(const struct client *c);

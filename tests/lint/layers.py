@@ -23,7 +23,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 SYSTEM_CALLS = set('read pread readv write pwrite writev send recv accept accept4 epoll_ctl epoll_wait '
                    'open open64 fopen fopen64 fsync fdatasync rename'.split())
 # These make the calls, or read a small file of the system's at start or once a second.
-MAKES_SYSTEM_CALLS = {'base/system', 'base/clock', 'exec/host_cpu'}
+MAKES_SYSTEM_CALLS = {'base/system', 'base/clock', 'report/host_cpu'}
 SHARED_BY_FAMILIES = 'commands'  # commands/commands.h and .c: the list of all families
 
 

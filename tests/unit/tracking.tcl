@@ -262,6 +262,38 @@ start_server {tags {tracking}} {
         $c close
     }
 
+    # Both modes: the target changes by who waited, the source by who pushed.
+    test {NOLOOP: what a served client moves is its own change, what was pushed is not} {
+        foreach {waits mode} {{BLMOVE q1 q2 LEFT LEFT 0} BCAST {BRPOPLPUSH q1 q2 0} {}} {
+            foreach is_tracker {1 0} {
+                r flushall
+                set c [tracker NOLOOP {*}$mode]
+                exchange $c {{LRANGE q1 0 -1} {LRANGE q2 0 -1}} "*0\r\n*0\r\n"
+                set other [resp3_client]
+                set waiter [expr {$is_tracker ? $c : $other}]
+                $waiter write [client::encode $waits]
+                $waiter flush
+                wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+                    fail "nobody waits"
+                }
+                if {$is_tracker} {
+                    exchange $other {{RPUSH q1 x}} ":1\r\n"
+                    if {$mode eq ""} {
+                        assert_bytes $c [told q1] [bulk x]
+                    } else {
+                        assert_bytes $c [bulk x] [told q1]
+                    }
+                } else {
+                    exchange $c {{RPUSH q1 x}} ":1\r\n" [told q2]
+                    assert_bytes $other [bulk x]
+                }
+                assert_silent $c
+                $c close
+                $other close
+            }
+        }
+    }
+
     test {OPTIN and OPTOUT: CACHING counts for one command, or one transaction} {
         r flushall
         foreach {mode word listed first} {OPTIN YES caching-yes k OPTOUT NO caching-no x} {

@@ -558,6 +558,42 @@ static void read_keys(struct peer *p, int count) {
     peer_send(p, buffer_slice(&input));
 }
 
+static void send_sets(struct peer *p, const char *first, const char *second) {
+    buffer_clear(&input);
+    SEND("set", first, "1");
+    if (second) SEND("set", second, "1");
+    assert_int_equal(peer_try_send(p, input.bytes, input.length), input.length);
+}
+
+/* Keys that several clients change before they are told together: who changed one last is not told
+ * of it, where it says NOLOOP, but of those of others. */
+static void test_mixed_writers(void **state) {
+    struct peer own = connect_3(), all = connect_3(), other = connect_3();
+    SAY(&own, "+OK\r\n", "client", "tracking", "on", "bcast", "noloop");
+    SAY(&all, "+OK\r\n", "client", "tracking", "on", "bcast");
+    send_sets(&own, "a", "b");
+    send_sets(&other, "b", "c");
+    peers_turns();
+    peer_receive(&own, SIZE_MAX);
+    peer_receive(&all, SIZE_MAX);
+    peer_assert_got(&own, SLICE("+OK\r\n+OK\r\n>2\r\n$10\r\ninvalidate\r\n"
+                                "*2\r\n$1\r\nb\r\n$1\r\nc\r\n"));
+    peer_assert_got(&all, SLICE(">2\r\n$10\r\ninvalidate\r\n"
+                                "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"));
+    /* It is the last one to change all of them. */
+    send_sets(&other, "a", "b");
+    send_sets(&own, "b", "a");
+    peers_turns();
+    peer_receive(&own, SIZE_MAX);
+    peer_receive(&all, SIZE_MAX);
+    peer_assert_got(&own, SLICE("+OK\r\n+OK\r\n"));
+    peer_assert_got(&all, SLICE(">2\r\n$10\r\ninvalidate\r\n"
+                                "*2\r\n$1\r\na\r\n$1\r\nb\r\n"));
+    peer_close(&own);
+    peer_close(&all);
+    peer_close(&other);
+}
+
 /* Beyond the limit random keys are told as changed, each once; lowered, it is met in steps. */
 static void test_limit(void **state) {
     struct peer p = connect_3();
@@ -755,6 +791,7 @@ int main(void) {
         TEST(test_model),
         TEST(test_gone_clients_leave_nothing),
         TEST(test_many_clients_of_one_key),
+        TEST(test_mixed_writers),
         TEST(test_limit),
         TEST(test_memory_goes_back),
         TEST(test_closed_while_told),

@@ -254,6 +254,48 @@ static void add_random_request(struct script *s) {
 
 /* Clients send in pieces, mixed with each other, and read as they like; each gets its own replies.
  */
+/* A request in the making counts whole, wherever its parts stand: only the ends of large arguments
+ * are dropped. */
+static void test_sizes_of_a_query(void **state) {
+    enum {
+        FIRST = BATCH_ADOPT_BYTES,
+        SECOND = 2 * BATCH_ADOPT_BYTES,
+        CAME = BATCH_ADOPT_BYTES / 2
+    };
+    struct script s = script_new();
+    struct peer p = peer_connect();
+    buffer_printf(&s.input, "*4\r\n$6\r\ndigest\r\n$3\r\nabc\r\n$%d\r\n", FIRST);
+    memset(buffer_reserve(&s.input, FIRST), 'x', FIRST);
+    s.input.length += FIRST;
+    buffer_printf(&s.input, "\r\n$%d\r\n", SECOND);
+    memset(buffer_reserve(&s.input, CAME), 'y', CAME);
+    s.input.length += CAME;
+    peer_send(&p, buffer_slice(&s.input));
+    assert_int_equal(batch_query_used(p.client), s.input.length - 2);
+    assert_true(batch_query_bytes(p.client) >= FIRST + SECOND + batch_query_room(p.client));
+    assert_true(batch_query_room(p.client) < FIRST);
+    peer_close(&p);
+    script_free(&s);
+}
+
+/* The buffer of inline requests' words is used again by each batch. */
+static void test_words_take_no_more(void **state) {
+    struct peer p = peer_connect();
+    struct script s = script_new();
+    size_t before = 0;
+    for (int i = 0; i < 300; i++) {
+        if (i == 100) before = memory_used(MEMORY_POOLS);
+        buffer_clear(&s.input);
+        buffer_clear(&s.wanted);
+        add_digest(&s, 3, 300, true);
+        peer_send(&p, buffer_slice(&s.input));
+        peer_assert_got(&p, buffer_slice(&s.wanted));
+    }
+    assert_int_equal(memory_used(MEMORY_POOLS), before);
+    peer_close(&p);
+    script_free(&s);
+}
+
 static void test_random_traffic(void **state) {
     for (int round = 0; round < 12; round++) {
         struct peer peers[PEERS];
@@ -522,6 +564,8 @@ int main(void) {
         TEST(test_large_arguments),
         TEST(test_take_argument),
         TEST(test_large_bytes),
+        TEST(test_sizes_of_a_query),
+        TEST(test_words_take_no_more),
         TEST(test_random_traffic),
         TEST(test_many_clients_in_one_batch),
         TEST(test_error_after_commands),

@@ -126,6 +126,26 @@ static void test_taken_argument(void **state) {
     peer_close(&p);
 }
 
+/* ---- between turns ---- */
+
+/* A client that gets messages while none of its requests runs is as large as they are, at once. */
+static void test_messages_between_turns(void **state) {
+    static char text[700000];
+    struct peer told = peer_connect(), asks = peer_connect();
+    ask(&asks, "b 900000\n");
+    memset(text, 'm', sizeof(text));
+    for (int i = 0; i < 5; i++) reply_message(told.client, text, sizeof(text));
+    assert_non_null(told.client->weight);
+    size_t held = client_memory_of(told.client);
+    assert_true(held > 5 * sizeof(text));
+    assert_int_equal(client_memory_disconnect_largest(1), held);
+    peers_turns();
+    assert_false(peer_is_served(&told));
+    assert_true(peer_is_served(&asks));
+    peer_close(&told);
+    peer_close(&asks);
+}
+
 /* ---- who goes ---- */
 
 static void test_largest_first(void **state) {
@@ -322,17 +342,12 @@ static void test_anything(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_idle),
-        TEST(test_partial_request),
-        TEST(test_taken_argument),
-        TEST(test_largest_first),
-        TEST(test_no_evict),
-        TEST(test_limit),
-        TEST(test_percent),
-        TEST(test_herd),
-        TEST(test_closed_before_read),
-        TEST(test_find),
-        TEST(test_anything),
+        TEST(test_idle),           TEST(test_partial_request),
+        TEST(test_taken_argument), TEST(test_messages_between_turns),
+        TEST(test_largest_first),  TEST(test_no_evict),
+        TEST(test_limit),          TEST(test_percent),
+        TEST(test_herd),           TEST(test_closed_before_read),
+        TEST(test_find),           TEST(test_anything),
     };
     return cmocka_run_group_tests(tests, group_open, NULL);
 }

@@ -6,6 +6,7 @@
  * it when the client is let go (a command that blocks); "later" may not run for some time (a
  * command that is paused), and answers it then. SEED=n runs the same random choices again.
  */
+#include "base/clock.h"
 #include "base/hash.h"
 #include "net/batch.h"
 #include "net/peers.h"
@@ -15,6 +16,7 @@
 static struct list_link waiting = {&waiting, &waiting}; /* of held_link */
 static uint64_t later_refused;                          /* refusals of "later" so far */
 static unsigned refuse_percent = 100;
+static int64_t later_takes_usec; /* with a fixed clock */
 
 static int64_t digest_of(const struct slice *words, size_t count) {
     uint64_t digest = count;
@@ -43,6 +45,7 @@ static void execute(struct request *r) {
         list_append(&waiting, &c->held_link);
         return;
     }
+    if (later_takes_usec) clock_advance_usec(later_takes_usec);
     if (slice_is(r->argv[0], "let-go")) {
         while (!list_is_empty(&waiting))
             batch_resume(LIST_ENTRY(waiting.next, struct client, held_link));
@@ -245,6 +248,55 @@ static void test_hold_stops_reading(void **state) {
     peer_close(&p);
 }
 
+/* What it has sent and not run: requests in `held`, and the beginning of one in `query`. */
+static void test_sizes_while_held(void **state) {
+    static const char *const sent[] = {"later x\r\n", "digest y\r\n", "*2\r\n$6\r\ndig"};
+    struct buffer all = {.class = MEMORY_OTHER};
+    struct peer p = peer_connect();
+    for (int i = 0; i < 3; i++) buffer_append_c_string(&all, sent[i]);
+    peer_send(&p, buffer_slice(&all));
+    assert_non_null(p.client->held);
+    assert_int_equal(batch_query_used(p.client), all.length);
+    assert_in_range(batch_query_room(p.client) + all.length, all.length,
+                    batch_query_bytes(p.client));
+    settle(&p);
+    assert_non_null(p.client->query);
+    assert_int_equal(batch_query_used(p.client), strlen(sent[2]));
+    peer_close(&p);
+    buffer_free(&all);
+}
+
+/* Those that go on share the turn's time with the others: what is left of them waits for the next
+ * turn. */
+static void test_resumed_within_a_turn(void **state) {
+    enum { COUNT = 100 };
+    struct peer peers[COUNT];
+    unsigned before = refuse_percent, turns = 1;
+    peers_do_not_cut();
+    for (int i = 0; i < COUNT; i++) {
+        peers[i] = peer_connect();
+        peer_send(&peers[i], SLICE("later x\r\n"));
+    }
+    assert_int_equal(batch_held_clients(), COUNT);
+    clock_use_fixed(INT64_C(1750000000000000), 1000000000);
+    refuse_percent = 0;
+    later_takes_usec = BATCH_TURN_USEC / 4;
+    let_all_go();
+    while (batch_run_resumed()) {
+        assert_int_equal(batch_held_clients(), COUNT - 4 * turns);
+        turns++;
+    }
+    assert_int_equal(turns, COUNT / 4);
+    later_takes_usec = 0;
+    refuse_percent = before;
+    clock_use_system();
+    for (int i = 0; i < COUNT; i++) {
+        peer_receive(&peers[i], SIZE_MAX);
+        assert_true(peers[i].got.length > 0);
+        peer_close(&peers[i]);
+    }
+}
+
 static void test_peer_goes_while_held(void **state) {
     for (int way = 0; way < 2; way++) {
         struct peer p = peer_connect();
@@ -430,13 +482,21 @@ static void test_random_holding(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_hold_in_a_pipeline),   TEST(test_hold_always),
-        TEST(test_hold_large_arguments), TEST(test_hold_many_arguments),
-        TEST(test_hold_stops_reading),   TEST(test_peer_goes_while_held),
-        TEST(test_close_while_held),     TEST(test_error_behind_held),
-        TEST(test_resumed_when_marked),  TEST(test_limit_behind_held),
-        TEST(test_reply_skip),           TEST(test_let_go_in_the_batch),
+        TEST(test_hold_in_a_pipeline),
+        TEST(test_hold_always),
+        TEST(test_hold_large_arguments),
+        TEST(test_hold_many_arguments),
+        TEST(test_hold_stops_reading),
+        TEST(test_peer_goes_while_held),
+        TEST(test_close_while_held),
+        TEST(test_error_behind_held),
+        TEST(test_resumed_when_marked),
+        TEST(test_limit_behind_held),
+        TEST(test_reply_skip),
+        TEST(test_let_go_in_the_batch),
         TEST(test_random_holding),
+        TEST(test_sizes_while_held),
+        TEST(test_resumed_within_a_turn),
     };
     return cmocka_run_group_tests(tests, hold_open, NULL);
 }

@@ -248,6 +248,25 @@ static void test_reader_goes_away(void **state) {
     peer_close(&p);
 }
 
+/* A peer that takes nothing more, though it has not said so: a write that fails closes its client,
+ * whether it is one of the output buffer or of chunks. */
+static void test_write_fails(void **state) {
+    for (int chunks = 0; chunks < 2; chunks++) {
+        struct peer p = peer_connect();
+        if (chunks) {
+            peer_try_send(&p, "b 3000000\n", 10);
+            peers_turns();
+            assert_non_null(p.client->replies);
+        }
+        assert_int_equal(shutdown(p.fd, SHUT_RD), 0);
+        peer_try_send(&p, "p\n", 2);
+        peer_receive(&p, 1000000); /* makes it writable, where it was not */
+        peers_turns();
+        assert_false(peer_is_served(&p));
+        peer_close(&p);
+    }
+}
+
 /* ---- Closing ---- */
 
 static void test_close_after_reply(void **state) {
@@ -355,6 +374,7 @@ int main(void) {
         TEST(test_slow_reader),
         TEST(test_loop_sleeps),
         TEST(test_reader_goes_away),
+        TEST(test_write_fails),
         TEST(test_close_after_reply),
         TEST(test_close_after_slow_reply),
         TEST(test_close_now),

@@ -68,6 +68,7 @@ static const char *const class_names[MEMORY_CLASSES] = {
 };
 static void (*oom_handler)(size_t size);
 static const struct memory_hook *test_hook;
+static bool (*test_refusal)(size_t size);
 
 /* ---- Good sizes ---- */
 
@@ -317,9 +318,7 @@ static inline void *try_alloc(size_t size, enum memory_class class) {
     return block;
 }
 
-static bool refused(size_t size) {
-    return test_hook != NULL && test_hook->refuse != NULL && test_hook->refuse(size);
-}
+static bool refused(size_t size) { return test_refusal != NULL && test_refusal(size); }
 
 void *memory_try_alloc(size_t size, enum memory_class class) {
     return refused(size) ? NULL : try_alloc(size, class);
@@ -461,6 +460,7 @@ const char *memory_class_name(enum memory_class class) {
 void memory_set_oom_handler(void (*handler)(size_t size)) { oom_handler = handler; }
 
 void memory_set_hook(const struct memory_hook *hook) { test_hook = hook; }
+void memory_set_refusal(bool (*refuses)(size_t size)) { test_refusal = refuses; }
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 

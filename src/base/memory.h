@@ -77,13 +77,14 @@ const char *memory_class_name(enum memory_class class);
 void memory_set_oom_handler(void (*handler)(size_t size));
 
 /* A test's view of single allocations and frees: called with the bytes of each, NULL = none.
- * `refuse` lets memory_try_ calls fail. Not for use while other threads allocate. */
+ * Not for use while other threads allocate. */
 struct memory_hook {
     void (*allocated)(size_t bytes);
     void (*freed)(size_t bytes);
-    bool (*refuse)(size_t size);
 };
 void memory_set_hook(const struct memory_hook *hook);
+/* Tests: a memory_try_ call fails where this says so of its size; NULL = none. */
+void memory_set_refusal(bool (*refuses)(size_t size));
 /* Largest single allocation and free of MEMORY_DATASET since the last reset, in bytes, over all
  * threads' published and the calling thread's own work. */
 size_t memory_largest_alloc(enum memory_class class);

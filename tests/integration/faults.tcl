@@ -146,9 +146,9 @@ with_faulty_server $faulty $rules_file {} {
     }
 
     test {LCS without memory} {
-        faults $rules_file {memory 0}
+        faults $rules_file {memory 0 1}
         assert_error {ERR *} {r stralgo lcs strings ohmytext mynewtext}
-        faults $rules_file {memory 2}
+        faults $rules_file {memory 2 1}
         assert_error {ERR *} {r stralgo lcs idx strings ohmytext mynewtext}
         faults $rules_file
         assert_equal mytext [r stralgo lcs strings ohmytext mynewtext]

@@ -89,7 +89,7 @@ static inline uint64_t faults_count(enum fault_call call) { return fault_counts[
 
 /* ---- Memory ---- */
 
-static unsigned faults_memory_after;
+static unsigned faults_memory_after, faults_memory_times;
 static unsigned faults_memory_refused;
 
 static inline bool faults_refuse(size_t bytes) {
@@ -97,20 +97,22 @@ static inline bool faults_refuse(size_t bytes) {
         faults_memory_after--;
         return false;
     }
+    if (!faults_memory_times) return false;
+    faults_memory_times--;
     faults_memory_refused++;
     return true;
 }
 
-static const struct memory_hook faults_memory_hook = {.refuse = faults_refuse};
-
-/* memory_try_ calls fail once `after` of them went well; faults_memory_refused counts them. */
-static inline void faults_refuse_memory(unsigned after) {
+/* `times` memory_try_ calls fail once `after` of them went well; faults_memory_refused counts them.
+ */
+static inline void faults_refuse_memory(unsigned after, unsigned times) {
     faults_memory_after = after;
+    faults_memory_times = times;
     faults_memory_refused = 0;
-    memory_set_hook(&faults_memory_hook);
+    memory_set_refusal(faults_refuse);
 }
 
-static inline void faults_memory_clear(void) { memory_set_hook(NULL); }
+static inline void faults_memory_clear(void) { memory_set_refusal(NULL); }
 
 /* ---- Whether a call fails ---- */
 

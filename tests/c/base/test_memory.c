@@ -109,6 +109,28 @@ static void test_aligned(void **state) {
     }
 }
 
+static bool refuse_large(size_t size) { return size >= 1000; }
+
+/* A test may refuse what may fail, and nothing else. */
+static void test_refusal(void **state) {
+    note_used();
+    char *block = memory_alloc(10, MEMORY_AOF);
+    memcpy(block, "123456789", 10);
+    memory_set_refusal(refuse_large);
+    assert_null(memory_try_alloc(1000, MEMORY_AOF));
+    assert_null(memory_try_realloc(block, 1000, MEMORY_AOF));
+    assert_string_equal(block, "123456789");
+    assert_grown(MEMORY_AOF, memory_good_size(10));
+    block = memory_realloc(block, 1000, MEMORY_AOF);
+    block = memory_try_realloc(block, 999, MEMORY_AOF);
+    assert_string_equal(block, "123456789");
+    memory_set_refusal(NULL);
+    block = memory_try_realloc(block, 1000, MEMORY_AOF);
+    assert_non_null(block);
+    memory_free(block, MEMORY_AOF);
+    assert_grown(MEMORY_AOF, 0);
+}
+
 static void test_resizing(void **state) {
     note_used();
     char *block = memory_realloc(NULL, 10, MEMORY_AOF);
@@ -410,6 +432,7 @@ int main(void) {
         cmocka_unit_test(test_each_class_is_exact),
         cmocka_unit_test(test_zalloc_clears),
         cmocka_unit_test(test_aligned),
+        cmocka_unit_test(test_refusal),
         cmocka_unit_test(test_resizing),
         cmocka_unit_test(test_move),
         cmocka_unit_test(test_against_model),

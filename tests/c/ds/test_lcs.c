@@ -89,7 +89,7 @@ static void test_without_memory(void **state) {
     size_t before = memory_used(MEMORY_OTHER);
     unsigned after = 0;
     for (bool done = false; !done; after++) {
-        faults_refuse_memory(after);
+        faults_refuse_memory(after, 1);
         struct lcs *lcs = lcs_create(SLICE("ohmytext"), SLICE("mynewtext"), after % 2);
         done = faults_memory_refused == 0;
         faults_memory_clear();

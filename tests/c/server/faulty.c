@@ -6,7 +6,7 @@
  *   cut SEED BYTES PERCENT             transfers move 1 to BYTES bytes, PERCENT are interrupted
  *   fail CALL ERRNO AFTER TIMES PATH   read write accept epoll_ctl epoll_wait open close fsync
  *                                      rename; PATH: part of a path, or * for any descriptor
- *   memory AFTER                       memory_try_ calls fail
+ *   memory AFTER TIMES                 memory_try_ calls fail
  * An empty file ends all faults. Without the variable there are none.
  */
 #include "base/faults.h"
@@ -42,8 +42,8 @@ static bool take_line(const char *line) {
     unsigned first, second;
     if (sscanf(line, "cut %llu %zu %u", &seed, &bytes, &first) == 3) {
         faults_cut(seed, bytes, first);
-    } else if (sscanf(line, "memory %u", &first) == 1) {
-        faults_refuse_memory(first);
+    } else if (sscanf(line, "memory %u %u", &first, &second) == 2) {
+        faults_refuse_memory(first, second);
     } else if (sscanf(line, "fail %15s %15s %u %u %127s", call_name, error_name, &first, &second,
                       path) == 5) {
         enum fault_call call = call_of(call_name);

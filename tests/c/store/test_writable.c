@@ -6,6 +6,7 @@
  */
 #include "ds/table.h"
 #include "store/keys.h"
+#include "store/limbo.h"
 
 #define ROUNDS 20000
 #define KEYS 24
@@ -156,10 +157,38 @@ static void test_one_write_wastes_nothing(void **state) {
     assert_int_equal(entry_string(e, scratch).length, 1000000);
 }
 
+/* A nested call that stores or writes leaves what the outer one reads as it was. */
+static void test_nested_store(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    char scratch[ENTRY_STRING_SCRATCH];
+    for (int way = 0; way < 2; way++) {
+        struct key_text text;
+        struct slice key = key_of(&text, 3);
+        struct entry *outer =
+            key_store(ks, 3, SLICE("what the outer one reads"), ENTRY_NO_DEADLINE);
+        limbo_enter();
+        struct slice read = entry_string(outer, scratch);
+        limbo_enter();
+        if (way) {
+            memset(keyspace_string_writable(ks, key, key_hash(key), outer, read.length), 'x',
+                   read.length);
+        } else {
+            struct entry_value value = entry_value_of_text(SLICE("what the inner one wrote"));
+            keyspace_store(ks, key, key_hash(key), outer, &value, ENTRY_NO_DEADLINE);
+        }
+        limbo_leave();
+        assert_true(slice_equal(read, SLICE("what the outer one reads")));
+        assert_ptr_not_equal(keyspace_find(ks, key, key_hash(key)), outer);
+        limbo_leave();
+        keyspace_check(ks);
+    }
+}
+
 int main(void) {
     keys_open();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_against_a_model, keys_begin, keys_nothing_left),
+        cmocka_unit_test_setup_teardown(test_nested_store, keys_begin, keys_nothing_left),
         cmocka_unit_test_setup_teardown(test_growing_is_amortised, keys_begin, keys_nothing_left),
         cmocka_unit_test_setup_teardown(test_one_write_wastes_nothing, keys_begin,
                                         keys_nothing_left),

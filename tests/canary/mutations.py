@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mutations of tests/canary/run: what one slip in our code would be, and the test that must see it.
+
+`old` must stand exactly once in the file. `test` is "unit FOLDER/test_x", or "tcl FILE", or
+"tcl FILE NAME" with a part of the tests' names. From the ground up, as src/LAYERS.
+"""
+import collections
+
+Mutation = collections.namedtuple('Mutation', 'name file old new breaks test')
+MUTATIONS = []
+
+
+def mutate(name, file, old, new, breaks, test):
+    MUTATIONS.append(Mutation(name, 'src/' + file, old, new, breaks, test))
+
+
+# ---- base ----
+
+mutate('number-last-digit', 'base/number.c',
+       'size_t safe = length < 20 ? length : 19;', 'size_t safe = length < 20 ? length : 20;',
+       'numbers of 20 digits overflow', 'unit base/test_number')
+mutate('number-least-int64', 'base/number.c',
+       'magnitude > (uint64_t)INT64_MAX + 1) return false', 'magnitude > (uint64_t)INT64_MAX) return false',
+       'the least int64 is refused', 'unit base/test_number')
+mutate('glob-negated-class', 'base/glob.c', 'return matched != negated;', 'return matched;',
+       '[^a] matches as [a]', 'unit base/test_glob')
+mutate('memory-freed-count', 'base/memory.c',
+       '    count_alloc(good, class);\n    count_free(before, class);\n    return resized;',
+       '    count_alloc(good, class);\n    return resized;',
+       'a block that is resized is counted twice', 'unit base/test_memory')
+mutate('log-short-write', 'base/log.c', '        length -= (size_t)written;\n',
+       '        length = 0;\n', 'a line of the log is cut by a short write', 'unit base/test_log')
+mutate('log-interrupted', 'base/log.c', 'if (written < 0 && errno == EINTR) continue;',
+       'if (written < 0 && errno == ERANGE) continue;', 'a line of the log is lost by a signal',
+       'unit base/test_log')
+mutate('log-errno', 'base/log.c', '    errno = saved_errno;\n', '',
+       'writing the log changes errno', 'unit base/test_log')
+
+# ---- ds ----
+
+mutate('table-fingerprint-of-gap', 'ds/table.c',
+       'bucket_set(b, index, bucket_fingerprint(last, from), last->slots[from]);',
+       'bucket_set(b, index, bucket_fingerprint(last, index), last->slots[from]);',
+       'an element that fills a gap is not found again', 'unit ds/test_table')
+mutate('table-link-kept', 'ds/table.c', '    previous->head &= ~HEAD_LINK;\n', '',
+       'a dissolved overflow bucket is still linked', 'unit ds/test_table')
+mutate('table-chunk-counts', 'ds/table.c',
+       'if (index >= CHUNK_BUCKETS) *chunk_count(t, index >> CHUNK_SHIFT) += more;',
+       'if (index > CHUNK_BUCKETS) *chunk_count(t, index >> CHUNK_SHIFT) += more;',
+       'elements of one bucket are not counted in their chunk', 'unit ds/test_table')
+mutate('timebuckets-early', 'ds/timebuckets.c', 'if (deadline < t->base) return EARLY;',
+       'if (deadline <= t->base) return EARLY;',
+       'a deadline at the base goes to those that are past', 'unit ds/test_timebuckets')
+mutate('timebuckets-used-bit', 'ds/timebuckets.c',
+       'if (--b->count == 0 && bucket != EARLY) t->used[bucket / SLOTS] &= ~(1ull << (bucket % SLOTS));',
+       '--b->count;', 'empty buckets count as used', 'unit ds/test_timebuckets')
+mutate('timebuckets-reference', 'ds/timebuckets.c',
+       '        t->type->set_reference(newest, reference);\n', '',
+       'an element that moved does not know its place', 'unit ds/test_timebuckets')
+mutate('lcs-no-memory', 'ds/lcs.c', 'bool enough = first && lcs->rows && matches_init',
+       'bool enough = first && matches_init', 'LCS without memory for its rows ends the process',
+       'unit ds/test_lcs')
+
+# ---- io ----
+
+mutate('file-short-write', 'io/file.c', '        text.bytes += written;\n', '',
+       'a file that is written in pieces repeats its beginning', 'unit io/test_file')
+mutate('file-sync', 'io/file.c', ' && system_fsync(fd) == 0;', ' && system_fsync(fd) <= 0;',
+       'a file whose sync fails takes the place of the old one', 'unit io/test_file')
+mutate('file-left-over', 'io/file.c', '        unlink(temporary.bytes);\n', '        ;\n',
+       'a file that could not be written is left beside', 'unit io/test_file')
+mutate('loop-pending', 'io/loop.c',
+       '        watcher->interest = 0;\n        forget_pending(loop, watcher);\n',
+       '        watcher->interest = 0;\n', 'a freed watcher is called', 'unit io/test_loop')
+
+# ---- store ----
+
+mutate('expiry-off-by-one', 'store/keyspace.c', 'entry_deadline(e) <= clock_cached_msec();',
+       'entry_deadline(e) < clock_cached_msec();', 'a key lives a millisecond too long',
+       'unit store/test_keyspace')
+mutate('lookup-expires-nothing', 'store/keyspace.c',
+       '        expire_now(ks, e, hash);\n        return NULL;\n', '        return e;\n',
+       'a lookup finds a key that is due', 'unit store/test_keyspace')
+mutate('expired-not-counted', 'store/keyspace.c',
+       "    if (begin_nsec) latency_note(\"expire-del\", (clock_monotonic_nsec() - begin_nsec) / 1000000);\n    expired++;\n",
+       "    if (begin_nsec) latency_note(\"expire-del\", (clock_monotonic_nsec() - begin_nsec) / 1000000);\n",
+       'expired_keys does not count what lookups expire', 'tcl unit/expire')
+mutate('wrong-cause-expired', 'store/keyspace.c',
+       '    note_lag(e);\n    take_out(ks, e, hash);\n    announce(ks, entry_key(e), hash, KEYSPACE_EXPIRED);',
+       '    note_lag(e);\n    take_out(ks, e, hash);\n    announce(ks, entry_key(e), hash, KEYSPACE_WRITTEN);',
+       'an expired key is told as written', 'unit store/test_observers')
+mutate('wrong-cause-evicted', 'store/keyspace.c', 'announce(ks, entry_key(e), hash, KEYSPACE_EVICTED);',
+       'announce(ks, entry_key(e), hash, KEYSPACE_EXPIRED);', 'an evicted key is told as expired',
+       'unit store/test_observers')
+mutate('skip-first-observer', 'store/keyspace.c',
+       '    for (int i = 0; i < observer_count; i++)\n        if (observers[i]->changed)',
+       '    for (int i = 1; i < observer_count; i++)\n        if (observers[i]->changed)',
+       'the first observer hears of no change', 'unit store/test_observers')
+mutate('observers-backwards', 'store/keyspace.c',
+       '    for (int i = 0; i < observer_count; i++)\n        if (observers[i]->changed)',
+       '    for (int i = observer_count; i-- > 0;)\n        if (observers[i]->changed)',
+       'observers hear in the wrong order', 'unit store/test_observers')
+mutate('missed-untold', 'store/keyspace.c',
+       'if (!e && __builtin_expect(interest != 0, 0)) tell_missed(ks, key);', '',
+       'nobody hears of a miss', 'tcl unit/notify')
+mutate('store-tells-nobody', 'store/keyspace.c',
+       '    keyspace_note_change(ks, key, hash, 1);\n    if (deadline == KEYSPACE_KEEP_DEADLINE)',
+       '    changes++;\n    if (deadline == KEYSPACE_KEEP_DEADLINE)',
+       'SET tells no observer', 'tcl unit/multi')
+mutate('deadline-sum', 'store/keyspace.c', '    ks->deadlines -= entry_deadline(e);\n', '',
+       'avg_ttl keeps the deadlines of keys that are gone', 'unit store/test_keyspace')
+mutate('next-due-not-lowered', 'store/keyspace.c',
+       '    next_due_lower(keyspace_index(ks), entry_deadline(e));\n', '',
+       'active expiry does not hear of a nearer deadline', 'unit store/test_expire')
+mutate('overwrite-while-read', 'store/keyspace.c',
+       'if (__builtin_expect(limbo_nested(), 0)) return false;\n    size_t before = entry_outside_bytes(e);\n    if (!entry_try_overwrite',
+       'size_t before = entry_outside_bytes(e);\n    if (!entry_try_overwrite',
+       'a nested call writes over what the outer one reads', 'unit store/test_writable')
+mutate('hidden-key-stays', 'store/keyspace.c',
+       'if (__builtin_expect(expiry_held, 0)) remove_hidden(ks, entry_key(e), hash);', '',
+       'a hidden key stands beside a new one of its name', 'unit store/test_observers')
+mutate('object-bytes', 'store/keyspace.c',
+       '    entry_set_object(e, v);\n    ks->entry_bytes += entry_outside_bytes(e);\n',
+       '    entry_set_object(e, v);\n', "a database's bytes lose what collections grow by",
+       'unit store/test_object')
+mutate('expire-cut-uncounted', 'store/expire.c', '    if (!in_time) cut_short++;\n', '',
+       'expired_time_cap_reached_count stands still', 'unit store/test_expire')
+mutate('expire-forgets-the-rest', 'store/expire.c',
+       'credit_nsec -= slice_end_nsec - begin_nsec;\n    return !in_time;',
+       'credit_nsec -= slice_end_nsec - begin_nsec;\n    return false;',
+       'what a slice had no time for waits for the next turn', 'unit store/test_expire')
+mutate('evict-pool-order', 'store/evict.c', 'pool[index - 1].score > score; index--)',
+       'pool[index - 1].score < score; index--)', 'the worst candidate is evicted first',
+       'unit store/test_evict')
+mutate('evict-pool-gone', 'store/evict.c', 'if (!is_there(victim)) continue;', '',
+       'a candidate that is gone is evicted', 'unit store/test_evict')
+mutate('limbo-outermost', 'store/limbo.c', 'if (--depth == 0 && items) release_all();',
+       '--depth;\n    if (items) release_all();', 'an inner call frees what the outer one reads',
+       'unit store/test_limbo')
+
+# ---- value ----
+
+mutate('hash-object-twins', 'commands/hash.c',
+       '        for (int i = 2; i < call->argc; i++) deleted += hash_delete(&v, call->argv[i]);',
+       '        for (int i = 2; i < call->argc - 1; i++) deleted += hash_delete(&v, call->argv[i]);',
+       'HDEL leaves its last field', 'tcl unit/type/hash')
+
+# ---- net ----
+
+mutate('qbuf-minus', 'net/batch.c', 'return query_used(c->query) + query_used(c->held);',
+       'return query_used(c->query) - query_used(c->held);', "CLIENT LIST's qbuf",
+       'unit net/test_hold')
+mutate('qbuf-filling', 'net/batch.c', 'size_t used = q->length + (q->filling ?',
+       'size_t used = q->length - (q->filling ?', 'qbuf of a large argument', 'unit net/test_batch')
+mutate('inline-words-kept', 'net/batch.c',
+       '    if (inline_words.length) buffer_clear(&inline_words);\n', '',
+       "inline requests' words are kept for ever", 'unit net/test_batch')
+mutate('resumed-without-limit', 'net/batch.c', 'if (clock_monotonic_nsec() >= end_nsec) break;',
+       'if (clock_monotonic_nsec() < 0 && end_nsec) break;',
+       'clients that go on hold the loop', 'unit net/test_hold')
+mutate('read-interrupted', 'net/batch.c', 'if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;',
+       'if (got < 0 && errno == EAGAIN) return 0;', 'a read that is interrupted closes its client',
+       'unit net/test_batch_cut')
+mutate('parser-rebase', 'net/batch.c',
+       '    request_parser_rebase(&q->parser, start, q->bytes);\n', '',
+       'arguments of an incomplete request point to where it was read', 'unit net/test_batch')
+mutate('failed-write', 'net/reply.c', '        client_close_later(c);\n        return -1;',
+       '        return -1;', 'a failed write closes nobody', 'unit net/test_reply')
+mutate('write-interrupted', 'net/reply.c', 'if (errno == EAGAIN || errno == EINTR) return 0;',
+       'if (errno == EAGAIN) return 0;', 'a write that is interrupted closes its client',
+       'unit net/test_reply_cut')
+mutate('short-write-lost', 'net/reply.c',
+       'chunk_append(c, bytes + sent, r->length - (size_t)sent);',
+       'chunk_append(c, bytes, r->length - (size_t)sent);', 'a short write repeats bytes',
+       'unit net/test_reply_cut')
+mutate('chunk-growth-unnoted', 'net/reply.c',
+       '    client_memory_note_chunks(c, (ptrdiff_t)good);\n', '',
+       'who gets messages between turns weighs nothing', 'unit net/test_client_memory')
+mutate('soft-limit-boundary', 'net/limits.c', '/ 1000000000 > limit->soft_seconds;',
+       '/ 1000000000 >= limit->soft_seconds;', 'the soft limit acts a second early',
+       'unit net/test_limits')
+mutate('hard-limit-boundary', 'net/limits.c', 'c->chunk_bytes >= (size_t)limit->hard_bytes;',
+       'c->chunk_bytes > 2 * (size_t)limit->hard_bytes;', 'the hard limit acts at twice its size',
+       'unit net/test_limits')
+
+# ---- publish, exec ----
+
+mutate('noloop-credit', 'publish/tracking.c',
+       'credited ? credited : batch_running_client();', 'batch_running_client();',
+       'who waited is told of what it moved itself', 'tcl unit/tracking NOLOOP')
+mutate('noloop-mixed', 'publish/tracking.c',
+       '    else if (append_keys(n, id, &n->others))\n', '    else if (append_keys(n, 0, &n->others))\n',
+       "NOLOOP with others' keys tells one's own too", 'unit publish/test_tracking')
+mutate('notify-database', 'publish/notify.c',
+       'number_format_int64(digits, keyspace_index(ks))', 'number_format_int64(digits, 0)',
+       'events of all databases come from 0', 'tcl unit/notify')
+mutate('watch-forgotten', 'exec/transaction.c', '        t->command_flags |= q->command->flags;\n', '',
+       'EXEC runs writes where memory is full', 'tcl unit/multi')
+mutate('blocked-order', 'exec/blocked.c', 'list_append(&k->waiters, &link->link);',
+       'list_insert_after(&k->waiters, &link->link);', 'the last that waits is served first',
+       'tcl unit/type/list')
+mutate('blocked-deadline', 'exec/blocked.c',
+       'if (end < earliest) loop_timer_start', 'if (end > earliest) loop_timer_start',
+       'a nearer time limit does not set the timer', 'tcl unit/wait')
+mutate('serve-order', 'exec/dispatch.c', 'if (outermost) blocked_serve();', 'if (!outermost) blocked_serve();',
+       'commands of EXEC serve who waits, others do not', 'tcl unit/type/list')
+
+# ---- commands ----
+
+mutate('set-xx', 'commands/string.c', '(options.flags & SET_XX && !existing)',
+       '(options.flags & SET_XX && existing)', 'SET XX', 'tcl unit/string')
+mutate('set-keepttl', 'commands/string.c',
+       'options.flags & SET_KEEPTTL ? KEYSPACE_KEEP_DEADLINE : ENTRY_NO_DEADLINE;',
+       'options.flags & SET_KEEPTTL ? ENTRY_NO_DEADLINE : KEYSPACE_KEEP_DEADLINE;', 'SET KEEPTTL',
+       'tcl unit/expire')
+mutate('expire-in-the-past', 'commands/expire.c', 'if (there && deadline <= clock_cached_msec()) {',
+       'if (there && deadline < clock_cached_msec() - 1000) {',
+       'EXPIRE with a negative time leaves the key', 'tcl unit/expire')
+mutate('ttl-rounding', 'commands/expire.c', '(left % unit_msec + unit_msec / 2) / unit_msec)',
+       '(left % unit_msec) / unit_msec)', 'TTL rounds down', 'tcl unit/expire')
+mutate('getdel-keeps', 'commands/string.c',
+       '    if (!reply_string_or_null(call, e) || !e) return;\n    keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));',
+       '    if (!reply_string_or_null(call, e) || !e) return;\n    keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));',
+       'GETDEL deletes nothing', 'tcl unit/string')
+mutate('hdel-note', 'commands/hash.c',
+       '        keyspace_note_change(call->keyspace, call->argv[1], hash, (uint64_t)deleted);\n', '',
+       'HDEL is no change: WATCH and tracking miss it', 'tcl unit/multi')
+mutate('hincrby-overflow', 'commands/hash.c',
+       'if (__builtin_add_overflow(value, increment, &value)) {\n        reply_error(call->client, "increment',
+       'if (__builtin_add_overflow(value, increment, &value) && 0) {\n        reply_error(call->client, "increment',
+       'HINCRBY wraps around', 'tcl unit/type/hash')

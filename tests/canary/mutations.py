@@ -229,3 +229,32 @@ mutate('hincrby-overflow', 'commands/hash.c',
        'if (__builtin_add_overflow(value, increment, &value)) {\n        reply_error(call->client, "increment',
        'if (__builtin_add_overflow(value, increment, &value) && 0) {\n        reply_error(call->client, "increment',
        'HINCRBY wraps around', 'tcl unit/type/hash')
+
+# ---- those that no test saw once (issue 12) ----
+
+mutate('exec-flags-stay', 'exec/transaction.c', '    t->command_flags = 0;\n', '    t->command_flags = 1;\n',
+       'CLIENT PAUSE WRITE holds an EXEC that reads', 'tcl unit/multi holds no EXEC')
+mutate('unixsocketperm-bound', 'net/listen.c', '.high = 0777,', '.high = 07777,',
+       'unixsocketperm takes four digits', 'tcl integration/host unixsocketperm')
+mutate('expire-share', 'store/expire.c', 'int64_t work = clock_monotonic_nsec() - since;',
+       'int64_t work = clock_monotonic_nsec() + since;', 'expiry takes more than its share',
+       'unit store/test_expire')
+mutate('expire-cut-cycle', 'store/expire.c', '        last_cut_short = !sample_database(',
+       '        sample_database(', 'a cycle of samples that is cut counts as whole',
+       'unit store/test_expire')
+mutate('limbo-cause', 'store/limbo.c', 'cause_enter(CAUSE_FREEING, clock_monotonic_nsec());',
+       'cause_enter(CAUSE_OTHER, clock_monotonic_nsec());', 'freeing much has the wrong cause',
+       'unit store/test_limbo')
+mutate('evict-octave', 'store/evict.c',
+       'uint64_t fraction = (value << SCORE_OCTAVE_BITS >> octave) - (1u << SCORE_OCTAVE_BITS);',
+       'uint64_t fraction = 0;', 'LRU knows only octaves', 'unit store/test_evict')
+mutate('evict-last-of-pool', 'store/evict.c', '    while (pool_count > 0) {\n', '    while (pool_count > 1) {\n',
+       "the pool's last candidate is never evicted", 'unit store/test_evict')
+mutate('time-with-eviction', 'exec/dispatch.c',
+       '    if (memory_limit_is_on()) start = begin_after_eviction(start);\n', '',
+       "a command's time has the eviction before it", "tcl unit/maxmemory time is without the eviction")
+mutate('throttling-absent', 'report/host_cpu.c', 'return host_cpu_read().throttled_usec >= 0; }',
+       'return host_cpu_read().throttled_usec >= -1; }', 'INFO shows throttling where there is none',
+       'unit report/test_host_cpu')
+mutate('verdict-boundary', 'report/slowlog.c', '>= VERDICT_MIXED_PERCENT;', '> VERDICT_MIXED_PERCENT;',
+       'a fifth of the time is not named', 'unit report/test_slowlog')

@@ -75,8 +75,8 @@ mutate('loop-pending', 'io/loop.c',
 
 # ---- store ----
 
-mutate('expiry-off-by-one', 'store/keyspace.c', 'entry_deadline(e) <= clock_cached_msec();',
-       'entry_deadline(e) < clock_cached_msec();', 'a key lives a millisecond too long',
+mutate('expiry-off-by-one', 'store/keyspace.c', 'entry_has_deadline(e) && entry_deadline(e) <= clock_',
+       'entry_has_deadline(e) && entry_deadline(e) < clock_', 'a key lives a millisecond too long',
        'unit store/test_keyspace')
 mutate('lookup-expires-nothing', 'store/keyspace.c',
        '        expire_now(ks, e, hash);\n        return NULL;\n', '        return e;\n',
@@ -232,7 +232,8 @@ mutate('hincrby-overflow', 'commands/hash.c',
 
 # ---- those that no test saw once (issue 12) ----
 
-mutate('exec-flags-stay', 'exec/transaction.c', '    t->command_flags = 0;\n', '    t->command_flags = 1;\n',
+mutate('exec-flags', 'exec/dispatch.c', 'flags |= transaction_flags(c);',
+       'flags |= transaction_flags(c) | COMMAND_WRITE;',
        'CLIENT PAUSE WRITE holds an EXEC that reads', 'tcl unit/multi holds no EXEC')
 mutate('unixsocketperm-bound', 'net/listen.c', '.high = 0777,', '.high = 07777,',
        'unixsocketperm takes four digits', 'tcl integration/host unixsocketperm')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mutations of tests/canary/run: what one slip in our code would be, and the test that must see it.
+"""The mutations of tests/canary/run: slips that our code could have, each with its test.
 
 `old` must stand exactly once in the file. `test` is "unit FOLDER/test_x", or "tcl FILE", or
 "tcl FILE NAME" with a part of the tests' names. From the ground up, as src/LAYERS.
@@ -16,12 +16,12 @@ def mutate(name, file, old, new, breaks, test):
 
 # ---- base ----
 
-mutate('number-last-digit', 'base/number.c',
-       'size_t safe = length < 20 ? length : 19;', 'size_t safe = length < 20 ? length : 20;',
-       'numbers of 20 digits overflow', 'unit base/test_number')
-mutate('number-least-int64', 'base/number.c',
-       'magnitude > (uint64_t)INT64_MAX + 1) return false', 'magnitude > (uint64_t)INT64_MAX) return false',
-       'the least int64 is refused', 'unit base/test_number')
+mutate('number-last-digit', 'base/number.c', 'size_t safe = length < 20 ? length : 19;',
+       'size_t safe = length < 20 ? length : 20;', 'numbers of 20 digits overflow',
+       'unit base/test_number')
+mutate('number-least-int64', 'base/number.c', 'magnitude > (uint64_t)INT64_MAX + 1) return false',
+       'magnitude > (uint64_t)INT64_MAX) return false', 'the least int64 is refused',
+       'unit base/test_number')
 mutate('glob-negated-class', 'base/glob.c', 'return matched != negated;', 'return matched;',
        '[^a] matches as [a]', 'unit base/test_glob')
 mutate('memory-freed-count', 'base/memory.c',
@@ -33,8 +33,8 @@ mutate('log-short-write', 'base/log.c', '        length -= (size_t)written;\n',
 mutate('log-interrupted', 'base/log.c', 'if (written < 0 && errno == EINTR) continue;',
        'if (written < 0 && errno == ERANGE) continue;', 'a line of the log is lost by a signal',
        'unit base/test_log')
-mutate('log-errno', 'base/log.c', '    errno = saved_errno;\n', '',
-       'writing the log changes errno', 'unit base/test_log')
+mutate('log-errno', 'base/log.c', '    errno = saved_errno;\n', '', 'writing the log changes errno',
+       'unit base/test_log')
 
 # ---- ds ----
 
@@ -52,7 +52,8 @@ mutate('timebuckets-early', 'ds/timebuckets.c', 'if (deadline < t->base) return 
        'if (deadline <= t->base) return EARLY;',
        'a deadline at the base goes to those that are past', 'unit ds/test_timebuckets')
 mutate('timebuckets-used-bit', 'ds/timebuckets.c',
-       'if (--b->count == 0 && bucket != EARLY) t->used[bucket / SLOTS] &= ~(1ull << (bucket % SLOTS));',
+       'if (--b->count == 0 && bucket != EARLY) t->used[bucket / SLOTS] &= ~(1ull << '
+       '(bucket % SLOTS));',
        '--b->count;', 'empty buckets count as used', 'unit ds/test_timebuckets')
 mutate('timebuckets-reference', 'ds/timebuckets.c',
        '        t->type->set_reference(newest, reference);\n', '',
@@ -75,21 +76,27 @@ mutate('loop-pending', 'io/loop.c',
 
 # ---- store ----
 
-mutate('expiry-off-by-one', 'store/keyspace.c', 'entry_has_deadline(e) && entry_deadline(e) <= clock_',
+mutate('expiry-off-by-one', 'store/keyspace.c',
+       'entry_has_deadline(e) && entry_deadline(e) <= clock_',
        'entry_has_deadline(e) && entry_deadline(e) < clock_', 'a key lives a millisecond too long',
        'unit store/test_keyspace')
 mutate('lookup-expires-nothing', 'store/keyspace.c',
        '        expire_now(ks, e, hash);\n        return NULL;\n', '        return e;\n',
        'a lookup finds a key that is due', 'unit store/test_keyspace')
 mutate('expired-not-counted', 'store/keyspace.c',
-       "    if (begin_nsec) latency_note(\"expire-del\", (clock_monotonic_nsec() - begin_nsec) / 1000000);\n    expired++;\n",
-       "    if (begin_nsec) latency_note(\"expire-del\", (clock_monotonic_nsec() - begin_nsec) / 1000000);\n",
+       '    if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - '
+       'begin_nsec) / 1000000);\n    expired++;\n',
+       '    if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - '
+       'begin_nsec) / 1000000);\n',
        'expired_keys does not count what lookups expire', 'tcl unit/expire')
 mutate('wrong-cause-expired', 'store/keyspace.c',
-       '    note_lag(e);\n    take_out(ks, e, hash);\n    announce(ks, entry_key(e), hash, KEYSPACE_EXPIRED);',
-       '    note_lag(e);\n    take_out(ks, e, hash);\n    announce(ks, entry_key(e), hash, KEYSPACE_WRITTEN);',
+       '    note_lag(e);\n    take_out(ks, e, hash);\n'
+       '    announce(ks, entry_key(e), hash, KEYSPACE_EXPIRED);',
+       '    note_lag(e);\n    take_out(ks, e, hash);\n'
+       '    announce(ks, entry_key(e), hash, KEYSPACE_WRITTEN);',
        'an expired key is told as written', 'unit store/test_observers')
-mutate('wrong-cause-evicted', 'store/keyspace.c', 'announce(ks, entry_key(e), hash, KEYSPACE_EVICTED);',
+mutate('wrong-cause-evicted', 'store/keyspace.c',
+       'announce(ks, entry_key(e), hash, KEYSPACE_EVICTED);',
        'announce(ks, entry_key(e), hash, KEYSPACE_EXPIRED);', 'an evicted key is told as expired',
        'unit store/test_observers')
 mutate('skip-first-observer', 'store/keyspace.c',
@@ -104,16 +111,18 @@ mutate('missed-untold', 'store/keyspace.c',
        'if (!e && __builtin_expect(interest != 0, 0)) tell_missed(ks, key);', '',
        'nobody hears of a miss', 'tcl unit/notify')
 mutate('store-tells-nobody', 'store/keyspace.c',
-       '    keyspace_note_change(ks, key, hash, 1);\n    if (deadline == KEYSPACE_KEEP_DEADLINE)',
-       '    changes++;\n    if (deadline == KEYSPACE_KEEP_DEADLINE)',
-       'SET tells no observer', 'tcl unit/multi')
+       '    keyspace_note_change(ks, key, hash, 1);\n'
+       '    if (deadline == KEYSPACE_KEEP_DEADLINE)',
+       '    changes++;\n    if (deadline == KEYSPACE_KEEP_DEADLINE)', 'SET tells no observer',
+       'tcl unit/multi')
 mutate('deadline-sum', 'store/keyspace.c', '    ks->deadlines -= entry_deadline(e);\n', '',
        'avg_ttl keeps the deadlines of keys that are gone', 'unit store/test_keyspace')
 mutate('next-due-not-lowered', 'store/keyspace.c',
        '    next_due_lower(keyspace_index(ks), entry_deadline(e));\n', '',
        'active expiry does not hear of a nearer deadline', 'unit store/test_expire')
 mutate('overwrite-while-read', 'store/keyspace.c',
-       'if (__builtin_expect(limbo_nested(), 0)) return false;\n    size_t before = entry_outside_bytes(e);\n    if (!entry_try_overwrite',
+       'if (__builtin_expect(limbo_nested(), 0)) return false;\n'
+       '    size_t before = entry_outside_bytes(e);\n    if (!entry_try_overwrite',
        'size_t before = entry_outside_bytes(e);\n    if (!entry_try_overwrite',
        'a nested call writes over what the outer one reads', 'unit store/test_writable')
 mutate('hidden-key-stays', 'store/keyspace.c',
@@ -141,8 +150,10 @@ mutate('limbo-outermost', 'store/limbo.c', 'if (--depth == 0 && items) release_a
 # ---- value ----
 
 mutate('hash-object-twins', 'commands/hash.c',
-       '        for (int i = 2; i < call->argc; i++) deleted += hash_delete(&v, call->argv[i]);',
-       '        for (int i = 2; i < call->argc - 1; i++) deleted += hash_delete(&v, call->argv[i]);',
+       '        for (int i = 2; i < call->argc; i++) deleted += hash_delete(&v, '
+       'call->argv[i]);',
+       '        for (int i = 2; i < call->argc - 1; i++) deleted += hash_delete(&v, '
+       'call->argv[i]);',
        'HDEL leaves its last field', 'tcl unit/type/hash')
 
 # ---- net ----
@@ -156,14 +167,14 @@ mutate('inline-words-kept', 'net/batch.c',
        '    if (inline_words.length) buffer_clear(&inline_words);\n', '',
        "inline requests' words are kept for ever", 'unit net/test_batch')
 mutate('resumed-without-limit', 'net/batch.c', 'if (clock_monotonic_nsec() >= end_nsec) break;',
-       'if (clock_monotonic_nsec() < 0 && end_nsec) break;',
-       'clients that go on hold the loop', 'unit net/test_hold')
-mutate('read-interrupted', 'net/batch.c', 'if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;',
+       'if (clock_monotonic_nsec() < 0 && end_nsec) break;', 'clients that go on hold the loop',
+       'unit net/test_hold')
+mutate('read-interrupted', 'net/batch.c',
+       'if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;',
        'if (got < 0 && errno == EAGAIN) return 0;', 'a read that is interrupted closes its client',
        'unit net/test_batch_cut')
-mutate('parser-rebase', 'net/batch.c',
-       '    request_parser_rebase(&q->parser, start, q->bytes);\n', '',
-       'arguments of an incomplete request point to where it was read', 'unit net/test_batch')
+mutate('parser-rebase', 'net/batch.c', '    request_parser_rebase(&q->parser, start, q->bytes);\n',
+       '', 'arguments of an incomplete request point to where it was read', 'unit net/test_batch')
 mutate('failed-write', 'net/reply.c', '        client_close_later(c);\n        return -1;',
        '        return -1;', 'a failed write closes nobody', 'unit net/test_reply')
 mutate('write-interrupted', 'net/reply.c', 'if (errno == EAGAIN || errno == EINTR) return 0;',
@@ -185,25 +196,25 @@ mutate('hard-limit-boundary', 'net/limits.c', 'c->chunk_bytes >= (size_t)limit->
 
 # ---- publish, exec ----
 
-mutate('noloop-credit', 'publish/tracking.c',
-       'credited ? credited : batch_running_client();', 'batch_running_client();',
-       'who waited is told of what it moved itself', 'tcl unit/tracking NOLOOP')
-mutate('noloop-mixed', 'publish/tracking.c',
-       '    else if (append_keys(n, id, &n->others))\n', '    else if (append_keys(n, 0, &n->others))\n',
+mutate('noloop-credit', 'publish/tracking.c', 'credited ? credited : batch_running_client();',
+       'batch_running_client();', 'who waited is told of what it moved itself',
+       'tcl unit/tracking NOLOOP')
+mutate('noloop-mixed', 'publish/tracking.c', '    else if (append_keys(n, id, &n->others))\n',
+       '    else if (append_keys(n, 0, &n->others))\n',
        "NOLOOP with others' keys tells one's own too", 'unit publish/test_tracking')
-mutate('notify-database', 'publish/notify.c',
-       'number_format_int64(digits, keyspace_index(ks))', 'number_format_int64(digits, 0)',
-       'events of all databases come from 0', 'tcl unit/notify')
-mutate('watch-forgotten', 'exec/transaction.c', '        t->command_flags |= q->command->flags;\n', '',
-       'EXEC runs writes where memory is full', 'tcl unit/multi')
+mutate('notify-database', 'publish/notify.c', 'number_format_int64(digits, keyspace_index(ks))',
+       'number_format_int64(digits, 0)', 'events of all databases come from 0', 'tcl unit/notify')
+mutate('watch-forgotten', 'exec/transaction.c', '        t->command_flags |= q->command->flags;\n',
+       '', 'EXEC runs writes where memory is full', 'tcl unit/multi')
 mutate('blocked-order', 'exec/blocked.c', 'list_append(&k->waiters, &link->link);',
        'list_insert_after(&k->waiters, &link->link);', 'the last that waits is served first',
        'tcl unit/type/list')
-mutate('blocked-deadline', 'exec/blocked.c',
-       'if (end < earliest) loop_timer_start', 'if (end > earliest) loop_timer_start',
-       'a nearer time limit does not set the timer', 'tcl unit/wait')
-mutate('serve-order', 'exec/dispatch.c', 'if (outermost) blocked_serve();', 'if (!outermost) blocked_serve();',
-       'commands of EXEC serve who waits, others do not', 'tcl unit/type/list')
+mutate('blocked-deadline', 'exec/blocked.c', 'if (end < earliest) loop_timer_start',
+       'if (end > earliest) loop_timer_start', 'a nearer time limit does not set the timer',
+       'tcl unit/wait')
+mutate('serve-order', 'exec/dispatch.c', 'if (outermost) blocked_serve();',
+       'if (!outermost) blocked_serve();', 'commands of EXEC serve who waits, others do not',
+       'tcl unit/type/list')
 
 # ---- commands ----
 
@@ -219,15 +230,20 @@ mutate('expire-in-the-past', 'commands/expire.c', 'if (there && deadline <= cloc
 mutate('ttl-rounding', 'commands/expire.c', '(left % unit_msec + unit_msec / 2) / unit_msec)',
        '(left % unit_msec) / unit_msec)', 'TTL rounds down', 'tcl unit/expire')
 mutate('getdel-keeps', 'commands/string.c',
-       '    if (!reply_string_or_null(call, e) || !e) return;\n    keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));',
-       '    if (!reply_string_or_null(call, e) || !e) return;\n    keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));',
+       '    if (!reply_string_or_null(call, e) || !e) return;\n'
+       '    keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));',
+       '    if (!reply_string_or_null(call, e) || !e) return;\n'
+       '    keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));',
        'GETDEL deletes nothing', 'tcl unit/string')
 mutate('hdel-note', 'commands/hash.c',
-       '        keyspace_note_change(call->keyspace, call->argv[1], hash, (uint64_t)deleted);\n', '',
-       'HDEL is no change: WATCH and tracking miss it', 'tcl unit/multi')
+       '        keyspace_note_change(call->keyspace, call->argv[1], hash, '
+       '(uint64_t)deleted);\n',
+       '', 'HDEL is no change: WATCH and tracking miss it', 'tcl unit/multi')
 mutate('hincrby-overflow', 'commands/hash.c',
-       'if (__builtin_add_overflow(value, increment, &value)) {\n        reply_error(call->client, "increment',
-       'if (__builtin_add_overflow(value, increment, &value) && 0) {\n        reply_error(call->client, "increment',
+       'if (__builtin_add_overflow(value, increment, &value)) {\n'
+       '        reply_error(call->client, "increment',
+       'if (__builtin_add_overflow(value, increment, &value) && 0) {\n'
+       '        reply_error(call->client, "increment',
        'HINCRBY wraps around', 'tcl unit/type/hash')
 
 # ---- those that no test saw once (issue 12) ----
@@ -247,15 +263,18 @@ mutate('limbo-cause', 'store/limbo.c', 'cause_enter(CAUSE_FREEING, clock_monoton
        'cause_enter(CAUSE_OTHER, clock_monotonic_nsec());', 'freeing much has the wrong cause',
        'unit store/test_limbo')
 mutate('evict-octave', 'store/evict.c',
-       'uint64_t fraction = (value << SCORE_OCTAVE_BITS >> octave) - (1u << SCORE_OCTAVE_BITS);',
+       'uint64_t fraction = (value << SCORE_OCTAVE_BITS >> octave) - (1u << '
+       'SCORE_OCTAVE_BITS);',
        'uint64_t fraction = 0;', 'LRU knows only octaves', 'unit store/test_evict')
-mutate('evict-last-of-pool', 'store/evict.c', '    while (pool_count > 0) {\n', '    while (pool_count > 1) {\n',
-       "the pool's last candidate is never evicted", 'unit store/test_evict')
+mutate('evict-last-of-pool', 'store/evict.c', '    while (pool_count > 0) {\n',
+       '    while (pool_count > 1) {\n', "the pool's last candidate is never evicted",
+       'unit store/test_evict')
 mutate('time-with-eviction', 'exec/dispatch.c',
        '    if (memory_limit_is_on()) start = begin_after_eviction(start);\n', '',
-       "a command's time has the eviction before it", "tcl unit/maxmemory time is without the eviction")
+       "a command's time has the eviction before it",
+       'tcl unit/maxmemory time is without the eviction')
 mutate('throttling-absent', 'report/host_cpu.c', 'return host_cpu_read().throttled_usec >= 0; }',
-       'return host_cpu_read().throttled_usec >= -1; }', 'INFO shows throttling where there is none',
-       'unit report/test_host_cpu')
-mutate('verdict-boundary', 'report/slowlog.c', '>= VERDICT_MIXED_PERCENT;', '> VERDICT_MIXED_PERCENT;',
-       'a fifth of the time is not named', 'unit report/test_slowlog')
+       'return host_cpu_read().throttled_usec >= -1; }',
+       'INFO shows throttling where there is none', 'unit report/test_host_cpu')
+mutate('verdict-boundary', 'report/slowlog.c', '>= VERDICT_MIXED_PERCENT;',
+       '> VERDICT_MIXED_PERCENT;', 'a fifth of the time is not named', 'unit report/test_slowlog')

@@ -20,8 +20,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SRC = os.path.join(ROOT, 'src')
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
-SYSTEM_CALLS = set('read pread readv write pwrite writev send recv accept accept4 epoll_ctl epoll_wait '
-                   'open open64 fopen fopen64 fsync fdatasync rename'.split())
+SYSTEM_CALLS = set('read pread readv write pwrite writev send recv accept accept4 epoll_ctl '
+                   'epoll_wait open open64 fopen fopen64 fsync fdatasync rename'.split())
 # These make the calls, or read a small file of the system's at start or once a second.
 MAKES_SYSTEM_CALLS = {'base/system', 'base/clock', 'report/host_cpu'}
 SHARED_BY_FAMILIES = 'commands'  # commands/commands.h and .c: the list of all families

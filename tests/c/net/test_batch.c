@@ -538,6 +538,7 @@ static void test_peer_goes(void **state) {
     peer_send(&p, SLICE("*2\r\n$6\r\ndigest\r\n$100000\r\nab"));
     peer_close(&p);
     p = peer_connect();
+    peers_do_not_cut(); /* a reply that does not go at once is lost with its client */
     peer_try_send(&p, "digest\n", 7);
     shutdown(p.fd, SHUT_WR);
     peers_turns();

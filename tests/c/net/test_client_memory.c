@@ -130,14 +130,16 @@ static void test_taken_argument(void **state) {
 
 /* A client that gets messages while none of its requests runs is as large as they are, at once. */
 static void test_messages_between_turns(void **state) {
-    static char text[700000];
+    enum { LENGTH = 700000 };
+    struct buffer text = {.class = MEMORY_OTHER};
     struct peer told = peer_connect(), asks = peer_connect();
     ask(&asks, "b 900000\n");
-    memset(text, 'm', sizeof(text));
-    for (int i = 0; i < 5; i++) reply_message(told.client, text, sizeof(text));
+    memset(buffer_reserve(&text, LENGTH), 'm', LENGTH);
+    for (int i = 0; i < 5; i++) reply_message(told.client, text.bytes, LENGTH);
+    buffer_free(&text);
     assert_non_null(told.client->weight);
     size_t held = client_memory_of(told.client);
-    assert_true(held > 5 * sizeof(text));
+    assert_true(held > 5 * LENGTH);
     assert_int_equal(client_memory_disconnect_largest(1), held);
     peers_turns();
     assert_false(peer_is_served(&told));

@@ -307,6 +307,7 @@ static void test_close_after_slow_reply(void **state) {
 
 /* One that is closed at once: its replies of this batch are dropped, and nothing is added. */
 static void test_close_now(void **state) {
+    peers_do_not_cut();
     struct peer p = peer_connect(), after = peer_connect();
     peer_try_send(&p, "p\nk\np\n", 6);
     peer_try_send(&after, "p\n", 2);

@@ -172,8 +172,13 @@ struct kill_filter {
     bool skip_me;
 };
 
-/* One option and its value, at `index`. False after an error reply. */
+/* One option and its value, at `index`. False after an error reply. A value that is missing is
+ * found in its turn: faults before it come first. */
 static bool kill_option(const struct call *call, int index, struct kill_filter *f) {
+    if (index + 1 == call->argc) {
+        reply_syntax_error(call->client);
+        return false;
+    }
     struct slice value = call->argv[index + 1];
     if (argument_is(call, index, "id")) return argument_int64(call, index + 1, &f->id, NULL);
     if (argument_is(call, index, "type")) return argument_type(call, index + 1, &f->type);
@@ -245,7 +250,7 @@ static void client_kill_command(struct call *call) {
     if (old_form) {
         f.address = call->argv[2];
         f.skip_me = false;
-    } else if (call->argc < 4 || call->argc % 2) {
+    } else if (call->argc < 4) {
         reply_syntax_error(call->client);
         return;
     }

@@ -354,6 +354,8 @@ start_server {tags {client}} {
             {r client kill id x type bogus}
         assert_error_text {ERR Unknown client type 'bogus'} {r client kill type bogus id x}
         assert_error_text {ERR No such user 'nobody'} {r client kill user nobody}
+        assert_error_text {ERR No such user 'nobody'} {r client kill user nobody id}
+        assert_error_text {ERR syntax error} {r client kill skipme yes id}
         assert_error_text {ERR syntax error} {r client kill maxage 100}
         assert_equal $id [r client id]
     }

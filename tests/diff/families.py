@@ -251,7 +251,7 @@ SELECT 0
 SWAPDB db db
 KEYS pattern
 SCAN scan_all COUNT 100000
-SCAN scan_all (MATCH pattern | COUNT int)*
+SCAN scan_all (MATCH pattern | COUNT (int | 100000))*
 SCAN 0 COUNT 100000 TYPE type (MATCH pattern)?
 DBSIZE
 RANDOMKEY

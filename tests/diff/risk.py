@@ -80,6 +80,11 @@ def idle_pending(args):
                for option, value in zip(args, args[1:]))
 
 
+def part_scan(args):
+    """Whether a part of the keys holds one that is due is chance, and that one is deleted."""
+    return args[1:2] == [b'0'] and b'100000' not in args
+
+
 def far_offset(args):
     """An offset that makes a string of many megabytes: right, but slow to compare."""
     return any((number(arg.lstrip(b'#')) or 0) > FAR for arg in args[2:])
@@ -105,7 +110,7 @@ RULES = {
     b'XREAD': waits_block, b'XREADGROUP': waits_block, b'WAIT': wait_of_replicas,
     b'XCLAIM': idle_claim, b'XAUTOCLAIM': idle_claim, b'XPENDING': idle_pending,
     b'SORT': stored_order, b'SRANDMEMBER': random_flood, b'HRANDFIELD': random_flood,
-    b'ZRANDMEMBER': random_flood,
+    b'ZRANDMEMBER': random_flood, b'SCAN': part_scan,
     b'SETRANGE': far_offset, b'SETBIT': far_offset, b'BITFIELD': far_offset,
 }
 for _name in (b'BLPOP', b'BRPOP', b'BRPOPLPUSH', b'BLMOVE', b'BZPOPMIN', b'BZPOPMAX'):

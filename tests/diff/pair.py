@@ -19,6 +19,8 @@ PIPELINE = 100
 PATIENCE_SECONDS = 4
 AWAIT_SECONDS = 8
 PING = [b'PING']
+# In the place of a client that is not there; 0 would be all of them.
+NO_CLIENT = b'999999'
 STOCK_ENDED = 'stock has ended'
 # A server reads no more than this of one client before it looks at others.
 READ_BYTES = 16384
@@ -234,7 +236,7 @@ class Pair:
             if arg.startswith(mark) and number.isdigit():
                 client = self.clients.get(int(number))
                 if client is None:
-                    return b'0'
+                    return NO_CLIENT
                 connection = client.sides[side]
                 return connection.id if mark == b'@id' else connection.address.encode()
         return arg

@@ -80,6 +80,14 @@ def idle_pending(args):
                for option, value in zip(args, args[1:]))
 
 
+def kills_all(args):
+    """CLIENT KILL whose filters fit everybody, also our own connection."""
+    words = [arg.upper() for arg in args]
+    filters = {b'ID', b'ADDR', b'LADDR', b'USER', b'TYPE'}
+    return words[1:2] == [b'KILL'] and len(args) > 3 and (
+        not filters & set(words[2::2]) or any(number(arg) == 0 for arg in args))
+
+
 def part_scan(args):
     """Whether a part of the keys holds one that is due is chance, and that one is deleted."""
     return args[1:2] == [b'0'] and b'100000' not in args
@@ -111,6 +119,7 @@ RULES = {
     b'XCLAIM': idle_claim, b'XAUTOCLAIM': idle_claim, b'XPENDING': idle_pending,
     b'SORT': stored_order, b'SRANDMEMBER': random_flood, b'HRANDFIELD': random_flood,
     b'ZRANDMEMBER': random_flood, b'SCAN': part_scan,
+    b'CLIENT': kills_all,
     b'SETRANGE': far_offset, b'SETBIT': far_offset, b'BITFIELD': far_offset,
 }
 for _name in (b'BLPOP', b'BRPOP', b'BRPOPLPUSH', b'BLMOVE', b'BZPOPMIN', b'BZPOPMAX'):

@@ -272,6 +272,7 @@ RULES = {
     b'COMMAND': same_kind, b'COMMAND COUNT': same_kind, b'COMMAND HELP': same_kind,
     b'ACL GENPASS': same_shape, b'ACL LOG': same_shape, b'ACL HELP': same_kind,
     b'ACL CAT': built_names, b'ACL LIST': users, b'ACL USERS': unordered, b'ACL GETUSER': user,
-    b'LATENCY DOCTOR': same_kind, b'LATENCY HELP': same_kind, b'SLOWLOG GET': same_shape,
+    b'LATENCY DOCTOR': same_kind, b'LATENCY HELP': same_kind, b'SLOWLOG GET': same_kind,
+    b'SLOWLOG LEN': same_kind,
     b'SLOWLOG HELP': same_kind, b'XGROUP HELP': same_kind,
 }

@@ -280,8 +280,7 @@ def counts(*values):
 
 
 ENCODINGS = {
-    b'hash-max-ziplist-entries': counts(0, 1, 4, 8, 512), b'hash-max-ziplist-value': counts(0, 4,
-    64),
+    b'hash-max-ziplist-entries': counts(0, 1, 4, 8, 512), b'hash-max-ziplist-value': counts(4, 64),
     b'set-max-intset-entries': counts(0, 1, 4, 512), b'list-compress-depth': counts(0, 1, 2),
     b'zset-max-ziplist-entries': counts(0, 1, 4, 8, 128), b'zset-max-ziplist-value': counts(0, 4,
     64),
@@ -350,7 +349,7 @@ class Family:
         args = self.request(world)
         marks = {'cut': rng.randrange(1, 1 << 30)} if rng.random() < 0.01 else {}
         if rng.random() < 0.01 and sum(map(len, args)) < 1000 and args[0]:
-            return Op(client, [('inline', args)], **marks)
+            return Op(client, [('inline', args)], alone=counts_anew(args), **marks)
         return Op(client, [('call', args)], alone=counts_anew(args), **marks)
 
     def short_lived(self, world, client):

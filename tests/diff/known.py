@@ -176,6 +176,8 @@ ROWS = [
     Row('`CLIENT TRACKING ON BCAST` with overlapping prefixes of which the first overlaps with '
         'none', avoided=_overlapping),
     Row('events and `expired_keys` of a `...STORE` with an empty result over a key that is due'),
+    Row('`HSETNX` of a field that is there, with a long value',
+        avoided=lambda args: _is(args, 'HSETNX') and max(map(len, args[2:]), default=0) > 4),
     Row('a HyperLogLog into which other commands have written', avoided=_damaged),
     Row('`SORT` of a small sorted set', forgiven=_encoding_after_sort),
     Row('a client that waits for a list or sorted set, which `SORT STORE`, `ZUNIONSTORE` ... put '

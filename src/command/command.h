@@ -72,6 +72,15 @@ enum command_category {
     ACL_SCRIPTING = 1 << 20,
 };
 
+/* What of a call is repeated by the log and the replicas, where its handler says nothing else
+ * (exec/effects): the request as it was sent. */
+enum command_propagation {
+    COMMAND_PROPAGATES_CHANGES, /* where it changed something */
+    COMMAND_PROPAGATES_ALWAYS,
+    COMMAND_PROPAGATES_TO_REPLICAS, /* always, and never in the log */
+    COMMAND_PROPAGATES_NOTHING,
+};
+
 /* Which arguments are channels: for ACL. */
 enum command_channels {
     COMMAND_CHANNELS_NONE,
@@ -89,6 +98,7 @@ struct command {
     const struct key_rule *key_rule;   /* where positions do not tell; NULL: they do */
     unsigned categories;
     enum command_channels channels;
+    enum command_propagation propagation;
     const char *help; /* one line */
     /* Whether an argument is a secret, which no log may show; NULL: none is. */
     bool (*is_secret)(const struct call *call, int index);

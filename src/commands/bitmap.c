@@ -2,7 +2,7 @@
  * Commands on the bits of strings. The rows stand at the end; the work on bytes is ds/bits.
  *
  * Reading commands look at the string where it stands; what lies behind its end is 0. SETBIT and
- * BITFIELD write into it (keyspace_string_writable), so that a bit of a large string costs no copy.
+ * BITFIELD write into it (edit_put_bytes), so that a bit of a large string costs no copy.
  * BITFIELD is parsed whole before anything changes; one that writes makes the string as long as its
  * farthest write needs, also where that write then fails by overflow, as 6.2.
  */
@@ -14,10 +14,11 @@
 #include "command/command.h"
 #include "command/row.h"
 #include "ds/bits.h"
+#include "exec/edit.h"
 #include "net/batch.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 
 /* BITOP works on so much of all its strings before it goes on: the block stays in the cache. */
 #define BITOP_BLOCK_BYTES 16384
@@ -43,15 +44,13 @@ static bool bitmap_read(const struct call *call, int index, struct bitmap *map) 
     return true;
 }
 
-/* The bytes of argument 1's string, to be written; at least up to bit `last`. */
-static unsigned char *bitmap_writable(const struct call *call, struct entry *e, uint64_t last,
-                                      size_t *length) {
+/* The bytes of a string, to be written; at least up to bit `last`. */
+static unsigned char *bitmap_writable(struct edit *edit, uint64_t last, size_t *length) {
     char scratch[ENTRY_STRING_SCRATCH];
     size_t wanted = last / 8 + 1;
-    *length = e ? entry_string(e, scratch).length : 0;
+    *length = edit->entry ? entry_string(edit->entry, scratch).length : 0;
     if (*length < wanted) *length = wanted;
-    return (unsigned char *)keyspace_string_writable(call->keyspace, call->argv[1],
-                                                     call_key_hash(call, 1), e, *length);
+    return (unsigned char *)edit_put_bytes(edit, *length);
 }
 
 /* A bit offset: from 0 on, within proto-max-bulk-len bytes. With `width` not 0 it may be "#N", N
@@ -91,13 +90,14 @@ static void command_setbit(struct call *call) {
         reply_error(call->client, fault);
         return;
     }
-    struct entry *e = keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));
-    if (!argument_string_entry(call, e)) return;
+    struct edit edit;
+    edit_find_argument(&edit, call, 1);
+    if (!argument_string_entry(call, edit.entry)) return;
     size_t length;
-    unsigned char *bytes = bitmap_writable(call, e, offset, &length);
+    unsigned char *bytes = bitmap_writable(&edit, offset, &length);
     bool old = bits_get(bytes, length, offset);
     bits_set(bytes, offset, bit);
-    notify_event(call->keyspace, NOTIFY_STRING, "setbit", call->argv[1]);
+    edit_close(&edit, 1, NOTIFY_STRING, "setbit");
     reply_integer(call->client, old);
 }
 
@@ -222,14 +222,14 @@ static void bitop_compute(int operation, const struct bitmap *sources, int count
 }
 
 static void bitop_store(struct call *call, struct blob *result) {
-    uint64_t hash = call_key_hash(call, 2);
-    struct entry *existing = keyspace_find(call->keyspace, call->argv[2], hash);
+    struct edit edit;
     struct entry_value value = entry_value_raw(blob_slice(result));
     bool keep = result->length > ENTRY_INLINE_VALUE_MAX;
     if (keep) value.blob = result;
-    keyspace_store(call->keyspace, call->argv[2], hash, existing, &value, ENTRY_NO_DEADLINE);
+    edit_find_argument(&edit, call, 2);
+    edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
     if (!keep) blob_free(result, MEMORY_DATASET);
-    notify_event(call->keyspace, NOTIFY_STRING, "set", call->argv[2]);
+    edit_close(&edit, 1, NOTIFY_STRING, "set");
 }
 
 static void command_bitop(struct call *call) {
@@ -247,8 +247,9 @@ static void command_bitop(struct call *call) {
         result->length = longest;
         bitop_compute(operation, sources, count, result);
         bitop_store(call, result);
-    } else if (strings && keyspace_delete(call->keyspace, call->argv[2], call_key_hash(call, 2))) {
-        notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[2]);
+    } else if (strings) {
+        const struct key key = call_key(call, 2);
+        edit_delete(&key, lazyfree_wanted(LAZYFREE_SERVER_DEL));
     }
     memory_free(sources, MEMORY_OTHER);
     if (strings) reply_integer(call->client, (int64_t)longest);
@@ -379,11 +380,12 @@ static void run_fields(struct call *call, const struct fields *fields) {
     struct bitmap map;
     unsigned char *writable = NULL;
     const unsigned char *bytes;
+    struct edit edit;
     size_t length;
     if (fields->writes) {
-        struct entry *e = keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));
-        if (!argument_string_entry(call, e)) return;
-        bytes = writable = bitmap_writable(call, e, fields->last_bit, &length);
+        edit_find_argument(&edit, call, 1);
+        if (!argument_string_entry(call, edit.entry)) return;
+        bytes = writable = bitmap_writable(&edit, fields->last_bit, &length);
     } else {
         if (!bitmap_read(call, 1, &map)) return;
         bytes = map.bytes;
@@ -395,7 +397,7 @@ static void run_fields(struct call *call, const struct fields *fields) {
         memcpy(&field, fields->list.bytes + at, sizeof(field));
         field_run(call->client, &field, writable, bytes, length);
     }
-    if (writable) notify_event(call->keyspace, NOTIFY_STRING, "setbit", call->argv[1]);
+    if (writable) edit_close(&edit, 1, NOTIFY_STRING, "setbit");
 }
 
 static void bitfield(struct call *call, bool read_only) {

@@ -7,22 +7,20 @@
 #include "commands/expire.h"
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "command/row.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 
 #define SECOND_MSEC 1000
 #define SECOND_USEC 1000000
-
-static struct entry *find_key(const struct call *call) {
-    return keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));
-}
 
 /* ---- setting ---- */
 
@@ -32,28 +30,43 @@ static bool deadline_of(int64_t value, int64_t unit_msec, int64_t base_msec, int
     return !__builtin_add_overflow(value, base_msec, deadline);
 }
 
+/* To the log a time is an absolute one. */
+static void add_log_effect(const struct call *call, int64_t deadline) {
+    char digits[NUMBER_INT64_CHARS];
+    const struct slice words[] = {
+        SLICE("PEXPIREAT"), call->argv[1], {digits, number_format_int64(digits, deadline)}};
+    effect_add(call->keyspace, EFFECT_LOG, 3, words);
+    effect_add_as_sent(call, EFFECT_STREAM);
+}
+
+static void delete_at_once(const struct call *call, const struct key *key) {
+    bool lazily = lazyfree_wanted(LAZYFREE_EXPIRE);
+    const struct slice words[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), call->argv[1]};
+    edit_delete(key, lazily);
+    effect_add(call->keyspace, EFFECT_BOTH, 2, words);
+}
+
 static void set_deadline(struct call *call, int64_t unit_msec, int64_t base_msec) {
     int64_t value, deadline;
+    struct edit edit;
     if (!argument_int64(call, 2, &value, NULL)) return;
     if (!deadline_of(value, unit_msec, base_msec, &deadline)) {
         reply_error_format(call->client, "invalid expire time in %s", call->command->name);
         return;
     }
-    struct entry *e = find_key(call);
-    bool there = e != NULL;
-    if (there && deadline <= clock_cached_msec()) {
-        keyspace_delete_with(call->keyspace, call->argv[1], call_key_hash(call, 1),
-                             lazyfree_wanted(LAZYFREE_EXPIRE));
-        notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
+    edit_find_argument(&edit, call, 1);
+    if (!edit.entry) {
+        reply_integer(call->client, 0);
+    } else if (deadline <= clock_cached_msec()) {
+        delete_at_once(call, &edit.key);
         reply_integer(call->client, 1);
-        return;
+    } else {
+        keyspace_note_access(edit.entry);
+        edit_put_deadline(&edit, deadline);
+        reply_integer(call->client, 1);
+        edit_close(&edit, 1, NOTIFY_GENERIC, "expire");
+        if (unit_msec != 1 || base_msec) add_log_effect(call, deadline);
     }
-    if (there) {
-        keyspace_note_access(e);
-        keyspace_set_deadline(call->keyspace, e, call_key_hash(call, 1), deadline);
-    }
-    reply_integer(call->client, there);
-    if (there) notify_event(call->keyspace, NOTIFY_GENERIC, "expire", call->argv[1]);
 }
 
 static void command_expire(struct call *call) {
@@ -64,12 +77,13 @@ static void command_expireat(struct call *call) { set_deadline(call, SECOND_MSEC
 static void command_pexpireat(struct call *call) { set_deadline(call, 1, 0); }
 
 static void command_persist(struct call *call) {
-    struct entry *e = find_key(call);
-    bool done = e && entry_has_deadline(e);
-    if (e) keyspace_note_access(e);
+    struct edit edit;
+    edit_find_argument(&edit, call, 1);
+    bool done = edit.entry && entry_has_deadline(edit.entry);
+    if (edit.entry) keyspace_note_access(edit.entry);
     if (done) {
-        keyspace_set_deadline(call->keyspace, e, call_key_hash(call, 1), ENTRY_NO_DEADLINE);
-        notify_event(call->keyspace, NOTIFY_GENERIC, "persist", call->argv[1]);
+        edit_put_deadline(&edit, ENTRY_NO_DEADLINE);
+        edit_close(&edit, 1, NOTIFY_GENERIC, "persist");
     }
     reply_integer(call->client, done);
 }

@@ -28,9 +28,10 @@
 #include "command/command_keys.h"
 #include "command/row.h"
 #include "ds/geohash.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "value/zset.h"
 
@@ -163,27 +164,37 @@ static void geoadd_apply(struct value *v, struct slice member, double score, str
     }
 }
 
-static void geoadd_run(struct call *call, struct geoadd *g, const double *scores) {
-    struct entry *e;
-    struct value v;
-    uint64_t hash = call_key_hash(call, 1);
-    if (!argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
-    if (e || !g->only_old) {
-        if (e)
-            e = keyspace_object_begin(call->keyspace, e, hash, &v);
-        else
-            v = zset_create();
-        for (size_t i = 0; i < g->members; i++)
-            geoadd_apply(&v, call->argv[g->first + (int)i * 3 + 2], scores[i], g);
-        if (e)
-            keyspace_object_end(call->keyspace, e, v);
-        else
-            keyspace_store_object(call->keyspace, call->argv[1], hash, NULL, ENTRY_ZSET, v,
-                                  ENTRY_NO_DEADLINE);
-        keyspace_note_change(call->keyspace, call->argv[1], hash, g->added + g->moved);
+/* Whoever repeats it is given the cells, as scores. */
+static void geoadd_add_effect(const struct call *call, const struct geoadd *g,
+                              const double *scores) {
+    struct buffer digits;
+    size_t words = (size_t)g->first + 2 * g->members;
+    if (!effects_wanted()) return;
+    struct slice *effect = memory_alloc(words * sizeof(*effect), MEMORY_OTHER);
+    buffer_init(&digits, MEMORY_OTHER);
+    buffer_reserve(&digits, g->members * NUMBER_INT64_CHARS);
+    effect[0] = SLICE("zadd");
+    for (int i = 1; i < g->first; i++) effect[i] = call->argv[i];
+    for (size_t i = 0; i < g->members; i++) {
+        char *text = digits.bytes + i * NUMBER_INT64_CHARS;
+        size_t at = (size_t)g->first + 2 * i;
+        effect[at] = (struct slice){text, number_format_int64(text, (int64_t)scores[i])};
+        effect[at + 1] = call->argv[g->first + (int)i * 3 + 2];
     }
+    effect_add(call->keyspace, EFFECT_BOTH, (int)words, effect);
+    buffer_free(&digits);
+    memory_free(effect, MEMORY_OTHER);
+}
+
+static void geoadd_run(struct call *call, struct geoadd *g, const double *scores) {
+    struct edit edit;
+    if (!edit_open(&edit, call, 1, ENTRY_ZSET)) return;
+    struct value *v = edit_value(&edit, g->only_old ? NULL : zset_create);
+    for (size_t i = 0; v && i < g->members; i++)
+        geoadd_apply(v, call->argv[g->first + (int)i * 3 + 2], scores[i], g);
     reply_integer(call->client, (int64_t)(g->added + (g->count_changed ? g->moved : 0)));
-    if (g->added || g->moved) notify_event(call->keyspace, NOTIFY_ZSET, "zadd", call->argv[1]);
+    edit_close(&edit, g->added + g->moved, NOTIFY_ZSET, "zadd");
+    if (g->added || g->moved) geoadd_add_effect(call, g, scores);
 }
 
 static void command_geoadd(struct call *call) {
@@ -529,7 +540,7 @@ static struct value hits_to_zset(const struct search *s) {
         size_t length = listpack_value_text(&s->hits[i].member, scratch).length;
         if (length > longest) longest = length;
     }
-    zset_expect(&v, s->hit_count, longest);
+    if (s->hit_count) zset_expect(&v, s->hit_count, longest);
     for (size_t i = 0; i < s->hit_count; i++) {
         const struct hit *h = &s->hits[i];
         zset_set(&v, listpack_value_text(&h->member, scratch),
@@ -539,20 +550,10 @@ static struct value hits_to_zset(const struct search *s) {
 }
 
 static void store_hits(const struct search *s) {
-    struct call *call = s->call;
-    struct slice key = call->argv[s->store];
-    uint64_t hash = call_key_hash(call, s->store);
-    if (s->hit_count) {
-        struct value v = hits_to_zset(s);
-        keyspace_store_object(call->keyspace, key, hash, keyspace_find(call->keyspace, key, hash),
-                              ENTRY_ZSET, v, ENTRY_NO_DEADLINE);
-        keyspace_note_change(call->keyspace, key, hash, s->hit_count);
-        notify_event(call->keyspace, NOTIFY_ZSET,
-                     s->form & FORM_SEARCH ? "geosearchstore" : "georadiusstore", key);
-    } else if (keyspace_delete(call->keyspace, key, hash)) {
-        notify_event(call->keyspace, NOTIFY_GENERIC, "del", key);
-    }
-    reply_integer(call->client, (int64_t)s->hit_count);
+    const struct key key = call_key(s->call, s->store);
+    edit_store(&key, ENTRY_ZSET, hits_to_zset(s), s->hit_count, NOTIFY_ZSET,
+               s->form & FORM_SEARCH ? "geosearchstore" : "georadiusstore");
+    reply_integer(s->call->client, (int64_t)s->hit_count);
 }
 
 /* The search itself, once the arguments up to `first` were read. */

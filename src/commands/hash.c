@@ -13,9 +13,10 @@
 #include "command/command.h"
 #include "command/members.h"
 #include "command/row.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "value/hash.h"
 
@@ -26,39 +27,6 @@ static void reply_value(struct client *c, const struct listpack_value *v) {
 
 /* ---- setting ---- */
 
-typedef bool hash_setter(struct value *v, struct slice field, struct slice text);
-
-/* Sets pairs of arguments from `first` on; the key is made where there is none. False after a reply
- * of wrong type. Returns in `created` how many fields are new. */
-static bool set_pairs_by(hash_setter *set, struct call *call, int first, int64_t *created) {
-    struct entry *e;
-    struct value v;
-    uint64_t hash = call_key_hash(call, 1);
-    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return false;
-    if (e)
-        e = keyspace_object_begin(call->keyspace, e, hash, &v);
-    else
-        v = hash_create();
-    *created = 0;
-    for (int i = first; i + 1 < call->argc; i += 2)
-        *created += set(&v, call->argv[i], call->argv[i + 1]);
-    if (e)
-        keyspace_object_end(call->keyspace, e, v);
-    else
-        keyspace_store_object(call->keyspace, call->argv[1], hash, NULL, ENTRY_HASH, v,
-                              ENTRY_NO_DEADLINE);
-    keyspace_note_change(call->keyspace, call->argv[1], hash, (uint64_t)(call->argc - first) / 2);
-    return true;
-}
-
-static bool set_pairs(struct call *call, int first, int64_t *created) {
-    return set_pairs_by(hash_set, call, first, created);
-}
-
-static void announce(const struct call *call, const char *event) {
-    notify_event(call->keyspace, NOTIFY_HASH, event, call->argv[1]);
-}
-
 static bool pairs_fit(const struct call *call) {
     if (call->argc % 2 == 0) return true;
     reply_error_format(call->client, "wrong number of arguments for '%s' command",
@@ -66,18 +34,32 @@ static bool pairs_fit(const struct call *call) {
     return false;
 }
 
+/* Sets the fields that follow the key; returns how many are new. */
+static int64_t set_pairs(const struct call *call, struct edit *edit) {
+    struct value *v = edit_value(edit, hash_create);
+    int64_t created = 0;
+    for (int i = 2; i + 1 < call->argc; i += 2)
+        created += hash_set(v, call->argv[i], call->argv[i + 1]);
+    return created;
+}
+
+static void close_pairs(const struct call *call, struct edit *edit) {
+    edit_close(edit, (uint64_t)(call->argc - 2) / 2, NOTIFY_HASH, "hset");
+}
+
 static void command_hset(struct call *call) {
-    int64_t created;
-    if (!pairs_fit(call) || !set_pairs(call, 2, &created)) return;
-    reply_integer(call->client, created);
-    announce(call, "hset");
+    struct edit edit;
+    if (!pairs_fit(call) || !edit_open(&edit, call, 1, ENTRY_HASH)) return;
+    reply_integer(call->client, set_pairs(call, &edit));
+    close_pairs(call, &edit);
 }
 
 static void command_hmset(struct call *call) {
-    int64_t created;
-    if (!pairs_fit(call) || !set_pairs(call, 2, &created)) return;
+    struct edit edit;
+    if (!pairs_fit(call) || !edit_open(&edit, call, 1, ENTRY_HASH)) return;
+    set_pairs(call, &edit);
     reply_ok(call->client);
-    announce(call, "hset");
+    close_pairs(call, &edit);
 }
 
 /* What the field has now: false where there is none. */
@@ -86,35 +68,24 @@ static bool field_now(const struct call *call, const struct entry *e, struct lis
 }
 
 static void command_hsetnx(struct call *call) {
-    struct entry *e;
+    struct edit edit;
     struct listpack_value now;
-    int64_t created;
-    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return;
-    if (field_now(call, e, &now)) {
+    if (!edit_open(&edit, call, 1, ENTRY_HASH)) return;
+    if (field_now(call, edit.entry, &now)) {
         reply_integer(call->client, 0);
-    } else if (set_pairs(call, 2, &created)) {
-        reply_integer(call->client, created);
-        announce(call, "hset");
+    } else {
+        reply_integer(call->client, set_pairs(call, &edit));
+        close_pairs(call, &edit);
     }
 }
 
-/* The field's new value, a text of no argument. */
-static void set_field(struct call *call, struct slice text) {
-    struct slice argv[] = {call->argv[0], call->argv[1], call->argv[2], text};
-    struct call as_hset = *call;
-    int64_t created;
-    as_hset.argc = 4;
-    as_hset.argv = argv;
-    set_pairs_by(hash_set_of_any_length, &as_hset, 2, &created);
-}
-
 static void command_hincrby(struct call *call) {
-    struct entry *e;
+    struct edit edit;
     struct listpack_value now;
     int64_t increment, value = 0;
     if (!argument_int64(call, 3, &increment, NULL)) return;
-    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return;
-    if (field_now(call, e, &now)) {
+    if (!edit_open(&edit, call, 1, ENTRY_HASH)) return;
+    if (field_now(call, edit.entry, &now)) {
         value = now.integer;
         if (now.text.bytes && !number_parse_int64(now.text.bytes, now.text.length, &value)) {
             reply_error(call->client, "hash value is not an integer");
@@ -126,13 +97,14 @@ static void command_hincrby(struct call *call) {
         return;
     }
     char digits[NUMBER_INT64_CHARS];
-    set_field(call, (struct slice){digits, number_format_int64(digits, value)});
+    struct slice text = {digits, number_format_int64(digits, value)};
+    hash_set_of_any_length(edit_value(&edit, hash_create), call->argv[2], text);
     reply_integer(call->client, value);
-    announce(call, "hincrby");
+    edit_close(&edit, 1, NOTIFY_HASH, "hincrby");
 }
 
 static void command_hincrbyfloat(struct call *call) {
-    struct entry *e;
+    struct edit edit;
     struct listpack_value now;
     char scratch[LISTPACK_SCRATCH], text[NUMBER_LONG_DOUBLE_CHARS];
     long double increment, value = 0;
@@ -145,8 +117,8 @@ static void command_hincrbyfloat(struct call *call) {
         reply_error(call->client, "value is NaN or Infinity");
         return;
     }
-    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return;
-    if (field_now(call, e, &now)) {
+    if (!edit_open(&edit, call, 1, ENTRY_HASH)) return;
+    if (field_now(call, edit.entry, &now)) {
         struct slice old = listpack_value_text(&now, scratch);
         if (!number_parse_long_double(old.bytes, old.length, &value)) {
             reply_error(call->client, "hash value is not a float");
@@ -159,29 +131,22 @@ static void command_hincrbyfloat(struct call *call) {
         return;
     }
     struct slice sum = {text, number_format_long_double_fixed(text, sizeof(text), value)};
-    set_field(call, sum);
+    hash_set_of_any_length(edit_value(&edit, hash_create), call->argv[2], sum);
     reply_bulk(call->client, sum);
-    announce(call, "hincrbyfloat");
+    edit_close(&edit, 1, NOTIFY_HASH, "hincrbyfloat");
+    /* Whoever repeats it need not add as this processor does. */
+    const struct slice effect[] = {SLICE("HSET"), call->argv[1], call->argv[2], sum};
+    effect_add(call->keyspace, EFFECT_BOTH, 4, effect);
 }
 
 static void command_hdel(struct call *call) {
-    struct entry *e;
-    struct value v;
-    int64_t deleted = 0;
-    uint64_t hash = call_key_hash(call, 1);
-    if (!argument_find_typed(call, 1, ENTRY_HASH, &e)) return;
-    if (e) {
-        e = keyspace_object_begin(call->keyspace, e, hash, &v);
-        for (int i = 2; i < call->argc; i++) deleted += hash_delete(&v, call->argv[i]);
-        keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change(call->keyspace, call->argv[1], hash, (uint64_t)deleted);
-        if (deleted) announce(call, "hdel");
-        if (!hash_count(v)) {
-            keyspace_delete_emptied(call->keyspace, call->argv[1], hash);
-            notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
-        }
-    }
-    reply_integer(call->client, deleted);
+    struct edit edit;
+    uint64_t deleted = 0;
+    if (!edit_open(&edit, call, 1, ENTRY_HASH)) return;
+    struct value *v = edit_value(&edit, NULL);
+    for (int i = 2; v && i < call->argc; i++) deleted += hash_delete(v, call->argv[i]);
+    edit_close(&edit, deleted, NOTIFY_HASH, "hdel");
+    reply_integer(call->client, (int64_t)deleted);
 }
 
 /* ---- getting ---- */

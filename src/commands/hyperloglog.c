@@ -13,10 +13,10 @@
 #include "command/command.h"
 #include "command/row.h"
 #include "ds/hyperloglog.h"
+#include "exec/edit.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 
 /* PFSELFTEST: elements added, and standard errors that an estimate may be off: one run in 16,000
@@ -35,30 +35,27 @@ static void reply_corrupt(struct client *c) {
 
 /* The text of a key that must be a HyperLogLog where it exists (*e NULL: it does not); false after
  * an error. An integer cannot be one, so no scratch is needed. */
-static bool find(const struct call *call, int index, bool for_write, struct entry **e,
-                 struct slice *text) {
+static bool is_hyperloglog(const struct call *call, const struct entry *e, struct slice *text) {
     char scratch[ENTRY_STRING_SCRATCH];
-    bool fits = for_write ? argument_find_typed(call, index, ENTRY_STRING, e)
-                          : argument_read_typed(call, index, ENTRY_STRING, e);
-    if (!fits) return false;
-    if (!*e) return true;
-    *text = entry_string(*e, scratch);
-    if ((*e)->encoding != ENTRY_INT && hyperloglog_is_valid(*text)) return true;
+    if (!e) return true;
+    *text = entry_string(e, scratch);
+    if (e->encoding != ENTRY_INT && hyperloglog_is_valid(*text)) return true;
     reply_error(call->client, "-WRONGTYPE Key is not a valid HyperLogLog string value.");
     return false;
 }
 
-static void store(const struct call *call, int index, struct entry *existing, const char *bytes,
-                  size_t length) {
-    struct entry_value value = entry_value_raw((struct slice){bytes, length});
-    keyspace_store(call->keyspace, call->argv[index], call_key_hash(call, index), existing, &value,
-                   KEYSPACE_KEEP_DEADLINE);
+static bool find(const struct call *call, int index, struct entry **e, struct slice *text) {
+    return argument_read_typed(call, index, ENTRY_STRING, e) && is_hyperloglog(call, *e, text);
 }
 
-/* The bytes of a dense one, to be written in place. */
-static char *in_place(const struct call *call, int index, struct entry *e) {
-    return keyspace_string_writable(call->keyspace, call->argv[index], call_key_hash(call, index),
-                                    e, HYPERLOGLOG_DENSE_BYTES);
+/* The same to be changed. */
+static bool open(struct edit *edit, const struct call *call, int index, struct slice *text) {
+    return edit_open(edit, call, index, ENTRY_STRING) && is_hyperloglog(call, edit->entry, text);
+}
+
+static void store(struct edit *edit, const char *bytes, size_t length) {
+    struct entry_value value = entry_value_raw((struct slice){bytes, length});
+    edit_put_string(edit, &value, KEYSPACE_KEEP_DEADLINE);
 }
 
 /* Where a sparse one is changed. */
@@ -88,20 +85,20 @@ static bool room_settle(struct room *room) {
 
 /* ---- PFADD ---- */
 
-static void add_dense(struct call *call, struct entry *e, struct slice text) {
+static void add_dense(struct call *call, struct edit *edit, struct slice text) {
     char *bytes = NULL;
     size_t length = HYPERLOGLOG_DENSE_BYTES;
     for (int i = 2; i < call->argc; i++) {
         if (!bytes && hyperloglog_dense_has(text.bytes, call->argv[i])) continue;
-        if (!bytes) bytes = in_place(call, 1, e);
+        if (!bytes) bytes = edit_put_bytes(edit, HYPERLOGLOG_DENSE_BYTES);
         hyperloglog_add(bytes, &length, call->argv[i], 0);
     }
-    if (bytes) notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
+    edit_close(edit, bytes != NULL, NOTIFY_STRING, "pfadd");
     reply_integer(call->client, bytes != NULL);
 }
 
-static void add_sparse(struct call *call, struct entry *e, struct room *room) {
-    bool changed = !e;
+static void add_sparse(struct call *call, struct edit *edit, struct room *room) {
+    bool changed = !edit->entry;
     enum hyperloglog_result result = HYPERLOGLOG_SAME;
     for (int i = 2; i < call->argc && result != HYPERLOGLOG_CORRUPT; i++) {
         result =
@@ -113,40 +110,39 @@ static void add_sparse(struct call *call, struct entry *e, struct room *room) {
         return;
     }
     if (changed) {
-        store(call, 1, e, room->bytes, room->length);
-        notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
+        store(edit, room->bytes, room->length);
+        edit_close(edit, 1, NOTIFY_STRING, "pfadd");
     }
     reply_integer(call->client, changed);
 }
 
 static void command_pfadd(struct call *call) {
-    struct entry *e;
+    struct edit edit;
     struct room room;
     struct slice text = {NULL, 0};
-    if (!find(call, 1, true, &e, &text)) return;
-    if (e && hyperloglog_is_dense(text.bytes)) {
-        add_dense(call, e, text);
+    if (!open(&edit, call, 1, &text)) return;
+    if (edit.entry && hyperloglog_is_dense(text.bytes)) {
+        add_dense(call, &edit, text);
         return;
     }
     room_fill(&room, text);
-    add_sparse(call, e, &room);
+    add_sparse(call, &edit, &room);
 }
 
 /* ---- PFCOUNT ---- */
 
 static void count_one(struct call *call) {
-    struct entry *e;
+    struct edit edit;
     struct slice text;
     uint64_t cardinality = 0;
-    if (!find(call, 1, true, &e, &text)) return;
-    if (e && !hyperloglog_kept_count(text.bytes, &cardinality)) {
+    if (!open(&edit, call, 1, &text)) return;
+    if (edit.entry && !hyperloglog_kept_count(text.bytes, &cardinality)) {
         if (!hyperloglog_count(text, &cardinality)) {
             reply_corrupt(call->client);
             return;
         }
-        hyperloglog_keep_count(keyspace_string_writable(call->keyspace, call->argv[1],
-                                                        call_key_hash(call, 1), e, text.length),
-                               cardinality);
+        hyperloglog_keep_count(edit_put_bytes(&edit, text.length), cardinality);
+        edit_close(&edit, 1, NOTIFY_STRING, NULL);
     }
     reply_integer(call->client, (int64_t)cardinality);
 }
@@ -158,7 +154,7 @@ static bool merge_all(struct call *call, int first, uint8_t *registers, bool *de
     for (int i = first; i < call->argc; i++) {
         struct entry *e;
         struct slice text;
-        if (!find(call, i, false, &e, &text)) return false;
+        if (!find(call, i, &e, &text)) return false;
         if (!e) continue;
         if (hyperloglog_is_dense(text.bytes)) *dense = true;
         if (hyperloglog_merge(registers, text)) continue;
@@ -183,12 +179,12 @@ static void command_pfcount(struct call *call) {
 
 static void command_pfmerge(struct call *call) {
     uint8_t registers[HYPERLOGLOG_REGISTERS] = {0};
-    struct entry *e;
+    struct edit edit;
     struct room room;
     struct slice text = {NULL, 0};
     bool dense;
     if (!merge_all(call, 1, registers, &dense)) return;
-    find(call, 1, true, &e, &text); /* merge_all has checked it */
+    open(&edit, call, 1, &text); /* merge_all has checked it */
     room_fill(&room, text);
     if ((dense && !hyperloglog_make_dense(room.bytes, &room.length)) ||
         !hyperloglog_raise(room.bytes, &room.length, registers, (size_t)sparse_bytes_max) ||
@@ -196,37 +192,38 @@ static void command_pfmerge(struct call *call) {
         reply_corrupt(call->client);
         return;
     }
-    store(call, 1, e, room.bytes, room.length);
-    notify_event(call->keyspace, NOTIFY_STRING, "pfadd", call->argv[1]);
+    store(&edit, room.bytes, room.length);
+    edit_close(&edit, 1, NOTIFY_STRING, "pfadd");
     reply_ok(call->client);
 }
 
 /* ---- PFDEBUG and PFSELFTEST ---- */
 
 /* Makes the key dense; false after an error. */
-static bool make_dense(struct call *call, struct entry *e, struct slice text) {
+static bool make_dense(struct call *call, struct edit *edit, struct slice text) {
     struct room room;
     room_fill(&room, text);
     if (!hyperloglog_make_dense(room.bytes, &room.length)) {
         reply_corrupt(call->client);
         return false;
     }
-    store(call, 2, e, room.bytes, room.length);
+    store(edit, room.bytes, room.length);
+    edit_close(edit, 1, NOTIFY_STRING, NULL);
     return true;
 }
 
-static void debug_registers(struct call *call, struct entry *e, struct slice text) {
+static void debug_registers(struct call *call, struct edit *edit, struct slice text) {
     uint8_t registers[HYPERLOGLOG_REGISTERS] = {0};
     if (!hyperloglog_is_dense(text.bytes)) {
-        if (!make_dense(call, e, text)) return;
-        if (!find(call, 2, true, &e, &text)) return;
+        if (!make_dense(call, edit, text)) return;
+        if (!open(edit, call, 2, &text)) return;
     }
     hyperloglog_merge(registers, text);
     reply_array(call->client, HYPERLOGLOG_REGISTERS);
     for (int i = 0; i < HYPERLOGLOG_REGISTERS; i++) reply_integer(call->client, registers[i]);
 }
 
-static void debug_decode(struct call *call, struct entry *e, struct slice text) {
+static void debug_decode(struct call *call, struct edit *edit, struct slice text) {
     struct hyperloglog_run run = {.at = HYPERLOGLOG_HEADER_BYTES};
     struct buffer shown;
     if (hyperloglog_is_dense(text.bytes)) {
@@ -247,35 +244,35 @@ static void debug_decode(struct call *call, struct entry *e, struct slice text) 
     buffer_free(&shown);
 }
 
-static void debug_encoding(struct call *call, struct entry *e, struct slice text) {
+static void debug_encoding(struct call *call, struct edit *edit, struct slice text) {
     reply_status(call->client, hyperloglog_is_dense(text.bytes) ? "dense" : "sparse");
 }
 
-static void debug_to_dense(struct call *call, struct entry *e, struct slice text) {
+static void debug_to_dense(struct call *call, struct edit *edit, struct slice text) {
     bool sparse = !hyperloglog_is_dense(text.bytes);
-    if (!sparse || make_dense(call, e, text)) reply_integer(call->client, sparse);
+    if (!sparse || make_dense(call, edit, text)) reply_integer(call->client, sparse);
 }
 
 static const struct {
     const char *name;
-    void (*run)(struct call *call, struct entry *e, struct slice text);
+    void (*run)(struct call *call, struct edit *edit, struct slice text);
 } subcommands[] = {{"getreg", debug_registers},
                    {"decode", debug_decode},
                    {"encoding", debug_encoding},
                    {"todense", debug_to_dense}};
 
 static void command_pfdebug(struct call *call) {
-    struct entry *e;
+    struct edit edit;
     struct slice text, word = call->argv[1];
-    if (!find(call, 2, true, &e, &text)) return;
-    if (!e) {
+    if (!open(&edit, call, 2, &text)) return;
+    if (!edit.entry) {
         reply_error(call->client, "The specified key does not exist");
         return;
     }
     for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
         if (!slice_is(word, subcommands[i].name)) continue;
         if (call->argc == 3)
-            subcommands[i].run(call, e, text);
+            subcommands[i].run(call, &edit, text);
         else
             reply_error_format(call->client, "Wrong number of arguments for the '%.*s' subcommand",
                                (int)word.length, word.bytes);

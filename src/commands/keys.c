@@ -12,11 +12,11 @@
 #include "command/command.h"
 #include "command/row.h"
 #include "exec/blocked.h"
+#include "exec/edit.h"
 #include "exec/flush.h"
 #include "exec/memory_limit.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 #include "store/limbo.h"
@@ -38,10 +38,8 @@
 static int64_t delete_all(struct call *call, bool lazily) {
     int64_t deleted = 0;
     for (int i = 1; i < call->argc; i++) {
-        if (keyspace_delete_with(call->keyspace, call->argv[i], call_key_hash(call, i), lazily)) {
-            notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[i]);
-            deleted++;
-        }
+        const struct key key = call_key(call, i);
+        deleted += edit_delete(&key, lazily);
         limbo_checkpoint();
     }
     return deleted;
@@ -88,43 +86,36 @@ static void command_randomkey(struct call *call) {
 
 /* ---- other names and other databases ---- */
 
-/* The key that the command is about, its access noted. */
-static struct entry *source_of(struct call *call) {
-    struct entry *e = keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));
-    if (e) keyspace_note_access(e);
-    return e;
+/* The key that the command is about, its access noted. False where there is none. */
+static bool open_source(struct edit *edit, const struct call *call) {
+    edit_find_argument(edit, call, 1);
+    if (edit->entry) keyspace_note_access(edit->entry);
+    return edit->entry != NULL;
 }
 
-/* RENAME and RENAMENX: false after an error reply, or where the new name is the old one and nothing
- * is to be done. `*e` is set in the latter case too. */
-static bool rename_applies(struct call *call, struct entry **e) {
-    *e = source_of(call);
-    if (!*e) {
-        reply_error(call->client, "no such key");
-        return false;
-    }
-    return !slice_equal(call->argv[1], call->argv[2]);
-}
-
-static void rename_entry(struct call *call, struct entry *e) {
-    keyspace_rename(call->keyspace, e, call_key_hash(call, 1), call->argv[2],
-                    call_key_hash(call, 2));
-    notify_event(call->keyspace, NOTIFY_GENERIC, "rename_from", call->argv[1]);
-    notify_event(call->keyspace, NOTIFY_GENERIC, "rename_to", call->argv[2]);
+/* RENAME and RENAMENX: false after an error reply. */
+static bool rename_opens(struct edit *edit, const struct call *call) {
+    if (open_source(edit, call)) return true;
+    reply_error(call->client, "no such key");
+    return false;
 }
 
 static void command_rename_key(struct call *call) {
-    struct entry *e;
-    if (rename_applies(call, &e)) rename_entry(call, e);
-    if (e) reply_ok(call->client);
+    struct edit edit;
+    if (!rename_opens(&edit, call)) return;
+    const struct key to = call_key(call, 2);
+    if (!slice_equal(edit.key.name, to.name)) edit_rename(&edit, &to);
+    reply_ok(call->client);
 }
 
 static void command_renamenx(struct call *call) {
-    struct entry *e;
-    bool done = rename_applies(call, &e) &&
-                !keyspace_find(call->keyspace, call->argv[2], call_key_hash(call, 2));
-    if (done) rename_entry(call, e);
-    if (e) reply_integer(call->client, done);
+    struct edit edit;
+    if (!rename_opens(&edit, call)) return;
+    const struct key to = call_key(call, 2);
+    bool done =
+        !slice_equal(edit.key.name, to.name) && !keyspace_find(to.keyspace, to.name, to.hash);
+    if (done) edit_rename(&edit, &to);
+    reply_integer(call->client, done);
 }
 
 /* A database by its number; NULL after an error reply. */
@@ -149,14 +140,9 @@ static void command_move(struct call *call) {
         reply_error(call->client, SAME_OBJECT);
         return;
     }
-    uint64_t hash = call_key_hash(call, 1);
-    struct entry *e = source_of(call);
-    bool done = e && !keyspace_find(to, call->argv[1], hash);
-    if (done) {
-        keyspace_move(call->keyspace, e, hash, to);
-        notify_event(call->keyspace, NOTIFY_GENERIC, "move_from", call->argv[1]);
-        notify_event(to, NOTIFY_GENERIC, "move_to", call->argv[1]);
-    }
+    struct edit edit;
+    bool done = open_source(&edit, call) && !keyspace_find(to, edit.key.name, edit.key.hash);
+    if (done) edit_move(&edit, to);
     reply_integer(call->client, done);
 }
 
@@ -186,13 +172,11 @@ static void command_copy(struct call *call) {
         reply_error(call->client, SAME_OBJECT);
         return;
     }
-    uint64_t hash = call_key_hash(call, 2);
-    struct entry *e = source_of(call);
-    bool done = e && (replace || !keyspace_find(to, call->argv[2], hash));
-    if (done) {
-        keyspace_copy(to, call->argv[2], hash, e);
-        notify_event(to, NOTIFY_GENERIC, "copy_to", call->argv[2]);
-    }
+    struct edit edit;
+    const struct key target = {to, call->argv[2], call_key_hash(call, 2)};
+    bool done =
+        open_source(&edit, call) && (replace || !keyspace_find(to, target.name, target.hash));
+    if (done) edit_copy(&edit, &target);
     reply_integer(call->client, done);
 }
 
@@ -211,7 +195,7 @@ static void command_swapdb(struct call *call) {
         reply_error(call->client, DATABASE_OUT_OF_RANGE);
         return;
     }
-    keyspace_swap(keyspace_at((int)a), keyspace_at((int)b));
+    edit_swap(keyspace_at((int)a), keyspace_at((int)b));
     blocked_signal_swapped(keyspace_at((int)a), keyspace_at((int)b));
     reply_ok(call->client);
 }
@@ -236,15 +220,8 @@ static void flush(struct call *call, int first, int last, bool lazily) {
         bytes += keyspace_entry_bytes(keyspace_at(i));
     }
     bool waits = !lazily && flush_should_wait(call, keys, bytes);
-    for (int i = first; i <= last; i++) {
-        struct keyspace *ks = keyspace_at(i);
-        if (lazily)
-            keyspace_flush_lazily(ks);
-        else if (waits)
-            keyspace_flush_awaited(ks);
-        else
-            keyspace_flush(ks);
-    }
+    enum lazyfree_way way = lazily ? LAZYFREE_LATER : waits ? LAZYFREE_AWAITED : LAZYFREE_NOW;
+    for (int i = first; i <= last; i++) edit_flush(keyspace_at(i), way);
     if (waits)
         flush_wait(call);
     else
@@ -262,7 +239,7 @@ static void command_flushall(struct call *call) {
     bool lazily;
     if (!flush_parse(call, &lazily)) return;
     flush(call, 0, keyspace_databases() - 1, lazily);
-    keyspace_count_changes(1);
+    edit_count(1);
 }
 
 /* ---- OBJECT ---- */

@@ -13,9 +13,10 @@
 #include "command/command.h"
 #include "command/row.h"
 #include "exec/blocked.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "publish/tracking.h"
 #include "store/keyspace.h"
 #include "value/list.h"
@@ -29,51 +30,30 @@ static void reply_element(struct client *c, const struct listpack_value *v) {
     reply_bulk(c, listpack_value_text(v, scratch));
 }
 
-static void push(struct keyspace *ks, struct entry *e, uint64_t hash, enum quicklist_end end,
-                 const struct slice *texts, int count) {
-    struct value v;
-    e = keyspace_object_begin(ks, e, hash, &v);
-    for (int i = 0; i < count; i++) quicklist_push(list_of(v), end, texts[i]);
-    keyspace_object_end(ks, e, v);
-    keyspace_note_change(ks, entry_key(e), hash, (uint64_t)count);
+static void push(struct edit *edit, enum quicklist_end end, const struct slice *texts, int count) {
+    struct quicklist *list = list_of(*edit_value(edit, list_create));
+    for (int i = 0; i < count; i++) quicklist_push(list, end, texts[i]);
 }
 
-/* The key has no entry: makes it a list of these. */
-static struct entry *create(struct keyspace *ks, struct slice key, uint64_t hash,
-                            enum quicklist_end end, const struct slice *texts, int count) {
-    struct value v = list_create();
-    for (int i = 0; i < count; i++) quicklist_push(list_of(v), end, texts[i]);
-    keyspace_note_change(ks, key, hash, (uint64_t)count);
-    return keyspace_store_object(ks, key, hash, NULL, ENTRY_LIST, v, ENTRY_NO_DEADLINE);
+static const char *event_of_push(enum quicklist_end end) {
+    return end == QUICKLIST_HEAD ? "lpush" : "rpush";
 }
 
-/* Deletes the key where its list is empty. */
-static void delete_if_empty(struct keyspace *ks, struct entry *e, struct slice key, uint64_t hash) {
-    if (quicklist_count(list_in(e))) return;
-    keyspace_delete_emptied(ks, key, hash);
-    notify_event(ks, NOTIFY_GENERIC, "del", key);
+static const char *event_of_pop(enum quicklist_end end) {
+    return end == QUICKLIST_HEAD ? "lpop" : "rpop";
 }
 
-static void notify_pushed(struct keyspace *ks, struct slice key, enum quicklist_end end) {
-    notify_event(ks, NOTIFY_LIST, end == QUICKLIST_HEAD ? "lpush" : "rpush", key);
-}
-
-static void notify_popped(struct keyspace *ks, struct slice key, enum quicklist_end end) {
-    notify_event(ks, NOTIFY_LIST, end == QUICKLIST_HEAD ? "lpop" : "rpop", key);
-}
-
-/* Replies the element at `end` and takes it off. */
-static struct entry *reply_and_drop(struct client *c, struct keyspace *ks, struct entry *e,
-                                    uint64_t hash, enum quicklist_end end) {
-    struct listpack_value element;
-    struct value v;
-    e = keyspace_object_begin(ks, e, hash, &v);
-    quicklist_peek(list_of(v), end, &element);
-    reply_element(c, &element);
-    quicklist_drop(list_of(v), end);
-    keyspace_object_end(ks, e, v);
-    keyspace_note_change(ks, entry_key(e), hash, 1);
-    return e;
+/* Replies elements from `end` on, and takes them off: there must be so many. */
+static void reply_and_drop(struct client *c, struct edit *edit, enum quicklist_end end,
+                           uint64_t count) {
+    struct quicklist *list = list_of(*edit_value(edit, NULL));
+    for (uint64_t i = 0; i < count; i++) {
+        struct listpack_value element;
+        quicklist_peek(list, end, &element);
+        reply_element(c, &element);
+        quicklist_drop(list, end);
+    }
+    edit_close(edit, count, NOTIFY_LIST, event_of_pop(end));
 }
 
 /* Indexes from either end become 0 <= *start, *count elements from there on. */
@@ -89,15 +69,15 @@ static void clip(int64_t *start, int64_t stop, size_t length, size_t *count) {
 /* ---- adding ---- */
 
 static void push_generic(struct call *call, enum quicklist_end end, bool only_existing) {
-    struct entry *e;
-    uint64_t hash = call_key_hash(call, 1);
-    if (!argument_find_typed(call, 1, ENTRY_LIST, &e)) return;
-    if (e)
-        push(call->keyspace, e, hash, end, call->argv + 2, call->argc - 2);
-    else if (!only_existing)
-        e = create(call->keyspace, call->argv[1], hash, end, call->argv + 2, call->argc - 2);
-    reply_integer(call->client, e ? (int64_t)quicklist_count(list_in(e)) : 0);
-    if (e) notify_pushed(call->keyspace, call->argv[1], end);
+    struct edit edit;
+    if (!edit_open(&edit, call, 1, ENTRY_LIST)) return;
+    if (!edit.entry && only_existing) {
+        reply_integer(call->client, 0);
+        return;
+    }
+    push(&edit, end, call->argv + 2, call->argc - 2);
+    reply_integer(call->client, (int64_t)quicklist_count(list_of(edit.value)));
+    edit_close(&edit, (uint64_t)call->argc - 2, NOTIFY_LIST, event_of_push(end));
 }
 
 static void command_lpush(struct call *call) { push_generic(call, QUICKLIST_HEAD, false); }
@@ -106,21 +86,20 @@ static void command_lpushx(struct call *call) { push_generic(call, QUICKLIST_HEA
 static void command_rpushx(struct call *call) { push_generic(call, QUICKLIST_TAIL, true); }
 
 static void command_linsert(struct call *call) {
-    struct entry *e;
-    struct value v;
+    struct edit edit;
     struct quicklist_cursor at;
     bool after = argument_is(call, 2, "after");
     if (!after && !argument_is(call, 2, "before")) {
         reply_syntax_error(call->client);
         return;
     }
-    if (!argument_find_typed(call, 1, ENTRY_LIST, &e)) return;
-    if (!e) {
+    if (!edit_open(&edit, call, 1, ENTRY_LIST)) return;
+    if (!edit.entry) {
         reply_integer(call->client, 0);
         return;
     }
-    e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
-    bool there = quicklist_seek(list_of(v), 0, false, &at);
+    struct quicklist *list = list_of(*edit_value(&edit, NULL));
+    bool there = quicklist_seek(list, 0, false, &at);
     while (there && !quicklist_equal(&at, call->argv[3])) there = quicklist_step(&at);
     if (!there)
         quicklist_end(&at);
@@ -128,44 +107,35 @@ static void command_linsert(struct call *call) {
         quicklist_insert_after(&at, call->argv[4]);
     else
         quicklist_insert_before(&at, call->argv[4]);
-    keyspace_object_end(call->keyspace, e, v);
-    if (there) {
-        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), 1);
-        notify_event(call->keyspace, NOTIFY_LIST, "linsert", call->argv[1]);
-    }
-    reply_integer(call->client, there ? (int64_t)quicklist_count(list_of(v)) : -1);
+    edit_close(&edit, there, NOTIFY_LIST, "linsert");
+    reply_integer(call->client, there ? (int64_t)quicklist_count(list) : -1);
 }
 
 static void command_lset(struct call *call) {
-    struct entry *e;
-    struct value v;
+    struct edit edit;
     struct quicklist_cursor at;
     int64_t index;
-    if (!argument_find_typed(call, 1, ENTRY_LIST, &e)) return;
-    if (!e) {
+    if (!edit_open(&edit, call, 1, ENTRY_LIST)) return;
+    if (!edit.entry) {
         reply_error(call->client, "no such key");
         return;
     }
     if (!argument_int64(call, 2, &index, NULL)) return;
-    e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
-    bool there = quicklist_seek(list_of(v), index, false, &at);
-    if (there) quicklist_replace(&at, call->argv[3]);
-    keyspace_object_end(call->keyspace, e, v);
-    if (!there) {
+    bool there = quicklist_seek(list_of(*edit_value(&edit, NULL)), index, false, &at);
+    if (there) {
+        quicklist_replace(&at, call->argv[3]);
+        reply_ok(call->client);
+    } else {
         reply_error(call->client, "index out of range");
-        return;
     }
-    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), 1);
-    reply_ok(call->client);
-    notify_event(call->keyspace, NOTIFY_LIST, "lset", call->argv[1]);
+    edit_close(&edit, there, NOTIFY_LIST, "lset");
 }
 
 /* ---- taking away ---- */
 
 static void pop_generic(struct call *call, enum quicklist_end end) {
     struct client *c = call->client;
-    struct entry *e;
-    uint64_t hash = call_key_hash(call, 1);
+    struct edit edit;
     int64_t count = 1;
     if (call->argc > 3) {
         reply_error_format(c, "wrong number of arguments for '%s' command", call->command->name);
@@ -173,65 +143,52 @@ static void pop_generic(struct call *call, enum quicklist_end end) {
     }
     bool counted = call->argc == 3;
     if (counted && !argument_from_zero(call, 2, &count)) return;
-    if (!argument_find_typed(call, 1, ENTRY_LIST, &e)) return;
-    if (!e) {
+    if (!edit_open(&edit, call, 1, ENTRY_LIST)) return;
+    if (!edit.entry) {
         if (counted)
             reply_null_array(c);
         else
             reply_null(c);
         return;
     }
-    size_t there = quicklist_count(list_in(e));
+    size_t there = quicklist_count(list_in(edit.entry));
     if ((uint64_t)count > there) count = (int64_t)there;
     if (counted) reply_array(c, count);
-    for (int64_t i = 0; i < count; i++) e = reply_and_drop(c, call->keyspace, e, hash, end);
-    if (count) notify_popped(call->keyspace, call->argv[1], end);
-    delete_if_empty(call->keyspace, e, call->argv[1], hash);
+    reply_and_drop(c, &edit, end, (uint64_t)count);
 }
 
 static void command_lpop(struct call *call) { pop_generic(call, QUICKLIST_HEAD); }
 static void command_rpop(struct call *call) { pop_generic(call, QUICKLIST_TAIL); }
 
 static void command_lrem(struct call *call) {
-    struct entry *e;
-    struct value v;
+    struct edit edit;
     int64_t count;
-    uint64_t hash = call_key_hash(call, 1);
     if (!argument_int64(call, 2, &count, NULL)) return;
-    if (!argument_find_typed(call, 1, ENTRY_LIST, &e)) return;
-    if (!e) {
+    if (!edit_open(&edit, call, 1, ENTRY_LIST)) return;
+    if (!edit.entry) {
         reply_integer(call->client, 0);
         return;
     }
     /* Unsigned, for the smallest count has no opposite. */
     uint64_t most = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
-    e = keyspace_object_begin(call->keyspace, e, hash, &v);
-    size_t removed = list_remove_equal(v, call->argv[3], most, count < 0);
-    keyspace_object_end(call->keyspace, e, v);
-    keyspace_note_change(call->keyspace, call->argv[1], hash, removed);
-    if (removed) notify_event(call->keyspace, NOTIFY_LIST, "lrem", call->argv[1]);
-    delete_if_empty(call->keyspace, e, call->argv[1], hash);
+    size_t removed = list_remove_equal(*edit_value(&edit, NULL), call->argv[3], most, count < 0);
+    edit_close(&edit, removed, NOTIFY_LIST, "lrem");
     reply_integer(call->client, (int64_t)removed);
 }
 
 static void command_ltrim(struct call *call) {
-    struct entry *e;
-    struct value v;
+    struct edit edit;
     int64_t start, stop;
     size_t count;
-    uint64_t hash = call_key_hash(call, 1);
     if (!argument_int64(call, 2, &start, NULL) || !argument_int64(call, 3, &stop, NULL)) return;
-    if (!argument_find_typed(call, 1, ENTRY_LIST, &e)) return;
-    if (e) {
-        e = keyspace_object_begin(call->keyspace, e, hash, &v);
-        size_t before = quicklist_count(list_of(v));
+    if (!edit_open(&edit, call, 1, ENTRY_LIST)) return;
+    if (edit.entry) {
+        struct value *v = edit_value(&edit, NULL);
+        size_t before = quicklist_count(list_of(*v));
         clip(&start, stop, before, &count);
-        list_trim(v, (size_t)start, count);
-        keyspace_count_changes(before - quicklist_count(list_of(v)));
-        keyspace_announce(call->keyspace, call->argv[1], hash); /* also where none goes: as 6.2 */
-        keyspace_object_end(call->keyspace, e, v);
-        notify_event(call->keyspace, NOTIFY_LIST, "ltrim", call->argv[1]);
-        delete_if_empty(call->keyspace, e, call->argv[1], hash);
+        list_trim(*v, (size_t)start, count);
+        /* Told of also where none goes: as 6.2. */
+        edit_close_anyway(&edit, before - quicklist_count(list_of(*v)), NOTIFY_LIST, "ltrim");
     }
     reply_ok(call->client);
 }
@@ -337,46 +294,62 @@ static void command_lpos(struct call *call) {
 
 struct move {
     enum quicklist_end from, to;
+    bool waits;       /* for an element: log and replicas are given the one that does not */
+    bool by_old_name; /* RPOPLPUSH, BRPOPLPUSH */
+    const struct slice *words; /* the two ends as they were sent, or NULL */
 };
+#define OLD_MOVE ((struct move){QUICKLIST_TAIL, QUICKLIST_HEAD, false, true, NULL})
 
-/* Moves an element of `source`, a list, to the key `target`, and replies it. False, with nothing
+static struct slice word_of_end(enum quicklist_end end) {
+    return end == QUICKLIST_HEAD ? SLICE("left") : SLICE("right");
+}
+
+/* Of a client that was served while it waited, or at once: then with the words that it sent. */
+static void add_move_effect(const struct key *source, struct slice target,
+                            const struct move *move) {
+    bool sent = move->words != NULL;
+    const struct slice effect[] = {move->by_old_name ? SLICE("RPOPLPUSH") : SLICE("LMOVE"),
+                                   source->name, target,
+                                   sent ? move->words[0] : word_of_end(move->from),
+                                   sent ? move->words[1] : word_of_end(move->to)};
+    effect_add(source->keyspace, EFFECT_BOTH, move->by_old_name ? 3 : 5, effect);
+}
+
+/* Moves an element of the source, a list, to the target, and replies it. False, with nothing
  * changed, after a reply of wrong type where the target is no list. */
-static bool move_element(struct client *c, struct keyspace *ks, struct entry *source,
-                         struct slice source_key, uint64_t source_hash, struct slice target_key,
+static bool move_element(struct client *c, struct edit *source, const struct key *target_key,
                          struct move move) {
     char scratch[LISTPACK_SCRATCH];
     struct listpack_value element;
     struct buffer text;
-    struct value v;
-    uint64_t target_hash = hash_bytes(target_key.bytes, target_key.length);
-    struct entry *target = keyspace_find(ks, target_key, target_hash);
-    if (target && target->type != ENTRY_LIST) {
+    struct edit target;
+    if (!edit_open_key(&target, target_key, ENTRY_LIST)) {
         reply_wrong_type(c);
         return false;
     }
+    bool same = source->entry == target.entry;
     /* Copied: the target may be the source. */
     buffer_init(&text, MEMORY_OTHER);
-    source = keyspace_object_begin(ks, source, source_hash, &v);
-    quicklist_peek(list_of(v), move.from, &element);
+    struct quicklist *from = list_of(*edit_value(source, NULL));
+    quicklist_peek(from, move.from, &element);
     struct slice shown = listpack_value_text(&element, scratch);
     buffer_append(&text, shown.bytes, shown.length);
-    quicklist_drop(list_of(v), move.from);
-    keyspace_object_end(ks, source, v);
+    quicklist_drop(from, move.from);
     struct slice moved = buffer_slice(&text);
     reply_bulk(c, moved); /* who has waited is told of the change of the target after its element */
-    target = keyspace_find(ks, target_key, target_hash);
-    tracking_credit(c); /* where it waited, another client's request runs */
-    if (target)
-        push(ks, target, target_hash, move.to, &moved, 1);
-    else
-        create(ks, target_key, target_hash, move.to, &moved, 1);
-    tracking_credit(NULL);
-    keyspace_announce(ks, source_key, source_hash);
-    notify_pushed(ks, target_key, move.to);
+    if (same) {
+        push(source, move.to, &moved, 1);
+        edit_announce(source, NOTIFY_LIST, event_of_push(move.to));
+    } else {
+        push(&target, move.to, &moved, 1);
+        tracking_credit(c); /* where it waited, another client's request runs */
+        edit_close(&target, 1, NOTIFY_LIST, event_of_push(move.to));
+        tracking_credit(NULL);
+    }
+    /* Both are one change: as 6.2. */
+    edit_close_anyway(source, same, NOTIFY_LIST, event_of_pop(move.from));
     buffer_free(&text);
-    notify_popped(ks, source_key, move.from);
-    source = keyspace_find(ks, source_key, source_hash);
-    delete_if_empty(ks, source, source_key, source_hash);
+    if (move.waits) add_move_effect(&source->key, target_key->name, &move);
     return true;
 }
 
@@ -394,20 +367,20 @@ static bool parse_end(const struct call *call, int index, enum quicklist_end *en
 
 /* True where the command has been answered: the source has an element, or is no list. */
 static bool move_now(struct call *call, struct move move) {
-    struct entry *e;
-    if (!argument_find_typed(call, 1, ENTRY_LIST, &e)) return true;
-    if (!e) return false;
-    move_element(call->client, call->keyspace, e, call->argv[1], call_key_hash(call, 1),
-                 call->argv[2], move);
+    struct edit source;
+    const struct key target = call_key(call, 2);
+    if (!edit_open(&source, call, 1, ENTRY_LIST)) return true;
+    if (!source.entry) return false;
+    move_element(call->client, &source, &target, move);
     return true;
 }
 
 static void command_rpoplpush(struct call *call) {
-    if (!move_now(call, (struct move){QUICKLIST_TAIL, QUICKLIST_HEAD})) reply_null(call->client);
+    if (!move_now(call, OLD_MOVE)) reply_null(call->client);
 }
 
 static void command_lmove(struct call *call) {
-    struct move move;
+    struct move move = {.waits = false};
     if (!parse_end(call, 3, &move.from) || !parse_end(call, 4, &move.to)) return;
     if (!move_now(call, move)) reply_null(call->client);
 }
@@ -417,25 +390,28 @@ static void command_lmove(struct call *call) {
 static void reply_waited_in_vain(struct client *c, void *state) { reply_null_array(c); }
 
 /* Takes an element of a key's list for a client that asked for one, with the key's name. */
-static void pop_named(struct client *c, struct keyspace *ks, struct entry *e, struct slice key,
-                      uint64_t hash, enum quicklist_end end) {
+static void pop_named(struct client *c, struct edit *edit, enum quicklist_end end) {
+    const struct slice effect[] = {end == QUICKLIST_HEAD ? SLICE("LPOP") : SLICE("RPOP"),
+                                   edit->key.name};
     reply_array(c, 2);
-    reply_bulk(c, key);
-    e = reply_and_drop(c, ks, e, hash, end);
-    notify_popped(ks, key, end);
-    delete_if_empty(ks, e, key, hash);
+    reply_bulk(c, edit->key.name);
+    reply_and_drop(c, edit, end, 1);
+    effect_add(edit->key.keyspace, EFFECT_BOTH, 2, effect);
 }
 
-static struct entry *list_made_ready(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct entry *e = keyspace_find(ks, key, hash);
-    return e && e->type == ENTRY_LIST ? e : NULL;
+/* Whether the key holds a list now. */
+static bool list_made_ready(struct edit *edit, struct keyspace *ks, struct slice name,
+                            uint64_t hash) {
+    const struct key key = {ks, name, hash};
+    return edit_open_key(edit, &key, ENTRY_LIST) && edit->entry;
 }
 
 static bool serve_pop(struct client *c, struct keyspace *ks, struct slice key, uint64_t hash,
                       enum quicklist_end end) {
-    struct entry *e = list_made_ready(ks, key, hash);
-    if (e) pop_named(c, ks, e, key, hash, end);
-    return e != NULL;
+    struct edit edit;
+    if (!list_made_ready(&edit, ks, key, hash)) return false;
+    pop_named(c, &edit, end);
+    return true;
 }
 
 static bool serve_blpop(struct client *c, void *state, struct keyspace *ks, struct slice key,
@@ -456,10 +432,10 @@ static void blocking_pop(struct call *call, enum quicklist_end end) {
     int last = call->argc - 2;
     if (!blocked_parse_timeout(call, last + 1, &timeout_msec)) return;
     for (int i = 1; i <= last; i++) {
-        struct entry *e;
-        if (!argument_find_typed(call, i, ENTRY_LIST, &e)) return;
-        if (!e) continue;
-        pop_named(call->client, call->keyspace, e, call->argv[i], call_key_hash(call, i), end);
+        struct edit edit;
+        if (!edit_open(&edit, call, i, ENTRY_LIST)) return;
+        if (!edit.entry) continue;
+        pop_named(call->client, &edit, end);
         return;
     }
     blocked_begin(call, end == QUICKLIST_HEAD ? &blpop_kind : &brpop_kind, 1, last, 1, timeout_msec,
@@ -479,9 +455,11 @@ struct waiting_move {
 static bool serve_move(struct client *c, void *state, struct keyspace *ks, struct slice key,
                        uint64_t hash) {
     struct waiting_move *w = state;
-    struct entry *e = list_made_ready(ks, key, hash);
-    if (e) move_element(c, ks, e, key, hash, (struct slice){w->target, w->length}, w->move);
-    return e != NULL;
+    struct edit source;
+    struct key target = {ks, {w->target, w->length}, hash_bytes(w->target, w->length)};
+    if (!list_made_ready(&source, ks, key, hash)) return false;
+    move_element(c, &source, &target, w->move);
+    return true;
 }
 
 static void free_waiting_move(void *state) { memory_free(state, MEMORY_OTHER); }
@@ -491,12 +469,14 @@ static const struct blocked_kind move_kind = {serve_move, reply_waited_in_vain, 
 static void blocking_move(struct call *call, struct move move, int timeout_index) {
     int64_t timeout_msec;
     if (!blocked_parse_timeout(call, timeout_index, &timeout_msec)) return;
+    move.waits = true;
     if (move_now(call, move)) return;
     if (call->client->flags & CLIENT_MAY_NOT_WAIT) { /* not what it gets when its time is up */
         reply_null(call->client);
         return;
     }
     struct slice target = call->argv[2];
+    move.words = NULL;
     struct waiting_move *w = memory_alloc(sizeof(*w) + target.length, MEMORY_OTHER);
     *w = (struct waiting_move){move, target.length};
     memcpy(w->target, target.bytes, target.length);
@@ -504,14 +484,13 @@ static void blocking_move(struct call *call, struct move move, int timeout_index
 }
 
 static void command_blmove(struct call *call) {
-    struct move move;
+    struct move move = {.waits = false};
     if (!parse_end(call, 3, &move.from) || !parse_end(call, 4, &move.to)) return;
+    move.words = call->argv + 3;
     blocking_move(call, move, 5);
 }
 
-static void command_brpoplpush(struct call *call) {
-    blocking_move(call, (struct move){QUICKLIST_TAIL, QUICKLIST_HEAD}, 3);
-}
+static void command_brpoplpush(struct call *call) { blocking_move(call, OLD_MOVE, 3); }
 
 /* ---- rows ---- */
 

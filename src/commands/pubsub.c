@@ -115,7 +115,7 @@ static struct command rows[] = {
             "Listens no longer to patterns, to none where none is named."),
     COMMAND("publish", command_publish, 3, COMMAND_PUBSUB | ANYTIME | FAST | COMMAND_MAY_REPLICATE,
             NO_CATEGORY, NO_KEYS, "Sends a message to a channel; answers how many got it.",
-            .channels = COMMAND_CHANNELS_FIRST),
+            .channels = COMMAND_CHANNELS_FIRST, .propagation = COMMAND_PROPAGATES_TO_REPLICAS),
     COMMAND("pubsub", command_pubsub, -2, COMMAND_PUBSUB | ANYTIME | BY_CHANCE, NO_CATEGORY,
             NO_KEYS, "Tells which channels and patterns somebody listens to."),
 };

@@ -15,100 +15,53 @@
 #include "command/members.h"
 #include "command/row.h"
 #include "ds/intset.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 #include "value/set.h"
 
 static struct value set_in(const struct entry *e) { return entry_object(e); }
 
-static void announce(const struct call *call, int index, const char *event) {
-    notify_event(call->keyspace, NOTIFY_SET, event, call->argv[index]);
-}
-
-static void delete_if_empty(struct call *call, int index, struct value v) {
-    if (set_count(v)) return;
-    keyspace_delete_emptied(call->keyspace, call->argv[index], call_key_hash(call, index));
-    notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[index]);
-}
-
-static struct entry *store_new(struct call *call, int index, struct entry *existing,
-                               struct value v) {
-    return keyspace_store_object(call->keyspace, call->argv[index], call_key_hash(call, index),
-                                 existing, ENTRY_SET, v, ENTRY_NO_DEADLINE);
-}
-
 /* ---- members in and out ---- */
 
 static void command_sadd(struct call *call) {
-    struct entry *e;
-    struct value v;
-    int64_t added = 0;
-    if (!argument_find_typed(call, 1, ENTRY_SET, &e)) return;
-    if (e)
-        e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
-    else
-        v = set_create();
-    for (int i = 2; i < call->argc; i++) added += set_add(&v, call->argv[i]);
-    if (e)
-        keyspace_object_end(call->keyspace, e, v);
-    else
-        store_new(call, 1, NULL, v);
-    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), (uint64_t)added);
-    if (added) announce(call, 1, "sadd");
-    reply_integer(call->client, added);
+    struct edit edit;
+    uint64_t added = 0;
+    if (!edit_open(&edit, call, 1, ENTRY_SET)) return;
+    struct value *v = edit_value(&edit, set_create);
+    for (int i = 2; i < call->argc; i++) added += set_add(v, call->argv[i]);
+    edit_close(&edit, added, NOTIFY_SET, "sadd");
+    reply_integer(call->client, (int64_t)added);
 }
 
 static void command_srem(struct call *call) {
-    struct entry *e;
-    struct value v;
-    int64_t removed = 0;
-    if (!argument_find_typed(call, 1, ENTRY_SET, &e)) return;
-    if (e) {
-        e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
-        for (int i = 2; i < call->argc; i++) removed += set_remove(&v, call->argv[i]);
-        keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1),
-                             (uint64_t)removed);
-        if (removed) announce(call, 1, "srem");
-        delete_if_empty(call, 1, v);
-    }
-    reply_integer(call->client, removed);
-}
-
-/* Takes argument 3 out of the source and puts it into the target, which may not exist. */
-static void move_member(struct call *call, struct entry *source, struct entry *target) {
-    struct value v;
-    target =
-        target ? keyspace_object_begin(call->keyspace, target, call_key_hash(call, 2), &v) : NULL;
-    if (!target) v = set_create();
-    bool added = set_add(&v, call->argv[3]);
-    if (target)
-        keyspace_object_end(call->keyspace, target, v);
-    else
-        store_new(call, 2, NULL, v);
-    source = keyspace_object_begin(call->keyspace, source, call_key_hash(call, 1), &v);
-    set_remove(&v, call->argv[3]);
-    keyspace_object_end(call->keyspace, source, v);
-    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), 1);
-    keyspace_note_change(call->keyspace, call->argv[2], call_key_hash(call, 2), (uint64_t)added);
-    announce(call, 1, "srem");
-    delete_if_empty(call, 1, v);
-    if (added) announce(call, 2, "sadd");
+    struct edit edit;
+    uint64_t removed = 0;
+    if (!edit_open(&edit, call, 1, ENTRY_SET)) return;
+    struct value *v = edit_value(&edit, NULL);
+    for (int i = 2; v && i < call->argc; i++) removed += set_remove(v, call->argv[i]);
+    edit_close(&edit, removed, NOTIFY_SET, "srem");
+    reply_integer(call->client, (int64_t)removed);
 }
 
 static void command_smove(struct call *call) {
-    struct entry *source, *target;
-    if (!argument_find_typed(call, 1, ENTRY_SET, &source)) return;
-    if (!source) {
+    struct edit source, target;
+    if (!edit_open(&source, call, 1, ENTRY_SET)) return;
+    if (!source.entry) {
         reply_integer(call->client, 0);
         return;
     }
-    if (!argument_find_typed(call, 2, ENTRY_SET, &target)) return;
-    bool there = set_has(set_in(source), call->argv[3]);
-    if (there && source != target) move_member(call, source, target);
+    if (!edit_open(&target, call, 2, ENTRY_SET)) return;
+    bool there = set_has(set_in(source.entry), call->argv[3]);
+    if (there && source.entry != target.entry) {
+        set_remove(edit_value(&source, NULL), call->argv[3]);
+        edit_close(&source, 1, NOTIFY_SET, "srem");
+        bool added = set_add(edit_value(&target, set_create), call->argv[3]);
+        edit_close(&target, added, NOTIFY_SET, "sadd");
+    }
     reply_integer(call->client, there);
 }
 
@@ -141,36 +94,42 @@ static void reply_all(struct client *c, struct value v) {
     set_each(v, reply_visited, c);
 }
 
-/* Takes a member at random out, and replies it. */
-static void pop_one(struct client *c, struct value *v) {
+/* Takes a member at random out, and replies it. Whoever repeats it is told which. */
+static void pop_one(const struct call *call, struct value *v) {
     char scratch[LISTPACK_SCRATCH];
     struct listpack_value member = set_random(*v);
     struct slice text = listpack_value_text(&member, scratch);
-    reply_bulk(c, text);
+    const struct slice effect[] = {SLICE("SREM"), call->argv[1], text};
+    reply_bulk(call->client, text);
+    effect_add(call->keyspace, EFFECT_BOTH, 3, effect);
     set_remove(v, text);
 }
 
-static void pop_many(struct call *call, struct entry *e, uint64_t count) {
-    struct value v = set_in(e);
-    announce(call, 1, "spop"); /* before the reply, as 6.2 */
-    if (count >= set_count(v)) {
-        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), set_count(v));
-        keyspace_count_hit(); /* 6.2 reads the set here, where a smaller count does not */
-        reply_all(call->client, v);
-        keyspace_delete_emptied(call->keyspace, call->argv[1], call_key_hash(call, 1));
-        notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
+static void pop_all(struct call *call, struct edit *edit) {
+    const struct slice effect[] = {SLICE("DEL"), call->argv[1]};
+    struct value v = set_in(edit->entry);
+    uint64_t count = set_count(v);
+    keyspace_count_hit(); /* 6.2 reads the set here, where a smaller count does not */
+    reply_all(call->client, v);
+    edit_remove(edit, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    edit_close(edit, count, NOTIFY_GENERIC, "del");
+    effect_add(call->keyspace, EFFECT_BOTH, 2, effect);
+}
+
+static void pop_many(struct call *call, struct edit *edit, uint64_t count) {
+    edit_announce(edit, NOTIFY_SET, "spop"); /* before the reply, as 6.2 */
+    if (count >= set_count(set_in(edit->entry))) {
+        pop_all(call, edit);
         return;
     }
+    struct value *v = edit_value(edit, NULL);
     reply_set(call->client, (int64_t)count);
-    e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
-    for (uint64_t i = 0; i < count; i++) pop_one(call->client, &v);
-    keyspace_object_end(call->keyspace, e, v);
-    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), count);
+    for (uint64_t i = 0; i < count; i++) pop_one(call, v);
+    edit_close(edit, count, NOTIFY_SET, NULL);
 }
 
 static void command_spop(struct call *call) {
-    struct entry *e;
-    struct value v;
+    struct edit edit;
     int64_t count = 1;
     bool counted = call->argc == 3;
     if (call->argc > 3) {
@@ -178,24 +137,21 @@ static void command_spop(struct call *call) {
         return;
     }
     if (counted && !argument_from_zero(call, 2, &count)) return;
-    if (!argument_find_typed(call, 1, ENTRY_SET, &e)) return;
+    if (!edit_open(&edit, call, 1, ENTRY_SET)) return;
     if (counted) {
-        if (e && count)
-            pop_many(call, e, (uint64_t)count);
+        if (edit.entry && count)
+            pop_many(call, &edit, (uint64_t)count);
         else
             reply_set(call->client, 0);
         return;
     }
-    if (!e) {
+    if (!edit.entry) {
         reply_null(call->client);
         return;
     }
-    announce(call, 1, "spop");
-    e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
-    pop_one(call->client, &v);
-    keyspace_object_end(call->keyspace, e, v);
-    keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), 1);
-    delete_if_empty(call, 1, v);
+    edit_announce(&edit, NOTIFY_SET, "spop");
+    pop_one(call, edit_value(&edit, NULL));
+    edit_close(&edit, 1, NOTIFY_SET, NULL);
 }
 
 static void reply_random(struct client *c, struct value v) {
@@ -365,19 +321,9 @@ static void store_combined(struct call *call, combine *how, const char *event) {
     struct value result = set_create();
     how(&sets, add_to, &result);
     memory_free(sets.values, MEMORY_OTHER);
-    int64_t count = (int64_t)set_count(result);
-    uint64_t hash = call_key_hash(call, 1);
-    if (count) {
-        store_new(call, 1, keyspace_find(call->keyspace, call->argv[1], hash), result);
-        keyspace_note_change(call->keyspace, call->argv[1], hash, 1);
-    } else {
-        set_free(result);
-    }
-    reply_integer(call->client, count);
-    if (count)
-        announce(call, 1, event);
-    else if (keyspace_delete(call->keyspace, call->argv[1], hash))
-        notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
+    const struct key key = call_key(call, 1);
+    reply_integer(call->client, (int64_t)set_count(result));
+    edit_store(&key, ENTRY_SET, result, 1, NOTIFY_SET, event);
 }
 
 static void command_sinter(struct call *call) { reply_combined(call, intersect); }

@@ -39,9 +39,9 @@
 #include "command/command_keys.h"
 #include "command/row.h"
 #include "ds/intset.h"
+#include "exec/edit.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 #include "value/hash.h"
 #include "value/list.h"
@@ -666,20 +666,11 @@ static void give_to_list(void *context, const struct text *t) {
 }
 
 static void store_results(struct sort *s, const struct place *places, size_t results) {
-    struct call *call = s->call;
-    struct slice key = call->argv[s->store];
-    uint64_t hash = call_key_hash(call, s->store);
-    if (results) {
-        struct value v = list_create();
-        each_result(s, places, give_to_list, list_of(v));
-        keyspace_store_object(call->keyspace, key, hash, keyspace_find(call->keyspace, key, hash),
-                              ENTRY_LIST, v, ENTRY_NO_DEADLINE);
-        keyspace_note_change(call->keyspace, key, hash, results);
-        notify_event(call->keyspace, NOTIFY_LIST, "sortstore", key);
-    } else if (keyspace_delete(call->keyspace, key, hash)) {
-        notify_event(call->keyspace, NOTIFY_GENERIC, "del", key);
-    }
-    reply_integer(call->client, (int64_t)results);
+    const struct key key = call_key(s->call, s->store);
+    struct value v = list_create();
+    each_result(s, places, give_to_list, list_of(v));
+    edit_store(&key, ENTRY_LIST, v, results, NOTIFY_LIST, "sortstore");
+    reply_integer(s->call->client, (int64_t)results);
 }
 
 static void sort_close(struct sort *s) {

@@ -27,9 +27,10 @@
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
 #include "exec/blocked.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/reply.h"
 #include "option/option.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 
 /* An ID's text is shorter than this, NUL included, as in 6.2. */
@@ -223,6 +224,42 @@ struct stream_consumer *stream_consumer_see(struct value v, struct stream_group 
     return consumer;
 }
 
+/* ---- effects ---- */
+
+void stream_effect_claim(const struct key *key, struct slice group_name,
+                         const struct stream_group *g, struct slice consumer, struct stream_id id,
+                         const struct stream_pending *p) {
+    char id_text[STREAM_ID_CHARS], last_text[STREAM_ID_CHARS];
+    char time[NUMBER_INT64_CHARS], count[NUMBER_INT64_CHARS];
+    const struct slice words[] = {
+        SLICE("XCLAIM"),     key->name,
+        group_name,          consumer,
+        SLICE("0"),          {id_text, stream_id_print(id, id_text)},
+        SLICE("TIME"),       {time, number_format_int64(time, p->delivered_msec)},
+        SLICE("RETRYCOUNT"), {count, number_format_int64(count, (int64_t)p->deliveries)},
+        SLICE("FORCE"),      SLICE("JUSTID"),
+        SLICE("LASTID"),     {last_text, stream_id_print(g->last_id, last_text)},
+    };
+    effect_add_alone(key->keyspace, EFFECT_BOTH, sizeof(words) / sizeof(words[0]), words);
+}
+
+void stream_effect_last_id(const struct key *key, struct slice group_name,
+                           const struct stream_group *g) {
+    char text[STREAM_ID_CHARS];
+    const struct slice words[] = {SLICE("XGROUP"),
+                                  SLICE("SETID"),
+                                  key->name,
+                                  group_name,
+                                  {text, stream_id_print(g->last_id, text)}};
+    effect_add_alone(key->keyspace, EFFECT_BOTH, sizeof(words) / sizeof(words[0]), words);
+}
+
+void stream_effect_consumer(const struct key *key, struct slice group_name, struct slice consumer) {
+    const struct slice words[] = {SLICE("XGROUP"), SLICE("CREATECONSUMER"), key->name, group_name,
+                                  consumer};
+    effect_add_alone(key->keyspace, EFFECT_BOTH, sizeof(words) / sizeof(words[0]), words);
+}
+
 /* ---- trimming ---- */
 
 /* Trimming by `~` looks at so many nodes full of entries, unless LIMIT tells otherwise: one command
@@ -242,13 +279,15 @@ static uint64_t trim_limit(void) {
 
 struct trimming {
     struct stream_trim trim;
-    bool limited; /* LIMIT was given */
+    int threshold_index; /* the argument that is the threshold; 0: there is none */
+    bool limited;        /* LIMIT was given */
 };
 
 /* MAXLEN or MINID, `~` or `=` where there is one, and the threshold, from *index on; the threshold
  * becomes *index. */
 static bool parse_threshold(const struct call *call, int *index, enum stream_trim_by by,
-                            struct stream_trim *trim) {
+                            struct trimming *t) {
+    struct stream_trim *trim = &t->trim;
     int at = *index + 1;
     int64_t count;
     if (trim->by != STREAM_TRIM_NOT) {
@@ -271,7 +310,7 @@ static bool parse_threshold(const struct call *call, int *index, enum stream_tri
         trim->count = (uint64_t)count;
     }
     trim->by = by;
-    *index = at;
+    t->threshold_index = *index = at;
     return true;
 }
 
@@ -295,9 +334,9 @@ static enum parsed parse_trim_option(const struct call *call, int *index, struct
     bool done;
     if (*index + 1 >= call->argc) return PARSED_NOTHING;
     if (argument_is(call, *index, "maxlen"))
-        done = parse_threshold(call, index, STREAM_TRIM_COUNT, &t->trim);
+        done = parse_threshold(call, index, STREAM_TRIM_COUNT, t);
     else if (argument_is(call, *index, "minid"))
-        done = parse_threshold(call, index, STREAM_TRIM_ID, &t->trim);
+        done = parse_threshold(call, index, STREAM_TRIM_ID, t);
     else if (argument_is(call, *index, "limit"))
         done = parse_limit(call, ++*index, t);
     else
@@ -322,29 +361,45 @@ static bool finish_trimming(const struct call *call, struct trimming *t, bool re
     return !error;
 }
 
-static void announce(const struct call *call, const char *event) {
-    notify_event(call->keyspace, NOTIFY_STREAM, event, call->argv[1]);
+/* What depends on how the nodes are filled, or on the clock, is told exactly to who repeats it: `~`
+ * becomes `=` with the threshold that was reached, and an ID that was made stands for `*`. */
+static void add_exact_effect(const struct call *call, struct value v, const struct trimming *t,
+                             int id_index, struct stream_id id) {
+    char threshold[STREAM_ID_CHARS], id_text[STREAM_ID_CHARS];
+    bool made = id_index && slice_equal(call->argv[id_index], SLICE("*"));
+    if (!effects_wanted() || !(t->trim.whole_nodes || made)) return;
+    struct slice *words = memory_alloc((size_t)call->argc * sizeof(*words), MEMORY_OTHER);
+    memcpy(words, call->argv, (size_t)call->argc * sizeof(*words));
+    if (made) words[id_index] = (struct slice){id_text, stream_id_print(id, id_text)};
+    if (t->trim.whole_nodes) {
+        struct stream_id first = {0, 0};
+        size_t length;
+        stream_bottom_id(v, &first);
+        length = t->trim.by == STREAM_TRIM_ID
+                     ? stream_id_print(first, threshold)
+                     : number_format_int64(threshold, (int64_t)stream_count(v));
+        words[t->threshold_index - 1] = SLICE("=");
+        words[t->threshold_index] = (struct slice){threshold, length};
+    }
+    effect_add(call->keyspace, EFFECT_BOTH, call->argc, words);
+    memory_free(words, MEMORY_OTHER);
 }
 
 static void command_xtrim(struct call *call) {
     struct trimming t = {0};
-    struct entry *e;
-    struct value v;
+    struct edit edit;
     for (int i = 2; i < call->argc; i++) {
         enum parsed parsed = parse_trim_option(call, &i, &t);
         if (parsed == PARSED_NOTHING) reply_syntax_error(call->client);
         if (parsed != PARSED) return;
     }
     if (!finish_trimming(call, &t, true)) return;
-    if (!argument_find_typed(call, 1, ENTRY_STREAM, &e)) return;
+    if (!edit_open(&edit, call, 1, ENTRY_STREAM)) return;
     uint64_t deleted = 0;
-    if (e) {
-        e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
-        deleted = stream_trim(v, &t.trim);
-        keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), deleted);
-        if (deleted) announce(call, "xtrim");
-    }
+    struct value *v = edit_value(&edit, NULL);
+    if (v) deleted = stream_trim(*v, &t.trim);
+    if (deleted) add_exact_effect(call, *v, &t, 0, lowest_id);
+    edit_close(&edit, deleted, NOTIFY_STREAM, "xtrim");
     reply_integer(call->client, (int64_t)deleted);
 }
 
@@ -384,41 +439,28 @@ static struct stream_id next_id(struct stream_id last) {
     return last;
 }
 
-/* False, with nothing changed, where the entry is too large; else replies its ID. `e` is NULL where
- * there is no key. */
-static bool add(const struct call *call, struct entry *e, const struct addition *a) {
-    struct keyspace *ks = call->keyspace;
-    uint64_t hash = call_key_hash(call, 1);
+/* False, with nothing changed, where the entry is too large; else replies its ID. */
+static bool add(const struct call *call, struct edit *edit, const struct addition *a) {
     const struct slice *texts = call->argv + a->first_field;
     size_t pairs = (size_t)(call->argc - a->first_field) / 2;
-    struct value v;
-    if (e)
-        e = keyspace_object_begin(ks, e, hash, &v);
-    else
-        v = stream_create();
+    struct value v = *edit_value(edit, stream_create);
     uint64_t trimmed = 0;
     bool added = stream_append(v, a->id, texts, pairs);
     if (added && a->trimming.trim.by != STREAM_TRIM_NOT)
         trimmed = stream_trim(v, &a->trimming.trim);
-    if (e)
-        keyspace_object_end(ks, e, v);
-    else if (added)
-        keyspace_store_object(ks, call->argv[1], hash, NULL, ENTRY_STREAM, v, ENTRY_NO_DEADLINE);
-    else
-        stream_free(v);
+    if (added) stream_reply_id(call->client, a->id);
+    edit_close(edit, added, NOTIFY_STREAM, "xadd");
     if (!added) return false;
-    keyspace_note_change(ks, call->argv[1], hash, 1);
-    blocked_signal_key(ks, call->argv[1], hash);
-    stream_reply_id(call->client, a->id);
-    announce(call, "xadd");
-    if (trimmed) announce(call, "xtrim");
+    if (trimmed) edit_announce(edit, NOTIFY_STREAM, "xtrim");
+    add_exact_effect(call, v, &a->trimming, a->first_field - 1, a->id);
+    blocked_signal_key(edit->key.keyspace, edit->key.name, edit->key.hash);
     return true;
 }
 
 static void command_xadd(struct call *call) {
     struct client *c = call->client;
     struct addition a;
-    struct entry *e;
+    struct edit edit;
     if (!parse_addition(call, &a)) return;
     int texts = call->argc - a.first_field;
     if (texts < 2 || texts % 2) {
@@ -429,12 +471,12 @@ static void command_xadd(struct call *call) {
         reply_error(c, "The ID specified in XADD must be greater than 0-0");
         return;
     }
-    if (!argument_find_typed(call, 1, ENTRY_STREAM, &e)) return;
-    if (!e && a.only_existing) {
+    if (!edit_open(&edit, call, 1, ENTRY_STREAM)) return;
+    if (!edit.entry && a.only_existing) {
         reply_null(c);
         return;
     }
-    struct stream_id last = e ? stream_last_id(entry_object(e)) : lowest_id;
+    struct stream_id last = edit.entry ? stream_last_id(entry_object(edit.entry)) : lowest_id;
     if (stream_id_compare(last, highest_id) == 0) {
         reply_error(c, "The stream has exhausted the last possible ID, unable to add more items");
         return;
@@ -443,52 +485,46 @@ static void command_xadd(struct call *call) {
     if (stream_id_compare(a.id, last) <= 0)
         reply_error(c,
                     "The ID specified in XADD is equal or smaller than the target stream top item");
-    else if (!add(call, e, &a))
+    else if (!add(call, &edit, &a))
         reply_error(c, "Elements are too large to be stored");
 }
 
 static void command_xdel(struct call *call) {
-    struct entry *e;
-    struct value v;
+    struct edit edit;
     struct stream_id id;
     uint64_t deleted = 0;
-    if (!argument_find_typed(call, 1, ENTRY_STREAM, &e)) return;
-    if (e) {
+    if (!edit_open(&edit, call, 1, ENTRY_STREAM)) return;
+    if (edit.entry) {
         for (int i = 2; i < call->argc; i++)
             if (!stream_parse_id(call, i, &id)) return;
-        e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
+        struct value v = *edit_value(&edit, NULL);
         for (int i = 2; i < call->argc; i++) {
             stream_read_id(call->argv[i], 0, &id);
             deleted += stream_delete(v, id);
         }
-        keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change(call->keyspace, call->argv[1], call_key_hash(call, 1), deleted);
-        if (deleted) announce(call, "xdel");
+        edit_close(&edit, deleted, NOTIFY_STREAM, "xdel");
     }
     reply_integer(call->client, (int64_t)deleted);
 }
 
 static void command_xsetid(struct call *call) {
     struct client *c = call->client;
-    struct entry *e;
-    struct value v;
+    struct edit edit;
     struct stream_id id, top;
-    if (!argument_find_typed(call, 1, ENTRY_STREAM, &e)) return;
-    if (!e) {
+    if (!edit_open(&edit, call, 1, ENTRY_STREAM)) return;
+    if (!edit.entry) {
         reply_error(c, "no such key");
         return;
     }
     if (!stream_parse_id(call, 2, &id)) return;
-    if (stream_top_id(entry_object(e), &top) && stream_id_compare(id, top) < 0) {
+    if (stream_top_id(entry_object(edit.entry), &top) && stream_id_compare(id, top) < 0) {
         reply_error(c, "The ID specified in XSETID is smaller than the target stream top item");
         return;
     }
-    e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
-    stream_set_last_id(v, id);
-    keyspace_object_end(call->keyspace, e, v);
-    keyspace_count_changes(1); /* no change of the key to those who watch it, as 6.2 */
+    stream_set_last_id(*edit_value(&edit, NULL), id);
     reply_ok(c);
-    announce(call, "xsetid");
+    /* No change of the key to those who watch it, as 6.2. */
+    edit_close_untold(&edit, 1, NOTIFY_STREAM, "xsetid");
 }
 
 /* ---- reading ---- */

@@ -22,9 +22,10 @@
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
 #include "exec/blocked.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 
 /* XAUTOCLAIM looks at so many entries for each that it may claim, and claims so many. Facts of
@@ -34,33 +35,29 @@
 
 /* ---- XGROUP ---- */
 
-/* A subcommand's arguments that are common to all, found and checked. */
+/* A subcommand's arguments that are common to all, found and checked. As 6.2, what changes in
+ * groups is counted, but is no change of the key to those who watch it: edit_close_untold. */
 struct on_group {
     struct call *call;
-    struct entry *e; /* NULL: no such key, where that is right */
-    struct value v;  /* within change_begin and change_end */
-    struct stream_group *g;
+    struct edit edit;       /* of argument 2; its entry is NULL where there need be no such key */
+    struct stream_group *g; /* after change_begin */
 };
 
-static void change_begin(struct on_group *x) {
-    x->e = keyspace_object_begin(x->call->keyspace, x->e, call_key_hash(x->call, 2), &x->v);
-    x->g = stream_group_find(x->v, x->call->argv[3]);
+static struct value change_begin(struct on_group *x) {
+    struct value v = *edit_value(&x->edit, stream_create);
+    x->g = stream_group_find(v, x->call->argv[3]);
+    return v;
 }
 
-/* As 6.2: what changes in groups is counted, but is no change of the key to those who watch it. */
-static void change_end(struct on_group *x, uint64_t changes) {
-    keyspace_object_end(x->call->keyspace, x->e, x->v);
-    keyspace_count_changes(changes);
-}
-
-static void announce(const struct on_group *x, const char *event) {
-    notify_event(x->call->keyspace, NOTIFY_STREAM, event, x->call->argv[2]);
+static void change_end(struct on_group *x, uint64_t changes, const char *event) {
+    edit_close_untold(&x->edit, changes, NOTIFY_STREAM, event);
 }
 
 /* The ID that is argument 4: `$` is the stream's last one. False after an error. */
 static bool parse_group_id(const struct on_group *x, struct stream_id *id) {
     if (!slice_equal(x->call->argv[4], SLICE("$"))) return stream_parse_id(x->call, 4, id);
-    *id = x->e ? stream_last_id(entry_object(x->e)) : (struct stream_id){0, 0};
+    const struct entry *e = x->edit.entry;
+    *id = e ? stream_last_id(entry_object(e)) : (struct stream_id){0, 0};
     return true;
 }
 
@@ -68,20 +65,16 @@ static void xgroup_create(struct on_group *x) {
     struct call *call = x->call;
     struct stream_id id;
     if (!parse_group_id(x, &id)) return;
-    if (!x->e) {
-        x->e = keyspace_store_object(call->keyspace, call->argv[2], call_key_hash(call, 2), NULL,
-                                     ENTRY_STREAM, stream_create(), ENTRY_NO_DEADLINE);
-        keyspace_announce(call->keyspace, call->argv[2], call_key_hash(call, 2));
-    }
-    change_begin(x);
-    bool made = stream_group_create(x->v, call->argv[3], id);
-    change_end(x, made);
-    if (made) {
+    bool new_key = !x->edit.entry, made;
+    made = stream_group_create(change_begin(x), call->argv[3], id);
+    if (made)
         reply_ok(call->client);
-        announce(x, "xgroup-create");
-    } else {
+    else
         reply_error(call->client, "-BUSYGROUP Consumer Group name already exists");
-    }
+    if (new_key)
+        edit_close(&x->edit, made, NOTIFY_STREAM, "xgroup-create");
+    else
+        change_end(x, made, "xgroup-create");
 }
 
 /* Unlike CREATE this takes `-` and `+` too. */
@@ -94,38 +87,34 @@ static void xgroup_setid(struct on_group *x) {
         return;
     change_begin(x);
     x->g->last_id = id;
-    change_end(x, 1);
     reply_ok(x->call->client);
-    announce(x, "xgroup-setid");
+    change_end(x, 1, "xgroup-setid");
 }
 
 /* Who waits for the group learns that it is gone. */
 static void xgroup_destroy(struct on_group *x) {
     struct call *call = x->call;
-    change_begin(x);
-    bool there = stream_group_destroy(x->v, call->argv[3]);
-    change_end(x, there);
+    bool there = stream_group_destroy(change_begin(x), call->argv[3]);
     if (there) blocked_signal_key(call->keyspace, call->argv[2], call_key_hash(call, 2));
     reply_integer(call->client, there);
-    if (there) announce(x, "xgroup-destroy");
+    change_end(x, there, "xgroup-destroy");
 }
 
 static void xgroup_createconsumer(struct on_group *x) {
-    change_begin(x);
-    bool made = stream_consumer_create(x->v, x->g, x->call->argv[4], clock_cached_msec());
-    change_end(x, made);
-    if (made) announce(x, "xgroup-createconsumer");
+    struct value v = change_begin(x);
+    bool made = stream_consumer_create(v, x->g, x->call->argv[4], clock_cached_msec());
+    change_end(x, made, "xgroup-createconsumer");
     reply_integer(x->call->client, made);
 }
 
 static void xgroup_delconsumer(struct on_group *x) {
     size_t pending = 0;
-    change_begin(x);
+    struct value v = change_begin(x);
     struct stream_consumer *consumer = stream_consumer_find(x->g, x->call->argv[4]);
-    if (consumer) pending = stream_consumer_destroy(x->v, x->g, consumer);
-    change_end(x, 1); /* as 6.2 counts it, even where there was none */
+    if (consumer) pending = stream_consumer_destroy(v, x->g, consumer);
     reply_integer(x->call->client, (int64_t)pending);
-    announce(x, "xgroup-delconsumer");
+    /* As 6.2 counts it, even where there was none. */
+    change_end(x, 1, "xgroup-delconsumer");
 }
 
 static const struct {
@@ -162,16 +151,16 @@ static const char *const xgroup_help[] = {
 static bool find_on_group(struct on_group *x, bool makes_stream, bool needs_group) {
     struct call *call = x->call;
     struct slice key = call->argv[2], name = call->argv[3];
-    if (!argument_find_typed(call, 2, ENTRY_STREAM, &x->e)) return false;
+    if (!edit_open(&x->edit, call, 2, ENTRY_STREAM)) return false;
     if (makes_stream) return true;
-    if (!x->e) {
+    if (!x->edit.entry) {
         reply_error(call->client,
                     "The XGROUP subcommand requires the key to exist. Note that for CREATE you "
                     "may want to use the MKSTREAM option to create an empty stream "
                     "automatically.");
         return false;
     }
-    if (!needs_group || stream_group_find(entry_object(x->e), name)) return true;
+    if (!needs_group || stream_group_find(entry_object(x->edit.entry), name)) return true;
     reply_error_format(call->client, "-NOGROUP No such consumer group '%.*s' for key name '%.*s'",
                        (int)name.length, name.bytes, (int)key.length, key.bytes);
     return false;
@@ -197,28 +186,36 @@ static void command_xgroup(struct call *call) {
         reply_unknown_subcommand(call);
 }
 
+/* The stream that is argument 1, for a command that counts as a read of it. False after a reply of
+ * wrong type. */
+static bool open_reading(struct edit *edit, const struct call *call) {
+    struct entry *e;
+    const struct key key = call_key(call, 1);
+    if (!argument_read_typed(call, 1, ENTRY_STREAM, &e)) return false;
+    edit_of_entry(edit, &key, e);
+    return true;
+}
+
 /* ---- XACK ---- */
 
 static void command_xack(struct call *call) {
-    struct entry *e;
-    struct value v;
+    struct edit edit;
     struct stream_id id;
     uint64_t acknowledged = 0;
-    if (!argument_read_typed(call, 1, ENTRY_STREAM, &e)) return;
-    if (!e || !stream_group_find(entry_object(e), call->argv[2])) {
+    if (!open_reading(&edit, call)) return;
+    if (!edit.entry || !stream_group_find(entry_object(edit.entry), call->argv[2])) {
         reply_integer(call->client, 0);
         return;
     }
     for (int i = 3; i < call->argc; i++)
         if (!stream_parse_id(call, i, &id)) return;
-    e = keyspace_object_begin(call->keyspace, e, call_key_hash(call, 1), &v);
+    struct value v = *edit_value(&edit, NULL);
     struct stream_group *g = stream_group_find(v, call->argv[2]);
     for (int i = 3; i < call->argc; i++) {
         stream_read_id(call->argv[i], 0, &id);
         acknowledged += stream_pending_remove(v, g, id);
     }
-    keyspace_object_end(call->keyspace, e, v);
-    keyspace_count_changes(acknowledged);
+    edit_close_untold(&edit, acknowledged, NOTIFY_STREAM, NULL);
     reply_integer(call->client, (int64_t)acknowledged);
 }
 
@@ -352,8 +349,9 @@ struct claim {
     int id_end;               /* IDs are the arguments before this one */
 };
 
-/* A claim that runs, within keyspace_object_begin and _end. */
+/* A claim that runs, within an edit. */
 struct claiming {
+    struct edit edit;
     struct value v;
     struct stream_group *g;
     struct stream_consumer *consumer; /* NULL until something is claimed */
@@ -445,20 +443,31 @@ static bool parse_claim(const struct call *call, struct claim *how) {
     return parse_claim_options(call, how);
 }
 
-static void claim_begin(struct claiming *x, const struct call *call, struct entry **e) {
-    *x = (struct claiming){.name = call->argv[3]};
+static void claim_begin(struct claiming *x, const struct call *call) {
+    x->consumer = NULL;
+    x->name = call->argv[3];
     buffer_init(&x->claimed, MEMORY_OTHER);
-    *e = keyspace_object_begin(call->keyspace, *e, call_key_hash(call, 1), &x->v);
+    x->v = *edit_value(&x->edit, NULL);
     x->g = stream_group_find(x->v, call->argv[2]);
 }
 
+/* Counts `changes`, and says what the claims are to log and replicas: each entry's owner. */
+static void claim_end(struct claiming *x, const struct call *call, uint64_t changes) {
+    const struct stream_id *ids = (const struct stream_id *)(const void *)x->claimed.bytes;
+    size_t count = claimed_count(x);
+    for (size_t i = 0; effects_wanted() && i < count; i++)
+        stream_effect_claim(&x->edit.key, call->argv[2], x->g, x->name, ids[i],
+                            stream_pending_find(x->g, ids[i]));
+    if (!count && changes) stream_effect_last_id(&x->edit.key, call->argv[2], x->g);
+    edit_close_untold(&x->edit, changes, NOTIFY_STREAM, NULL);
+}
+
 static void command_xclaim(struct call *call) {
-    struct entry *e;
     struct claim how;
     struct claiming x;
-    if (!argument_read_typed(call, 1, ENTRY_STREAM, &e)) return;
-    if (!stream_parse_group(call, e, 2) || !parse_claim(call, &how)) return;
-    claim_begin(&x, call, &e);
+    if (!open_reading(&x.edit, call)) return;
+    if (!stream_parse_group(call, x.edit.entry, 2) || !parse_claim(call, &how)) return;
+    claim_begin(&x, call);
     bool raises = stream_id_compare(how.last_id, x.g->last_id) > 0;
     if (raises) x.g->last_id = how.last_id;
     for (int i = 5; i < how.id_end; i++) {
@@ -467,8 +476,7 @@ static void command_xclaim(struct call *call) {
         struct stream_pending *p = stream_pending_find(x.g, id);
         if (p ? is_idle(&how, p) : how.forced && stream_has(x.v, id)) claim_one(&x, &how, id, p);
     }
-    keyspace_object_end(call->keyspace, e, x.v);
-    keyspace_count_changes(claimed_count(&x) ? claimed_count(&x) : raises);
+    claim_end(&x, call, claimed_count(&x) ? claimed_count(&x) : raises);
     reply_claimed(call->client, &x, how.only_ids);
     buffer_free(&x.claimed);
 }
@@ -508,20 +516,20 @@ static bool parse_autoclaim(const struct call *call, struct autoclaim *a) {
 
 /* Replies where to go on, 0-0 at the end, and what was claimed. */
 static void command_xautoclaim(struct call *call) {
-    struct entry *e;
     struct autoclaim a;
     struct claiming x;
     struct stream_pending_walk w;
-    e = keyspace_read(call->keyspace, call->argv[1], call_key_hash(call, 1));
+    const struct key key = call_key(call, 1);
+    edit_of_entry(&x.edit, &key, keyspace_read(key.keyspace, key.name, key.hash));
     if (!parse_autoclaim(call, &a)) return;
-    if (e && e->type != ENTRY_STREAM) {
+    if (x.edit.entry && x.edit.entry->type != ENTRY_STREAM) {
         reply_wrong_type(call->client);
         return;
     }
-    if (!stream_parse_group(call, e, 2)) return;
+    if (!stream_parse_group(call, x.edit.entry, 2)) return;
     int64_t looks, left = a.count;
     if (__builtin_mul_overflow(a.count, AUTOCLAIM_LOOKS, &looks)) looks = INT64_MAX;
-    claim_begin(&x, call, &e);
+    claim_begin(&x, call);
     stream_pending_start(&w, x.g->pending, a.first);
     bool more = stream_pending_step(&w);
     for (; more && looks && left; looks--, more = stream_pending_step(&w)) {
@@ -529,8 +537,7 @@ static void command_xautoclaim(struct call *call) {
         claim_one(&x, &a.how, w.id, w.pending);
         left--;
     }
-    keyspace_object_end(call->keyspace, e, x.v);
-    keyspace_count_changes(claimed_count(&x));
+    claim_end(&x, call, claimed_count(&x));
     reply_array(call->client, 2);
     stream_reply_id(call->client, more ? w.id : (struct stream_id){0, 0});
     reply_claimed(call->client, &x, a.how.only_ids);

@@ -69,6 +69,17 @@ bool stream_name_step(struct stream_name_walk *w, const struct rax *tree);
 /* The group that is argument `index` of the stream of an entry (NULL: no such key); NULL after an
  * error that names the key, argument 1, and the group. */
 struct stream_group *stream_parse_group(const struct call *call, const struct entry *e, int index);
+/* ---- effects ---- */
+
+/* What log and replicas are told instead of who read or claimed: that an entry is pending for the
+ * consumer as it is now, that the group's last ID moved, that there is a consumer. */
+void stream_effect_claim(const struct key *key, struct slice group_name,
+                         const struct stream_group *g, struct slice consumer, struct stream_id id,
+                         const struct stream_pending *p);
+void stream_effect_last_id(const struct key *key, struct slice group_name,
+                           const struct stream_group *g);
+void stream_effect_consumer(const struct key *key, struct slice group_name, struct slice consumer);
+
 /* The consumer of that name, made if need be, seen at this Unix time. */
 struct stream_consumer *stream_consumer_see(struct value v, struct stream_group *g,
                                             struct slice name, int64_t now_msec);

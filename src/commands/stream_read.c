@@ -34,9 +34,10 @@
 #include "commands/stream_internal.h"
 #include "ds/rax.h"
 #include "exec/blocked.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
 
 /* A reader that waits without COUNT gets so many entries at most, as in 6.2. */
@@ -179,7 +180,8 @@ static bool parse_places(const struct call *call, const struct reading *r, struc
 
 /* Gives the group's consumer the entries behind the group's last ID; returns how many. */
 static uint64_t deliver(struct value v, struct stream_group *g, const struct reading *r,
-                        struct stream_consumer *consumer, struct stream_id first, int64_t now) {
+                        struct stream_consumer *consumer, struct stream_id first, int64_t now,
+                        const struct key *key) {
     struct stream_cursor at;
     uint64_t count = 0;
     stream_cursor_start(&at, v, first, STREAM_ID_MAX, false);
@@ -190,7 +192,9 @@ static uint64_t deliver(struct value v, struct stream_group *g, const struct rea
         struct stream_pending *p = stream_pending_assign(v, g, consumer, at.id);
         p->delivered_msec = now;
         p->deliveries = 1;
+        if (effects_wanted()) stream_effect_claim(key, r->group, g, r->consumer, at.id, p);
     }
+    if (r->no_ack && count) stream_effect_last_id(key, r->group, g);
     return count;
 }
 
@@ -210,20 +214,26 @@ static uint64_t deliver_again(struct value v, const struct stream_consumer *cons
 }
 
 /* The group's part of finding, within keyspace_object_begin and _end. */
-static void find_in_group(struct value v, const struct reading *r, const struct place *p,
+static void find_in_group(struct edit *edit, const struct reading *r, const struct place *p,
                           struct finding *f) {
+    struct value v = *edit_value(edit, NULL);
     struct stream_group *g = stream_group_find(v, r->group);
     int64_t now = clock_cached_msec();
+    if (r->no_ack && !stream_consumer_find(g, r->consumer))
+        stream_effect_consumer(&edit->key, r->group, r->consumer);
     struct stream_consumer *consumer = stream_consumer_see(v, g, r->consumer, now);
     f->v = v;
     f->first = p->undelivered ? g->last_id : p->after;
     bool more = stream_id_increase(&f->first);
     if (p->undelivered) {
-        f->count = more ? deliver(v, g, r, consumer, f->first, now) : 0;
+        f->count = more ? deliver(v, g, r, consumer, f->first, now, &edit->key) : 0;
     } else {
         f->history = consumer;
         f->count = more ? deliver_again(v, consumer, f->first, r->count, now) : 0;
     }
+    /* No change of the key to those who watch it, as 6.2; and what others repeat is said above. */
+    edit_close_untold(edit, 1, NOTIFY_STREAM, NULL);
+    effect_none();
 }
 
 /* Whether the stream has an entry behind the ID. */
@@ -234,10 +244,10 @@ static bool has_behind(struct value v, struct stream_id after) {
 }
 
 /* What the stream of an entry has; false where nothing. */
-static bool find(struct keyspace *ks, struct entry *e, struct slice key, uint64_t hash,
-                 const struct reading *r, const struct place *p, struct finding *f) {
-    struct value v = entry_object(e);
-    *f = (struct finding){.key = key, .v = v};
+static bool find(struct edit *edit, const struct reading *r, const struct place *p,
+                 struct finding *f) {
+    struct value v = entry_object(edit->entry);
+    *f = (struct finding){.key = edit->key.name, .v = v};
     if (!r->grouped) {
         if (!has_behind(v, p->after)) return false;
         f->first = p->after;
@@ -247,10 +257,7 @@ static bool find(struct keyspace *ks, struct entry *e, struct slice key, uint64_
     }
     struct stream_group *g = stream_group_find(v, r->group);
     if (!g || (p->undelivered && !has_behind(v, g->last_id))) return false;
-    e = keyspace_object_begin(ks, e, hash, &v);
-    find_in_group(v, r, p, f);
-    keyspace_object_end(ks, e, v);
-    keyspace_count_changes(1); /* no change of the key to those who watch it, as 6.2 */
+    find_in_group(edit, r, p, f);
     return true;
 }
 
@@ -342,9 +349,10 @@ static bool serve(struct client *c, void *state, struct keyspace *ks, struct sli
                   uint64_t hash) {
     const struct waiting_read *w = state;
     const struct reading *r = &w->reading;
-    struct entry *e = keyspace_find(ks, key, hash);
-    if (!e || e->type != ENTRY_STREAM) return false;
-    struct value v = entry_object(e);
+    struct edit edit;
+    const struct key whole = {ks, key, hash};
+    if (!edit_open_key(&edit, &whole, ENTRY_STREAM) || !edit.entry) return false;
+    struct value v = entry_object(edit.entry);
     struct finding f = {.key = key, .v = v};
     struct place p = {.undelivered = r->grouped};
     if (r->grouped) {
@@ -360,10 +368,7 @@ static bool serve(struct client *c, void *state, struct keyspace *ks, struct sli
     }
     if (stream_id_compare(stream_last_id(v), p.after) <= 0) return false;
     if (r->grouped) {
-        e = keyspace_object_begin(ks, e, hash, &v);
-        find_in_group(v, r, &p, &f);
-        keyspace_object_end(ks, e, v);
-        keyspace_count_changes(1);
+        find_in_group(&edit, r, &p, &f);
     } else {
         f.first = p.after;
         stream_id_increase(&f.first);
@@ -382,10 +387,10 @@ static void read_now_or_wait(struct call *call, const struct reading *r, const s
     int found = 0;
     for (int i = 0; i < r->streams; i++) {
         int at = r->first_key + i;
-        uint64_t hash = call_key_hash(call, at);
-        struct entry *e = keyspace_read(call->keyspace, call->argv[at], hash);
-        if (e && find(call->keyspace, e, call->argv[at], hash, r, &places[i], &findings[found]))
-            found++;
+        const struct key key = call_key(call, at);
+        struct edit edit;
+        edit_of_entry(&edit, &key, keyspace_read(key.keyspace, key.name, key.hash));
+        if (edit.entry && find(&edit, r, &places[i], &findings[found])) found++;
     }
     if (found)
         reply_findings(call->client, findings, found);

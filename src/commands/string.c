@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands on strings. The rows stand at the end.
  *
- * A command finds its entry once, and hands what it found to keyspace_store, so that a write costs
- * one lookup. Texts come as slices of the request; what is stored is copied into the entry, but a
- * large argument that arrived in a block of its own is kept without a copy. APPEND and SETRANGE
- * write into the string where it stands (keyspace_string_writable).
+ * A write is one edit (exec/edit), so that it costs one lookup. Texts come as slices of the
+ * request; what is stored is copied into the entry, but a large argument that arrived in a block of
+ * its own is kept without a copy. APPEND and SETRANGE write into the string where it stands
+ * (edit_put_bytes).
  *
  * Commands with many keys ask the processor for a group of entries before they use the first.
  */
@@ -20,11 +20,13 @@
 #include "command/command_keys.h"
 #include "command/row.h"
 #include "ds/lcs.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 #include "store/limbo.h"
 
 /* STRALGO LCS refuses strings of this length, as 6.2, whose table has 32-bit indexes. */
@@ -32,23 +34,15 @@
 /* All digits of the largest long double, sign, point, 17 decimals: 4,952, rounded up. */
 #define LDBL_TEXT_BYTES 5120
 
-static struct entry *find_key(const struct call *call) {
-    return keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));
-}
-
 /* For commands that read: counted as a hit or a miss. */
 static struct entry *read_key(const struct call *call) {
     return keyspace_read(call->keyspace, call->argv[1], call_key_hash(call, 1));
 }
 
-static void store(const struct call *call, struct entry *existing, const struct entry_value *value,
-                  int64_t deadline) {
-    keyspace_store(call->keyspace, call->argv[1], call_key_hash(call, 1), existing, value,
-                   deadline);
-}
-
-static void announce(const struct call *call, enum notify_class class, const char *event) {
-    notify_event(call->keyspace, class, event, call->argv[1]);
+/* An edit of the key, for commands that read it too. */
+static void edit_read(struct edit *edit, const struct call *call) {
+    const struct key key = call_key(call, 1);
+    edit_of_entry(edit, &key, read_key(call));
 }
 
 static void reply_string(struct client *c, const struct entry *e) {
@@ -90,15 +84,21 @@ enum set_flags {
 #define SET_FLAGS (SET_NX | SET_XX | SET_GET | SET_KEEPTTL)
 #define GETEX_FLAGS SET_PERSIST
 
-/* A time as EX (unit 1000) or PX (1), relative or not, gives it, as milliseconds since 1970.
- * False where it is not positive or does not fit. */
-static bool deadline_of(int64_t value, int64_t unit, bool relative, int64_t *deadline) {
+/* A time as EX, PX, EXAT or PXAT gives it. */
+struct given_time {
+    int64_t msec;     /* as given, in milliseconds */
+    int64_t deadline; /* milliseconds since 1970 */
+    bool relative;
+};
+
+/* `unit` is 1000 (EX) or 1 (PX). False where it is not positive or does not fit. */
+static bool time_of(int64_t value, int64_t unit, bool relative, struct given_time *time) {
     if (value <= 0 || value > INT64_MAX / unit) return false;
-    *deadline = value * unit;
+    *time = (struct given_time){value * unit, value * unit, relative};
     if (!relative) return true;
     int64_t now = clock_cached_msec();
-    if (*deadline > INT64_MAX - now) return false;
-    *deadline += now;
+    if (time->deadline > INT64_MAX - now) return false;
+    time->deadline += now;
     return true;
 }
 
@@ -173,53 +173,100 @@ static bool set_parse(struct call *call, int first, unsigned allowed, struct set
 }
 
 /* The time that `form` finds at `index`. False after an error reply. */
-static bool set_deadline(struct call *call, const struct set_expiry *form, int index,
-                         int64_t *deadline) {
+static bool parse_time(struct call *call, const struct set_expiry *form, int index,
+                       struct given_time *time) {
     int64_t value;
     if (!argument_int64(call, index, &value, NULL)) return false;
-    if (deadline_of(value, form->unit, form->relative, deadline)) return true;
+    if (time_of(value, form->unit, form->relative, time)) return true;
     reply_error_format(call->client, "invalid expire time in %s", call->command->name);
     return false;
 }
 
+/* What SET, SETEX and PSETEX with a time are to log and replicas: a plain SET, for the log with the
+ * time at which the key expires. */
+static void add_timed_effects(const struct call *call, struct slice text,
+                              const struct given_time *time) {
+    char digits[NUMBER_INT64_CHARS];
+    struct slice words[] = {SLICE("SET"), call->argv[1], text, SLICE("PXAT"), {digits, 0}};
+    if (!effects_wanted()) return;
+    words[4].length = number_format_int64(digits, time->deadline);
+    effect_add(call->keyspace, time->relative ? EFFECT_LOG : EFFECT_BOTH, 5, words);
+    if (!time->relative) return;
+    words[3] = SLICE("PX");
+    words[4].length = number_format_int64(digits, time->msec);
+    effect_add(call->keyspace, EFFECT_STREAM, 5, words);
+}
+
+/* SET with GET: nobody asks when it is repeated. */
+static void add_effect_without_get(const struct call *call) {
+    int argc = 0;
+    if (!effects_wanted()) return;
+    struct slice *words = memory_alloc((size_t)call->argc * sizeof(*words), MEMORY_OTHER);
+    for (int i = 0; i < call->argc; i++)
+        if (i < 3 || !argument_is(call, i, "get")) words[argc++] = call->argv[i];
+    effect_add(call->keyspace, EFFECT_BOTH, argc, words);
+    memory_free(words, MEMORY_OTHER);
+}
+
+/* The key goes before its time: by DEL, or UNLINK where `lazily`. */
+static void add_delete_effect(const struct call *call, bool lazily) {
+    const struct slice words[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), call->argv[1]};
+    effect_add(call->keyspace, EFFECT_BOTH, 2, words);
+}
+
 static void command_set(struct call *call) {
     struct set_options options = {0};
+    struct given_time time;
+    struct edit edit;
     if (call->argc > 3 && !set_parse(call, 3, SET_FLAGS, &options)) return;
     int64_t deadline = options.flags & SET_KEEPTTL ? KEYSPACE_KEEP_DEADLINE : ENTRY_NO_DEADLINE;
-    if (options.form && !set_deadline(call, options.form, options.value_index, &deadline)) return;
+    if (options.form) {
+        if (!parse_time(call, options.form, options.value_index, &time)) return;
+        deadline = time.deadline;
+    }
     bool get = options.flags & SET_GET;
+    edit_find_argument(&edit, call, 1);
     /* A key that XX wants and that is not there counts as no miss: as 6.2. */
-    bool counted = get && !(options.flags & SET_XX && !find_key(call));
-    struct entry *existing = counted ? read_key(call) : find_key(call);
-    if (get && !reply_string_or_null(call, existing)) return;
-    if ((options.flags & SET_NX && existing) || (options.flags & SET_XX && !existing)) {
+    if (get && !(options.flags & SET_XX && !edit.entry)) edit_read(&edit, call);
+    if (get && !reply_string_or_null(call, edit.entry)) return;
+    if ((options.flags & SET_NX && edit.entry) || (options.flags & SET_XX && !edit.entry)) {
         if (!get) reply_null(call->client);
         return;
     }
     struct entry_value value = value_of_argument(call, 2);
-    store(call, existing, &value, deadline);
-    announce(call, NOTIFY_STRING, "set");
-    if (options.form) announce(call, NOTIFY_GENERIC, "expire");
+    edit_put_string(&edit, &value, deadline);
+    edit_close(&edit, 1, NOTIFY_STRING, "set");
+    if (options.form) {
+        edit_announce(&edit, NOTIFY_GENERIC, "expire");
+        add_timed_effects(call, call->argv[2], &time);
+    } else if (get) {
+        add_effect_without_get(call);
+    }
     if (!get) reply_ok(call->client);
 }
 
 static void command_setnx(struct call *call) {
-    struct entry *existing = find_key(call);
-    if (!existing) {
+    struct edit edit;
+    edit_find_argument(&edit, call, 1);
+    bool absent = !edit.entry;
+    if (absent) {
         struct entry_value value = value_of_argument(call, 2);
-        store(call, NULL, &value, ENTRY_NO_DEADLINE);
-        announce(call, NOTIFY_STRING, "set");
+        edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
+        edit_close(&edit, 1, NOTIFY_STRING, "set");
     }
-    reply_integer(call->client, !existing);
+    reply_integer(call->client, absent);
 }
 
 static void set_with_time(struct call *call, const struct set_expiry *form) {
-    int64_t deadline;
-    if (!set_deadline(call, form, 2, &deadline)) return;
+    struct given_time time;
+    struct edit edit;
+    if (!parse_time(call, form, 2, &time)) return;
     struct entry_value value = value_of_argument(call, 3);
-    store(call, find_key(call), &value, deadline);
-    announce(call, NOTIFY_STRING, "set");
-    announce(call, NOTIFY_GENERIC, "expire");
+    edit_find_argument(&edit, call, 1);
+    edit_put_string(&edit, &value, time.deadline);
+    edit_close(&edit, 1, NOTIFY_STRING, "set");
+    edit_announce(&edit, NOTIFY_GENERIC, "expire");
+    add_timed_effects(call, call->argv[3], &time);
     reply_ok(call->client);
 }
 
@@ -227,38 +274,62 @@ static void command_setex(struct call *call) { set_with_time(call, &set_expiries
 static void command_psetex(struct call *call) { set_with_time(call, &set_expiries[1]); }
 
 static void command_getset(struct call *call) {
-    struct entry *existing = read_key(call);
-    if (!reply_string_or_null(call, existing)) return;
+    struct edit edit;
+    edit_read(&edit, call);
+    if (!reply_string_or_null(call, edit.entry)) return;
     struct entry_value value = value_of_argument(call, 2);
-    store(call, existing, &value, ENTRY_NO_DEADLINE);
-    announce(call, NOTIFY_STRING, "set");
+    edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
+    edit_close(&edit, 1, NOTIFY_STRING, "set");
+    const struct slice effect[] = {SLICE("SET"), call->argv[1], call->argv[2]};
+    effect_add(call->keyspace, EFFECT_BOTH, 3, effect);
 }
 
 static void command_getdel(struct call *call) {
     struct entry *e = read_key(call);
     if (!reply_string_or_null(call, e) || !e) return;
-    keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));
-    announce(call, NOTIFY_GENERIC, "del");
+    const struct key key = call_key(call, 1);
+    edit_delete(&key, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    add_delete_effect(call, false);
+}
+
+static void add_getex_effects(const struct call *call, const struct given_time *time) {
+    char digits[NUMBER_INT64_CHARS];
+    struct slice words[] = {SLICE("PEXPIREAT"), call->argv[1], {digits, 0}};
+    if (!effects_wanted()) return;
+    words[2].length = number_format_int64(digits, time->deadline);
+    effect_add(call->keyspace, time->relative ? EFFECT_LOG : EFFECT_BOTH, 3, words);
+    if (!time->relative) return;
+    words[0] = SLICE("PEXPIRE");
+    words[2].length = number_format_int64(digits, time->msec);
+    effect_add(call->keyspace, EFFECT_STREAM, 3, words);
 }
 
 /* Replies before it changes anything: the new deadline may have passed already. */
 static void command_getex(struct call *call) {
     struct set_options options;
+    struct given_time time;
+    struct edit edit;
     if (!set_parse(call, 2, GETEX_FLAGS, &options)) return;
-    struct entry *e = read_key(call);
-    if (!e || !argument_string_entry(call, e)) {
-        if (!e) reply_null(call->client);
+    edit_read(&edit, call);
+    if (!edit.entry || !argument_string_entry(call, edit.entry)) {
+        if (!edit.entry) reply_null(call->client);
         return;
     }
-    int64_t deadline = ENTRY_NO_DEADLINE;
-    if (options.form && !set_deadline(call, options.form, options.value_index, &deadline)) return;
-    reply_string(call->client, e);
-    if (options.form && deadline <= clock_cached_msec()) {
-        keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));
-        announce(call, NOTIFY_GENERIC, "del");
-    } else if (options.form || (options.flags & SET_PERSIST && entry_has_deadline(e))) {
-        keyspace_set_deadline(call->keyspace, e, call_key_hash(call, 1), deadline);
-        announce(call, NOTIFY_GENERIC, options.form ? "expire" : "persist");
+    if (options.form && !parse_time(call, options.form, options.value_index, &time)) return;
+    reply_string(call->client, edit.entry);
+    if (options.form && time.deadline <= clock_cached_msec()) {
+        bool lazily = lazyfree_wanted(LAZYFREE_EXPIRE);
+        edit_delete(&edit.key, lazily);
+        add_delete_effect(call, lazily);
+    } else if (options.form) {
+        edit_put_deadline(&edit, time.deadline);
+        edit_close(&edit, 1, NOTIFY_GENERIC, "expire");
+        add_getex_effects(call, &time);
+    } else if (options.flags & SET_PERSIST && entry_has_deadline(edit.entry)) {
+        const struct slice effect[] = {SLICE("PERSIST"), call->argv[1]};
+        edit_put_deadline(&edit, ENTRY_NO_DEADLINE);
+        edit_close(&edit, 1, NOTIFY_GENERIC, "persist");
+        effect_add(call->keyspace, EFFECT_BOTH, 2, effect);
     }
 }
 
@@ -306,11 +377,12 @@ static void set_pairs(struct call *call) {
     for (int first = 1; first < call->argc;) {
         int count = prefetch_keys(call, first, 2, hashes);
         for (int i = 0; i < count; i++, first += 2) {
-            struct slice key = call->argv[first];
-            struct entry *existing = keyspace_find(call->keyspace, key, hashes[i]);
+            const struct key key = {call->keyspace, call->argv[first], hashes[i]};
             struct entry_value value = value_of_argument(call, first + 1);
-            keyspace_store(call->keyspace, key, hashes[i], existing, &value, ENTRY_NO_DEADLINE);
-            notify_event(call->keyspace, NOTIFY_STRING, "set", key);
+            struct edit edit;
+            edit_find(&edit, &key);
+            edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
+            edit_close(&edit, 1, NOTIFY_STRING, "set");
         }
         limbo_checkpoint();
     }
@@ -334,10 +406,11 @@ static void command_msetnx(struct call *call) {
 /* ---- counting ---- */
 
 static void add(struct call *call, int64_t increment) {
-    struct entry *e = find_key(call);
+    struct edit edit;
     int64_t value = 0;
-    if (!argument_string_entry(call, e)) return;
-    if (e && !entry_string_to_int64(e, &value)) {
+    edit_find_argument(&edit, call, 1);
+    if (!argument_string_entry(call, edit.entry)) return;
+    if (edit.entry && !entry_string_to_int64(edit.entry, &value)) {
         reply_error(call->client, "value is not an integer or out of range");
         return;
     }
@@ -346,8 +419,8 @@ static void add(struct call *call, int64_t increment) {
         return;
     }
     struct entry_value result = entry_value_of_integer(value);
-    store(call, e, &result, KEYSPACE_KEEP_DEADLINE);
-    announce(call, NOTIFY_STRING, "incrby");
+    edit_put_string(&edit, &result, KEYSPACE_KEEP_DEADLINE);
+    edit_close(&edit, 1, NOTIFY_STRING, "incrby");
     reply_integer(call->client, value);
 }
 
@@ -370,11 +443,12 @@ static void command_decrby(struct call *call) {
 }
 
 static void command_incrbyfloat(struct call *call) {
-    struct entry *e = find_key(call);
+    struct edit edit;
     long double value = 0, increment;
-    if (!argument_string_entry(call, e)) return;
+    edit_find_argument(&edit, call, 1);
+    if (!argument_string_entry(call, edit.entry)) return;
     char scratch[ENTRY_STRING_SCRATCH];
-    struct slice text = e ? entry_string(e, scratch) : SLICE("0");
+    struct slice text = edit.entry ? entry_string(edit.entry, scratch) : SLICE("0");
     struct slice more = call->argv[2];
     if (!number_parse_long_double(text.bytes, text.length, &value) ||
         !number_parse_long_double(more.bytes, more.length, &increment)) {
@@ -392,9 +466,12 @@ static void command_incrbyfloat(struct call *call) {
     result.text =
         (struct slice){digits, number_format_long_double_fixed(digits, LDBL_TEXT_BYTES, value)};
     if (result.text.length > ENTRY_EMBSTR_MAX) result.encoding = ENTRY_RAW;
-    store(call, e, &result, KEYSPACE_KEEP_DEADLINE);
-    announce(call, NOTIFY_STRING, "incrbyfloat");
+    edit_put_string(&edit, &result, KEYSPACE_KEEP_DEADLINE);
+    edit_close(&edit, 1, NOTIFY_STRING, "incrbyfloat");
     reply_bulk(call->client, result.text);
+    /* Whoever repeats it need not add as this processor does. */
+    const struct slice effect[] = {SLICE("SET"), call->argv[1], result.text, SLICE("KEEPTTL")};
+    effect_add(call->keyspace, EFFECT_BOTH, 4, effect);
     memory_free(digits, MEMORY_OTHER);
 }
 
@@ -435,49 +512,49 @@ static bool length_allowed(struct call *call, int64_t offset, size_t length) {
 }
 
 /* Writes `piece` at `offset`, with zeros before it where the string is shorter. */
-static void write_piece(struct call *call, struct entry *e, size_t old_length, size_t offset,
+static void write_piece(struct call *call, struct edit *edit, size_t old_length, size_t offset,
                         struct slice piece, const char *event) {
     size_t end = offset + piece.length;
     size_t length = end > old_length ? end : old_length;
-    char *bytes =
-        keyspace_string_writable(call->keyspace, call->argv[1], call_key_hash(call, 1), e, length);
-    memcpy(bytes + offset, piece.bytes, piece.length);
-    announce(call, NOTIFY_STRING, event);
+    memcpy(edit_put_bytes(edit, length) + offset, piece.bytes, piece.length);
+    edit_close(edit, 1, NOTIFY_STRING, event);
     reply_integer(call->client, (int64_t)length);
 }
 
 static void command_setrange(struct call *call) {
     int64_t offset;
+    struct edit edit;
     if (!argument_int64(call, 2, &offset, NULL)) return;
     if (offset < 0) {
         reply_error(call->client, "offset is out of range");
         return;
     }
-    struct entry *e = find_key(call);
-    if (!argument_string_entry(call, e)) return;
+    edit_find_argument(&edit, call, 1);
+    if (!argument_string_entry(call, edit.entry)) return;
     char scratch[ENTRY_STRING_SCRATCH];
-    size_t old_length = e ? entry_string(e, scratch).length : 0;
+    size_t old_length = edit.entry ? entry_string(edit.entry, scratch).length : 0;
     struct slice piece = call->argv[3];
     if (piece.length == 0)
         reply_integer(call->client, (int64_t)old_length);
     else if (length_allowed(call, offset, piece.length))
-        write_piece(call, e, old_length, (size_t)offset, piece, "setrange");
+        write_piece(call, &edit, old_length, (size_t)offset, piece, "setrange");
 }
 
 static void command_append(struct call *call) {
-    struct entry *e = find_key(call);
-    if (!argument_string_entry(call, e)) return;
-    if (!e) {
+    struct edit edit;
+    edit_find_argument(&edit, call, 1);
+    if (!argument_string_entry(call, edit.entry)) return;
+    if (!edit.entry) {
         struct entry_value value = value_of_argument(call, 2);
-        store(call, NULL, &value, ENTRY_NO_DEADLINE);
-        announce(call, NOTIFY_STRING, "append");
+        edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
+        edit_close(&edit, 1, NOTIFY_STRING, "append");
         reply_integer(call->client, (int64_t)call->argv[2].length);
         return;
     }
     char scratch[ENTRY_STRING_SCRATCH];
-    size_t old_length = entry_string(e, scratch).length;
+    size_t old_length = entry_string(edit.entry, scratch).length;
     if (length_allowed(call, (int64_t)old_length, call->argv[2].length))
-        write_piece(call, e, old_length, old_length, call->argv[2], "append");
+        write_piece(call, &edit, old_length, old_length, call->argv[2], "append");
 }
 
 /* ---- STRALGO LCS ---- */

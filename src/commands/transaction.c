@@ -73,7 +73,8 @@ static struct command rows[] = {
             NO_SCRIPT | ANYTIME | COMMAND_SKIP_SLOWLOG | COMMAND_UNQUEUED |
                 COMMAND_ENDS_TRANSACTION | COMMAND_EXECUTES,
             ACL_TRANSACTION, NO_KEYS,
-            "Runs what was queued since MULTI, unless a watched key has changed."),
+            "Runs what was queued since MULTI, unless a watched key has changed.",
+            .propagation = COMMAND_PROPAGATES_NOTHING), /* what it ran does */
     COMMAND("discard", command_discard, 1,
             FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION,
             ACL_TRANSACTION, NO_KEYS, "Ends a transaction without running what was queued."),

@@ -22,6 +22,7 @@
 #include "command/row.h"
 #include "commands/zset_internal.h"
 #include "exec/blocked.h"
+#include "exec/effects.h"
 #include "publish/notify.h"
 
 /* Scores of one ZADD that need no allocation. */
@@ -129,25 +130,12 @@ static bool zadd_apply(struct value *v, struct slice member, double *score, stru
 
 static void zadd_run(struct call *call, struct zadd *z, double *scores) {
     struct client *c = call->client;
-    struct entry *e;
-    struct value v;
-    uint64_t hash = call_key_hash(call, 1);
+    struct edit edit;
     bool is_number = true;
-    if (!argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
-    if (e || !(z->flags & ZADD_XX)) {
-        if (e)
-            e = keyspace_object_begin(call->keyspace, e, hash, &v);
-        else
-            v = zset_create();
-        for (size_t i = 0; i < z->pairs && is_number; i++)
-            is_number = zadd_apply(&v, call->argv[z->first + (int)i * 2 + 1], &scores[i], z);
-        if (e)
-            keyspace_object_end(call->keyspace, e, v);
-        else
-            keyspace_store_object(call->keyspace, call->argv[1], hash, NULL, ENTRY_ZSET, v,
-                                  ENTRY_NO_DEADLINE);
-        keyspace_note_change(call->keyspace, call->argv[1], hash, z->added + z->updated);
-    }
+    if (!edit_open(&edit, call, 1, ENTRY_ZSET)) return;
+    struct value *v = edit_value(&edit, z->flags & ZADD_XX ? NULL : zset_create);
+    for (size_t i = 0; v && i < z->pairs && is_number; i++)
+        is_number = zadd_apply(v, call->argv[z->first + (int)i * 2 + 1], &scores[i], z);
     if (!is_number)
         reply_error(c, "resulting score is not a number (NaN)");
     else if (!(z->flags & ZADD_INCR))
@@ -156,9 +144,7 @@ static void zadd_run(struct call *call, struct zadd *z, double *scores) {
         reply_double(c, scores[0]);
     else
         reply_null(c);
-    if (z->added || z->updated)
-        notify_event(call->keyspace, NOTIFY_ZSET, z->flags & ZADD_INCR ? "zincr" : "zadd",
-                     call->argv[1]);
+    edit_close(&edit, z->added + z->updated, NOTIFY_ZSET, z->flags & ZADD_INCR ? "zincr" : "zadd");
 }
 
 static void zadd_generic(struct call *call, unsigned flags) {
@@ -175,24 +161,14 @@ static void command_zadd(struct call *call) { zadd_generic(call, 0); }
 static void command_zincrby(struct call *call) { zadd_generic(call, ZADD_INCR); }
 
 static void command_zrem(struct call *call) {
-    struct entry *e;
-    struct value v;
-    int64_t removed = 0;
-    uint64_t hash = call_key_hash(call, 1);
-    if (!argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
-    if (e) {
-        e = keyspace_object_begin(call->keyspace, e, hash, &v);
-        for (int i = 2; i < call->argc && zset_count(v); i++)
-            removed += zset_remove(&v, call->argv[i]);
-        keyspace_object_end(call->keyspace, e, v);
-        keyspace_note_change(call->keyspace, call->argv[1], hash, (uint64_t)removed);
-        if (removed) notify_event(call->keyspace, NOTIFY_ZSET, "zrem", call->argv[1]);
-        if (!zset_count(v)) {
-            keyspace_delete_emptied(call->keyspace, call->argv[1], hash);
-            notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
-        }
-    }
-    reply_integer(call->client, removed);
+    struct edit edit;
+    uint64_t removed = 0;
+    if (!edit_open(&edit, call, 1, ENTRY_ZSET)) return;
+    struct value *v = edit_value(&edit, NULL);
+    for (int i = 2; v && i < call->argc && zset_count(*v); i++)
+        removed += zset_remove(v, call->argv[i]);
+    edit_close(&edit, removed, NOTIFY_ZSET, "zrem");
+    reply_integer(call->client, (int64_t)removed);
 }
 
 /* ---- asking ---- */
@@ -259,31 +235,30 @@ static const char *pop_event(bool from_top) { return from_top ? "zpopmax" : "zpo
 
 /* Replies the lowest or highest member and its score, side by side in RESP3 too, and takes it
  * out. */
-static void pop_one(struct client *c, struct keyspace *ks, struct entry *e, struct slice key,
-                    uint64_t hash, bool from_top) {
+static void pop_one(struct client *c, struct edit *edit, bool from_top) {
     char scratch[LISTPACK_SCRATCH];
     struct zset_cursor at;
-    struct value v = zset_in(e);
+    struct value v = zset_in(edit->entry);
     size_t rank = from_top ? zset_count(v) - 1 : 0;
     zset_seek(v, rank, &at);
     struct zset_item item = zset_get(&at);
     reply_bulk(c, listpack_value_text(&item.member, scratch));
     reply_double(c, item.score);
-    zset_take_out(ks, e, key, hash, (struct zset_span){rank, 1}, pop_event(from_top));
+    zset_take_out(edit, (struct zset_span){rank, 1}, pop_event(from_top));
 }
 
-static void pop_many(struct call *call, struct entry *e, uint64_t wanted, bool from_top) {
-    struct value v = zset_in(e);
+static void pop_many(struct client *c, struct edit *edit, uint64_t wanted, bool from_top) {
+    struct value v = zset_in(edit->entry);
     size_t there = zset_count(v), count = wanted < there ? (size_t)wanted : there;
-    zset_reply_begin(call->client, count, true);
-    zset_reply_walk(call->client, v, from_top ? there - 1 : 0, count, from_top, true);
-    zset_take_out(call->keyspace, e, call->argv[1], call_key_hash(call, 1),
-                  (struct zset_span){from_top ? there - count : 0, count}, pop_event(from_top));
+    zset_reply_begin(c, count, true);
+    zset_reply_walk(c, v, from_top ? there - 1 : 0, count, from_top, true);
+    zset_take_out(edit, (struct zset_span){from_top ? there - count : 0, count},
+                  pop_event(from_top));
 }
 
 static void pop_generic(struct call *call, bool from_top) {
     struct client *c = call->client;
-    struct entry *e = NULL;
+    struct edit edit = {.entry = NULL};
     int64_t wanted = 1;
     bool counted = call->argc == 3;
     if (call->argc > 3) {
@@ -292,14 +267,14 @@ static void pop_generic(struct call *call, bool from_top) {
     }
     if (counted && !argument_int64(call, 2, &wanted, NULL)) return;
     /* Whoever wants none is not told what the key holds. */
-    if (wanted > 0 && !argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
-    if (!e) {
+    if (wanted > 0 && !edit_open(&edit, call, 1, ENTRY_ZSET)) return;
+    if (!edit.entry) {
         reply_array(c, 0);
     } else if (counted) {
-        pop_many(call, e, (uint64_t)wanted, from_top);
+        pop_many(c, &edit, (uint64_t)wanted, from_top);
     } else {
         reply_array(c, 2);
-        pop_one(c, call->keyspace, e, call->argv[1], call_key_hash(call, 1), from_top);
+        pop_one(c, &edit, from_top);
     }
 }
 
@@ -308,18 +283,20 @@ static void command_zpopmax(struct call *call) { pop_generic(call, true); }
 
 /* ---- waiting ---- */
 
-static void pop_named(struct client *c, struct keyspace *ks, struct entry *e, struct slice key,
-                      uint64_t hash, bool from_top) {
+static void pop_named(struct client *c, struct edit *edit, bool from_top) {
+    const struct slice effect[] = {from_top ? SLICE("ZPOPMAX") : SLICE("ZPOPMIN"), edit->key.name};
     reply_array(c, 3);
-    reply_bulk(c, key);
-    pop_one(c, ks, e, key, hash, from_top);
+    reply_bulk(c, edit->key.name);
+    pop_one(c, edit, from_top);
+    effect_add(edit->key.keyspace, EFFECT_BOTH, 2, effect);
 }
 
-static bool serve_pop(struct client *c, struct keyspace *ks, struct slice key, uint64_t hash,
+static bool serve_pop(struct client *c, struct keyspace *ks, struct slice name, uint64_t hash,
                       bool from_top) {
-    struct entry *e = keyspace_find(ks, key, hash);
-    if (!e || e->type != ENTRY_ZSET) return false;
-    pop_named(c, ks, e, key, hash, from_top);
+    struct edit edit;
+    const struct key key = {ks, name, hash};
+    if (!edit_open_key(&edit, &key, ENTRY_ZSET) || !edit.entry) return false;
+    pop_named(c, &edit, from_top);
     return true;
 }
 
@@ -343,10 +320,10 @@ static void blocking_pop(struct call *call, bool from_top) {
     int last = call->argc - 2;
     if (!blocked_parse_timeout(call, last + 1, &timeout_msec)) return;
     for (int i = 1; i <= last; i++) {
-        struct entry *e;
-        if (!argument_find_typed(call, i, ENTRY_ZSET, &e)) return;
-        if (!e) continue;
-        pop_named(call->client, call->keyspace, e, call->argv[i], call_key_hash(call, i), from_top);
+        struct edit edit;
+        if (!edit_open(&edit, call, i, ENTRY_ZSET)) return;
+        if (!edit.entry) continue;
+        pop_named(call->client, &edit, from_top);
         return;
     }
     blocked_begin(call, from_top ? &popmax_kind : &popmin_kind, 1, last, 1, timeout_msec, NULL);

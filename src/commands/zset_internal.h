@@ -9,10 +9,11 @@
 
 #include "command/call.h"
 #include "command/command.h"
+#include "exec/edit.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "publish/notify.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 #include "value/zset.h"
 
 /* The head of a reply of so many members. In RESP3 a member and its score are an array of their
@@ -46,42 +47,24 @@ static inline void zset_reply_walk(struct client *c, struct value v, size_t rank
     }
 }
 
-/* Takes the members of a span out of the key's sorted set; the key goes with the last. `event` is
- * what is announced of it where there is any. */
-static inline void zset_take_out(struct keyspace *ks, struct entry *e, struct slice key,
-                                 uint64_t hash, struct zset_span span, const char *event) {
-    struct value v = entry_object(e);
+/* Takes the members of a span out of the key's sorted set, and closes the edit; the key goes with
+ * the last. `event` is what is announced of it where there is any. */
+static inline void zset_take_out(struct edit *edit, struct zset_span span, const char *event) {
     if (!span.count) return;
-    keyspace_note_change(ks, key, hash, span.count);
-    if (span.count == zset_count(v)) {
-        keyspace_delete_emptied(ks, key, hash);
-        notify_event(ks, NOTIFY_ZSET, event, key);
-        notify_event(ks, NOTIFY_GENERIC, "del", key);
-        return;
-    }
-    e = keyspace_object_begin(ks, e, hash, &v);
-    zset_remove_span(&v, span);
-    keyspace_object_end(ks, e, v);
-    notify_event(ks, NOTIFY_ZSET, event, key);
+    bool all = span.count == zset_count(entry_object(edit->entry));
+    if (all)
+        edit_remove(edit, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    else
+        zset_remove_span(edit_value(edit, NULL), span);
+    edit_close(edit, span.count, NOTIFY_ZSET, event);
+    if (all) edit_announce(edit, NOTIFY_GENERIC, "del");
 }
 
-/* Stores a new sorted set under argument 1 and announces the event, or, where it is empty, deletes
- * what is there, and replies the number of members. Takes the value. */
+/* Replies the number of members, and stores a new sorted set under argument 1 with the event, or,
+ * where it is empty, deletes what is there. Takes the value. */
 static inline void zset_store_result(struct call *call, struct value v, const char *event) {
-    uint64_t hash = call_key_hash(call, 1);
-    size_t count = zset_count(v);
-    if (count) {
-        keyspace_store_object(call->keyspace, call->argv[1], hash,
-                              keyspace_find(call->keyspace, call->argv[1], hash), ENTRY_ZSET, v,
-                              ENTRY_NO_DEADLINE);
-        keyspace_note_change(call->keyspace, call->argv[1], hash, 1);
-    } else {
-        zset_free(v);
-    }
-    reply_integer(call->client, (int64_t)count);
-    if (count)
-        notify_event(call->keyspace, NOTIFY_ZSET, event, call->argv[1]);
-    else if (keyspace_delete(call->keyspace, call->argv[1], hash))
-        notify_event(call->keyspace, NOTIFY_GENERIC, "del", call->argv[1]);
+    const struct key key = call_key(call, 1);
+    reply_integer(call->client, (int64_t)zset_count(v));
+    edit_store(&key, ENTRY_ZSET, v, 1, NOTIFY_ZSET, event);
 }
 #endif

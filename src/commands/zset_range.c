@@ -245,14 +245,13 @@ static void command_zlexcount(struct call *call) { count_generic(call, RANGE_BY_
 
 static void remove_generic(struct call *call, enum range_by by) {
     struct range r = {.by = by};
-    struct entry *e;
+    struct edit edit;
     struct zset_span span = {0, 0};
     if (!range_parse(call, 2, 3, &r)) return;
-    if (!argument_find_typed(call, 1, ENTRY_ZSET, &e)) return;
-    if (e) {
-        span = span_of(&r, entry_object(e), false);
-        zset_take_out(call->keyspace, e, call->argv[1], call_key_hash(call, 1), span,
-                      call->command->name);
+    if (!edit_open(&edit, call, 1, ENTRY_ZSET)) return;
+    if (edit.entry) {
+        span = span_of(&r, entry_object(edit.entry), false);
+        zset_take_out(&edit, span, call->command->name);
     }
     reply_integer(call->client, (int64_t)span.count);
 }

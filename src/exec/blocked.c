@@ -38,6 +38,7 @@
 #include "command/command.h"
 #include "ds/table.h"
 #include "ds/timebuckets.h"
+#include "exec/effects.h"
 #include "io/loop.h"
 #include "net/batch.h"
 #include "net/client.h"
@@ -265,9 +266,11 @@ void blocked_signal_key(struct keyspace *ks, struct slice key, uint64_t hash) {
     if (k && list_is_empty(&k->ready)) list_append(&ready_keys, &k->ready);
 }
 
-static void key_added(struct keyspace *ks, struct entry *e, uint64_t hash) {
-    blocked_signal_key(ks, entry_key(e), hash);
+static void key_added(const struct key *key) {
+    blocked_signal_key(key->keyspace, key->name, key->hash);
 }
+
+const struct keyspace_observer blocked_observer = {.added = key_added};
 
 struct swapped {
     struct keyspace *a, *b;
@@ -301,7 +304,9 @@ static void key_serve(struct waited_key *k) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
         if (w->serial >= end) break;
         if (w->client->flags & CLIENT_CLOSING || !w->kind->serve) continue;
-        if (w->kind->serve(w->client, w->state, ks, name, k->key_hash)) go_on(w);
+        bool served = w->kind->serve(w->client, w->state, ks, name, k->key_hash);
+        effects_unit_end();
+        if (served) go_on(w);
         if (keyspace_presence(ks, name, k->key_hash) != KEYSPACE_PRESENT) break;
     }
 }
@@ -374,5 +379,3 @@ void blocked_check(void) {
     ASSERT_COMPARE(links, ==, expected);
     ASSERT_COMPARE(waits, ==, waiting);
 }
-
-void blocked_register(void) { keyspace_observe_added(key_added); }

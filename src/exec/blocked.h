@@ -14,6 +14,7 @@
 #include "base/string.h"
 
 struct call;
+struct keyspace_observer;
 struct client;
 struct keyspace;
 
@@ -33,7 +34,7 @@ struct blocked_kind {
     void (*free_state)(void *state);
 };
 
-void blocked_register(void);
+extern const struct keyspace_observer blocked_observer; /* for server/wiring */
 
 /* Blocks the call's client until it is served, `timeout_msec` have passed (BLOCKED_FOREVER: no
  * limit), or CLIENT UNBLOCK. Waits for the arguments `first` to `last`, `step` apart, which are

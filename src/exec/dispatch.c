@@ -25,6 +25,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "exec/blocked.h"
+#include "exec/effects.h"
 #include "exec/memory_limit.h"
 #include "exec/pause.h"
 #include "exec/transaction.h"
@@ -261,8 +262,13 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     size_t monitor_mark = monitor_before(call);
     limbo_enter();
     PROBE3(command__start, command->name, c->id, call->argc);
+    struct effects_mark mark = effects_call_begin();
     command->handler(call);
-    if (outermost) blocked_serve();
+    effects_call_end(call, &mark);
+    if (outermost) {
+        effects_unit_end();
+        blocked_serve();
+    }
     limbo_leave();
     monitor_after(call, monitor_mark);
     call_set_running(outer);

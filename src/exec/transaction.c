@@ -55,6 +55,7 @@
 #include "command/command.h"
 #include "ds/table.h"
 #include "exec/dispatch.h"
+#include "exec/effects.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/client_memory.h"
@@ -296,6 +297,7 @@ void transaction_run(struct call *exec) {
     t->running = true;
     c->flags |= CLIENT_MAY_NOT_WAIT;
     reply_array(c, t->count);
+    effects_frame();
     dispatch_nest_begin(&nesting);
     for (int64_t run = 0; t->first; run++) {
         if (t->count > 1 && run % BATCH_GROUP == 0) prefetch_group(c, t->first);
@@ -332,6 +334,12 @@ static struct watched_key *key_find(int database, struct slice name, uint64_t ha
     return t ? table_find(t, hash, name.bytes, name.length) : NULL;
 }
 
+static void show_interest(int delta) {
+    keyspace_add_interest(KEYSPACE_WRITES, delta);
+    keyspace_add_interest(KEYSPACE_REMOVALS, delta);
+    keyspace_add_interest(KEYSPACE_SWEEPS, delta);
+}
+
 static struct watched_key *key_create(int database, struct slice name, uint64_t hash) {
     struct watched_key *k = memory_alloc(sizeof(*k) + name.length, MEMORY_OTHER);
     *k = (struct watched_key){.key_hash = hash, .database = database, .length = name.length};
@@ -339,14 +347,14 @@ static struct watched_key *key_create(int database, struct slice name, uint64_t 
     list_init(&k->watches);
     if (!keys) keys = memory_zalloc((size_t)keyspace_databases() * sizeof(*keys), MEMORY_OTHER);
     if (!keys[database]) keys[database] = table_create(&key_table_type);
-    if (!keys_count++) keyspace_add_interest(1);
+    if (!keys_count++) show_interest(1);
     table_insert(keys[database], hash, k);
     return k;
 }
 
 static void key_free(struct watched_key *k) {
     table_remove_element(keys[k->database], k->key_hash, k);
-    if (!--keys_count) keyspace_add_interest(-1);
+    if (!--keys_count) show_interest(-1);
     memory_free(k, MEMORY_OTHER);
 }
 
@@ -444,9 +452,8 @@ static void end_failing(void) {
     }
 }
 
-static void changed(struct keyspace *ks, struct slice name, uint64_t hash,
-                    enum keyspace_cause cause) {
-    struct watched_key *k = key_find(keyspace_index(ks), name, hash);
+static void changed(const struct key *key, enum keyspace_cause cause) {
+    struct watched_key *k = key_find(keyspace_index(key->keyspace), key->name, key->hash);
     if (!k) return;
     key_fail(k);
     end_failing();
@@ -489,13 +496,10 @@ static void swapping(struct keyspace *a, struct keyspace *b) {
     end_failing();
 }
 
-static const struct keyspace_observer observer = {
+const struct keyspace_observer transaction_observer = {
     .changed = changed, .flushing = flushing, .swapping = swapping};
 
-void transaction_register(void) {
-    keyspace_observe(&observer);
-    client_memory_observe(transaction_bytes);
-}
+void transaction_register(void) { client_memory_observe(transaction_bytes); }
 
 /* ---- the end ---- */
 

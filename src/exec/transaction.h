@@ -13,10 +13,12 @@
 #include "base/string.h"
 
 struct call;
+struct keyspace_observer;
 struct client;
 struct request;
 
-void transaction_register(void); /* observes the keyspace, and weighs clients */
+void transaction_register(void);                            /* weighs clients */
+extern const struct keyspace_observer transaction_observer; /* for server/wiring */
 
 /* MULTI. The client must not be in a transaction. */
 void transaction_begin(struct client *c);

@@ -7,8 +7,8 @@
  * Invariants
  *  1. `published` is what the option wants of classes of events, or nothing where neither K nor E
  *     says on which channels: so an event that nobody can hear costs one test.
- *  2. The keyspace's interest is raised exactly while `published` has a class that is heard from
- *     it.
+ *  2. Interest in removals and in misses is shown to the keyspace exactly while `published` has a
+ *     class of these.
  */
 #include "publish/notify.h"
 
@@ -31,7 +31,6 @@ static const struct {
 };
 
 #define CHANNELS (NOTIFY_KEYSPACE | NOTIFY_KEYEVENT)
-#define HEARD_FROM_KEYSPACE (NOTIFY_EXPIRED | NOTIFY_EVICTED | NOTIFY_KEY_MISS)
 /* The memory of channel names stays up to this; that of a longer key is freed at once. */
 #define CHANNEL_BYTES_KEPT 4096
 
@@ -67,17 +66,18 @@ void notify_event(struct keyspace *ks, enum notify_class class, const char *even
 
 /* ---- what the keyspace tells ---- */
 
-static void changed(struct keyspace *ks, struct slice key, uint64_t hash,
-                    enum keyspace_cause cause) {
-    if (cause == KEYSPACE_EXPIRED) notify_event(ks, NOTIFY_EXPIRED, "expired", key);
-    if (cause == KEYSPACE_EVICTED) notify_event(ks, NOTIFY_EVICTED, "evicted", key);
+static void changed(const struct key *key, enum keyspace_cause cause) {
+    if (cause == KEYSPACE_EXPIRED)
+        notify_event(key->keyspace, NOTIFY_EXPIRED, "expired", key->name);
+    if (cause == KEYSPACE_EVICTED)
+        notify_event(key->keyspace, NOTIFY_EVICTED, "evicted", key->name);
 }
 
-static void missed(struct keyspace *ks, struct slice key) {
-    notify_event(ks, NOTIFY_KEY_MISS, "keymiss", key);
+static void missed(const struct key *key) {
+    notify_event(key->keyspace, NOTIFY_KEY_MISS, "keymiss", key->name);
 }
 
-static const struct keyspace_observer observer = {.changed = changed, .missed = missed};
+const struct keyspace_observer notify_observer = {.changed = changed, .missed = missed};
 
 /* ---- the option ---- */
 
@@ -91,11 +91,19 @@ static unsigned classes_of(char letter) {
     return letter == 'A' ? all : 0;
 }
 
+/* Tells the keyspace whether any of these classes is heard now and was not before, or the other way
+ * round. */
+static void show_interest(enum keyspace_event event, unsigned classes, unsigned before) {
+    keyspace_add_interest(event,
+                          (int)((published & classes) != 0) - (int)((before & classes) != 0));
+}
+
 static void want(unsigned classes) {
-    bool before = published & HEARD_FROM_KEYSPACE;
+    unsigned before = published;
     wanted = classes;
     published = classes & CHANNELS ? classes & ~(unsigned)CHANNELS : 0;
-    keyspace_add_interest((int)((published & HEARD_FROM_KEYSPACE) != 0) - (int)before);
+    show_interest(KEYSPACE_REMOVALS, NOTIFY_EXPIRED | NOTIFY_EVICTED, before);
+    show_interest(KEYSPACE_MISSES, NOTIFY_KEY_MISS, before);
 }
 
 static bool events_parse(const struct option_row *row, const struct slice *words, size_t count,
@@ -151,5 +159,4 @@ static const struct option_row option_rows[] = {
 
 void notify_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
-    keyspace_observe(&observer);
 }

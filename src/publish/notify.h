@@ -8,6 +8,7 @@
 
 #include "base/string.h"
 
+struct keyspace_observer;
 struct keyspace;
 
 /* The letters of notify-keyspace-events, and in parentheses those that `A` stands for. */
@@ -27,7 +28,8 @@ enum notify_class {
     NOTIFY_MODULE = 1 << 12,   /* (d) */
 };
 
-void notify_register(void); /* the option; observes the keyspace for expired and evicted keys */
+void notify_register(void);                            /* the option */
+extern const struct keyspace_observer notify_observer; /* for server/wiring */
 /* Publishes the event of a key, where its class is on; else costs one test. The command calls it
  * after the change, in 6.2's order of events. */
 void notify_event(struct keyspace *ks, enum notify_class class, const char *event,

@@ -515,8 +515,9 @@ bool tracking_step(void) {
 
 /* ---- what the keyspace tells ---- */
 
-static void key_changed(struct keyspace *ks, struct slice name, uint64_t hash,
-                        enum keyspace_cause cause) {
+static void key_changed(const struct key *key, enum keyspace_cause cause) {
+    struct slice name = key->name;
+    uint64_t hash = key->hash;
     const struct client *changer = credited ? credited : batch_running_client();
     if (prefixes && rax_count(prefixes))
         collect_in_prefixes(name, hash, changer && cause == KEYSPACE_WRITTEN ? changer->id : 0);
@@ -538,7 +539,7 @@ static void flushing(struct keyspace *ks) {
     }
 }
 
-static const struct keyspace_observer observer = {.changed = key_changed, .flushing = flushing};
+const struct keyspace_observer tracking_observer = {.changed = key_changed, .flushing = flushing};
 
 /* ---- calls ---- */
 
@@ -588,11 +589,17 @@ static size_t tracker_bytes(const struct client *c) {
     return memory_usable_size(t) + (t->prefixes ? memory_usable_size(t->prefixes) : 0);
 }
 
+static void show_interest(int delta) {
+    keyspace_add_interest(KEYSPACE_WRITES, delta);
+    keyspace_add_interest(KEYSPACE_REMOVALS, delta);
+    keyspace_add_interest(KEYSPACE_SWEEPS, delta);
+}
+
 static struct tracker *tracker_create(struct client *c) {
     struct tracker *t = memory_zalloc(sizeof(*t), MEMORY_CLIENTS);
     t->client = c;
     list_append(&trackers, &t->link);
-    if (!trackers_count++) keyspace_add_interest(1);
+    if (!trackers_count++) show_interest(1);
     c->flags |= CLIENT_TRACKING;
     client_set_rare(c, CLIENT_RARE_TRACKING, t);
     return t;
@@ -637,7 +644,7 @@ void tracking_stop(struct client *c) {
     memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
     client_memory_note(c);
     if (--trackers_count) return;
-    keyspace_add_interest(-1);
+    show_interest(-1);
     forget_keys();
 }
 
@@ -841,6 +848,5 @@ static const struct metric_row metric_rows[] = {
 void tracking_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
-    keyspace_observe(&observer);
     client_memory_observe(tracker_bytes);
 }

@@ -14,6 +14,7 @@
 #include "base/string.h"
 
 struct call;
+struct keyspace_observer;
 struct client;
 struct command;
 
@@ -26,7 +27,8 @@ struct tracking_mode {
     bool no_loop;      /* it is not told of its own changes */
 };
 
-void tracking_register(void); /* option and metrics; observes the keyspace */
+void tracking_register(void);                            /* option and metrics */
+extern const struct keyspace_observer tracking_observer; /* for server/wiring */
 
 /* Begins, or goes on in another mode: the caller has checked that these two fit together. With
  * mode->broadcasts, `prefixes` are added to those that the client has; none: "", which all keys

@@ -22,10 +22,13 @@
 #include "command/command.h"
 #include "command/row.h"
 #include "ds/table.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "persist/options.h"
 #include "server/config.h"
+#include "server/debug_effects.h"
 #include "server/debug_process.h"
 #include "store/digest.h"
 #include "store/expire.h"
@@ -195,8 +198,10 @@ static void populate_one(struct call *call, struct slice prefix, int64_t number,
     buffer_init(&key, MEMORY_OTHER);
     buffer_append(&key, prefix.bytes, prefix.length);
     buffer_printf(&key, ":%lld", (long long)number);
-    uint64_t hash = hash_of(buffer_slice(&key));
-    if (!keyspace_find(call->keyspace, buffer_slice(&key), hash)) {
+    struct edit edit;
+    const struct key k = {call->keyspace, buffer_slice(&key), hash_of(buffer_slice(&key))};
+    edit_find(&edit, &k);
+    if (!edit.entry) {
         buffer_init(&value, MEMORY_OTHER);
         buffer_printf(&value, "value:%lld", (long long)number);
         struct slice text = buffer_slice(&value);
@@ -206,8 +211,8 @@ static void populate_one(struct call *call, struct slice prefix, int64_t number,
         }
         if (size) text.length = size;
         struct entry_value new_value = entry_value_of_text(text);
-        keyspace_store(call->keyspace, buffer_slice(&key), hash, NULL, &new_value,
-                       ENTRY_NO_DEADLINE);
+        edit_put_string(&edit, &new_value, ENTRY_NO_DEADLINE);
+        edit_close(&edit, 1, NOTIFY_STRING, NULL);
         buffer_free(&value);
     }
     buffer_free(&key);
@@ -226,6 +231,7 @@ static void debug_populate(struct call *call) {
     if (call->argc == 5 && !argument_count(call, 4, &size)) return;
     struct slice prefix = call->argc >= 4 ? call->argv[3] : SLICE("key");
     for (int64_t i = 0; i < count; i++) populate_one(call, prefix, i, (size_t)size);
+    effect_none(); /* as 6.2 */
     reply_ok(call->client);
 }
 
@@ -419,6 +425,8 @@ static const struct debug_subcommand subcommands[] = {
     {"digest", 2, 2, debug_digest, "DIGEST", "A digest of all data."},
     {"digest-value", 2, INT32_MAX, debug_digest_value, "DIGEST-VALUE <key> [<key> ...]",
      "A digest of each key's value."},
+    {"effects", 3, 3, debug_effects, "EFFECTS <START|STOP|LOG|STREAM>",
+     "Records what log and replicas are to repeat, and replies what was recorded."},
     {"error", 3, 3, debug_error, "ERROR <string>", "Answers with this error."},
     {"htstats", 3, 3, debug_htstats, "HTSTATS <dbid>", "What the table of a database looks like."},
     {"htstats-key", 3, 3, debug_htstats_key, "HTSTATS-KEY <key>",

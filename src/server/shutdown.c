@@ -14,6 +14,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/row.h"
+#include "exec/edit.h"
 #include "io/loop.h"
 #include "io/signals.h"
 #include "net/client.h"
@@ -67,7 +68,7 @@ void shutdown_open(struct loop *the_loop) {
  * what they point to lost. */
 static void free_keys_for_sanitizer(void) {
 #ifdef EVENKEEL_SANITIZER
-    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+    for (int i = 0; i < keyspace_databases(); i++) edit_flush(keyspace_at(i), LAZYFREE_NOW);
 #endif
 }
 

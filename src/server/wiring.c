@@ -16,8 +16,8 @@
  *   net/client    a client closes     report/monitor, exec/blocked, publish/pubsub,
  *                                     exec/transaction, publish/tracking, access/acl; only
  *                                     between requests
- *   access/acl_log describes clients by commands/client
- *   store/keyspace a value is added   exec/blocked: somebody may wait for it
+ *   access/acl_log                    describes clients by commands/client
+ *   store/keyspace a key changes      keyspace_observers, in their order
  *   io/signals    crash               server/crash
  *                 SIGTERM, SIGINT     server/shutdown
  *                 SIGALRM             server/watchdog, while watchdog-period is set
@@ -63,6 +63,7 @@
 #include "commands/zset_range.h"
 #include "exec/blocked.h"
 #include "exec/dispatch.h"
+#include "exec/effects.h"
 #include "exec/flush.h"
 #include "exec/memory_limit.h"
 #include "exec/transaction.h"
@@ -91,6 +92,7 @@
 #include "server/crash.h"
 #include "server/cron.h"
 #include "server/debug.h"
+#include "server/debug_effects.h"
 #include "server/host.h"
 #include "server/info.h"
 #include "server/memory.h"
@@ -135,7 +137,6 @@ void wiring_register(void) {
     limits_register();
     call_register();
     dispatch_register();
-    blocked_register();
     pubsub_register();
     tracking_register();
     transaction_register();
@@ -221,8 +222,17 @@ static const struct memory_limit_clients clients = {client_memory_normal, client
                                                     batch_large_bytes,
                                                     client_memory_disconnect_largest};
 
+/* The order of what follows a change: its effect on log and replicas, clients' caches, WATCH,
+ * events, who waits for the key. */
+static const struct keyspace_observer *const keyspace_observers[] = {
+    &effects_observer, &tracking_observer, &transaction_observer,
+    &notify_observer,  &blocked_observer,  NULL};
+static const struct effect_sink *const effect_sinks[] = {&debug_log_sink, &debug_stream_sink, NULL};
+
 bool wiring_open(struct loop *loop) {
     char reason[256];
+    keyspace_set_observers(keyspace_observers);
+    effects_set_sinks(effect_sinks);
     memory_limit_set_clients(&clients);
     client_memory_set_maxmemory(memory_limit_bytes);
     keyspace_open();

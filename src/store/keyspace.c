@@ -19,6 +19,7 @@
  * Ownership: the table owns the entries; entries own their values.
  */
 #include "store/keyspace.h"
+#include "store/keyspace_change.h"
 
 #include <limits.h>
 
@@ -66,15 +67,16 @@ static struct keyspace *databases;
 static int64_t databases_wanted;
 static int64_t min_fill_percent;
 static bool resize_tables, active_rehashing;
-static const struct keyspace_observer *observers[KEYSPACE_OBSERVERS_MAX];
-static int observer_count, interest;
+static const struct keyspace_observer *const no_observers[] = {NULL};
+static const struct keyspace_observer *const *observers = no_observers;
+static unsigned interested[KEYSPACE_EVENTS]; /* how many want to hear of each */
+static unsigned interest; /* a bit for each event that anybody wants to hear of */
 static uint64_t hits, misses, expired, changes;
 static unsigned lookups; /* while a table owes */
 static bool expiry_held;
 static size_t volatile_keys;    /* of all databases */
 static int settle_at = INT_MAX; /* the database whose index settles; beyond all: none */
 static struct histogram expiry_lag;
-static void (*observe_added)(struct keyspace *ks, struct entry *e, uint64_t hash);
 
 /* ---- what table and index must know of entries ---- */
 
@@ -232,42 +234,44 @@ uint64_t keyspace_changes(void) { return changes; }
 
 /* ---- observers ---- */
 
-void keyspace_observe(const struct keyspace_observer *observer) {
-    ASSERT_COMPARE(observer_count, <, KEYSPACE_OBSERVERS_MAX);
-    observers[observer_count++] = observer;
+void keyspace_set_observers(const struct keyspace_observer *const *list) { observers = list; }
+
+void keyspace_add_interest(enum keyspace_event event, int delta) {
+    ASSERT(delta >= 0 || interested[event] >= (unsigned)-delta);
+    interested[event] += (unsigned)delta;
+    if (interested[event])
+        interest |= 1u << event;
+    else
+        interest &= ~(1u << event);
 }
 
-void keyspace_add_interest(int delta) {
-    interest += delta;
-    ASSERT_COMPARE(interest, >=, 0);
+static inline bool anybody_hears(enum keyspace_event event) {
+    return __builtin_expect(interest & 1u << event, 0);
 }
 
-static void tell_changed(struct keyspace *ks, struct slice key, uint64_t hash,
-                         enum keyspace_cause cause) {
-    for (int i = 0; i < observer_count; i++)
-        if (observers[i]->changed) observers[i]->changed(ks, key, hash, cause);
+static __attribute__((noinline)) void tell_changed(const struct key *key,
+                                                   enum keyspace_cause cause) {
+    for (const struct keyspace_observer *const *o = observers; *o; o++)
+        if ((*o)->changed) (*o)->changed(key, cause);
 }
 
-static inline void announce(struct keyspace *ks, struct slice key, uint64_t hash,
-                            enum keyspace_cause cause) {
-    if (__builtin_expect(interest != 0, 0)) tell_changed(ks, key, hash, cause);
+/* The key went by itself: it was due, or there was no room. */
+static void tell_removed(const struct key *key, enum keyspace_cause cause) {
+    if (anybody_hears(KEYSPACE_REMOVALS)) tell_changed(key, cause);
 }
 
-void keyspace_note_change(struct keyspace *ks, struct slice key, uint64_t hash, uint64_t count) {
-    changes += count;
-    if (count) announce(ks, key, hash, KEYSPACE_WRITTEN);
-}
-
-void keyspace_announce(struct keyspace *ks, struct slice key, uint64_t hash) {
-    announce(ks, key, hash, KEYSPACE_WRITTEN);
+void keyspace_tell_written(const struct key *key) {
+    if (anybody_hears(KEYSPACE_WRITES)) tell_changed(key, KEYSPACE_WRITTEN);
 }
 
 void keyspace_count_changes(uint64_t count) { changes += count; }
 void keyspace_count_hit(void) { hits++; }
 
-static void tell_missed(struct keyspace *ks, struct slice key) {
-    for (int i = 0; i < observer_count; i++)
-        if (observers[i]->missed) observers[i]->missed(ks, key);
+static __attribute__((noinline)) void tell_missed(struct keyspace *ks, struct slice key,
+                                                  uint64_t hash) {
+    const struct key missed = {ks, key, hash};
+    for (const struct keyspace_observer *const *o = observers; *o; o++)
+        if ((*o)->missed) (*o)->missed(&missed);
 }
 
 int64_t keyspace_average_ttl_msec(const struct keyspace *ks) {
@@ -328,7 +332,7 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
     int64_t begin_nsec = latency_is_on() ? clock_monotonic_nsec() : 0;
     note_lag(e);
     take_out(ks, e, hash);
-    announce(ks, entry_key(e), hash, KEYSPACE_EXPIRED);
+    tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EXPIRED);
     lazyfree_entry(e, lazyfree_wanted(LAZYFREE_EXPIRE));
     if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - begin_nsec) / 1000000);
     expired++;
@@ -365,7 +369,7 @@ struct entry *keyspace_peek_quietly(struct keyspace *ks, struct slice key, uint6
 
 struct entry *keyspace_peek(struct keyspace *ks, struct slice key, uint64_t hash) {
     struct entry *e = keyspace_peek_quietly(ks, key, hash);
-    if (!e && __builtin_expect(interest != 0, 0)) tell_missed(ks, key);
+    if (!e && anybody_hears(KEYSPACE_MISSES)) tell_missed(ks, key, hash);
     return e;
 }
 
@@ -397,14 +401,17 @@ static void remove_hidden(struct keyspace *ks, struct slice key, uint64_t hash) 
     if (!hidden) return;
     ASSERT(is_due(hidden));
     take_out(ks, hidden, hash);
-    announce(ks, entry_key(hidden), hash, KEYSPACE_EXPIRED);
+    tell_removed(&(struct key){ks, entry_key(hidden), hash}, KEYSPACE_EXPIRED);
     lazyfree_entry(hidden, lazyfree_wanted(LAZYFREE_EXPIRE));
     expired++;
 }
 
 /* A string can be nothing that somebody waits for. */
 static void announce_added(struct keyspace *ks, struct entry *e, uint64_t hash) {
-    if (e->type != ENTRY_STRING && observe_added) observe_added(ks, e, hash);
+    if (e->type == ENTRY_STRING) return;
+    const struct key key = {ks, entry_key(e), hash};
+    for (const struct keyspace_observer *const *o = observers; *o; o++)
+        if ((*o)->added) (*o)->added(&key);
 }
 
 /* Into table and index. */
@@ -446,13 +453,13 @@ static bool overwrite(struct keyspace *ks, struct entry *e, const struct entry_v
     return true;
 }
 
-struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t hash,
-                             struct entry *existing, const struct entry_value *value,
-                             int64_t deadline) {
-    keyspace_note_change(ks, key, hash, 1);
+struct entry *keyspace_put_string(const struct key *key, struct entry *existing,
+                                  const struct entry_value *value, int64_t deadline) {
+    struct keyspace *ks = key->keyspace;
+    uint64_t hash = key->hash;
     if (deadline == KEYSPACE_KEEP_DEADLINE)
         deadline = existing ? entry_deadline(existing) : ENTRY_NO_DEADLINE;
-    if (!existing) return insert_new(ks, key, hash, value, deadline);
+    if (!existing) return insert_new(ks, key->name, hash, value, deadline);
 
     int64_t old_deadline = entry_deadline(existing);
     bool same_shape = entry_has_deadline(existing) == (deadline != ENTRY_NO_DEADLINE);
@@ -466,7 +473,7 @@ struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t has
         keyspace_note_access(existing);
         return existing;
     }
-    struct entry *e = entry_create(key, value, deadline, recency_successor(existing));
+    struct entry *e = entry_create(key->name, value, deadline, recency_successor(existing));
     put_instead(ks, existing, hash, e);
     lazyfree_entry(existing, lazily);
     return e;
@@ -488,12 +495,12 @@ static struct entry *replace_by_copy(struct keyspace *ks, struct entry *e, uint6
     return copy;
 }
 
-char *keyspace_string_writable(struct keyspace *ks, struct slice key, uint64_t hash,
-                               struct entry *existing, size_t length) {
-    keyspace_note_change(ks, key, hash, 1);
+char *keyspace_put_bytes(const struct key *key, struct entry *existing, size_t length) {
+    struct keyspace *ks = key->keyspace;
+    uint64_t hash = key->hash;
     if (!existing) {
         struct entry_value value = entry_value_zeros(length);
-        return entry_raw_bytes(insert_new(ks, key, hash, &value, ENTRY_NO_DEADLINE));
+        return entry_raw_bytes(insert_new(ks, key->name, hash, &value, ENTRY_NO_DEADLINE));
     }
     if (__builtin_expect(limbo_nested(), 0)) existing = replace_by_copy(ks, existing, hash);
     if (!make_writable(ks, existing, length)) {
@@ -509,81 +516,74 @@ char *keyspace_string_writable(struct keyspace *ks, struct slice key, uint64_t h
     return entry_raw_bytes(existing);
 }
 
-struct entry *keyspace_store_object(struct keyspace *ks, struct slice key, uint64_t hash,
-                                    struct entry *existing, enum entry_type type, struct value v,
-                                    int64_t deadline) {
-    if (deadline == KEYSPACE_KEEP_DEADLINE)
-        deadline = existing ? entry_deadline(existing) : ENTRY_NO_DEADLINE;
+struct entry *keyspace_put_object(const struct key *key, struct entry *existing,
+                                  enum entry_type type, struct value v) {
+    struct keyspace *ks = key->keyspace;
     unsigned recency = existing ? recency_successor(existing) : recency_initial();
-    struct entry *e = entry_create_object(key, type, v, deadline, recency);
+    struct entry *e = entry_create_object(key->name, type, v, ENTRY_NO_DEADLINE, recency);
     if (existing) {
-        put_instead(ks, existing, hash, e);
+        put_instead(ks, existing, key->hash, e);
         lazyfree_entry(existing, lazyfree_wanted(LAZYFREE_SERVER_DEL));
     } else {
-        put_in(ks, e, hash);
+        put_in(ks, e, key->hash);
     }
     return e;
 }
 
-struct entry *keyspace_object_begin(struct keyspace *ks, struct entry *e, uint64_t hash,
-                                    struct value *v) {
+struct entry *keyspace_change_begin(const struct key *key, struct entry *e, struct value *v) {
+    struct keyspace *ks = key->keyspace;
     ASSERT_SLOW(e->type != ENTRY_STRING);
-    if (__builtin_expect(limbo_nested(), 0)) e = replace_by_copy(ks, e, hash);
+    if (__builtin_expect(limbo_nested(), 0)) e = replace_by_copy(ks, e, key->hash);
     recency_note(e);
     *v = entry_object(e);
     ks->entry_bytes -= entry_outside_bytes(e);
     return e;
 }
 
-void keyspace_object_end(struct keyspace *ks, struct entry *e, struct value v) {
+void keyspace_change_end(const struct key *key, struct entry *e, struct value v) {
     entry_set_object(e, v);
-    ks->entry_bytes += entry_outside_bytes(e);
+    key->keyspace->entry_bytes += entry_outside_bytes(e);
 }
 
 size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool lazily) {
     size_t bytes = entry_bytes(e);
     take_out(ks, e, hash);
-    announce(ks, entry_key(e), hash, KEYSPACE_EVICTED);
+    tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EVICTED);
     lazyfree_entry(e, lazily);
     return bytes;
 }
 
-bool keyspace_delete(struct keyspace *ks, struct slice key, uint64_t hash) {
-    return keyspace_delete_with(ks, key, hash, lazyfree_wanted(LAZYFREE_SERVER_DEL));
-}
-
-bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, bool lazily) {
+bool keyspace_remove(const struct key *key, bool lazily) {
+    struct keyspace *ks = key->keyspace;
     if (!ks->table) return false;
-    struct entry *e = table_remove(ks->table, hash, key.bytes, key.length);
+    struct entry *e = table_remove(ks->table, key->hash, key->name.bytes, key->name.length);
     if (!e) return false;
     bool due = is_due(e);
     index_remove(ks, e);
     ks->entry_bytes -= entry_bytes(e);
-    announce(ks, entry_key(e), hash, due ? KEYSPACE_EXPIRED : KEYSPACE_WRITTEN);
+    if (due) {
+        expired++;
+        changes++;
+        tell_removed(key, KEYSPACE_EXPIRED);
+    }
     lazyfree_entry(e, lazily);
-    if (due) expired++;
-    changes++;
     return !due;
 }
 
-void keyspace_delete_emptied(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct entry *e = table_remove(ks->table, hash, key.bytes, key.length);
-    if (!e) return;
-    index_remove(ks, e);
-    ks->entry_bytes -= entry_bytes(e);
+void keyspace_remove_emptied(const struct key *key, struct entry *e) {
+    take_out(key->keyspace, e, key->hash);
     lazyfree_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
 }
 
-struct entry *keyspace_set_deadline(struct keyspace *ks, struct entry *e, uint64_t hash,
-                                    int64_t deadline) {
-    table_slot slot = slot_of(ks, e, hash);
+struct entry *keyspace_put_deadline(const struct key *key, struct entry *e, int64_t deadline) {
+    struct keyspace *ks = key->keyspace;
+    table_slot slot = slot_of(ks, e, key->hash);
     index_remove(ks, e);
     ks->entry_bytes -= entry_bytes(e);
     struct entry *moved = entry_take_with_deadline(e, deadline);
     ks->entry_bytes += entry_bytes(moved);
     table_slot_replace(slot, moved);
     index_insert(ks, moved);
-    keyspace_note_change(ks, entry_key(moved), hash, 1);
     return moved;
 }
 
@@ -595,37 +595,32 @@ static void make_way(struct keyspace *ks, struct slice key, uint64_t hash) {
     lazyfree_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
 }
 
-struct entry *keyspace_rename(struct keyspace *ks, struct entry *e, uint64_t hash, struct slice key,
-                              uint64_t new_hash) {
-    make_way(ks, key, new_hash);
-    take_out(ks, e, hash);
-    announce(ks, entry_key(e), hash, KEYSPACE_WRITTEN);
-    struct entry *moved = entry_take_with_key(e, key);
-    put_in(ks, moved, new_hash);
-    keyspace_note_change(ks, entry_key(moved), new_hash, 1);
+struct entry *keyspace_put_renamed(const struct key *from, struct entry *e, const struct key *to) {
+    struct keyspace *ks = from->keyspace;
+    make_way(ks, to->name, to->hash);
+    take_out(ks, e, from->hash);
+    struct entry *moved = entry_take_with_key(e, to->name);
+    put_in(ks, moved, to->hash);
     return moved;
 }
 
-void keyspace_move(struct keyspace *from, struct entry *e, uint64_t hash, struct keyspace *to) {
-    ASSERT_SLOW(!keyspace_find(to, entry_key(e), hash));
-    take_out(from, e, hash);
-    put_in(to, e, hash);
-    announce(from, entry_key(e), hash, KEYSPACE_WRITTEN);
-    keyspace_note_change(to, entry_key(e), hash, 1);
+void keyspace_put_moved(const struct key *key, struct entry *e, struct keyspace *to) {
+    ASSERT_SLOW(!keyspace_find(to, entry_key(e), key->hash));
+    take_out(key->keyspace, e, key->hash);
+    put_in(to, e, key->hash);
 }
 
-struct entry *keyspace_copy(struct keyspace *to, struct slice key, uint64_t hash,
-                            const struct entry *source) {
-    make_way(to, key, hash);
-    struct entry *e = entry_dup(source, key, entry_deadline(source), recency_initial());
-    put_in(to, e, hash);
-    keyspace_note_change(to, entry_key(e), hash, 1);
+struct entry *keyspace_put_copy(const struct key *to, const struct entry *source) {
+    make_way(to->keyspace, to->name, to->hash);
+    struct entry *e = entry_dup(source, to->name, entry_deadline(source), recency_initial());
+    put_in(to->keyspace, e, to->hash);
     return e;
 }
 
 void keyspace_swap(struct keyspace *a, struct keyspace *b) {
-    for (int i = 0; interest && i < observer_count; i++)
-        if (observers[i]->swapping) observers[i]->swapping(a, b);
+    if (anybody_hears(KEYSPACE_SWEEPS))
+        for (const struct keyspace_observer *const *o = observers; *o; o++)
+            if ((*o)->swapping) (*o)->swapping(a, b);
     struct keyspace c = *a;
     *a = *b;
     *b = c;
@@ -643,10 +638,11 @@ static void leave_values_to_background(void) {
         if (databases[i].table) table_reconsider(databases[i].table);
 }
 
-static size_t flush(struct keyspace *ks, enum lazyfree_way way) {
+size_t keyspace_flush(struct keyspace *ks, enum lazyfree_way way) {
     size_t count = keyspace_count(ks);
-    for (int i = 0; interest && i < observer_count; i++)
-        if (observers[i]->flushing) observers[i]->flushing(ks);
+    if (anybody_hears(KEYSPACE_SWEEPS))
+        for (const struct keyspace_observer *const *o = observers; *o; o++)
+            if ((*o)->flushing) (*o)->flushing(ks);
     if (way != LAZYFREE_NOW && ks->table) leave_values_to_background();
     volatile_keys -= keyspace_count_volatile(ks);
     next_due_set(keyspace_index(ks), INT64_MAX);
@@ -658,12 +654,6 @@ static size_t flush(struct keyspace *ks, enum lazyfree_way way) {
     changes += count;
     return count;
 }
-
-size_t keyspace_flush(struct keyspace *ks) { return flush(ks, LAZYFREE_NOW); }
-
-size_t keyspace_flush_lazily(struct keyspace *ks) { return flush(ks, LAZYFREE_LATER); }
-
-size_t keyspace_flush_awaited(struct keyspace *ks) { return flush(ks, LAZYFREE_AWAITED); }
 
 /* ---- walks ---- */
 
@@ -763,10 +753,6 @@ bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e) {
 size_t keyspace_volatile_total(void) { return volatile_keys; }
 
 const struct histogram *keyspace_expiry_lag(void) { return &expiry_lag; }
-
-void keyspace_observe_added(void (*callback)(struct keyspace *ks, struct entry *e, uint64_t hash)) {
-    observe_added = callback;
-}
 
 void keyspace_hold_expiry(bool held) { expiry_held = held; }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "store/entry.h"
+#include "store/key.h"
 
 struct keyspace;
 
@@ -47,66 +48,13 @@ enum keyspace_presence { KEYSPACE_ABSENT, KEYSPACE_HIDDEN, KEYSPACE_PRESENT };
 enum keyspace_presence keyspace_presence(const struct keyspace *ks, struct slice key,
                                          uint64_t hash);
 
-/* Stores a string under the key, whatever was there. `deadline` is ENTRY_NO_DEADLINE, or
- * KEYSPACE_KEEP_DEADLINE for the one the old entry has. `existing` is what keyspace_find returned
- * for this key just before (NULL = none), so that it is not looked up twice. Takes value->blob.
- * `value` may not point into the existing entry unless it is an integer. Returns the entry. */
+/* What keyspace_put_string takes for the deadline that the old entry has. */
 #define KEYSPACE_KEEP_DEADLINE (INT64_MIN + 1)
-struct entry *keyspace_store(struct keyspace *ks, struct slice key, uint64_t hash,
-                             struct entry *existing, const struct entry_value *value,
-                             int64_t deadline);
-/* The bytes of the key's string, to be written in place: at least `length` of them, zeros where it
- * was shorter, and raw from now on. `existing` as above, a string or NULL, which makes a new one
- * without a deadline. An old entry's deadline stays. Valid until the next change of the keyspace.
- * Growing a string bit by bit costs O(1) a byte. */
-char *keyspace_string_writable(struct keyspace *ks, struct slice key, uint64_t hash,
-                               struct entry *existing, size_t length);
-/* Stores a value of another type than string under the key, as keyspace_store does, but counts no
- * change. Takes the value. */
-struct entry *keyspace_store_object(struct keyspace *ks, struct slice key, uint64_t hash,
-                                    struct entry *existing, enum entry_type type, struct value v,
-                                    int64_t deadline);
-/* An entry's value of another type than string is changed between these two, and nothing else is.
- * Begin gives the value, and the entry to go on with: a nested call changes a copy. End takes the
- * value as it is now. The caller counts its changes (keyspace_note_change). */
-struct entry *keyspace_object_begin(struct keyspace *ks, struct entry *e, uint64_t hash,
-                                    struct value *v);
-void keyspace_object_end(struct keyspace *ks, struct entry *e, struct value v);
-/* False where there is no such key (or it is due). A large value is freed in the background where
- * lazyfree-lazy-server-del says so; with the second form, where `lazily` does. */
-bool keyspace_delete(struct keyspace *ks, struct slice key, uint64_t hash);
-bool keyspace_delete_with(struct keyspace *ks, struct slice key, uint64_t hash, bool lazily);
-/* The key of a collection that lost its last member. Counts no change: who took the members out
- * counted them. */
-void keyspace_delete_emptied(struct keyspace *ks, struct slice key, uint64_t hash);
 /* Deletes an entry to make room: a large one in the background with `lazily`. Returns the bytes
  * that it took. Counts no change. */
 size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool lazily);
-/* The entry under another key of the same database, with its deadline, in place of what was there.
- * `key` must differ from its own. Returns it at its new address. */
-struct entry *keyspace_rename(struct keyspace *ks, struct entry *e, uint64_t hash, struct slice key,
-                              uint64_t new_hash);
-/* The entry in another database, which must not have its key. */
-void keyspace_move(struct keyspace *from, struct entry *e, uint64_t hash, struct keyspace *to);
-/* A copy of an entry (of any database) with its deadline under `key` in `to`, in place of what was
- * there. `source` must be another key, or in another database. */
-struct entry *keyspace_copy(struct keyspace *to, struct slice key, uint64_t hash,
-                            const struct entry *source);
-/* Exchanges the contents of two databases. */
-void keyspace_swap(struct keyspace *a, struct keyspace *b);
 /* For commands that use an entry that they found by keyspace_find. */
 void keyspace_note_access(struct entry *e);
-/* Sets or clears (ENTRY_NO_DEADLINE) an entry's deadline; returns the entry, which may have moved.
- */
-struct entry *keyspace_set_deadline(struct keyspace *ks, struct entry *e, uint64_t hash,
-                                    int64_t deadline);
-/* Empties the database at once; returns how many keys it had. */
-size_t keyspace_flush(struct keyspace *ks);
-/* The same; the background frees what was there. */
-size_t keyspace_flush_lazily(struct keyspace *ks);
-/* The same, for who waits until that is done (exec/flush). */
-size_t keyspace_flush_awaited(struct keyspace *ks);
-
 /* SCAN: calls `visit` for each key of one table position that is not due, deletes those that are,
  * and returns the next cursor; see table_scan. `visit` must neither change the keyspace nor look
  * keys up, for a lookup may pay a step of owed shrinking. */
@@ -120,10 +68,6 @@ struct entry *keyspace_random(struct keyspace *ks);
 
 /* Deletes up to `keys_max` keys that are due; `*more` where there may be further ones. */
 size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_max, bool *more);
-/* Calls `callback` for each entry that is no string when it comes to stand under a key, by whatever
- * way. It may not change the keyspace. One observer: exec/blocked. */
-void keyspace_observe_added(void (*callback)(struct keyspace *ks, struct entry *e, uint64_t hash));
-
 /* Held, keys that are due are hidden but not deleted, by whatever way: expire_set_paused. */
 void keyspace_hold_expiry(bool held);
 /* Keys due and still there. */
@@ -155,14 +99,6 @@ size_t keyspace_deadline_bytes(const struct keyspace *ks);
 /* Bytes of a database's entries with their values. O(1). */
 size_t keyspace_entry_bytes(const struct keyspace *ks);
 uint64_t keyspace_changes(void); /* writes since start: rdb_changes_since_last_save */
-/* A command changed the value under a key in place: counts so many changes and tells the
- * observers, unless the count is 0. Functions above that change a key by themselves do so
- * themselves. `key` may be the entry's own. */
-void keyspace_note_change(struct keyspace *ks, struct slice key, uint64_t hash, uint64_t count);
-/* Tells the observers of a change that is counted elsewhere, or not at all. */
-void keyspace_announce(struct keyspace *ks, struct slice key, uint64_t hash);
-/* Changes that are no key's. */
-void keyspace_count_changes(uint64_t count);
 /* A hit of a command that had the entry without keyspace_read. */
 void keyspace_count_hit(void);
 
@@ -173,21 +109,29 @@ enum keyspace_cause { KEYSPACE_WRITTEN, KEYSPACE_EXPIRED, KEYSPACE_EVICTED };
 struct keyspace_observer {
     /* The key's value has changed, or the key has come, moved, gone or got another deadline. `key`
      * is valid during the call. */
-    void (*changed)(struct keyspace *ks, struct slice key, uint64_t hash,
-                    enum keyspace_cause cause);
+    void (*changed)(const struct key *key, enum keyspace_cause cause);
+    /* An entry that is no string has come to stand under the key, by whatever way. Always told. */
+    void (*added)(const struct key *key);
     /* All keys of the database are about to go; told, too, where there is none. */
     void (*flushing)(struct keyspace *ks);
     /* The contents of two databases are about to be exchanged. */
     void (*swapping)(struct keyspace *a, struct keyspace *b);
     /* A command that reads has found no such key (keyspace_read, keyspace_peek). */
-    void (*missed)(struct keyspace *ks, struct slice key);
+    void (*missed)(const struct key *key);
 };
-#define KEYSPACE_OBSERVERS_MAX 4
-/* Once each, at start; it lives as long as the process. */
-void keyspace_observe(const struct keyspace_observer *observer);
-/* Adds to the number of those interested (a watched key, a tracking client, an event class that is
- * on), or takes away from it. While it is 0 a change costs one test. */
-void keyspace_add_interest(int delta);
+/* Who hears, in order, ended by NULL; the array lives as long as the process. server/wiring.c has
+ * the one of the server. */
+void keyspace_set_observers(const struct keyspace_observer *const *observers);
+/* What an observer may want to hear of. What nobody wants to hear of costs one test. */
+enum keyspace_event {
+    KEYSPACE_WRITES,   /* changed, by a command */
+    KEYSPACE_REMOVALS, /* changed, because the key expired or was evicted */
+    KEYSPACE_SWEEPS,   /* flushing, swapping */
+    KEYSPACE_MISSES,   /* missed */
+    KEYSPACE_EVENTS
+};
+/* Adds to the number of those interested in an event, or takes away from it. */
+void keyspace_add_interest(enum keyspace_event event, int delta);
 struct table;
 struct timebuckets;
 /* For store/evict, DEBUG HTSTATS and tests; NULL where there is none yet. */

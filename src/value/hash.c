@@ -401,6 +401,7 @@ static const char *const encodings[] = {"ziplist", "hashtable"};
 static const struct value_type row = {.name = "hash",
                                       .encodings = encodings,
                                       .release = hash_free,
+                                      .count = hash_count,
                                       .copy = hash_copy,
                                       .digest = hash_digest,
                                       .bytes = hash_value_bytes,

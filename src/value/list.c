@@ -101,9 +101,12 @@ static void list_describe(struct value v, struct buffer *out) {
                   quicklist_depth(q) != 0, stats.raw_bytes);
 }
 
+static size_t list_count(struct value v) { return quicklist_count(v.pointer); }
+
 static const struct value_type row = {.name = "list",
                                       .encodings = encodings,
                                       .release = list_free,
+                                      .count = list_count,
                                       .copy = list_copy,
                                       .digest = list_digest,
                                       .bytes = list_bytes,

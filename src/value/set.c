@@ -317,6 +317,7 @@ static const char *const encodings[] = {"intset", "hashtable"};
 static const struct value_type row = {.name = "set",
                                       .encodings = encodings,
                                       .release = set_free,
+                                      .count = set_count,
                                       .copy = set_copy,
                                       .digest = set_digest,
                                       .bytes = set_bytes,

@@ -37,6 +37,8 @@ struct value_type {
     const char *name;                /* TYPE */
     const char *const *encodings;    /* OBJECT ENCODING, by number */
     void (*release)(struct value v); /* frees it; any thread */
+    /* Members, O(1): a key goes with the last one. NULL = a value may be empty. */
+    size_t (*count)(struct value v);
     struct value (*copy)(struct value v);
     /* Adds the contents: the same bytes for equal contents in any encoding. */
     void (*digest)(struct value v, struct sha1 *s);

@@ -518,6 +518,7 @@ static const char *const encodings[] = {"ziplist", "skiplist"};
 static const struct value_type row = {.name = "zset",
                                       .encodings = encodings,
                                       .release = zset_free,
+                                      .count = zset_count,
                                       .copy = zset_copy,
                                       .digest = zset_digest,
                                       .bytes = zset_value_bytes,

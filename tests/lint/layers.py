@@ -8,7 +8,8 @@ usage: layers.py includes            by #include
                                      and below server/ none makes system calls by itself
 
 Further rules of layout: LAYERS names only folders above a line; x_internal.h stays in its folder;
-the families of commands/ do not know each other (commands/commands.* may know them all).
+store/keyspace_change.h is for exec/edit.c, the one place that changes keys; the families of
+commands/ do not know each other (commands/commands.* may know them all).
 """
 import collections
 import glob
@@ -24,6 +25,8 @@ SYSTEM_CALLS = set('read pread readv write pwrite writev send recv accept accept
                    'epoll_wait open open64 fopen fopen64 fsync fdatasync rename'.split())
 # These make the calls, or read a small file of the system's at start or once a second.
 MAKES_SYSTEM_CALLS = {'base/system', 'base/clock', 'report/host_cpu'}
+KEYSPACE_CHANGE = 'store/keyspace_change.h'
+CHANGES_KEYSPACE = ('store/keyspace.c', 'exec/edit.c')
 SHARED_BY_FAMILIES = 'commands'  # commands/commands.h and .c: the list of all families
 
 
@@ -75,6 +78,8 @@ def check_includes(allowed, faults):
                     faults.append(f'{place}: {folder}/ may not include {other}/ (src/LAYERS)')
                 elif target.endswith('_internal.h') and other != folder:
                     faults.append(f'{place}: {target} is for {other}/ only')
+                elif target == KEYSPACE_CHANGE and f'{folder}/{name}' not in CHANGES_KEYSPACE:
+                    faults.append(f'{place}: {target} is for exec/edit.c: open an edit instead')
                 elif other == folder and family_clash(
                         folder, os.path.splitext(name)[0], os.path.basename(target)[:-2]):
                     faults.append(f'{place}: the families of commands/ do not include each other')

@@ -25,6 +25,7 @@
 #include "option/option.h"
 #include "store/evict.h"
 #include "store/keyspace.h"
+#include "store/keyspace_change.h"
 #include "store/lazyfree.h"
 #include "store/recency.h"
 
@@ -98,7 +99,8 @@ static struct result play(void) {
             clock_refresh();
         }
         bool hit = keyspace_read(ks, key, hash) != NULL;
-        if (!hit) keyspace_store(ks, key, hash, NULL, &value, ENTRY_NO_DEADLINE);
+        if (!hit)
+            keyspace_put_string(&(struct key){ks, key, hash}, NULL, &value, ENTRY_NO_DEADLINE);
         if (i >= REQUESTS / 2) {
             r.counted++;
             r.hits += hit;
@@ -110,7 +112,7 @@ static struct result play(void) {
         r.evict_nsec += (uint64_t)(now_nsec() - begin);
         r.victims++;
     }
-    keyspace_flush(ks);
+    keyspace_flush(ks, LAZYFREE_NOW);
     return r;
 }
 

@@ -22,6 +22,7 @@
 #include "net/limits.h"
 #include "net/peers.h"
 #include "store/keyspace.h"
+#include "store/told.h"
 #include "value/value.h"
 
 #define START_USEC INT64_C(1750000000000000)
@@ -29,6 +30,8 @@
 #define MAGIC 4711
 #define WAIT_MSEC 10
 
+static const struct keyspace_observer *const observers[] = {&transaction_observer,
+                                                            &blocked_observer, NULL};
 static int asked, states;
 static char wide[WIDE_BYTES];
 
@@ -45,7 +48,7 @@ static bool serve(struct client *c, void *state, struct keyspace *ks, struct sli
                   uint64_t hash) {
     asked++;
     if (!keyspace_find(ks, key, hash)) return false;
-    keyspace_delete(ks, key, hash);
+    told_delete(ks, key, hash);
     answer(c, state);
     return true;
 }
@@ -244,7 +247,7 @@ static int open_all(void **state) {
     client_memory_register();
     keyspace_register();
     acl_register();
-    blocked_register();
+    keyspace_set_observers(observers);
     transaction_register();
     value_register();
     commands_keys_register();
@@ -268,7 +271,7 @@ static int begin(void **state) {
 }
 
 static int end(void **state) {
-    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
     return peers_nothing_left(state);
 }
 

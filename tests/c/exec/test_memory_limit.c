@@ -168,7 +168,7 @@ static void write_large(unsigned number) {
     struct slice key = key_of(&name, number);
     struct entry_value value = entry_value_zeros(LARGE_BYTES);
     memory_set_hook(NULL); /* what writing frees is no victim */
-    keyspace_store(keyspace_at(0), key, key_hash(key), NULL, &value, ENTRY_NO_DEADLINE);
+    told_store(keyspace_at(0), key, key_hash(key), NULL, &value, ENTRY_NO_DEADLINE);
     memory_set_hook(&hook);
 }
 

@@ -17,6 +17,7 @@
 #include "net/limits.h"
 #include "net/peers.h"
 #include "store/keyspace.h"
+#include "store/told.h"
 
 #define CLIENTS 5
 #define KEYS 6
@@ -73,6 +74,8 @@ struct model_client {
 static struct model_value values[DATABASES][KEYS];
 static struct model_client clients[CLIENTS];
 static struct buffer input = {.class = MEMORY_OTHER}, wanted = {.class = MEMORY_OTHER};
+
+static const struct keyspace_observer *const observers[] = {&transaction_observer, NULL};
 
 /* ---- the model ---- */
 
@@ -437,6 +440,7 @@ static int open_all(void **state) {
     commands_connection_register();
     commands_client_register();
     commands_transaction_register();
+    keyspace_set_observers(observers);
     keyspace_open();
     client_observe_closing(transaction_forget);
     client_observe_closing(acl_forget);
@@ -450,7 +454,7 @@ static int begin(void **state) {
 }
 
 static int end(void **state) {
-    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
     buffer_free(&input);
     buffer_free(&wanted);
     return peers_nothing_left(state);

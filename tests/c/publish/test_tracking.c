@@ -22,6 +22,7 @@
 #include "net/limits.h"
 #include "net/peers.h"
 #include "store/keyspace.h"
+#include "store/told.h"
 
 #define CLIENTS 6
 #define DATABASES 2
@@ -29,6 +30,9 @@
 #define START_USEC INT64_C(1750000000000000)
 
 /* In order: so that a list by index is in order, too. */
+static const struct keyspace_observer *const observers[] = {&tracking_observer,
+                                                            &transaction_observer, NULL};
+
 static const char *const names[] = {"a", "ab", "abc", "b", "x", "x1"};
 #define KEYS ((int)(sizeof(names) / sizeof(names[0])))
 static const char *const prefixes[PREFIXES_MAX] = {"", "a", "ab", "b", "x"};
@@ -652,7 +656,7 @@ static void test_closed_while_told(void **state) {
     memset(name, 'x', 300000);
     name[300000] = 0;
     for (int way = 0; way < 3; way++) {
-        keyspace_flush(keyspace_at(0));
+        told_flush(keyspace_at(0));
         for (int i = 0; i < 20; i++) {
             peers[i] = connect_3();
             SAY(&peers[i], "+OK\r\n", "client", "tracking", "on", modes[way]);
@@ -761,6 +765,7 @@ static int open_all(void **state) {
     commands_connection_register();
     commands_client_register();
     commands_transaction_register();
+    keyspace_set_observers(observers);
     keyspace_open();
     client_observe_closing(transaction_forget);
     client_observe_closing(tracking_stop);
@@ -776,7 +781,7 @@ static int begin(void **state) {
 }
 
 static int end(void **state) {
-    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
     buffer_free(&input);
     buffer_free(&waiting);
     tracking_check();

@@ -9,6 +9,7 @@
 #include "base/seed.h"
 #include "option/option.h"
 #include "store/keyspace.h"
+#include "store/told.h"
 
 #define START_MSEC INT64_C(1750000000000)
 
@@ -34,7 +35,7 @@ static inline int keys_begin(void **state) {
 }
 
 static inline int keys_nothing_left(void **state) {
-    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
     assert_int_equal(memory_used(MEMORY_DATASET), keys_dataset_before);
     return 0;
 }
@@ -62,7 +63,7 @@ static inline struct entry *key_store(struct keyspace *ks, unsigned number, stru
     struct slice key = key_of(&name, number);
     struct entry_value v = entry_value_of_text(text);
     struct entry *existing = keyspace_find(ks, key, key_hash(key));
-    return keyspace_store(ks, key, key_hash(key), existing, &v, deadline);
+    return told_store(ks, key, key_hash(key), existing, &v, deadline);
 }
 
 static inline struct entry *key_find(struct keyspace *ks, unsigned number) {

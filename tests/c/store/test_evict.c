@@ -77,7 +77,7 @@ static void test_until_nothing_may_go(void **state) {
             for (int i = 0; i < 8; i++) keyspace_check(keyspace_at(i));
             for (unsigned i = 0; volatiles && i < KEYS; i += 2)
                 assert_non_null(key_find(keyspace_at(7), i));
-            for (int i = 0; i < 8; i++) keyspace_flush(keyspace_at(i));
+            for (int i = 0; i < 8; i++) told_flush(keyspace_at(i));
         }
     }
     set("maxmemory-policy", "noeviction");
@@ -121,7 +121,7 @@ static void test_the_right_ones_go(void **state) {
             if (good < KEYS / 2 * 93 / 100)
                 fail_msg("%s, %s: %u of %u are left", policies[chosen[c]], algorithms[a], good,
                          KEYS / 2);
-            keyspace_flush(keyspace_at(0));
+            told_flush(keyspace_at(0));
         }
     }
 }
@@ -129,7 +129,7 @@ static void test_the_right_ones_go(void **state) {
 static void delete_key(unsigned number) {
     struct key_text name;
     struct slice key = key_of(&name, number);
-    assert_true(keyspace_delete(keyspace_at(0), key, key_hash(key)));
+    assert_true(told_delete(keyspace_at(0), key, key_hash(key)));
 }
 
 /* Keys whose idle times are of one octave, in any order of storing: `by_age[0]` is the oldest. */
@@ -189,7 +189,7 @@ static void test_last_of_the_pool(void **state) {
         /* That was the last: what is drawn now goes, whichever it is. */
         assert_true(evict_one(false, &bytes));
         assert_int_equal(evict_examined(), examined + 2);
-        keyspace_flush(keyspace_at(0));
+        told_flush(keyspace_at(0));
     }
 }
 
@@ -201,7 +201,7 @@ static void test_random(void **state) {
         prepare(EVICT_VOLATILE_RANDOM);
         for (unsigned i = 0; i < KEYS / 2; i++) assert_true(evict_one(false, &bytes));
         assert_in_range(survivors(0, KEYS / 2), KEYS / 4 - 90, KEYS / 4 + 90);
-        keyspace_flush(keyspace_at(0));
+        told_flush(keyspace_at(0));
     }
 }
 
@@ -247,7 +247,7 @@ static void test_clock_in_a_sparse_table(void **state) {
     struct key_text name;
     for (unsigned i = 3; i < 50000; i++) {
         struct slice key = key_of(&name, i);
-        keyspace_delete(keyspace_at(0), key, key_hash(key));
+        told_delete(keyspace_at(0), key, key_hash(key));
     }
     for (int i = 0; i < 3; i++) assert_true(evict_one(false, &bytes));
     assert_false(evict_one(false, &bytes));
@@ -264,15 +264,15 @@ static void test_pool_holds_no_ghosts(void **state) {
         clock_set_msec(START_MSEC + round * SECOND);
         evict_one(false, &bytes);
         switch (random_below(5)) {
-        case 0: keyspace_flush(keyspace_at((int)random_below(2))); break;
-        case 1: keyspace_flush_lazily(keyspace_at((int)random_below(2))); break;
+        case 0: told_flush(keyspace_at((int)random_below(2))); break;
+        case 1: told_flush_lazily(keyspace_at((int)random_below(2))); break;
         case 2: keyspace_swap(keyspace_at(0), keyspace_at(1)); break;
         case 3: choose(random_below(POLICIES), random_below(2)); break;
         default:
             for (unsigned i = 0; i < 40; i++) {
                 struct key_text name;
                 struct slice key = key_of(&name, i);
-                if (random_below(2)) keyspace_delete(keyspace_at(0), key, key_hash(key));
+                if (random_below(2)) told_delete(keyspace_at(0), key, key_hash(key));
             }
         }
         size_t before = count_all();
@@ -283,7 +283,7 @@ static void test_pool_holds_no_ghosts(void **state) {
 }
 
 static int nothing_left(void **state) {
-    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
     background_drain(BACKGROUND_FREE);
     return keys_nothing_left(state);
 }

@@ -53,9 +53,9 @@ static void test_deadline_comes_nearer(void **state) {
         int64_t deadline = START_MSEC + 10 * way + 5;
         if (way == 0) key_store(ks, way, SLICE("w"), deadline);      /* in place */
         if (way == 1) key_store(ks, way, SLICE("longer"), deadline); /* elsewhere */
-        if (way == 2) keyspace_set_deadline(ks, e, hash, deadline);
+        if (way == 2) told_deadline(ks, e, hash, deadline);
         if (way == 3) {
-            keyspace_set_deadline(ks, e, hash, deadline);
+            told_deadline(ks, e, hash, deadline);
             keyspace_swap(ks, keyspace_at(7));
             ks = keyspace_at(7);
         }
@@ -293,7 +293,7 @@ static double share_of_busy_time(const char *effort, unsigned due, unsigned live
         spent += clock_monotonic_nsec() - begin;
     }
     assert_int_equal(keyspace_count(ks), live);
-    keyspace_flush(ks);
+    told_flush(ks);
     set_option("active-expire-effort", "1");
     return (double)spent / (double)(spent + turns * 100000);
 }

@@ -33,7 +33,7 @@ static void stand_at(int64_t msec) {
 static struct entry *mass_store(struct keyspace *ks, unsigned number, int64_t deadline) {
     struct entry_value value = entry_value_of_text(SLICE("v"));
     struct slice key = {(const char *)&number, sizeof(number)};
-    return keyspace_store(ks, key, key_hash(key), NULL, &value, deadline);
+    return told_store(ks, key, key_hash(key), NULL, &value, deadline);
 }
 
 static struct entry *mass_find(struct keyspace *ks, unsigned number) {
@@ -45,7 +45,7 @@ static struct entry *mass_set_deadline(struct keyspace *ks, unsigned number, int
     struct slice key = {(const char *)&number, sizeof(number)};
     struct entry *e = mass_find(ks, number);
     assert_non_null(e);
-    return keyspace_set_deadline(ks, e, key_hash(key), deadline);
+    return told_deadline(ks, e, key_hash(key), deadline);
 }
 
 static void set_option(const char *name, enum option_source source, const char *value) {
@@ -172,7 +172,7 @@ static void test_flush(void **state) {
             keyspace_expire_due(ks, START_MSEC + 400, 1000, &more);
         }
         size_t keys = keyspace_count(ks);
-        assert_int_equal(way % 2 ? keyspace_flush_lazily(ks) : keyspace_flush(ks), keys);
+        assert_int_equal(way % 2 ? told_flush_lazily(ks) : told_flush(ks), keys);
         expect_keys(ks, 0, 0);
         assert_int_equal(keyspace_volatile_total(), 1);
         for (unsigned i = 0; i < 1000; i++) mass_store(ks, i, START_MSEC + 2000 + i);
@@ -181,7 +181,7 @@ static void test_flush(void **state) {
         expect_keys(ks, 499, 499);
         expect_keys(keyspace_at(1), 0, 0);
         keyspace_check(ks);
-        keyspace_flush(ks);
+        told_flush(ks);
     }
     background_drain(BACKGROUND_FREE);
     assert_int_equal(lazyfree_pending_bytes(), 0);
@@ -321,7 +321,7 @@ static void expire_over_databases(const char *dbs_per_cycle) {
     expire_all_due();
     for (int db = 0; db < databases; db++) {
         expect_keys(keyspace_at(db), 1, 1);
-        keyspace_flush(keyspace_at(db));
+        told_flush(keyspace_at(db));
     }
     next_due_check();
     stand_at(START_MSEC);

@@ -76,7 +76,7 @@ static void step_store(struct trial *trial, unsigned number, struct slice key) {
     struct entry_value v = random_below(4) ? entry_value_of_text(buffer_slice(&k->text))
                                            : entry_value_raw(buffer_slice(&k->text));
     uint64_t changes = keyspace_changes();
-    struct entry *e = keyspace_store(trial->ks, key, key_hash(key), existing, &v, deadline);
+    struct entry *e = told_store(trial->ks, key, key_hash(key), existing, &v, deadline);
     assert_int_equal(keyspace_changes(), changes + 1);
     if (choice != 2 || !k->there) k->deadline = choice == 1 ? deadline : ENTRY_NO_DEADLINE;
     k->there = true;
@@ -90,13 +90,13 @@ static void step_deadline(struct trial *trial, unsigned number, struct slice key
     check_entry(trial, e, number);
     if (e == NULL) return;
     int64_t deadline = random_below(3) ? random_deadline(trial) : ENTRY_NO_DEADLINE;
-    e = keyspace_set_deadline(trial->ks, e, key_hash(key), deadline);
+    e = told_deadline(trial->ks, e, key_hash(key), deadline);
     trial->keys[number].deadline = deadline;
     assert_int_equal(entry_deadline(e), deadline);
 }
 
 static void step_delete(struct trial *trial, unsigned number, struct slice key) {
-    assert_int_equal(keyspace_delete(trial->ks, key, key_hash(key)), model_has(trial, number));
+    assert_int_equal(told_delete(trial->ks, key, key_hash(key)), model_has(trial, number));
     trial->keys[number].there = false;
 }
 
@@ -173,7 +173,7 @@ static void test_model(void **state) {
         if (i % 500 == 0) check_counts(&trial);
         if (random_below(20000) == 0) {
             size_t count = keyspace_count(trial.ks);
-            assert_int_equal(keyspace_flush(trial.ks), count);
+            assert_int_equal(told_flush(trial.ks), count);
             for (unsigned k = 0; k < KEYS; k++) trial.keys[k].there = false;
         }
     }
@@ -189,7 +189,7 @@ static void test_databases_are_apart(void **state) {
         assert_int_equal(keyspace_index(keyspace_at(i)), i);
         assert_int_equal(keyspace_count(keyspace_at(i)), 0);
         assert_null(key_find(keyspace_at(i), 1));
-        assert_false(keyspace_delete(keyspace_at(i), SLICE("x"), key_hash(SLICE("x"))));
+        assert_false(told_delete(keyspace_at(i), SLICE("x"), key_hash(SLICE("x"))));
         assert_int_equal(keyspace_next_deadline(keyspace_at(i)), INT64_MAX);
     }
     key_store(keyspace_at(0), 1, SLICE("zero"), ENTRY_NO_DEADLINE);
@@ -198,8 +198,8 @@ static void test_databases_are_apart(void **state) {
     assert_true(slice_equal(entry_string(key_find(keyspace_at(0), 1), scratch), SLICE("zero")));
     assert_true(slice_equal(entry_string(key_find(keyspace_at(15), 1), scratch), SLICE("last")));
     assert_null(key_find(keyspace_at(1), 1));
-    assert_int_equal(keyspace_flush(keyspace_at(0)), 1);
-    assert_int_equal(keyspace_flush(keyspace_at(0)), 0);
+    assert_int_equal(told_flush(keyspace_at(0)), 1);
+    assert_int_equal(told_flush(keyspace_at(0)), 0);
     assert_int_equal(keyspace_count(keyspace_at(15)), 1);
 }
 
@@ -236,10 +236,10 @@ static void test_hits_and_misses(void **state) {
     key_store(ks, 1, SLICE("v"), START_MSEC + 20);
     clock_set_msec(START_MSEC + 10000);
     assert_int_equal(keyspace_due(ks, START_MSEC + 10000), 1);
-    assert_int_equal(keyspace_flush(ks), 1);
+    assert_int_equal(told_flush(ks), 1);
     /* Deleting one that is due is its expiry, too. */
     key_store(ks, 1, SLICE("v"), START_MSEC + 10);
-    assert_false(keyspace_delete(ks, key, key_hash(key)));
+    assert_false(told_delete(ks, key, key_hash(key)));
     assert_int_equal(counter("expired_keys"), expired + 2);
 }
 
@@ -273,7 +273,7 @@ static void test_average_ttl(void **state) {
     for (unsigned i = 1; i < 100; i++) key_store(ks, i, SLICE("far"), INT64_MAX);
     assert_true(keyspace_average_ttl_msec(ks) > INT64_MAX / 200 * 99);
     keyspace_check(ks);
-    keyspace_flush(ks);
+    told_flush(ks);
     key_store(ks, 0, SLICE("v"), START_MSEC + 5000);
     clock_set_msec(START_MSEC + 6000);
     assert_int_equal(keyspace_average_ttl_msec(ks), 0);
@@ -290,8 +290,8 @@ static void test_blob_is_taken(void **state) {
         struct entry_value v = entry_value_raw(blob_slice(b));
         v.blob = b;
         struct entry *existing = keyspace_find(ks, key, key_hash(key));
-        struct entry *e = keyspace_store(ks, key, key_hash(key), existing, &v,
-                                         i == 1 ? START_MSEC + 1 : ENTRY_NO_DEADLINE);
+        struct entry *e = told_store(ks, key, key_hash(key), existing, &v,
+                                     i == 1 ? START_MSEC + 1 : ENTRY_NO_DEADLINE);
         assert_ptr_equal(entry_blob(e), b);
     }
     keyspace_check(ks);
@@ -308,7 +308,7 @@ static void test_memory_and_maintenance(void **state) {
     for (unsigned i = 1; i <= 19990; i++) {
         struct key_text name;
         struct slice key = key_of(&name, i);
-        assert_true(keyspace_delete(ks, key, key_hash(key)));
+        assert_true(told_delete(ks, key, key_hash(key)));
     }
     int calls = 0;
     while (keyspace_maintain(100)) assert_true(++calls < 20000);
@@ -335,7 +335,7 @@ static void test_lookups_pay_a_share(void **state) {
     for (unsigned i = 1000; i < 20000; i++) {
         struct key_text name;
         struct slice key = key_of(&name, i);
-        keyspace_delete(ks, key, key_hash(key));
+        told_delete(ks, key, key_hash(key));
     }
     assert_true(table_owes(keyspace_table(ks)));
     size_t merges = merges_of(ks);
@@ -374,11 +374,11 @@ static void test_no_large_step(void **state) {
             key_store(ks, i, SLICE("value"), START_MSEC + 1 + (int64_t)random_below(1000000));
         for (unsigned i = MANY / 20; i <= MANY; i++) {
             struct slice key = key_of(&name, i);
-            assert_true(keyspace_delete(ks, key, key_hash(key)));
+            assert_true(told_delete(ks, key, key_hash(key)));
         }
         while (keyspace_maintain(1000)) continue;
     }
-    keyspace_flush(ks);
+    told_flush(ks);
     memory_set_hook(NULL);
     assert_in_range(largest_step, 1, 65536);
 }

@@ -2,6 +2,7 @@
  * What moves and walks over entries: renaming, moving, copying, swapping, scanning, random keys,
  * flushing in the background, digests. */
 #include "store/keyspace.h"
+#include "store/told.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ static struct entry *put(struct keyspace *ks, struct slice key, struct slice val
                          int64_t deadline) {
     struct entry_value v = entry_value_of_text(value);
     uint64_t hash = hash_of(key);
-    return keyspace_store(ks, key, hash, keyspace_find(ks, key, hash), &v, deadline);
+    return told_store(ks, key, hash, keyspace_find(ks, key, hash), &v, deadline);
 }
 
 static void put_number(struct keyspace *ks, int number, int64_t deadline) {
@@ -54,7 +55,7 @@ static void assert_value(struct keyspace *ks, const char *key, struct slice valu
 static int setup(void **state) {
     clock_use_fixed(NOW_MSEC * 1000, 1);
     clock_refresh();
-    for (int i = 0; i < keyspace_databases(); i++) keyspace_flush(keyspace_at(i));
+    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
     return 0;
 }
 
@@ -95,12 +96,12 @@ static void each_form(void (*check)(struct slice key, struct slice value, int64_
 static void check_rename(struct slice key, struct slice value, int64_t deadline) {
     struct keyspace *ks = keyspace_at(0);
     for (int taken = 0; taken < 2; taken++) {
-        keyspace_flush(ks);
+        told_flush(ks);
         struct entry *e = put(ks, key, value, deadline);
         enum entry_encoding encoding = e->encoding;
         e->recency = 77;
         if (taken) put(ks, SLICE("new"), SLICE("old value"), NOW_MSEC + 1);
-        e = keyspace_rename(ks, e, hash_of(key), SLICE("new"), hash_of(SLICE("new")));
+        e = told_rename(ks, e, hash_of(key), SLICE("new"), hash_of(SLICE("new")));
         assert_ptr_equal(e, find(ks, "new"));
         assert_value(ks, "new", value);
         assert_int_equal(e->encoding, encoding);
@@ -115,16 +116,16 @@ static void test_rename(void **state) { each_form(check_rename); }
 
 static void check_copy(struct slice key, struct slice value, int64_t deadline) {
     struct keyspace *ks = keyspace_at(0), *other = keyspace_at(1);
-    keyspace_flush(ks);
-    keyspace_flush(other);
+    told_flush(ks);
+    told_flush(other);
     struct entry *e = put(ks, key, value, deadline);
     put(ks, SLICE("copy"), SLICE("old value"), NOW_MSEC + 1);
-    struct entry *copy = keyspace_copy(ks, SLICE("copy"), hash_of(SLICE("copy")), e);
-    struct entry *far = keyspace_copy(other, key, hash_of(key), e);
+    struct entry *copy = told_copy(ks, SLICE("copy"), hash_of(SLICE("copy")), e);
+    struct entry *far = told_copy(other, key, hash_of(key), e);
     assert_int_equal(copy->encoding, e->encoding);
     assert_int_equal(entry_deadline(copy), deadline);
     assert_int_equal(entry_deadline(far), deadline);
-    assert_true(keyspace_delete(ks, key, hash_of(key)));
+    assert_true(told_delete(ks, key, hash_of(key)));
     assert_value(ks, "copy", value);
     char scratch[ENTRY_STRING_SCRATCH];
     assert_true(slice_equal(entry_string(far, scratch), value));
@@ -138,10 +139,10 @@ static void test_copy(void **state) { each_form(check_copy); }
 
 static void check_move(struct slice key, struct slice value, int64_t deadline) {
     struct keyspace *from = keyspace_at(0), *to = keyspace_at(1);
-    keyspace_flush(from);
-    keyspace_flush(to);
+    told_flush(from);
+    told_flush(to);
     struct entry *e = put(from, key, value, deadline);
-    keyspace_move(from, e, hash_of(key), to);
+    told_move(from, e, hash_of(key), to);
     assert_int_equal(keyspace_count(from) + keyspace_count_volatile(from), 0);
     assert_ptr_equal(keyspace_find(to, key, hash_of(key)), e);
     assert_int_equal(keyspace_count_volatile(to), deadline != ENTRY_NO_DEADLINE);
@@ -211,7 +212,7 @@ static void test_random_among_due_keys(void **state) {
     clock_advance_usec(50000);
     clock_refresh();
     for (int i = 0; i < 5; i++) assert_ptr_equal(keyspace_random(ks), find(ks, "live"));
-    assert_true(keyspace_delete(ks, SLICE("live"), hash_of(SLICE("live"))));
+    assert_true(told_delete(ks, SLICE("live"), hash_of(SLICE("live"))));
     assert_null(keyspace_random(ks));
     assert_null(keyspace_random(keyspace_at(1)));
     keyspace_check(ks);
@@ -239,11 +240,11 @@ static void set_option(const char *name, const char *value) {
 static void test_flush_in_the_background(void **state) {
     size_t freed = info_number("lazyfreed_objects"), used = memory_used(MEMORY_DATASET);
     struct keyspace *ks = fill();
-    assert_int_equal(keyspace_flush_lazily(ks), KEYS);
+    assert_int_equal(told_flush_lazily(ks), KEYS);
     assert_int_equal(keyspace_count(ks) + keyspace_count_volatile(ks), 0);
     put_number(ks, 1, NOW_MSEC + 1000);
-    assert_int_equal(keyspace_flush_lazily(ks), 1);
-    assert_int_equal(keyspace_flush_lazily(ks), 0);
+    assert_int_equal(told_flush_lazily(ks), 1);
+    assert_int_equal(told_flush_lazily(ks), 0);
     background_drain(BACKGROUND_FREE);
     assert_int_equal(info_number("lazyfree_pending_objects"), 0);
     assert_int_equal(info_number("lazyfreed_objects"), freed + KEYS + 1);
@@ -263,21 +264,21 @@ static void test_large_values(void **state) {
             size_t freed = info_number("lazyfreed_objects");
             if (options[way]) set_option(options[way], lazily ? "yes" : "no");
             put(ks, key, text, way == 1 ? NOW_MSEC : ENTRY_NO_DEADLINE);
-            if (way == 0) assert_true(keyspace_delete_with(ks, key, hash_of(key), lazily));
+            if (way == 0) assert_true(told_delete_with(ks, key, hash_of(key), lazily));
             if (way == 1) assert_null(find(ks, "k"));
-            if (way == 2) assert_true(keyspace_delete(ks, key, hash_of(key)));
+            if (way == 2) assert_true(told_delete(ks, key, hash_of(key)));
             if (way == 3) put(ks, key, SLICE("small"), ENTRY_NO_DEADLINE);
             if (way == 4) {
                 struct entry *e = put(ks, SLICE("other"), SLICE("small"), ENTRY_NO_DEADLINE);
-                keyspace_rename(ks, e, hash_of(SLICE("other")), key, hash_of(key));
+                told_rename(ks, e, hash_of(SLICE("other")), key, hash_of(key));
             }
             background_drain(BACKGROUND_FREE);
             assert_int_equal(info_number("lazyfreed_objects"), freed + (size_t)lazily);
             if (options[way]) set_option(options[way], "no");
-            keyspace_flush(ks);
+            told_flush(ks);
         }
     }
-    keyspace_flush(ks);
+    told_flush(ks);
     assert_true(memory_used(MEMORY_DATASET) < used + LAZYFREE_VALUE_BYTES_MIN);
     free(large);
 }
@@ -286,7 +287,7 @@ static void test_small_values_stay_here(void **state) {
     struct keyspace *ks = keyspace_at(0);
     size_t freed = info_number("lazyfreed_objects");
     put(ks, SLICE("k"), SLICE("v"), ENTRY_NO_DEADLINE);
-    assert_true(keyspace_delete_with(ks, SLICE("k"), hash_of(SLICE("k")), true));
+    assert_true(told_delete_with(ks, SLICE("k"), hash_of(SLICE("k")), true));
     background_drain(BACKGROUND_FREE);
     assert_int_equal(info_number("lazyfreed_objects"), freed);
 }
@@ -305,7 +306,7 @@ static void test_digest(void **state) {
     assert_true(digests_equal(a, zero));
     for (int i = 0; i < 500; i++) put_number(ks, i, ENTRY_NO_DEADLINE);
     digest_all(a);
-    keyspace_flush(ks);
+    told_flush(ks);
     for (int i = 499; i >= 0; i--) put_number(ks, i, ENTRY_NO_DEADLINE);
     put(ks, SLICE("due"), SLICE("v"), NOW_MSEC);
     digest_all(b);
@@ -328,7 +329,7 @@ static void test_digest_of_values(void **state) {
     digest_value(put(ks, SLICE("a"), SLICE("123"), ENTRY_NO_DEADLINE), a);
     struct entry_value raw = entry_value_raw(SLICE("123"));
     struct entry *e =
-        keyspace_store(ks, SLICE("b"), hash_of(SLICE("b")), NULL, &raw, ENTRY_NO_DEADLINE);
+        told_store(ks, SLICE("b"), hash_of(SLICE("b")), NULL, &raw, ENTRY_NO_DEADLINE);
     assert_int_equal(e->encoding, ENTRY_RAW);
     digest_value(e, b);
     assert_true(digests_equal(a, b));

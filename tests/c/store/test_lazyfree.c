@@ -57,13 +57,13 @@ static void store_zeros(unsigned number, size_t length) {
     struct key_text name;
     struct slice key = key_of(&name, number);
     struct entry_value value = entry_value_zeros(length);
-    keyspace_store(keyspace_at(0), key, key_hash(key), NULL, &value, ENTRY_NO_DEADLINE);
+    told_store(keyspace_at(0), key, key_hash(key), NULL, &value, ENTRY_NO_DEADLINE);
 }
 
 static void unlink_key(unsigned number) {
     struct key_text name;
     struct slice key = key_of(&name, number);
-    assert_true(keyspace_delete_with(keyspace_at(0), key, key_hash(key), true));
+    assert_true(told_delete_with(keyspace_at(0), key, key_hash(key), true));
 }
 
 static void test_pending_bytes_of_values(void **state) {
@@ -168,8 +168,7 @@ static void free_while_looking(enum entry_type type, struct value v) {
     struct slice key = key_of(&name, 1);
     size_t objects = info("lazyfreed_objects");
     hold_thread_up();
-    struct entry *e =
-        keyspace_store_object(ks, key, key_hash(key), NULL, type, v, ENTRY_NO_DEADLINE);
+    struct entry *e = told_object(ks, key, key_hash(key), NULL, type, v, ENTRY_NO_DEADLINE);
     size_t bytes = entry_bytes(e), looks = 0, partly = 0;
     assert_true(lazyfree_is_large(e));
     unlink_key(1);
@@ -267,8 +266,8 @@ static const struct memory_hook counting = {.freed = on_free};
 static void store_set(unsigned number, unsigned members) {
     struct key_text name;
     struct slice key = key_of(&name, number);
-    keyspace_store_object(keyspace_at(0), key, key_hash(key), NULL, ENTRY_SET, set_of(members),
-                          ENTRY_NO_DEADLINE);
+    told_object(keyspace_at(0), key, key_hash(key), NULL, ENTRY_SET, set_of(members),
+                ENTRY_NO_DEADLINE);
 }
 
 /* Above the bound a value of many blocks goes in steps, of which the command that deletes it makes
@@ -353,7 +352,7 @@ static void test_flush_and_refill(void **state) {
     size_t pending = keyspace_entry_bytes(ks) + keyspace_overhead_bytes();
     assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before, pending);
     hold_thread_up();
-    assert_int_equal(keyspace_flush_lazily(ks), KEYS);
+    assert_int_equal(told_flush_lazily(ks), KEYS);
     assert_int_equal(lazyfree_pending_bytes(), pending);
     assert_int_equal(info("lazyfree_pending_objects"), KEYS);
     atomic_store(&going_on, true);
@@ -375,7 +374,7 @@ static void test_flush_and_refill(void **state) {
 static void test_flush_at_once(void **state) {
     size_t objects = info("lazyfreed_objects");
     fill(5000);
-    assert_int_equal(keyspace_flush(keyspace_at(0)), 5000);
+    assert_int_equal(told_flush(keyspace_at(0)), 5000);
     assert_int_equal(memory_used(MEMORY_DATASET), keys_dataset_before);
     assert_int_equal(info("lazyfreed_objects"), objects);
 }
@@ -388,7 +387,7 @@ static void test_flush_of_a_table_that_owes(void **state) {
         for (unsigned i = 200; i < 20000; i++) unlink_key(i);
         assert_true(table_owes(keyspace_table(ks)));
         assert_true(table_any_payable());
-        assert_int_equal(lazily ? keyspace_flush_lazily(ks) : keyspace_flush(ks), 200);
+        assert_int_equal(lazily ? told_flush_lazily(ks) : told_flush(ks), 200);
         assert_false(table_any_payable());
         assert_false(keyspace_maintain(10));
         background_drain(BACKGROUND_FREE);
@@ -399,7 +398,7 @@ static void test_flush_of_a_table_that_owes(void **state) {
 static void test_end_while_pending(void **state) {
     hold_thread_up();
     fill(3000);
-    keyspace_flush_lazily(keyspace_at(0));
+    told_flush_lazily(keyspace_at(0));
     store_zeros(1, 1 << 20);
     unlink_key(1);
     assert_true(lazyfree_pending_bytes() > 1 << 20);

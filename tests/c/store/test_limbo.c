@@ -151,12 +151,12 @@ static char shorter[4], longer[100000];
 static void store_text(struct keyspace *ks, struct slice key, struct slice text) {
     struct entry_value v = entry_value_raw(text);
     struct entry *existing = keyspace_find(ks, key, key_hash(key));
-    keyspace_store(ks, key, key_hash(key), existing, &v, ENTRY_NO_DEADLINE);
+    told_store(ks, key, key_hash(key), existing, &v, ENTRY_NO_DEADLINE);
 }
 
 static void write_over(struct keyspace *ks, struct slice key, struct entry *e, size_t length) {
     size_t old = e->flags & ENTRY_BLOB ? entry_blob(e)->length : e->value_length;
-    char *bytes = keyspace_string_writable(ks, key, key_hash(key), e, length);
+    char *bytes = told_bytes(ks, key, key_hash(key), e, length);
     memset(bytes, '#', length < old ? length : old);
 }
 
@@ -167,10 +167,10 @@ static void take_away(enum way way, struct keyspace *ks, struct slice key, size_
     struct entry *e = keyspace_find(ks, key, hash);
     memset(longer, '#', sizeof(longer));
     switch (way) {
-    case DELETE: assert_true(keyspace_delete(ks, key, hash)); break;
-    case DELETE_LAZILY: assert_true(keyspace_delete_with(ks, key, hash, true)); break;
+    case DELETE: assert_true(told_delete(ks, key, hash)); break;
+    case DELETE_LAZILY: assert_true(told_delete_with(ks, key, hash, true)); break;
     case EXPIRE:
-        keyspace_set_deadline(ks, e, hash, START_MSEC - 1);
+        told_deadline(ks, e, hash, START_MSEC - 1);
         assert_null(keyspace_find(ks, key, hash));
         break;
     case SET_AS_LONG: store_text(ks, key, (struct slice){longer, length}); break;
@@ -179,27 +179,27 @@ static void take_away(enum way way, struct keyspace *ks, struct slice key, size_
     case WRITE_BYTES: write_over(ks, key, e, length); break;
     case GROW: write_over(ks, key, e, 3 * length); break;
     case RENAME_AWAY:
-        e = keyspace_rename(ks, e, hash, other, key_hash(other));
+        e = told_rename(ks, e, hash, other, key_hash(other));
         write_over(ks, other, e, length);
         break;
     case RENAME_OVER:
         store_text(ks, other, nine);
         e = keyspace_find(ks, other, key_hash(other));
-        keyspace_rename(ks, e, key_hash(other), key, hash);
+        told_rename(ks, e, key_hash(other), key, hash);
         break;
     case COPY_OVER:
         store_text(ks, other, nine);
-        keyspace_copy(ks, key, hash, keyspace_find(ks, other, key_hash(other)));
+        told_copy(ks, key, hash, keyspace_find(ks, other, key_hash(other)));
         break;
     case MOVE:
-        keyspace_move(ks, e, hash, keyspace_at(1));
-        assert_true(keyspace_delete(keyspace_at(1), key, hash));
+        told_move(ks, e, hash, keyspace_at(1));
+        assert_true(told_delete(keyspace_at(1), key, hash));
         break;
-    case FLUSH: keyspace_flush(ks); break;
-    case FLUSH_LAZILY: keyspace_flush_lazily(ks); break;
+    case FLUSH: told_flush(ks); break;
+    case FLUSH_LAZILY: told_flush_lazily(ks); break;
     case DEADLINE:
-        e = keyspace_set_deadline(ks, e, hash, START_MSEC + 1000);
-        e = keyspace_set_deadline(ks, e, hash, ENTRY_NO_DEADLINE);
+        e = told_deadline(ks, e, hash, START_MSEC + 1000);
+        e = told_deadline(ks, e, hash, ENTRY_NO_DEADLINE);
         write_over(ks, key, e, length);
         break;
     default: fail();
@@ -242,7 +242,7 @@ static void check_way(enum way way, size_t length) {
     memory_free(original, MEMORY_OTHER);
     for (int i = 0; i < 3; i++) {
         keyspace_check(keyspace_at(i));
-        keyspace_flush(keyspace_at(i));
+        told_flush(keyspace_at(i));
     }
     background_drain(BACKGROUND_FREE);
 }

@@ -33,8 +33,8 @@ static struct value hash_of(unsigned fields) {
 static struct entry *store_hash(unsigned number, unsigned fields, int64_t deadline) {
     struct key_text name;
     struct slice key = key_of(&name, number);
-    return keyspace_store_object(ks, key, key_hash(key), keyspace_find(ks, key, key_hash(key)),
-                                 ENTRY_HASH, hash_of(fields), deadline);
+    return told_object(ks, key, key_hash(key), keyspace_find(ks, key, key_hash(key)), ENTRY_HASH,
+                       hash_of(fields), deadline);
 }
 
 static void test_store(void **state) {
@@ -65,10 +65,10 @@ static void test_change(void **state) {
     for (unsigned i = 0; i < 2000; i++) {
         struct value v;
         char field[16];
-        struct entry *e = keyspace_object_begin(ks, key_find(ks, 8), key_hash(key), &v);
+        struct entry *e = told_begin(ks, key_find(ks, 8), key_hash(key), &v);
         size_t length = (size_t)snprintf(field, sizeof(field), "f%u", i);
         assert_true(hash_set(&v, (struct slice){field, length}, SLICE("text")));
-        keyspace_object_end(ks, e, v);
+        told_end(ks, e, v);
         if (i % 100 == 0) keyspace_check(ks);
     }
     assert_string_equal(entry_encoding_name(key_find(ks, 8)), "hashtable");
@@ -88,10 +88,10 @@ static void test_nested_change(void **state) {
     limbo_enter();
     assert_true(hash_get(before, SLICE("field:2"), &text));
     limbo_enter();
-    struct entry *e = keyspace_object_begin(ks, outer, key_hash(key), &v);
+    struct entry *e = told_begin(ks, outer, key_hash(key), &v);
     assert_ptr_not_equal(e, outer);
     hash_set(&v, SLICE("field:2"), SLICE("a text of another length, which moves the block"));
-    keyspace_object_end(ks, e, v);
+    told_end(ks, e, v);
     limbo_leave();
     assert_true(slice_equal(text.text, SLICE("some text")));
     assert_ptr_equal(key_find(ks, 3), e);
@@ -105,19 +105,19 @@ static void test_moves(void **state) {
     unsigned char first[SHA1_BYTES], second[SHA1_BYTES];
     struct entry *e = store_hash(1, 600, ENTRY_NO_DEADLINE);
     digest_value(e, first);
-    struct entry *copy = keyspace_copy(ks, new_key, key_hash(new_key), e);
+    struct entry *copy = told_copy(ks, new_key, key_hash(new_key), e);
     digest_value(copy, second);
     assert_memory_equal(first, second, SHA1_BYTES);
     assert_ptr_not_equal(entry_object(copy).pointer, entry_object(e).pointer);
     keyspace_check(ks);
-    e = keyspace_rename(ks, e, key_hash(key), new_key, key_hash(new_key));
+    e = told_rename(ks, e, key_hash(key), new_key, key_hash(new_key));
     digest_value(e, second);
     assert_memory_equal(first, second, SHA1_BYTES);
     assert_int_equal(keyspace_count(ks), 1);
-    e = keyspace_set_deadline(ks, e, key_hash(new_key), START_MSEC + 9);
+    e = told_deadline(ks, e, key_hash(new_key), START_MSEC + 9);
     assert_int_equal(hash_count(entry_object(e)), 600);
     keyspace_check(ks);
-    assert_true(keyspace_delete(ks, new_key, key_hash(new_key)));
+    assert_true(told_delete(ks, new_key, key_hash(new_key)));
     keyspace_check(ks);
 }
 
@@ -126,17 +126,16 @@ static void test_freed_in_background(void **state) {
     struct key_text name;
     struct slice key = key_of(&name, 2);
     struct value v;
-    struct entry *e =
-        keyspace_object_begin(ks, store_hash(2, 20000, ENTRY_NO_DEADLINE), key_hash(key), &v);
+    struct entry *e = told_begin(ks, store_hash(2, 20000, ENTRY_NO_DEADLINE), key_hash(key), &v);
     for (unsigned i = 0; i < 19000; i++) {
         char field[16];
         int length = snprintf(field, sizeof(field), "field:%u", i);
         assert_true(hash_delete(&v, (struct slice){field, (size_t)length}));
     }
-    keyspace_object_end(ks, e, v);
+    told_end(ks, e, v);
     keyspace_check(ks);
     assert_true(lazyfree_is_large(e));
-    assert_true(keyspace_delete_with(ks, key, key_hash(key), true));
+    assert_true(told_delete_with(ks, key, key_hash(key), true));
     background_drain(BACKGROUND_FREE);
     assert_int_equal(lazyfree_pending_bytes(), 0);
 }

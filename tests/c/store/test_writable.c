@@ -61,7 +61,7 @@ static void store_random(struct keyspace *ks, unsigned number, struct model *m) 
         random_below(2) ? ENTRY_NO_DEADLINE : START_MSEC + 1000 + (int64_t)random_below(1000);
     struct entry_value value = entry_value_of_text(value_text);
     struct entry *existing = keyspace_find(ks, key, key_hash(key));
-    keyspace_store(ks, key, key_hash(key), existing, &value, deadline);
+    told_store(ks, key, key_hash(key), existing, &value, deadline);
     model_set(m, value_text, deadline);
 }
 
@@ -77,7 +77,7 @@ static void write_random(struct keyspace *ks, unsigned number, struct model *m) 
         memset(m->bytes + m->length, 0, wanted - m->length);
         m->length = wanted;
     }
-    char *bytes = keyspace_string_writable(ks, key, key_hash(key), existing, wanted);
+    char *bytes = told_bytes(ks, key, key_hash(key), existing, wanted);
     assert_memory_equal(bytes, m->bytes, m->length);
     if (m->length) {
         size_t at = random_below(m->length);
@@ -97,7 +97,7 @@ static void test_against_a_model(void **state) {
         struct key_text text;
         struct slice key = key_of(&text, number);
         if (choice == 0) {
-            assert_int_equal(keyspace_delete(ks, key, key_hash(key)), m->there);
+            assert_int_equal(told_delete(ks, key, key_hash(key)), m->there);
             m->there = false;
             m->length = 0;
         } else if (choice < 3) {
@@ -132,7 +132,7 @@ static void test_growing_is_amortised(void **state) {
     memory_set_hook(&hook);
     for (size_t length = 7; length <= end; length += 7) {
         struct entry *existing = keyspace_find(ks, key, key_hash(key));
-        char *bytes = keyspace_string_writable(ks, key, key_hash(key), existing, length);
+        char *bytes = told_bytes(ks, key, key_hash(key), existing, length);
         bytes[length - 1] = 'x';
     }
     memory_set_hook(NULL);
@@ -148,11 +148,11 @@ static void test_growing_is_amortised(void **state) {
 static void test_one_write_wastes_nothing(void **state) {
     struct keyspace *ks = keyspace_at(0);
     struct slice key = SLICE("once");
-    keyspace_string_writable(ks, key, key_hash(key), NULL, 1000000);
+    told_bytes(ks, key, key_hash(key), NULL, 1000000);
     struct entry *e = keyspace_find(ks, key, key_hash(key));
     assert_true(entry_bytes(e) <=
                 memory_good_size(blob_allocation(1000000)) + memory_good_size(64));
-    keyspace_string_writable(ks, key, key_hash(key), e, 10);
+    told_bytes(ks, key, key_hash(key), e, 10);
     char scratch[ENTRY_STRING_SCRATCH];
     assert_int_equal(entry_string(e, scratch).length, 1000000);
 }
@@ -170,11 +170,10 @@ static void test_nested_store(void **state) {
         struct slice read = entry_string(outer, scratch);
         limbo_enter();
         if (way) {
-            memset(keyspace_string_writable(ks, key, key_hash(key), outer, read.length), 'x',
-                   read.length);
+            memset(told_bytes(ks, key, key_hash(key), outer, read.length), 'x', read.length);
         } else {
             struct entry_value value = entry_value_of_text(SLICE("what the inner one wrote"));
-            keyspace_store(ks, key, key_hash(key), outer, &value, ENTRY_NO_DEADLINE);
+            told_store(ks, key, key_hash(key), outer, &value, ENTRY_NO_DEADLINE);
         }
         limbo_leave();
         assert_true(slice_equal(read, SLICE("what the outer one reads")));

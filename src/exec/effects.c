@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Effects. effects.h has the idea.
+ *
+ *   nothing --a call begins, or a client is served--> unit open --effects_unit_end--> nothing
+ *
+ * What sinks are given, for each reader by itself, as Redis 6.2 writes it:
+ *   a call with one effect                 the effect
+ *   a call with several                    MULTI, the effects, EXEC
+ *   EXEC and scripts                       MULTI, all effects, EXEC, where there is any
+ *   keys that expired or were evicted      DEL or UNLINK before what the unit did itself; within
+ *                                          EXEC and scripts in their place; and so the effects of
+ *                                          XREADGROUP, XCLAIM and XAUTOCLAIM
+ *
+ * Invariants
+ *  1. `pending` is empty between units, and while nobody wants effects.
+ *  2. A unit is open exactly while a call runs (call_running); what expires outside of one is a
+ * unit by itself.
+ *  3. An effect for readers that nobody wants is not kept.
+ */
+#include "exec/effects.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/panic.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "exec/edit.h"
+#include "store/keyspace.h"
+#include "store/lazyfree.h"
+
+struct effect {
+    struct effect *next;
+    unsigned readers;
+    int database, argc;
+    bool alone;               /* stands before the others, without a frame */
+    const struct slice *argv; /* what follows, or the arguments of the outermost call */
+    struct slice copied[];
+};
+
+static const struct effect_sink *const no_sinks[] = {NULL};
+static const struct effect_sink *const *sinks = no_sinks;
+static unsigned log_wanted, stream_wanted; /* how many sinks want these */
+static unsigned wanted;                    /* a bit for each reader */
+
+static struct effect *pending, **pending_end = &pending;
+static bool said;   /* the running call has said what its effects are */
+static bool framed; /* the unit is EXEC or a script */
+
+void effects_set_sinks(const struct effect_sink *const *list) { sinks = list; }
+
+void effects_add_interest(enum effect_reader reader, int delta) {
+    if (reader & EFFECT_LOG) log_wanted += (unsigned)delta;
+    if (reader & EFFECT_STREAM) stream_wanted += (unsigned)delta;
+    bool before = wanted != 0;
+    wanted = (log_wanted ? EFFECT_LOG : 0) | (stream_wanted ? EFFECT_STREAM : 0);
+    keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);
+}
+
+unsigned effects_wanted(void) { return wanted; }
+
+/* ---- collecting ---- */
+
+static size_t bytes_of(int argc, const struct slice *argv) {
+    size_t bytes = 0;
+    for (int i = 0; i < argc; i++) bytes += argv[i].length;
+    return bytes;
+}
+
+static struct effect *effect_copy(int argc, const struct slice *argv) {
+    size_t head = sizeof(struct effect) + (size_t)argc * sizeof(struct slice);
+    struct effect *e = memory_alloc(head + bytes_of(argc, argv), MEMORY_OTHER);
+    char *text = (char *)e + head;
+    for (int i = 0; i < argc; i++) {
+        e->copied[i] = (struct slice){text, argv[i].length};
+        if (argv[i].length) memcpy(text, argv[i].bytes, argv[i].length);
+        text += argv[i].length;
+    }
+    e->argv = e->copied;
+    return e;
+}
+
+static void collect(struct effect *e, const struct keyspace *ks, unsigned readers, int argc,
+                    bool alone) {
+    e->next = NULL;
+    e->readers = readers;
+    e->database = keyspace_index(ks);
+    e->argc = argc;
+    e->alone = alone;
+    *pending_end = e;
+    pending_end = &e->next;
+}
+
+void effect_add(const struct keyspace *ks, unsigned readers, int argc, const struct slice *argv) {
+    said = true;
+    readers &= wanted;
+    if (readers) collect(effect_copy(argc, argv), ks, readers, argc, false);
+}
+
+void effect_add_alone(const struct keyspace *ks, unsigned readers, int argc,
+                      const struct slice *argv) {
+    said = true;
+    readers &= wanted;
+    if (readers) collect(effect_copy(argc, argv), ks, readers, argc, true);
+}
+
+void effect_add_as_sent(const struct call *call, unsigned readers) {
+    said = true;
+    readers &= wanted;
+    if (!readers) return;
+    if (framed) { /* the call ends before the unit does */
+        collect(effect_copy(call->argc, call->argv), call->keyspace, readers, call->argc, false);
+        return;
+    }
+    struct effect *e = memory_alloc(sizeof(*e), MEMORY_OTHER);
+    e->argv = call->argv;
+    collect(e, call->keyspace, readers, call->argc, false);
+}
+
+void effect_none(void) { said = true; }
+
+void effects_frame(void) { framed = true; }
+
+/* ---- handing on ---- */
+
+static void take_word(const struct effect_sink *sink, int database, struct slice word) {
+    sink->take(database, 1, &word);
+}
+
+/* Those that stand alone, the others, or both, in order. */
+static void take_all(const struct effect_sink *sink, bool alone, bool others) {
+    for (const struct effect *e = pending; e; e = e->next)
+        if (e->readers & sink->reader && (e->alone ? alone : others))
+            sink->take(e->database, e->argc, e->argv);
+}
+
+static void take_framed(const struct effect_sink *sink, int first_database) {
+    take_word(sink, first_database, SLICE("MULTI"));
+    take_all(sink, framed, true);
+    take_word(sink, first_database, SLICE("EXEC"));
+}
+
+static void hand_to(const struct effect_sink *sink) {
+    size_t alone = 0, others = 0;
+    int first_database = 0;
+    for (const struct effect *e = pending; e; e = e->next) {
+        if (!(e->readers & sink->reader)) continue;
+        bool within = framed || !e->alone;
+        if (within && !others) first_database = e->database;
+        others += within;
+        alone += !within;
+    }
+    if (alone) take_all(sink, true, false);
+    if (others > (framed ? 0 : 1))
+        take_framed(sink, first_database);
+    else if (others)
+        take_all(sink, false, true);
+}
+
+void effects_unit_end(void) {
+    if (__builtin_expect(!pending, 1)) {
+        framed = false;
+        return;
+    }
+    for (const struct effect_sink *const *sink = sinks; *sink; sink++)
+        if ((*sink)->reader & wanted) hand_to(*sink);
+    while (pending) {
+        struct effect *e = pending;
+        pending = e->next;
+        memory_free(e, MEMORY_OTHER);
+    }
+    pending_end = &pending;
+    framed = said = false;
+}
+
+/* ---- calls ---- */
+
+struct effects_mark effects_call_begin(void) {
+    struct effects_mark mark = {edit_changes(), said};
+    said = false;
+    return mark;
+}
+
+void effects_call_end(const struct call *call, const struct effects_mark *mark) {
+    if (__builtin_expect(wanted != 0, 0) && !said) {
+        enum command_propagation how = call->command->propagation;
+        bool changed = edit_changes() != mark->changes;
+        if (how == COMMAND_PROPAGATES_ALWAYS || (how == COMMAND_PROPAGATES_CHANGES && changed))
+            effect_add_as_sent(call, EFFECT_BOTH);
+        else if (how == COMMAND_PROPAGATES_TO_REPLICAS)
+            effect_add_as_sent(call, EFFECT_STREAM);
+    }
+    said = mark->said;
+}
+
+/* ---- keys that go by themselves ---- */
+
+static void key_changed(const struct key *key, enum keyspace_cause cause) {
+    if (cause == KEYSPACE_WRITTEN || !wanted) return;
+    bool lazily = lazyfree_wanted(cause == KEYSPACE_EXPIRED ? LAZYFREE_EXPIRE : LAZYFREE_EVICTION);
+    const struct slice argv[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), key->name};
+    collect(effect_copy(2, argv), key->keyspace, wanted, 2, true);
+    if (!call_running()) effects_unit_end();
+}
+
+const struct keyspace_observer effects_observer = {.changed = key_changed};

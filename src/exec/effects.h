@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Effects: what calls have changed, as commands, for who repeats them: the log and the replicas.
+ *
+ * A unit is what stands or falls together: an outermost call with what ran within it, one client
+ * served, one key that expired by itself. Its effects are collected while it runs and handed to the
+ * sinks when it ends, in order. A call that changed something (edit_changes) and says nothing else
+ * has the effect of its request as it was sent; one that adds effects of its own has these instead.
+ *
+ * The log and the stream of replicas may have different forms of one effect: SET k v EX 10 is
+ * logged with the time at which the key expires, and sent to replicas as it is.
+ */
+#ifndef EVENKEEL_EXEC_EFFECTS_H
+#define EVENKEEL_EXEC_EFFECTS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+
+struct call;
+struct keyspace;
+struct keyspace_observer;
+
+enum effect_reader {
+    EFFECT_LOG = 1 << 0,
+    EFFECT_STREAM = 1 << 1,
+    EFFECT_BOTH = EFFECT_LOG | EFFECT_STREAM,
+};
+
+/* Who takes effects. MULTI and EXEC around those of one unit come as commands of their own. */
+struct effect_sink {
+    unsigned reader; /* one of effect_reader */
+    /* `database` is the one that the command is about. The slices are valid during the call. */
+    void (*take)(int database, int argc, const struct slice *argv);
+};
+
+/* Who takes, ended by NULL; the array lives as long as the process. server/wiring.c has it. */
+void effects_set_sinks(const struct effect_sink *const *sinks);
+/* A sink begins or ends to want effects: while none does, they cost a test a call. Between units
+ * only. */
+void effects_add_interest(enum effect_reader reader, int delta);
+/* A bit for each reader that anybody wants. */
+unsigned effects_wanted(void);
+
+/* ---- within a call, or while a client is served ---- */
+
+/* One effect for these readers, instead of the request as it was sent. The slices are copied. */
+void effect_add(const struct keyspace *ks, unsigned readers, int argc, const struct slice *argv);
+/* The same, but it stands before the others of the unit, and is not framed with them. */
+void effect_add_alone(const struct keyspace *ks, unsigned readers, int argc,
+                      const struct slice *argv);
+/* The request as it was sent is an effect for these readers: where others get another form, or
+ * where nothing was counted. */
+void effect_add_as_sent(const struct call *call, unsigned readers);
+/* What the call has changed is nobody else's matter. */
+void effect_none(void);
+/* The unit is framed by MULTI and EXEC even if it has one effect only: EXEC, scripts. */
+void effects_frame(void);
+
+/* ---- for who runs calls ---- */
+
+/* Where a call's own effects begin. */
+struct effects_mark {
+    uint64_t changes;
+    bool said; /* of the outer call */
+};
+struct effects_mark effects_call_begin(void);
+/* After the handler: adds the request as sent where it is called for. */
+void effects_call_end(const struct call *call, const struct effects_mark *mark);
+/* After an outermost call, and after each client that was served: hands on what was collected. */
+void effects_unit_end(void);
+
+/* Keys that expire or are evicted: DEL, or UNLINK where the key was freed in the background. */
+extern const struct keyspace_observer effects_observer; /* for server/wiring */
+#endif

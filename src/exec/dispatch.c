@@ -262,13 +262,15 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     size_t monitor_mark = monitor_before(call);
     limbo_enter();
     PROBE3(command__start, command->name, c->id, call->argc);
-    struct effects_mark mark = effects_call_begin();
+    bool repeated = effects_wanted();
+    struct effects_mark mark;
+    if (__builtin_expect(repeated, 0)) effects_call_begin(&mark);
     command->handler(call);
-    effects_call_end(call, &mark);
-    if (outermost) {
-        effects_unit_end();
-        blocked_serve();
+    if (__builtin_expect(repeated, 0)) {
+        effects_call_end(call, &mark);
+        if (outermost) effects_unit_end();
     }
+    if (outermost) blocked_serve();
     limbo_leave();
     monitor_after(call, monitor_mark);
     call_set_running(outer);

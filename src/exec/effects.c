@@ -119,7 +119,7 @@ void effect_add_as_sent(const struct call *call, unsigned readers) {
 
 void effect_none(void) { said = true; }
 
-void effects_frame(void) { framed = true; }
+void effects_frame(void) { framed = wanted != 0; }
 
 /* ---- handing on ---- */
 
@@ -175,10 +175,9 @@ void effects_unit_end(void) {
 
 /* ---- calls ---- */
 
-struct effects_mark effects_call_begin(void) {
-    struct effects_mark mark = {edit_changes(), said};
+void effects_call_begin(struct effects_mark *mark) {
+    *mark = (struct effects_mark){edit_changes(), said};
     said = false;
-    return mark;
 }
 
 void effects_call_end(const struct call *call, const struct effects_mark *mark) {

@@ -57,14 +57,14 @@ void effect_none(void);
 /* The unit is framed by MULTI and EXEC even if it has one effect only: EXEC, scripts. */
 void effects_frame(void);
 
-/* ---- for who runs calls ---- */
+/* ---- for who runs calls, while anybody wants effects ---- */
 
 /* Where a call's own effects begin. */
 struct effects_mark {
     uint64_t changes;
     bool said; /* of the outer call */
 };
-struct effects_mark effects_call_begin(void);
+void effects_call_begin(struct effects_mark *mark);
 /* After the handler: adds the request as sent where it is called for. */
 void effects_call_end(const struct call *call, const struct effects_mark *mark);
 /* After an outermost call, and after each client that was served: hands on what was collected. */

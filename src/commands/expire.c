@@ -65,7 +65,8 @@ static void set_deadline(struct call *call, int64_t unit_msec, int64_t base_msec
         edit_put_deadline(&edit, deadline);
         reply_integer(call->client, 1);
         edit_close(&edit, 1, NOTIFY_GENERIC, "expire");
-        if (unit_msec != 1 || base_msec) add_log_effect(call, deadline);
+        bool absolute = unit_msec == 1 && !base_msec;
+        if (effects_wanted() && !absolute) add_log_effect(call, deadline);
     }
 }
 

@@ -188,7 +188,6 @@ static void add_timed_effects(const struct call *call, struct slice text,
                               const struct given_time *time) {
     char digits[NUMBER_INT64_CHARS];
     struct slice words[] = {SLICE("SET"), call->argv[1], text, SLICE("PXAT"), {digits, 0}};
-    if (!effects_wanted()) return;
     words[4].length = number_format_int64(digits, time->deadline);
     effect_add(call->keyspace, time->relative ? EFFECT_LOG : EFFECT_BOTH, 5, words);
     if (!time->relative) return;
@@ -238,7 +237,7 @@ static void command_set(struct call *call) {
     edit_close(&edit, 1, NOTIFY_STRING, "set");
     if (options.form) {
         edit_announce(&edit, NOTIFY_GENERIC, "expire");
-        add_timed_effects(call, call->argv[2], &time);
+        if (effects_wanted()) add_timed_effects(call, call->argv[2], &time);
     } else if (get) {
         add_effect_without_get(call);
     }
@@ -266,7 +265,7 @@ static void set_with_time(struct call *call, const struct set_expiry *form) {
     edit_put_string(&edit, &value, time.deadline);
     edit_close(&edit, 1, NOTIFY_STRING, "set");
     edit_announce(&edit, NOTIFY_GENERIC, "expire");
-    add_timed_effects(call, call->argv[3], &time);
+    if (effects_wanted()) add_timed_effects(call, call->argv[3], &time);
     reply_ok(call->client);
 }
 

@@ -259,20 +259,15 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     struct client *c = call->client;
     c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
     const struct call *outer = call_set_running(call);
-    size_t monitor_mark = monitor_before(call);
+    bool monitored = monitor_any();
+    size_t monitor_mark = __builtin_expect(monitored, 0) ? monitor_before(call) : 0;
     limbo_enter();
     PROBE3(command__start, command->name, c->id, call->argc);
-    bool repeated = effects_wanted();
-    struct effects_mark mark;
-    if (__builtin_expect(repeated, 0)) effects_call_begin(&mark);
     command->handler(call);
-    if (__builtin_expect(repeated, 0)) {
-        effects_call_end(call, &mark);
-        if (outermost) effects_unit_end();
-    }
+    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, outermost);
     if (outermost) blocked_serve();
     limbo_leave();
-    monitor_after(call, monitor_mark);
+    if (__builtin_expect(monitored, 0)) monitor_after(call, monitor_mark);
     call_set_running(outer);
     last_end_nsec = clock_monotonic_nsec();
     clock_follow(last_end_nsec);

@@ -19,14 +19,8 @@
 #include "store/lazyfree.h"
 #include "value/value.h"
 
-static uint64_t counted;
-
-uint64_t edit_changes(void) { return counted; }
-
-void edit_count(uint64_t changes) {
-    counted += changes;
-    keyspace_count_changes(changes);
-}
+void edit_count(uint64_t changes) { keyspace_count_written(changes); }
+void edit_tell(const struct edit *edit) { keyspace_tell_written(&edit->key); }
 
 /* ---- opening ---- */
 
@@ -97,10 +91,6 @@ bool edit_remove(struct edit *edit, bool lazily) {
 
 /* ---- closing ---- */
 
-void edit_announce(const struct edit *edit, enum notify_class class, const char *event) {
-    notify_event(edit->key.keyspace, class, event, edit->key.name);
-}
-
 static bool is_empty(enum entry_type type, struct value v) {
     const struct value_type *row = value_type(type);
     return row->count && !row->count(v);
@@ -143,7 +133,8 @@ static inline void finish(struct edit *edit, uint64_t changes, enum telling tell
     if (emptied) edit_announce(edit, NOTIFY_GENERIC, "del");
 }
 
-void edit_close(struct edit *edit, uint64_t changes, enum notify_class class, const char *event) {
+void edit_close_value(struct edit *edit, uint64_t changes, enum notify_class class,
+                      const char *event) {
     finish(edit, changes, changes ? TELL_ALL : TELL_NOTHING, class, event);
 }
 
@@ -208,13 +199,6 @@ void edit_copy(const struct edit *from, const struct key *to) {
     notify_event(to->keyspace, NOTIFY_GENERIC, "copy_to", to->name);
 }
 
-void edit_swap(struct keyspace *a, struct keyspace *b) {
-    keyspace_swap(a, b);
-    counted++; /* the keyspace has counted it already */
-}
+void edit_swap(struct keyspace *a, struct keyspace *b) { keyspace_swap(a, b); }
 
-size_t edit_flush(struct keyspace *ks, enum lazyfree_way way) {
-    size_t count = keyspace_flush(ks, way);
-    counted += count; /* the keyspace has counted them already */
-    return count;
-}
+size_t edit_flush(struct keyspace *ks, enum lazyfree_way way) { return keyspace_flush(ks, way); }

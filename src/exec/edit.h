@@ -76,9 +76,31 @@ bool edit_remove(struct edit *edit, bool lazily);
 
 /* ---- closing ---- */
 
+/* Counts changes, those that are no key's too; tells who hears of the key's changes. Closing does
+ * both. */
+void edit_count(uint64_t changes);
+void edit_tell(const struct edit *edit);
+
+/* A further event of the key, in its place before or after the closing. */
+static inline void edit_announce(const struct edit *edit, enum notify_class class,
+                                 const char *event) {
+    notify_event(edit->key.keyspace, class, event, edit->key.name);
+}
+/* What edit_close does where there is a value to be put back. */
+void edit_close_value(struct edit *edit, uint64_t changes, enum notify_class class,
+                      const char *event);
 /* So many changes were made; with 0 nothing is counted or told, and a value that was made is
  * dropped. `event` may be NULL. */
-void edit_close(struct edit *edit, uint64_t changes, enum notify_class class, const char *event);
+static inline void edit_close(struct edit *edit, uint64_t changes, enum notify_class class,
+                              const char *event) {
+    if (edit->state != EDIT_CHANGED || !changes) {
+        edit_close_value(edit, changes, class, event);
+        return;
+    }
+    edit_count(changes);
+    edit_tell(edit);
+    if (event) edit_announce(edit, class, event);
+}
 /* The same, but the key is told of and the event announced even where nothing counts as changed. */
 void edit_close_anyway(struct edit *edit, uint64_t changes, enum notify_class class,
                        const char *event);
@@ -86,8 +108,6 @@ void edit_close_anyway(struct edit *edit, uint64_t changes, enum notify_class cl
  * of a stream is no change of the key, in 6.2. */
 void edit_close_untold(struct edit *edit, uint64_t changes, enum notify_class class,
                        const char *event);
-/* A further event of the key, in its place before or after the closing. */
-void edit_announce(const struct edit *edit, enum notify_class class, const char *event);
 
 /* ---- whole edits ---- */
 
@@ -106,10 +126,4 @@ void edit_copy(const struct edit *from, const struct key *to);
 void edit_swap(struct keyspace *a, struct keyspace *b);
 /* Empties a database, freed in that way; returns how many keys it had. */
 size_t edit_flush(struct keyspace *ks, enum lazyfree_way way);
-/* Changes that are no key's. */
-void edit_count(uint64_t changes);
-
-/* Changes that edits have counted since start: what a command has changed is what it grows by,
- * since expiry and eviction do not count here. */
-uint64_t edit_changes(void);
 #endif

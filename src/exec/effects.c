@@ -25,7 +25,6 @@
 #include "base/panic.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "exec/edit.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 
@@ -44,8 +43,9 @@ static unsigned log_wanted, stream_wanted; /* how many sinks want these */
 static unsigned wanted;                    /* a bit for each reader */
 
 static struct effect *pending, **pending_end = &pending;
-static bool said;   /* the running call has said what its effects are */
-static bool framed; /* the unit is EXEC or a script */
+static bool said;     /* the running call has said what its effects are */
+static uint64_t seen; /* keyspace_written() when a call ended last: more is of the running one */
+static bool framed;   /* the unit is EXEC or a script */
 
 void effects_set_sinks(const struct effect_sink *const *list) { sinks = list; }
 
@@ -53,6 +53,7 @@ void effects_add_interest(enum effect_reader reader, int delta) {
     if (reader & EFFECT_LOG) log_wanted += (unsigned)delta;
     if (reader & EFFECT_STREAM) stream_wanted += (unsigned)delta;
     bool before = wanted != 0;
+    seen = keyspace_written();
     wanted = (log_wanted ? EFFECT_LOG : 0) | (stream_wanted ? EFFECT_STREAM : 0);
     keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);
 }
@@ -158,10 +159,7 @@ static void hand_to(const struct effect_sink *sink) {
 }
 
 void effects_unit_end(void) {
-    if (__builtin_expect(!pending, 1)) {
-        framed = false;
-        return;
-    }
+    seen = keyspace_written();
     for (const struct effect_sink *const *sink = sinks; *sink; sink++)
         if ((*sink)->reader & wanted) hand_to(*sink);
     while (pending) {
@@ -175,21 +173,18 @@ void effects_unit_end(void) {
 
 /* ---- calls ---- */
 
-void effects_call_begin(struct effects_mark *mark) {
-    *mark = (struct effects_mark){edit_changes(), said};
-    said = false;
-}
-
-void effects_call_end(const struct call *call, const struct effects_mark *mark) {
-    if (__builtin_expect(wanted != 0, 0) && !said) {
+void effects_call_end(const struct call *call, bool outermost) {
+    if (!said) {
         enum command_propagation how = call->command->propagation;
-        bool changed = edit_changes() != mark->changes;
+        bool changed = keyspace_written() != seen;
         if (how == COMMAND_PROPAGATES_ALWAYS || (how == COMMAND_PROPAGATES_CHANGES && changed))
             effect_add_as_sent(call, EFFECT_BOTH);
         else if (how == COMMAND_PROPAGATES_TO_REPLICAS)
             effect_add_as_sent(call, EFFECT_STREAM);
     }
-    said = mark->said;
+    said = false;
+    seen = keyspace_written();
+    if (outermost) effects_unit_end();
 }
 
 /* ---- keys that go by themselves ---- */

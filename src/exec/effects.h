@@ -3,8 +3,9 @@
  *
  * A unit is what stands or falls together: an outermost call with what ran within it, one client
  * served, one key that expired by itself. Its effects are collected while it runs and handed to the
- * sinks when it ends, in order. A call that changed something (edit_changes) and says nothing else
- * has the effect of its request as it was sent; one that adds effects of its own has these instead.
+ * sinks when it ends, in order. A call that changed something (keyspace_written) and says nothing
+ * else has the effect of its request as it was sent; one that adds effects of its own has these
+ * instead.
  *
  * The log and the stream of replicas may have different forms of one effect: SET k v EX 10 is
  * logged with the time at which the key expires, and sent to replicas as it is.
@@ -59,15 +60,10 @@ void effects_frame(void);
 
 /* ---- for who runs calls, while anybody wants effects ---- */
 
-/* Where a call's own effects begin. */
-struct effects_mark {
-    uint64_t changes;
-    bool said; /* of the outer call */
-};
-void effects_call_begin(struct effects_mark *mark);
-/* After the handler: adds the request as sent where it is called for. */
-void effects_call_end(const struct call *call, const struct effects_mark *mark);
-/* After an outermost call, and after each client that was served: hands on what was collected. */
+/* After the handler: adds the request as sent where it is called for. After an outermost call the
+ * unit ends. */
+void effects_call_end(const struct call *call, bool outermost);
+/* After each client that was served: hands on what was collected. */
 void effects_unit_end(void);
 
 /* Keys that expire or are evicted: DEL, or UNLINK where the key was freed in the background. */

@@ -53,9 +53,11 @@ void monitor_remove(struct client *c) {
     if (list_is_empty(&monitors)) buffer_free(&texts);
 }
 
+bool monitor_any(void) { return !list_is_empty(&monitors); }
+
 size_t monitor_before(const struct call *call) {
     size_t mark = texts.length;
-    if (__builtin_expect(list_is_empty(&monitors), 1)) return mark;
+    if (list_is_empty(&monitors)) return mark;
     if (call->command->flags & (COMMAND_ADMIN | COMMAND_SKIP_MONITOR | COMMAND_UNLISTED))
         return mark;
     for (int i = 0; i < call->argc; i++) {

@@ -71,8 +71,9 @@ static const struct keyspace_observer *const no_observers[] = {NULL};
 static const struct keyspace_observer *const *observers = no_observers;
 static unsigned interested[KEYSPACE_EVENTS]; /* how many want to hear of each */
 static unsigned interest; /* a bit for each event that anybody wants to hear of */
-static uint64_t hits, misses, expired, changes;
-static unsigned lookups; /* while a table owes */
+static uint64_t hits, misses, expired;
+static uint64_t written, gone; /* changes by commands, and keys whose time had come */
+static unsigned lookups;       /* while a table owes */
 static bool expiry_held;
 static size_t volatile_keys;    /* of all databases */
 static int settle_at = INT_MAX; /* the database whose index settles; beyond all: none */
@@ -230,7 +231,8 @@ size_t keyspace_count_volatile(const struct keyspace *ks) {
 }
 const struct table *keyspace_table(const struct keyspace *ks) { return ks->table; }
 const struct timebuckets *keyspace_deadlines(const struct keyspace *ks) { return ks->volatiles; }
-uint64_t keyspace_changes(void) { return changes; }
+uint64_t keyspace_changes(void) { return written + gone; }
+uint64_t keyspace_written(void) { return written; }
 
 /* ---- observers ---- */
 
@@ -264,7 +266,7 @@ void keyspace_tell_written(const struct key *key) {
     if (anybody_hears(KEYSPACE_WRITES)) tell_changed(key, KEYSPACE_WRITTEN);
 }
 
-void keyspace_count_changes(uint64_t count) { changes += count; }
+void keyspace_count_written(uint64_t count) { written += count; }
 void keyspace_count_hit(void) { hits++; }
 
 static __attribute__((noinline)) void tell_missed(struct keyspace *ks, struct slice key,
@@ -336,7 +338,7 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
     lazyfree_entry(e, lazyfree_wanted(LAZYFREE_EXPIRE));
     if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - begin_nsec) / 1000000);
     expired++;
-    changes++;
+    gone++;
 }
 
 /* The share of owed shrinking that is paid by who only looks. Entries stay where they are. */
@@ -563,7 +565,7 @@ bool keyspace_remove(const struct key *key, bool lazily) {
     ks->entry_bytes -= entry_bytes(e);
     if (due) {
         expired++;
-        changes++;
+        gone++;
         tell_removed(key, KEYSPACE_EXPIRED);
     }
     lazyfree_entry(e, lazily);
@@ -627,7 +629,7 @@ void keyspace_swap(struct keyspace *a, struct keyspace *b) {
     int64_t bound = next_due_bound(keyspace_index(a));
     next_due_set(keyspace_index(a), next_due_bound(keyspace_index(b)));
     next_due_set(keyspace_index(b), bound);
-    changes++;
+    written++;
 }
 
 /* The background must not find tables of the values that it gets in the list of those that owe. */
@@ -651,7 +653,7 @@ size_t keyspace_flush(struct keyspace *ks, enum lazyfree_way way) {
     ks->volatiles = NULL;
     ks->entry_bytes = 0;
     ks->deadlines = 0;
-    changes += count;
+    written += count;
     return count;
 }
 

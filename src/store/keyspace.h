@@ -98,7 +98,8 @@ size_t keyspace_table_bytes(const struct keyspace *ks);
 size_t keyspace_deadline_bytes(const struct keyspace *ks);
 /* Bytes of a database's entries with their values. O(1). */
 size_t keyspace_entry_bytes(const struct keyspace *ks);
-uint64_t keyspace_changes(void); /* writes since start: rdb_changes_since_last_save */
+uint64_t keyspace_changes(void); /* since start: rdb_changes_since_last_save */
+uint64_t keyspace_written(void); /* those of commands; expiry does not count here */
 /* A hit of a command that had the entry without keyspace_read. */
 void keyspace_count_hit(void);
 

@@ -52,8 +52,8 @@ void keyspace_swap(struct keyspace *a, struct keyspace *b);
  * Tells who hears of it, and counts the keys as changes. */
 size_t keyspace_flush(struct keyspace *ks, enum lazyfree_way way);
 
-/* Adds to keyspace_changes. */
-void keyspace_count_changes(uint64_t count);
+/* Adds to keyspace_written. */
+void keyspace_count_written(uint64_t count);
 /* Tells who hears of writes that the key has changed. */
 void keyspace_tell_written(const struct key *key);
 #endif

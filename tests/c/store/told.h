@@ -12,7 +12,7 @@ static inline struct entry *told_store(struct keyspace *ks, struct slice name, u
                                        int64_t deadline) {
     const struct key key = {ks, name, hash};
     struct entry *e = keyspace_put_string(&key, existing, value, deadline);
-    keyspace_count_changes(1);
+    keyspace_count_written(1);
     keyspace_tell_written(&key);
     return e;
 }
@@ -21,7 +21,7 @@ static inline char *told_bytes(struct keyspace *ks, struct slice name, uint64_t 
                                struct entry *existing, size_t length) {
     const struct key key = {ks, name, hash};
     char *bytes = keyspace_put_bytes(&key, existing, length);
-    keyspace_count_changes(1);
+    keyspace_count_written(1);
     keyspace_tell_written(&key);
     return bytes;
 }
@@ -30,7 +30,7 @@ static inline bool told_delete_with(struct keyspace *ks, struct slice name, uint
                                     bool lazily) {
     const struct key key = {ks, name, hash};
     if (!keyspace_remove(&key, lazily)) return false;
-    keyspace_count_changes(1);
+    keyspace_count_written(1);
     keyspace_tell_written(&key);
     return true;
 }
@@ -44,7 +44,7 @@ static inline struct entry *told_deadline(struct keyspace *ks, struct entry *e, 
     const struct key key = {ks, entry_key(e), hash};
     struct entry *moved = keyspace_put_deadline(&key, e, deadline);
     const struct key now = {ks, entry_key(moved), hash};
-    keyspace_count_changes(1);
+    keyspace_count_written(1);
     keyspace_tell_written(&now);
     return moved;
 }
@@ -57,7 +57,7 @@ static inline struct entry *told_rename(struct keyspace *ks, struct entry *e, ui
     memcpy(old, entry_key(e).bytes, old_name.length);
     const struct key from = {ks, old_name, hash}, to = {ks, name, new_hash};
     struct entry *moved = keyspace_put_renamed(&from, e, &to);
-    keyspace_count_changes(1);
+    keyspace_count_written(1);
     keyspace_tell_written(&from);
     keyspace_tell_written(&to);
     return moved;
@@ -67,7 +67,7 @@ static inline void told_move(struct keyspace *from, struct entry *e, uint64_t ha
                              struct keyspace *to) {
     const struct key key = {from, entry_key(e), hash}, target = {to, entry_key(e), hash};
     keyspace_put_moved(&key, e, to);
-    keyspace_count_changes(1);
+    keyspace_count_written(1);
     keyspace_tell_written(&key);
     keyspace_tell_written(&target);
 }
@@ -76,7 +76,7 @@ static inline struct entry *told_copy(struct keyspace *to, struct slice name, ui
                                       const struct entry *source) {
     const struct key key = {to, name, hash};
     struct entry *e = keyspace_put_copy(&key, source);
-    keyspace_count_changes(1);
+    keyspace_count_written(1);
     keyspace_tell_written(&key);
     return e;
 }

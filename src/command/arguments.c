@@ -112,13 +112,13 @@ static bool is_typed(const struct call *call, const struct entry *e, enum entry_
 
 bool argument_read_typed(const struct call *call, int index, enum entry_type type,
                          struct entry **e) {
-    *e = keyspace_read(call->keyspace, call->argv[index], call_key_hash(call, index));
+    *e = call_read(call, index);
     return is_typed(call, *e, type);
 }
 
 bool argument_find_typed(const struct call *call, int index, enum entry_type type,
                          struct entry **e) {
-    *e = keyspace_find(call->keyspace, call->argv[index], call_key_hash(call, index));
+    *e = call_find(call, index);
     if (*e) keyspace_note_access(*e);
     return is_typed(call, *e, type);
 }

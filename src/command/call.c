@@ -11,6 +11,7 @@
 #include "command/command.h"
 #include "metric/metric.h"
 #include "net/batch.h"
+#include "store/keyspace.h"
 
 static const struct call *running;
 static uint64_t count;
@@ -63,4 +64,19 @@ uint64_t call_key_hash(const struct call *call, int index) {
 
 struct key call_key(const struct call *call, int index) {
     return (struct key){call->keyspace, call->argv[index], call_key_hash(call, index)};
+}
+
+struct entry *call_find(const struct call *call, int index) {
+    const struct key key = call_key(call, index);
+    return keyspace_find(&key);
+}
+
+struct entry *call_read(const struct call *call, int index) {
+    const struct key key = call_key(call, index);
+    return keyspace_read(&key);
+}
+
+struct entry *call_peek(const struct call *call, int index) {
+    const struct key key = call_key(call, index);
+    return keyspace_peek(&key);
 }

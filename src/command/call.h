@@ -13,6 +13,7 @@
 struct blob;
 struct client;
 struct command;
+struct entry;
 struct keyspace;
 struct request;
 
@@ -39,6 +40,11 @@ struct blob *call_take_argument(const struct call *call, int index, enum memory_
 uint64_t call_key_hash(const struct call *call, int index);
 /* Argument `index` as a key of the selected database. */
 struct key call_key(const struct call *call, int index);
+
+/* The entry of an argument that is a key: keyspace_find, keyspace_read and keyspace_peek. */
+struct entry *call_find(const struct call *call, int index);
+struct entry *call_read(const struct call *call, int index);
+struct entry *call_peek(const struct call *call, int index);
 
 /* ---- the call that runs ---- */
 

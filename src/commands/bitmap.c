@@ -37,7 +37,7 @@ struct bitmap {
 
 /* False after a reply of wrong type. */
 static bool bitmap_read(const struct call *call, int index, struct bitmap *map) {
-    map->entry = keyspace_read(call->keyspace, call->argv[index], call_key_hash(call, index));
+    map->entry = call_read(call, index);
     if (!argument_string_entry(call, map->entry)) return false;
     map->text = map->entry ? entry_string(map->entry, map->scratch) : SLICE("");
     map->bytes = (const unsigned char *)map->text.bytes;

@@ -92,7 +92,7 @@ static void command_persist(struct call *call) {
 /* ---- asking ---- */
 
 static void reply_time_left(struct call *call, int64_t unit_msec) {
-    struct entry *e = keyspace_peek(call->keyspace, call->argv[1], call_key_hash(call, 1));
+    struct entry *e = call_peek(call, 1);
     if (!e || !entry_has_deadline(e)) {
         reply_integer(call->client, e ? -1 : -2);
         return;

@@ -55,20 +55,18 @@ static void command_unlink(struct call *call) {
 
 static void command_exists(struct call *call) {
     int64_t found = 0;
-    for (int i = 1; i < call->argc; i++)
-        found += keyspace_peek(call->keyspace, call->argv[i], call_key_hash(call, i)) != NULL;
+    for (int i = 1; i < call->argc; i++) found += call_peek(call, i) != NULL;
     reply_integer(call->client, found);
 }
 
 static void command_touch(struct call *call) {
     int64_t found = 0;
-    for (int i = 1; i < call->argc; i++)
-        found += keyspace_read(call->keyspace, call->argv[i], call_key_hash(call, i)) != NULL;
+    for (int i = 1; i < call->argc; i++) found += call_read(call, i) != NULL;
     reply_integer(call->client, found);
 }
 
 static void command_type(struct call *call) {
-    struct entry *e = keyspace_peek(call->keyspace, call->argv[1], call_key_hash(call, 1));
+    struct entry *e = call_peek(call, 1);
     reply_status(call->client, e ? entry_type_name(e) : "none");
 }
 
@@ -112,8 +110,7 @@ static void command_renamenx(struct call *call) {
     struct edit edit;
     if (!rename_opens(&edit, call)) return;
     const struct key to = call_key(call, 2);
-    bool done =
-        !slice_equal(edit.key.name, to.name) && !keyspace_find(to.keyspace, to.name, to.hash);
+    bool done = !slice_equal(edit.key.name, to.name) && !keyspace_find(&to);
     if (done) edit_rename(&edit, &to);
     reply_integer(call->client, done);
 }
@@ -141,7 +138,8 @@ static void command_move(struct call *call) {
         return;
     }
     struct edit edit;
-    bool done = open_source(&edit, call) && !keyspace_find(to, edit.key.name, edit.key.hash);
+    const struct key target = {to, call->argv[1], call_key_hash(call, 1)};
+    bool done = open_source(&edit, call) && !keyspace_find(&target);
     if (done) edit_move(&edit, to);
     reply_integer(call->client, done);
 }
@@ -174,8 +172,7 @@ static void command_copy(struct call *call) {
     }
     struct edit edit;
     const struct key target = {to, call->argv[2], call_key_hash(call, 2)};
-    bool done =
-        open_source(&edit, call) && (replace || !keyspace_find(to, target.name, target.hash));
+    bool done = open_source(&edit, call) && (replace || !keyspace_find(&target));
     if (done) edit_copy(&edit, &target);
     reply_integer(call->client, done);
 }
@@ -274,7 +271,8 @@ static void command_object(struct call *call) {
         reply_unknown_subcommand(call);
         return;
     }
-    struct entry *e = keyspace_peek_quietly(call->keyspace, call->argv[2], call_key_hash(call, 2));
+    const struct key key = call_key(call, 2);
+    struct entry *e = keyspace_peek_quietly(&key);
     if (!e) {
         reply_null(c);
     } else if (argument_is(call, 1, "encoding")) {

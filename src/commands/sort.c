@@ -224,10 +224,9 @@ static bool parse_options(struct sort *s) {
 }
 
 /* With STORE this is a command that writes: its lookups are no hits and misses. */
-static struct entry *look_up(const struct sort *s, struct slice key, uint64_t hash) {
-    struct keyspace *ks = s->call->keyspace;
-    if (!s->store) return keyspace_read(ks, key, hash);
-    struct entry *e = keyspace_find(ks, key, hash);
+static struct entry *look_up(const struct sort *s, const struct key *key) {
+    if (!s->store) return keyspace_read(key);
+    struct entry *e = keyspace_find(key);
     if (e) keyspace_note_access(e);
     return e;
 }
@@ -235,7 +234,8 @@ static struct entry *look_up(const struct sort *s, struct slice key, uint64_t ha
 /* The value and the window of it; false after a reply of wrong type. */
 static bool find_value(struct sort *s) {
     struct call *call = s->call;
-    struct entry *e = look_up(s, call->argv[1], call_key_hash(call, 1));
+    const struct key key = call_key(call, 1);
+    struct entry *e = look_up(s, &key);
     s->type = ENTRY_LIST;
     if (e) {
         s->type = e->type;
@@ -381,8 +381,9 @@ static void run_jobs(struct sort *s, struct job *jobs, size_t count) {
     }
     for (size_t i = 0; i < keys; i++) keyspace_prefetch_entry(ks, hashes[i]);
     for (size_t i = 0; i < keys; i++) {
-        struct slice key = {s->names.bytes + ends[i], ends[i + 1] - ends[i]};
-        struct entry *e = look_up(s, key, hashes[i]);
+        struct slice name = {s->names.bytes + ends[i], ends[i + 1] - ends[i]};
+        const struct key key = {ks, name, hashes[i]};
+        struct entry *e = look_up(s, &key);
         looked_up[i]->result = text_in(e, looked_up[i]->pattern);
     }
 }

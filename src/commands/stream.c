@@ -367,7 +367,7 @@ static void add_exact_effect(const struct call *call, struct value v, const stru
                              int id_index, struct stream_id id) {
     char threshold[STREAM_ID_CHARS], id_text[STREAM_ID_CHARS];
     bool made = id_index && slice_equal(call->argv[id_index], SLICE("*"));
-    if (!effects_wanted() || !(t->trim.whole_nodes || made)) return;
+    if (!t->trim.whole_nodes && !made) return;
     struct slice *words = memory_alloc((size_t)call->argc * sizeof(*words), MEMORY_OTHER);
     memcpy(words, call->argv, (size_t)call->argc * sizeof(*words));
     if (made) words[id_index] = (struct slice){id_text, stream_id_print(id, id_text)};
@@ -398,7 +398,7 @@ static void command_xtrim(struct call *call) {
     uint64_t deleted = 0;
     struct value *v = edit_value(&edit, NULL);
     if (v) deleted = stream_trim(*v, &t.trim);
-    if (deleted) add_exact_effect(call, *v, &t, 0, lowest_id);
+    if (deleted && effects_wanted()) add_exact_effect(call, *v, &t, 0, lowest_id);
     edit_close(&edit, deleted, NOTIFY_STREAM, "xtrim");
     reply_integer(call->client, (int64_t)deleted);
 }
@@ -452,7 +452,7 @@ static bool add(const struct call *call, struct edit *edit, const struct additio
     edit_close(edit, added, NOTIFY_STREAM, "xadd");
     if (!added) return false;
     if (trimmed) edit_announce(edit, NOTIFY_STREAM, "xtrim");
-    add_exact_effect(call, v, &a->trimming, a->first_field - 1, a->id);
+    if (effects_wanted()) add_exact_effect(call, v, &a->trimming, a->first_field - 1, a->id);
     blocked_signal_key(edit->key.keyspace, edit->key.name, edit->key.hash);
     return true;
 }

@@ -520,7 +520,7 @@ static void command_xautoclaim(struct call *call) {
     struct claiming x;
     struct stream_pending_walk w;
     const struct key key = call_key(call, 1);
-    edit_of_entry(&x.edit, &key, keyspace_read(key.keyspace, key.name, key.hash));
+    edit_of_entry(&x.edit, &key, keyspace_read(&key));
     if (!parse_autoclaim(call, &a)) return;
     if (x.edit.entry && x.edit.entry->type != ENTRY_STREAM) {
         reply_wrong_type(call->client);

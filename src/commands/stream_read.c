@@ -389,7 +389,7 @@ static void read_now_or_wait(struct call *call, const struct reading *r, const s
         int at = r->first_key + i;
         const struct key key = call_key(call, at);
         struct edit edit;
-        edit_of_entry(&edit, &key, keyspace_read(key.keyspace, key.name, key.hash));
+        edit_of_entry(&edit, &key, keyspace_read(&key));
         if (edit.entry && find(&edit, r, &places[i], &findings[found])) found++;
     }
     if (found)

@@ -35,9 +35,7 @@
 #define LDBL_TEXT_BYTES 5120
 
 /* For commands that read: counted as a hit or a miss. */
-static struct entry *read_key(const struct call *call) {
-    return keyspace_read(call->keyspace, call->argv[1], call_key_hash(call, 1));
-}
+static struct entry *read_key(const struct call *call) { return call_read(call, 1); }
 
 /* An edit of the key, for commands that read it too. */
 static void edit_read(struct edit *edit, const struct call *call) {
@@ -356,7 +354,8 @@ static void command_mget(struct call *call) {
     for (int first = 1; first < call->argc;) {
         int count = prefetch_keys(call, first, 1, hashes);
         for (int i = 0; i < count; i++, first++) {
-            struct entry *e = keyspace_read(call->keyspace, call->argv[first], hashes[i]);
+            const struct key key = {call->keyspace, call->argv[first], hashes[i]};
+            struct entry *e = keyspace_read(&key);
             if (e && e->type == ENTRY_STRING)
                 reply_string(call->client, e);
             else
@@ -396,8 +395,7 @@ static void command_mset(struct call *call) {
 static void command_msetnx(struct call *call) {
     if (!pairs_complete(call)) return;
     bool found = false;
-    for (int i = 1; i < call->argc && !found; i += 2)
-        found = keyspace_find(call->keyspace, call->argv[i], call_key_hash(call, i)) != NULL;
+    for (int i = 1; i < call->argc && !found; i += 2) found = call_find(call, i) != NULL;
     if (!found) set_pairs(call);
     reply_integer(call->client, !found);
 }
@@ -577,8 +575,7 @@ static bool lcs_take_texts(struct call *call, int index, bool keys, struct lcs_o
     for (int i = 0; i < 2; i++) {
         options->texts[i] = call->argv[index + i];
         if (keys) /* both are counted, also where one is no string */
-            entries[i] = keyspace_read(call->keyspace, call->argv[index + i],
-                                       call_key_hash(call, index + i));
+            entries[i] = call_read(call, index + i);
     }
     for (int i = 0; keys && i < 2; i++) {
         if (entries[i] && entries[i]->type != ENTRY_STRING) {

@@ -343,9 +343,7 @@ static bool find_sources(const struct call *call, int first, bool for_write,
     for (size_t i = 0; i < c->source_count; i++) {
         struct source *s = &c->sources[i];
         int index = first + (int)i;
-        uint64_t hash = call_key_hash(call, index);
-        struct entry *e = for_write ? keyspace_find(call->keyspace, call->argv[index], hash)
-                                    : keyspace_read(call->keyspace, call->argv[index], hash);
+        struct entry *e = for_write ? call_find(call, index) : call_read(call, index);
         *s = (struct source){.place = i, .weight = 1};
         if (!e) continue;
         if (e->type != ENTRY_ZSET && e->type != ENTRY_SET) {

@@ -281,7 +281,8 @@ static void signal_if_swapped(void *element, void *context) {
     const struct swapped *s = context;
     struct keyspace *ks = keyspace_at(k->database);
     struct slice name = {k->name, k->length};
-    if ((ks == s->a || ks == s->b) && keyspace_find(ks, name, k->key_hash))
+    const struct key key = {ks, name, k->key_hash};
+    if ((ks == s->a || ks == s->b) && keyspace_find(&key))
         blocked_signal_key(ks, name, k->key_hash);
 }
 
@@ -307,7 +308,7 @@ static void key_serve(struct waited_key *k) {
         bool served = w->kind->serve(w->client, w->state, ks, name, k->key_hash);
         effects_unit_end();
         if (served) go_on(w);
-        if (keyspace_presence(ks, name, k->key_hash) != KEYSPACE_PRESENT) break;
+        if (keyspace_presence(&(struct key){ks, name, k->key_hash}) != KEYSPACE_PRESENT) break;
     }
 }
 

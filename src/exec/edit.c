@@ -31,7 +31,7 @@ void edit_of_entry(struct edit *edit, const struct key *key, struct entry *entry
 }
 
 void edit_find(struct edit *edit, const struct key *key) {
-    edit_of_entry(edit, key, keyspace_find(key->keyspace, key->name, key->hash));
+    edit_of_entry(edit, key, keyspace_find(key));
 }
 
 void edit_find_argument(struct edit *edit, const struct call *call, int index) {

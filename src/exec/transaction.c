@@ -362,8 +362,9 @@ static struct slice key_name(const struct watched_key *k) {
     return (struct slice){k->name, k->length};
 }
 
-static enum keyspace_presence presence_in(const struct keyspace *ks, const struct watched_key *k) {
-    return keyspace_presence(ks, key_name(k), k->key_hash);
+static enum keyspace_presence presence_in(struct keyspace *ks, const struct watched_key *k) {
+    const struct key key = {ks, key_name(k), k->key_hash};
+    return keyspace_presence(&key);
 }
 
 /* The client's keys or the key's clients, whichever are fewer, are looked through. */
@@ -461,7 +462,7 @@ static void changed(const struct key *key, enum keyspace_cause cause) {
 
 static void key_is_flushed(void *element, void *context) {
     struct watched_key *k = element;
-    const struct keyspace *ks = context;
+    struct keyspace *ks = context;
     if (presence_in(ks, k) != KEYSPACE_ABSENT) key_fail(k);
 }
 

@@ -150,8 +150,7 @@ static size_t serialized_bytes(const struct entry *e) {
 }
 
 static void debug_object(struct call *call) {
-    struct slice key = call->argv[2];
-    struct entry *e = keyspace_find(call->keyspace, key, hash_of(key));
+    struct entry *e = call_find(call, 2);
     if (!e) {
         reply_error(call->client, "no such key");
         return;
@@ -185,8 +184,7 @@ static void debug_digest_value(struct call *call) {
     reply_array(call->client, call->argc - 2);
     for (int i = 2; i < call->argc; i++) {
         unsigned char digest[SHA1_BYTES] = {0};
-        struct slice key = call->argv[i];
-        struct entry *e = keyspace_find(call->keyspace, key, hash_of(key));
+        struct entry *e = call_find(call, i);
         if (e) digest_value(e, digest);
         reply_digest(call->client, digest);
     }
@@ -306,8 +304,7 @@ static void debug_saving_child(struct call *call) {
 }
 
 static void debug_htstats_key(struct call *call) {
-    struct slice key = call->argv[2];
-    const struct entry *e = keyspace_find(call->keyspace, key, hash_of(key));
+    const struct entry *e = call_find(call, 2);
     const struct table *t = e ? entry_table(e) : NULL;
     if (!t) {
         reply_error(call->client, e ? "The value stored at the specified key is not represented "

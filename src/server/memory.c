@@ -188,7 +188,7 @@ static void memory_usage(struct call *call) {
             return;
         }
     }
-    struct entry *e = keyspace_find(call->keyspace, call->argv[2], call_key_hash(call, 2));
+    struct entry *e = call_find(call, 2);
     if (e)
         reply_integer(call->client, (int64_t)entry_bytes(e));
     else

@@ -269,11 +269,9 @@ void keyspace_tell_written(const struct key *key) {
 void keyspace_count_written(uint64_t count) { written += count; }
 void keyspace_count_hit(void) { hits++; }
 
-static __attribute__((noinline)) void tell_missed(struct keyspace *ks, struct slice key,
-                                                  uint64_t hash) {
-    const struct key missed = {ks, key, hash};
+static __attribute__((noinline)) void tell_missed(const struct key *key) {
     for (const struct keyspace_observer *const *o = observers; *o; o++)
-        if ((*o)->missed) (*o)->missed(&missed);
+        if ((*o)->missed) (*o)->missed(key);
 }
 
 int64_t keyspace_average_ttl_msec(const struct keyspace *ks) {
@@ -346,13 +344,14 @@ static void pay_share(struct keyspace *ks, size_t steps) {
     if (active_rehashing && table_owes(ks->table)) table_pay(ks->table, steps);
 }
 
-struct entry *keyspace_find(struct keyspace *ks, struct slice key, uint64_t hash) {
+struct entry *keyspace_find(const struct key *key) {
+    struct keyspace *ks = key->keyspace;
     if (!ks->table) return NULL;
     if (__builtin_expect(table_any_payable(), 0) && ++lookups % LOOKUPS_PER_STEP == 0)
         pay_share(ks, 1);
-    struct entry *e = table_find(ks->table, hash, key.bytes, key.length);
+    struct entry *e = table_find(ks->table, key->hash, key->name.bytes, key->name.length);
     if (e && __builtin_expect(is_due(e), 0)) {
-        expire_now(ks, e, hash);
+        expire_now(ks, e, key->hash);
         return NULL;
     }
     return e;
@@ -360,8 +359,8 @@ struct entry *keyspace_find(struct keyspace *ks, struct slice key, uint64_t hash
 
 void keyspace_note_access(struct entry *e) { recency_note(e); }
 
-struct entry *keyspace_peek_quietly(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct entry *e = keyspace_find(ks, key, hash);
+struct entry *keyspace_peek_quietly(const struct key *key) {
+    struct entry *e = keyspace_find(key);
     if (e)
         hits++;
     else
@@ -369,21 +368,25 @@ struct entry *keyspace_peek_quietly(struct keyspace *ks, struct slice key, uint6
     return e;
 }
 
-struct entry *keyspace_peek(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct entry *e = keyspace_peek_quietly(ks, key, hash);
-    if (!e && anybody_hears(KEYSPACE_MISSES)) tell_missed(ks, key, hash);
+struct entry *keyspace_peek(const struct key *key) {
+    struct entry *e = keyspace_peek_quietly(key);
+    if (!e && anybody_hears(KEYSPACE_MISSES)) tell_missed(key);
     return e;
 }
 
-struct entry *keyspace_read(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct entry *e = keyspace_peek(ks, key, hash);
+struct entry *keyspace_read(const struct key *key) {
+    struct entry *e = keyspace_peek(key);
     if (e) keyspace_note_access(e);
     return e;
 }
 
-enum keyspace_presence keyspace_presence(const struct keyspace *ks, struct slice key,
-                                         uint64_t hash) {
-    const struct entry *e = ks->table ? table_find(ks->table, hash, key.bytes, key.length) : NULL;
+static struct entry *find_due_or_not(const struct key *key) {
+    const struct table *t = key->keyspace->table;
+    return t ? table_find(t, key->hash, key->name.bytes, key->name.length) : NULL;
+}
+
+enum keyspace_presence keyspace_presence(const struct key *key) {
+    const struct entry *e = find_due_or_not(key);
     if (!e) return KEYSPACE_ABSENT;
     return is_due(e) ? KEYSPACE_HIDDEN : KEYSPACE_PRESENT;
 }
@@ -591,7 +594,7 @@ struct entry *keyspace_put_deadline(const struct key *key, struct entry *e, int6
 
 /* What stands under a key that a command gives another value. */
 static void make_way(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct entry *e = keyspace_find(ks, key, hash);
+    struct entry *e = keyspace_find(&(struct key){ks, key, hash});
     if (!e) return;
     take_out(ks, e, hash);
     lazyfree_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
@@ -607,7 +610,7 @@ struct entry *keyspace_put_renamed(const struct key *from, struct entry *e, cons
 }
 
 void keyspace_put_moved(const struct key *key, struct entry *e, struct keyspace *to) {
-    ASSERT_SLOW(!keyspace_find(to, entry_key(e), key->hash));
+    ASSERT_SLOW(!keyspace_find(&(struct key){to, entry_key(e), key->hash}));
     take_out(key->keyspace, e, key->hash);
     put_in(to, e, key->hash);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The keyspace: databases of entries, found by key and by deadline.
  *
- * Lookups hide keys that are due and delete them. `hash` is always hash_bytes(key); callers that
- * prefetched pass what they have.
+ * Lookups hide keys that are due and delete them.
  */
 #ifndef EVENKEEL_STORE_KEYSPACE_H
 #define EVENKEEL_STORE_KEYSPACE_H
@@ -33,20 +32,19 @@ int64_t keyspace_average_ttl_msec(const struct keyspace *ks);
 /* For commands that read: counts hits and misses and notes the access. NULL where there is none or
  * the key is due. The entry, and what points into it, can be read until the command ends, whatever
  * becomes of the key (limbo.h); it is the key's entry until the next change of the keyspace. */
-struct entry *keyspace_read(struct keyspace *ks, struct slice key, uint64_t hash);
+struct entry *keyspace_read(const struct key *key);
 /* For commands that ask about a key without using it (TYPE, TTL): counts hits and misses, notes no
  * access. */
-struct entry *keyspace_peek(struct keyspace *ks, struct slice key, uint64_t hash);
+struct entry *keyspace_peek(const struct key *key);
 /* The same for OBJECT, which as in 6.2 counts a miss but has observers hear of none. */
-struct entry *keyspace_peek_quietly(struct keyspace *ks, struct slice key, uint64_t hash);
+struct entry *keyspace_peek_quietly(const struct key *key);
 /* For commands that write, or look without using: counts nothing, notes no access. */
-struct entry *keyspace_find(struct keyspace *ks, struct slice key, uint64_t hash);
+struct entry *keyspace_find(const struct key *key);
 
 /* What stands under a key, without a change: a key that is due is hidden but not deleted. For
  * observers. */
 enum keyspace_presence { KEYSPACE_ABSENT, KEYSPACE_HIDDEN, KEYSPACE_PRESENT };
-enum keyspace_presence keyspace_presence(const struct keyspace *ks, struct slice key,
-                                         uint64_t hash);
+enum keyspace_presence keyspace_presence(const struct key *key);
 
 /* What keyspace_put_string takes for the deadline that the old entry has. */
 #define KEYSPACE_KEEP_DEADLINE (INT64_MIN + 1)

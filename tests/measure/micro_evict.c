@@ -98,7 +98,7 @@ static struct result play(void) {
                             1 + (int64_t)i * 1000000000 / REQUESTS_PER_SECOND);
             clock_refresh();
         }
-        bool hit = keyspace_read(ks, key, hash) != NULL;
+        bool hit = keyspace_read(&(struct key){ks, key, hash}) != NULL;
         if (!hit)
             keyspace_put_string(&(struct key){ks, key, hash}, NULL, &value, ENTRY_NO_DEADLINE);
         if (i >= REQUESTS / 2) {

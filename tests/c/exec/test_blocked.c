@@ -47,7 +47,7 @@ static void answer(struct client *c, void *state) {
 static bool serve(struct client *c, void *state, struct keyspace *ks, struct slice key,
                   uint64_t hash) {
     asked++;
-    if (!keyspace_find(ks, key, hash)) return false;
+    if (!told_find(ks, key, hash)) return false;
     told_delete(ks, key, hash);
     answer(c, state);
     return true;

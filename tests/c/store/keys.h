@@ -62,13 +62,13 @@ static inline struct entry *key_store(struct keyspace *ks, unsigned number, stru
     struct key_text name;
     struct slice key = key_of(&name, number);
     struct entry_value v = entry_value_of_text(text);
-    struct entry *existing = keyspace_find(ks, key, key_hash(key));
+    struct entry *existing = told_find(ks, key, key_hash(key));
     return told_store(ks, key, key_hash(key), existing, &v, deadline);
 }
 
 static inline struct entry *key_find(struct keyspace *ks, unsigned number) {
     struct key_text name;
     struct slice key = key_of(&name, number);
-    return keyspace_find(ks, key, key_hash(key));
+    return told_find(ks, key, key_hash(key));
 }
 #endif

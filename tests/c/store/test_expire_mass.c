@@ -38,7 +38,7 @@ static struct entry *mass_store(struct keyspace *ks, unsigned number, int64_t de
 
 static struct entry *mass_find(struct keyspace *ks, unsigned number) {
     struct slice key = {(const char *)&number, sizeof(number)};
-    return keyspace_find(ks, key, key_hash(key));
+    return told_find(ks, key, key_hash(key));
 }
 
 static struct entry *mass_set_deadline(struct keyspace *ks, unsigned number, int64_t deadline) {

@@ -66,7 +66,7 @@ static void check_entry(struct trial *trial, const struct entry *e, unsigned num
 
 static void step_store(struct trial *trial, unsigned number, struct slice key) {
     struct model_key *k = &trial->keys[number];
-    struct entry *existing = keyspace_find(trial->ks, key, key_hash(key));
+    struct entry *existing = told_find(trial->ks, key, key_hash(key));
     check_entry(trial, existing, number);
     int64_t deadline = ENTRY_NO_DEADLINE;
     uint64_t choice = random_below(3);
@@ -86,7 +86,7 @@ static void step_store(struct trial *trial, unsigned number, struct slice key) {
 }
 
 static void step_deadline(struct trial *trial, unsigned number, struct slice key) {
-    struct entry *e = keyspace_find(trial->ks, key, key_hash(key));
+    struct entry *e = told_find(trial->ks, key, key_hash(key));
     check_entry(trial, e, number);
     if (e == NULL) return;
     int64_t deadline = random_below(3) ? random_deadline(trial) : ENTRY_NO_DEADLINE;
@@ -159,9 +159,9 @@ static void step(struct trial *trial) {
     case 8:
         keyspace_prefetch_bucket(trial->ks, key_hash(key));
         keyspace_prefetch_entry(trial->ks, key_hash(key));
-        check_entry(trial, keyspace_read(trial->ks, key, key_hash(key)), number);
+        check_entry(trial, told_read(trial->ks, key, key_hash(key)), number);
         break;
-    default: check_entry(trial, keyspace_find(trial->ks, key, key_hash(key)), number); break;
+    default: check_entry(trial, told_find(trial->ks, key, key_hash(key)), number); break;
     }
 }
 
@@ -219,16 +219,16 @@ static void test_hits_and_misses(void **state) {
     key_store(ks, 1, SLICE("v"), START_MSEC + 10);
     uint64_t hits = counter("keyspace_hits"), misses = counter("keyspace_misses");
     uint64_t expired = counter("expired_keys");
-    assert_non_null(keyspace_read(ks, key, key_hash(key)));
-    assert_null(keyspace_read(ks, SLICE("none"), key_hash(SLICE("none"))));
-    keyspace_find(ks, key, key_hash(key));
+    assert_non_null(told_read(ks, key, key_hash(key)));
+    assert_null(told_read(ks, SLICE("none"), key_hash(SLICE("none"))));
+    told_find(ks, key, key_hash(key));
     assert_int_equal(counter("keyspace_hits"), hits + 1);
     assert_int_equal(counter("keyspace_misses"), misses + 1);
     assert_int_equal(keyspace_due(ks, START_MSEC), 0);
     clock_set_msec(START_MSEC + 9);
-    assert_non_null(keyspace_find(ks, key, key_hash(key)));
+    assert_non_null(told_find(ks, key, key_hash(key)));
     clock_set_msec(START_MSEC + 10);
-    assert_null(keyspace_read(ks, key, key_hash(key)));
+    assert_null(told_read(ks, key, key_hash(key)));
     assert_int_equal(counter("keyspace_misses"), misses + 2);
     assert_int_equal(counter("expired_keys"), expired + 1);
     assert_int_equal(keyspace_count(ks), 0);
@@ -250,8 +250,8 @@ static void test_recency(void **state) {
     unsigned stored = e->recency;
     assert_int_equal(stored, (START_MSEC / 1000) & 0xffffff);
     clock_set_msec(START_MSEC + 7000);
-    assert_int_equal(keyspace_find(ks, key, key_hash(key))->recency, stored);
-    assert_int_equal(keyspace_read(ks, key, key_hash(key))->recency, stored + 7);
+    assert_int_equal(told_find(ks, key, key_hash(key))->recency, stored);
+    assert_int_equal(told_read(ks, key, key_hash(key))->recency, stored + 7);
     /* Overwriting in place notes the access like storing anew. */
     clock_set_msec(START_MSEC + 9000);
     struct entry *same = key_store(ks, 1, SLICE("w"), ENTRY_NO_DEADLINE);
@@ -289,7 +289,7 @@ static void test_blob_is_taken(void **state) {
         b->length = 50000;
         struct entry_value v = entry_value_raw(blob_slice(b));
         v.blob = b;
-        struct entry *existing = keyspace_find(ks, key, key_hash(key));
+        struct entry *existing = told_find(ks, key, key_hash(key));
         struct entry *e = told_store(ks, key, key_hash(key), existing, &v,
                                      i == 1 ? START_MSEC + 1 : ENTRY_NO_DEADLINE);
         assert_ptr_equal(entry_blob(e), b);

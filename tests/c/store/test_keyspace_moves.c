@@ -28,14 +28,14 @@
 static uint64_t hash_of(struct slice key) { return hash_bytes(key.bytes, key.length); }
 
 static struct entry *find(struct keyspace *ks, const char *key) {
-    return keyspace_find(ks, slice_of(key), hash_of(slice_of(key)));
+    return told_find(ks, slice_of(key), hash_of(slice_of(key)));
 }
 
 static struct entry *put(struct keyspace *ks, struct slice key, struct slice value,
                          int64_t deadline) {
     struct entry_value v = entry_value_of_text(value);
     uint64_t hash = hash_of(key);
-    return told_store(ks, key, hash, keyspace_find(ks, key, hash), &v, deadline);
+    return told_store(ks, key, hash, told_find(ks, key, hash), &v, deadline);
 }
 
 static void put_number(struct keyspace *ks, int number, int64_t deadline) {
@@ -144,10 +144,10 @@ static void check_move(struct slice key, struct slice value, int64_t deadline) {
     struct entry *e = put(from, key, value, deadline);
     told_move(from, e, hash_of(key), to);
     assert_int_equal(keyspace_count(from) + keyspace_count_volatile(from), 0);
-    assert_ptr_equal(keyspace_find(to, key, hash_of(key)), e);
+    assert_ptr_equal(told_find(to, key, hash_of(key)), e);
     assert_int_equal(keyspace_count_volatile(to), deadline != ENTRY_NO_DEADLINE);
     keyspace_swap(from, to);
-    assert_ptr_equal(keyspace_find(from, key, hash_of(key)), e);
+    assert_ptr_equal(told_find(from, key, hash_of(key)), e);
     assert_int_equal(keyspace_count(to), 0);
     keyspace_check(from);
     keyspace_check(to);

@@ -150,7 +150,7 @@ static char shorter[4], longer[100000];
 
 static void store_text(struct keyspace *ks, struct slice key, struct slice text) {
     struct entry_value v = entry_value_raw(text);
-    struct entry *existing = keyspace_find(ks, key, key_hash(key));
+    struct entry *existing = told_find(ks, key, key_hash(key));
     told_store(ks, key, key_hash(key), existing, &v, ENTRY_NO_DEADLINE);
 }
 
@@ -164,14 +164,14 @@ static void write_over(struct keyspace *ks, struct slice key, struct entry *e, s
 static void take_away(enum way way, struct keyspace *ks, struct slice key, size_t length) {
     const struct slice other = SLICE("other"), nine = SLICE("9");
     uint64_t hash = key_hash(key);
-    struct entry *e = keyspace_find(ks, key, hash);
+    struct entry *e = told_find(ks, key, hash);
     memset(longer, '#', sizeof(longer));
     switch (way) {
     case DELETE: assert_true(told_delete(ks, key, hash)); break;
     case DELETE_LAZILY: assert_true(told_delete_with(ks, key, hash, true)); break;
     case EXPIRE:
         told_deadline(ks, e, hash, START_MSEC - 1);
-        assert_null(keyspace_find(ks, key, hash));
+        assert_null(told_find(ks, key, hash));
         break;
     case SET_AS_LONG: store_text(ks, key, (struct slice){longer, length}); break;
     case SET_LONGER: store_text(ks, key, (struct slice){longer, sizeof(longer)}); break;
@@ -184,12 +184,12 @@ static void take_away(enum way way, struct keyspace *ks, struct slice key, size_
         break;
     case RENAME_OVER:
         store_text(ks, other, nine);
-        e = keyspace_find(ks, other, key_hash(other));
+        e = told_find(ks, other, key_hash(other));
         told_rename(ks, e, key_hash(other), key, hash);
         break;
     case COPY_OVER:
         store_text(ks, other, nine);
-        told_copy(ks, key, hash, keyspace_find(ks, other, key_hash(other)));
+        told_copy(ks, key, hash, told_find(ks, other, key_hash(other)));
         break;
     case MOVE:
         told_move(ks, e, hash, keyspace_at(1));
@@ -224,7 +224,7 @@ static void check_way(enum way way, size_t length) {
     store_text(ks, key, (struct slice){original, length});
 
     limbo_enter();
-    struct entry *held = keyspace_find(ks, key, key_hash(key));
+    struct entry *held = told_find(ks, key, key_hash(key));
     struct slice text = entry_string(held, NULL);
     limbo_enter();
     take_away(way, ks, key, length);
@@ -259,9 +259,9 @@ static void test_outermost_changes_in_place(void **state) {
     struct keyspace *ks = keyspace_at(0);
     store_text(ks, SLICE("k"), SLICE("0123456789"));
     limbo_enter();
-    struct entry *e = keyspace_find(ks, SLICE("k"), key_hash(SLICE("k")));
+    struct entry *e = told_find(ks, SLICE("k"), key_hash(SLICE("k")));
     store_text(ks, SLICE("k"), SLICE("abcdefghij"));
-    assert_ptr_equal(keyspace_find(ks, SLICE("k"), key_hash(SLICE("k"))), e);
+    assert_ptr_equal(told_find(ks, SLICE("k"), key_hash(SLICE("k"))), e);
     assert_int_equal(limbo_bytes(), 0);
     limbo_leave();
 }
@@ -302,7 +302,7 @@ static void random_call(unsigned depth) {
     enum way way = (enum way)random_below(WAYS);
     size_t length = 1 + random_below(2) * 1500 + random_below(90);
     if (way == MOVE || way == RENAME_OVER || way == COPY_OVER) way = SET_AS_LONG;
-    if (random_below(3) == 0 || !keyspace_find(ks, key, key_hash(key))) {
+    if (random_below(3) == 0 || !told_find(ks, key, key_hash(key))) {
         memset(longer, 'a' + (int)random_below(26), length);
         store_text(ks, key, (struct slice){longer, length});
     } else {

@@ -33,7 +33,7 @@ static struct value hash_of(unsigned fields) {
 static struct entry *store_hash(unsigned number, unsigned fields, int64_t deadline) {
     struct key_text name;
     struct slice key = key_of(&name, number);
-    return told_object(ks, key, key_hash(key), keyspace_find(ks, key, key_hash(key)), ENTRY_HASH,
+    return told_object(ks, key, key_hash(key), told_find(ks, key, key_hash(key)), ENTRY_HASH,
                        hash_of(fields), deadline);
 }
 

@@ -62,7 +62,7 @@ static struct slice k(unsigned number) { return names[number]; }
 static struct entry *put(struct keyspace *ks, unsigned number, int64_t deadline) {
     struct entry_value v = entry_value_of_text(SLICE("text"));
     return told_store(ks, k(number), key_hash(k(number)),
-                      keyspace_find(ks, k(number), key_hash(k(number))), &v, deadline);
+                      told_find(ks, k(number), key_hash(k(number))), &v, deadline);
 }
 
 static int begin(void **state) {
@@ -84,10 +84,10 @@ static void test_writes_are_told_once_in_order(void **state) {
     assert_heard("a+0:key:1 b+0:key:1 ");
     put(ks, 1, ENTRY_NO_DEADLINE);
     assert_heard("a+0:key:1 b+0:key:1 ");
-    struct entry *e = keyspace_find(ks, k(1), key_hash(k(1)));
+    struct entry *e = told_find(ks, k(1), key_hash(k(1)));
     told_bytes(ks, k(1), key_hash(k(1)), e, 100);
     assert_heard("a+0:key:1 b+0:key:1 ");
-    e = keyspace_find(ks, k(1), key_hash(k(1)));
+    e = told_find(ks, k(1), key_hash(k(1)));
     told_deadline(ks, e, key_hash(k(1)), START_MSEC + 1000);
     assert_heard("a+0:key:1 b+0:key:1 ");
     assert_true(told_delete(ks, k(1), key_hash(k(1))));
@@ -103,13 +103,13 @@ static void test_only_what_somebody_wants_is_told(void **state) {
     keyspace_add_interest(KEYSPACE_MISSES, 1);
     put(ks, 1, START_MSEC + 5);
     assert_heard("");
-    keyspace_read(ks, k(2), key_hash(k(2)));
+    told_read(ks, k(2), key_hash(k(2)));
     assert_heard("am0:key:2 ");
     keyspace_add_interest(KEYSPACE_MISSES, -1);
     keyspace_add_interest(KEYSPACE_REMOVALS, 1);
     put(ks, 1, START_MSEC + 5);
     clock_set_msec(START_MSEC + 6);
-    keyspace_read(ks, k(1), key_hash(k(1)));
+    told_read(ks, k(1), key_hash(k(1)));
     assert_heard("ax0:key:1 bx0:key:1 ");
     keyspace_add_interest(KEYSPACE_REMOVALS, -1);
     keyspace_add_interest(KEYSPACE_SWEEPS, 1);
@@ -128,7 +128,7 @@ static void test_both_keys_of_a_move_are_told(void **state) {
     assert_heard("a+0:key:1 b+0:key:1 a+0:key:2 b+0:key:2 ");
     told_copy(ks, k(3), key_hash(k(3)), e);
     assert_heard("a+0:key:3 b+0:key:3 ");
-    e = keyspace_find(ks, k(2), key_hash(k(2)));
+    e = told_find(ks, k(2), key_hash(k(2)));
     told_move(ks, e, key_hash(k(2)), other);
     assert_heard("a+0:key:2 b+0:key:2 a+1:key:2 b+1:key:2 ");
     keyspace_swap(ks, other);
@@ -143,10 +143,10 @@ static void test_causes(void **state) {
     bool more;
     for (unsigned i = 0; i < 4; i++) put(ks, i, START_MSEC + 10);
     buffer_clear(&heard);
-    keyspace_evict(ks, keyspace_find(ks, k(0), key_hash(k(0))), key_hash(k(0)), false);
+    keyspace_evict(ks, told_find(ks, k(0), key_hash(k(0))), key_hash(k(0)), false);
     assert_heard("ae0:key:0 be0:key:0 ");
     clock_set_msec(START_MSEC + 10);
-    assert_null(keyspace_find(ks, k(1), key_hash(k(1))));
+    assert_null(told_find(ks, k(1), key_hash(k(1))));
     assert_heard("ax0:key:1 bx0:key:1 ");
     assert_false(told_delete(ks, k(2), key_hash(k(2))));
     assert_heard("ax0:key:2 bx0:key:2 ");
@@ -160,22 +160,22 @@ static void test_what_is_kept_hidden_expires_when_it_is_replaced(void **state) {
     buffer_clear(&heard);
     clock_set_msec(START_MSEC + 10);
     keyspace_hold_expiry(true);
-    assert_int_equal(keyspace_presence(ks, k(1), key_hash(k(1))), KEYSPACE_HIDDEN);
-    assert_null(keyspace_find(ks, k(1), key_hash(k(1))));
+    assert_int_equal(keyspace_presence(&(struct key){ks, k(1), key_hash(k(1))}), KEYSPACE_HIDDEN);
+    assert_null(told_find(ks, k(1), key_hash(k(1))));
     assert_heard("");
     put(ks, 1, ENTRY_NO_DEADLINE);
     keyspace_hold_expiry(false);
     assert_heard("ax0:key:1 bx0:key:1 a+0:key:1 b+0:key:1 ");
-    assert_int_equal(keyspace_presence(ks, k(1), key_hash(k(1))), KEYSPACE_PRESENT);
-    assert_int_equal(keyspace_presence(ks, k(2), key_hash(k(2))), KEYSPACE_ABSENT);
+    assert_int_equal(keyspace_presence(&(struct key){ks, k(1), key_hash(k(1))}), KEYSPACE_PRESENT);
+    assert_int_equal(keyspace_presence(&(struct key){ks, k(2), key_hash(k(2))}), KEYSPACE_ABSENT);
 }
 
 static void test_misses_of_readers_are_told(void **state) {
     struct keyspace *ks = keyspace_at(0);
-    keyspace_read(ks, k(1), key_hash(k(1)));
-    keyspace_peek(ks, k(2), key_hash(k(2)));
-    keyspace_find(ks, k(3), key_hash(k(3)));
-    keyspace_peek_quietly(ks, k(3), key_hash(k(3)));
+    told_read(ks, k(1), key_hash(k(1)));
+    told_peek(ks, k(2), key_hash(k(2)));
+    told_find(ks, k(3), key_hash(k(3)));
+    keyspace_peek_quietly(&(struct key){ks, k(3), key_hash(k(3))});
     assert_heard("am0:key:1 am0:key:2 ");
 }
 
@@ -185,9 +185,9 @@ static void test_nobody_is_told_without_interest(void **state) {
     put(ks, 1, START_MSEC + 10);
     put(ks, 2, ENTRY_NO_DEADLINE);
     keyspace_tell_written(&(struct key){ks, k(2), key_hash(k(2))});
-    keyspace_read(ks, k(3), key_hash(k(3)));
+    told_read(ks, k(3), key_hash(k(3)));
     clock_set_msec(START_MSEC + 10);
-    assert_null(keyspace_find(ks, k(1), key_hash(k(1))));
+    assert_null(told_find(ks, k(1), key_hash(k(1))));
     keyspace_swap(ks, keyspace_at(1));
     told_flush(keyspace_at(1));
     show_interest(1);

@@ -109,7 +109,7 @@ static size_t read_for_a_while(int64_t msec) {
     for (unsigned i = 0; i < KEYS; i++) {
         struct key_text name;
         struct slice key = key_of(&name, i);
-        keyspace_read(ks, key, key_hash(key));
+        told_read(ks, key, key_hash(key));
         if (i % 10 == 0) {
             keyspace_random(ks);
             keyspace_random_volatile(ks);

@@ -31,7 +31,7 @@ static void model_set(struct model *m, struct slice text, int64_t deadline) {
 static void verify(struct keyspace *ks, unsigned number, const struct model *m) {
     struct key_text text;
     struct slice key = key_of(&text, number);
-    struct entry *e = keyspace_find(ks, key, key_hash(key));
+    struct entry *e = told_find(ks, key, key_hash(key));
     assert_int_equal(e != NULL, m->there);
     if (!e) return;
     char scratch[ENTRY_STRING_SCRATCH];
@@ -60,7 +60,7 @@ static void store_random(struct keyspace *ks, unsigned number, struct model *m) 
     int64_t deadline =
         random_below(2) ? ENTRY_NO_DEADLINE : START_MSEC + 1000 + (int64_t)random_below(1000);
     struct entry_value value = entry_value_of_text(value_text);
-    struct entry *existing = keyspace_find(ks, key, key_hash(key));
+    struct entry *existing = told_find(ks, key, key_hash(key));
     told_store(ks, key, key_hash(key), existing, &value, deadline);
     model_set(m, value_text, deadline);
 }
@@ -71,7 +71,7 @@ static void write_random(struct keyspace *ks, unsigned number, struct model *m) 
     struct slice key = key_of(&text, number);
     size_t wanted = random_below(4) ? m->length + random_below(20) : random_below(LENGTH_MAX);
     if (wanted > LENGTH_MAX) wanted = LENGTH_MAX;
-    struct entry *existing = keyspace_find(ks, key, key_hash(key));
+    struct entry *existing = told_find(ks, key, key_hash(key));
     if (!m->there) model_set(m, SLICE(""), ENTRY_NO_DEADLINE);
     if (wanted > m->length) {
         memset(m->bytes + m->length, 0, wanted - m->length);
@@ -83,7 +83,7 @@ static void write_random(struct keyspace *ks, unsigned number, struct model *m) 
         size_t at = random_below(m->length);
         bytes[at] = m->bytes[at] = (char)random_u64();
     }
-    existing = keyspace_find(ks, key, key_hash(key));
+    existing = told_find(ks, key, key_hash(key));
     assert_string_equal(entry_encoding_name(existing), "raw");
 }
 
@@ -131,14 +131,14 @@ static void test_growing_is_amortised(void **state) {
     allocated_bytes = allocations = 0;
     memory_set_hook(&hook);
     for (size_t length = 7; length <= end; length += 7) {
-        struct entry *existing = keyspace_find(ks, key, key_hash(key));
+        struct entry *existing = told_find(ks, key, key_hash(key));
         char *bytes = told_bytes(ks, key, key_hash(key), existing, length);
         bytes[length - 1] = 'x';
     }
     memory_set_hook(NULL);
     assert_true(allocated_bytes < 12 * end);
     assert_true(allocations < 200);
-    struct entry *e = keyspace_find(ks, key, key_hash(key));
+    struct entry *e = told_find(ks, key, key_hash(key));
     assert_true(entry_bytes(e) < end + end / 2);
     const char *bytes = entry_raw_bytes(e);
     for (size_t i = 0; i < end / 7 * 7; i++) assert_int_equal(bytes[i], i % 7 == 6 ? 'x' : 0);
@@ -149,7 +149,7 @@ static void test_one_write_wastes_nothing(void **state) {
     struct keyspace *ks = keyspace_at(0);
     struct slice key = SLICE("once");
     told_bytes(ks, key, key_hash(key), NULL, 1000000);
-    struct entry *e = keyspace_find(ks, key, key_hash(key));
+    struct entry *e = told_find(ks, key, key_hash(key));
     assert_true(entry_bytes(e) <=
                 memory_good_size(blob_allocation(1000000)) + memory_good_size(64));
     told_bytes(ks, key, key_hash(key), e, 10);
@@ -177,7 +177,7 @@ static void test_nested_store(void **state) {
         }
         limbo_leave();
         assert_true(slice_equal(read, SLICE("what the outer one reads")));
-        assert_ptr_not_equal(keyspace_find(ks, key, key_hash(key)), outer);
+        assert_ptr_not_equal(told_find(ks, key, key_hash(key)), outer);
         limbo_leave();
         keyspace_check(ks);
     }

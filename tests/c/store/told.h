@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Changes of the keyspace as exec/edit makes them for commands: changed, counted, told.
+ * Changes of the keyspace as exec/edit makes them for commands: changed, counted, told. And lookups
+ * of keys that are no arguments of a call.
  */
 #ifndef EVENKEEL_TESTS_STORE_TOLD_H
 #define EVENKEEL_TESTS_STORE_TOLD_H
 #include "base/panic.h"
 #include "store/keyspace.h"
 #include "store/keyspace_change.h"
+
+static inline struct entry *told_find(struct keyspace *ks, struct slice name, uint64_t hash) {
+    return keyspace_find(&(struct key){ks, name, hash});
+}
+static inline struct entry *told_read(struct keyspace *ks, struct slice name, uint64_t hash) {
+    return keyspace_read(&(struct key){ks, name, hash});
+}
+static inline struct entry *told_peek(struct keyspace *ks, struct slice name, uint64_t hash) {
+    return keyspace_peek(&(struct key){ks, name, hash});
+}
 
 static inline struct entry *told_store(struct keyspace *ks, struct slice name, uint64_t hash,
                                        struct entry *existing, const struct entry_value *value,

@@ -54,10 +54,7 @@ struct loop {
     int ready_next, ready_count;
     struct list_link timers;
 
-    bool (*before_sleep[LOOP_HOOKS_MAX])(void);
-    void (*after_wake[LOOP_HOOKS_MAX])(void);
-    void (*after_events[LOOP_HOOKS_MAX])(void);
-    unsigned before_sleep_count, after_wake_count, after_events_count;
+    struct loop_hooks hooks; /* none of the arrays is NULL */
 
     bool cpu_accounting;
     int64_t cpu_mark_nsec; /* thread CPU time at the end of the last turn */
@@ -65,6 +62,9 @@ struct loop {
     struct loop_stats stats;
     struct epoll_event ready[LOOP_EVENTS_MAX];
 };
+
+static void (*const no_calls[])(void) = {NULL};
+static bool (*const no_steps[])(void) = {NULL};
 
 static uint32_t epoll_events_of(unsigned interest) {
     return (interest & LOOP_READABLE ? (uint32_t)EPOLLIN : 0) |
@@ -82,6 +82,7 @@ static void wake_ready(struct loop_watcher *watcher, unsigned ready) {
 struct loop *loop_create(void) {
     struct loop *loop = memory_zalloc(sizeof(*loop), MEMORY_OTHER);
     list_init(&loop->timers);
+    loop->hooks = (struct loop_hooks){no_calls, no_calls, no_steps};
     loop->cpu_accounting = true;
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (loop->epoll_fd < 0) PANIC("epoll_create1: %s", strerror(errno));
@@ -183,26 +184,21 @@ static void run_timers(struct loop *loop) {
     }
 }
 
-void loop_before_sleep(struct loop *loop, bool (*hook)(void)) {
-    ASSERT_COMPARE(loop->before_sleep_count, <, LOOP_HOOKS_MAX);
-    loop->before_sleep[loop->before_sleep_count++] = hook;
+void loop_set_hooks(struct loop *loop, const struct loop_hooks *hooks) {
+    ASSERT_COMPARE(loop->depth, ==, 0);
+    loop->hooks.after_wake = hooks->after_wake ? hooks->after_wake : no_calls;
+    loop->hooks.after_events = hooks->after_events ? hooks->after_events : no_calls;
+    loop->hooks.before_sleep = hooks->before_sleep ? hooks->before_sleep : no_steps;
 }
 
-void loop_after_events(struct loop *loop, void (*hook)(void)) {
-    ASSERT_COMPARE(loop->after_events_count, <, LOOP_HOOKS_MAX);
-    loop->after_events[loop->after_events_count++] = hook;
-}
-
-void loop_after_wake(struct loop *loop, void (*hook)(void)) {
-    ASSERT_COMPARE(loop->after_wake_count, <, LOOP_HOOKS_MAX);
-    loop->after_wake[loop->after_wake_count++] = hook;
+static void call_all(void (*const *hook)(void)) {
+    for (; *hook; hook++) (*hook)();
 }
 
 static bool call_before_sleep(const struct loop *loop) {
     bool more = false;
-    for (unsigned i = 0; i < loop->before_sleep_count; i++) {
-        if (loop->before_sleep[i]()) more = true;
-    }
+    for (bool (*const *hook)(void) = loop->hooks.before_sleep; *hook; hook++)
+        if ((*hook)()) more = true;
     return more;
 }
 
@@ -277,9 +273,9 @@ static void turn(struct loop *loop, int64_t timeout_msec) {
     if (call_before_sleep(loop) || loop->stop) timeout_msec = 0;
     enum cause before = wait_ready(loop, timeout_msec);
     clock_refresh();
-    for (unsigned i = 0; i < loop->after_wake_count; i++) loop->after_wake[i]();
+    call_all(loop->hooks.after_wake);
     serve_ready(loop);
-    for (unsigned i = 0; i < loop->after_events_count; i++) loop->after_events[i]();
+    call_all(loop->hooks.after_events);
     cause_leave(before, clock_monotonic_nsec());
     if (loop->depth == 1) {
         run_timers(loop);

@@ -28,8 +28,8 @@
 /* So many ready descriptors a turn at most: a herd of waking clients is served over several turns,
  * and timers and new connections get their time between them. */
 #define LOOP_EVENTS_MAX 256
-/* So many hooks of each sort, and turns inside each other, at most (asserted). */
-#define LOOP_HOOKS_MAX 12
+/* So many turns inside each other at most (asserted). Each is of a command or a load that turns the
+ * loop while it runs; a few are within each other, and more are a recursion without an end. */
 #define LOOP_DEPTH_MAX 16
 
 struct buffer;
@@ -74,19 +74,22 @@ bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned intere
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t after_msec);
 /* Harmless for a timer that does not run. */
 void loop_timer_stop(struct loop *loop, struct loop_timer *timer);
-/* Called in the order of registration before each wait; returns true where it has more to do and
- * the loop should not sleep. */
-void loop_before_sleep(struct loop *loop, bool (*hook)(void));
-/* Called once after a turn's ready descriptors, before timers. */
-void loop_after_events(struct loop *loop, void (*hook)(void));
-/* Called first after waking, once wall time is refreshed. */
-void loop_after_wake(struct loop *loop, void (*hook)(void));
+/* What a turn calls: arrays in the order of calling, each ended by NULL; NULL for an empty one. */
+struct loop_hooks {
+    void (*const *after_wake)(void);   /* first after waking, once wall time is refreshed */
+    void (*const *after_events)(void); /* once after a turn's ready descriptors, before timers */
+    /* Before each wait; true where it has more to do and the loop should not sleep. */
+    bool (*const *before_sleep)(void);
+};
+/* In place of those before; at first there are none. The arrays are borrowed for the loop's life.
+ * Not during a turn. */
+void loop_set_hooks(struct loop *loop, const struct loop_hooks *hooks);
 
-/* Turns until loop_stop; a stop that came before it counts too. */
 /* Ends the turn's hand-out of events after the callback that runs: what is left comes first in the
  * next turn, before anything is waited for. For callbacks that have used up the turn's time. */
 void loop_yield(struct loop *loop);
 
+/* Turns until loop_stop; a stop that came before it counts too. */
 void loop_run(struct loop *loop);
 /* The running turn is finished, without sleeping any more; loop_run then returns. */
 void loop_stop(struct loop *loop);

@@ -218,6 +218,13 @@ static bool write_messages(void) {
     return more;
 }
 
+static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, NULL};
+static void (*const after_events[])(void) = {batch_run, NULL}; /* what was read is run, answered */
+static bool (*const before_sleep[])(void) = {
+    flush_resume,  batch_run_resumed, pubsub_release_step, end_of_turn,    memory_limit_step,
+    lazyfree_step, expire_slice,      cron_idle_step,      write_messages, NULL};
+static const struct loop_hooks loop_hooks = {after_wake, after_events, before_sleep};
+
 static const struct memory_limit_clients clients = {client_memory_normal, client_memory_leaving,
                                                     batch_large_bytes,
                                                     client_memory_disconnect_largest};
@@ -247,19 +254,7 @@ bool wiring_open(struct loop *loop) {
     client_observe_closing(tracking_stop);
     client_observe_closing(acl_forget);
 
-    loop_after_wake(loop, shutdown_look_for_signal);
-    loop_after_wake(loop, memory_limit_turn);
-    loop_after_events(loop, batch_run);
-    loop_before_sleep(loop, flush_resume);
-    loop_before_sleep(loop, batch_run_resumed);
-    loop_before_sleep(loop, pubsub_release_step);
-    loop_before_sleep(loop, end_of_turn);
-    loop_before_sleep(loop, memory_limit_step);
-    loop_before_sleep(loop, lazyfree_step);
-    loop_before_sleep(loop, expire_slice);
-    loop_before_sleep(loop, cron_idle_step);
-    loop_before_sleep(loop, write_messages);
-
+    loop_set_hooks(loop, &loop_hooks);
     if (!acl_open()) return false;
     if (!listen_open(loop, reason, sizeof(reason))) {
         log_warning("%s", reason);

@@ -446,6 +446,8 @@ static bool before_sleep(void) {
     return false;
 }
 
+static bool (*const before_sleep_hooks[])(void) = {before_sleep, NULL};
+
 /* --- begin and end ---------------------------------------------------------------------------- */
 
 static void open_all(void) {
@@ -465,7 +467,7 @@ static void open_all(void) {
     sample_timer.callback = on_sample_due;
     probe_timer.callback = on_probe_due;
     reconnect_timer.callback = on_reconnect_due;
-    loop_before_sleep(loop, before_sleep);
+    loop_set_hooks(loop, &(struct loop_hooks){.before_sleep = before_sleep_hooks});
 }
 
 static void close_all(void) {

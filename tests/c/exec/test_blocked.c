@@ -241,6 +241,8 @@ static void test_random(void **state) {
 
 /* ---- setting up ---- */
 
+static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
+
 static int open_all(void **state) {
     int result = peers_open(dispatch_executor());
     limits_register();
@@ -260,7 +262,7 @@ static int open_all(void **state) {
     client_observe_closing(blocked_forget);
     client_observe_closing(transaction_forget);
     client_observe_closing(acl_forget);
-    loop_before_sleep(peers_loop, batch_run_resumed);
+    peers_set_before_sleep(before_sleep);
     return result;
 }
 

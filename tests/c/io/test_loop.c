@@ -657,13 +657,15 @@ static void trace_event(struct source *source) {
     buffer_append_char(&trace, 'e');
 }
 
+static bool (*const hooks_before[])(void) = {hook_before, hook_before_last, NULL};
+static void (*const hooks_wake[])(void) = {hook_wake, NULL};
+static void (*const hooks_after[])(void) = {hook_after, NULL};
+static const struct loop_hooks hooks = {hooks_wake, hooks_after, hooks_before};
+
 static void register_hooks(void) {
     hook_more = false;
     hook_calls_until_stop = 0;
-    loop_before_sleep(loop, hook_before);
-    loop_before_sleep(loop, hook_before_last);
-    loop_after_wake(loop, hook_wake);
-    loop_after_events(loop, hook_after);
+    loop_set_hooks(loop, &hooks);
 }
 
 static void test_order_of_a_turn(void **state) {
@@ -690,6 +692,21 @@ static void test_stop_in_a_hook_does_not_sleep(void **state) {
     hook_calls_until_stop = 1;
     loop_run(loop);
     assert_string_equal(trace_take(), "BbWA");
+}
+
+/* There may be as many as there are, and NULL stands for none. */
+static void test_other_hooks(void **state) {
+    bool (*before[33])(void) = {NULL};
+    char wanted[40] = "";
+    for (int i = 0; i < 32; i++) before[i] = i % 2 ? hook_before_last : hook_before;
+    for (int i = 0; i < 32; i++) wanted[i] = i % 2 ? 'b' : 'B';
+    register_hooks();
+    loop_set_hooks(loop, &(struct loop_hooks){.before_sleep = before});
+    loop_turn(loop, 0);
+    assert_string_equal(trace_take(), wanted);
+    loop_set_hooks(loop, &(struct loop_hooks){NULL, NULL, NULL});
+    loop_turn(loop, 0);
+    assert_string_equal(trace_take(), "");
 }
 
 static int64_t stop_from_timer(struct loop_timer *timer) {
@@ -812,6 +829,7 @@ int main(void) {
         TIMED(test_order_of_a_turn),
         TIMED(test_more_to_do_does_not_sleep),
         TIMED(test_stop_in_a_hook_does_not_sleep),
+        TIMED(test_other_hooks),
         PLAIN(test_run_until_stop),
         PLAIN(test_wake_from_another_thread),
         PLAIN(test_cpu_time_of_a_turn),

@@ -34,6 +34,16 @@ static inline bool peers_end_of_turn(void) {
     return false;
 }
 
+static void (*const peers_after_events[])(void) = {batch_run, NULL};
+static bool (*const peers_before_sleep[])(void) = {peers_end_of_turn, NULL};
+
+/* Other steps before the loop sleeps: peers_end_of_turn and those that a test needs; ended by NULL.
+ */
+static inline void peers_set_before_sleep(bool (*const *steps)(void)) {
+    loop_set_hooks(peers_loop,
+                   &(struct loop_hooks){.after_events = peers_after_events, .before_sleep = steps});
+}
+
 static inline int peers_open(const struct batch_executor *executor) {
     seed_from_environment();
     signal(SIGPIPE, SIG_IGN);
@@ -45,8 +55,7 @@ static inline int peers_open(const struct batch_executor *executor) {
     if (!client_open(peers_loop)) return -1;
     reply_open();
     batch_open(executor);
-    loop_after_events(peers_loop, batch_run);
-    loop_before_sleep(peers_loop, peers_end_of_turn);
+    peers_set_before_sleep(peers_before_sleep);
     return 0;
 }
 

@@ -202,12 +202,14 @@ static void test_addresses_are_kept(void **state) {
 
 /* ---- the suite ---- */
 
+static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
+
 static int open_all(void **state) {
     limits_register();
     client_memory_register();
     peers_open(&executor);
     client_observe_closing(note_closed);
-    loop_before_sleep(peers_loop, batch_run_resumed);
+    peers_set_before_sleep(before_sleep);
     return 0;
 }
 

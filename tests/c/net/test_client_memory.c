@@ -64,12 +64,14 @@ static const struct batch_executor executor = {
 
 static int64_t read_maxmemory(void) { return maxmemory; }
 
+static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
+
 static int group_open(void **state) {
     limits_register();
     client_memory_register();
     client_memory_set_maxmemory(read_maxmemory);
     peers_open(&executor);
-    loop_before_sleep(peers_loop, batch_run_resumed);
+    peers_set_before_sleep(before_sleep);
     return 0;
 }
 

@@ -76,10 +76,12 @@ static void prefetch(struct request *r) {}
 static const struct batch_executor executor = {
     .prefetch_bucket = prefetch, .prefetch_entry = prefetch, .execute = execute};
 
+static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
+
 static int hold_open(void **state) {
     peers_open(&executor);
     client_observe_closing(closed);
-    loop_before_sleep(peers_loop, batch_run_resumed);
+    peers_set_before_sleep(before_sleep);
     return 0;
 }
 

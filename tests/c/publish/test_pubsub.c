@@ -514,13 +514,15 @@ static void test_closed_by_what_it_is_told(void **state) {
 
 /* ---- the suite ---- */
 
+static bool (*const before_sleep[])(void) = {peers_end_of_turn, pubsub_release_step, NULL};
+
 static int open_all(void **state) {
     limits_register();
     client_memory_register();
     pubsub_register();
     peers_open(&executor);
     client_observe_closing(pubsub_forget);
-    loop_before_sleep(peers_loop, pubsub_release_step);
+    peers_set_before_sleep(before_sleep);
     return 0;
 }
 

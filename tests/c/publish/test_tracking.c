@@ -751,6 +751,8 @@ static bool write_all(void) {
     return more;
 }
 
+static bool (*const before_sleep[])(void) = {peers_end_of_turn, write_all, NULL};
+
 static int open_all(void **state) {
     int result = peers_open(dispatch_executor());
     limits_register();
@@ -770,7 +772,7 @@ static int open_all(void **state) {
     client_observe_closing(transaction_forget);
     client_observe_closing(tracking_stop);
     client_observe_closing(acl_forget);
-    loop_before_sleep(peers_loop, write_all);
+    peers_set_before_sleep(before_sleep);
     return result;
 }
 

@@ -158,12 +158,14 @@ void acl_reset(struct client *c) {
     if (default_is_open()) c->flags |= CLIENT_AUTHENTICATED;
 }
 
-void acl_forget(struct client *c) {
+static void client_closes(struct client *c) {
     struct acl_user *u = client_rare(c, CLIENT_RARE_USER);
     if (!u) return;
     u->clients--;
     client_set_rare(c, CLIENT_RARE_USER, NULL);
 }
+
+const struct client_observer acl_client_observer = {.closing = client_closes};
 
 bool acl_authenticate(struct client *c, struct slice name, struct slice password,
                       struct slice object) {

@@ -44,8 +44,7 @@ bool acl_authenticate(struct client *c, struct slice name, struct slice password
                       struct slice object);
 /* RESET: as if it had just connected. */
 void acl_reset(struct client *c);
-/* The client closes. */
-void acl_forget(struct client *c);
+extern const struct client_observer acl_client_observer; /* for server/wiring */
 
 /* ---- what it may run ---- */
 

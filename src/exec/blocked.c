@@ -226,9 +226,11 @@ static void wait_end(struct wait *w) {
     waiting--;
 }
 
-void blocked_forget(struct client *c) {
+static void client_closes(struct client *c) {
     if (blocked_is(c)) wait_end(wait_of(c));
 }
+
+const struct client_observer blocked_client_observer = {.closing = client_closes};
 
 static void go_on(struct wait *w) {
     struct client *c = w->client;

@@ -14,9 +14,10 @@
 #include "base/string.h"
 
 struct call;
-struct keyspace_observer;
 struct client;
+struct client_observer;
 struct keyspace;
+struct keyspace_observer;
 
 /* No time limit. */
 #define BLOCKED_FOREVER 0
@@ -34,7 +35,9 @@ struct blocked_kind {
     void (*free_state)(void *state);
 };
 
-extern const struct keyspace_observer blocked_observer; /* for server/wiring */
+/* For server/wiring. */
+extern const struct keyspace_observer blocked_observer;
+extern const struct client_observer blocked_client_observer;
 
 /* Blocks the call's client until it is served, `timeout_msec` have passed (BLOCKED_FOREVER: no
  * limit), or CLIENT UNBLOCK. Waits for the arguments `first` to `last`, `step` apart, which are
@@ -48,8 +51,6 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
 bool blocked_is(const struct client *c);
 /* CLIENT UNBLOCK: as if its time were up, or with an error. False where it does not wait. */
 bool blocked_end_early(struct client *c, bool with_error);
-/* The client closes. */
-void blocked_forget(struct client *c);
 
 /* The key may now hold what somebody waits for. A new list, sorted set or stream need not be
  * signalled: blocked observes the keyspace. O(1). */

@@ -500,8 +500,6 @@ static void swapping(struct keyspace *a, struct keyspace *b) {
 const struct keyspace_observer transaction_observer = {
     .changed = changed, .flushing = flushing, .swapping = swapping};
 
-void transaction_register(void) { client_memory_observe(transaction_bytes); }
-
 /* ---- the end ---- */
 
 void transaction_end(struct client *c) {
@@ -510,10 +508,13 @@ void transaction_end(struct client *c) {
     transaction_unwatch(c);
 }
 
-void transaction_forget(struct client *c) {
+static void client_closes(struct client *c) {
     ASSERT(!transaction_of(c) || !transaction_of(c)->running);
     transaction_end(c);
 }
+
+const struct client_observer transaction_client_observer = {.closing = client_closes,
+                                                            .bytes = transaction_bytes};
 
 /* ---- checks ---- */
 

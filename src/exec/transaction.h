@@ -13,12 +13,14 @@
 #include "base/string.h"
 
 struct call;
-struct keyspace_observer;
 struct client;
+struct client_observer;
+struct keyspace_observer;
 struct request;
 
-void transaction_register(void);                            /* weighs clients */
-extern const struct keyspace_observer transaction_observer; /* for server/wiring */
+/* For server/wiring. */
+extern const struct keyspace_observer transaction_observer;
+extern const struct client_observer transaction_client_observer;
 
 /* MULTI. The client must not be in a transaction. */
 void transaction_begin(struct client *c);
@@ -48,8 +50,6 @@ void transaction_unwatch(struct client *c);
 /* Whether a watched key has changed, or is due without being deleted yet. O(keys watched). */
 bool transaction_watch_failed(const struct client *c);
 
-/* The client closes. */
-void transaction_forget(struct client *c);
 /* Asserts the invariants; walks everything. */
 void transaction_check(void);
 #endif

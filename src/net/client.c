@@ -43,7 +43,6 @@
 #define CRON_CLIENTS_MAX 200
 /* Descriptors kept for files, listeners and links besides clients: 6.2's number. */
 #define RESERVED_DESCRIPTORS 32
-#define OBSERVERS_MAX 8
 /* The largest buffers are those of so many seconds: as 6.2. */
 #define PEAK_SECONDS 8
 
@@ -62,8 +61,8 @@ static uint64_t count, next_id = 1, connections_received;
 static size_t subscribers;
 static bool authentication_required, begin_limited;
 static int64_t maxclients, timeout_sec, keepalive_sec;
-static void (*observers[OBSERVERS_MAX])(struct client *c);
-static int observer_count;
+static const struct client_observer *const no_observers[] = {NULL};
+static const struct client_observer *const *observers = no_observers;
 static struct peak input_peak, output_peak;
 
 /* ---- how many descriptors there are ---- */
@@ -301,7 +300,8 @@ void client_close_later(struct client *c) {
 static void finish_one(struct client *c) {
     list_remove(&c->write_link);
     c->flags |= CLIENT_CLOSED;
-    for (int i = 0; i < observer_count; i++) observers[i](c);
+    for (const struct client_observer *const *o = observers; *o; o++)
+        if ((*o)->closing) (*o)->closing(c);
     client_set_subscribed(c, false);
     batch_forget_held(c);
     list_remove(&c->link);
@@ -334,9 +334,14 @@ void client_watch(struct client *c) {
     if (!loop_watch(loop, &c->watcher, interest)) client_close_later(c);
 }
 
-void client_observe_closing(void (*callback)(struct client *c)) {
-    ASSERT_COMPARE(observer_count, <, OBSERVERS_MAX);
-    observers[observer_count++] = callback;
+void client_set_observers(const struct client_observer *const *list) { observers = list; }
+
+size_t client_bytes_above(const struct client *c) {
+    size_t bytes = 0;
+    if (!c->rare) return 0;
+    for (const struct client_observer *const *o = observers; *o; o++)
+        if ((*o)->bytes) bytes += (*o)->bytes(c);
+    return bytes;
 }
 
 void client_set_rare(struct client *c, enum client_rare place, void *what) {

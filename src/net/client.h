@@ -134,8 +134,19 @@ void client_append_address(struct client *c, struct buffer *out);
 void client_append_local_address(struct client *c, struct buffer *out);
 /* Bytes of the class MEMORY_CLIENTS that they take. O(1). */
 size_t client_address_bytes(const struct client *c);
-/* Has client_finish_closing call `callback` for each client from now on. */
-void client_observe_closing(void (*callback)(struct client *c));
+/* A layer above that keeps something of clients. NULL members are passed over. */
+struct client_observer {
+    /* Called by client_finish_closing: frees what it has of the client. */
+    void (*closing)(struct client *c);
+    /* What it holds for it of the class MEMORY_CLIENTS; asked of clients that have anything in a
+     * place of enum client_rare. O(1). */
+    size_t (*bytes)(const struct client *c);
+};
+/* Who hears, in order, ended by NULL; the array lives as long as the process. server/wiring.c has
+ * the one of the server. */
+void client_set_observers(const struct client_observer *const *observers);
+/* What they hold together. O(observers). */
+size_t client_bytes_above(const struct client *c);
 /* Closes those that are marked: layers above free what they have of them. Only between requests, or
  * the commands of a transaction, when nobody holds on to anything of a marked client but its
  * struct: net/batch calls it after each request and each event, and the turn does before it sleeps.

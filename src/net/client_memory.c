@@ -25,7 +25,6 @@
 
 #define LISTS 64
 #define WEIGHT_BYTES_MIN 4096 /* a power of two */
-#define OBSERVERS_MAX 4
 
 struct client_weight {
     struct list_link link;
@@ -37,8 +36,6 @@ static struct list_link lists[LISTS];
 static uint64_t filled; /* bit i: lists[i] has weights */
 static int64_t limit;   /* bytes, a negative percentage of maxmemory, or 0 */
 static int64_t (*maxmemory)(void);
-static size_t (*observers[OBSERVERS_MAX])(const struct client *c);
-static int observer_count;
 static size_t leaving; /* what clients hold that are closed and not freed */
 static size_t marked;  /* what those held that are to be closed when the request has ended */
 static uint64_t evicted;
@@ -52,22 +49,10 @@ static inline size_t usable_of_size(const void *block, size_t size) {
     return block ? memory_good_size(size) : 0;
 }
 
-void client_memory_observe(size_t (*bytes)(const struct client *c)) {
-    ASSERT_COMPARE(observer_count, <, OBSERVERS_MAX);
-    observers[observer_count++] = bytes;
-}
-
-/* What layers above hold for it. */
-static size_t bytes_above(const struct client *c) {
-    size_t bytes = 0;
-    for (int i = 0; c->rare && i < observer_count; i++) bytes += observers[i](c);
-    return bytes;
-}
-
 size_t client_memory_of(const struct client *c) {
     return usable_of_size(c, sizeof(*c)) + usable_of_size(c->weight, sizeof(*c->weight)) +
            usable_of_size(c->rare, sizeof(*c->rare)) + usable(c->name) + client_address_bytes(c) +
-           bytes_above(c) + batch_query_bytes(c) + c->chunk_bytes;
+           client_bytes_above(c) + batch_query_bytes(c) + c->chunk_bytes;
 }
 
 size_t client_memory_normal(void) { return memory_used(MEMORY_CLIENTS); }
@@ -115,7 +100,7 @@ static void drop(struct client *c) {
 }
 
 void client_memory_note(struct client *c) {
-    bool owns = c->query || c->held || c->replies || bytes_above(c);
+    bool owns = c->query || c->held || c->replies || client_bytes_above(c);
     if (c->flags & CLIENT_CLOSING || (!owns && !c->weight)) return;
     if (!owns) {
         drop(c);

@@ -17,10 +17,6 @@ void client_memory_register(void); /* options and metrics */
 /* What a percentage of maxmemory is of; without it such a limit is no limit. */
 void client_memory_set_maxmemory(int64_t (*maxmemory)(void));
 
-/* What layers above hold for a client, of the class MEMORY_CLIENTS: `bytes` is asked for clients
- * that have anything in a place of enum client_rare. Once each, at start. */
-void client_memory_observe(size_t (*bytes)(const struct client *c));
-
 /* What the client holds, exactly. O(1). */
 size_t client_memory_of(const struct client *c);
 /* What all normal and subscribed clients hold, closing ones included. O(1). */

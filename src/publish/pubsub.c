@@ -24,7 +24,7 @@
  *     where they are until the request has ended (client_finish_closing). What a client with more
  *     subscriptions than can go at once leaves then waits among the leavers.
  *  4. A listener's client is not freed before it (it stands in client_rare), and what the two hold
- *     is of MEMORY_CLIENTS and in the client's sum (client_memory_observe). Topics and tables are
+ *     is of MEMORY_CLIENTS and in the client's sum (struct client_observer). Topics and tables are
  *     nobody's own: MEMORY_OTHER.
  */
 #include "publish/pubsub.h"
@@ -238,7 +238,8 @@ static void listener_drop(struct listener *l, size_t *budget) {
     }
 }
 
-void pubsub_forget(struct client *c) {
+/* What many subscriptions leave goes in steps. */
+static void client_closes(struct client *c) {
     struct listener *l = listener_of(c);
     size_t budget = DROP_AT_ONCE;
     ASSERT(!sending);
@@ -563,7 +564,9 @@ static size_t listener_bytes(const struct client *c) {
     return l ? l->bytes : 0;
 }
 
+const struct client_observer pubsub_client_observer = {.closing = client_closes,
+                                                       .bytes = listener_bytes};
+
 void pubsub_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
-    client_memory_observe(listener_bytes);
 }

@@ -13,10 +13,12 @@
 #include "base/string.h"
 
 struct client;
+struct client_observer;
 
 enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_KINDS };
 
-void pubsub_register(void); /* metrics; weighs clients */
+void pubsub_register(void);                                 /* metrics */
+extern const struct client_observer pubsub_client_observer; /* for server/wiring */
 
 /* Sends the message to the channel's subscribers and to those of patterns that match it, in 6.2's
  * order; returns how many times it was sent. Clients may be closed by it, the one whose request
@@ -35,10 +37,8 @@ void pubsub_unsubscribe(struct client *c, enum pubsub_kind kind, struct slice na
 void pubsub_unsubscribe_kind(struct client *c, enum pubsub_kind kind);
 /* Takes all subscriptions away; with `tell`, with the replies of UNSUBSCRIBE and PUNSUBSCRIBE. */
 void pubsub_unsubscribe_all(struct client *c, bool tell);
-/* The client closes. What a client with many subscriptions leaves goes in steps. */
-void pubsub_forget(struct client *c);
-/* Goes on with that; true where more is left. To be called before the loop sleeps, and before
- * closed clients are freed. */
+/* What a client with many subscriptions leaves goes in steps. Goes on with that; true where more is
+ * left. To be called before the loop sleeps, and before closed clients are freed. */
 bool pubsub_release_step(void);
 
 /* Channels and patterns of one client: CLIENT LIST's sub and psub. O(1). */
@@ -48,8 +48,8 @@ size_t pubsub_patterns(const struct client *c);
 bool pubsub_any(const struct client *c, enum pubsub_kind kind,
                 bool (*test)(struct slice name, void *context), void *context);
 
-/* Channels, or distinct patterns, that somebody listens to. O(1), and what remains of
- * pubsub_forget: so are the next two. */
+/* Channels, or distinct patterns, that somebody listens to. O(1), and with what closed clients have
+ * left and has not gone yet: so are the next two. */
 size_t pubsub_count(enum pubsub_kind kind);
 /* Subscribers of a channel. */
 size_t pubsub_subscribers(struct slice channel);

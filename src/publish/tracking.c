@@ -39,7 +39,7 @@
  *  3. A prefix has a client at least. A client's prefixes stand in order, none twice, and each has
  *     the client's id; only broadcasting ones have any.
  *  4. A prefix stands in `changed` exactly while it has collected keys.
- *  5. A tracker's bytes are of MEMORY_CLIENTS and its client's (client_memory_observe); keys,
+ *  5. A tracker's bytes are of MEMORY_CLIENTS and its client's (struct client_observer); keys,
  *     prefixes and what is collected are nobody's own: MEMORY_OTHER. (The radix tree that finds
  *     prefixes counts itself as MEMORY_DATASET.)
  */
@@ -678,6 +678,9 @@ bool tracking_caching(const struct client *c) {
     return t && t->caching;
 }
 
+const struct client_observer tracking_client_observer = {.closing = tracking_stop,
+                                                         .bytes = tracker_bytes};
+
 /* ---- overlaps ---- */
 
 static bool overlap(struct slice a, struct slice b) {
@@ -848,5 +851,4 @@ static const struct metric_row metric_rows[] = {
 void tracking_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
-    client_memory_observe(tracker_bytes);
 }

@@ -14,6 +14,7 @@
 #include "base/string.h"
 
 struct call;
+struct client_observer;
 struct keyspace_observer;
 struct client;
 struct command;
@@ -27,15 +28,17 @@ struct tracking_mode {
     bool no_loop;      /* it is not told of its own changes */
 };
 
-void tracking_register(void);                            /* option and metrics */
-extern const struct keyspace_observer tracking_observer; /* for server/wiring */
+void tracking_register(void); /* option and metrics */
+/* For server/wiring. */
+extern const struct keyspace_observer tracking_observer;
+extern const struct client_observer tracking_client_observer;
 
 /* Begins, or goes on in another mode: the caller has checked that these two fit together. With
  * mode->broadcasts, `prefixes` are added to those that the client has; none: "", which all keys
  * begin with. O(prefixes log prefixes). */
 void tracking_start(struct client *c, const struct tracking_mode *mode,
                     const struct slice *prefixes, size_t count);
-/* Ends it. Harmless for a client that does not track; to be called, too, when a client closes. */
+/* Ends it. Harmless for a client that does not track. */
 void tracking_stop(struct client *c);
 
 /* NULL while the client does not track. */

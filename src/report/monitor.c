@@ -54,6 +54,7 @@ void monitor_remove(struct client *c) {
 }
 
 bool monitor_any(void) { return !list_is_empty(&monitors); }
+const struct client_observer monitor_client_observer = {.closing = monitor_remove};
 
 size_t monitor_before(const struct call *call) {
     size_t mark = texts.length;

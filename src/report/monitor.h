@@ -8,13 +8,15 @@
 
 struct call;
 struct client;
+struct client_observer;
 
 /* False where the client monitors already. It ends with the client, or with monitor_remove. */
 bool monitor_add(struct client *c);
-/* Harmless for a client that does not monitor. To be called, too, when a client closes. */
+/* Harmless for a client that does not monitor. */
 void monitor_remove(struct client *c);
 /* Whether anybody monitors: else the two below need not be called. */
 bool monitor_any(void);
+extern const struct client_observer monitor_client_observer; /* for server/wiring */
 /* Around each command. Its arguments are written down before it runs, since it may take them over;
  * the line is sent after it, as 6.2 does: so it names the database that SELECT has chosen, a client
  * sees the reply to its own command first, and none that has ended its monitoring. Calls may nest:

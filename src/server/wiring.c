@@ -139,7 +139,6 @@ void wiring_register(void) {
     dispatch_register();
     pubsub_register();
     tracking_register();
-    transaction_register();
     notify_register();
     acl_register();
     auth_register();
@@ -234,11 +233,19 @@ static const struct memory_limit_clients clients = {client_memory_normal, client
 static const struct keyspace_observer *const keyspace_observers[] = {
     &effects_observer, &tracking_observer, &transaction_observer,
     &notify_observer,  &blocked_observer,  NULL};
+static const struct client_observer *const client_observers[] = {&monitor_client_observer,
+                                                                 &blocked_client_observer,
+                                                                 &pubsub_client_observer,
+                                                                 &transaction_client_observer,
+                                                                 &tracking_client_observer,
+                                                                 &acl_client_observer,
+                                                                 NULL};
 static const struct effect_sink *const effect_sinks[] = {&debug_log_sink, &debug_stream_sink, NULL};
 
 bool wiring_open(struct loop *loop) {
     char reason[256];
     keyspace_set_observers(keyspace_observers);
+    client_set_observers(client_observers);
     effects_set_sinks(effect_sinks);
     memory_limit_set_clients(&clients);
     client_memory_set_maxmemory(memory_limit_bytes);
@@ -247,13 +254,6 @@ bool wiring_open(struct loop *loop) {
     reply_open();
     batch_open(dispatch_executor());
     acl_log_describe_clients(client_describe);
-    client_observe_closing(monitor_remove);
-    client_observe_closing(blocked_forget);
-    client_observe_closing(pubsub_forget);
-    client_observe_closing(transaction_forget);
-    client_observe_closing(tracking_stop);
-    client_observe_closing(acl_forget);
-
     loop_set_hooks(loop, &loop_hooks);
     if (!acl_open()) return false;
     if (!listen_open(loop, reason, sizeof(reason))) {

@@ -241,6 +241,8 @@ static void test_random(void **state) {
 
 /* ---- setting up ---- */
 
+static const struct client_observer *const client_observers[] = {
+    &blocked_client_observer, &transaction_client_observer, &acl_client_observer, NULL};
 static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
 
 static int open_all(void **state) {
@@ -250,7 +252,6 @@ static int open_all(void **state) {
     keyspace_register();
     acl_register();
     keyspace_set_observers(observers);
-    transaction_register();
     value_register();
     commands_keys_register();
     commands_list_register();
@@ -259,9 +260,7 @@ static int open_all(void **state) {
     commands_transaction_register();
     command_register(rows, sizeof(rows) / sizeof(rows[0]));
     keyspace_open();
-    client_observe_closing(blocked_forget);
-    client_observe_closing(transaction_forget);
-    client_observe_closing(acl_forget);
+    client_set_observers(client_observers);
     peers_set_before_sleep(before_sleep);
     return result;
 }

@@ -428,13 +428,14 @@ static void test_many_watches(void **state) {
 
 /* ---- setting up ---- */
 
+static const struct client_observer *const client_observers[] = {&transaction_client_observer,
+                                                                 &acl_client_observer, NULL};
 static int open_all(void **state) {
     int result = peers_open(dispatch_executor());
     limits_register();
     client_memory_register();
     keyspace_register();
     acl_register();
-    transaction_register();
     commands_string_register();
     commands_keys_register();
     commands_connection_register();
@@ -442,8 +443,7 @@ static int open_all(void **state) {
     commands_transaction_register();
     keyspace_set_observers(observers);
     keyspace_open();
-    client_observe_closing(transaction_forget);
-    client_observe_closing(acl_forget);
+    client_set_observers(client_observers);
     return result;
 }
 

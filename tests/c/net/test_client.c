@@ -11,7 +11,8 @@
 #include "net/peers.h"
 
 static struct client *victim;
-static int requests_run, closed_clients;
+static int requests_run, closed_clients, heard;
+static size_t held_above; /* what observers say that they hold */
 static bool closed_within_request, in_request;
 
 /* "close": itself; "close-other": `victim`; "large": itself, for a reply above its limit. */
@@ -41,7 +42,18 @@ static void note_closed(struct client *c) {
     assert_true(c->flags & CLIENT_CLOSED);
     /* What a layer above has of it is there until now. */
     client_set_rare(c, CLIENT_RARE_BLOCKED, NULL);
+    assert_int_equal(heard % 10, 2); /* in the order of the array */
+    heard = heard * 10 + 3;
 }
+
+static void note_first(struct client *c) { heard = 1; }
+static void note_second(struct client *c) { heard = heard * 10 + 2; }
+static size_t first_bytes(const struct client *c) { return held_above; }
+static size_t last_bytes(const struct client *c) { return 2 * held_above; }
+
+static const struct client_observer first = {.closing = note_first, .bytes = first_bytes},
+                                    second = {.closing = note_second}, nothing = {NULL, NULL},
+                                    last = {.closing = note_closed, .bytes = last_bytes};
 
 static void prefetch(struct request *r) {}
 
@@ -55,6 +67,23 @@ static const struct batch_executor executor = {.prefetch_bucket = prefetch,
                                                .prefetch_entry = prefetch,
                                                .execute = execute,
                                                .before_replies = before_replies};
+
+/* ---- observers ---- */
+
+static void test_observers(void **state) {
+    struct peer p = peer_connect();
+    int something = 0;
+    held_above = 100;
+    assert_int_equal(client_bytes_above(p.client), 0); /* nobody is asked */
+    client_set_rare(p.client, CLIENT_RARE_BLOCKED, &something);
+    assert_int_equal(client_bytes_above(p.client), 300);
+    held_above = 0;
+    client_close_later(p.client);
+    client_finish_closing();
+    assert_int_equal(heard, 123);
+    assert_int_equal(closed_clients, 1);
+    peer_close(&p);
+}
 
 /* ---- closing ---- */
 
@@ -94,7 +123,7 @@ static void test_after_the_request(void **state) {
     option_set_text("client-output-buffer-limit", "normal 50kb 0 0");
     for (int i = 0; i < 3; i++) {
         struct peer p = peer_connect(), q = peer_connect();
-        requests_run = closed_clients = 0;
+        requests_run = closed_clients = heard = 0;
         victim = p.client;
         if (i < 2) {
             peer_send(&p, slice_of(own[i]));
@@ -202,19 +231,21 @@ static void test_addresses_are_kept(void **state) {
 
 /* ---- the suite ---- */
 
+static const struct client_observer *const client_observers[] = {&first, &nothing, &second, &last,
+                                                                 NULL};
 static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
 
 static int open_all(void **state) {
     limits_register();
     client_memory_register();
     peers_open(&executor);
-    client_observe_closing(note_closed);
+    client_set_observers(client_observers);
     peers_set_before_sleep(before_sleep);
     return 0;
 }
 
 static int begin(void **state) {
-    requests_run = closed_clients = 0;
+    requests_run = closed_clients = heard = 0;
     closed_within_request = false;
     return peers_begin(state);
 }
@@ -224,7 +255,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_marked_then_closed),   TEST(test_after_the_request),
         TEST(test_close_after_no_reply), TEST(test_unauthenticated_does_not_read),
-        TEST(test_addresses_are_kept),
+        TEST(test_addresses_are_kept),   TEST(test_observers),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

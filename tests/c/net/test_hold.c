@@ -76,11 +76,13 @@ static void prefetch(struct request *r) {}
 static const struct batch_executor executor = {
     .prefetch_bucket = prefetch, .prefetch_entry = prefetch, .execute = execute};
 
+static const struct client_observer observer = {.closing = closed};
+static const struct client_observer *const client_observers[] = {&observer, NULL};
 static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
 
 static int hold_open(void **state) {
     peers_open(&executor);
-    client_observe_closing(closed);
+    client_set_observers(client_observers);
     peers_set_before_sleep(before_sleep);
     return 0;
 }

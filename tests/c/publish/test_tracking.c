@@ -751,6 +751,8 @@ static bool write_all(void) {
     return more;
 }
 
+static const struct client_observer *const client_observers[] = {
+    &transaction_client_observer, &tracking_client_observer, &acl_client_observer, NULL};
 static bool (*const before_sleep[])(void) = {peers_end_of_turn, write_all, NULL};
 
 static int open_all(void **state) {
@@ -760,7 +762,6 @@ static int open_all(void **state) {
     keyspace_register();
     acl_register();
     tracking_register();
-    transaction_register();
     commands_string_register();
     commands_keys_register();
     commands_expire_register();
@@ -769,9 +770,7 @@ static int open_all(void **state) {
     commands_transaction_register();
     keyspace_set_observers(observers);
     keyspace_open();
-    client_observe_closing(transaction_forget);
-    client_observe_closing(tracking_stop);
-    client_observe_closing(acl_forget);
+    client_set_observers(client_observers);
     peers_set_before_sleep(before_sleep);
     return result;
 }

@@ -47,6 +47,7 @@ struct acl_subcommand {
 };
 
 #define ACL_COMMAND_WORDS (COMMANDS_MAX / 64)
+_Static_assert(COMMANDS_MAX % 64 == 0, "each command has a bit");
 
 struct acl_user {
     struct slice name; /* any bytes but blanks and NUL; may be empty */

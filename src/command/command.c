@@ -13,7 +13,7 @@
 #include "net/batch.h"
 
 #define SLOT_BITS 11
-#define SLOTS (1 << SLOT_BITS) /* twice as many */
+#define SLOTS (1 << SLOT_BITS)
 /* No command's name is longer, since no line of the configuration is; longer words are not looked
  * up. */
 #define NAME_BYTES_MAX 65536
@@ -28,6 +28,7 @@ struct slot {
 };
 
 static struct slot slots[SLOTS];
+_Static_assert(SLOTS >= 2 * COMMANDS_MAX, "lookups are short where at most half is taken");
 static struct command *all[COMMANDS_MAX];
 static size_t count;
 

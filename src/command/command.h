@@ -18,7 +18,8 @@ struct call;
 struct command_times;
 struct key_rule;
 
-/* Rows of all families together; 6.2 has 224, modules will bring theirs. */
+/* Rows of all families together; 6.2 has 224, modules will bring theirs. The bits of a user in ACL
+ * are as many, as in 6.2; who registers rows at run time asks command_count() first. */
 #define COMMANDS_MAX 1024
 
 /* In the order in which COMMAND shows them. */

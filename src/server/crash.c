@@ -64,7 +64,7 @@ void crash_register(void) {
 
 /* Hears each line, from any thread. Two threads a whole round apart may mix in one place: then a
  * line of the report is torn, no more. */
-static void remember_line(const char *line, size_t length) {
+void crash_note_line(const char *line, size_t length) {
     if (atomic_load_explicit(&reporting, memory_order_relaxed)) return;
     unsigned at = atomic_fetch_add_explicit(&recent_next, 1, memory_order_relaxed) % RECENT_LINES;
     if (length > RECENT_LINE_BYTES - 1) length = RECENT_LINE_BYTES - 1;
@@ -236,7 +236,7 @@ static void report_rest(const ucontext_t *context) {
             ": please report the crash with all of the above.\n\n");
 }
 
-static void on_panic(const char *title, const char *detail, const char *file, int number) {
+void crash_on_panic(const char *title, const char *detail, const char *file, int number) {
     if (log_enabled) {
         report_begin();
         log_warning("=== %s ===", title);
@@ -246,7 +246,7 @@ static void on_panic(const char *title, const char *detail, const char *file, in
     if (exit_on_panic) _exit(1);
 }
 
-static void on_crash(int sig, siginfo_t *info, void *ucontext) {
+void crash_on_signal(int sig, siginfo_t *info, void *ucontext) {
     if (panic_in_progress() || !log_enabled) return; /* it is reported already */
     report_begin();
     log_warning("Redis %s crashed by signal: %d, si_code: %d", REDIS_VERSION, sig, info->si_code);
@@ -256,15 +256,9 @@ static void on_crash(int sig, siginfo_t *info, void *ucontext) {
     report_rest(ucontext);
 }
 
-static void on_out_of_memory(size_t size) {
+void crash_on_out_of_memory(size_t size) {
     log_warning("Out Of Memory allocating %zu bytes!", size);
     PANIC("Redis aborting for OUT OF MEMORY. Allocating %zu bytes!", size);
 }
 
-void crash_open(void) {
-    stack_trace_open();
-    log_set_observer(remember_line);
-    panic_set_hook(on_panic);
-    memory_set_oom_handler(on_out_of_memory);
-    signals_set_crash_handler(on_crash);
-}
+void crash_open(void) { stack_trace_open(); }

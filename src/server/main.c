@@ -12,7 +12,6 @@
 #include "io/background.h"
 #include "io/loop.h"
 #include "io/signals.h"
-#include "server/crash.h"
 #include "server/restart.h"
 #include "server/shutdown.h"
 #include "server/startup.h"
@@ -38,7 +37,6 @@ static bool is_sentinel(int argc, char **argv) {
 static int serve(void) {
     struct loop *loop = loop_create();
     if (!wiring_open(loop)) return 1;
-    crash_open();
     title_write();
     startup_announce();
     loop_run(loop);

@@ -44,7 +44,7 @@ static void stop(bool without_saving) {
 
 void shutdown_begin(void) { stop(true); }
 
-static void on_signal(int sig, int earlier) {
+void shutdown_on_signal(int sig, int earlier) {
     if (sig == SIGINT && earlier) {
         log_from_signal("You insist... exiting now.");
         unlink(listen_unix_path());
@@ -60,7 +60,6 @@ void shutdown_look_for_signal(void) {
 
 void shutdown_open(struct loop *the_loop) {
     loop = the_loop;
-    signals_set_shutdown_observer(on_signal);
     signals_setup(loop);
 }
 

@@ -11,6 +11,8 @@ void shutdown_register(void); /* the command */
 void shutdown_open(struct loop *loop);
 /* Ends the loop after this turn, as SHUTDOWN NOSAVE does. */
 void shutdown_begin(void);
+/* In the signal handler of SIGTERM and SIGINT: see io/signals. */
+void shutdown_on_signal(int sig, int earlier);
 /* A loop hook: begins the shutdown that a signal asked for. */
 void shutdown_look_for_signal(void);
 /* After the loop has ended: closes and removes what others can see. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What is there, and who hears of what, in which order.
  *
- * Registration goes from the ground up; so does opening. Lower folders announce through observers,
- * and each registration of one stands here:
+ * Registration goes from the ground up; so does opening. Lower folders announce through observers
+ * and hooks. These are constant arrays and structs here, handed down once, when all is opened; but
+ * the timer of the watchdog, which names its handler each time it is set:
  *
  *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn
  *                 after events        batch_run: what the turn has read is run and answered
@@ -13,9 +14,8 @@
  *                                     where one of them has more to do the loop does not sleep,
  *                                     and clients and background work take turns
  *   net/batch     runs requests by    exec/dispatch
- *   net/client    a client closes     report/monitor, exec/blocked, publish/pubsub,
- *                                     exec/transaction, publish/tracking, access/acl; only
- *                                     between requests
+ *   net/client    a client closes     client_observers, in their order; only between requests
+ *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
  *   store/keyspace a key changes      keyspace_observers, in their order
  *   io/signals    crash               server/crash
@@ -30,6 +30,7 @@
 #include "access/acl_log.h"
 #include "access/auth.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/panic.h"
 #include "cluster/options.h"
 #include "command/call.h"
@@ -69,6 +70,7 @@
 #include "exec/transaction.h"
 #include "io/affinity.h"
 #include "io/loop.h"
+#include "io/signals.h"
 #include "io/threads.h"
 #include "modules/options.h"
 #include "net/batch.h"
@@ -242,6 +244,14 @@ static const struct client_observer *const client_observers[] = {&monitor_client
                                                                  NULL};
 static const struct effect_sink *const effect_sinks[] = {&debug_log_sink, &debug_stream_sink, NULL};
 
+/* From now on a report is made of faults. */
+static void hear_faults(void) {
+    log_set_observer(crash_note_line);
+    panic_set_hook(crash_on_panic);
+    memory_set_oom_handler(crash_on_out_of_memory);
+    signals_set_crash_handler(crash_on_signal);
+}
+
 bool wiring_open(struct loop *loop) {
     char reason[256];
     keyspace_set_observers(keyspace_observers);
@@ -262,8 +272,11 @@ bool wiring_open(struct loop *loop) {
     }
     expire_open(loop);
     cron_open(loop);
+    signals_set_shutdown_observer(shutdown_on_signal);
     shutdown_open(loop);
     info_open(loop);
     stalls_open(loop);
+    crash_open();
+    hear_faults();
     return true;
 }

@@ -17,7 +17,7 @@
 #include "command/command.h"
 #include "net/batch.h"
 #include "net/client.h"
-#include "store/expire.h"
+#include "store/keyspace.h"
 
 static enum pause_mode mode;
 static int64_t end_nsec;
@@ -40,7 +40,7 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
     int64_t end = msec < (INT64_MAX - now) / 1000000 ? now + msec * 1000000 : INT64_MAX;
     if (mode == PAUSE_NONE) end_nsec = 0;
     if (wanted > mode) mode = wanted;
-    expire_set_paused(true);
+    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, true);
     if (end <= end_nsec) return;
     end_nsec = end;
     loop_timer_start(client_loop(), &timer, msec);
@@ -49,7 +49,7 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
 void pause_end(void) {
     loop_timer_stop(client_loop(), &timer);
     mode = PAUSE_NONE;
-    expire_set_paused(false);
+    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, false);
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }
 

@@ -69,7 +69,7 @@ struct turn {
 
 static int algorithm;
 static int64_t sample_size, effort, dbs_per_cycle;
-static bool active = true, paused;
+static bool active = true;
 static uint64_t cut_short, cycle_nsec, examined;
 
 /* deadline */
@@ -209,11 +209,6 @@ void expire_open(struct loop *l) {
 }
 
 void expire_set_active(bool on) { active = on; }
-
-void expire_set_paused(bool on) {
-    paused = on;
-    keyspace_hold_expiry(on);
-}
 
 /* Closes a slice or cycle that began then. */
 static void book(int64_t begin_nsec, enum cause before, bool in_time) {
@@ -386,7 +381,7 @@ static void sampling_cycle(int64_t limit_nsec) {
 }
 
 void expire_cron(int64_t hz) {
-    if (algorithm != ALGORITHM_SAMPLING || !active || paused) return;
+    if (algorithm != ALGORITHM_SAMPLING || !active || !keyspace_may_expire()) return;
     int64_t second_nsec = INT64_C(1000) * NSEC_PER_MSEC;
     sampling_cycle(second_nsec * SHARE_PERCENT(effort - 1) / 100 / (hz > 0 ? hz : 1));
 }
@@ -404,7 +399,7 @@ static void sampling_fast_cycle(void) {
 /* ---- the loop's hook ---- */
 
 bool expire_slice(void) {
-    if (!active || paused) return false;
+    if (!active || !keyspace_may_expire()) return false;
     if (algorithm == ALGORITHM_SAMPLING) {
         sampling_fast_cycle();
         return false;

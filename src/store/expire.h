@@ -24,6 +24,4 @@ bool expire_step(int64_t work_nsec);
 void expire_cron(int64_t hz);
 /* DEBUG SET-ACTIVE-EXPIRE: off, due keys are hidden and deleted on access only. */
 void expire_set_active(bool on);
-/* CLIENT PAUSE: paused, due keys are hidden and not deleted at all. */
-void expire_set_paused(bool on);
 #endif

@@ -8,7 +8,7 @@
  *  2. What moves an entry (another size) puts its new address into both before it returns.
  *  3. No lookup returns an entry whose deadline has passed; the first that meets it deletes it,
  *     unless expiry is held: then it stays, hidden, until expiry goes on or a new entry takes its
- *     place.
+ *     place. While due keys are shown each is as if it had no deadline, and none goes.
  *  4. Entries, and memory of theirs, that leave are retired (limbo.h), and a nested call changes no
  *     value where it stands.
  *  5. next_due has a lower bound of each database's next deadline: whoever puts an entry into an
@@ -72,9 +72,10 @@ static const struct keyspace_observer *const *observers = no_observers;
 static unsigned interested[KEYSPACE_EVENTS]; /* how many want to hear of each */
 static unsigned interest; /* a bit for each event that anybody wants to hear of */
 static uint64_t hits, misses, expired;
-static uint64_t written, gone; /* changes by commands, and keys whose time had come */
-static unsigned lookups;       /* while a table owes */
-static bool expiry_held;
+static uint64_t written, gone;  /* changes by commands, and keys whose time had come */
+static unsigned lookups;        /* while a table owes */
+static unsigned expiry_holders; /* bits of enum keyspace_holder */
+static bool due_is_shown;
 static size_t volatile_keys;    /* of all databases */
 static int settle_at = INT_MAX; /* the database whose index settles; beyond all: none */
 static struct histogram expiry_lag;
@@ -307,9 +308,12 @@ static void index_remove(struct keyspace *ks, struct entry *e) {
 
 /* ---- lookups ---- */
 
+/* It is to be hidden. Whether due keys are shown is asked last: few entries are. */
 static bool is_due(const struct entry *e) {
-    return entry_has_deadline(e) && entry_deadline(e) <= clock_held_msec();
+    return entry_has_deadline(e) && entry_deadline(e) <= clock_held_msec() && !due_is_shown;
 }
+
+bool keyspace_may_expire(void) { return !expiry_holders && !due_is_shown; }
 
 /* Out of table and index. */
 static void take_out(struct keyspace *ks, struct entry *e, uint64_t hash) {
@@ -328,7 +332,7 @@ static void note_lag(const struct entry *e) {
 }
 
 static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
-    if (expiry_held) return;
+    if (!keyspace_may_expire()) return;
     int64_t begin_nsec = latency_is_on() ? clock_monotonic_nsec() : 0;
     note_lag(e);
     take_out(ks, e, hash);
@@ -421,7 +425,7 @@ static void announce_added(struct keyspace *ks, struct entry *e, uint64_t hash) 
 
 /* Into table and index. */
 static void put_in(struct keyspace *ks, struct entry *e, uint64_t hash) {
-    if (__builtin_expect(expiry_held, 0)) remove_hidden(ks, entry_key(e), hash);
+    if (__builtin_expect(expiry_holders, 0)) remove_hidden(ks, entry_key(e), hash);
     if (!ks->table) {
         ks->table = table_create(&entry_table_type);
     }
@@ -561,6 +565,9 @@ size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool 
 bool keyspace_remove(const struct key *key, bool lazily) {
     struct keyspace *ks = key->keyspace;
     if (!ks->table) return false;
+    /* What is kept hidden is not there, and stays. */
+    if (__builtin_expect(expiry_holders, 0) && keyspace_presence(key) == KEYSPACE_HIDDEN)
+        return false;
     struct entry *e = table_remove(ks->table, key->hash, key->name.bytes, key->name.length);
     if (!e) return false;
     bool due = is_due(e);
@@ -732,7 +739,7 @@ size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_ma
     uint64_t hashes[EXPIRE_GROUP_MAX];
     size_t done = 0;
     *more = false;
-    if (expiry_held) return 0;
+    if (!keyspace_may_expire()) return 0;
     while (ks->volatiles && done < keys_max) {
         size_t left = keys_max - done, wanted = left < EXPIRE_GROUP_MAX ? left : EXPIRE_GROUP_MAX;
         size_t count = timebuckets_peek_due_group(ks->volatiles, now_msec, group, wanted, more);
@@ -750,7 +757,7 @@ struct entry *keyspace_random_volatile(struct keyspace *ks) {
 }
 
 bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e) {
-    if (expiry_held || !is_due(e)) return false;
+    if (!keyspace_may_expire() || !is_due(e)) return false;
     expire_now(ks, e, element_hash(e));
     return true;
 }
@@ -759,7 +766,18 @@ size_t keyspace_volatile_total(void) { return volatile_keys; }
 
 const struct histogram *keyspace_expiry_lag(void) { return &expiry_lag; }
 
-void keyspace_hold_expiry(bool held) { expiry_held = held; }
+void keyspace_hold_expiry(enum keyspace_holder holder, bool on) {
+    if (on)
+        expiry_holders |= holder;
+    else
+        expiry_holders &= ~(unsigned)holder;
+}
+
+bool keyspace_show_due(bool show) {
+    bool before = due_is_shown;
+    due_is_shown = show;
+    return before;
+}
 
 size_t keyspace_due(const struct keyspace *ks, int64_t now_msec) {
     return ks->volatiles ? timebuckets_due(ks->volatiles, now_msec) : 0;

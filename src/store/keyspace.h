@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The keyspace: databases of entries, found by key and by deadline.
  *
- * Lookups hide keys that are due and delete them.
+ * Lookups hide keys that are due and delete them, unless keyspace_hold_expiry or keyspace_show_due
+ * say otherwise.
  */
 #ifndef EVENKEEL_STORE_KEYSPACE_H
 #define EVENKEEL_STORE_KEYSPACE_H
@@ -66,14 +67,27 @@ struct entry *keyspace_random(struct keyspace *ks);
 
 /* Deletes up to `keys_max` keys that are due; `*more` where there may be further ones. */
 size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_max, bool *more);
-/* Held, keys that are due are hidden but not deleted, by whatever way: expire_set_paused. */
-void keyspace_hold_expiry(bool held);
+/* Who may keep keys that are due from being deleted. While anybody does they are hidden and stay,
+ * whoever meets them, until nobody does or a new entry takes their place. */
+enum keyspace_holder {
+    KEYSPACE_HELD_BY_PAUSE = 1 << 0,   /* CLIENT PAUSE */
+    KEYSPACE_HELD_BY_REPLICA = 1 << 1, /* the primary says what has expired */
+    KEYSPACE_HELD_BY_LOADING = 1 << 2, /* of a file: the log may name the key again */
+    KEYSPACE_HELD_BY_IMPORT = 1 << 3,  /* a part of the data set comes from elsewhere */
+};
+void keyspace_hold_expiry(enum keyspace_holder holder, bool on);
+/* For a call that must find keys that are due, as if they were not: a primary's, which has not
+ * deleted them yet. Nothing expires meanwhile. Returns what it was, which is to be put back after
+ * the call. */
+bool keyspace_show_due(bool show);
+/* Whether keys that are due are deleted now: nobody holds expiry, and they are not shown. */
+bool keyspace_may_expire(void);
 /* Keys due and still there. */
 size_t keyspace_due(const struct keyspace *ks, int64_t now_msec);
 int64_t keyspace_next_deadline(const struct keyspace *ks);
 /* A random key with a deadline, due or not; NULL where there is none. */
 struct entry *keyspace_random_volatile(struct keyspace *ks);
-/* Deletes an entry if it is due, unless expiry is held. True where it was due and is gone. */
+/* Deletes an entry if it is due and keys may expire. True where it was due and is gone. */
 bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e);
 /* Time from deadline to deletion of the keys that expired, by whatever way. */
 struct histogram;

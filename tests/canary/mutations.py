@@ -126,7 +126,7 @@ mutate('overwrite-while-read', 'store/keyspace.c',
        'size_t before = entry_outside_bytes(e);\n    if (!entry_try_overwrite',
        'a nested call writes over what the outer one reads', 'unit store/test_writable')
 mutate('hidden-key-stays', 'store/keyspace.c',
-       'if (__builtin_expect(expiry_held, 0)) remove_hidden(ks, entry_key(e), hash);', '',
+       'if (__builtin_expect(expiry_holders, 0)) remove_hidden(ks, entry_key(e), hash);', '',
        'a hidden key stands beside a new one of its name', 'unit store/test_observers')
 mutate('object-bytes', 'store/keyspace.c',
        '    entry_set_object(e, v);\n    ks->entry_bytes += entry_outside_bytes(e);\n',

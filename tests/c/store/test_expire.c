@@ -113,7 +113,7 @@ static void test_paused(void **state) {
     store_many(ks, 100, START_MSEC + 1, 100);
     key_store(ks, 200, SLICE("v"), ENTRY_NO_DEADLINE);
     clock_set_msec(START_MSEC + 10000);
-    expire_set_paused(true);
+    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, true);
     assert_false(expire_slice());
     assert_int_equal(keyspace_expire_due(ks, START_MSEC + 10000, 10, &more), 0);
     assert_false(more);
@@ -129,7 +129,7 @@ static void test_paused(void **state) {
     assert_int_equal(keyspace_count(ks), 101);
     assert_int_equal(keyspace_count_volatile(ks), 50);
     keyspace_check(ks);
-    expire_set_paused(false);
+    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, false);
     assert_false(expire_slice());
     assert_int_equal(keyspace_count(ks), 51);
     for (unsigned i = 0; i < 50; i++) assert_non_null(key_find(ks, i));
@@ -486,9 +486,9 @@ static void test_nothing_spins(void **state) {
     struct keyspace *ks = keyspace_at(0);
     store_many(ks, 100, START_MSEC + 1000, 10);
     clock_set_msec(START_MSEC + 5000);
-    expire_set_paused(true);
+    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, true);
     assert_false(expire_slice());
-    expire_set_paused(false);
+    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, false);
     expire_set_active(false);
     assert_false(expire_slice());
     expire_set_active(true);

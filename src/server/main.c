@@ -36,7 +36,7 @@ static bool is_sentinel(int argc, char **argv) {
 
 static int serve(void) {
     struct loop *loop = loop_create();
-    if (!wiring_open(loop)) return 1;
+    if (!wiring_open(loop) || !wiring_listen(loop)) return 1;
     title_write();
     startup_announce();
     loop_run(loop);

@@ -253,7 +253,6 @@ static void hear_faults(void) {
 }
 
 bool wiring_open(struct loop *loop) {
-    char reason[256];
     keyspace_set_observers(keyspace_observers);
     client_set_observers(client_observers);
     effects_set_sinks(effect_sinks);
@@ -266,10 +265,6 @@ bool wiring_open(struct loop *loop) {
     acl_log_describe_clients(client_describe);
     loop_set_hooks(loop, &loop_hooks);
     if (!acl_open()) return false;
-    if (!listen_open(loop, reason, sizeof(reason))) {
-        log_warning("%s", reason);
-        return false;
-    }
     expire_open(loop);
     cron_open(loop);
     signals_set_shutdown_observer(shutdown_on_signal);
@@ -279,4 +274,11 @@ bool wiring_open(struct loop *loop) {
     crash_open();
     hear_faults();
     return true;
+}
+
+bool wiring_listen(struct loop *loop) {
+    char reason[256];
+    if (listen_open(loop, reason, sizeof(reason))) return true;
+    log_warning("%s", reason);
+    return false;
 }

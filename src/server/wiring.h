@@ -9,7 +9,9 @@ struct loop;
 
 /* All rows of options, metrics and commands, from the ground up. Opens nothing. */
 void wiring_register(void);
-/* All modules, from the ground up, with the options as they are; then the loop's hooks. False
- * after a message in the log. */
+/* All modules, from the ground up, with the options as they are, observers and the loop's hooks.
+ * False after a message in the log. */
 bool wiring_open(struct loop *loop);
+/* Lets clients in, last of all. False after a message in the log. */
+bool wiring_listen(struct loop *loop);
 #endif

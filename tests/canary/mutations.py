@@ -128,6 +128,15 @@ mutate('overwrite-while-read', 'store/keyspace.c',
 mutate('hidden-key-stays', 'store/keyspace.c',
        'if (__builtin_expect(expiry_holders, 0)) remove_hidden(ks, entry_key(e), hash);', '',
        'a hidden key stands beside a new one of its name', 'unit store/test_observers')
+mutate('one-holder-releases-all', 'store/keyspace.c',
+       '        expiry_holders &= ~(unsigned)holder;', '        expiry_holders = 0;',
+       'a pause that ends lets go what a load holds', 'unit store/test_expiry_held')
+mutate('shown-expires', 'store/keyspace.c', 'return !expiry_holders && !due_is_shown;',
+       'return !expiry_holders;', 'active expiry takes what a call is shown',
+       'unit store/test_expiry_held')
+mutate('held-is-deleted', 'store/keyspace.c',
+       'keyspace_presence(ks, key->name, key->hash) == KEYSPACE_HIDDEN)', 'false)',
+       'DEL deletes what is kept hidden', 'unit store/test_expiry_held')
 mutate('object-bytes', 'store/keyspace.c',
        '    entry_set_object(e, v);\n    ks->entry_bytes += entry_outside_bytes(e);\n',
        '    entry_set_object(e, v);\n', "a database's bytes lose what collections grow by",

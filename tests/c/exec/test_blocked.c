@@ -7,31 +7,17 @@
  */
 #include "exec/blocked.h"
 
-#include "access/acl.h"
-#include "base/clock.h"
 #include "command/call.h"
 #include "command/row.h"
-#include "commands/client.h"
-#include "commands/connection.h"
-#include "commands/keys.h"
-#include "commands/list.h"
-#include "commands/transaction.h"
-#include "exec/dispatch.h"
 #include "exec/transaction.h"
 #include "net/client_memory.h"
-#include "net/limits.h"
-#include "net/peers.h"
+#include "server/whole.h"
 #include "store/keyspace.h"
-#include "store/told.h"
-#include "value/value.h"
 
-#define START_USEC INT64_C(1750000000000000)
 #define WIDE_BYTES 65536
 #define MAGIC 4711
 #define WAIT_MSEC 10
 
-static const struct keyspace_observer *const observers[] = {&transaction_observer,
-                                                            &blocked_observer, NULL};
 static int asked, states;
 static char wide[WIDE_BYTES];
 
@@ -241,43 +227,16 @@ static void test_random(void **state) {
 
 /* ---- setting up ---- */
 
-static const struct client_observer *const client_observers[] = {
-    &blocked_client_observer, &transaction_client_observer, &acl_client_observer, NULL};
-static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
-
 static int open_all(void **state) {
-    int result = peers_open(dispatch_executor());
-    limits_register();
-    client_memory_register();
-    keyspace_register();
-    acl_register();
-    keyspace_set_observers(observers);
-    value_register();
-    commands_keys_register();
-    commands_list_register();
-    commands_connection_register();
-    commands_client_register();
-    commands_transaction_register();
+    int result = whole_open();
     command_register(rows, sizeof(rows) / sizeof(rows[0]));
-    keyspace_open();
-    client_set_observers(client_observers);
-    peers_set_before_sleep(before_sleep);
     return result;
 }
 
-static int begin(void **state) {
-    clock_use_fixed(START_USEC, 1000000000);
-    clock_refresh();
-    return peers_begin(state);
-}
-
-static int end(void **state) {
-    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
-    return peers_nothing_left(state);
-}
+static int end(void **state) { return whole_nothing_left(state); }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, whole_begin, end)
     const struct CMUnitTest tests[] = {
         TEST(test_closed_by_last_reply),
         TEST(test_closed_as_it_begins),

@@ -5,25 +5,15 @@
  */
 #include "exec/transaction.h"
 
-#include "access/acl.h"
-#include "base/clock.h"
-#include "commands/client.h"
-#include "commands/connection.h"
-#include "commands/keys.h"
-#include "commands/string.h"
-#include "commands/transaction.h"
-#include "exec/dispatch.h"
 #include "net/client_memory.h"
-#include "net/limits.h"
-#include "net/peers.h"
+#include "server/whole.h"
+#include "store/expire.h"
 #include "store/keyspace.h"
-#include "store/told.h"
 
 #define CLIENTS 5
 #define KEYS 6
 #define DATABASES 3
 #define QUEUE_MAX 40
-#define START_USEC INT64_C(1750000000000000)
 #define LARGE_BYTES 40000
 
 enum word {
@@ -74,8 +64,6 @@ struct model_client {
 static struct model_value values[DATABASES][KEYS];
 static struct model_client clients[CLIENTS];
 static struct buffer input = {.class = MEMORY_OTHER}, wanted = {.class = MEMORY_OTHER};
-
-static const struct keyspace_observer *const observers[] = {&transaction_observer, NULL};
 
 /* ---- the model ---- */
 
@@ -428,40 +416,19 @@ static void test_many_watches(void **state) {
 
 /* ---- setting up ---- */
 
-static const struct client_observer *const client_observers[] = {&transaction_client_observer,
-                                                                 &acl_client_observer, NULL};
 static int open_all(void **state) {
-    int result = peers_open(dispatch_executor());
-    limits_register();
-    client_memory_register();
-    keyspace_register();
-    acl_register();
-    commands_string_register();
-    commands_keys_register();
-    commands_connection_register();
-    commands_client_register();
-    commands_transaction_register();
-    keyspace_set_observers(observers);
-    keyspace_open();
-    client_set_observers(client_observers);
-    return result;
-}
-
-static int begin(void **state) {
-    clock_use_fixed(START_USEC, 1000000000);
-    clock_refresh();
-    return peers_begin(state);
+    expire_set_active(false); /* the model's keys go when they are met */
+    return whole_open();
 }
 
 static int end(void **state) {
-    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
     buffer_free(&input);
     buffer_free(&wanted);
-    return peers_nothing_left(state);
+    return whole_nothing_left(state);
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, whole_begin, end)
     const struct CMUnitTest tests[] = {
         TEST(test_model),
         TEST(test_large_argument_is_taken_over),

@@ -7,31 +7,16 @@
  */
 #include "publish/tracking.h"
 
-#include "access/acl.h"
-#include "base/clock.h"
-#include "commands/client.h"
-#include "commands/connection.h"
-#include "commands/expire.h"
-#include "commands/keys.h"
-#include "commands/string.h"
-#include "commands/transaction.h"
-#include "exec/dispatch.h"
 #include "exec/transaction.h"
 #include "io/background.h"
 #include "net/client_memory.h"
-#include "net/limits.h"
-#include "net/peers.h"
+#include "server/whole.h"
+#include "store/expire.h"
 #include "store/keyspace.h"
-#include "store/told.h"
 
 #define CLIENTS 6
 #define DATABASES 2
 #define PREFIXES_MAX 5
-#define START_USEC INT64_C(1750000000000000)
-
-/* In order: so that a list by index is in order, too. */
-static const struct keyspace_observer *const observers[] = {&tracking_observer,
-                                                            &transaction_observer, NULL};
 
 static const char *const names[] = {"a", "ab", "abc", "b", "x", "x1"};
 #define KEYS ((int)(sizeof(names) / sizeof(names[0])))
@@ -745,54 +730,22 @@ static void test_overlaps(void **state) {
 
 /* ---- setting up ---- */
 
-static bool write_all(void) {
-    bool more = tracking_step();
-    reply_write_all();
-    return more;
-}
-
-static const struct client_observer *const client_observers[] = {
-    &transaction_client_observer, &tracking_client_observer, &acl_client_observer, NULL};
-static bool (*const before_sleep[])(void) = {peers_end_of_turn, write_all, NULL};
-
 static int open_all(void **state) {
-    int result = peers_open(dispatch_executor());
-    limits_register();
-    client_memory_register();
-    keyspace_register();
-    acl_register();
-    tracking_register();
-    commands_string_register();
-    commands_keys_register();
-    commands_expire_register();
-    commands_connection_register();
-    commands_client_register();
-    commands_transaction_register();
-    keyspace_set_observers(observers);
-    keyspace_open();
-    client_set_observers(client_observers);
-    peers_set_before_sleep(before_sleep);
-    return result;
-}
-
-static int begin(void **state) {
-    clock_use_fixed(START_USEC, 1000000000);
-    clock_refresh();
-    return peers_begin(state);
+    expire_set_active(false); /* the model's keys go when they are met */
+    return whole_open();
 }
 
 static int end(void **state) {
-    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
     buffer_free(&input);
     buffer_free(&waiting);
     tracking_check();
     assert_int_equal(tracking_clients(), 0);
     assert_int_equal(tracking_items(), 0);
-    return peers_nothing_left(state);
+    return whole_nothing_left(state);
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, whole_begin, end)
     const struct CMUnitTest tests[] = {
         TEST(test_model),
         TEST(test_gone_clients_leave_nothing),

@@ -362,17 +362,18 @@ static bool finish_trimming(const struct call *call, struct trimming *t, bool re
 }
 
 /* What depends on how the nodes are filled, or on the clock, is told exactly to who repeats it: `~`
- * becomes `=` with the threshold that was reached, and an ID that was made stands for `*`. */
+ * becomes `=` with the threshold that was reached, and the whole ID stands for `*`, or a part. */
 static void add_exact_effect(const struct call *call, struct value v, const struct trimming *t,
                              int id_index, struct stream_id id) {
     char threshold[STREAM_ID_CHARS], id_text[STREAM_ID_CHARS];
-    bool made = id_index && slice_equal(call->argv[id_index], SLICE("*"));
+    const struct slice whole_id = {id_text, stream_id_print(id, id_text)};
+    bool made = id_index && !slice_equal(call->argv[id_index], whole_id);
     if (!t->trim.whole_nodes && !made) return;
     struct slice *words = memory_alloc((size_t)call->argc * sizeof(*words), MEMORY_OTHER);
     memcpy(words, call->argv, (size_t)call->argc * sizeof(*words));
-    if (made) words[id_index] = (struct slice){id_text, stream_id_print(id, id_text)};
+    if (made) words[id_index] = whole_id;
     if (t->trim.whole_nodes) {
-        struct stream_id first = {0, 0};
+        struct stream_id first = {UINT64_MAX, UINT64_MAX}; /* above all, where none is left */
         size_t length;
         stream_bottom_id(v, &first);
         length = t->trim.by == STREAM_TRIM_ID

@@ -285,8 +285,9 @@ static void command_getdel(struct call *call) {
     struct entry *e = read_key(call);
     if (!reply_string_or_null(call, e) || !e) return;
     const struct key key = call_key(call, 1);
-    edit_delete(&key, lazyfree_wanted(LAZYFREE_SERVER_DEL));
-    add_delete_effect(call, false);
+    bool lazily = lazyfree_wanted(LAZYFREE_USER_DEL);
+    edit_delete(&key, lazily);
+    add_delete_effect(call, lazily);
 }
 
 static void add_getex_effects(const struct call *call, const struct given_time *time) {

@@ -110,7 +110,7 @@ class Pair:
         self.patience = patience
         try:
             for name, path in zip(('ours', 'stock'), paths):
-                self.servers.append(servers.Server(name, path))
+                self.servers.append(self.server(name, path))
         except servers.ServerGone:
             self.end()
             raise
@@ -120,6 +120,9 @@ class Pair:
         self.commands = 0
         for control in self.controls:
             control.ask([b'DEBUG', b'SET-ACTIVE-EXPIRE', b'0'], [b'CONFIG', b'RESETSTAT'])
+
+    def server(self, name, path):
+        return servers.Server(name, path)
 
     def level_ids(self):
         """Open connections until the next id is the same on both, so that ids can be compared."""
@@ -420,9 +423,9 @@ def short(reply):
     return kind + ('null' if content is None else '')
 
 
-def trial(paths, script, sample_every, patience=PATIENCE_SECONDS):
+def trial(paths, script, sample_every, patience=PATIENCE_SECONDS, kind=Pair):
     """Run a script on fresh servers: the number of commands, and the difference or None."""
-    pair = Pair(paths, patience)
+    pair = kind(paths, patience)
     try:
         pair.run(script, sample_every)
         return pair.commands, None

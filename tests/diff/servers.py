@@ -59,12 +59,16 @@ atexit.register(end_everything)
 
 
 class Server:
-    """One server's process."""
+    """One server's process, with further lines of configuration and files that it finds."""
 
-    def __init__(self, name, path):
+    def __init__(self, name, path, options='', files=None):
         self.name = name
+        self.options = options
         self.folder = tempfile.mkdtemp(prefix=f'evenkeel-diff-{name}-')
         _folders.append(self.folder)
+        for file_name, content in (files or {}).items():
+            with open(os.path.join(self.folder, file_name), 'wb') as file:
+                file.write(content)
         for attempt in range(ATTEMPTS):
             if self._start(path):
                 break
@@ -78,7 +82,7 @@ class Server:
             self.port = s.getsockname()[1]
         configuration = os.path.join(self.folder, 'conf')
         with open(configuration, 'w', encoding='ascii') as file:
-            file.write(CONFIGURATION.format(port=self.port, folder=self.folder))
+            file.write(CONFIGURATION.format(port=self.port, folder=self.folder) + self.options)
         with open(os.path.join(self.folder, 'stderr'), 'wb') as errors:
             self.process = subprocess.Popen([path, configuration], stdout=errors, stderr=errors,
                                             start_new_session=True, preexec_fn=_prepare_child)
@@ -110,6 +114,17 @@ class Server:
             _running.remove(self)
         if self.folder in _folders and self.process.poll() is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def wait_until_ready(server):
+    """Return when the server has loaded what it finds and takes commands."""
+    connection = Control(server)
+    until = time.monotonic() + START_SECONDS
+    while connection.ask([b'PING'])[0][0] == '-':
+        if time.monotonic() > until:
+            raise ServerGone(server.name, f'{server.name} goes on loading: {server.log_end()}')
+        time.sleep(0.005)
+    connection.close()
 
 
 class Connection:

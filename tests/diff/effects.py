@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What both servers would write to a log and send to replicas, compared after each turn.
+
+Ours records its effects (DEBUG EFFECTS); stock writes a log of its own (appendonly) and feeds a
+replica that we play. A record is a list of pairs: the number of a database and the words of a
+command. At the end of a script, and at each comparison of data, what ours has recorded is replayed:
+the log is loaded by a fresh stock server, the stream is sent to a fresh one of ours, and both must
+then have the data of the server that recorded it.
+"""
+import os
+import re
+import time
+
+import pair
+import servers
+import state
+import wire
+
+STOCK_OPTIONS = '''appendonly yes
+appendfsync no
+appendfilename log.aof
+auto-aof-rewrite-percentage 0
+aof-use-rdb-preamble no
+repl-diskless-sync no
+hz 200
+repl-ping-replica-period 3600
+repl-timeout 36000
+client-output-buffer-limit replica 0 0 0
+'''
+# Deadlines are the time of the call; ids of streams that a server makes begin with it.
+SLACK_MS = 20_000
+TIME_MS = 1_500_000_000_000
+MADE_ID = re.compile(rb'(\d{13})-\d+$')
+REPLAY_PIPELINE = 200
+# Those that write.
+FAMILIES = ('strings bits hll lists sets hashes zsets geo streams keys mixed transactions '
+            'blocking').split()
+# Stock writes them in small letters here and in capitals there.
+CASE_VARIES = (b'ZPOPMIN', b'ZPOPMAX')
+# Not the data's, or not repeated by anybody.
+IGNORED = (b'PING', b'REPLCONF')
+
+
+class Feed:
+    """The commands of a file or of a replica's connection, as they come."""
+
+    def __init__(self):
+        self.rest = b''
+        self.database = 0
+
+    def take(self, data):
+        """The whole commands in what has come; SELECT becomes the database of what follows."""
+        data = self.rest + data
+        commands = []
+        at = 0
+        try:
+            while at < len(data):
+                (_, words), at = wire.parse(data, at)
+                words = [word for _, word in words]
+                name = words[0].upper()
+                if name == b'SELECT':
+                    self.database = int(words[1])
+                elif name not in IGNORED:
+                    commands.append((self.database, words))
+        except wire.Incomplete:
+            pass
+        self.rest = data[at:]
+        return commands
+
+
+class Log(Feed):
+    """Stock's own log."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.file = open(os.path.join(server.folder, 'log.aof'), 'rb')
+
+    def read(self):
+        return self.take(self.file.read())
+
+
+class Replica(Feed):
+    """A replica of stock's that has got the data, and then all that changes."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.connection = servers.Connection(server.port)
+        self.connection.send(b'SYNC\r\n')
+        self._skip_snapshot()
+
+    def _skip_snapshot(self):
+        data = b''
+        while not (head := re.match(rb'\s*\$(\d+)\r\n', data)) \
+                or len(data) < head.end() + int(head.group(1)):
+            received = self.connection.socket.recv(1 << 18)
+            if not received:
+                raise servers.ServerGone('stock', 'stock does not feed its replica')
+            data += received
+        self.connection.received = data[head.end() + int(head.group(1)):]
+
+    def read(self):
+        self.connection.drain()
+        data, self.connection.received = self.connection.received, b''
+        return self.take(data)
+
+
+class EffectsPair(pair.Pair):
+    """Both servers, and what they have recorded of a script."""
+
+    def __init__(self, paths, patience=pair.PATIENCE_SECONDS):
+        self.paths = paths
+        self.feeds = {}
+        super().__init__(paths, patience)
+        self.recorded = {'log': [], 'stream': []}
+        self.controls[0].ask([b'DEBUG', b'EFFECTS', b'START'])
+
+    def server(self, name, path):
+        return servers.Server(name, path, STOCK_OPTIONS if name == 'stock' else '')
+
+    def level_ids(self):
+        stock = self.servers[1]
+        servers.wait_until_ready(stock)
+        self.feeds = {'log': Log(stock), 'stream': Replica(stock)}
+        super().level_ids()
+
+    def end(self):
+        for feed in self.feeds.values():
+            if isinstance(feed, Replica):
+                feed.connection.close()
+            else:
+                feed.file.close()
+        super().end()
+
+    def run(self, script, sample_every):
+        super().run(script, sample_every)
+        self.replay()
+
+    def settle(self):
+        super().settle()
+        self.compare_effects()
+
+    def compare_effects(self, ordered=True):
+        both = [{'log': [], 'stream': []}, {'log': [], 'stream': []}]
+        until = time.monotonic() + self.patience
+        while True:
+            self.barrier()
+            logs = self.controls[0].ask(*[[b'DEBUG', b'EFFECTS', which.encode()]
+                                          for which in ('log', 'stream')])
+            for which, (_, commands) in zip(('log', 'stream'), logs):
+                for _, words in commands:
+                    both[0][which].append((int(words[0][1]), [word for _, word in words[1:]]))
+                both[1][which] += self.feeds[which].read()
+            counts = [[len(side[which]) for which in side] for side in both]
+            if counts[0] == counts[1] or time.monotonic() > until:
+                break
+            time.sleep(0.01)
+        for which, recorded in self.recorded.items():
+            recorded += both[0][which]
+            compare_records(which, both[0][which], both[1][which], ordered)
+
+    def compare_states(self):
+        """Data alone: what we ask for here is counted on one server only."""
+        both = [data_of(control) for control in self.controls]
+        found = state.differences(*both)
+        if found:
+            raise pair.Difference('data: ' + found[0][0].rsplit(': ', 1)[1], lines_of(found))
+        # The keys that were due have gone in the order of each server's table.
+        self.compare_effects(ordered=False)
+
+    def replay(self):
+        original = replayed(data_of(self.controls[0]))
+        self.compare_effects(ordered=False)
+        self.replay_into('log', self.load_log, original)
+        self.replay_into('stream', self.send_stream, original)
+
+    def replay_into(self, which, start, original):
+        server = start()
+        try:
+            servers.wait_until_ready(server)
+            found = state.differences(replayed(data_of(servers.Control(server))), original)
+        finally:
+            server.end()
+        if found:
+            raise pair.Difference(f'replayed {which}: ' + found[0][0].rsplit(': ', 1)[1],
+                                  lines_of(found))
+
+    def load_log(self):
+        """Stock with our log as its own: while it is loaded no key is due."""
+        return servers.Server('replay', self.paths[1], STOCK_OPTIONS,
+                              {'log.aof': text_of(self.recorded['log'])})
+
+    def send_stream(self):
+        server = servers.Server('replay', self.paths[0])
+        control = servers.Control(server)
+        control.ask([b'DEBUG', b'SET-ACTIVE-EXPIRE', b'0'])
+        commands = list(with_select(self.recorded['stream']))
+        for at in range(0, len(commands), REPLAY_PIPELINE):
+            part = commands[at:at + REPLAY_PIPELINE]
+            for words, reply in zip(part, control.ask(*map(without_limit, part))):
+                if reply[0] == '-':
+                    raise pair.Difference(f'replayed stream: {pair.short(reply)}',
+                                          [pair.shown(words), wire.show(reply)])
+        return server
+
+
+def without_limit(words):
+    """A threshold that was reached has no limit; 6.2 leaves the word, which only its log's loader
+    and its replicas take."""
+    if words[0].upper() in (b'XADD', b'XTRIM') and b'=' in words[2:5]:
+        for at, word in enumerate(words[2:9], 2):
+            if word.upper() == b'LIMIT':
+                return words[:at] + words[at + 2:]
+    return words
+
+
+def with_select(commands):
+    database = 0
+    for number, words in commands:
+        if number != database:
+            yield [b'SELECT', b'%d' % number]
+            database = number
+        yield words
+
+
+def text_of(commands):
+    return b''.join(map(wire.encode, with_select(commands)))
+
+
+def data_of(control):
+    return {label: value for label, value in state.collect(control).items()
+            if label.startswith('database')}
+
+
+def replayed(data):
+    """Data without its encodings, which follow options, and with members in one order."""
+    found = {}
+    for label, value in data.items():
+        key, _, what = label.rpartition(': ')
+        kind, encoding = data[key + ': type and encoding']
+        if what == 'value' and kind in (b'hash', b'set') and encoding != b'hashtable':
+            value = state.comparable(kind, b'hashtable', value)
+        found[label] = kind if what == 'type and encoding' else value
+    return found
+
+
+def lines_of(found):
+    return [f'{label}:\n    ours:  {ours}\n    other: {other}'[:1500]
+            for label, ours, other in found[:8]]
+
+
+def compare_records(which, ours, stock, ordered):
+    if not ordered:
+        ours, stock = sorted(ours), sorted(stock)
+    for at in range(max(len(ours), len(stock))):
+        a = ours[at] if at < len(ours) else None
+        b = stock[at] if at < len(stock) else None
+        if a is None or b is None or not same(a, b):
+            name = (b or a)[1][0].decode('latin-1').upper()
+            raise pair.Difference(f'{which}: {name}, {where(a, b)}', [
+                f'{which}, command {at} of a turn (of ours {len(ours)}, of stock {len(stock)})',
+                f'    ours:  {shown(ours[max(at - 2, 0):at + 3])}',
+                f'    stock: {shown(stock[max(at - 2, 0):at + 3])}'])
+
+
+def where(a, b):
+    if a is None or b is None or a[1][0].upper() != b[1][0].upper():
+        return 'other commands'
+    if a[0] != b[0]:
+        return 'database'
+    return next((f'word {at}' for at, (x, y) in enumerate(zip(a[1], b[1])) if x != y), 'length')
+
+
+def shown(commands):
+    return ' | '.join(f'{number}: {pair.shown(words)}' for number, words in commands)
+
+
+def same(a, b):
+    """Are two commands of a record the same?"""
+    (number_a, words_a), (number_b, words_b) = a, b
+    name = words_a[0].upper()
+    if name in (b'MULTI', b'EXEC'):
+        return name == words_b[0].upper()
+    if number_a != number_b or len(words_a) != len(words_b):
+        return False
+    if words_a[0] != words_b[0] and not (name in CASE_VARIES and name == words_b[0].upper()):
+        return False
+    if name == b'SREM' and words_a[1] == words_b[1] == b'chance':
+        return True
+    return all(x == y or same_time(x, y) for x, y in zip(words_a[1:], words_b[1:]))
+
+
+def same_time(x, y):
+    ids = [MADE_ID.match(word) for word in (x, y)]
+    if all(ids):
+        x, y = (match.group(1) for match in ids)
+    return x.isdigit() and y.isdigit() and min(int(x), int(y)) > TIME_MS \
+        and abs(int(x) - int(y)) < SLACK_MS

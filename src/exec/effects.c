@@ -109,7 +109,7 @@ void effect_add_as_sent(const struct call *call, unsigned readers) {
     said = true;
     readers &= wanted;
     if (!readers) return;
-    if (framed) { /* the call ends before the unit does */
+    if (!call->request) { /* the call ends before the unit does */
         collect(effect_copy(call->argc, call->argv), call->keyspace, readers, call->argc, false);
         return;
     }

@@ -7,6 +7,7 @@ command. At the end of a script, and at each comparison of data, what ours has r
 the log is loaded by a fresh stock server, the stream is sent to a fresh one of ours, and both must
 then have the data of the server that recorded it.
 """
+import ast
 import os
 import re
 import time
@@ -37,6 +38,8 @@ FAMILIES = ('strings bits hll lists sets hashes zsets geo streams keys mixed tra
             'blocking').split()
 # Stock writes them in small letters here and in capitals there.
 CASE_VARIES = (b'ZPOPMIN', b'ZPOPMAX')
+# Whether SORT has run: known.py.
+SORTED = 'INFO cmdstat_sort'
 # Not the data's, or not repeated by anybody.
 IGNORED = (b'PING', b'REPLCONF')
 
@@ -47,9 +50,12 @@ class Feed:
     def __init__(self):
         self.rest = b''
         self.database = 0
+        self.framed = False
 
     def take(self, data):
-        """The whole commands in what has come; SELECT becomes the database of what follows."""
+        """The whole commands in what has come; SELECT becomes the database of what follows. An EXEC
+        without MULTI is left out: 6.2 writes one after an EXEC that did nothing but make a
+        consumer."""
         data = self.rest + data
         commands = []
         at = 0
@@ -60,8 +66,9 @@ class Feed:
                 name = words[0].upper()
                 if name == b'SELECT':
                     self.database = int(words[1])
-                elif name not in IGNORED:
+                elif name not in IGNORED and (name != b'EXEC' or self.framed):
                     commands.append((self.database, words))
+                self.framed = name == b'MULTI' or self.framed and name != b'EXEC'
         except wire.Incomplete:
             pass
         self.rest = data[at:]
@@ -168,7 +175,7 @@ class EffectsPair(pair.Pair):
         self.compare_effects(ordered=False)
 
     def replay(self):
-        original = replayed(data_of(self.controls[0]))
+        original = [replayed(control) for control in self.controls][0]
         self.compare_effects(ordered=False)
         self.replay_into('log', self.load_log, original)
         self.replay_into('stream', self.send_stream, original)
@@ -177,7 +184,7 @@ class EffectsPair(pair.Pair):
         server = start()
         try:
             servers.wait_until_ready(server)
-            found = state.differences(replayed(data_of(servers.Control(server))), original)
+            found = state.differences(replayed(servers.Control(server)), original)
         finally:
             server.end()
         if found:
@@ -206,8 +213,8 @@ class EffectsPair(pair.Pair):
 def without_limit(words):
     """A threshold that was reached has no limit; 6.2 leaves the word, which only its log's loader
     and its replicas take."""
-    if words[0].upper() in (b'XADD', b'XTRIM') and b'=' in words[2:5]:
-        for at, word in enumerate(words[2:9], 2):
+    if words[0].upper() in (b'XADD', b'XTRIM') and b'=' in words[2:12]:
+        for at, word in enumerate(words[2:16], 2):
             if word.upper() == b'LIMIT':
                 return words[:at] + words[at + 2:]
     return words
@@ -227,20 +234,53 @@ def text_of(commands):
 
 
 def data_of(control):
-    return {label: value for label, value in state.collect(control).items()
-            if label.startswith('database')}
+    found = state.collect(control)
+    data = {label: value for label, value in found.items() if label.startswith('database')}
+    if SORTED in found:
+        data[SORTED] = True
+    return data
 
 
-def replayed(data):
-    """Data without its encodings, which follow options, and with members in one order."""
+def replayed(control):
+    """Data as far as it does not follow options: without encodings, with members in one order, and
+    of a HyperLogLog what it counts."""
+    data = data_of(control)
+    data.pop(SORTED, None)
     found = {}
     for label, value in data.items():
         key, _, what = label.rpartition(': ')
         kind, encoding = data[key + ': type and encoding']
         if what == 'value' and kind in (b'hash', b'set') and encoding != b'hashtable':
             value = state.comparable(kind, b'hashtable', value)
+        elif what == 'value' and kind == b'stream':
+            value = without_idle_consumers(value)
+        elif what == 'value' and kind == b'string' and value[1].startswith(b'HYLL'):
+            value = count_of(control, key)
         found[label] = kind if what == 'type and encoding' else value
     return found
+
+
+def count_of(control, label):
+    """PFCOUNT of the key of a label."""
+    database, key = re.fullmatch(r'database (\d+), key (.*)', label).groups()
+    return control.ask([b'SELECT', database.encode()], [b'PFCOUNT', ast.literal_eval(key)],
+                       [b'SELECT', b'0'])[1]
+
+
+def without_idle_consumers(reply):
+    """A consumer that has nothing pending may be known to who wrote the log alone, as in 6.2:
+    reading makes it, and only what is claimed is repeated."""
+    if reply is None or not isinstance(reply[1], list):
+        return reply
+    kind, content = reply
+    items = [without_idle_consumers(item) for item in content]
+    for at, item in enumerate(items[:-1]):
+        if item == ('$', b'consumers') and isinstance(items[at + 1][1], list):
+            items[at + 1] = ('*', [consumer for consumer in items[at + 1][1]
+                                   if ('$', b'pel-count') not in consumer[1]
+                                   or consumer[1][consumer[1].index(('$', b'pel-count')) + 1]
+                                   != (':', b'0')])
+    return (kind, items)
 
 
 def lines_of(found):
@@ -280,13 +320,33 @@ def same(a, b):
     name = words_a[0].upper()
     if name in (b'MULTI', b'EXEC'):
         return name == words_b[0].upper()
-    if number_a != number_b or len(words_a) != len(words_b):
+    if number_a != number_b:
+        return False
+    if name in (b'DEL', b'UNLINK') and stores_nothing(words_a[1], words_b):
+        return True
+    if len(words_a) != len(words_b):
         return False
     if words_a[0] != words_b[0] and not (name in CASE_VARIES and name == words_b[0].upper()):
         return False
     if name == b'SREM' and words_a[1] == words_b[1] == b'chance':
         return True
-    return all(x == y or same_time(x, y) for x, y in zip(words_a[1:], words_b[1:]))
+    return all(x == y or same_time(x, y) or name == b'XCLAIM' and x == y + b'-0'
+               or is_threshold(words_a, at)
+               for at, (x, y) in enumerate(zip(words_a[1:], words_b[1:]), 1))
+
+
+def stores_nothing(key, words):
+    """What is stored over a key that is due, if it is nothing: here the key expires."""
+    name = words[0].upper()
+    return name.endswith(b'STORE') and key == words[1] \
+        or name in (b'SORT', b'GEORADIUS', b'GEORADIUSBYMEMBER') and key in words[2:]
+
+
+def is_threshold(words, at):
+    """The threshold that an inexact trim has reached: the first ID, in 6.2 also of an entry that
+    was deleted."""
+    return words[0].upper() in (b'XADD', b'XTRIM') and words[at - 1] == b'=' \
+        and words[at - 2].upper() == b'MINID'
 
 
 def same_time(x, y):

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What sinks are given of calls, of clients served and of keys that go by themselves. Commands of
+ * the test's own add effects of each kind; the others are the server's.
+ */
+#include "exec/effects.h"
+
+#include "access/acl.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "command/call.h"
+#include "command/row.h"
+#include "commands/connection.h"
+#include "commands/expire.h"
+#include "commands/keys.h"
+#include "commands/list.h"
+#include "commands/pubsub.h"
+#include "commands/string.h"
+#include "commands/transaction.h"
+#include "exec/blocked.h"
+#include "exec/dispatch.h"
+#include "exec/edit.h"
+#include "exec/transaction.h"
+#include "net/client_memory.h"
+#include "net/limits.h"
+#include "net/peers.h"
+#include "publish/pubsub.h"
+#include "store/keyspace.h"
+#include "store/lazyfree.h"
+#include "store/told.h"
+#include "value/value.h"
+
+#define START_USEC INT64_C(1750000000000000)
+
+static const struct keyspace_observer *const observers[] = {
+    &effects_observer, &transaction_observer, &blocked_observer, NULL};
+
+/* ---- sinks: what they are given, a command a line, as "log 0 set k v;" ---- */
+
+static struct buffer taken = {.class = MEMORY_OTHER};
+
+static void take(const char *who, int database, int argc, const struct slice *argv) {
+    buffer_printf(&taken, "%s %d", who, database);
+    for (int i = 0; i < argc; i++)
+        buffer_printf(&taken, " %.*s", (int)argv[i].length, argv[i].bytes);
+    buffer_append_c_string(&taken, ";");
+}
+
+static void take_log(int database, int argc, const struct slice *argv) {
+    take("log", database, argc, argv);
+}
+static void take_stream(int database, int argc, const struct slice *argv) {
+    take("stream", database, argc, argv);
+}
+static void take_second_log(int database, int argc, const struct slice *argv) {
+    take("second", database, argc, argv);
+}
+
+static const struct effect_sink log_sink = {EFFECT_LOG, take_log};
+static const struct effect_sink stream_sink = {EFFECT_STREAM, take_stream};
+static const struct effect_sink second_log_sink = {EFFECT_LOG, take_second_log};
+static const struct effect_sink *const log_alone[] = {&log_sink, NULL};
+static const struct effect_sink *const both_sinks[] = {&log_sink, &stream_sink, NULL};
+static const struct effect_sink *const three_sinks[] = {&stream_sink, &second_log_sink, &log_sink,
+                                                        NULL};
+
+static void assert_taken(const char *wanted) {
+    buffer_append(&taken, "", 1);
+    assert_string_equal(taken.bytes, wanted);
+    buffer_clear(&taken);
+}
+
+/* ---- the test's own commands ---- */
+
+static void write_key(struct call *call) {
+    struct edit edit;
+    struct entry_value value = {.text = call->argv[1]};
+    edit_find_argument(&edit, call, 1);
+    edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
+    edit_close(&edit, 1, NOTIFY_STRING, "set");
+}
+
+static void add(struct call *call, unsigned readers, struct slice word) {
+    const struct slice words[] = {word, call->argv[1]};
+    effect_add(call->keyspace, readers, 2, words);
+}
+
+/* Writes, but says nothing of it. */
+static void command_secret(struct call *call) {
+    write_key(call);
+    effect_none();
+    reply_ok(call->client);
+}
+
+/* One form for the log and another for the stream. */
+static void command_differ(struct call *call) {
+    write_key(call);
+    add(call, EFFECT_LOG, SLICE("absolute"));
+    add(call, EFFECT_STREAM, SLICE("relative"));
+    reply_ok(call->client);
+}
+
+/* Two effects for the log, one for the stream. */
+static void command_twice(struct call *call) {
+    char word[] = "first";
+    write_key(call);
+    add(call, EFFECT_LOG, (struct slice){word, 5});
+    memset(word, 'x', 5); /* it was copied */
+    add(call, EFFECT_BOTH, SLICE("last"));
+    reply_ok(call->client);
+}
+
+/* Nothing has changed, and yet it is told as it was sent; to replicas something more. */
+static void command_anyway(struct call *call) {
+    effect_add_as_sent(call, EFFECT_BOTH);
+    add(call, EFFECT_STREAM, SLICE("more"));
+    reply_ok(call->client);
+}
+
+/* Two that stand alone around one that does not. */
+static void command_alone(struct call *call) {
+    const struct slice first[] = {SLICE("alone"), SLICE("1")};
+    const struct slice last[] = {SLICE("alone"), SLICE("2")};
+    effect_add_alone(call->keyspace, EFFECT_BOTH, 2, first);
+    add(call, EFFECT_BOTH, SLICE("other"));
+    effect_add_alone(call->keyspace, EFFECT_BOTH, 2, last);
+    reply_ok(call->client);
+}
+
+static void command_always(struct call *call) { reply_ok(call->client); }
+
+static struct command rows[] = {
+    COMMAND("secret", command_secret, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("differ", command_differ, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("twice", command_twice, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("anyway", command_anyway, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("alone", command_alone, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("always", command_always, 1, WRITE, NO_CATEGORY, NO_KEYS, "",
+            .propagation = COMMAND_PROPAGATES_ALWAYS),
+    COMMAND("replicas", command_always, 1, WRITE, NO_CATEGORY, NO_KEYS, "",
+            .propagation = COMMAND_PROPAGATES_TO_REPLICAS),
+    COMMAND("nothing", write_key, 2, WRITE, NO_CATEGORY, ONE_KEY, "",
+            .propagation = COMMAND_PROPAGATES_NOTHING),
+};
+
+/* ---- helpers ---- */
+
+static struct peer client;
+
+/* Sends a line; what it is answered does not matter here. */
+static void say_as(struct peer *p, const char *line) {
+    struct buffer text = {.class = MEMORY_OTHER};
+    buffer_printf(&text, "%s\r\n", line);
+    peer_send(p, buffer_slice(&text));
+    buffer_free(&text);
+    buffer_clear(&p->got);
+}
+
+static void say(const char *line) { say_as(&client, line); }
+
+/* What a line gives. */
+static void gives(const char *line, const char *wanted) {
+    say(line);
+    assert_taken(wanted);
+}
+
+static void pass_msec(int64_t msec) {
+    clock_advance_usec(msec * 1000);
+    clock_refresh();
+}
+
+/* ---- calls ---- */
+
+static void test_as_sent_once(void **state) {
+    gives("SeT k v nx", "log 0 SeT k v nx;stream 0 SeT k v nx;");
+    gives("set k v nx", "");
+    gives("get k", "");
+    gives("del k none", "log 0 del k none;stream 0 del k none;");
+    gives("del k", "");
+    gives("rpush k 1 2 3", "log 0 rpush k 1 2 3;stream 0 rpush k 1 2 3;");
+    gives("incr k", "");
+    gives("nosuch", "");
+}
+
+static void test_database_is_the_calls(void **state) {
+    gives("select 3", "");
+    gives("set k v", "log 3 set k v;stream 3 set k v;");
+    gives("move k 5", "log 3 move k 5;stream 3 move k 5;");
+    say("select 0");
+}
+
+static void test_by_row(void **state) {
+    gives("always", "log 0 always;stream 0 always;");
+    gives("replicas", "stream 0 replicas;");
+    gives("nothing k", "");
+    gives("publish c m", "stream 0 publish c m;");
+}
+
+static void test_own_effects_instead(void **state) {
+    gives("secret k", "");
+    gives("differ k", "log 0 absolute k;stream 0 relative k;");
+    /* What a call has said is forgotten with it. */
+    gives("set k v", "log 0 set k v;stream 0 set k v;");
+}
+
+static void test_framed_by_count(void **state) {
+    gives("twice k", "log 0 MULTI;log 0 first k;log 0 last k;log 0 EXEC;stream 0 last k;");
+    gives("anyway k", "log 0 anyway k;"
+                      "stream 0 MULTI;stream 0 anyway k;stream 0 more k;stream 0 EXEC;");
+}
+
+static void test_alone_stand_before(void **state) {
+    gives("alone k", "log 0 alone 1;log 0 alone 2;log 0 other k;"
+                     "stream 0 alone 1;stream 0 alone 2;stream 0 other k;");
+}
+
+/* ---- EXEC ---- */
+
+static void test_exec_is_one_unit(void **state) {
+    say("multi");
+    say("set a 1");
+    say("get a");
+    say("secret b");
+    say("select 2");
+    gives("differ c", ""); /* nothing before its time */
+    gives("exec", "log 0 MULTI;log 0 set a 1;log 2 absolute c;log 0 EXEC;"
+                  "stream 0 MULTI;stream 0 set a 1;stream 2 relative c;stream 0 EXEC;");
+    say("select 0");
+}
+
+static void test_exec_of_one_is_framed(void **state) {
+    say("multi");
+    say("set a 1");
+    gives("exec", "log 0 MULTI;log 0 set a 1;log 0 EXEC;"
+                  "stream 0 MULTI;stream 0 set a 1;stream 0 EXEC;");
+    gives("set a 2", "log 0 set a 2;stream 0 set a 2;"); /* the frame ends with it */
+    say("multi");
+    say("replicas");
+    gives("exec", "stream 0 MULTI;stream 0 replicas;stream 0 EXEC;");
+}
+
+static void test_exec_without_effects(void **state) {
+    say("multi");
+    say("get a");
+    say("secret b");
+    gives("exec", "");
+    gives("set a 2", "log 0 set a 2;stream 0 set a 2;");
+    say("watch a");
+    gives("set a 3", "log 0 set a 3;stream 0 set a 3;");
+    say("multi");
+    say("set a 4");
+    gives("exec", "");
+}
+
+/* Within EXEC, what stands alone stands in its place. */
+static void test_exec_with_alone(void **state) {
+    effects_set_sinks(log_alone);
+    say("multi");
+    say("set a 1");
+    say("alone k");
+    gives("exec", "log 0 MULTI;log 0 set a 1;log 0 alone 1;log 0 other k;log 0 alone 2;log 0 EXEC;");
+}
+
+/* ---- keys that go by themselves ---- */
+
+static void test_expired_before_the_call(void **state) {
+    effects_set_sinks(log_alone);
+    say("psetex k 10 v");
+    say("psetex l 10 v");
+    buffer_clear(&taken);
+    pass_msec(11);
+    gives("incr k", "log 0 DEL k;log 0 incr k;");
+    gives("get l", "log 0 DEL l;");
+}
+
+static void test_expired_within_exec(void **state) {
+    effects_set_sinks(log_alone);
+    say("psetex k 10 v");
+    buffer_clear(&taken);
+    pass_msec(11);
+    say("multi");
+    say("set a 1");
+    say("incr k");
+    gives("exec", "log 0 MULTI;log 0 set a 1;log 0 DEL k;log 0 incr k;log 0 EXEC;");
+}
+
+static void test_expired_by_itself(void **state) {
+    bool more;
+    effects_set_sinks(log_alone);
+    say("psetex k 10 v");
+    say("psetex l 10 v");
+    say("select 1");
+    say("psetex k 10 v");
+    say("select 0");
+    buffer_clear(&taken);
+    pass_msec(11);
+    option_set_text("lazyfree-lazy-expire", "yes");
+    keyspace_expire_due(keyspace_at(1), clock_cached_msec(), 10, &more);
+    assert_taken("log 1 UNLINK k;");
+    option_set_text("lazyfree-lazy-expire", "no");
+    keyspace_expire_due(keyspace_at(0), clock_cached_msec(), 1, &more);
+    assert_int_equal(taken.length, sizeof("log 0 DEL k;") - 1);
+    buffer_clear(&taken);
+    keyspace_expire_due(keyspace_at(0), clock_cached_msec(), 10, &more);
+    assert_int_equal(taken.length, sizeof("log 0 DEL k;") - 1);
+    buffer_clear(&taken);
+}
+
+static void test_evicted(void **state) {
+    const struct slice name = SLICE("k");
+    struct keyspace *ks = keyspace_at(0);
+    effects_set_sinks(log_alone);
+    for (int lazily = 0; lazily < 2; lazily++) {
+        say("set k v");
+        buffer_clear(&taken);
+        uint64_t hash = hash_bytes(name.bytes, name.length), changes = edit_changes();
+        option_set_text("lazyfree-lazy-eviction", lazily ? "yes" : "no");
+        keyspace_evict(ks, keyspace_find(ks, name, hash), hash, lazily);
+        assert_taken(lazily ? "log 0 UNLINK k;" : "log 0 DEL k;");
+        assert_int_equal(edit_changes(), changes); /* no call has changed it */
+    }
+    option_set_text("lazyfree-lazy-eviction", "no");
+}
+
+/* ---- clients that are served ---- */
+
+static void test_served_in_units_of_their_own(void **state) {
+    struct peer first = peer_connect(), second = peer_connect();
+    effects_set_sinks(log_alone);
+    say_as(&first, "blpop k 0");
+    say_as(&second, "blmove k target left right 0");
+    assert_taken("");
+    gives("rpush k 1 2", "log 0 rpush k 1 2;log 0 LPOP k;log 0 LMOVE k target left right;");
+    say_as(&first, "blpop k 0");
+    say("multi");
+    say("rpush k 1");
+    say("set a 1");
+    gives("exec", "log 0 MULTI;log 0 rpush k 1;log 0 set a 1;log 0 EXEC;log 0 LPOP k;");
+    peer_close(&first);
+    peer_close(&second);
+}
+
+/* ---- sinks ---- */
+
+static void test_sinks_in_order(void **state) {
+    effects_set_sinks(three_sinks);
+    gives("differ k", "stream 0 relative k;second 0 absolute k;log 0 absolute k;");
+    say("multi");
+    say("set a 1");
+    gives("exec", "stream 0 MULTI;stream 0 set a 1;stream 0 EXEC;"
+                  "second 0 MULTI;second 0 set a 1;second 0 EXEC;"
+                  "log 0 MULTI;log 0 set a 1;log 0 EXEC;");
+}
+
+static void test_only_for_who_wants_it(void **state) {
+    effects_add_interest(EFFECT_STREAM, -1);
+    assert_int_equal(effects_wanted(), EFFECT_LOG);
+    gives("differ k", "log 0 absolute k;");
+    gives("replicas", "");
+    effects_add_interest(EFFECT_LOG, 1); /* a second one */
+    effects_add_interest(EFFECT_LOG, -1);
+    gives("set k v", "log 0 set k v;");
+    effects_add_interest(EFFECT_BOTH, 1);
+    effects_add_interest(EFFECT_LOG, -1);
+    assert_int_equal(effects_wanted(), EFFECT_BOTH);
+    gives("set k v", "log 0 set k v;stream 0 set k v;");
+}
+
+static void test_nothing_kept_while_nobody_wants(void **state) {
+    effects_add_interest(EFFECT_BOTH, -1);
+    assert_int_equal(effects_wanted(), 0);
+    gives("psetex due 10 v", "");
+    size_t bytes = memory_used(MEMORY_OTHER);
+    pass_msec(11);
+    const char *const lines[] = {"set k v", "twice k", "alone k", "anyway k", "get due",
+                                 "multi",   "set k v", "alone k", "exec"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) gives(lines[i], "");
+    assert_int_equal(memory_used(MEMORY_OTHER), bytes);
+    effects_add_interest(EFFECT_BOTH, 1);
+    gives("get k", ""); /* nothing comes afterwards */
+    gives("set k w", "log 0 set k w;stream 0 set k w;");
+}
+
+/* ---- setting up ---- */
+
+static int open_all(void **state) {
+    int result = peers_open(dispatch_executor());
+    limits_register();
+    client_memory_register();
+    keyspace_register();
+    lazyfree_register();
+    acl_register();
+    keyspace_set_observers(observers);
+    transaction_register();
+    value_register();
+    commands_keys_register();
+    commands_expire_register();
+    commands_string_register();
+    commands_list_register();
+    commands_pubsub_register();
+    commands_connection_register();
+    commands_transaction_register();
+    command_register(rows, sizeof(rows) / sizeof(rows[0]));
+    keyspace_open();
+    client_observe_closing(blocked_forget);
+    client_observe_closing(pubsub_forget);
+    client_observe_closing(transaction_forget);
+    client_observe_closing(acl_forget);
+    loop_before_sleep(peers_loop, batch_run_resumed);
+    return result;
+}
+
+static int begin(void **state) {
+    clock_use_fixed(START_USEC, 1000000000);
+    clock_refresh();
+    int result = peers_begin(state);
+    client = peer_connect();
+    effects_set_sinks(both_sinks);
+    effects_add_interest(EFFECT_BOTH, 1);
+    return result;
+}
+
+static int end(void **state) {
+    effects_add_interest(EFFECT_BOTH, -1);
+    assert_int_equal(effects_wanted(), 0);
+    peer_close(&client);
+    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
+    buffer_free(&taken);
+    return peers_nothing_left(state);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(test_as_sent_once),
+        TEST(test_database_is_the_calls),
+        TEST(test_by_row),
+        TEST(test_own_effects_instead),
+        TEST(test_framed_by_count),
+        TEST(test_alone_stand_before),
+        TEST(test_exec_is_one_unit),
+        TEST(test_exec_of_one_is_framed),
+        TEST(test_exec_without_effects),
+        TEST(test_exec_with_alone),
+        TEST(test_expired_before_the_call),
+        TEST(test_expired_within_exec),
+        TEST(test_expired_by_itself),
+        TEST(test_evicted),
+        TEST(test_served_in_units_of_their_own),
+        TEST(test_sinks_in_order),
+        TEST(test_only_for_who_wants_it),
+        TEST(test_nothing_kept_while_nobody_wants),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, open_all, NULL);
+}

@@ -35,9 +35,15 @@ MADE_ID = re.compile(rb'(\d{13})-\d+$')
 REPLAY_PIPELINE = 200
 # Those that write.
 FAMILIES = ('strings bits hll lists sets hashes zsets geo streams keys mixed transactions '
-            'blocking').split()
+            'blocking pubsub acl tracking').split()
 # Stock writes them in small letters here and in capitals there.
 CASE_VARIES = (b'ZPOPMIN', b'ZPOPMAX')
+# Of the evictions: room for some keys of this size.
+EVICTING_BYTES = 300_000
+EVICTING_VALUE = 20_000
+EVICTING_COMMANDS = (b'SET MSET APPEND RPUSH LPUSH LPOP LMOVE SADD SREM SMOVE HSET HDEL ZADD ZREM '
+                     b'RENAME COPY DEL EXPIRE INCR SINTERSTORE ZUNIONSTORE GETDEL SETRANGE XADD '
+                     b'PFADD PFMERGE').split()
 # Whether SORT has run: known.py.
 SORTED = 'INFO cmdstat_sort'
 # Not the data's, or not repeated by anybody.
@@ -111,6 +117,26 @@ class Replica(Feed):
         return self.take(data)
 
 
+def take_recorded(control, into):
+    """What ours has recorded since it was asked last."""
+    kinds = ('log', 'stream')
+    records = control.ask(*[[b'DEBUG', b'EFFECTS', kind.encode()] for kind in kinds])
+    for kind, (_, commands) in zip(kinds, records):
+        for _, words in commands:
+            into[kind].append((int(words[0][1]), [word for _, word in words[1:]]))
+
+
+def without_empty_frames(commands):
+    """6.2 writes a frame to its log even if all in it was for replicas alone, as PUBLISH is."""
+    found = []
+    for command in commands:
+        if command[1][0].upper() == b'EXEC' and found and found[-1][1][0].upper() == b'MULTI':
+            found.pop()
+        else:
+            found.append(command)
+    return found
+
+
 class EffectsPair(pair.Pair):
     """Both servers, and what they have recorded of a script."""
 
@@ -147,16 +173,13 @@ class EffectsPair(pair.Pair):
         self.compare_effects()
 
     def compare_effects(self, ordered=True):
-        both = [{'log': [], 'stream': []}, {'log': [], 'stream': []}]
+        both = [{'log': [], 'stream': []} for _ in self.controls]
         until = time.monotonic() + self.patience
         while True:
             self.barrier()
-            logs = self.controls[0].ask(*[[b'DEBUG', b'EFFECTS', which.encode()]
-                                          for which in ('log', 'stream')])
-            for which, (_, commands) in zip(('log', 'stream'), logs):
-                for _, words in commands:
-                    both[0][which].append((int(words[0][1]), [word for _, word in words[1:]]))
-                both[1][which] += self.feeds[which].read()
+            take_recorded(self.controls[0], both[0])
+            for which, feed in self.feeds.items():
+                both[1][which] += without_empty_frames(feed.read())
             counts = [[len(side[which]) for which in side] for side in both]
             if counts[0] == counts[1] or time.monotonic() > until:
                 break
@@ -177,37 +200,40 @@ class EffectsPair(pair.Pair):
     def replay(self):
         original = [replayed(control) for control in self.controls][0]
         self.compare_effects(ordered=False)
-        self.replay_into('log', self.load_log, original)
-        self.replay_into('stream', self.send_stream, original)
+        compare_replayed(self.paths, self.recorded, original)
 
-    def replay_into(self, which, start, original):
-        server = start()
+
+def compare_replayed(paths, recorded, original):
+    """Both records into fresh servers: stock loads the log as its own, and while it does no key is
+    due; ours is sent the stream."""
+    for which in recorded:
+        if which == 'log':
+            server = servers.Server('replay', paths[1], STOCK_OPTIONS,
+                                    {'log.aof': text_of(recorded['log'])})
+        else:
+            server = servers.Server('replay', paths[0])
         try:
             servers.wait_until_ready(server)
-            found = state.differences(replayed(servers.Control(server)), original)
+            control = servers.Control(server)
+            if which == 'stream':
+                send_all(control, recorded['stream'])
+            found = state.differences(replayed(control), original)
         finally:
             server.end()
         if found:
             raise pair.Difference(f'replayed {which}: ' + found[0][0].rsplit(': ', 1)[1],
                                   lines_of(found))
 
-    def load_log(self):
-        """Stock with our log as its own: while it is loaded no key is due."""
-        return servers.Server('replay', self.paths[1], STOCK_OPTIONS,
-                              {'log.aof': text_of(self.recorded['log'])})
 
-    def send_stream(self):
-        server = servers.Server('replay', self.paths[0])
-        control = servers.Control(server)
-        control.ask([b'DEBUG', b'SET-ACTIVE-EXPIRE', b'0'])
-        commands = list(with_select(self.recorded['stream']))
-        for at in range(0, len(commands), REPLAY_PIPELINE):
-            part = commands[at:at + REPLAY_PIPELINE]
-            for words, reply in zip(part, control.ask(*map(without_limit, part))):
-                if reply[0] == '-':
-                    raise pair.Difference(f'replayed stream: {pair.short(reply)}',
-                                          [pair.shown(words), wire.show(reply)])
-        return server
+def send_all(control, commands):
+    control.ask([b'DEBUG', b'SET-ACTIVE-EXPIRE', b'0'])
+    commands = list(with_select(commands))
+    for at in range(0, len(commands), REPLAY_PIPELINE):
+        part = commands[at:at + REPLAY_PIPELINE]
+        for words, reply in zip(part, control.ask(*map(without_limit, part))):
+            if reply[0] == '-':
+                raise pair.Difference(f'replayed stream: {pair.short(reply)}',
+                                      [pair.shown(words), wire.show(reply)])
 
 
 def without_limit(words):
@@ -355,3 +381,32 @@ def same_time(x, y):
         x, y = (match.group(1) for match in ids)
     return x.isdigit() and y.isdigit() and min(int(x), int(y)) > TIME_MS \
         and abs(int(x) - int(y)) < SLACK_MS
+
+
+def evictions(paths, script):
+    """Ours alone, with less memory than the script fills: which keys go is chance, but what was
+    recorded must leave the same data. Returns how many went."""
+    server = servers.Server('ours', paths[0])
+    try:
+        control = servers.Control(server)
+        control.ask([b'DEBUG', b'SET-ACTIVE-EXPIRE', b'0'], [b'DEBUG', b'EFFECTS', b'START'])
+        used = int(state.info_fields(control)['used_memory'])
+        control.ask([b'CONFIG', b'SET', b'maxmemory', b'%d' % (used + EVICTING_BYTES)],
+                    [b'CONFIG', b'SET', b'maxmemory-policy', b'allkeys-random'])
+        recorded = {'log': [], 'stream': []}
+        for at, op in enumerate(script):
+            lazily = b'yes' if at // 100 % 2 else b'no'
+            requests = [content for kind, content in op.actions
+                        if kind == 'call' and content[0].upper() in EVICTING_COMMANDS]
+            if at % 3 == 0:
+                requests = [[b'MULTI'], *requests, [b'EXEC']]
+            control.ask([b'CONFIG', b'SET', b'lazyfree-lazy-eviction', lazily],
+                        [b'SET', b'large:%d' % (at % 50), b'x' * EVICTING_VALUE], *requests)
+            take_recorded(control, recorded)
+        control.ask([b'CONFIG', b'SET', b'maxmemory', b'0'])
+        original = replayed(control)
+        take_recorded(control, recorded)
+        compare_replayed(paths, recorded, original)
+        return int(state.info_fields(control)['evicted_keys'])
+    finally:
+        server.end()

@@ -23,6 +23,7 @@
 #include "net/client_memory.h"
 #include "net/limits.h"
 #include "net/peers.h"
+#include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
@@ -31,8 +32,19 @@
 
 #define START_USEC INT64_C(1750000000000000)
 
+/* A client that listens to events, and whether it had got any when a change was told. */
+static struct peer listener = {.fd = -1};
+static size_t told, told_late;
+
+static void key_changed(const struct key *key, enum keyspace_cause cause) {
+    if (listener.fd < 0) return;
+    told++;
+    if (reply_output_bytes(listener.client)) told_late++;
+}
+
+static const struct keyspace_observer listening = {.changed = key_changed};
 static const struct keyspace_observer *const observers[] = {
-    &effects_observer, &transaction_observer, &blocked_observer, NULL};
+    &effects_observer, &transaction_observer, &blocked_observer, &listening, NULL};
 
 /* ---- sinks: what they are given, a command a line, as "log 0 set k v;" ---- */
 
@@ -339,6 +351,33 @@ static void test_served_in_units_of_their_own(void **state) {
     peer_close(&second);
 }
 
+/* ---- observers and events ---- */
+
+#define EVENT_OF(event, bytes)                                                     \
+    "*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$" bytes "\r\n__keyevent@0__:" event \
+    "\r\n$1\r\nk\r\n"
+
+/* Observers are told once and before the event; of a key that went, "del" follows. */
+static void test_events_follow_observers(void **state) {
+    listener = peer_connect();
+    say_as(&listener, "psubscribe *");
+    option_set_text("notify-keyspace-events", "EA");
+    keyspace_add_interest(KEYSPACE_WRITES, 1);
+    told = told_late = 0;
+    say("rpush k 1");
+    peer_send(&listener, SLICE(""));
+    peer_assert_got(&listener, slice_of(EVENT_OF("rpush", "20")));
+    say("lpop k");
+    peer_send(&listener, SLICE(""));
+    peer_assert_got(&listener, slice_of(EVENT_OF("lpop", "19") EVENT_OF("del", "18")));
+    assert_int_equal(told, 2);
+    assert_int_equal(told_late, 0);
+    keyspace_add_interest(KEYSPACE_WRITES, -1);
+    option_set_text("notify-keyspace-events", "");
+    peer_close(&listener);
+    buffer_clear(&taken);
+}
+
 /* ---- sinks ---- */
 
 static void test_sinks_in_order(void **state) {
@@ -391,6 +430,8 @@ static int open_all(void **state) {
     acl_register();
     keyspace_set_observers(observers);
     transaction_register();
+    notify_register();
+    pubsub_register();
     value_register();
     commands_keys_register();
     commands_expire_register();
@@ -446,6 +487,7 @@ int main(void) {
         TEST(test_expired_by_itself),
         TEST(test_evicted),
         TEST(test_served_in_units_of_their_own),
+        TEST(test_events_follow_observers),
         TEST(test_sinks_in_order),
         TEST(test_only_for_who_wants_it),
         TEST(test_nothing_kept_while_nobody_wants),

@@ -20,15 +20,13 @@
  *     is served and blocks again waits for the next time. Nobody is asked once the key is gone.
  *  5. No key is ready when blocked_serve returns, unless it was called within itself.
  *
- * Ownership: the wait owns its state (blocked_kind.free_state) and its links; the table its keys.
+ * Ownership: the wait owns its state (blocked_kind.free_state) and its links.
  */
 #include "exec/blocked.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -36,26 +34,19 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "ds/table.h"
 #include "ds/timebuckets.h"
 #include "exec/effects.h"
 #include "io/loop.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "store/key_table.h"
 #include "store/keyspace.h"
 
-/* Keeps the same name in two databases apart. */
-#define DATABASE_HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
-
 struct waited_key {
-    struct list_link waiters; /* of wait_link.link */
-    struct list_link ready;   /* in `ready_keys`, or by itself */
-    uint64_t key_hash;
-    int database;
-    bool in_service; /* keeps it while key_serve looks at it */
-    size_t length;
-    char name[];
+    struct key_row row;     /* its links are of wait_link.link */
+    struct list_link ready; /* in `ready_keys`, or by itself */
+    bool in_service;        /* keeps it while key_serve looks at it */
 };
 
 struct wait_link {
@@ -76,7 +67,7 @@ struct wait {
     struct wait_link links[];
 };
 
-static struct table *keys; /* of struct waited_key; NULL until the first */
+static struct key_table keys = {.row_bytes = sizeof(struct waited_key)};
 static struct timebuckets *deadlines;
 static struct list_link ready_keys = {&ready_keys, &ready_keys};
 static uint64_t waiting;
@@ -92,48 +83,17 @@ uint64_t blocked_clients(void) { return waiting; }
 
 /* ---- keys ---- */
 
-static uint64_t place_hash(int database, uint64_t key_hash) {
-    return key_hash ^ (uint64_t)database * DATABASE_HASH_FACTOR;
-}
-
-static uint64_t key_element_hash(const void *element) {
-    const struct waited_key *k = element;
-    return place_hash(k->database, k->key_hash);
-}
-
-/* `key_length` is the database here: the key is looked for by a struct slice. */
-static bool key_element_matches(const void *element, const void *key, size_t database) {
-    const struct waited_key *k = element;
-    const struct slice *name = key;
-    return k->database == (int)database && k->length == name->length &&
-           memcmp(k->name, name->bytes, k->length) == 0;
-}
-
-static const struct table_type key_table_type = {key_element_hash, key_element_matches,
-                                                 MEMORY_OTHER};
-
-static struct waited_key *key_find(int database, struct slice name, uint64_t hash) {
-    if (!keys || !table_count(keys)) return NULL;
-    return table_find(keys, place_hash(database, hash), &name, (size_t)database);
-}
-
 static struct waited_key *key_find_or_create(int database, struct slice name, uint64_t hash) {
-    struct waited_key *k = key_find(database, name, hash);
+    struct waited_key *k = key_table_find(&keys, database, name, hash);
     if (k) return k;
-    k = memory_alloc(sizeof(*k) + name.length, MEMORY_OTHER);
-    *k = (struct waited_key){.key_hash = hash, .database = database, .length = name.length};
-    memcpy(k->name, name.bytes, name.length);
-    list_init(&k->waiters);
+    k = key_table_create(&keys, database, name, hash);
     list_init(&k->ready);
-    if (!keys) keys = table_create(&key_table_type);
-    table_insert(keys, key_element_hash(k), k);
     return k;
 }
 
 static void key_free_if_unused(struct waited_key *k) {
-    if (!list_is_empty(&k->waiters) || !list_is_empty(&k->ready) || k->in_service) return;
-    table_remove_element(keys, key_element_hash(k), k);
-    memory_free(k, MEMORY_OTHER);
+    if (k->row.links_count || !list_is_empty(&k->ready) || k->in_service) return;
+    key_table_free(&keys, &k->row);
 }
 
 /* ---- time limits ---- */
@@ -181,8 +141,8 @@ static void deadline_add(struct wait *w, int64_t timeout_msec) {
 /* ---- a wait begins and ends ---- */
 
 static bool waits_for(const struct wait *w, const struct waited_key *k) {
-    if (list_is_empty(&k->waiters)) return false;
-    return LIST_ENTRY(k->waiters.previous, struct wait_link, link)->wait == w;
+    if (!k->row.links_count) return false;
+    return LIST_ENTRY(k->row.links.previous, struct wait_link, link)->wait == w;
 }
 
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
@@ -205,7 +165,7 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
         struct wait_link *link = &w->links[w->links_count++];
         link->key = k;
         link->wait = w;
-        list_append(&k->waiters, &link->link);
+        key_table_link(&k->row, &link->link);
     }
     client_set_rare(c, CLIENT_RARE_BLOCKED, w);
     waiting++;
@@ -217,8 +177,9 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
 static void wait_end(struct wait *w) {
     client_set_rare(w->client, CLIENT_RARE_BLOCKED, NULL);
     for (size_t i = 0; i < w->links_count; i++) {
-        list_remove(&w->links[i].link);
-        key_free_if_unused(w->links[i].key);
+        struct waited_key *k = w->links[i].key;
+        key_table_unlink(&k->row, &w->links[i].link);
+        key_free_if_unused(k);
     }
     if (w->timed) timebuckets_remove(deadlines, w);
     if (w->kind->free_state) w->kind->free_state(w->state);
@@ -264,7 +225,7 @@ static int64_t look_at_deadlines(struct loop_timer *t) {
 /* ---- keys made ready ---- */
 
 void blocked_signal_key(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct waited_key *k = key_find(keyspace_index(ks), key, hash);
+    struct waited_key *k = key_table_find(&keys, keyspace_index(ks), key, hash);
     if (k && list_is_empty(&k->ready)) list_append(&ready_keys, &k->ready);
 }
 
@@ -274,43 +235,32 @@ static void key_added(const struct key *key) {
 
 const struct keyspace_observer blocked_observer = {.added = key_added};
 
-struct swapped {
-    struct keyspace *a, *b;
-};
-
-static void signal_if_swapped(void *element, void *context) {
-    struct waited_key *k = element;
-    const struct swapped *s = context;
-    struct keyspace *ks = keyspace_at(k->database);
-    struct slice name = {k->name, k->length};
-    const struct key key = {ks, name, k->key_hash};
-    if ((ks == s->a || ks == s->b) && keyspace_find(&key))
-        blocked_signal_key(ks, name, k->key_hash);
+static void signal_if_there(void *row, void *context) {
+    const struct waited_key *k = row;
+    const struct key key = {context, k->row.name, k->row.hash};
+    if (keyspace_find(&key)) blocked_signal_key(key.keyspace, key.name, key.hash);
 }
 
 void blocked_signal_swapped(struct keyspace *a, struct keyspace *b) {
-    struct swapped s = {a, b};
-    uint64_t cursor = 0;
-    if (!keys) return;
-    do {
-        cursor = table_scan(keys, cursor, signal_if_swapped, &s);
-    } while (cursor);
+    key_table_each(&keys, keyspace_index(a), signal_if_there, a);
+    key_table_each(&keys, keyspace_index(b), signal_if_there, b);
 }
 
 /* Asks the waits of a key that stood there when it began, in order, as long as there is the key:
  * thousands may wait for it, and the first take what came. */
 static void key_serve(struct waited_key *k) {
-    struct keyspace *ks = keyspace_at(k->database);
-    struct slice name = {k->name, k->length};
+    struct keyspace *ks = keyspace_at(k->row.database);
+    struct slice name = k->row.name;
+    uint64_t hash = k->row.hash;
     size_t end = next_serial;
-    LIST_FOR_EACH (link, next, &k->waiters) {
+    LIST_FOR_EACH (link, next, &k->row.links) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
         if (w->serial >= end) break;
         if (w->client->flags & CLIENT_CLOSING || !w->kind->serve) continue;
-        bool served = w->kind->serve(w->client, w->state, ks, name, k->key_hash);
+        bool served = w->kind->serve(w->client, w->state, ks, name, hash);
         effects_unit_end();
         if (served) go_on(w);
-        if (keyspace_presence(&(struct key){ks, name, k->key_hash}) != KEYSPACE_PRESENT) break;
+        if (keyspace_presence(&(struct key){ks, name, hash}) != KEYSPACE_PRESENT) break;
     }
 }
 
@@ -359,8 +309,8 @@ bool blocked_parse_timeout_msec(const struct call *call, int index, int64_t *tim
 static void check_key(void *element, void *context) {
     struct waited_key *k = element;
     size_t *links = context, last = 0;
-    ASSERT(!list_is_empty(&k->waiters) || !list_is_empty(&k->ready) || k->in_service);
-    LIST_FOR_EACH (link, next, &k->waiters) {
+    ASSERT(k->row.links_count || !list_is_empty(&k->ready) || k->in_service);
+    LIST_FOR_EACH (link, next, &k->row.links) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
         ASSERT(w->client->flags & CLIENT_HELD && wait_of(w->client) == w);
         ASSERT(w->serial >= last);
@@ -371,8 +321,8 @@ static void check_key(void *element, void *context) {
 
 void blocked_check(void) {
     size_t links = 0, expected = 0, waits = 0;
-    uint64_t cursor = 0;
-    while (keys && (cursor = table_scan(keys, cursor, check_key, &links)) != 0) continue;
+    key_table_check(&keys);
+    for (int i = 0; i < keyspace_databases(); i++) key_table_each(&keys, i, check_key, &links);
     LIST_FOR_EACH (link, next, client_list()) {
         const struct wait *w = wait_of(LIST_ENTRY(link, struct client, link));
         if (!w) continue;

@@ -53,13 +53,13 @@
 #include "base/panic.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "ds/table.h"
 #include "exec/dispatch.h"
 #include "exec/effects.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/client_memory.h"
 #include "net/reply.h"
+#include "store/key_table.h"
 #include "store/keyspace.h"
 
 struct queued {
@@ -73,18 +73,9 @@ struct queued {
     struct slice argv[];
 };
 
-struct watched_key {
-    struct list_link watches; /* of struct watch.of_key */
-    size_t watches_count;
-    uint64_t key_hash;
-    int database;
-    size_t length;
-    char name[];
-};
-
 struct watch {
     struct list_link of_key, of_client;
-    struct watched_key *key;
+    struct key_row *key;
     struct client *client;
 };
 
@@ -106,10 +97,8 @@ static const char *const exec_reasons[] = {
     [ACL_DENIED_KEY] = "no permission to touch the specified keys",
     [ACL_DENIED_CHANNEL] = "no permission to access one of the channels used as arguments"};
 
-/* Of struct watched_key, one a database, so that a flush looks at those of its own only; NULL until
- * the first of a database, and the array until the first of all. */
-static struct table **keys;
-static size_t keys_count;
+/* The rows are ours alone: links are of struct watch.of_key. */
+static struct key_table keys = {.row_bytes = sizeof(struct key_row)};
 
 static struct transaction *transaction_of(const struct client *c) {
     return client_rare(c, CLIENT_RARE_TRANSACTION);
@@ -315,67 +304,38 @@ void transaction_run(struct call *exec) {
 
 /* ---- watched keys ---- */
 
-static uint64_t key_element_hash(const void *element) {
-    return ((const struct watched_key *)element)->key_hash;
-}
-
-static bool key_element_matches(const void *element, const void *key, size_t length) {
-    const struct watched_key *k = element;
-    return k->length == length && memcmp(k->name, key, length) == 0;
-}
-
-static const struct table_type key_table_type = {key_element_hash, key_element_matches,
-                                                 MEMORY_OTHER};
-
-static struct table *keys_of(int database) { return keys ? keys[database] : NULL; }
-
-static struct watched_key *key_find(int database, struct slice name, uint64_t hash) {
-    const struct table *t = keys_of(database);
-    return t ? table_find(t, hash, name.bytes, name.length) : NULL;
-}
-
 static void show_interest(int delta) {
     keyspace_add_interest(KEYSPACE_WRITES, delta);
     keyspace_add_interest(KEYSPACE_REMOVALS, delta);
     keyspace_add_interest(KEYSPACE_SWEEPS, delta);
 }
 
-static struct watched_key *key_create(int database, struct slice name, uint64_t hash) {
-    struct watched_key *k = memory_alloc(sizeof(*k) + name.length, MEMORY_OTHER);
-    *k = (struct watched_key){.key_hash = hash, .database = database, .length = name.length};
-    if (name.length) memcpy(k->name, name.bytes, name.length);
-    list_init(&k->watches);
-    if (!keys) keys = memory_zalloc((size_t)keyspace_databases() * sizeof(*keys), MEMORY_OTHER);
-    if (!keys[database]) keys[database] = table_create(&key_table_type);
-    if (!keys_count++) show_interest(1);
-    table_insert(keys[database], hash, k);
-    return k;
+static struct key_row *key_find_or_create(int database, struct slice name, uint64_t hash) {
+    struct key_row *k = key_table_find(&keys, database, name, hash);
+    if (k) return k;
+    if (!key_table_count(&keys)) show_interest(1);
+    return key_table_create(&keys, database, name, hash);
 }
 
-static void key_free(struct watched_key *k) {
-    table_remove_element(keys[k->database], k->key_hash, k);
-    if (!--keys_count) show_interest(-1);
-    memory_free(k, MEMORY_OTHER);
+static void key_free(struct key_row *k) {
+    key_table_free(&keys, k);
+    if (!key_table_count(&keys)) show_interest(-1);
 }
 
-static struct slice key_name(const struct watched_key *k) {
-    return (struct slice){k->name, k->length};
-}
-
-static enum keyspace_presence presence_in(struct keyspace *ks, const struct watched_key *k) {
-    const struct key key = {ks, key_name(k), k->key_hash};
+static enum keyspace_presence presence_in(struct keyspace *ks, const struct key_row *k) {
+    const struct key key = {ks, k->name, k->hash};
     return keyspace_presence(&key);
 }
 
 /* The client's keys or the key's clients, whichever are fewer, are looked through. */
 static bool watches_already(const struct transaction *t, const struct client *c,
-                            const struct watched_key *k) {
-    if (t->watches_count <= k->watches_count) {
+                            const struct key_row *k) {
+    if (t->watches_count <= k->links_count) {
         LIST_FOR_EACH (link, following, &t->watches)
             if (LIST_ENTRY(link, struct watch, of_client)->key == k) return true;
         return false;
     }
-    LIST_FOR_EACH (link, following, &k->watches)
+    LIST_FOR_EACH (link, following, &k->links)
         if (LIST_ENTRY(link, struct watch, of_key)->client == c) return true;
     return false;
 }
@@ -383,26 +343,24 @@ static bool watches_already(const struct transaction *t, const struct client *c,
 void transaction_watch(struct client *c, struct slice name, uint64_t hash) {
     if (c->flags & CLIENT_WATCH_FAILED) return;
     struct transaction *t = find_or_create(c);
-    struct watched_key *k = key_find(c->database, name, hash);
-    if (k && watches_already(t, c, k)) return;
-    if (!k) k = key_create(c->database, name, hash);
+    struct key_row *k = key_find_or_create(c->database, name, hash);
+    if (watches_already(t, c, k)) return;
     struct watch *w = memory_alloc(sizeof(*w), MEMORY_CLIENTS);
     *w = (struct watch){.key = k, .client = c};
-    list_append(&k->watches, &w->of_key);
+    key_table_link(k, &w->of_key);
     list_append(&t->watches, &w->of_client);
-    k->watches_count++;
     t->watches_count++;
     t->bytes += memory_usable_size(w);
 }
 
 static void watch_end(struct transaction *t, struct watch *w) {
-    struct watched_key *k = w->key;
-    list_remove(&w->of_key);
+    struct key_row *k = w->key;
+    key_table_unlink(k, &w->of_key);
     list_remove(&w->of_client);
     t->watches_count--;
     t->bytes -= memory_usable_size(w);
     memory_free_sized(w, sizeof(*w), MEMORY_CLIENTS);
-    if (--k->watches_count == 0) key_free(k);
+    if (!k->links_count) key_free(k);
 }
 
 static void end_watches(struct transaction *t) {
@@ -435,8 +393,8 @@ bool transaction_watch_failed(const struct client *c) {
  * walks the table or a key's list. */
 static struct list_link failing = {&failing, &failing}; /* of struct transaction.failing */
 
-static void key_fail(struct watched_key *k) {
-    LIST_FOR_EACH (link, following, &k->watches) {
+static void key_fail(struct key_row *k) {
+    LIST_FOR_EACH (link, following, &k->links) {
         struct client *c = LIST_ENTRY(link, struct watch, of_key)->client;
         if (c->flags & CLIENT_WATCH_FAILED) continue;
         c->flags |= CLIENT_WATCH_FAILED;
@@ -454,27 +412,20 @@ static void end_failing(void) {
 }
 
 static void changed(const struct key *key, enum keyspace_cause cause) {
-    struct watched_key *k = key_find(keyspace_index(key->keyspace), key->name, key->hash);
+    struct key_row *k = key_table_find(&keys, keyspace_index(key->keyspace), key->name, key->hash);
     if (!k) return;
     key_fail(k);
     end_failing();
 }
 
 static void key_is_flushed(void *element, void *context) {
-    struct watched_key *k = element;
+    struct key_row *k = element;
     struct keyspace *ks = context;
     if (presence_in(ks, k) != KEYSPACE_ABSENT) key_fail(k);
 }
 
-/* Calls `look` for each watched key of the database. */
-static void each_of_database(int database, void (*look)(void *element, void *context),
-                             void *context) {
-    const struct table *t = keys_of(database);
-    if (t && table_count(t)) table_each(t, look, context);
-}
-
 static void flushing(struct keyspace *ks) {
-    each_of_database(keyspace_index(ks), key_is_flushed, ks);
+    key_table_each(&keys, keyspace_index(ks), key_is_flushed, ks);
     end_failing();
 }
 
@@ -483,7 +434,7 @@ struct swapped {
 };
 
 static void key_is_swapped(void *element, void *context) {
-    struct watched_key *k = element;
+    struct key_row *k = element;
     const struct swapped *s = context;
     if (presence_in(s->a, k) != KEYSPACE_ABSENT || presence_in(s->b, k) != KEYSPACE_ABSENT)
         key_fail(k);
@@ -492,8 +443,8 @@ static void key_is_swapped(void *element, void *context) {
 static void swapping(struct keyspace *a, struct keyspace *b) {
     struct swapped s = {a, b};
     if (a == b) return;
-    each_of_database(keyspace_index(a), key_is_swapped, &s);
-    each_of_database(keyspace_index(b), key_is_swapped, &s);
+    key_table_each(&keys, keyspace_index(a), key_is_swapped, &s);
+    key_table_each(&keys, keyspace_index(b), key_is_swapped, &s);
     end_failing();
 }
 
@@ -519,16 +470,14 @@ const struct client_observer transaction_client_observer = {.closing = client_cl
 /* ---- checks ---- */
 
 static void check_key(void *element, void *context) {
-    struct watched_key *k = element;
-    size_t *watches = context, count = 0;
-    ASSERT(k->watches_count > 0);
-    LIST_FOR_EACH (link, following, &k->watches) {
+    struct key_row *k = element;
+    size_t *watches = context;
+    ASSERT(k->links_count > 0);
+    LIST_FOR_EACH (link, following, &k->links) {
         const struct watch *w = LIST_ENTRY(link, struct watch, of_key);
         ASSERT(w->key == k && !(w->client->flags & CLIENT_WATCH_FAILED));
-        count++;
     }
-    ASSERT_COMPARE(count, ==, k->watches_count);
-    *watches += count;
+    *watches += k->links_count;
 }
 
 static size_t check_client(const struct client *c) {
@@ -556,12 +505,9 @@ static size_t check_client(const struct client *c) {
 }
 
 void transaction_check(void) {
-    size_t of_keys = 0, of_clients = 0, count = 0;
-    for (int i = 0; i < keyspace_databases(); i++) {
-        each_of_database(i, check_key, &of_keys);
-        if (keys_of(i)) count += table_count(keys_of(i));
-    }
-    ASSERT_COMPARE(count, ==, keys_count);
+    size_t of_keys = 0, of_clients = 0;
+    key_table_check(&keys);
+    for (int i = 0; i < keyspace_databases(); i++) key_table_each(&keys, i, check_key, &of_keys);
     LIST_FOR_EACH (link, following, client_list())
         of_clients += check_client(LIST_ENTRY(link, struct client, link));
     ASSERT_COMPARE(of_keys, ==, of_clients);

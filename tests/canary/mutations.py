@@ -215,8 +215,8 @@ mutate('notify-database', 'publish/notify.c', 'number_format_int64(digits, keysp
        'number_format_int64(digits, 0)', 'events of all databases come from 0', 'tcl unit/notify')
 mutate('watch-forgotten', 'exec/transaction.c', '        t->command_flags |= q->command->flags;\n',
        '', 'EXEC runs writes where memory is full', 'tcl unit/multi')
-mutate('blocked-order', 'exec/blocked.c', 'list_append(&k->waiters, &link->link);',
-       'list_insert_after(&k->waiters, &link->link);', 'the last that waits is served first',
+mutate('blocked-order', 'store/key_table.c', 'list_append(&row->links, link);',
+       'list_prepend(&row->links, link);', 'the last that waits is served first',
        'tcl unit/type/list')
 mutate('blocked-deadline', 'exec/blocked.c', 'if (end < earliest) loop_timer_start',
        'if (end > earliest) loop_timer_start', 'a nearer time limit does not set the timer',

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts collected, cursors of collections, random choices.
+ * Texts collected, scans of collections, random choices.
  */
 #include "command/members.h"
 
 #include <string.h>
 
-#include "base/glob.h"
 #include "base/hash.h"
-#include "base/number.h"
 #include "base/panic.h"
 #include "base/random.h"
 #include "command/arguments.h"
@@ -15,9 +13,6 @@
 #include "command/command.h"
 #include "net/reply.h"
 
-#define SCAN_COUNT_DEFAULT 10
-/* A sparse table has empty positions: so many are looked at for each member wanted. */
-#define SCAN_POSITIONS_PER_MEMBER 10
 /* Below this share of all, numbers are drawn again when drawn twice; above, all are mixed. */
 #define CHOOSE_MIX_SHARE 3
 
@@ -61,79 +56,25 @@ void reply_text_list(struct client *c, struct text_list *l) {
 
 /* ---- scans ---- */
 
-bool member_scan_parse_cursor(struct slice text, uint64_t *cursor) {
-    size_t length = text.length ? strnlen(text.bytes, text.length) : 0, i = 0;
-    bool negative = length && text.bytes[0] == '-';
-    if (length && (negative || text.bytes[0] == '+')) i++;
-    if (i && i == length) return false;
-    *cursor = 0;
-    for (; i < length; i++) {
-        unsigned digit = (unsigned char)text.bytes[i] - (unsigned)'0';
-        if (digit > 9 || __builtin_mul_overflow(*cursor, 10, cursor) ||
-            __builtin_add_overflow(*cursor, digit, cursor))
-            return false;
-    }
-    /* Counts back from 2^64. */
-    if (negative) *cursor = 0 - *cursor;
-    return true;
-}
-
-/* The cursor of argument 2; false after "invalid cursor". */
-static bool scan_cursor(const struct call *call, struct member_scan *s) {
-    *s = (struct member_scan){.count = SCAN_COUNT_DEFAULT, .any = true};
-    if (member_scan_parse_cursor(call->argv[2], &s->cursor)) return true;
-    reply_error(call->client, "invalid cursor");
-    return false;
-}
-
-/* The options from argument 3 on; false after an error. */
-static bool scan_options(const struct call *call, struct member_scan *s) {
-    for (int i = 3; i < call->argc; i += 2) {
-        bool last = i + 1 == call->argc, fits = !last;
-        if (!last && argument_is(call, i, "count")) {
-            if (!argument_int64(call, i + 1, &s->count, NULL)) return false;
-            fits = s->count > 0;
-        } else if (!last && argument_is(call, i, "match")) {
-            s->pattern = call->argv[i + 1];
-            s->any = slice_equal(s->pattern, SLICE("*"));
-        } else {
-            fits = false;
-        }
-        if (!fits) {
-            reply_syntax_error(call->client);
-            return false;
-        }
-    }
-    return true;
-}
-
-bool member_scan_fits(struct member_scan *s, struct slice member) {
-    s->seen++;
-    return s->any || glob_match(s->pattern, member, false);
-}
-
-static bool scan_goes_on(const struct member_scan *s, size_t positions) {
-    return s->cursor && s->seen < (uint64_t)s->count &&
-           positions / SCAN_POSITIONS_PER_MEMBER < (uint64_t)s->count;
+static uint64_t step_in_value(struct scan *scan) {
+    struct member_scan *s = (struct member_scan *)scan;
+    return s->step(s->value, scan->cursor, s);
 }
 
 void member_scan_run(struct call *call, enum entry_type type, member_scan_step *step) {
-    struct member_scan s;
+    struct member_scan s = {.step = step};
     struct entry *e;
-    char digits[NUMBER_INT64_CHARS];
-    size_t positions = 0;
     /* The order of the errors is 6.2's: options are not looked at where there is no key. */
-    if (!scan_cursor(call, &s) || !argument_read_typed(call, 1, type, &e)) return;
-    if (e && !scan_options(call, &s)) return;
-    if (!e) s.cursor = 0;
+    if (!scan_begin(&s.scan, call, 2) || !argument_read_typed(call, 1, type, &e)) return;
+    if (e && !scan_options(&s.scan, call, 3, false)) return;
     text_list_init(&s.found);
     if (e) {
-        do {
-            s.cursor = step(entry_object(e), s.cursor, &s);
-        } while (scan_goes_on(&s, ++positions));
+        s.value = entry_object(e);
+        scan_run(&s.scan, step_in_value);
+    } else {
+        s.scan.cursor = 0;
     }
-    reply_array(call->client, 2);
-    reply_bulk(call->client, (struct slice){digits, number_format_uint64(digits, s.cursor)});
+    scan_reply_cursor(call->client, &s.scan);
     reply_text_list(call->client, &s.found);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What commands on collections share: texts collected before they are replied, cursors and options
- * of HSCAN and its kin, random choices.
+ * What commands on collections share: texts collected before they are replied, HSCAN and its kin,
+ * random choices.
  */
 #ifndef EVENKEEL_COMMAND_MEMBERS_H
 #define EVENKEEL_COMMAND_MEMBERS_H
@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/string.h"
+#include "command/scan.h"
 #include "store/entry.h"
 
 struct call;
@@ -30,24 +31,19 @@ struct slice text_list_at(const struct text_list *l, size_t index);
 void reply_text_list(struct client *c, struct text_list *l);
 
 /* HSCAN, SSCAN, ZSCAN: key, cursor, then MATCH and COUNT. */
+struct member_scan;
+/* Visits the members of one position of the value, asks scan_fits of each, adds those that fit to
+ * `found`, and returns the next cursor, 0 at the end. */
+typedef uint64_t member_scan_step(struct value v, uint64_t cursor, struct member_scan *s);
 struct member_scan {
-    uint64_t cursor;
-    int64_t count; /* members wanted */
-    bool any;      /* no pattern */
-    struct slice pattern;
-    size_t seen;
+    struct scan scan;
+    struct value value;
+    member_scan_step *step;
     struct text_list found;
 };
-/* A cursor as 6.2 reads it: up to a NUL, decimal digits or nothing at all, with a sign. */
-bool member_scan_parse_cursor(struct slice text, uint64_t *cursor);
-/* Visits the members of one position of the value, asks member_scan_fits of each, adds those that
- * fit to `found`, and returns the next cursor, 0 at the end. */
-typedef uint64_t member_scan_step(struct value v, uint64_t cursor, struct member_scan *s);
 /* The whole command, key and cursor being arguments 1 and 2: replies the next cursor and what was
- * found, or an error. Steps until COUNT members were seen or ten times as many positions. */
+ * found, or an error. */
 void member_scan_run(struct call *call, enum entry_type type, member_scan_step *step);
-/* True where the member fits the pattern. Counts it as seen. */
-bool member_scan_fits(struct member_scan *s, struct slice member);
 
 /* Numbers but 0 that were noted: which draws came before. */
 struct noted {

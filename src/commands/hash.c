@@ -221,16 +221,16 @@ static void command_hvals(struct call *call) { reply_all(call, reply_array, repl
 
 static void scan_visit(struct slice field, struct slice text, void *context) {
     struct member_scan *s = context;
-    if (!member_scan_fits(s, field)) return;
+    if (!scan_fits(&s->scan, field)) return;
     text_list_add(&s->found, field);
     text_list_add(&s->found, text);
 }
 
-static uint64_t scan_step(struct value v, uint64_t cursor, struct member_scan *s) {
+static uint64_t scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
     return hash_scan(v, cursor, scan_visit, s);
 }
 
-static void command_hscan(struct call *call) { member_scan_run(call, ENTRY_HASH, scan_step); }
+static void command_hscan(struct call *call) { member_scan_run(call, ENTRY_HASH, scan_position); }
 
 /* ---- HRANDFIELD ---- */
 

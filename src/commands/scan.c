@@ -7,20 +7,15 @@
  */
 #include "commands/scan.h"
 
-#include "base/glob.h"
-#include "base/number.h"
-#include "command/arguments.h"
+#include "base/memory.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "command/members.h"
 #include "command/row.h"
+#include "command/scan.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
 
-#define COUNT_DEFAULT 10
-/* A sparse table has many empty positions: a call looks at so many of them for each key wanted. */
-#define POSITIONS_PER_KEY 10
 /* Few keys need little memory, many are kept in blocks of 64 KiB. */
 #define CHUNK_ENTRIES_FIRST 62
 #define CHUNK_ENTRIES 8190
@@ -32,10 +27,8 @@ struct chunk {
 };
 
 struct search {
-    struct slice pattern;
-    bool any_key; /* no pattern, or "*", which also fits the empty key */
-    const struct slice *type;
-    uint64_t seen; /* keys looked at */
+    struct scan scan;
+    struct keyspace *keyspace;
     int64_t found;
     struct chunk *first, *last;
 };
@@ -59,18 +52,12 @@ static void keep(struct search *s, struct entry *e) {
 
 static void consider(struct entry *e, void *context) {
     struct search *s = context;
-    s->seen++;
-    if (!s->any_key && !glob_match(s->pattern, entry_key(e), false)) return;
-    if (s->type) {
+    if (!scan_fits(&s->scan, entry_key(e))) return;
+    if (s->scan.type) {
         keyspace_count_hit(); /* 6.2 looks the key up to learn its type */
-        if (!slice_is(*s->type, entry_type_name(e))) return;
+        if (!slice_is(*s->scan.type, entry_type_name(e))) return;
     }
     keep(s, e);
-}
-
-static void set_pattern(struct search *s, struct slice pattern) {
-    s->pattern = pattern;
-    s->any_key = slice_equal(pattern, SLICE("*"));
 }
 
 /* The keys as an array; frees the chunks. */
@@ -88,54 +75,23 @@ static void reply_found(struct client *c, struct search *s) {
 
 static void command_keys(struct call *call) {
     struct search s = {0};
-    set_pattern(&s, call->argv[1]);
+    scan_set_pattern(&s.scan, call->argv[1]);
     keyspace_each(call->keyspace, consider, &s);
     reply_found(call->client, &s);
 }
 
 /* ---- SCAN ---- */
 
-/* SCAN's options. False after an error reply. */
-static bool scan_parse(struct call *call, struct search *s, int64_t *count) {
-    *count = COUNT_DEFAULT;
-    s->any_key = true;
-    for (int i = 2; i < call->argc; i += 2) {
-        bool last = i + 1 == call->argc, fits = !last;
-        if (!last && argument_is(call, i, "count")) {
-            if (!argument_int64(call, i + 1, count, NULL)) return false;
-            fits = *count > 0;
-        } else if (!last && argument_is(call, i, "match")) {
-            set_pattern(s, call->argv[i + 1]);
-        } else if (!last && argument_is(call, i, "type")) {
-            s->type = &call->argv[i + 1];
-        } else {
-            fits = false;
-        }
-        if (!fits) {
-            reply_syntax_error(call->client);
-            return false;
-        }
-    }
-    return true;
+static uint64_t step_in_keyspace(struct scan *scan) {
+    struct search *s = (struct search *)scan;
+    return keyspace_scan(s->keyspace, scan->cursor, consider, s);
 }
 
 static void command_scan(struct call *call) {
-    struct search s = {0};
-    uint64_t cursor;
-    int64_t count;
-    if (!member_scan_parse_cursor(call->argv[1], &cursor)) {
-        reply_error(call->client, "invalid cursor");
-        return;
-    }
-    if (!scan_parse(call, &s, &count)) return;
-    uint64_t wanted = (uint64_t)count, positions = 0;
-    do {
-        cursor = keyspace_scan(call->keyspace, cursor, consider, &s);
-        positions++;
-    } while (cursor && s.seen < wanted && positions / POSITIONS_PER_KEY < wanted);
-    char digits[NUMBER_INT64_CHARS];
-    reply_array(call->client, 2);
-    reply_bulk(call->client, (struct slice){digits, number_format_uint64(digits, cursor)});
+    struct search s = {.keyspace = call->keyspace};
+    if (!scan_begin(&s.scan, call, 1) || !scan_options(&s.scan, call, 2, true)) return;
+    scan_run(&s.scan, step_in_keyspace);
+    scan_reply_cursor(call->client, &s.scan);
     reply_found(call->client, &s);
 }
 

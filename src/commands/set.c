@@ -346,14 +346,14 @@ static void command_smembers(struct call *call) {
 
 static void scan_visit(struct slice member, void *context) {
     struct member_scan *s = context;
-    if (member_scan_fits(s, member)) text_list_add(&s->found, member);
+    if (scan_fits(&s->scan, member)) text_list_add(&s->found, member);
 }
 
-static uint64_t scan_step(struct value v, uint64_t cursor, struct member_scan *s) {
+static uint64_t scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
     return set_scan(v, cursor, scan_visit, s);
 }
 
-static void command_sscan(struct call *call) { member_scan_run(call, ENTRY_SET, scan_step); }
+static void command_sscan(struct call *call) { member_scan_run(call, ENTRY_SET, scan_position); }
 
 /* ---- rows ---- */
 

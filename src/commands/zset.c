@@ -217,17 +217,17 @@ static void command_zrevrank(struct call *call) { rank_generic(call, true); }
 static void scan_visit(struct slice member, double score, void *context) {
     struct member_scan *s = context;
     char digits[NUMBER_DOUBLE_CHARS];
-    if (!member_scan_fits(s, member)) return;
+    if (!scan_fits(&s->scan, member)) return;
     text_list_add(&s->found, member);
     size_t length = number_format_double(digits, sizeof(digits), score);
     text_list_add(&s->found, (struct slice){digits, length});
 }
 
-static uint64_t scan_step(struct value v, uint64_t cursor, struct member_scan *s) {
+static uint64_t scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
     return zset_scan(v, cursor, scan_visit, s);
 }
 
-static void command_zscan(struct call *call) { member_scan_run(call, ENTRY_ZSET, scan_step); }
+static void command_zscan(struct call *call) { member_scan_run(call, ENTRY_ZSET, scan_position); }
 
 /* ---- popping ---- */
 

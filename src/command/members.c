@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts collected, scans of collections, random choices.
+ * Texts collected, scans of collections.
  */
 #include "command/members.h"
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/panic.h"
-#include "base/random.h"
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "net/reply.h"
-
-/* Below this share of all, numbers are drawn again when drawn twice; above, all are mixed. */
-#define CHOOSE_MIX_SHARE 3
 
 /* ---- texts ---- */
 
@@ -76,53 +71,4 @@ void member_scan_run(struct call *call, enum entry_type type, member_scan_step *
     }
     scan_reply_cursor(call->client, &s.scan);
     reply_text_list(call->client, &s.found);
-}
-
-/* ---- choices ---- */
-
-void noted_init(struct noted *n, size_t most) {
-    size_t places = 16;
-    while (places < most * 2) places *= 2;
-    *n = (struct noted){memory_zalloc(places * sizeof(*n->places), MEMORY_OTHER), places - 1};
-}
-
-void noted_free(struct noted *n) { memory_free(n->places, MEMORY_OTHER); }
-
-bool noted_add(struct noted *n, uint64_t number) {
-    size_t place = hash_bytes(&number, sizeof(number)) & n->mask;
-    for (; n->places[place]; place = (place + 1) & n->mask)
-        if (n->places[place] == number) return false;
-    n->places[place] = number;
-    return true;
-}
-
-/* Draws from 0 to count - 1 and then exchanges: the first `wanted` of a shuffle. */
-static size_t *choose_by_mixing(size_t count, size_t wanted) {
-    size_t *all = memory_alloc(count * sizeof(*all), MEMORY_OTHER);
-    for (size_t i = 0; i < count; i++) all[i] = i;
-    for (size_t i = 0; i < wanted; i++) {
-        size_t other = i + random_below(count - i), kept = all[i];
-        all[i] = all[other];
-        all[other] = kept;
-    }
-    return all;
-}
-
-/* Draws again what was drawn before. */
-static size_t *choose_by_drawing(size_t count, size_t wanted) {
-    struct noted drawn;
-    size_t *chosen = memory_alloc(wanted * sizeof(*chosen) + 1, MEMORY_OTHER);
-    noted_init(&drawn, wanted);
-    for (size_t done = 0; done < wanted;) {
-        size_t number = random_below(count);
-        if (noted_add(&drawn, number + 1)) chosen[done++] = number;
-    }
-    noted_free(&drawn);
-    return chosen;
-}
-
-size_t *choose_distinct(size_t count, size_t wanted) {
-    ASSERT_COMPARE(wanted, <=, count);
-    return wanted > count / CHOOSE_MIX_SHARE ? choose_by_mixing(count, wanted)
-                                             : choose_by_drawing(count, wanted);
 }

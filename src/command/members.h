@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What commands on collections share: texts collected before they are replied, HSCAN and its kin,
- * random choices.
+ * What commands on collections share: texts collected before they are replied, HSCAN and its kin.
  */
 #ifndef EVENKEEL_COMMAND_MEMBERS_H
 #define EVENKEEL_COMMAND_MEMBERS_H
@@ -45,19 +44,4 @@ struct member_scan {
  * found, or an error. */
 void member_scan_run(struct call *call, enum entry_type type, member_scan_step *step);
 
-/* Numbers but 0 that were noted: which draws came before. */
-struct noted {
-    uint64_t *places;
-    size_t mask;
-};
-/* Room for `most` numbers. */
-void noted_init(struct noted *n, size_t most);
-void noted_free(struct noted *n);
-/* False where the number is there already. */
-bool noted_add(struct noted *n, uint64_t number);
-
-/* Chooses `wanted` different numbers below `count` (wanted <= count), each choice as likely, in
- * random order. Returns an array to be freed with memory_free(.., MEMORY_OTHER). O(count) memory
- * where `wanted` is more than a third, else O(wanted). */
-size_t *choose_distinct(size_t count, size_t wanted);
 #endif

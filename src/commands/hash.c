@@ -7,10 +7,10 @@
 
 #include <math.h>
 
-#include "base/random.h"
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/draw.h"
 #include "command/members.h"
 #include "command/row.h"
 #include "exec/edit.h"
@@ -234,124 +234,44 @@ static void command_hscan(struct call *call) { member_scan_run(call, ENTRY_HASH,
 
 /* ---- HRANDFIELD ---- */
 
-struct pick {
-    struct client *client;
-    bool with_values;
+static enum draw_reach draw_reach(struct value v) {
+    return v.encoding == HASH_LISTPACK ? DRAW_BY_WALK : DRAW_BY_CHANCE;
+}
+
+static void draw_pick(struct value v, struct draw_item *item) {
+    struct listpack_value field, text;
+    hash_random(v, &field, &text);
+    item->member = listpack_value_text(&field, item->scratch[0]);
+    item->second = listpack_value_text(&text, item->scratch[1]);
+}
+
+struct draw_pass {
+    draw_visit *visit;
+    void *context;
 };
 
-static void reply_pick(const struct pick *p, struct slice field, struct slice text) {
-    if (p->with_values && p->client->protocol == 3) reply_array(p->client, 2);
-    reply_bulk(p->client, field);
-    if (p->with_values) reply_bulk(p->client, text);
+static void draw_visited(struct slice field, struct slice text, void *context) {
+    const struct draw_pass *pass = context;
+    const struct draw_item item = {.member = field, .second = text};
+    pass->visit(&item, pass->context);
 }
 
-static void pick_begin(const struct pick *p, size_t count) {
-    bool nested = p->client->protocol == 3;
-    reply_array(p->client, (int64_t)(p->with_values && !nested ? count * 2 : count));
+static void draw_each(struct value v, draw_visit *visit, void *context) {
+    struct draw_pass pass = {visit, context};
+    hash_each(v, draw_visited, &pass);
 }
 
-static void visit_pick(struct slice field, struct slice text, void *context) {
-    reply_pick(context, field, text);
-}
+static const struct draw_type fields = {
+    .type = ENTRY_HASH,
+    .with = "withvalues",
+    .reach = draw_reach,
+    .count = hash_count,
+    .pick = draw_pick,
+    .each = draw_each,
+    .reply_second = reply_bulk,
+};
 
-static void collect(struct slice field, struct slice text, void *context) {
-    text_list_add(context, field);
-    text_list_add(context, text);
-}
-
-static void pick_index(const struct pick *p, const struct text_list *all, size_t index) {
-    reply_pick(p, text_list_at(all, index * 2), text_list_at(all, index * 2 + 1));
-}
-
-/* So many fields, which may come again. */
-static void pick_repeated(const struct pick *p, struct value v, uint64_t wanted) {
-    struct text_list all;
-    bool listed = v.encoding == HASH_LISTPACK;
-    text_list_init(&all);
-    if (listed) hash_each(v, collect, &all);
-    pick_begin(p, wanted);
-    /* Whoever asks for more than the output limit allows is closed meanwhile. */
-    for (uint64_t i = 0; i < wanted && !(p->client->flags & CLIENT_CLOSING); i++) {
-        struct listpack_value field, text;
-        if (listed) {
-            pick_index(p, &all, random_below(hash_count(v)));
-            continue;
-        }
-        hash_random(v, &field, &text);
-        reply_pick(p, field.text, text.text);
-    }
-    text_list_free(&all);
-}
-
-/* So many different fields of a hash that has more. */
-static void pick_distinct(const struct pick *p, struct value v, size_t wanted) {
-    pick_begin(p, wanted);
-    if (v.encoding == HASH_LISTPACK || wanted > hash_count(v) / 3) {
-        struct text_list all;
-        text_list_init(&all);
-        hash_each(v, collect, &all);
-        size_t *chosen = choose_distinct(hash_count(v), wanted);
-        for (size_t i = 0; i < wanted; i++) pick_index(p, &all, chosen[i]);
-        memory_free(chosen, MEMORY_OTHER);
-        text_list_free(&all);
-        return;
-    }
-    struct noted drawn;
-    noted_init(&drawn, wanted);
-    for (size_t done = 0; done < wanted;) {
-        struct listpack_value field, text;
-        hash_random(v, &field, &text);
-        if (!noted_add(&drawn, (uint64_t)(uintptr_t)field.text.bytes)) continue;
-        reply_pick(p, field.text, text.text);
-        done++;
-    }
-    noted_free(&drawn);
-}
-
-static void random_one(struct call *call) {
-    struct entry *e;
-    struct listpack_value field, text;
-    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
-    if (!e) {
-        reply_null(call->client);
-        return;
-    }
-    hash_random(entry_object(e), &field, &text);
-    reply_value(call->client, &field);
-}
-
-static void command_hrandfield(struct call *call) {
-    struct pick p = {call->client, call->argc == 4};
-    struct entry *e;
-    int64_t count;
-    if (call->argc == 2) {
-        random_one(call);
-        return;
-    }
-    if (!argument_int64_between(call, 2, -INT64_MAX, INT64_MAX, &count)) return;
-    if (call->argc > 4 || (call->argc == 4 && !argument_is(call, 3, "withvalues"))) {
-        reply_syntax_error(call->client);
-        return;
-    }
-    if (p.with_values && (count < -INT64_MAX / 2 || count > INT64_MAX / 2)) {
-        reply_error(call->client, "value is out of range");
-        return;
-    }
-    if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
-    if (!e || !count) {
-        reply_array(call->client, 0);
-        return;
-    }
-    struct value v = entry_object(e);
-    if (count < 0) {
-        pick_repeated(&p, v, (uint64_t)-count);
-    } else if ((uint64_t)count >= hash_count(v)) {
-        pick_begin(&p, hash_count(v));
-        hash_each(v, visit_pick, &p);
-    } else {
-        pick_distinct(&p, v, (size_t)count);
-    }
-}
+static void command_hrandfield(struct call *call) { draw_run(call, &fields); }
 
 /* ---- rows ---- */
 

@@ -8,10 +8,10 @@
 #include "commands/set.h"
 
 #include "base/number.h"
-#include "base/random.h"
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/draw.h"
 #include "command/members.h"
 #include "command/row.h"
 #include "ds/intset.h"
@@ -154,68 +154,50 @@ static void command_spop(struct call *call) {
     edit_close(&edit, 1, NOTIFY_SET, NULL);
 }
 
-static void reply_random(struct client *c, struct value v) {
-    char scratch[LISTPACK_SCRATCH];
-    struct listpack_value member = set_random(v);
-    reply_bulk(c, listpack_value_text(&member, scratch));
-}
-
 static void collect(struct slice member, void *context) { text_list_add(context, member); }
 
-/* So many different members of a set that has more. */
-static void reply_distinct(struct client *c, struct value v, size_t wanted) {
-    reply_array(c, (int64_t)wanted);
-    if (v.encoding == SET_INTSET || wanted > set_count(v) / 3) {
-        struct text_list all;
-        text_list_init(&all);
-        set_each(v, collect, &all);
-        size_t *chosen = choose_distinct(set_count(v), wanted);
-        for (size_t i = 0; i < wanted; i++) reply_bulk(c, text_list_at(&all, chosen[i]));
-        memory_free(chosen, MEMORY_OTHER);
-        text_list_free(&all);
-        return;
-    }
-    struct noted drawn;
-    noted_init(&drawn, wanted);
-    for (size_t done = 0; done < wanted;) {
-        struct slice member = set_random(v).text;
-        if (!noted_add(&drawn, (uint64_t)(uintptr_t)member.bytes)) continue;
-        reply_bulk(c, member);
-        done++;
-    }
-    noted_free(&drawn);
+static enum draw_reach draw_reach(struct value v) {
+    return v.encoding == SET_INTSET ? DRAW_BY_RANK : DRAW_BY_CHANCE;
 }
 
-static void command_srandmember(struct call *call) {
-    struct client *c = call->client;
-    struct entry *e;
-    int64_t count;
-    if (call->argc > 3) {
-        reply_syntax_error(c);
-        return;
-    }
-    bool counted = call->argc == 3;
-    if (counted && !argument_int64_between(call, 2, -INT64_MAX, INT64_MAX, &count)) return;
-    if (!argument_read_typed(call, 1, ENTRY_SET, &e)) return;
-    if (!counted) {
-        if (e)
-            reply_random(c, set_in(e));
-        else
-            reply_null(c);
-    } else if (!e || !count) {
-        reply_array(c, 0);
-    } else if (count < 0) {
-        reply_array(c, -count);
-        /* Whoever asks for more than the output limit allows is closed meanwhile. */
-        for (; count < 0 && !(c->flags & CLIENT_CLOSING); count++) reply_random(c, set_in(e));
-    } else if ((uint64_t)count >= set_count(set_in(e))) {
-        /* Never a set: whoever asks by a count gets one form of reply. */
-        reply_array(c, (int64_t)set_count(set_in(e)));
-        set_each(set_in(e), reply_visited, c);
-    } else {
-        reply_distinct(c, set_in(e), (size_t)count);
-    }
+static void draw_pick(struct value v, struct draw_item *item) {
+    struct listpack_value member = set_random(v);
+    item->member = listpack_value_text(&member, item->scratch[0]);
+    item->second = SLICE("");
 }
+
+static void draw_at(struct value v, size_t rank, struct draw_item *item) {
+    size_t length = number_format_int64(item->scratch[0], intset_at(set_intset(v), rank));
+    item->member = (struct slice){item->scratch[0], length};
+    item->second = SLICE("");
+}
+
+struct draw_pass {
+    draw_visit *visit;
+    void *context;
+};
+
+static void draw_visited(struct slice member, void *context) {
+    const struct draw_pass *pass = context;
+    const struct draw_item item = {.member = member};
+    pass->visit(&item, pass->context);
+}
+
+static void draw_each(struct value v, draw_visit *visit, void *context) {
+    struct draw_pass pass = {visit, context};
+    set_each(v, draw_visited, &pass);
+}
+
+static const struct draw_type members = {
+    .type = ENTRY_SET,
+    .reach = draw_reach,
+    .count = set_count,
+    .pick = draw_pick,
+    .at = draw_at,
+    .each = draw_each,
+};
+
+static void command_srandmember(struct call *call) { draw_run(call, &members); }
 
 /* ---- several sets ---- */
 

@@ -16,8 +16,8 @@
 #include <math.h>
 
 #include "base/number.h"
-#include "base/random.h"
 #include "command/arguments.h"
+#include "command/draw.h"
 #include "command/members.h"
 #include "command/row.h"
 #include "commands/zset_internal.h"
@@ -27,9 +27,6 @@
 
 /* Scores of one ZADD that need no allocation. */
 #define SCORES_ON_STACK 32
-/* So many choices among a listpack's members are looked for one by one, which costs up to half a
- * walk each; for more, all of it is copied once. */
-#define CHOICES_BY_WALK 10
 
 static struct value zset_in(const struct entry *e) { return entry_object(e); }
 
@@ -334,118 +331,56 @@ static void command_bzpopmax(struct call *call) { blocking_pop(call, true); }
 
 /* ---- ZRANDMEMBER ---- */
 
-struct pick {
-    struct client *client;
-    struct value v;
-    bool with_scores;
-    bool listed; /* of choices that may come again: then these are all members and scores */
-    struct text_list members;
-    struct buffer scores;
+static enum draw_reach draw_reach(struct value v) {
+    return v.encoding == ZSET_LISTPACK ? DRAW_BY_WALK : DRAW_BY_RANK;
+}
+
+static void draw_fill(struct draw_item *item, const struct zset_item *from) {
+    item->member = listpack_value_text(&from->member, item->scratch[0]);
+    memcpy(item->scratch[1], &from->score, sizeof(from->score));
+    item->second = (struct slice){item->scratch[1], sizeof(from->score)};
+}
+
+static void draw_pick(struct value v, struct draw_item *item) {
+    const struct zset_item found = zset_random(v);
+    draw_fill(item, &found);
+}
+
+static void draw_at(struct value v, size_t rank, struct draw_item *item) {
+    struct zset_cursor at;
+    zset_seek(v, rank, &at);
+    const struct zset_item found = zset_get(&at);
+    draw_fill(item, &found);
+}
+
+static void draw_each(struct value v, draw_visit *visit, void *context) {
+    struct zset_cursor at;
+    struct draw_item item;
+    for (bool more = zset_seek(v, 0, &at); more; more = zset_next(&at)) {
+        const struct zset_item found = zset_get(&at);
+        draw_fill(&item, &found);
+        visit(&item, context);
+    }
+}
+
+static void draw_reply_score(struct client *c, struct slice second) {
+    double score;
+    memcpy(&score, second.bytes, sizeof(score));
+    reply_double(c, score);
+}
+
+static const struct draw_type members = {
+    .type = ENTRY_ZSET,
+    .with = "withscores",
+    .reach = draw_reach,
+    .count = zset_count,
+    .pick = draw_pick,
+    .at = draw_at,
+    .each = draw_each,
+    .reply_second = draw_reply_score,
 };
 
-static void pick_collect(struct slice member, double score, void *context) {
-    struct pick *p = context;
-    text_list_add(&p->members, member);
-    buffer_append(&p->scores, &score, sizeof(score));
-}
-
-static void pick_reply(const struct pick *p, size_t rank) {
-    double score;
-    if (!p->listed) {
-        zset_reply_walk(p->client, p->v, rank, 1, false, p->with_scores);
-        return;
-    }
-    memcpy(&score, p->scores.bytes + rank * sizeof(score), sizeof(score));
-    zset_reply_member(p->client, text_list_at(&p->members, rank), score, p->with_scores);
-}
-
-/* So many members, which may come again. */
-static void pick_repeated(struct pick *p, uint64_t wanted) {
-    size_t there = zset_count(p->v);
-    p->listed = p->v.encoding == ZSET_LISTPACK && wanted > CHOICES_BY_WALK;
-    text_list_init(&p->members);
-    buffer_init(&p->scores, MEMORY_OTHER);
-    if (p->listed) zset_each(p->v, pick_collect, p);
-    zset_reply_begin(p->client, wanted, p->with_scores);
-    /* Whoever asks for more than the output limit allows is closed meanwhile. */
-    for (uint64_t i = 0; i < wanted && !(p->client->flags & CLIENT_CLOSING); i++)
-        pick_reply(p, random_below(there));
-    text_list_free(&p->members);
-    buffer_free(&p->scores);
-}
-
-/* Different members of a listpack in one walk: each is taken with the chance that is left for it,
- * so that all choices are as likely, in the listpack's order. */
-static void pick_in_order(const struct pick *p, size_t wanted) {
-    struct zset_cursor at;
-    size_t left = zset_count(p->v);
-    for (bool more = zset_seek(p->v, 0, &at); more && wanted; more = zset_next(&at), left--) {
-        char scratch[LISTPACK_SCRATCH];
-        if (random_below(left) >= wanted) continue;
-        struct zset_item item = zset_get(&at);
-        zset_reply_member(p->client, listpack_value_text(&item.member, scratch), item.score,
-                          p->with_scores);
-        wanted--;
-    }
-}
-
-/* So many different members of a sorted set that has more. */
-static void pick_distinct(const struct pick *p, size_t wanted) {
-    zset_reply_begin(p->client, wanted, p->with_scores);
-    if (p->v.encoding == ZSET_LISTPACK) {
-        pick_in_order(p, wanted);
-        return;
-    }
-    size_t *ranks = choose_distinct(zset_count(p->v), wanted);
-    for (size_t i = 0; i < wanted; i++)
-        zset_reply_walk(p->client, p->v, ranks[i], 1, false, p->with_scores);
-    memory_free(ranks, MEMORY_OTHER);
-}
-
-static void random_one(struct call *call) {
-    struct entry *e;
-    char scratch[LISTPACK_SCRATCH];
-    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
-    if (!e) {
-        reply_null(call->client);
-        return;
-    }
-    struct zset_item item = zset_random(zset_in(e));
-    reply_bulk(call->client, listpack_value_text(&item.member, scratch));
-}
-
-static void command_zrandmember(struct call *call) {
-    struct pick p = {.client = call->client, .with_scores = call->argc == 4};
-    struct entry *e;
-    int64_t count;
-    if (call->argc == 2) {
-        random_one(call);
-        return;
-    }
-    if (!argument_int64_between(call, 2, -INT64_MAX, INT64_MAX, &count)) return;
-    if (call->argc > 4 || (p.with_scores && !argument_is(call, 3, "withscores"))) {
-        reply_syntax_error(call->client);
-        return;
-    }
-    if (p.with_scores && (count < -INT64_MAX / 2 || count > INT64_MAX / 2)) {
-        reply_error(call->client, "value is out of range");
-        return;
-    }
-    if (!argument_read_typed(call, 1, ENTRY_ZSET, &e)) return;
-    if (!e || !count) {
-        reply_array(call->client, 0);
-        return;
-    }
-    p.v = zset_in(e);
-    if (count < 0) {
-        pick_repeated(&p, (uint64_t)-count);
-    } else if ((uint64_t)count >= zset_count(p.v)) {
-        zset_reply_begin(p.client, zset_count(p.v), p.with_scores);
-        zset_reply_walk(p.client, p.v, 0, zset_count(p.v), false, p.with_scores);
-    } else {
-        pick_distinct(&p, (size_t)count);
-    }
-}
+static void command_zrandmember(struct call *call) { draw_run(call, &members); }
 
 /* ---- rows ---- */
 

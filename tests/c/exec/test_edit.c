@@ -15,7 +15,7 @@
 static struct buffer told = {.class = MEMORY_OTHER};
 
 static void note(const char *who, const struct key *key, enum keyspace_cause cause) {
-    bool there = keyspace_presence(key->keyspace, key->name, key->hash) == KEYSPACE_PRESENT;
+    bool there = keyspace_presence(key) == KEYSPACE_PRESENT;
     const char *const causes[] = {"written", "expired", "evicted"};
     buffer_printf(&told, "%s %d:%.*s %s%s;", who, keyspace_index(key->keyspace),
                   (int)key->name.length, key->name.bytes, causes[cause], there ? "" : " gone");
@@ -47,16 +47,16 @@ static struct key key_in(int database, const char *name) {
 
 static struct entry *find(int database, const char *name) {
     const struct key key = key_in(database, name);
-    return keyspace_find(key.keyspace, key.name, key.hash);
+    return keyspace_find(&key);
 }
 
 /* Counted by edits, and by the keyspace. */
 static uint64_t edits_before, changes_before;
 
 static void assert_counted(uint64_t changes) {
-    assert_int_equal(edit_changes() - edits_before, changes);
+    assert_int_equal(keyspace_written() - edits_before, changes);
     assert_int_equal(keyspace_changes() - changes_before, changes);
-    edits_before = edit_changes();
+    edits_before = keyspace_written();
     changes_before = keyspace_changes();
 }
 
@@ -72,11 +72,11 @@ static void add_members(const char *name, const char *const *members, size_t cou
     for (size_t i = 0; i < count; i++) set_add(v, slice_of(members[i]));
     edit_close(&edit, count, NOTIFY_SET, "sadd");
     buffer_clear(&told);
-    edits_before = edit_changes();
+    edits_before = keyspace_written();
     changes_before = keyspace_changes();
 }
 
-#define ADD(name, ...)                                 \
+#define ADD(name, ...)                                    \
     add_members(name, (const char *const[]){__VA_ARGS__}, \
                 sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
@@ -91,7 +91,7 @@ static void put_text(int database, const char *name, const char *text) {
 
 static void forget(void) {
     buffer_clear(&told);
-    edits_before = edit_changes();
+    edits_before = keyspace_written();
     changes_before = keyspace_changes();
 }
 
@@ -234,8 +234,9 @@ static void test_strings(void **state) {
     edit_put_string(&edit, &value, KEYSPACE_KEEP_DEADLINE);
     edit_close(&edit, 1, NOTIFY_STRING, "set");
     assert_int_equal(entry_deadline(find(0, "t")), START_MSEC + 100);
-    assert_told("first 0:t written;second 0:t written;first 0:t written;second 0:t written;"
-                "first 0:t written;second 0:t written;");
+    assert_told(
+        "first 0:t written;second 0:t written;first 0:t written;second 0:t written;"
+        "first 0:t written;second 0:t written;");
     assert_counted(4);
 }
 
@@ -282,7 +283,7 @@ static void test_delete_of_due(void **state) {
     clock_set_msec(START_MSEC + 11);
     assert_false(edit_delete(&key, false));
     assert_told("first 0:s expired gone;second 0:s expired gone;");
-    assert_int_equal(edit_changes(), edits_before);
+    assert_int_equal(keyspace_written(), edits_before);
 }
 
 static void test_store(void **state) {
@@ -315,8 +316,9 @@ static void test_rename(void **state) {
     forget();
     edit_find(&edit, &from);
     edit_rename(&edit, &to);
-    assert_told("first 0:from written gone;second 0:from written gone;"
-                "first 0:to written;second 0:to written;");
+    assert_told(
+        "first 0:from written gone;second 0:from written gone;"
+        "first 0:to written;second 0:to written;");
     assert_counted(1);
     assert_null(find(0, "from"));
     assert_int_equal(entry_deadline(find(0, "to")), START_MSEC + 100);
@@ -333,8 +335,9 @@ static void test_move_and_copy(void **state) {
     assert_counted(1);
     edit_find(&edit, &here);
     edit_move(&edit, there.keyspace);
-    assert_told("first 0:k written gone;second 0:k written gone;"
-                "first 1:k written;second 1:k written;");
+    assert_told(
+        "first 0:k written gone;second 0:k written gone;"
+        "first 1:k written;second 1:k written;");
     assert_counted(1);
     assert_null(find(0, "k"));
     assert_non_null(find(1, "k"));

@@ -4,33 +4,18 @@
  */
 #include "exec/effects.h"
 
-#include "access/acl.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "command/call.h"
 #include "command/row.h"
-#include "commands/connection.h"
-#include "commands/expire.h"
-#include "commands/keys.h"
-#include "commands/list.h"
-#include "commands/pubsub.h"
-#include "commands/string.h"
-#include "commands/transaction.h"
 #include "exec/blocked.h"
-#include "exec/dispatch.h"
 #include "exec/edit.h"
 #include "exec/transaction.h"
-#include "net/client_memory.h"
-#include "net/limits.h"
-#include "net/peers.h"
 #include "publish/notify.h"
-#include "publish/pubsub.h"
+#include "server/whole.h"
+#include "store/expire.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
-#include "store/told.h"
-#include "value/value.h"
-
-#define START_USEC INT64_C(1750000000000000)
 
 /* A client that listens to events, and whether it had got any when a change was told. */
 static struct peer listener = {.fd = -1};
@@ -216,13 +201,15 @@ static void test_own_effects_instead(void **state) {
 
 static void test_framed_by_count(void **state) {
     gives("twice k", "log 0 MULTI;log 0 first k;log 0 last k;log 0 EXEC;stream 0 last k;");
-    gives("anyway k", "log 0 anyway k;"
-                      "stream 0 MULTI;stream 0 anyway k;stream 0 more k;stream 0 EXEC;");
+    gives("anyway k",
+          "log 0 anyway k;"
+          "stream 0 MULTI;stream 0 anyway k;stream 0 more k;stream 0 EXEC;");
 }
 
 static void test_alone_stand_before(void **state) {
-    gives("alone k", "log 0 alone 1;log 0 alone 2;log 0 other k;"
-                     "stream 0 alone 1;stream 0 alone 2;stream 0 other k;");
+    gives("alone k",
+          "log 0 alone 1;log 0 alone 2;log 0 other k;"
+          "stream 0 alone 1;stream 0 alone 2;stream 0 other k;");
 }
 
 /* ---- EXEC ---- */
@@ -234,16 +221,18 @@ static void test_exec_is_one_unit(void **state) {
     say("secret b");
     say("select 2");
     gives("differ c", ""); /* nothing before its time */
-    gives("exec", "log 0 MULTI;log 0 set a 1;log 2 absolute c;log 0 EXEC;"
-                  "stream 0 MULTI;stream 0 set a 1;stream 2 relative c;stream 0 EXEC;");
+    gives("exec",
+          "log 0 MULTI;log 0 set a 1;log 2 absolute c;log 0 EXEC;"
+          "stream 0 MULTI;stream 0 set a 1;stream 2 relative c;stream 0 EXEC;");
     say("select 0");
 }
 
 static void test_exec_of_one_is_framed(void **state) {
     say("multi");
     say("set a 1");
-    gives("exec", "log 0 MULTI;log 0 set a 1;log 0 EXEC;"
-                  "stream 0 MULTI;stream 0 set a 1;stream 0 EXEC;");
+    gives("exec",
+          "log 0 MULTI;log 0 set a 1;log 0 EXEC;"
+          "stream 0 MULTI;stream 0 set a 1;stream 0 EXEC;");
     gives("set a 2", "log 0 set a 2;stream 0 set a 2;"); /* the frame ends with it */
     say("multi");
     say("replicas");
@@ -269,7 +258,8 @@ static void test_exec_with_alone(void **state) {
     say("multi");
     say("set a 1");
     say("alone k");
-    gives("exec", "log 0 MULTI;log 0 set a 1;log 0 alone 1;log 0 other k;log 0 alone 2;log 0 EXEC;");
+    gives("exec",
+          "log 0 MULTI;log 0 set a 1;log 0 alone 1;log 0 other k;log 0 alone 2;log 0 EXEC;");
 }
 
 /* ---- keys that go by themselves ---- */
@@ -324,11 +314,11 @@ static void test_evicted(void **state) {
     for (int lazily = 0; lazily < 2; lazily++) {
         say("set k v");
         buffer_clear(&taken);
-        uint64_t hash = hash_bytes(name.bytes, name.length), changes = edit_changes();
+        uint64_t hash = hash_bytes(name.bytes, name.length), changes = keyspace_written();
         option_set_text("lazyfree-lazy-eviction", lazily ? "yes" : "no");
-        keyspace_evict(ks, keyspace_find(ks, name, hash), hash, lazily);
+        keyspace_evict(ks, keyspace_find(&(struct key){ks, name, hash}), hash, lazily);
         assert_taken(lazily ? "log 0 UNLINK k;" : "log 0 DEL k;");
-        assert_int_equal(edit_changes(), changes); /* no call has changed it */
+        assert_int_equal(keyspace_written(), changes); /* no call has changed it */
     }
     option_set_text("lazyfree-lazy-eviction", "no");
 }
@@ -353,9 +343,8 @@ static void test_served_in_units_of_their_own(void **state) {
 
 /* ---- observers and events ---- */
 
-#define EVENT_OF(event, bytes)                                                     \
-    "*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$" bytes "\r\n__keyevent@0__:" event \
-    "\r\n$1\r\nk\r\n"
+#define EVENT_OF(event, bytes) \
+    "*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$" bytes "\r\n__keyevent@0__:" event "\r\n$1\r\nk\r\n"
 
 /* Observers are told once and before the event; of a key that went, "del" follows. */
 static void test_events_follow_observers(void **state) {
@@ -385,9 +374,10 @@ static void test_sinks_in_order(void **state) {
     gives("differ k", "stream 0 relative k;second 0 absolute k;log 0 absolute k;");
     say("multi");
     say("set a 1");
-    gives("exec", "stream 0 MULTI;stream 0 set a 1;stream 0 EXEC;"
-                  "second 0 MULTI;second 0 set a 1;second 0 EXEC;"
-                  "log 0 MULTI;log 0 set a 1;log 0 EXEC;");
+    gives("exec",
+          "stream 0 MULTI;stream 0 set a 1;stream 0 EXEC;"
+          "second 0 MULTI;second 0 set a 1;second 0 EXEC;"
+          "log 0 MULTI;log 0 set a 1;log 0 EXEC;");
 }
 
 static void test_only_for_who_wants_it(void **state) {
@@ -422,38 +412,15 @@ static void test_nothing_kept_while_nobody_wants(void **state) {
 /* ---- setting up ---- */
 
 static int open_all(void **state) {
-    int result = peers_open(dispatch_executor());
-    limits_register();
-    client_memory_register();
-    keyspace_register();
-    lazyfree_register();
-    acl_register();
+    int result = whole_open();
     keyspace_set_observers(observers);
-    transaction_register();
-    notify_register();
-    pubsub_register();
-    value_register();
-    commands_keys_register();
-    commands_expire_register();
-    commands_string_register();
-    commands_list_register();
-    commands_pubsub_register();
-    commands_connection_register();
-    commands_transaction_register();
     command_register(rows, sizeof(rows) / sizeof(rows[0]));
-    keyspace_open();
-    client_observe_closing(blocked_forget);
-    client_observe_closing(pubsub_forget);
-    client_observe_closing(transaction_forget);
-    client_observe_closing(acl_forget);
-    loop_before_sleep(peers_loop, batch_run_resumed);
     return result;
 }
 
 static int begin(void **state) {
-    clock_use_fixed(START_USEC, 1000000000);
-    clock_refresh();
-    int result = peers_begin(state);
+    int result = whole_begin(state);
+    expire_set_active(false); /* keys go when they are met, or when a test says so */
     client = peer_connect();
     effects_set_sinks(both_sinks);
     effects_add_interest(EFFECT_BOTH, 1);
@@ -464,9 +431,9 @@ static int end(void **state) {
     effects_add_interest(EFFECT_BOTH, -1);
     assert_int_equal(effects_wanted(), 0);
     peer_close(&client);
-    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
+    expire_set_active(true);
     buffer_free(&taken);
-    return peers_nothing_left(state);
+    return whole_nothing_left(state);
 }
 
 int main(void) {

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tables of packed texts: their types, their end, their check. packed.h has the layout.
+ */
+#include "value/packed.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+
+static inline uint64_t hash_of(struct slice text) { return hash_bytes(text.bytes, text.length); }
+
+static inline bool text_is(struct slice text, const void *key, size_t key_length) {
+    return text.length == key_length && memcmp(text.bytes, key, key_length) == 0;
+}
+
+static uint64_t one_hash(const void *element) { return hash_of(packed_first(1, element)); }
+static uint64_t two_hash(const void *element) { return hash_of(packed_first(2, element)); }
+
+static bool one_matches(const void *element, const void *key, size_t key_length) {
+    return text_is(packed_first(1, element), key, key_length);
+}
+static bool two_matches(const void *element, const void *key, size_t key_length) {
+    return text_is(packed_first(2, element), key, key_length);
+}
+
+const struct table_type packed_one = {one_hash, one_matches, MEMORY_DATASET};
+const struct table_type packed_two = {two_hash, two_matches, MEMORY_DATASET};
+
+struct packed *packed_create(const struct table_type *type) {
+    struct packed *p = memory_alloc(sizeof(*p), MEMORY_DATASET);
+    *p = (struct packed){.table = table_create(type)};
+    return p;
+}
+
+static void release_one(void *element, void *twins) {
+    twins_release(twins, element, packed_size(1, element));
+}
+static void release_two(void *element, void *twins) {
+    twins_release(twins, element, packed_size(2, element));
+}
+
+bool packed_release_step(unsigned texts, struct packed *p, size_t effort) {
+    size_t buckets = effort / TABLE_BUCKET_SLOTS + 1;
+    if (!table_free_step(p->table, buckets, texts == 1 ? release_one : release_two, &p->twins))
+        return false;
+    memory_free_sized(p, sizeof(*p), MEMORY_DATASET);
+    return true;
+}
+
+size_t packed_bytes(const struct packed *p) {
+    return memory_good_size(sizeof(*p)) + table_bytes(p->table) + p->twins.bytes;
+}
+
+struct check {
+    unsigned texts;
+    const struct table *table;
+    size_t bytes;
+};
+
+static void check_element(void *element, void *context) {
+    struct check *seen = context;
+    struct slice text = packed_first(seen->texts, element);
+    ASSERT(table_find(seen->table, hash_of(text), text.bytes, text.length) == element);
+    seen->bytes += twins_good_size(packed_size(seen->texts, element));
+}
+
+void packed_check(unsigned texts, const struct packed *p) {
+    struct check seen = {texts, p->table, 0};
+    uint64_t cursor = 0;
+    table_check(p->table);
+    do {
+        cursor = table_scan(p->table, cursor, check_element, &seen);
+    } while (cursor);
+    twins_check(&p->twins, seen.bytes);
+}

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 #include "net/client.h"
 
@@ -28,7 +29,7 @@ enum acl_denial {
 void acl_register(void);
 /* Takes the users that the configuration or the file of users tells of. False after a line in the
  * log where they are at fault. Once, before clients connect. */
-bool acl_open(void);
+MUST_USE bool acl_open(void);
 
 /* ---- who is who ---- */
 
@@ -40,8 +41,8 @@ const struct acl_user *acl_find(struct slice name);
 bool acl_default_has_password(void);
 /* Makes it the client's user, where the password is right and the user is on; otherwise notes it
  * in ACL LOG (`object` is the command as it was called) and returns false. */
-bool acl_authenticate(struct client *c, struct slice name, struct slice password,
-                      struct slice object);
+MUST_USE bool acl_authenticate(struct client *c, struct slice name, struct slice password,
+                               struct slice object);
 /* RESET: as if it had just connected. */
 void acl_reset(struct client *c);
 extern const struct client_observer acl_client_observer; /* for server/wiring */
@@ -63,8 +64,8 @@ enum acl_denial acl_admits(struct client *c, const struct command *command, int 
  * words, appended to `error`. Clients that listen to channels that it may not listen to any more
  * are disconnected: `self`, the caller's client, after its reply. O(clients of the server) where
  * the user has any. */
-bool acl_set_user(struct slice name, const struct slice *rules, size_t count, struct client *self,
-                  struct buffer *error);
+MUST_USE bool acl_set_user(struct slice name, const struct slice *rules, size_t count,
+                           struct client *self, struct buffer *error);
 /* ACL DELUSER: returns how many there were of these. Their clients are disconnected, `self` after
  * its reply. The default user must not be among them. */
 size_t acl_delete_users(const struct slice *names, size_t count, struct client *self);

@@ -5,6 +5,7 @@
 #define EVENKEEL_ACCESS_ACL_FILE_H
 #include <stdbool.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct acl_users;
@@ -12,15 +13,15 @@ struct client;
 
 void acl_file_register(void); /* user, aclfile */
 /* The users that the configuration, or the file, tells of. False after a line in the log. */
-bool acl_file_open(void);
+MUST_USE bool acl_file_open(void);
 /* Whether aclfile is set. */
 bool acl_file_is_set(void);
 /* ACL LOAD: all users as the file has them, or, where anything in it is at fault, no change: false
  * with all faults appended to `error`. Clients of users other than the default one are
  * disconnected, `self` after its reply. */
-bool acl_file_load(struct client *self, struct buffer *error);
+MUST_USE bool acl_file_load(struct client *self, struct buffer *error);
 /* ACL SAVE: false after a line in the log. */
-bool acl_file_save(void);
+MUST_USE bool acl_file_save(void);
 
 /* Reads a file's text into the set. `name` is the file's, for the faults, which are appended to
  * `errors`; true where there is none. */

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
+
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_VERBOSE, LOG_LEVEL_NOTICE, LOG_LEVEL_WARNING };
 
 #define LOG_LINE_BYTES_MAX 1024 /* a longer line is cut: as 6.2 */
@@ -19,7 +21,7 @@ void log_set_level(enum log_level level);
 enum log_level log_level(void);
 /* NULL or "" = standard output. Copies the path. Returns false (errno set) where it cannot be
  * opened for appending; the old target then stays. */
-bool log_set_file(const char *path);
+MUST_USE bool log_set_file(const char *path);
 void log_set_syslog(bool enabled, const char *ident, int facility);
 void log_set_role(char role); /* 'M' at start */
 

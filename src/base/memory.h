@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 enum memory_class {
     MEMORY_DATASET,     /* keys, values, tables, deadline index */
     MEMORY_CLIENTS,     /* connections: state, queries, replies */
@@ -31,24 +33,24 @@ enum memory_class {
 };
 
 /* Returns at least `size` bytes (size 0 counts as 1), aligned to 16. Never NULL. */
-void *memory_alloc(size_t size, enum memory_class class)
+MUST_USE void *memory_alloc(size_t size, enum memory_class class)
     __attribute__((malloc, warn_unused_result));
 /* The same, cleared. */
-void *memory_zalloc(size_t size, enum memory_class class)
+MUST_USE void *memory_zalloc(size_t size, enum memory_class class)
     __attribute__((malloc, warn_unused_result));
 /* The same, aligned to `alignment` (a power of two, at most 4096). Freed by memory_free_aligned. */
 void *memory_alloc_aligned(size_t alignment, size_t size, enum memory_class class)
     __attribute__((warn_unused_result));
 /* NULL where there is no memory (or size is absurd), instead of ending the process. */
-void *memory_try_alloc(size_t size, enum memory_class class)
+MUST_USE void *memory_try_alloc(size_t size, enum memory_class class)
     __attribute__((malloc, warn_unused_result));
 /* Contents are kept up to the smaller size; `block` may be NULL; the class does not change. */
-void *memory_realloc(void *block, size_t size, enum memory_class class)
+MUST_USE void *memory_realloc(void *block, size_t size, enum memory_class class)
     __attribute__((warn_unused_result));
 /* As memory_realloc, NULL where there is no memory; `block` then stays as it was. */
-void *memory_try_realloc(void *block, size_t size, enum memory_class class)
+MUST_USE void *memory_try_realloc(void *block, size_t size, enum memory_class class)
     __attribute__((warn_unused_result));
-char *memory_strdup(const char *text, enum memory_class class)
+MUST_USE char *memory_strdup(const char *text, enum memory_class class)
     __attribute__((malloc, warn_unused_result));
 
 /* `block` may be NULL. */
@@ -99,7 +101,7 @@ void memory_allocator_stats(struct memory_allocator_stats *stats);
 /* Whether the allocator gives memory that has been free for a while back to the system from a
  * thread of its own, instead of within calls of malloc and free; a fork's child has no such thread.
  * False where the allocator cannot. */
-bool memory_set_background_purge(bool on);
+MUST_USE bool memory_set_background_purge(bool on);
 /* Its own report, in pieces; nothing where it is not jemalloc. */
 void memory_allocator_report(void (*write)(void *context, const char *text), void *context);
 /* Gives free pages back to the system, those in this thread's cache included. */

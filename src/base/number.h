@@ -7,21 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 #define NUMBER_INT64_CHARS 21         /* "-9223372036854775808" and a NUL */
 #define NUMBER_DOUBLE_CHARS 328       /* any double in fixed notation with 17 decimals, and a NUL */
 #define NUMBER_LONG_DOUBLE_CHARS 5120 /* any long double, likewise */
 
 /* True where the text is the canonical decimal form of an int64: no blanks, no plus sign, no
  * leading zero, no "-0". `value` is set only then. */
-bool number_parse_int64(const char *text, size_t length, int64_t *value);
-bool number_parse_uint64(const char *text, size_t length, uint64_t *value);
+MUST_USE bool number_parse_int64(const char *text, size_t length, int64_t *value);
+MUST_USE bool number_parse_uint64(const char *text, size_t length, uint64_t *value);
 /* What Redis accepts as a double: all of strtod's forms but NaN and leading blanks, the whole
  * text used, out of range refused. "inf", "-inf", "+inf" are accepted. */
-bool number_parse_double(const char *text, size_t length, double *value);
-bool number_parse_long_double(const char *text, size_t length, long double *value);
+MUST_USE bool number_parse_double(const char *text, size_t length, double *value);
+MUST_USE bool number_parse_long_double(const char *text, size_t length, long double *value);
 /* "1024", "1kb" (1024), "1k" (1000), "1mb", "1m", "1gb", "1g", "1b"; case ignored; no sign. Larger
  * values than fit become the largest. No digits are 0, as in 6.2: "" and "kb" are accepted. */
-bool number_parse_bytes(const char *text, size_t length, uint64_t *value);
+MUST_USE bool number_parse_bytes(const char *text, size_t length, uint64_t *value);
 
 /* Writes the decimal text without a NUL; returns its length (at most 20). */
 size_t number_format_int64(char *out, int64_t value);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
 #include "base/memory.h"
 
 /* Borrowed bytes; may hold any byte, is not NUL-terminated. Valid as long as its lender says. */
@@ -59,7 +60,7 @@ struct slice buffer_slice(const struct buffer *b);
  * or a closing quote is not followed by a blank. Words are appended, each followed by a NUL, to
  * `storage`; `words` (an allocated array, freed by the caller with MEMORY_OTHER, also when empty)
  * points into it, so storage must outlive it. */
-int string_split_words(struct slice line, struct buffer *storage, struct slice **words);
+MUST_USE int string_split_words(struct slice line, struct buffer *storage, struct slice **words);
 
 /* Distance in edits between two words, case ignored; for "did you mean" hints. */
 size_t string_edit_distance(const char *a, const char *b);

@@ -16,24 +16,27 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "base/attributes.h"
+
 struct epoll_event;
 struct iovec;
 
-ssize_t system_read(int fd, void *bytes, size_t length);
-ssize_t system_pread(int fd, void *bytes, size_t length, off_t offset);
-ssize_t system_write(int fd, const void *bytes, size_t length);
-ssize_t system_writev(int fd, const struct iovec *pieces, int count);
-ssize_t system_send(int fd, const void *bytes, size_t length, int flags);
-ssize_t system_recv(int fd, void *bytes, size_t length, int flags);
+MUST_USE ssize_t system_read(int fd, void *bytes, size_t length);
+MUST_USE ssize_t system_pread(int fd, void *bytes, size_t length, off_t offset);
+MUST_USE ssize_t system_write(int fd, const void *bytes, size_t length);
+MUST_USE ssize_t system_writev(int fd, const struct iovec *pieces, int count);
+MUST_USE ssize_t system_send(int fd, const void *bytes, size_t length, int flags);
+MUST_USE ssize_t system_recv(int fd, void *bytes, size_t length, int flags);
 /* accept4. */
-int system_accept(int listener, struct sockaddr *name, socklen_t *name_length, int flags);
+MUST_USE int system_accept(int listener, struct sockaddr *name, socklen_t *name_length, int flags);
 
-int system_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
-int system_epoll_wait(int epoll, struct epoll_event *events, int events_max, int timeout_msec);
+MUST_USE int system_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+MUST_USE int system_epoll_wait(int epoll, struct epoll_event *events, int events_max,
+                               int timeout_msec);
 
 /* `mode` counts only with O_CREAT. */
-int system_open(const char *path, int flags, mode_t mode);
+MUST_USE int system_open(const char *path, int flags, mode_t mode);
 int system_close(int fd);
-int system_fsync(int fd);
-int system_rename(const char *from, const char *to);
+MUST_USE int system_fsync(int fd);
+MUST_USE int system_rename(const char *from, const char *to);
 #endif

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct call;
@@ -121,7 +122,7 @@ void command_register_missing(const char *const *names, size_t count);
 bool command_has_name(struct slice name);
 /* Before the server starts. "" removes the command. False where `name` is unknown or `new_name`
  * taken. */
-bool command_rename(struct slice name, struct slice new_name);
+MUST_USE bool command_rename(struct slice name, struct slice new_name);
 /* NULL where unknown. Case ignored. */
 struct command *command_find(struct slice name);
 /* In order of registration, renamed and removed ones included. */

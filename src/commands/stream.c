@@ -373,9 +373,9 @@ static void add_exact_effect(const struct call *call, struct value v, const stru
     memcpy(words, call->argv, (size_t)call->argc * sizeof(*words));
     if (made) words[id_index] = whole_id;
     if (t->trim.whole_nodes) {
-        struct stream_id first = {UINT64_MAX, UINT64_MAX}; /* above all, where none is left */
+        struct stream_id first;
         size_t length;
-        stream_bottom_id(v, &first);
+        if (!stream_bottom_id(v, &first)) first = STREAM_ID_MAX; /* where none is left */
         length = t->trim.by == STREAM_TRIM_ID
                      ? stream_id_print(first, threshold)
                      : number_format_int64(threshold, (int64_t)stream_count(v));
@@ -436,7 +436,8 @@ static bool parse_addition(const struct call *call, struct addition *a) {
 static struct stream_id next_id(struct stream_id last) {
     uint64_t now = (uint64_t)clock_cached_msec();
     if (now > last.msec) return (struct stream_id){now, 0};
-    stream_id_increase(&last);
+    bool above = stream_id_increase(&last);
+    ASSERT(above); /* a stream whose last ID is the last of all was refused */
     return last;
 }
 

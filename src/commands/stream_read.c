@@ -251,7 +251,8 @@ static bool find(struct edit *edit, const struct reading *r, const struct place 
     if (!r->grouped) {
         if (!has_behind(v, p->after)) return false;
         f->first = p->after;
-        stream_id_increase(&f->first);
+        bool above = stream_id_increase(&f->first);
+        ASSERT(above); /* there is an entry behind it */
         f->count = stream_count_range(v, f->first, STREAM_ID_MAX, r->count);
         return true;
     }
@@ -371,7 +372,8 @@ static bool serve(struct client *c, void *state, struct keyspace *ks, struct sli
         find_in_group(&edit, r, &p, &f);
     } else {
         f.first = p.after;
-        stream_id_increase(&f.first);
+        bool above = stream_id_increase(&f.first);
+        ASSERT(above); /* there is an entry behind it */
         f.count = stream_count_range(v, f.first, STREAM_ID_MAX, r->count);
     }
     reply_findings(c, &f, 1);

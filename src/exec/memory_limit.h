@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 void memory_limit_register(void); /* options and metrics */
 /* How clients' memory is asked for (net/client_memory, net/batch). Without it all of the class
  * MEMORY_CLIENTS is theirs, no argument is large, and nobody is disconnected. */
@@ -27,7 +29,7 @@ bool memory_limit_is_on(void);
 int64_t memory_limit_bytes(void);
 /* Before each command, where it is: makes room as far as the rules say. False where there is none,
  * and a command that wants memory (COMMAND_DENYOOM) is to be refused. May close clients. */
-bool memory_limit_make_room(void);
+MUST_USE bool memory_limit_make_room(void);
 /* When its last slice ended (clock_monotonic_nsec), if one has run since this was asked last; else
  * 0. */
 int64_t memory_limit_slice_end_nsec(void);

@@ -12,11 +12,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
+
 enum background_kind { BACKGROUND_CLOSE, BACKGROUND_SYNC, BACKGROUND_FREE, BACKGROUND_KINDS };
 
 /* Starts the threads now instead of each at its first job. False, errno set, where the system
  * gives no thread. */
-bool background_start(void);
+MUST_USE bool background_start(void);
 /* Runs `function(argument)` on the kind's thread; `argument` is the job's from now on. From any
  * thread. Where no thread can be had the job runs at once, in the caller. */
 void background_submit(enum background_kind kind, void (*function)(void *argument), void *argument);

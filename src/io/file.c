@@ -47,7 +47,8 @@ static void sync_folder_of(const char *path) {
     char *copy = memory_strdup(path, MEMORY_OTHER);
     int fd = system_open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd >= 0) {
-        system_fsync(fd);
+        int status = system_fsync(fd);
+        (void)status; /* the file is in its place; some file systems refuse this of folders */
         system_close(fd);
     }
     memory_free(copy, MEMORY_OTHER);

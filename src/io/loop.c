@@ -117,15 +117,22 @@ bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned intere
     ASSERT((interest & ~(unsigned)(LOOP_READABLE | LOOP_WRITABLE | LOOP_HANGUP)) == 0);
     if (interest == watcher->interest) return true;
     if (interest == 0) {
-        watcher->interest = 0;
-        forget_pending(loop, watcher);
-        return system_epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watcher->fd, NULL) == 0;
+        loop_unwatch(loop, watcher);
+        return true;
     }
     struct epoll_event event = {.events = epoll_events_of(interest), .data.ptr = watcher};
     int operation = watcher->interest == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
     if (system_epoll_ctl(loop->epoll_fd, operation, watcher->fd, &event) != 0) return false;
     watcher->interest = interest;
     return true;
+}
+
+void loop_unwatch(struct loop *loop, struct loop_watcher *watcher) {
+    if (watcher->interest == 0) return;
+    watcher->interest = 0;
+    forget_pending(loop, watcher);
+    int status = system_epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watcher->fd, NULL);
+    (void)status; /* closing the descriptor removes it in any case */
 }
 
 static struct loop_timer *timer_of(const struct list_link *link) {

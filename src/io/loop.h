@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/list.h"
 #include "metric/metric.h"
 
@@ -45,7 +46,7 @@ struct loop_watcher {
     unsigned interest; /* what is watched now, LOOP_ bits; set by loop_watch */
     /* `ready` holds what is ready of the interest; on hang-up and error LOOP_READABLE is set
      * whatever the interest, so that a read finds out. The callback may free the watcher's owner,
-     * and any other watcher (its pending event is dropped), after loop_watch(..., 0). */
+     * and any other watcher (its pending event is dropped), after loop_unwatch. */
     void (*callback)(struct loop_watcher *watcher, unsigned ready);
 };
 
@@ -62,13 +63,15 @@ struct loop_timer {
 };
 
 /* Never NULL: a process without epoll cannot run and panics. */
-struct loop *loop_create(void);
+MUST_USE struct loop *loop_create(void);
 /* Not during a turn. Watchers stay their owners'; timers are stopped. */
 void loop_free(struct loop *loop);
-/* Sets what is watched: one system call, none where nothing changes. Interest 0 removes it from
- * epoll (and forgets its pending event): do so before closing the descriptor. Returns false (errno
- * set) where epoll refuses; the interest then stays as it was, except that 0 always counts. */
-bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned interest);
+/* Sets what is watched (0: as loop_unwatch): one system call, none where nothing changes. Returns
+ * false (errno set) where epoll refuses; the interest then stays as it was. */
+MUST_USE bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned interest);
+/* Removes it from epoll, where it is there, and forgets its pending event: to be done before the
+ * descriptor is closed. */
+void loop_unwatch(struct loop *loop, struct loop_watcher *watcher);
 /* Runs `after_msec` (0 or more) from now, in a turn to come; starts anew where it runs already.
  * O(number of timers): there are a handful, since clients' timeouts are not timers here. */
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t after_msec);

@@ -10,26 +10,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 #define SOCKET_ADDRESS_CHARS 64 /* the longest text of an address, and a NUL; more is cut */
 
 /* Listens on one address; "*" = any IPv4, "::*" = any IPv6. A text with a colon is IPv6, anything
  * else IPv4; names are resolved, which may block. Port 0 = the system chooses. Returns the
  * descriptor, or -1 with a reason. IPv6 sockets are IPv6 only. */
-int socket_listen_tcp(const char *address, int port, int backlog, char *reason, size_t reason_size);
+MUST_USE int socket_listen_tcp(const char *address, int port, int backlog, char *reason,
+                               size_t reason_size);
 /* An old socket file of that name is removed first (a file of another sort is not: bind then
  * fails). `mode` 0 leaves the permissions as they are; else nobody can connect before they are
  * set. */
-int socket_listen_unix(const char *path, unsigned mode, int backlog, char *reason,
-                       size_t reason_size);
+MUST_USE int socket_listen_unix(const char *path, unsigned mode, int backlog, char *reason,
+                                size_t reason_size);
 
 /* Begin to connect; the descriptor becomes writable when it is decided, and socket_take_error then
  * says how. `source` (NULL or "" = any) is the address to connect from. A name is resolved, which
  * may block. Return -1 with a reason where it fails at once (a unix socket always does so). */
-int socket_connect_tcp(const char *address, int port, const char *source, char *reason,
-                       size_t reason_size);
-int socket_connect_unix(const char *path, char *reason, size_t reason_size);
+MUST_USE int socket_connect_tcp(const char *address, int port, const char *source, char *reason,
+                                size_t reason_size);
+MUST_USE int socket_connect_unix(const char *path, char *reason, size_t reason_size);
 /* The socket's pending error, cleared by asking; 0 = none. */
-int socket_take_error(int fd);
+MUST_USE int socket_take_error(int fd);
 
 /* A unix socket's path is that of the end that has one: the listening end's. */
 struct socket_peer {
@@ -39,11 +42,11 @@ struct socket_peer {
 };
 /* The next connection, with the other end's address; -1 where there is none (EAGAIN) or on failure
  * (errno). Connections that ended while they waited are skipped. */
-int socket_accept(int listener, struct socket_peer *peer);
+MUST_USE int socket_accept(int listener, struct socket_peer *peer);
 /* Fills in the other, or our own, end's address. False where the socket is not connected (our own:
  * is no socket of these families). */
-bool socket_peer_of(int fd, struct socket_peer *peer);
-bool socket_local_of(int fd, struct socket_peer *local);
+MUST_USE bool socket_peer_of(int fd, struct socket_peer *peer);
+MUST_USE bool socket_local_of(int fd, struct socket_peer *local);
 /* True for 127.0.0.0/8, ::1 and unix sockets: protected mode. */
 bool socket_peer_is_local(const struct socket_peer *peer);
 
@@ -52,7 +55,7 @@ bool socket_set_nodelay(int fd, bool on);
 /* Probes after `seconds` of silence (0 = off), then each third of that, three times. The system
  * knows at most 32,767 seconds; more counts as that. */
 bool socket_set_keepalive(int fd, int seconds);
-bool socket_set_nonblocking(int fd, bool on);
+MUST_USE bool socket_set_nonblocking(int fd, bool on);
 /* A blocking send gives up after so long (EAGAIN); 0 = never. */
-bool socket_set_send_timeout_msec(int fd, int64_t msec);
+MUST_USE bool socket_set_send_timeout_msec(int fd, int64_t msec);
 #endif

@@ -288,7 +288,7 @@ struct client *client_create(int fd, const struct socket_peer *peer) {
 void client_close_later(struct client *c) {
     if (c->flags & CLIENT_CLOSING) return;
     c->flags |= CLIENT_CLOSING;
-    loop_watch(loop, &c->watcher, 0);
+    loop_unwatch(loop, &c->watcher);
     reply_free(c); /* takes it out of the list of those to be written to */
     list_append(&marked, &c->write_link);
     client_memory_mark(c);
@@ -322,7 +322,7 @@ void client_close_after_reply(struct client *c) {
     if (c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY)) return;
     c->flags |= CLIENT_CLOSE_AFTER_REPLY;
     /* Nothing more is read; a readable socket must not keep the loop awake meanwhile. */
-    loop_watch(loop, &c->watcher, LOOP_WRITABLE);
+    client_watch(c);
 }
 
 void client_watch(struct client *c) {
@@ -375,9 +375,10 @@ static void append_address(const struct socket_peer *p, struct buffer *out) {
 
 /* Asks the system: the other end's address, a NUL, our own; returns where the second begins. */
 static size_t append_addresses(const struct client *c, struct buffer *out) {
-    struct socket_peer peer = {.address = "?"}, local = {.address = "?"};
-    socket_peer_of(c->watcher.fd, &peer);
-    socket_local_of(c->watcher.fd, &local);
+    const struct socket_peer unknown = {.address = "?"};
+    struct socket_peer peer, local;
+    if (!socket_peer_of(c->watcher.fd, &peer)) peer = unknown;
+    if (!socket_local_of(c->watcher.fd, &local)) local = unknown;
     append_address(&peer, out);
     buffer_append_char(out, 0);
     size_t second = out->length;

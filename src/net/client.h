@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/list.h"
 #include "base/string.h"
 #include "io/loop.h"
@@ -102,10 +103,10 @@ _Static_assert(sizeof(struct client) <= 192, "a client is 192 bytes");
 void client_register(void);
 /* The loop that clients are watched by. Once, before the first client. Lowers maxclients to what
  * the limit of open files allows; false, with a line of the log, where that is no client at all. */
-bool client_open(struct loop *loop);
+MUST_USE bool client_open(struct loop *loop);
 
 /* Takes over an accepted socket. NULL, with errno, where the loop refuses it; fd is then closed. */
-struct client *client_create(int fd, const struct socket_peer *peer);
+MUST_USE struct client *client_create(int fd, const struct socket_peer *peer);
 /* Marks it to be closed, from anywhere, a reply to it included: its replies go at once, it gets no
  * more of them, client_find does not find it. All else of it stays where it is until
  * client_finish_closing. Its struct is freed when no batch refers to it any more, at the turn's

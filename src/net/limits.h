@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
+
 struct client;
 
 void limits_register(void); /* the option client-output-buffer-limit */
@@ -16,7 +18,7 @@ void limits_check_output(struct client *c);
 /* False, with the client closed, where so many bytes of replies that are about to be written pass
  * the hard limit, the first LIMITS_FREE_BYTES of them not counted. O(1). */
 #define LIMITS_FREE_BYTES 16384 /* a fact of 6.2: each client has a buffer of that size */
-bool limits_allow(struct client *c, size_t bytes);
+MUST_USE bool limits_allow(struct client *c, size_t bytes);
 /* The socket did not take all of its replies: closes the client where it has not authenticated and
  * must. O(1). */
 void limits_check_unread(struct client *c);

@@ -203,7 +203,7 @@ static bool watch(struct loop_watcher *w, int fd, char *reason, size_t reason_si
 
 static void set_close(struct listener_set *s) {
     for (int i = 0; i < s->count; i++) {
-        loop_watch(loop, &s->listeners[i].watcher, 0);
+        loop_unwatch(loop, &s->listeners[i].watcher);
         system_close(s->listeners[i].watcher.fd);
     }
     s->count = 0;
@@ -335,7 +335,7 @@ bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
 void listen_close(void) {
     set_close(current);
     if (unix_listener.fd < 0) return;
-    loop_watch(loop, &unix_listener, 0);
+    loop_unwatch(loop, &unix_listener);
     system_close(unix_listener.fd);
     unix_listener.fd = -1;
     unlink(unix_path);

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
+
 struct loop;
 
 /* So many connections are accepted a turn at most, so that established clients are not starved. */
@@ -15,7 +17,7 @@ void listen_register(
     void); /* port, bind, unixsocket, unixsocketperm, tcp-backlog, protected-mode */
 /* Opens all that the options name; false with a reason where one cannot be had. Addresses with a
  * leading '-' in `bind` may fail for want of the address family. */
-bool listen_open(struct loop *loop, char *reason, size_t reason_size);
+MUST_USE bool listen_open(struct loop *loop, char *reason, size_t reason_size);
 void listen_close(void);            /* removes the unix socket's file */
 int listen_port(void);              /* 0 = no TCP */
 int64_t listen_backlog(void);       /* tcp-backlog */

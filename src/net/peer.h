@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 #include "net/peer_reply.h"
 
@@ -38,11 +39,11 @@ enum peer_state {
 };
 
 /* Not connected yet. What it holds is booked to `class`; `limits` are those of each reply. */
-struct peer *peer_create(enum memory_class class, const struct peer_limits *limits);
+MUST_USE struct peer *peer_create(enum memory_class class, const struct peer_limits *limits);
 /* Closes. NULL is harmless. */
 void peer_free(struct peer *peer);
 /* Begins to connect, after peer_close. False where that fails at once. */
-bool peer_connect(struct peer *peer, const struct peer_address *address);
+MUST_USE bool peer_connect(struct peer *peer, const struct peer_address *address);
 /* Input and output are dropped. */
 void peer_close(struct peer *peer);
 enum peer_state peer_state(const struct peer *peer);

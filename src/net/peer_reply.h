@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 /* Aggregates within each other at most; 6.2 itself needs four, a script's reply may need more. */
@@ -67,7 +68,8 @@ void peer_parser_reset(struct peer_parser *p);
 /* Takes bytes from *cursor on, and moves it over them; they need not be kept. The reply of an
  * earlier call is gone. Bare line feeds between replies are passed over (a primary that prepares
  * its answer sends them), attributes are dropped. */
-enum peer_parse_status peer_parse(struct peer_parser *p, const char **cursor, const char *end);
+MUST_USE enum peer_parse_status peer_parse(struct peer_parser *p, const char **cursor,
+                                           const char *end);
 /* The reply after PEER_PARSE_READY, until the next call of the parser; else NULL. */
 const struct peer_reply *peer_parser_reply(const struct peer_parser *p);
 /* One sentence without the other side's bytes; NULL where nothing is wrong. */

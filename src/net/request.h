@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 #define REQUEST_INLINE_BYTES_MAX \
@@ -51,8 +52,8 @@ struct request_parser {
 void request_parser_reset(struct request_parser *p);
 /* Parses from *cursor on, and moves it over what need not be given again. Inline words are unquoted
  * into `storage`, which must live as long as argv. */
-enum request_status request_parse(struct request_parser *p, const char **cursor, const char *end,
-                                  struct buffer *storage);
+MUST_USE enum request_status request_parse(struct request_parser *p, const char **cursor,
+                                           const char *end, struct buffer *storage);
 /* The bytes moved from `from` to `to`. */
 void request_parser_rebase(struct request_parser *p, const char *from, const char *to);
 #endif

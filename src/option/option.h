@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 enum option_type {
@@ -129,8 +130,8 @@ enum option_source {
  * so parse must take what print writes. `reason_size` > 0; OPTION_REASON_BYTES is enough for all.
  */
 #define OPTION_REASON_BYTES 512
-bool option_set(const struct option_row *row, const struct slice *words, size_t count,
-                enum option_source source, char *reason, size_t reason_size);
+MUST_USE bool option_set(const struct option_row *row, const struct slice *words, size_t count,
+                         enum option_source source, char *reason, size_t reason_size);
 /* For parse, check and apply while option_set runs: where the value comes from, and whether an
  * earlier line of a file or of the command line has set this row since it was registered: an
  * OPTION_MULTI row then adds to what it has and else begins anew. */
@@ -167,8 +168,8 @@ void option_set_version(const char *version);
 #define OPTION_FILE_BYTES_MAX (64 << 20)
 #define OPTION_INCLUDE_DEPTH_MAX 16
 #define OPTION_INCLUDE_FILES_MAX 1000 /* in one load */
-bool option_load_text(struct slice text, enum option_source source, struct buffer *error);
-bool option_load_file(const char *path, struct buffer *error);
+MUST_USE bool option_load_text(struct slice text, enum option_source source, struct buffer *error);
+MUST_USE bool option_load_file(const char *path, struct buffer *error);
 /* From now on `include` reads through `read` (which gets patterns as they stand and appends the
  * file to `text`; false with errno set where it cannot); NULL = the file system. For tests. */
 void option_set_include_reader(bool (*read)(const char *path, struct buffer *text));

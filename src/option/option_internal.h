@@ -3,6 +3,7 @@
  */
 #ifndef EVENKEEL_OPTION_OPTION_INTERNAL_H
 #define EVENKEEL_OPTION_OPTION_INTERNAL_H
+#include "base/attributes.h"
 #include "option/option.h"
 
 #define OPTION_REASON_DIRECTIVE "Bad directive or wrong number of arguments"
@@ -13,7 +14,7 @@ void option_append_word(struct buffer *out, struct slice word);
 void option_append_fallback(const struct option_row *row, struct buffer *out);
 /* The whole lines that a rewritten file has for this row now, each ended by \n; nothing where the
  * row has no value to write. False where the file's own lines must be kept as they stand. */
-bool option_append_lines(const struct option_row *row, struct buffer *out);
+MUST_USE bool option_append_lines(const struct option_row *row, struct buffer *out);
 /* The row's place in option_at's order. */
 size_t option_index_of(const struct option_row *row);
 /* An included file has set the row: a rewritten file must set it behind its includes. */

@@ -52,8 +52,8 @@ struct debug_subcommand {
 
 static void debug_sleep(struct call *call) {
     struct slice text = call->argv[2];
-    double seconds = 0;
-    number_parse_double(text.bytes, text.length, &seconds); /* what is no number is 0, as in 6.2 */
+    double seconds; /* what is no number is 0, as in 6.2 */
+    if (!number_parse_double(text.bytes, text.length, &seconds)) seconds = 0;
     if (seconds > 0 && seconds < 1e9) {
         struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
         while (nanosleep(&left, &left) && errno == EINTR) continue;
@@ -62,8 +62,8 @@ static void debug_sleep(struct call *call) {
 }
 
 static void debug_set_active_expire(struct call *call) {
-    int64_t on = 0;
-    number_parse_int64(call->argv[2].bytes, call->argv[2].length, &on);
+    int64_t on;
+    if (!number_parse_int64(call->argv[2].bytes, call->argv[2].length, &on)) on = 0;
     expire_set_active(on != 0);
     reply_ok(call->client);
 }

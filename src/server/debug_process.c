@@ -94,8 +94,8 @@ void debug_leak(struct call *call) {
 /* ---- cron and restart ---- */
 
 void debug_pause_cron(struct call *call) {
-    int64_t on = 0;
-    number_parse_int64(call->argv[2].bytes, call->argv[2].length, &on);
+    int64_t on;
+    if (!number_parse_int64(call->argv[2].bytes, call->argv[2].length, &on)) on = 0;
     cron_pause(on != 0);
     reply_ok(call->client);
 }

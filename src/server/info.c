@@ -148,10 +148,10 @@ static void print_client_class(struct buffer *out) { print_size(out, memory_used
 static void print_maxmemory(struct buffer *out) { print_option(out, "maxmemory"); }
 static void print_maxmemory_human(struct buffer *out) {
     struct buffer text;
-    uint64_t bytes = 0;
+    uint64_t bytes;
     buffer_init(&text, MEMORY_OTHER);
     print_option(&text, "maxmemory");
-    number_parse_bytes(text.bytes ? text.bytes : "0", text.length, &bytes);
+    if (!number_parse_bytes(text.bytes ? text.bytes : "0", text.length, &bytes)) bytes = 0;
     buffer_free(&text);
     print_human(out, bytes);
 }

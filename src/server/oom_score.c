@@ -32,14 +32,14 @@ static enum oom_role role_now;
 
 static int64_t read_score(void) {
     char text[32];
-    int64_t score = 0;
+    int64_t score;
     int fd = system_open(SCORE_FILE, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) return 0;
     ssize_t length = system_read(fd, text, sizeof(text));
     system_close(fd);
     while (length > 0 && text[length - 1] == '\n') length--;
-    if (length > 0) number_parse_int64(text, (size_t)length, &score);
-    return score;
+    bool known = length > 0 && number_parse_int64(text, (size_t)length, &score);
+    return known ? score : 0;
 }
 
 static bool write_score(int64_t score) {

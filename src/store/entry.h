@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "base/blob.h"
 #include "base/number.h"
 #include "base/string.h"
@@ -121,11 +122,11 @@ struct entry_value entry_value_raw(struct slice text);
 struct entry_value entry_value_zeros(size_t length);
 
 /* A new entry (class MEMORY_DATASET); takes value.blob. */
-struct entry *entry_create(struct slice key, const struct entry_value *value, int64_t deadline,
-                           unsigned recency);
+MUST_USE struct entry *entry_create(struct slice key, const struct entry_value *value,
+                                    int64_t deadline, unsigned recency);
 /* An entry of another type than string; takes the value. */
-struct entry *entry_create_object(struct slice key, enum entry_type type, struct value v,
-                                  int64_t deadline, unsigned recency);
+MUST_USE struct entry *entry_create_object(struct slice key, enum entry_type type, struct value v,
+                                           int64_t deadline, unsigned recency);
 /* The value of such an entry. */
 static inline struct value entry_object(const struct entry *e) {
     struct value v = {.encoding = e->encoding};
@@ -140,7 +141,7 @@ static inline void entry_set_object(struct entry *e, struct value v) {
 void entry_free(struct entry *e);
 /* The same in steps of `effort` blocks, about, where the type can; true when the entry is gone.
  * Between two steps only entry_bytes may be asked: what is left. */
-bool entry_free_step(struct entry *e, size_t effort);
+MUST_USE bool entry_free_step(struct entry *e, size_t effort);
 /* For DEBUG: the table within the value, NULL where there is none. */
 const struct table *entry_table(const struct entry *e);
 /* The entry leaves the main thread for one that frees it. */
@@ -150,24 +151,24 @@ void entry_unlink(struct entry *e);
 size_t entry_free_effort(const struct entry *e);
 /* Puts the value into the entry where it is, if it needs the same allocation; takes value.blob
  * then. False, with nothing changed, where it does not fit. The value may not alias the entry. */
-bool entry_try_overwrite(struct entry *e, const struct entry_value *value);
+MUST_USE bool entry_try_overwrite(struct entry *e, const struct entry_value *value);
 /* Makes a string raw and at least `length` bytes long, growth zeroed, where it stands; false, with
  * nothing changed, where its allocation is too small. A blob grows with room to spare, so that
  * growing a string bit by bit costs O(1) a byte. */
-bool entry_try_make_writable(struct entry *e, size_t length);
+MUST_USE bool entry_try_make_writable(struct entry *e, size_t length);
 /* The same in a new allocation; the old one is retired. */
-struct entry *entry_take_writable(struct entry *e, size_t length);
+MUST_USE struct entry *entry_take_writable(struct entry *e, size_t length);
 /* The bytes of a raw string. */
 char *entry_raw_bytes(const struct entry *e);
 /* The same entry with another deadline (or none): a new allocation unless both have one; the old
  * one is retired (limbo.h). The value moves along. */
-struct entry *entry_take_with_deadline(struct entry *e, int64_t deadline);
+MUST_USE struct entry *entry_take_with_deadline(struct entry *e, int64_t deadline);
 /* The same value, deadline and recency under another key: a new allocation; the old one is retired.
  * For any type. */
-struct entry *entry_take_with_key(struct entry *e, struct slice key);
+MUST_USE struct entry *entry_take_with_key(struct entry *e, struct slice key);
 /* A copy of the value and its form under `key`. O(value). */
-struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
-                        unsigned recency);
+MUST_USE struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
+                                 unsigned recency);
 
 /* Bytes that the entry takes, its value included. O(1). */
 size_t entry_bytes(const struct entry *e);
@@ -183,7 +184,7 @@ struct slice entry_string(const struct entry *e, char scratch[ENTRY_STRING_SCRAT
 /* Where the encoding is int. */
 int64_t entry_integer(const struct entry *e);
 /* The string as an int64 if it is one, whatever its encoding. */
-bool entry_string_to_int64(const struct entry *e, int64_t *value);
+MUST_USE bool entry_string_to_int64(const struct entry *e, int64_t *value);
 
 const char *entry_type_name(const struct entry *e);     /* TYPE */
 const char *entry_encoding_name(const struct entry *e); /* OBJECT ENCODING */

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 enum evict_policy {
     EVICT_VOLATILE_LRU,
     EVICT_VOLATILE_LFU,
@@ -27,7 +29,7 @@ bool evict_tracks_use(void);
 /* Deletes one key of any database, its value in the background where it is large and `lazily`;
  * `*bytes` is what it took. False where the policy allows none. Looks at a bounded number of keys:
  * maxmemory-samples of each database and round, or EVICT_SWEEP_MAX. */
-bool evict_one(bool lazily, size_t *bytes);
+MUST_USE bool evict_one(bool lazily, size_t *bytes);
 /* Entries looked at by one sweep of `clock`, before the best of them goes. */
 #define EVICT_SWEEP_MAX 16
 /* Keys evicted, and entries looked at, since start or CONFIG RESETSTAT. */

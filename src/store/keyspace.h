@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "store/entry.h"
 #include "store/key.h"
 
@@ -58,7 +59,8 @@ void keyspace_note_access(struct entry *e);
  * and returns the next cursor; see table_scan. `visit` must neither change the keyspace nor look
  * keys up, for a lookup may pay a step of owed shrinking. */
 typedef void keyspace_visit(struct entry *e, void *context);
-uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, keyspace_visit *visit, void *context);
+MUST_USE uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, keyspace_visit *visit,
+                                void *context);
 /* Calls `visit` once for each key that is not due. O(keys). `visit` as above. */
 void keyspace_each(const struct keyspace *ks, keyspace_visit *visit, void *context);
 /* A random key, each as likely as any other; NULL where there is none. Deletes the due ones that it

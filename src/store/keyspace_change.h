@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
 #include "store/entry.h"
 #include "store/key.h"
 #include "store/lazyfree.h"
@@ -30,7 +31,8 @@ struct entry *keyspace_put_object(const struct key *key, struct entry *existing,
 /* An entry's value of another type than string is changed between these two, and no other key's
  * entry is taken out by that. Begin gives the value, and the entry to go on with: a nested call
  * changes a copy. End takes the value as it is now. */
-struct entry *keyspace_change_begin(const struct key *key, struct entry *e, struct value *v);
+MUST_USE struct entry *keyspace_change_begin(const struct key *key, struct entry *e,
+                                             struct value *v);
 void keyspace_change_end(const struct key *key, struct entry *e, struct value v);
 /* The key of a collection that lost its last member. */
 void keyspace_remove_emptied(const struct key *key, struct entry *e);

@@ -278,8 +278,8 @@ static void describe_server(struct slice text) {
 }
 
 static void drop_connections(void) {
-    (void)loop_watch(loop, &control_watcher, 0);
-    (void)loop_watch(loop, &probe_watcher, 0);
+    loop_unwatch(loop, &control_watcher);
+    loop_unwatch(loop, &probe_watcher);
     peer_close(control);
     peer_close(probing);
     connected = false;
@@ -472,7 +472,7 @@ static void open_all(void) {
 
 static void close_all(void) {
     drop_connections();
-    (void)loop_watch(loop, &keyboard_watcher, 0);
+    loop_unwatch(loop, &keyboard_watcher);
     peer_free(control);
     peer_free(probing);
     probe_free(probe);

@@ -5,6 +5,7 @@
  */
 #ifndef EVENKEEL_VALUE_HASH_H
 #define EVENKEEL_VALUE_HASH_H
+#include "base/attributes.h"
 #include "value/value.h"
 
 enum hash_encoding { HASH_LISTPACK, HASH_TABLE };
@@ -19,7 +20,7 @@ struct value hash_create(void);
 void hash_free(struct value v);
 size_t hash_count(struct value v);
 /* The field's value; false where there is none. O(1), in a listpack O(fields). */
-bool hash_get(struct value v, struct slice field, struct listpack_value *out);
+MUST_USE bool hash_get(struct value v, struct slice field, struct listpack_value *out);
 /* True where the field is new. The texts may not stand in the hash itself. */
 bool hash_set(struct value *v, struct slice field, struct slice text);
 /* The same, but hash-max-ziplist-value does not count: what HINCRBY does in 6.2. */

@@ -5,6 +5,7 @@
  */
 #ifndef EVENKEEL_VALUE_SET_H
 #define EVENKEEL_VALUE_SET_H
+#include "base/attributes.h"
 #include "value/value.h"
 
 enum set_encoding { SET_INTSET, SET_TABLE };
@@ -20,7 +21,7 @@ struct value set_create(void);
 void set_free(struct value v);
 size_t set_count(struct value v);
 /* O(1), in an intset O(log members). */
-bool set_has(struct value v, struct slice member);
+MUST_USE bool set_has(struct value v, struct slice member);
 /* False where it is there already. The text may not stand in the set itself. */
 bool set_add(struct value *v, struct slice member);
 /* False where it is not there. */

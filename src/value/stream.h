@@ -8,6 +8,7 @@
  */
 #ifndef EVENKEEL_VALUE_STREAM_H
 #define EVENKEEL_VALUE_STREAM_H
+#include "base/attributes.h"
 #include "value/value.h"
 
 struct rax;
@@ -20,8 +21,8 @@ struct stream_id {
 /* As memcmp tells. */
 int stream_id_compare(struct stream_id a, struct stream_id b);
 /* The ID above, the ID below; false where there is none, and the ID stays. */
-bool stream_id_increase(struct stream_id *id);
-bool stream_id_decrease(struct stream_id *id);
+MUST_USE bool stream_id_increase(struct stream_id *id);
+MUST_USE bool stream_id_decrease(struct stream_id *id);
 /* "msec-sequence" and a NUL; returns the length. */
 size_t stream_id_print(struct stream_id id, char text[STREAM_ID_CHARS]);
 
@@ -36,12 +37,13 @@ struct stream_id stream_last_id(struct value v);
 void stream_set_last_id(struct value v, struct stream_id id);
 /* ID of the entry with the highest, or the lowest, that is not deleted; false where there is none.
  */
-bool stream_top_id(struct value v, struct stream_id *id);
-bool stream_bottom_id(struct value v, struct stream_id *id);
+MUST_USE bool stream_top_id(struct value v, struct stream_id *id);
+MUST_USE bool stream_bottom_id(struct value v, struct stream_id *id);
 
 /* Adds an entry of `pairs` fields with values: `texts` holds them in turn. The ID must be above the
  * last one. False, with nothing changed, where the entry is too large for a listpack. */
-bool stream_append(struct value v, struct stream_id id, const struct slice *texts, size_t pairs);
+MUST_USE bool stream_append(struct value v, struct stream_id id, const struct slice *texts,
+                            size_t pairs);
 /* False where there is no such entry. O(log nodes + node). */
 bool stream_delete(struct value v, struct stream_id id);
 
@@ -74,10 +76,10 @@ struct stream_cursor {
 void stream_cursor_start(struct stream_cursor *c, struct value v, struct stream_id first,
                          struct stream_id last, bool backwards);
 /* To the first or the next entry; false at the end. */
-bool stream_cursor_step(struct stream_cursor *c);
+MUST_USE bool stream_cursor_step(struct stream_cursor *c);
 /* The next field of the entry with its value; false after the last. */
-bool stream_cursor_pair(struct stream_cursor *c, struct listpack_value *field,
-                        struct listpack_value *text);
+MUST_USE bool stream_cursor_pair(struct stream_cursor *c, struct listpack_value *field,
+                                 struct listpack_value *text);
 /* True where the entry is there. */
 bool stream_has(struct value v, struct stream_id id);
 

@@ -7,6 +7,7 @@
  */
 #ifndef EVENKEEL_VALUE_ZSET_H
 #define EVENKEEL_VALUE_ZSET_H
+#include "base/attributes.h"
 #include "ds/ordered.h"
 #include "value/value.h"
 
@@ -22,14 +23,14 @@ struct value zset_create(void);
 void zset_free(struct value v);
 size_t zset_count(struct value v);
 /* False where the member is not there. O(1), in a listpack O(members). */
-bool zset_score(struct value v, struct slice member, double *score);
+MUST_USE bool zset_score(struct value v, struct slice member, double *score);
 /* True where the member is new; otherwise it has this score now. The text may not stand in the
  * sorted set itself. O(log members). */
 bool zset_set(struct value *v, struct slice member, double score);
 /* False where it is not there. O(log members). */
 bool zset_remove(struct value *v, struct slice member);
 /* False where it is not there. O(log members). */
-bool zset_rank(struct value v, struct slice member, size_t *rank);
+MUST_USE bool zset_rank(struct value v, struct slice member, size_t *rank);
 
 /* A range of scores: nothing is in it where min > max, or where they are equal and one of them is
  * excluded. */

@@ -135,12 +135,12 @@ static void test_targets(void **state) {
 }
 
 static void log_to_standard_output(void) {
-    log_set_file(NULL);
+    assert_true(log_set_file(NULL));
     log_notice("to the terminal");
 }
 
 static void log_to_closed_output(void) {
-    log_set_file("");
+    assert_true(log_set_file(""));
     close(STDOUT_FILENO);
     log_notice("to nobody");
 }

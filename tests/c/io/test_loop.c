@@ -54,7 +54,7 @@ static struct source *source_create(int index, void (*action)(struct source *sou
 }
 
 static void source_free(struct source *source) {
-    assert_true(loop_watch(loop, &source->watcher, 0));
+    loop_unwatch(loop, &source->watcher);
     close(source->watcher.fd);
     memset(source, 0xEE, sizeof(*source));
     memory_free(source, MEMORY_OTHER);
@@ -127,7 +127,7 @@ static void test_interest_changes(void **state) {
     loop_turn(loop, 0);
     assert_int_equal(a->last_ready, LOOP_WRITABLE);
     assert_int_equal(a->calls, 3);
-    assert_true(loop_watch(loop, &a->watcher, 0));
+    loop_unwatch(loop, &a->watcher);
     source_feed(a);
     loop_turn(loop, 0);
     assert_int_equal(a->calls, 3);
@@ -141,7 +141,7 @@ static void test_interest_changes(void **state) {
 /* What epoll refuses is not taken for watched, and can be asked for again. */
 static void test_epoll_refuses(void **state) {
     struct source *a = source_create(0, source_drain);
-    assert_true(loop_watch(loop, &a->watcher, 0));
+    loop_unwatch(loop, &a->watcher);
     for (int i = 0; i < 2; i++) { /* first a new one, then another interest */
         unsigned before = a->watcher.interest;
         fault_epoll_ctl = (struct fault){.failed = 1, .error = ENOSPC};
@@ -159,7 +159,7 @@ static void test_epoll_refuses(void **state) {
     }
     /* One that epoll does not know any more is gone all the same. */
     fault_epoll_ctl = (struct fault){.failed = 1, .error = ENOENT};
-    assert_false(loop_watch(loop, &a->watcher, 0));
+    loop_unwatch(loop, &a->watcher);
     assert_int_equal(a->watcher.interest, 0);
     close(a->watcher.fd);
     memory_free(a, MEMORY_OTHER);
@@ -174,9 +174,9 @@ static void test_asks_epoll_only_for_changes(void **state) {
     assert_false(loop_watch(loop, &a->watcher, LOOP_WRITABLE));
     assert_int_equal(errno, EBADF);
     assert_int_equal(a->watcher.interest, LOOP_READABLE);
-    assert_false(loop_watch(loop, &a->watcher, 0));
+    loop_unwatch(loop, &a->watcher);
     assert_int_equal(a->watcher.interest, 0);
-    assert_true(loop_watch(loop, &a->watcher, 0));
+    loop_unwatch(loop, &a->watcher);
     assert_false(loop_watch(loop, &a->watcher, LOOP_READABLE));
     assert_int_equal(a->watcher.interest, 0);
     /* A plain file cannot be watched. */
@@ -193,7 +193,7 @@ static void test_hangup_is_readable_whatever_the_interest(void **state) {
     int ends[2];
     assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
     struct source *a = source_create(0, NULL);
-    assert_true(loop_watch(loop, &a->watcher, 0));
+    loop_unwatch(loop, &a->watcher);
     close(a->watcher.fd);
     a->watcher.fd = ends[1];
     assert_true(loop_watch(loop, &a->watcher, LOOP_WRITABLE));
@@ -210,7 +210,7 @@ static void test_hangup_without_reading(void **state) {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     struct source *a = source_create(0, NULL);
-    assert_true(loop_watch(loop, &a->watcher, 0));
+    loop_unwatch(loop, &a->watcher);
     close(a->watcher.fd);
     a->watcher.fd = ends[1];
     assert_true(loop_watch(loop, &a->watcher, LOOP_HANGUP));
@@ -302,7 +302,7 @@ static void remove_and_add_others(struct source *source) {
     herd_calls++;
     for (int i = 0; i < HERD; i++) {
         if (herd[i] == NULL || herd[i] == source) continue;
-        assert_true(loop_watch(loop, &herd[i]->watcher, 0));
+        loop_unwatch(loop, &herd[i]->watcher);
         assert_true(loop_watch(loop, &herd[i]->watcher, LOOP_READABLE));
     }
 }
@@ -405,7 +405,7 @@ static void turn_inside(struct source *source) {
         nested_depth = loop_depth(loop);
         return;
     }
-    assert_true(loop_watch(loop, &source->watcher, 0));
+    loop_unwatch(loop, &source->watcher);
     int calls_before = source->calls;
     loop_turn(loop, 0);
     assert_int_equal(loop_depth(loop), 1);

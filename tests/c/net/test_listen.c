@@ -76,7 +76,7 @@ static int peer_of_listener(void) {
 /* The server answers on this connection. */
 static void assert_serves(int fd) {
     char answer[16] = "";
-    socket_set_nonblocking(fd, true);
+    assert_true(socket_set_nonblocking(fd, true));
     assert_int_equal(write(fd, "ping\r\n", 6), 6);
     for (int i = 0; i < 1000 && read(fd, answer, sizeof(answer)) <= 0; i++)
         loop_turn(peers_loop, 1);
@@ -87,7 +87,7 @@ static void assert_serves(int fd) {
 static void assert_ended(int fd) {
     char byte;
     ssize_t got = -1;
-    socket_set_nonblocking(fd, true);
+    assert_true(socket_set_nonblocking(fd, true));
     for (int i = 0; i < 1000 && (got = read(fd, &byte, 1)) < 0 && errno == EAGAIN; i++)
         loop_turn(peers_loop, 1);
     assert_true(got == 0 || errno == ECONNRESET);

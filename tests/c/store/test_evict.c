@@ -262,7 +262,7 @@ static void test_pool_holds_no_ghosts(void **state) {
             key_store(keyspace_at(round % 2), i, SLICE("value"),
                       random_below(2) ? START_MSEC + 1000000 : ENTRY_NO_DEADLINE);
         clock_set_msec(START_MSEC + round * SECOND);
-        evict_one(false, &bytes);
+        assert_true(evict_one(false, &bytes));
         switch (random_below(5)) {
         case 0: told_flush(keyspace_at((int)random_below(2))); break;
         case 1: told_flush_lazily(keyspace_at((int)random_below(2))); break;

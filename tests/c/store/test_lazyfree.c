@@ -154,7 +154,7 @@ static struct value long_stream(void) {
         struct slice text = {name, number_format_uint64(name, i % CONSUMERS)};
         struct stream_consumer *c = stream_consumer_find(group, text);
         if (!c) c = stream_consumer_create(v, group, text, 1);
-        stream_append(v, (struct stream_id){i, 0}, texts, 1);
+        assert_true(stream_append(v, (struct stream_id){i, 0}, texts, 1));
         stream_pending_assign(v, group, c, (struct stream_id){i, 0});
     }
     return v;

@@ -123,6 +123,12 @@ static void command_alone(struct call *call) {
     reply_ok(call->client);
 }
 
+/* From now on somebody wants effects. */
+static void command_want(struct call *call) {
+    effects_add_interest(EFFECT_BOTH, 1);
+    reply_ok(call->client);
+}
+
 static void command_always(struct call *call) { reply_ok(call->client); }
 
 static struct command rows[] = {
@@ -131,6 +137,7 @@ static struct command rows[] = {
     COMMAND("twice", command_twice, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
     COMMAND("anyway", command_anyway, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
     COMMAND("alone", command_alone, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("want", command_want, 1, WRITE, NO_CATEGORY, NO_KEYS, ""),
     COMMAND("always", command_always, 1, WRITE, NO_CATEGORY, NO_KEYS, "",
             .propagation = COMMAND_PROPAGATES_ALWAYS),
     COMMAND("replicas", command_always, 1, WRITE, NO_CATEGORY, NO_KEYS, "",
@@ -394,6 +401,19 @@ static void test_only_for_who_wants_it(void **state) {
     gives("set k v", "log 0 set k v;stream 0 set k v;");
 }
 
+/* Within EXEC, what was done before is not told of, and what follows is whole. */
+static void test_wanted_within_exec(void **state) {
+    effects_add_interest(EFFECT_BOTH, -1);
+    effects_set_sinks(log_alone);
+    say("multi");
+    say("set a 1");
+    say("want");
+    say("set b 2");
+    say("rpush c 1 2 3");
+    gives("exec", "log 0 MULTI;log 0 set b 2;log 0 rpush c 1 2 3;log 0 EXEC;");
+    gives("set a 2", "log 0 set a 2;");
+}
+
 static void test_nothing_kept_while_nobody_wants(void **state) {
     effects_add_interest(EFFECT_BOTH, -1);
     assert_int_equal(effects_wanted(), 0);
@@ -457,6 +477,7 @@ int main(void) {
         TEST(test_events_follow_observers),
         TEST(test_sinks_in_order),
         TEST(test_only_for_who_wants_it),
+        TEST(test_wanted_within_exec),
         TEST(test_nothing_kept_while_nobody_wants),
     };
 #undef TEST

@@ -49,12 +49,22 @@ static bool framed;   /* the unit is EXEC or a script */
 
 void effects_set_sinks(const struct effect_sink *const *list) { sinks = list; }
 
+static void drop_pending(void) {
+    while (pending) {
+        struct effect *e = pending;
+        pending = e->next;
+        memory_free(e, MEMORY_OTHER);
+    }
+    pending_end = &pending;
+}
+
 void effects_add_interest(enum effect_reader reader, int delta) {
     if (reader & EFFECT_LOG) log_wanted += (unsigned)delta;
     if (reader & EFFECT_STREAM) stream_wanted += (unsigned)delta;
     bool before = wanted != 0;
     seen = keyspace_written();
     wanted = (log_wanted ? EFFECT_LOG : 0) | (stream_wanted ? EFFECT_STREAM : 0);
+    if (!wanted) drop_pending(); /* of a unit that is still open */
     keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);
 }
 
@@ -162,12 +172,7 @@ void effects_unit_end(void) {
     seen = keyspace_written();
     for (const struct effect_sink *const *sink = sinks; *sink; sink++)
         if ((*sink)->reader & wanted) hand_to(*sink);
-    while (pending) {
-        struct effect *e = pending;
-        pending = e->next;
-        memory_free(e, MEMORY_OTHER);
-    }
-    pending_end = &pending;
+    drop_pending();
     framed = said = false;
 }
 

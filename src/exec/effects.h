@@ -37,8 +37,8 @@ struct effect_sink {
 
 /* Who takes, ended by NULL; the array lives as long as the process. server/wiring.c has it. */
 void effects_set_sinks(const struct effect_sink *const *sinks);
-/* A sink begins or ends to want effects: while none does, they cost a test a call. Between units
- * only. */
+/* A sink begins or ends to want effects: while none does, they cost a test a call. Within a unit
+ * too: it gets what follows, and nothing of a unit in which it ends. */
 void effects_add_interest(enum effect_reader reader, int delta);
 /* A bit for each reader that anybody wants. */
 unsigned effects_wanted(void);

@@ -20,6 +20,7 @@ proc recorded {reader} {
 
 # The effects of the command `words` after the commands `before`.
 proc assert_effects {before words log stream} {
+    r select 9
     r flushall
     foreach command $before {
         r {*}$command
@@ -32,6 +33,12 @@ proc assert_effects {before words log stream} {
         set stream $log
     }
     assert_equal $stream [recorded stream] "stream of $words"
+}
+
+proc await_blocked {count} {
+    wait_for_condition 500 10 {[s blocked_clients] == $count} else {
+        fail "the client does not wait"
+    }
 }
 
 # Commands before, the command, what is logged, what replicas get ("=": the same).
@@ -91,7 +98,7 @@ set table {
     {{xadd k 1-0 a 1} {xgroup create k g 0}} {xreadgroup group g c streams k >} \
         {{XCLAIM k g c 0 1-0 TIME T RETRYCOUNT 1 FORCE JUSTID LASTID 1-0}} =
     {{xadd k 1-0 a 1} {xgroup create k g 0}} {xreadgroup group g c noack streams k >} \
-        {{XGROUP SETID k g 1-0}} =
+        {{XGROUP CREATECONSUMER k g c} {XGROUP SETID k g 1-0}} =
     {{xadd k 1-0 a 1} {xgroup create k g 0} {xreadgroup group g c streams k >}} \
         {xclaim k g d 0 1-0} \
         {{XCLAIM k g d 0 1-0 TIME T RETRYCOUNT 2 FORCE JUSTID LASTID 1-0}} =
@@ -109,7 +116,7 @@ set table {
     {{set k v}} {rename k l} {{rename k l}} =
     {{set k v}} {swapdb 9 5} {{swapdb 9 5}} =
     {} {publish channel m} {} {{publish channel m}}
-    {{set k v}} {flushdb} {{flushdb}} =
+    {{set k v}} {flushdb} {flushdb} =
     {{set k v} {select 5}} {set k v} {{@5 set k v}} =
     {} {select 9} {} =
 }
@@ -195,9 +202,9 @@ start_server {} {
         set second [redis_deferring_client]
         recorded log
         $first blpop k 0
-        wait_for_blocked_clients_count 1
+        await_blocked 1
         $second blmove k l left right 0
-        wait_for_blocked_clients_count 2
+        await_blocked 2
         assert_equal {} [recorded log]
         r multi
         r rpush k 1 2

@@ -129,6 +129,12 @@ static void command_want(struct call *call) {
     reply_ok(call->client);
 }
 
+/* And now nobody. */
+static void command_unwant(struct call *call) {
+    effects_add_interest(EFFECT_BOTH, -1);
+    reply_ok(call->client);
+}
+
 static void command_always(struct call *call) { reply_ok(call->client); }
 
 static struct command rows[] = {
@@ -138,6 +144,7 @@ static struct command rows[] = {
     COMMAND("anyway", command_anyway, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
     COMMAND("alone", command_alone, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
     COMMAND("want", command_want, 1, WRITE, NO_CATEGORY, NO_KEYS, ""),
+    COMMAND("unwant", command_unwant, 1, WRITE, NO_CATEGORY, NO_KEYS, ""),
     COMMAND("always", command_always, 1, WRITE, NO_CATEGORY, NO_KEYS, "",
             .propagation = COMMAND_PROPAGATES_ALWAYS),
     COMMAND("replicas", command_always, 1, WRITE, NO_CATEGORY, NO_KEYS, "",
@@ -414,6 +421,18 @@ static void test_wanted_within_exec(void **state) {
     gives("set a 2", "log 0 set a 2;");
 }
 
+static void test_unwanted_within_exec(void **state) {
+    say("multi");
+    say("set a 1");
+    say("unwant");
+    say("set b 2");
+    gives("exec", "");
+    gives("set c 3", "");
+    say("want");
+    effects_set_sinks(log_alone);
+    gives("set d 4", "log 0 set d 4;");
+}
+
 static void test_nothing_kept_while_nobody_wants(void **state) {
     effects_add_interest(EFFECT_BOTH, -1);
     assert_int_equal(effects_wanted(), 0);
@@ -478,6 +497,7 @@ int main(void) {
         TEST(test_sinks_in_order),
         TEST(test_only_for_who_wants_it),
         TEST(test_wanted_within_exec),
+        TEST(test_unwanted_within_exec),
         TEST(test_nothing_kept_while_nobody_wants),
     };
 #undef TEST

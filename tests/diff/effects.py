@@ -245,10 +245,10 @@ def send_all(control, commands):
 def without_limit(words):
     """A threshold that was reached has no limit; 6.2 leaves the word, which only its log's loader
     and its replicas take."""
-    if words[0].upper() in (b'XADD', b'XTRIM') and b'=' in words[2:12]:
-        for at, word in enumerate(words[2:16], 2):
-            if word.upper() == b'LIMIT':
-                return words[:at] + words[at + 2:]
+    if words[0].upper() in (b'XADD', b'XTRIM'):
+        for at in range(2, len(words) - 3):
+            if words[at] == b'=' and words[at + 2].upper() == b'LIMIT':
+                return words[:at + 2] + words[at + 4:]
     return words
 
 

@@ -159,6 +159,12 @@ def _damaged(args):
 
 
 ROWS = [
+    # What effects.py lets pass in log and stream.
+    Row('log and stream: `XCLAIM` of an ID without `-0`'),
+    Row('log and stream: `XADD`, `XTRIM` with `MINID ~`'),
+    Row('log and stream: `...STORE` with an empty result over a key that is due'),
+    Row('log: `EXEC` of `PUBLISH` alone'),
+    Row('log and stream: `EXEC` that only makes a consumer'),
     Row('`UNSUBSCRIBE` without names, `PUBSUB CHANNELS`, a message by several patterns of one '
         'client: order', forgiven=_all_left),
     Row('`DECRBY` by -9223372036854775808', avoided=_decrby),

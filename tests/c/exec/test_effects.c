@@ -273,7 +273,8 @@ static void test_exec_with_alone(void **state) {
     say("set a 1");
     say("alone k");
     gives("exec",
-          "log 0 MULTI;log 0 set a 1;log 0 alone 1;log 0 other k;log 0 alone 2;log 0 EXEC;");
+          "log 0 MULTI;log 0 set a 1;"
+          "log 0 alone 1;log 0 other k;log 0 alone 2;log 0 EXEC;");
 }
 
 /* ---- keys that go by themselves ---- */

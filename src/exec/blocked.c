@@ -114,11 +114,17 @@ static const struct timebuckets_type deadline_type = {wait_deadline, wait_refere
 static int64_t look_at_deadlines(struct loop_timer *t);
 static struct loop_timer timer = {.callback = look_at_deadlines};
 
-/* When the timer should look next, in ms from now; LOOP_TIMER_END where nobody has a limit. */
+/* When the timer looks next: the index knows only what no deadline comes before, which may be long
+ * past, and another time than the one that the timer was set by. INT64_MAX: it does not run. */
+static int64_t look_msec = INT64_MAX;
+
+/* In ms from now; LOOP_TIMER_END where nobody has a limit. */
 static int64_t next_look(void) {
+    int64_t now = now_msec(), next = timebuckets_next_deadline(deadlines);
+    look_msec = INT64_MAX;
     if (!timebuckets_count(deadlines)) return LOOP_TIMER_END;
-    int64_t left = timebuckets_next_deadline(deadlines) - now_msec();
-    return left < 1 ? 1 : left;
+    look_msec = next > now ? next : now + 1;
+    return look_msec - now;
 }
 
 static void deadline_add(struct wait *w, int64_t timeout_msec) {
@@ -133,9 +139,8 @@ static void deadline_add(struct wait *w, int64_t timeout_msec) {
                       : INT64_MAX;
     w->deadline_msec = end;
     w->timed = true;
-    int64_t earliest = timebuckets_next_deadline(deadlines);
     timebuckets_insert(deadlines, w);
-    if (end < earliest) loop_timer_start(client_loop(), &timer, next_look());
+    if (end < look_msec) loop_timer_start(client_loop(), &timer, next_look());
 }
 
 /* ---- a wait begins and ends ---- */

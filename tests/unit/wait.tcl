@@ -109,4 +109,48 @@ start_server {tags {wait}} {
             await_blocked 0
         }
     }
+
+    # The index by deadline rests while a child saves, and keeps what it noted of clients that have
+    # gone; the clock passes the limit within one slot of it (64 ms), most times.
+    test {limits count while a child saves, also behind others that have passed} {
+        r debug saving-child 1
+        for {set i 0} {$i < 15} {incr i} {
+            set c [redis_deferring_client]
+            $c blpop none 0.1
+            await_blocked 1
+            r debug sleep 0.105
+            assert_equal {} [$c read]
+            $c wait 1 10
+            assert_equal 0 [$c read]
+            $c close
+        }
+        r debug saving-child 0
+    }
+
+    # Slots of 4,096 ms of a clock that begins anywhere: one try in three has both limits in one
+    # slot that has begun, behind the one in which the index rests.
+    test {a limit that is nearer than the others counts at once after a child has saved} {
+        set first [redis_deferring_client]
+        for {set i 0} {$i < 3} {incr i} {
+            r debug saving-child 1
+            $first wait 1 600000
+            after 1400
+            set late [redis_deferring_client]
+            $late wait 1 2000
+            await_blocked 2
+            after 100
+            r debug saving-child 0
+            set soon [redis_deferring_client]
+            $soon wait 1 20
+            assert_equal 0 [$soon read]
+            assert_equal 2 [s blocked_clients] "the later limit has not passed"
+            $soon close
+            $late close
+            await_blocked 1
+            $first close
+            await_blocked 0
+            set first [redis_deferring_client]
+        }
+        $first close
+    }
 }

@@ -119,6 +119,7 @@
 
 /* Overflow buckets are counted by their depth in the chain, all deep ones together as the last. */
 #define DEPTHS 8
+#define WORD_BYTES 8 /* allocations are multiples of it */
 /* table_random draws so often before it counts, and fetches so many draws' buckets together. */
 #define RANDOM_DRAWS 128
 #define RANDOM_BATCH 8
@@ -158,6 +159,7 @@ struct table {
     uint16_t root_capacity;  /* pages */
     bool shrinking;          /* owes shrinking */
     bool listed;             /* in `payable` or `waiting` */
+    int32_t unseen;          /* of bytes, in words: see table_bytes_seen */
     struct list_link link;
 };
 
@@ -663,6 +665,7 @@ static bool grow_step(struct table *t) {
 
 /* An insert's share of growth. What is left is owed. */
 __attribute__((noinline)) static void grow_after_insert(struct table *t) {
+    t->unseen = 0;
     for (int i = 0; i < SPLITS_PER_INSERT && grow_step(t); i++) continue;
     if (UNLIKELY(owes_growth(t))) debt_list(t);
 }
@@ -670,6 +673,7 @@ __attribute__((noinline)) static void grow_after_insert(struct table *t) {
 /* A removal's share of shrinking. While a child saves a table may cross the limit at which it pays
  * even then, either way. */
 __attribute__((noinline)) static void shrink_after_remove(struct table *t) {
+    t->unseen = 0;
     bool paid = shrink_step(t);
     if (UNLIKELY(!t->listed || (resize_mode == TABLE_RESIZE_AVOID && paid))) debt_list(t);
 }
@@ -733,7 +737,9 @@ size_t table_pay_owed(size_t steps) {
     size_t done = 0;
     /* A table that has nothing to pay any more costs a step, too, so that the work is bounded. */
     for (size_t left = steps; left > 0 && table_any_payable();) {
-        size_t paid = table_pay(LIST_ENTRY(payable.next, struct table, link), left);
+        struct table *t = LIST_ENTRY(payable.next, struct table, link);
+        size_t seen = table_bytes_seen(t), paid = table_pay(t, left);
+        t->unseen = (int32_t)((int64_t)(t->bytes - seen) / WORD_BYTES);
         done += paid;
         left -= paid == 0 ? 1 : paid;
     }
@@ -779,6 +785,7 @@ static void chain_free(struct table *t, struct bucket *primary,
 bool table_free_step(struct table *t, size_t buckets_max,
                      void (*release)(void *element, void *context), void *context) {
     debt_unlist(t);
+    t->unseen = 0;
     for (; t->buckets > 0; buckets_max--) {
         if (buckets_max == 0) return false;
         size_t last = --t->buckets;
@@ -802,6 +809,10 @@ size_t table_count(const struct table *t) { return t->count; }
 size_t table_buckets(const struct table *t) { return t->buckets; }
 
 size_t table_bytes(const struct table *t) { return t->bytes; }
+
+size_t table_bytes_seen(const struct table *t) {
+    return t->bytes - (size_t)((int64_t)t->unseen * WORD_BYTES);
+}
 
 /* ---- Elements ---- */
 

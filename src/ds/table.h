@@ -47,6 +47,9 @@ size_t table_count(const struct table *t);
 size_t table_buckets(const struct table *t); /* primary buckets */
 /* Bytes that the table holds (good sizes of buckets, directory, struct). O(1). */
 size_t table_bytes(const struct table *t);
+/* The same without what table_pay_owed has changed since elements last made the table grow or
+ * shrink: so whoever sums up tables that change in its hands only has a sum that stays true. */
+size_t table_bytes_seen(const struct table *t);
 
 /* NULL where there is none. */
 void *table_find(const struct table *t, uint64_t hash, const void *key, size_t key_length);

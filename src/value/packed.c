@@ -47,7 +47,7 @@ bool packed_release_step(unsigned texts, struct packed *p, size_t effort) {
 }
 
 size_t packed_bytes(const struct packed *p) {
-    return memory_good_size(sizeof(*p)) + table_bytes(p->table) + p->twins.bytes;
+    return memory_good_size(sizeof(*p)) + table_bytes_seen(p->table) + p->twins.bytes;
 }
 
 struct check {

@@ -462,7 +462,8 @@ static void zset_digest(struct value v, struct sha1 *s) {
 static size_t zset_value_bytes(struct value v) {
     if (v.encoding == ZSET_LISTPACK) return listpack_memory(v.pointer);
     const struct zset *z = as_ordered(v);
-    size_t members_bytes = z->members ? table_bytes(z->members) : 0; /* NULL while it is released */
+    size_t members_bytes =
+        z->members ? table_bytes_seen(z->members) : 0; /* NULL while it is released */
     return memory_good_size(sizeof(*z)) + members_bytes + ordered_bytes(z->order) +
            z->element_bytes;
 }

@@ -5,6 +5,7 @@
  * SEED=n runs the same random choices again; each run prints its seed.
  */
 #include "ds/quicklist.h"
+#include "ds/table.h"
 #include "io/background.h"
 #include "store/digest.h"
 #include "store/keys.h"
@@ -140,6 +141,43 @@ static void test_freed_in_background(void **state) {
     assert_int_equal(lazyfree_pending_bytes(), 0);
 }
 
+static void change_fields(struct entry *e, unsigned number, unsigned first, unsigned end,
+                          bool add) {
+    struct key_text name;
+    struct value v;
+    e = told_begin(ks, e, key_hash(key_of(&name, number)), &v);
+    for (unsigned i = first; i < end; i++) {
+        char field[16];
+        struct slice text = {field, (size_t)snprintf(field, sizeof(field), "field:%u", i)};
+        if (add)
+            hash_set(&v, text, SLICE("some text"));
+        else
+            hash_delete(&v, text);
+    }
+    told_end(ks, e, v);
+    keyspace_check(ks);
+}
+
+/* A table within a value grows and shrinks when nobody changes the value, too; the database's sum
+ * stays that of its entries, and what they take is known again after the next change. */
+static void test_paid_between_changes(void **state) {
+    struct entry *e = store_hash(2, 1000, ENTRY_NO_DEADLINE);
+    table_set_resize(TABLE_RESIZE_AVOID);
+    change_fields(e, 2, 1000, 1900, true);
+    table_set_resize(TABLE_RESIZE_FREE);
+    assert_true(table_pay_owed(SIZE_MAX) > 0);
+    keyspace_check(ks);
+    change_fields(e, 2, 0, 1800, false);
+    assert_true(table_pay_owed(SIZE_MAX) > 0);
+    keyspace_check(ks);
+    change_fields(e, 2, 0, 1900, true);
+    size_t bytes = keyspace_entry_bytes(ks);
+    struct entry *same = store_hash(16, 1900, ENTRY_NO_DEADLINE);
+    assert_int_equal(entry_outside_bytes(e), entry_outside_bytes(same));
+    assert_int_equal(keyspace_entry_bytes(ks), bytes + entry_bytes(same));
+    keyspace_check(ks);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, keys_nothing_left)
 
 int main(void) {
@@ -151,6 +189,7 @@ int main(void) {
         TEST(test_nested_change),
         TEST(test_moves),
         TEST(test_freed_in_background),
+        TEST(test_paid_between_changes),
     };
     assert_true(background_start());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

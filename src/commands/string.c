@@ -373,17 +373,21 @@ static bool pairs_complete(struct call *call) {
 
 static void set_pairs(struct call *call) {
     uint64_t hashes[PREFETCH_GROUP];
+    bool taken = false;
     for (int first = 1; first < call->argc;) {
         int count = prefetch_keys(call, first, 2, hashes);
         for (int i = 0; i < count; i++, first += 2) {
             const struct key key = {call->keyspace, call->argv[first], hashes[i]};
             struct entry_value value = value_of_argument(call, first + 1);
             struct edit edit;
+            taken = taken || value.blob;
             edit_find(&edit, &key);
             edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
             edit_close(&edit, 1, NOTIFY_STRING, "set");
         }
-        limbo_checkpoint();
+        /* What a pair has replaced may be an earlier pair's argument: whoever repeats the request
+         * reads it yet. */
+        if (!taken || !effects_wanted()) limbo_checkpoint();
     }
 }
 

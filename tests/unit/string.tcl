@@ -926,4 +926,29 @@ start_server {tags {needs:list}} {
         r setex list 100 x
         assert_type string list
     }
+
+    # A large argument becomes the value without a copy, and goes with it where the same key comes
+    # again; whoever repeats the request reads all of its arguments at its end.
+    test {MSET of one key again and again: log and replicas are given each large value} {
+        set request {mset}
+        foreach letter {a b c d} {
+            lappend request again [string repeat $letter 100000]
+        }
+        foreach lazily {no yes} {
+            r config set lazyfree-lazy-server-del $lazily
+            r debug effects start
+            r {*}$request
+            r multi
+            r {*}$request
+            r exec
+            foreach form {log stream} {
+                lassign [r debug effects $form] alone begin within end
+                assert {[lrange $alone 1 end] eq $request}
+                assert {[lrange $within 1 end] eq $request}
+            }
+            r debug effects stop
+        }
+        r config set lazyfree-lazy-server-del no
+        r del again
+    } {1}
 }

@@ -49,23 +49,26 @@ static bool framed;   /* the unit is EXEC or a script */
 
 void effects_set_sinks(const struct effect_sink *const *list) { sinks = list; }
 
-static void drop_pending(void) {
+/* Nothing is collected, and what comes is the running call's, or the next one's. */
+static void begin_anew(void) {
     while (pending) {
         struct effect *e = pending;
         pending = e->next;
         memory_free(e, MEMORY_OTHER);
     }
     pending_end = &pending;
+    framed = said = false;
+    seen = keyspace_written();
 }
 
 void effects_add_interest(enum effect_reader reader, int delta) {
     if (reader & EFFECT_LOG) log_wanted += (unsigned)delta;
     if (reader & EFFECT_STREAM) stream_wanted += (unsigned)delta;
     bool before = wanted != 0;
-    seen = keyspace_written();
     wanted = (log_wanted ? EFFECT_LOG : 0) | (stream_wanted ? EFFECT_STREAM : 0);
-    if (!wanted) drop_pending(); /* of a unit that is still open */
     keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);
+    /* Calls that nobody wanted effects of were not looked at. */
+    if (before != (wanted != 0)) begin_anew();
 }
 
 unsigned effects_wanted(void) { return wanted; }
@@ -169,11 +172,9 @@ static void hand_to(const struct effect_sink *sink) {
 }
 
 void effects_unit_end(void) {
-    seen = keyspace_written();
     for (const struct effect_sink *const *sink = sinks; *sink; sink++)
         if ((*sink)->reader & wanted) hand_to(*sink);
-    drop_pending();
-    framed = said = false;
+    begin_anew();
 }
 
 /* ---- calls ---- */

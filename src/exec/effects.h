@@ -37,8 +37,9 @@ struct effect_sink {
 
 /* Who takes, ended by NULL; the array lives as long as the process. server/wiring.c has it. */
 void effects_set_sinks(const struct effect_sink *const *sinks);
-/* A sink begins or ends to want effects: while none does, they cost a test a call. Within a unit
- * too: it gets what follows, and nothing of a unit in which it ends. */
+/* A sink begins or ends to want effects: while none does, they cost a test a call. Who is the first
+ * or the last to want any within a unit gets nothing of what the unit has done before. Not while a
+ * sink takes. */
 void effects_add_interest(enum effect_reader reader, int delta);
 /* A bit for each reader that anybody wants. */
 unsigned effects_wanted(void);

@@ -48,8 +48,8 @@ mutate('table-chunk-counts', 'ds/table.c',
        'if (index >= CHUNK_BUCKETS) *chunk_count(t, index >> CHUNK_SHIFT) += more;',
        'if (index > CHUNK_BUCKETS) *chunk_count(t, index >> CHUNK_SHIFT) += more;',
        'elements of one bucket are not counted in their chunk', 'unit ds/test_table')
-mutate('timebuckets-early', 'ds/timebuckets.c', 'if (deadline < t->base) return EARLY;',
-       'if (deadline <= t->base) return EARLY;',
+mutate('timebuckets-early', 'ds/time_slots.h', 'if (deadline < base) return TIME_EARLY;',
+       'if (deadline <= base) return TIME_EARLY;',
        'a deadline at the base goes to those that are past', 'unit ds/test_timebuckets')
 mutate('timebuckets-used-bit', 'ds/timebuckets.c',
        'if (--b->count == 0 && bucket != EARLY) t->used[bucket / SLOTS] &= ~(1ull << '
@@ -91,30 +91,27 @@ mutate('expired-not-counted', 'store/keyspace.c',
        'expired_keys does not count what lookups expire', 'tcl unit/expire')
 mutate('wrong-cause-expired', 'store/keyspace.c',
        '    note_lag(e);\n    take_out(ks, e, hash);\n'
-       '    announce(ks, entry_key(e), hash, KEYSPACE_EXPIRED);',
+       '    tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EXPIRED);',
        '    note_lag(e);\n    take_out(ks, e, hash);\n'
-       '    announce(ks, entry_key(e), hash, KEYSPACE_WRITTEN);',
+       '    tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_WRITTEN);',
        'an expired key is told as written', 'unit store/test_observers')
 mutate('wrong-cause-evicted', 'store/keyspace.c',
-       'announce(ks, entry_key(e), hash, KEYSPACE_EVICTED);',
-       'announce(ks, entry_key(e), hash, KEYSPACE_EXPIRED);', 'an evicted key is told as expired',
+       'tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EVICTED);',
+       'tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EXPIRED);', 'an evicted key is told as expired',
        'unit store/test_observers')
 mutate('skip-first-observer', 'store/keyspace.c',
-       '    for (int i = 0; i < observer_count; i++)\n        if (observers[i]->changed)',
-       '    for (int i = 1; i < observer_count; i++)\n        if (observers[i]->changed)',
+       'o = observers; *o; o++)\n        if ((*o)->changed) (*o)->changed(key, cause);',
+       'o = observers + 1; *o; o++)\n        if ((*o)->changed) (*o)->changed(key, cause);',
        'the first observer hears of no change', 'unit store/test_observers')
 mutate('observers-backwards', 'store/keyspace.c',
-       '    for (int i = 0; i < observer_count; i++)\n        if (observers[i]->changed)',
-       '    for (int i = observer_count; i-- > 0;)\n        if (observers[i]->changed)',
+       '    for (const struct keyspace_observer *const *o = observers; *o; o++)\n'
+       '        if ((*o)->changed) (*o)->changed(key, cause);',
+       '    int count = 0;\n    while (observers[count]) count++;\n    while (count-- > 0)\n'
+       '        if (observers[count]->changed) observers[count]->changed(key, cause);',
        'observers hear in the wrong order', 'unit store/test_observers')
 mutate('missed-untold', 'store/keyspace.c',
-       'if (!e && __builtin_expect(interest != 0, 0)) tell_missed(ks, key);', '',
+       '    if (!e && anybody_hears(KEYSPACE_MISSES)) tell_missed(ks, key, hash);\n', '',
        'nobody hears of a miss', 'tcl unit/notify')
-mutate('store-tells-nobody', 'store/keyspace.c',
-       '    keyspace_note_change(ks, key, hash, 1);\n'
-       '    if (deadline == KEYSPACE_KEEP_DEADLINE)',
-       '    changes++;\n    if (deadline == KEYSPACE_KEEP_DEADLINE)', 'SET tells no observer',
-       'tcl unit/multi')
 mutate('deadline-sum', 'store/keyspace.c', '    ks->deadlines -= entry_deadline(e);\n', '',
        'avg_ttl keeps the deadlines of keys that are gone', 'unit store/test_keyspace')
 mutate('next-due-not-lowered', 'store/keyspace.c',
@@ -138,8 +135,7 @@ mutate('held-is-deleted', 'store/keyspace.c',
        'keyspace_presence(ks, key->name, key->hash) == KEYSPACE_HIDDEN)', 'false)',
        'DEL deletes what is kept hidden', 'unit store/test_expiry_held')
 mutate('object-bytes', 'store/keyspace.c',
-       '    entry_set_object(e, v);\n    ks->entry_bytes += entry_outside_bytes(e);\n',
-       '    entry_set_object(e, v);\n', "a database's bytes lose what collections grow by",
+       '    key->keyspace->entry_bytes += entry_outside_bytes(e);\n', '', "a database's bytes lose what collections grow by",
        'unit store/test_object')
 mutate('expire-cut-uncounted', 'store/expire.c', '    if (!in_time) cut_short++;\n', '',
        'expired_time_cap_reached_count stands still', 'unit store/test_expire')
@@ -155,15 +151,6 @@ mutate('evict-pool-gone', 'store/evict.c', 'if (!is_there(victim)) continue;', '
 mutate('limbo-outermost', 'store/limbo.c', 'if (--depth == 0 && items) release_all();',
        '--depth;\n    if (items) release_all();', 'an inner call frees what the outer one reads',
        'unit store/test_limbo')
-
-# ---- value ----
-
-mutate('hash-object-twins', 'commands/hash.c',
-       '        for (int i = 2; i < call->argc; i++) deleted += hash_delete(&v, '
-       'call->argv[i]);',
-       '        for (int i = 2; i < call->argc - 1; i++) deleted += hash_delete(&v, '
-       'call->argv[i]);',
-       'HDEL leaves its last field', 'tcl unit/type/hash')
 
 # ---- net ----
 
@@ -225,29 +212,153 @@ mutate('serve-order', 'exec/dispatch.c', 'if (outermost) blocked_serve();',
        'if (!outermost) blocked_serve();', 'commands of EXEC serve who waits, others do not',
        'tcl unit/type/list')
 
+# ---- edits and effects ----
+
+mutate('edit-tells-nobody', 'exec/edit.c',
+       'edit_tell(const struct edit *edit) { keyspace_tell_written(&edit->key); }',
+       'edit_tell(const struct edit *edit) {}', 'who watches or tracks a string hears of no write',
+       'unit exec/test_edit')
+mutate('edit-tells-nobody-of-values', 'exec/edit.c',
+       '    if (telling == TELL_ALL) keyspace_tell_written(&edit->key);\n', '',
+       'who watches or tracks a collection hears of no write', 'unit exec/test_edit')
+mutate('edit-tells-before-the-change', 'exec/edit.c',
+       '    bool emptied = edit->state != EDIT_CHANGED && put_value_back(edit, telling != '
+       'TELL_NOTHING);\n',
+       '    if (telling == TELL_ALL) keyspace_tell_written(&edit->key);\n'
+       '    bool emptied = edit->state != EDIT_CHANGED && put_value_back(edit, telling != '
+       'TELL_NOTHING);\n    if (telling == TELL_ALL) telling = TELL_EVENT;\n',
+       'observers look at what was', 'unit exec/test_edit')
+mutate('edit-event-first', 'exec/edit.c',
+       '    if (telling == TELL_ALL) keyspace_tell_written(&edit->key);\n'
+       '    if (event) edit_announce(edit, class, event);\n',
+       '    if (event) edit_announce(edit, class, event);\n'
+       '    if (telling == TELL_ALL) keyspace_tell_written(&edit->key);\n',
+       'events stand before what observers send', 'unit exec/test_edit')
+mutate('edit-forgets-del', 'exec/edit.c',
+       '    if (emptied) edit_announce(edit, NOTIFY_GENERIC, "del");\n', '',
+       'no "del" of a key that was emptied', 'unit exec/test_edit')
+mutate('edit-keeps-the-emptied', 'exec/edit.c',
+       '        if (!changed || !is_empty(edit->type, edit->value)) return false;\n',
+       '        return false;\n', 'an empty collection stays', 'unit exec/test_edit')
+mutate('edit-makes-the-empty', 'exec/edit.c',
+       '        if (changed)\n            edit->entry = keyspace_put_object',
+       '        if (changed || true)\n            edit->entry = keyspace_put_object',
+       'what was made and not used stands there', 'unit exec/test_edit')
+mutate('edit-counts-twice', 'exec/edit.c', 'TELL_NOTHING) return;\n    edit_count(changes);\n',
+       'TELL_NOTHING) return;\n    edit_count(changes);\n    edit_count(changes);\n',
+       'rdb_changes_since_last_save counts twice', 'unit exec/test_edit')
+mutate('expiry-is-written', 'store/keyspace.c', '    expired++;\n    gone++;\n',
+       '    expired++;\n    written++;\n', 'who reads a dead key has changed something',
+       'unit exec/test_effects')
+mutate('edit-nothing-is-told', 'exec/edit.c', 'changes ? TELL_ALL : TELL_NOTHING, class',
+       'TELL_ALL, class', 'what changed nothing is told', 'unit exec/test_edit')
+mutate('edit-untold-is-told', 'exec/edit.c', 'changes ? TELL_EVENT : TELL_NOTHING',
+       'changes ? TELL_ALL : TELL_NOTHING', "a group's changes fail who watches the stream",
+       'unit exec/test_edit')
+mutate('edit-rename-source', 'exec/edit.c',
+       '    keyspace_tell_written(&from->key);\n    keyspace_tell_written(to);\n',
+       '    keyspace_tell_written(to);\n', 'who watches the old name hears nothing of RENAME',
+       'unit exec/test_edit')
+mutate('edit-move-target', 'exec/edit.c', 'const struct key target = {to, from->key.name',
+       'const struct key target = {from->key.keyspace, from->key.name',
+       'MOVE tells of the wrong database', 'unit exec/test_edit')
+mutate('edit-copy-untold', 'exec/edit.c',
+       '    keyspace_put_copy(to, from->entry);\n    keyspace_tell_written(to);\n',
+       '    keyspace_put_copy(to, from->entry);\n', 'COPY tells nobody', 'unit exec/test_edit')
+mutate('edit-store-nothing', 'exec/edit.c',
+       '        edit_delete(key, lazyfree_wanted(LAZYFREE_SERVER_DEL));\n', '',
+       'a STORE without result leaves what was there', 'unit exec/test_edit')
+mutate('flush-uncounted', 'store/keyspace.c', '    written += count;\n    return count;\n',
+       '    return count;\n', 'FLUSHALL is no change, and has no effect', 'unit exec/test_edit')
+mutate('swap-uncounted', 'store/keyspace.c',
+       '    next_due_set(keyspace_index(b), bound);\n    written++;\n',
+       '    next_due_set(keyspace_index(b), bound);\n', 'SWAPDB is no change, and has no effect',
+       'unit exec/test_edit')
+
+mutate('effects-no-frame-of-exec', 'exec/effects.c', '{ framed = wanted != 0; }', '{}',
+       'an EXEC of one command has no MULTI', 'unit exec/test_effects')
+mutate('effects-frame-stays', 'exec/effects.c', '    framed = said = false;\n',
+       '    said = false;\n', 'what follows an EXEC is framed', 'unit exec/test_effects')
+mutate('effects-no-frame-of-several', 'exec/effects.c', 'others > (framed ? 0 : 1)',
+       'others > 0 && framed', 'two effects of one command can be torn apart',
+       'unit exec/test_effects')
+mutate('effects-frame-of-one', 'exec/effects.c', 'others > (framed ? 0 : 1)', 'others > 0',
+       'each command is framed', 'unit exec/test_effects')
+mutate('effects-removal-forgotten', 'exec/effects.c',
+       'if (cause == KEYSPACE_WRITTEN || !wanted) return;', 'if (cause <= KEYSPACE_EVICTED) return;',
+       'replicas keep keys that have expired here', 'unit exec/test_effects')
+mutate('effects-removal-uninterested', 'exec/effects.c',
+       '    keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);\n', '',
+       'where nobody else listens replicas keep keys that have expired', 'unit exec/test_effects')
+mutate('effects-removal-within', 'exec/effects.c', 'wanted, 2, true);', 'wanted, 2, false);',
+       "a reader's dead key is framed with the write", 'unit exec/test_effects')
+mutate('effects-removal-waits', 'exec/effects.c',
+       '    if (!call_running()) effects_unit_end();\n', '',
+       'what expires between commands waits for the next one', 'unit exec/test_effects')
+mutate('effects-removal-lazily', 'exec/effects.c',
+       '{lazily ? SLICE("UNLINK") : SLICE("DEL"), key->name}',
+       '{lazily ? SLICE("DEL") : SLICE("UNLINK"), key->name}', 'the wrong way to free',
+       'unit exec/test_effects')
+mutate('effects-of-no-change', 'exec/effects.c', 'how == COMMAND_PROPAGATES_CHANGES && changed',
+       'how == COMMAND_PROPAGATES_CHANGES', 'reads are logged', 'unit exec/test_effects')
+mutate('effects-and-request', 'exec/effects.c', '    if (!said) {\n', '    if (true) {\n',
+       "a command's own effects stand beside its request", 'unit exec/test_effects')
+mutate('effects-said-stays', 'exec/effects.c', '    said = false;\n    seen = keyspace_written();\n'
+       '    if (outermost)', '    seen = keyspace_written();\n    if (outermost)',
+       'what one queued command says silences the next', 'unit exec/test_effects')
+mutate('effects-seen-stays', 'exec/effects.c', '    said = false;\n    seen = keyspace_written();\n'
+       '    if (outermost)', '    said = false;\n    if (outermost)',
+       'reads that follow a write in an EXEC are logged', 'unit exec/test_effects')
+mutate('effects-interest-within', 'exec/effects.c',
+       '    if (before != (wanted != 0)) begin_anew();\n', '',
+       'what was collected for nobody is handed on later', 'unit exec/test_effects')
+mutate('effects-wrong-reader', 'exec/effects.c',
+       'if (e->readers & sink->reader && (e->alone ? alone : others))',
+       'if (e->alone ? alone : others)', "the stream gets the log's form", 'unit exec/test_effects')
+mutate('effects-unwanted-kept', 'exec/effects.c',
+       '    readers &= wanted;\n    if (readers) collect(effect_copy(argc, argv), ks, readers, '
+       'argc, false);\n',
+       '    collect(effect_copy(argc, argv), ks, readers, argc, false);\n',
+       'what nobody wanted is handed on later', 'unit exec/test_effects')
+mutate('effects-database', 'exec/effects.c', '    e->database = keyspace_index(ks);\n',
+       '    e->database = 0;\n', 'all effects are about database 0', 'unit exec/test_effects')
+mutate('effects-text', 'exec/effects.c', '        text += argv[i].length;\n', '',
+       'the words of an effect overwrite each other', 'unit exec/test_effects')
+mutate('effects-after-the-served', 'exec/dispatch.c',
+       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, outermost);\n'
+       '    if (outermost) blocked_serve();\n',
+       '    if (outermost) blocked_serve();\n'
+       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, outermost);\n',
+       'who was served has taken what nobody gave', 'unit exec/test_effects')
+mutate('effects-served-together', 'exec/blocked.c',
+       'served = w->kind->serve(w->client, w->state, ks, name, k->key_hash);\n'
+       '        effects_unit_end();\n',
+       'served = w->kind->serve(w->client, w->state, ks, name, k->key_hash);\n',
+       'clients that were served are one unit', 'unit exec/test_effects')
+
 # ---- commands ----
 
-mutate('set-xx', 'commands/string.c', '(options.flags & SET_XX && !existing)',
-       '(options.flags & SET_XX && existing)', 'SET XX', 'tcl unit/string')
+mutate('set-xx', 'commands/string.c', '(options.flags & SET_XX && !edit.entry)) {',
+       '(options.flags & SET_XX && edit.entry)) {', 'SET XX', 'tcl unit/string')
 mutate('set-keepttl', 'commands/string.c',
        'options.flags & SET_KEEPTTL ? KEYSPACE_KEEP_DEADLINE : ENTRY_NO_DEADLINE;',
        'options.flags & SET_KEEPTTL ? ENTRY_NO_DEADLINE : KEYSPACE_KEEP_DEADLINE;', 'SET KEEPTTL',
        'tcl unit/expire')
-mutate('expire-in-the-past', 'commands/expire.c', 'if (there && deadline <= clock_cached_msec()) {',
-       'if (there && deadline < clock_cached_msec() - 1000) {',
+mutate('expire-in-the-past', 'commands/expire.c', '} else if (deadline <= clock_cached_msec()) {',
+       '} else if (deadline < clock_cached_msec() - 1000) {',
        'EXPIRE with a negative time leaves the key', 'tcl unit/expire')
 mutate('ttl-rounding', 'commands/expire.c', '(left % unit_msec + unit_msec / 2) / unit_msec)',
        '(left % unit_msec) / unit_msec)', 'TTL rounds down', 'tcl unit/expire')
 mutate('getdel-keeps', 'commands/string.c',
-       '    if (!reply_string_or_null(call, e) || !e) return;\n'
-       '    keyspace_delete(call->keyspace, call->argv[1], call_key_hash(call, 1));',
-       '    if (!reply_string_or_null(call, e) || !e) return;\n'
-       '    keyspace_find(call->keyspace, call->argv[1], call_key_hash(call, 1));',
-       'GETDEL deletes nothing', 'tcl unit/string')
-mutate('hdel-note', 'commands/hash.c',
-       '        keyspace_note_change(call->keyspace, call->argv[1], hash, '
-       '(uint64_t)deleted);\n',
-       '', 'HDEL is no change: WATCH and tracking miss it', 'tcl unit/multi')
+       '    edit_delete(&key, lazyfree_wanted(LAZYFREE_SERVER_DEL));\n'
+       '    add_delete_effect(call, false);',
+       '    add_delete_effect(call, false);', 'GETDEL deletes nothing', 'tcl unit/string')
+mutate('hdel-last-field', 'commands/hash.c', 'for (int i = 2; v && i < call->argc; i++) deleted +=',
+       'for (int i = 2; v && i < call->argc - 1; i++) deleted +=', 'HDEL leaves its last field',
+       'tcl unit/type/hash')
+mutate('hdel-uncounted', 'commands/hash.c', 'edit_close(&edit, deleted, NOTIFY_HASH, "hdel");',
+       'edit_close(&edit, 0, NOTIFY_HASH, "hdel");',
+       'HDEL is no change: WATCH and tracking miss it', 'tcl unit/multi')
 mutate('hincrby-overflow', 'commands/hash.c',
        'if (__builtin_add_overflow(value, increment, &value)) {\n'
        '        reply_error(call->client, "increment',

@@ -137,6 +137,10 @@ with_faulty_server $faulty $rules_file {} {
         assert_equal "+PONG\r\n" [$client raw_reply]
         wait_for_log {*Accepting client connection*} $lines
         $client close
+        # Taking it out of epoll is none of the calls that are to fail.
+        wait_for_condition 200 10 {[s connected_clients] == 1} else {
+            fail "the first client stays"
+        }
         faults $rules_file {fail epoll_ctl ENOSPC 0 1 socket}
         set client [raw_client]
         assert [$client closed]

@@ -77,7 +77,10 @@ start_server {} {
                     unset -nocomplain model($key)
                 }
                 3 {
-                    assert_equal [expr {[info exists model($key)] ? $model($key) : ""}] [r get $key]
+                    # Not by expr, which would make 5.0 of "+5.".
+                    set wanted {}
+                    if {[info exists model($key)]} {set wanted $model($key)}
+                    assert_equal $wanted [r get $key]
                     assert_equal [info exists model($key)] [r exists $key]
                 }
             }

@@ -112,7 +112,7 @@ def without_times(reply):
 
 def differences(ours, stock):
     """Labels with both values, where they differ."""
-    sorted_once = 'INFO cmdstat_sort' in stock
+    ran = {label.removeprefix('INFO cmdstat_') for label in stock}
     return [(label, ours.get(label), stock.get(label))
             for label in sorted(set(ours) | set(stock)) if ours.get(label) != stock.get(label)
-            and not known.forgiven_state(label, ours.get(label), stock.get(label), sorted_once)]
+            and not known.forgiven_state(label, ours.get(label), stock.get(label), ran)]

@@ -81,7 +81,7 @@ mutate('expiry-off-by-one', 'store/keyspace.c',
        'entry_has_deadline(e) && entry_deadline(e) < clock_', 'a key lives a millisecond too long',
        'unit store/test_keyspace')
 mutate('lookup-expires-nothing', 'store/keyspace.c',
-       '        expire_now(ks, e, hash);\n        return NULL;\n', '        return e;\n',
+       '        expire_now(ks, e, key->hash);\n        return NULL;\n', '        return e;\n',
        'a lookup finds a key that is due', 'unit store/test_keyspace')
 mutate('expired-not-counted', 'store/keyspace.c',
        '    if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - '
@@ -110,7 +110,7 @@ mutate('observers-backwards', 'store/keyspace.c',
        '        if (observers[count]->changed) observers[count]->changed(key, cause);',
        'observers hear in the wrong order', 'unit store/test_observers')
 mutate('missed-untold', 'store/keyspace.c',
-       '    if (!e && anybody_hears(KEYSPACE_MISSES)) tell_missed(ks, key, hash);\n', '',
+       '    if (!e && anybody_hears(KEYSPACE_MISSES)) tell_missed(key);\n', '',
        'nobody hears of a miss', 'tcl unit/notify')
 mutate('deadline-sum', 'store/keyspace.c', '    ks->deadlines -= entry_deadline(e);\n', '',
        'avg_ttl keeps the deadlines of keys that are gone', 'unit store/test_keyspace')

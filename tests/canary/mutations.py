@@ -285,7 +285,8 @@ mutate('effects-no-frame-of-several', 'exec/effects.c', 'others > (framed ? 0 : 
 mutate('effects-frame-of-one', 'exec/effects.c', 'others > (framed ? 0 : 1)', 'others > 0',
        'each command is framed', 'unit exec/test_effects')
 mutate('effects-removal-forgotten', 'exec/effects.c',
-       'if (cause == KEYSPACE_WRITTEN || !wanted) return;', 'if (cause <= KEYSPACE_EVICTED) return;',
+       'if (cause == KEYSPACE_WRITTEN || !wanted) return;',
+       'if (cause <= KEYSPACE_EVICTED) return;',
        'replicas keep keys that have expired here', 'unit exec/test_effects')
 mutate('effects-removal-uninterested', 'exec/effects.c',
        '    keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);\n', '',

@@ -15,23 +15,27 @@ bool command_has_keys(const struct command *command) {
     return command->first_key || command->key_rule;
 }
 
-/* The number that the text begins with; 0 where it begins with none. */
+static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* The number that the text begins with, after spaces; 0 where it begins with none. What 64 bits do
+ * not hold is the largest or the least that they do. */
 static int leading_number(struct slice text) {
     int64_t value = 0;
     bool negative = false;
     size_t i = 0;
-    if (text.length && (text.bytes[0] == '-' || text.bytes[0] == '+'))
+    while (i < text.length && is_space(text.bytes[i])) i++;
+    if (i < text.length && (text.bytes[i] == '-' || text.bytes[i] == '+'))
         negative = text.bytes[i++] == '-';
     for (; i < text.length; i++) {
-        unsigned digit = (unsigned char)text.bytes[i] - (unsigned)'0';
-        if (digit > 9) break;
+        int64_t digit = (unsigned char)text.bytes[i] - '0';
+        if (digit < 0 || digit > 9) break;
         if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, digit, &value)) {
-            value = INT64_MAX;
+            __builtin_add_overflow(value, negative ? -digit : digit, &value)) {
+            value = negative ? INT64_MIN : INT64_MAX;
             break;
         }
     }
-    return (int32_t)(negative ? -value : value);
+    return (int32_t)value;
 }
 
 static int places(const struct command *command, int argc, struct key_range *range) {

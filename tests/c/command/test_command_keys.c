@@ -124,6 +124,12 @@ static const struct {
     {"eval x 1 - -", "-"},
     {"eval x 4294967297 a", "a"},
     {"eval x 2147483648 a", ""},
+    {"eval x -9223372036854775808 a", ""},
+    {"eval x -9223372036854775809 a", ""}, /* the least number, which ends in 32 zeros */
+    {"eval x -99999999999999999999 a", ""},
+    {"eval x 99999999999999999999 a", ""},
+    {"eval x \t\n\v\f\r1 a", "a"},
+    {"eval x -\t1 a", ""},
     {"zunion 01 a", "a"},
     {"zunionstore d 1abc a", "a d"},
     {"zunionstore d -1 a", ""},

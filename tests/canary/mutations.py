@@ -233,10 +233,10 @@ mutate('edit-event-first', 'exec/edit.c',
        '    if (event) edit_announce(edit, class, event);\n',
        '    if (event) edit_announce(edit, class, event);\n'
        '    if (telling == TELL_ALL) keyspace_tell_written(&edit->key);\n',
-       'events stand before what observers send', 'unit exec/test_edit')
+       'events stand before what observers send', 'unit exec/test_effects')
 mutate('edit-forgets-del', 'exec/edit.c',
        '    if (emptied) edit_announce(edit, NOTIFY_GENERIC, "del");\n', '',
-       'no "del" of a key that was emptied', 'unit exec/test_edit')
+       'no "del" of a key that was emptied', 'unit exec/test_effects')
 mutate('edit-keeps-the-emptied', 'exec/edit.c',
        '        if (!changed || !is_empty(edit->type, edit->value)) return false;\n',
        '        return false;\n', 'an empty collection stays', 'unit exec/test_edit')
@@ -332,9 +332,9 @@ mutate('effects-after-the-served', 'exec/dispatch.c',
        '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, outermost);\n',
        'who was served has taken what nobody gave', 'unit exec/test_effects')
 mutate('effects-served-together', 'exec/blocked.c',
-       'served = w->kind->serve(w->client, w->state, ks, name, k->key_hash);\n'
+       'served = w->kind->serve(w->client, w->state, ks, name, hash);\n'
        '        effects_unit_end();\n',
-       'served = w->kind->serve(w->client, w->state, ks, name, k->key_hash);\n',
+       'served = w->kind->serve(w->client, w->state, ks, name, hash);\n',
        'clients that were served are one unit', 'unit exec/test_effects')
 
 # ---- commands ----

@@ -24,7 +24,7 @@ static size_t told, told_late;
 static void key_changed(const struct key *key, enum keyspace_cause cause) {
     if (listener.fd < 0) return;
     told++;
-    if (reply_output_bytes(listener.client)) told_late++;
+    if (reply_chunk_bytes(listener.client)) told_late++;
 }
 
 static const struct keyspace_observer listening = {.changed = key_changed};
@@ -145,6 +145,8 @@ static struct command rows[] = {
     COMMAND("alone", command_alone, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
     COMMAND("want", command_want, 1, WRITE, NO_CATEGORY, NO_KEYS, ""),
     COMMAND("unwant", command_unwant, 1, WRITE, NO_CATEGORY, NO_KEYS, ""),
+    COMMAND("quiet", command_unwant, 1, ADMIN, NO_CATEGORY, NO_KEYS, ""),
+    COMMAND("loud", command_want, 1, ADMIN, NO_CATEGORY, NO_KEYS, ""),
     COMMAND("always", command_always, 1, WRITE, NO_CATEGORY, NO_KEYS, "",
             .propagation = COMMAND_PROPAGATES_ALWAYS),
     COMMAND("replicas", command_always, 1, WRITE, NO_CATEGORY, NO_KEYS, "",
@@ -449,6 +451,51 @@ static void test_nothing_kept_while_nobody_wants(void **state) {
     gives("set k w", "log 0 set k w;stream 0 set k w;");
 }
 
+/* A command that says what its effects are, while nobody wants any, says it for itself only. */
+static void test_first_call_that_is_wanted(void **state) {
+    effects_add_interest(EFFECT_BOTH, -1);
+    gives("differ k", "");
+    effects_add_interest(EFFECT_BOTH, 1);
+    gives("set k v", "log 0 set k v;stream 0 set k v;");
+    gives("quiet", "");
+    gives("differ k", "");
+    gives("loud", "");
+    gives("get k", "");
+    gives("set k v", "log 0 set k v;stream 0 set k v;");
+}
+
+/* Who begins or ends to want effects within an EXEC: nothing of it stays for later units. */
+static void test_interest_within_a_unit(void **state) {
+    effects_set_sinks(log_alone);
+    say("multi");
+    say("set k v");
+    say("quiet");
+    say("set k w");
+    say("differ k");
+    gives("exec", "");
+    gives("set k v", "");
+    say("multi");
+    say("set k v");
+    say("differ k");
+    say("loud");
+    say("set a 1");
+    say("set b 2");
+    gives("exec", "log 0 MULTI;log 0 set a 1;log 0 set b 2;log 0 EXEC;");
+    gives("set k v", "log 0 set k v;");
+}
+
+/* What changed before a call is not its own change. */
+static void test_several_changes_of_one_key_in_exec(void **state) {
+    effects_set_sinks(log_alone);
+    say("rpush l 1");
+    buffer_clear(&taken);
+    say("multi");
+    say("rpush l 2");
+    say("lrem l 0 none"); /* no change, after one */
+    say("lpop l");
+    gives("exec", "log 0 MULTI;log 0 rpush l 2;log 0 lpop l;log 0 EXEC;");
+}
+
 /* ---- setting up ---- */
 
 static int open_all(void **state) {
@@ -500,6 +547,9 @@ int main(void) {
         TEST(test_wanted_within_exec),
         TEST(test_unwanted_within_exec),
         TEST(test_nothing_kept_while_nobody_wants),
+        TEST(test_first_call_that_is_wanted),
+        TEST(test_interest_within_a_unit),
+        TEST(test_several_changes_of_one_key_in_exec),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

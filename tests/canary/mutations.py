@@ -132,11 +132,11 @@ mutate('shown-expires', 'store/keyspace.c', 'return !expiry_holders && !due_is_s
        'return !expiry_holders;', 'active expiry takes what a call is shown',
        'unit store/test_expiry_held')
 mutate('held-is-deleted', 'store/keyspace.c',
-       'keyspace_presence(ks, key->name, key->hash) == KEYSPACE_HIDDEN)', 'false)',
+       'keyspace_presence(key) == KEYSPACE_HIDDEN)', 'false)',
        'DEL deletes what is kept hidden', 'unit store/test_expiry_held')
 mutate('object-bytes', 'store/keyspace.c',
-       '    key->keyspace->entry_bytes += entry_outside_bytes(e);\n', '', "a database's bytes lose what collections grow by",
-       'unit store/test_object')
+       '    key->keyspace->entry_bytes += entry_outside_bytes(e);\n', '',
+       "a database's bytes lose what collections grow by", 'unit store/test_object')
 mutate('expire-cut-uncounted', 'store/expire.c', '    if (!in_time) cut_short++;\n', '',
        'expired_time_cap_reached_count stands still', 'unit store/test_expire')
 mutate('expire-forgets-the-rest', 'store/expire.c',
@@ -351,9 +351,8 @@ mutate('expire-in-the-past', 'commands/expire.c', '} else if (deadline <= clock_
 mutate('ttl-rounding', 'commands/expire.c', '(left % unit_msec + unit_msec / 2) / unit_msec)',
        '(left % unit_msec) / unit_msec)', 'TTL rounds down', 'tcl unit/expire')
 mutate('getdel-keeps', 'commands/string.c',
-       '    edit_delete(&key, lazyfree_wanted(LAZYFREE_SERVER_DEL));\n'
-       '    add_delete_effect(call, false);',
-       '    add_delete_effect(call, false);', 'GETDEL deletes nothing', 'tcl unit/string')
+       '    edit_delete(&key, lazily);\n    add_delete_effect(call, lazily);',
+       '    add_delete_effect(call, lazily);', 'GETDEL deletes nothing', 'tcl unit/string')
 mutate('hdel-last-field', 'commands/hash.c', 'for (int i = 2; v && i < call->argc; i++) deleted +=',
        'for (int i = 2; v && i < call->argc - 1; i++) deleted +=', 'HDEL leaves its last field',
        'tcl unit/type/hash')

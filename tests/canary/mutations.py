@@ -71,8 +71,8 @@ mutate('file-sync', 'io/file.c', ' && system_fsync(fd) == 0;', ' && system_fsync
 mutate('file-left-over', 'io/file.c', '        unlink(temporary.bytes);\n', '        ;\n',
        'a file that could not be written is left beside', 'unit io/test_file')
 mutate('loop-pending', 'io/loop.c',
-       '        watcher->interest = 0;\n        forget_pending(loop, watcher);\n',
-       '        watcher->interest = 0;\n', 'a freed watcher is called', 'unit io/test_loop')
+       '    watcher->interest = 0;\n    forget_pending(loop, watcher);\n',
+       '    watcher->interest = 0;\n', 'a freed watcher is called', 'unit io/test_loop')
 
 # ---- store ----
 
@@ -97,7 +97,8 @@ mutate('wrong-cause-expired', 'store/keyspace.c',
        'an expired key is told as written', 'unit store/test_observers')
 mutate('wrong-cause-evicted', 'store/keyspace.c',
        'tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EVICTED);',
-       'tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EXPIRED);', 'an evicted key is told as expired',
+       'tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EXPIRED);',
+       'an evicted key is told as expired',
        'unit store/test_observers')
 mutate('skip-first-observer', 'store/keyspace.c',
        'o = observers; *o; o++)\n        if ((*o)->changed) (*o)->changed(key, cause);',

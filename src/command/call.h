@@ -17,6 +17,16 @@ struct entry;
 struct keyspace;
 struct request;
 
+/* Who wants a call. exec/gates says what is asked of which. */
+enum call_origin {
+    CALL_NETWORK, /* a client, now */
+    CALL_QUEUED,  /* EXEC, what its client has queued */
+    CALL_SCRIPT,
+    CALL_MODULE,
+    CALL_PRIMARY, /* the stream of the server that this one is a replica of */
+    CALL_LOG,     /* what is loaded at start */
+};
+
 struct call {
     struct client *client;
     struct command *command;
@@ -25,8 +35,9 @@ struct call {
     struct keyspace *keyspace; /* the client's selected one */
     struct request *request;   /* where it came over the network; NULL in calls within calls */
     struct blob **blobs; /* of those: each argument's block, or NULL; NULL where none has one */
-    int hashed;          /* the argument whose hash is known; 0 = of none */
-    uint64_t key_hash;   /* its hash */
+    enum call_origin origin;
+    int hashed;        /* the argument whose hash is known; 0 = of none */
+    uint64_t key_hash; /* its hash */
 };
 
 /* The argument as MONITOR, SLOWLOG and crash reports show it: "(redacted)" for a secret. */

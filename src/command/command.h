@@ -47,6 +47,7 @@ enum command_flags {
     COMMAND_EXECUTES = 1 << 19, /* EXEC: writes, and needs memory, where what is queued does */
     COMMAND_ENDS_TRANSACTION = 1 << 20, /* and so is not refused for want of memory in one */
     COMMAND_FOR_SUBSCRIBERS = 1 << 21,  /* RESP2 clients that listen to channels may run it */
+    COMMAND_WHILE_BUSY = 1 << 22,       /* runs while a script takes too long */
 };
 
 /* The categories that flags do not tell. */

@@ -453,7 +453,7 @@ static struct command rows[] = {
             "Sends a line for each command that any client runs."),
     COMMAND("reset", command_reset, 1,
             FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
-                COMMAND_FOR_SUBSCRIBERS,
+                COMMAND_FOR_SUBSCRIBERS | COMMAND_WHILE_BUSY,
             ACL_CONNECTION, NO_KEYS, "Makes the connection as if it were new."),
 };
 

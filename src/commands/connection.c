@@ -28,7 +28,7 @@ static void command_ping(struct call *call) {
     } else if (call->argc == 2) {
         reply_bulk(call->client, call->argv[1]);
     } else {
-        reply_raw(call->client, "+PONG\r\n", 7);
+        reply_status(call->client, "PONG");
     }
 }
 
@@ -187,11 +187,12 @@ static struct command rows[] = {
     COMMAND("echo", command_echo, 2, FAST, ACL_CONNECTION, NO_KEYS, "Answers the given text."),
     COMMAND("select", command_select, 2, ANYTIME | FAST, ACL_KEYSPACE, NO_KEYS,
             "Selects a database."),
-    COMMAND("auth", command_auth, -2, NO_SCRIPT | ANYTIME | FAST | COMMAND_NO_AUTH, ACL_CONNECTION,
+    COMMAND("auth", command_auth, -2,
+            NO_SCRIPT | ANYTIME | FAST | COMMAND_NO_AUTH | COMMAND_WHILE_BUSY, ACL_CONNECTION,
             NO_KEYS, "Authenticates the connection.", .is_secret = auth_is_secret),
-    COMMAND("hello", command_hello, -1, NO_SCRIPT | ANYTIME | FAST | COMMAND_NO_AUTH,
-            ACL_CONNECTION, NO_KEYS,
-            "Chooses the protocol, 2 or 3; may authenticate and name the connection.",
+    COMMAND("hello", command_hello, -1,
+            NO_SCRIPT | ANYTIME | FAST | COMMAND_NO_AUTH | COMMAND_WHILE_BUSY, ACL_CONNECTION,
+            NO_KEYS, "Chooses the protocol, 2 or 3; may authenticate and name the connection.",
             .is_secret = hello_is_secret),
     COMMAND("post", command_web_request, -1, READ | ANYTIME, NO_CATEGORY, NO_KEYS,
             "Not a command: closes the connection."),

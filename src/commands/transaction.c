@@ -67,8 +67,9 @@ static void command_unwatch(struct call *call) {
 /* ---- rows ---- */
 
 static struct command rows[] = {
-    COMMAND("multi", command_multi, 1, FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED,
-            ACL_TRANSACTION, NO_KEYS, "Begins a transaction: commands are queued until EXEC."),
+    COMMAND("multi", command_multi, 1,
+            FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_WHILE_BUSY, ACL_TRANSACTION,
+            NO_KEYS, "Begins a transaction: commands are queued until EXEC."),
     COMMAND("exec", command_exec, 1,
             NO_SCRIPT | ANYTIME | COMMAND_SKIP_SLOWLOG | COMMAND_UNQUEUED |
                 COMMAND_ENDS_TRANSACTION | COMMAND_EXECUTES,
@@ -76,13 +77,14 @@ static struct command rows[] = {
             "Runs what was queued since MULTI, unless a watched key has changed.",
             .propagation = COMMAND_PROPAGATES_NOTHING), /* what it ran does */
     COMMAND("discard", command_discard, 1,
-            FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION,
+            FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
+                COMMAND_WHILE_BUSY,
             ACL_TRANSACTION, NO_KEYS, "Ends a transaction without running what was queued."),
-    COMMAND("watch", command_watch, -2, FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED,
-            ACL_TRANSACTION, ALL_KEYS,
-            "Lets the next EXEC run nothing if one of these keys changes before it."),
-    COMMAND("unwatch", command_unwatch, 1, FAST | NO_SCRIPT | ANYTIME, ACL_TRANSACTION, NO_KEYS,
-            "Forgets the watched keys."),
+    COMMAND("watch", command_watch, -2,
+            FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_WHILE_BUSY, ACL_TRANSACTION,
+            ALL_KEYS, "Lets the next EXEC run nothing if one of these keys changes before it."),
+    COMMAND("unwatch", command_unwatch, 1, FAST | NO_SCRIPT | ANYTIME | COMMAND_WHILE_BUSY,
+            ACL_TRANSACTION, NO_KEYS, "Forgets the watched keys."),
 };
 
 void commands_transaction_register(void) { command_register(COMMAND_ROWS(rows)); }

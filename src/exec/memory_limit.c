@@ -47,6 +47,7 @@
 #include "base/number.h"
 #include "base/probes.h"
 #include "base/time_budget.h"
+#include "exec/gates.h"
 #include "exec/pause.h"
 #include "metric/cause.h"
 #include "metric/latency.h"
@@ -160,6 +161,7 @@ static void answer_all(void) {
 static bool apply_limit(const struct option_row *row, char *reason, size_t reason_size) {
     soft_baseline = SIZE_MAX;
     answer_all();
+    gate_set(GATE_MEMORY, limit != 0);
     lazyfree_bound_pending(limit ? (size_t)limit / PENDING_ONE_IN : SIZE_MAX);
     if (!limit || memory_limit_counted() <= (size_t)limit) return true;
     if (option_source_now() == OPTION_FROM_CONFIG_SET)
@@ -320,7 +322,6 @@ void memory_limit_register(void) {
 
 void memory_limit_set_clients(const struct memory_limit_clients *how) { clients = how; }
 
-bool memory_limit_is_on(void) { return limit != 0; }
 int64_t memory_limit_bytes(void) { return limit; }
 
 bool memory_limit_shares_integers(void) { return !limit || !evict_tracks_use(); }

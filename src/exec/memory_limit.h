@@ -24,8 +24,7 @@ struct memory_limit_clients {
 };
 void memory_limit_set_clients(const struct memory_limit_clients *how);
 
-/* Whether maxmemory is set, and to how many bytes; 0 = it is not. */
-bool memory_limit_is_on(void);
+/* maxmemory, in bytes; 0 = it is not set, and GATE_MEMORY not on. */
 int64_t memory_limit_bytes(void);
 /* Before each command, where it is: makes room as far as the rules say. False where there is none,
  * and a command that wants memory (COMMAND_DENYOOM) is to be refused. May close clients. */

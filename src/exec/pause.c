@@ -6,7 +6,7 @@
  *     stopped; it is empty while there is none.
  *  2. The timer runs exactly while there is a pause, and is due at its end.
  *
- * What is not paused, as in 6.2: errors that dispatch finds before it asks here (an unknown
+ * What is not paused, as in 6.2: errors that exec/gates finds before it asks here (an unknown
  * command, a wrong number of arguments), QUIT, and clients that monitor. CLIENT UNPAUSE is a
  * command like any other: in a pause of all commands it waits, too.
  */
@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "command/command.h"
+#include "exec/gates.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "store/keyspace.h"
@@ -40,6 +41,7 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
     int64_t end = msec < (INT64_MAX - now) / 1000000 ? now + msec * 1000000 : INT64_MAX;
     if (mode == PAUSE_NONE) end_nsec = 0;
     if (wanted > mode) mode = wanted;
+    gate_set(GATE_PAUSE, true);
     keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, true);
     if (end <= end_nsec) return;
     end_nsec = end;
@@ -49,14 +51,15 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
 void pause_end(void) {
     loop_timer_stop(client_loop(), &timer);
     mode = PAUSE_NONE;
+    gate_set(GATE_PAUSE, false);
     keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, false);
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }
 
 bool pause_refuses(const struct client *c, unsigned command_flags) {
-    if (__builtin_expect(mode == PAUSE_NONE, 1)) return false;
     if (c->flags & CLIENT_MONITOR || command_flags & COMMAND_UNLISTED) return false;
-    return mode == PAUSE_ALL || command_flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE);
+    return mode == PAUSE_ALL ||
+           (mode == PAUSE_WRITES && command_flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE));
 }
 
 void pause_hold(struct request *request) {

@@ -12,7 +12,7 @@
  * prefetching has computed, is kept, and EXEC asks for buckets and entries ahead of a group of
  * commands.
  *
- * EXEC runs each queued command by dispatch_call, between dispatch_nest_begin and dispatch_nest_end
+ * EXEC runs each queued command by call_run, between run_nest_begin and run_nest_end
  * and so each as an outermost call: nothing that one retires waits for the next, and no value is
  * copied for being changed. Replies are streamed into the client's as they come; nobody else runs
  * meanwhile, and who waits for keys is served after EXEC. A command is freed when it has run. Where
@@ -25,11 +25,6 @@
  * sets CLIENT_WATCH_FAILED and ends all watches of the client, for nothing that follows can matter
  * any more. A key that is due has changed though it is not deleted yet, and though it was due
  * already when it was first watched: so 6.2.
- *
- * Propagation: when the AOF and replication come, what the commands of one EXEC propagate must be
- * framed by MULTI before the first write and EXEC after the last, in one piece even where a command
- * closes the client or fails, and not at all where none wrote. transaction_run is the place that
- * knows both ends: the loop over the queue.
  *
  * Invariants (transaction_check)
  *  1. A client has CLIENT_TRANSACTION exactly from transaction_begin to transaction_end; its queue
@@ -46,15 +41,14 @@
 
 #include <string.h>
 
-#include "access/acl.h"
 #include "base/blob.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "exec/dispatch.h"
 #include "exec/effects.h"
+#include "exec/run.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/client_memory.h"
@@ -87,15 +81,9 @@ struct transaction {
     size_t watches_count;
     size_t bytes;
     int64_t count; /* of commands queued; EXEC keeps it while it runs them */
-    unsigned command_flags;
-    bool running; /* by EXEC */
+    unsigned command_flags, lacking_flags; /* that any of them has, that any lacks */
+    bool running;                          /* by EXEC */
 };
-
-/* What EXEC replies of a command that is denied only now. */
-static const char *const exec_reasons[] = {
-    [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
-    [ACL_DENIED_KEY] = "no permission to touch the specified keys",
-    [ACL_DENIED_CHANNEL] = "no permission to access one of the channels used as arguments"};
 
 /* The rows are ours alone: links are of struct watch.of_key. */
 static struct key_table keys = {.row_bytes = sizeof(struct key_row)};
@@ -135,6 +123,11 @@ int64_t transaction_count(const struct client *c) {
 unsigned transaction_flags(const struct client *c) {
     const struct transaction *t = transaction_of(c);
     return t ? t->command_flags : 0;
+}
+
+unsigned transaction_flags_lacking(const struct client *c) {
+    const struct transaction *t = transaction_of(c);
+    return t ? t->lacking_flags : 0;
 }
 
 /* ---- the queue ---- */
@@ -212,8 +205,9 @@ void transaction_queue(struct request *r) {
         t->count++;
         t->bytes += q->bytes;
         t->command_flags |= q->command->flags;
+        t->lacking_flags |= ~q->command->flags;
     }
-    reply_raw(c, "+QUEUED\r\n", 9);
+    reply_status(c, "QUEUED");
 }
 
 static void drop_first(struct transaction *t) {
@@ -234,7 +228,7 @@ static void drop_queue(struct client *c, struct transaction *t) {
     while (t->first) drop_first(t);
     t->last = NULL;
     t->count = 0;
-    t->command_flags = 0;
+    t->command_flags = t->lacking_flags = 0;
     c->flags &= ~(unsigned)(CLIENT_TRANSACTION | CLIENT_QUEUE_FAILED);
 }
 
@@ -249,18 +243,6 @@ static void prefetch_group(const struct client *c, const struct queued *first) {
         if (q->hashed) keyspace_prefetch_entry(ks, q->key_hash);
 }
 
-/* It was when it was queued; the rules may have changed since. */
-static bool still_admitted(struct client *c, const struct queued *q) {
-    enum acl_denial denial = acl_admits(c, q->command, q->argc, q->argv);
-    if (denial == ACL_ALLOWED) return true;
-    reply_error_format(c,
-                       "-NOPERM ACLs rules changed between the moment the transaction was "
-                       "accumulated and the EXEC call. This command is no longer allowed for the "
-                       "following reason: %s",
-                       exec_reasons[denial]);
-    return false;
-}
-
 static void run_queued(struct client *c, struct queued *q) {
     struct call call = {
         .client = c,
@@ -269,10 +251,11 @@ static void run_queued(struct client *c, struct queued *q) {
         .argv = q->argv,
         .keyspace = keyspace_at(c->database),
         .blobs = q->blobs,
+        .origin = CALL_QUEUED,
         .hashed = q->hashed,
         .key_hash = q->key_hash,
     };
-    if (still_admitted(c, q)) dispatch_call(&call);
+    call_run(&call);
     /* It has killed itself: what follows runs, and its replies go nowhere. */
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) c->flags |= CLIENT_REPLY_OFF;
 }
@@ -280,14 +263,14 @@ static void run_queued(struct client *c, struct queued *q) {
 void transaction_run(struct call *exec) {
     struct client *c = exec->client;
     struct transaction *t = transaction_of(c);
-    struct dispatch_nesting nesting;
+    struct run_nesting nesting;
     unsigned could_not_wait = c->flags & CLIENT_MAY_NOT_WAIT;
     transaction_unwatch(c);
     t->running = true;
     c->flags |= CLIENT_MAY_NOT_WAIT;
     reply_array(c, t->count);
     effects_frame();
-    dispatch_nest_begin(&nesting);
+    run_nest_begin(&nesting);
     for (int64_t run = 0; t->first; run++) {
         if (t->count > 1 && run % BATCH_GROUP == 0) prefetch_group(c, t->first);
         run_queued(c, t->first);
@@ -295,7 +278,7 @@ void transaction_run(struct call *exec) {
         /* Others that it has closed are gone for what follows; its own client waits for the end. */
         if (!(c->flags & CLIENT_CLOSING)) client_finish_closing();
     }
-    dispatch_nest_end(&nesting);
+    run_nest_end(&nesting);
     t->running = false;
     if (!could_not_wait) c->flags &= ~(unsigned)CLIENT_MAY_NOT_WAIT;
     drop_queue(c, t);

@@ -36,6 +36,8 @@ void transaction_run(struct call *exec);
 
 /* Flags (enum command_flags) that any queued command has. */
 unsigned transaction_flags(const struct client *c);
+/* Those flags that any of these commands lacks. */
+unsigned transaction_flags_lacking(const struct client *c);
 /* Commands queued, or being run by EXEC; -1: no transaction. */
 int64_t transaction_count(const struct client *c);
 /* Bytes of the class MEMORY_CLIENTS that its queue and its links to watched keys take. O(1). */

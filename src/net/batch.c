@@ -677,9 +677,14 @@ static void run_one(struct request *r) {
 /* What the requests so far have replied goes to the sockets. */
 static void write_replies(void) {
     reply_end();
-    if (executor->before_replies) executor->before_replies();
     reply_write_all();
     client_memory_enforce();
+}
+
+/* The same where no request runs. */
+static void pause_and_write(void) {
+    if (executor->pause) executor->pause();
+    write_replies();
 }
 
 const struct client *batch_running_client(void) {
@@ -699,7 +704,7 @@ void batch_interrupt(void) { interrupted = true; }
 static __attribute__((noinline)) void between_requests(void) {
     interrupted = false;
     client_finish_closing();
-    if (reply_is_due()) write_replies();
+    if (reply_is_due()) pause_and_write();
 }
 
 static void run_group(struct request *first, int count) {
@@ -752,7 +757,7 @@ void batch_run(void) {
         int count = request_count - done < BATCH_GROUP ? request_count - done : BATCH_GROUP;
         run_group(requests + done, count);
     }
-    write_replies();
+    pause_and_write();
     if (executor->after_replies && !resuming)
         executor->after_replies(requests, request_count,
                                 clock_monotonic_nsec() - loop_wake_nsec(client_loop()));

@@ -60,10 +60,9 @@ struct batch_executor {
     /* Asks for the entry. */
     void (*prefetch_entry)(struct request *request);
     void (*execute)(struct request *request);
-    /* Requests of the batch have run, none of their replies is written yet: AOF. Once a batch, and
-     * more often where replies are large (REPLY_PENDING_BYTES), then perhaps while a request runs.
-     * May be NULL. */
-    void (*before_replies)(void);
+    /* No request runs now, and the batch goes on to something else than requests: to write
+     * replies, to read. For whoever counts the time of commands. May be NULL. */
+    void (*pause)(void);
     /* The replies are handed to the sockets, `nsec` after the loop knew that the clients were
      * ready. Not called where the requests had been held. May be NULL. */
     void (*after_replies)(const struct request *requests, int count, int64_t nsec);

@@ -318,6 +318,17 @@ static void reply_header(struct client *c, char mark, int64_t value) {
 void reply_ok(struct client *c) { reply_raw(c, "+OK\r\n", 5); }
 
 void reply_status_slice(struct client *c, struct slice text) {
+    if (c->flags & CLIENT_REPLIES_DROPPED) return;
+    char *place = reserve(c, text.length + 3);
+    if (__builtin_expect(place != NULL, 1)) {
+        *place++ = '+';
+        memcpy(place, text.bytes, text.length);
+        place += text.length;
+        *place++ = '\r';
+        *place++ = '\n';
+        commit(place);
+        return;
+    }
     reply_raw(c, "+", 1);
     reply_raw(c, text.bytes, text.length);
     reply_raw(c, "\r\n", 2);

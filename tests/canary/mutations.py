@@ -209,8 +209,8 @@ mutate('blocked-order', 'store/key_table.c', 'list_append(&row->links, link);',
 mutate('blocked-deadline', 'exec/blocked.c', 'if (end < earliest) loop_timer_start',
        'if (end > earliest) loop_timer_start', 'a nearer time limit does not set the timer',
        'tcl unit/wait')
-mutate('serve-order', 'exec/dispatch.c', 'if (outermost) blocked_serve();',
-       'if (!outermost) blocked_serve();', 'commands of EXEC serve who waits, others do not',
+mutate('serve-order', 'exec/run.c', 'if (!outer) blocked_serve();',
+       'if (outer) blocked_serve();', 'commands of EXEC serve who waits, others do not',
        'tcl unit/type/list')
 
 # ---- edits and effects ----
@@ -337,6 +337,13 @@ mutate('effects-served-together', 'exec/blocked.c',
        '        effects_unit_end();\n',
        'served = w->kind->serve(w->client, w->state, ks, name, hash);\n',
        'clients that were served are one unit', 'unit exec/test_effects')
+# ---- gates ----
+
+mutate('gate-origins', 'exec/gates.c', 'if (!(row->origins & FROM(call->origin))) return GATE_OPEN;',
+       '', 'what the log has is refused', 'unit exec/test_gates')
+mutate('gate-lacking', 'exec/transaction.c',
+       '        t->lacking_flags |= ~q->command->flags;\n', '',
+       'EXEC runs what may not run where keys are stale', 'unit exec/test_gates')
 
 # ---- commands ----
 
@@ -369,8 +376,8 @@ mutate('hincrby-overflow', 'commands/hash.c',
 
 # ---- those that no test saw once (issue 12) ----
 
-mutate('exec-flags', 'exec/dispatch.c', 'flags |= transaction_flags(c);',
-       'flags |= transaction_flags(c) | COMMAND_WRITE;',
+mutate('exec-flags', 'exec/gates.c', 'flags | transaction_flags(call->client) : flags;',
+       'flags | transaction_flags(call->client) | COMMAND_WRITE : flags;',
        'CLIENT PAUSE WRITE holds an EXEC that reads', 'tcl unit/multi holds no EXEC')
 mutate('unixsocketperm-bound', 'net/listen.c', '.high = 0777,', '.high = 07777,',
        'unixsocketperm takes four digits', 'tcl integration/host unixsocketperm')
@@ -390,8 +397,8 @@ mutate('evict-octave', 'store/evict.c',
 mutate('evict-last-of-pool', 'store/evict.c', '    while (pool_count > 0) {\n',
        '    while (pool_count > 1) {\n', "the pool's last candidate is never evicted",
        'unit store/test_evict')
-mutate('time-with-eviction', 'exec/dispatch.c',
-       '    if (memory_limit_is_on()) start = begin_after_eviction(start);\n', '',
+mutate('time-with-eviction', 'exec/run.c',
+       '        if (gate_is_set(GATE_MEMORY)) start = begin_after_eviction(start);\n', '',
        "a command's time has the eviction before it",
        'tcl unit/maxmemory time is without the eviction')
 mutate('throttling-absent', 'report/host_cpu.c', 'return host_cpu_read().throttled_usec >= 0; }',

@@ -77,12 +77,12 @@ static void prefetch_bucket(struct request *r) {
     prefetched_buckets++;
 }
 static void prefetch_entry(struct request *r) { prefetched_entries++; }
-static void before_replies(void) { batches++; }
+static void pause_batch(void) { batches++; }
 
 static const struct batch_executor executor = {.prefetch_bucket = prefetch_bucket,
                                                .prefetch_entry = prefetch_entry,
                                                .execute = execute,
-                                               .before_replies = before_replies};
+                                               .pause = pause_batch};
 
 /* ---- Input, and the replies it must have ---- */
 

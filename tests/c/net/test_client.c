@@ -58,7 +58,7 @@ static const struct client_observer first = {.closing = note_first, .bytes = fir
 static void prefetch(struct request *r) {}
 
 /* Before replies are written all that were marked are closed. */
-static void before_replies(void) {
+static void pause_batch(void) {
     LIST_FOR_EACH (link, following, client_list())
         assert_false(LIST_ENTRY(link, struct client, link)->flags & CLIENT_CLOSING);
 }
@@ -66,7 +66,7 @@ static void before_replies(void) {
 static const struct batch_executor executor = {.prefetch_bucket = prefetch,
                                                .prefetch_entry = prefetch,
                                                .execute = execute,
-                                               .before_replies = before_replies};
+                                               .pause = pause_batch};
 
 /* ---- observers ---- */
 

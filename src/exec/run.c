@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Running a call.
+ *
+ * The clock is read once a command: its end is the next one's start. So what EXEC takes is the sum
+ * of what its commands take and a little; 6.2 counts it the same way, in both. The cached wall time
+ * follows that reading, so that a command's "now" never lacks what those before it took. Keys are
+ * due by the moment at which the outermost call began, as in 6.2.
+ */
+#include "exec/run.h"
+
+#include "base/clock.h"
+#include "base/probes.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "exec/blocked.h"
+#include "exec/effects.h"
+#include "exec/memory_limit.h"
+#include "metric/cause.h"
+#include "metric/latency.h"
+#include "net/batch.h"
+#include "publish/tracking.h"
+#include "report/command_times.h"
+#include "report/monitor.h"
+#include "report/slowlog.h"
+#include "store/limbo.h"
+
+/* The end of the last command; 0 = other work was done since. */
+static int64_t last_end_nsec;
+
+/* The first command after other work asks the clock: before that was reading and parsing. Returns
+ * the cause of that work. */
+static enum cause start_clock(void) {
+    last_end_nsec = clock_monotonic_nsec();
+    clock_follow(last_end_nsec);
+    return cause_enter(CAUSE_COMMANDS, last_end_nsec);
+}
+
+void run_pause_clock(void) {
+    if (last_end_nsec) cause_enter(CAUSE_IO, last_end_nsec);
+    last_end_nsec = 0;
+}
+
+static void note_if_slow(const struct call *call, int64_t start_nsec) {
+    int64_t nsec = last_end_nsec - start_nsec, msec = nsec / 1000000;
+    bool is_event = latency_is_on() && msec >= latency_threshold_msec();
+    bool is_logged = slowlog_wants(call, nsec);
+    if (__builtin_expect(!is_event && !is_logged, 1)) return;
+    struct attribution_span span;
+    attribution_explain(start_nsec, last_end_nsec, &span);
+    if (is_logged) slowlog_note(call, &span);
+    if (is_event)
+        latency_note(call->command->flags & COMMAND_FAST ? "fast-command" : "command", msec);
+}
+
+/* What eviction took before the command is not the command's: as 6.2. */
+static int64_t begin_after_eviction(int64_t start) {
+    int64_t end_nsec = memory_limit_slice_end_nsec();
+    if (!end_nsec || end_nsec < start) return start;
+    attribution_command_begin(end_nsec);
+    clock_follow(end_nsec);
+    return end_nsec;
+}
+
+/* What few calls need after their end. */
+#define UNUSUAL_END (CLIENT_ERROR_REPLIED | CLIENT_TRACKING | CLIENT_MESSAGES_WAIT)
+
+static __attribute__((noinline)) void end_unusual(const struct call *call, bool outermost) {
+    struct client *c = call->client;
+    if (c->flags & CLIENT_ERROR_REPLIED) {
+        c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
+        call->command->failed_calls++;
+    }
+    if (c->flags & (CLIENT_TRACKING | CLIENT_MESSAGES_WAIT)) tracking_after_call(call, outermost);
+}
+
+/* Large arguments have blocks of their own, which a command may take over and free. */
+static inline bool may_lose_arguments(const struct call *call) {
+    return call->request ? call->request->query != NULL : call->blobs != NULL;
+}
+
+/* A call that failed within another is no failure of the outer one: the flag goes when it is
+ * counted. Inlined: it is run for every single command. */
+static inline __attribute__((always_inline)) void run(struct call *call, int64_t start) {
+    struct command *command = call->command;
+    struct client *c = call->client;
+    if (may_lose_arguments(call)) slowlog_keep_large_arguments(call);
+    c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
+    const struct call *outer = call_set_running(call);
+    bool monitored = monitor_any();
+    size_t monitor_mark = __builtin_expect(monitored, 0) ? monitor_before(call) : 0;
+    limbo_enter();
+    PROBE3(command__start, command->name, c->id, call->argc);
+    command->handler(call);
+    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, !outer);
+    if (!outer) blocked_serve();
+    limbo_leave();
+    if (__builtin_expect(monitored, 0)) monitor_after(call, monitor_mark);
+    call_set_running(outer);
+    last_end_nsec = clock_monotonic_nsec();
+    clock_follow(last_end_nsec);
+    command->calls++;
+    command->nsec += (uint64_t)(last_end_nsec - start);
+    command_times_note(command, last_end_nsec - start);
+    note_if_slow(call, start);
+    PROBE3(command__done, command->name, c->id, last_end_nsec - start);
+    if (__builtin_expect(c->flags & UNUSUAL_END, 0)) end_unusual(call, !outer);
+    call_count_one();
+}
+
+static inline __attribute__((always_inline)) enum gate_verdict pass_and_run(struct call *call) {
+    const struct command *command = call->command;
+    int64_t start = last_end_nsec;
+    attribution_command_begin(start);
+    if (__builtin_expect(
+            !gates_clear(call->client) || !command || !command_arity_fits(command, call->argc),
+            0)) {
+        enum gate_verdict verdict = gates_ask(call);
+        if (verdict == GATE_QUEUED) last_end_nsec = clock_monotonic_nsec();
+        if (verdict != GATE_OPEN) return verdict;
+        if (gate_is_set(GATE_MEMORY)) start = begin_after_eviction(start);
+    }
+    run(call, start);
+    return GATE_OPEN;
+}
+
+/* Neither a batch nor another call has started the clock: it stops when this has run. */
+static __attribute__((noinline)) enum gate_verdict run_alone(struct call *call) {
+    enum cause before = start_clock();
+    enum gate_verdict verdict = pass_and_run(call);
+    cause_leave(before, last_end_nsec);
+    last_end_nsec = 0;
+    return verdict;
+}
+
+enum gate_verdict call_run(struct call *call) {
+    if (__builtin_expect(!last_end_nsec, 0)) {
+        if (!call->request) return run_alone(call);
+        start_clock();
+    }
+    return pass_and_run(call);
+}
+
+void run_nest_begin(struct run_nesting *outer) {
+    attribution_nest_begin(&outer->attribution);
+    clock_hold();
+    limbo_leave();
+}
+
+void run_nest_end(const struct run_nesting *outer) {
+    limbo_enter();
+    clock_let_go();
+    attribution_nest_end(&outer->attribution);
+}

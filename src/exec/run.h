@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Running a call: the one way for every origin, with a batch and a connection or without.
+ *
+ *   the gates that its origin passes -> monitor, handler, effects -> counts, times, slow log
+ *
+ * An outermost call is a unit: its effects are handed on and clients that wait for keys are served
+ * when it has ended. Within a call others may run, each counted by itself.
+ */
+#ifndef EVENKEEL_EXEC_RUN_H
+#define EVENKEEL_EXEC_RUN_H
+#include "exec/gates.h"
+#include "metric/attribution.h"
+
+struct call;
+
+/* Runs the call; or its client has been answered why not, it waits, or is queued: only calls from
+ * the network wait, or are queued. Its command may be NULL: unknown. */
+enum gate_verdict call_run(struct call *call);
+
+/* A call that holds no pointer into entries runs others: EXEC, a script. Between these two it may
+ * run any number by call_run; each is an outermost one for the limbo (store/limbo.h). */
+struct run_nesting {
+    struct attribution_nesting attribution;
+};
+void run_nest_begin(struct run_nesting *outer);
+void run_nest_end(const struct run_nesting *outer);
+
+/* The batch turns from commands to something else: the time until the next one is not theirs. */
+void run_pause_clock(void);
+#endif

@@ -96,13 +96,7 @@ static void reply_distance(struct client *c, double distance) {
 static void reply_coordinate(struct client *c, double degrees) {
     char text[NUMBER_DOUBLE_CHARS];
     size_t length = number_format_long_double_fixed(text, sizeof(text), degrees);
-    if (c->protocol != 3) {
-        reply_bulk(c, (struct slice){text, length});
-        return;
-    }
-    reply_raw(c, ",", 1);
-    reply_raw(c, text, length);
-    reply_raw(c, "\r\n", 2);
+    reply_double_digits(c, (struct slice){text, length});
 }
 
 static void reply_position(struct client *c, double score) {

@@ -5,7 +5,7 @@
  * whatever would stop any of the commands that it is to run; these themselves have passed the gates
  * when they were queued, and only their client's rights are asked again.
  *
- * What a primary has done is done, and what stands in the log was: neither is stopped by anything.
+ * What a primary has done is done, and what stands in the log was: neither is refused anything.
  */
 #include "exec/gates.h"
 
@@ -30,6 +30,7 @@
 #define FROM(origin) (1u << (origin))
 #define NETWORK FROM(CALL_NETWORK)
 #define QUEUED FROM(CALL_QUEUED)
+#define PRIMARY FROM(CALL_PRIMARY)
 #define CODE (FROM(CALL_SCRIPT) | FROM(CALL_MODULE)) /* scripts and modules */
 
 struct gate_row {
@@ -272,8 +273,8 @@ static const struct gate_row rows[] = {
     /* 6.2 lists it as a replica */
     [GATE_MONITOR] = {"monitor", NETWORK, touches_keys, "Replica can't interract with the keyspace",
                       NULL},
-    [GATE_PAUSE] = {"pause", NETWORK, is_paused, NULL, hold},
-    [GATE_QUEUE] = {"queue", NETWORK, is_queued, NULL, queue},
+    [GATE_PAUSE] = {"pause", NETWORK | PRIMARY, is_paused, NULL, hold},
+    [GATE_QUEUE] = {"queue", NETWORK | PRIMARY, is_queued, NULL, queue},
 };
 _Static_assert(sizeof(rows) / sizeof(rows[0]) == GATES, "a row a gate");
 
@@ -321,5 +322,6 @@ enum gate_verdict gates_ask(const struct call *call) {
     unsigned usual = CLIENT_AUTHENTICATED | CLIENT_TRANSACTION;
     bool only_queue = !gates_on && (call->client->flags & GATE_CLIENT_FLAGS) == usual;
     if (!only_queue || !command || !command_arity_fits(command, call->argc)) return ask_all(call);
-    return call->origin == CALL_NETWORK && is_queued(call) ? queue(call) : GATE_OPEN;
+    bool asked = rows[GATE_QUEUE].origins & FROM(call->origin);
+    return asked && is_queued(call) ? queue(call) : GATE_OPEN;
 }

@@ -13,8 +13,8 @@
 
 struct call;
 
-/* Runs the call; or its client has been answered why not, it waits, or is queued: only calls from
- * the network wait, or are queued. Its command may be NULL: unknown. */
+/* Runs the call; or its client has been answered why not, it waits, or is queued: only requests
+ * wait, or are queued. Its command may be NULL: unknown. */
 enum gate_verdict call_run(struct call *call);
 
 /* A call that holds no pointer into entries runs others: EXEC, a script. Between these two it may

@@ -331,7 +331,7 @@ static void keep_request(struct request *r) {
 }
 
 void batch_hold(struct client *c) {
-    ASSERT(!(c->flags & CLIENT_HELD));
+    ASSERT(!(c->flags & (CLIENT_HELD | CLIENT_CAPTURED)));
     c->flags |= CLIENT_HELD;
     held_clients++;
     client_watch(c);

@@ -17,6 +17,8 @@
  *  2. A client that is not CLOSED stands in `clients`, every other in `closed`; one that is CLOSING
  *     and not CLOSED stands in `marked`, too.
  *  3. `ids` has those that are not CLOSING, and `count` is their number.
+ *  4. One without a connection stands in `captured` instead until client_end_captured, and neither
+ *     in `marked` nor in `ids`.
  */
 #include "net/client.h"
 
@@ -56,6 +58,7 @@ static struct loop *loop;
 static struct list_link clients = {&clients, &clients};
 static struct list_link marked = {&marked, &marked}; /* of struct client.write_link */
 static struct list_link closed = {&closed, &closed};
+static struct list_link captured = {&captured, &captured}; /* without a connection */
 static struct table *ids; /* of struct client, by id; made with the first */
 static uint64_t count, next_id = 1, connections_received;
 static size_t subscribers;
@@ -248,13 +251,39 @@ size_t client_subscribers(void) { return subscribers; }
 struct list_link *client_list(void) {
     return &clients;
 }
+struct list_link *client_captured_list(void) {
+    return &captured;
+}
 int64_t client_maxclients(void) { return maxclients; }
 bool client_authentication_required(void) { return authentication_required; }
 void client_set_authentication_required(bool required) { authentication_required = required; }
 void client_set_limited(bool limited) { begin_limited = limited; }
 
-struct client *client_create(int fd, const struct socket_peer *peer) {
+static struct client *create(void) {
     struct client *c = memory_zalloc(sizeof(*c), MEMORY_CLIENTS);
+    c->protocol = 2;
+    list_init(&c->write_link);
+    list_init(&c->held_link);
+    return c;
+}
+
+/* Its id and its age. */
+static void begin_life(struct client *c) {
+    c->id = next_id++;
+    c->created_msec = c->active_msec = clock_cached_msec();
+}
+
+struct client *client_create_captured(void) {
+    struct client *c = create();
+    begin_life(c);
+    c->watcher.fd = -1;
+    c->flags = CLIENT_CAPTURED | CLIENT_AUTHENTICATED | CLIENT_MAY_NOT_WAIT;
+    list_append(&captured, &c->link);
+    return c;
+}
+
+struct client *client_create(int fd, const struct socket_peer *peer) {
+    struct client *c = create();
     c->watcher.fd = fd;
     c->watcher.callback = batch_client_ready;
     if (!loop_watch(loop, &c->watcher, LOOP_READABLE)) {
@@ -272,11 +301,7 @@ struct client *client_create(int fd, const struct socket_peer *peer) {
     }
     if (!authentication_required) c->flags |= CLIENT_AUTHENTICATED;
     if (begin_limited) c->flags |= CLIENT_LIMITED;
-    c->id = next_id++;
-    c->protocol = 2;
-    c->created_msec = c->active_msec = clock_cached_msec();
-    list_init(&c->write_link);
-    list_init(&c->held_link);
+    begin_life(c);
     list_append(&clients, &c->link);
     if (!ids) ids = table_create(&id_table);
     table_insert(ids, id_hash(c->id), c);
@@ -288,6 +313,7 @@ struct client *client_create(int fd, const struct socket_peer *peer) {
 void client_close_later(struct client *c) {
     if (c->flags & CLIENT_CLOSING) return;
     c->flags |= CLIENT_CLOSING;
+    if (c->flags & CLIENT_CAPTURED) return;
     loop_unwatch(loop, &c->watcher);
     reply_free(c); /* takes it out of the list of those to be written to */
     list_append(&marked, &c->write_link);
@@ -309,6 +335,12 @@ static void finish_one(struct client *c) {
     client_memory_leave(c);
 }
 
+void client_end_captured(struct client *c) {
+    ASSERT(c->flags & CLIENT_CAPTURED && !(c->flags & CLIENT_CLOSED));
+    c->flags |= CLIENT_CLOSING;
+    finish_one(c);
+}
+
 static __attribute__((noinline)) void finish_all(void) {
     while (!list_is_empty(&marked)) finish_one(LIST_ENTRY(marked.next, struct client, write_link));
     client_memory_marked_left();
@@ -321,6 +353,7 @@ void client_finish_closing(void) {
 void client_close_after_reply(struct client *c) {
     if (c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY)) return;
     c->flags |= CLIENT_CLOSE_AFTER_REPLY;
+    if (c->flags & CLIENT_CAPTURED) return;
     /* Nothing more is read; a readable socket must not keep the loop awake meanwhile. */
     client_watch(c);
 }
@@ -330,7 +363,7 @@ void client_watch(struct client *c) {
     /* One that closes after its reply may have none: it is writable, and closed then. */
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) interest = LOOP_WRITABLE;
     if (c->flags & CLIENT_WRITE_WAITS) interest |= LOOP_WRITABLE;
-    if (c->flags & CLIENT_CLOSING) return;
+    if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED)) return;
     if (!loop_watch(loop, &c->watcher, interest)) client_close_later(c);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A client: one connection and its state.
+ * A client: one connection and its state. One that is captured (net/capture.h) has no connection.
  *
  * An idle client owns nothing but this struct, and the text of its addresses once somebody has
  * asked for it. While a request is incomplete it owns a query (its partial input); while it is held
@@ -44,6 +44,7 @@ enum client_flags {
     CLIENT_MESSAGES_WAIT = 1 << 21, /* until its request has been answered: publish/tracking */
     CLIENT_LIMITED = 1 << 22,       /* its user may not do everything: access/acl */
     CLIENT_CLOSED = 1 << 23,        /* layers above have taken leave of it: nothing is set on it */
+    CLIENT_CAPTURED = 1 << 24,      /* it has no connection: its replies go to a capture */
 };
 /* Replies to it are dropped. */
 #define CLIENT_REPLIES_DROPPED (CLIENT_CLOSING | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)
@@ -62,6 +63,7 @@ enum client_rare {
     CLIENT_RARE_TRACKING,    /* publish/tracking: how its reads are tracked */
     CLIENT_RARE_USER,        /* access/acl: its user, where that is not the default one */
     CLIENT_RARE_ADDRESSES,   /* client.c: the text of its addresses, once it was asked for */
+    CLIENT_RARE_CAPTURE,     /* net/capture: who takes its replies */
     CLIENT_RARES
 };
 
@@ -107,6 +109,11 @@ MUST_USE bool client_open(struct loop *loop);
 
 /* Takes over an accepted socket. NULL, with errno, where the loop refuses it; fd is then closed. */
 MUST_USE struct client *client_create(int fd, const struct socket_peer *peer);
+/* One without a connection, which may not wait: for net/capture. In no list of clients, and found
+ * by no id; who calls client_close_later on it marks it, and nothing more. */
+MUST_USE struct client *client_create_captured(void);
+/* Layers above take leave of it; freed at the turn's end. */
+void client_end_captured(struct client *c);
 /* Marks it to be closed, from anywhere, a reply to it included: its replies go at once, it gets no
  * more of them, client_find does not find it. All else of it stays where it is until
  * client_finish_closing. Its struct is freed when no batch refers to it any more, at the turn's
@@ -170,6 +177,8 @@ struct client *client_find(uint64_t id);
 /* Of struct client.link. Those that are marked stand in it, too, until client_finish_closing: who
  * tells of clients passes over CLIENT_CLOSING. */
 struct list_link *client_list(void);
+/* Of those without a connection. */
+struct list_link *client_captured_list(void);
 struct loop *client_loop(void);
 
 /* Closes clients idle beyond `timeout` or too long above their soft limit; called by the cron,

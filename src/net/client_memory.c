@@ -101,7 +101,8 @@ static void drop(struct client *c) {
 
 void client_memory_note(struct client *c) {
     bool owns = c->query || c->held || c->replies || client_bytes_above(c);
-    if (c->flags & CLIENT_CLOSING || (!owns && !c->weight)) return;
+    /* One without a connection is nobody's to be disconnected. */
+    if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED) || (!owns && !c->weight)) return;
     if (!owns) {
         drop(c);
         return;
@@ -197,6 +198,8 @@ void client_memory_check(void) {
         sum += client_memory_of(c);
         weights += c->weight != NULL;
     }
+    LIST_FOR_EACH (link, following, client_captured_list())
+        sum += client_memory_of(LIST_ENTRY(link, struct client, link));
     for (unsigned i = 0; i < LISTS; i++) {
         ASSERT((filled >> i & 1) == (lists[i].next && !list_is_empty(&lists[i])));
         if (!(filled >> i & 1)) continue;

@@ -25,6 +25,7 @@
 #include "base/system.h"
 #include "metric/metric.h"
 #include "net/batch.h"
+#include "net/capture.h"
 #include "net/client.h"
 #include "net/client_memory.h"
 #include "net/limits.h"
@@ -193,6 +194,10 @@ static void chunk_append(struct client *c, const char *bytes, size_t length) {
     if (place) {
         memcpy(place, bytes, length);
         chunk_commit(c, place + length);
+        return;
+    }
+    if (__builtin_expect(c->flags & CLIENT_CAPTURED, 0)) {
+        capture_take(c, bytes, length);
         return;
     }
     chunk_store(c, bytes, length);
@@ -456,7 +461,10 @@ void reply_attribute(struct client *c, int64_t pairs) {
 
 void reply_double(struct client *c, double value) {
     char text[NUMBER_DOUBLE_CHARS];
-    struct slice digits = {text, number_format_double(text, sizeof(text), value)};
+    reply_double_digits(c, (struct slice){text, number_format_double(text, sizeof(text), value)});
+}
+
+void reply_double_digits(struct client *c, struct slice digits) {
     if (c->protocol != 3) {
         reply_bulk(c, digits);
         return;

@@ -30,7 +30,7 @@ struct client;
 void reply_register(void); /* options and metrics */
 void reply_open(void);
 
-/* Bytes as they are. */
+/* Bytes as they are: MONITOR's lines. Handlers have the functions below. */
 void reply_raw(struct client *c, const char *bytes, size_t length);
 /* The same for what is not the reply to a request, such as a published message: CLIENT REPLY does
  * not drop it. */
@@ -57,6 +57,8 @@ void reply_set(struct client *c, int64_t length);
 void reply_push(struct client *c, int64_t length);     /* RESP3 only */
 void reply_attribute(struct client *c, int64_t pairs); /* RESP3 only */
 void reply_double(struct client *c, double value);
+/* The same, with the number as the caller writes it. */
+void reply_double_digits(struct client *c, struct slice digits);
 void reply_bool(struct client *c, bool value);
 void reply_big_number(struct client *c, struct slice digits);
 /* `type` has three letters: "txt", "mkd". */

@@ -339,8 +339,9 @@ mutate('effects-served-together', 'exec/blocked.c',
        'clients that were served are one unit', 'unit exec/test_effects')
 # ---- gates ----
 
-mutate('gate-origins', 'exec/gates.c', 'if (!(row->origins & FROM(call->origin))) return GATE_OPEN;',
-       '', 'what the log has is refused', 'unit exec/test_gates')
+mutate('gate-origins', 'exec/gates.c',
+       'if (!(row->origins & FROM(call->origin))) return GATE_OPEN;', '',
+       'what the log has is refused', 'unit exec/test_gates')
 mutate('gate-lacking', 'exec/transaction.c',
        '        t->lacking_flags |= ~q->command->flags;\n', '',
        'EXEC runs what may not run where keys are stale', 'unit exec/test_gates')

@@ -262,6 +262,7 @@ static void key_serve(struct waited_key *k) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
         if (w->serial >= end) break;
         if (w->client->flags & CLIENT_CLOSING || !w->kind->serve) continue;
+        effects_unit_begin();
         bool served = w->kind->serve(w->client, w->state, ks, name, hash);
         effects_unit_end();
         if (served) go_on(w);

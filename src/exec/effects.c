@@ -25,6 +25,7 @@
 #include "base/panic.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "net/reply.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 
@@ -43,9 +44,10 @@ static unsigned log_wanted, stream_wanted; /* how many sinks want these */
 static unsigned wanted;                    /* a bit for each reader */
 
 static struct effect *pending, **pending_end = &pending;
-static bool said;     /* the running call has said what its effects are */
-static uint64_t seen; /* keyspace_written() when a call ended last: more is of the running one */
-static bool framed;   /* the unit is EXEC or a script */
+static bool said;       /* the running call has said what its effects are */
+static uint64_t seen;   /* keyspace_written() when a call ended last: more is of the running one */
+static bool framed;     /* the unit is EXEC or a script */
+static uint64_t record; /* the number of the last unit begun while anybody wanted effects */
 
 void effects_set_sinks(const struct effect_sink *const *list) { sinks = list; }
 
@@ -69,9 +71,25 @@ void effects_add_interest(enum effect_reader reader, int delta) {
     keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);
     /* Calls that nobody wanted effects of were not looked at. */
     if (before != (wanted != 0)) begin_anew();
+    if (!wanted) reply_allow(record);
 }
 
 unsigned effects_wanted(void) { return wanted; }
+
+/* ---- records ---- */
+
+uint64_t effects_record(void) { return record; }
+
+void effects_unit_begin(void) {
+    if (wanted) reply_depend(++record);
+}
+
+/* All sinks have what the unit did, or there was nothing. */
+static void allow_replies(void) {
+    for (const struct effect_sink *const *sink = sinks; *sink; sink++)
+        if ((*sink)->holds_replies && (*sink)->reader & wanted) return;
+    reply_allow(record);
+}
 
 /* ---- collecting ---- */
 
@@ -175,6 +193,7 @@ void effects_unit_end(void) {
     for (const struct effect_sink *const *sink = sinks; *sink; sink++)
         if ((*sink)->reader & wanted) hand_to(*sink);
     begin_anew();
+    allow_replies();
 }
 
 /* ---- calls ---- */
@@ -197,6 +216,7 @@ void effects_call_end(const struct call *call, bool outermost) {
 
 static void key_changed(const struct key *key, enum keyspace_cause cause) {
     if (cause == KEYSPACE_WRITTEN || !wanted) return;
+    if (!call_running()) effects_unit_begin();
     bool lazily = lazyfree_wanted(cause == KEYSPACE_EXPIRED ? LAZYFREE_EXPIRE : LAZYFREE_EVICTION);
     const struct slice argv[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), key->name};
     collect(effect_copy(2, argv), key->keyspace, wanted, 2, true);

@@ -33,6 +33,9 @@ struct effect_sink {
     unsigned reader; /* one of effect_reader */
     /* `database` is the one that the command is about. The slices are valid during the call. */
     void (*take)(int database, int argc, const struct slice *argv);
+    /* Replies wait until it has called reply_allow(effects_record()), or a later one: when its
+     * record is where it must be. */
+    bool holds_replies;
 };
 
 /* Who takes, ended by NULL; the array lives as long as the process. server/wiring.c has it. */
@@ -60,6 +63,12 @@ void effect_none(void);
 void effects_frame(void);
 
 /* ---- for who runs calls, while anybody wants effects ---- */
+
+/* A unit begins: an outermost call, or a client is served. What anybody is sent from here on does
+ * not leave before the unit's record (net/reply.h). */
+void effects_unit_begin(void);
+/* The number of the unit that was begun last. */
+uint64_t effects_record(void);
 
 /* After the handler: adds the request as sent where it is called for. After an outermost call the
  * unit ends. */

@@ -90,6 +90,7 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     size_t monitor_mark = __builtin_expect(monitored, 0) ? monitor_before(call) : 0;
     limbo_enter();
     PROBE3(command__start, command->name, c->id, call->argc);
+    if (__builtin_expect(effects_wanted() != 0, 0) && !outer) effects_unit_begin();
     command->handler(call);
     if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, !outer);
     if (!outer) blocked_serve();

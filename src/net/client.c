@@ -361,7 +361,7 @@ void client_close_after_reply(struct client *c) {
 void client_watch(struct client *c) {
     unsigned interest = c->flags & CLIENT_HELD ? LOOP_HANGUP : LOOP_READABLE;
     /* One that closes after its reply may have none: it is writable, and closed then. */
-    if (c->flags & CLIENT_CLOSE_AFTER_REPLY) interest = LOOP_WRITABLE;
+    if (c->flags & CLIENT_CLOSE_AFTER_REPLY) interest = c->flags & CLIENT_GATED ? 0 : LOOP_WRITABLE;
     if (c->flags & CLIENT_WRITE_WAITS) interest |= LOOP_WRITABLE;
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED)) return;
     if (!loop_watch(loop, &c->watcher, interest)) client_close_later(c);

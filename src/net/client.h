@@ -45,6 +45,7 @@ enum client_flags {
     CLIENT_LIMITED = 1 << 22,       /* its user may not do everything: access/acl */
     CLIENT_CLOSED = 1 << 23,        /* layers above have taken leave of it: nothing is set on it */
     CLIENT_CAPTURED = 1 << 24,      /* it has no connection: its replies go to a capture */
+    CLIENT_GATED = 1 << 25,         /* its replies wait for a record: reply.h */
 };
 /* Replies to it are dropped. */
 #define CLIENT_REPLIES_DROPPED (CLIENT_CLOSING | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)

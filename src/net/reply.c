@@ -5,8 +5,9 @@
  *  1. Bytes of one client leave in the order in which they were added: a client that has chunks
  *     gets further replies in chunks, never in the output buffer.
  *  2. The output buffer is empty between batches.
- *  3. A client with chunks is watched for writability (CLIENT_WRITE_WAITS) or stands in the list
- *     of clients to be written to.
+ *  3. A client with chunks is watched for writability (CLIENT_WRITE_WAITS), stands in the list of
+ *     clients to be written to, or in that of those that wait for a record (`gated`): the first of
+ *     its chunks may not leave yet.
  *  4. A client's chunk_bytes is the sum of what its chunks take. Where it grows the limits are
  *     checked, which may mark the client as closing: its chunks are gone then, nothing is added any
  *     more, and it stands in no list here.
@@ -32,6 +33,7 @@
 
 struct reply_chunk {
     struct reply_chunk *next;
+    uint64_t record; /* its last bytes may leave when this is safe: see reply_depend */
     size_t used, sent, capacity;
     char bytes[];
 };
@@ -39,6 +41,7 @@ struct reply_chunk {
 /* A client's replies in the output buffer. */
 struct region {
     struct client *client;
+    uint64_t record;
     size_t start, length;
 };
 
@@ -64,6 +67,8 @@ static struct client *current; /* whose replies go to the output buffer; NULL = 
 static size_t current_start;
 static size_t pending; /* bytes of chunks that were added since all was written */
 static struct list_link to_write = {&to_write, &to_write};
+static struct list_link gated = {&gated, &gated}; /* of write_link: who waits for a record */
+static uint64_t record_now, record_safe; /* of replies made now; those up to this one may leave */
 static struct error_count error_counts[ERROR_CODES_MAX];
 static int error_codes;
 static uint64_t error_replies, unexpected_errors, bytes_written, writes;
@@ -164,9 +169,11 @@ static void chunk_store(struct client *c, const char *bytes, size_t length) {
     if (room) {
         memcpy(chunk->bytes + chunk->used, bytes, room);
         chunk->used += room;
+        chunk->record = record_now;
     }
     if (room == length) return;
     chunk = chunk_add(c, length - room);
+    chunk->record = record_now;
     memcpy(chunk->bytes, bytes + room, length - room);
     chunk->used = length - room;
 }
@@ -186,6 +193,7 @@ static inline void chunk_commit(struct client *c, const char *end) {
     size_t used = (size_t)(end - chunk->bytes);
     c->reply_bytes += used - chunk->used;
     chunk->used = used;
+    chunk->record = record_now;
 }
 
 static void chunk_append(struct client *c, const char *bytes, size_t length) {
@@ -254,7 +262,7 @@ void reply_begin(struct client *c) {
 void reply_end(void) {
     if (current && output_used > current_start)
         regions[region_count++] =
-            (struct region){current, current_start, output_used - current_start};
+            (struct region){current, record_now, current_start, output_used - current_start};
     current = NULL;
 }
 
@@ -538,13 +546,42 @@ static void drop_sent(struct client *c, size_t sent) {
     c->over_soft_nsec = 0; /* all is sent */
 }
 
+/* ---- the gate ---- */
+
+static inline bool may_leave(uint64_t record) { return record <= record_safe; }
+
+void reply_depend(uint64_t record) {
+    ASSERT(record >= record_now);
+    record_now = record;
+}
+
+void reply_allow(uint64_t record) {
+    if (record <= record_safe) return;
+    record_safe = record;
+    while (!list_is_empty(&gated)) {
+        struct list_link *link = gated.next;
+        list_remove(link);
+        list_append(&to_write, link);
+    }
+}
+
+/* Its first chunk may not leave: the socket's readiness is nothing to it meanwhile. */
+static void wait_for_record(struct client *c) {
+    list_remove(&c->write_link);
+    list_append(&gated, &c->write_link);
+    c->flags &= ~(unsigned)CLIENT_WRITE_WAITS;
+    c->flags |= CLIENT_GATED;
+    client_watch(c);
+}
+
 /* One gathered write of chunks; false where the socket took less than was offered. */
 static bool write_chunks(struct client *c, size_t *budget) {
     struct iovec pieces[WRITE_PIECES_MAX];
     int count = 0;
     size_t offered = 0;
     for (struct reply_chunk *chunk = c->replies;
-         chunk && count < WRITE_PIECES_MAX && offered < *budget; chunk = chunk->next) {
+         chunk && count < WRITE_PIECES_MAX && offered < *budget && may_leave(chunk->record);
+         chunk = chunk->next) {
         pieces[count++] = (struct iovec){chunk->bytes + chunk->sent, chunk->used - chunk->sent};
         offered += chunk->used - chunk->sent;
     }
@@ -558,9 +595,13 @@ static bool write_chunks(struct client *c, size_t *budget) {
 static void flush_chunks(struct client *c) {
     size_t budget = REPLY_TURN_BYTES;
     ASSERT_SLOW(reply_check(c));
-    while (c->replies && budget && write_chunks(c, &budget)) continue;
+    c->flags &= ~(unsigned)CLIENT_GATED;
+    while (c->replies && budget && may_leave(c->replies->record) && write_chunks(c, &budget))
+        continue;
     if (c->flags & CLIENT_CLOSING) return;
-    if (c->replies) {
+    if (c->replies && !may_leave(c->replies->record)) {
+        wait_for_record(c);
+    } else if (c->replies) {
         limits_check_unread(c);
         watch_for_writing(c, true);
     } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {
@@ -585,6 +626,10 @@ static void write_region(const struct region *r) {
         c->replies_last = later_last;
         limits_check_output(c);
         return; /* it stands in the list of those to be written to */
+    }
+    if (__builtin_expect(!may_leave(r->record), 0)) {
+        chunk_append(c, bytes, r->length);
+        return;
     }
     ssize_t sent = count_written(c, system_write(c->watcher.fd, bytes, r->length));
     if (sent < 0) return;

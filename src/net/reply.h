@@ -68,8 +68,19 @@ void reply_verbatim(struct client *c, struct slice text, const char *type);
  * buffer. */
 void reply_begin(struct client *c);
 void reply_end(void);
-/* Writes what stands in the output buffer, client by client, and empties it. */
+/* Writes what stands in the output buffer, client by client, and empties it. What may not leave yet
+ * is kept in chunks. */
 void reply_write_all(void);
+
+/* ---- no reply before its record ---- */
+
+/* Records are numbered as they are begun: the effects of a unit, for the log. All that anybody is
+ * sent from now on tells of what is done under this number, which never falls. */
+void reply_depend(uint64_t record);
+/* What depends on this record, or an earlier one, may leave; what waited for it is written with
+ * the next reply_write_all. */
+void reply_allow(uint64_t record);
+
 /* Whether REPLY_PENDING_BYTES are reached. */
 bool reply_is_due(void);
 /* The socket takes more: writes chunks. */

@@ -50,8 +50,8 @@ static void record_stream(int database, int argc, const struct slice *argv) {
     record(&stream_recording, database, argc, argv);
 }
 
-const struct effect_sink debug_log_sink = {EFFECT_LOG, record_log};
-const struct effect_sink debug_stream_sink = {EFFECT_STREAM, record_stream};
+const struct effect_sink debug_log_sink = {.reader = EFFECT_LOG, .take = record_log};
+const struct effect_sink debug_stream_sink = {.reader = EFFECT_STREAM, .take = record_stream};
 
 static size_t take_number(const char **at) {
     size_t number;

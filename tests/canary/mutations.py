@@ -346,6 +346,12 @@ mutate('gate-lacking', 'exec/transaction.c',
        '        t->lacking_flags |= ~q->command->flags;\n', '',
        'EXEC runs what may not run where keys are stale', 'unit exec/test_gates')
 
+mutate('reply-before-record', 'net/reply.c', 'return record <= record_safe;',
+       'return record <= record_safe + 1;', 'a reply leaves before its record',
+       'unit net/test_reply')
+mutate('unit-without-record', 'exec/run.c', 'if (!outer) effects_unit_begin();', '',
+       'replies do not wait for their unit', 'unit exec/test_records')
+
 # ---- commands ----
 
 mutate('set-xx', 'commands/string.c', '(options.flags & SET_XX && !edit.entry)) {',

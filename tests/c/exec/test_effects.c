@@ -52,9 +52,9 @@ static void take_second_log(int database, int argc, const struct slice *argv) {
     take("second", database, argc, argv);
 }
 
-static const struct effect_sink log_sink = {EFFECT_LOG, take_log};
-static const struct effect_sink stream_sink = {EFFECT_STREAM, take_stream};
-static const struct effect_sink second_log_sink = {EFFECT_LOG, take_second_log};
+static const struct effect_sink log_sink = {.reader = EFFECT_LOG, .take = take_log};
+static const struct effect_sink stream_sink = {.reader = EFFECT_STREAM, .take = take_stream};
+static const struct effect_sink second_log_sink = {.reader = EFFECT_LOG, .take = take_second_log};
 static const struct effect_sink *const log_alone[] = {&log_sink, NULL};
 static const struct effect_sink *const both_sinks[] = {&log_sink, &stream_sink, NULL};
 static const struct effect_sink *const three_sinks[] = {&stream_sink, &second_log_sink, &log_sink,

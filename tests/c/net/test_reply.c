@@ -362,6 +362,98 @@ static void test_replies_from_others(void **state) {
     peer_close(&p);
 }
 
+/* ---- the gate ---- */
+
+/* A number for each test: they never fall. */
+static uint64_t records;
+
+/* Replies that tell of what is not recorded yet wait, those of others behind them in their order,
+ * whether they stood in the output buffer or in chunks; the loop sleeps meanwhile. */
+static void test_no_reply_before_its_record(void **state) {
+    struct peer p = peer_connect();
+    other = peer_connect();
+    peer_send(&p, SLICE("p\r\n"));
+    peer_assert_got(&p, SLICE("+PONG\r\n"));
+    reply_depend(++records);
+    peer_send(&p, SLICE("p\r\no x\r\np\r\n"));
+    peer_send(&p, SLICE("m 2\r\n"));
+    peer_assert_got(&p, SLICE(""));
+    peer_receive(&other, SIZE_MAX);
+    peer_assert_got(&other, SLICE(""));
+    assert_false(p.client->flags & CLIENT_WRITE_WAITS);
+    assert_true(reply_check(p.client));
+    reply_allow(records);
+    reply_write_all();
+    peers_turns();
+    peer_receive(&p, SIZE_MAX);
+    peer_receive(&other, SIZE_MAX);
+    peer_assert_got(&p, SLICE("+PONG\r\n+PONG\r\n$1\r\n0\r\n$1\r\n1\r\n"));
+    peer_assert_got(&other, SLICE("$1\r\nx\r\n"));
+    peer_send(&p, SLICE("p\r\n"));
+    peer_assert_got(&p, SLICE("+PONG\r\n"));
+    peer_close(&other);
+    peer_close(&p);
+}
+
+/* What was replied before a record leaves though later replies wait; so does what is relieved in
+ * the middle of a request. */
+static void test_earlier_replies_leave(void **state) {
+    struct peer p = peer_connect();
+    other = peer_connect();
+    reply_depend(++records);
+    peer_send(&p, SLICE("o first\r\n"));
+    reply_depend(++records);
+    reply_bulk(other.client, SLICE("second")); /* in the same chunk: it goes with that */
+    reply_allow(records - 1);
+    reply_write_all();
+    peer_receive(&other, SIZE_MAX);
+    peer_assert_got(&other, SLICE(""));
+    struct buffer text = {.class = MEMORY_OTHER};
+    fill_pattern(&text, REPLY_PENDING_BYTES + 1);
+    reply_bulk(other.client, buffer_slice(&text));
+    batch_relieve();
+    peer_receive(&other, SIZE_MAX);
+    peer_assert_got(&other, SLICE(""));
+    reply_allow(records);
+    reply_write_all();
+    peers_turns();
+    while (peer_receive(&other, SIZE_MAX)) peers_turns();
+    assert_true(other.got.length > text.length);
+    assert_memory_equal(other.got.bytes, "$5\r\nfirst\r\n$6\r\nsecond\r\n", 23);
+    buffer_free(&text);
+    peer_close(&other);
+    peer_close(&p);
+}
+
+/* Last words wait, too, and the connection for them. */
+static void test_last_words_wait(void **state) {
+    struct peer p = peer_connect();
+    reply_depend(++records);
+    peer_send(&p, SLICE("q\r\n"));
+    assert_false(p.ended);
+    peer_assert_got(&p, SLICE(""));
+    uint64_t events = loop_stats(peers_loop)->events;
+    peers_turns();
+    assert_int_equal(loop_stats(peers_loop)->events, events); /* nothing keeps the loop awake */
+    reply_allow(records);
+    reply_write_all();
+    peers_turns();
+    peer_receive(&p, SIZE_MAX);
+    assert_true(p.ended);
+    peer_assert_got(&p, SLICE("+OK\r\n"));
+    peer_close(&p);
+
+    p = peer_connect(); /* closed before its record: nothing is said */
+    reply_depend(++records);
+    peer_send(&p, SLICE("p\r\n"));
+    client_close_all();
+    peer_receive(&p, SIZE_MAX);
+    assert_true(p.ended);
+    peer_assert_got(&p, SLICE(""));
+    reply_allow(records);
+    peer_close(&p);
+}
+
 static int begin(void **state) { return peers_open(&executor); }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, peers_begin, peers_nothing_left)
@@ -380,6 +472,9 @@ int main(void) {
         TEST(test_close_after_slow_reply),
         TEST(test_close_now),
         TEST(test_replies_from_others),
+        TEST(test_no_reply_before_its_record),
+        TEST(test_earlier_replies_leave),
+        TEST(test_last_words_wait),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

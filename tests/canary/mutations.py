@@ -206,8 +206,8 @@ mutate('watch-forgotten', 'exec/transaction.c', '        t->command_flags |= q->
 mutate('blocked-order', 'store/key_table.c', 'list_append(&row->links, link);',
        'list_prepend(&row->links, link);', 'the last that waits is served first',
        'tcl unit/type/list')
-mutate('blocked-deadline', 'exec/blocked.c', 'if (end < earliest) loop_timer_start',
-       'if (end > earliest) loop_timer_start', 'a nearer time limit does not set the timer',
+mutate('blocked-deadline', 'exec/blocked.c', 'if (end < look_msec) loop_timer_start',
+       'if (end > look_msec) loop_timer_start', 'a nearer time limit does not set the timer',
        'tcl unit/wait')
 mutate('serve-order', 'exec/run.c', 'if (!outer) blocked_serve();',
        'if (outer) blocked_serve();', 'commands of EXEC serve who waits, others do not',
@@ -326,11 +326,11 @@ mutate('effects-database', 'exec/effects.c', '    e->database = keyspace_index(k
        '    e->database = 0;\n', 'all effects are about database 0', 'unit exec/test_effects')
 mutate('effects-text', 'exec/effects.c', '        text += argv[i].length;\n', '',
        'the words of an effect overwrite each other', 'unit exec/test_effects')
-mutate('effects-after-the-served', 'exec/dispatch.c',
-       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, outermost);\n'
-       '    if (outermost) blocked_serve();\n',
-       '    if (outermost) blocked_serve();\n'
-       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, outermost);\n',
+mutate('effects-after-the-served', 'exec/run.c',
+       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, !outer);\n'
+       '    if (!outer) blocked_serve();\n',
+       '    if (!outer) blocked_serve();\n'
+       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, !outer);\n',
        'who was served has taken what nobody gave', 'unit exec/test_effects')
 mutate('effects-served-together', 'exec/blocked.c',
        'served = w->kind->serve(w->client, w->state, ks, name, hash);\n'
@@ -349,7 +349,8 @@ mutate('gate-lacking', 'exec/transaction.c',
 mutate('reply-before-record', 'net/reply.c', 'return record <= record_safe;',
        'return record <= record_safe + 1;', 'a reply leaves before its record',
        'unit net/test_reply')
-mutate('unit-without-record', 'exec/run.c', 'if (!outer) effects_unit_begin();', '',
+mutate('unit-without-record', 'exec/run.c',
+       '    if (__builtin_expect(effects_wanted() != 0, 0) && !outer) effects_unit_begin();\n', '',
        'replies do not wait for their unit', 'unit exec/test_records')
 
 # ---- commands ----

@@ -39,11 +39,10 @@ static void add_log_effect(const struct call *call, int64_t deadline) {
     effect_add_as_sent(call, EFFECT_STREAM);
 }
 
-static void delete_at_once(const struct call *call, const struct key *key) {
+static void delete_at_once(const struct key *key) {
     bool lazily = lazyfree_wanted(LAZYFREE_EXPIRE);
-    const struct slice words[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), call->argv[1]};
     edit_delete(key, lazily);
-    effect_add(call->keyspace, EFFECT_BOTH, 2, words);
+    effect_add_delete(key, lazily);
 }
 
 static void set_deadline(struct call *call, int64_t unit_msec, int64_t base_msec) {
@@ -58,7 +57,7 @@ static void set_deadline(struct call *call, int64_t unit_msec, int64_t base_msec
     if (!edit.entry) {
         reply_integer(call->client, 0);
     } else if (deadline <= clock_cached_msec()) {
-        delete_at_once(call, &edit.key);
+        delete_at_once(&edit.key);
         reply_integer(call->client, 1);
     } else {
         keyspace_note_access(edit.entry);

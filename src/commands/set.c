@@ -106,14 +106,13 @@ static void pop_one(const struct call *call, struct value *v) {
 }
 
 static void pop_all(struct call *call, struct edit *edit) {
-    const struct slice effect[] = {SLICE("DEL"), call->argv[1]};
     struct value v = set_in(edit->entry);
     uint64_t count = set_count(v);
     keyspace_count_hit(); /* 6.2 reads the set here, where a smaller count does not */
     reply_all(call->client, v);
     edit_remove(edit, lazyfree_wanted(LAZYFREE_SERVER_DEL));
     edit_close(edit, count, NOTIFY_GENERIC, "del");
-    effect_add(call->keyspace, EFFECT_BOTH, 2, effect);
+    effect_add_delete(&edit->key, false);
 }
 
 static void pop_many(struct call *call, struct edit *edit, uint64_t count) {

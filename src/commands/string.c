@@ -205,12 +205,6 @@ static void add_effect_without_get(const struct call *call) {
     memory_free(words, MEMORY_OTHER);
 }
 
-/* The key goes before its time: by DEL, or UNLINK where `lazily`. */
-static void add_delete_effect(const struct call *call, bool lazily) {
-    const struct slice words[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), call->argv[1]};
-    effect_add(call->keyspace, EFFECT_BOTH, 2, words);
-}
-
 static void command_set(struct call *call) {
     struct set_options options = {0};
     struct given_time time;
@@ -287,7 +281,7 @@ static void command_getdel(struct call *call) {
     const struct key key = call_key(call, 1);
     bool lazily = lazyfree_wanted(LAZYFREE_USER_DEL);
     edit_delete(&key, lazily);
-    add_delete_effect(call, lazily);
+    effect_add_delete(&key, lazily);
 }
 
 static void add_getex_effects(const struct call *call, const struct given_time *time) {
@@ -318,7 +312,7 @@ static void command_getex(struct call *call) {
     if (options.form && time.deadline <= clock_cached_msec()) {
         bool lazily = lazyfree_wanted(LAZYFREE_EXPIRE);
         edit_delete(&edit.key, lazily);
-        add_delete_effect(call, lazily);
+        effect_add_delete(&edit.key, lazily);
     } else if (options.form) {
         edit_put_deadline(&edit, time.deadline);
         edit_close(&edit, 1, NOTIFY_GENERIC, "expire");

@@ -123,17 +123,31 @@ static void collect(struct effect *e, const struct keyspace *ks, unsigned reader
     pending_end = &e->next;
 }
 
+static void collect_copy(const struct keyspace *ks, unsigned readers, int argc,
+                         const struct slice *argv, bool alone) {
+    readers &= wanted;
+    if (readers) collect(effect_copy(argc, argv), ks, readers, argc, alone);
+}
+
 void effect_add(const struct keyspace *ks, unsigned readers, int argc, const struct slice *argv) {
     said = true;
-    readers &= wanted;
-    if (readers) collect(effect_copy(argc, argv), ks, readers, argc, false);
+    collect_copy(ks, readers, argc, argv, false);
 }
 
 void effect_add_alone(const struct keyspace *ks, unsigned readers, int argc,
                       const struct slice *argv) {
     said = true;
-    readers &= wanted;
-    if (readers) collect(effect_copy(argc, argv), ks, readers, argc, true);
+    collect_copy(ks, readers, argc, argv, true);
+}
+
+static void collect_delete(const struct key *key, bool lazily, bool alone) {
+    const struct slice argv[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), key->name};
+    collect_copy(key->keyspace, EFFECT_BOTH, 2, argv, alone);
+}
+
+void effect_add_delete(const struct key *key, bool lazily) {
+    said = true;
+    collect_delete(key, lazily, false);
 }
 
 void effect_add_as_sent(const struct call *call, unsigned readers) {
@@ -141,7 +155,7 @@ void effect_add_as_sent(const struct call *call, unsigned readers) {
     readers &= wanted;
     if (!readers) return;
     if (!call->request) { /* the call ends before the unit does */
-        collect(effect_copy(call->argc, call->argv), call->keyspace, readers, call->argc, false);
+        collect_copy(call->keyspace, readers, call->argc, call->argv, false);
         return;
     }
     struct effect *e = memory_alloc(sizeof(*e), MEMORY_OTHER);
@@ -218,8 +232,7 @@ static void key_changed(const struct key *key, enum keyspace_cause cause) {
     if (cause == KEYSPACE_WRITTEN || !wanted) return;
     if (!call_running()) effects_unit_begin();
     bool lazily = lazyfree_wanted(cause == KEYSPACE_EXPIRED ? LAZYFREE_EXPIRE : LAZYFREE_EVICTION);
-    const struct slice argv[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), key->name};
-    collect(effect_copy(2, argv), key->keyspace, wanted, 2, true);
+    collect_delete(key, lazily, true);
     if (!call_running()) effects_unit_end();
 }
 

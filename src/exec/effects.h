@@ -19,6 +19,7 @@
 #include "base/string.h"
 
 struct call;
+struct key;
 struct keyspace;
 struct keyspace_observer;
 
@@ -54,6 +55,8 @@ void effect_add(const struct keyspace *ks, unsigned readers, int argc, const str
 /* The same, but it stands before the others of the unit, and is not framed with them. */
 void effect_add_alone(const struct keyspace *ks, unsigned readers, int argc,
                       const struct slice *argv);
+/* The key is deleted: DEL, or UNLINK with `lazily`. */
+void effect_add_delete(const struct key *key, bool lazily);
 /* The request as it was sent is an effect for these readers: where others get another form, or
  * where nothing was counted. */
 void effect_add_as_sent(const struct call *call, unsigned readers);

@@ -19,7 +19,6 @@
  * Ownership: the table owns the entries; entries own their values.
  */
 #include "store/keyspace.h"
-#include "store/keyspace_change.h"
 
 #include <limits.h>
 
@@ -33,6 +32,7 @@
 #include "metric/latency.h"
 #include "metric/metric.h"
 #include "option/option.h"
+#include "store/keyspace_change.h"
 #include "store/lazyfree.h"
 #include "store/limbo.h"
 #include "store/next_due.h"

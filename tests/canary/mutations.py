@@ -292,7 +292,8 @@ mutate('effects-removal-forgotten', 'exec/effects.c',
 mutate('effects-removal-uninterested', 'exec/effects.c',
        '    keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);\n', '',
        'where nobody else listens replicas keep keys that have expired', 'unit exec/test_effects')
-mutate('effects-removal-within', 'exec/effects.c', 'wanted, 2, true);', 'wanted, 2, false);',
+mutate('effects-removal-within', 'exec/effects.c', 'collect_delete(key, lazily, true);',
+       'collect_delete(key, lazily, false);',
        "a reader's dead key is framed with the write", 'unit exec/test_effects')
 mutate('effects-removal-waits', 'exec/effects.c',
        '    if (!call_running()) effects_unit_end();\n', '',
@@ -367,8 +368,8 @@ mutate('expire-in-the-past', 'commands/expire.c', '} else if (deadline <= clock_
 mutate('ttl-rounding', 'commands/expire.c', '(left % unit_msec + unit_msec / 2) / unit_msec)',
        '(left % unit_msec) / unit_msec)', 'TTL rounds down', 'tcl unit/expire')
 mutate('getdel-keeps', 'commands/string.c',
-       '    edit_delete(&key, lazily);\n    add_delete_effect(call, lazily);',
-       '    add_delete_effect(call, lazily);', 'GETDEL deletes nothing', 'tcl unit/string')
+       '    edit_delete(&key, lazily);\n    effect_add_delete(&key, lazily);',
+       '    effect_add_delete(&key, lazily);', 'GETDEL deletes nothing', 'tcl unit/string')
 mutate('hdel-last-field', 'commands/hash.c', 'for (int i = 2; v && i < call->argc; i++) deleted +=',
        'for (int i = 2; v && i < call->argc - 1; i++) deleted +=', 'HDEL leaves its last field',
        'tcl unit/type/hash')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of strings that are written in place: keyspace_string_writable against a model of bytes,
+ * Tests of strings that are written in place: keyspace_put_bytes against a model of bytes,
  * through all forms of entries, and the cost of growing.
  *
  * SEED=n runs the same random choices again; each run prints its seed.

@@ -320,8 +320,8 @@ mutate('effects-wrong-reader', 'exec/effects.c',
        'if (e->alone ? alone : others)', "the stream gets the log's form", 'unit exec/test_effects')
 mutate('effects-unwanted-kept', 'exec/effects.c',
        '    readers &= wanted;\n    if (readers) collect(effect_copy(argc, argv), ks, readers, '
-       'argc, false);\n',
-       '    collect(effect_copy(argc, argv), ks, readers, argc, false);\n',
+       'argc, alone);\n',
+       '    collect(effect_copy(argc, argv), ks, readers, argc, alone);\n',
        'what nobody wanted is handed on later', 'unit exec/test_effects')
 mutate('effects-database', 'exec/effects.c', '    e->database = keyspace_index(ks);\n',
        '    e->database = 0;\n', 'all effects are about database 0', 'unit exec/test_effects')

@@ -34,7 +34,9 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
 BASE_FLAGS := -std=gnu11 -g -fno-omit-frame-pointer $(WARNINGS) \
               -include src/base/forbidden.h -Isrc
-LIBS := -llzf -lm -lpthread -ldl
+# Another Lua 5.1 than the system's, as one built with sanitizers: LUA=/some/folder/liblua.a
+LUA ?= -llua5.1
+LIBS := -llzf $(LUA) -lm -lpthread -ldl
 ALLOCATOR := -ljemalloc
 
 ifeq ($(VARIANT),fuzz)
@@ -124,7 +126,7 @@ run: all ## build and start the server (ARGS="--port 7000 ...")
 test: all faulty units ## every check and test; last line "N passed, N failed"
 	$(SUITE_ENV) python3 tests/lint/total.py lint units tcl clients
 
-check: all units ## under a minute: layers, headers, style, format, generated files, C units
+check: all units ## under a minute: layers, circles, headers, style, format, generated files, C units
 	$(SUITE_ENV) python3 tests/lint/total.py lint units
 
 lint: all ## the part of check that only reads the source
@@ -176,7 +178,7 @@ help: ## this list
 
 # The headers of other packages, each with the package that brings it; asked for once a variant.
 NEEDED := $(if $(ALLOCATOR),jemalloc/jemalloc.h:libjemalloc-dev) stdio.h:libc6-dev \
-          liblzf/lzf.h:liblzf-dev
+          liblzf/lzf.h:liblzf-dev lua5.1/lua.h:liblua5.1-0-dev
 UNIT_NEEDED := cmocka.h:libcmocka-dev
 
 # Says which package is missing and how to get it. $(1): header:package words.
@@ -236,7 +238,7 @@ $(OUT)/tests/%: $(OUT)/obj-tests/%.o $(LIBRARY)
 
 # The server with faults of the system, which a file tells it (tests/c/server/faulty.c).
 .PHONY: faulty
-faulty: $(OUT)/faulty/redis-server
+faulty: $(OUT)/faulty/redis-server ## the server with faults that a file tells it: tests/README.md
 $(OUT)/faulty/redis-server: $(main_redis-server:src/%.c=$(OUT)/obj/%.o) \
         $(OUT)/obj-tests/server/faulty.o $(LIBRARY)
 	@mkdir -p $(@D)

@@ -14,7 +14,7 @@ foreach part {client assert util server test conductor} {
 
 # Tags of the features that are not built yet. Their tests are left out when our own server is
 # tested, unless --tags names the tag. Whoever builds a feature takes its tag out of this list.
-set ::not_built {needs:scripting}
+set ::not_built {}
 
 array set ::options [list \
     tests $::tests server {} wrapper {} scratch {} worker 0 \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Users, their clients, and the check before each command.
  *
- * Speed: a client whose user may do everything has CLIENT_LIMITED clear, and the dispatcher looks
- * no further. For others the command is a bit of the user's; keys and channels are matched against
+ * Speed: a client whose user may do everything has ACL_LIMITED clear, and exec/gates asks no
+ * further. For others the command is a bit of the user's; keys and channels are matched against
  * patterns only where not all are allowed.
  *
  * A client's user stands in CLIENT_RARE_USER, so that a client of the default user costs nothing.
- * What changes a user walks the clients, unless the user has none: then CLIENT_LIMITED is set anew,
+ * What changes a user walks the clients, unless the user has none: then ACL_LIMITED is set anew,
  * and who listens to a channel that the user has lost is disconnected. Who has a user that is
  * deleted is disconnected, too. The client whose command does that gets its reply first; meanwhile
  * it is the default user and has not authenticated.
@@ -17,11 +17,10 @@
  * Invariants (acl_check_all)
  *  1. A user of a client is in the set, or the client is the one whose reply is awaited.
  *  2. `clients` of a user other than the default one counts those that have it.
- *  3. CLIENT_LIMITED is set exactly where the client's user is not ACL_USER_UNLIMITED.
+ *  3. ACL_LIMITED is set exactly where the client's user is not ACL_USER_UNLIMITED.
  */
 #include "access/acl.h"
 
-#include "access/acl_file.h"
 #include "access/acl_internal.h"
 #include "access/acl_log.h"
 #include "access/acl_rules.h"
@@ -131,10 +130,7 @@ static bool is_unlimited(const struct acl_user *u) {
 }
 
 static void mark_limits(struct client *c) {
-    if (is_unlimited(acl_user_of(c)))
-        c->flags &= ~(unsigned)CLIENT_LIMITED;
-    else
-        c->flags |= CLIENT_LIMITED;
+    client_word_set(&c->words.access, ACL_LIMITED, !is_unlimited(acl_user_of(c)));
 }
 
 static void become(struct client *c, struct acl_user *u) {
@@ -154,8 +150,17 @@ bool acl_default_has_password(void) { return !(default_user->flags & ACL_USER_NO
 
 void acl_reset(struct client *c) {
     become(c, default_user);
-    c->flags &= ~(unsigned)CLIENT_AUTHENTICATED;
-    if (default_is_open()) c->flags |= CLIENT_AUTHENTICATED;
+    client_word_set(&c->words.access, ACL_STRANGER, !default_is_open());
+}
+
+void acl_act_for(struct client *c, struct client *principal) {
+    client_set_rare(c, CLIENT_RARE_PRINCIPAL, principal);
+    c->words.access = principal ? principal->words.access : ACL_STRANGER | ACL_LIMITED;
+}
+
+struct client *acl_principal(struct client *c) {
+    struct client *principal = client_rare(c, CLIENT_RARE_PRINCIPAL);
+    return principal ? principal : c;
 }
 
 static void client_closes(struct client *c) {
@@ -168,14 +173,14 @@ static void client_closes(struct client *c) {
 const struct client_observer acl_client_observer = {.closing = client_closes};
 
 bool acl_authenticate(struct client *c, struct slice name, struct slice password,
-                      struct slice object) {
+                      struct slice object, enum acl_context context) {
     struct acl_user *u = acl_users_find(users, name);
     if (!u || !(u->flags & ACL_USER_ON) || !acl_user_has_password(u, password)) {
-        acl_log_note(c, ACL_DENIED_AUTH, object, name);
+        acl_log_note(c, ACL_DENIED_AUTH, object, name, context);
         return false;
     }
     become(c, u);
-    c->flags |= CLIENT_AUTHENTICATED;
+    client_word_set(&c->words.access, ACL_STRANGER, false);
     return true;
 }
 
@@ -216,8 +221,7 @@ enum acl_denial acl_check(const struct client *c, const struct command *command,
     const struct acl_user *u = acl_user_of(c);
     *at = 0;
     if (command->flags & COMMAND_NO_AUTH) return ACL_ALLOWED;
-    if (!(c->flags & CLIENT_AUTHENTICATED) && client_authentication_required())
-        return ACL_DENIED_COMMAND;
+    if (client_is_stranger(c)) return ACL_DENIED_COMMAND;
     if (is_unlimited(u)) return ACL_ALLOWED;
     if (!command_allowed(u, command, argc, argv)) return ACL_DENIED_COMMAND;
     if (!(u->flags & ACL_USER_ALL_KEYS) && command_has_keys(command) &&
@@ -230,16 +234,16 @@ enum acl_denial acl_check(const struct client *c, const struct command *command,
 }
 
 static void note_denial(struct client *c, enum acl_denial denial, const struct command *command,
-                        struct slice argument) {
+                        struct slice argument, enum acl_context context) {
     struct slice object = denial == ACL_DENIED_COMMAND ? slice_of(command->name) : argument;
-    acl_log_note(c, denial, object, acl_user_of(c)->name);
+    acl_log_note(c, denial, object, acl_user_of(c)->name, context);
 }
 
 enum acl_denial acl_admits(struct client *c, const struct command *command, int argc,
-                           const struct slice *argv) {
+                           const struct slice *argv, enum acl_context context) {
     int at;
     enum acl_denial denial = acl_check(c, command, argc, argv, &at);
-    if (denial != ACL_ALLOWED) note_denial(c, denial, command, argv[at]);
+    if (denial != ACL_ALLOWED) note_denial(c, denial, command, argv[at], context);
     return denial;
 }
 
@@ -261,15 +265,16 @@ static bool pattern_is_lost(struct slice pattern, void *user) {
 }
 
 static bool listens_to_lost(const struct client *c, struct acl_user *u) {
-    if (!(c->flags & CLIENT_SUBSCRIBED) || u->flags & ACL_USER_ALL_CHANNELS) return false;
+    if (!(c->flags & CLIENT_LISTENS) || u->flags & ACL_USER_ALL_CHANNELS) return false;
     return pubsub_any(c, PUBSUB_CHANNEL, channel_is_lost, u) ||
            pubsub_any(c, PUBSUB_PATTERN, pattern_is_lost, u);
 }
 
 void acl_user_changed(struct acl_user *u, struct client *self) {
     if (u == default_user) {
-        client_set_authentication_required(!default_is_open());
-        client_set_limited(!is_unlimited(u));
+        uint8_t strange = default_is_open() ? 0 : ACL_STRANGER;
+        uint8_t limited = is_unlimited(u) ? 0 : ACL_LIMITED;
+        client_set_access(strange | limited, strange);
     } else if (!u->clients) {
         return;
     }
@@ -313,7 +318,7 @@ static void disconnect_leaving(struct client *self) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (!acl_user_of(c)->leaving) continue;
         become(c, default_user); /* also those that are marked as closing: the user is freed now */
-        c->flags &= ~(unsigned)CLIENT_AUTHENTICATED;
+        client_word_set(&c->words.access, ACL_STRANGER, true);
         disconnect(c, self);
     }
 }
@@ -373,14 +378,10 @@ void acl_set_default_password(struct slice password) {
 
 void acl_register(void) {
     acl_rules_register();
-    acl_log_register();
     users = acl_users_create();
     default_user = acl_default_create();
     acl_users_add(users, default_user);
-    acl_file_register();
 }
-
-bool acl_open(void) { return acl_file_open(); }
 
 /* ---- checks ---- */
 
@@ -403,6 +404,6 @@ void acl_check_all(void) {
         const struct client *c = LIST_ENTRY(link, struct client, link);
         const struct acl_user *u = acl_user_of(c);
         ASSERT(acl_users_find(users, u->name) == u);
-        ASSERT(!(c->flags & CLIENT_LIMITED) == is_unlimited(u));
+        ASSERT(!(c->words.access & ACL_LIMITED) == is_unlimited(u));
     }
 }

@@ -2,7 +2,7 @@
  * Access control: users, which client is which user, and what it may run.
  *
  * A client has a user from the beginning: the default one, unless it authenticates as another.
- * CLIENT_LIMITED is set while its user may not do everything: only then there is something to
+ * ACL_LIMITED is set while its user may not do everything: only then there is something to
  * check. What a user is made of, and the rules that change it, is access/acl_rules'.
  */
 #ifndef EVENKEEL_ACCESS_ACL_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "access/acl_denial.h"
 #include "base/attributes.h"
 #include "base/string.h"
 #include "net/client.h"
@@ -17,19 +18,14 @@
 struct acl_user;
 struct command;
 
-enum acl_denial {
-    ACL_ALLOWED,
-    ACL_DENIED_COMMAND,
-    ACL_DENIED_KEY,
-    ACL_DENIED_CHANNEL,
-    ACL_DENIED_AUTH, /* for ACL LOG: a password or user that is not right */
+/* In struct client.words.access. Clear, both: it may do everything. */
+enum acl_flags {
+    ACL_STRANGER = 1 << 0, /* it has not authenticated, and had to when it came; see acl.c */
+    ACL_LIMITED = 1 << 1,  /* its user may not do everything */
 };
 
-/* Makes the default user, who may do everything; the options of users. */
+/* Makes the default user, who may do everything. */
 void acl_register(void);
-/* Takes the users that the configuration or the file of users tells of. False after a line in the
- * log where they are at fault. Once, before clients connect. */
-MUST_USE bool acl_open(void);
 
 /* ---- who is who ---- */
 
@@ -42,9 +38,14 @@ bool acl_default_has_password(void);
 /* Makes it the client's user, where the password is right and the user is on; otherwise notes it
  * in ACL LOG (`object` is the command as it was called) and returns false. */
 MUST_USE bool acl_authenticate(struct client *c, struct slice name, struct slice password,
-                               struct slice object);
+                               struct slice object, enum acl_context context);
 /* RESET: as if it had just connected. */
 void acl_reset(struct client *c);
+/* A captured client acts for another one, whose rights are asked then; NULL: for nobody any more.
+ * Before the other one closes. */
+void acl_act_for(struct client *c, struct client *principal);
+/* For which it acts; itself where it does for nobody. */
+struct client *acl_principal(struct client *c);
 extern const struct client_observer acl_client_observer; /* for server/wiring */
 
 /* ---- what it may run ---- */
@@ -56,7 +57,7 @@ enum acl_denial acl_check(const struct client *c, const struct command *command,
 /* The same, and notes in ACL LOG what is denied. Who must authenticate first is another matter: the
  * caller looks, and the caller replies. */
 enum acl_denial acl_admits(struct client *c, const struct command *command, int argc,
-                           const struct slice *argv);
+                           const struct slice *argv, enum acl_context context);
 
 /* ---- changing users ---- */
 

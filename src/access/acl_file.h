@@ -12,7 +12,8 @@ struct acl_users;
 struct client;
 
 void acl_file_register(void); /* user, aclfile */
-/* The users that the configuration, or the file, tells of. False after a line in the log. */
+/* Takes the users that the configuration, or the file, tells of. False after a line in the log
+ * where they are at fault. Once, before clients connect. */
 MUST_USE bool acl_file_open(void);
 /* Whether aclfile is set. */
 bool acl_file_is_set(void);

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "net/client.h"
 #include "option/option.h"
 
 #define GROUP_MSEC 60000
@@ -105,15 +106,16 @@ static struct logged *find_equal(const struct acl_log_entry *new) {
     return NULL;
 }
 
-static const char context_multi[] = "multi", context_toplevel[] = "toplevel";
+static const char *const context_names[] = {
+    [ACL_TOPLEVEL] = "toplevel", [ACL_IN_TRANSACTION] = "multi", [ACL_IN_SCRIPT] = "lua"};
 
 void acl_log_note(struct client *c, enum acl_denial denial, struct slice object,
-                  struct slice username) {
+                  struct slice username, enum acl_context context) {
     struct logged *l = memory_alloc(sizeof(*l), MEMORY_OTHER);
     l->entry = (struct acl_log_entry){
         .count = 1,
         .reason = reason_of(denial),
-        .context = c->flags & CLIENT_TRANSACTION ? context_multi : context_toplevel,
+        .context = context_names[context],
         .object = text_dup(object),
         .username = text_dup(username),
         .client_info = description_of(c),

@@ -5,8 +5,10 @@
 #define EVENKEEL_ACCESS_ACL_LOG_H
 #include <stdint.h>
 
-#include "access/acl.h"
+#include "access/acl_denial.h"
 #include "base/string.h"
+
+struct client;
 
 struct acl_log_entry {
     uint64_t count; /* how often; the rest is of the last time */
@@ -21,7 +23,7 @@ void acl_log_describe_clients(void (*append)(struct client *c, struct buffer *ou
 
 /* Adds an entry, or counts it with an equal one of the last minute: see acl_log.c. */
 void acl_log_note(struct client *c, enum acl_denial denial, struct slice object,
-                  struct slice username);
+                  struct slice username, enum acl_context context);
 void acl_log_clear(void);
 int64_t acl_log_count(void);
 /* Calls `visit` for up to `limit` entries, the newest first. */

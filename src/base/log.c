@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The log: one write(2) a line, appended, so that lines of threads and children do not mix.
  *
- * Nothing here allocates or holds a lock, as a forked child and a crash report log too. That is
- * also why the date is worked out here: the C library's localtime_r takes a lock that another
- * thread may have held at the fork. It is asked for the zone's offset once in a quarter of an hour
- * of wall time, no zone changing its offset within one.
+ * Nothing here allocates or holds a lock, as a forked child and a crash report log too; but around
+ * syslog, whose own lock is so known to be free at a fork. That is also why the date is worked out
+ * here: the C library's localtime_r takes a lock that another thread may have held at the fork. It
+ * is asked for the zone's offset once in a quarter of an hour of wall time, no zone changing its
+ * offset within one, and in a child not at all.
  *
  * Level and role may change while other threads log. Target and syslog may not: they are set at
  * start, before there are other threads.
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <syslog.h>
@@ -31,7 +33,9 @@ static _Atomic char role = 'M';
 static char path[PATH_MAX]; /* "" = standard output */
 static bool to_syslog;
 static void (*line_observer)(const char *line, size_t length);
-static char syslog_ident[128]; /* openlog keeps the pointer */
+static char syslog_ident[128];                                  /* openlog keeps the pointer */
+static pthread_mutex_t syslog_lock = PTHREAD_MUTEX_INITIALIZER; /* around syslog */
+static bool zone_stays;                                         /* in a forked child */
 /* The quarter of an hour that the offset was read for, above 20 bits of offset + OFFSET_BIAS. */
 static _Atomic int64_t zone_reading = -1;
 #define OFFSET_BIAS (1 << 19)
@@ -83,7 +87,7 @@ void log_set_role(char new_role) { atomic_store_explicit(&role, new_role, memory
 static int64_t zone_offset_seconds(int64_t unix_seconds) {
     int64_t quarter = unix_seconds / QUARTER_SECONDS;
     int64_t reading = atomic_load_explicit(&zone_reading, memory_order_relaxed);
-    if (reading >> 20 == quarter) return (reading & ((1 << 20) - 1)) - OFFSET_BIAS;
+    if (reading >> 20 == quarter || zone_stays) return (reading & ((1 << 20) - 1)) - OFFSET_BIAS;
     time_t moment = (time_t)unix_seconds;
     struct tm local;
     if (localtime_r(&moment, &local) == NULL) return 0;
@@ -117,6 +121,20 @@ static int format_local_time(char *out, size_t size, int64_t wall_usec) {
                     (int)(second % 60), (int)(wall_usec / 1000 % 1000));
 }
 
+/* ---- Forks ---- */
+
+void log_before_fork(void) {
+    zone_offset_seconds(clock_wall_usec() / 1000000); /* the child asks no more */
+    pthread_mutex_lock(&syslog_lock);
+}
+
+void log_after_fork(bool in_child) {
+    pthread_mutex_unlock(&syslog_lock);
+    if (!in_child) return;
+    zone_stays = true;
+    log_set_role('C');
+}
+
 /* ---- Writing ---- */
 
 /* To the target, whole if it goes. A log that cannot be written is given up without a word: there
@@ -137,7 +155,10 @@ static void write_target(const char *bytes, size_t length) {
 }
 
 static void send_to_syslog(enum log_level level, const char *text) {
-    if (to_syslog) syslog(syslog_priorities[level], "%s", text);
+    if (!to_syslog) return;
+    pthread_mutex_lock(&syslog_lock);
+    syslog(syslog_priorities[level], "%s", text);
+    pthread_mutex_unlock(&syslog_lock);
 }
 
 void log_message_v(enum log_level level, const char *format, va_list arguments) {
@@ -162,6 +183,8 @@ void log_message(enum log_level level, const char *format, ...) {
     log_message_v(level, format, arguments);
     va_end(arguments);
 }
+
+void log_panic(const char *line) { log_warning("%s", line); }
 
 void log_raw(enum log_level level, const char *text) {
     if (level < log_level()) return;

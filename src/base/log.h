@@ -24,10 +24,15 @@ enum log_level log_level(void);
 MUST_USE bool log_set_file(const char *path);
 void log_set_syslog(bool enabled, const char *ident, int facility);
 void log_set_role(char role); /* 'M' at start */
+/* Around a fork whose child logs: takes the lock of syslog, so that no other thread holds it, and
+ * gives it back. The child's role is C; it keeps the zone's offset of the fork for ever. */
+void log_before_fork(void);
+void log_after_fork(bool in_child);
 
 void log_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void log_message_v(enum log_level level, const char *format, va_list arguments);
+void log_panic(const char *line); /* a warning: for panic_set_writer */
 /* The text as it is, without pid, time and mark (the logo, the crash report). */
 void log_raw(enum log_level level, const char *text);
 /* Hears each line that log_message writes, without its line end, in the thread that logs; may not

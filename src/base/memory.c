@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/panic.h"
@@ -62,6 +63,7 @@ static const char *const class_names[MEMORY_CLASSES] = {
     [MEMORY_REPLICATION] = "replication",
     [MEMORY_AOF] = "aof",
     [MEMORY_SCRIPTS] = "scripts",
+    [MEMORY_LUA] = "lua",
     [MEMORY_MODULES] = "modules",
     [MEMORY_POOLS] = "pools",
     [MEMORY_OTHER] = "other",
@@ -149,6 +151,20 @@ static size_t aligned_good_size(size_t alignment, size_t size) {
 
 #if MEMORY_HEADERS
 
+#ifdef __SANITIZE_ADDRESS__
+/* Unlike jemalloc, the address sanitizer's allocator does not hold its locks over a fork: a child
+ * would wait for ever for one that another thread had. So there is one in front of them. */
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
+static void allocator_lock(void) { pthread_mutex_lock(&fork_lock); }
+static void allocator_unlock(void) { pthread_mutex_unlock(&fork_lock); }
+__attribute__((constructor)) static void hold_lock_over_forks(void) {
+    pthread_atfork(allocator_lock, allocator_unlock, allocator_unlock);
+}
+#else
+static inline void allocator_lock(void) {}
+static inline void allocator_unlock(void) {}
+#endif
+
 #define MAGIC_LIVE 0x6b6c6f62u    /* an ordinary block */
 #define MAGIC_ALIGNED 0x6e676c61u /* from memory_alloc_aligned */
 #define MAGIC_FREED 0x64616564u
@@ -185,13 +201,17 @@ static void *block_labelled(char *raw, size_t offset, uint32_t magic, uint32_t c
 }
 
 static inline void *block_make(size_t good, enum memory_class class) {
+    allocator_lock();
     char *raw = malloc(good + sizeof(struct block_header));
+    allocator_unlock();
     if (raw == NULL) return NULL;
     return block_labelled(raw, sizeof(struct block_header), MAGIC_LIVE, class, good);
 }
 
 static inline void *block_make_cleared(size_t good, enum memory_class class) {
+    allocator_lock();
     char *raw = calloc(1, good + sizeof(struct block_header));
+    allocator_unlock();
     if (raw == NULL) return NULL;
     return block_labelled(raw, sizeof(struct block_header), MAGIC_LIVE, class, good);
 }
@@ -199,7 +219,10 @@ static inline void *block_make_cleared(size_t good, enum memory_class class) {
 static void *block_make_aligned(size_t alignment, size_t size, size_t good,
                                 enum memory_class class) {
     void *raw;
-    if (posix_memalign(&raw, alignment, alignment + good) != 0) return NULL;
+    allocator_lock();
+    int error = posix_memalign(&raw, alignment, alignment + good);
+    allocator_unlock();
+    if (error != 0) return NULL;
     return block_labelled(raw, alignment, MAGIC_ALIGNED, class, good);
 }
 
@@ -209,7 +232,9 @@ static inline size_t block_bytes(const void *block, enum memory_class class) {
 
 static inline void *block_resize(void *block, size_t good, enum memory_class class) {
     struct block_header *header = block_checked(block, MAGIC_LIVE, class);
+    allocator_lock();
     char *raw = realloc(header, good + sizeof(*header));
+    allocator_unlock();
     if (raw == NULL) return NULL;
     return block_labelled(raw, sizeof(*header), MAGIC_LIVE, class, good);
 }
@@ -218,7 +243,9 @@ static inline void block_drop(void *block, size_t good, enum memory_class class)
     struct block_header *header = block_checked(block, MAGIC_LIVE, class);
     ASSERT_COMPARE(header->bytes, ==, good);
     block_mark_freed(header);
+    allocator_lock();
     free(header);
+    allocator_unlock();
 }
 
 static void block_drop_aligned(void *block, size_t alignment, size_t size, size_t good,
@@ -226,7 +253,9 @@ static void block_drop_aligned(void *block, size_t alignment, size_t size, size_
     struct block_header *header = block_checked(block, MAGIC_ALIGNED, class);
     ASSERT_COMPARE(header->bytes, ==, good);
     block_mark_freed(header);
+    allocator_lock();
     free((char *)block - alignment);
+    allocator_unlock();
 }
 
 static void block_change_class(void *block, size_t bytes, enum memory_class from,
@@ -448,7 +477,7 @@ size_t memory_used(enum memory_class class) {
 
 size_t memory_used_total(void) {
     int64_t used = 0;
-    for (unsigned i = 0; i < MEMORY_CLASSES; i++) used += used_signed(i);
+    for (unsigned i = 0; i < MEMORY_CLASSES; i++) used += i == MEMORY_LUA ? 0 : used_signed(i);
     return used < 0 ? 0 : (size_t)used;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The end of the process: a line in the log, the hook's report, abort().
+ * The end of the process: a line, the hook's report, abort().
+ *
+ * All of base/ asserts, so this file stands below the rest of it: the log is handed in.
  *
  * Invariants:
  * 1. The hook runs at most once in a process. A failure inside it, in the same thread, aborts at
@@ -15,13 +17,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/log.h"
-
 #define DETAIL_BYTES_MAX 1024
+#define LINE_BYTES_MAX (DETAIL_BYTES_MAX + 256) /* with title, file and line */
 
+static void (*line_writer)(const char *line);
 static void (*report_hook)(const char *title, const char *detail, const char *file, int line);
 static atomic_bool in_progress;
 static __thread bool reported_here;
+
+void panic_set_writer(void (*write)(const char *line)) { line_writer = write; }
 
 void panic_set_hook(void (*hook)(const char *title, const char *detail, const char *file,
                                  int line)) {
@@ -30,6 +34,15 @@ void panic_set_hook(void (*hook)(const char *title, const char *detail, const ch
 
 bool panic_in_progress(void) { return atomic_load(&in_progress); }
 
+static void write_line(const char *title, const char *detail, const char *file, int number) {
+    char line[LINE_BYTES_MAX];
+    snprintf(line, sizeof(line), "%s: %s (%s:%d)", title, detail, file, number);
+    if (line_writer)
+        line_writer(line);
+    else
+        dprintf(STDERR_FILENO, "%s\n", line);
+}
+
 __attribute__((noreturn, cold)) static void end_process(const char *title, const char *detail,
                                                         const char *file, int line) {
     if (reported_here) abort();
@@ -37,7 +50,7 @@ __attribute__((noreturn, cold)) static void end_process(const char *title, const
     if (atomic_exchange(&in_progress, true)) {
         for (;;) pause();
     }
-    log_warning("%s: %s (%s:%d)", title, detail, file, line);
+    write_line(title, detail, file, line);
     if (report_hook != NULL) report_hook(title, detail, file, line);
     abort();
 }

@@ -28,7 +28,8 @@
     X(table__split) \
     X(table__merge) \
     X(free__start) \
-    X(free__done)
+    X(free__done) \
+    X(fork__done)
 /* clang-format on */
 
 #if defined(__has_include) && !defined(EVENKEEL_NO_PROBES)

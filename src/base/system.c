@@ -45,4 +45,16 @@ int system_close(int fd) { return close(fd); }
 
 int system_fsync(int fd) { return fsync(fd); }
 
+int system_fdatasync(int fd) { return fdatasync(fd); }
+
+int system_sync_file_range(int fd, off_t offset, off_t length, unsigned flags) {
+    return sync_file_range(fd, offset, length, flags);
+}
+
+int system_ftruncate(int fd, off_t length) { return ftruncate(fd, length); }
+
 int system_rename(const char *from, const char *to) { return rename(from, to); }
+
+int system_unlink(const char *path) { return unlink(path); }
+
+pid_t system_fork(void) { return fork(); }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The system's calls on files, sockets and epoll, each as a function that a test can replace.
+ * The system's calls on files, sockets, epoll and children, each as a function that a test can
+ * replace.
  *
  * Whoever reads, writes, opens or waits calls these instead of the C library's. They do nothing
  * else: same arguments, same result, same errno. A test program that defines all of them (tests/c/
  * base/faults.h does) is linked with its own in place of ours, because the library's member is
  * then never taken; so short reads and writes, interruptions and failing files can be made from a
- * seed. The release build inlines them. All are async-signal-safe, as what they call.
+ * seed. The release build inlines them. All but fork are async-signal-safe, as what they call.
  *
  * Not here: what a test can make fail without help (bind, connect), and what only tells of the
  * process (getpid, sysconf).
@@ -38,5 +39,11 @@ MUST_USE int system_epoll_wait(int epoll, struct epoll_event *events, int events
 MUST_USE int system_open(const char *path, int flags, mode_t mode);
 int system_close(int fd);
 MUST_USE int system_fsync(int fd);
+MUST_USE int system_fdatasync(int fd);
+MUST_USE int system_sync_file_range(int fd, off_t offset, off_t length, unsigned flags);
+MUST_USE int system_ftruncate(int fd, off_t length);
 MUST_USE int system_rename(const char *from, const char *to);
+MUST_USE int system_unlink(const char *path);
+/* In io/child only, but for a daemon's. */
+MUST_USE pid_t system_fork(void);
 #endif

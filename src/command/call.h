@@ -22,6 +22,7 @@ enum call_origin {
     CALL_NETWORK, /* a client, now */
     CALL_QUEUED,  /* EXEC, what its client has queued */
     CALL_SCRIPT,
+    CALL_SCRIPT_AGAIN, /* one that the primary has sent, or that stands in the log */
     CALL_MODULE,
     CALL_PRIMARY, /* the stream of the server that this one is a replica of */
     CALL_LOG,     /* what is loaded at start */
@@ -38,7 +39,14 @@ struct call {
     enum call_origin origin;
     int hashed;        /* the argument whose hash is known; 0 = of none */
     uint64_t key_hash; /* its hash */
+    /* Of scripts and modules: gets why a gate stops the call, which their client is then not told;
+     * NULL: it is told. */
+    struct buffer *refusal;
 };
+
+static inline bool call_is_scripts(const struct call *call) {
+    return call->origin == CALL_SCRIPT || call->origin == CALL_SCRIPT_AGAIN;
+}
 
 /* The argument as MONITOR, SLOWLOG and crash reports show it: "(redacted)" for a secret. */
 struct slice call_argument_shown(const struct call *call, int index);

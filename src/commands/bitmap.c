@@ -223,7 +223,7 @@ static void bitop_compute(int operation, const struct bitmap *sources, int count
 
 static void bitop_store(struct call *call, struct blob *result) {
     struct edit edit;
-    struct entry_value value = entry_value_raw(blob_slice(result));
+    struct string_value value = string_value_raw(blob_slice(result));
     bool keep = result->length > ENTRY_INLINE_VALUE_MAX;
     if (keep) value.blob = result;
     edit_find_argument(&edit, call, 2);

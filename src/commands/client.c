@@ -18,6 +18,7 @@
 #include "command/row.h"
 #include "commands/client_tracking.h"
 #include "exec/blocked.h"
+#include "exec/client_flags.h"
 #include "exec/pause.h"
 #include "exec/transaction.h"
 #include "net/batch.h"
@@ -40,7 +41,7 @@ static const struct {
                   {"master", TYPE_PRIMARY}};
 
 static enum client_type type_of(const struct client *c) {
-    return c->flags & CLIENT_SUBSCRIBED ? TYPE_SUBSCRIBER : TYPE_NORMAL;
+    return c->flags & CLIENT_LISTENS ? TYPE_SUBSCRIBER : TYPE_NORMAL;
 }
 static struct slice user_of(const struct client *c) { return acl_user_of(c)->name; }
 
@@ -59,24 +60,25 @@ static bool argument_type(const struct call *call, int index, enum client_type *
 /* ---- LIST and INFO ---- */
 
 static const struct {
-    unsigned flag;
+    struct client_words flag;
     char letter;
-} flag_letters[] = {{CLIENT_MONITOR, 'O'},
-                    {CLIENT_SUBSCRIBED, 'P'},
-                    {CLIENT_TRANSACTION, 'x'},
-                    {CLIENT_HELD, 'b'},
-                    {CLIENT_TRACKING, 't'},
-                    {CLIENT_TRACKING_BROKEN, 'R'},
-                    {CLIENT_TRACKING_BROADCASTS, 'B'},
-                    {CLIENT_WATCH_FAILED, 'd'},
-                    {CLIENT_CLOSE_AFTER_REPLY, 'c'},
-                    {CLIENT_UNIX, 'U'},
-                    {CLIENT_NO_EVICT, 'e'}};
+} flag_letters[] = {{{.report = MONITOR_ON}, 'O'},
+                    {{.net = CLIENT_LISTENS}, 'P'},
+                    {{.exec = TRANSACTION_OPEN}, 'x'},
+                    {{.net = CLIENT_HELD}, 'b'},
+                    {{.publish = TRACKING_ON}, 't'},
+                    {{.publish = TRACKING_BROKEN}, 'R'},
+                    {{.publish = TRACKING_BROADCASTS}, 'B'},
+                    {{.exec = TRANSACTION_WATCH_FAILED}, 'd'},
+                    {{.net = CLIENT_CLOSE_AFTER_REPLY}, 'c'},
+                    {{.net = CLIENT_UNIX}, 'U'},
+                    {{.net = CLIENT_NO_EVICT}, 'e'}};
 
 static void append_flags(const struct client *c, struct buffer *out) {
     size_t before = out->length;
     for (size_t i = 0; i < sizeof(flag_letters) / sizeof(flag_letters[0]); i++)
-        if (c->flags & flag_letters[i].flag) buffer_append_char(out, flag_letters[i].letter);
+        if (client_has_any(c, flag_letters[i].flag))
+            buffer_append_char(out, flag_letters[i].letter);
     if (out->length == before) buffer_append_char(out, 'N');
 }
 
@@ -292,27 +294,26 @@ static void client_getname_command(struct call *call) {
 static void client_reply_command(struct call *call) {
     struct client *c = call->client;
     if (argument_is(call, 2, "on")) {
-        c->flags &= ~(unsigned)(CLIENT_REPLY_SKIP | CLIENT_REPLY_OFF);
+        reply_set_off(c, false);
+        reply_skip_no_more(c);
         reply_ok(c);
     } else if (argument_is(call, 2, "off")) {
-        c->flags |= CLIENT_REPLY_OFF;
+        reply_set_off(c, true);
     } else if (!argument_is(call, 2, "skip")) {
         reply_syntax_error(c);
     } else if (!(c->flags & CLIENT_REPLY_OFF)) {
-        c->flags |= CLIENT_REPLY_SKIP_NEXT;
+        reply_skip_next(c, true);
     }
 }
 
 static void client_no_evict_command(struct call *call) {
     struct client *c = call->client;
-    if (argument_is(call, 2, "on")) {
-        c->flags |= CLIENT_NO_EVICT;
-    } else if (argument_is(call, 2, "off")) {
-        c->flags &= ~(unsigned)CLIENT_NO_EVICT;
-    } else {
+    bool on = argument_is(call, 2, "on");
+    if (!on && !argument_is(call, 2, "off")) {
         reply_syntax_error(c);
         return;
     }
+    client_set_no_evict(c, on);
     reply_ok(c);
 }
 
@@ -423,7 +424,7 @@ static void command_client(struct call *call) {
 /* ---- MONITOR and RESET ---- */
 
 static void command_monitor(struct call *call) {
-    if (call->client->flags & CLIENT_MAY_NOT_WAIT) {
+    if (!client_may_wait(call->client)) {
         reply_error(call->client, "MONITOR isn't allowed for DENY BLOCKING client");
         return;
     }
@@ -436,7 +437,9 @@ static void command_reset(struct call *call) {
     tracking_stop(c);
     monitor_remove(c);
     pubsub_unsubscribe_all(c, false);
-    c->flags &= ~(unsigned)(CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP_NEXT | CLIENT_NO_EVICT);
+    reply_set_off(c, false);
+    reply_skip_next(c, false);
+    client_set_no_evict(c, false);
     acl_reset(c);
     c->database = 0;
     c->protocol = 2;

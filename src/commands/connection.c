@@ -11,6 +11,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/row.h"
+#include "exec/client_flags.h"
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
@@ -21,7 +22,7 @@ static void command_ping(struct call *call) {
     if (call->argc > 2) {
         reply_error_format(call->client, "wrong number of arguments for '%s' command",
                            call->command->name);
-    } else if (call->client->flags & CLIENT_SUBSCRIBED && call->client->protocol == 2) {
+    } else if (call->client->flags & CLIENT_LISTENS && call->client->protocol == 2) {
         reply_array(call->client, 2); /* as messages are */
         reply_bulk_c_string(call->client, "pong");
         reply_bulk(call->client, call->argc == 2 ? call->argv[1] : SLICE(""));
@@ -71,7 +72,9 @@ static void command_web_request(struct call *call) {
 
 /* Makes the client that user, or replies that it cannot be. */
 static bool authenticate(struct call *call, struct slice user, struct slice password) {
-    if (acl_authenticate(call->client, user, password, call->argv[0])) return true;
+    enum acl_context context =
+        client_in_transaction(call->client) ? ACL_IN_TRANSACTION : ACL_TOPLEVEL;
+    if (acl_authenticate(call->client, user, password, call->argv[0], context)) return true;
     reply_error(call->client, "-WRONGPASS invalid username-password pair or user is disabled.");
     return false;
 }
@@ -168,7 +171,7 @@ static void command_hello(struct call *call) {
         }
     }
     if (!hello_options(call)) return;
-    if (!(c->flags & CLIENT_AUTHENTICATED)) {
+    if (c->words.access & ACL_STRANGER) {
         reply_error(c,
                     "-NOAUTH HELLO must be called with the client already authenticated, "
                     "otherwise the HELLO AUTH <user> <pass> option can be used to authenticate "

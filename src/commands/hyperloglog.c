@@ -39,7 +39,7 @@ static bool is_hyperloglog(const struct call *call, const struct entry *e, struc
     char scratch[ENTRY_STRING_SCRATCH];
     if (!e) return true;
     *text = entry_string(e, scratch);
-    if (e->encoding != ENTRY_INT && hyperloglog_is_valid(*text)) return true;
+    if (e->encoding != STRING_INT && hyperloglog_is_valid(*text)) return true;
     reply_error(call->client, "-WRONGTYPE Key is not a valid HyperLogLog string value.");
     return false;
 }
@@ -54,7 +54,7 @@ static bool open(struct edit *edit, const struct call *call, int index, struct s
 }
 
 static void store(struct edit *edit, const char *bytes, size_t length) {
-    struct entry_value value = entry_value_raw((struct slice){bytes, length});
+    struct string_value value = string_value_raw((struct slice){bytes, length});
     edit_put_string(edit, &value, KEYSPACE_KEEP_DEADLINE);
 }
 

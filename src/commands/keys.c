@@ -254,7 +254,7 @@ static const char *const object_help[] = {
 };
 
 static int64_t reference_count(const struct entry *e) {
-    bool shared = memory_limit_shares_integers() && e->encoding == ENTRY_INT &&
+    bool shared = memory_limit_shares_integers() && e->encoding == STRING_INT &&
                   entry_integer(e) >= 0 && entry_integer(e) <= SHARED_INTEGER_MAX;
     return shared ? SHARED_REFCOUNT : 1;
 }

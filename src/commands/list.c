@@ -13,6 +13,7 @@
 #include "command/command.h"
 #include "command/row.h"
 #include "exec/blocked.h"
+#include "exec/client_flags.h"
 #include "exec/edit.h"
 #include "exec/effects.h"
 #include "net/client.h"
@@ -336,16 +337,14 @@ static bool move_element(struct client *c, struct edit *source, const struct key
     buffer_append(&text, shown.bytes, shown.length);
     quicklist_drop(from, move.from);
     struct slice moved = buffer_slice(&text);
-    reply_bulk(c, moved); /* who has waited is told of the change of the target after its element */
-    if (same) {
-        push(source, move.to, &moved, 1);
+    push(same ? source : &target, move.to, &moved, 1);
+    tracking_credit(c); /* where it waited, another client's request runs */
+    if (same)
         edit_announce(source, NOTIFY_LIST, event_of_push(move.to));
-    } else {
-        push(&target, move.to, &moved, 1);
-        tracking_credit(c); /* where it waited, another client's request runs */
+    else
         edit_close(&target, 1, NOTIFY_LIST, event_of_push(move.to));
-        tracking_credit(NULL);
-    }
+    reply_bulk(c, moved); /* others are told of the target's change before it */
+    tracking_credit(NULL);
     /* Both are one change: as 6.2. */
     edit_close_anyway(source, same, NOTIFY_LIST, event_of_pop(move.from));
     buffer_free(&text);
@@ -400,28 +399,23 @@ static void pop_named(struct client *c, struct edit *edit, enum quicklist_end en
 }
 
 /* Whether the key holds a list now. */
-static bool list_made_ready(struct edit *edit, struct keyspace *ks, struct slice name,
-                            uint64_t hash) {
-    const struct key key = {ks, name, hash};
-    return edit_open_key(edit, &key, ENTRY_LIST) && edit->entry;
+static bool list_made_ready(struct edit *edit, const struct key *key) {
+    return edit_open_key(edit, key, ENTRY_LIST) && edit->entry;
 }
 
-static bool serve_pop(struct client *c, struct keyspace *ks, struct slice key, uint64_t hash,
-                      enum quicklist_end end) {
+static bool serve_pop(struct client *c, const struct key *key, enum quicklist_end end) {
     struct edit edit;
-    if (!list_made_ready(&edit, ks, key, hash)) return false;
+    if (!list_made_ready(&edit, key)) return false;
     pop_named(c, &edit, end);
     return true;
 }
 
-static bool serve_blpop(struct client *c, void *state, struct keyspace *ks, struct slice key,
-                        uint64_t hash) {
-    return serve_pop(c, ks, key, hash, QUICKLIST_HEAD);
+static bool serve_blpop(struct client *c, void *state, const struct key *key) {
+    return serve_pop(c, key, QUICKLIST_HEAD);
 }
 
-static bool serve_brpop(struct client *c, void *state, struct keyspace *ks, struct slice key,
-                        uint64_t hash) {
-    return serve_pop(c, ks, key, hash, QUICKLIST_TAIL);
+static bool serve_brpop(struct client *c, void *state, const struct key *key) {
+    return serve_pop(c, key, QUICKLIST_TAIL);
 }
 
 static const struct blocked_kind blpop_kind = {serve_blpop, reply_waited_in_vain, NULL};
@@ -448,16 +442,16 @@ static void command_brpop(struct call *call) { blocking_pop(call, QUICKLIST_TAIL
 /* A client that waits to move: where to. */
 struct waiting_move {
     struct move move;
+    uint64_t target_hash;
     size_t length;
     char target[];
 };
 
-static bool serve_move(struct client *c, void *state, struct keyspace *ks, struct slice key,
-                       uint64_t hash) {
+static bool serve_move(struct client *c, void *state, const struct key *key) {
     struct waiting_move *w = state;
     struct edit source;
-    struct key target = {ks, {w->target, w->length}, hash_bytes(w->target, w->length)};
-    if (!list_made_ready(&source, ks, key, hash)) return false;
+    struct key target = {key->keyspace, {w->target, w->length}, w->target_hash};
+    if (!list_made_ready(&source, key)) return false;
     move_element(c, &source, &target, w->move);
     return true;
 }
@@ -471,14 +465,15 @@ static void blocking_move(struct call *call, struct move move, int timeout_index
     if (!blocked_parse_timeout(call, timeout_index, &timeout_msec)) return;
     move.waits = true;
     if (move_now(call, move)) return;
-    if (call->client->flags & CLIENT_MAY_NOT_WAIT) { /* not what it gets when its time is up */
+    if (!client_may_wait(call->client)) { /* not what it gets when its time is up */
         reply_null(call->client);
         return;
     }
     struct slice target = call->argv[2];
     move.words = NULL;
     struct waiting_move *w = memory_alloc(sizeof(*w) + target.length, MEMORY_OTHER);
-    *w = (struct waiting_move){move, target.length};
+    *w = (struct waiting_move){
+        .move = move, .target_hash = call_key_hash(call, 2), .length = target.length};
     memcpy(w->target, target.bytes, target.length);
     blocked_begin(call, &move_kind, 1, 1, 1, timeout_msec, w);
 }

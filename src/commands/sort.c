@@ -254,8 +254,10 @@ static bool find_value(struct sort *s) {
     s->wanted = s->total - s->start;
     if (s->limit_count >= 0 && (uint64_t)s->limit_count < s->wanted)
         s->wanted = (size_t)s->limit_count;
-    /* A set has no order of its own: what is stored of it, and replicated, needs one. */
-    if (s->unsorted && s->store && s->type == ENTRY_SET) {
+    /* A set has no order of its own: what is stored of it, and replicated, needs one, and so does
+     * what a script gets, which may be repeated. */
+    bool repeats = s->store || call_is_scripts(s->call);
+    if (s->unsorted && repeats && s->type == ENTRY_SET) {
         s->unsorted = false;
         s->alpha = true;
         s->has_by = false;
@@ -343,7 +345,7 @@ static struct text text_in(const struct entry *e, const struct pattern *p) {
         return found ? text_of_value(&v) : missing;
     }
     if (e->type != ENTRY_STRING) return missing;
-    if (e->encoding == ENTRY_INT) return (struct text){.integer = entry_integer(e)};
+    if (e->encoding == STRING_INT) return (struct text){.integer = entry_integer(e)};
     return text_of(entry_string(e, scratch));
 }
 

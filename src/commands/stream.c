@@ -455,7 +455,7 @@ static bool add(const struct call *call, struct edit *edit, const struct additio
     if (!added) return false;
     if (trimmed) edit_announce(edit, NOTIFY_STREAM, "xtrim");
     if (effects_wanted()) add_exact_effect(call, v, &a->trimming, a->first_field - 1, a->id);
-    blocked_signal_key(edit->key.keyspace, edit->key.name, edit->key.hash);
+    blocked_signal_key(&edit->key);
     return true;
 }
 

@@ -95,7 +95,7 @@ static void xgroup_setid(struct on_group *x) {
 static void xgroup_destroy(struct on_group *x) {
     struct call *call = x->call;
     bool there = stream_group_destroy(change_begin(x), call->argv[3]);
-    if (there) blocked_signal_key(call->keyspace, call->argv[2], call_key_hash(call, 2));
+    if (there) blocked_signal_key(&x->edit.key);
     reply_integer(call->client, there);
     change_end(x, there, "xgroup-destroy");
 }

@@ -74,6 +74,11 @@ static bool parse_option(const struct call *call, int *index, bool grouped, stru
     int more = call->argc - *index - 1;
     int64_t count;
     if (argument_is(call, *index, "block") && more) {
+        if (call_is_scripts(call)) {
+            reply_error_format(c, "%s command is not allowed with BLOCK option from scripts",
+                               call->command->name);
+            return false;
+        }
         r->waits = true;
         return blocked_parse_timeout_msec(call, ++*index, &r->timeout_msec);
     }
@@ -346,15 +351,13 @@ static struct stream_id waited_after(const struct waiting_read *w, struct slice 
     return w->streams[i].after;
 }
 
-static bool serve(struct client *c, void *state, struct keyspace *ks, struct slice key,
-                  uint64_t hash) {
+static bool serve(struct client *c, void *state, const struct key *key) {
     const struct waiting_read *w = state;
     const struct reading *r = &w->reading;
     struct edit edit;
-    const struct key whole = {ks, key, hash};
-    if (!edit_open_key(&edit, &whole, ENTRY_STREAM) || !edit.entry) return false;
+    if (!edit_open_key(&edit, key, ENTRY_STREAM) || !edit.entry) return false;
     struct value v = entry_object(edit.entry);
-    struct finding f = {.key = key, .v = v};
+    struct finding f = {.key = key->name, .v = v};
     struct place p = {.undelivered = r->grouped};
     if (r->grouped) {
         const struct stream_group *g = stream_group_find(v, r->group);
@@ -365,7 +368,7 @@ static bool serve(struct client *c, void *state, struct keyspace *ks, struct sli
         }
         p.after = g->last_id;
     } else {
-        p.after = waited_after(w, key);
+        p.after = waited_after(w, key->name);
     }
     if (stream_id_compare(stream_last_id(v), p.after) <= 0) return false;
     if (r->grouped) {

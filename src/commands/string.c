@@ -59,8 +59,8 @@ static bool reply_string_or_null(const struct call *call, struct entry *e) {
 }
 
 /* The argument as it will stand; a block of its own is taken over. */
-static struct entry_value value_of_argument(const struct call *call, int index) {
-    struct entry_value value = entry_value_of_text(call->argv[index]);
+static struct string_value value_of_argument(const struct call *call, int index) {
+    struct string_value value = string_value_of_text(call->argv[index]);
     if (value.text.length >= BATCH_ADOPT_BYTES)
         value.blob = call_take_argument(call, index, MEMORY_DATASET);
     return value;
@@ -224,7 +224,7 @@ static void command_set(struct call *call) {
         if (!get) reply_null(call->client);
         return;
     }
-    struct entry_value value = value_of_argument(call, 2);
+    struct string_value value = value_of_argument(call, 2);
     edit_put_string(&edit, &value, deadline);
     edit_close(&edit, 1, NOTIFY_STRING, "set");
     if (options.form) {
@@ -241,7 +241,7 @@ static void command_setnx(struct call *call) {
     edit_find_argument(&edit, call, 1);
     bool absent = !edit.entry;
     if (absent) {
-        struct entry_value value = value_of_argument(call, 2);
+        struct string_value value = value_of_argument(call, 2);
         edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
         edit_close(&edit, 1, NOTIFY_STRING, "set");
     }
@@ -252,7 +252,7 @@ static void set_with_time(struct call *call, const struct set_expiry *form) {
     struct given_time time;
     struct edit edit;
     if (!parse_time(call, form, 2, &time)) return;
-    struct entry_value value = value_of_argument(call, 3);
+    struct string_value value = value_of_argument(call, 3);
     edit_find_argument(&edit, call, 1);
     edit_put_string(&edit, &value, time.deadline);
     edit_close(&edit, 1, NOTIFY_STRING, "set");
@@ -268,7 +268,7 @@ static void command_getset(struct call *call) {
     struct edit edit;
     edit_read(&edit, call);
     if (!reply_string_or_null(call, edit.entry)) return;
-    struct entry_value value = value_of_argument(call, 2);
+    struct string_value value = value_of_argument(call, 2);
     edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
     edit_close(&edit, 1, NOTIFY_STRING, "set");
     const struct slice effect[] = {SLICE("SET"), call->argv[1], call->argv[2]};
@@ -372,7 +372,7 @@ static void set_pairs(struct call *call) {
         int count = prefetch_keys(call, first, 2, hashes);
         for (int i = 0; i < count; i++, first += 2) {
             const struct key key = {call->keyspace, call->argv[first], hashes[i]};
-            struct entry_value value = value_of_argument(call, first + 1);
+            struct string_value value = value_of_argument(call, first + 1);
             struct edit edit;
             taken = taken || value.blob;
             edit_find(&edit, &key);
@@ -414,7 +414,7 @@ static void add(struct call *call, int64_t increment) {
         reply_error(call->client, "increment or decrement would overflow");
         return;
     }
-    struct entry_value result = entry_value_of_integer(value);
+    struct string_value result = string_value_of_integer(value);
     edit_put_string(&edit, &result, KEYSPACE_KEEP_DEADLINE);
     edit_close(&edit, 1, NOTIFY_STRING, "incrby");
     reply_integer(call->client, value);
@@ -458,10 +458,10 @@ static void command_incrbyfloat(struct call *call) {
     }
 
     char *digits = memory_alloc(LDBL_TEXT_BYTES, MEMORY_OTHER);
-    struct entry_value result = {.encoding = ENTRY_EMBSTR};
+    struct string_value result = {.encoding = STRING_EMBSTR};
     result.text =
         (struct slice){digits, number_format_long_double_fixed(digits, LDBL_TEXT_BYTES, value)};
-    if (result.text.length > ENTRY_EMBSTR_MAX) result.encoding = ENTRY_RAW;
+    if (result.text.length > STRING_EMBSTR_MAX) result.encoding = STRING_RAW;
     edit_put_string(&edit, &result, KEYSPACE_KEEP_DEADLINE);
     edit_close(&edit, 1, NOTIFY_STRING, "incrbyfloat");
     reply_bulk(call->client, result.text);
@@ -541,7 +541,7 @@ static void command_append(struct call *call) {
     edit_find_argument(&edit, call, 1);
     if (!argument_string_entry(call, edit.entry)) return;
     if (!edit.entry) {
-        struct entry_value value = value_of_argument(call, 2);
+        struct string_value value = value_of_argument(call, 2);
         edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
         edit_close(&edit, 1, NOTIFY_STRING, "append");
         reply_integer(call->client, (int64_t)call->argv[2].length);

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands of transactions: MULTI, EXEC, DISCARD, WATCH, UNWATCH. The rows stand at the end.
  *
- * What a client has queued and watches is exec/transaction's; that a command is queued instead of
- * run, or refused and so spoils the transaction, is exec/dispatch's.
+ * What a client has queued and watches is exec/transaction's, and EXEC's running of it
+ * exec/execute's; that a command is queued instead of run, or refused and so spoils the
+ * transaction, is exec/gates'.
  */
 #include "commands/transaction.h"
 
 #include "command/call.h"
 #include "command/command.h"
 #include "command/row.h"
+#include "exec/client_flags.h"
+#include "exec/execute.h"
 #include "exec/transaction.h"
 #include "net/client.h"
 #include "net/reply.h"
 
 static void command_multi(struct call *call) {
-    if (call->client->flags & CLIENT_TRANSACTION) {
+    if (client_in_transaction(call->client)) {
         reply_error(call->client, "MULTI calls can not be nested");
         return;
     }
@@ -24,13 +27,13 @@ static void command_multi(struct call *call) {
 
 static void command_exec(struct call *call) {
     struct client *c = call->client;
-    if (!(c->flags & CLIENT_TRANSACTION)) {
+    if (!client_in_transaction(c)) {
         reply_error(c, "EXEC without MULTI");
         return;
     }
-    bool refused = c->flags & CLIENT_QUEUE_FAILED;
+    bool refused = c->words.exec & TRANSACTION_QUEUE_FAILED;
     if (!refused && !transaction_watch_failed(c)) {
-        transaction_run(call);
+        execute_queue(call);
         return;
     }
     transaction_end(c);
@@ -41,7 +44,7 @@ static void command_exec(struct call *call) {
 }
 
 static void command_discard(struct call *call) {
-    if (!(call->client->flags & CLIENT_TRANSACTION)) {
+    if (!client_in_transaction(call->client)) {
         reply_error(call->client, "DISCARD without MULTI");
         return;
     }
@@ -50,12 +53,14 @@ static void command_discard(struct call *call) {
 }
 
 static void command_watch(struct call *call) {
-    if (call->client->flags & CLIENT_TRANSACTION) {
+    if (client_in_transaction(call->client)) {
         reply_error(call->client, "WATCH inside MULTI is not allowed");
         return;
     }
-    for (int i = 1; i < call->argc; i++)
-        transaction_watch(call->client, call->argv[i], call_key_hash(call, i));
+    for (int i = 1; i < call->argc; i++) {
+        const struct key key = call_key(call, i);
+        transaction_watch(call->client, &key);
+    }
     reply_ok(call->client);
 }
 

@@ -288,23 +288,19 @@ static void pop_named(struct client *c, struct edit *edit, bool from_top) {
     effect_add(edit->key.keyspace, EFFECT_BOTH, 2, effect);
 }
 
-static bool serve_pop(struct client *c, struct keyspace *ks, struct slice name, uint64_t hash,
-                      bool from_top) {
+static bool serve_pop(struct client *c, const struct key *key, bool from_top) {
     struct edit edit;
-    const struct key key = {ks, name, hash};
-    if (!edit_open_key(&edit, &key, ENTRY_ZSET) || !edit.entry) return false;
+    if (!edit_open_key(&edit, key, ENTRY_ZSET) || !edit.entry) return false;
     pop_named(c, &edit, from_top);
     return true;
 }
 
-static bool serve_popmin(struct client *c, void *state, struct keyspace *ks, struct slice key,
-                         uint64_t hash) {
-    return serve_pop(c, ks, key, hash, false);
+static bool serve_popmin(struct client *c, void *state, const struct key *key) {
+    return serve_pop(c, key, false);
 }
 
-static bool serve_popmax(struct client *c, void *state, struct keyspace *ks, struct slice key,
-                         uint64_t hash) {
-    return serve_pop(c, ks, key, hash, true);
+static bool serve_popmax(struct client *c, void *state, const struct key *key) {
+    return serve_pop(c, key, true);
 }
 
 static void reply_waited_in_vain(struct client *c, void *state) { reply_null_array(c); }

@@ -24,6 +24,7 @@
 #include "base/blob.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "ds/ziplist.h"
 
 #define COUNTED_NODE_BYTES_MAX 8192 /* where fill counts elements */
 #define LZF_BYTES_MIN 48            /* shorter contents are not worth trying */
@@ -634,6 +635,35 @@ size_t quicklist_delete_range(struct quicklist *q, size_t index, size_t count) {
     }
     settle_ends(q);
     return count;
+}
+
+/* ---- For saving ---- */
+
+const struct quicklist_node *quicklist_node_first(const struct quicklist *q) { return q->head; }
+const struct quicklist_node *quicklist_node_next(const struct quicklist_node *n) { return n->next; }
+size_t quicklist_node_count(const struct quicklist_node *n) { return n->count; }
+
+/* Beyond an element's text: header, end mark, sizes. */
+#define ZIPLIST_EXTRA_BYTES 32
+
+bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *out) {
+    if (n->form == NODE_PACK) {
+        ziplist_from_listpack(n->pack, out);
+    } else if (n->form == NODE_PACK_LZF) {
+        struct listpack *lp = pack_decompressed(n->lzf);
+        ziplist_from_listpack(lp, out);
+        listpack_free(lp);
+    } else if (n->form == NODE_PLAIN) {
+        if (n->plain->length > UINT32_MAX - ZIPLIST_EXTRA_BYTES) return false;
+        ziplist_from_text(blob_slice(n->plain), out);
+    } else {
+        struct blob *b = plain_decompressed(n->lzf);
+        bool fits = b->length <= UINT32_MAX - ZIPLIST_EXTRA_BYTES;
+        if (fits) ziplist_from_text(blob_slice(b), out);
+        blob_free(b, MEMORY_DATASET);
+        return fits;
+    }
+    return true;
 }
 
 /* ---- For DEBUG and tests ---- */

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 #include "ds/listpack.h"
 
@@ -81,6 +82,14 @@ bool quicklist_delete(struct quicklist_cursor *c);
 void quicklist_insert_before(struct quicklist_cursor *c, struct slice text);
 void quicklist_insert_after(struct quicklist_cursor *c, struct slice text);
 void quicklist_replace(struct quicklist_cursor *c, struct slice text);
+
+/* For saving: nodes in order, NULL beyond the last; while a node is held the list is not changed.
+ */
+const struct quicklist_node *quicklist_node_first(const struct quicklist *q);
+const struct quicklist_node *quicklist_node_next(const struct quicklist_node *n);
+size_t quicklist_node_count(const struct quicklist_node *n); /* elements */
+/* Appends the node's elements as a ziplist; false where its one text is too long for any. */
+MUST_USE bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *out);
 
 /* What a walk finds: for DEBUG OBJECT. */
 struct quicklist_stats {

@@ -111,28 +111,25 @@ static bool read_text(struct reader *r, struct slice *text) {
     return true;
 }
 
-/* Adds the next element to the listpack. */
-static bool read_element(struct reader *r, struct listpack **lp) {
-    struct slice text;
-    int64_t integer;
+static bool read_element(struct reader *r, struct listpack_value *v) {
+    *v = (struct listpack_value){{NULL, 0}, 0};
     if (!has(r, 1)) return false;
-    if (*r->at >= INTEGER_16) {
-        if (!read_integer(r, &integer)) return false;
-        listpack_append_integer(lp, integer);
-        return true;
-    }
-    if (!read_text(r, &text) || !listpack_has_room(*lp, listpack_element_size(text))) return false;
-    listpack_append(lp, text);
-    return true;
+    return *r->at >= INTEGER_16 ? read_integer(r, &v->integer) : read_text(r, &v->text);
 }
 
-static bool read_all(const uint8_t *bytes, size_t size, struct listpack **lp) {
+bool ziplist_each(const void *foreign, size_t size, ziplist_visit *visit, void *context) {
+    const uint8_t *bytes = foreign;
+    if (size < HEADER_BYTES + 1 || read_32(bytes) != size || bytes[size - 1] != END_MARK)
+        return false;
     struct reader r = {bytes + HEADER_BYTES, bytes + size - 1};
     size_t count = 0, last_size = 0, last_at = HEADER_BYTES;
     for (; r.at < r.end; count++) {
         const uint8_t *start = r.at;
+        struct listpack_value v;
         size_t before;
-        if (!read_before(&r, &before) || before != last_size || !read_element(&r, lp)) return false;
+        if (!read_before(&r, &before) || before != last_size || !read_element(&r, &v) ||
+            !visit(&v, context))
+            return false;
         last_size = (size_t)(r.at - start);
         last_at = (size_t)(start - bytes);
     }
@@ -140,12 +137,21 @@ static bool read_all(const uint8_t *bytes, size_t size, struct listpack **lp) {
     return read_32(bytes + 4) == last_at && (stated == COUNT_UNKNOWN || stated == count);
 }
 
-struct listpack *ziplist_to_listpack(const void *foreign, size_t size) {
-    const uint8_t *bytes = foreign;
-    if (size < HEADER_BYTES + 1 || size > LISTPACK_BYTES_MAX / 2) return NULL;
-    if (read_32(bytes) != size || bytes[size - 1] != END_MARK) return NULL;
+static bool append_visited(const struct listpack_value *v, void *context) {
+    struct listpack **lp = context;
+    if (!v->text.bytes) {
+        listpack_append_integer(lp, v->integer);
+        return true;
+    }
+    if (!listpack_has_room(*lp, listpack_element_size(v->text))) return false;
+    listpack_append(lp, v->text);
+    return true;
+}
+
+struct listpack *ziplist_to_listpack(const void *bytes, size_t size) {
+    if (size > LISTPACK_BYTES_MAX / 2) return NULL;
     struct listpack *lp = listpack_create();
-    if (read_all(bytes, size, &lp)) return lp;
+    if (ziplist_each(bytes, size, append_visited, &lp)) return lp;
     listpack_free(lp);
     return NULL;
 }
@@ -192,30 +198,57 @@ static void patch_32(char *place, size_t value) {
     for (int i = 0; i < 4; i++) place[i] = (char)(value >> (8 * i));
 }
 
-size_t ziplist_from_listpack(const struct listpack *lp, struct buffer *out) {
-    size_t start = out->length, last = start + HEADER_BYTES, before = 0, count = 0;
+/* What writes elements one after another. */
+struct writer {
+    struct buffer *out;
+    size_t start, last, before, count;
+};
+
+static struct writer write_begin(struct buffer *out) {
+    struct writer w = {out, out->length, out->length + HEADER_BYTES, 0, 0};
     memset(buffer_reserve(out, HEADER_BYTES), 0, HEADER_BYTES);
     out->length += HEADER_BYTES;
-    for (uint32_t at = listpack_first(lp); at; at = listpack_next(lp, at), count++) {
-        struct listpack_value v = listpack_get(lp, at);
-        last = out->length;
-        if (before < LONG_BEFORE) {
-            write_bytes(out, before, 1);
-        } else {
-            write_bytes(out, LONG_BEFORE, 1);
-            write_bytes(out, before, 4);
-        }
-        if (v.text.bytes)
-            write_text(out, v.text);
-        else
-            write_integer(out, v.integer);
-        before = out->length - last;
+    return w;
+}
+
+static void write_element(struct writer *w, const struct listpack_value *v) {
+    w->last = w->out->length;
+    if (w->before < LONG_BEFORE) {
+        write_bytes(w->out, w->before, 1);
+    } else {
+        write_bytes(w->out, LONG_BEFORE, 1);
+        write_bytes(w->out, w->before, 4);
     }
-    buffer_append_char(out, (char)END_MARK);
-    char *header = out->bytes + start;
-    patch_32(header, out->length - start);
-    patch_32(header + 4, last - start);
-    header[8] = (char)(count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN);
-    header[9] = (char)((count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN) >> 8);
-    return out->length - start;
+    if (v->text.bytes)
+        write_text(w->out, v->text);
+    else
+        write_integer(w->out, v->integer);
+    w->before = w->out->length - w->last;
+    w->count++;
+}
+
+static size_t write_end(struct writer *w) {
+    buffer_append_char(w->out, (char)END_MARK);
+    char *header = w->out->bytes + w->start;
+    size_t count = w->count < COUNT_UNKNOWN ? w->count : COUNT_UNKNOWN;
+    patch_32(header, w->out->length - w->start);
+    patch_32(header + 4, w->last - w->start);
+    header[8] = (char)count;
+    header[9] = (char)(count >> 8);
+    return w->out->length - w->start;
+}
+
+size_t ziplist_from_listpack(const struct listpack *lp, struct buffer *out) {
+    struct writer w = write_begin(out);
+    for (uint32_t at = listpack_first(lp); at;) {
+        struct listpack_value v = listpack_take(lp, &at);
+        write_element(&w, &v);
+    }
+    return write_end(&w);
+}
+
+size_t ziplist_from_text(struct slice text, struct buffer *out) {
+    struct writer w = write_begin(out);
+    write_element(&w, &(struct listpack_value){text, 0});
+    return write_end(&w);
 }

@@ -35,11 +35,13 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "ds/timebuckets.h"
+#include "exec/client_flags.h"
 #include "exec/effects.h"
 #include "io/loop.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "publish/tracking.h"
 #include "store/key_table.h"
 #include "store/keyspace.h"
 
@@ -83,10 +85,10 @@ uint64_t blocked_clients(void) { return waiting; }
 
 /* ---- keys ---- */
 
-static struct waited_key *key_find_or_create(int database, struct slice name, uint64_t hash) {
-    struct waited_key *k = key_table_find(&keys, database, name, hash);
+static struct waited_key *key_find_or_create(const struct key *key) {
+    struct waited_key *k = key_table_find(&keys, key);
     if (k) return k;
-    k = key_table_create(&keys, database, name, hash);
+    k = key_table_create(&keys, key);
     list_init(&k->ready);
     return k;
 }
@@ -153,7 +155,7 @@ static bool waits_for(const struct wait *w, const struct waited_key *k) {
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
                    int step, int64_t timeout_msec, void *state) {
     struct client *c = call->client;
-    if (c->flags & (CLIENT_MAY_NOT_WAIT | CLIENT_CLOSING)) {
+    if (!client_may_wait(c) || c->flags & CLIENT_CLOSING) {
         kind->timed_out(c, state);
         if (kind->free_state) kind->free_state(state);
         return;
@@ -163,9 +165,8 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
     struct wait *w = memory_alloc(sizeof(*w) + wanted * sizeof(w->links[0]), MEMORY_OTHER);
     *w = (struct wait){.client = c, .kind = kind, .state = state, .serial = next_serial++};
     for (size_t i = 0; i < wanted; i++) {
-        int index = first + (int)i * step;
-        struct waited_key *k =
-            key_find_or_create(c->database, call->argv[index], call_key_hash(call, index));
+        const struct key key = call_key(call, first + (int)i * step);
+        struct waited_key *k = key_find_or_create(&key);
         if (waits_for(w, k)) continue; /* named twice */
         struct wait_link *link = &w->links[w->links_count++];
         link->key = k;
@@ -229,21 +230,17 @@ static int64_t look_at_deadlines(struct loop_timer *t) {
 
 /* ---- keys made ready ---- */
 
-void blocked_signal_key(struct keyspace *ks, struct slice key, uint64_t hash) {
-    struct waited_key *k = key_table_find(&keys, keyspace_index(ks), key, hash);
+void blocked_signal_key(const struct key *key) {
+    struct waited_key *k = key_table_find(&keys, key);
     if (k && list_is_empty(&k->ready)) list_append(&ready_keys, &k->ready);
 }
 
-static void key_added(const struct key *key) {
-    blocked_signal_key(key->keyspace, key->name, key->hash);
-}
-
-const struct keyspace_observer blocked_observer = {.added = key_added};
+const struct keyspace_observer blocked_observer = {.added = blocked_signal_key};
 
 static void signal_if_there(void *row, void *context) {
     const struct waited_key *k = row;
     const struct key key = {context, k->row.name, k->row.hash};
-    if (keyspace_find(&key)) blocked_signal_key(key.keyspace, key.name, key.hash);
+    if (keyspace_find(&key)) blocked_signal_key(&key);
 }
 
 void blocked_signal_swapped(struct keyspace *a, struct keyspace *b) {
@@ -254,25 +251,24 @@ void blocked_signal_swapped(struct keyspace *a, struct keyspace *b) {
 /* Asks the waits of a key that stood there when it began, in order, as long as there is the key:
  * thousands may wait for it, and the first take what came. */
 static void key_serve(struct waited_key *k) {
-    struct keyspace *ks = keyspace_at(k->row.database);
-    struct slice name = k->row.name;
-    uint64_t hash = k->row.hash;
+    const struct key key = key_row_key(&k->row);
     size_t end = next_serial;
     LIST_FOR_EACH (link, next, &k->row.links) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
         if (w->serial >= end) break;
         if (w->client->flags & CLIENT_CLOSING || !w->kind->serve) continue;
         effects_unit_begin();
-        bool served = w->kind->serve(w->client, w->state, ks, name, hash);
+        bool served = w->kind->serve(w->client, w->state, &key);
         effects_unit_end();
         if (served) go_on(w);
-        if (keyspace_presence(&(struct key){ks, name, hash}) != KEYSPACE_PRESENT) break;
+        if (keyspace_presence(&key) != KEYSPACE_PRESENT) break;
     }
 }
 
 void blocked_serve(void) {
     if (__builtin_expect(list_is_empty(&ready_keys), 1) || serving) return;
     serving = true;
+    tracking_serve_begin();
     while (!list_is_empty(&ready_keys)) {
         struct waited_key *k = LIST_ENTRY(ready_keys.next, struct waited_key, ready);
         list_remove(&k->ready); /* it may be signalled again meanwhile */
@@ -281,6 +277,7 @@ void blocked_serve(void) {
         k->in_service = false;
         key_free_if_unused(k);
     }
+    tracking_serve_end();
     serving = false;
 }
 

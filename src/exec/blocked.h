@@ -16,6 +16,7 @@
 struct call;
 struct client;
 struct client_observer;
+struct key;
 struct keyspace;
 struct keyspace_observer;
 
@@ -27,8 +28,7 @@ struct blocked_kind {
     /* The key was signalled: answers the client where the key gives what it waits for, and then
      * returns true; the client goes on. It may change the keyspace and signal keys. Not asked for a
      * key that does not exist. NULL where the kind waits for no keys. */
-    bool (*serve)(struct client *c, void *state, struct keyspace *ks, struct slice key,
-                  uint64_t hash);
+    bool (*serve)(struct client *c, void *state, const struct key *key);
     /* The time is up: replies. */
     void (*timed_out)(struct client *c, void *state);
     /* The client waits no longer, or is gone. NULL where nothing is to be freed. */
@@ -42,7 +42,7 @@ extern const struct client_observer blocked_client_observer;
 /* Blocks the call's client until it is served, `timeout_msec` have passed (BLOCKED_FOREVER: no
  * limit), or CLIENT UNBLOCK. Waits for the arguments `first` to `last`, `step` apart, which are
  * copied; none where first is 0. Takes `state`. The command must not have replied and must end
- * after this. A client that may not wait (CLIENT_MAY_NOT_WAIT) is answered as if its time were up;
+ * after this. A client that may not wait (client_may_wait) is answered as if its time were up;
  * so is one that is marked as closing, which nobody sees.
  */
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
@@ -54,7 +54,7 @@ bool blocked_end_early(struct client *c, bool with_error);
 
 /* The key may now hold what somebody waits for. A new list, sorted set or stream need not be
  * signalled: blocked observes the keyspace. O(1). */
-void blocked_signal_key(struct keyspace *ks, struct slice key, uint64_t hash);
+void blocked_signal_key(const struct key *key);
 /* SWAPDB: signals the keys of both that exist. O(keys waited for). */
 void blocked_signal_swapped(struct keyspace *a, struct keyspace *b);
 /* After the outermost command: serves until no key is ready. O(1) where none is. */

@@ -89,7 +89,8 @@ static void execute(struct request *r) {
         r->finished = !(c->flags & CLIENT_HELD);
     } else if (verdict == GATE_REFUSED) {
         monitor_refused(&call);
-        if (c->flags & CLIENT_TRACKING) tracking_after_refusal(c, call.command);
+        if (c->words.publish & TRACKING_ON)
+            tracking_after_refusal(c, call.command, client_in_transaction(c));
     }
 }
 

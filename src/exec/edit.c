@@ -68,7 +68,7 @@ struct value *edit_value(struct edit *edit, struct value (*create)(void)) {
     return &edit->value;
 }
 
-void edit_put_string(struct edit *edit, const struct entry_value *value, int64_t deadline) {
+void edit_put_string(struct edit *edit, const struct string_value *value, int64_t deadline) {
     edit->entry = keyspace_put_string(&edit->key, edit->entry, value, deadline);
     edit->state = EDIT_CHANGED;
 }
@@ -169,6 +169,24 @@ void edit_store(const struct key *key, enum entry_type type, struct value value,
     edit.entry = keyspace_put_object(key, edit.entry, type, value);
     edit.state = EDIT_CHANGED;
     edit_close(&edit, changes, class, event);
+}
+
+void edit_restore(const struct key *key, enum entry_type type, struct value value, int64_t deadline,
+                  unsigned recency) {
+    struct edit edit;
+    edit_find(&edit, key);
+    edit.entry = keyspace_put_value(key, edit.entry, type, value, deadline, recency);
+    edit.state = EDIT_CHANGED;
+    edit_close(&edit, 1, NOTIFY_GENERIC, "restore");
+}
+
+void edit_load(const struct key *key, enum entry_type type, struct value value, int64_t deadline,
+               unsigned recency) {
+    keyspace_put_value(key, keyspace_find(key), type, value, deadline, recency);
+}
+
+void edit_expect(struct keyspace *ks, size_t keys, size_t steps) {
+    keyspace_reserve(ks, keys, steps);
 }
 
 void edit_rename(struct edit *from, const struct key *to) {

@@ -65,7 +65,7 @@ void edit_of_entry(struct edit *edit, const struct key *key, struct entry *entry
 struct value *edit_value(struct edit *edit, struct value (*create)(void));
 /* The string under the key; `deadline` is ENTRY_NO_DEADLINE or KEYSPACE_KEEP_DEADLINE. Takes
  * value->blob. */
-void edit_put_string(struct edit *edit, const struct entry_value *value, int64_t deadline);
+void edit_put_string(struct edit *edit, const struct string_value *value, int64_t deadline);
 /* Its bytes, to be written in place until the keyspace changes: at least `length`, zeros where it
  * was shorter or missing. */
 char *edit_put_bytes(struct edit *edit, size_t length);
@@ -118,6 +118,15 @@ bool edit_delete(const struct key *key, bool lazily);
  * the value. Counts `changes`, or 1 for what is deleted. */
 void edit_store(const struct key *key, enum entry_type type, struct value value, uint64_t changes,
                 enum notify_class class, const char *event);
+/* What RESTORE leaves under a key: a value of any type in place of what was there, with this
+ * deadline (or ENTRY_NO_DEADLINE) and these bits of recency. Takes the value. */
+void edit_restore(const struct key *key, enum entry_type type, struct value value, int64_t deadline,
+                  unsigned recency);
+/* The same for what a file has, while it is loaded: nothing is counted, nobody is told. */
+void edit_load(const struct key *key, enum entry_type type, struct value value, int64_t deadline,
+               unsigned recency);
+/* So many keys are to be loaded: room is made for them, by up to `steps` buckets. */
+void edit_expect(struct keyspace *ks, size_t keys, size_t steps);
 /* RENAME, MOVE, COPY of what edit_find found, with their events. The target's key must be another.
  * What stands under it goes; for a move there must be nothing. */
 void edit_rename(struct edit *from, const struct key *to);

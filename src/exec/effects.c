@@ -42,12 +42,16 @@ static const struct effect_sink *const no_sinks[] = {NULL};
 static const struct effect_sink *const *sinks = no_sinks;
 static unsigned log_wanted, stream_wanted; /* how many sinks want these */
 static unsigned wanted;                    /* a bit for each reader */
+static unsigned limited_to = EFFECT_BOTH;  /* of what calls do: effects_limit */
+static uint64_t audience;
 
 static struct effect *pending, **pending_end = &pending;
 static bool said;       /* the running call has said what its effects are */
 static uint64_t seen;   /* keyspace_written() when a call ended last: more is of the running one */
 static bool framed;     /* the unit is EXEC or a script */
-static uint64_t record; /* the number of the last unit begun while anybody wanted effects */
+static unsigned nested; /* turns within calls and loads */
+static unsigned beginnings; /* how often somebody began to want effects, or nobody did any more */
+static uint64_t record;     /* the number of the last unit begun while anybody wanted effects */
 
 void effects_set_sinks(const struct effect_sink *const *list) { sinks = list; }
 
@@ -64,17 +68,22 @@ static void begin_anew(void) {
 }
 
 void effects_add_interest(enum effect_reader reader, int delta) {
+    if (delta > 0) audience++;
     if (reader & EFFECT_LOG) log_wanted += (unsigned)delta;
     if (reader & EFFECT_STREAM) stream_wanted += (unsigned)delta;
     bool before = wanted != 0;
     wanted = (log_wanted ? EFFECT_LOG : 0) | (stream_wanted ? EFFECT_STREAM : 0);
     keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);
     /* Calls that nobody wanted effects of were not looked at. */
-    if (before != (wanted != 0)) begin_anew();
+    if (before != (wanted != 0)) {
+        begin_anew();
+        beginnings++;
+    }
     if (!wanted) reply_allow(record);
 }
 
 unsigned effects_wanted(void) { return wanted; }
+uint64_t effects_audience(void) { return audience; }
 
 /* ---- records ---- */
 
@@ -84,11 +93,21 @@ void effects_unit_begin(void) {
     if (wanted) reply_depend(++record);
 }
 
+static bool somebody_holds_replies(void) {
+    for (const struct effect_sink *const *sink = sinks; *sink; sink++)
+        if ((*sink)->holds_replies && (*sink)->reader & wanted) return true;
+    return false;
+}
+
 /* All sinks have what the unit did, or there was nothing. */
 static void allow_replies(void) {
-    for (const struct effect_sink *const *sink = sinks; *sink; sink++)
-        if ((*sink)->holds_replies && (*sink)->reader & wanted) return;
-    reply_allow(record);
+    if (!somebody_holds_replies()) reply_allow(record);
+}
+
+/* In a turn within a unit: what is replied from now on tells of what the unit has done, and waits
+ * for its end where its record is waited for. */
+static void depend_on_open_unit(void) {
+    if (somebody_holds_replies()) reply_depend(record);
 }
 
 /* ---- collecting ---- */
@@ -114,6 +133,7 @@ static struct effect *effect_copy(int argc, const struct slice *argv) {
 
 static void collect(struct effect *e, const struct keyspace *ks, unsigned readers, int argc,
                     bool alone) {
+    if (nested) depend_on_open_unit();
     e->next = NULL;
     e->readers = readers;
     e->database = keyspace_index(ks);
@@ -131,30 +151,30 @@ static void collect_copy(const struct keyspace *ks, unsigned readers, int argc,
 
 void effect_add(const struct keyspace *ks, unsigned readers, int argc, const struct slice *argv) {
     said = true;
-    collect_copy(ks, readers, argc, argv, false);
+    collect_copy(ks, readers & limited_to, argc, argv, false);
 }
 
 void effect_add_alone(const struct keyspace *ks, unsigned readers, int argc,
                       const struct slice *argv) {
     said = true;
-    collect_copy(ks, readers, argc, argv, true);
+    collect_copy(ks, readers & limited_to, argc, argv, true);
 }
 
-static void collect_delete(const struct key *key, bool lazily, bool alone) {
+static void collect_delete(const struct key *key, unsigned readers, bool lazily, bool alone) {
     const struct slice argv[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), key->name};
-    collect_copy(key->keyspace, EFFECT_BOTH, 2, argv, alone);
+    collect_copy(key->keyspace, readers, 2, argv, alone);
 }
 
 void effect_add_delete(const struct key *key, bool lazily) {
     said = true;
-    collect_delete(key, lazily, false);
+    collect_delete(key, limited_to, lazily, false);
 }
 
 void effect_add_as_sent(const struct call *call, unsigned readers) {
     said = true;
-    readers &= wanted;
+    readers &= wanted & limited_to;
     if (!readers) return;
-    if (!call->request) { /* the call ends before the unit does */
+    if (!call->request || nested) { /* the call ends before the unit does */
         collect_copy(call->keyspace, readers, call->argc, call->argv, false);
         return;
     }
@@ -164,6 +184,8 @@ void effect_add_as_sent(const struct call *call, unsigned readers) {
 }
 
 void effect_none(void) { said = true; }
+
+void effects_limit(unsigned readers) { limited_to = readers; }
 
 void effects_frame(void) { framed = wanted != 0; }
 
@@ -226,13 +248,35 @@ void effects_call_end(const struct call *call, bool outermost) {
     if (outermost) effects_unit_end();
 }
 
+void effects_call_begin(const struct call *call) {
+    if (nested && call->command->flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE))
+        depend_on_open_unit();
+}
+
+/* ---- turns within calls ---- */
+
+uint64_t effects_nest_begin(struct effects_nesting *outer) {
+    *outer = (struct effects_nesting){said, keyspace_written() != seen, beginnings};
+    said = false;
+    seen = keyspace_written();
+    nested++;
+    return wanted && call_running() ? record - 1 : UINT64_MAX;
+}
+
+void effects_nest_end(const struct effects_nesting *outer) {
+    bool same = outer->beginnings == beginnings;
+    said = outer->said && same;
+    seen = keyspace_written() - (outer->changed && same);
+    nested--;
+}
+
 /* ---- keys that go by themselves ---- */
 
 static void key_changed(const struct key *key, enum keyspace_cause cause) {
     if (cause == KEYSPACE_WRITTEN || !wanted) return;
     if (!call_running()) effects_unit_begin();
     bool lazily = lazyfree_wanted(cause == KEYSPACE_EXPIRED ? LAZYFREE_EXPIRE : LAZYFREE_EVICTION);
-    collect_delete(key, lazily, true);
+    collect_delete(key, EFFECT_BOTH, lazily, true);
     if (!call_running()) effects_unit_end();
 }
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct call;
@@ -47,6 +48,8 @@ void effects_set_sinks(const struct effect_sink *const *sinks);
 void effects_add_interest(enum effect_reader reader, int delta);
 /* A bit for each reader that anybody wants. */
 unsigned effects_wanted(void);
+/* Rises whenever somebody begins to want any who did not: he knows nothing of what came before. */
+uint64_t effects_audience(void);
 
 /* ---- within a call, or while a client is served ---- */
 
@@ -62,6 +65,9 @@ void effect_add_delete(const struct key *key, bool lazily);
 void effect_add_as_sent(const struct call *call, unsigned readers);
 /* What the call has changed is nobody else's matter. */
 void effect_none(void);
+/* From here on only these readers get what calls do; keys that go by themselves are not meant. All
+ * do until then: who sets it puts EFFECT_BOTH back within the unit. */
+void effects_limit(unsigned readers);
 /* The unit is framed by MULTI and EXEC even if it has one effect only: EXEC, scripts. */
 void effects_frame(void);
 
@@ -73,11 +79,23 @@ void effects_unit_begin(void);
 /* The number of the unit that was begun last. */
 uint64_t effects_record(void);
 
+/* Before the handler of a call that is not an outermost one. */
+void effects_call_begin(const struct call *call);
 /* After the handler: adds the request as sent where it is called for. After an outermost call the
  * unit ends. */
 void effects_call_end(const struct call *call, bool outermost);
 /* After each client that was served: hands on what was collected. */
 void effects_unit_end(void);
+
+/* A turn is made within a call or a load. What is changed in it while a unit is open becomes part
+ * of that unit, since it happens in the midst of it; and who is told of that waits for the unit.
+ * All others need not: the record that their replies depend on at most is returned. */
+struct effects_nesting {
+    bool said, changed;
+    unsigned beginnings;
+};
+MUST_USE uint64_t effects_nest_begin(struct effects_nesting *outer);
+void effects_nest_end(const struct effects_nesting *outer);
 
 /* Keys that expire or are evicted: DEL, or UNLINK where the key was freed in the background. */
 extern const struct keyspace_observer effects_observer; /* for server/wiring */

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gates: what may keep a call from running, asked in the order of Redis 6.2.
  *
- * Each gate is a row: a condition that must be on for it to matter, the origins that it is asked
- * of, a test, and what a call that it stops is answered. While no condition is on all of them
- * together cost one test of two words. What a server's state says is set by the feature that knows
- * it (gate_set); what a client's flags say is read from them.
+ * Each gate is a row: the origins that it is asked of, a test, and what a call that it stops is
+ * answered. It matters while its condition is on; while none is, all of them together cost one test
+ * of two words. What a server's state says is set by the feature that knows it (gate_set); what a
+ * client's flags say is read from them. A row stands beside the code that it asks (exec/gate_rows
+ * has those of features above exec/); server/wiring hands all of them in.
  */
 #ifndef EVENKEEL_EXEC_GATES_H
 #define EVENKEEL_EXEC_GATES_H
 #include <stdbool.h>
 
+#include "access/acl.h"
+#include "exec/client_flags.h"
 #include "net/client.h"
+#include "report/monitor.h"
 
-struct buffer;
 struct call;
 
-/* In the order in which they are asked. */
+/* In the order in which they are asked; scripts' calls have one of their own: gates.c. */
 enum gate {
     GATE_USER,       /* the client must authenticate first, or its user may not do everything */
-    GATE_CLUSTER,    /* this node may not serve these keys: gates_set_cluster */
+    GATE_CLUSTER,    /* this node may not serve these keys */
     GATE_MEMORY,     /* maxmemory is set */
     GATE_DISK,       /* the last save failed, or the log cannot be written */
     GATE_REPLICAS,   /* fewer good replicas than min-replicas-to-write */
@@ -31,6 +34,9 @@ enum gate {
     GATE_MONITOR, /* the client monitors */
     GATE_PAUSE,   /* CLIENT PAUSE */
     GATE_QUEUE,   /* the client is between MULTI and EXEC */
+    GATE_SCRIPT,  /* a script runs: not all commands are for scripts */
+    GATE_CHANCE,  /* one that is to do the same when it is run again has asked what may differ */
+    GATE_SCRIPT_MEMORY, /* there was no room when it began, and it has not written yet */
     GATES
 };
 
@@ -47,10 +53,33 @@ bool gate_is_set(enum gate gate);
 /* What calls that it stops are answered instead of the row's text; NULL = that. The text must stay
  * where it is: GATE_DISK has more than one cause. */
 void gate_set_refusal(enum gate gate, const char *text);
-/* Who says whether this node serves a call's keys; where not, `refusal` gets the error ("-MOVED
- * ..."). NULL: all are served. */
-typedef bool gate_serves(const struct call *call, struct buffer *refusal);
-void gates_set_cluster(gate_serves *serves);
+
+/* ---- rows ---- */
+
+struct gate_row {
+    unsigned origins;                       /* GATE_FROM of each that is asked */
+    bool (*stops)(const struct call *call); /* NULL: always */
+    const char *refusal; /* as reply_error has it; NULL: `stop` does all, or nothing is said */
+    enum gate_verdict (*stop)(const struct call *call);
+};
+
+#define GATE_FROM(origin) (1u << (origin)) /* enum call_origin */
+#define GATE_FROM_CODE (GATE_FROM(CALL_SCRIPT) | GATE_FROM(CALL_MODULE))
+#define GATE_FROM_SCRIPTS (GATE_FROM(CALL_SCRIPT) | GATE_FROM(CALL_SCRIPT_AGAIN))
+
+/* A row for each gate, by its number. Once, before the first call. */
+void gates_set_rows(const struct gate_row *const *all);
+/* Flags (enum command_flags) of a call's command; of EXEC with those of all that is queued. */
+unsigned gate_flags(const struct call *call);
+/* The same of flags that are not there. */
+unsigned gate_flags_lacking(const struct call *call);
+/* For a row's `stop`: replies the text, counts the call as rejected, and makes the client's
+ * transaction fail; a call that has a `refusal` gets the text there, and nothing is counted:
+ * so 6.2. Returns GATE_REFUSED. */
+enum gate_verdict gate_refuse(const struct call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- asking ---- */
 
 /* Asks all gates. Its command may be NULL: unknown. May close other clients. */
 enum gate_verdict gates_ask(const struct call *call);
@@ -59,13 +88,17 @@ enum gate_verdict gates_ask(const struct call *call);
 
 /* The states that are on, a bit each. */
 extern unsigned gates_on;
-/* What of a client's flags makes a gate matter; of the first of these that it is not there. */
-#define GATE_CLIENT_FLAGS                                                                          \
-    (CLIENT_AUTHENTICATED | CLIENT_LIMITED | CLIENT_CLOSING | CLIENT_SUBSCRIBED | CLIENT_MONITOR | \
-     CLIENT_TRANSACTION)
+/* What of a client's flags makes a gate matter. */
+#define GATE_WORDS(exec_bits)                   \
+    ((struct client_words){                     \
+        .net = CLIENT_CLOSING | CLIENT_LISTENS, \
+        .access = ACL_STRANGER | ACL_LIMITED,   \
+        .report = MONITOR_ON,                   \
+        .exec = (exec_bits),                    \
+    })
 
 /* True where no gate can stop a call of this client that has a command and enough arguments. */
 static inline bool gates_clear(const struct client *c) {
-    return !(gates_on | ((c->flags ^ CLIENT_AUTHENTICATED) & GATE_CLIENT_FLAGS));
+    return !(gates_on | client_has_any(c, GATE_WORDS(TRANSACTION_OPEN)));
 }
 #endif

@@ -21,9 +21,10 @@
  * value of a megabyte where ten thousand small keys have to go for it. So slices keep account of
  * what was written and not yet answered by victims. Where that is more than a small share of
  * maxmemory a slice goes on beyond its tenacity until it is not, but for some milliseconds at most,
- * the more the more there is; what is left is the next slice's. Slices run between turns as well,
- * also for arguments that are being read: a large value is answered bit by bit while it comes.
- * Replies are not "written": for these, keys go at tenacity's pace.
+ * the more the more there is; what is left is the next slice's. These are milliseconds of the
+ * thread's own: where other work has its processor, waiting for it answers nothing. Slices run
+ * between turns as well, also for arguments that are being read: a large value is answered bit by
+ * bit while it comes. Replies are not "written": for these, keys go at tenacity's pace.
  *
  * Invariants
  *  1. A slice's target is fixed when it begins. It is reached when the victims' own sizes add up to
@@ -47,6 +48,9 @@
 #include "base/number.h"
 #include "base/probes.h"
 #include "base/time_budget.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "exec/client_flags.h"
 #include "exec/gates.h"
 #include "exec/pause.h"
 #include "metric/cause.h"
@@ -102,6 +106,7 @@ static struct time_budget budget;
 static bool budget_spent; /* in this turn */
 static int64_t slice_end_nsec;
 static bool evicting, busy;
+static bool lacked;     /* there was no room for the last call that was asked */
 static size_t answered; /* slices have evicted for what was written up to so many bytes */
 static size_t soft_baseline = SIZE_MAX; /* counted bytes that a busy turn returns to */
 static uint64_t eviction_nsec, budget_exhausted, overshoot_peak, ceiling_hits;
@@ -361,24 +366,33 @@ static bool evict_timed(size_t *bytes) {
 /* What a slice is to free, what of it even beyond its time, and that time. */
 struct aim {
     size_t target, least;
-    int64_t nsec, least_nsec; /* for the target; for `least` */
+    int64_t nsec, least_nsec; /* for the target; for `least`, in which the thread has worked */
 };
 
-static bool time_is_up(const struct aim *aim, int64_t begin_nsec, size_t freed) {
-    int64_t passed_nsec = clock_monotonic_nsec() - begin_nsec;
-    return passed_nsec > aim->nsec && (freed >= aim->least || passed_nsec > aim->least_nsec);
+/* When a slice began: by the clock, and by the thread's own time where its aim asks for that. */
+struct start {
+    int64_t nsec, cpu_nsec;
+};
+
+static bool time_is_up(const struct aim *aim, const struct start *start, size_t freed) {
+    int64_t passed_nsec = clock_monotonic_nsec() - start->nsec;
+    if (passed_nsec <= aim->nsec) return false;
+    if (freed >= aim->least) return true;
+    return passed_nsec > aim->least_nsec &&
+           clock_thread_cpu_nsec() - start->cpu_nsec > aim->least_nsec;
 }
 
 /* Until victims of so many bytes are gone, or time is up by a look at the clock after every
  * `stride` of them. `*freed` is what they took. */
 static enum outcome evict_until(const struct aim *aim, int64_t begin_nsec, unsigned stride,
                                 size_t *freed) {
+    struct start start = {begin_nsec, aim->least ? clock_thread_cpu_nsec() : 0};
     *freed = 0;
     for (unsigned victims = 1; *freed < aim->target; victims++) {
         size_t bytes;
         if (!evict_timed(&bytes)) return OUTCOME_NONE;
         *freed += bytes;
-        if (victims % stride == 0 && time_is_up(aim, begin_nsec, *freed))
+        if (victims % stride == 0 && time_is_up(aim, &start, *freed))
             return *freed < aim->target ? OUTCOME_MORE : OUTCOME_DONE;
     }
     return OUTCOME_DONE;
@@ -461,6 +475,27 @@ bool memory_limit_make_room(void) {
     if (ceiling_acts() && !enforce_ceiling(less(total, freed))) room = false;
     return room;
 }
+
+/* ---- the gate ---- */
+
+/* In a transaction all that is queued takes memory, and EXEC where anything queued does. Room is
+ * made for any call, as in 6.2. */
+static bool lacks_memory(const struct call *call) {
+    lacked = !memory_limit_make_room();
+    if (!lacked) return false;
+    bool queues = client_in_transaction(call->client);
+    if (queues && !(call->command->flags & COMMAND_EXECUTES))
+        return !(call->command->flags & COMMAND_ENDS_TRANSACTION);
+    return gate_flags(call) & COMMAND_DENYOOM;
+}
+
+bool memory_limit_lacked(void) { return limit && lacked; }
+
+/* Scripts' calls have a gate of their own, for which room is made once, before they begin. */
+const struct gate_row memory_limit_gate = {
+    .origins = GATE_FROM(CALL_NETWORK),
+    .stops = lacks_memory,
+    .refusal = "-OOM command not allowed when used memory > 'maxmemory'."};
 
 /* ---- between turns ---- */
 

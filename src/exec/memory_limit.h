@@ -11,6 +11,8 @@
 
 #include "base/attributes.h"
 
+struct gate_row;
+
 void memory_limit_register(void); /* options and metrics */
 /* How clients' memory is asked for (net/client_memory, net/batch). Without it all of the class
  * MEMORY_CLIENTS is theirs, no argument is large, and nobody is disconnected. */
@@ -29,6 +31,10 @@ int64_t memory_limit_bytes(void);
 /* Before each command, where it is: makes room as far as the rules say. False where there is none,
  * and a command that wants memory (COMMAND_DENYOOM) is to be refused. May close clients. */
 MUST_USE bool memory_limit_make_room(void);
+/* GATE_MEMORY, for server/wiring: does so before each call, and refuses it. */
+extern const struct gate_row memory_limit_gate;
+/* Whether there was no room for the last call that came over the network. */
+bool memory_limit_lacked(void);
 /* When its last slice ended (clock_monotonic_nsec), if one has run since this was asked last; else
  * 0. */
 int64_t memory_limit_slice_end_nsec(void);

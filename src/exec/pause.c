@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "exec/gates.h"
 #include "net/batch.h"
@@ -56,13 +57,18 @@ void pause_end(void) {
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }
 
-bool pause_refuses(const struct client *c, unsigned command_flags) {
-    if (c->flags & CLIENT_MONITOR || command_flags & COMMAND_UNLISTED) return false;
+static bool is_paused(const struct call *call) {
+    unsigned command_flags = gate_flags(call);
+    if (call->client->words.report & MONITOR_ON || command_flags & COMMAND_UNLISTED) return false;
     return mode == PAUSE_ALL ||
            (mode == PAUSE_WRITES && command_flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE));
 }
 
-void pause_hold(struct request *request) {
-    batch_hold_request(request);
-    list_append(&held, &request->client->held_link);
+static enum gate_verdict hold(const struct call *call) {
+    batch_hold_request(call->request);
+    list_append(&held, &call->client->held_link);
+    return GATE_HELD;
 }
+
+const struct gate_row pause_gate = {
+    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY), .stops = is_paused, .stop = hold};

@@ -9,8 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct client;
-struct request;
+struct gate_row;
 
 enum pause_mode { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL };
 
@@ -20,8 +19,6 @@ void pause_start(enum pause_mode mode, int64_t msec);
 /* Ends it before its time; harmless where there is none. */
 void pause_end(void);
 enum pause_mode pause_mode(void);
-/* True where the client may not run a command with these flags (enum command_flags) now. */
-bool pause_refuses(const struct client *c, unsigned command_flags);
-/* Holds the request's client until the pause ends. */
-void pause_hold(struct request *request);
+/* GATE_PAUSE, for server/wiring: holds the client of a request that may not run. */
+extern const struct gate_row pause_gate;
 #endif

@@ -13,11 +13,14 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "exec/blocked.h"
+#include "exec/client_flags.h"
 #include "exec/effects.h"
 #include "exec/memory_limit.h"
+#include "io/loop.h"
 #include "metric/cause.h"
 #include "metric/latency.h"
 #include "net/batch.h"
+#include "net/client.h"
 #include "publish/tracking.h"
 #include "report/command_times.h"
 #include "report/monitor.h"
@@ -26,6 +29,7 @@
 
 /* The end of the last command; 0 = other work was done since. */
 static int64_t last_end_nsec;
+static void (*within)(void);
 
 /* The first command after other work asks the clock: before that was reading and parsing. Returns
  * the cause of that work. */
@@ -62,15 +66,20 @@ static int64_t begin_after_eviction(int64_t start) {
 }
 
 /* What few calls need after their end. */
-#define UNUSUAL_END (CLIENT_ERROR_REPLIED | CLIENT_TRACKING | CLIENT_MESSAGES_WAIT)
+#define UNUSUAL_END                                      \
+    ((struct client_words){                              \
+        .net = CLIENT_ERROR_REPLIED,                     \
+        .publish = TRACKING_ON | TRACKING_MESSAGES_WAIT, \
+    })
 
 static __attribute__((noinline)) void end_unusual(const struct call *call, bool outermost) {
     struct client *c = call->client;
     if (c->flags & CLIENT_ERROR_REPLIED) {
-        c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
+        client_forget_error(c);
         call->command->failed_calls++;
     }
-    if (c->flags & (CLIENT_TRACKING | CLIENT_MESSAGES_WAIT)) tracking_after_call(call, outermost);
+    if (c->words.publish & (TRACKING_ON | TRACKING_MESSAGES_WAIT))
+        tracking_after_call(call, outermost, client_in_transaction(c));
 }
 
 /* Large arguments have blocks of their own, which a command may take over and free. */
@@ -84,13 +93,18 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     struct command *command = call->command;
     struct client *c = call->client;
     if (may_lose_arguments(call)) slowlog_keep_large_arguments(call);
-    c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
+    client_forget_error(c);
     const struct call *outer = call_set_running(call);
     bool monitored = monitor_any();
     size_t monitor_mark = __builtin_expect(monitored, 0) ? monitor_before(call) : 0;
     limbo_enter();
     PROBE3(command__start, command->name, c->id, call->argc);
-    if (__builtin_expect(effects_wanted() != 0, 0) && !outer) effects_unit_begin();
+    if (__builtin_expect(effects_wanted() != 0, 0)) {
+        if (outer)
+            effects_call_begin(call);
+        else
+            effects_unit_begin();
+    }
     command->handler(call);
     if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, !outer);
     if (!outer) blocked_serve();
@@ -104,7 +118,9 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     command_times_note(command, last_end_nsec - start);
     note_if_slow(call, start);
     PROBE3(command__done, command->name, c->id, last_end_nsec - start);
-    if (__builtin_expect(c->flags & UNUSUAL_END, 0)) end_unusual(call, !outer);
+    /* A request in a turn within a call is its client's outermost. */
+    if (__builtin_expect(client_has_any(c, UNUSUAL_END) != 0, 0))
+        end_unusual(call, !outer || call->request);
     call_count_one();
 }
 
@@ -151,4 +167,30 @@ void run_nest_end(const struct run_nesting *outer) {
     limbo_enter();
     clock_let_go();
     attribution_nest_end(&outer->attribution);
+}
+
+void run_set_within(void (*what)(void)) { within = what; }
+
+/* Calls in it are timed by themselves, and the caller's clock goes on behind them. */
+bool run_turn_within(void) {
+    struct attribution_nesting attribution;
+    struct effects_nesting effects;
+    struct tracking_nesting tracking;
+    bool timed = last_end_nsec != 0;
+    enum cause before = cause_enter(CAUSE_IO, clock_monotonic_nsec());
+    attribution_nest_begin(&attribution);
+    unsigned limbo = limbo_pause();
+    uint64_t record = effects_nest_begin(&effects);
+    tracking_nest_begin(&tracking);
+    last_end_nsec = 0;
+    bool turned = batch_turn_within(record);
+    tracking_nest_end(&tracking);
+    effects_nest_end(&effects);
+    limbo_go_on(limbo);
+    attribution_nest_end(&attribution);
+    if (turned && within) within();
+    int64_t now = clock_monotonic_nsec();
+    last_end_nsec = timed ? now : 0;
+    cause_leave(before, now);
+    return !loop_is_stopping(client_loop());
 }

@@ -8,6 +8,7 @@
  */
 #ifndef EVENKEEL_EXEC_RUN_H
 #define EVENKEEL_EXEC_RUN_H
+#include "base/attributes.h"
 #include "exec/gates.h"
 #include "metric/attribution.h"
 
@@ -24,6 +25,15 @@ struct run_nesting {
 };
 void run_nest_begin(struct run_nesting *outer);
 void run_nest_end(const struct run_nesting *outer);
+
+/* A turn of the loop within a call or a load, for who takes long: what clients have sent is read
+ * and run as far as gates let it, and answered; who calls sets a gate first (GATE_BUSY,
+ * GATE_LOADING). net/batch.h says what may be held meanwhile, and what is not done in it. Nothing
+ * where too many turns are within each other. False where the server is to stop: the caller is to
+ * come to its end. */
+MUST_USE bool run_turn_within(void);
+/* What is done in each such turn, of all that the cron does otherwise. */
+void run_set_within(void (*within)(void));
 
 /* The batch turns from commands to something else: the time until the next one is not theirs. */
 void run_pause_clock(void);

@@ -9,30 +9,23 @@
  * to. An argument of BATCH_ADOPT_BYTES or more has a block of its own beside it, the one that it
  * was read into where there is one, so that the command may make it a value without a copy
  * (call_take_argument), as it could have without MULTI. The hash of the first key, which
- * prefetching has computed, is kept, and EXEC asks for buckets and entries ahead of a group of
- * commands.
+ * prefetching has computed, is kept.
  *
- * EXEC runs each queued command by call_run, between run_nest_begin and run_nest_end
- * and so each as an outermost call: nothing that one retires waits for the next, and no value is
- * copied for being changed. Replies are streamed into the client's as they come; nobody else runs
- * meanwhile, and who waits for keys is served after EXEC. A command is freed when it has run. Where
- * one of them closes the client (POST, a reply that passes a limit), the others run all the same,
- * as in 6.2: a transaction is never done by half. The client is only marked until EXEC has ended,
- * so that what they may still set for it goes with it.
+ * What runs it is exec/execute's. The client is not freed before that has ended.
  *
  * A watch links a client and a key of a database, whose contents SWAPDB may exchange below it: it
  * is about what the client would find under the name. The keyspace tells of changes, and the first
- * sets CLIENT_WATCH_FAILED and ends all watches of the client, for nothing that follows can matter
- * any more. A key that is due has changed though it is not deleted yet, and though it was due
- * already when it was first watched: so 6.2.
+ * sets TRANSACTION_WATCH_FAILED and ends all watches of the client, for nothing that follows can
+ * matter any more. A key that is due has changed though it is not deleted yet, and though it was
+ * due already when it was first watched: so 6.2.
  *
  * Invariants (transaction_check)
- *  1. A client has CLIENT_TRANSACTION exactly from transaction_begin to transaction_end; its queue
+ *  1. A client has TRANSACTION_OPEN exactly from transaction_begin to transaction_end; its queue
  *     is empty otherwise.
  *  2. A client has a struct transaction exactly while it has the flag or watches a key.
  *  3. A key is in its database's table exactly while somebody watches it; a client watches it once
  * at most.
- *  4. A client with CLIENT_WATCH_FAILED watches nothing.
+ *  4. A client with TRANSACTION_WATCH_FAILED watches nothing.
  *  5. `bytes` is what the struct, the queue and the links take: all of MEMORY_CLIENTS, so that they
  *     count as the client's. The names of watched keys are shared, and of MEMORY_OTHER.
  *  6. The keyspace knows of our interest exactly while a table is not empty.
@@ -45,27 +38,15 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/panic.h"
-#include "command/call.h"
 #include "command/command.h"
-#include "exec/effects.h"
-#include "exec/run.h"
+#include "exec/client_flags.h"
+#include "exec/transaction_internal.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/client_memory.h"
 #include "net/reply.h"
 #include "store/key_table.h"
 #include "store/keyspace.h"
-
-struct queued {
-    struct queued *next;
-    struct command *command;
-    size_t bytes;        /* of this and of its blobs as they were when it was queued */
-    struct blob **blobs; /* each argument's, or NULL; NULL where none has one */
-    int hashed;          /* the argument that key_hash belongs to; 0 = none */
-    uint64_t key_hash;
-    int argc;
-    struct slice argv[];
-};
 
 struct watch {
     struct list_link of_key, of_client;
@@ -82,11 +63,16 @@ struct transaction {
     size_t bytes;
     int64_t count; /* of commands queued; EXEC keeps it while it runs them */
     unsigned command_flags, lacking_flags; /* that any of them has, that any lacks */
-    bool running;                          /* by EXEC */
 };
 
 /* The rows are ours alone: links are of struct watch.of_key. */
 static struct key_table keys = {.row_bytes = sizeof(struct key_row)};
+
+static bool has(const struct client *c, unsigned flags) { return c->words.exec & flags; }
+static void set(struct client *c, unsigned flags) { client_word_set(&c->words.exec, flags, true); }
+static void clear(struct client *c, unsigned flags) {
+    client_word_set(&c->words.exec, flags, false);
+}
 
 static struct transaction *transaction_of(const struct client *c) {
     return client_rare(c, CLIENT_RARE_TRANSACTION);
@@ -105,7 +91,7 @@ static struct transaction *find_or_create(struct client *c) {
 
 /* Where nothing is queued or watched. */
 static void free_if_unused(struct client *c, struct transaction *t) {
-    if (c->flags & CLIENT_TRANSACTION || !list_is_empty(&t->watches)) return;
+    if (client_in_transaction(c) || !list_is_empty(&t->watches)) return;
     client_set_rare(c, CLIENT_RARE_TRANSACTION, NULL);
     memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
 }
@@ -117,7 +103,7 @@ size_t transaction_bytes(const struct client *c) {
 
 int64_t transaction_count(const struct client *c) {
     const struct transaction *t = transaction_of(c);
-    return t && c->flags & CLIENT_TRANSACTION ? t->count : -1;
+    return t && client_in_transaction(c) ? t->count : -1;
 }
 
 unsigned transaction_flags(const struct client *c) {
@@ -193,9 +179,9 @@ static void queued_free(struct queued *q) {
 void transaction_queue(struct request *r) {
     struct client *c = r->client;
     struct transaction *t = transaction_of(c);
-    ASSERT(c->flags & CLIENT_TRANSACTION);
+    ASSERT(client_in_transaction(c));
     /* EXEC will run nothing: no memory is spent on what follows a refused command. */
-    if (!(c->flags & CLIENT_QUEUE_FAILED)) {
+    if (!has(c, TRANSACTION_QUEUE_FAILED)) {
         struct queued *q = queued_create(r);
         if (t->last)
             t->last->next = q;
@@ -210,77 +196,46 @@ void transaction_queue(struct request *r) {
     reply_status(c, "QUEUED");
 }
 
-static void drop_first(struct transaction *t) {
+void transaction_begin(struct client *c) {
+    ASSERT(!client_in_transaction(c));
+    find_or_create(c);
+    set(c, TRANSACTION_OPEN);
+}
+
+void transaction_fail(struct client *c) {
+    if (client_in_transaction(c)) set(c, TRANSACTION_QUEUE_FAILED);
+}
+
+/* As transaction_begin found it, but for the watched keys. */
+static void drop_queue(struct client *c, struct transaction *t) {
+    while (t->first) transaction_drop_first(t);
+    t->last = NULL;
+    t->count = 0;
+    t->command_flags = t->lacking_flags = 0;
+    clear(c, TRANSACTION_OPEN | TRANSACTION_QUEUE_FAILED);
+}
+
+/* ---- for EXEC ---- */
+
+struct transaction *transaction_run_begin(struct client *c) {
+    struct transaction *t = transaction_of(c);
+    transaction_unwatch(c);
+    set(c, TRANSACTION_RUNS);
+    return t;
+}
+
+const struct queued *transaction_first(const struct transaction *t) { return t->first; }
+
+void transaction_drop_first(struct transaction *t) {
     struct queued *q = t->first;
     t->first = q->next;
     t->bytes -= q->bytes;
     queued_free(q);
 }
 
-void transaction_begin(struct client *c) {
-    ASSERT(!(c->flags & CLIENT_TRANSACTION));
-    find_or_create(c);
-    c->flags |= CLIENT_TRANSACTION;
-}
-
-/* As transaction_begin found it, but for the watched keys. */
-static void drop_queue(struct client *c, struct transaction *t) {
-    while (t->first) drop_first(t);
-    t->last = NULL;
-    t->count = 0;
-    t->command_flags = t->lacking_flags = 0;
-    c->flags &= ~(unsigned)(CLIENT_TRANSACTION | CLIENT_QUEUE_FAILED);
-}
-
-/* As batches do before they run: only hints, so a SELECT among them does no harm. */
-static void prefetch_group(const struct client *c, const struct queued *first) {
-    const struct keyspace *ks = keyspace_at(c->database);
-    const struct queued *q = first;
-    for (int left = BATCH_GROUP; q && left; left--, q = q->next)
-        if (q->hashed) keyspace_prefetch_bucket(ks, q->key_hash);
-    q = first;
-    for (int left = BATCH_GROUP; q && left; left--, q = q->next)
-        if (q->hashed) keyspace_prefetch_entry(ks, q->key_hash);
-}
-
-static void run_queued(struct client *c, struct queued *q) {
-    struct call call = {
-        .client = c,
-        .command = q->command,
-        .argc = q->argc,
-        .argv = q->argv,
-        .keyspace = keyspace_at(c->database),
-        .blobs = q->blobs,
-        .origin = CALL_QUEUED,
-        .hashed = q->hashed,
-        .key_hash = q->key_hash,
-    };
-    call_run(&call);
-    /* It has killed itself: what follows runs, and its replies go nowhere. */
-    if (c->flags & CLIENT_CLOSE_AFTER_REPLY) c->flags |= CLIENT_REPLY_OFF;
-}
-
-void transaction_run(struct call *exec) {
-    struct client *c = exec->client;
-    struct transaction *t = transaction_of(c);
-    struct run_nesting nesting;
-    unsigned could_not_wait = c->flags & CLIENT_MAY_NOT_WAIT;
-    transaction_unwatch(c);
-    t->running = true;
-    c->flags |= CLIENT_MAY_NOT_WAIT;
-    reply_array(c, t->count);
-    effects_frame();
-    run_nest_begin(&nesting);
-    for (int64_t run = 0; t->first; run++) {
-        if (t->count > 1 && run % BATCH_GROUP == 0) prefetch_group(c, t->first);
-        run_queued(c, t->first);
-        drop_first(t);
-        /* Others that it has closed are gone for what follows; its own client waits for the end. */
-        if (!(c->flags & CLIENT_CLOSING)) client_finish_closing();
-    }
-    run_nest_end(&nesting);
-    t->running = false;
-    if (!could_not_wait) c->flags &= ~(unsigned)CLIENT_MAY_NOT_WAIT;
+void transaction_run_end(struct transaction *t) {
+    struct client *c = t->client;
+    clear(c, TRANSACTION_RUNS);
     drop_queue(c, t);
     free_if_unused(c, t);
 }
@@ -293,11 +248,11 @@ static void show_interest(int delta) {
     keyspace_add_interest(KEYSPACE_SWEEPS, delta);
 }
 
-static struct key_row *key_find_or_create(int database, struct slice name, uint64_t hash) {
-    struct key_row *k = key_table_find(&keys, database, name, hash);
+static struct key_row *key_find_or_create(const struct key *key) {
+    struct key_row *k = key_table_find(&keys, key);
     if (k) return k;
     if (!key_table_count(&keys)) show_interest(1);
-    return key_table_create(&keys, database, name, hash);
+    return key_table_create(&keys, key);
 }
 
 static void key_free(struct key_row *k) {
@@ -323,10 +278,10 @@ static bool watches_already(const struct transaction *t, const struct client *c,
     return false;
 }
 
-void transaction_watch(struct client *c, struct slice name, uint64_t hash) {
-    if (c->flags & CLIENT_WATCH_FAILED) return;
+void transaction_watch(struct client *c, const struct key *key) {
+    if (has(c, TRANSACTION_WATCH_FAILED)) return;
     struct transaction *t = find_or_create(c);
-    struct key_row *k = key_find_or_create(c->database, name, hash);
+    struct key_row *k = key_find_or_create(key);
     if (watches_already(t, c, k)) return;
     struct watch *w = memory_alloc(sizeof(*w), MEMORY_CLIENTS);
     *w = (struct watch){.key = k, .client = c};
@@ -353,7 +308,7 @@ static void end_watches(struct transaction *t) {
 
 void transaction_unwatch(struct client *c) {
     struct transaction *t = transaction_of(c);
-    c->flags &= ~(unsigned)CLIENT_WATCH_FAILED;
+    clear(c, TRANSACTION_WATCH_FAILED);
     if (!t) return;
     end_watches(t);
     free_if_unused(c, t);
@@ -361,7 +316,7 @@ void transaction_unwatch(struct client *c) {
 
 bool transaction_watch_failed(const struct client *c) {
     const struct transaction *t = transaction_of(c);
-    if (c->flags & CLIENT_WATCH_FAILED) return true;
+    if (has(c, TRANSACTION_WATCH_FAILED)) return true;
     if (!t) return false;
     LIST_FOR_EACH (link, following, &t->watches) {
         const struct watch *w = LIST_ENTRY(link, struct watch, of_client);
@@ -379,8 +334,8 @@ static struct list_link failing = {&failing, &failing}; /* of struct transaction
 static void key_fail(struct key_row *k) {
     LIST_FOR_EACH (link, following, &k->links) {
         struct client *c = LIST_ENTRY(link, struct watch, of_key)->client;
-        if (c->flags & CLIENT_WATCH_FAILED) continue;
-        c->flags |= CLIENT_WATCH_FAILED;
+        if (has(c, TRANSACTION_WATCH_FAILED)) continue;
+        set(c, TRANSACTION_WATCH_FAILED);
         list_append(&failing, &transaction_of(c)->failing);
     }
 }
@@ -395,7 +350,7 @@ static void end_failing(void) {
 }
 
 static void changed(const struct key *key, enum keyspace_cause cause) {
-    struct key_row *k = key_table_find(&keys, keyspace_index(key->keyspace), key->name, key->hash);
+    struct key_row *k = key_table_find(&keys, key);
     if (!k) return;
     key_fail(k);
     end_failing();
@@ -443,7 +398,7 @@ void transaction_end(struct client *c) {
 }
 
 static void client_closes(struct client *c) {
-    ASSERT(!transaction_of(c) || !transaction_of(c)->running);
+    ASSERT(!has(c, TRANSACTION_RUNS));
     transaction_end(c);
 }
 
@@ -458,7 +413,7 @@ static void check_key(void *element, void *context) {
     ASSERT(k->links_count > 0);
     LIST_FOR_EACH (link, following, &k->links) {
         const struct watch *w = LIST_ENTRY(link, struct watch, of_key);
-        ASSERT(w->key == k && !(w->client->flags & CLIENT_WATCH_FAILED));
+        ASSERT(w->key == k && !has(w->client, TRANSACTION_WATCH_FAILED));
     }
     *watches += k->links_count;
 }
@@ -468,7 +423,7 @@ static size_t check_client(const struct client *c) {
     size_t bytes, watches = 0;
     int64_t queued = 0;
     if (!t) {
-        ASSERT(!(c->flags & CLIENT_TRANSACTION));
+        ASSERT(!client_in_transaction(c));
         return 0;
     }
     ASSERT(t->client == c && list_is_empty(&t->failing));
@@ -482,8 +437,8 @@ static size_t check_client(const struct client *c) {
     }
     ASSERT_COMPARE(bytes, ==, t->bytes);
     ASSERT_COMPARE(watches, ==, t->watches_count);
-    ASSERT(t->running || queued == t->count);
-    ASSERT(c->flags & CLIENT_TRANSACTION || (watches && !queued));
+    ASSERT(has(c, TRANSACTION_RUNS) || queued == t->count);
+    ASSERT(client_in_transaction(c) || (watches && !queued));
     return watches;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Transactions: what clients have queued since MULTI, and the keys that they WATCH.
  *
- * CLIENT_TRANSACTION is set from MULTI to the end of EXEC; CLIENT_QUEUE_FAILED where a command was
- * refused meanwhile, and CLIENT_WATCH_FAILED where a watched key has changed.
+ * What others look at of a client's state is its flags: exec/client_flags.h. EXEC, which runs the
+ * queue, is exec/execute's.
  */
 #ifndef EVENKEEL_EXEC_TRANSACTION_H
 #define EVENKEEL_EXEC_TRANSACTION_H
@@ -12,9 +12,9 @@
 
 #include "base/string.h"
 
-struct call;
 struct client;
 struct client_observer;
+struct key;
 struct keyspace_observer;
 struct request;
 
@@ -24,15 +24,14 @@ extern const struct client_observer transaction_client_observer;
 
 /* MULTI. The client must not be in a transaction. */
 void transaction_begin(struct client *c);
+/* A command was refused: EXEC will run nothing. Harmless where there is no transaction. */
+void transaction_fail(struct client *c);
 /* DISCARD, RESET, an EXEC that runs nothing: drops the queue and the watched keys. Harmless where
  * there is nothing. O(commands queued + keys watched). */
 void transaction_end(struct client *c);
 /* Copies the request behind what is queued, and replies QUEUED; arguments that have a block of
  * their own are taken over. The client must be in a transaction. */
 void transaction_queue(struct request *request);
-/* EXEC: forgets the watched keys, runs what is queued, in order, and ends the transaction. Replies
- * an array, piece by piece. Must be the call that runs, and hold no pointer into entries. */
-void transaction_run(struct call *exec);
 
 /* Flags (enum command_flags) that any queued command has. */
 unsigned transaction_flags(const struct client *c);
@@ -43,10 +42,10 @@ int64_t transaction_count(const struct client *c);
 /* Bytes of the class MEMORY_CLIENTS that its queue and its links to watched keys take. O(1). */
 size_t transaction_bytes(const struct client *c);
 
-/* WATCH of a key of the client's database: CLIENT_WATCH_FAILED is set when it changes. Watching it
- * twice, or after another watched key has changed, does nothing. O(1) but for keys that many
- * clients watch each of which watches many: see transaction.c. */
-void transaction_watch(struct client *c, struct slice key, uint64_t hash);
+/* WATCH of a key: TRANSACTION_WATCH_FAILED is set when it changes.
+ * Watching it twice, or after another watched key has changed, does nothing. O(1) but for keys that
+ * many clients watch each of which watches many: see transaction.c. */
+void transaction_watch(struct client *c, const struct key *key);
 /* UNWATCH: forgets the keys, and that one has changed. O(keys watched). */
 void transaction_unwatch(struct client *c);
 /* Whether a watched key has changed, or is due without being deleted yet. O(keys watched). */

@@ -8,6 +8,8 @@
  *  2. Jobs finish in the order of submission; waiting for the jobs of a moment is therefore
  *     waiting until `finished` reaches what `submitted` was then.
  *  3. Without a thread (`running` false) the queue is empty.
+ * In a forked child no thread is ever started, and a job runs in who submits it; the locks are as
+ * new, since a thread that is not there may have held them.
  * Both counters are also read without the lock, for background_pending.
  *
  * Ownership: a node of the queue belongs to the worker, the argument to the job.
@@ -53,6 +55,8 @@ static struct worker workers[BACKGROUND_KINDS] = {
     [BACKGROUND_FREE] = WORKER("free"),
 };
 
+static bool forked;
+
 static void lock(struct worker *worker) { ASSERT(pthread_mutex_lock(&worker->lock) == 0); }
 static void unlock(struct worker *worker) { ASSERT(pthread_mutex_unlock(&worker->lock) == 0); }
 
@@ -89,6 +93,7 @@ static void *worker_main(void *argument) {
 /* With the lock held. Returns 0, or why there is no thread. */
 static int worker_start(struct worker *worker) {
     if (worker->running) return 0;
+    if (forked) return EAGAIN;
     int error = pthread_create(&worker->thread, NULL, worker_main, worker);
     if (error != 0) return error;
     worker->running = true;
@@ -165,6 +170,20 @@ void background_stop(void) {
     for (int kind = 0; kind < BACKGROUND_KINDS; kind++) {
         worker_stop(&workers[kind]);
         workers[kind].stopping = false;
+    }
+}
+
+/* The parent's queue is not freed: its nodes are the parent's affair, and freeing copies pages. */
+void background_in_child(void) {
+    forked = true;
+    for (int kind = 0; kind < BACKGROUND_KINDS; kind++) {
+        struct worker *worker = &workers[kind];
+        pthread_mutex_init(&worker->lock, NULL);
+        pthread_cond_init(&worker->work, NULL);
+        pthread_cond_init(&worker->done, NULL);
+        worker->running = worker->stopping = false;
+        worker->first = worker->last = NULL;
+        atomic_store(&worker->finished, atomic_load(&worker->submitted));
     }
 }
 

@@ -5,7 +5,8 @@
  * the order in which they were submitted; kinds do not wait for each other. A job tells that it is
  * done by itself (an atomic, loop_wake).
  *
- * A forked child has no such threads and must not call anything here.
+ * A forked child has no such threads, whatever the parent had: there jobs run at once, in the
+ * caller, and none is ever pending (background_in_child).
  */
 #ifndef EVENKEEL_IO_BACKGROUND_H
 #define EVENKEEL_IO_BACKGROUND_H
@@ -30,6 +31,8 @@ void background_drain(enum background_kind kind);
 /* Finishes all jobs and ends the threads; a later submit starts them again. Not while another
  * thread may submit. */
 void background_stop(void);
+/* In a forked child, before anything else here: forgets the parent's threads and jobs. */
+void background_in_child(void);
 /* "close", "sync", "free". */
 const char *background_kind_name(enum background_kind kind);
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Small files as a whole: configuration, users.
+ * Files.
  *
- * What is written is written to a name of its own first, synced, and renamed: whoever reads the
- * path, and whoever comes back after a crash, finds the old file or the new one whole.
+ * Order of a replacement: write, sync, close, rename, sync the folder. Until the rename the path
+ * names the old file; the rename itself is atomic, and comes to disk after the bytes that it
+ * stands for. A close that fails counts as a write that did.
  */
 #include "io/file.h"
 
@@ -10,11 +11,137 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "base/memory.h"
+#include "base/panic.h"
 #include "base/system.h"
+#include "io/background.h"
 
 #define READ_BYTES 65536
+#define PIECES_MAX 1024 /* of one call: the kernel's limit */
+/* What one call moves at most: Linux moves less than 2 GiB, and an interruption waits for it. */
+#define TRANSFER_BYTES_MAX ((size_t)1 << 30)
+
+/* ---- Transfers ---- */
+
+/* The pieces without their first `bytes`; returns how many of them are used up. */
+static int advance(struct iovec *pieces, int count, size_t bytes) {
+    int used = 0;
+    while (used < count && bytes >= pieces[used].iov_len) {
+        bytes -= pieces[used].iov_len;
+        pieces[used++].iov_len = 0;
+    }
+    if (used < count && bytes) {
+        pieces[used].iov_base = (char *)pieces[used].iov_base + bytes;
+        pieces[used].iov_len -= bytes;
+    }
+    return used;
+}
+
+bool file_write_pieces(int fd, struct iovec *pieces, int count, size_t *written) {
+    size_t total = 0;
+    int used = advance(pieces, count, 0);
+    bool failed = false;
+    while (used < count && !failed) {
+        int more = count - used < PIECES_MAX ? count - used : PIECES_MAX;
+        ssize_t moved = system_writev(fd, pieces + used, more);
+        if (moved < 0 && errno == EINTR) continue;
+        if (moved == 0) errno = ENOSPC; /* no file takes nothing and says nothing */
+        failed = moved <= 0;
+        if (failed) break;
+        total += (size_t)moved;
+        used += advance(pieces + used, count - used, (size_t)moved);
+    }
+    if (written) *written = total;
+    return !failed;
+}
+
+bool file_write(int fd, struct slice bytes, size_t *written) {
+    size_t total = 0;
+    bool failed = false;
+    while (total < bytes.length) {
+        size_t length = bytes.length - total;
+        if (length > TRANSFER_BYTES_MAX) length = TRANSFER_BYTES_MAX;
+        ssize_t moved = system_write(fd, bytes.bytes + total, length);
+        if (moved < 0 && errno == EINTR) continue;
+        if (moved == 0) errno = ENOSPC;
+        failed = moved <= 0;
+        if (failed) break;
+        total += (size_t)moved;
+    }
+    if (written) *written = total;
+    return !failed;
+}
+
+/* From `offset` on, or from where the descriptor stands (-1). */
+static ssize_t read_all(int fd, char *to, size_t length, off_t offset) {
+    size_t total = 0;
+    while (total < length) {
+        size_t wanted = length - total;
+        if (wanted > TRANSFER_BYTES_MAX) wanted = TRANSFER_BYTES_MAX;
+        ssize_t got = offset < 0 ? system_read(fd, to + total, wanted)
+                                 : system_pread(fd, to + total, wanted, offset + (off_t)total);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -1;
+        if (got == 0) break;
+        total += (size_t)got;
+    }
+    return (ssize_t)total;
+}
+
+ssize_t file_read_some(int fd, void *bytes, size_t length) {
+    return read_all(fd, bytes, length, -1);
+}
+
+ssize_t file_read_at(int fd, void *bytes, size_t length, off_t offset) {
+    ASSERT(offset >= 0);
+    return read_all(fd, bytes, length, offset);
+}
+
+/* ---- Syncs ---- */
+
+bool file_sync(int fd) {
+    int status;
+    do {
+        status = system_fdatasync(fd);
+    } while (status < 0 && errno == EINTR);
+    return status == 0;
+}
+
+/* Its permissions and times too. */
+static bool sync_whole(int fd) {
+    int status;
+    do {
+        status = system_fsync(fd);
+    } while (status < 0 && errno == EINTR);
+    return status == 0;
+}
+
+static bool is_refused(int error) {
+    return error == EINVAL || error == ENOTSUP || error == ENOSYS || error == EROFS;
+}
+
+bool file_sync_folder(const char *path) {
+    char *copy = memory_strdup(path, MEMORY_OTHER);
+    int fd = system_open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    memory_free(copy, MEMORY_OTHER);
+    if (fd < 0) return false;
+    int error = sync_whole(fd) || is_refused(errno) ? 0 : errno;
+    system_close(fd);
+    errno = error;
+    return error == 0;
+}
+
+bool file_truncate(int fd, off_t length) {
+    int status;
+    do {
+        status = system_ftruncate(fd, length);
+    } while (status < 0 && errno == EINTR);
+    return status == 0;
+}
+
+/* ---- As a whole ---- */
 
 bool file_read(const char *path, size_t bytes_max, struct buffer *text) {
     int fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
@@ -22,55 +149,83 @@ bool file_read(const char *path, size_t bytes_max, struct buffer *text) {
     size_t start = text->length;
     ssize_t got;
     do {
-        got = system_read(fd, buffer_reserve(text, READ_BYTES), READ_BYTES);
+        got = file_read_some(fd, buffer_reserve(text, READ_BYTES), READ_BYTES);
         if (got > 0) text->length += (size_t)got;
-    } while ((got > 0 && text->length - start <= bytes_max) || (got < 0 && errno == EINTR));
+    } while (got > 0 && text->length - start <= bytes_max);
     int error = got < 0 ? errno : text->length - start > bytes_max ? EFBIG : 0;
+    text->bytes[text->length] = '\0'; /* as after all that appends */
     system_close(fd);
     errno = error;
     return error == 0;
 }
 
-static bool write_bytes(int fd, struct slice text) {
-    while (text.length) {
-        ssize_t written = system_write(fd, text.bytes, text.length);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
-        text.bytes += written;
-        text.length -= (size_t)written;
-    }
+bool file_replacement_begin(struct file_replacement *r, const char *path, const char *temporary,
+                            unsigned mode) {
+    int fd = system_open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, (mode_t)mode);
+    if (fd < 0) return false;
+    *r = (struct file_replacement){.fd = fd,
+                                   .path = memory_strdup(path, MEMORY_OTHER),
+                                   .temporary = memory_strdup(temporary, MEMORY_OTHER)};
     return true;
 }
 
-/* The rename is on disk only when its folder is. */
-static void sync_folder_of(const char *path) {
-    char *copy = memory_strdup(path, MEMORY_OTHER);
-    int fd = system_open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd >= 0) {
-        int status = system_fsync(fd);
-        (void)status; /* the file is in its place; some file systems refuse this of folders */
-        system_close(fd);
+static void forget_names(struct file_replacement *r) {
+    memory_free(r->path, MEMORY_OTHER);
+    memory_free(r->temporary, MEMORY_OTHER);
+    r->path = r->temporary = NULL;
+}
+
+void file_replacement_cancel(struct file_replacement *r) {
+    int error = errno;
+    if (r->fd >= 0) system_close(r->fd);
+    r->fd = -1;
+    int status = system_unlink(r->temporary);
+    (void)status; /* it stays, as after a crash: the next of its name begins anew */
+    forget_names(r);
+    errno = error;
+}
+
+bool file_replacement_commit(struct file_replacement *r) {
+    bool done = sync_whole(r->fd);
+    if (done) {
+        done = system_close(r->fd) == 0;
+        r->fd = -1;
     }
-    memory_free(copy, MEMORY_OTHER);
+    done = done && system_rename(r->temporary, r->path) == 0;
+    if (!done) {
+        file_replacement_cancel(r);
+        return false;
+    }
+    r->folder_error = file_sync_folder(r->path) ? 0 : errno;
+    forget_names(r);
+    return true;
 }
 
 bool file_replace(const char *path, struct slice text, unsigned new_mode) {
     struct buffer temporary;
+    struct file_replacement r;
     struct stat old;
     buffer_init(&temporary, MEMORY_OTHER);
     buffer_printf(&temporary, "%s.%d.tmp", path, (int)getpid());
     mode_t mode = stat(path, &old) == 0 ? old.st_mode & 07777 : (mode_t)new_mode;
-    int fd = system_open(temporary.bytes, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    bool done = fd >= 0 && write_bytes(fd, text) && fchmod(fd, mode) == 0 && system_fsync(fd) == 0;
-    if (fd >= 0 && system_close(fd)) done = false;
-    done = done && system_rename(temporary.bytes, path) == 0;
+    bool done = file_replacement_begin(&r, path, temporary.bytes, mode);
     int error = errno;
-    if (done) {
-        sync_folder_of(path);
-    } else if (fd >= 0) {
-        unlink(temporary.bytes);
-    }
     buffer_free(&temporary);
+    errno = error;
+    if (!done) return false;
+    if (file_write(r.fd, text, NULL) && fchmod(r.fd, mode) == 0) return file_replacement_commit(&r);
+    file_replacement_cancel(&r);
+    return false;
+}
+
+static void close_later(void *argument) { system_close((int)(intptr_t)argument); }
+
+bool file_remove(const char *path) {
+    /* While it is open the bytes stay; NONBLOCK, lest it is a pipe that nobody writes to. */
+    int fd = system_open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+    bool done = system_unlink(path) == 0;
+    int error = errno;
+    if (fd >= 0) background_submit(BACKGROUND_CLOSE, close_later, (void *)(intptr_t)fd);
     errno = error;
     return done;
 }

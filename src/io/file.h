@@ -1,20 +1,81 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Small files as a whole: read, and replaced so that a crash leaves the old or the new one.
+ * Files: transfers that end whole or say why not, syncs, and files replaced as a whole.
+ *
+ * What is on disk, and what only seems so, as far as a power cut is concerned:
+ *  - Bytes are when a sync of their descriptor has succeeded; after one that failed, those written
+ *    before it may be lost although a later one succeeds: the file is not to be trusted any more.
+ *  - A name (created, renamed, removed) is when its folder was synced after that.
+ * tests/c/io/power.h takes away all else.
+ *
+ * All goes through base/system, so that tests make each call fail. What may take long (all of this
+ * on a bad disk) is for children, background threads and the start.
  */
 #ifndef EVENKEEL_IO_FILE_H
 #define EVENKEEL_IO_FILE_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/attributes.h"
 #include "base/string.h"
+
+struct iovec;
+
+/* ---- Transfers on a descriptor that blocks ---- */
+
+/* Writes all, interrupted or in parts. Otherwise false with errno set, and so many bytes of it have
+ * arrived as `written` (may be NULL) says: the file ends in the midst of what was to be written. */
+MUST_USE bool file_write(int fd, struct slice bytes, size_t *written);
+/* The same with several pieces, which are used up: after a failure they hold what is left. */
+MUST_USE bool file_write_pieces(int fd, struct iovec *pieces, int count, size_t *written);
+/* Reads up to `length` bytes, less only where the file ends. -1 with errno set. */
+MUST_USE ssize_t file_read_some(int fd, void *bytes, size_t length);
+/* The same from `offset` on, without moving the descriptor's. */
+MUST_USE ssize_t file_read_at(int fd, void *bytes, size_t length, off_t offset);
+
+/* ---- Syncs ---- */
+
+/* The bytes, and what is needed to find them again (fdatasync). False with errno set. */
+MUST_USE bool file_sync(int fd);
+/* The folder in which `path` is, so that its name is on disk. True also where the file system
+ * refuses to sync folders, for then there is nothing to be had. */
+MUST_USE bool file_sync_folder(const char *path);
+/* Cuts the file off at `length`, or lengthens it by zeros. */
+MUST_USE bool file_truncate(int fd, off_t length);
+
+/* ---- Files as a whole ---- */
 
 /* Appends the file's bytes. False with errno set where it cannot be opened or read; EFBIG where it
  * has more than `bytes_max`. */
 MUST_USE bool file_read(const char *path, size_t bytes_max, struct buffer *text);
 
-/* Writes a file beside the old one ("path.<pid>.tmp"), syncs it, puts it in the old one's place by
- * a rename, and syncs the folder, where that can be. The old one's permissions are kept; a new one
- * gets `mode`. Otherwise false with errno set, the old file untouched, and no new one left. */
+/* Writes a file beside the old one ("path.<pid>.tmp"), and puts it in the old one's place as a
+ * replacement (below), whether or not the folder can be synced. The old one's permissions are kept;
+ * a new one gets `mode`. Otherwise false with errno set, the old file untouched, and no new one
+ * left. */
 MUST_USE bool file_replace(const char *path, struct slice text, unsigned mode);
+
+/* A file that is written under a name of its own and takes another's place when it is whole and
+ * synced: whoever reads the path, and whoever comes back after a crash, finds the old file or the
+ * new one whole. */
+struct file_replacement {
+    int fd;           /* to be written to; the descriptor is the replacement's */
+    int folder_error; /* after a commit: why the folder could not be synced, 0 = it was */
+    char *path, *temporary;
+};
+
+/* Opens `temporary`, in the same folder as `path`, empty, with `mode`. False with errno set,
+ * nothing begun. Each begin is followed by one commit or cancel. */
+MUST_USE bool file_replacement_begin(struct file_replacement *r, const char *path,
+                                     const char *temporary, unsigned mode);
+/* Syncs, renames, syncs the folder. True: the new file is in place; where `folder_error` is not 0 a
+ * power cut may bring the old one back. False with errno set: the old one is untouched, and the
+ * new one removed. */
+MUST_USE bool file_replacement_commit(struct file_replacement *r);
+/* Removes what was written. Keeps errno. */
+void file_replacement_cancel(struct file_replacement *r);
+
+/* Takes the name away at once; the bytes, which may be many, are freed by a background thread.
+ * False with errno set where the name stays. */
+MUST_USE bool file_remove(const char *path);
 #endif

@@ -11,16 +11,19 @@
  *     clears it, so a freed watcher is never called. This is a scan of at most LOOP_EVENTS_MAX
  *     words, and only when something is removed; an index in each watcher would cost every client
  *     eight bytes to save it.
- *  2. A turn that yielded leaves its events to the next one. A nested turn uses the same array. It
- *     begins by dropping what is left (level-triggered epoll
- *     reports it again, in the nested turn's own wait) and ends with nothing left, so the outer
- *     turn's hand-out ends too.
- *  3. `timers` is sorted by due time, equal ones in the order of starting. A sorted list, because
+ *  2. A turn that yielded leaves its events to the next one, nested or not. A nested turn uses the
+ *     same array. It begins by dropping what the outer one still hands out (level-triggered epoll
+ *     reports it again, in the nested turn's own wait) and ends with nothing left, or yields; so
+ *     the outer turn's hand-out ends too.
+ *  3. A round is a wait, its events, and then what was pending before it: `pending` is in the order
+ *     of the rounds in which its members began or were last called. A turn that yields leaves the
+ *     rest of its round, of both parts, to the next turn: so neither part starves the other.
+ *  4. `timers` is sorted by due time, equal ones in the order of starting. A sorted list, because
  *     a server has a handful of timers (cron and a few modules' ones): insertion walks it from the
  *     end, the earliest is the first link. A timer whose callback runs is in no list; timers that
  *     are due in this turn stand in a list on run_timers' stack, where stopping one works as well.
- *  4. Only the outermost turn runs timers and books CPU time.
- *  5. Time in a wait is CAUSE_IDLE, time from there to the end of what was ready CAUSE_IO, the rest
+ *  5. Only the outermost turn runs timers and books CPU time, and no loop_turn_within.
+ *  6. Time in a wait is CAUSE_IDLE, time from there to the end of what was ready CAUSE_IO, the rest
  *     of a turn CAUSE_OTHER, where nobody names a narrower cause.
  *
  * Ownership: watchers and timers are their owners'; the loop owns the two descriptors (epoll and
@@ -46,13 +49,18 @@
 /* About 100 years: later due times are cut, so that their nanoseconds fit. */
 #define TIMER_MSEC_MAX ((int64_t)3000000000000)
 
+enum restless { RESTLESS_STOP = 1, RESTLESS_PENDING = 2 };
+
 struct loop {
     int epoll_fd;
     struct loop_watcher wake; /* the eventfd of loop_wake */
-    bool stop, yield;
+    unsigned restless;        /* enum restless: why it does not sleep; 0 = it may */
+    bool yield;
     unsigned depth;
     int ready_next, ready_count;
     struct list_link timers;
+    struct list_link pending; /* of struct loop_pending */
+    uint64_t round;
 
     struct loop_hooks hooks; /* none of the arrays is NULL */
 
@@ -65,6 +73,7 @@ struct loop {
 
 static void (*const no_calls[])(void) = {NULL};
 static bool (*const no_steps[])(void) = {NULL};
+static const struct loop_hooks no_hooks = {no_calls, no_calls, no_steps};
 
 static uint32_t epoll_events_of(unsigned interest) {
     return (interest & LOOP_READABLE ? (uint32_t)EPOLLIN : 0) |
@@ -82,7 +91,8 @@ static void wake_ready(struct loop_watcher *watcher, unsigned ready) {
 struct loop *loop_create(void) {
     struct loop *loop = memory_zalloc(sizeof(*loop), MEMORY_OTHER);
     list_init(&loop->timers);
-    loop->hooks = (struct loop_hooks){no_calls, no_calls, no_steps};
+    list_init(&loop->pending);
+    loop->hooks = no_hooks;
     loop->cpu_accounting = true;
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (loop->epoll_fd < 0) PANIC("epoll_create1: %s", strerror(errno));
@@ -98,6 +108,7 @@ struct loop *loop_create(void) {
 void loop_free(struct loop *loop) {
     ASSERT(loop->depth == 0);
     LIST_FOR_EACH (link, following, &loop->timers) list_remove(link);
+    LIST_FOR_EACH (link, following, &loop->pending) list_remove(link);
     system_close(loop->wake.fd);
     system_close(loop->epoll_fd);
     memory_free(loop, MEMORY_OTHER);
@@ -133,6 +144,20 @@ void loop_unwatch(struct loop *loop, struct loop_watcher *watcher) {
     forget_pending(loop, watcher);
     int status = system_epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watcher->fd, NULL);
     (void)status; /* closing the descriptor removes it in any case */
+}
+
+void loop_pending_begin(struct loop *loop, struct loop_pending *pending) {
+    if (!pending->link.next) list_init(&pending->link);
+    if (!list_is_empty(&pending->link)) return;
+    pending->round = loop->round;
+    list_append(&loop->pending, &pending->link);
+    loop->restless |= RESTLESS_PENDING;
+}
+
+void loop_pending_end(struct loop *loop, struct loop_pending *pending) {
+    if (!pending->link.next || list_is_empty(&pending->link)) return;
+    list_remove(&pending->link);
+    if (list_is_empty(&loop->pending)) loop->restless &= ~(unsigned)RESTLESS_PENDING;
 }
 
 static struct loop_timer *timer_of(const struct list_link *link) {
@@ -202,9 +227,9 @@ static void call_all(void (*const *hook)(void)) {
     for (; *hook; hook++) (*hook)();
 }
 
-static bool call_before_sleep(const struct loop *loop) {
+static bool call_before_sleep(const struct loop_hooks *hooks) {
     bool more = false;
-    for (bool (*const *hook)(void) = loop->hooks.before_sleep; *hook; hook++)
+    for (bool (*const *hook)(void) = hooks->before_sleep; *hook; hook++)
         if ((*hook)()) more = true;
     return more;
 }
@@ -220,15 +245,26 @@ static int sleep_msec(const struct loop *loop, int64_t timeout_msec) {
     return timeout_msec > INT_MAX ? INT_MAX : (int)timeout_msec;
 }
 
+/* The next one that this round is to call, or NULL. */
+static struct loop_pending *next_pending(const struct loop *loop) {
+    if (list_is_empty(&loop->pending)) return NULL;
+    struct loop_pending *p = LIST_ENTRY(loop->pending.next, struct loop_pending, link);
+    return p->round == loop->round ? NULL : p;
+}
+
+static bool round_is_left(const struct loop *loop) {
+    return loop->ready_next < loop->ready_count || next_pending(loop);
+}
+
 /* Fills ready[]. An interrupted wait is one in which nothing became ready. What a turn that yielded
  * has left comes first, without a wait: were it dropped, the kernel would report the same ones in
  * the same order again, and those at the end might never get their turn. Enters CAUSE_IO and
  * returns the cause before. */
 static enum cause wait_ready(struct loop *loop, int64_t timeout_msec) {
     loop->stats.turns++;
-    if (loop->yield && loop->depth == 1 && loop->ready_next < loop->ready_count)
-        return cause_enter(CAUSE_IO, clock_monotonic_nsec());
+    if (loop->yield && round_is_left(loop)) return cause_enter(CAUSE_IO, clock_monotonic_nsec());
     loop->ready_next = loop->ready_count = 0;
+    loop->round++;
     int sleep = sleep_msec(loop, timeout_msec);
     int64_t begin_nsec = clock_monotonic_nsec();
     enum cause before = cause_enter(CAUSE_IDLE, begin_nsec);
@@ -261,6 +297,17 @@ static void serve_ready(struct loop *loop) {
     }
 }
 
+static __attribute__((noinline)) void serve_pending(struct loop *loop) {
+    struct loop_pending *p;
+    while (!loop->yield && (p = next_pending(loop))) {
+        p->round = loop->round;
+        list_remove(&p->link);
+        list_append(&loop->pending, &p->link);
+        loop->stats.events++;
+        p->watcher->callback(p->watcher, LOOP_PENDING);
+    }
+}
+
 static void book_cpu(struct loop *loop) {
     int64_t now = clock_thread_cpu_nsec();
     histogram_add(&loop->stats.turn_cpu, (uint64_t)(now - loop->cpu_mark_nsec) / NSEC_PER_USEC);
@@ -274,17 +321,19 @@ static void mark_cpu(struct loop *loop) {
     attribution_start(clock_monotonic_nsec(), loop->cpu_mark_nsec);
 }
 
-static void turn(struct loop *loop, int64_t timeout_msec) {
+/* With `no_hooks` it is one within something else: it has no timers, either. */
+static void turn(struct loop *loop, int64_t timeout_msec, const struct loop_hooks *hooks) {
     ASSERT_COMPARE(loop->depth, <, LOOP_DEPTH_MAX);
     loop->depth++;
-    if (call_before_sleep(loop) || loop->stop) timeout_msec = 0;
+    if (call_before_sleep(hooks) || loop->restless) timeout_msec = 0;
     enum cause before = wait_ready(loop, timeout_msec);
     clock_refresh();
-    call_all(loop->hooks.after_wake);
+    call_all(hooks->after_wake);
     serve_ready(loop);
-    call_all(loop->hooks.after_events);
+    if (__builtin_expect(loop->restless != 0, 0)) serve_pending(loop);
+    call_all(hooks->after_events);
     cause_leave(before, clock_monotonic_nsec());
-    if (loop->depth == 1) {
+    if (loop->depth == 1 && hooks != &no_hooks) {
         run_timers(loop);
         if (loop->cpu_accounting) book_cpu(loop);
     }
@@ -295,17 +344,25 @@ void loop_yield(struct loop *loop) { loop->yield = true; }
 
 void loop_run(struct loop *loop) {
     mark_cpu(loop);
-    while (!loop->stop) turn(loop, -1);
-    loop->stop = false;
+    while (!loop_is_stopping(loop)) turn(loop, -1, &loop->hooks);
+    loop->restless &= ~(unsigned)RESTLESS_STOP;
 }
 
-void loop_stop(struct loop *loop) { loop->stop = true; }
+void loop_stop(struct loop *loop) { loop->restless |= RESTLESS_STOP; }
 
 void loop_turn(struct loop *loop, int64_t timeout_msec) {
     /* What was done between single turns (loading) is none of theirs. */
     if (loop->depth == 0 && loop->cpu_accounting) mark_cpu(loop);
-    turn(loop, timeout_msec);
+    turn(loop, timeout_msec, &loop->hooks);
 }
+
+void loop_turn_within(struct loop *loop) {
+    int64_t wake_nsec = loop->wake_nsec;
+    turn(loop, 0, &no_hooks);
+    loop->wake_nsec = wake_nsec; /* what the outer turn serves was ready then */
+}
+
+bool loop_is_stopping(const struct loop *loop) { return loop->restless & RESTLESS_STOP; }
 
 int64_t loop_wake_nsec(const struct loop *loop) { return loop->wake_nsec; }
 
@@ -336,6 +393,7 @@ void loop_check(const struct loop *loop) {
         const struct loop_watcher *watcher = loop->ready[i].data.ptr;
         ASSERT(watcher == NULL || watcher->interest != 0);
     }
+    ASSERT(list_is_empty(&loop->pending) == !(loop->restless & RESTLESS_PENDING));
     int64_t due_nsec = INT64_MIN;
     LIST_FOR_EACH (link, following, &loop->timers) {
         ASSERT(link->next->previous == link && link->previous->next == link);
@@ -349,7 +407,7 @@ void loop_dump(const struct loop *loop, struct buffer *out) {
     buffer_printf(out, "loop: depth %u, turns %llu, wakes %llu, events %llu, pending %d%s\n",
                   loop->depth, (unsigned long long)stats->turns, (unsigned long long)stats->wakes,
                   (unsigned long long)stats->events, loop->ready_count - loop->ready_next,
-                  loop->stop ? ", stopping" : "");
+                  loop_is_stopping(loop) ? ", stopping" : "");
     int64_t now = clock_monotonic_nsec();
     LIST_FOR_EACH (link, following, &loop->timers) {
         buffer_printf(out, "timer: due in %lld us\n",

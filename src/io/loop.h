@@ -11,7 +11,8 @@
  * in the middle of a command. What the outer turn had not yet handed out is dropped and comes
  * again from epoll, which is level-triggered; so no event is delivered twice or late. The callback
  * that called loop_turn must expect that its own watcher is called again inside, or take its
- * interest away first, and that its owner may be freed there.
+ * interest away first, and that its owner may be freed there. loop_turn_within is such a turn
+ * without hooks.
  *
  * One thread uses a loop; only loop_wake may be called from elsewhere. A forked child shares the
  * epoll instance with its parent and must not call anything here.
@@ -37,7 +38,12 @@ struct buffer;
 struct loop;
 
 /* LOOP_HANGUP: the other end sends no more. For who does not read now and still wants to know. */
-enum { LOOP_READABLE = 1, LOOP_WRITABLE = 2, LOOP_HANGUP = 4 };
+enum {
+    LOOP_READABLE = 1,
+    LOOP_WRITABLE = 2,
+    LOOP_HANGUP = 4,
+    LOOP_PENDING = 8, /* told, not watched for: see struct loop_pending */
+};
 
 /* Embedded in its owner (a client, a listener). Zeroed before first use; must not move in memory
  * while it has an interest. */
@@ -48,6 +54,16 @@ struct loop_watcher {
      * whatever the interest, so that a read finds out. The callback may free the watcher's owner,
      * and any other watcher (its pending event is dropped), after loop_unwatch. */
     void (*callback)(struct loop_watcher *watcher, unsigned ready);
+};
+
+/* Of a watcher that is ready without the system's knowledge: a transport has taken more from its
+ * socket than was asked for. Zeroed before first use, in its owner's struct. From
+ * loop_pending_begin to loop_pending_end the watcher is called with LOOP_PENDING once a turn, after
+ * the ready descriptors, and no turn sleeps; in nested turns as well. */
+struct loop_pending {
+    struct list_link link;
+    struct loop_watcher *watcher;
+    uint64_t round; /* the loop's: that it began in, or was last called in */
 };
 
 /* One timer, zeroed before first use, in its owner's struct. `callback` returns the milliseconds
@@ -72,6 +88,9 @@ MUST_USE bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsign
 /* Removes it from epoll, where it is there, and forgets its pending event: to be done before the
  * descriptor is closed. */
 void loop_unwatch(struct loop *loop, struct loop_watcher *watcher);
+/* Both are harmless where it is so already. To be ended before the struct or the watcher goes. */
+void loop_pending_begin(struct loop *loop, struct loop_pending *pending);
+void loop_pending_end(struct loop *loop, struct loop_pending *pending);
 /* Runs `after_msec` (0 or more) from now, in a turn to come; starts anew where it runs already.
  * O(number of timers): there are a handful, since clients' timeouts are not timers here. */
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t after_msec);
@@ -100,6 +119,12 @@ void loop_stop(struct loop *loop);
  * the next timer, once: when the clock is fixed and no timer comes due it returns all the same. For
  * tests and for replying while a long command or load runs. */
 void loop_turn(struct loop *loop, int64_t timeout_msec);
+/* What is ready now, handed out, and nothing else: no hook, no timer, no wait, at any depth. For
+ * who looks after connections in the middle of something long, and does what hooks do itself as far
+ * as it may. */
+void loop_turn_within(struct loop *loop);
+/* Whether loop_stop was called, and the turn is to come to its end. */
+bool loop_is_stopping(const struct loop *loop);
 /* Turns in progress: 0 outside of the loop, 1 in an ordinary turn, more in nested ones. */
 unsigned loop_depth(const struct loop *loop);
 /* When the last wait for events ended (monotonic time): as of then the loop knows that what is

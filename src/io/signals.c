@@ -32,6 +32,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/panic.h"
 #include "base/system.h"
 #include "io/loop.h"
@@ -88,6 +89,24 @@ void signals_shutdown_clear(void) { atomic_store(&shutdown_signal, 0); }
 
 void signals_set_shutdown_observer(void (*observer)(int sig, int earlier)) {
     atomic_store(&shutdown_observed, observer);
+}
+
+static void on_end_of_child(int sig) {
+    log_from_signal("Received SIGUSR1 in child, exiting now.");
+    _exit(SIGNALS_CHILD_EXIT);
+}
+
+void signals_in_child(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = SIG_IGN;
+    ASSERT(sigaction(SIGTERM, &action, NULL) == 0);
+    ASSERT(sigaction(SIGINT, &action, NULL) == 0);
+    ASSERT(sigaction(SIGHUP, &action, NULL) == 0);
+    atomic_store(&wake_loop, NULL);
+    action.sa_handler = on_end_of_child;
+    ASSERT(sigaction(SIGUSR1, &action, NULL) == 0);
 }
 
 /* Gives a signal back to the system and lets it through in this thread. */

@@ -21,6 +21,11 @@ void signals_shutdown_clear(void);
  * a load that should not be finished); may call nothing that is not async-signal-safe. */
 void signals_set_shutdown_observer(void (*observer)(int sig, int earlier));
 
+/* In a forked child: SIGINT, SIGTERM and SIGHUP are its parent's affair and ignored, and SIGUSR1
+ * ends it with a line in the log and SIGNALS_CHILD_EXIT, which its parent takes for the same. */
+#define SIGNALS_CHILD_EXIT 255 /* as 6.2 */
+void signals_in_child(void);
+
 /* From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT call `handler`, once in the life of the
  * process, on a stack of its own (this thread's, and that of threads that called
  * signals_thread_start). When it returns the process ends by the same signal. A crash inside of it

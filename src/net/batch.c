@@ -20,6 +20,8 @@
  *     Nothing is in both: what moves into a query leaves the bytes that it came from.
  *  6. When a protocol error is put into the batch, all that its client sent before it has run; so
  *     it never meets a held client: its bytes are held as they came and give the same error again.
+ *  7. The batches of outer turns stay as they are while a nested one runs, but for requests that it
+ *     has run for them (run_already). Their arguments are not looked at again.
  */
 #include "net/batch.h"
 
@@ -28,10 +30,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/panic.h"
-#include "base/system.h"
 #include "metric/metric.h"
 #include "net/client.h"
 #include "net/client_memory.h"
+#include "net/limits.h"
 #include "net/reply.h"
 #include "net/request.h"
 #include "option/option.h"
@@ -58,19 +60,31 @@ struct owned_argument {
 
 #define QUERY_ARGUMENTS_MIN 16
 
+/* What a turn has read and not yet answered. There is one, and one more for each turn that is made
+ * within a command. */
+struct batch {
+    struct batch *outer; /* that of the turn around this one, or NULL */
+    char *input;
+    size_t input_used;
+    int request_count, arguments_used;
+    struct buffer inline_words;
+    bool running;
+    bool resuming; /* a held client goes on: when it was ready is long ago */
+    const struct request *running_request; /* NULL = none; of this batch or of an outer one */
+    const struct client *reading;          /* whose bytes are being parsed; NULL = nobody's */
+    struct query *region_query; /* whose bytes are being parsed as a region; NULL = none's */
+    struct request *requests;   /* BATCH_REQUESTS_MAX of them */
+    struct slice *arguments;    /* BATCH_ARGUMENTS_MAX */
+};
+
 static const struct batch_executor *executor;
-static bool resuming; /* a held client goes on: when it was ready is long ago */
-static char *input;
-static size_t input_used;
-static struct request requests[BATCH_REQUESTS_MAX];
-static int request_count;
-static struct slice arguments[BATCH_ARGUMENTS_MAX];
-static int arguments_used;
-static struct buffer inline_words = {.class = MEMORY_POOLS};
-static bool running;
-static bool interrupted; /* batch_interrupt was called since the last request's end */
-static const struct request *running_request; /* NULL = none */
-static struct query *region_query; /* whose bytes are being parsed as a region; NULL = none's */
+static struct request first_requests[BATCH_REQUESTS_MAX];
+static struct slice first_arguments[BATCH_ARGUMENTS_MAX];
+/* The innermost turn's; those of turns around it stand on batch_turn_within's stack. */
+static struct batch batch = {.requests = first_requests,
+                             .arguments = first_arguments,
+                             .inline_words = {.class = MEMORY_POOLS}};
+static unsigned depth;                                  /* turns within turns */
 static struct list_link resumed = {&resumed, &resumed}; /* of held_link: to go on */
 static uint64_t held_clients;
 static size_t large_bytes; /* of `filling` and `owned` of all queries */
@@ -132,9 +146,37 @@ void batch_register(void) {
 int64_t batch_bulk_bytes_max(void) { return bulk_bytes_max; }
 uint64_t batch_bytes_read(void) { return bytes_read; }
 
+#define REQUESTS_BYTES (BATCH_REQUESTS_MAX * sizeof(struct request))
+#define ARGUMENTS_BYTES (BATCH_ARGUMENTS_MAX * sizeof(struct slice))
+
+static void batch_begin(struct batch *outer) {
+    batch = (struct batch){.outer = outer,
+                           .input = memory_alloc(BATCH_INPUT_BYTES, MEMORY_POOLS),
+                           .requests = memory_alloc(REQUESTS_BYTES, MEMORY_POOLS),
+                           .arguments = memory_alloc(ARGUMENTS_BYTES, MEMORY_POOLS)};
+    buffer_init(&batch.inline_words, MEMORY_POOLS);
+}
+
+static void batch_end(void) {
+    ASSERT(!batch.request_count && batch.outer);
+    buffer_free(&batch.inline_words);
+    memory_free_sized(batch.input, BATCH_INPUT_BYTES, MEMORY_POOLS);
+    memory_free_sized(batch.requests, REQUESTS_BYTES, MEMORY_POOLS);
+    memory_free_sized(batch.arguments, ARGUMENTS_BYTES, MEMORY_POOLS);
+    batch = *batch.outer;
+}
+
 void batch_open(const struct batch_executor *what) {
     executor = what;
-    input = memory_alloc(BATCH_INPUT_BYTES, MEMORY_POOLS);
+    batch.input = memory_alloc(BATCH_INPUT_BYTES, MEMORY_POOLS);
+}
+
+/* The batch that the request stands in: a nested turn also runs what stands behind the running one
+ * in an outer one. */
+static const struct batch *batch_of(const struct request *r) {
+    const struct batch *b = &batch;
+    while (r < b->requests || r >= b->requests + BATCH_REQUESTS_MAX) b = b->outer;
+    return b;
 }
 
 /* ---- queries ---- */
@@ -168,7 +210,7 @@ static void query_free(struct query *q) {
     memory_free(q, MEMORY_CLIENTS);
 }
 
-void batch_query_free(struct client *c) {
+static void query_free_all(struct client *c) {
     query_free(c->query);
     query_free(c->held);
     c->query = c->held = NULL;
@@ -220,9 +262,10 @@ static size_t request_bytes(const struct request *r) {
 
 size_t batch_input_bytes(const struct client *c) {
     size_t bytes = 0;
-    if (!running_request || running_request->client != c) return 0;
-    for (int i = 0; i < request_count; i++)
-        if (requests[i].client == c) bytes += request_bytes(&requests[i]);
+    if (!batch.running_request || batch.running_request->client != c) return 0;
+    const struct batch *b = batch_of(batch.running_request);
+    for (int i = 0; i < b->request_count; i++)
+        if (b->requests[i].client == c) bytes += request_bytes(&b->requests[i]);
     return bytes;
 }
 
@@ -305,11 +348,13 @@ static bool stands_in(const struct query *q, const char *place) {
     return q && place >= q->bytes && place < q->bytes + q->length;
 }
 
-/* Keeps bytes of a held client for later. They follow what is held already. */
-static void keep_bytes(struct client *c, const char *start, const char *end) {
+/* Keeps bytes of a held client, which stand in that batch, for later. They follow what is held
+ * already. */
+static void keep_bytes(const struct batch *b, struct client *c, const char *start,
+                       const char *end) {
     if (stands_in(c->held, start)) return;
-    if (!c->held && stands_in(region_query, start)) {
-        c->held = region_query;
+    if (!c->held && stands_in(b->region_query, start)) {
+        c->held = b->region_query;
         c->held->parsed = (size_t)(start - c->held->bytes);
         return;
     }
@@ -322,7 +367,7 @@ static void keep_bytes(struct client *c, const char *start, const char *end) {
 static void keep_request(struct request *r) {
     ASSERT(!r->error);
     if (!r->query) {
-        keep_bytes(r->client, r->start, r->end);
+        keep_bytes(batch_of(r), r->client, r->start, r->end);
         return;
     }
     ASSERT(!r->client->held); /* it is the first of its client in the batch */
@@ -343,7 +388,7 @@ void batch_hold_request(struct request *r) {
     keep_request(r);
 }
 
-void batch_forget_held(struct client *c) {
+static void forget_held(struct client *c) {
     list_remove(&c->held_link);
     if (c->flags & CLIENT_HELD) held_clients--;
     c->flags &= ~(unsigned)(CLIENT_HELD | CLIENT_HELD_REQUEST);
@@ -360,7 +405,7 @@ void batch_resume(struct client *c) {
 /* ---- parsing into the batch ---- */
 
 static void parser_prepare(struct request_parser *p, const struct client *c) {
-    p->authenticated = c->flags & CLIENT_AUTHENTICATED || !client_authentication_required();
+    p->authenticated = !client_is_stranger(c);
     p->bulk_max = bulk_bytes_max;
 }
 
@@ -370,15 +415,17 @@ static bool client_ignores_input(const struct client *c) {
     return c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY);
 }
 
-static struct request *batch_push(struct client *c) {
-    if (request_count == BATCH_REQUESTS_MAX) batch_run();
-    struct request *r = &requests[request_count++];
+/* Inlined, as run_one is: they are run for every single request. */
+static inline __attribute__((always_inline)) struct request *batch_push(struct client *c) {
+    if (batch.request_count == BATCH_REQUESTS_MAX) batch_run();
+    struct request *r = &batch.requests[batch.request_count++];
     memset(r, 0, sizeof(*r));
     r->client = c;
     return r;
 }
 
-static void batch_push_error(struct client *c, const struct request_parser *p) {
+static __attribute__((noinline)) void batch_push_error(struct client *c,
+                                                       const struct request_parser *p) {
     struct request *r = batch_push(c);
     r->error = p->error;
     r->error_byte = p->error_byte;
@@ -401,8 +448,8 @@ static void stash(struct client *c, const struct request_parser *p, const char *
     memcpy(q->bytes, start, q->length);
     q->parsed = (size_t)(cursor - start);
     request_parser_rebase(&q->parser, start, q->bytes);
-    if (stands_in(region_query, start)) /* invariant 5 */
-        region_query->length = (size_t)(start - region_query->bytes);
+    if (stands_in(batch.region_query, start)) /* invariant 5 */
+        batch.region_query->length = (size_t)(start - batch.region_query->bytes);
     if (query_wants_large(q)) query_begin_large(q);
     c->query = q;
     client_note_input(query_bytes(q));
@@ -413,10 +460,10 @@ static void stash(struct client *c, const struct request_parser *p, const char *
 static void run_within_region(struct client *c, struct request_parser *p, const char *region_end) {
     batch_run();
     parser_prepare(p, c); /* an AUTH may have run */
-    if (region_end > input && region_end <= input + BATCH_INPUT_BYTES)
-        input_used = (size_t)(region_end - input);
-    if (p->argc) memmove(arguments, p->argv, (size_t)p->argc * sizeof(struct slice));
-    p->argv = arguments;
+    if (region_end > batch.input && region_end <= batch.input + BATCH_INPUT_BYTES)
+        batch.input_used = (size_t)(region_end - batch.input);
+    if (p->argc) memmove(batch.arguments, p->argv, (size_t)p->argc * sizeof(struct slice));
+    p->argv = batch.arguments;
     p->capacity = BATCH_ARGUMENTS_MAX;
 }
 
@@ -426,9 +473,9 @@ static void run_within_region(struct client *c, struct request_parser *p, const 
 static bool reserve_inline(const struct request_parser *p, const char *cursor, const char *end) {
     if (p->arguments || *cursor == '*') return true;
     size_t room = (size_t)(end - cursor) + 2;
-    if (inline_words.length + room <= inline_words.capacity) return true;
-    if (request_count) return false;
-    buffer_reserve(&inline_words, room);
+    if (batch.inline_words.length + room <= batch.inline_words.capacity) return true;
+    if (batch.request_count) return false;
+    buffer_reserve(&batch.inline_words, room);
     return true;
 }
 
@@ -437,13 +484,13 @@ static bool reserve_inline(const struct request_parser *p, const char *cursor, c
  * dropped or kept. */
 static bool region_prepare(struct client *c, struct request_parser *p, const char *start,
                            const char *cursor, const char *end) {
-    if (request_count == BATCH_REQUESTS_MAX || !reserve_inline(p, cursor, end)) {
+    if (batch.request_count == BATCH_REQUESTS_MAX || !reserve_inline(p, cursor, end)) {
         run_within_region(c, p, end);
         reserve_inline(p, cursor, end);
     }
     if (client_ignores_input(c)) return false;
     if (!(c->flags & CLIENT_HELD)) return true;
-    keep_bytes(c, start, end);
+    keep_bytes(&batch, c, start, end);
     return false;
 }
 
@@ -456,7 +503,7 @@ static void region_push(struct client *c, struct request_parser *p, const char *
         r->argc = p->argc;
         r->start = start;
         r->end = end;
-        arguments_used = (int)(p->argv - arguments) + p->argc;
+        batch.arguments_used = (int)(p->argv - batch.arguments) + p->argc;
         p->argv += p->argc;
         p->capacity -= p->argc;
     }
@@ -465,18 +512,18 @@ static void region_push(struct client *c, struct request_parser *p, const char *
 
 /* Parses requests from bytes that stay where they are until the batch has run. */
 static void parse_region(struct client *c, const char *cursor, const char *end) {
-    struct request_parser p = {.argv = arguments + arguments_used,
-                               .capacity = BATCH_ARGUMENTS_MAX - arguments_used};
+    struct request_parser p = {.argv = batch.arguments + batch.arguments_used,
+                               .capacity = BATCH_ARGUMENTS_MAX - batch.arguments_used};
     request_parser_reset(&p);
     parser_prepare(&p, c);
     const char *start = cursor;
     while (region_prepare(c, &p, start, cursor, end)) {
-        enum request_status status = request_parse(&p, &cursor, end, &inline_words);
+        enum request_status status = request_parse(&p, &cursor, end, &batch.inline_words);
         if (status == REQUEST_READY) {
             region_push(c, &p, start, cursor);
             start = cursor;
             if (cursor == end) return;
-        } else if (request_count &&
+        } else if (batch.request_count &&
                    (status != REQUEST_INCOMPLETE || p.bulk_length >= BATCH_ADOPT_BYTES)) {
             /* First what came before: it may lift or lower a limit (AUTH, CONFIG SET), hold the
              * client, and it makes room for arguments. An error comes again. */
@@ -499,8 +546,8 @@ static void parse_region(struct client *c, const char *cursor, const char *end) 
 /* Runs a query: its request, where it has one that is whole, and what follows that as a region. The
  * query goes then, unless something of it is held. */
 static void query_run(struct client *c, struct query *q) {
-    struct query *outer = region_query;
-    region_query = q;
+    struct query *outer = batch.region_query;
+    batch.region_query = q;
     if (q->ready) {
         struct request *r = batch_push(c);
         r->argv = q->parser.argv;
@@ -510,7 +557,7 @@ static void query_run(struct client *c, struct query *q) {
     }
     if (q->parsed < q->length) parse_region(c, q->bytes + q->parsed, q->bytes + q->length);
     batch_run();
-    region_query = outer;
+    batch.region_query = outer;
     if (c->held != q)
         query_free(q);
     else if (!q->ready)
@@ -554,7 +601,7 @@ static void parse_query(struct client *c) {
 
 /* Reads and says how much came; 0 where nothing did, the client then may be closing. */
 static size_t read_some(struct client *c, char *into, size_t room) {
-    ssize_t got = system_read(c->watcher.fd, into, room);
+    ssize_t got = client_receive(c, into, room);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     if (got <= 0) {
         if (got)
@@ -579,9 +626,9 @@ static void read_into_query(struct client *c) {
         if (!got) return;
         q->filling->length += got;
     } else {
-        size_t got = read_some(c, input + input_used, BATCH_READ_BYTES);
+        size_t got = read_some(c, batch.input + batch.input_used, BATCH_READ_BYTES);
         if (!got) return;
-        query_append(q, input + input_used, got);
+        query_append(q, batch.input + batch.input_used, got);
     }
     parse_query(c);
     if (!c->query) return;
@@ -603,7 +650,7 @@ static void note_turn(void) {
 }
 
 static void client_read(struct client *c) {
-    if (BATCH_INPUT_BYTES - input_used < BATCH_READ_BYTES) {
+    if (BATCH_INPUT_BYTES - batch.input_used < BATCH_READ_BYTES) {
         batch_run();
         if (client_ignores_input(c)) return; /* another's request, or its memory, closed it */
     }
@@ -611,15 +658,23 @@ static void client_read(struct client *c) {
         read_into_query(c);
         return;
     }
-    char *region = input + input_used;
+    char *region = batch.input + batch.input_used;
     size_t got = read_some(c, region, BATCH_READ_BYTES);
     if (!got) return;
-    input_used += got;
+    batch.input_used += got;
     parse_region(c, region, region + got);
 }
 
-static void client_ready(struct client *c, unsigned ready) {
-    if (c->flags & CLIENT_CLOSING) return;
+/* Its bytes are being parsed in an outer turn, and what it sends now comes behind them. */
+static bool is_read_outside(const struct client *c) {
+    for (const struct batch *b = batch.outer; b; b = b->outer)
+        if (b->reading == c) return true;
+    return false;
+}
+
+/* Inlined: its second caller is the seldom one. */
+static inline __attribute__((always_inline)) void client_ready(struct client *c, unsigned ready) {
+    if (__builtin_expect(batch.outer != NULL, 0) && is_read_outside(c)) return;
     uint64_t before = batches_run;
     note_turn();
     if (ready & LOOP_WRITABLE) reply_writable(c);
@@ -630,15 +685,31 @@ static void client_ready(struct client *c, unsigned ready) {
         }
         return;
     }
-    if (ready & LOOP_READABLE && !client_ignores_input(c)) client_read(c);
+    if (ready & LOOP_READABLE && !client_ignores_input(c)) {
+        batch.reading = c;
+        client_read(c);
+        batch.reading = NULL;
+    }
     client_memory_note(c);
     client_memory_enforce();
     if (batches_run != before) yield_if_late();
 }
 
-void batch_client_ready(struct loop_watcher *watcher, unsigned ready) {
-    client_ready((struct client *)watcher, ready);
-    if (__builtin_expect(interrupted, 0)) client_finish_closing();
+/* One that is not to be served, or not by the socket's account. */
+static __attribute__((noinline)) void unusual_ready(struct client *c, unsigned ready) {
+    if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;
+    ready = client_carried_ready(c, ready);
+    if (ready) client_ready(c, ready);
+    client_watch(c);
+}
+
+static void watcher_ready(struct loop_watcher *watcher, unsigned ready) {
+    struct client *c = (struct client *)watcher;
+    if (__builtin_expect(c->flags & (CLIENT_CLOSING | CLIENT_BELOW | CLIENT_CARRIED), 0))
+        unusual_ready(c, ready);
+    else
+        client_ready(c, ready);
+    if (__builtin_expect(client_interrupted, 0)) client_finish_closing();
 }
 
 /* ---- running ---- */
@@ -650,26 +721,34 @@ static void step_reply_skip(struct client *c) {
     if (next) c->flags |= CLIENT_REPLY_SKIP;
 }
 
-static void run_one(struct request *r) {
+/* Stands in request.error of one that a nested turn has run. */
+static const char run_already[] = "";
+
+static void refuse_request(const struct request *r) {
+    char text[64];
+    ASSERT(!(r->client->flags & CLIENT_HELD)); /* invariant 6 */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(text, sizeof(text), r->error, r->error_byte);
+#pragma GCC diagnostic pop
+    reply_error_format(r->client, "Protocol error: %s", text);
+    client_close_after_reply(r->client);
+}
+
+static inline __attribute__((always_inline)) void run_one(struct request *r) {
     struct client *c = r->client;
     if (client_ignores_input(c)) return;
+    if (__builtin_expect(r->error != NULL, 0)) {
+        if (r->error != run_already) refuse_request(r);
+        return;
+    }
     if (__builtin_expect(c->flags & CLIENT_HELD, 0)) {
         keep_request(r);
         return;
     }
-    if (__builtin_expect(r->error != NULL, 0)) {
-        char text[64];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(text, sizeof(text), r->error, r->error_byte);
-#pragma GCC diagnostic pop
-        reply_error_format(c, "Protocol error: %s", text);
-        client_close_after_reply(c);
-        return;
-    }
-    running_request = r;
+    batch.running_request = r;
     executor->execute(r);
-    running_request = NULL;
+    batch.running_request = NULL;
     bool skips = c->flags & (CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT);
     if (__builtin_expect(skips, 0) && !(c->flags & CLIENT_HELD)) step_reply_skip(c);
 }
@@ -688,21 +767,19 @@ static void pause_and_write(void) {
 }
 
 const struct client *batch_running_client(void) {
-    return running_request ? running_request->client : NULL;
+    return batch.running_request ? batch.running_request->client : NULL;
 }
 
 void batch_relieve(void) {
     if (!reply_is_due()) return;
-    struct client *c = running_request ? running_request->client : NULL;
+    struct client *c = batch.running_request ? batch.running_request->client : NULL;
     write_replies();
     if (c) reply_begin(c);
 }
 
-void batch_interrupt(void) { interrupted = true; }
-
 /* Nobody holds on to anything of a client now. */
 static __attribute__((noinline)) void between_requests(void) {
-    interrupted = false;
+    client_interrupted = false;
     client_finish_closing();
     if (reply_is_due()) pause_and_write();
 }
@@ -716,20 +793,22 @@ static void run_group(struct request *first, int count) {
     for (int i = 0; i < count; i++) {
         reply_begin(first[i].client);
         run_one(&first[i]);
-        if (__builtin_expect(interrupted, 0)) between_requests();
+        if (__builtin_expect(client_interrupted, 0)) between_requests();
     }
 }
 
 /* One held client goes on. */
 static void run_held(struct client *c) {
     bool command_is_over = !(c->flags & CLIENT_HELD_REQUEST);
-    batch_forget_held(c);
+    forget_held(c);
     if (command_is_over) step_reply_skip(c);
     struct query *q = c->held;
     c->held = NULL;
-    resuming = true;
+    batch.resuming = true;
+    batch.reading = c;
     if (q) query_run(c, q);
-    resuming = false;
+    batch.reading = NULL;
+    batch.resuming = false;
     client_memory_note(c);
     client_watch(c);
 }
@@ -747,26 +826,83 @@ bool batch_run_resumed(void) {
 }
 
 void batch_run(void) {
-    if (!request_count) {
-        input_used = 0;
+    if (!batch.request_count) {
+        batch.input_used = 0;
         return;
     }
-    ASSERT(!running);
-    running = true;
-    for (int done = 0; done < request_count; done += BATCH_GROUP) {
-        int count = request_count - done < BATCH_GROUP ? request_count - done : BATCH_GROUP;
-        run_group(requests + done, count);
+    ASSERT(!batch.running);
+    batch.running = true;
+    for (int done = 0; done < batch.request_count; done += BATCH_GROUP) {
+        int left = batch.request_count - done;
+        run_group(batch.requests + done, left < BATCH_GROUP ? left : BATCH_GROUP);
     }
     pause_and_write();
-    if (executor->after_replies && !resuming)
-        executor->after_replies(requests, request_count,
+    if (executor->after_replies && !batch.resuming)
+        executor->after_replies(batch.requests, batch.request_count,
                                 clock_monotonic_nsec() - loop_wake_nsec(client_loop()));
     batches_run++;
-    requests_batched += (uint64_t)request_count;
-    request_count = 0;
-    arguments_used = 0;
-    input_used = 0;
-    if (inline_words.length) buffer_clear(&inline_words);
-    running = false;
-    if (__builtin_expect(interrupted, 0)) between_requests();
+    requests_batched += (uint64_t)batch.request_count;
+    batch.request_count = 0;
+    batch.arguments_used = 0;
+    batch.input_used = 0;
+    if (batch.inline_words.length) buffer_clear(&batch.inline_words);
+    batch.running = false;
+    if (__builtin_expect(client_interrupted, 0)) between_requests();
 }
+
+/* ---- turns within a command ---- */
+
+/* Of the requests that have been read outside and have not run, those of clients none of whose
+ * requests runs: what they send now must come behind them, and they should not wait. */
+static void run_waiting(const struct batch *outer) {
+    const struct batch *home = outer;
+    int next = 0;
+    if (outer->running_request) {
+        home = batch_of(outer->running_request);
+        next = (int)(outer->running_request - home->requests) + 1;
+    }
+    for (; next < home->request_count; next++) {
+        struct request *r = &home->requests[next];
+        if (r->client->flags & CLIENT_BELOW || r->error == run_already) continue;
+        if (!r->error) executor->prefetch_bucket(r);
+        reply_begin(r->client);
+        run_one(r);
+        r->error = run_already;
+        if (__builtin_expect(client_interrupted, 0)) between_requests();
+    }
+    pause_and_write();
+}
+
+bool batch_turn_within(uint64_t record) {
+    struct client *runs = batch.running_request ? batch.running_request->client : NULL;
+    struct batch outer;
+    struct output outer_output;
+    if (depth == BATCH_DEPTH_MAX) return false;
+    depth++;
+    if (runs) runs->flags |= CLIENT_BELOW;
+    reply_enter(&outer_output, record);
+    outer = batch;
+    batch_begin(&outer);
+    run_waiting(&outer);
+    loop_turn_within(client_loop());
+    batch_run();
+    write_replies();
+    client_finish_closing();
+    batch_end();
+    reply_leave(&outer_output);
+    if (runs) runs->flags &= ~(unsigned)CLIENT_BELOW;
+    depth--;
+    client_interrupted = true; /* it may have been marked, and there may be much to write */
+    return true;
+}
+
+const struct client_parts batch_client_parts = {
+    .ready = watcher_ready,
+    .marked = reply_free,
+    .closed = forget_held,
+    .freed = query_free_all,
+    .input_bytes = batch_query_bytes,
+    .last_words = reply_writable,
+    .cron_needed = limits_need_cron,
+    .cron = limits_check_output,
+};

@@ -10,6 +10,21 @@
  * A client may be held: by a command that waits (its reply comes later), or because its request may
  * not run yet. Then the requests of it that stand in the batch are kept, in order, nothing more is
  * read from its socket, and all goes on where it stopped when whoever holds it calls batch_resume.
+ *
+ * A turn may be made within a command, or a load, that takes long (batch_turn_within; exec/run has
+ * what else it takes). It is one batch and one output more. First what others have been answered is
+ * written, and what stands behind the running request in its batch is run; then what is ready is
+ * accepted, read, run as far as gates let it, and written, without a wait.
+ *  - Those outside hold nothing meanwhile but their own running clients and requests: no entry, no
+ *    iterator, no list of clients.
+ *  - A client whose request runs outside (CLIENT_BELOW) is not read, and nothing is written to it;
+ *    one that is just being parsed outside is not read. Their input waits in the socket.
+ *  - A client that is killed or breaks off is closed there. One with CLIENT_BELOW is only marked:
+ *    its command ends as any other, its replies go nowhere, and it is closed after that. No struct
+ *    is freed before the outermost turn ends.
+ *  - No timer runs, and no hook: no expiry, eviction, table work or freeing between turns happens
+ *    in the midst of a command. The clock goes on, and figures do (server/cron's cron_within).
+ *  - Held clients do not go on; those that wait for keys are served when the outermost call ends.
  */
 #ifndef EVENKEEL_NET_BATCH_H
 #define EVENKEEL_NET_BATCH_H
@@ -38,6 +53,10 @@ struct query;
 #define BATCH_TURN_USEC 1000
 /* One read into such a block at most. */
 #define BATCH_READ_LARGE_BYTES 262144
+/* Turns within each other besides the outermost. What is let in while a script or a load runs makes
+ * none itself; a module's command, or one for tests, may make one or two more. Each takes some
+ * 300 KiB while it lasts. */
+#define BATCH_DEPTH_MAX 4
 
 struct request {
     struct client *client;
@@ -70,14 +89,10 @@ struct batch_executor {
 
 void batch_register(void); /* options and metrics */
 void batch_open(const struct batch_executor *executor);
-/* The watcher's callback of every client. */
-struct loop_watcher;
-void batch_client_ready(struct loop_watcher *watcher, unsigned ready);
+/* For client_open. */
+extern const struct client_parts batch_client_parts;
 /* Runs what stands in the batch; after a turn's events. */
 void batch_run(void);
-/* Something is to be done as soon as the request that runs has ended: clients to be closed, replies
- * to be written. O(1). */
-void batch_interrupt(void);
 /* Where REPLY_PENDING_BYTES are reached, writes what clients were sent so far, also in the middle
  * of a request: for one that sends to many. May close clients, the request's own included. */
 void batch_relieve(void);
@@ -85,8 +100,6 @@ void batch_relieve(void);
 int64_t batch_bulk_bytes_max(void);
 /* Bytes read from clients since start or CONFIG RESETSTAT. */
 uint64_t batch_bytes_read(void);
-/* Frees a client's query and what is held of it. */
-void batch_query_free(struct client *c);
 /* Bytes that the client's query, and what is held of it, takes, and those of them in use. */
 size_t batch_query_bytes(const struct client *c);
 size_t batch_query_used(const struct client *c);
@@ -110,11 +123,13 @@ void batch_resume(struct client *c);
 /* Takes up the clients to be resumed; true where some are left, their time being up. Writes, too,
  * the replies that were added outside of a batch. To be called before the loop sleeps. */
 bool batch_run_resumed(void);
-/* The client closes. */
-void batch_forget_held(struct client *c);
 uint64_t batch_held_clients(void);
 /* Whose request is being executed, its checks included; NULL = nobody's. */
 const struct client *batch_running_client(void);
+/* A turn within the request that runs, or within a load: see above. Replies of it tell of what was
+ * done under `record` at most (net/reply.h). False, with nothing done, where BATCH_DEPTH_MAX turns
+ * are within each other. O(what is ready), about BATCH_TURN_USEC and one batch at most. */
+MUST_USE bool batch_turn_within(uint64_t record);
 /* Makes argument `index` the caller's, where it has a block of its own; NULL where it has not. The
  * block's class becomes `class`. The slice stays valid as long as the block lives. */
 struct blob *batch_take_argument(struct request *request, int index, enum memory_class class);

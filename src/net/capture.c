@@ -16,6 +16,12 @@ void capture_open(struct capture *capture,
     client_set_rare(capture->client, CLIENT_RARE_CAPTURE, capture);
 }
 
+void capture_open_typed(struct capture *capture, const struct capture_forms *forms) {
+    capture_open(capture, capture_discard);
+    capture->forms = forms;
+    capture->client->flags |= CLIENT_TYPED;
+}
+
 void capture_close(struct capture *capture) {
     client_set_rare(capture->client, CLIENT_RARE_CAPTURE, NULL);
     client_end_captured(capture->client);
@@ -32,4 +38,62 @@ void capture_take(const struct client *c, const char *bytes, size_t length) {
         capture->take(capture, bytes, length);
     else
         buffer_append(&capture->replies, bytes, length);
+}
+
+/* ---- values ---- */
+
+/* NULL where they are dropped. */
+static struct capture *typed(const struct client *c) {
+    if (c->flags & CLIENT_REPLIES_DROPPED || !(c->flags & CLIENT_TYPED)) return NULL;
+    return client_rare(c, CLIENT_RARE_CAPTURE);
+}
+
+void capture_integer(const struct client *c, int64_t value) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->integer(capture, value);
+}
+
+void capture_bulk(const struct client *c, struct slice text) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->bulk(capture, text);
+}
+
+void capture_status(const struct client *c, struct slice text) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->status(capture, text);
+}
+
+void capture_error(const struct client *c, struct slice text) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->error(capture, text);
+}
+
+void capture_group(const struct client *c, enum capture_group group, int64_t count) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->group(capture, group, count);
+}
+
+void capture_null(const struct client *c) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->null(capture);
+}
+
+void capture_boolean(const struct client *c, bool value) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->boolean(capture, value);
+}
+
+void capture_number(const struct client *c, struct slice digits) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->number(capture, digits);
+}
+
+void capture_big_number(const struct client *c, struct slice digits) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->big_number(capture, digits);
+}
+
+void capture_verbatim(const struct client *c, struct slice text, const char *type) {
+    struct capture *capture = typed(c);
+    if (capture) capture->forms->verbatim(capture, text, type);
 }

@@ -13,12 +13,17 @@
  * at its flags.
  *
  * Invariants
- *  1. CLIENT_CLOSING is set by client_close_later alone, CLIENT_CLOSED by client_finish_closing.
+ *  1. CLIENT_CLOSING is set by client_close_later alone, CLIENT_CLOSED by client_finish_closing; on
+ *     one without a connection both by client_end_captured.
  *  2. A client that is not CLOSED stands in `clients`, every other in `closed`; one that is CLOSING
  *     and not CLOSED stands in `marked`, too.
  *  3. `ids` has those that are not CLOSING, and `count` is their number.
  *  4. One without a connection stands in `captured` instead until client_end_captured, and neither
  *     in `marked` nor in `ids`.
+ *
+ * What a client has of input and replies is not this file's matter, and stands above it: batch and
+ * reply hand their part in at opening (struct client_parts). This file and client_memory, which
+ * knows what each holds, are one thing in two files.
  */
 #include "net/client.h"
 
@@ -33,13 +38,13 @@
 #include "base/panic.h"
 #include "base/system.h"
 #include "ds/table.h"
+#include "io/child.h"
 #include "metric/metric.h"
-#include "net/batch.h"
 #include "net/client_memory.h"
-#include "net/limits.h"
-#include "net/reply.h"
 #include "option/option.h"
 
+/* Why a handshake has failed: a line of the log. */
+#define CONNECTION_REASON_CHARS 160
 /* Clients that one call of the cron looks at: at 10 calls a second 10,000 clients take five
  * seconds, which is fine against timeouts of seconds. */
 #define CRON_CLIENTS_MAX 200
@@ -54,15 +59,17 @@ struct peak {
     size_t bytes[PEAK_SECONDS];
 };
 
+bool client_interrupted;
 static struct loop *loop;
+static const struct client_parts *parts;
 static struct list_link clients = {&clients, &clients};
 static struct list_link marked = {&marked, &marked}; /* of struct client.write_link */
 static struct list_link closed = {&closed, &closed};
 static struct list_link captured = {&captured, &captured}; /* without a connection */
 static struct table *ids; /* of struct client, by id; made with the first */
 static uint64_t count, next_id = 1, connections_received;
-static size_t subscribers;
-static bool authentication_required, begin_limited;
+static size_t listeners;
+static uint8_t begin_access, strange_access; /* bits of struct client.words.access */
 static int64_t maxclients, timeout_sec, keepalive_sec;
 static const struct client_observer *const no_observers[] = {NULL};
 static const struct client_observer *const *observers = no_observers;
@@ -227,9 +234,10 @@ void client_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }
 
-bool client_open(struct loop *the_loop) {
+bool client_open(struct loop *the_loop, const struct client_parts *the_parts) {
     int64_t wanted = maxclients;
     loop = the_loop;
+    parts = the_parts;
     maxclients = clients_possible(wanted);
     if (maxclients == wanted) return true;
     if (maxclients > 0) {
@@ -247,7 +255,7 @@ struct loop *client_loop(void) {
     return loop;
 }
 size_t client_count(void) { return count; }
-size_t client_subscribers(void) { return subscribers; }
+size_t client_listeners(void) { return listeners; }
 struct list_link *client_list(void) {
     return &clients;
 }
@@ -255,9 +263,12 @@ struct list_link *client_captured_list(void) {
     return &captured;
 }
 int64_t client_maxclients(void) { return maxclients; }
-bool client_authentication_required(void) { return authentication_required; }
-void client_set_authentication_required(bool required) { authentication_required = required; }
-void client_set_limited(bool limited) { begin_limited = limited; }
+void client_set_access(uint8_t begin, uint8_t strange) {
+    begin_access = begin;
+    strange_access = strange;
+}
+bool client_strangers_any(void) { return strange_access; }
+bool client_is_stranger(const struct client *c) { return c->words.access & strange_access; }
 
 static struct client *create(void) {
     struct client *c = memory_zalloc(sizeof(*c), MEMORY_CLIENTS);
@@ -277,20 +288,76 @@ struct client *client_create_captured(void) {
     struct client *c = create();
     begin_life(c);
     c->watcher.fd = -1;
-    c->flags = CLIENT_CAPTURED | CLIENT_AUTHENTICATED | CLIENT_MAY_NOT_WAIT;
+    c->flags = CLIENT_CAPTURED;
     list_append(&captured, &c->link);
     return c;
 }
 
-struct client *client_create(int fd, const struct socket_peer *peer) {
+/* ---- transports ---- */
+
+static bool connection_begin(struct client *c, const struct connection_transport *transport,
+                             char *reason, size_t reason_size) {
+    struct connection *connection = connection_open(transport, c->watcher.fd, CONNECTION_ACCEPTS,
+                                                    MEMORY_CLIENTS, reason, reason_size);
+    if (!connection) return false;
+    c->flags |= CLIENT_CARRIED;
+    client_set_rare(c, CLIENT_RARE_CONNECTION, connection);
+    return true;
+}
+
+static void connection_end(struct client *c) {
+    connection_close(client_connection(c));
+    client_set_rare(c, CLIENT_RARE_CONNECTION, NULL);
+}
+
+size_t client_connection_bytes(const struct client *c) {
+    return c->flags & CLIENT_CARRIED && client_connection(c)
+               ? connection_bytes(client_connection(c))
+               : 0;
+}
+
+static bool watch(struct client *c, unsigned interest) {
+    if (__builtin_expect(c->flags & CLIENT_CARRIED, 0))
+        return connection_watch(client_connection(c), loop, &c->watcher, interest);
+    return loop_watch(loop, &c->watcher, interest);
+}
+
+static void unwatch(struct client *c) {
+    if (c->flags & CLIENT_CARRIED)
+        connection_unwatch(client_connection(c));
+    else
+        loop_unwatch(loop, &c->watcher);
+}
+
+unsigned client_carried_ready(struct client *c, unsigned ready) {
+    struct connection *connection = client_connection(c);
+    char reason[CONNECTION_REASON_CHARS];
+    bool was_established = connection->established;
+    switch (connection_handshake(connection, reason, sizeof(reason))) {
+    case CONNECTION_WAITS: return 0;
+    case CONNECTION_FAILED:
+        log_verbose("Error accepting a client connection: %s", reason);
+        client_close_later(c);
+        return 0;
+    case CONNECTION_DONE: break;
+    }
+    if (was_established) return connection_ready(connection, ready);
+    /* What it sent with the end of the handshake may be here already. */
+    return connection->wanted & (LOOP_READABLE | LOOP_WRITABLE);
+}
+
+struct client *client_create(int fd, const struct socket_peer *peer,
+                             const struct connection_transport *transport, char *reason,
+                             size_t reason_size) {
     struct client *c = create();
     c->watcher.fd = fd;
-    c->watcher.callback = batch_client_ready;
-    if (!loop_watch(loop, &c->watcher, LOOP_READABLE)) {
-        int error = errno;
+    c->watcher.callback = parts->ready;
+    bool carried = !transport || connection_begin(c, transport, reason, reason_size);
+    if (!carried || !watch(c, LOOP_READABLE)) {
+        if (carried) snprintf(reason, reason_size, "%s", strerror(errno));
+        connection_end(c);
         memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
         system_close(fd);
-        errno = error;
         return NULL;
     }
     if (peer->is_unix) {
@@ -299,8 +366,7 @@ struct client *client_create(int fd, const struct socket_peer *peer) {
         socket_set_nodelay(fd, true);
         if (keepalive_sec) socket_set_keepalive(fd, (int)keepalive_sec);
     }
-    if (!authentication_required) c->flags |= CLIENT_AUTHENTICATED;
-    if (begin_limited) c->flags |= CLIENT_LIMITED;
+    c->words.access = begin_access;
     begin_life(c);
     list_append(&clients, &c->link);
     if (!ids) ids = table_create(&id_table);
@@ -311,16 +377,15 @@ struct client *client_create(int fd, const struct socket_peer *peer) {
 }
 
 void client_close_later(struct client *c) {
-    if (c->flags & CLIENT_CLOSING) return;
+    if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED)) return;
     c->flags |= CLIENT_CLOSING;
-    if (c->flags & CLIENT_CAPTURED) return;
-    loop_unwatch(loop, &c->watcher);
-    reply_free(c); /* takes it out of the list of those to be written to */
+    unwatch(c);
+    parts->marked(c); /* takes it out of the list of those to be written to */
     list_append(&marked, &c->write_link);
     client_memory_mark(c);
     table_remove_element(ids, id_hash(c->id), c);
     count--;
-    batch_interrupt();
+    client_interrupted = true;
 }
 
 static void finish_one(struct client *c) {
@@ -328,8 +393,8 @@ static void finish_one(struct client *c) {
     c->flags |= CLIENT_CLOSED;
     for (const struct client_observer *const *o = observers; *o; o++)
         if ((*o)->closing) (*o)->closing(c);
-    client_set_subscribed(c, false);
-    batch_forget_held(c);
+    client_set_listening(c, false);
+    parts->closed(c);
     list_remove(&c->link);
     list_append(&closed, &c->link);
     client_memory_leave(c);
@@ -342,8 +407,23 @@ void client_end_captured(struct client *c) {
 }
 
 static __attribute__((noinline)) void finish_all(void) {
-    while (!list_is_empty(&marked)) finish_one(LIST_ENTRY(marked.next, struct client, write_link));
-    client_memory_marked_left();
+    struct list_link staying = {&staying, &staying};
+    size_t bytes_staying = 0;
+    while (!list_is_empty(&marked)) {
+        struct client *c = LIST_ENTRY(marked.next, struct client, write_link);
+        if (!(c->flags & CLIENT_BELOW)) {
+            finish_one(c);
+            continue;
+        }
+        list_remove(&c->write_link);
+        list_append(&staying, &c->write_link);
+        bytes_staying += client_memory_of(c);
+    }
+    LIST_FOR_EACH (link, following, &staying) {
+        list_remove(link);
+        list_append(&marked, link);
+    }
+    client_memory_marked_left(bytes_staying);
 }
 
 void client_finish_closing(void) {
@@ -351,9 +431,8 @@ void client_finish_closing(void) {
 }
 
 void client_close_after_reply(struct client *c) {
-    if (c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY)) return;
+    if (c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY | CLIENT_CAPTURED)) return;
     c->flags |= CLIENT_CLOSE_AFTER_REPLY;
-    if (c->flags & CLIENT_CAPTURED) return;
     /* Nothing more is read; a readable socket must not keep the loop awake meanwhile. */
     client_watch(c);
 }
@@ -364,10 +443,19 @@ void client_watch(struct client *c) {
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) interest = c->flags & CLIENT_GATED ? 0 : LOOP_WRITABLE;
     if (c->flags & CLIENT_WRITE_WAITS) interest |= LOOP_WRITABLE;
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED)) return;
-    if (!loop_watch(loop, &c->watcher, interest)) client_close_later(c);
+    if (!watch(c, interest)) client_close_later(c);
 }
 
 void client_set_observers(const struct client_observer *const *list) { observers = list; }
+
+static void close_in_child(const struct child_job *job) {
+    LIST_FOR_EACH (link, following, &clients) {
+        const struct client *c = LIST_ENTRY(link, struct client, link);
+        if (c->watcher.fd >= 0) system_close(c->watcher.fd);
+    }
+}
+
+const struct child_observer client_child_observer = {.in_child = close_in_child};
 
 size_t client_bytes_above(const struct client *c) {
     size_t bytes = 0;
@@ -375,6 +463,10 @@ size_t client_bytes_above(const struct client *c) {
     for (const struct client_observer *const *o = observers; *o; o++)
         if ((*o)->bytes) bytes += (*o)->bytes(c);
     return bytes;
+}
+
+size_t client_input_bytes(const struct client *c) {
+    return c->query || c->held ? parts->input_bytes(c) : 0;
 }
 
 void client_set_rare(struct client *c, enum client_rare place, void *what) {
@@ -390,11 +482,18 @@ void client_set_rare(struct client *c, enum client_rare place, void *what) {
     c->rare = NULL;
 }
 
-void client_set_subscribed(struct client *c, bool subscribed) {
-    if (subscribed == ((c->flags & CLIENT_SUBSCRIBED) != 0)) return;
-    c->flags ^= CLIENT_SUBSCRIBED;
-    subscribers = subscribed ? subscribers + 1 : subscribers - 1;
+void client_set_listening(struct client *c, bool listens) {
+    if (listens == ((c->flags & CLIENT_LISTENS) != 0)) return;
+    c->flags ^= CLIENT_LISTENS;
+    listeners = listens ? listeners + 1 : listeners - 1;
 }
+
+static void set_flag(struct client *c, enum client_flags flag, bool on) {
+    c->flags = on ? c->flags | flag : c->flags & ~(unsigned)flag;
+}
+
+void client_set_never_idle(struct client *c, bool on) { set_flag(c, CLIENT_NEVER_IDLE, on); }
+void client_set_no_evict(struct client *c, bool on) { set_flag(c, CLIENT_NO_EVICT, on); }
 
 void client_set_name(struct client *c, struct slice name) {
     memory_free(c->name, MEMORY_CLIENTS);
@@ -465,13 +564,13 @@ void client_close_for_limit(struct client *c, const char *what) {
     log_warning(
         "Closing client %llu: its %s passed the limit (%zu bytes in the query, %zu in "
         "replies).",
-        (unsigned long long)c->id, what, batch_query_bytes(c), reply_chunk_bytes(c));
+        (unsigned long long)c->id, what, client_input_bytes(c), c->chunk_bytes);
     client_close_later(c);
 }
 
 static void client_free(struct client *c) {
-    batch_query_free(c);
-    reply_free(c);
+    parts->freed(c);
+    connection_end(c);
     if (c->watcher.fd >= 0) system_close(c->watcher.fd);
     c->watcher.fd = -1;
     memory_free(c->name, MEMORY_CLIENTS);
@@ -499,7 +598,7 @@ void client_free_closing(void) {
 void client_close_all(void) {
     LIST_FOR_EACH (link, following, &clients) {
         struct client *c = LIST_ENTRY(link, struct client, link);
-        if (c->replies) reply_writable(c);
+        if (c->replies) parts->last_words(c);
         client_close_later(c);
     }
     client_free_closing();
@@ -510,18 +609,18 @@ struct client *client_find(uint64_t id) {
 }
 
 void client_cron(void) {
-    if (!timeout_sec && !limits_need_cron()) return;
+    if (!timeout_sec && !parts->cron_needed()) return;
     int64_t now = clock_cached_msec();
     for (uint64_t left = count < CRON_CLIENTS_MAX ? count : CRON_CLIENTS_MAX; left; left--) {
         struct client *c = LIST_ENTRY(clients.next, struct client, link);
         list_remove(&c->link);
         list_append(&clients, &c->link);
-        bool waits = c->flags & (CLIENT_MONITOR | CLIENT_HELD | CLIENT_SUBSCRIBED);
+        bool waits = c->flags & (CLIENT_NEVER_IDLE | CLIENT_HELD | CLIENT_LISTENS);
         if (timeout_sec && !waits && now - c->active_msec > timeout_sec * 1000) {
             log_verbose("Closing idle client");
             client_close_later(c);
         } else {
-            limits_check_output(c);
+            parts->cron(c);
         }
     }
 }

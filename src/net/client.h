@@ -11,44 +11,57 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/attributes.h"
 #include "base/list.h"
 #include "base/string.h"
+#include "base/system.h"
+#include "io/connection.h"
 #include "io/loop.h"
 #include "io/socket.h"
 
+struct child_observer;
+
+/* net/'s own: nobody else writes them but by the functions of its headers. */
 enum client_flags {
     CLIENT_CLOSE_AFTER_REPLY =
         1 << 0,              /* no further request is run; closed when replies are written */
     CLIENT_CLOSING = 1 << 1, /* marked: nothing more is read or written; see client.c */
     CLIENT_UNIX = 1 << 2,
-    CLIENT_AUTHENTICATED = 1 << 3,
-    CLIENT_WRITE_WAITS = 1 << 4,   /* the socket took no more: its chunks wait for it */
-    CLIENT_ERROR_REPLIED = 1 << 5, /* the request that runs has replied an error */
-    CLIENT_REPLY_OFF = 1 << 6,     /* CLIENT REPLY OFF: replies are dropped */
-    CLIENT_REPLY_SKIP = 1 << 7,    /* those of this request */
-    CLIENT_REPLY_SKIP_NEXT = 1 << 8,
-    CLIENT_HELD = 1 << 9,          /* batch.h: nothing of it is read or run for now */
-    CLIENT_HELD_REQUEST = 1 << 10, /* what it waits with has not run yet */
-    CLIENT_MONITOR = 1 << 11,
-    CLIENT_NO_EVICT = 1 << 12,        /* CLIENT NO-EVICT: memory of clients is not taken from it */
-    CLIENT_TRANSACTION = 1 << 13,     /* after MULTI: its requests are queued until EXEC */
-    CLIENT_QUEUE_FAILED = 1 << 14,    /* one of them was refused: EXEC answers EXECABORT */
-    CLIENT_WATCH_FAILED = 1 << 15,    /* a key that it watches has changed: EXEC runs nothing */
-    CLIENT_MAY_NOT_WAIT = 1 << 16,    /* a transaction or script runs: nothing waits */
-    CLIENT_SUBSCRIBED = 1 << 17,      /* to a channel or pattern at least */
-    CLIENT_TRACKING = 1 << 18,        /* CLIENT TRACKING ON */
-    CLIENT_TRACKING_BROKEN = 1 << 19, /* the client that should get its messages is gone */
-    CLIENT_TRACKING_BROADCASTS = 1 << 20, /* BCAST */
-    CLIENT_MESSAGES_WAIT = 1 << 21, /* until its request has been answered: publish/tracking */
-    CLIENT_LIMITED = 1 << 22,       /* its user may not do everything: access/acl */
-    CLIENT_CLOSED = 1 << 23,        /* layers above have taken leave of it: nothing is set on it */
-    CLIENT_CAPTURED = 1 << 24,      /* it has no connection: its replies go to a capture */
-    CLIENT_GATED = 1 << 25,         /* its replies wait for a record: reply.h */
+    CLIENT_WRITE_WAITS = 1 << 3,   /* the socket took no more: its chunks wait for it */
+    CLIENT_ERROR_REPLIED = 1 << 4, /* the request that runs has replied an error */
+    CLIENT_REPLY_OFF = 1 << 5,     /* CLIENT REPLY OFF: replies are dropped */
+    CLIENT_REPLY_SKIP = 1 << 6,    /* those of this request */
+    CLIENT_REPLY_SKIP_NEXT = 1 << 7,
+    CLIENT_HELD = 1 << 8,         /* batch.h: nothing of it is read or run for now */
+    CLIENT_HELD_REQUEST = 1 << 9, /* what it waits with has not run yet */
+    CLIENT_NO_EVICT = 1 << 10,    /* CLIENT NO-EVICT: memory of clients is not taken from it */
+    CLIENT_LISTENS = 1 << 11,     /* its limits are those of the class pubsub; it is never idle */
+    CLIENT_NEVER_IDLE = 1 << 12,  /* `timeout` does not close it */
+    CLIENT_CLOSED = 1 << 13,      /* layers above have taken leave of it: nothing is set on it */
+    CLIENT_CAPTURED = 1 << 14,    /* it has no connection: its replies go to a capture */
+    CLIENT_GATED = 1 << 15,       /* its replies wait for a record: reply.h */
+    CLIENT_BELOW = 1 << 16,       /* its request runs, and a turn within it: batch.h */
+    CLIENT_TYPED = 1 << 17,       /* captured: its replies are taken value by value */
+    CLIENT_CARRIED = 1 << 18,     /* its bytes pass through a transport: io/connection.h */
 };
 /* Replies to it are dropped. */
 #define CLIENT_REPLIES_DROPPED (CLIENT_CLOSING | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)
+/* They are dropped, or become values: net/capture knows. */
+#define CLIENT_REPLIES_ASIDE (CLIENT_REPLIES_DROPPED | CLIENT_TYPED)
+
+/* A client's flags: a word for each folder that has any. The folder alone writes its word, and
+ * declares its bits; here they mean nothing. They stand side by side so that bits of several cost
+ * one test: client_has_any. */
+struct client_words {
+    uint32_t net;    /* enum client_flags */
+    uint8_t publish; /* publish/tracking.h */
+    uint8_t access;  /* access/acl.h */
+    uint8_t report;  /* report/monitor.h */
+    uint8_t exec;    /* exec/client_flags.h */
+};
+_Static_assert(sizeof(struct client_words) == sizeof(uint64_t), "all words are one number");
 
 /* Places in which layers above keep what they know of a client. */
 enum client_slot {
@@ -65,6 +78,8 @@ enum client_rare {
     CLIENT_RARE_USER,        /* access/acl: its user, where that is not the default one */
     CLIENT_RARE_ADDRESSES,   /* client.c: the text of its addresses, once it was asked for */
     CLIENT_RARE_CAPTURE,     /* net/capture: who takes its replies */
+    CLIENT_RARE_PRINCIPAL,   /* access/acl: the client for which a captured one acts */
+    CLIENT_RARE_CONNECTION,  /* client.c: its struct connection, where it is CLIENT_CARRIED */
     CLIENT_RARES
 };
 
@@ -84,7 +99,10 @@ struct client {
                                     closing, in that of clients that were just marked */
     struct list_link held_link;  /* in the list of who holds it, or of those to go on */
     uint64_t id;
-    unsigned flags;
+    union {
+        uint32_t flags; /* words.net, by the name that net/ calls it by */
+        struct client_words words;
+    };
     int database;
     uint8_t protocol;                           /* 2 or 3 */
     struct query *query;                        /* incomplete input, or NULL */
@@ -102,16 +120,43 @@ struct client {
 /* The allocator's size class: what an idle connection costs. */
 _Static_assert(sizeof(struct client) <= 192, "a client is 192 bytes");
 
+/* What stands above in this folder and keeps part of a client: its input, its replies. All are
+ * there; net/batch.h has them. */
+struct client_parts {
+    /* Its socket is ready. */
+    void (*ready)(struct loop_watcher *watcher, unsigned ready);
+    /* It is marked: its replies go. */
+    void (*marked)(struct client *c);
+    /* Layers above have taken leave of it: nobody holds it any more. */
+    void (*closed)(struct client *c);
+    /* Its input goes. */
+    void (*freed)(struct client *c);
+    /* Bytes that its input takes: asked where it has `query` or `held`. */
+    size_t (*input_bytes)(const struct client *c);
+    /* The last chance to write what waits. */
+    void (*last_words)(struct client *c);
+    /* Whether the cron is to look at clients, and its look at one, which may close it. */
+    bool (*cron_needed)(void);
+    void (*cron)(struct client *c);
+};
+
 /* The module's options and metrics (maxclients, timeout, tcp-keepalive ...). */
 void client_register(void);
-/* The loop that clients are watched by. Once, before the first client. Lowers maxclients to what
- * the limit of open files allows; false, with a line of the log, where that is no client at all. */
-MUST_USE bool client_open(struct loop *loop);
+/* The loop that clients are watched by, and their parts, which live as long as the process. Once,
+ * before the first client. Lowers maxclients to what the limit of open files allows; false, with a
+ * line of the log, where that is no client at all. */
+MUST_USE bool client_open(struct loop *loop, const struct client_parts *parts);
+/* Something is to be done as soon as the request that runs has ended: clients to be closed, replies
+ * to be written. Who runs requests looks at it, and clears it. */
+extern bool client_interrupted;
 
-/* Takes over an accepted socket. NULL, with errno, where the loop refuses it; fd is then closed. */
-MUST_USE struct client *client_create(int fd, const struct socket_peer *peer);
+/* Takes over an accepted socket; `transport` NULL = a plain one. NULL, with a reason, where the
+ * loop or the transport refuses it; fd is then closed. */
+MUST_USE struct client *client_create(int fd, const struct socket_peer *peer,
+                                      const struct connection_transport *transport, char *reason,
+                                      size_t reason_size);
 /* One without a connection, which may not wait: for net/capture. In no list of clients, and found
- * by no id; who calls client_close_later on it marks it, and nothing more. */
+ * by no id. What closes others (POST, QUIT) does nothing to it: it lives on for its next call. */
 MUST_USE struct client *client_create_captured(void);
 /* Layers above take leave of it; freed at the turn's end. */
 void client_end_captured(struct client *c);
@@ -126,15 +171,65 @@ void client_close_for_limit(struct client *c, const char *what);
 /* Watches its socket for what it wants: input, or its end only while it is held; and writability
  * while replies wait. Closes it where the loop refuses. */
 void client_watch(struct client *c);
+/* Its transport's account of what the socket is ready for: LOOP_ bits to be served, 0 = nothing as
+ * yet (its handshake goes on) or any more (it has failed, and closes the client). Afterwards
+ * client_watch, since what it needs may have changed. Of CLIENT_CARRIED only. */
+unsigned client_carried_ready(struct client *c, unsigned ready);
+/* All words as one number. */
+static inline uint64_t client_words_number(const struct client_words *words) {
+    uint64_t number;
+    memcpy(&number, words, sizeof(number));
+    return number;
+}
+/* Which bits of `these` it has: 0 = none. */
+static inline uint64_t client_has_any(const struct client *c, struct client_words these) {
+    return client_words_number(&c->words) & client_words_number(&these);
+}
+/* CLIENT_ERROR_REPLIED tells of what is replied from here on. Stored only where it changes: a load
+ * of all words waits for a store to one of them. */
+static inline void client_forget_error(struct client *c) {
+    if (c->flags & CLIENT_ERROR_REPLIED) c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
+}
+/* Adds bits to a word, or takes them away. */
+static inline void client_word_set(uint8_t *word, unsigned bits, bool on) {
+    *word = (uint8_t)(on ? *word | bits : *word & ~bits);
+}
 /* What stands in such a place; NULL = nothing. */
 static inline void *client_rare(const struct client *c, enum client_rare place) {
     return c->rare ? c->rare->places[place] : NULL;
 }
+static inline struct connection *client_connection(const struct client *c) {
+    return client_rare(c, CLIENT_RARE_CONNECTION);
+}
+/* As read, write and writev of its socket, through its transport. Nobody reads or writes in another
+ * way. Who writes knows whether it is CLIENT_CARRIED: that is tested with other flags. */
+MUST_USE static inline ssize_t client_receive(const struct client *c, void *bytes, size_t length) {
+    if (__builtin_expect(c->flags & CLIENT_CARRIED, 0))
+        return connection_read(client_connection(c), bytes, length);
+    return system_read(c->watcher.fd, bytes, length);
+}
+MUST_USE static inline ssize_t client_send_plain(const struct client *c, const void *bytes,
+                                                 size_t length) {
+    return system_write(c->watcher.fd, bytes, length);
+}
+MUST_USE static inline ssize_t client_send_carried(const struct client *c, const void *bytes,
+                                                   size_t length) {
+    return connection_write(client_connection(c), bytes, length);
+}
+MUST_USE static inline ssize_t client_send_pieces(const struct client *c,
+                                                  const struct iovec *pieces, int count) {
+    if (__builtin_expect(c->flags & CLIENT_CARRIED, 0))
+        return connection_writev(client_connection(c), pieces, count);
+    return system_writev(c->watcher.fd, pieces, count);
+}
 /* Puts it there, but not where the client is CLIENT_CLOSED; NULL empties the place. Who put it
  * there empties it when the client closes. */
 void client_set_rare(struct client *c, enum client_rare place, void *what);
-/* Sets or takes away CLIENT_SUBSCRIBED. */
-void client_set_subscribed(struct client *c, bool subscribed);
+/* CLIENT_LISTENS: it is sent what it has asked for once. */
+void client_set_listening(struct client *c, bool listens);
+/* CLIENT_NEVER_IDLE: it waits for what others do. */
+void client_set_never_idle(struct client *c, bool never_idle);
+void client_set_no_evict(struct client *c, bool no_evict);
 /* "" takes the name away. */
 void client_set_name(struct client *c, struct slice name);
 /* "127.0.0.1:6379", "[::1]:6379", "/path:0": the other end's address, and our own. The system is
@@ -143,6 +238,8 @@ void client_append_address(struct client *c, struct buffer *out);
 void client_append_local_address(struct client *c, struct buffer *out);
 /* Bytes of the class MEMORY_CLIENTS that they take. O(1). */
 size_t client_address_bytes(const struct client *c);
+/* The same of its transport's struct. O(1). */
+size_t client_connection_bytes(const struct client *c);
 /* A layer above that keeps something of clients. NULL members are passed over. */
 struct client_observer {
     /* Called by client_finish_closing: frees what it has of the client. */
@@ -154,8 +251,13 @@ struct client_observer {
 /* Who hears, in order, ended by NULL; the array lives as long as the process. server/wiring.c has
  * the one of the server. */
 void client_set_observers(const struct client_observer *const *observers);
+/* A forked child closes its copies of the sockets: else a client that the server closes would not
+ * see the end before the child's. O(clients), writes nothing. */
+extern const struct child_observer client_child_observer;
 /* What they hold together. O(observers). */
 size_t client_bytes_above(const struct client *c);
+/* What its input takes: an incomplete request, and what is held of it. */
+size_t client_input_bytes(const struct client *c);
 /* Closes those that are marked: layers above free what they have of them. Only between requests, or
  * the commands of a transaction, when nobody holds on to anything of a marked client but its
  * struct: net/batch calls it after each request and each event, and the turn does before it sleeps.
@@ -171,8 +273,8 @@ void client_free_closing(void);
 /* Closes all, at shutdown; what can be written without waiting is. */
 void client_close_all(void);
 
-size_t client_count(void);       /* those marked not counted */
-size_t client_subscribers(void); /* those with CLIENT_SUBSCRIBED */
+size_t client_count(void);     /* those marked not counted */
+size_t client_listeners(void); /* those with CLIENT_LISTENS */
 /* NULL where none that is not closing has this id. O(1). */
 struct client *client_find(uint64_t id);
 /* Of struct client.link. Those that are marked stand in it, too, until client_finish_closing: who
@@ -186,9 +288,10 @@ struct loop *client_loop(void);
  * looks at a bounded share a call. */
 void client_cron(void);
 int64_t client_maxclients(void);
-/* True where a password is set, so that new clients must authenticate. */
-bool client_authentication_required(void);
-void client_set_authentication_required(bool required);
-/* Whether new clients begin with CLIENT_LIMITED. */
-void client_set_limited(bool limited);
+/* What access/ says in advance: the word that new clients begin with, and which of its bits make a
+ * client a stranger, for whom small limits hold until it has lost them; 0: nobody is one. */
+void client_set_access(uint8_t begin, uint8_t strange);
+/* Whether there may be strangers. */
+bool client_strangers_any(void);
+bool client_is_stranger(const struct client *c);
 #endif

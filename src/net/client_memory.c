@@ -19,7 +19,6 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "metric/metric.h"
-#include "net/batch.h"
 #include "net/client.h"
 #include "option/option.h"
 
@@ -52,7 +51,8 @@ static inline size_t usable_of_size(const void *block, size_t size) {
 size_t client_memory_of(const struct client *c) {
     return usable_of_size(c, sizeof(*c)) + usable_of_size(c->weight, sizeof(*c->weight)) +
            usable_of_size(c->rare, sizeof(*c->rare)) + usable(c->name) + client_address_bytes(c) +
-           client_bytes_above(c) + batch_query_bytes(c) + c->chunk_bytes;
+           client_connection_bytes(c) + client_bytes_above(c) + client_input_bytes(c) +
+           c->chunk_bytes;
 }
 
 size_t client_memory_normal(void) { return memory_used(MEMORY_CLIENTS); }
@@ -131,7 +131,7 @@ void client_memory_mark(struct client *c) {
 }
 
 void client_memory_leave(struct client *c) { leaving += client_memory_of(c); }
-void client_memory_marked_left(void) { marked = 0; }
+void client_memory_marked_left(size_t bytes_staying) { marked = bytes_staying; }
 
 void client_memory_leave_less(size_t bytes) { leaving -= bytes; }
 void client_memory_left(size_t bytes_staying) { leaving = bytes_staying; }

@@ -42,8 +42,8 @@ void client_memory_enforce(void);
 void client_memory_mark(struct client *c);
 /* It is closed, its bytes have been counted anew; it is freed later. */
 void client_memory_leave(struct client *c);
-/* None is marked any more. */
-void client_memory_marked_left(void);
+/* None is marked any more but those who hold so many bytes. */
+void client_memory_marked_left(size_t bytes_staying);
 /* One that is closing, and not freed yet, has given so many bytes back already. */
 void client_memory_leave_less(size_t bytes);
 /* Those that were closing are freed, but for so many bytes. */

@@ -143,7 +143,7 @@ static bool soft_passed(struct client *c, const struct output_limit *limit) {
 }
 
 static const struct output_limit *limit_of(const struct client *c) {
-    return &limits[c->flags & CLIENT_SUBSCRIBED ? CLASS_SUBSCRIBER : CLASS_NORMAL];
+    return &limits[c->flags & CLIENT_LISTENS ? CLASS_SUBSCRIBER : CLASS_NORMAL];
 }
 
 void limits_check_output(struct client *c) {
@@ -163,12 +163,11 @@ bool limits_allow(struct client *c, size_t bytes) {
 }
 
 void limits_check_unread(struct client *c) {
-    if (c->flags & (CLIENT_AUTHENTICATED | CLIENT_CLOSING) || !client_authentication_required())
-        return;
+    if (c->flags & CLIENT_CLOSING || !client_is_stranger(c)) return;
     client_close_for_limit(c, "output buffer (it has not authenticated)");
 }
 
 bool limits_need_cron(void) {
     return limits[CLASS_NORMAL].soft_bytes ||
-           (limits[CLASS_SUBSCRIBER].soft_bytes && client_subscribers());
+           (limits[CLASS_SUBSCRIBER].soft_bytes && client_listeners());
 }

@@ -16,6 +16,8 @@
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/system.h"
+#include "io/child.h"
+#include "io/connection.h"
 #include "io/loop.h"
 #include "io/socket.h"
 #include "metric/metric.h"
@@ -24,11 +26,13 @@
 
 /* Addresses that `bind` may name: as 6.2. */
 #define LISTENERS_MAX 16
+#define REASON_CHARS 160     /* why a connection is not taken */
 #define ADDRESS_TEXT_MAX 256 /* no longer name is resolved */
 
 struct listener {
-    struct loop_watcher watcher;
-    char address[ADDRESS_TEXT_MAX]; /* as `bind` names it, without the minus sign */
+    struct loop_watcher watcher;                  /* first: the loop hands it back */
+    const struct connection_transport *transport; /* of its clients; NULL = plain sockets */
+    char address[ADDRESS_TEXT_MAX];               /* as `bind` names it, without the minus sign */
 };
 
 /* The TCP listeners of one port. */
@@ -40,7 +44,7 @@ struct listener_set {
 static struct loop *loop;
 static struct listener_set sets[2];
 static struct listener_set *current = &sets[0]; /* the other one is empty */
-static struct loop_watcher unix_listener = {.fd = -1};
+static struct listener unix_listener = {.watcher.fd = -1};
 static int64_t port, backlog, unix_mode;
 static char *unix_path;
 static bool protected_mode;
@@ -146,23 +150,24 @@ void listen_register(void) {
 
 /* ---- accepting ---- */
 
-static void refuse(int fd, const char *text) {
+/* `text` is for those who can read it: not before a transport's handshake. */
+static void refuse(const struct listener *l, int fd, const char *text) {
     /* The socket is new and empty: a short line always fits; where it does not the peer is gone. */
-    ssize_t ignored = system_write(fd, text, strlen(text));
+    ssize_t ignored = l->transport ? 0 : system_write(fd, text, strlen(text));
     (void)ignored;
     system_close(fd);
 }
 
-static void accept_one(int fd, const struct socket_peer *peer) {
+static void accept_one(const struct listener *l, int fd, const struct socket_peer *peer) {
+    char reason[REASON_CHARS];
     if (client_count() >= (size_t)client_maxclients()) {
         rejected++;
-        refuse(fd, "-ERR max number of clients reached\r\n");
+        refuse(l, fd, "-ERR max number of clients reached\r\n");
         return;
     }
-    if (protected_mode && !bind_count && !client_authentication_required() &&
-        !socket_peer_is_local(peer)) {
+    if (protected_mode && !bind_count && !client_strangers_any() && !socket_peer_is_local(peer)) {
         rejected++;
-        refuse(fd,
+        refuse(l, fd,
                "-DENIED Protected mode is on: no address is bound and no password is set, so only "
                "clients of this host are served. Set 'bind' or a password, or, knowing what it "
                "means, 'protected-mode no'.\r\n");
@@ -172,8 +177,8 @@ static void accept_one(int fd, const struct socket_peer *peer) {
         log_verbose("Accepted connection to %s", unix_path);
     else
         log_verbose("Accepted %s:%d", peer->address, peer->port);
-    if (!client_create(fd, peer))
-        log_warning("Error registering fd event for the new client: %s (%s:%d)", strerror(errno),
+    if (!client_create(fd, peer, l->transport, reason, sizeof(reason)))
+        log_warning("Error registering fd event for the new client: %s (%s:%d)", reason,
                     peer->address, peer->port);
 }
 
@@ -186,7 +191,7 @@ static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
                 log_warning("Accepting client connection: %s", strerror(errno));
             return;
         }
-        accept_one(fd, &peer);
+        accept_one((const struct listener *)watcher, fd, &peer);
     }
 }
 
@@ -321,25 +326,32 @@ bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
     if (*unix_path) {
         char why[256];
         int fd = socket_listen_unix(unix_path, (unsigned)unix_mode, (int)backlog, why, sizeof(why));
-        if (fd < 0 || !watch(&unix_listener, fd, why, sizeof(why))) {
-            unix_listener.fd = -1;
+        if (fd < 0 || !watch(&unix_listener.watcher, fd, why, sizeof(why))) {
+            unix_listener.watcher.fd = -1;
             snprintf(reason, reason_size, "Opening Unix socket: %s", why);
             return false;
         }
     }
-    if (current->count || unix_listener.fd >= 0) return true;
+    if (current->count || unix_listener.watcher.fd >= 0) return true;
     snprintf(reason, reason_size, "Configured to not listen anywhere, exiting.");
     return false;
 }
 
 void listen_close(void) {
     set_close(current);
-    if (unix_listener.fd < 0) return;
-    loop_unwatch(loop, &unix_listener);
-    system_close(unix_listener.fd);
-    unix_listener.fd = -1;
+    if (unix_listener.watcher.fd < 0) return;
+    loop_unwatch(loop, &unix_listener.watcher);
+    system_close(unix_listener.watcher.fd);
+    unix_listener.watcher.fd = -1;
     unlink(unix_path);
 }
+
+static void close_in_child(const struct child_job *job) {
+    for (int i = 0; i < current->count; i++) system_close(current->listeners[i].watcher.fd);
+    if (unix_listener.watcher.fd >= 0) system_close(unix_listener.watcher.fd);
+}
+
+const struct child_observer listen_child_observer = {.in_child = close_in_child};
 
 int listen_port(void) { return (int)port; }
 int64_t listen_backlog(void) { return backlog; }

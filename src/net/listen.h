@@ -8,6 +8,7 @@
 
 #include "base/attributes.h"
 
+struct child_observer;
 struct loop;
 
 /* So many connections are accepted a turn at most, so that established clients are not starved. */
@@ -18,7 +19,9 @@ void listen_register(
 /* Opens all that the options name; false with a reason where one cannot be had. Addresses with a
  * leading '-' in `bind` may fail for want of the address family. */
 MUST_USE bool listen_open(struct loop *loop, char *reason, size_t reason_size);
-void listen_close(void);            /* removes the unix socket's file */
+void listen_close(void); /* removes the unix socket's file */
+/* A forked child closes its copies, so that the ports are free when the server has ended. */
+extern const struct child_observer listen_child_observer;
 int listen_port(void);              /* 0 = no TCP */
 int64_t listen_backlog(void);       /* tcp-backlog */
 const char *listen_unix_path(void); /* "" = none */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Outgoing connections: connect, write, read, parse, each as far as it goes without waiting.
  *
- *     CLOSED --peer_connect--> CONNECTING --writable, no error--> OPEN
- *       ^                          |                               |
- *       +------ peer_close, refused, end of input, no protocol ----+
+ *     CLOSED --peer_connect--> CONNECTING --writable, no error; hands shaken--> OPEN
+ *       ^                          |                                           |
+ *       +------------ peer_close, refused, end of input, no protocol ----------+
  *
  * Invariants
  *  1. `fd` stays open until peer_close, so that the owner can end its watch of it first.
@@ -22,6 +22,7 @@
 #include "base/number.h"
 #include "base/panic.h"
 #include "base/system.h"
+#include "io/connection.h"
 #include "io/loop.h"
 #include "io/socket.h"
 
@@ -34,6 +35,8 @@
 struct peer {
     enum peer_state state;
     int fd;
+    struct connection *connection; /* NULL = a plain socket */
+    bool reached;                  /* the socket is connected */
     enum memory_class class;
     struct buffer input, output;
     size_t taken, sent;
@@ -59,6 +62,9 @@ static void end_connection(struct peer *peer) {
 
 void peer_close(struct peer *peer) {
     end_connection(peer);
+    connection_close(peer->connection);
+    peer->connection = NULL;
+    peer->reached = false;
     if (peer->fd >= 0) system_close(peer->fd);
     peer->fd = -1;
     buffer_free(&peer->input);
@@ -87,6 +93,10 @@ bool peer_connect(struct peer *peer, const struct peer_address *address) {
                    : socket_connect_tcp(address->host, address->port, address->source, peer->reason,
                                         sizeof(peer->reason));
     if (peer->fd < 0) return false;
+    if (address->transport)
+        peer->connection = connection_open(address->transport, peer->fd, CONNECTION_CONNECTS,
+                                           peer->class, peer->reason, sizeof(peer->reason));
+    if (address->transport && !peer->connection) return false;
     peer->state = PEER_CONNECTING;
     return true;
 }
@@ -102,26 +112,57 @@ static bool has_room(const struct peer *peer) {
 
 unsigned peer_interest(const struct peer *peer) {
     if (peer->state == PEER_CLOSED) return 0;
-    if (peer->state == PEER_CONNECTING) return LOOP_WRITABLE;
-    return (has_room(peer) ? LOOP_READABLE : 0) | (peer_unsent_bytes(peer) ? LOOP_WRITABLE : 0);
+    unsigned wanted =
+        (has_room(peer) ? LOOP_READABLE : 0) | (peer_unsent_bytes(peer) ? LOOP_WRITABLE : 0);
+    if (peer->state == PEER_CONNECTING) wanted = LOOP_WRITABLE;
+    return peer->connection ? connection_interest(peer->connection, wanted) : wanted;
+}
+
+bool peer_has_pending(const struct peer *peer) {
+    return peer->state == PEER_OPEN && peer->connection && has_room(peer) &&
+           connection_has_pending(peer->connection);
 }
 
 /* A socket that is still connecting has no error yet, so it must be seen writable first. */
-static bool finish_connecting(struct peer *peer) {
+static bool reach(struct peer *peer) {
     struct pollfd ready = {.fd = peer->fd, .events = POLLOUT};
     if (poll(&ready, 1, 0) <= 0) return true;
     int error = socket_take_error(peer->fd);
     if (error) return fail(peer, "connect", strerror(error));
     /* Where it fails (a unix socket) nothing is delayed anyway. */
     (void)socket_set_nodelay(peer->fd, true);
-    peer->state = PEER_OPEN;
+    peer->reached = true;
     return true;
+}
+
+static bool shake_hands(struct peer *peer) {
+    char why[REASON_CHARS] = "";
+    enum connection_step step = peer->connection
+                                    ? connection_handshake(peer->connection, why, sizeof(why))
+                                    : CONNECTION_DONE;
+    if (step == CONNECTION_FAILED) return fail(peer, "handshake", why);
+    if (step == CONNECTION_DONE) peer->state = PEER_OPEN;
+    return true;
+}
+
+static bool finish_connecting(struct peer *peer) {
+    if (!peer->reached && !reach(peer)) return false;
+    return !peer->reached || shake_hands(peer);
+}
+
+static ssize_t send_some(const struct peer *peer, const char *bytes, size_t length) {
+    if (peer->connection) return connection_write(peer->connection, bytes, length);
+    return system_send(peer->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static ssize_t receive_some(const struct peer *peer, char *bytes, size_t room) {
+    if (peer->connection) return connection_read(peer->connection, bytes, room);
+    return system_recv(peer->fd, bytes, room, MSG_DONTWAIT);
 }
 
 static bool write_output(struct peer *peer) {
     if (!peer_unsent_bytes(peer)) return true;
-    ssize_t written = system_send(peer->fd, peer->output.bytes + peer->sent,
-                                  peer_unsent_bytes(peer), MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t written = send_some(peer, peer->output.bytes + peer->sent, peer_unsent_bytes(peer));
     if (written < 0) {
         if (errno == EAGAIN || errno == EINTR) return true;
         return fail(peer, "write", strerror(errno));
@@ -151,7 +192,7 @@ static bool read_input(struct peer *peer) {
     size_t room = PEER_INPUT_BYTES_MAX - peer->input.length;
     if (room > READ_BYTES) room = READ_BYTES;
     char *to = buffer_reserve(&peer->input, room);
-    ssize_t got = system_recv(peer->fd, to, room, MSG_DONTWAIT);
+    ssize_t got = receive_some(peer, to, room);
     if (got < 0) {
         if (errno == EAGAIN || errno == EINTR) return true;
         return fail(peer, "read", strerror(errno));
@@ -166,7 +207,9 @@ bool peer_advance(struct peer *peer) {
     if (peer->state == PEER_CONNECTING && !finish_connecting(peer)) return false;
     if (peer->state == PEER_CONNECTING) return true;
     /* What the other side said before it hung up is read even where writing fails. */
-    if (!read_input(peer)) return false;
+    do {
+        if (!read_input(peer)) return false;
+    } while (peer_has_pending(peer));
     return write_output(peer);
 }
 
@@ -229,7 +272,8 @@ const struct peer_reply *peer_wait(struct peer *peer, int64_t timeout_msec) {
         struct pollfd ready = {.fd = peer->fd,
                                .events = (short)((interest & LOOP_READABLE ? POLLIN : 0) |
                                                  (interest & LOOP_WRITABLE ? POLLOUT : 0))};
-        if (poll(&ready, 1, (int)(left_nsec / 1000000) + 1) < 0 && errno != EINTR) {
+        int wait_msec = peer_has_pending(peer) ? 0 : (int)(left_nsec / 1000000) + 1;
+        if (poll(&ready, 1, wait_msec) < 0 && errno != EINTR) {
             fail(peer, "poll", strerror(errno));
             return NULL;
         }

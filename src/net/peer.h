@@ -3,9 +3,9 @@
  * MIGRATE and Sentinel.
  *
  * Never blocks by itself: the owner watches peer_fd for peer_interest, calls peer_advance when it
- * is ready, and takes replies with peer_next until there is none. peer_call does all of this with
- * a time limit, for those who have nothing else to do. Time is the owner's: a peer that says
- * nothing is closed by whoever lost patience.
+ * is ready or peer_has_pending, and takes replies with peer_next until there is none. peer_call
+ * does all of this with a time limit, for those who have nothing else to do. Time is the owner's: a
+ * peer that says nothing is closed by whoever lost patience.
  *
  * What follows the last reply taken stays in the input: a link that leaves the protocol (a
  * snapshot after PSYNC) goes on with peer_input.
@@ -23,6 +23,7 @@
 /* Input held at once; while so much is not taken nothing is read. */
 #define PEER_INPUT_BYTES_MAX 65536
 
+struct connection_transport;
 struct peer;
 
 struct peer_address {
@@ -30,11 +31,12 @@ struct peer_address {
     int port;
     const char *source; /* the address to connect from; NULL = any */
     const char *path;   /* of a unix socket, instead of all of the above; NULL = none */
+    const struct connection_transport *transport; /* io/connection.h; NULL = a plain socket */
 };
 
 enum peer_state {
     PEER_CLOSED,     /* peer_error says why, unless it was never open or was closed by us */
-    PEER_CONNECTING, /* requests may be sent already: they leave when it is open */
+    PEER_CONNECTING, /* or shaking hands; requests may be sent: they leave when it is open */
     PEER_OPEN,
 };
 
@@ -55,9 +57,12 @@ const char *peer_error(const struct peer *peer);
 int peer_fd(const struct peer *peer);
 /* LOOP_READABLE and LOOP_WRITABLE of io/loop.h: what to wait for; 0 where closed. */
 unsigned peer_interest(const struct peer *peer);
-/* Connects on, writes what waits, reads once: at most three system calls. False where the
- * connection ended; replies that came before can still be taken. */
+/* Connects on, or a step of the handshake; writes what waits, reads once and what the transport has
+ * read ahead. False where the connection ended; replies that came before can still be taken. */
 bool peer_advance(struct peer *peer);
+/* Whether peer_advance would read something that the descriptor does not tell of: to be asked
+ * before waiting for it. */
+bool peer_has_pending(const struct peer *peer);
 /* Appends a request; nothing is written before peer_advance. Nothing happens where closed. */
 void peer_send(struct peer *peer, const struct slice *words, size_t count);
 /* Bytes of requests that were not written yet. */

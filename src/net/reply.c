@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replies: the thread's output buffer, clients' chunks, and the forms of RESP2 and RESP3.
+ * Replies: output buffers, clients' chunks, and the forms of RESP2 and RESP3.
  *
  * Invariants
  *  1. Bytes of one client leave in the order in which they were added: a client that has chunks
  *     gets further replies in chunks, never in the output buffer.
- *  2. The output buffer is empty between batches.
+ *  2. The output buffer is empty between batches. There is one for each turn within a turn
+ *     (reply_enter); that of an outer turn has nothing meanwhile but what the request that runs
+ *     there has replied so far.
  *  3. A client with chunks is watched for writability (CLIENT_WRITE_WAITS), stands in the list of
  *     clients to be written to, or in that of those that wait for a record (`gated`): the first of
  *     its chunks may not leave yet.
  *  4. A client's chunk_bytes is the sum of what its chunks take. Where it grows the limits are
  *     checked, which may mark the client as closing: its chunks are gone then, nothing is added any
  *     more, and it stands in no list here.
+ *  5. To a client whose request runs in an outer turn (CLIENT_BELOW) nothing is written: its chunks
+ *     may come behind what stands in the outer output. It waits in `below` for reply_leave.
  *
  * Source of the formats: the Redis serialization protocol's specification, versions 2 and 3.
  */
@@ -23,9 +27,7 @@
 #include "base/list.h"
 #include "base/number.h"
 #include "base/panic.h"
-#include "base/system.h"
 #include "metric/metric.h"
-#include "net/batch.h"
 #include "net/capture.h"
 #include "net/client.h"
 #include "net/client_memory.h"
@@ -59,16 +61,14 @@ struct error_count {
 /* The longest header: a mark, 20 digits, "\r\n". */
 #define HEADER_CHARS 24
 
-static char *output;
-static size_t output_used;
-static struct region regions[BATCH_REQUESTS_MAX];
+static struct output output;                     /* the innermost turn's */
+static struct region regions[REPLY_REGIONS_MAX]; /* in it */
 static int region_count;
-static struct client *current; /* whose replies go to the output buffer; NULL = nobody's */
-static size_t current_start;
 static size_t pending; /* bytes of chunks that were added since all was written */
 static struct list_link to_write = {&to_write, &to_write};
 static struct list_link gated = {&gated, &gated}; /* of write_link: who waits for a record */
-static uint64_t record_now, record_safe; /* of replies made now; those up to this one may leave */
+static struct list_link below = {&below, &below}; /* the same: who waits for its outer turn */
+static uint64_t record_safe; /* what tells of this record, or an earlier one, may leave */
 static struct error_count error_counts[ERROR_CODES_MAX];
 static int error_codes;
 static uint64_t error_replies, unexpected_errors, bytes_written, writes;
@@ -118,7 +118,7 @@ void reply_register(void) {
 
 uint64_t reply_bytes_written(void) { return bytes_written; }
 
-void reply_open(void) { output = memory_alloc(REPLY_OUTPUT_BYTES, MEMORY_POOLS); }
+void reply_open(void) { output.bytes = memory_alloc(REPLY_OUTPUT_BYTES, MEMORY_POOLS); }
 
 /* ---- chunks ---- */
 
@@ -152,10 +152,15 @@ static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
     c->replies_last = chunk;
     c->chunk_bytes += good;
     pending += good;
-    if (pending >= REPLY_PENDING_BYTES) batch_interrupt();
+    if (pending >= REPLY_PENDING_BYTES) client_interrupted = true;
     client_note_output(c->chunk_bytes);
     client_memory_note_chunks(c, (ptrdiff_t)good);
     return chunk;
+}
+
+/* A nested turn's replies may tell of less than what stands before them. */
+static inline void note_record(struct reply_chunk *chunk) {
+    if (chunk->record < output.record) chunk->record = output.record;
 }
 
 /* Without a look at the limits: the client lives and its chunks are there afterwards. */
@@ -169,11 +174,11 @@ static void chunk_store(struct client *c, const char *bytes, size_t length) {
     if (room) {
         memcpy(chunk->bytes + chunk->used, bytes, room);
         chunk->used += room;
-        chunk->record = record_now;
+        note_record(chunk);
     }
     if (room == length) return;
     chunk = chunk_add(c, length - room);
-    chunk->record = record_now;
+    chunk->record = output.record;
     memcpy(chunk->bytes, bytes + room, length - room);
     chunk->used = length - room;
 }
@@ -193,7 +198,7 @@ static inline void chunk_commit(struct client *c, const char *end) {
     size_t used = (size_t)(end - chunk->bytes);
     c->reply_bytes += used - chunk->used;
     chunk->used = used;
-    chunk->record = record_now;
+    note_record(chunk);
 }
 
 static void chunk_append(struct client *c, const char *bytes, size_t length) {
@@ -221,7 +226,9 @@ size_t reply_chunk_count(const struct client *c) {
 }
 
 size_t reply_output_bytes(const struct client *c) {
-    size_t bytes = current == c ? output_used - current_start : 0;
+    size_t bytes = 0;
+    for (const struct output *o = &output; o; o = o->outer)
+        if (o->current == c) bytes += o->used - o->current_start;
     for (int i = 0; i < region_count; i++)
         if (regions[i].client == c) bytes += regions[i].length;
     return bytes;
@@ -239,9 +246,10 @@ bool reply_check(const struct client *c) {
 }
 
 void reply_free(struct client *c) {
-    if (current == c) {
-        output_used = current_start;
-        current = NULL;
+    for (struct output *o = &output; o; o = o->outer) {
+        if (o->current != c) continue;
+        o->used = o->current_start;
+        o->current = NULL;
     }
     list_remove(&c->write_link);
     while (c->replies) chunk_free_first(c);
@@ -252,41 +260,42 @@ void reply_free(struct client *c) {
 /* ---- where bytes go ---- */
 
 void reply_begin(struct client *c) {
-    if (current == c) return;
+    if (output.current == c) return;
     reply_end();
-    if (c->replies || region_count == BATCH_REQUESTS_MAX) return;
-    current = c;
-    current_start = output_used;
+    if (c->replies || region_count == REPLY_REGIONS_MAX) return;
+    output.current = c;
+    output.current_start = output.used;
 }
 
 void reply_end(void) {
-    if (current && output_used > current_start)
+    size_t start = output.current_start;
+    if (output.current && output.used > start)
         regions[region_count++] =
-            (struct region){current, record_now, current_start, output_used - current_start};
-    current = NULL;
+            (struct region){output.current, output.record, start, output.used - start};
+    output.current = NULL;
 }
 
 /* The output buffer is full: what stands there of the current client goes to chunks, and so does
  * all that follows. */
 static void spill(void) {
-    struct client *c = current;
-    current = NULL;
-    size_t length = output_used - current_start;
-    output_used = current_start;
-    if (length) chunk_append(c, output + current_start, length);
+    struct client *c = output.current;
+    output.current = NULL;
+    size_t start = output.current_start, length = output.used - start;
+    output.used = start;
+    if (length) chunk_append(c, output.bytes + start, length);
 }
 
 /* Where `length` bytes may be written, to be followed by reply_commit; NULL: use chunk_append. */
 static inline char *reserve(struct client *c, size_t length) {
-    if (__builtin_expect(c != current, 0)) return NULL;
-    if (__builtin_expect(length > REPLY_OUTPUT_BYTES - output_used, 0)) {
+    if (__builtin_expect(c != output.current, 0)) return NULL;
+    if (__builtin_expect(length > REPLY_OUTPUT_BYTES - output.used, 0)) {
         spill();
         return NULL;
     }
-    return output + output_used;
+    return output.bytes + output.used;
 }
 
-static inline void commit(const char *end) { output_used = (size_t)(end - output); }
+static inline void commit(const char *end) { output.used = (size_t)(end - output.bytes); }
 
 static inline void append(struct client *c, const char *bytes, size_t length) {
     char *place = reserve(c, length);
@@ -298,8 +307,13 @@ static inline void append(struct client *c, const char *bytes, size_t length) {
     }
 }
 
+/* Its replies go nowhere, or are values. */
+static inline bool is_aside(const struct client *c) {
+    return __builtin_expect(c->flags & CLIENT_REPLIES_ASIDE, 0);
+}
+
 void reply_raw(struct client *c, const char *bytes, size_t length) {
-    if (!(c->flags & CLIENT_REPLIES_DROPPED)) append(c, bytes, length);
+    if (!is_aside(c)) append(c, bytes, length);
 }
 
 void reply_message(struct client *c, const char *bytes, size_t length) {
@@ -323,15 +337,30 @@ static inline char *header_write(char *out, char mark, int64_t value) {
     return out;
 }
 
-static void reply_header(struct client *c, char mark, int64_t value) {
+static void append_header(struct client *c, char mark, int64_t value) {
     char text[HEADER_CHARS];
-    reply_raw(c, text, (size_t)(header_write(text, mark, value) - text));
+    append(c, text, (size_t)(header_write(text, mark, value) - text));
 }
 
-void reply_ok(struct client *c) { reply_raw(c, "+OK\r\n", 5); }
+static void reply_group(struct client *c, char mark, enum capture_group group, int64_t count) {
+    if (is_aside(c))
+        capture_group(c, group, count);
+    else
+        append_header(c, mark, count);
+}
+
+void reply_ok(struct client *c) {
+    if (is_aside(c))
+        capture_status(c, SLICE("OK"));
+    else
+        append(c, "+OK\r\n", 5);
+}
 
 void reply_status_slice(struct client *c, struct slice text) {
-    if (c->flags & CLIENT_REPLIES_DROPPED) return;
+    if (is_aside(c)) {
+        capture_status(c, text);
+        return;
+    }
     char *place = reserve(c, text.length + 3);
     if (__builtin_expect(place != NULL, 1)) {
         *place++ = '+';
@@ -366,6 +395,14 @@ static void count_error(const char *line) {
     added->count = 1;
 }
 
+static void set_flag(struct client *c, enum client_flags flag, bool on) {
+    c->flags = on ? c->flags | flag : c->flags & ~(unsigned)flag;
+}
+
+void reply_set_off(struct client *c, bool off) { set_flag(c, CLIENT_REPLY_OFF, off); }
+void reply_skip_next(struct client *c, bool skip) { set_flag(c, CLIENT_REPLY_SKIP_NEXT, skip); }
+void reply_skip_no_more(struct client *c) { set_flag(c, CLIENT_REPLY_SKIP, false); }
+
 void reply_error(struct client *c, const char *text) { reply_error_slice(c, slice_of(text)); }
 
 void reply_error_slice(struct client *c, struct slice text) {
@@ -379,7 +416,10 @@ void reply_error_slice(struct client *c, struct slice text) {
     buffer_append_c_string(&line, "\r\n");
     count_error(line.bytes + 1);
     c->flags |= CLIENT_ERROR_REPLIED;
-    reply_raw(c, line.bytes, line.length);
+    if (is_aside(c))
+        capture_error(c, (struct slice){line.bytes + 1, line.length - 3});
+    else
+        append(c, line.bytes, line.length);
     buffer_free(&line);
 }
 
@@ -394,7 +434,12 @@ void reply_error_format(struct client *c, const char *format, ...) {
     buffer_free(&text);
 }
 
-void reply_integer(struct client *c, int64_t value) { reply_header(c, ':', value); }
+void reply_integer(struct client *c, int64_t value) {
+    if (is_aside(c))
+        capture_integer(c, value);
+    else
+        append_header(c, ':', value);
+}
 
 static inline char *bulk_write(char *out, struct slice text) {
     out = header_write(out, '$', (int64_t)text.length);
@@ -406,7 +451,10 @@ static inline char *bulk_write(char *out, struct slice text) {
 }
 
 void reply_bulk(struct client *c, struct slice text) {
-    if (c->flags & CLIENT_REPLIES_DROPPED) return;
+    if (is_aside(c)) {
+        capture_bulk(c, text);
+        return;
+    }
     size_t most = text.length + HEADER_CHARS + 2;
     char *place = reserve(c, most);
     if (__builtin_expect(place != NULL, 1)) {
@@ -418,7 +466,7 @@ void reply_bulk(struct client *c, struct slice text) {
         chunk_commit(c, bulk_write(place, text));
         return;
     }
-    reply_header(c, '$', (int64_t)text.length);
+    append_header(c, '$', (int64_t)text.length);
     reply_raw(c, text.bytes, text.length);
     reply_raw(c, "\r\n", 2);
 }
@@ -431,40 +479,47 @@ void reply_bulk_integer(struct client *c, int64_t value) {
 }
 
 void reply_null(struct client *c) {
-    if (c->protocol == 3)
-        reply_raw(c, "_\r\n", 3);
+    if (is_aside(c))
+        capture_null(c);
+    else if (c->protocol == 3)
+        append(c, "_\r\n", 3);
     else
-        reply_raw(c, "$-1\r\n", 5);
+        append(c, "$-1\r\n", 5);
 }
 
 void reply_null_array(struct client *c) {
-    if (c->protocol == 3)
-        reply_raw(c, "_\r\n", 3);
+    if (is_aside(c))
+        capture_null(c);
+    else if (c->protocol == 3)
+        append(c, "_\r\n", 3);
     else
-        reply_raw(c, "*-1\r\n", 5);
+        append(c, "*-1\r\n", 5);
 }
 
-void reply_array(struct client *c, int64_t length) { reply_header(c, '*', length); }
+void reply_array(struct client *c, int64_t length) { reply_group(c, '*', CAPTURE_ARRAY, length); }
 
 void reply_map(struct client *c, int64_t pairs) {
     if (c->protocol == 3)
-        reply_header(c, '%', pairs);
+        reply_group(c, '%', CAPTURE_MAP, pairs);
     else
-        reply_header(c, '*', 2 * pairs);
+        reply_array(c, 2 * pairs);
 }
 
 void reply_set(struct client *c, int64_t length) {
-    reply_header(c, c->protocol == 3 ? '~' : '*', length);
+    if (c->protocol == 3)
+        reply_group(c, '~', CAPTURE_SET, length);
+    else
+        reply_array(c, length);
 }
 
 void reply_push(struct client *c, int64_t length) {
     ASSERT(c->protocol == 3);
-    reply_header(c, '>', length);
+    reply_group(c, '>', CAPTURE_PUSH, length);
 }
 
 void reply_attribute(struct client *c, int64_t pairs) {
     ASSERT(c->protocol == 3);
-    reply_header(c, '|', pairs);
+    reply_group(c, '|', CAPTURE_ATTRIBUTE, pairs);
 }
 
 void reply_double(struct client *c, double value) {
@@ -477,21 +532,31 @@ void reply_double_digits(struct client *c, struct slice digits) {
         reply_bulk(c, digits);
         return;
     }
+    if (is_aside(c)) {
+        capture_number(c, digits);
+        return;
+    }
     reply_raw(c, ",", 1);
     reply_raw(c, digits.bytes, digits.length);
     reply_raw(c, "\r\n", 2);
 }
 
 void reply_bool(struct client *c, bool value) {
-    if (c->protocol == 3)
-        reply_raw(c, value ? "#t\r\n" : "#f\r\n", 4);
-    else
+    if (c->protocol != 3)
         reply_integer(c, value);
+    else if (is_aside(c))
+        capture_boolean(c, value);
+    else
+        append(c, value ? "#t\r\n" : "#f\r\n", 4);
 }
 
 void reply_big_number(struct client *c, struct slice digits) {
     if (c->protocol != 3) {
         reply_bulk(c, digits);
+        return;
+    }
+    if (is_aside(c)) {
+        capture_big_number(c, digits);
         return;
     }
     reply_raw(c, "(", 1);
@@ -504,7 +569,11 @@ void reply_verbatim(struct client *c, struct slice text, const char *type) {
         reply_bulk(c, text);
         return;
     }
-    reply_header(c, '=', (int64_t)text.length + 4);
+    if (is_aside(c)) {
+        capture_verbatim(c, text, type);
+        return;
+    }
+    append_header(c, '=', (int64_t)text.length + 4);
     reply_raw(c, type, 3);
     reply_raw(c, ":", 1);
     reply_raw(c, text.bytes, text.length);
@@ -551,8 +620,8 @@ static void drop_sent(struct client *c, size_t sent) {
 static inline bool may_leave(uint64_t record) { return record <= record_safe; }
 
 void reply_depend(uint64_t record) {
-    ASSERT(record >= record_now);
-    record_now = record;
+    ASSERT(record >= output.record);
+    output.record = record;
 }
 
 void reply_allow(uint64_t record) {
@@ -585,7 +654,7 @@ static bool write_chunks(struct client *c, size_t *budget) {
         pieces[count++] = (struct iovec){chunk->bytes + chunk->sent, chunk->used - chunk->sent};
         offered += chunk->used - chunk->sent;
     }
-    ssize_t sent = count_written(c, system_writev(c->watcher.fd, pieces, count));
+    ssize_t sent = count_written(c, client_send_pieces(c, pieces, count));
     if (sent < 0) return false;
     drop_sent(c, (size_t)sent);
     *budget -= (size_t)sent < *budget ? (size_t)sent : *budget;
@@ -613,10 +682,13 @@ static void flush_chunks(struct client *c) {
 
 void reply_writable(struct client *c) { flush_chunks(c); }
 
-static void write_region(const struct region *r) {
+/* Made twice: for plain sockets, and for transports. */
+static inline __attribute__((always_inline)) void write_region(
+    const struct region *r,
+    ssize_t (*send)(const struct client *c, const void *bytes, size_t length)) {
     struct client *c = r->client;
-    if (c->flags & CLIENT_CLOSING || !limits_allow(c, r->length)) return;
-    const char *bytes = output + r->start;
+    if (!limits_allow(c, r->length)) return;
+    const char *bytes = output.bytes + r->start;
     if (c->replies) {
         /* Chunks were added after the region: it must go first. */
         struct reply_chunk *later = c->replies, *later_last = c->replies_last;
@@ -631,7 +703,7 @@ static void write_region(const struct region *r) {
         chunk_append(c, bytes, r->length);
         return;
     }
-    ssize_t sent = count_written(c, system_write(c->watcher.fd, bytes, r->length));
+    ssize_t sent = count_written(c, send(c, bytes, r->length));
     if (sent < 0) return;
     if ((size_t)sent < r->length) {
         limits_check_unread(c);
@@ -641,16 +713,55 @@ static void write_region(const struct region *r) {
     }
 }
 
-void reply_write_all(void) {
-    for (int i = 0; i < region_count; i++) write_region(&regions[i]);
+static __attribute__((noinline)) void write_unusual(const struct region *r) {
+    if (!(r->client->flags & CLIENT_CLOSING)) write_region(r, client_send_carried);
+}
+
+static inline void write_regions(void) {
+    for (int i = 0; i < region_count; i++) {
+        const struct region *r = &regions[i];
+        if (__builtin_expect(r->client->flags & (CLIENT_CLOSING | CLIENT_CARRIED), 0))
+            write_unusual(r);
+        else
+            write_region(r, client_send_plain);
+    }
     region_count = 0;
-    output_used = 0;
+}
+
+void reply_write_all(void) {
+    write_regions();
+    output.used = 0;
     while (!list_is_empty(&to_write)) {
         struct client *c = LIST_ENTRY(to_write.next, struct client, write_link);
         list_remove(&c->write_link);
-        flush_chunks(c);
+        if (__builtin_expect(c->flags & CLIENT_BELOW, 0))
+            list_append(&below, &c->write_link);
+        else
+            flush_chunks(c);
     }
     pending = 0;
+}
+
+/* ---- nested turns ---- */
+
+void reply_enter(struct output *outer, uint64_t record) {
+    write_regions();
+    *outer = output;
+    output = (struct output){.bytes = memory_alloc(REPLY_OUTPUT_BYTES, MEMORY_POOLS),
+                             .record = record < outer->record ? record : outer->record,
+                             .outer = outer};
+}
+
+void reply_leave(struct output *outer) {
+    ASSERT(output.outer == outer && !output.current && !region_count);
+    memory_free_sized(output.bytes, REPLY_OUTPUT_BYTES, MEMORY_POOLS);
+    if (outer->record < output.record) outer->record = output.record;
+    output = *outer;
+    while (!list_is_empty(&below)) {
+        struct list_link *link = below.next;
+        list_remove(link);
+        list_append(&to_write, link);
+    }
 }
 
 bool reply_is_due(void) { return pending >= REPLY_PENDING_BYTES; }

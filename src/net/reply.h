@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replies: RESP2 and RESP3 by the client's protocol.
  *
- * While a batch runs, replies of the client whose turn it is go into the thread's output buffer and
+ * While a batch runs, replies of the client whose turn it is go into the batch's output buffer and
  * are written with one call; only what the socket does not take, or what another client's command
  * sends, is kept in chunks of the client's own.
  */
@@ -15,8 +15,10 @@
 
 struct client;
 
-/* The thread's output buffer; fuller replies go to chunks. */
+/* An output buffer; fuller replies go to chunks. */
 #define REPLY_OUTPUT_BYTES 131072
+/* So many clients have replies in it at most; those of others go to chunks. */
+#define REPLY_REGIONS_MAX 256
 /* A client's first chunk is as large as it must be, at least this. */
 #define REPLY_CHUNK_BYTES_MIN 256
 /* Later ones at least this, so that long replies have few. */
@@ -26,6 +28,16 @@ struct client;
 #define REPLY_PENDING_BYTES 1048576
 /* Written in one turn to one client at most; the rest waits for its next turn. */
 #define REPLY_TURN_BYTES 262144
+
+/* Where a turn's replies are built: one for each turn that is made within another. Of those around
+ * the innermost one nothing but the request that runs there has replies in it. */
+struct output {
+    char *bytes; /* REPLY_OUTPUT_BYTES */
+    size_t used, current_start;
+    struct client *current; /* whose replies go here, from current_start on; NULL = nobody's */
+    uint64_t record;        /* what is replied now tells of what was done under it: reply_depend */
+    struct output *outer;   /* that of the turn around this one, or NULL */
+};
 
 void reply_register(void); /* options and metrics */
 void reply_open(void);
@@ -69,8 +81,17 @@ void reply_verbatim(struct client *c, struct slice text, const char *type);
 void reply_begin(struct client *c);
 void reply_end(void);
 /* Writes what stands in the output buffer, client by client, and empties it. What may not leave yet
- * is kept in chunks. */
+ * is kept in chunks; so is what was added to clients with CLIENT_BELOW. */
 void reply_write_all(void);
+
+/* ---- nested turns: net/batch ---- */
+
+/* What has been replied to requests that have ended is written; from here on replies go to an
+ * output of their own, until reply_leave. They tell of what was done under this record at most:
+ * see reply_depend. */
+void reply_enter(struct output *outer, uint64_t record);
+/* All is written: back to the output before. */
+void reply_leave(struct output *outer);
 
 /* ---- no reply before its record ---- */
 
@@ -100,4 +121,13 @@ uint64_t reply_bytes_written(void);
 
 /* INFO errorstats: code and count of each error seen. */
 void reply_error_stats_print(struct buffer *out);
+
+/* ---- CLIENT REPLY ---- */
+
+/* Whether replies are dropped from now on. */
+void reply_set_off(struct client *c, bool off);
+/* Whether those of the next request are dropped. */
+void reply_skip_next(struct client *c, bool skip);
+/* Those of this request are sent after all. */
+void reply_skip_no_more(struct client *c);
 #endif

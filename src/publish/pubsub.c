@@ -179,14 +179,14 @@ static struct listener *listener_create(struct client *c) {
     l->client = c;
     l->bytes = memory_usable_size(l);
     client_set_rare(c, CLIENT_RARE_PUBSUB, l);
-    client_set_subscribed(c, true);
+    client_set_listening(c, true);
     return l;
 }
 
 static void listener_free(struct listener *l) {
     struct client *c = l->client;
     list_remove(&l->in_leavers);
-    client_set_subscribed(c, false);
+    client_set_listening(c, false);
     client_set_rare(c, CLIENT_RARE_PUBSUB, NULL);
     memory_free_sized(l, sizeof(*l), MEMORY_CLIENTS);
 }
@@ -506,7 +506,7 @@ static void check_topic(void *element, void *context) {
 
 static size_t check_listener(struct client *c) {
     struct listener *l = listener_of(c);
-    ASSERT((l && !(c->flags & CLIENT_CLOSED)) == ((c->flags & CLIENT_SUBSCRIBED) != 0));
+    ASSERT((l && !(c->flags & CLIENT_CLOSED)) == ((c->flags & CLIENT_LISTENS) != 0));
     if (!l) return 0;
     for (int kind = 0; kind < PUBSUB_KINDS; kind++) {
         size_t count = 0;

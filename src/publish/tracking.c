@@ -11,12 +11,16 @@
  *
  * A message is a push in RESP3. A client of RESP2 gets none by itself: it names another that gets
  * its messages (redirect), as a push or, in RESP2 and while it listens to anything, in the form of
- * a published message on __redis__:invalidate. Messages to the client whose request runs would
- * stand within its reply: they wait until the call ends, and then have the form that suits the
- * protocol which the client speaks by then. (6.2 does so only where that client was the one to be
- * told; where it gets another's messages by redirection, and in RESP3, they stand within the reply
- * of EXEC there. Also, a flush is told there as a null of the protocol that the one who tracks
- * speaks, whoever is told.)
+ * a published message on __redis__:invalidate.
+ *
+ * Two sorts of messages wait until the call of the client whose request runs has ended, a
+ * transaction's until that of EXEC has. First go those of others that are redirected to it: they
+ * would stand within its reply. Then go its own, to whom it redirects by then (where it has ended
+ * tracking since, to whom it did last), in the form that suits the protocol which that one speaks
+ * by then. (6.2 does so with a client's own alone: those of others stand before its reply or within
+ * that of EXEC. Also, a flush is told there as a null of the protocol that the one who tracks
+ * speaks, whoever is told.) Clients that have waited are served after all that, so nothing waits
+ * while they are, but for the own messages of the one that is credited: until its reply.
  *
  * What is remembered of a client that closes, or stops tracking, stays until the key changes; an id
  * that means nothing more is passed over, and dropped when its set would grow. So a set has never
@@ -33,7 +37,7 @@
  * ended, or what runs between turns.
  *
  * Invariants (tracking_check)
- *  1. A client has CLIENT_TRACKING exactly while it has a tracker, which stands in `trackers`; the
+ *  1. A client has TRACKING_ON exactly while it has a tracker, which stands in `trackers`; the
  *     keyspace knows of our interest exactly while there is one.
  *  2. A tracked key has an id at least, and `items` is the sum of all keys' ids.
  *  3. A prefix has a client at least. A client's prefixes stand in order, none twice, and each has
@@ -42,6 +46,9 @@
  *  5. A tracker's bytes are of MEMORY_CLIENTS and its client's (struct client_observer); keys,
  *     prefixes and what is collected are nobody's own: MEMORY_OTHER. (The radix tree that finds
  *     prefixes counts itself as MEMORY_DATASET.)
+ *  6. A client has TRACKING_MESSAGES_WAIT exactly while its messages wait: one client at most, and
+ *     one more for each turn within a call. Those of outer turns stand on who made the turn's
+ * stack.
  */
 #include "publish/tracking.h"
 
@@ -81,15 +88,10 @@
 #define MESSAGE_HEAD "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n"
 #define BROKEN_HEAD ">2\r\n$21\r\ntracking-redir-broken\r\n"
 
-enum message_kind {
-    MESSAGE_KEYS,   /* body: an array of keys */
-    MESSAGE_ALL,    /* all keys: no body */
-    MESSAGE_BROKEN, /* the client that should get them is gone. Body: its id */
-};
-
-struct message {
-    enum message_kind kind;
-    bool redirected; /* from the client that tracks to another one */
+/* The body of a message is an array of keys; bytes NULL: all keys. One that waits is followed by
+ * its body's bytes. */
+struct waiting_message {
+    bool is_own; /* of the client that waits; else redirected to it */
     struct slice body;
 };
 
@@ -128,15 +130,17 @@ static size_t items;
 static size_t added;         /* keys, since the table was trimmed last */
 static struct rax *prefixes; /* of struct prefix; NULL until the first */
 static struct list_link changed = {&changed, &changed};
-static const struct client *credited; /* NULL = whose request runs */
+static struct client *credited; /* NULL = whose request runs */
+static bool serving;            /* clients that waited: the running call's reply is complete */
 static struct list_link trackers = {&trackers, &trackers};
 static size_t trackers_count;
 static uint64_t flush_told; /* the number of the call that was told of, from 1 on */
 
 static struct buffer text = {.class = MEMORY_POOLS}; /* the message that is being sent */
-/* What the running request's client gets when its call has ended: each a struct message, whose
- * body's bytes follow it. */
+/* Of struct waiting_message, all of one client, which has TRACKING_MESSAGES_WAIT. */
 static struct buffer waiting = {.class = MEMORY_OTHER};
+static uint64_t redirect_at_stop;  /* of that client, where it has ended tracking since */
+static const struct call *outside; /* the call that the innermost turn is made within, or NULL */
 
 static struct tracker *tracker_of(const struct client *c) {
     return client_rare(c, CLIENT_RARE_TRACKING);
@@ -164,52 +168,89 @@ static void append_bulk(struct buffer *out, struct slice s) {
     buffer_append(out, "\r\n", 2);
 }
 
-/* The client whose request runs, within a call; NULL between calls, when it has no reply begun. */
+/* The client whose request runs, while its reply may be incomplete; NULL = there is none. */
 static const struct client *client_in_call(void) {
-    return call_running() ? batch_running_client() : NULL;
+    return call_running() != outside && !serving ? batch_running_client() : NULL;
 }
 
-static void send_message(struct client *c, const struct message *m) {
-    struct slice head = SLICE(PUSH_HEAD), body = m->body;
-    if (c->flags & CLIENT_CLOSE_AFTER_REPLY) return; /* its last reply stands there */
-    if (m->kind == MESSAGE_BROKEN) head = SLICE(BROKEN_HEAD);
-    if (m->kind == MESSAGE_ALL) body = c->protocol == 3 ? SLICE("_\r\n") : SLICE("$-1\r\n");
+/* The client whose own messages wait; NULL = nobody's. */
+static const struct client *client_in_reply(void) { return serving ? credited : client_in_call(); }
+
+static void wait_for_reply(struct client *c, bool is_own, struct slice body) {
+    struct waiting_message m = {is_own, body};
+    client_word_set(&c->words.publish, TRACKING_MESSAGES_WAIT, true);
+    buffer_append(&waiting, &m, sizeof(m));
+    if (body.length) buffer_append(&waiting, body.bytes, body.length);
+}
+
+/* Not to one whose last reply stands there already. */
+static void send_message(struct client *c, bool redirected, struct slice body) {
+    struct slice head = SLICE(PUSH_HEAD);
+    if (c->flags & CLIENT_CLOSE_AFTER_REPLY) return;
+    if (!body.bytes) body = c->protocol == 3 ? SLICE("_\r\n") : SLICE("$-1\r\n");
     if (c->protocol != 3) {
-        if (!m->redirected || !(c->flags & CLIENT_SUBSCRIBED)) return;
+        if (!redirected || !(c->flags & CLIENT_LISTENS)) return;
         head = SLICE(MESSAGE_HEAD);
     }
     reply_message(c, head.bytes, head.length);
     reply_message(c, body.bytes, body.length);
 }
 
-/* Now, or when its call has ended. */
-static void deliver(struct client *c, const struct message *m) {
-    if (c != client_in_call()) {
-        send_message(c, m);
-        return;
-    }
-    c->flags |= CLIENT_MESSAGES_WAIT;
-    buffer_append(&waiting, m, sizeof(*m));
-    if (m->body.length) buffer_append(&waiting, m->body.bytes, m->body.length);
+/* The client that should get its messages is gone. */
+static void tell_broken(struct client *c, uint64_t redirect) {
+    char line[HEADER_BYTES] = ":";
+    size_t length = 1;
+    client_word_set(&c->words.publish, TRACKING_BROKEN, true);
+    if (c->protocol != 3 || c->flags & CLIENT_CLOSE_AFTER_REPLY) return;
+    length += number_format_int64(line + length, (int64_t)redirect);
+    line[length++] = '\r';
+    line[length++] = '\n';
+    reply_message(c, BROKEN_HEAD, sizeof(BROKEN_HEAD) - 1);
+    reply_message(c, line, length);
 }
 
-static void tell_broken(struct tracker *t) {
-    char number[NUMBER_INT64_CHARS + 3] = ":";
-    size_t length = 1 + number_format_int64(number + 1, (int64_t)t->mode.redirect);
-    number[length++] = '\r';
-    number[length++] = '\n';
-    t->client->flags |= CLIENT_TRACKING_BROKEN;
-    deliver(t->client, &(struct message){MESSAGE_BROKEN, false, {number, length}});
-}
-
-/* Body: an array of keys; bytes NULL: all keys. */
-static void send_to(struct tracker *t, struct slice body) {
-    struct message m = {body.bytes ? MESSAGE_KEYS : MESSAGE_ALL, t->mode.redirect != 0, body};
-    struct client *c = m.redirected ? client_find(t->mode.redirect) : t->client;
-    if (c)
-        deliver(c, &m);
+static void send_redirected(struct client *c, uint64_t redirect, struct slice body) {
+    struct client *to = redirect ? client_find(redirect) : c;
+    if (!to)
+        tell_broken(c, redirect);
+    else if (to == client_in_call())
+        wait_for_reply(to, false, body);
     else
-        tell_broken(t);
+        send_message(to, redirect != 0, body);
+}
+
+static void send_to(struct tracker *t, struct slice body) {
+    if (t->client == client_in_reply())
+        wait_for_reply(t->client, true, body);
+    else
+        send_redirected(t->client, t->mode.redirect, body);
+}
+
+static void send_waiting_of(struct client *c, bool own) {
+    const struct tracker *t = tracker_of(c);
+    uint64_t redirect = t ? t->mode.redirect : redirect_at_stop;
+    for (size_t at = 0; at < waiting.length;) {
+        struct waiting_message m;
+        memcpy(&m, waiting.bytes + at, sizeof(m));
+        at += sizeof(m);
+        if (m.body.bytes) m.body.bytes = waiting.bytes + at;
+        at += m.body.length;
+        if (m.is_own != own) continue;
+        if (own)
+            send_redirected(c, redirect, m.body);
+        else
+            send_message(c, true, m.body);
+    }
+}
+
+/* Where its reply is complete, so that nothing waits any more. */
+static void send_waiting(struct client *c) {
+    if (!(c->words.publish & TRACKING_MESSAGES_WAIT)) return;
+    ASSERT(!client_in_reply());
+    client_word_set(&c->words.publish, TRACKING_MESSAGES_WAIT, false);
+    send_waiting_of(c, false);
+    send_waiting_of(c, true);
+    drop_text(&waiting);
 }
 
 /* NULL where there is no such client any more, or it does not track. */
@@ -525,7 +566,36 @@ static void key_changed(const struct key *key, enum keyspace_cause cause) {
     if (k) key_invalidate(k, hash, changer);
 }
 
-void tracking_credit(const struct client *c) { credited = c; }
+void tracking_credit(struct client *c) {
+    struct client *before = credited;
+    credited = c;
+    if (serving && before) send_waiting(before);
+}
+
+void tracking_serve_begin(void) {
+    serving = true;
+    send_waiting(call_running()->client);
+}
+
+void tracking_serve_end(void) { serving = false; }
+
+void tracking_nest_begin(struct tracking_nesting *outer) {
+    ASSERT(!serving && !credited);
+    *outer = (struct tracking_nesting){outside, waiting, redirect_at_stop};
+    outside = call_running();
+    buffer_init(&waiting, MEMORY_OTHER);
+}
+
+void tracking_nest_end(const struct tracking_nesting *outer) {
+    ASSERT(!waiting.length);
+    buffer_free(&waiting);
+    outside = outer->outside;
+    waiting = outer->waiting;
+    redirect_at_stop = outer->redirect_at_stop;
+}
+
+/* CONFIG RESETSTAT: numbers of calls come again. */
+static void calls_count_anew(void) { flush_told = 0; }
 
 /* FLUSHALL is told once, though each database is flushed. */
 static void flushing(struct keyspace *ks) {
@@ -546,37 +616,32 @@ const struct keyspace_observer tracking_observer = {.changed = key_changed, .flu
 /* CLIENT CACHING counts for one request, or one transaction; CLIENT itself does not use it up. */
 static void end_caching(struct client *c, const struct command *command) {
     struct tracker *t = tracker_of(c);
-    if (!t || !t->caching || c->flags & CLIENT_TRANSACTION) return;
+    if (!t || !t->caching) return;
     if (!command || strcmp(command->name, "client") != 0) t->caching = false;
 }
 
-void tracking_after_refusal(struct client *c, const struct command *command) {
-    end_caching(c, command);
+void tracking_after_refusal(struct client *c, const struct command *command, bool unit_goes_on) {
+    if (!unit_goes_on) end_caching(c, command);
 }
 
-static void send_waiting(struct client *c) {
-    c->flags &= ~(unsigned)CLIENT_MESSAGES_WAIT;
-    for (size_t at = 0; at < waiting.length;) {
-        struct message m;
-        memcpy(&m, waiting.bytes + at, sizeof(m));
-        at += sizeof(m);
-        m.body.bytes = waiting.bytes + at;
-        at += m.body.length;
-        send_message(c, &m);
-    }
-    drop_text(&waiting);
+static void after_read(const struct call *call, const struct tracker *t) {
+    if (t->mode.broadcasts) return;
+    bool counts = t->mode.opt_in ? t->caching : !(t->mode.opt_out && t->caching);
+    if (counts) note_reads(call);
 }
 
-void tracking_after_call(const struct call *call, bool outermost) {
+void tracking_after_script_read(const struct call *script) {
+    const struct tracker *t = tracker_of(script->client);
+    if (t) after_read(script, t);
+}
+
+void tracking_after_call(const struct call *call, bool outermost, bool unit_goes_on) {
     struct client *c = call->client;
     const struct tracker *t = tracker_of(c);
-    if (t && call->command->flags & COMMAND_READONLY && !t->mode.broadcasts) {
-        bool counts = t->mode.opt_in ? t->caching : !(t->mode.opt_out && t->caching);
-        if (counts) note_reads(call);
-    }
+    if (t && call->command->flags & COMMAND_READONLY) after_read(call, t);
     if (!outermost) return;
-    end_caching(c, call->command);
-    if (c->flags & CLIENT_MESSAGES_WAIT) send_waiting(c);
+    if (!unit_goes_on) end_caching(c, call->command);
+    send_waiting(c);
     if (too_many()) trim(added + TRIM_KEYS);
     added = 0;
 }
@@ -600,7 +665,7 @@ static struct tracker *tracker_create(struct client *c) {
     t->client = c;
     list_append(&trackers, &t->link);
     if (!trackers_count++) show_interest(1);
-    c->flags |= CLIENT_TRACKING;
+    client_word_set(&c->words.publish, TRACKING_ON, true);
     client_set_rare(c, CLIENT_RARE_TRACKING, t);
     return t;
 }
@@ -623,9 +688,9 @@ void tracking_start(struct client *c, const struct tracking_mode *mode, const st
     if (c->flags & CLIENT_CLOSING) return;
     if (!t) t = tracker_create(c);
     t->mode = *mode;
-    c->flags &= ~(unsigned)(CLIENT_TRACKING_BROKEN | CLIENT_TRACKING_BROADCASTS);
+    client_word_set(&c->words.publish, TRACKING_BROKEN | TRACKING_BROADCASTS, false);
     if (mode->broadcasts) {
-        c->flags |= CLIENT_TRACKING_BROADCASTS;
+        client_word_set(&c->words.publish, TRACKING_BROADCASTS, true);
         if (!count) add_prefix(t, SLICE(""));
         for (size_t i = 0; i < count; i++) add_prefix(t, names[i]);
         qsort(t->prefixes, t->prefixes_count, sizeof(struct prefix *), compare_prefixes);
@@ -636,9 +701,10 @@ void tracking_start(struct client *c, const struct tracking_mode *mode, const st
 void tracking_stop(struct client *c) {
     struct tracker *t = tracker_of(c);
     if (!t) return;
+    if (c->words.publish & TRACKING_MESSAGES_WAIT) redirect_at_stop = t->mode.redirect;
     for (size_t i = 0; i < t->prefixes_count; i++) prefix_leave(t->prefixes[i], c->id);
     list_remove(&t->link);
-    c->flags &= ~(unsigned)(CLIENT_TRACKING | CLIENT_TRACKING_BROKEN | CLIENT_TRACKING_BROADCASTS);
+    client_word_set(&c->words.publish, TRACKING_ON | TRACKING_BROKEN | TRACKING_BROADCASTS, false);
     client_set_rare(c, CLIENT_RARE_TRACKING, NULL);
     memory_free(t->prefixes, MEMORY_CLIENTS);
     memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
@@ -659,7 +725,7 @@ int64_t tracking_redirect(const struct client *c) {
 }
 
 bool tracking_redirect_is_broken(const struct client *c) {
-    return c->flags & CLIENT_TRACKING_BROKEN;
+    return c->words.publish & TRACKING_BROKEN;
 }
 
 size_t tracking_prefix_count(const struct client *c) {
@@ -772,7 +838,7 @@ static void check_key(void *element, void *context) {
 }
 
 static size_t check_tracker(const struct tracker *t) {
-    ASSERT(t->client->flags & CLIENT_TRACKING && tracker_of(t->client) == t);
+    ASSERT(t->client->words.publish & TRACKING_ON && tracker_of(t->client) == t);
     ASSERT(t->mode.broadcasts || !t->prefixes_count);
     for (size_t i = 0; i < t->prefixes_count; i++) {
         ASSERT(idset_has(&t->prefixes[i]->clients, t->client->id));
@@ -793,10 +859,13 @@ void tracking_check(void) {
         count++;
     }
     ASSERT_COMPARE(count, ==, trackers_count);
+    count = 0;
     LIST_FOR_EACH (link, following, client_list()) {
         const struct client *c = LIST_ENTRY(link, struct client, link);
-        ASSERT(((c->flags & CLIENT_TRACKING) != 0) == (tracker_of(c) != NULL));
+        ASSERT(((c->words.publish & TRACKING_ON) != 0) == (tracker_of(c) != NULL));
+        count += (c->words.publish & TRACKING_MESSAGES_WAIT) != 0;
     }
+    ASSERT_COMPARE(count, ==, waiting.length != 0);
     buffer_init(&name, MEMORY_OTHER);
     while (prefixes && rax_seek(prefixes, relation, buffer_slice(&name), &name, &value)) {
         const struct prefix *p = value;
@@ -851,4 +920,5 @@ static const struct metric_row metric_rows[] = {
 void tracking_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    metric_register_reset(calls_count_anew);
 }

@@ -19,6 +19,14 @@ struct keyspace_observer;
 struct client;
 struct command;
 
+/* In struct client.words.publish. */
+enum tracking_flags {
+    TRACKING_ON = 1 << 0,            /* CLIENT TRACKING ON */
+    TRACKING_BROKEN = 1 << 1,        /* the client that should get its messages is gone */
+    TRACKING_BROADCASTS = 1 << 2,    /* BCAST */
+    TRACKING_MESSAGES_WAIT = 1 << 3, /* until its request has been answered */
+};
+
 /* How a client is told. */
 struct tracking_mode {
     uint64_t redirect; /* the id of the client that gets its messages; 0 = itself */
@@ -60,18 +68,37 @@ bool tracking_find_overlap(const struct client *c, const struct slice *prefixes,
                            struct tracking_overlap *overlap);
 
 /* From now on keys change by `c`, who is not told where it said NOLOOP; NULL = by the client whose
- * request runs, as ever. */
-void tracking_credit(const struct client *c);
+ * request runs, as ever. While clients are served, what `c` itself is told waits until NULL: its
+ * reply stands before that. */
+void tracking_credit(struct client *c);
+/* Between these two, clients that waited are served: the reply of the outermost call is complete,
+ * and what waited for that is sent. */
+void tracking_serve_begin(void);
+void tracking_serve_end(void);
+
+/* A turn is made within a call. What waits for that call's reply stays where it is; clients that
+ * are served meanwhile wait for their own. */
+struct tracking_nesting {
+    const struct call *outside;
+    struct buffer waiting;
+    uint64_t redirect_at_stop;
+};
+void tracking_nest_begin(struct tracking_nesting *outer);
+void tracking_nest_end(const struct tracking_nesting *outer);
 
 /* CLIENT CACHING: about the client's next request, or transaction. */
 void tracking_set_caching(struct client *c);
 bool tracking_caching(const struct client *c);
 
-/* After a call of a client that tracks or has CLIENT_MESSAGES_WAIT: remembers the keys that were
- * read, and with `outermost` sends what had to wait for the reply's end. O(keys of the call). */
-void tracking_after_call(const struct call *call, bool outermost);
+/* After a call of a client that has TRACKING_ON or TRACKING_MESSAGES_WAIT: remembers the keys that
+ * were read, and with `outermost` sends what had to wait for the reply's end. With `unit_goes_on`,
+ * within a transaction, CLIENT CACHING is not used up. O(keys of the call). */
+void tracking_after_call(const struct call *call, bool outermost, bool unit_goes_on);
+/* A script of this call has run a command that reads: as in 6.2 the keys that its caller has named
+ * count as read. */
+void tracking_after_script_read(const struct call *script);
 /* After a request of a client that tracks that was refused. */
-void tracking_after_refusal(struct client *c, const struct command *command);
+void tracking_after_refusal(struct client *c, const struct command *command, bool unit_goes_on);
 
 /* Sends what broadcasting clients are to hear of changes since it was called last, and drops some
  * of the keys that are too many: true where more are left. Before the loop sleeps; what it sends

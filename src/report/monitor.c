@@ -8,7 +8,7 @@
  * only that they were there.
  *
  * Invariants
- *  1. A client stands in the list exactly when it has CLIENT_MONITOR.
+ *  1. A client stands in the list exactly when it has MONITOR_ON.
  *  2. `texts` holds the arguments of the calls that run now and are to be shown, the outermost
  *     first; between commands it is empty. It keeps the memory of ordinary lines while there are
  *     monitors; that of a long one is freed at once.
@@ -33,17 +33,19 @@ static struct list_link monitors = {&monitors, &monitors};
 static struct buffer texts = {.class = MEMORY_OTHER};
 
 bool monitor_add(struct client *c) {
-    if (c->flags & (CLIENT_MONITOR | CLIENT_CLOSING)) return false;
+    if (c->words.report & MONITOR_ON || c->flags & CLIENT_CLOSING) return false;
     struct monitor *m = memory_alloc(sizeof(*m), MEMORY_OTHER);
     m->client = c;
     list_append(&monitors, &m->link);
-    c->flags |= CLIENT_MONITOR;
+    client_word_set(&c->words.report, MONITOR_ON, true);
+    client_set_never_idle(c, true);
     return true;
 }
 
 void monitor_remove(struct client *c) {
-    if (!(c->flags & CLIENT_MONITOR)) return;
-    c->flags &= ~(unsigned)CLIENT_MONITOR;
+    if (!(c->words.report & MONITOR_ON)) return;
+    client_word_set(&c->words.report, MONITOR_ON, false);
+    client_set_never_idle(c, false);
     LIST_FOR_EACH (link, following, &monitors) {
         struct monitor *m = LIST_ENTRY(link, struct monitor, link);
         if (m->client != c) continue;
@@ -56,24 +58,35 @@ void monitor_remove(struct client *c) {
 bool monitor_any(void) { return !list_is_empty(&monitors); }
 const struct client_observer monitor_client_observer = {.closing = monitor_remove};
 
-size_t monitor_before(const struct call *call) {
-    size_t mark = texts.length;
-    if (list_is_empty(&monitors)) return mark;
-    if (call->command->flags & (COMMAND_ADMIN | COMMAND_SKIP_MONITOR | COMMAND_UNLISTED))
-        return mark;
+static void note(const struct call *call) {
     for (int i = 0; i < call->argc; i++) {
         buffer_append_char(&texts, ' ');
         buffer_append_quoted(&texts, call_argument_shown(call, i));
     }
     buffer_append_c_string(&texts, "\r\n");
+}
+
+size_t monitor_before(const struct call *call) {
+    const unsigned hidden = COMMAND_ADMIN | COMMAND_SKIP_MONITOR | COMMAND_UNLISTED;
+    size_t mark = texts.length;
+    if (!list_is_empty(&monitors) && !(call->command->flags & hidden)) note(call);
     return mark;
+}
+
+void monitor_show(const struct call *call) {
+    size_t mark = texts.length;
+    if (list_is_empty(&monitors)) return;
+    note(call);
+    monitor_after(call, mark);
 }
 
 static void append_head(struct buffer *out, struct client *c) {
     int64_t now = clock_wall_usec();
     buffer_printf(out, "+%lld.%06lld [%d %s", (long long)(now / 1000000),
                   (long long)(now % 1000000), c->database, c->flags & CLIENT_UNIX ? "unix:" : "");
-    if (c->flags & CLIENT_UNIX) {
+    if (c->flags & CLIENT_CAPTURED) {
+        buffer_append_c_string(out, "lua");
+    } else if (c->flags & CLIENT_UNIX) {
         struct buffer address;
         buffer_init(&address, MEMORY_OTHER);
         client_append_address(c, &address);

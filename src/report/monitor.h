@@ -10,6 +10,11 @@ struct call;
 struct client;
 struct client_observer;
 
+/* In struct client.words.report. */
+enum monitor_flags {
+    MONITOR_ON = 1 << 0, /* it is sent a line for each command */
+};
+
 /* False where the client monitors already. It ends with the client, or with monitor_remove. */
 bool monitor_add(struct client *c);
 /* Harmless for a client that does not monitor. */
@@ -23,4 +28,7 @@ extern const struct client_observer monitor_client_observer; /* for server/wirin
  * each gives monitor_after what its monitor_before returned. O(monitors). */
 size_t monitor_before(const struct call *call);
 void monitor_after(const struct call *call, size_t mark);
+/* For a command that is not shown of itself (COMMAND_SKIP_MONITOR): its line, before those of the
+ * commands that it is about to run. */
+void monitor_show(const struct call *call);
 #endif

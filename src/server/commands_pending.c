@@ -10,10 +10,8 @@
 #include "command/command.h"
 
 static const char *const names[] = {
-    "asking",   "bgrewriteaof", "bgsave",   "cluster",   "dump",    "eval",
-    "evalsha",  "failover",     "lastsave", "migrate",   "module",  "psync",
-    "readonly", "readwrite",    "replconf", "replicaof", "restore", "restore-asking",
-    "role",     "save",         "script",   "slaveof",   "sync",
+    "asking",   "bgrewriteaof", "cluster",  "failover",  "migrate", "module",  "psync",
+    "readonly", "readwrite",    "replconf", "replicaof", "role",    "slaveof", "sync",
 };
 
 void commands_pending_register(void) {

@@ -155,9 +155,10 @@ static void report_argument(int index, struct slice text) {
 }
 
 static void report_client(const struct client *c) {
-    line("id=%llu fd=%d name=%s flags=0x%x db=%d resp=%d created=%lld active=%lld omem=%zu",
-         (unsigned long long)c->id, c->watcher.fd, c->name ? c->name : "", c->flags, c->database,
-         (int)c->protocol, (long long)c->created_msec, (long long)c->active_msec, c->reply_bytes);
+    line("id=%llu fd=%d name=%s flags=0x%llx db=%d resp=%d created=%lld active=%lld omem=%zu",
+         (unsigned long long)c->id, c->watcher.fd, c->name ? c->name : "",
+         (unsigned long long)client_words_number(&c->words), c->database, (int)c->protocol,
+         (long long)c->created_msec, (long long)c->active_msec, c->reply_bytes);
 }
 
 static void report_command(void) {

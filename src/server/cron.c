@@ -17,6 +17,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "persist/snapshot.h"
 #include "server/watchdog.h"
 #include "store/expire.h"
 #include "store/keyspace.h"
@@ -120,32 +121,44 @@ const struct cron_memory *cron_memory(void) {
 
 /* ---- the run ---- */
 
+static int64_t period_msec(void) { return 1000 / hz; }
+
+static void set_hz(int64_t wanted) {
+    hz = wanted > HZ_MAX ? HZ_MAX : wanted;
+    watchdog_set_turn(period_msec());
+}
+
 static bool apply_hz(const struct option_row *row, char *reason, size_t reason_size) {
     if (configured_hz < HZ_MIN) configured_hz = HZ_MIN;
     if (configured_hz > HZ_MAX) configured_hz = HZ_MAX;
-    hz = configured_hz;
+    set_hz(configured_hz);
     return true;
 }
 
 static void adapt_hz(void) {
-    hz = configured_hz;
-    while (dynamic_hz && hz < HZ_MAX && client_count() / (size_t)hz > CLIENTS_PER_RUN) hz *= 2;
-    if (hz > HZ_MAX) hz = HZ_MAX;
+    int64_t suits = configured_hz;
+    while (dynamic_hz && suits < HZ_MAX && client_count() / (size_t)suits > CLIENTS_PER_RUN)
+        suits *= 2;
+    set_hz(suits);
 }
-
-int64_t cron_period_msec(void) { return 1000 / (hz ? hz : HZ_MIN); }
 
 void cron_pause(bool pause) { paused = pause; }
 
 static int64_t run(struct loop_timer *t) {
     watchdog_reset();
-    if (paused) return cron_period_msec();
+    if (paused) return period_msec();
     adapt_hz();
     client_cron();
     expire_cron(hz);
     keyspace_maintain(MAINTAIN_STEPS_RUN);
+    snapshot_cron();
     sample_rates();
-    return cron_period_msec();
+    return period_msec();
+}
+
+void cron_within(void) {
+    cron_note_memory();
+    sample_rates();
 }
 
 /* Only wakes the loop. */
@@ -221,7 +234,7 @@ void cron_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     metric_register_reset(reset_rates);
-    hz = configured_hz;
+    set_hz(configured_hz);
 }
 
 void cron_open(struct loop *loop) {

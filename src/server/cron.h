@@ -14,10 +14,11 @@ struct loop;
 void cron_register(void); /* hz, dynamic-hz; instantaneous_*, hz, configured_hz */
 /* Starts the timer. */
 void cron_open(struct loop *loop);
-/* Milliseconds from one run to the next, now. */
-int64_t cron_period_msec(void);
 /* DEBUG PAUSE-CRON: the cron goes on being called and does nothing. */
 void cron_pause(bool pause);
+/* In a turn within a command or a load: figures go on. Nothing that changes keys, tables or clients
+ * is done there, and the watchdog is not told that all is well. */
+void cron_within(void);
 /* Table work that is owed, a small piece of it; true where more is owed. */
 bool cron_idle_step(void);
 /* Notes how much memory is used now, for the peak. */

@@ -9,7 +9,6 @@
 #include "server/debug.h"
 
 #include <errno.h>
-#include <liblzf/lzf.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
@@ -24,9 +23,13 @@
 #include "ds/table.h"
 #include "exec/edit.h"
 #include "exec/effects.h"
+#include "exec/gates.h"
+#include "exec/run.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "persist/options.h"
+#include "persist/dump.h"
+#include "persist/snapshot.h"
+#include "script/bridge.h"
 #include "server/config.h"
 #include "server/debug_effects.h"
 #include "server/debug_process.h"
@@ -35,11 +38,11 @@
 #include "store/keyspace.h"
 #include "store/recency.h"
 #include "store/saving.h"
+#include "value/saved.h"
 
+/* Between two turns within DEBUG TURNS-WITHIN. */
+#define DEBUG_TURN_NSEC 1000000
 #define NOT_POSITIVE "value is out of range, must be positive"
-/* Texts up to so long are not compressed in an RDB file, and others only if they lose so much. */
-#define RDB_UNCOMPRESSED_MAX 20
-#define RDB_COMPRESSION_GAIN 4
 
 struct debug_subcommand {
     const char *name;
@@ -61,10 +64,79 @@ static void debug_sleep(struct call *call) {
     reply_ok(call->client);
 }
 
+/* A long command as a slow script is one: it holds up all but what its gate lets in. */
+static void debug_turns_within(struct call *call) {
+    int64_t msec, turns = 0;
+    enum gate gate = GATES;
+    if (!argument_int64(call, 2, &msec, NULL)) return;
+    if (call->argc == 4 && argument_is(call, 3, "busy")) gate = GATE_BUSY;
+    if (call->argc == 4 && argument_is(call, 3, "loading")) gate = GATE_LOADING;
+    if (call->argc == 4 && gate == GATES) {
+        reply_syntax_error(call->client);
+        return;
+    }
+    bool was_set = gate == GATES || gate_is_set(gate);
+    if (!was_set) gate_set(gate, true);
+    int64_t start_msec = clock_monotonic_nsec() / 1000000;
+    bool goes_on = true;
+    while (goes_on && clock_monotonic_nsec() / 1000000 - start_msec < msec) {
+        nanosleep(&(struct timespec){0, DEBUG_TURN_NSEC}, NULL);
+        goes_on = run_turn_within();
+        turns++;
+    }
+    if (!was_set) gate_set(gate, false);
+    reply_integer(call->client, turns);
+}
+
+/* Without NOFLUSH all goes before the file is loaded; with MERGE a key that is there gives way. */
+static void debug_reload(struct call *call) {
+    bool save = true, flush = true, merge = false;
+    for (int i = 2; i < call->argc; i++) {
+        if (argument_is(call, i, "nosave")) {
+            save = false;
+        } else if (argument_is(call, i, "noflush")) {
+            flush = false;
+        } else if (argument_is(call, i, "merge")) {
+            merge = true;
+        } else {
+            reply_error(call->client,
+                        "DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
+            return;
+        }
+    }
+    if (save && !snapshot_save()) {
+        reply_error(call->client, "the snapshot could not be saved: the log says why");
+        return;
+    }
+    for (int i = 0; flush && i < keyspace_databases(); i++)
+        edit_flush(keyspace_at(i), LAZYFREE_NOW);
+    bool loaded = snapshot_load(merge);
+    snapshot_note_reloaded();
+    effect_none();
+    if (!loaded) {
+        reply_error(call->client, "Error trying to load the RDB dump");
+        return;
+    }
+    log_warning("DB reloaded by DEBUG RELOAD");
+    reply_ok(call->client);
+}
+
+static void debug_skip_checksums(struct call *call) {
+    dump_skip_checksums(argument_is(call, 2, "1"));
+    reply_ok(call->client);
+}
+
 static void debug_set_active_expire(struct call *call) {
     int64_t on;
     if (!number_parse_int64(call->argv[2].bytes, call->argv[2].length, &on)) on = 0;
     expire_set_active(on != 0);
+    reply_ok(call->client);
+}
+
+static void debug_lua_by_effects(struct call *call) {
+    int64_t on;
+    if (!number_parse_int64(call->argv[2].bytes, call->argv[2].length, &on)) on = 0;
+    bridge_set_by_effects(on != 0);
     reply_ok(call->client);
 }
 
@@ -108,62 +180,23 @@ static void debug_error(struct call *call) {
 
 static uint64_t hash_of(struct slice key) { return hash_bytes(key.bytes, key.length); }
 
-/* What an integer takes in an RDB file: a mark, and 1, 2 or 4 bytes; 0 where it has no such form.
- */
-static size_t rdb_integer_bytes(int64_t value) {
-    if (value >= INT8_MIN && value <= INT8_MAX) return 2;
-    if (value >= INT16_MIN && value <= INT16_MAX) return 3;
-    if (value >= INT32_MIN && value <= INT32_MAX) return 5;
-    return 0;
-}
-
-/* What a length takes in an RDB file. */
-static size_t rdb_length_bytes(size_t length) { return length < 64 ? 1 : length < 16384 ? 2 : 5; }
-
-/* What a text takes in an RDB file by LZF: a mark, both lengths and the bytes; 0 where it stands
- * there as it is: too short, nothing gained, or rdbcompression is off. */
-static size_t rdb_compressed_bytes(struct slice text) {
-    if (text.length <= RDB_UNCOMPRESSED_MAX || text.length > UINT32_MAX) return 0;
-    if (!persist_options_compress()) return 0;
-    size_t room = text.length - RDB_COMPRESSION_GAIN;
-    void *out = memory_alloc(room, MEMORY_OTHER);
-    size_t size = lzf_compress(text.bytes, (unsigned)text.length, out, (unsigned)room);
-    memory_free(out, MEMORY_OTHER);
-    return size ? 1 + rdb_length_bytes(size) + rdb_length_bytes(text.length) + size : 0;
-}
-
-/* Bytes of a string in an RDB file. */
-static size_t rdb_string_bytes(const struct entry *e) {
-    int64_t value;
-    size_t integer = entry_string_to_int64(e, &value) ? rdb_integer_bytes(value) : 0;
-    if (integer) return integer;
-    char scratch[ENTRY_STRING_SCRATCH];
-    struct slice text = entry_string(e, scratch);
-    size_t compressed = rdb_compressed_bytes(text);
-    return compressed ? compressed : rdb_length_bytes(text.length) + text.length;
-}
-
-/* Of a value that is no string the bytes that it takes: it is saved in other forms. */
-static size_t serialized_bytes(const struct entry *e) {
-    if (e->type == ENTRY_STRING) return rdb_string_bytes(e);
-    return value_type(e->type)->bytes(entry_object(e));
-}
-
 static void debug_object(struct call *call) {
     struct entry *e = call_find(call, 2);
     if (!e) {
         reply_error(call->client, "no such key");
         return;
     }
+    struct string_value room;
+    struct value v = entry_value(e, &room);
     struct buffer text;
     buffer_init(&text, MEMORY_OTHER);
     buffer_printf(&text,
                   "Value at:%p refcount:1 encoding:%s serializedlength:%zu lru:%u "
                   "lru_seconds_idle:%u",
-                  (const void *)entry_value_bytes(e), entry_encoding_name(e), serialized_bytes(e),
-                  (unsigned)e->recency, recency_idle_seconds(e));
-    if (e->type != ENTRY_STRING && value_type(e->type)->describe)
-        value_type(e->type)->describe(entry_object(e), &text);
+                  (const void *)entry_value_bytes(e), entry_encoding_name(e),
+                  saved_bytes((enum value_kind)e->type, v), (unsigned)e->recency,
+                  recency_idle_seconds(e));
+    if (value_type(e->type)->describe) value_type(e->type)->describe(v, &text);
     reply_status_slice(call->client, buffer_slice(&text));
     buffer_free(&text);
 }
@@ -208,7 +241,7 @@ static void populate_one(struct call *call, struct slice prefix, int64_t number,
             text.bytes = value.bytes;
         }
         if (size) text.length = size;
-        struct entry_value new_value = entry_value_of_text(text);
+        struct string_value new_value = string_value_of_text(text);
         edit_put_string(&edit, &new_value, ENTRY_NO_DEADLINE);
         edit_close(&edit, 1, NOTIFY_STRING, NULL);
         buffer_free(&value);
@@ -430,6 +463,9 @@ static const struct debug_subcommand subcommands[] = {
      "The same for the table within a value."},
     {"leak", 3, 3, debug_leak, "LEAK <string>", "Copies the string into memory that is lost."},
     {"log", 3, 3, debug_log, "LOG <message>", "Writes a line into the log."},
+    {"lua-always-replicate-commands", 3, 3, debug_lua_by_effects,
+     "LUA-ALWAYS-REPLICATE-COMMANDS <0|1>",
+     "With 0 scripts are replicated as they are, and not by their effects."},
     {"mallctl", 3, INT32_MAX, debug_mallctl, "MALLCTL <key> [<value>]",
      "A number of the allocator's, or sets it."},
     {"mallctl-str", 3, INT32_MAX, debug_mallctl_str, "MALLCTL-STR <key> [<value>|VOID]",
@@ -456,12 +492,18 @@ static const struct debug_subcommand subcommands[] = {
     {"stringmatch-test", 2, 2, debug_stringmatch_test, "STRINGMATCH-TEST",
      "Matches random texts against random patterns."},
     {"structsize", 2, 2, debug_structsize, "STRUCTSIZE", "Bytes of some structs."},
+    {"turns-within", 3, 4, debug_turns_within, "TURNS-WITHIN <milliseconds> [BUSY|LOADING]",
+     "Runs so long and serves other clients meanwhile, as a slow script or a load does; replies "
+     "how "
+     "many turns of the event loop that were."},
     {"aof-flush-sleep", 3, 3, NULL, NULL, NULL},
     {"change-repl-id", 2, 2, NULL, NULL, NULL},
     {"loadaof", 2, 2, NULL, NULL, NULL},
-    {"lua-always-replicate-commands", 3, 3, NULL, NULL, NULL},
-    {"reload", 2, INT32_MAX, NULL, NULL, NULL},
-    {"set-skip-checksum-validation", 3, 3, NULL, NULL, NULL},
+    {"reload", 2, INT32_MAX, debug_reload, "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
+     "Saves a snapshot, empties all databases and loads it."},
+    {"set-skip-checksum-validation", 3, 3, debug_skip_checksums,
+     "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+     "With 1 RESTORE and the loading of snapshots do not look at checksums."},
     {"ziplist", 3, 3, NULL, NULL, NULL},
 };
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))

@@ -130,7 +130,7 @@ void debug_crash_and_recover(struct call *call) {
 void debug_sdslen(struct call *call) {
     struct slice key = call->argv[2];
     const struct entry *e = call_find(call, 2);
-    if (!e || e->type != ENTRY_STRING || e->encoding == ENTRY_INT) {
+    if (!e || e->type != ENTRY_STRING || e->encoding == STRING_INT) {
         reply_error(call->client, e ? "Not an sds encoded string." : "no such key");
         return;
     }

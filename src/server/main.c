@@ -12,6 +12,7 @@
 #include "io/background.h"
 #include "io/loop.h"
 #include "io/signals.h"
+#include "persist/snapshot.h"
 #include "server/restart.h"
 #include "server/shutdown.h"
 #include "server/startup.h"
@@ -37,6 +38,7 @@ static bool is_sentinel(int argc, char **argv) {
 static int serve(void) {
     struct loop *loop = loop_create();
     if (!wiring_open(loop) || !wiring_listen(loop)) return 1;
+    if (!snapshot_load_at_start()) return 1;
     title_write();
     startup_announce();
     loop_run(loop);

@@ -20,6 +20,7 @@
 #include "net/client.h"
 #include "net/listen.h"
 #include "net/reply.h"
+#include "persist/snapshot.h"
 #include "server/startup.h"
 #include "server/supervise.h"
 #include "store/keyspace.h"
@@ -27,27 +28,32 @@
 static struct loop *loop;
 static bool stopping;
 
-static bool holds_keys(void) {
-    for (int i = 0; i < keyspace_databases(); i++)
-        if (keyspace_count(keyspace_at(i))) return true;
-    return false;
-}
+enum saving { SAVE_AS_CONFIGURED, SAVE_ALWAYS, SAVE_NEVER };
 
-static void stop(bool without_saving) {
-    if (stopping) return;
-    stopping = true;
+/* False where the data set was to be saved and could not be: the server goes on. */
+static bool stop(enum saving saving) {
+    if (stopping) return true;
     log_warning("User requested shutdown...");
-    if (!without_saving && holds_keys())
-        log_warning("The data set is not saved: this version keeps it in memory only.");
+    snapshot_end_child();
+    if (saving == SAVE_ALWAYS || (saving == SAVE_AS_CONFIGURED && snapshot_wanted_at_end())) {
+        log_notice("Saving the final RDB snapshot before exiting.");
+        if (!snapshot_save()) {
+            log_warning("Error trying to save the DB, can't exit.");
+            return false;
+        }
+    }
+    stopping = true;
     loop_stop(loop);
+    return true;
 }
 
-void shutdown_begin(void) { stop(true); }
+void shutdown_begin(void) { (void)stop(SAVE_NEVER); }
 
 void shutdown_on_signal(int sig, int earlier) {
     if (sig == SIGINT && earlier) {
         log_from_signal("You insist... exiting now.");
         unlink(listen_unix_path());
+        snapshot_remove_temporary();
         _exit(1);
     }
     log_from_signal(sig == SIGINT ? "Received SIGINT scheduling shutdown..."
@@ -55,7 +61,7 @@ void shutdown_on_signal(int sig, int earlier) {
 }
 
 void shutdown_look_for_signal(void) {
-    if (signals_shutdown_requested()) stop(false);
+    if (signals_shutdown_requested()) (void)stop(SAVE_AS_CONFIGURED);
 }
 
 void shutdown_open(struct loop *the_loop) {
@@ -87,13 +93,10 @@ static void command_shutdown(struct call *call) {
     bool no_save = call->argc == 2 && argument_is(call, 1, "nosave");
     if (call->argc > 1 && !save && !no_save) {
         reply_syntax_error(call->client);
-    } else if (save) {
-        reply_error(call->client,
-                    "SHUTDOWN SAVE is refused: saving the data set is not built yet. "
-                    "SHUTDOWN NOSAVE ends the server without it.");
-    } else {
-        stop(no_save);
+    } else if (stop(save ? SAVE_ALWAYS : no_save ? SAVE_NEVER : SAVE_AS_CONFIGURED)) {
         client_close_later(call->client);
+    } else {
+        reply_error(call->client, "Errors trying to SHUTDOWN. Check logs.");
     }
 }
 

@@ -13,7 +13,6 @@
  * working directory.
  */
 #include "server/startup.h"
-#include "persist/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -426,7 +425,6 @@ bool startup_begin(int argc) {
             startup_executable());
     else
         log_warning("Configuration loaded");
-    persist_options_announce();
     log_set_role('M');
     host_open();
     oom_score_open();

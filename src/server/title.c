@@ -145,6 +145,11 @@ void title_write(void) {
     buffer_free(&title);
 }
 
+void title_write_child(const char *title) {
+    program = title;
+    title_write();
+}
+
 void title_refresh(void) {
     if (written) title_write();
 }

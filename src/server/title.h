@@ -13,4 +13,6 @@ char **title_take_arguments(int argc, char **argv);
 void title_write(void);
 /* As title_write, but nothing before that was called once. */
 void title_refresh(void);
+/* In a forked child: `title` takes the place of how the program was called. */
+void title_write_child(const char *title);
 #endif

@@ -18,10 +18,10 @@
 #include "io/signals.h"
 #include "net/client.h"
 #include "option/option.h"
-#include "server/cron.h"
 #include "server/stack_trace.h"
 
 static int64_t period_msec;
+static int64_t turn_msec;
 
 static void report_running(void) {
     char text[256];
@@ -41,6 +41,8 @@ static void expired(void *ucontext) {
     log_from_signal("--------\n");
 }
 
+void watchdog_set_turn(int64_t msec) { turn_msec = msec; }
+
 void watchdog_reset(void) {
     if (period_msec) signals_watchdog(period_msec, expired);
 }
@@ -54,7 +56,7 @@ static bool period_parse(const struct option_row *row, const struct slice *words
         !number_parse_int64(words[0].bytes, words[0].length, &period) || period < 0 ||
         period > INT32_MAX)
         return false;
-    int64_t least = 2 * cron_period_msec();
+    int64_t least = 2 * turn_msec;
     period_msec = period && period < least ? least : period;
     if (source == OPTION_FROM_CONFIG_SET) signals_watchdog(period_msec, expired);
     return true;

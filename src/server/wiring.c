@@ -13,20 +13,26 @@
  *                                     that came of all that;
  *                                     where one of them has more to do the loop does not sleep,
  *                                     and clients and background work take turns
+ *   exec/gates    may a call run?     gates, in their order
+ *   exec/run      within a command    cron_within: none of the above
  *   net/batch     runs requests by    exec/dispatch
  *   net/client    a client closes     client_observers, in their order; only between requests
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
  *   store/keyspace a key changes      keyspace_observers, in their order
+ *   io/child      a fork, in the      child_observers, in their order
+ *                 child, its end
  *   io/signals    crash               server/crash
  *                 SIGTERM, SIGINT     server/shutdown
  *                 SIGALRM             server/watchdog, while watchdog-period is set
+ *   base/panic    a line              base/log, from the beginning
  *   base/panic, base/memory, base/log server/crash
  */
 #include "server/wiring.h"
 #include "server/commands_pending.h"
 
 #include "access/acl.h"
+#include "access/acl_file.h"
 #include "access/acl_log.h"
 #include "access/auth.h"
 #include "base/log.h"
@@ -66,9 +72,14 @@
 #include "exec/dispatch.h"
 #include "exec/effects.h"
 #include "exec/flush.h"
+#include "exec/gate_rows.h"
+#include "exec/gates.h"
 #include "exec/memory_limit.h"
+#include "exec/pause.h"
+#include "exec/run.h"
 #include "exec/transaction.h"
 #include "io/affinity.h"
+#include "io/child.h"
 #include "io/loop.h"
 #include "io/signals.h"
 #include "io/threads.h"
@@ -79,7 +90,9 @@
 #include "net/limits.h"
 #include "net/listen.h"
 #include "net/reply.h"
+#include "persist/dump.h"
 #include "persist/options.h"
+#include "persist/snapshot.h"
 #include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
@@ -88,7 +101,9 @@
 #include "report/monitor.h"
 #include "report/slowlog.h"
 #include "report/stalls.h"
-#include "script/options.h"
+#include "script/commands.h"
+#include "script/gates.h"
+#include "script/script.h"
 #include "sentinel/options.h"
 #include "server/config.h"
 #include "server/crash.h"
@@ -110,10 +125,12 @@
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 #include "store/recency.h"
-#include "value/value.h"
+#include "store/saving.h"
+#include "value/types.h"
 
 /* longer than a screen: a line for each module, whose order counts */
 void wiring_register(void) {
+    panic_set_writer(log_panic);
     info_declare_sections();
 
     listen_register(); /* first, so that redis.conf begins with the network */
@@ -123,6 +140,7 @@ void wiring_register(void) {
     supervise_register();
     oom_score_register();
     affinity_register();
+    child_register();
     cron_register();
     watchdog_register();
     crash_register();
@@ -143,18 +161,21 @@ void wiring_register(void) {
     tracking_register();
     notify_register();
     acl_register();
+    acl_log_register();
+    acl_file_register();
     auth_register();
     slowlog_register();
     stalls_register();
     host_cpu_register();
     value_register();
     defrag_register();
+    snapshot_register();
     persist_options_register();
     replication_options_register();
     cluster_options_register();
     modules_options_register();
     sentinel_options_register();
-    script_options_register();
+    script_register();
     threads_register();
 
     commands_string_register();
@@ -175,10 +196,12 @@ void wiring_register(void) {
     commands_stream_info_register();
     commands_sort_register();
     commands_hyperloglog_register();
+    dump_register();
     commands_replication_register();
     commands_lolwut_register();
     commands_connection_register();
     commands_transaction_register();
+    script_commands_register();
     commands_pubsub_register();
     commands_client_register();
     commands_acl_register();
@@ -242,6 +265,36 @@ static const struct client_observer *const client_observers[] = {&monitor_client
                                                                  &tracking_client_observer,
                                                                  &acl_client_observer,
                                                                  NULL};
+static const struct gate_row *const gates[GATES] = {
+    [GATE_USER] = &gate_user,
+    [GATE_CLUSTER] = &gate_cluster,
+    [GATE_MEMORY] = &memory_limit_gate,
+    [GATE_DISK] = &gate_disk,
+    [GATE_REPLICAS] = &gate_replicas,
+    [GATE_READ_ONLY] = &gate_read_only,
+    [GATE_CLOSING] = &gate_closing,
+    [GATE_SUBSCRIBER] = &gate_subscriber,
+    [GATE_STALE] = &gate_stale,
+    [GATE_LOADING] = &gate_loading,
+    [GATE_BUSY] = &script_gate_busy,
+    [GATE_MONITOR] = &gate_monitor,
+    [GATE_PAUSE] = &pause_gate,
+    [GATE_QUEUE] = &gate_queue,
+    [GATE_SCRIPT] = &script_gate,
+    [GATE_CHANCE] = &script_gate_chance,
+    [GATE_SCRIPT_MEMORY] = &script_gate_memory,
+};
+static void become_child(const struct child_job *job) {
+    title_write_child(job->title);
+    oom_score_apply(OOM_CHILD);
+}
+
+static const struct child_observer process_child_observer = {.in_child = become_child};
+
+/* What rests while a child lives; what of the server's the child lets go, and what it is called. */
+static const struct child_observer *const child_observers[] = {
+    &saving_child_observer, &listen_child_observer, &client_child_observer, &process_child_observer,
+    NULL};
 static const struct effect_sink *const effect_sinks[] = {&debug_log_sink, &debug_stream_sink, NULL};
 
 /* From now on a report is made of faults. */
@@ -256,15 +309,19 @@ bool wiring_open(struct loop *loop) {
     keyspace_set_observers(keyspace_observers);
     client_set_observers(client_observers);
     effects_set_sinks(effect_sinks);
+    gates_set_rows(gates);
     memory_limit_set_clients(&clients);
     client_memory_set_maxmemory(memory_limit_bytes);
     keyspace_open();
-    if (!client_open(loop)) return false;
+    if (!client_open(loop, &batch_client_parts)) return false;
     reply_open();
     batch_open(dispatch_executor());
+    run_set_within(cron_within);
+    script_open();
     acl_log_describe_clients(client_describe);
     loop_set_hooks(loop, &loop_hooks);
-    if (!acl_open()) return false;
+    if (!acl_file_open()) return false;
+    child_open(loop, child_observers);
     expire_open(loop);
     cron_open(loop);
     signals_set_shutdown_observer(shutdown_on_signal);

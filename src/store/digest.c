@@ -16,14 +16,11 @@ struct sum {
 };
 
 void digest_value(const struct entry *e, unsigned char digest[SHA1_BYTES]) {
-    char scratch[ENTRY_STRING_SCRATCH];
+    struct string_value room;
     struct sha1 s;
     sha1_begin(&s);
     value_digest_text(&s, slice_of(entry_type_name(e)));
-    if (e->type == ENTRY_STRING)
-        value_digest_text(&s, entry_string(e, scratch));
-    else
-        value_type(e->type)->digest(entry_object(e), &s);
+    value_type(e->type)->digest(entry_value(e, &room), &s);
     value_digest_number(&s, entry_has_deadline(e));
     sha1_end(&s, digest);
 }

@@ -37,31 +37,10 @@ static int64_t integer_read(const unsigned char *bytes, size_t width) {
     }
 }
 
-struct entry_value entry_value_of_text(struct slice text) {
-    struct entry_value v = {.text = text};
-    if (text.length > ENTRY_EMBSTR_MAX) {
-        v.encoding = ENTRY_RAW;
-    } else if (text.length < NUMBER_INT64_CHARS &&
-               number_parse_int64(text.bytes, text.length, &v.integer)) {
-        v.encoding = ENTRY_INT;
-    } else {
-        v.encoding = ENTRY_EMBSTR;
-    }
-    return v;
-}
-
-struct entry_value entry_value_of_integer(int64_t integer) {
-    return (struct entry_value){.encoding = ENTRY_INT, .integer = integer};
-}
-
-struct entry_value entry_value_raw(struct slice text) {
-    return (struct entry_value){.encoding = ENTRY_RAW, .text = text};
-}
-
 /* How a value will stand: its bytes within the entry, and whether they are a pointer. */
-static size_t value_room(const struct entry_value *v, bool *blob) {
+static size_t value_room(const struct string_value *v, bool *blob) {
     *blob = false;
-    if (v->encoding == ENTRY_INT) return integer_width(v->integer);
+    if (v->encoding == STRING_INT) return integer_width(v->integer);
     if (v->blob || v->text.length > ENTRY_INLINE_VALUE_MAX) {
         *blob = true;
         return sizeof(struct blob *);
@@ -79,7 +58,7 @@ static size_t entry_allocation(const struct entry *e) {
 }
 
 /* Writes the value behind the key; the header's flags other than ENTRY_BLOB are set already. */
-static void value_write(struct entry *e, const struct entry_value *v, size_t room, bool blob) {
+static void value_write(struct entry *e, const struct string_value *v, size_t room, bool blob) {
     unsigned char *place = entry_value_bytes(e);
     e->type = ENTRY_STRING;
     e->encoding = v->encoding;
@@ -93,7 +72,7 @@ static void value_write(struct entry *e, const struct entry_value *v, size_t roo
             b->length = v->text.length;
         }
         memcpy(place, &b, sizeof(b));
-    } else if (v->encoding == ENTRY_INT) {
+    } else if (v->encoding == STRING_INT) {
         integer_write(place, room, v->integer);
     } else if (room) {
         memcpy(place, v->text.bytes, room); /* an empty text may have no address */
@@ -122,7 +101,7 @@ static struct entry *entry_allocate(struct slice key, size_t room, int64_t deadl
     return e;
 }
 
-struct entry *entry_create(struct slice key, const struct entry_value *value, int64_t deadline,
+struct entry *entry_create(struct slice key, const struct string_value *value, int64_t deadline,
                            unsigned recency) {
     bool blob;
     size_t room = value_room(value, &blob);
@@ -132,9 +111,10 @@ struct entry *entry_create(struct slice key, const struct entry_value *value, in
     return e;
 }
 
-_Static_assert(ENTRY_LIST == (int)VALUE_LIST && ENTRY_SET == (int)VALUE_SET &&
-                   ENTRY_ZSET == (int)VALUE_ZSET && ENTRY_HASH == (int)VALUE_HASH &&
-                   ENTRY_STREAM == (int)VALUE_STREAM && ENTRY_MODULE == (int)VALUE_MODULE,
+_Static_assert(ENTRY_STRING == (int)VALUE_STRING && ENTRY_LIST == (int)VALUE_LIST &&
+                   ENTRY_SET == (int)VALUE_SET && ENTRY_ZSET == (int)VALUE_ZSET &&
+                   ENTRY_HASH == (int)VALUE_HASH && ENTRY_STREAM == (int)VALUE_STREAM &&
+                   ENTRY_MODULE == (int)VALUE_MODULE,
                "types have one numbering");
 
 struct entry *entry_create_object(struct slice key, enum entry_type type, struct value v,
@@ -147,6 +127,12 @@ struct entry *entry_create_object(struct slice key, enum entry_type type, struct
     return e;
 }
 
+struct entry *entry_create_value(struct slice key, enum entry_type type, struct value v,
+                                 int64_t deadline, unsigned recency) {
+    if (type == ENTRY_STRING) return entry_create(key, string_of(v), deadline, recency);
+    return entry_create_object(key, type, v, deadline, recency);
+}
+
 void entry_free(struct entry *e) {
     if (e->type != ENTRY_STRING)
         value_type(e->type)->release(entry_object(e));
@@ -156,8 +142,7 @@ void entry_free(struct entry *e) {
 }
 
 bool entry_free_step(struct entry *e, size_t effort) {
-    bool whole = e->type == ENTRY_STRING || !value_type(e->type)->release_step;
-    if (whole) {
+    if (!value_type(e->type)->release_step) {
         entry_free(e);
         return true;
     }
@@ -167,7 +152,7 @@ bool entry_free_step(struct entry *e, size_t effort) {
 }
 
 const struct table *entry_table(const struct entry *e) {
-    if (e->type == ENTRY_STRING || !value_type(e->type)->table) return NULL;
+    if (!value_type(e->type)->table) return NULL;
     return value_type(e->type)->table(entry_object(e));
 }
 
@@ -183,15 +168,14 @@ static void free_blob(void *b) { blob_free(b, MEMORY_DATASET); }
 static void retire_blob(struct blob *b) { limbo_retire(b, blob_bytes(b), free_blob); }
 
 void entry_unlink(struct entry *e) {
-    if (e->type != ENTRY_STRING && value_type(e->type)->unlink)
-        value_type(e->type)->unlink(entry_object(e));
+    if (value_type(e->type)->unlink) value_type(e->type)->unlink(entry_object(e));
 }
 
 size_t entry_free_effort(const struct entry *e) {
     return e->type == ENTRY_STRING ? 1 : value_type(e->type)->free_effort(entry_object(e));
 }
 
-bool entry_try_overwrite(struct entry *e, const struct entry_value *value) {
+bool entry_try_overwrite(struct entry *e, const struct string_value *value) {
     if (e->type != ENTRY_STRING) return false; /* the old value goes with its entry */
     bool blob;
     size_t room = value_room(value, &blob);
@@ -271,7 +255,7 @@ static size_t writable_length(const struct entry *e, size_t length,
 static void raw_write(struct entry *e, struct slice text, size_t length) {
     char *place = (char *)entry_value_bytes(e);
     e->type = ENTRY_STRING;
-    e->encoding = ENTRY_RAW;
+    e->encoding = STRING_RAW;
     if (length > ENTRY_INLINE_VALUE_MAX) {
         struct blob *b = blob_with_text(text, length, length);
         e->value_length = sizeof(b);
@@ -284,20 +268,10 @@ static void raw_write(struct entry *e, struct slice text, size_t length) {
     memset(place + text.length, 0, length - text.length);
 }
 
-static const char zeros[ENTRY_INLINE_VALUE_MAX];
-
-struct entry_value entry_value_zeros(size_t length) {
-    if (length <= ENTRY_INLINE_VALUE_MAX) return entry_value_raw((struct slice){zeros, length});
-    struct entry_value v = {.encoding = ENTRY_RAW};
-    v.blob = blob_with_text(SLICE(""), length, length);
-    v.text = blob_slice(v.blob);
-    return v;
-}
-
 bool entry_try_make_writable(struct entry *e, size_t length) {
     if (e->flags & ENTRY_BLOB) {
         blob_grow(e, length);
-        e->encoding = ENTRY_RAW;
+        e->encoding = STRING_RAW;
         return true;
     }
     char scratch[ENTRY_STRING_SCRATCH];
@@ -324,7 +298,7 @@ struct entry *entry_take_writable(struct entry *e, size_t length) {
 }
 
 char *entry_raw_bytes(const struct entry *e) {
-    ASSERT_SLOW(e->type == ENTRY_STRING && e->encoding == ENTRY_RAW);
+    ASSERT_SLOW(e->type == ENTRY_STRING && e->encoding == STRING_RAW);
     return e->flags & ENTRY_BLOB ? entry_blob(e)->bytes : (char *)entry_value_bytes(e);
 }
 
@@ -343,16 +317,9 @@ struct entry *entry_take_with_key(struct entry *e, struct slice key) {
 
 struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
                         unsigned recency) {
-    if (e->type != ENTRY_STRING) {
-        struct value copy = value_type(e->type)->copy(entry_object(e));
-        return entry_create_object(key, e->type, copy, deadline, recency);
-    }
-    struct entry_value value = {.encoding = e->encoding};
-    if (e->encoding == ENTRY_INT)
-        value.integer = entry_integer(e);
-    else
-        value.text = entry_string(e, NULL);
-    return entry_create(key, &value, deadline, recency);
+    struct string_value room;
+    struct value copy = value_type(e->type)->copy(entry_value(e, &room));
+    return entry_create_value(key, e->type, copy, deadline, recency);
 }
 
 size_t entry_bytes(const struct entry *e) {
@@ -361,19 +328,29 @@ size_t entry_bytes(const struct entry *e) {
 
 struct slice entry_string(const struct entry *e, char scratch[ENTRY_STRING_SCRATCH]) {
     ASSERT(e->type == ENTRY_STRING);
-    if (e->encoding == ENTRY_INT)
+    if (e->encoding == STRING_INT)
         return (struct slice){scratch, number_format_int64(scratch, entry_integer(e))};
     if (e->flags & ENTRY_BLOB) return blob_slice(entry_blob(e));
     return (struct slice){(const char *)entry_value_bytes(e), e->value_length};
 }
 
+struct value entry_value(const struct entry *e, struct string_value *room) {
+    if (e->type != ENTRY_STRING) return entry_object(e);
+    *room = (struct string_value){.encoding = (enum string_encoding)e->encoding};
+    if (e->encoding == STRING_INT)
+        room->integer = entry_integer(e);
+    else
+        room->text = entry_string(e, NULL);
+    return (struct value){room, e->encoding};
+}
+
 int64_t entry_integer(const struct entry *e) {
-    ASSERT_SLOW(e->encoding == ENTRY_INT);
+    ASSERT_SLOW(e->encoding == STRING_INT);
     return integer_read(entry_value_bytes(e), e->value_length);
 }
 
 bool entry_string_to_int64(const struct entry *e, int64_t *value) {
-    if (e->encoding == ENTRY_INT) {
+    if (e->encoding == STRING_INT) {
         *value = entry_integer(e);
         return true;
     }
@@ -382,13 +359,8 @@ bool entry_string_to_int64(const struct entry *e, int64_t *value) {
     return number_parse_int64(text.bytes, text.length, value);
 }
 
-static const char *const type_names[] = {"string", "list",   "set",   "zset",
-                                         "hash",   "stream", "module"};
-static const char *const encoding_names[] = {"raw", "embstr", "int"};
-
-const char *entry_type_name(const struct entry *e) { return type_names[e->type]; }
+const char *entry_type_name(const struct entry *e) { return value_type(e->type)->name; }
 
 const char *entry_encoding_name(const struct entry *e) {
-    if (e->type != ENTRY_STRING) return value_type(e->type)->encodings[e->encoding];
-    return encoding_names[e->encoding];
+    return value_type(e->type)->encodings[e->encoding];
 }

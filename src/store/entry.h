@@ -21,8 +21,8 @@
 
 #include "base/attributes.h"
 #include "base/blob.h"
-#include "base/number.h"
 #include "base/string.h"
+#include "value/string.h"
 #include "value/value.h"
 
 /* Longer values get a block of their own. Up to here one allocation is smaller than two and saves
@@ -30,7 +30,6 @@
  * Bounded by value_length's 16 bits. */
 #define ENTRY_INLINE_VALUE_MAX 1024
 #define ENTRY_SHORT_KEY_MAX 254
-#define ENTRY_EMBSTR_MAX 44 /* OBJECT ENCODING embstr up to here: a fact of 6.2 */
 
 enum entry_type {
     ENTRY_STRING,
@@ -41,7 +40,6 @@ enum entry_type {
     ENTRY_STREAM,
     ENTRY_MODULE
 };
-enum entry_encoding { ENTRY_RAW, ENTRY_EMBSTR, ENTRY_INT };
 
 enum entry_flags {
     ENTRY_HAS_DEADLINE = 1 << 0,
@@ -104,30 +102,16 @@ static inline struct blob *entry_blob(const struct entry *e) {
     return b;
 }
 
-/* A string to be stored, in the form in which it will stand. */
-struct entry_value {
-    enum entry_encoding encoding;
-    struct slice text; /* not where int */
-    int64_t integer;   /* where int */
-    struct blob
-        *blob; /* where text is long: a block to own (class MEMORY_DATASET), or NULL: copied */
-};
-/* Chooses int, embstr or raw for `text` as SET does. */
-struct entry_value entry_value_of_text(struct slice text);
-struct entry_value entry_value_of_integer(int64_t integer);
-/* raw whatever the text: what APPEND, SETRANGE and SETBIT leave. */
-struct entry_value entry_value_raw(struct slice text);
-
-/* raw, all zero. */
-struct entry_value entry_value_zeros(size_t length);
-
 /* A new entry (class MEMORY_DATASET); takes value.blob. */
-MUST_USE struct entry *entry_create(struct slice key, const struct entry_value *value,
+MUST_USE struct entry *entry_create(struct slice key, const struct string_value *value,
                                     int64_t deadline, unsigned recency);
 /* An entry of another type than string; takes the value. */
 MUST_USE struct entry *entry_create_object(struct slice key, enum entry_type type, struct value v,
                                            int64_t deadline, unsigned recency);
-/* The value of such an entry. */
+/* The same for a value of any type. A string's blob is taken, or its text copied. */
+MUST_USE struct entry *entry_create_value(struct slice key, enum entry_type type, struct value v,
+                                          int64_t deadline, unsigned recency);
+/* The value of an entry of another type than string. */
 static inline struct value entry_object(const struct entry *e) {
     struct value v = {.encoding = e->encoding};
     memcpy(&v.pointer, entry_value_bytes(e), sizeof(v.pointer));
@@ -151,7 +135,7 @@ void entry_unlink(struct entry *e);
 size_t entry_free_effort(const struct entry *e);
 /* Puts the value into the entry where it is, if it needs the same allocation; takes value.blob
  * then. False, with nothing changed, where it does not fit. The value may not alias the entry. */
-MUST_USE bool entry_try_overwrite(struct entry *e, const struct entry_value *value);
+MUST_USE bool entry_try_overwrite(struct entry *e, const struct string_value *value);
 /* Makes a string raw and at least `length` bytes long, growth zeroed, where it stands; false, with
  * nothing changed, where its allocation is too small. A blob grows with room to spare, so that
  * growing a string bit by bit costs O(1) a byte. */
@@ -178,9 +162,12 @@ static inline size_t entry_outside_bytes(const struct entry *e) {
     return e->flags & ENTRY_BLOB ? blob_bytes(entry_blob(e)) : 0;
 }
 
-#define ENTRY_STRING_SCRATCH NUMBER_INT64_CHARS
+#define ENTRY_STRING_SCRATCH STRING_SCRATCH
 /* The string's text; an int is printed into `scratch`. Valid until the entry changes. */
 struct slice entry_string(const struct entry *e, char scratch[ENTRY_STRING_SCRATCH]);
+/* The value of an entry of any type, to be read: a string is put into `room`, and borrows its text
+ * from the entry. */
+struct value entry_value(const struct entry *e, struct string_value *room);
 /* Where the encoding is int. */
 int64_t entry_integer(const struct entry *e);
 /* The string as an int64 if it is one, whatever its encoding. */

@@ -36,28 +36,34 @@ static struct table *table_of(const struct key_table *t, int database) {
 
 size_t key_table_count(const struct key_table *t) { return t->count; }
 
-void *key_table_find(const struct key_table *t, int database, struct slice name, uint64_t hash) {
-    const struct table *rows = t->count ? table_of(t, database) : NULL;
-    return rows ? table_find(rows, hash, name.bytes, name.length) : NULL;
+void *key_table_find(const struct key_table *t, const struct key *key) {
+    const struct table *rows = t->count ? table_of(t, keyspace_index(key->keyspace)) : NULL;
+    return rows ? table_find(rows, key->hash, key->name.bytes, key->name.length) : NULL;
 }
 
-void *key_table_create(struct key_table *t, int database, struct slice name, uint64_t hash) {
+void *key_table_create(struct key_table *t, const struct key *key) {
+    struct slice name = key->name;
+    int database = keyspace_index(key->keyspace);
     size_t databases = (size_t)keyspace_databases();
     ASSERT(t->row_bytes >= sizeof(struct key_row));
-    ASSERT_SLOW(!key_table_find(t, database, name, hash));
+    ASSERT_SLOW(!key_table_find(t, key));
     struct key_row *row = memory_zalloc(t->row_bytes + name.length, MEMORY_OTHER);
     char *text = (char *)row + t->row_bytes;
     if (name.length) memcpy(text, name.bytes, name.length);
     row->name = (struct slice){text, name.length};
-    row->hash = hash;
+    row->hash = key->hash;
     row->database = database;
     list_init(&row->links);
     if (!t->databases)
         t->databases = memory_zalloc(databases * sizeof(*t->databases), MEMORY_OTHER);
     if (!table_of(t, database)) t->databases[database] = table_create(&rows_type);
-    table_insert(t->databases[database], hash, row);
+    table_insert(t->databases[database], key->hash, row);
     t->count++;
     return row;
+}
+
+struct key key_row_key(const struct key_row *row) {
+    return (struct key){keyspace_at(row->database), row->name, row->hash};
 }
 
 void key_table_free(struct key_table *t, struct key_row *row) {

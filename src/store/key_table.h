@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "base/string.h"
+#include "store/key.h"
 
 struct table;
 
@@ -35,9 +36,11 @@ struct key_table {
 /* Of all databases. O(1). */
 size_t key_table_count(const struct key_table *t);
 /* NULL where the key is not there. O(1). */
-void *key_table_find(const struct key_table *t, int database, struct slice name, uint64_t hash);
+void *key_table_find(const struct key_table *t, const struct key *key);
 /* A key that is not there yet: nobody is interested, and what is the user's is zero. */
-void *key_table_create(struct key_table *t, int database, struct slice name, uint64_t hash);
+void *key_table_create(struct key_table *t, const struct key *key);
+/* The row's key; its name lives as long as the row. */
+struct key key_row_key(const struct key_row *row);
 /* Nobody may be interested in it, and nobody walk the database's part. */
 void key_table_free(struct key_table *t, struct key_row *row);
 

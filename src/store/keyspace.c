@@ -436,7 +436,7 @@ static void put_in(struct keyspace *ks, struct entry *e, uint64_t hash) {
 }
 
 static struct entry *insert_new(struct keyspace *ks, struct slice key, uint64_t hash,
-                                const struct entry_value *value, int64_t deadline) {
+                                const struct string_value *value, int64_t deadline) {
     struct entry *e = entry_create(key, value, deadline, recency_initial());
     put_in(ks, e, hash);
     return e;
@@ -454,7 +454,7 @@ static void put_instead(struct keyspace *ks, struct entry *old, uint64_t hash, s
 
 /* Overwrites the value where it stands, if it fits and nobody may be reading it. What stands within
  * the entry keeps its good size. */
-static bool overwrite(struct keyspace *ks, struct entry *e, const struct entry_value *value) {
+static bool overwrite(struct keyspace *ks, struct entry *e, const struct string_value *value) {
     if (__builtin_expect(limbo_nested(), 0)) return false;
     size_t before = entry_outside_bytes(e);
     if (!entry_try_overwrite(e, value)) return false;
@@ -463,7 +463,7 @@ static bool overwrite(struct keyspace *ks, struct entry *e, const struct entry_v
 }
 
 struct entry *keyspace_put_string(const struct key *key, struct entry *existing,
-                                  const struct entry_value *value, int64_t deadline) {
+                                  const struct string_value *value, int64_t deadline) {
     struct keyspace *ks = key->keyspace;
     uint64_t hash = key->hash;
     if (deadline == KEYSPACE_KEEP_DEADLINE)
@@ -508,7 +508,7 @@ char *keyspace_put_bytes(const struct key *key, struct entry *existing, size_t l
     struct keyspace *ks = key->keyspace;
     uint64_t hash = key->hash;
     if (!existing) {
-        struct entry_value value = entry_value_zeros(length);
+        struct string_value value = string_value_zeros(length);
         return entry_raw_bytes(insert_new(ks, key->name, hash, &value, ENTRY_NO_DEADLINE));
     }
     if (__builtin_expect(limbo_nested(), 0)) existing = replace_by_copy(ks, existing, hash);
@@ -525,11 +525,11 @@ char *keyspace_put_bytes(const struct key *key, struct entry *existing, size_t l
     return entry_raw_bytes(existing);
 }
 
-struct entry *keyspace_put_object(const struct key *key, struct entry *existing,
-                                  enum entry_type type, struct value v) {
+struct entry *keyspace_put_value(const struct key *key, struct entry *existing,
+                                 enum entry_type type, struct value v, int64_t deadline,
+                                 unsigned recency) {
     struct keyspace *ks = key->keyspace;
-    unsigned recency = existing ? recency_successor(existing) : recency_initial();
-    struct entry *e = entry_create_object(key->name, type, v, ENTRY_NO_DEADLINE, recency);
+    struct entry *e = entry_create_value(key->name, type, v, deadline, recency);
     if (existing) {
         put_instead(ks, existing, key->hash, e);
         lazyfree_entry(existing, lazyfree_wanted(LAZYFREE_SERVER_DEL));
@@ -537,6 +537,17 @@ struct entry *keyspace_put_object(const struct key *key, struct entry *existing,
         put_in(ks, e, key->hash);
     }
     return e;
+}
+
+void keyspace_reserve(struct keyspace *ks, size_t keys, size_t steps) {
+    if (!ks->table) ks->table = table_create(&entry_table_type);
+    table_reserve(ks->table, keys, steps);
+}
+
+struct entry *keyspace_put_object(const struct key *key, struct entry *existing,
+                                  enum entry_type type, struct value v) {
+    unsigned recency = existing ? recency_successor(existing) : recency_initial();
+    return keyspace_put_value(key, existing, type, v, ENTRY_NO_DEADLINE, recency);
 }
 
 struct entry *keyspace_change_begin(const struct key *key, struct entry *e, struct value *v) {

@@ -19,7 +19,7 @@
  * ENTRY_NO_DEADLINE, or KEYSPACE_KEEP_DEADLINE for the one the old entry has. Takes value->blob.
  * `value` may not point into the existing entry unless it is an integer. Returns the entry. */
 struct entry *keyspace_put_string(const struct key *key, struct entry *existing,
-                                  const struct entry_value *value, int64_t deadline);
+                                  const struct string_value *value, int64_t deadline);
 /* The bytes of the key's string, to be written in place: at least `length` of them, zeros where it
  * was shorter, and raw from now on. `existing` as above, a string or NULL, which makes a new one
  * without a deadline. An old entry's deadline stays. Valid until the next change of the keyspace.
@@ -28,6 +28,13 @@ char *keyspace_put_bytes(const struct key *key, struct entry *existing, size_t l
 /* Stores a value of another type than string under the key, without a deadline. Takes the value. */
 struct entry *keyspace_put_object(const struct key *key, struct entry *existing,
                                   enum entry_type type, struct value v);
+/* Stores a value of any type under the key, in place of what was there, with this deadline (or
+ * ENTRY_NO_DEADLINE) and these bits of recency. Takes the value. */
+struct entry *keyspace_put_value(const struct key *key, struct entry *existing,
+                                 enum entry_type type, struct value v, int64_t deadline,
+                                 unsigned recency);
+/* So many keys are to come: grows the table ahead, by up to `steps` buckets. */
+void keyspace_reserve(struct keyspace *ks, size_t keys, size_t steps);
 /* An entry's value of another type than string is changed between these two, and no other key's
  * entry is taken out by that. Begin gives the value, and the entry to go on with: a nested call
  * changes a copy. End takes the value as it is now. */

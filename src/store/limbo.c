@@ -75,6 +75,18 @@ void limbo_leave(void) {
     if (--depth == 0 && items) release_all();
 }
 
+unsigned limbo_pause(void) {
+    unsigned paused = depth;
+    depth = 0;
+    if (items) release_all();
+    return paused;
+}
+
+void limbo_go_on(unsigned paused) {
+    ASSERT(depth == 0 && !items);
+    depth = paused;
+}
+
 bool limbo_is_open(void) { return depth > 0; }
 
 bool limbo_nested(void) { return depth > 1; }

@@ -18,9 +18,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
+
 /* A call begins, ends. Main thread only; as many leaves as enters. */
 void limbo_enter(void);
 void limbo_leave(void);
+/* A turn within a call: other calls run, and are outermost ones. What was retired is freed: those
+ * that run outside hold no pointer into any entry now. Returns what limbo_go_on is to be given. */
+MUST_USE unsigned limbo_pause(void);
+void limbo_go_on(unsigned paused);
 /* A call runs: what is taken out must be retired. */
 bool limbo_is_open(void);
 /* A call runs within another. */

@@ -66,6 +66,17 @@ static unsigned counter_raised(unsigned counter) {
     return counter + (random_double() * (above * (double)log_factor + 1) < 1);
 }
 
+unsigned recency_of_idle(uint64_t seconds) {
+    if (uses_frequency) return recency_initial();
+    /* Longer ago than the clock can tell: as long ago as it can. */
+    unsigned idle = seconds < CLOCK_MASK ? (unsigned)seconds : CLOCK_MASK - 1;
+    return (recency_clock() - idle) & CLOCK_MASK;
+}
+
+unsigned recency_of_frequency(unsigned counter) {
+    return uses_frequency ? pack(counter & COUNTER_MAX) & CLOCK_MASK : recency_initial();
+}
+
 void recency_note(struct entry *e) {
     unsigned now;
     if (__builtin_expect(frozen, 0)) return;

@@ -8,6 +8,7 @@
 #ifndef EVENKEEL_STORE_RECENCY_H
 #define EVENKEEL_STORE_RECENCY_H
 #include <stdbool.h>
+#include <stdint.h>
 
 struct entry;
 
@@ -27,6 +28,11 @@ unsigned recency_initial(void);
 void recency_note(struct entry *e);
 /* The bits of an entry that takes the place of `old`, which is used now: its frequency is kept. */
 unsigned recency_successor(const struct entry *old);
+
+/* The bits of an entry that was last used so many seconds ago, or that has this counter (0..255):
+ * where the other of the two is kept, those of a new one. */
+unsigned recency_of_idle(uint64_t seconds);
+unsigned recency_of_frequency(unsigned counter);
 
 /* Seconds since the last access, where frequency is not kept. */
 unsigned recency_idle_seconds(const struct entry *e);

@@ -6,6 +6,7 @@
 #include "base/panic.h"
 #include "ds/table.h"
 #include "ds/timebuckets.h"
+#include "io/child.h"
 #include "store/keyspace.h"
 #include "store/recency.h"
 
@@ -29,3 +30,8 @@ void saving_end(void) {
 }
 
 bool saving_now(void) { return savers != 0; }
+
+static void begin_for(enum child_kind kind) { saving_begin(); }
+static void end_for(enum child_kind kind) { saving_end(); }
+
+const struct child_observer saving_child_observer = {.before_fork = begin_for, .gone = end_for};

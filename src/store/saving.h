@@ -12,9 +12,14 @@
 #define EVENKEEL_STORE_SAVING_H
 #include <stdbool.h>
 
+struct child_observer;
+
 /* Before the fork, and when the child is gone. They nest: the last end counts. What was put off is
  * done in idle time then (keyspace_maintain), by deletes, and as time passes. */
 void saving_begin(void);
 void saving_end(void);
 bool saving_now(void);
+
+/* Begins before a fork and ends when the child is gone. */
+extern const struct child_observer saving_child_observer;
 #endif

@@ -14,11 +14,15 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/random.h"
+#include "ds/zipmap.h"
 #include "option/option.h"
 #include "value/packed.h"
+#include "value/saved.h"
 
 /* Field and value. */
 #define TEXTS 2
+/* Buckets by which a table grows ahead at once: some 1,400 fields. */
+#define RESERVE_STEPS 256
 
 static int64_t entries_max, text_bytes_max;
 
@@ -209,10 +213,7 @@ struct table *hash_table(struct value v) {
 
 struct value hash_take_listpack(struct listpack *lp) {
     struct value v = {lp, HASH_LISTPACK};
-    bool fits = hash_count(v) <= (uint64_t)entries_max;
-    for (uint32_t at = listpack_first(lp); fits && at; at = listpack_next(lp, at))
-        fits = listpack_get(lp, at).text.length <= (uint64_t)text_bytes_max;
-    if (!fits) convert(&v);
+    if (hash_count(v) > (uint64_t)entries_max) convert(&v);
     return v;
 }
 
@@ -242,6 +243,87 @@ static size_t hash_value_bytes(struct value v) {
 
 static size_t hash_free_effort(struct value v) {
     return v.encoding == HASH_LISTPACK ? 1 : hash_count(v);
+}
+
+/* ---- Saving and loading ---- */
+
+static unsigned hash_form(struct value v) {
+    return v.encoding == HASH_LISTPACK ? SAVED_HASH_ZIPLIST : SAVED_HASH;
+}
+
+static void save_pair(void *element, void *context) {
+    struct save_pass *pass = context;
+    struct packed_texts texts = packed_texts(TEXTS, element);
+    saved_write_text(pass->out, texts.first);
+    saved_write_text(pass->out, texts.second);
+    pass->written++;
+}
+
+static bool hash_save(struct value v, struct save_cursor *c, struct sink *out) {
+    if (v.encoding == HASH_TABLE) return saved_write_table(as_table(v)->table, c, out, save_pair);
+    saved_write_ziplist(out, v.pointer);
+    return true;
+}
+
+static struct listpack *read_zipmap(struct source *in, struct buffer *store) {
+    struct slice text;
+    if (!saved_read_text(in, store, &text)) return NULL;
+    struct listpack *lp = zipmap_to_listpack(text.bytes, text.length);
+    if (!lp) source_refuse(in, "a zipmap is damaged");
+    return lp;
+}
+
+static bool text_fits(uint32_t at, const struct listpack *lp) {
+    return listpack_get(lp, at).text.length <= (uint64_t)text_bytes_max;
+}
+
+/* Small hashes. What 6.2 never wrote as a ziplist itself is also held against the longest text. */
+static enum value_loaded load_listpack(unsigned form, struct source *in, struct buffer *store,
+                                       struct value *out) {
+    bool zipmap = form == SAVED_HASH_ZIPMAP, fits = true;
+    struct listpack *lp = zipmap ? read_zipmap(in, store) : saved_read_ziplist(in, store);
+    if (!lp) return VALUE_REFUSED;
+    if (listpack_count(lp) == 0 || !saved_pairs_are_distinct(in, lp)) {
+        bool empty = listpack_count(lp) == 0;
+        listpack_free(lp);
+        return empty ? VALUE_EMPTY : VALUE_REFUSED;
+    }
+    for (uint32_t at = zipmap ? listpack_first(lp) : 0; at && fits; at = listpack_next(lp, at))
+        fits = text_fits(at, lp);
+    *out = hash_take_listpack(lp);
+    if (!fits && out->encoding == HASH_LISTPACK) convert(out);
+    return VALUE_LOADED;
+}
+
+static bool load_pairs(struct source *in, struct buffer *store, struct value *v, uint64_t count) {
+    struct buffer field_store;
+    struct slice field, text;
+    bool good = true;
+    buffer_init(&field_store, MEMORY_OTHER);
+    for (; good && count > 0; count--) {
+        good = saved_read_kept(in, &field_store, &field) && saved_read_text(in, store, &text);
+        if (good && !hash_set(v, field, text))
+            good = source_refuse(in, "a field stands there twice");
+    }
+    buffer_free(&field_store);
+    return good;
+}
+
+static enum value_loaded hash_load(unsigned form, struct source *in, struct buffer *store,
+                                   struct value *out) {
+    uint64_t count;
+    if (form != SAVED_HASH) return load_listpack(form, in, store, out);
+    if (!saved_read_count(in, 2, &count)) return VALUE_REFUSED;
+    if (count == 0) return VALUE_EMPTY;
+    struct value v = hash_create();
+    if (count > (uint64_t)entries_max) convert(&v);
+    if (v.encoding == HASH_TABLE) table_reserve(as_table(v)->table, count, RESERVE_STEPS);
+    if (load_pairs(in, store, &v, count)) {
+        *out = v;
+        return VALUE_LOADED;
+    }
+    hash_free(v);
+    return VALUE_REFUSED;
 }
 
 static const struct table *hash_table_within(struct value v) {
@@ -280,6 +362,9 @@ static const struct value_type row = {.name = "hash",
                                       .free_effort = hash_free_effort,
                                       .unlink = hash_unlink,
                                       .release_step = hash_release_step,
+                                      .form = hash_form,
+                                      .save = hash_save,
+                                      .load = hash_load,
                                       .table = hash_table_within};
 
 static const struct option_row option_rows[] = {

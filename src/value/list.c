@@ -3,7 +3,11 @@
  */
 #include "value/list.h"
 
+#include <errno.h>
+
+#include "ds/ziplist.h"
 #include "option/missing.h"
+#include "value/saved.h"
 
 static int64_t fill, depth;
 
@@ -101,6 +105,91 @@ static void list_describe(struct value v, struct buffer *out) {
                   quicklist_depth(q) != 0, stats.raw_bytes);
 }
 
+/* ---- Saving and loading ---- */
+
+/* Nodes of the widest fill are no larger as ziplists; a text that is stands by itself. */
+#define NODE_BYTES_MAX (size_t)(80 << 10)
+
+static unsigned list_form(struct value v) { return SAVED_LIST_QUICKLIST; }
+
+/* The cursor's `place` is the next node. */
+static bool list_save(struct value v, struct save_cursor *c, struct sink *out) {
+    if (c->phase++ == 0) {
+        saved_write_length(out, quicklist_nodes(list_of(v)));
+        c->place = quicklist_node_first(list_of(v));
+    }
+    struct buffer bytes;
+    buffer_init(&bytes, MEMORY_OTHER);
+    while (c->place && c->budget > 0) {
+        const struct quicklist_node *n = c->place;
+        size_t count = quicklist_node_count(n);
+        buffer_clear(&bytes);
+        if (!quicklist_node_to_ziplist(n, &bytes)) sink_fail(out, EFBIG);
+        saved_write_text(out, buffer_slice(&bytes));
+        c->budget -= count < c->budget ? count : c->budget;
+        c->place = quicklist_node_next(n);
+    }
+    buffer_free(&bytes);
+    return !c->place;
+}
+
+static bool push_visited(const struct listpack_value *v, void *list) {
+    char scratch[LISTPACK_SCRATCH];
+    quicklist_push(list, QUICKLIST_TAIL, listpack_value_text(v, scratch));
+    return true;
+}
+
+static bool load_texts(struct source *in, struct buffer *store, struct quicklist *q) {
+    uint64_t count;
+    struct slice text;
+    if (!saved_read_count(in, 1, &count)) return false;
+    for (; count > 0; count--) {
+        if (!saved_read_text(in, store, &text)) return false;
+        quicklist_push(q, QUICKLIST_TAIL, text);
+    }
+    return true;
+}
+
+/* A ziplist, as a node where `whole` and it is as small as nodes are, or element by element. */
+static bool load_ziplist(struct source *in, struct buffer *store, struct quicklist *q, bool whole) {
+    struct slice text;
+    if (!saved_read_text(in, store, &text)) return false;
+    if (!whole || text.length > NODE_BYTES_MAX)
+        return ziplist_each(text.bytes, text.length, push_visited, q) ||
+               source_refuse(in, "a ziplist is damaged");
+    struct listpack *lp = ziplist_to_listpack(text.bytes, text.length);
+    if (!lp) return source_refuse(in, "a ziplist is damaged");
+    if (listpack_count(lp))
+        quicklist_take_pack(q, lp);
+    else
+        listpack_free(lp); /* 6.2 passes over it too */
+    return true;
+}
+
+static bool load_nodes(struct source *in, struct buffer *store, struct quicklist *q) {
+    uint64_t nodes;
+    if (!saved_read_count(in, 1, &nodes)) return false;
+    for (; nodes > 0; nodes--) {
+        if (!load_ziplist(in, store, q, true)) return false;
+    }
+    return true;
+}
+
+static enum value_loaded list_load(unsigned form, struct source *in, struct buffer *store,
+                                   struct value *out) {
+    struct value v = list_create();
+    struct quicklist *q = list_of(v);
+    bool good = form == SAVED_LIST           ? load_texts(in, store, q)
+                : form == SAVED_LIST_ZIPLIST ? load_ziplist(in, store, q, false)
+                                             : load_nodes(in, store, q);
+    if (good && quicklist_count(q) > 0) {
+        *out = v;
+        return VALUE_LOADED;
+    }
+    list_free(v);
+    return good ? VALUE_EMPTY : VALUE_REFUSED;
+}
+
 static size_t list_count(struct value v) { return quicklist_count(v.pointer); }
 
 static const struct value_type row = {.name = "list",
@@ -112,7 +201,10 @@ static const struct value_type row = {.name = "list",
                                       .bytes = list_bytes,
                                       .free_effort = list_free_effort,
                                       .describe = list_describe,
-                                      .release_step = list_release_step};
+                                      .release_step = list_release_step,
+                                      .form = list_form,
+                                      .save = list_save,
+                                      .load = list_load};
 
 /* Directives of old versions: taken and passed over, as by 6.2. */
 static bool ignored_parse(const struct option_row *ignored, const struct slice *words, size_t count,

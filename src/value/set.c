@@ -13,6 +13,7 @@
 #include "ds/intset.h"
 #include "option/option.h"
 #include "value/packed.h"
+#include "value/saved.h"
 
 #define TEXTS 1
 
@@ -201,6 +202,63 @@ static size_t set_free_effort(struct value v) {
     return v.encoding == SET_INTSET ? 1 : set_count(v);
 }
 
+/* ---- Saving and loading ---- */
+
+static unsigned set_form(struct value v) {
+    return v.encoding == SET_INTSET ? SAVED_SET_INTSET : SAVED_SET;
+}
+
+static void save_member(void *element, void *context) {
+    struct save_pass *pass = context;
+    saved_write_text(pass->out, packed_first(TEXTS, element));
+    pass->written++;
+}
+
+static bool set_save(struct value v, struct save_cursor *c, struct sink *out) {
+    if (v.encoding == SET_INTSET) {
+        saved_write_text(
+            out, (struct slice){(const char *)intset_bytes(v.pointer), intset_size(v.pointer)});
+        return true;
+    }
+    return saved_write_table(as_table(v)->table, c, out, save_member);
+}
+
+static enum value_loaded load_intset(struct source *in, struct buffer *store, struct value *out) {
+    struct slice text;
+    if (!saved_read_text(in, store, &text)) return VALUE_REFUSED;
+    if (!intset_validate(text.bytes, text.length)) {
+        source_refuse(in, "an intset is damaged");
+        return VALUE_REFUSED;
+    }
+    struct intset *s = intset_from_bytes(text.bytes, text.length);
+    if (intset_count(s) == 0) {
+        intset_free(s);
+        return VALUE_EMPTY;
+    }
+    *out = set_take_intset(s);
+    return VALUE_LOADED;
+}
+
+static enum value_loaded set_load(unsigned form, struct source *in, struct buffer *store,
+                                  struct value *out) {
+    uint64_t count;
+    struct slice text;
+    if (form == SAVED_SET_INTSET) return load_intset(in, store, out);
+    if (!saved_read_count(in, 1, &count)) return VALUE_REFUSED;
+    if (count == 0) return VALUE_EMPTY;
+    struct value v = set_create();
+    set_expect(&v, count);
+    for (; count > 0 && saved_read_text(in, store, &text); count--) {
+        if (set_add(&v, text)) continue;
+        source_refuse(in, "a member stands there twice");
+        break;
+    }
+    if (count == 0) *out = v;
+    if (count == 0) return VALUE_LOADED;
+    set_free(v);
+    return VALUE_REFUSED;
+}
+
 static const struct table *set_table_within(struct value v) {
     return v.encoding == SET_TABLE ? as_table(v)->table : NULL;
 }
@@ -229,6 +287,9 @@ static const struct value_type row = {.name = "set",
                                       .free_effort = set_free_effort,
                                       .unlink = set_unlink,
                                       .release_step = set_release_step,
+                                      .form = set_form,
+                                      .save = set_save,
+                                      .load = set_load,
                                       .table = set_table_within};
 
 static const struct option_row option_rows[] = {

@@ -28,10 +28,13 @@
  */
 #include "value/stream.h"
 
+#include <stdlib.h>
+
 #include "base/memory.h"
 #include "base/panic.h"
 #include "ds/rax.h"
 #include "option/option.h"
+#include "value/saved.h"
 #include "value/stream_internal.h"
 
 enum { ENTRY_DELETED = 1, ENTRY_SAME_FIELDS = 2 };
@@ -752,6 +755,266 @@ static size_t stream_free_effort(struct value v) {
     return 1 + rax_count(s->nodes) + stream_groups_free_effort(s);
 }
 
+/* ---- Saving ----
+ *
+ *   nodes      their number, then each one's key (16 bytes, highest first) and listpack, as texts
+ *   tail       entries, last ID
+ *   groups     their number, then each one's name, last ID,
+ *                what is pending: number, then ID (16 bytes), time (8), deliveries
+ *                consumers: number, then name, time (8), number of IDs pending for it, and these
+ *
+ * What is pending stands there twice: in the group, and without time and deliveries in the consumer
+ * that has it. In memory it is one, and has a consumer from the start: so the group's part is kept
+ * aside until the consumers come.
+ */
+
+enum phase { BEGIN, NODES, TAIL, GROUP, PENDING, CONSUMER, CONSUMER_PENDING, END };
+
+/* The key behind `after` (NULL = the first) is put into it. */
+static bool next_key(const struct rax *r, bool first, struct buffer *key, void **value) {
+    if (!r) return false;
+    return rax_seek(r, first ? RAX_FIRST : RAX_ABOVE, buffer_slice(key), key, value);
+}
+
+static void save_id(struct sink *out, struct stream_id id) {
+    saved_write_length(out, id.msec);
+    saved_write_length(out, id.sequence);
+}
+
+/* IDs in `r` above the cursor's, which it counts in at[0] and keeps in names[2]. True when they are
+ * all written. */
+static bool save_pending(const struct rax *r, struct save_cursor *c, struct sink *out, bool whole) {
+    void *value;
+    for (; c->budget > 0; c->budget--, c->at[0]++) {
+        if (!next_key(r, c->at[0] == 0, &c->names[2], &value)) break;
+        sink_write(out, c->names[2].bytes, STREAM_KEY_BYTES);
+        if (!whole) continue;
+        const struct stream_pending *p = value;
+        saved_write_number(out, (uint64_t)p->delivered_msec, 8);
+        saved_write_length(out, p->deliveries);
+    }
+    return c->at[0] == rax_count(r);
+}
+
+static unsigned save_nodes(struct value v, struct save_cursor *c, struct sink *out) {
+    void *node;
+    for (; c->budget > 0; c->budget--, c->at[0]++) {
+        if (!next_key(stream_nodes(v), c->at[0] == 0, &c->names[2], &node)) break;
+        struct slice bytes = {(const char *)listpack_bytes(node), listpack_size(node)};
+        saved_write_text(out, buffer_slice(&c->names[2]));
+        saved_write_text(out, bytes);
+    }
+    return c->at[0] == rax_count(stream_nodes(v)) ? TAIL : NODES;
+}
+
+static unsigned save_tail(struct value v, struct save_cursor *c, struct sink *out) {
+    const struct rax *groups = stream_groups(v);
+    saved_write_length(out, stream_count(v));
+    save_id(out, stream_last_id(v));
+    saved_write_length(out, groups ? rax_count(groups) : 0);
+    c->at[1] = 0;
+    return GROUP;
+}
+
+/* The next group's head; at[1] counts groups. */
+static unsigned save_group(struct value v, struct save_cursor *c, struct sink *out) {
+    void *value;
+    if (!next_key(stream_groups(v), c->at[1]++ == 0, &c->names[0], &value)) return END;
+    const struct stream_group *g = value;
+    saved_write_text(out, buffer_slice(&c->names[0]));
+    save_id(out, g->last_id);
+    saved_write_length(out, rax_count(g->pending));
+    c->place = g;
+    c->at[0] = 0;
+    return PENDING;
+}
+
+/* The next consumer's head. That there is none yet, a name without bytes tells. */
+static unsigned save_consumer(struct save_cursor *c, struct sink *out) {
+    const struct stream_group *g = c->place;
+    void *value;
+    bool first = c->at[0] == UINT64_MAX;
+    if (first) saved_write_length(out, rax_count(g->consumers));
+    if (!next_key(g->consumers, first, &c->names[1], &value)) return GROUP;
+    const struct stream_consumer *consumer = value;
+    saved_write_text(out, consumer->name);
+    saved_write_number(out, (uint64_t)consumer->seen_msec, 8);
+    saved_write_length(out, rax_count(consumer->pending));
+    c->at[0] = 0;
+    return CONSUMER_PENDING;
+}
+
+static unsigned save_consumer_pending(struct save_cursor *c, struct sink *out) {
+    const struct stream_group *g = c->place;
+    const struct stream_consumer *consumer = *rax_find(g->consumers, buffer_slice(&c->names[1]));
+    return save_pending(consumer->pending, c, out, false) ? CONSUMER : CONSUMER_PENDING;
+}
+
+/* at[0] counts what the phase has written; in names stand the group, the consumer and the key that
+ * were reached. */
+static bool stream_save(struct value v, struct save_cursor *c, struct sink *out) {
+    if (c->phase == BEGIN) {
+        for (size_t i = 0; i < sizeof(c->names) / sizeof(c->names[0]); i++)
+            buffer_init(&c->names[i], MEMORY_OTHER);
+        saved_write_length(out, rax_count(stream_nodes(v)));
+        c->phase = NODES;
+    }
+    while (c->phase != END && c->budget > 0) {
+        switch (c->phase) {
+        case NODES: c->phase = save_nodes(v, c, out); break;
+        case TAIL: c->phase = save_tail(v, c, out); break;
+        case GROUP: c->phase = save_group(v, c, out); break;
+        case PENDING: {
+            const struct stream_group *g = c->place;
+            if (!save_pending(g->pending, c, out, true)) break;
+            c->at[0] = UINT64_MAX;
+            c->phase = CONSUMER;
+            break;
+        }
+        case CONSUMER: c->phase = save_consumer(c, out); break;
+        default: c->phase = save_consumer_pending(c, out); break;
+        }
+    }
+    if (c->phase != END) return false;
+    save_cursor_end(c);
+    return true;
+}
+
+/* ---- Loading ---- */
+
+/* A time; what lies before 1970, which no server wrote, counts as then: nobody's sum overflows. */
+static bool load_time(struct source *in, int64_t *msec) {
+    uint64_t raw;
+    if (!saved_read_number(in, 8, &raw)) return false;
+    *msec = raw <= INT64_MAX ? (int64_t)raw : 0;
+    return true;
+}
+
+static bool load_id(struct source *in, struct stream_id *id) {
+    return saved_read_length(in, &id->msec) && saved_read_length(in, &id->sequence);
+}
+
+static bool load_node(struct source *in, struct buffer *store, struct value v) {
+    struct slice text;
+    if (!saved_read_text(in, store, &text)) return false;
+    if (text.length != STREAM_KEY_BYTES) return source_refuse(in, "a stream's key is damaged");
+    struct stream_id id = stream_id_of_key(text);
+    if (!saved_read_text(in, store, &text)) return false;
+    return stream_take_node(v, id, text.bytes, text.length) ||
+           source_refuse(in, "Stream listpack integrity check failed");
+}
+
+/* What is pending in a group, while its consumers are read. */
+struct waiting {
+    char id[STREAM_KEY_BYTES];
+    int64_t delivered_msec;
+    uint64_t deliveries;
+    bool taken; /* a consumer has it */
+};
+
+static bool load_waiting(struct source *in, struct buffer *all, uint64_t count) {
+    for (const struct waiting *last = NULL; count > 0; count--) {
+        struct waiting w = {.taken = false};
+        if (!source_read(in, w.id, sizeof(w.id)) || !load_time(in, &w.delivered_msec) ||
+            !saved_read_length(in, &w.deliveries))
+            return false;
+        if (last && memcmp(last->id, w.id, sizeof(w.id)) >= 0)
+            return source_refuse(in, "what is pending in a group is out of order");
+        buffer_append(all, &w, sizeof(w));
+        last = (const struct waiting *)(all->bytes + all->length) - 1;
+    }
+    return true;
+}
+
+static int compare_waiting(const void *id, const void *waiting) {
+    return memcmp(id, ((const struct waiting *)waiting)->id, STREAM_KEY_BYTES);
+}
+
+static bool load_consumer_pending(struct source *in, struct value v, struct stream_group *g,
+                                  struct stream_consumer *consumer, const struct buffer *all) {
+    uint64_t count;
+    if (!saved_read_count(in, STREAM_KEY_BYTES, &count)) return false;
+    for (; count > 0; count--) {
+        char id[STREAM_KEY_BYTES];
+        if (!source_read(in, id, sizeof(id))) return false;
+        size_t there = all->length / sizeof(struct waiting);
+        struct waiting *w =
+            there ? bsearch(id, all->bytes, there, sizeof(*w), compare_waiting) : NULL;
+        if (!w || w->taken)
+            return source_refuse(in, "a consumer has what is not pending in its group");
+        w->taken = true;
+        struct stream_pending *p =
+            stream_pending_assign(v, g, consumer, stream_id_of_key((struct slice){id, sizeof(id)}));
+        p->delivered_msec = w->delivered_msec;
+        p->deliveries = w->deliveries;
+    }
+    return true;
+}
+
+static bool load_consumers(struct source *in, struct buffer *store, struct value v,
+                           struct stream_group *g, const struct buffer *all) {
+    uint64_t count;
+    if (!saved_read_count(in, 1 + 8 + 1, &count)) return false;
+    for (; count > 0; count--) {
+        struct slice name;
+        int64_t seen_msec;
+        if (!saved_read_kept(in, store, &name) || !load_time(in, &seen_msec)) return false;
+        struct stream_consumer *c = stream_consumer_create(v, g, name, seen_msec);
+        if (!c) return source_refuse(in, "a consumer stands there twice");
+        if (!load_consumer_pending(in, v, g, c, all)) return false;
+    }
+    return rax_count(g->pending) == all->length / sizeof(struct waiting) ||
+           source_refuse(in, "what is pending in a group has no consumer");
+}
+
+static bool load_group(struct source *in, struct buffer *store, struct value v) {
+    struct slice name;
+    struct stream_id last;
+    struct buffer all;
+    uint64_t count;
+    if (!saved_read_kept(in, store, &name) || !load_id(in, &last)) return false;
+    struct stream_group *g = stream_group_create(v, name, last);
+    if (!g) return source_refuse(in, "a group stands there twice");
+    if (!saved_read_count(in, STREAM_KEY_BYTES + 8 + 1, &count)) return false;
+    buffer_init(&all, MEMORY_OTHER);
+    bool good = load_waiting(in, &all, count) && load_consumers(in, store, v, g, &all);
+    buffer_free(&all);
+    return good;
+}
+
+static bool load_stream(struct source *in, struct buffer *store, struct value v) {
+    uint64_t count;
+    struct stream_id last, top;
+    if (!saved_read_count(in, 1 + STREAM_KEY_BYTES + 1 + LISTPACK_EMPTY_BYTES, &count))
+        return false;
+    for (; count > 0; count--) {
+        if (!load_node(in, store, v)) return false;
+    }
+    if (!saved_read_length(in, &count) || !load_id(in, &last)) return false;
+    if (count != stream_count(v)) return source_refuse(in, "a stream has not as many entries");
+    if (stream_top_id(v, &top) && stream_id_compare(last, top) < 0)
+        return source_refuse(in, "a stream's last ID is below its entries");
+    stream_set_last_id(v, last);
+    if (!saved_read_count(in, 1 + 1 + 1 + 1 + 1, &count)) return false;
+    for (; count > 0; count--) {
+        if (!load_group(in, store, v)) return false;
+    }
+    return true;
+}
+
+static enum value_loaded stream_load(unsigned form, struct source *in, struct buffer *store,
+                                     struct value *out) {
+    struct value v = stream_create();
+    if (load_stream(in, store, v)) {
+        *out = v;
+        return VALUE_LOADED;
+    }
+    stream_free(v);
+    return VALUE_REFUSED;
+}
+
+static unsigned stream_form(struct value v) { return SAVED_STREAM; }
+
 static const char *const encodings[] = {"stream"};
 
 static const struct value_type row = {.name = "stream",
@@ -761,7 +1024,10 @@ static const struct value_type row = {.name = "stream",
                                       .digest = stream_digest,
                                       .bytes = stream_value_bytes,
                                       .free_effort = stream_free_effort,
-                                      .release_step = stream_release_step};
+                                      .release_step = stream_release_step,
+                                      .form = stream_form,
+                                      .save = stream_save,
+                                      .load = stream_load};
 
 static const struct option_row option_rows[] = {
     OPTION_BYTES("stream-node-max-bytes", &node_bytes_max, "4096", 0, INT64_MAX, OPTION_MUTABLE,

@@ -4,30 +4,17 @@
 #include "value/value.h"
 
 #include "base/panic.h"
-#include "value/hash.h"
-#include "value/list.h"
-#include "value/set.h"
-#include "value/stream.h"
-#include "value/zset.h"
 
 static const struct value_type *rows[VALUE_KINDS];
 
 void value_type_register(enum value_kind kind, const struct value_type *row) {
-    ASSERT(kind > 0 && kind < VALUE_KINDS && !rows[kind]);
+    ASSERT(kind < VALUE_KINDS && !rows[kind]);
     rows[kind] = row;
 }
 
 const struct value_type *value_type(unsigned kind) {
     ASSERT(kind < VALUE_KINDS && rows[kind]);
     return rows[kind];
-}
-
-void value_register(void) {
-    value_hash_register();
-    value_list_register();
-    value_set_register();
-    value_stream_register();
-    value_zset_register();
 }
 
 /* Lowest byte first, whatever the machine. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Values that are not strings, and what can be done with any of them: the type operations row.
+ * Values, and what can be done with any of them: the type operations row.
  *
  * A value is a pointer and the number of its encoding; both change as it grows, so what changes a
  * value takes its address, and who holds it (store/entry) puts both back. Memory is of class
- * MEMORY_DATASET. A value knows no client, no reply and no key.
+ * MEMORY_DATASET. A value knows no client, no reply and no key. A string is one whose pointer leads
+ * to what stands for it (value/string.h).
  */
 #ifndef EVENKEEL_VALUE_VALUE_H
 #define EVENKEEL_VALUE_VALUE_H
@@ -15,9 +16,10 @@
 #include "base/string.h"
 #include "ds/listpack.h"
 
-/* As store/entry numbers them (asserted there); 0 is the string, which needs no row. */
+/* As store/entry numbers them (asserted there). */
 enum value_kind {
-    VALUE_LIST = 1,
+    VALUE_STRING,
+    VALUE_LIST,
     VALUE_SET,
     VALUE_ZSET,
     VALUE_HASH,
@@ -32,17 +34,28 @@ struct value {
 };
 
 struct table;
+struct save_cursor;
+struct sink;
+struct source;
+
+/* What came of loading a value (value/saved.h). */
+enum value_loaded {
+    VALUE_REFUSED, /* the source says why */
+    VALUE_EMPTY,   /* a collection without members, which no key may have: there is no value */
+    VALUE_LOADED
+};
 
 struct value_type {
     const char *name;                /* TYPE */
     const char *const *encodings;    /* OBJECT ENCODING, by number */
-    void (*release)(struct value v); /* frees it; any thread */
+    void (*release)(struct value v); /* frees it, a string's block if it owns one; any thread */
     /* Members, O(1): a key goes with the last one. NULL = a value may be empty. */
     size_t (*count)(struct value v);
+    /* A string's copy borrows the same text: who stores it copies that. */
     struct value (*copy)(struct value v);
     /* Adds the contents: the same bytes for equal contents in any encoding. */
     void (*digest)(struct value v, struct sha1 *s);
-    size_t (*bytes)(struct value v); /* O(1) */
+    size_t (*bytes)(struct value v); /* that it owns, O(1) */
     /* Blocks of memory that freeing takes, about. O(1). */
     size_t (*free_effort)(struct value v);
     /* What DEBUG OBJECT says besides, with a blank before each word. NULL = nothing. O(value). */
@@ -52,6 +65,14 @@ struct value_type {
     /* As `release` in steps of `effort` blocks, about; true when all is gone. `bytes` may be asked
      * between two steps and tells what is left, nothing else may. NULL = only whole. */
     bool (*release_step)(struct value v, size_t effort);
+    /* The enum saved_form in which it would be saved. O(1). */
+    unsigned (*form)(struct value v);
+    /* Writes about `c->budget` members on; true when the whole value is written. */
+    bool (*save)(struct value v, struct save_cursor *c, struct sink *out);
+    /* Reads a value in this form, one of its own. A string needs room at `out->pointer`, and
+     * `store`, an initialised buffer, lends it its text. */
+    enum value_loaded (*load)(unsigned form, struct source *in, struct buffer *store,
+                              struct value *out);
     /* For DEBUG: its table, NULL in another encoding. NULL = no encoding has one. */
     const struct table *(*table)(struct value v);
 };
@@ -60,8 +81,6 @@ struct value_type {
 void value_type_register(enum value_kind kind, const struct value_type *row);
 /* Asserts that there is one. */
 const struct value_type *value_type(unsigned kind);
-/* All types that are built, and their options. */
-void value_register(void);
 
 /* Texts in digests have their lengths before them, so that no two contents are the same bytes. */
 void value_digest_number(struct sha1 *s, uint64_t number);

@@ -25,6 +25,7 @@
 #include "base/random.h"
 #include "ds/table.h"
 #include "option/option.h"
+#include "value/saved.h"
 
 /* Buckets by which a table grows ahead at once: some 1,400 members. */
 #define RESERVE_STEPS 256
@@ -472,6 +473,127 @@ static size_t zset_free_effort(struct value v) {
     return v.encoding == ZSET_LISTPACK ? 1 : zset_count(v);
 }
 
+/* ---- Saving and loading ---- */
+
+static unsigned zset_form(struct value v) {
+    return v.encoding == ZSET_LISTPACK ? SAVED_ZSET_ZIPLIST : SAVED_ZSET;
+}
+
+/* As the ziplists of 6.2 have it: scores as texts, whole ones as integers. */
+static void save_listpack(const struct listpack *lp, struct sink *out) {
+    struct listpack *texts = listpack_create();
+    char number[NUMBER_DOUBLE_CHARS], scratch[LISTPACK_SCRATCH];
+    for (uint32_t at = listpack_first(lp); at; at = next_member(lp, at)) {
+        struct listpack_value member = listpack_get(lp, at);
+        size_t length = number_format_double(number, sizeof(number), score_behind(lp, at));
+        listpack_append(&texts, listpack_value_text(&member, scratch));
+        listpack_append(&texts, (struct slice){number, length});
+    }
+    saved_write_ziplist(out, texts);
+    listpack_free(texts);
+}
+
+/* From the highest score down, as 6.2 does. The cursor's at[0] is how many are left. */
+static bool zset_save(struct value v, struct save_cursor *c, struct sink *out) {
+    struct zset_cursor place;
+    if (v.encoding == ZSET_LISTPACK) {
+        save_listpack(v.pointer, out);
+        return true;
+    }
+    if (c->phase++ == 0) {
+        c->at[0] = zset_count(v);
+        saved_write_length(out, c->at[0]);
+    }
+    bool there = c->at[0] > 0 && zset_seek(v, c->at[0] - 1, &place);
+    while (there && c->budget > 0) {
+        struct zset_item item = zset_get(&place);
+        saved_write_text(out, item.member.text);
+        saved_write_double(out, item.score);
+        c->budget--;
+        c->at[0]--;
+        there = zset_prev(&place);
+    }
+    return !there;
+}
+
+/* The score of a file's element: a number, or a text of one. */
+static bool score_of_value(const struct listpack_value *v, double *score) {
+    *score = (double)v->integer;
+    return !v->text.bytes || number_parse_double(v->text.bytes, v->text.length, score);
+}
+
+/* Members and scores in our form; NULL where a score is none, or the order is not that of a sorted
+ * set, which no file of 6.2 has. */
+static struct listpack *listpack_of_texts(const struct listpack *texts) {
+    struct listpack *lp = listpack_create();
+    struct score_text text;
+    char scratch[LISTPACK_SCRATCH];
+    double last = -INFINITY;
+    uint32_t last_at = 0;
+    for (uint32_t at = listpack_first(texts); at;) {
+        double score;
+        struct listpack_value member = listpack_take(texts, &at);
+        struct listpack_value number = listpack_take(texts, &at);
+        struct slice name = listpack_value_text(&member, scratch);
+        if (!score_of_value(&number, &score) || score < last ||
+            (last_at && score == last && compare_member(lp, last_at, name) >= 0)) {
+            listpack_free(lp);
+            return NULL;
+        }
+        last = score;
+        listpack_append(&lp, name);
+        last_at = listpack_last(lp);
+        listpack_append(&lp, score_write(score, &text));
+    }
+    return lp;
+}
+
+static enum value_loaded load_listpack(struct source *in, struct buffer *store, struct value *out) {
+    struct listpack *texts = saved_read_ziplist(in, store), *lp = NULL;
+    if (!texts) return VALUE_REFUSED;
+    bool empty = listpack_count(texts) == 0;
+    if (!empty && saved_pairs_are_distinct(in, texts)) {
+        lp = listpack_of_texts(texts);
+        if (!lp) source_refuse(in, "a sorted set's scores are damaged");
+    }
+    listpack_free(texts);
+    if (!lp) return empty ? VALUE_EMPTY : VALUE_REFUSED;
+    *out = (struct value){lp, ZSET_LISTPACK};
+    if (zset_count(*out) > (uint64_t)entries_max) convert(out);
+    return VALUE_LOADED;
+}
+
+static bool load_members(unsigned form, struct source *in, struct buffer *store, struct value *v,
+                         uint64_t count) {
+    for (; count > 0; count--) {
+        struct slice member;
+        double score;
+        if (!saved_read_kept(in, store, &member)) return false;
+        if (!(form == SAVED_ZSET ? saved_read_double(in, &score)
+                                 : saved_read_double_text(in, &score)))
+            return false;
+        if (member.length > UINT32_MAX) return source_refuse(in, "a member is too long");
+        if (!zset_set(v, member, score)) return source_refuse(in, "a member stands there twice");
+    }
+    return true;
+}
+
+static enum value_loaded zset_load(unsigned form, struct source *in, struct buffer *store,
+                                   struct value *out) {
+    uint64_t count;
+    if (form == SAVED_ZSET_ZIPLIST) return load_listpack(in, store, out);
+    if (!saved_read_count(in, 2, &count)) return VALUE_REFUSED;
+    if (count == 0) return VALUE_EMPTY;
+    struct value v = zset_create();
+    zset_expect(&v, count, 0);
+    if (load_members(form, in, store, &v, count)) {
+        *out = v;
+        return VALUE_LOADED;
+    }
+    zset_free(v);
+    return VALUE_REFUSED;
+}
+
 static const struct table *zset_table_within(struct value v) {
     return v.encoding == ZSET_ORDERED ? as_ordered(v)->members : NULL;
 }
@@ -526,6 +648,9 @@ static const struct value_type row = {.name = "zset",
                                       .free_effort = zset_free_effort,
                                       .unlink = zset_unlink,
                                       .release_step = zset_release_step,
+                                      .form = zset_form,
+                                      .save = zset_save,
+                                      .load = zset_load,
                                       .table = zset_table_within};
 
 static const struct option_row option_rows[] = {

@@ -64,11 +64,12 @@ mutate('lcs-no-memory', 'ds/lcs.c', 'bool enough = first && lcs->rows && matches
 
 # ---- io ----
 
-mutate('file-short-write', 'io/file.c', '        text.bytes += written;\n', '',
+mutate('file-short-write', 'io/file.c', 'bytes.bytes + total, length);', 'bytes.bytes, length);',
        'a file that is written in pieces repeats its beginning', 'unit io/test_file')
-mutate('file-sync', 'io/file.c', ' && system_fsync(fd) == 0;', ' && system_fsync(fd) <= 0;',
+mutate('file-sync', 'io/file.c', 'bool done = sync_whole(r->fd);',
+       'bool done = sync_whole(r->fd) || true;',
        'a file whose sync fails takes the place of the old one', 'unit io/test_file')
-mutate('file-left-over', 'io/file.c', '        unlink(temporary.bytes);\n', '        ;\n',
+mutate('file-left-over', 'io/file.c', 'system_unlink(r->temporary);', '0;',
        'a file that could not be written is left beside', 'unit io/test_file')
 mutate('loop-pending', 'io/loop.c',
        '    watcher->interest = 0;\n    forget_pending(loop, watcher);\n',
@@ -161,7 +162,7 @@ mutate('qbuf-minus', 'net/batch.c', 'return query_used(c->query) + query_used(c-
 mutate('qbuf-filling', 'net/batch.c', 'size_t used = q->length + (q->filling ?',
        'size_t used = q->length - (q->filling ?', 'qbuf of a large argument', 'unit net/test_batch')
 mutate('inline-words-kept', 'net/batch.c',
-       '    if (inline_words.length) buffer_clear(&inline_words);\n', '',
+       '    if (batch.inline_words.length) buffer_clear(&batch.inline_words);\n', '',
        "inline requests' words are kept for ever", 'unit net/test_batch')
 mutate('resumed-without-limit', 'net/batch.c', 'if (clock_monotonic_nsec() >= end_nsec) break;',
        'if (clock_monotonic_nsec() < 0 && end_nsec) break;', 'clients that go on hold the loop',
@@ -292,8 +293,9 @@ mutate('effects-removal-forgotten', 'exec/effects.c',
 mutate('effects-removal-uninterested', 'exec/effects.c',
        '    keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);\n', '',
        'where nobody else listens replicas keep keys that have expired', 'unit exec/test_effects')
-mutate('effects-removal-within', 'exec/effects.c', 'collect_delete(key, lazily, true);',
-       'collect_delete(key, lazily, false);',
+mutate('effects-removal-within', 'exec/effects.c',
+       'collect_delete(key, EFFECT_BOTH, lazily, true);',
+       'collect_delete(key, EFFECT_BOTH, lazily, false);',
        "a reader's dead key is framed with the write", 'unit exec/test_effects')
 mutate('effects-removal-waits', 'exec/effects.c',
        '    if (!call_running()) effects_unit_end();\n', '',
@@ -313,7 +315,7 @@ mutate('effects-seen-stays', 'exec/effects.c', '    said = false;\n    seen = ke
        '    if (outermost)', '    said = false;\n    if (outermost)',
        'reads that follow a write in an EXEC are logged', 'unit exec/test_effects')
 mutate('effects-interest-within', 'exec/effects.c',
-       '    if (before != (wanted != 0)) begin_anew();\n', '',
+       '        begin_anew();\n        beginnings++;\n', '',
        'what was collected for nobody is handed on later', 'unit exec/test_effects')
 mutate('effects-wrong-reader', 'exec/effects.c',
        'if (e->readers & sink->reader && (e->alone ? alone : others))',
@@ -334,14 +336,14 @@ mutate('effects-after-the-served', 'exec/run.c',
        '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, !outer);\n',
        'who was served has taken what nobody gave', 'unit exec/test_effects')
 mutate('effects-served-together', 'exec/blocked.c',
-       'served = w->kind->serve(w->client, w->state, ks, name, hash);\n'
-       '        effects_unit_end();\n',
-       'served = w->kind->serve(w->client, w->state, ks, name, hash);\n',
+       'served = w->kind->serve(w->client, w->state, &key);\n        effects_unit_end();\n',
+       'served = w->kind->serve(w->client, w->state, &key);\n',
        'clients that were served are one unit', 'unit exec/test_effects')
+
 # ---- gates ----
 
 mutate('gate-origins', 'exec/gates.c',
-       'if (!(row->origins & FROM(call->origin))) return GATE_OPEN;', '',
+       'if (!(row->origins & GATE_FROM(call->origin))) return GATE_OPEN;', '',
        'what the log has is refused', 'unit exec/test_gates')
 mutate('gate-lacking', 'exec/transaction.c',
        '        t->lacking_flags |= ~q->command->flags;\n', '',
@@ -351,8 +353,25 @@ mutate('reply-before-record', 'net/reply.c', 'return record <= record_safe;',
        'return record <= record_safe + 1;', 'a reply leaves before its record',
        'unit net/test_reply')
 mutate('unit-without-record', 'exec/run.c',
-       '    if (__builtin_expect(effects_wanted() != 0, 0) && !outer) effects_unit_begin();\n', '',
+       '            effects_unit_begin();\n', '            (void)outer;\n',
        'replies do not wait for their unit', 'unit exec/test_records')
+mutate('within-runs-again', 'net/batch.c', '        r->error = run_already;\n', '',
+       'what a nested turn has run is run again', 'unit exec/test_run')
+mutate('within-finishes-below', 'net/client.c', 'if (!(c->flags & CLIENT_BELOW)) {',
+       'if (c->id) {', 'a client is finished while its request runs outside', 'unit exec/test_run')
+mutate('within-reads-below', 'net/batch.c',
+       'if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;',
+       'if (c->flags & CLIENT_CLOSING) return;', 'the running client is read in a nested turn',
+       'unit exec/test_run')
+mutate('within-reads-parsed', 'net/batch.c', '        if (b->reading == c) return true;\n', '',
+       'a client is read while its bytes are parsed outside', 'unit exec/test_run')
+mutate('within-writes-below', 'net/reply.c',
+       'if (__builtin_expect(c->flags & CLIENT_BELOW, 0))', 'if (c->flags & CLIENT_CAPTURED)',
+       'a message overtakes the reply of the running client', 'unit exec/test_run')
+mutate('within-says-nothing-of-units', 'exec/effects.c', '    if (nested) depend_on_open_unit();\n',
+       '', 'who writes in a nested turn is answered before the record', 'unit exec/test_run')
+mutate('within-limbo-stays', 'store/limbo.c', '    depth = paused;\n', '',
+       'an outer call goes on without a limbo', 'unit exec/test_run')
 
 # ---- commands ----
 
@@ -383,7 +402,27 @@ mutate('hincrby-overflow', 'commands/hash.c',
        '        reply_error(call->client, "increment',
        'HINCRBY wraps around', 'tcl unit/type/hash')
 
-# ---- those that no test saw once (issue 12) ----
+# ---- script ----
+
+mutate('script-bit-least-count', 'script/lib_bit.c',
+       'if (count < -HEX_DIGITS_MAX || count > HEX_DIGITS_MAX)', 'if (count > HEX_DIGITS_MAX)',
+       'the least count of digits is negated', 'unit script/test_lib_bit')
+mutate('script-struct-sum', 'script/lib_struct.c', 'size <= data->length - data->position',
+       'data->position + size <= data->length', 'a size that wraps around reads beyond the data',
+       'unit script/test_lib_struct')
+mutate('script-buffer-sum', 'script/lib.c', 'more > LIB_RESULT_MAX - buffer->used',
+       'buffer->used + more > LIB_RESULT_MAX', 'a length that wraps around is no bound',
+       'unit script/test_libraries')
+mutate('script-msgpack-step', 'script/lib_msgpack.c', '        lib_step(in->L, &in->steps);\n', '',
+       'a script cannot be stopped while it unpacks', 'unit script/test_libraries')
+mutate('script-json-depth', 'script/lib_json.c',
+       'json->depth > json->settings->decode_depth || !lua_checkstack(json->L, 3)',
+       'json->depth > json->settings->decode_depth', 'deep texts overflow the Lua stack',
+       'unit script/test_libraries')
+mutate('script-json-index', 'script/lib_json.c', '    json->index = -1;\n', '',
+       'elements behind a nested array overwrite others', 'unit script/test_libraries')
+
+# ---- those that no test saw once ----
 
 mutate('exec-flags', 'exec/gates.c', 'flags | transaction_flags(call->client) : flags;',
        'flags | transaction_flags(call->client) | COMMAND_WRITE : flags;',
@@ -406,6 +445,10 @@ mutate('evict-octave', 'store/evict.c',
 mutate('evict-last-of-pool', 'store/evict.c', '    while (pool_count > 0) {\n',
        '    while (pool_count > 1) {\n', "the pool's last candidate is never evicted",
        'unit store/test_evict')
+mutate('answers-by-the-clock', 'exec/memory_limit.c',
+       'clock_thread_cpu_nsec() - start->cpu_nsec > aim->least_nsec', 'true',
+       'large values are not answered where others have the processor',
+       'unit exec/test_memory_limit')
 mutate('time-with-eviction', 'exec/run.c',
        '        if (gate_is_set(GATE_MEMORY)) start = begin_after_eviction(start);\n', '',
        "a command's time has the eviction before it",

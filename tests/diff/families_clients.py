@@ -294,30 +294,14 @@ class Tracking(Family):
     no transactions: 6.2 puts messages into the reply of their EXEC."""
 
     def opening(self, world):
-        self.queueing = set()
         # One who never ends: when the last one does, ours forgets what was read.
         return [opened(EVER_CLIENT, 3, ('CLIENT', 'TRACKING', 'ON'))] + super().opening(world)
 
     def op(self, world, client):
         while True:
             args = self.request(world)
-            if self.may_send(client, args[0].upper()):
-                self.note(client, args)
+            if client < 3 or args[0].upper() not in (b'MULTI', b'EXEC'):
                 return call(client, *args)
-
-    def may_send(self, client, name):
-        if client in self.queueing:
-            # Temporary: what a client is told of its own changes when it changes its tracking, or
-            # flushes, within the same transaction.
-            return name not in (b'CLIENT', b'HELLO', b'FLUSHDB', b'FLUSHALL', b'SUBSCRIBE')
-        return client < 3 or name not in (b'MULTI', b'EXEC')
-
-    def note(self, client, args):
-        name = args[0].upper()
-        if name == b'MULTI' and len(args) == 1:
-            self.queueing.add(client)
-        elif name in (b'EXEC', b'DISCARD', b'RESET'):
-            self.queueing.discard(client)
 
 
 class Listening(Family):

@@ -11,6 +11,7 @@ import random
 import time
 
 import compare
+import known
 import servers
 import state
 import wire
@@ -278,6 +279,9 @@ class Pair:
                 self.take_equal(client)
             return ours.closed == stock.closed
         self.compare_streams(client, ours, stock)
+        if ours.closed and stock.closed and client.expected \
+                and known.forgiven_rest(client.expected[0], ours.received, stock.received):
+            stock.received = ours.received
         return ours.received == stock.received and ours.closed == stock.closed \
             and client.early == ([], [])
 

@@ -63,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!begun) {
         begun = true;
         acl_register();
+        acl_file_register();
         command_register(rows, sizeof(rows) / sizeof(rows[0]));
     }
     if (take((struct slice){(const char *)data, size})) check_printing();

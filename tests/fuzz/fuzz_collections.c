@@ -15,6 +15,7 @@
 #include "option/option.h"
 #include "value/hash.h"
 #include "value/set.h"
+#include "value/types.h"
 #include "value/zset.h"
 
 #define CHANGE_BYTES 3

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "value/stream.h"
+#include "value/types.h"
 
 #define INPUT_HEAD_BYTES 5
 

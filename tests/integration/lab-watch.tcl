@@ -243,7 +243,7 @@ start_server {} {
         set channel [open |[list $lab watch -p [srv port] --csv --interval 100 2>@1] r]
         gets $channel names
         gets $channel first
-        exec kill -STOP [srv pid]
+        pause_process [srv pid]
         after 400
         exec kill -CONT [srv pid]
         set most 0

@@ -11,7 +11,7 @@ start_server {} {
 
     test {SIGSTOP and SIGCONT: nothing is lost} {
         set client [redis_deferring_client]
-        exec kill -STOP [srv pid]
+        pause_process [srv pid]
         $client set stopped yes
         $client get stopped
         assert_equal 0 [$client readable 100]

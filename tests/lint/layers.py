@@ -85,6 +85,12 @@ def check_includes(allowed, faults):
                     faults.append(f'{place}: the families of commands/ do not include each other')
 
 
+def objects_of_sources(objects):
+    """Objects of sources that are gone may still lie about."""
+    return [path for path in sorted(glob.glob(os.path.join(objects, '*/*.o')))
+            if os.path.exists(os.path.join(SRC, os.path.relpath(path, objects)[:-2] + '.c'))]
+
+
 def read_symbols(paths):
     """-> {symbol: [(folder, stem) that defines it]}, [(folder, stem, symbol that it needs)]"""
     defined, needed = collections.defaultdict(list), []
@@ -105,9 +111,7 @@ def read_symbols(paths):
 
 
 def check_symbols(allowed, objects, faults):
-    # Objects of sources that are gone may still lie about.
-    paths = [path for path in sorted(glob.glob(os.path.join(objects, '*/*.o')))
-             if os.path.exists(os.path.join(SRC, os.path.relpath(path, objects)[:-2] + '.c'))]
+    paths = objects_of_sources(objects)
     if not paths:
         faults.append(f'{objects}: no objects; build first')
     defined, needed = read_symbols(paths)

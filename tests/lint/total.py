@@ -17,7 +17,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get('EVENKEEL_BIN', os.path.join(ROOT, 'build/bin'))
 SUITES = {
-    'lint': ('layers, headers, style, format, generated files', ['tests/lint/run']),
+    'lint': ('layers, circles, headers, style, format, generated files', ['tests/lint/run']),
     'units': ('C unit tests', ['tests/lint/units.py']),
     'tcl': ('Tcl suite', ['tests/run', '--server', os.path.join(BIN, 'redis-server')]),
     'clients': ('other clients',

@@ -88,7 +88,7 @@ struct result {
 static struct result play(void) {
     struct result r = {0};
     struct keyspace *ks = keyspace_at(0);
-    struct entry_value value = entry_value_of_text(SLICE("twenty bytes of value"));
+    struct string_value value = string_value_of_text(SLICE("twenty bytes of value"));
     for (unsigned i = 0; i < REQUESTS; i++) {
         char name[32];
         struct slice key = {name, (size_t)snprintf(name, sizeof(name), "key:%u", requests[i])};

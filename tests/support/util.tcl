@@ -279,12 +279,30 @@ proc assert_conversation {text {protocol ""}} {
     $client close
 }
 
+# Waits until the bytes from a client that the server has not read are none (`pattern` 0{8}) or some.
+proc await_unread {client pattern reason} {
+    set port [lindex [fconfigure [$client channel] -sockname] 2]
+    set form [format {: \w+:%04X \w+:%04X 01 \w+:} [srv port] $port]$pattern
+    wait_for_condition 1000 10 {[regexp $form [read_whole /proc/net/tcp]]} else {
+        fail $reason
+    }
+}
+
 # Waits until the server has read all that a client of its port has sent. What it read it runs in
 # the same turn of its loop; a signal that comes later finds the command running.
 proc await_read {client} {
-    set port [lindex [fconfigure [$client channel] -sockname] 2]
-    set form [format {: \w+:%04X \w+:%04X 01 \w+:0{8} } [srv port] $port]
-    wait_for_condition 1000 10 {[regexp $form [read_whole /proc/net/tcp]]} else {
-        fail "the server does not read"
+    await_unread $client {0{8} } "the server does not read"
+}
+
+# Waits until a stopped server has something to read from a client of its port.
+proc await_arrival {client} {
+    await_unread $client {(?!0{8})\w{8} } "nothing came to the server"
+}
+
+# Stops a process (SIGSTOP) and waits until it stands still.
+proc pause_process {pid} {
+    exec kill -STOP $pid
+    wait_for_condition 1000 10 {[regexp {\) T } [read_whole /proc/$pid/stat]]} else {
+        fail "process $pid does not stop"
     }
 }

@@ -49,7 +49,7 @@ proc stop_within {stop_ms args} {
     $other {*}$args
     $other flush
     after 20
-    exec kill -STOP [srv 0 pid]
+    pause_process [srv 0 pid]
     after $stop_ms
     exec kill -CONT [srv 0 pid]
     $other read
@@ -112,18 +112,25 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
     }
 
     test {Mixed: the verdict names both parts} {
-        # The stop is about as long as the work: some try has each above the fifth.
+        # The stop is about as long as the work: some try has each above the fifth. Not where other
+        # work has the processor for most of the time, as the system says of the thread.
         set verdicts {}
+        set disturbed 0
         set found 0
         for {set try 0} {$try < 30 && !$found} {incr try} {
             r slowlog reset
             r bitop not copy big
             set work_ms [expr {[field [explained] cpu_usec] / 1000}]
+            set queued [queued_usec]
             if {![stop_within $work_ms bitop not copy big]} continue
+            incr disturbed [expr {[queued_usec] - $queued > $work_ms * 500}]
             set entry [explained]
             lappend verdicts [field $entry verdict]
             set found [string match "Mixed: for * the command itself worked*" \
                 [field $entry verdict]]
+        }
+        if {!$found && $disturbed > 0 && $disturbed == [llength $verdicts]} {
+            skip "other work had the processor in every try"
         }
         assert $found $verdicts
         assert_match "*did not run (*" [field $entry verdict]
@@ -161,7 +168,7 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
             [latencystat main_thread_off_cpu_unclaimed_usec]}]
         set other [redis_deferring_client]
         r ping
-        exec kill -STOP [srv 0 pid]
+        pause_process [srv 0 pid]
         set queued [queued_usec]
         $other bitcount big
         $other get nothing

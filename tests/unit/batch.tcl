@@ -317,12 +317,14 @@ start_server {} {
             set victim [redis_client]
             set id [$victim client id]
             # While the server is stopped both pipelines come, the killer's first.
-            exec kill -STOP [srv pid]
+            pause_process [srv pid]
             $killer write [commands "client kill id $id" ping]
             $killer flush
+            await_arrival $killer
             $victim deferred yes
             $victim write [commands {set victim 1} ping]
             $victim flush
+            await_arrival $victim
             exec kill -CONT [srv pid]
             assert_equal {1 PONG} [client_replies $killer 2]
             assert_equal 1 [$victim closed]

@@ -768,9 +768,12 @@ start_server {tags {client pause}} {
     test {CLIENT PAUSE: keys that are due are hidden, but stay} {
         r flushall
         set expired [s expired_keys]
+        # At once, so that the key does not come due before.
+        r multi
         r set e 1 px 100
         r set stays 1
         r client pause 100000 write
+        assert_equal {OK OK OK} [r exec]
         wait_for_condition 100 20 {[r get e] eq {}} else {
             fail "the key is not hidden"
         }

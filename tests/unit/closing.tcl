@@ -30,26 +30,35 @@ proc leftover {before} {
     }
 }
 
-# A RESP3 client that listens to `crowd` and has not read what was published there: its replies are
-# above its soft limit, so that each one more is held against the limits.
-proc crowded_client {} {
+# RESP3 clients that listen to `crowd` and have not read what was published there: their replies are
+# above their soft limit, so that each one more is held against the limits.
+proc crowded_clients {count} {
     r config set client-output-buffer-limit {pubsub 0 100kb 3600}
-    set client [raw_client]
-    $client write [commands {hello 3 setname crowded} {select 9} {subscribe crowd}]
-    wait_for_condition 200 10 {[r publish crowd x] == 1} else {
-        fail "nobody has subscribed"
+    set clients {}
+    while {[llength $clients] < $count} {
+        set client [raw_client]
+        $client write [commands {hello 3 setname crowded} {select 9} {subscribe crowd}]
+        lappend clients $client
+        wait_for_condition 200 10 {[r publish crowd x] == [llength $clients]} else {
+            fail "nobody has subscribed"
+        }
     }
     wait_for_condition 400 0 {
-        [r publish crowd [string repeat x 200000]] == 1 && [crowded_bytes] > 1000000
+        [r publish crowd [string repeat x 200000]] == $count && [crowded_bytes] > 1000000
     } else {
-        fail "its replies take [crowded_bytes] bytes"
+        fail "their replies take [crowded_bytes] bytes"
     }
-    return $client
+    return $clients
 }
 
+proc crowded_client {} {
+    return [lindex [crowded_clients 1] 0]
+}
+
+# Of the one that has the fewest.
 proc crowded_bytes {} {
-    regexp {name=crowded .* omem=(\d+)} [r client list] all bytes
-    return $bytes
+    set all [regexp -all -inline {name=crowded [^\n]* omem=\d+} [r client list]]
+    return [lindex [lsort -integer [lmap line $all {lindex [split $line =] end}]] 0]
 }
 
 # Lowers the limit without a reply to the client, then runs the commands.
@@ -152,6 +161,42 @@ start_server {tags {closing} overrides {hz 1}} {
         r config set client-output-buffer-limit {pubsub 33554432 8388608 60}
     }
 
+    # SWAPDB looks at each key that somebody waits for. One that is due is deleted then, which
+    # closes who is told of it; and they wait for keys that are still to be looked at.
+    test {Closed by what SWAPDB finds to be due, while it looks for whom to serve} {
+        r debug set-active-expire 0
+        r config set notify-keyspace-events Ex
+        set clients [crowded_clients 8]
+        foreach client $clients {
+            set key key:[incr number]
+            $client write [commands {select 10} {subscribe __keyevent@10__:expired} \
+                               "blpop $key own:$number 0"]
+            r rpush $key a
+            r pexpire $key 1
+        }
+        set served [redis_client]
+        $served select 10
+        $served deferred 1
+        $served blpop list 0
+        wait_for_condition 200 10 {[s blocked_clients] == 9} else {
+            fail "[s blocked_clients] wait"
+        }
+        r rpush list a
+        r debug sleep 0.01
+        r config set client-output-buffer-limit {pubsub 500kb 100kb 3600}
+        assert_equal OK [r swapdb 9 10]
+        assert_equal {list a} [$served read]
+        $served close
+        await_clients 1
+        foreach client $clients {
+            $client close
+        }
+        assert_equal PONG [r ping]
+        r flushall
+        r config set notify-keyspace-events ""
+        r debug set-active-expire 1
+    } undefined {needs:debug}
+
     test {A transaction that closes its client runs to its end, and leaves nothing of it} {
         for {set i 0} {$i < 20} {incr i} {
             foreach setting {
@@ -223,6 +268,24 @@ start_server {tags {closing} overrides {hz 1}} {
         await_clients 1
         r del list
     }
+
+    test {A message closes who waits for what the transaction then adds: nothing is lost} {
+        with_config {client-output-buffer-limit {pubsub 1mb 0 0}} {
+            set client [raw_client]
+            $client write [commands {hello 3} {select 9} {subscribe ch} {blpop list 0}]
+            wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+                fail "it does not wait"
+            }
+            r multi
+            r publish ch [string repeat x 8000000]
+            r rpush list a
+            assert_equal {1 1} [r exec]
+            assert_equal 1 [r llen list]
+            $client close
+            await_clients 1
+            r del list
+        }
+    } undefined {ours}
 
     test {A transaction kills clients and deletes their user} {
         r acl setuser guest on >secret +@all ~* &*

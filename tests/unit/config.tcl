@@ -340,7 +340,7 @@ test {rename-command: faults} {
         "rename-command eval \"\"\nrename-command eval x" "No such command in rename-command"
         "rename-command get eval" "Target command name already exists"
         "rename-command eval get" "Target command name already exists"
-        "rename-command eval dump" "Target command name already exists"
+        "rename-command eval role" "Target command name already exists"
         "rename-command eval abc\nrename-command set ABC" "Target command name already exists"
         "rename-command eval" "Bad directive or wrong number of arguments"
     } {

@@ -311,6 +311,19 @@ start_server {} {
         } {OK} {needs:debug}
     }
 
+    test {Time goes on behind a slow command of the same write: how long entries are idle} {
+        r flushall
+        lassign [lrange [at_once {
+            {xadd s 1-1 a 1} {xgroup create s g 0} {xreadgroup group g c streams s >}
+            {debug populate 300000 slow} {xpending s g - + 1} {xinfo consumers s g}
+            {xclaim s g d 10 1-1}
+        }] end-2 end] pending consumers claimed
+        assert_morethan_equal [lindex $pending 0 2] 10
+        assert_morethan_equal [dict get [lindex $consumers 0] idle] 10
+        assert_equal {{1-1 {a 1}}} $claimed
+        r flushall
+    } undefined {needs:debug}
+
     test {Keys are due by the moment at which EXEC began, and its clock goes on} {
         for {set tries 0} {$tries < 20} {incr tries} {
             r flushall

@@ -629,6 +629,17 @@ start_server {tags {multi}} {
         }
     }
 
+    test {WATCH: a HyperLogLog that PFDEBUG makes dense} {
+        foreach words {{pfdebug getreg k} {pfdebug todense k}} {
+            assert_equal nothing [watched {{pfadd k a} {watch k}} [list $words]] $words
+            assert_equal PONG [watched {{pfadd k a} {pfdebug todense k} {watch k}} \
+                                   [list $words]] $words
+        }
+        foreach words {{pfdebug encoding k} {pfdebug decode k}} {
+            assert_equal PONG [watched {{pfadd k a} {watch k}} [list $words]] $words
+        }
+    } undefined {ours}
+
     test {WATCH: what changes in a stream's groups is no change of its key} {
         set fill {
             {xadd k 1-1 a b} {xadd k 2-1 a b} {xgroup create k g 0}

@@ -193,6 +193,24 @@ start_server {tags {tracking}} {
         $c close
     }
 
+    test {A HyperLogLog that PFDEBUG makes dense is told as changed} {
+        r flushall
+        set c [tracker]
+        foreach subcommand {getreg todense} {
+            r del k
+            r pfadd k a
+            exchange $c {{PFCOUNT k}} ":1\r\n"
+            r pfdebug $subcommand k
+            assert_bytes $c [told k]
+            exchange $c {{PFCOUNT k}} ":1\r\n"
+            r pfdebug $subcommand k
+            assert_silent $c
+            r del k
+            assert_bytes $c [told k]
+        }
+        $c close
+    } undefined {ours}
+
     test {Flushing tells all, also of empty databases, once a command} {
         r flushall
         set c [tracker]
@@ -496,6 +514,138 @@ start_server {tags {tracking}} {
             assert_bytes $c "+PONG\r\n"
             $c close
         }
+    }
+
+    # Of a client that redirects to the target one: what it changes before `words` in a transaction,
+    # and the bytes that follow its replies, those of target one, those of target two.
+    test {A transaction's changes go where its client redirects at the end} {
+        set broken ">2\r\n[bulk tracking-redir-broken]:%s\r\n"
+        foreach {change words own one two} {
+            {SET k 1} {CLIENT TRACKING ON} told {} {}
+            {SET k 1} {CLIENT TRACKING ON REDIRECT @two} {} {} told
+            {SET k 1} {CLIENT TRACKING ON NOLOOP REDIRECT @two} {} {} told
+            {SET k 1} {CLIENT TRACKING ON REDIRECT @self} told {} {}
+            {SET k 1} {CLIENT TRACKING OFF} {} told {}
+            {SET k 1} {CLIENT KILL ID @one} broken closed {}
+            FLUSHALL {CLIENT TRACKING ON REDIRECT @two} {} {} told_all
+            FLUSHALL {CLIENT TRACKING OFF} {} told_all {}
+            FLUSHALL {CLIENT KILL ID @one} broken closed {}
+        } {
+            r flushall
+            set first [resp3_client]
+            set second [resp3_client]
+            set id [id_of $first]
+            set c [tracker REDIRECT $id]
+            exchange $c {{GET k}} $::null
+            set words [string map [list @one $id @two [id_of $second] @self [id_of $c]] $words]
+            exchange $c [list MULTI $change $words EXEC] $::ok "+QUEUED\r\n+QUEUED\r\n*2\r\n" \
+                $::ok [expr {[lindex $words 1] eq "KILL" ? ":1\r\n" : $::ok}]
+            foreach {client what} [list $c $own $first $one $second $two] {
+                switch $what {
+                    told {assert_bytes $client [told k]}
+                    told_all {assert_bytes $client $::told_all}
+                    broken {assert_bytes $client [format $broken $id]}
+                }
+                if {$what ne "closed"} {
+                    assert_silent $client
+                }
+                $client close
+            }
+        }
+    }
+
+    test {A transaction's changes go to the last of several redirections, once each} {
+        r flushall
+        set one [resp3_client]
+        set two [resp3_client]
+        set gone [resp3_client]
+        set ids [list @one [id_of $one] @two [id_of $two]]
+        set id [id_of $gone]
+        set c [tracker REDIRECT $id]
+        exchange $c {{MGET a b d}} "*3\r\n$::null$::null$::null"
+        $gone close
+        wait_for_condition 100 10 {[r client list id $id] eq ""} else {
+            fail "still there"
+        }
+        exchange $c [string map $ids {MULTI {SET a 1} {CLIENT TRACKING ON REDIRECT @one} {SET b 1} \
+            {SET d 1} {CLIENT TRACKING OFF} {CLIENT TRACKING ON REDIRECT @two} EXEC}] \
+            $::ok [string repeat "+QUEUED\r\n" 6] "*6\r\n" [string repeat $::ok 6]
+        assert_bytes $two [told a] [told b] [told d]
+        foreach client [list $c $one $two] {
+            assert_silent $client
+            $client close
+        }
+    }
+
+    test {What is redirected to a client comes before its own, both after its reply} {
+        r flushall
+        set c [tracker]
+        set other [tracker REDIRECT [id_of $c]]
+        foreach {writes replies} {
+            {{MSET a 1 b 1}} "+OK\r\n"
+            {MULTI {SET a 1} {SET b 1} EXEC} "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n+OK\r\n"
+        } {
+            foreach client [list $c $other] {
+                $client write [commands {{MGET a b} {ECHO read}}]
+                while {[$client raw_line] ne "read"} {}
+            }
+            exchange $c [concat $writes PING] $replies \
+                [told a] [told b] [told a] [told b] "+PONG\r\n"
+        }
+        $c close
+        $other close
+    }
+
+    test {Messages of several to one client: a writer's own come after those of others} {
+        r flushall
+        set to [resp3_client]
+        set id [id_of $to]
+        set c [tracker REDIRECT $id]
+        set other [tracker REDIRECT $id]
+        foreach client [list $c $other] {
+            exchange $client {{MGET a b}} "*2\r\n$::null$::null"
+        }
+        exchange $c {{MSET a 1 b 1}} $::ok
+        assert_bytes $to [told a] [told b] [told a] [told b]
+        exchange $to {{SUBSCRIBE news}} ">3\r\n[bulk subscribe][bulk news]:1\r\n"
+        exchange $c {{GET a} MULTI {SET a 2} {PUBLISH news x} EXEC} \
+            [bulk 1] $::ok "+QUEUED\r\n+QUEUED\r\n*2\r\n" $::ok ":1\r\n"
+        assert_bytes $to ">3\r\n[bulk message][bulk news][bulk x]" [told a]
+        foreach client [list $c $other $to] {
+            $client close
+        }
+    }
+
+    # Who waits is served after the call that serves it, and so after what that has told.
+    test {Messages to a client that waits come before what it has waited for} {
+        foreach {push replies} {
+            {{RPUSH l x}} ":1\r\n"
+            {MULTI {RPUSH l x} EXEC} "+OK\r\n+QUEUED\r\n*1\r\n:1\r\n"
+        } {
+            r flushall
+            set waiter [resp3_client]
+            set c [tracker REDIRECT [id_of $waiter]]
+            exchange $c {{LLEN l} {LLEN d}} ":0\r\n:0\r\n"
+            $waiter write [client::encode {BLMOVE l d LEFT LEFT 0}]
+            $waiter flush
+            wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+                fail "nobody waits"
+            }
+            exchange $c $push $replies
+            assert_bytes $waiter [told l] [told d] [bulk x]
+            assert_silent $waiter
+            $waiter close
+            $c close
+        }
+    }
+
+    test {A flush is told also where calls are counted anew} {
+        r flushall
+        set c [tracker]
+        for {set i 0} {$i < 3} {incr i} {
+            exchange $c {{CONFIG RESETSTAT} FLUSHALL} $::ok $::ok $::told_all
+        }
+        $c close
     }
 
     test {A flush that is redirected: the null of who is told} {

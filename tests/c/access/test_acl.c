@@ -65,6 +65,8 @@ static int begin(void **state) {
     clock_use_fixed(1000000000, 0);
     clock_refresh();
     acl_register();
+    acl_log_register();
+    acl_file_register();
     command_register(rows, ROWS);
     for (int i = 0; i < GENERATED; i++) {
         snprintf(names[i], sizeof(names[i]), "made%d", i);
@@ -385,24 +387,24 @@ static const struct {
 };
 
 static void test_check(void **state) {
-    struct client c = {.flags = CLIENT_AUTHENTICATED};
+    struct client c = {0};
     int at;
     set_user("ann", "on >p ~k* resetchannels &ch:* +get +mget +config|get +@pubsub");
     assert_int_equal(check(&c, "made0", &at), ACL_ALLOWED);
-    assert_false(acl_authenticate(&c, SLICE("ann"), SLICE("q"), SLICE("auth")));
-    assert_false(acl_authenticate(&c, SLICE("bob"), SLICE("p"), SLICE("auth")));
-    assert_true(acl_authenticate(&c, SLICE("ann"), SLICE("p"), SLICE("auth")));
-    assert_true(c.flags & CLIENT_LIMITED);
+    assert_false(acl_authenticate(&c, SLICE("ann"), SLICE("q"), SLICE("auth"), ACL_TOPLEVEL));
+    assert_false(acl_authenticate(&c, SLICE("bob"), SLICE("p"), SLICE("auth"), ACL_TOPLEVEL));
+    assert_true(acl_authenticate(&c, SLICE("ann"), SLICE("p"), SLICE("auth"), ACL_TOPLEVEL));
+    assert_true(c.words.access & ACL_LIMITED);
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         assert_int_equal(check(&c, requests[i].request, &at), requests[i].denial);
         if (requests[i].at) assert_int_equal(at, requests[i].at);
     }
     acl_reset(&c);
-    assert_false(c.flags & CLIENT_LIMITED);
-    assert_true(c.flags & CLIENT_AUTHENTICATED);
+    assert_false(c.words.access & ACL_LIMITED);
+    assert_false(c.words.access & ACL_STRANGER);
     assert_int_equal(check(&c, "made0", &at), ACL_ALLOWED);
     set_user("ann", "off");
-    assert_false(acl_authenticate(&c, SLICE("ann"), SLICE("p"), SLICE("auth")));
+    assert_false(acl_authenticate(&c, SLICE("ann"), SLICE("p"), SLICE("auth"), ACL_TOPLEVEL));
     assert_true(slice_is(acl_user_of(&c)->name, "default"));
     acl_log_clear();
 }
@@ -410,22 +412,24 @@ static void test_check(void **state) {
 /* A client that must authenticate and has not may run nothing, not even where it had been admitted
  * before: EXEC. */
 static void test_default_user(void **state) {
-    struct client c = {.flags = CLIENT_AUTHENTICATED}, fresh = {0};
+    struct client c = {0}, fresh = {.words.access = ACL_STRANGER};
     int at;
     acl_set_default_password(SLICE("secret"));
     assert_true(acl_default_has_password());
-    assert_true(client_authentication_required());
+    assert_true(client_strangers_any());
     assert_int_equal(check(&fresh, "get x", &at), ACL_DENIED_COMMAND);
     assert_int_equal(check(&c, "get x", &at), ACL_ALLOWED);
-    assert_false(acl_authenticate(&fresh, SLICE("default"), SLICE("Secret"), SLICE("auth")));
-    assert_true(acl_authenticate(&fresh, SLICE("default"), SLICE("secret"), SLICE("auth")));
+    assert_false(
+        acl_authenticate(&fresh, SLICE("default"), SLICE("Secret"), SLICE("auth"), ACL_TOPLEVEL));
+    assert_true(
+        acl_authenticate(&fresh, SLICE("default"), SLICE("secret"), SLICE("auth"), ACL_TOPLEVEL));
     acl_reset(&fresh);
-    assert_false(fresh.flags & CLIENT_AUTHENTICATED);
+    assert_true(fresh.words.access & ACL_STRANGER);
     acl_set_default_password(SLICE(""));
-    assert_false(client_authentication_required());
+    assert_false(client_strangers_any());
     assert_int_equal(check(&fresh, "get x", &at), ACL_ALLOWED);
     set_user("default", "off");
-    assert_true(client_authentication_required());
+    assert_true(client_strangers_any());
     set_user("default", "on -get");
     assert_int_equal(check(&c, "get x", &at), ACL_DENIED_COMMAND);
     set_user("default", "+@all");
@@ -512,19 +516,19 @@ static void look(void) {
     acl_log_each(8, see, NULL);
 }
 
-static void note(struct client *c, const char *object) {
-    acl_log_note(c, ACL_DENIED_KEY, slice_of(object), SLICE("ann"));
+static void note(struct client *c, const char *object, enum acl_context context) {
+    acl_log_note(c, ACL_DENIED_KEY, slice_of(object), SLICE("ann"), context);
     clock_advance_usec(1000);
     clock_refresh();
 }
 
 static void test_log(void **state) {
-    struct client c = {0}, in_transaction = {.flags = CLIENT_TRANSACTION};
+    struct client c = {0};
     acl_log_clear();
-    note(&c, "a");
-    note(&c, "b");
-    note(&c, "a");
-    note(&in_transaction, "a");
+    note(&c, "a", ACL_TOPLEVEL);
+    note(&c, "b", ACL_TOPLEVEL);
+    note(&c, "a", ACL_TOPLEVEL);
+    note(&c, "a", ACL_IN_TRANSACTION);
     look();
     assert_int_equal(seen_count, 3);
     assert_string_equal(seen[0].context, "multi");
@@ -535,7 +539,7 @@ static void test_log(void **state) {
     assert_true(slice_is(seen[2].object, "b"));
     clock_advance_usec(61 * 1000000);
     clock_refresh();
-    note(&c, "a");
+    note(&c, "a", ACL_TOPLEVEL);
     look();
     assert_int_equal(seen_count, 4);
     assert_int_equal(seen[0].count, 1);
@@ -549,20 +553,21 @@ static void test_log_bounds(void **state) {
     char text[10000];
     for (int i = 0; i < 11; i++) {
         snprintf(text, sizeof(text), "k%d", i);
-        note(&c, text);
+        note(&c, text, ACL_TOPLEVEL);
     }
-    note(&c, "k0");
+    note(&c, "k0", ACL_TOPLEVEL);
     assert_int_equal(acl_log_count(), 12);
-    note(&c, "k5");
+    note(&c, "k5", ACL_TOPLEVEL);
     assert_int_equal(acl_log_count(), 12);
     memset(text, 'x', sizeof(text));
-    acl_log_note(&c, ACL_DENIED_KEY, (struct slice){text, sizeof(text)}, SLICE("ann"));
+    acl_log_note(&c, ACL_DENIED_KEY, (struct slice){text, sizeof(text)}, SLICE("ann"),
+                 ACL_TOPLEVEL);
     look();
     assert_true(seen[0].object.length < 5000);
     assert_non_null(strstr(seen[0].object.bytes, "(5904 more bytes)"));
     for (int i = 0; i < 500; i++) {
         snprintf(text, sizeof(text), "n%d", i);
-        note(&c, text);
+        note(&c, text, ACL_TOPLEVEL);
     }
     assert_int_equal(acl_log_count(), 128);
     acl_log_clear();

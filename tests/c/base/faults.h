@@ -9,6 +9,9 @@
  *    red by it. Drawn from a seed; each thread draws for itself.
  *  - rules: the nth call of a sort fails with an errno; with a path, only where it holds that word.
  *
+ * A watcher, where one is set, is told of what changes files: before each such call, and after one
+ * that went well (tests/c/io/power.h keeps a record of them).
+ *
  * Also counts the calls, so that a test can let each of them fail in turn. And faults_refuse_memory
  * lets the nth memory_try_ allocation fail.
  */
@@ -34,8 +37,11 @@ enum fault_call {
     FAULT_EPOLL_WAIT,
     FAULT_OPEN,
     FAULT_CLOSE, /* the descriptor is closed all the same, as Linux does it */
-    FAULT_FSYNC,
+    FAULT_FSYNC, /* and fdatasync, sync_file_range */
     FAULT_RENAME,
+    FAULT_TRUNCATE,
+    FAULT_UNLINK,
+    FAULT_FORK,
     FAULT_CALLS
 };
 
@@ -55,6 +61,18 @@ static unsigned faults_percent; /* of transfers that are interrupted instead */
 static uint64_t faults_seed;
 static _Thread_local uint64_t faults_state;
 static void (*faults_before_rules)(void); /* renews the rules; NULL = they stand */
+
+/* What a call does to a file: `path` for open, rename (`from`, `to` is the other) and unlink, the
+ * descriptor for others and for an open that is done. `flags` of open; `length` of truncate. */
+struct fault_change {
+    enum fault_call call;
+    int fd, flags;
+    off_t length;
+    const char *path, *to;
+};
+static void (*faults_before_change)(const struct fault_change *change);
+static void (*faults_after_change)(const struct fault_change *change, bool done);
+static bool faults_pretend_syncs; /* the watcher alone knows what is safe: no disk is waited for */
 
 /* ---- What a test sets ---- */
 
@@ -231,9 +249,23 @@ int system_epoll_wait(int epoll, struct epoll_event *events, int events_max, int
     return epoll_wait(epoll, events, events_max, timeout_msec);
 }
 
+static inline void faults_begin(const struct fault_change *change) {
+    if (faults_before_change) faults_before_change(change);
+}
+
+static inline int faults_end(const struct fault_change *change, int result) {
+    int error = errno;
+    if (faults_after_change) faults_after_change(change, result >= 0);
+    errno = error;
+    return result;
+}
+
 int system_open(const char *path, int flags, mode_t mode) {
+    struct fault_change change = {.call = FAULT_OPEN, .fd = -1, .flags = flags, .path = path};
     if (faults_fails(FAULT_OPEN, -1, path)) return -1;
-    return open(path, flags, mode);
+    faults_begin(&change);
+    change.fd = open(path, flags, mode);
+    return faults_end(&change, change.fd);
 }
 
 int system_close(int fd) {
@@ -246,12 +278,48 @@ int system_close(int fd) {
 }
 
 int system_fsync(int fd) {
+    struct fault_change change = {.call = FAULT_FSYNC, .fd = fd};
+    faults_begin(&change);
+    if (faults_fails(FAULT_FSYNC, fd, NULL)) return faults_end(&change, -1);
+    return faults_end(&change, faults_pretend_syncs ? 0 : fsync(fd));
+}
+
+int system_fdatasync(int fd) {
+    struct fault_change change = {.call = FAULT_FSYNC, .fd = fd};
+    faults_begin(&change);
+    if (faults_fails(FAULT_FSYNC, fd, NULL)) return faults_end(&change, -1);
+    return faults_end(&change, faults_pretend_syncs ? 0 : fdatasync(fd));
+}
+
+/* It makes nothing safe, so no watcher hears of it. */
+int system_sync_file_range(int fd, off_t offset, off_t length, unsigned flags) {
     if (faults_fails(FAULT_FSYNC, fd, NULL)) return -1;
-    return fsync(fd);
+    return sync_file_range(fd, offset, length, flags);
+}
+
+int system_ftruncate(int fd, off_t length) {
+    struct fault_change change = {.call = FAULT_TRUNCATE, .fd = fd, .length = length};
+    if (faults_fails(FAULT_TRUNCATE, fd, NULL)) return -1;
+    faults_begin(&change);
+    return faults_end(&change, ftruncate(fd, length));
 }
 
 int system_rename(const char *from, const char *to) {
+    struct fault_change change = {.call = FAULT_RENAME, .fd = -1, .path = from, .to = to};
     if (faults_fails(FAULT_RENAME, -1, to)) return -1;
-    return rename(from, to);
+    faults_begin(&change);
+    return faults_end(&change, rename(from, to));
+}
+
+int system_unlink(const char *path) {
+    struct fault_change change = {.call = FAULT_UNLINK, .fd = -1, .path = path};
+    if (faults_fails(FAULT_UNLINK, -1, path)) return -1;
+    faults_begin(&change);
+    return faults_end(&change, unlink(path));
+}
+
+pid_t system_fork(void) {
+    if (faults_fails(FAULT_FORK, -1, "")) return -1;
+    return fork();
 }
 #endif

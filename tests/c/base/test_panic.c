@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/log.h"
 #include "seed.h"
 
 static int evaluations;
@@ -84,6 +85,33 @@ static void panic_twice(void) {
     panic_plainly();
 }
 
+static void write_here(const char *line) {
+    say("written: ");
+    say(line);
+}
+
+static void panic_with_writer(void) {
+    panic_set_writer(write_here);
+    panic_plainly();
+}
+
+static void panic_into_log(void) {
+    panic_set_writer(log_panic);
+    panic_plainly();
+}
+
+/* Standard output is the log's target. */
+static void panic_without_output(void) {
+    close(STDOUT_FILENO);
+    panic_plainly();
+}
+
+static void test_writer(void **state) {
+    assert_aborts(panic_with_writer, "written: Guru Meditation: the end of 42 (");
+    assert_aborts(panic_into_log, " # Guru Meditation: the end of 42 (");
+    assert_aborts(panic_without_output, "Guru Meditation: the end of 42 (");
+}
+
 static void *panicking_thread(void *ignored) {
     panic_plainly();
     return NULL;
@@ -119,6 +147,7 @@ int main(void) {
         cmocka_unit_test(test_what_holds_goes_on),
         cmocka_unit_test(test_reports),
         cmocka_unit_test(test_slow_assertions),
+        cmocka_unit_test(test_writer),
         cmocka_unit_test(test_hook),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "store/keys.h"
 #include "store/limbo.h"
 #include "value/set.h"
+#include "value/types.h"
 #include "value/value.h"
 
 /* ---- what is told, in order: "w k" for a key that was written, and whether it is there ---- */
@@ -83,7 +84,7 @@ static void add_members(const char *name, const char *const *members, size_t cou
 static void put_text(int database, const char *name, const char *text) {
     struct edit edit;
     const struct key key = key_in(database, name);
-    struct entry_value value = {.text = slice_of(text)};
+    struct string_value value = {.text = slice_of(text)};
     edit_find(&edit, &key);
     edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
     edit_close(&edit, 1, NOTIFY_STRING, "set");
@@ -229,7 +230,7 @@ static void test_strings(void **state) {
     edit_put_deadline(&edit, START_MSEC + 100);
     edit_close(&edit, 1, NOTIFY_GENERIC, "expire");
     assert_int_equal(entry_deadline(find(0, "t")), START_MSEC + 100);
-    struct entry_value value = {.text = SLICE("kept")};
+    struct string_value value = {.text = SLICE("kept")};
     open_key(&edit, "t", ENTRY_STRING);
     edit_put_string(&edit, &value, KEYSPACE_KEEP_DEADLINE);
     edit_close(&edit, 1, NOTIFY_STRING, "set");

@@ -70,7 +70,7 @@ static void assert_taken(const char *wanted) {
 
 static void write_key(struct call *call) {
     struct edit edit;
-    struct entry_value value = {.text = call->argv[1]};
+    struct string_value value = {.text = call->argv[1]};
     edit_find_argument(&edit, call, 1);
     edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
     edit_close(&edit, 1, NOTIFY_STRING, "set");

@@ -5,6 +5,7 @@
  */
 #include "exec/transaction.h"
 
+#include "exec/client_flags.h"
 #include "net/client_memory.h"
 #include "server/whole.h"
 #include "store/expire.h"
@@ -408,7 +409,8 @@ static void test_many_watches(void **state) {
     }
     SAY(&peers[0], "+OK\r\n", "set", "k57", "1"); /* 57 = 3 * 19: of those that step 1, 3, 19 */
     for (int i = 0; i < 20; i++)
-        assert_int_equal((peers[i].client->flags & CLIENT_WATCH_FAILED) != 0, 57 % (1 + i) == 0);
+        assert_int_equal((peers[i].client->words.exec & TRANSACTION_WATCH_FAILED) != 0,
+                         57 % (1 + i) == 0);
     transaction_check();
     for (int i = 0; i < 20; i++) peer_close(&peers[i]);
     transaction_check();

@@ -9,6 +9,7 @@
 
 #include "base/faults.h"
 #include "base/seed.h"
+#include "io/background.h"
 
 #define LENGTH 200000
 
@@ -52,6 +53,7 @@ static void assert_holds(const struct buffer *wanted) {
     struct buffer text = {.class = MEMORY_OTHER};
     assert_true(file_read(path, LENGTH, &text));
     assert_true(slice_equal(buffer_slice(&text), buffer_slice(wanted)));
+    assert_int_equal(text.bytes[text.length], '\0');
     buffer_free(&text);
 }
 
@@ -126,6 +128,110 @@ static void test_each_call_fails(void **state) {
     }
 }
 
+/* ---- Parts ---- */
+
+static void test_pieces(void **state) {
+    struct buffer text = {.class = MEMORY_OTHER};
+    char bytes[300];
+    for (int i = 0; i < 50; i++) {
+        size_t first = (size_t)random_below(LENGTH), written = 1;
+        struct iovec pieces[4] = {{old_text.bytes, first},
+                                  {NULL, 0},
+                                  {old_text.bytes + first, LENGTH - first},
+                                  {NULL, 0}};
+        int fd = system_open(path, O_RDWR | O_TRUNC | O_CLOEXEC, 0);
+        faults_cut(random_u64(), 65536, 30);
+        assert_true(file_write_pieces(fd, pieces, 4, &written));
+        assert_int_equal(written, LENGTH);
+        assert_int_equal(file_read_at(fd, bytes, 300, (off_t)first),
+                         first + 300 > LENGTH ? LENGTH - first : 300);
+        if (first + 300 <= LENGTH) assert_memory_equal(bytes, old_text.bytes + first, 300);
+        assert_int_equal(file_read_some(fd, bytes, 300), 0);
+        assert_true(file_truncate(fd, 10));
+        assert_int_equal(file_read_at(fd, bytes, 300, 4), 6);
+        faults_clear();
+        system_close(fd);
+    }
+    assert_true(file_read(path, LENGTH, &text));
+    assert_int_equal(text.length, 10);
+    buffer_free(&text);
+}
+
+/* What has arrived is told exactly. */
+static void test_write_that_fails(void **state) {
+    for (unsigned after = 0; after < 20; after++) {
+        struct stat about;
+        size_t written;
+        int fd = system_open(path, O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
+        faults_cut(random_u64(), 20000, 20);
+        faults_fail(FAULT_WRITE, ENOSPC, after, UINT_MAX, NULL);
+        struct iovec pieces[2] = {{old_text.bytes, 5}, {old_text.bytes, LENGTH}};
+        bool done = after % 2 ? file_write(fd, buffer_slice(&old_text), &written)
+                              : file_write_pieces(fd, pieces, 2, &written);
+        assert_false(done);
+        assert_int_equal(errno, ENOSPC);
+        faults_clear();
+        assert_int_equal(fstat(fd, &about), 0);
+        assert_int_equal(about.st_size, written);
+        if (after % 2 == 0)
+            assert_int_equal(pieces[0].iov_len + pieces[1].iov_len, LENGTH + 5 - written);
+        system_close(fd);
+    }
+}
+
+static void test_interrupted_syncs(void **state) {
+    int fd = system_open(path, O_WRONLY | O_CLOEXEC, 0);
+    faults_fail(FAULT_FSYNC, EINTR, 0, 3, NULL);
+    assert_true(file_sync(fd));
+    faults_fail(FAULT_FSYNC, EIO, 0, 1, NULL);
+    assert_false(file_sync(fd));
+    assert_int_equal(errno, EIO);
+    faults_fail(FAULT_TRUNCATE, EINTR, 0, 2, NULL);
+    assert_true(file_truncate(fd, 5));
+    system_close(fd);
+    faults_clear();
+    faults_fail(FAULT_FSYNC, EINVAL, 0, 1, NULL);
+    assert_true(file_sync_folder(path)); /* such a file system has no more to give */
+    faults_clear();
+    faults_fail(FAULT_FSYNC, EIO, 0, 1, NULL);
+    assert_false(file_sync_folder(path));
+    assert_int_equal(errno, EIO);
+}
+
+static void test_folder_that_cannot_be_synced(void **state) {
+    struct file_replacement r;
+    char temporary[120];
+    snprintf(temporary, sizeof(temporary), "%s.new", path);
+    assert_true(file_replacement_begin(&r, path, temporary, 0640));
+    assert_true(file_write(r.fd, buffer_slice(&new_text), NULL));
+    faults_fail(FAULT_FSYNC, EIO, 1, 1, NULL);
+    assert_true(file_replacement_commit(&r));
+    assert_int_equal(r.folder_error, EIO);
+    assert_holds(&new_text);
+    assert_alone();
+    assert_true(file_replacement_begin(&r, path, temporary, 0640));
+    assert_true(file_write(r.fd, buffer_slice(&old_text), NULL));
+    errno = ENOSPC;
+    file_replacement_cancel(&r);
+    assert_int_equal(errno, ENOSPC);
+    assert_holds(&new_text);
+    assert_alone();
+}
+
+static void test_remove(void **state) {
+    char gone[120];
+    snprintf(gone, sizeof(gone), "%s.gone", path);
+    assert_true(file_replace(gone, buffer_slice(&old_text), 0600));
+    assert_true(file_remove(gone));
+    assert_false(file_remove(gone));
+    assert_int_equal(errno, ENOENT);
+    assert_true(file_replace(gone, SLICE(""), 0600));
+    faults_fail(FAULT_OPEN, EMFILE, 0, 1, NULL);
+    assert_true(file_remove(gone)); /* not in the background then */
+    background_stop();
+    assert_alone();
+}
+
 /* The disk is full in the middle: what was written goes again. */
 static void test_full_disk(void **state) {
     faults_cut(random_u64(), 65536, 0);
@@ -141,8 +247,16 @@ static void test_full_disk(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_read),      TEST(test_replace), TEST(test_in_pieces), TEST(test_each_call_fails),
+        TEST(test_read),
+        TEST(test_replace),
+        TEST(test_in_pieces),
+        TEST(test_each_call_fails),
         TEST(test_full_disk),
+        TEST(test_pieces),
+        TEST(test_write_that_fails),
+        TEST(test_interrupted_syncs),
+        TEST(test_folder_that_cannot_be_synced),
+        TEST(test_remove),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

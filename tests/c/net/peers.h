@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What the tests of net/ share: clients over socketpairs, their other ends ("peers"), and turns of
  * a real loop, put together as server/wiring.c does it. With PEERS_CUT defined, what the server
- * reads and writes is cut short to 1 to so many bytes, and interrupted (base/faults.h).
+ * reads and writes is cut short to 1 to so many bytes, and interrupted (base/faults.h). With
+ * PEERS_MASKED defined, all goes through a transport (io/masked.h) instead of plain sockets.
  */
 #ifndef EVENKEEL_TESTS_NET_PEERS_H
 #define EVENKEEL_TESTS_NET_PEERS_H
@@ -12,6 +13,7 @@
 #include "base/faults.h"
 #endif
 #include "base/seed.h"
+#include "io/masked.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -22,8 +24,11 @@ struct peer {
     int fd;                /* -1: closed by us */
     struct client *client; /* only valid while it lives: see peer_is_served */
     uint64_t id;
-    bool ended;        /* the server has closed it */
-    struct buffer got; /* bytes that came */
+    bool ended;  /* the server has closed it */
+    bool masked; /* its bytes are */
+    uint64_t sent, received;
+    size_t answer_left; /* of the handshake, to be received */
+    struct buffer got;  /* bytes that came */
 };
 
 static struct loop *peers_loop;
@@ -52,7 +57,7 @@ static inline int peers_open(const struct batch_executor *executor) {
     reply_register();
     peers_loop = loop_create();
     peers_clients_bytes = memory_used(MEMORY_CLIENTS);
-    if (!client_open(peers_loop)) return -1;
+    if (!client_open(peers_loop, &batch_client_parts)) return -1;
     reply_open();
     batch_open(executor);
     peers_set_before_sleep(peers_before_sleep);
@@ -64,12 +69,13 @@ static inline void peers_do_not_cut(void) {
 #ifdef PEERS_CUT
     faults_cut(0, 0, 0);
 #endif
+    masked_smooth = true;
 }
 
 /* Some turns, so that what one leaves to the next is done too. Cut short, it takes as many as it
  * takes until nothing is ready any more. */
 static inline void peers_turns(void) {
-#ifdef PEERS_CUT
+#if defined(PEERS_CUT) || defined(PEERS_MASKED)
     uint64_t events;
     do {
         events = loop_stats(peers_loop)->events;
@@ -84,15 +90,31 @@ static inline struct peer peer_connect(void) {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     struct peer p = {.fd = ends[1], .got = {.class = MEMORY_OTHER}};
-    p.client = client_create(ends[0], &(struct socket_peer){.is_unix = true});
+    char reason[128];
+#ifdef PEERS_MASKED
+    p.masked = true;
+#endif
+    p.client = client_create(ends[0], &(struct socket_peer){.is_unix = true},
+                             p.masked ? &masked_transport : NULL, reason, sizeof(reason));
     assert_non_null(p.client);
     p.id = p.client->id;
+    if (!p.masked) return p;
+    assert_int_equal(write(p.fd, "hello---finish--", 16), 16);
+    p.answer_left = MASKED_FLIGHT_CHARS;
+    while (loop_depth(peers_loop) == 0 && !client_connection(p.client)->established)
+        loop_turn(peers_loop, 0);
     return p;
 }
 
 /* Takes up to `most` bytes of what has come; notes the end. */
 static inline size_t peer_receive(struct peer *p, size_t most) {
     size_t taken = 0;
+    char answer[MASKED_FLIGHT_CHARS];
+    while (p->answer_left && p->fd >= 0) {
+        ssize_t got = read(p->fd, answer, p->answer_left);
+        if (got <= 0) break;
+        p->answer_left -= (size_t)got;
+    }
     while (taken < most && !p->ended && p->fd >= 0) {
         size_t wanted = most - taken < 65536 ? most - taken : 65536;
         ssize_t got = read(p->fd, buffer_reserve(&p->got, wanted), wanted);
@@ -101,6 +123,9 @@ static inline size_t peer_receive(struct peer *p, size_t most) {
             p->ended = true;
             break;
         }
+        if (p->masked)
+            for (char *byte = p->got.bytes + p->got.length, *end = byte + got; byte < end; byte++)
+                *byte = masked_byte(*byte, p->received++);
         p->got.length += (size_t)got;
         taken += (size_t)got;
     }
@@ -109,8 +134,19 @@ static inline size_t peer_receive(struct peer *p, size_t most) {
 
 /* Writes what the socket takes, without a turn. */
 static inline size_t peer_try_send(struct peer *p, const char *bytes, size_t length) {
-    ssize_t sent = write(p->fd, bytes, length);
-    if (sent >= 0) return (size_t)sent;
+    char *wire = NULL;
+    if (p->masked) {
+        wire = memory_alloc(length + 1, MEMORY_OTHER);
+        for (size_t i = 0; i < length; i++) wire[i] = masked_byte(bytes[i], p->sent + i);
+    }
+    ssize_t sent = write(p->fd, wire ? wire : bytes, length);
+    int error = errno;
+    memory_free(wire, MEMORY_OTHER);
+    errno = error;
+    if (sent >= 0) {
+        p->sent += (uint64_t)sent;
+        return (size_t)sent;
+    }
     if (errno == EPIPE || errno == ECONNRESET) return length; /* nobody listens any more */
     assert_int_equal(errno, EAGAIN);
     return 0;
@@ -144,6 +180,7 @@ static inline void peer_close(struct peer *p) {
 /* Before each test: what a failed one left does not make the next one fail. */
 static inline int peers_begin(void **state) {
     client_close_all();
+    masked_smooth = false;
 #ifdef PEERS_CUT
     faults_cut(random_u64(), PEERS_CUT, 20);
 #endif
@@ -154,6 +191,7 @@ static inline int peers_begin(void **state) {
 static inline int peers_nothing_left(void **state) {
     peers_turns();
     assert_int_equal(client_count(), 0);
+    assert_int_equal(masked_open_count, 0);
     assert_int_equal(memory_used(MEMORY_CLIENTS), peers_clients_bytes);
     return 0;
 }

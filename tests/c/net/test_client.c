@@ -10,6 +10,9 @@
 #include "net/limits.h"
 #include "net/peers.h"
 
+/* A bit of the word of access/, as if it meant that. */
+#define STRANGER 1
+
 static struct client *victim;
 static int requests_run, closed_clients, heard;
 static size_t held_above; /* what observers say that they hold */
@@ -162,16 +165,16 @@ static void test_close_after_no_reply(void **state) {
 
 static void test_unauthenticated_does_not_read(void **state) {
     for (int authenticated = 0; authenticated < 2; authenticated++) {
-        client_set_authentication_required(true);
+        client_set_access(STRANGER, STRANGER);
         struct peer p = peer_connect();
-        if (authenticated) p.client->flags |= CLIENT_AUTHENTICATED;
+        if (authenticated) client_word_set(&p.client->words.access, STRANGER, false);
         for (int i = 0; i < 300 && peer_is_served(&p); i++) {
             peer_try_send(&p, "large\r\n", 7);
             peers_turns();
             if (!authenticated && peer_is_served(&p)) assert_int_equal(p.client->chunk_bytes, 0);
         }
         assert_int_equal(peer_is_served(&p), authenticated);
-        client_set_authentication_required(false);
+        client_set_access(0, 0);
         peer_close(&p);
     }
 }
@@ -187,8 +190,8 @@ static struct client *connect_tcp(int *other_end) {
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
     *other_end = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(*other_end, (struct sockaddr *)&address, length), 0);
-    struct client *c =
-        client_create(accept(listener, NULL, NULL), &(struct socket_peer){.port = 1});
+    struct client *c = client_create(accept(listener, NULL, NULL), &(struct socket_peer){.port = 1},
+                                     NULL, NULL, 0);
     close(listener);
     return c;
 }

@@ -11,6 +11,9 @@
 #include "net/batch.h"
 #include "net/peers.h"
 
+/* A bit of the word of access/, as if it meant that. */
+#define STRANGER 1
+
 /* ---- The executor ---- */
 
 static struct list_link waiting = {&waiting, &waiting}; /* of held_link */
@@ -380,14 +383,14 @@ static void test_error_behind_held(void **state) {
 /* A limit that the request in front lifts, while both are held. */
 static void test_limit_behind_held(void **state) {
     peers_do_not_cut(); /* such a client may own no reply that did not go at once */
-    client_set_authentication_required(true);
+    client_set_access(STRANGER, STRANGER);
     struct script s = script_new();
     struct peer p = peer_connect();
     add(&s, "later", 5, false);
     add(&s, "digest", 20000, false);
     send_all(&p, buffer_slice(&s.input));
-    client_set_authentication_required(false);
-    p.client->flags |= CLIENT_AUTHENTICATED;
+    client_set_access(0, 0);
+    client_word_set(&p.client->words.access, STRANGER, false);
     finish(&p, &s);
 }
 

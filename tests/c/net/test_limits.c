@@ -177,6 +177,7 @@ static void test_set_while_connected(void **state) {
 
 /* Messages of another's command close the client that gets them, wherever its own replies stand. */
 static void test_replies_from_others(void **state) {
+    peers_do_not_cut();
     set_limit("normal 1mb 0 0");
     for (int i = 0; i < 3; i++) {
         struct peer p = peer_connect();
@@ -194,6 +195,7 @@ static void test_replies_from_others(void **state) {
 
 /* One's own reply and another's message are below the limit each, and together above it. */
 static void test_sum_with_others(void **state) {
+    peers_do_not_cut();
     struct peer p = peer_connect();
     other = peer_connect();
     set_limit("normal 150kb 0 0");
@@ -220,7 +222,7 @@ static void test_subscribers(void **state) {
     struct peer p = peer_connect(), q = peer_connect();
     set_limit("normal 1mb 0 0 pubsub 0 3mb 10");
     assert_false(limits_need_cron());
-    client_set_subscribed(p.client, true);
+    client_set_listening(p.client, true);
     assert_true(limits_need_cron());
     ask(&p, "b 2000000\nb 10\n");
     ask(&p, "b 2000000\nb 10\n");
@@ -232,11 +234,11 @@ static void test_subscribers(void **state) {
     peer_close(&p);
     peer_close(&q);
     p = peer_connect();
-    client_set_subscribed(p.client, true);
-    client_set_subscribed(p.client, true);
-    assert_int_equal(client_subscribers(), 1);
-    client_set_subscribed(p.client, false);
-    assert_int_equal(client_subscribers(), 0);
+    client_set_listening(p.client, true);
+    client_set_listening(p.client, true);
+    assert_int_equal(client_listeners(), 1);
+    client_set_listening(p.client, false);
+    assert_int_equal(client_listeners(), 0);
     ask(&p, "b 2000000\nb 10\n");
     assert_false(peer_is_served(&p));
     peer_close(&p);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/seed.h"
 #include "io/loop.h"
+#include "io/masked.h"
 #include "io/socket.h"
 
 static const struct peer_limits limits = {1 << 20, 1000};
@@ -268,6 +269,110 @@ static void test_raw_input_behind_a_reply(void **state) {
     close(fd);
 }
 
+/* ---- behind a transport ---- */
+
+static struct connection *far_end;
+static char why[128];
+
+static int connect_masked(void) {
+    const struct peer_address address = {
+        .host = "127.0.0.1", .port = port, .transport = &masked_transport};
+    struct socket_peer from;
+    assert_true(peer_connect(peer, &address));
+    assert_true(wait_for(listener, POLLIN));
+    int fd = socket_accept(listener, &from);
+    assert_true(fd >= 0);
+    far_end =
+        connection_open(&masked_transport, fd, CONNECTION_ACCEPTS, MEMORY_OTHER, why, sizeof(why));
+    assert_non_null(far_end);
+    return fd;
+}
+
+static void close_far(int fd) {
+    connection_close(far_end);
+    close(fd);
+    peer_close(peer);
+    assert_int_equal(masked_open_count, 0);
+}
+
+/* The other side's handshake, and what it says until it has said so much. */
+static void far_says(const struct buffer *what, size_t *said) {
+    enum connection_step step = connection_handshake(far_end, why, sizeof(why));
+    assert_int_not_equal(step, CONNECTION_FAILED);
+    if (step != CONNECTION_DONE || *said == what->length) return;
+    ssize_t more = connection_write(far_end, what->bytes + *said, what->length - *said);
+    if (more > 0) *said += (size_t)more;
+}
+
+/* Many requests and replies at once, whatever the transport waits for; all come, in order. */
+static void test_transport(void **state) {
+    enum { NUMBERS = 30000 };
+    struct buffer numbers = {.class = MEMORY_CLIENTS};
+    for (int i = 0; i < NUMBERS; i++) buffer_printf(&numbers, ":%d\r\n", i);
+    for (int round = 0; round < 5; round++) {
+        int fd = connect_masked(), next = 0;
+        size_t said = 0, heard = 0;
+        for (int i = 0; i < 5000; i++) peer_send(peer, &SLICE("PING"), 1);
+        size_t wanted = peer_unsent_bytes(peer);
+        for (int idle = 0; idle < TURNS_MAX && (next < NUMBERS || heard < wanted); idle++) {
+            char got[16384];
+            const int before = next;
+            const struct peer_reply *reply;
+            far_says(&numbers, &said);
+            assert_true(peer_advance(peer));
+            while ((reply = peer_next(peer))) assert_int_equal(reply->integer, next++);
+            ssize_t more = connection_read(far_end, got, sizeof(got));
+            heard += more > 0 ? (size_t)more : 0;
+            if (more > 0 || next > before)
+                idle = 0;
+            else
+                (void)poll(NULL, 0, 1); /* a last small segment may wait for an acknowledgement */
+        }
+        assert_int_equal(next, NUMBERS);
+        assert_int_equal(heard, wanted);
+        close_far(fd);
+    }
+    buffer_free(&numbers);
+}
+
+/* What was read ahead is not waited for. */
+static void test_transport_reads_ahead(void **state) {
+    struct buffer numbers = {.class = MEMORY_CLIENTS};
+    size_t said = 0;
+    int fd = connect_masked();
+    for (int i = 0; i < 1000; i++) buffer_printf(&numbers, ":%d\r\n", i);
+    while (said < numbers.length) {
+        assert_true(peer_advance(peer));
+        far_says(&numbers, &said);
+    }
+    for (int i = 0; i < 1000; i++) {
+        const struct peer_reply *reply = peer_wait(peer, PATIENCE_MSEC);
+        assert_non_null(reply);
+        assert_int_equal(reply->integer, i);
+    }
+    buffer_free(&numbers);
+    close_far(fd);
+}
+
+static void test_transport_fails(void **state) {
+    int fd = connect_masked();
+    assert_int_equal(write(fd, "-ERR no\r\n", 9), 9); /* no handshake */
+    assert_null(peer_wait(peer, PATIENCE_MSEC));
+    assert_int_equal(peer_state(peer), PEER_CLOSED);
+    assert_string_equal(peer_error(peer), "handshake: Protocol error");
+    close_far(fd);
+    fd = connect_masked();
+    assert_null(peer_wait(peer, 30)); /* nobody answers */
+    assert_string_equal(peer_error(peer), "no answer in time");
+    close_far(fd);
+    masked_refuses = true;
+    assert_false(peer_connect(
+        peer,
+        &(struct peer_address){.host = "127.0.0.1", .port = port, .transport = &masked_transport}));
+    assert_string_equal(peer_error(peer), "no masks are left");
+    masked_refuses = false;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_listener, close_listener)
@@ -281,6 +386,9 @@ int main(void) {
         TEST(test_input_is_bounded),
         TEST(test_output_waits),
         TEST(test_raw_input_behind_a_reply),
+        TEST(test_transport),
+        TEST(test_transport_reads_ahead),
+        TEST(test_transport_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,10 @@
 #include "metric/metric.h"
 #include "option/settings.h"
 #include "persist/options.h"
+#include "persist/snapshot.h"
 
 static int setup(void **state) {
+    snapshot_options_register();
     persist_options_register();
     return 0;
 }
@@ -74,6 +76,7 @@ static void test_rewrite(void **state) {
     option_rewrite_text(SLICE(""), true, &out);
     option_reset_all();
     metric_forget_all();
+    snapshot_options_register();
     persist_options_register();
     assert_loads(out.bytes);
     assert_value("save", "5 5 6 6");

@@ -49,7 +49,10 @@ static struct model_client clients[CLIENTS];
 static struct model_prefix collected[PREFIXES_MAX];
 static struct model_client *running; /* whose pipeline it is */
 static bool in_call;
-static struct buffer input = {.class = MEMORY_OTHER}, waiting = {.class = MEMORY_OTHER};
+static struct buffer input = {.class = MEMORY_OTHER};
+/* For who runs, until its reply has ended: messages of others; its own ones' bodies, each ended by
+ * a NUL. */
+static struct buffer waiting = {.class = MEMORY_OTHER}, own_bodies = {.class = MEMORY_OTHER};
 
 static bool begins(int key, int prefix) {
     return strncmp(names[key], prefixes[prefix], strlen(prefixes[prefix])) == 0;
@@ -65,6 +68,10 @@ static void model_deliver(struct model_client *to, const char *head, const char 
 
 static void model_send(struct model_client *from, const char *body) {
     struct model_client *to = from;
+    if (from == running && in_call) {
+        buffer_append(&own_bodies, body, strlen(body) + 1);
+        return;
+    }
     if (from->mode.redirect) {
         to = NULL;
         for (int i = 0; i < CLIENTS; i++)
@@ -170,7 +177,7 @@ static bool is_3(const struct model_client *c) { return c->peer.client->protocol
 
 /* ---- the model: commands ---- */
 
-enum word { GET, MGET, SET, SET_PX, DEL, PEXPIRE, RENAME, SELECT, FLUSHDB, FLUSHALL, WORDS };
+enum word { GET, MGET, SET, SET_PX, DEL, PEXPIRE, RENAME, SELECT, FLUSHDB, FLUSHALL, WORDS, TRACK };
 
 struct command_of {
     enum word word;
@@ -248,6 +255,21 @@ static void model_flush(struct model_client *c, bool all) {
     buffer_append_c_string(&c->wanted, "+OK\r\n");
 }
 
+/* CLIENT TRACKING of a client that tracks: ends it, or redirects elsewhere, number - 1 being whom,
+ * or its own. */
+static uint64_t redirect_of(const struct command_of *what) {
+    return what->number > 1 ? clients[what->number - 2].peer.id : 0;
+}
+
+static void model_track(struct model_client *c, const struct command_of *what) {
+    c->mode.redirect = what->number ? redirect_of(what) : c->mode.redirect;
+    if (what->number)
+        c->broken = false;
+    else
+        model_stop(c);
+    buffer_append_c_string(&c->wanted, "+OK\r\n");
+}
+
 static void model_run(struct model_client *c, const struct command_of *what) {
     switch (what->word) {
     case GET:
@@ -274,6 +296,7 @@ static void model_run(struct model_client *c, const struct command_of *what) {
         break;
     case FLUSHDB:
     case FLUSHALL: model_flush(c, what->word == FLUSHALL); break;
+    case TRACK: model_track(c, what); break;
     default: model_write(c, what);
     }
 }
@@ -283,6 +306,9 @@ static void model_end_call(struct model_client *c) {
     in_call = false;
     buffer_append(&c->wanted, waiting.bytes, waiting.length);
     buffer_clear(&waiting);
+    for (size_t at = 0; at < own_bodies.length; at += strlen(own_bodies.bytes + at) + 1)
+        model_send(c, own_bodies.bytes + at);
+    buffer_clear(&own_bodies);
 }
 
 /* ---- what is sent ---- */
@@ -295,6 +321,22 @@ static void send_words(const char *const *words, size_t count) {
 #define SEND(...)                                  \
     send_words((const char *const[]){__VA_ARGS__}, \
                sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+static void send_track(const struct command_of *what) {
+    const struct tracking_mode *m = &running->mode;
+    const char *words[9] = {"client", "tracking", what->number ? "on" : "off"};
+    size_t count = 3;
+    char id[20];
+    snprintf(id, sizeof(id), "%llu", (unsigned long long)redirect_of(what));
+    if (m->no_loop) words[count++] = "noloop";
+    if (m->opt_in) words[count++] = "optin";
+    if (m->opt_out) words[count++] = "optout";
+    if (what->number > 1) {
+        words[count++] = "redirect";
+        words[count++] = id;
+    }
+    send_words(words, count);
+}
 
 static void send_command(const struct command_of *what) {
     const char *key = names[what->key], *other = names[what->other];
@@ -311,6 +353,7 @@ static void send_command(const struct command_of *what) {
     case PEXPIRE: SEND("pexpire", key, msec); break;
     case RENAME: SEND("rename", key, other); break;
     case SELECT: SEND("select", database); break;
+    case TRACK: send_track(what); break;
     case FLUSHDB: SEND("flushdb"); break;
     default: SEND("flushall");
     }
@@ -326,13 +369,24 @@ static struct command_of random_command(void) {
                                .number = (int)random_below(1000)};
 }
 
+/* To itself, or one of those that redirect to nobody. `may_end`: it may end tracking. */
+static struct command_of random_track(bool may_end) {
+    bool ends = may_end && random_below(3) == 0;
+    bool none = random_below(4) == 0;
+    int to = CLIENTS / 2 + (int)random_below(CLIENTS / 2);
+    return (struct command_of){.word = TRACK, .number = ends ? 0 : none ? 1 : 2 + to};
+}
+
 static void one_transaction(struct model_client *c) {
     struct command_of queue[5];
     size_t count = random_below(5);
+    bool redirects = c->tracks && !c->mode.broadcasts && c < clients + CLIENTS / 2;
     SEND("multi");
     buffer_append_c_string(&c->wanted, "+OK\r\n");
     for (size_t i = 0; i < count; i++) {
         queue[i] = random_command();
+        if (redirects && random_below(3) == 0) queue[i] = random_track(i + 1 == count);
+        if (queue[i].word == TRACK && !queue[i].number) c->over = true; /* the last one */
         send_command(&queue[i]);
         buffer_append_c_string(&c->wanted, "+QUEUED\r\n");
     }
@@ -743,6 +797,7 @@ static int open_all(void **state) {
 static int end(void **state) {
     buffer_free(&input);
     buffer_free(&waiting);
+    buffer_free(&own_bodies);
     tracking_check();
     assert_int_equal(tracking_clients(), 0);
     assert_int_equal(tracking_items(), 0);

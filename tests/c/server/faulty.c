@@ -5,16 +5,21 @@
  * it elsewhere and rename it):
  *   cut SEED BYTES PERCENT             transfers move 1 to BYTES bytes, PERCENT are interrupted
  *   fail CALL ERRNO AFTER TIMES PATH   read write accept epoll_ctl epoll_wait open close fsync
- *                                      rename; PATH: part of a path, or * for any descriptor
+ *                                      rename truncate unlink fork; PATH: part of a path, or *
  *   memory AFTER TIMES                 memory_try_ calls fail
  * An empty file ends all faults. Without the variable there are none.
+ *
+ * EVENKEEL_POWER="FOLDER NOTES" notes what happens to files below FOLDER, so that the power can be
+ * cut once all of the server's processes were killed: with EVENKEEL_POWER_CUT=SEED besides, the
+ * program only does that, and ends (io/power.h; SEED 0: the worst). Syncs are pretended then.
  */
-#include "base/faults.h"
+#include "io/power.h"
 
 #include <errno.h>
 
-static const char *const call_names[FAULT_CALLS] = {
-    "read", "write", "accept", "epoll_ctl", "epoll_wait", "open", "close", "fsync", "rename"};
+static const char *const call_names[FAULT_CALLS] = {"read",       "write",    "accept", "epoll_ctl",
+                                                    "epoll_wait", "open",     "close",  "fsync",
+                                                    "rename",     "truncate", "unlink", "fork"};
 static char
     rules_path[PATH_MAX]; /* a copy: the title of the process is written over the variables */
 static struct stat rules_now;
@@ -84,7 +89,19 @@ static void renew_rules(void) {
     errno = saved_errno;
 }
 
+static void begin_power(void) {
+    char folder[POWER_NAME_BYTES], notes[POWER_NAME_BYTES];
+    const char *names = getenv("EVENKEEL_POWER"), *seed = getenv("EVENKEEL_POWER_CUT");
+    if (!names) return;
+    if (sscanf(names, "%511s %511s", folder, notes) != 2) abort();
+    power_record(folder, notes);
+    if (!seed) return;
+    power_cut(strtoull(seed, NULL, 10));
+    _exit(0);
+}
+
 __attribute__((constructor)) static void begin(void) {
+    begin_power();
     const char *path = getenv("EVENKEEL_FAULTS");
     if (!path) return;
     snprintf(rules_path, sizeof(rules_path), "%s", path);

@@ -61,7 +61,7 @@ static inline struct entry *key_store(struct keyspace *ks, unsigned number, stru
                                       int64_t deadline) {
     struct key_text name;
     struct slice key = key_of(&name, number);
-    struct entry_value v = entry_value_of_text(text);
+    struct string_value v = string_value_of_text(text);
     struct entry *existing = told_find(ks, key, key_hash(key));
     return told_store(ks, key, key_hash(key), existing, &v, deadline);
 }

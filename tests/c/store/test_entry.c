@@ -7,6 +7,7 @@
 #include "store/entry.h"
 
 #include "base/seed.h"
+#include "value/types.h"
 
 static const size_t key_lengths[] = {0, 1, 7, 254, 255, 256, 70000};
 static const size_t value_lengths[] = {
@@ -58,12 +59,12 @@ static struct form form_at(size_t index) {
 }
 #define FORMS (COUNT(integers) + 3 * COUNT(value_lengths))
 
-static struct entry_value value_of(const struct form *form) {
-    if (form->integer) return entry_value_of_integer(form->number);
-    struct entry_value v =
-        form->raw ? entry_value_raw(form->text) : entry_value_of_text(form->text);
+static struct string_value value_of(const struct form *form) {
+    if (form->integer) return string_value_of_integer(form->number);
+    struct string_value v =
+        form->raw ? string_value_raw(form->text) : string_value_of_text(form->text);
     if (!form->handed_over) return v;
-    v = entry_value_raw(form->text);
+    v = string_value_raw(form->text);
     v.blob = blob_create(form->text.length + 100, MEMORY_DATASET);
     v.blob->length = form->text.length;
     memcpy(v.blob->bytes, form->text.bytes, form->text.length);
@@ -76,14 +77,14 @@ static void check_value(const struct entry *e, const struct form *form) {
     int64_t number;
     if (form->integer) {
         text = (struct slice){wanted, number_format_int64(wanted, form->number)};
-        assert_int_equal(e->encoding, ENTRY_INT);
+        assert_int_equal(e->encoding, STRING_INT);
         assert_int_equal(entry_integer(e), form->number);
         assert_true(entry_string_to_int64(e, &number));
         assert_int_equal(number, form->number);
         assert_string_equal(entry_encoding_name(e), "int");
     } else {
-        bool raw = form->raw || form->handed_over || text.length > ENTRY_EMBSTR_MAX;
-        if (e->encoding != ENTRY_INT) /* random bytes may be a number */
+        bool raw = form->raw || form->handed_over || text.length > STRING_EMBSTR_MAX;
+        if (e->encoding != STRING_INT) /* random bytes may be a number */
             assert_string_equal(entry_encoding_name(e), raw ? "raw" : "embstr");
         bool own_block = form->handed_over || text.length > ENTRY_INLINE_VALUE_MAX;
         assert_int_equal((e->flags & ENTRY_BLOB) != 0, own_block);
@@ -104,7 +105,7 @@ static void check_entry(const struct entry *e, struct slice key, const struct fo
 }
 
 static struct entry *make(struct slice key, const struct form *form, int64_t deadline) {
-    struct entry_value v = value_of(form);
+    struct string_value v = value_of(form);
     struct entry *e = entry_create(key, &v, deadline, 0xff123456);
     if (deadline != ENTRY_NO_DEADLINE) entry_set_reference(e, 0xfedcba98);
     return e;
@@ -168,7 +169,7 @@ static void test_integers_are_narrow(void **state) {
 /* ---- What SET makes of a text ---- */
 
 static void check_encoding(struct slice text, const char *name) {
-    struct entry_value v = entry_value_of_text(text);
+    struct string_value v = string_value_of_text(text);
     struct entry *e = entry_create(SLICE("key"), &v, ENTRY_NO_DEADLINE, 0);
     char scratch[ENTRY_STRING_SCRATCH];
     assert_string_equal(entry_encoding_name(e), name);
@@ -197,13 +198,13 @@ static void test_encodings(void **state) {
     check_encoding((struct slice){bytes, 45}, "raw");
     /* A number that was appended to a text is a number to INCR all the same. */
     int64_t number;
-    struct entry_value v = entry_value_raw(SLICE("-77"));
+    struct string_value v = string_value_raw(SLICE("-77"));
     struct entry *e = entry_create(SLICE("key"), &v, ENTRY_NO_DEADLINE, 0);
     assert_string_equal(entry_encoding_name(e), "raw");
     assert_true(entry_string_to_int64(e, &number));
     assert_int_equal(number, -77);
     drop(e);
-    v = entry_value_raw(SLICE("7x"));
+    v = string_value_raw(SLICE("7x"));
     e = entry_create(SLICE("key"), &v, ENTRY_NO_DEADLINE, 0);
     assert_false(entry_string_to_int64(e, &number));
     drop(e);
@@ -221,7 +222,7 @@ static void test_overwrite(void **state) {
             int64_t deadline = deadlines[random_below(COUNT(deadlines))];
             struct form old = form_at(from), new = form_at(to);
             struct entry *e = make(key, &old, deadline);
-            struct entry_value v = value_of(&new);
+            struct string_value v = value_of(&new);
             struct entry *fresh = entry_create(key, &v, deadline, 0);
             bool fits = memory_usable_size(fresh) == memory_usable_size(e);
             entry_free(fresh); /* and a block with it */
@@ -265,6 +266,7 @@ static int begin(void **state) {
 }
 
 int main(void) {
+    value_register();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_empty_without_address),

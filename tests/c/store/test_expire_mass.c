@@ -31,7 +31,7 @@ static void stand_at(int64_t msec) {
 
 /* The shortest keys, so that a million are made fast. */
 static struct entry *mass_store(struct keyspace *ks, unsigned number, int64_t deadline) {
-    struct entry_value value = entry_value_of_text(SLICE("v"));
+    struct string_value value = string_value_of_text(SLICE("v"));
     struct slice key = {(const char *)&number, sizeof(number)};
     return told_store(ks, key, key_hash(key), NULL, &value, deadline);
 }

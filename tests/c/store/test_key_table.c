@@ -29,14 +29,16 @@ static size_t other_before;
 static struct row *find(int database, unsigned number) {
     struct key_text text;
     struct slice name = key_of(&text, number);
-    return key_table_find(&keys, database, name, key_hash(name));
+    return key_table_find(&keys, &(struct key){keyspace_at(database), name, key_hash(name)});
 }
 
 static struct row *find_or_create(int database, unsigned number) {
     struct key_text text;
     struct slice name = key_of(&text, number);
     struct row *row = find(database, number);
-    return row ? row : key_table_create(&keys, database, name, key_hash(name));
+    return row ? row
+               : key_table_create(&keys,
+                                  &(struct key){keyspace_at(database), name, key_hash(name)});
 }
 
 static void begin_interest(struct interest *i, int database, unsigned number) {
@@ -113,8 +115,9 @@ static void test_links_keep_their_order(void **state) {
 
 static void test_empty_name(void **state) {
     struct slice name = {NULL, 0};
-    struct row *row = key_table_create(&keys, 1, name, key_hash(name));
-    assert_ptr_equal(key_table_find(&keys, 1, name, key_hash(name)), row);
+    const struct key key = {keyspace_at(1), name, key_hash(name)};
+    struct row *row = key_table_create(&keys, &key);
+    assert_ptr_equal(key_table_find(&keys, &key), row);
     key_table_check(&keys);
     key_table_free(&keys, &row->key);
 }

@@ -73,8 +73,8 @@ static void step_store(struct trial *trial, unsigned number, struct slice key) {
     if (choice == 1) deadline = random_deadline(trial);
     if (choice == 2) deadline = KEYSPACE_KEEP_DEADLINE;
     random_text(&k->text);
-    struct entry_value v = random_below(4) ? entry_value_of_text(buffer_slice(&k->text))
-                                           : entry_value_raw(buffer_slice(&k->text));
+    struct string_value v = random_below(4) ? string_value_of_text(buffer_slice(&k->text))
+                                            : string_value_raw(buffer_slice(&k->text));
     uint64_t changes = keyspace_changes();
     struct entry *e = told_store(trial->ks, key, key_hash(key), existing, &v, deadline);
     assert_int_equal(keyspace_changes(), changes + 1);
@@ -287,7 +287,7 @@ static void test_blob_is_taken(void **state) {
         struct blob *b = blob_create(50000, MEMORY_DATASET);
         memset(b->bytes, 'a' + i, 50000);
         b->length = 50000;
-        struct entry_value v = entry_value_raw(blob_slice(b));
+        struct string_value v = string_value_raw(blob_slice(b));
         v.blob = b;
         struct entry *existing = told_find(ks, key, key_hash(key));
         struct entry *e = told_store(ks, key, key_hash(key), existing, &v,

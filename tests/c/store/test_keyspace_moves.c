@@ -21,6 +21,7 @@
 #include "option/option.h"
 #include "store/digest.h"
 #include "store/lazyfree.h"
+#include "value/types.h"
 
 #define NOW_MSEC 1000000
 #define LARGE_BYTES (4 * LAZYFREE_VALUE_BYTES_MIN)
@@ -33,7 +34,7 @@ static struct entry *find(struct keyspace *ks, const char *key) {
 
 static struct entry *put(struct keyspace *ks, struct slice key, struct slice value,
                          int64_t deadline) {
-    struct entry_value v = entry_value_of_text(value);
+    struct string_value v = string_value_of_text(value);
     uint64_t hash = hash_of(key);
     return told_store(ks, key, hash, told_find(ks, key, hash), &v, deadline);
 }
@@ -98,7 +99,7 @@ static void check_rename(struct slice key, struct slice value, int64_t deadline)
     for (int taken = 0; taken < 2; taken++) {
         told_flush(ks);
         struct entry *e = put(ks, key, value, deadline);
-        enum entry_encoding encoding = e->encoding;
+        enum string_encoding encoding = e->encoding;
         e->recency = 77;
         if (taken) put(ks, SLICE("new"), SLICE("old value"), NOW_MSEC + 1);
         e = told_rename(ks, e, hash_of(key), SLICE("new"), hash_of(SLICE("new")));
@@ -327,10 +328,10 @@ static void test_digest_of_values(void **state) {
     unsigned char a[SHA1_BYTES], b[SHA1_BYTES];
     struct keyspace *ks = keyspace_at(0);
     digest_value(put(ks, SLICE("a"), SLICE("123"), ENTRY_NO_DEADLINE), a);
-    struct entry_value raw = entry_value_raw(SLICE("123"));
+    struct string_value raw = string_value_raw(SLICE("123"));
     struct entry *e =
         told_store(ks, SLICE("b"), hash_of(SLICE("b")), NULL, &raw, ENTRY_NO_DEADLINE);
-    assert_int_equal(e->encoding, ENTRY_RAW);
+    assert_int_equal(e->encoding, STRING_RAW);
     digest_value(e, b);
     assert_true(digests_equal(a, b));
     digest_value(put(ks, SLICE("a"), SLICE("124"), ENTRY_NO_DEADLINE), b);
@@ -340,6 +341,7 @@ static void test_digest_of_values(void **state) {
 }
 
 int main(void) {
+    value_register();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_rename, setup),
         cmocka_unit_test_setup(test_copy, setup),

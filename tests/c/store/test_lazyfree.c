@@ -20,6 +20,7 @@
 #include "value/list.h"
 #include "value/set.h"
 #include "value/stream.h"
+#include "value/types.h"
 
 static atomic_bool held_up, going_on;
 
@@ -56,7 +57,7 @@ static size_t info(const char *field) {
 static void store_zeros(unsigned number, size_t length) {
     struct key_text name;
     struct slice key = key_of(&name, number);
-    struct entry_value value = entry_value_zeros(length);
+    struct string_value value = string_value_zeros(length);
     told_store(keyspace_at(0), key, key_hash(key), NULL, &value, ENTRY_NO_DEADLINE);
 }
 

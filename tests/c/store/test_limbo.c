@@ -11,6 +11,7 @@
 #include "metric/cause.h"
 #include "store/keys.h"
 #include "store/lazyfree.h"
+#include "value/types.h"
 
 /* ---- the limbo itself ---- */
 
@@ -149,7 +150,7 @@ enum way {
 static char shorter[4], longer[100000];
 
 static void store_text(struct keyspace *ks, struct slice key, struct slice text) {
-    struct entry_value v = entry_value_raw(text);
+    struct string_value v = string_value_raw(text);
     struct entry *existing = told_find(ks, key, key_hash(key));
     told_store(ks, key, key_hash(key), existing, &v, ENTRY_NO_DEADLINE);
 }
@@ -284,7 +285,7 @@ static void random_call(unsigned depth) {
         unsigned number = (unsigned)random_below(NAMES);
         struct keyspace *ks = keyspace_at((int)random_below(2));
         struct entry *e = key_find(ks, number);
-        if (e && e->encoding != ENTRY_INT && held < HELD) {
+        if (e && e->encoding != STRING_INT && held < HELD) {
             struct hold *h = &holds[held++];
             h->text = entry_string(e, NULL);
             h->copy = memory_alloc(h->text.length, MEMORY_OTHER);
@@ -330,6 +331,7 @@ static int end(void **state) {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, keys_begin, keys_nothing_left)
 
 int main(void) {
+    value_register();
     const struct CMUnitTest tests[] = {
         TEST(test_without_a_call),
         TEST(test_outermost_end),

@@ -13,6 +13,7 @@
 #include "store/limbo.h"
 #include "value/hash.h"
 #include "value/list.h"
+#include "value/types.h"
 
 static struct keyspace *ks;
 

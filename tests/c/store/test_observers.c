@@ -6,6 +6,7 @@
  */
 #include "base/string.h"
 #include "store/keys.h"
+#include "value/types.h"
 
 static struct buffer heard = {.class = MEMORY_OTHER};
 
@@ -60,7 +61,7 @@ static const struct slice names[] = {{"key:0", 5}, {"key:1", 5}, {"key:2", 5}, {
 static struct slice k(unsigned number) { return names[number]; }
 
 static struct entry *put(struct keyspace *ks, unsigned number, int64_t deadline) {
-    struct entry_value v = entry_value_of_text(SLICE("text"));
+    struct string_value v = string_value_of_text(SLICE("text"));
     return told_store(ks, k(number), key_hash(k(number)),
                       told_find(ks, k(number), key_hash(k(number))), &v, deadline);
 }
@@ -195,6 +196,7 @@ static void test_nobody_is_told_without_interest(void **state) {
 }
 
 int main(void) {
+    value_register();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_writes_are_told_once_in_order, begin, end),
         cmocka_unit_test_setup_teardown(test_only_what_somebody_wants_is_told, begin, end),

@@ -7,6 +7,7 @@
 #include "ds/table.h"
 #include "store/keys.h"
 #include "store/limbo.h"
+#include "value/types.h"
 
 #define ROUNDS 20000
 #define KEYS 24
@@ -59,7 +60,7 @@ static void store_random(struct keyspace *ks, unsigned number, struct model *m) 
     struct slice value_text = random_value(bytes);
     int64_t deadline =
         random_below(2) ? ENTRY_NO_DEADLINE : START_MSEC + 1000 + (int64_t)random_below(1000);
-    struct entry_value value = entry_value_of_text(value_text);
+    struct string_value value = string_value_of_text(value_text);
     struct entry *existing = told_find(ks, key, key_hash(key));
     told_store(ks, key, key_hash(key), existing, &value, deadline);
     model_set(m, value_text, deadline);
@@ -172,7 +173,7 @@ static void test_nested_store(void **state) {
         if (way) {
             memset(told_bytes(ks, key, key_hash(key), outer, read.length), 'x', read.length);
         } else {
-            struct entry_value value = entry_value_of_text(SLICE("what the inner one wrote"));
+            struct string_value value = string_value_of_text(SLICE("what the inner one wrote"));
             told_store(ks, key, key_hash(key), outer, &value, ENTRY_NO_DEADLINE);
         }
         limbo_leave();
@@ -184,6 +185,7 @@ static void test_nested_store(void **state) {
 }
 
 int main(void) {
+    value_register();
     keys_open();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_against_a_model, keys_begin, keys_nothing_left),

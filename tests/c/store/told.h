@@ -19,7 +19,7 @@ static inline struct entry *told_peek(struct keyspace *ks, struct slice name, ui
 }
 
 static inline struct entry *told_store(struct keyspace *ks, struct slice name, uint64_t hash,
-                                       struct entry *existing, const struct entry_value *value,
+                                       struct entry *existing, const struct string_value *value,
                                        int64_t deadline) {
     const struct key key = {ks, name, hash};
     struct entry *e = keyspace_put_string(&key, existing, value, deadline);

@@ -8,6 +8,7 @@
 #include "values.h"
 
 #include "base/number.h"
+#include "value/types.h"
 
 #define FIELDS 400
 #define TEXT_MAX 300

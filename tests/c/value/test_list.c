@@ -5,6 +5,7 @@
  */
 #include "value/list.h"
 
+#include "value/types.h"
 #include "values.h"
 
 #define LENGTH_MAX 400

@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "ds/intset.h"
+#include "value/types.h"
 
 #define MEMBERS 1000
 

@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "ds/rax.h"
+#include "value/types.h"
 
 static struct stream_id id_of(uint64_t msec, uint64_t sequence) {
     return (struct stream_id){msec, sequence};

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/number.h"
+#include "value/types.h"
 
 #define MEMBERS 400
 #define LONG_MEMBER 300

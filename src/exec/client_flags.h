@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What exec/ keeps in a client's flags: struct client.words.exec.
+ */
+#ifndef EVENKEEL_EXEC_CLIENT_FLAGS_H
+#define EVENKEEL_EXEC_CLIENT_FLAGS_H
+#include <stdbool.h>
+
+#include "net/client.h"
+
+enum exec_client_flags {
+    TRANSACTION_OPEN = 1 << 0,         /* from MULTI to the end of EXEC: requests are queued */
+    TRANSACTION_QUEUE_FAILED = 1 << 1, /* one of them was refused: EXEC answers EXECABORT */
+    TRANSACTION_WATCH_FAILED = 1 << 2, /* a key that it watches has changed: EXEC runs nothing */
+    TRANSACTION_RUNS = 1 << 3,         /* EXEC runs what was queued */
+};
+
+static inline bool client_in_transaction(const struct client *c) {
+    return c->words.exec & TRANSACTION_OPEN;
+}
+
+/* Whether a command of its may block it: not within EXEC, and not without a connection. */
+static inline bool client_may_wait(const struct client *c) {
+    return !(c->words.exec & TRANSACTION_RUNS || c->flags & CLIENT_CAPTURED);
+}
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A client's queue, for exec/transaction and exec/execute.
+ */
+#ifndef EVENKEEL_EXEC_TRANSACTION_INTERNAL_H
+#define EVENKEEL_EXEC_TRANSACTION_INTERNAL_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/string.h"
+
+struct blob;
+struct client;
+struct command;
+struct transaction;
+
+struct queued {
+    struct queued *next;
+    struct command *command;
+    size_t bytes;        /* of this and of its blobs as they were when it was queued */
+    struct blob **blobs; /* each argument's, or NULL; NULL where none has one */
+    int hashed;          /* the argument that key_hash belongs to; 0 = none */
+    uint64_t key_hash;
+    int argc;
+    struct slice argv[];
+};
+
+/* EXEC begins: the watched keys are forgotten. The client must be in a transaction, which stays
+ * where it is until transaction_run_end. */
+struct transaction *transaction_run_begin(struct client *c);
+/* NULL: all have run. A call of it may take its blobs. */
+const struct queued *transaction_first(const struct transaction *t);
+/* It has run. */
+void transaction_drop_first(struct transaction *t);
+/* All have run: the transaction ends. */
+void transaction_run_end(struct transaction *t);
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Forked children: a process that sees the memory of this moment, writes it out and ends.
+ *
+ * Of the kinds that save or belong to a module one child lives at a time; sessions of the script
+ * debugger live beside it. The parent hears by a pipe how far the child is and what it costs, and
+ * by the loop that it has ended; it never waits for one unless it asks to.
+ *
+ * What holds in a child:
+ *  - It has one thread. io/background runs jobs at once there; nothing may be watched, no timer
+ *    started, and no client answered.
+ *  - It holds no lock that another thread had at the fork. The allocator's are taken over the fork
+ *    by itself, the log's by base/log; memory's classes need none. Who adds a lock that a child may
+ *    want takes it over the fork in the same way (pthread_atfork).
+ *  - SIGUSR1 ends it on purpose, which is no error; SIGINT, SIGTERM and SIGHUP are the parent's
+ *    affair and ignored.
+ *  - It ends by child_exit, never by returning to the server's loop.
+ */
+#ifndef EVENKEEL_IO_CHILD_H
+#define EVENKEEL_IO_CHILD_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/attributes.h"
+
+struct loop;
+
+enum child_kind {
+    CHILD_SNAPSHOT,    /* writes a snapshot */
+    CHILD_LOG_REWRITE, /* writes the append only file anew */
+    CHILD_MODULE,
+    CHILD_DEBUGGER, /* runs a script that is being debugged: any number, beside the others */
+    CHILD_KINDS
+};
+
+/* How a child ended. */
+struct child_end {
+    enum child_kind kind;
+    pid_t pid;
+    int exit_code;      /* where `signal` is 0; -1: nobody knows */
+    int signal;         /* that ended it, 0 = none */
+    bool on_purpose;    /* by SIGUSR1, ours or an operator's: no error */
+    bool good;          /* exit code 0 */
+    uint64_t cow_bytes; /* copied while it lived, as far as it said */
+    int64_t lifetime_usec;
+};
+
+struct child_job {
+    enum child_kind kind;
+    const char *title;   /* for ps: "redis-rdb-bgsave" */
+    const char *label;   /* for the log: "RDB" */
+    uint64_t keys_total; /* that it will report of; 0 = not known */
+    /* In the parent, from a timer of the loop (never within a command), or from
+     * child_kill_and_wait. The next child may be started here. */
+    void (*ended)(const struct child_end *end, void *argument);
+    void *argument;
+};
+
+/* Others who must know. NULL members are passed over. Arrays of them end with NULL. */
+struct child_observer {
+    void (*before_fork)(enum child_kind kind);
+    void (*in_child)(const struct child_job *job);
+    /* In the parent, for each before_fork: the child has ended, or could not be forked. Before the
+     * job's `ended`. */
+    void (*gone)(enum child_kind kind);
+};
+
+void child_register(void); /* INFO: current_cow_size ..., latest_fork_usec, total_forks */
+/* The loop that tells of ends, and whom else to tell; borrowed. Also gives SIGCHLD back to the
+ * system, lest a parent of ours that ignored it made children vanish unseen. NULL loop: closes. */
+void child_open(struct loop *loop, const struct child_observer *const *observers);
+
+/* As fork: 0 in the child, its pid in the parent; `job` is copied. -1 with errno set: EBUSY where a
+ * child lives that it may not live beside, else the system's reason. */
+MUST_USE pid_t child_fork(const struct child_job *job);
+/* child_fork, and `run` in the child, whose result is its exit code. Returns the pid, or -1. */
+MUST_USE pid_t child_start(const struct child_job *job, int (*run)(void *argument),
+                           void *run_argument);
+
+/* Whether one lives that stands in the way of others (so no debugger's). One load. */
+bool child_lives(void);
+/* Of that one; 0 and CHILD_KINDS where none lives. */
+pid_t child_pid(void);
+enum child_kind child_kind(void);
+/* Asks children of the kind to end; `ended` is told later. On purpose: no error. */
+void child_kill(enum child_kind kind);
+/* The same, and returns when they have ended and `ended` was told. After CHILD_PATIENCE_MSEC with
+ * SIGKILL; a child that is stuck in a disk's driver holds it up all the same. */
+#define CHILD_PATIENCE_MSEC 1000
+void child_kill_and_wait(enum child_kind kind);
+/* Looks at once whether children ended, as the loop does. For nested turns and tests. */
+void child_reap(void);
+
+/* ---- In a child; elsewhere these do nothing, so that one writer serves parent and child ---- */
+
+/* So many keys are done. To be called for each: the clock is looked at every CHILD_REPORT_KEYS, and
+ * the parent told once a second. */
+#define CHILD_REPORT_KEYS 1024
+void child_note_keys(uint64_t keys_done);
+/* Tells the parent now; `progress` from 0 to 1, for who counts no keys. */
+void child_note_progress(double progress);
+/* Whether this process is such a child. */
+bool child_here(void);
+/* Ends the child; with code 0 the parent is told what was copied, and so is the log. */
+void child_exit(int code) __attribute__((noreturn));
+#endif

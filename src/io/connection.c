@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Connections over a transport. connection.h has the idea.
+ *
+ *   connection_open -> handshake, step by step -> established -> connection_close
+ *                                 \_________________________/
+ *
+ * Invariants
+ *  1. Nothing is read or written through the transport before it is established.
+ *  2. It stands in the loop's pending ones where it is watched, its owner would read, and bytes are
+ *     pending; so an owner that does not read does not keep the loop awake.
+ *     It is read for that once a turn, also where the socket was ready in the same turn: owners
+ *     gather what they read in a turn, each client's in one piece.
+ *  3. A read that said EAGAIN leaves nothing pending, whatever the transport has: half a record
+ *     must not keep the loop awake.
+ *  4. A write waits for input only until the next read, since that may have taken what the write
+ *     waits for. (A read that waits for room needs nothing of the kind: the room stays.)
+ */
+#include "io/connection.h"
+
+#include <errno.h>
+
+#include "base/panic.h"
+
+struct connection *connection_open(const struct connection_transport *transport, int fd,
+                                   enum connection_side side, enum memory_class class, char *reason,
+                                   size_t reason_size) {
+    ASSERT(transport->bytes >= sizeof(struct connection));
+    struct connection *c = memory_zalloc(transport->bytes, class);
+    c->transport = transport;
+    c->fd = fd;
+    c->side = side;
+    c->class = class;
+    c->step_needs = side == CONNECTION_ACCEPTS ? LOOP_READABLE : LOOP_WRITABLE;
+    c->read_needs = LOOP_READABLE;
+    c->write_needs = LOOP_WRITABLE;
+    if (transport->open(c, reason, reason_size)) return c;
+    memory_free_sized(c, transport->bytes, class);
+    return NULL;
+}
+
+void connection_close(struct connection *c) {
+    if (!c) return;
+    if (c->loop) connection_unwatch(c);
+    c->transport->close(c);
+    memory_free_sized(c, c->transport->bytes, c->class);
+}
+
+size_t connection_bytes(const struct connection *c) {
+    return memory_good_size(c->transport->bytes);
+}
+
+/* Invariant 2. */
+static void tell_pending(struct connection *c) {
+    if (!c->loop) return;
+    if (c->is_pending && c->wanted & LOOP_READABLE)
+        loop_pending_begin(c->loop, &c->pending);
+    else
+        loop_pending_end(c->loop, &c->pending);
+}
+
+static void note_pending(struct connection *c) {
+    c->is_pending = c->transport->has_pending(c);
+    tell_pending(c);
+}
+
+static bool is_need(unsigned needs) {
+    return needs && !(needs & ~(unsigned)(LOOP_READABLE | LOOP_WRITABLE));
+}
+
+enum connection_step connection_handshake(struct connection *c, char *reason, size_t reason_size) {
+    if (c->established) return CONNECTION_DONE;
+    enum connection_step step = c->transport->handshake(c, reason, reason_size);
+    if (step == CONNECTION_WAITS) ASSERT(is_need(c->step_needs));
+    if (step != CONNECTION_DONE) return step;
+    c->established = true;
+    note_pending(c);
+    return step;
+}
+
+/* Invariant 1. */
+static ssize_t too_early(void) {
+    errno = EAGAIN;
+    return -1;
+}
+
+ssize_t connection_read(struct connection *c, void *bytes, size_t length) {
+    if (!c->established) return too_early();
+    c->read_needs = LOOP_READABLE;
+    c->write_needs = LOOP_WRITABLE; /* invariant 4 */
+    ssize_t got = c->transport->read(c, bytes, length);
+    int error = errno;
+    ASSERT(is_need(c->read_needs));
+    c->is_pending = got > 0 && c->transport->has_pending(c);
+    if (c->loop) loop_pending_end(c->loop, &c->pending); /* not twice in a turn */
+    tell_pending(c);
+    errno = error;
+    return got;
+}
+
+ssize_t connection_writev(struct connection *c, const struct iovec *pieces, int count) {
+    if (!c->established) return too_early();
+    c->write_needs = LOOP_WRITABLE;
+    ssize_t sent = c->transport->writev(c, pieces, count);
+    int error = errno;
+    ASSERT(is_need(c->write_needs));
+    note_pending(c);
+    errno = error;
+    return sent;
+}
+
+ssize_t connection_write(struct connection *c, const void *bytes, size_t length) {
+    struct iovec piece = {.iov_len = length};
+    memcpy(&piece.iov_base, &bytes, sizeof(bytes)); /* it is only read, and iov_base has no const */
+    return connection_writev(c, &piece, 1);
+}
+
+unsigned connection_interest(struct connection *c, unsigned wanted) {
+    c->wanted = (uint8_t)wanted;
+    if (!wanted || !c->established) return wanted ? c->step_needs : 0;
+    return (wanted & LOOP_HANGUP) | (wanted & LOOP_READABLE ? c->read_needs : 0u) |
+           (wanted & LOOP_WRITABLE ? c->write_needs : 0u);
+}
+
+unsigned connection_ready(const struct connection *c, unsigned ready) {
+    unsigned found = ready & c->wanted & LOOP_HANGUP;
+    if (ready & (c->read_needs | LOOP_PENDING)) found |= c->wanted & LOOP_READABLE;
+    if (ready & c->write_needs) found |= c->wanted & LOOP_WRITABLE;
+    return found ? found : LOOP_READABLE;
+}
+
+bool connection_has_pending(const struct connection *c) { return c->is_pending; }
+
+bool connection_watch(struct connection *c, struct loop *loop, struct loop_watcher *watcher,
+                      unsigned wanted) {
+    c->loop = loop;
+    c->pending.watcher = watcher;
+    if (!loop_watch(loop, watcher, connection_interest(c, wanted))) return false;
+    tell_pending(c);
+    return true;
+}
+
+void connection_unwatch(struct connection *c) {
+    if (!c->loop) return;
+    loop_pending_end(c->loop, &c->pending);
+    loop_unwatch(c->loop, c->pending.watcher);
+    c->loop = NULL;
+}

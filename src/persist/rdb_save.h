@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A snapshot of all databases, written to a sink: RDB version 9, as Redis 6.2 reads it.
+ */
+#ifndef EVENKEEL_PERSIST_RDB_SAVE_H
+#define EVENKEEL_PERSIST_RDB_SAVE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+
+struct sink;
+
+/* Registers the options. Once, at start. */
+void rdb_save_register(void);
+/* Writes everything and flushes the sink. False where that failed: sink_error says why. In a child
+ * it tells the parent how far it is. O(all data). */
+MUST_USE bool rdb_save(struct sink *out);
+/* The option rdbchecksum. */
+bool rdb_checksums(void);
+/* Keys of all databases. */
+uint64_t rdb_keys_total(void);
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * When snapshots are saved and loaded, and what is told of it.
+ *
+ *   saved by this process (SAVE, the end)  or by a child (BGSAVE, save points)
+ *        |                                     |
+ *        +--- "temp-<pid>.rdb" is written, synced, renamed to dbfilename ---+
+ *
+ * While a child lives no other is started: BGSAVE SCHEDULE waits for its end. After a child that
+ * failed a save point waits RETRY_SECONDS before it tries again, and, with
+ * stop-writes-on-bgsave-error, writes are refused until a save succeeds.
+ *
+ * Invariant: the file under dbfilename is a whole snapshot at all times (io/file).
+ */
+#include "persist/snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/system.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/row.h"
+#include "exec/gates.h"
+#include "io/child.h"
+#include "io/file.h"
+#include "io/file_stream.h"
+#include "metric/row.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "option/option.h"
+#include "persist/rdb_load.h"
+#include "persist/rdb_save.h"
+#include "persist/save_points.h"
+#include "store/keyspace.h"
+
+#define RETRY_SECONDS 5
+/* So much is dirty at most twice over while a file is written. */
+#define SYNC_EVERY_BYTES ((uint64_t)4 << 20)
+#define FILE_MODE 0644
+#define TEMPORARY_NAME_BYTES 64
+
+/* What this process writes at the moment; "" = nothing. */
+static char temporary_now[TEMPORARY_NAME_BYTES];
+static bool stop_writes, incremental_sync;
+static char *filename;
+
+static struct {
+    uint64_t changes_saved;    /* keyspace_changes() when the last good save began */
+    uint64_t changes_at_start; /* the same of the child that saves now */
+    int64_t last_good_sec, tried_sec, begun_sec, took_sec;
+    int64_t cow_bytes;
+    bool opened; /* the file was looked for: until then there is no save point to be due */
+    bool failed, scheduled;
+} state = {.took_sec = -1};
+
+static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
+
+static uint64_t changes_since(void) { return keyspace_changes() - state.changes_saved; }
+
+static bool saves_now(void) { return child_kind() == CHILD_SNAPSHOT; }
+
+static void look_at_gate(void) {
+    gate_set(GATE_DISK, stop_writes && save_points_any() && state.failed);
+}
+
+static void note_saved(uint64_t changes) {
+    state.changes_saved = changes;
+    state.last_good_sec = now_sec();
+    state.failed = false;
+    look_at_gate();
+}
+
+/* ---- the file ---- */
+
+static void temporary_name(pid_t pid, char name[TEMPORARY_NAME_BYTES]) {
+    snprintf(name, TEMPORARY_NAME_BYTES, "temp-%d.rdb", (int)pid);
+}
+
+/* Writes all to a file that is open; false with errno set. */
+static bool write_file(int fd) {
+    struct file_sink f;
+    file_sink_open(&f, fd, -1);
+    if (incremental_sync) file_sink_set_sync(&f, SYNC_EVERY_BYTES, true);
+    bool good = rdb_save(&f.sink);
+    int error = sink_error(&f.sink);
+    file_sink_close(&f);
+    errno = error;
+    return good;
+}
+
+void snapshot_remove_temporary(void) {
+    if (temporary_now[0]) unlink(temporary_now);
+}
+
+static bool save_as(const char *temporary) {
+    struct file_replacement r;
+    if (!file_replacement_begin(&r, filename, temporary, FILE_MODE)) {
+        log_warning("Failed opening the RDB file %s (in server root dir) for saving: %s", filename,
+                    strerror(errno));
+        return false;
+    }
+    if (!write_file(r.fd)) {
+        log_warning("Write error saving DB on disk: %s", strerror(errno));
+        file_replacement_cancel(&r);
+        return false;
+    }
+    if (!file_replacement_commit(&r)) {
+        log_warning("Error moving temp DB file %s on the final destination %s: %s", temporary,
+                    filename, strerror(errno));
+        return false;
+    }
+    if (r.folder_error) log_warning("Syncing the snapshot's folder: %s", strerror(r.folder_error));
+    log_notice("DB saved on disk");
+    return true;
+}
+
+static bool save_file(void) {
+    temporary_name(getpid(), temporary_now);
+    bool good = save_as(temporary_now);
+    temporary_now[0] = '\0';
+    return good;
+}
+
+bool snapshot_save(void) {
+    uint64_t changes = keyspace_changes();
+    if (!save_file()) return false;
+    note_saved(changes);
+    return true;
+}
+
+static bool load_file(int fd, bool replaces) {
+    struct file_source f;
+    struct rdb_loaded result;
+    const struct rdb_loading how = {.replaces = replaces};
+    file_source_open(&f, fd, -1);
+    bool good = rdb_load(&f.source, &how, &result);
+    file_source_close(&f);
+    if (good)
+        log_notice("Done loading RDB, keys loaded: %" PRIu64 ", keys expired: %" PRIu64
+                   ", empty keys skipped: %" PRIu64 ".",
+                   result.keys, result.expired, result.empty);
+    else
+        log_warning("Error loading the snapshot %s at offset %" PRIu64 ", after %" PRIu64
+                    " keys: %s",
+                    filename, result.offset, result.keys, result.reason);
+    return good;
+}
+
+bool snapshot_load(bool replaces) {
+    int fd = system_open(filename, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0 && errno == ENOENT) return true;
+    if (fd < 0) {
+        log_warning("Fatal error loading the DB: %s. Exiting.", strerror(errno));
+        return false;
+    }
+    bool good = load_file(fd, replaces);
+    system_close(fd);
+    return good;
+}
+
+void snapshot_note_reloaded(void) { state.changes_saved = keyspace_changes(); }
+
+bool snapshot_load_at_start(void) {
+    int64_t begun = clock_monotonic_nsec();
+    state.last_good_sec = now_sec();
+    state.opened = true;
+    if (access(filename, F_OK) != 0 && errno == ENOENT) return true;
+    if (!snapshot_load(false)) return false;
+    snapshot_note_reloaded();
+    log_notice("DB loaded from disk: %.3f seconds", (double)(clock_monotonic_nsec() - begun) / 1e9);
+    return true;
+}
+
+/* ---- children ---- */
+
+static void remove_temporary(pid_t pid) {
+    char name[TEMPORARY_NAME_BYTES];
+    temporary_name(pid, name);
+    if (!file_remove(name) && errno != ENOENT)
+        log_warning("Removing %s: %s", name, strerror(errno));
+}
+
+static void child_ended(const struct child_end *end, void *argument) {
+    state.took_sec = now_sec() - state.begun_sec;
+    state.cow_bytes = (int64_t)end->cow_bytes;
+    if (end->good) {
+        log_notice("Background saving terminated with success");
+        note_saved(state.changes_at_start);
+        return;
+    }
+    if (end->signal || end->on_purpose)
+        log_warning("Background saving terminated by signal %d", end->signal);
+    else
+        log_warning("Background saving error");
+    if (end->signal || end->on_purpose) remove_temporary(end->pid);
+    if (!end->on_purpose) state.failed = true;
+    look_at_gate();
+}
+
+static int save_in_child(void *argument) { return save_file() ? 0 : 1; }
+
+/* False after a line in the log. */
+static bool start_child(void) {
+    const struct child_job job = {.kind = CHILD_SNAPSHOT,
+                                  .title = "redis-rdb-bgsave",
+                                  .label = "RDB",
+                                  .keys_total = rdb_keys_total(),
+                                  .ended = child_ended};
+    state.scheduled = false;
+    state.changes_at_start = keyspace_changes();
+    state.tried_sec = state.begun_sec = now_sec();
+    pid_t pid = child_start(&job, save_in_child, NULL);
+    if (pid < 0) {
+        log_warning("Can't save in background: fork: %s", strerror(errno));
+        state.failed = true;
+        look_at_gate();
+        return false;
+    }
+    log_notice("Background saving started by pid %d", (int)pid);
+    return true;
+}
+
+void snapshot_cron(void) {
+    look_at_gate();
+    if (!state.opened || child_lives()) return;
+    if (state.scheduled && (!state.failed || now_sec() - state.tried_sec > RETRY_SECONDS)) {
+        (void)start_child();
+        return;
+    }
+    const struct save_point *due =
+        save_points_due(changes_since(), now_sec() - state.last_good_sec);
+    if (!due || (state.failed && now_sec() - state.tried_sec <= RETRY_SECONDS)) return;
+    log_notice("%" PRId64 " changes in %" PRId64 " seconds. Saving...", due->changes, due->seconds);
+    (void)start_child();
+}
+
+bool snapshot_wanted_at_end(void) { return save_points_any(); }
+
+void snapshot_end_child(void) {
+    if (!saves_now()) return;
+    pid_t pid = child_pid();
+    log_warning("There is a child saving an .rdb. Killing it!");
+    child_kill_and_wait(CHILD_SNAPSHOT);
+    remove_temporary(pid);
+}
+
+/* ---- commands ---- */
+
+static void command_save(struct call *call) {
+    if (saves_now())
+        reply_error(call->client, "Background save already in progress");
+    else if (snapshot_save())
+        reply_ok(call->client);
+    else
+        reply_error(call->client, "the snapshot could not be saved: the log says why");
+}
+
+static void command_bgsave(struct call *call) {
+    bool schedule = call->argc == 2 && argument_is(call, 1, "schedule");
+    if (call->argc > 1 && !schedule) {
+        reply_syntax_error(call->client);
+    } else if (saves_now()) {
+        reply_error(call->client, "Background save already in progress");
+    } else if (child_lives() && !schedule) {
+        reply_error(call->client,
+                    "Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE "
+                    "SCHEDULE in order to schedule a BGSAVE whenever possible.");
+    } else if (child_lives() || call->origin == CALL_QUEUED) {
+        /* Within EXEC a fork would show what the transaction has done so far. */
+        state.scheduled = true;
+        reply_status(call->client, "Background saving scheduled");
+    } else if (start_child()) {
+        reply_status(call->client, "Background saving started");
+    } else {
+        reply_error(call->client, "the child could not be started: the log says why");
+    }
+}
+
+static void command_lastsave(struct call *call) {
+    reply_integer(call->client, state.last_good_sec);
+}
+
+static struct command rows[] = {
+    COMMAND("save", command_save, 1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
+            "Saves a snapshot; everybody waits meanwhile."),
+    COMMAND("bgsave", command_bgsave, -1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
+            "Saves a snapshot in a child process: SCHEDULE, after another child's end."),
+    COMMAND("lastsave", command_lastsave, 1, BY_CHANCE | ANYTIME | FAST, ACL_ADMIN | ACL_DANGEROUS,
+            NO_KEYS, "When a snapshot was last saved, as Unix time."),
+};
+
+/* ---- options and INFO ---- */
+
+static bool filename_check(const struct option_row *row, struct slice value, char *reason,
+                           size_t reason_size) {
+    if (value.length == 0 || !memchr(value.bytes, '/', value.length)) return true;
+    snprintf(reason, reason_size, "%s can't be a path, just a filename", row->name);
+    return false;
+}
+
+static bool apply_stop_writes(const struct option_row *row, char *reason, size_t reason_size) {
+    look_at_gate();
+    return true;
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "stop-writes-on-bgsave-error",
+     .type = OPTION_TYPE_BOOL,
+     .flags = OPTION_MUTABLE,
+     .section = "snapshots",
+     .place = 20,
+     .fallback = "yes",
+     .variable = &stop_writes,
+     .apply = apply_stop_writes,
+     .help = "Refuse writes after a snapshot that failed, until one succeeds."},
+    {.name = "dbfilename",
+     .type = OPTION_TYPE_STRING,
+     .flags = OPTION_MUTABLE,
+     .section = "snapshots",
+     .place = 60,
+     .fallback = "dump.rdb",
+     .variable = &filename,
+     .check = filename_check,
+     .help = "The snapshot's file name, in the folder that dir names."},
+    OPTION_BOOL("rdb-save-incremental-fsync", &incremental_sync, true, OPTION_MUTABLE, "snapshots",
+                80, "Sync a snapshot to disk in steps while it is written, not all at the end."),
+};
+
+static void print_changes(struct buffer *out) { buffer_printf(out, "%" PRIu64, changes_since()); }
+static void print_in_progress(struct buffer *out) { buffer_printf(out, "%d", saves_now()); }
+static void print_status(struct buffer *out) {
+    buffer_append_c_string(out, state.failed ? "err" : "ok");
+}
+static void print_current(struct buffer *out) {
+    buffer_printf(out, "%" PRId64, saves_now() ? now_sec() - state.begun_sec : -1);
+}
+
+static const struct metric_row metric_rows[] = {
+    METRIC_PRINT("Persistence", 70, "rdb_changes_since_last_save", print_changes,
+                 "Changes since the last good snapshot."),
+    METRIC_PRINT("Persistence", 80, "rdb_bgsave_in_progress", print_in_progress,
+                 "Whether a child saves a snapshot."),
+    METRIC_NUMBER("Persistence", 90, "rdb_last_save_time", &state.last_good_sec,
+                  "When the last good snapshot was saved, or the server started."),
+    METRIC_PRINT("Persistence", 100, "rdb_last_bgsave_status", print_status,
+                 "ok, or err after a snapshot that failed."),
+    METRIC_NUMBER("Persistence", 110, "rdb_last_bgsave_time_sec", &state.took_sec,
+                  "Seconds that the last child took; -1: there was none."),
+    METRIC_PRINT("Persistence", 120, "rdb_current_bgsave_time_sec", print_current,
+                 "Seconds since the child was started; -1: none."),
+    METRIC_NUMBER("Persistence", 130, "rdb_last_cow_size", &state.cow_bytes,
+                  "Bytes that were copied while the last child lived."),
+};
+
+void snapshot_options_register(void) {
+    save_points_register(look_at_gate);
+    rdb_save_register();
+    rdb_load_register();
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}
+
+void snapshot_register(void) {
+    snapshot_options_register();
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    command_register(COMMAND_ROWS(rows));
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Snapshots of the data set: saved at once or by a child, by command, by save points and at the
+ * end; loaded at start.
+ */
+#ifndef EVENKEEL_PERSIST_SNAPSHOT_H
+#define EVENKEEL_PERSIST_SNAPSHOT_H
+#include <stdbool.h>
+
+#include "base/attributes.h"
+
+/* Registers commands, options and metrics. Once, at start. */
+void snapshot_register(void);
+
+/* The options alone, for tests of them. */
+void snapshot_options_register(void);
+
+/* Writes dbfilename in this process. False after a line in the log. O(all data). */
+MUST_USE bool snapshot_save(void);
+/* Loads dbfilename. True also where there is none; false after a line in the log that says what is
+ * wrong and where. With `replaces`, keys that are there already give way. */
+MUST_USE bool snapshot_load(bool replaces);
+/* At start: the same, in the words of the log. */
+MUST_USE bool snapshot_load_at_start(void);
+/* For DEBUG RELOAD: what is there now is what the file has. */
+void snapshot_note_reloaded(void);
+
+/* Several times a second: save points, what was put off. */
+void snapshot_cron(void);
+/* Whether a server that ends is to save: there are save points. */
+bool snapshot_wanted_at_end(void);
+/* From a handler of signals, before the process ends in the midst of snapshot_save. */
+void snapshot_remove_temporary(void);
+/* Before the server ends: a child that saves is ended, and its file removed. */
+void snapshot_end_child(void);
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The cache of scripts: one block for each, in a table by its digest.
+ */
+#include "script/cache.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/sha1.h"
+#include "ds/table.h"
+#include "metric/row.h"
+
+static struct table *scripts; /* NULL while there is none */
+
+static uint64_t element_hash(const void *element) {
+    const struct cached_script *s = element;
+    return hash_bytes(s->sha, CACHE_SHA_CHARS);
+}
+
+static bool element_matches(const void *element, const void *key, size_t length) {
+    const struct cached_script *s = element;
+    return memcmp(s->sha, key, length) == 0;
+}
+
+static const struct table_type type = {element_hash, element_matches, MEMORY_SCRIPTS};
+
+static void print_count(struct buffer *out) {
+    buffer_printf(out, "%zu", scripts ? table_count(scripts) : 0);
+}
+
+static void print_bytes(struct buffer *out) {
+    buffer_printf(out, "%zu", memory_used(MEMORY_SCRIPTS));
+}
+
+static void print_bytes_human(struct buffer *out) {
+    char text[32];
+    number_format_bytes_human(text, sizeof(text), memory_used(MEMORY_SCRIPTS));
+    buffer_append_c_string(out, text);
+}
+
+static const struct metric_row metric_rows[] = {
+    METRIC_PRINT("Memory", 190, "used_memory_scripts", print_bytes, "Bytes of cached scripts."),
+    METRIC_PRINT("Memory", 200, "used_memory_scripts_human", print_bytes_human,
+                 "The same, with a unit."),
+    METRIC_PRINT("Memory", 210, "number_of_cached_scripts", print_count,
+                 "Scripts that EVALSHA finds."),
+};
+
+void cache_register(void) {
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}
+
+void cache_sha(struct slice text, char sha[static CACHE_SHA_CHARS]) {
+    static const char hex[] = "0123456789abcdef";
+    unsigned char digest[SHA1_BYTES];
+    struct sha1 s;
+    sha1_begin(&s);
+    sha1_add(&s, text.bytes, text.length);
+    sha1_end(&s, digest);
+    for (size_t i = 0; i < SHA1_BYTES; i++) {
+        *sha++ = hex[digest[i] >> 4];
+        *sha++ = hex[digest[i] & 15];
+    }
+}
+
+struct cached_script *cache_find(const char sha[static CACHE_SHA_CHARS]) {
+    if (!scripts) return NULL;
+    return table_find(scripts, hash_bytes(sha, CACHE_SHA_CHARS), sha, CACHE_SHA_CHARS);
+}
+
+struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct slice text,
+                                int function) {
+    struct cached_script *s = memory_alloc(sizeof(*s) + text.length, MEMORY_SCRIPTS);
+    *s = (struct cached_script){.function = function, .length = text.length};
+    memcpy(s->sha, sha, CACHE_SHA_CHARS);
+    if (text.length) memcpy(s->text, text.bytes, text.length);
+    if (!scripts) scripts = table_create(&type);
+    table_insert(scripts, element_hash(s), s);
+    return s;
+}
+
+static void release(void *element, void *context) { memory_free(element, MEMORY_SCRIPTS); }
+
+void cache_clear(void) {
+    if (!scripts) return;
+    while (!table_free_step(scripts, SIZE_MAX, release, NULL)) continue;
+    scripts = NULL;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Conversions. convert.h has the rules.
+ *
+ * A reply comes value by value. While a group is open its table is on the stack, and above it, of a
+ * map, a key whose value is still to come. No step calls a script's code or collects by a
+ * finalizer's: all access is raw.
+ *
+ * Invariant: the stack has one place for each open group, one more for each map that waits for a
+ * value, and one for the result when it is done.
+ */
+#include "script/convert.h"
+
+#include <lua5.1/lua.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+#include "base/panic.h"
+#include "net/client.h"
+#include "net/reply.h"
+
+/* Places of the stack that a value may take beside its group's. */
+#define PLACES 6
+/* And on its way to a reply: a field, a key, its value, a copy. */
+#define REPLY_PLACES 4
+/* How deep a script's table may be nested in its reply: what 6.2's stack allows. */
+#define REPLY_DEPTH_MAX 7995
+
+/* ---- a reply becomes a value ---- */
+
+static struct convert *convert_of(struct capture *capture) { return (struct convert *)capture; }
+
+static void group_close(struct convert *convert);
+
+/* Whether the value on top can be a key. */
+static bool is_key(lua_State *L, int index) {
+    int type = lua_type(L, index);
+    return type != LUA_TNIL && (type != LUA_TNUMBER || !isnan(lua_tonumber(L, index)));
+}
+
+/* The key and its value are on top. */
+static void put_pair(lua_State *L) {
+    if (is_key(L, -2))
+        lua_rawset(L, -3);
+    else
+        lua_pop(L, 2);
+}
+
+/* The value on top goes where it belongs. */
+static void put(struct convert *convert) {
+    lua_State *L = convert->L;
+    if (!convert->depth) {
+        if (convert->done) lua_pop(L, 1); /* a second reply: none of what scripts may call has */
+        convert->done = true;
+        return;
+    }
+    struct convert_group *g = &convert->groups[convert->depth - 1];
+    g->left--;
+    switch (g->kind) {
+    case CAPTURE_ARRAY:
+    case CAPTURE_PUSH: lua_rawseti(L, -2, ++g->index); break;
+    case CAPTURE_SET:
+        lua_pushboolean(L, true);
+        put_pair(L);
+        break;
+    case CAPTURE_MAP:
+    case CAPTURE_ATTRIBUTE:
+        if (g->left % 2 == 0) put_pair(L);
+        break;
+    }
+    if (!g->left) group_close(convert);
+}
+
+/* The table on top becomes {name = table}. */
+static void wrap(lua_State *L, const char *name) {
+    lua_createtable(L, 0, 1);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, name);
+}
+
+/* Attributes are about the value that follows, and scripts are not told of them. */
+static void group_close(struct convert *convert) {
+    enum capture_group kind = convert->groups[--convert->depth].kind;
+    if (kind == CAPTURE_MAP) wrap(convert->L, "map");
+    if (kind == CAPTURE_SET) wrap(convert->L, "set");
+    if (kind == CAPTURE_ATTRIBUTE)
+        lua_pop(convert->L, 1);
+    else
+        put(convert);
+}
+
+static void take_group(struct capture *capture, enum capture_group kind, int64_t count) {
+    struct convert *convert = convert_of(capture);
+    bool pairs = kind == CAPTURE_MAP || kind == CAPTURE_ATTRIBUTE;
+    ASSERT(convert->depth < CONVERT_DEPTH_MAX);
+    int room = lua_checkstack(convert->L, PLACES);
+    ASSERT(room);
+    int slots = count < INT32_MAX ? (int)count : INT32_MAX;
+    lua_createtable(convert->L, kind == CAPTURE_ARRAY ? slots : 0, 0);
+    convert->groups[convert->depth++] =
+        (struct convert_group){.kind = kind, .left = pairs ? 2 * count : count};
+    if (!count) group_close(convert);
+}
+
+static void take_integer(struct capture *capture, int64_t value) {
+    lua_pushnumber(convert_of(capture)->L, (double)value);
+    put(convert_of(capture));
+}
+
+static void take_bulk(struct capture *capture, struct slice text) {
+    lua_pushlstring(convert_of(capture)->L, text.bytes, text.length);
+    put(convert_of(capture));
+}
+
+static void push_field(lua_State *L, const char *name, struct slice text) {
+    lua_createtable(L, 0, 1);
+    lua_pushlstring(L, text.bytes, text.length);
+    lua_setfield(L, -2, name);
+}
+
+static void take_status(struct capture *capture, struct slice text) {
+    push_field(convert_of(capture)->L, "ok", text);
+    put(convert_of(capture));
+}
+
+static void take_error(struct capture *capture, struct slice text) {
+    struct convert *convert = convert_of(capture);
+    if (!convert->depth && !convert->done) convert->failed = true;
+    push_field(convert->L, "err", text);
+    put(convert);
+}
+
+static void push_null(struct convert *convert) {
+    if (convert->capture.client->protocol == 3)
+        lua_pushnil(convert->L);
+    else
+        lua_pushboolean(convert->L, false);
+}
+
+static void take_null(struct capture *capture) {
+    push_null(convert_of(capture));
+    put(convert_of(capture));
+}
+
+static void take_boolean(struct capture *capture, bool value) {
+    lua_pushboolean(convert_of(capture)->L, value);
+    put(convert_of(capture));
+}
+
+/* "nan" and "-nan" are no numbers to number_parse_double. */
+static void take_number(struct capture *capture, struct slice digits) {
+    lua_State *L = convert_of(capture)->L;
+    double value;
+    if (!number_parse_double(digits.bytes, digits.length, &value)) value = NAN;
+    lua_createtable(L, 0, 1);
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, "double");
+    put(convert_of(capture));
+}
+
+static void take_big_number(struct capture *capture, struct slice digits) {
+    push_field(convert_of(capture)->L, "big_number", digits);
+    put(convert_of(capture));
+}
+
+static void take_verbatim(struct capture *capture, struct slice text, const char *type) {
+    lua_State *L = convert_of(capture)->L;
+    push_field(L, "string", text);
+    lua_pushstring(L, type);
+    lua_setfield(L, -2, "format");
+    wrap(L, "verbatim_string");
+    put(convert_of(capture));
+}
+
+static const struct capture_forms forms = {
+    .integer = take_integer,
+    .bulk = take_bulk,
+    .status = take_status,
+    .error = take_error,
+    .group = take_group,
+    .null = take_null,
+    .boolean = take_boolean,
+    .number = take_number,
+    .big_number = take_big_number,
+    .verbatim = take_verbatim,
+};
+
+void convert_open(struct convert *convert) {
+    *convert = (struct convert){0};
+    capture_open_typed(&convert->capture, &forms);
+}
+
+void convert_close(struct convert *convert) { capture_close(&convert->capture); }
+
+void convert_begin(struct convert *convert, struct lua_State *L) {
+    int room = lua_checkstack(L, PLACES);
+    ASSERT(room);
+    convert->L = L;
+    convert->base = lua_gettop(L);
+    convert->depth = 0;
+    convert->done = convert->failed = false;
+}
+
+void convert_end(struct convert *convert) {
+    if (convert->done) return;
+    lua_settop(convert->L, convert->base); /* no reply, or one that broke off */
+    push_null(convert);
+}
+
+/* ---- order ---- */
+
+static int compare_slices(const void *a, const void *b) {
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* What is no text counts as "". */
+void convert_sort(struct lua_State *L) {
+    if (!lua_istable(L, -1)) return;
+    int count = (int)lua_objlen(L, -1);
+    if (count < 2) return;
+    struct slice *texts = memory_alloc((size_t)count * sizeof(*texts), MEMORY_LUA);
+    for (int i = 0; i < count; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        texts[i] = (struct slice){"", 0};
+        if (lua_type(L, -1) == LUA_TSTRING) texts[i].bytes = lua_tolstring(L, -1, &texts[i].length);
+        lua_pop(L, 1);
+    }
+    qsort(texts, (size_t)count, sizeof(*texts), compare_slices);
+    lua_createtable(L, count, 0); /* the old one holds the texts until all are in the new one */
+    for (int i = 0; i < count; i++) {
+        lua_pushlstring(L, texts[i].bytes, texts[i].length);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_remove(L, -2);
+    memory_free(texts, MEMORY_LUA);
+}
+
+/* ---- a value becomes a reply ---- */
+
+struct replying {
+    lua_State *L;
+    struct client *client;
+    bool booleans;
+};
+
+static void reply_value(const struct replying *r, int depth);
+
+/* True with the field on top, where it is of this type. */
+static bool push_typed_field(lua_State *L, const char *name, int type) {
+    lua_pushstring(L, name);
+    lua_rawget(L, -2);
+    if (lua_type(L, -1) == type) return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+static struct slice text_on_top(lua_State *L) {
+    struct slice text;
+    text.bytes = lua_tolstring(L, -1, &text.length);
+    return text;
+}
+
+/* Newlines become blanks: a reply of one line. */
+static void reply_line(const struct replying *r, bool is_error) {
+    struct buffer line;
+    struct slice text = text_on_top(r->L);
+    buffer_init(&line, MEMORY_OTHER);
+    if (is_error) buffer_append_char(&line, '-');
+    buffer_append(&line, text.bytes, text.length);
+    for (size_t i = 0; i < line.length; i++)
+        if (line.bytes[i] == '\r' || line.bytes[i] == '\n') line.bytes[i] = ' ';
+    if (is_error)
+        reply_error_slice(r->client, buffer_slice(&line));
+    else
+        reply_status_slice(r->client, buffer_slice(&line));
+    buffer_free(&line);
+}
+
+/* Of {map = t} and {set = t}, t on top. */
+static void reply_pairs(const struct replying *r, bool with_values, int depth) {
+    int64_t count = 0;
+    lua_pushnil(r->L);
+    while (lua_next(r->L, -2)) {
+        count++;
+        lua_pop(r->L, 1);
+    }
+    if (with_values)
+        reply_map(r->client, count);
+    else
+        reply_set(r->client, count);
+    lua_pushnil(r->L);
+    while (lua_next(r->L, -2)) {
+        lua_pushvalue(r->L, -2);
+        reply_value(r, depth + 1);
+        if (with_values)
+            reply_value(r, depth + 1);
+        else
+            lua_pop(r->L, 1);
+    }
+}
+
+/* Up to the first nil. */
+static void reply_items(const struct replying *r, int depth) {
+    int64_t count = 0;
+    for (;; count++) {
+        lua_rawgeti(r->L, -1, (int)count + 1);
+        bool is_end = lua_isnil(r->L, -1);
+        lua_pop(r->L, 1);
+        if (is_end) break;
+    }
+    reply_array(r->client, count);
+    for (int i = 1; i <= count; i++) {
+        lua_rawgeti(r->L, -1, i);
+        reply_value(r, depth + 1);
+    }
+}
+
+static void reply_table(const struct replying *r, int depth) {
+    lua_State *L = r->L;
+    bool is_error = push_typed_field(L, "err", LUA_TSTRING);
+    if (is_error || push_typed_field(L, "ok", LUA_TSTRING)) {
+        reply_line(r, is_error);
+    } else if (push_typed_field(L, "double", LUA_TNUMBER)) {
+        reply_double(r->client, lua_tonumber(L, -1));
+    } else if (push_typed_field(L, "map", LUA_TTABLE)) {
+        reply_pairs(r, true, depth);
+    } else if (push_typed_field(L, "set", LUA_TTABLE)) {
+        reply_pairs(r, false, depth);
+    } else {
+        reply_items(r, depth);
+        return;
+    }
+    lua_pop(L, 1);
+}
+
+/* As a cast of the processor does it: what does not fit is the least number. */
+static int64_t to_integer(double value) {
+    if (!(value >= -0x1p63 && value < 0x1p63)) return INT64_MIN;
+    return (int64_t)value;
+}
+
+/* The value on top, which is popped. */
+static void reply_value(const struct replying *r, int depth) {
+    lua_State *L = r->L;
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING: reply_bulk(r->client, text_on_top(L)); break;
+    case LUA_TNUMBER: reply_integer(r->client, to_integer(lua_tonumber(L, -1))); break;
+    case LUA_TBOOLEAN:
+        if (r->booleans)
+            reply_bool(r->client, lua_toboolean(L, -1));
+        else if (lua_toboolean(L, -1))
+            reply_integer(r->client, 1);
+        else
+            reply_null(r->client);
+        break;
+    case LUA_TTABLE:
+        if (depth < REPLY_DEPTH_MAX && lua_checkstack(L, REPLY_PLACES))
+            reply_table(r, depth);
+        else
+            reply_error(r->client, "reached lua stack limit");
+        break;
+    default: reply_null(r->client);
+    }
+    lua_pop(L, 1);
+}
+
+void convert_reply(struct lua_State *L, struct client *c, bool booleans) {
+    const struct replying r = {L, c, booleans};
+    reply_value(&r, 0);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Replies of commands to values of Lua, and what a script returns to its client's reply.
+ *
+ *   reply                      Lua                          back
+ *   integer                    number                       integer (cut)
+ *   bulk                       string                       bulk
+ *   status, error              {ok = text}, {err = text}    the same
+ *   array                      table from 1 on              array, up to the first nil
+ *   null                       false; nil by RESP3          null
+ *   map, set, double (RESP3)   {map = t}, {set = {x = true}}, {double = number}    the same
+ *   boolean (RESP3)            boolean                      by RESP2 1 or null
+ *   big number (RESP3)         {big_number = digits}        not from a script, as in 6.2
+ *   verbatim (RESP3)           {verbatim_string = {format = type, string = text}}    neither
+ */
+#ifndef EVENKEEL_SCRIPT_CONVERT_H
+#define EVENKEEL_SCRIPT_CONVERT_H
+#include <stdbool.h>
+
+#include "net/capture.h"
+
+struct client;
+struct lua_State;
+
+/* Groups within groups at most: those of our commands, which no data makes deeper. */
+#define CONVERT_DEPTH_MAX 32
+
+struct convert_group {
+    enum capture_group kind;
+    int64_t left; /* values to come */
+    int index;    /* of an array: the last one that was set */
+};
+
+/* One reply on its way to a value. */
+struct convert {
+    struct capture capture; /* the client whose replies become values */
+    struct lua_State *L;
+    struct convert_group groups[CONVERT_DEPTH_MAX]; /* open ones, the outermost first */
+    int base;                                       /* of the stack, when it began */
+    int depth;
+    bool done, failed; /* the value is on top of the stack; it is an error */
+};
+
+/* Makes the client. The struct stays where it is until convert_close. */
+void convert_open(struct convert *convert);
+void convert_close(struct convert *convert);
+/* Around a call of its client: the value of its reply is pushed. Where there was none, it is what
+ * null is. Nothing may fail meanwhile (engine_hold). */
+void convert_begin(struct convert *convert, struct lua_State *L);
+void convert_end(struct convert *convert);
+
+/* The array of texts on top of the stack is put in order, where it is one: by their bytes. */
+void convert_sort(struct lua_State *L);
+
+/* Replies the value on top of the stack, and pops it. With `booleans` true and false are those of
+ * RESP3, for a client of that protocol. Nothing may fail meanwhile. */
+void convert_reply(struct lua_State *L, struct client *c, bool booleans);
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Gates of scripts: what their calls are asked beside others' questions, and what others may run
+ * while one takes too long.
+ */
+#include "script/gates.h"
+
+#include <string.h>
+
+#include "command/call.h"
+#include "command/command.h"
+#include "exec/memory_limit.h"
+
+void script_gates_begin(void) {
+    gate_set(GATE_SCRIPT, true);
+    gate_set(GATE_SCRIPT_MEMORY, memory_limit_lacked());
+}
+
+void script_gates_end(void) {
+    gate_set(GATE_SCRIPT, false);
+    gate_set(GATE_SCRIPT_MEMORY, false);
+    gate_set(GATE_CHANCE, false);
+}
+
+void script_gates_note(unsigned command_flags, bool run_again) {
+    if (command_flags & COMMAND_WRITE) gate_set(GATE_SCRIPT_MEMORY, false);
+    if (command_flags & COMMAND_RANDOM && run_again) gate_set(GATE_CHANCE, true);
+}
+
+static bool not_for_scripts(const struct call *call) {
+    return call->command->flags & COMMAND_NOSCRIPT;
+}
+
+const struct gate_row script_gate = {.origins = GATE_FROM_SCRIPTS,
+                                     .stops = not_for_scripts,
+                                     .refusal = "This Redis command is not allowed from scripts"};
+
+static bool writes(const struct call *call) { return call->command->flags & COMMAND_WRITE; }
+
+const struct gate_row script_gate_chance = {
+    .origins = GATE_FROM_SCRIPTS,
+    .stops = writes,
+    .refusal =
+        "Write commands not allowed after non deterministic commands. Call "
+        "redis.replicate_commands() at the start of your script in order to switch to "
+        "single commands replication mode."};
+
+static bool wants_memory(const struct call *call) { return call->command->flags & COMMAND_DENYOOM; }
+
+/* What a script does that has begun to write is not to be half done. */
+const struct gate_row script_gate_memory = {
+    .origins = GATE_FROM(CALL_SCRIPT),
+    .stops = wants_memory,
+    .refusal = "-OOM command not allowed when used memory > 'maxmemory'."};
+
+static bool argument_begins(const struct call *call, char letter) {
+    return call->argc == 2 && call->argv[1].length && (call->argv[1].bytes[0] | 0x20) == letter;
+}
+
+/* What ends a script must run, and what a connection needs to get as far as that: 6.2 looks at the
+ * first letter of SHUTDOWN NOSAVE and SCRIPT KILL alone. */
+static bool not_while_busy(const struct call *call) {
+    const char *name = call->command->name;
+    if (call->command->flags & COMMAND_WHILE_BUSY) return false;
+    if (strcmp(name, "shutdown") == 0) return !argument_begins(call, 'n');
+    return strcmp(name, "script") != 0 || !argument_begins(call, 'k');
+}
+
+const struct gate_row script_gate_busy = {
+    .origins = GATE_FROM(CALL_NETWORK),
+    .stops = not_while_busy,
+    .refusal =
+        "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "
+        "NOSAVE."};

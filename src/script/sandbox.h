@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What scripts see of Lua: globals and libraries that they cannot change, and nothing that reaches
+ * out of the state, or below what Lua checks.
+ *
+ * docs/scripting-safety.md says which measure answers which known fault.
+ */
+#ifndef EVENKEEL_SCRIPT_SANDBOX_H
+#define EVENKEEL_SCRIPT_SANDBOX_H
+#include <stdbool.h>
+
+#include "base/attributes.h"
+#include "base/string.h"
+
+struct lua_State;
+
+/* A longer text is no script: no position in the parser comes near the largest int. */
+#define SANDBOX_TEXT_BYTES_MAX ((size_t)64 << 20)
+/* Of a pattern of string.find and the like. Lua's matcher calls itself for each item that may match
+ * more than once; this many items of two bytes stay within a small part of the stack. */
+#define SANDBOX_PATTERN_BYTES_MAX 16384
+
+/* Fills an empty state: libraries of Lua's own, then what `open` adds as globals, then all of it is
+ * closed. Once a state. Nothing fails (engine_hold). */
+void sandbox_open(struct lua_State *L, void (*open)(struct lua_State *L));
+/* Takes the value on top of the stack as a global, which scripts see and cannot set. */
+void sandbox_set_global(struct lua_State *L, const char *name);
+/* Compiles a text, never byte code. True with the function on top of the stack, its environment the
+ * sandbox's; false with the error there. Nothing is collected meanwhile. */
+MUST_USE bool sandbox_load(struct lua_State *L, struct slice text, const char *name);
+/* A script begins: what the one before did to its function's environment, or to the collector, is
+ * undone. The function is on top of the stack. */
+void sandbox_renew(struct lua_State *L);
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Pieces of saved values, and what the types share.
+ *
+ * A length's two highest bits tell what it is: 6 bits, 14 bits, 4 or 8 bytes behind it (highest
+ * byte first), or no length but a text in another form: an integer of 1, 2 or 4 bytes (lowest
+ * first), or bytes that LZF compressed behind their length and that of the text.
+ */
+#include "value/saved.h"
+
+#include <liblzf/lzf.h>
+#include <math.h>
+
+#include "base/blob.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "ds/table.h"
+#include "ds/ziplist.h"
+#include "option/option.h"
+
+enum { LENGTH_6 = 0x00, LENGTH_14 = 0x40, LENGTH_32 = 0x80, LENGTH_64 = 0x81, LENGTH_CODED = 0xc0 };
+enum { CODED_INT8, CODED_INT16, CODED_INT32, CODED_LZF };
+
+/* Texts up to here may be the canonical form of an int32. */
+#define INTEGER_TEXT_MAX 11
+/* Shorter texts are not worth compressing; the result must be shorter by so many bytes. */
+#define UNCOMPRESSED_MAX 20
+#define COMPRESSION_GAIN 4
+/* Three compressed bytes give 264 at most. */
+#define EXPANSION_MAX 88
+/* What is read of a text before the first byte has come, where nobody knows how many will. */
+#define UNKNOWN_CHUNK_BYTES 65536
+/* Longer strings are read into the block that will be stored. */
+#define BLOB_BYTES_MIN 1024
+
+static bool compression;
+
+static const struct option_row option_rows[] = {
+    OPTION_BOOL("rdbcompression", &compression, true, OPTION_MUTABLE, "snapshots", 30,
+                "Compress long strings in snapshots."),
+};
+
+void saved_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}
+
+/* ---- Writing ---- */
+
+void saved_write_number(struct sink *out, uint64_t number, size_t bytes) {
+    unsigned char b[8];
+    for (size_t i = 0; i < bytes; i++) b[i] = (unsigned char)(number >> (8 * i));
+    sink_write(out, b, bytes);
+}
+
+/* Highest byte first. */
+static void write_big_endian(struct sink *out, uint64_t number, size_t bytes) {
+    unsigned char b[8];
+    for (size_t i = 0; i < bytes; i++) b[i] = (unsigned char)(number >> (8 * (bytes - 1 - i)));
+    sink_write(out, b, bytes);
+}
+
+void saved_write_length(struct sink *out, uint64_t length) {
+    if (length < 1 << 6) {
+        sink_write_byte(out, (unsigned char)length);
+    } else if (length < 1 << 14) {
+        write_big_endian(out, LENGTH_14 << 8 | length, 2);
+    } else if (length <= UINT32_MAX) {
+        sink_write_byte(out, LENGTH_32);
+        write_big_endian(out, length, 4);
+    } else {
+        sink_write_byte(out, LENGTH_64);
+        write_big_endian(out, length, 8);
+    }
+}
+
+/* False, with nothing written, where it needs more than four bytes. */
+static bool write_coded_integer(struct sink *out, int64_t v) {
+    if (v != (int32_t)v) return false;
+    unsigned code = v == (int8_t)v ? CODED_INT8 : v == (int16_t)v ? CODED_INT16 : CODED_INT32;
+    sink_write_byte(out, (unsigned char)(LENGTH_CODED | code));
+    saved_write_number(out, (uint64_t)v, (size_t)1 << code);
+    return true;
+}
+
+/* False, with nothing written, where the bytes become no fewer. */
+static bool write_compressed(struct sink *out, struct slice text) {
+    if (text.length > UINT32_MAX) return false;
+    size_t room = text.length - COMPRESSION_GAIN;
+    char *packed = memory_alloc(room, MEMORY_OTHER);
+    size_t size = lzf_compress(text.bytes, (unsigned)text.length, packed, (unsigned)room);
+    if (size) {
+        sink_write_byte(out, LENGTH_CODED | CODED_LZF);
+        saved_write_length(out, size);
+        saved_write_length(out, text.length);
+        sink_write(out, packed, size);
+    }
+    memory_free(packed, MEMORY_OTHER);
+    return size > 0;
+}
+
+void saved_write_text(struct sink *out, struct slice text) {
+    int64_t integer;
+    if (text.length <= INTEGER_TEXT_MAX && number_parse_int64(text.bytes, text.length, &integer) &&
+        write_coded_integer(out, integer))
+        return;
+    if (compression && text.length > UNCOMPRESSED_MAX && write_compressed(out, text)) return;
+    saved_write_length(out, text.length);
+    sink_write(out, text.bytes, text.length);
+}
+
+void saved_write_integer(struct sink *out, int64_t integer) {
+    char digits[NUMBER_INT64_CHARS];
+    if (write_coded_integer(out, integer)) return;
+    size_t length = number_format_int64(digits, integer);
+    saved_write_length(out, length);
+    sink_write(out, digits, length);
+}
+
+void saved_write_double(struct sink *out, double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof(bits));
+    saved_write_number(out, bits, sizeof(bits));
+}
+
+/* ---- Reading ---- */
+
+bool saved_read_number(struct source *in, size_t bytes, uint64_t *number) {
+    unsigned char b[8] = {0};
+    bool good = source_read(in, b, bytes);
+    *number = 0;
+    for (size_t i = bytes; i-- > 0;) *number = *number << 8 | b[i];
+    return good;
+}
+
+bool saved_read_double(struct source *in, double *number) {
+    uint64_t bits;
+    if (!saved_read_number(in, sizeof(bits), &bits)) return false;
+    memcpy(number, &bits, sizeof(bits));
+    return !isnan(*number) || source_refuse(in, "a score is no number");
+}
+
+static bool read_big_endian(struct source *in, size_t bytes, uint64_t *number) {
+    unsigned char b[8];
+    *number = 0;
+    if (!source_read(in, b, bytes)) return false;
+    for (size_t i = 0; i < bytes; i++) *number = *number << 8 | b[i];
+    return true;
+}
+
+/* A length, or, with `*coded`, which other form a text has. */
+static bool read_head(struct source *in, uint64_t *length, bool *coded) {
+    unsigned char first;
+    *coded = false;
+    if (!source_read(in, &first, 1)) return false;
+    switch (first & LENGTH_CODED) {
+    case LENGTH_6: *length = first; return true;
+    case LENGTH_14:
+        if (!read_big_endian(in, 1, length)) return false;
+        *length |= (uint64_t)(first & 0x3f) << 8;
+        return true;
+    case LENGTH_CODED:
+        *length = first & 0x3f;
+        *coded = true;
+        return true;
+    default: break;
+    }
+    if (first != LENGTH_32 && first != LENGTH_64) return source_refuse(in, "an unknown length");
+    return read_big_endian(in, first == LENGTH_32 ? 4 : 8, length);
+}
+
+bool saved_read_length(struct source *in, uint64_t *length) {
+    bool coded;
+    if (!read_head(in, length, &coded)) return false;
+    return !coded || source_refuse(in, "a text where a length should be");
+}
+
+bool saved_read_count(struct source *in, size_t bytes_each, uint64_t *count) {
+    if (!saved_read_length(in, count)) return false;
+    return *count <= source_left_max(in) / bytes_each ||
+           source_refuse(in, "more members than there are bytes");
+}
+
+bool saved_read_double_text(struct source *in, double *number) {
+    enum { NAN_MARK = 253, INFINITE, NEGATIVE_INFINITE };
+    unsigned char length;
+    char text[NAN_MARK];
+    if (!source_read(in, &length, 1)) return false;
+    if (length == NAN_MARK) return source_refuse(in, "a score is no number");
+    if (length > NAN_MARK) {
+        *number = length == INFINITE ? INFINITY : -INFINITY;
+        return true;
+    }
+    if (!source_read(in, text, length)) return false;
+    return number_parse_double(text, length, number) || source_refuse(in, "a score is no number");
+}
+
+/* No member of a collection may be longer: their lengths stand in 32 bits. */
+static bool fits_member(struct source *in, uint64_t length) {
+    if (length > source_left_max(in)) return source_refuse(in, "a text is longer than its file");
+    return length <= UINT32_MAX || source_refuse(in, "a text is too long for a member");
+}
+
+/* A text's bytes as they stand, appended to `store`, which grows as they come. */
+static bool append_plain(struct source *in, struct buffer *store, uint64_t length) {
+    if (length > source_left_max(in)) return source_refuse(in, "a text is longer than its file");
+    bool known = source_left_max(in) != UINT64_MAX;
+    while (length > 0) {
+        size_t chunk = store->length > UNKNOWN_CHUNK_BYTES ? store->length : UNKNOWN_CHUNK_BYTES;
+        if (known || chunk > length) chunk = (size_t)length;
+        if (!source_read(in, buffer_reserve(store, chunk), chunk)) return false;
+        store->length += chunk;
+        length -= chunk;
+    }
+    return true;
+}
+
+/* The lengths of compressed bytes and of their text, and the bytes themselves: in place, or in
+ * `store`. */
+static bool read_packed(struct source *in, struct buffer *store, struct slice *packed,
+                        uint64_t *length) {
+    uint64_t size;
+    if (!saved_read_length(in, &size) || !saved_read_length(in, length)) return false;
+    if (size == 0 || *length == 0 || *length > UINT32_MAX || *length / EXPANSION_MAX > size)
+        return source_refuse(in, "a compressed text of an impossible length");
+    if (size > source_left_max(in)) return source_refuse(in, "a text is longer than its file");
+    *packed = (struct slice){source_take(in, size), size};
+    if (packed->bytes) return true;
+    if (in->status != SOURCE_GOOD || !append_plain(in, store, size)) return false;
+    *packed = buffer_slice(store);
+    return true;
+}
+
+static bool unpack(struct source *in, struct slice packed, char *to, size_t length) {
+    unsigned size = lzf_decompress(packed.bytes, (unsigned)packed.length, to, (unsigned)length);
+    return size == length || source_refuse(in, "compressed bytes are damaged");
+}
+
+static bool append_compressed(struct source *in, struct buffer *store) {
+    struct buffer bytes;
+    struct slice packed;
+    uint64_t length;
+    buffer_init(&bytes, MEMORY_OTHER);
+    bool good = read_packed(in, &bytes, &packed, &length) &&
+                unpack(in, packed, buffer_reserve(store, length), length);
+    if (good) store->length += length;
+    buffer_free(&bytes);
+    return good;
+}
+
+static bool read_coded_integer(struct source *in, uint64_t code, int64_t *integer) {
+    uint64_t raw;
+    if (code > CODED_INT32) return source_refuse(in, "a text of an unknown form");
+    if (!saved_read_number(in, (size_t)1 << code, &raw)) return false;
+    unsigned unused = 64 - (8U << code);
+    *integer = (int64_t)(raw << unused) >> unused;
+    return true;
+}
+
+/* What is no plain text, in `store`. */
+static bool read_coded(struct source *in, uint64_t code, struct buffer *store) {
+    int64_t integer;
+    if (code == CODED_LZF) return append_compressed(in, store);
+    if (!read_coded_integer(in, code, &integer)) return false;
+    store->length = number_format_int64(buffer_reserve(store, NUMBER_INT64_CHARS), integer);
+    return true;
+}
+
+bool saved_read_kept(struct source *in, struct buffer *store, struct slice *text) {
+    uint64_t length;
+    bool coded;
+    buffer_clear(store);
+    *text = SLICE("");
+    if (!read_head(in, &length, &coded)) return false;
+    if (!coded && !fits_member(in, length)) return false;
+    if (!(coded ? read_coded(in, length, store) : append_plain(in, store, length))) return false;
+    if (store->length) *text = buffer_slice(store);
+    return true;
+}
+
+bool saved_read_text(struct source *in, struct buffer *store, struct slice *text) {
+    uint64_t length;
+    bool coded;
+    buffer_clear(store);
+    *text = SLICE("");
+    if (!read_head(in, &length, &coded)) return false;
+    if (!coded) {
+        if (length == 0) return true;
+        if (!fits_member(in, length)) return false;
+        const char *bytes = source_take(in, length);
+        if (bytes) *text = (struct slice){bytes, length};
+        if (bytes) return true;
+        if (in->status != SOURCE_GOOD || !append_plain(in, store, length)) return false;
+    } else if (!read_coded(in, length, store)) {
+        return false;
+    }
+    *text = buffer_slice(store);
+    return true;
+}
+
+static bool read_blob(struct source *in, uint64_t length, struct blob **blob) {
+    struct blob *b = blob_create(length, MEMORY_DATASET);
+    b->length = length;
+    if (source_read(in, b->bytes, length)) {
+        *blob = b;
+        return true;
+    }
+    blob_free(b, MEMORY_DATASET);
+    return false;
+}
+
+/* In a block of its own where it is long, otherwise in `store`. */
+static bool read_compressed(struct source *in, struct buffer *store, struct blob **blob) {
+    struct buffer bytes;
+    struct slice packed;
+    uint64_t length;
+    buffer_init(&bytes, MEMORY_OTHER);
+    bool good = read_packed(in, &bytes, &packed, &length);
+    if (good && length > BLOB_BYTES_MIN) *blob = blob_create(length, MEMORY_DATASET);
+    if (good) {
+        char *to = *blob ? (*blob)->bytes : buffer_reserve(store, length);
+        size_t *written = *blob ? &(*blob)->length : &store->length;
+        good = unpack(in, packed, to, length);
+        *written = length;
+    }
+    buffer_free(&bytes);
+    if (good) return true;
+    blob_free(*blob, MEMORY_DATASET);
+    *blob = NULL;
+    return false;
+}
+
+bool saved_read_string(struct source *in, struct buffer *store, struct slice *text,
+                       struct blob **blob, int64_t *integer) {
+    uint64_t length;
+    bool coded;
+    buffer_clear(store);
+    *text = (struct slice){NULL, 0};
+    *blob = NULL;
+    if (!read_head(in, &length, &coded)) return false;
+    if (coded && length != CODED_LZF) return read_coded_integer(in, length, integer);
+    if (coded) {
+        if (!read_compressed(in, store, blob)) return false;
+    } else if (length > BLOB_BYTES_MIN && source_left_max(in) != UINT64_MAX) {
+        if (length > source_left_max(in))
+            return source_refuse(in, "a text is longer than its file");
+        if (!read_blob(in, length, blob)) return false;
+    } else {
+        buffer_reserve(store, 1); /* an empty text has an address too */
+        if (!append_plain(in, store, length)) return false;
+    }
+    *text = *blob ? blob_slice(*blob) : buffer_slice(store);
+    return true;
+}
+
+/* ---- Values ---- */
+
+void save_cursor_end(struct save_cursor *c) {
+    for (size_t i = 0; i < sizeof(c->names) / sizeof(c->names[0]); i++) {
+        if (c->names[i].bytes) buffer_free(&c->names[i]);
+    }
+}
+
+bool saved_form_kind(unsigned form, enum value_kind *kind) {
+    switch (form) {
+    case SAVED_STRING: *kind = VALUE_STRING; return true;
+    case SAVED_LIST:
+    case SAVED_LIST_ZIPLIST:
+    case SAVED_LIST_QUICKLIST: *kind = VALUE_LIST; return true;
+    case SAVED_SET:
+    case SAVED_SET_INTSET: *kind = VALUE_SET; return true;
+    case SAVED_ZSET_TEXT:
+    case SAVED_ZSET:
+    case SAVED_ZSET_ZIPLIST: *kind = VALUE_ZSET; return true;
+    case SAVED_HASH:
+    case SAVED_HASH_ZIPMAP:
+    case SAVED_HASH_ZIPLIST: *kind = VALUE_HASH; return true;
+    case SAVED_STREAM: *kind = VALUE_STREAM; return true;
+    default: return false;
+    }
+}
+
+void saved_write_form(struct sink *out, enum value_kind kind, struct value v) {
+    sink_write_byte(out, (unsigned char)value_type(kind)->form(v));
+}
+
+void saved_write_value(struct sink *out, enum value_kind kind, struct value v) {
+    struct save_cursor c = {.budget = SIZE_MAX};
+    bool whole = value_type(kind)->save(v, &c, out);
+    ASSERT(whole);
+}
+
+static bool drop_bytes(struct sink *s, const void *more, size_t length) {
+    sink_set_window(s, s->start, (size_t)(s->limit - s->start));
+    return true;
+}
+
+size_t saved_bytes(enum value_kind kind, struct value v) {
+    static const struct sink_type counting = {drop_bytes};
+    char window[4096];
+    struct sink out;
+    sink_init(&out, &counting, window, sizeof(window));
+    saved_write_value(&out, kind, v);
+    return sink_written(&out);
+}
+
+bool saved_write_table(const struct table *t, struct save_cursor *c, struct sink *out,
+                       void (*write)(void *element, void *pass)) {
+    struct save_pass pass = {out, 0};
+    if (c->phase++ == 0) {
+        saved_write_length(out, table_count(t));
+        if (c->budget >= table_count(t)) { /* faster: elements are fetched ahead */
+            table_each(t, write, &pass);
+            return true;
+        }
+    }
+    do {
+        c->at[0] = table_scan(t, c->at[0], write, &pass);
+    } while (c->at[0] && pass.written < c->budget);
+    c->budget -= pass.written < c->budget ? pass.written : c->budget;
+    return c->at[0] == 0;
+}
+
+/* ---- Ziplists, and listpacks of pairs ---- */
+
+struct listpack *saved_read_ziplist(struct source *in, struct buffer *store) {
+    struct slice text;
+    if (!saved_read_text(in, store, &text)) return NULL;
+    struct listpack *lp = ziplist_to_listpack(text.bytes, text.length);
+    if (!lp) source_refuse(in, "a ziplist is damaged");
+    return lp;
+}
+
+void saved_write_ziplist(struct sink *out, const struct listpack *lp) {
+    struct buffer bytes;
+    buffer_init(&bytes, MEMORY_OTHER);
+    ziplist_from_listpack(lp, &bytes);
+    saved_write_text(out, buffer_slice(&bytes));
+    buffer_free(&bytes);
+}
+
+/* Places in a listpack by the hash of the text there: a table that is at most half full. */
+#define PLACES_ON_STACK 1024
+
+static bool place_is_new(const struct listpack *lp, uint32_t at, uint32_t *places, size_t mask) {
+    char scratch[LISTPACK_SCRATCH];
+    struct listpack_value v = listpack_get(lp, at);
+    struct slice text = listpack_value_text(&v, scratch);
+    size_t i = hash_bytes(text.bytes, text.length) & mask;
+    for (; places[i]; i = (i + 1) & mask) {
+        if (listpack_equal(lp, places[i], text)) return false;
+    }
+    places[i] = at;
+    return true;
+}
+
+bool saved_pairs_are_distinct(struct source *in, const struct listpack *lp) {
+    uint32_t on_stack[PLACES_ON_STACK] = {0};
+    size_t elements = listpack_count(lp), size = PLACES_ON_STACK;
+    if (elements % 2 != 0) return source_refuse(in, "a member without its other half");
+    while (size < elements) size *= 2;
+    bool fits = size == PLACES_ON_STACK, distinct = true;
+    uint32_t *places = fits ? on_stack : memory_zalloc(size * sizeof(places[0]), MEMORY_OTHER);
+    for (uint32_t at = listpack_first(lp); at && distinct;
+         at = listpack_next(lp, listpack_next(lp, at)))
+        distinct = place_is_new(lp, at, places, size - 1);
+    if (!fits) memory_free(places, MEMORY_OTHER);
+    return distinct || source_refuse(in, "a member stands there twice");
+}

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Snapshots: saved, loaded at start, damaged ones, children, save points, the end.
+
+proc fill {} {
+    r select 9
+    r flushall
+    r set int 1 ex 100000
+    r set text [string repeat abc 5000]
+    r rpush list a 1 [string repeat y 9000]
+    r sadd set a b c
+    r sadd intset 1 2 3
+    r hset hash f v
+    r zadd zset 1.5 a 2 b
+    for {set i 0} {$i < 1000} {incr i} {
+        r sadd bigset $i:x
+        r zadd bigzset $i $i
+        r hset bighash $i:f $i
+    }
+    r xadd stream 1-1 f v
+    r xgroup create stream g 0
+    r xreadgroup group g c streams stream >
+    r select 3
+    r set other database
+    r select 9
+}
+
+proc dump_file {} {
+    return [file join [lindex [r config get dir] 1] dump.rdb]
+}
+
+proc last_load_error {} {
+    set lines [split [server_text [server_id 0]] \n]
+    return [lindex [lsearch -all -inline $lines {*Error loading the snapshot*}] end]
+}
+
+start_server {} {
+    test {DEBUG RELOAD keeps everything, a key that is due goes} {
+        fill
+        set digest [r debug digest]
+        assert_equal OK [r debug reload]
+        assert_equal $digest [r debug digest]
+        assert_range [r ttl int] 1 100000
+        assert_equal ziplist [r object encoding hash]
+        r set more 1
+        assert_equal OK [r debug reload nosave]
+        assert_equal $digest [r debug digest]
+        r set more 1
+        assert_equal OK [r debug reload nosave noflush merge]
+        assert_equal 1 [r get more]
+        assert_error {ERR Error trying to load the RDB dump*} {r debug reload nosave noflush}
+        assert_error {ERR DEBUG RELOAD only supports*} {r debug reload nosuch}
+        r del more
+        r set short 1 px 1
+        r debug set-active-expire 0
+        after 5
+        assert_equal OK [r debug reload]
+        r debug set-active-expire 1
+        assert_equal $digest [r debug digest]
+        # Both directions of a limit.
+        r config set hash-max-ziplist-entries 0
+        assert_equal OK [r debug reload]
+        assert_equal hashtable [r object encoding hash]
+        r config set hash-max-ziplist-entries 512
+        assert_equal OK [r debug reload]
+        assert_equal ziplist [r object encoding hash]
+        assert_equal $digest [r debug digest]
+    }
+
+    test {SAVE, a new start, LASTSAVE} {
+        fill
+        set digest [r debug digest]
+        assert_equal OK [r save]
+        assert_equal 0 [s rdb_changes_since_last_save]
+        assert_range [r lastsave] [expr {[clock seconds] - 100}] [expr {[clock seconds] + 1}]
+        restart_server
+        r select 9
+        assert_equal $digest [r debug digest]
+        assert_equal 0 [s rdb_changes_since_last_save]
+    }
+
+    test {recency stays} {
+        r config set maxmemory-policy allkeys-lfu
+        r restore frequent 0 [r dump int] freq 200
+        r debug reload
+        assert_equal 200 [r object freq frequent]
+        r config set maxmemory-policy allkeys-lru
+        r restore idle 0 [r dump int] idletime 5000
+        r debug reload
+        assert_range [r object idletime idle] 5000 5100
+        r config set maxmemory-policy noeviction
+    }
+
+    test {BGSAVE} {
+        fill
+        set digest [r debug digest]
+        assert_equal {Background saving started} [r bgsave]
+        wait_for_condition 500 20 {[s rdb_bgsave_in_progress] == 0} else {
+            fail "the child does not end"
+        }
+        assert_equal ok [s rdb_last_bgsave_status]
+        assert_equal 0 [s rdb_changes_since_last_save]
+        assert_equal OK [r debug reload nosave]
+        assert_equal $digest [r debug digest]
+        assert_equal {} [glob -nocomplain [file dirname [dump_file]]/temp-*.rdb]
+    }
+
+    test {BGSAVE: one child at a time, and one that is killed} {
+        r config set rdb-key-save-delay 1000000
+        r bgsave
+        assert_error_text {ERR Background save already in progress} {r bgsave}
+        assert_error_text {ERR Background save already in progress} {r save}
+        assert_error_text {ERR Background save already in progress} {r bgsave schedule}
+        assert_error_text {ERR syntax error} {r bgsave nosuch}
+        assert_equal 1 [s rdb_bgsave_in_progress]
+        exec kill -9 [exec pgrep -P [s process_id]]
+        wait_for_condition 500 20 {[s rdb_bgsave_in_progress] == 0} else {
+            fail "the child does not end"
+        }
+        assert_equal err [s rdb_last_bgsave_status]
+        assert_equal {} [glob -nocomplain [file dirname [dump_file]]/temp-*.rdb]
+        # Without save points nobody is refused.
+        assert_equal OK [r set key value]
+        r config set save "3600 1"
+        assert_error {MISCONF *} {r set key value}
+        r config set stop-writes-on-bgsave-error no
+        assert_equal OK [r set key value]
+        r config set stop-writes-on-bgsave-error yes
+        assert_error {MISCONF *} {r set key value}
+        r config set rdb-key-save-delay 0
+        assert_equal OK [r save]
+        assert_equal OK [r set key value]
+        r config set save {}
+    }
+
+    test {BGSAVE within EXEC comes after it} {
+        r multi
+        r bgsave
+        r set key other
+        assert_equal {{Background saving scheduled} OK} [r exec]
+        wait_for_condition 500 20 {[s rdb_changes_since_last_save] == 0} else {
+            fail "nothing is saved"
+        }
+    }
+
+    test {a save point} {
+        r config set save "1 3"
+        r set a 1
+        r set b 2
+        r set c 3
+        wait_for_condition 500 20 {[s rdb_changes_since_last_save] == 0} else {
+            fail "nothing is saved"
+        }
+        r config set save {}
+    }
+
+    # Each file is loaded whole, or is refused with a reason; the server goes on.
+    test {damaged files} {
+        fill
+        r save
+        set good [read_whole [dump_file]]
+        set size [string length $good]
+        foreach {bytes reason} [list \
+            {} {*ended too early*} \
+            NOTREDIS0009 {*Wrong signature*} \
+            [string replace $good 5 8 0010] {*Can't handle RDB format version 0010*} \
+            [string range $good 0 end-9] {*ended too early*} \
+            [string range $good 0 [expr {$size / 2}]] {*at offset 1*} \
+            [string replace $good end end [expr {[string index $good end] eq "x" ? "y" : "x"}]] \
+                {*RDB CRC error*} \
+            "REDIS0009\xf7" {*module*} "REDIS0009\x10" {*Unknown RDB type or opcode 16*} \
+            "REDIS0009\xfe\x30" {*more than * databases*}] {
+            write_whole [dump_file] $bytes
+            assert_error {ERR Error trying to load the RDB dump*} {r debug reload nosave}
+            assert_match $reason [last_load_error]
+            assert_equal PONG [r ping]
+        }
+        write_whole [dump_file] $good
+        assert_equal OK [r debug reload nosave]
+    }
+}

@@ -279,7 +279,7 @@ proc assert_conversation {text {protocol ""}} {
     $client close
 }
 
-# Waits until the bytes from a client that the server has not read are none (`pattern` 0{8}) or some.
+# Waits until the unread bytes from a client in the server's socket are as `pattern` says.
 proc await_unread {client pattern reason} {
     set port [lindex [fconfigure [$client channel] -sockname] 2]
     set form [format {: \w+:%04X \w+:%04X 01 \w+:} [srv port] $port]$pattern

@@ -17,6 +17,7 @@
 
 static struct feed *feed;
 static size_t used_before;
+static char bytes[200000];
 
 static int setup(void **state) {
     used_before = memory_used(MEMORY_REPLICATION);
@@ -34,7 +35,6 @@ static int teardown(void **state) {
 static char byte_at(int64_t place) { return (char)((uint64_t)place * 2654435761u >> 13); }
 
 static void append(size_t length) {
-    static char bytes[200000];
     assert_true(length <= sizeof(bytes));
     for (size_t i = 0; i < length; i++) bytes[i] = byte_at(feed_end(feed) + (int64_t)i);
     feed_append(feed, bytes, length);
@@ -47,9 +47,9 @@ static size_t take(struct feed_reader *reader, size_t most) {
     size_t taken = 0;
     int count = feed_pieces(reader, pieces, PIECES, most);
     for (int i = 0; i < count; i++) {
-        const char *bytes = pieces[i].iov_base;
+        const char *piece = pieces[i].iov_base;
         for (size_t at = 0; at < pieces[i].iov_len; at++, taken++)
-            assert_int_equal(bytes[at], byte_at(reader->place + (int64_t)taken));
+            assert_int_equal(piece[at], byte_at(reader->place + (int64_t)taken));
     }
     assert_true(taken <= most);
     if (taken) feed_take(reader, taken);

@@ -4,24 +4,19 @@
  */
 #include "replication/options.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/number.h"
-#include "base/random.h"
 #include "metric/row.h"
 #include "option/missing.h"
 
 /* ---- options ---- */
 
-#define BACKLOG_BYTES_MIN 16384
-
 static struct {
     bool serve_stale, read_only, lazy_flush, announced, diskless_sync, no_tcp_nodelay,
         ignores_maxmemory;
     int diskless_load;
-    int64_t priority, announce_port, diskless_delay, timeout, ping_period, backlog_bytes,
-        backlog_ttl;
+    int64_t priority, announce_port, diskless_delay, timeout, ping_period, backlog_ttl;
     int64_t min_replicas, min_replicas_lag;
     char *announce_ip, *user, *password;
 } replication;
@@ -43,14 +38,6 @@ static bool replicaof_parse(const struct option_row *row, const struct slice *wo
 
 /* It is never set: CONFIG GET shows an empty text. */
 static void nothing_print(const struct option_row *row, struct buffer *out) {}
-
-/* A line of the file stays as it is, as in 6.2. */
-static bool backlog_apply(const struct option_row *row, char *reason, size_t reason_size) {
-    if (option_source_now() == OPTION_FROM_CONFIG_SET &&
-        replication.backlog_bytes < BACKLOG_BYTES_MIN)
-        replication.backlog_bytes = BACKLOG_BYTES_MIN;
-    return true;
-}
 
 static const struct option_row option_rows[] = {
     MISSING_BOOL("replica-ignore-maxmemory", "slave-ignore-maxmemory",
@@ -90,10 +77,6 @@ static const struct option_row option_rows[] = {
     MISSING_BOOL("repl-disable-tcp-nodelay", NULL, &replication.no_tcp_nodelay, "no",
                  OPTION_MUTABLE, "replication", 110, NULL,
                  "Let the system gather small packets to replicas: less traffic, more delay."),
-    {MISSING("repl-backlog-size", NULL, OPTION_TYPE_BYTES, &replication.backlog_bytes, "1mb",
-             OPTION_MUTABLE, "replication", 120, NULL,
-             "Bytes of the write stream kept for replicas that come back; at least 16kb."),
-     .low = 1, .high = INT64_MAX, .apply = backlog_apply},
     MISSING_INT("repl-backlog-ttl", NULL, &replication.backlog_ttl, "3600", 0, INT64_MAX,
                 OPTION_MUTABLE, "replication", 130,
                 "Seconds without replicas after which the backlog is freed; 0 = never."),
@@ -123,49 +106,21 @@ static const struct option_row option_rows[] = {
 
 /* ---- INFO ---- */
 
-#define ID_CHARS 40
-
-static char id[ID_CHARS + 1];
-static const int64_t minus_one = -1;
 static const char *const master = "master";
 static const char *const no_failover = "no-failover";
-
-static void print_id(struct buffer *out) { buffer_append_c_string(out, id); }
-static void print_no_id(struct buffer *out) {
-    for (int i = 0; i < ID_CHARS; i++) buffer_append_char(out, '0');
-}
-static void print_backlog_size(struct buffer *out) {
-    buffer_printf(out, "%" PRId64, replication.backlog_bytes);
-}
-static void print_backlog(struct buffer *out) {
-    buffer_printf(out, "%zu", memory_used(MEMORY_REPLICATION));
-}
 
 static const struct metric_row metric_rows[] = {
     METRIC_TEXT("Replication", 10, "role", master, "master: a server that replicates no other."),
     METRIC_NOTHING("Replication", 20, "connected_slaves"),
     METRIC_TEXT("Replication", 50, "master_failover_state", no_failover, "no-failover."),
-    METRIC_PRINT("Replication", 60, "master_replid", print_id, "Names this history of writes."),
-    METRIC_PRINT("Replication", 70, "master_replid2", print_no_id,
-                 "The one before it; zeros: none."),
-    METRIC_NOTHING("Replication", 80, "master_repl_offset"),
-    METRIC_NUMBER("Replication", 90, "second_repl_offset", &minus_one, "-1: none."),
-    METRIC_NOTHING("Replication", 100, "repl_backlog_active"),
-    METRIC_PRINT("Replication", 110, "repl_backlog_size", print_backlog_size,
-                 "The option repl-backlog-size."),
-    METRIC_NOTHING("Replication", 120, "repl_backlog_first_byte_offset"),
-    METRIC_NOTHING("Replication", 130, "repl_backlog_histlen"),
     METRIC_NOTHING("Stats", 90, "sync_full"),
     METRIC_NOTHING("Stats", 100, "sync_partial_ok"),
     METRIC_NOTHING("Stats", 110, "sync_partial_err"),
     METRIC_NOTHING("Stats", 240, "slave_expires_tracked_keys"),
-    METRIC_PRINT("Memory", 340, "mem_replication_backlog", print_backlog,
-                 "Bytes kept for replicas."),
     METRIC_NOTHING("Memory", 350, "mem_clients_slaves"),
 };
 
 void replication_options_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
-    random_hex(id, ID_CHARS);
 }

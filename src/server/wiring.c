@@ -96,6 +96,7 @@
 #include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
+#include "replication/history.h"
 #include "replication/options.h"
 #include "report/host_cpu.h"
 #include "report/monitor.h"
@@ -171,6 +172,7 @@ void wiring_register(void) {
     defrag_register();
     snapshot_register();
     persist_options_register();
+    history_register();
     replication_options_register();
     cluster_options_register();
     modules_options_register();

@@ -7,7 +7,7 @@
  * (they are used in turn, again and again); the rest is what the client sends. The caller moves
  * the bytes to a block of their own length between the calls.
  */
-#include "../c/net/feed.h"
+#include "../c/net/feeder.h"
 
 enum { AUTHENTICATED = 1, ROOM_AT_ONCE = 2, BULK_MAX_SHIFT = 2 };
 
@@ -21,8 +21,8 @@ static const int64_t bulk_maxes[] = {INT64_MAX, 512 * 1024 * 1024, 1000, REQUEST
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void begin(struct feed *f, unsigned settings) {
-    feed_begin(f, settings & AUTHENTICATED, bulk_maxes[settings >> BULK_MAX_SHIFT & 3]);
+static void begin(struct feeder *f, unsigned settings) {
+    feeder_begin(f, settings & AUTHENTICATED, bulk_maxes[settings >> BULK_MAX_SHIFT & 3]);
     f->room_at_once = settings & ROOM_AT_ONCE;
 }
 
@@ -30,13 +30,14 @@ static size_t piece_size(uint8_t byte) {
     return byte <= SMALL_SIZE_MAX ? byte : (size_t)(byte - SMALL_SIZE_MAX) * 256;
 }
 
-static void feed_in_pieces(struct feed *f, struct slice text, const uint8_t *sizes, size_t count) {
+static void feed_in_pieces(struct feeder *f, struct slice text, const uint8_t *sizes,
+                           size_t count) {
     size_t empty = 0; /* in a row: sizes may all be 0 */
     for (size_t at = 0, turn = 0; at < text.length; turn++) {
         size_t piece = count && empty < count ? piece_size(sizes[turn % count]) : text.length;
         if (piece > text.length - at) piece = text.length - at;
         empty = piece ? 0 : empty + 1;
-        feed_bytes(f, text.bytes + at, piece);
+        feeder_bytes(f, text.bytes + at, piece);
         at += piece;
     }
 }
@@ -48,10 +49,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct slice text = {(const char *)data + 2 + sizes, size - 2 - sizes};
     if (text.length > TEXT_BYTES_MAX) text.length = TEXT_BYTES_MAX;
 
-    struct feed whole, pieces;
+    struct feeder whole, pieces;
     begin(&whole, data[0]);
     begin(&pieces, data[0]);
-    feed_bytes(&whole, text.bytes, text.length);
+    feeder_bytes(&whole, text.bytes, text.length);
     feed_in_pieces(&pieces, text, data + 2, sizes);
     ASSERT(slice_equal(buffer_slice(&whole.record), buffer_slice(&pieces.record)));
     ASSERT(whole.ended == pieces.ended);
@@ -63,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (int i = 0; i < whole.parser.argc; i++)
             ASSERT(slice_equal(whole.parser.argv[i], pieces.parser.argv[i]));
     }
-    feed_end(&whole);
-    feed_end(&pieces);
+    feeder_end(&whole);
+    feeder_end(&pieces);
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "net/request.h"
 
 #include "base/seed.h"
-#include "net/feed.h"
+#include "net/feeder.h"
 
 #define BULK_MAX (512 * 1024 * 1024)
 
@@ -82,36 +82,36 @@ static const struct sample samples[] = {
 
 /* ---- Splittings ---- */
 
-static void assert_record(const struct feed *f, const char *wanted, struct slice input) {
+static void assert_record(const struct feeder *f, const char *wanted, struct slice input) {
     struct slice got = buffer_slice(&f->record);
     if (slice_equal(got, slice_of(wanted))) return;
     fail_msg("input: %.*s\nwanted: %s\ngot: %.*s", (int)input.length, input.bytes, wanted,
              (int)got.length, got.bytes);
 }
 
-static struct feed feed_for(const struct sample *sample) {
-    struct feed f;
-    feed_begin(&f, sample->authenticated, BULK_MAX);
+static struct feeder feeder_for(const struct sample *sample) {
+    struct feeder f;
+    feeder_begin(&f, sample->authenticated, BULK_MAX);
     f.room_at_once = random_below(2);
     return f;
 }
 
 static void test_whole(void **state) {
     for (size_t i = 0; i < SAMPLES; i++) {
-        struct feed f = feed_for(&samples[i]);
-        feed_bytes(&f, samples[i].input.bytes, samples[i].input.length);
+        struct feeder f = feeder_for(&samples[i]);
+        feeder_bytes(&f, samples[i].input.bytes, samples[i].input.length);
         assert_record(&f, samples[i].record, samples[i].input);
-        feed_end(&f);
+        feeder_end(&f);
     }
 }
 
 static void test_byte_by_byte(void **state) {
     for (size_t i = 0; i < SAMPLES; i++) {
-        struct feed f = feed_for(&samples[i]);
+        struct feeder f = feeder_for(&samples[i]);
         for (size_t at = 0; at < samples[i].input.length; at++)
-            feed_bytes(&f, samples[i].input.bytes + at, 1);
+            feeder_bytes(&f, samples[i].input.bytes + at, 1);
         assert_record(&f, samples[i].record, samples[i].input);
-        feed_end(&f);
+        feeder_end(&f);
     }
 }
 
@@ -122,12 +122,12 @@ static void test_three_pieces(void **state) {
         size_t length = samples[i].input.length;
         for (size_t first = 0; first <= length; first++) {
             for (size_t second = first; second <= length; second++) {
-                struct feed f = feed_for(&samples[i]);
-                feed_bytes(&f, bytes, first);
-                feed_bytes(&f, bytes + first, second - first);
-                feed_bytes(&f, bytes + second, length - second);
+                struct feeder f = feeder_for(&samples[i]);
+                feeder_bytes(&f, bytes, first);
+                feeder_bytes(&f, bytes + first, second - first);
+                feeder_bytes(&f, bytes + second, length - second);
                 assert_record(&f, samples[i].record, samples[i].input);
-                feed_end(&f);
+                feeder_end(&f);
             }
         }
     }
@@ -175,15 +175,15 @@ static void test_random_pipelines(void **state) {
         buffer_append_c_string(&record, "");
         for (size_t i = 0, count = 1 + random_below(12); i < count; i++)
             add_request(&input, &record, &word);
-        struct feed f = feed_for(&samples[0]);
+        struct feeder f = feeder_for(&samples[0]);
         size_t longest = 1 + random_below(random_below(2) ? 40 : 4000);
         for (size_t at = 0, piece; at < input.length; at += piece) {
             piece = 1 + random_below(longest);
             if (piece > input.length - at) piece = input.length - at;
-            feed_bytes(&f, input.bytes + at, piece);
+            feeder_bytes(&f, input.bytes + at, piece);
         }
         assert_record(&f, record.bytes, buffer_slice(&input));
-        feed_end(&f);
+        feeder_end(&f);
     }
     buffer_free(&input);
     buffer_free(&record);
@@ -205,14 +205,14 @@ static char *filled(const char *head, char fill, size_t length) {
 static void check_too_big(const char *head, size_t before, char fill, const char *record) {
     size_t length = before + REQUEST_INLINE_BYTES_MAX;
     char *text = filled(head, fill, length + 1);
-    struct feed f = feed_for(&samples[0]);
+    struct feeder f = feeder_for(&samples[0]);
     for (size_t at = 0; at < length; at += 16384)
-        feed_bytes(&f, text + at, length - at < 16384 ? length - at : 16384);
+        feeder_bytes(&f, text + at, length - at < 16384 ? length - at : 16384);
     assert_false(f.ended);
     assert_int_equal(f.record.length, 0);
-    feed_bytes(&f, text + length, 1);
+    feeder_bytes(&f, text + length, 1);
     assert_record(&f, record, SLICE(""));
-    feed_end(&f);
+    feeder_end(&f);
     memory_free(text, MEMORY_OTHER);
 }
 

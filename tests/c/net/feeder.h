@@ -6,12 +6,12 @@
  * end "error: ..." or "limit: ...". However the bytes are split, the record must be the same. The
  * bytes stand at the end of their block, so that a sanitizer sees a read beyond them.
  */
-#ifndef EVENKEEL_TESTS_NET_FEED_H
-#define EVENKEEL_TESTS_NET_FEED_H
+#ifndef EVENKEEL_TESTS_NET_FEEDER_H
+#define EVENKEEL_TESTS_NET_FEEDER_H
 #include "base/panic.h"
 #include "net/request.h"
 
-struct feed {
+struct feeder {
     struct request_parser parser; /* its argv is owned */
     char *block;
     size_t start, length; /* of the bytes in the block: where the present request begins, the end */
@@ -21,14 +21,14 @@ struct feed {
     struct buffer storage, record;
 };
 
-static inline void feed_begin(struct feed *f, bool authenticated, int64_t bulk_max) {
-    *f = (struct feed){.parser = {.authenticated = authenticated, .bulk_max = bulk_max}};
+static inline void feeder_begin(struct feeder *f, bool authenticated, int64_t bulk_max) {
+    *f = (struct feeder){.parser = {.authenticated = authenticated, .bulk_max = bulk_max}};
     request_parser_reset(&f->parser);
     buffer_init(&f->storage, MEMORY_OTHER);
     buffer_init(&f->record, MEMORY_OTHER);
 }
 
-static inline void feed_end(struct feed *f) {
+static inline void feeder_end(struct feeder *f) {
     memory_free(f->block, MEMORY_OTHER);
     memory_free(f->parser.argv, MEMORY_OTHER);
     buffer_free(&f->storage);
@@ -36,7 +36,7 @@ static inline void feed_end(struct feed *f) {
 }
 
 /* Drops what is done and adds a piece; all bytes get a new address. */
-static inline void feed_move(struct feed *f, const char *piece, size_t piece_length) {
+static inline void feeder_move(struct feeder *f, const char *piece, size_t piece_length) {
     size_t kept = f->length - f->start, length = kept + piece_length;
     size_t size = memory_good_size(length);
     char *block = memory_alloc(size, MEMORY_OTHER);
@@ -51,7 +51,7 @@ static inline void feed_move(struct feed *f, const char *piece, size_t piece_len
     f->block = block;
 }
 
-static inline void feed_grow_arguments(struct feed *f) {
+static inline void feed_grow_arguments(struct feeder *f) {
     struct request_parser *p = &f->parser;
     ASSERT(p->room > p->capacity);
     int64_t places = f->room_at_once ? p->room : p->capacity + 1 + p->capacity / 2;
@@ -63,7 +63,7 @@ static inline void feed_grow_arguments(struct feed *f) {
     p->capacity = (int)places;
 }
 
-static inline void feed_write_request(struct feed *f) {
+static inline void feed_write_request(struct feeder *f) {
     const struct request_parser *p = &f->parser;
     ASSERT(p->argc >= 0 && p->argc <= p->capacity);
     for (int i = 0; i < p->argc; i++) {
@@ -73,7 +73,7 @@ static inline void feed_write_request(struct feed *f) {
     buffer_append_c_string(&f->record, p->argc ? "\n" : "empty\n");
 }
 
-static inline void feed_write_error(struct feed *f, const char *kind) {
+static inline void feed_write_error(struct feeder *f, const char *kind) {
     char text[128];
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -84,7 +84,7 @@ static inline void feed_write_error(struct feed *f, const char *kind) {
 }
 
 /* One call of the parser; false where it wants more bytes, or nothing more. */
-static inline bool feed_parse_once(struct feed *f) {
+static inline bool feed_parse_once(struct feeder *f) {
     struct request_parser *p = &f->parser;
     const char *cursor = f->block + f->parsed, *end = f->block + f->length;
     enum request_status status = request_parse(p, &cursor, end, &f->storage);
@@ -104,9 +104,9 @@ static inline bool feed_parse_once(struct feed *f) {
     return true;
 }
 
-static inline void feed_bytes(struct feed *f, const char *piece, size_t piece_length) {
+static inline void feeder_bytes(struct feeder *f, const char *piece, size_t piece_length) {
     if (f->ended) return;
-    feed_move(f, piece, piece_length);
+    feeder_move(f, piece, piece_length);
     while (feed_parse_once(f)) continue;
 }
 #endif

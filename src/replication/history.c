@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The history of this data set. history.h has the idea.
+ *
+ * Invariants
+ *  1. While there is a backlog its end is the place.
+ *  2. second_end <= place + 1.
+ */
+#include "replication/history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/panic.h"
+#include "base/random.h"
+#include "metric/row.h"
+#include "net/feed.h"
+#include "option/option.h"
+
+/* So that a block of the feed is not more than all of it. */
+#define BACKLOG_BYTES_MIN 16384
+
+static char id[HISTORY_ID_CHARS + 1], second_id[HISTORY_ID_CHARS + 1];
+static int64_t place, second_end = -1;
+static struct feed *feed;
+static int64_t backlog_bytes;
+
+const char *history_id(void) { return id; }
+const char *history_id2(void) { return second_id; }
+int64_t history_place(void) { return place; }
+int64_t history_id2_end(void) { return second_end; }
+struct feed *history_feed(void) {
+    return feed;
+}
+
+/* ---- the backlog ---- */
+
+void history_open_backlog(void) {
+    if (!feed) feed = feed_create(MEMORY_REPLICATION, place, (size_t)backlog_bytes);
+}
+
+void history_close_backlog(void) {
+    feed_free(feed);
+    feed = NULL;
+}
+
+void history_append(const void *bytes, size_t length) {
+    ASSERT(feed);
+    feed_append(feed, bytes, length);
+    place += (int64_t)length;
+    ASSERT(feed_end(feed) == place);
+}
+
+/* ---- ids ---- */
+
+static void forget_second(void) {
+    memset(second_id, '0', HISTORY_ID_CHARS);
+    second_end = -1;
+}
+
+void history_begin(void) {
+    random_hex(id, HISTORY_ID_CHARS);
+    forget_second();
+}
+
+void history_rename(const char *new_id) {
+    memcpy(second_id, id, HISTORY_ID_CHARS);
+    second_end = place + 1;
+    memcpy(id, new_id, HISTORY_ID_CHARS);
+}
+
+void history_branch(void) {
+    char new_id[HISTORY_ID_CHARS + 1];
+    random_hex(new_id, HISTORY_ID_CHARS);
+    history_rename(new_id);
+}
+
+void history_adopt(const char *new_id, int64_t new_place) {
+    memcpy(id, new_id, HISTORY_ID_CHARS);
+    forget_second();
+    if (feed && new_place != place) feed_restart(feed, new_place);
+    place = new_place;
+}
+
+static bool is_of(struct slice name, const char *of) {
+    return slice_equal_nocase(name, (struct slice){of, HISTORY_ID_CHARS});
+}
+
+bool history_can_continue(struct slice name, int64_t from, char *reason, size_t reason_size) {
+    bool is_second = is_of(name, second_id) && second_end >= 0;
+    if (!is_of(name, id) && !is_second) {
+        snprintf(reason, reason_size, "it has another history than ours, %s", id);
+    } else if (!is_of(name, id) && from >= second_end) {
+        snprintf(reason, reason_size,
+                 "it has come to %" PRId64 " of %s, and ours is the same up to %" PRId64 " only",
+                 from, second_id, second_end - 1);
+    } else if (!feed) {
+        snprintf(reason, reason_size, "there is no backlog");
+    } else if (from < feed_begin(feed) || from > place) {
+        snprintf(reason, reason_size,
+                 "it has come to %" PRId64 ", and the backlog reaches from %" PRId64 " to %" PRId64,
+                 from, feed_begin(feed), place);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* ---- options and INFO ---- */
+
+/* A smaller number in a file stays as it is written there, as in 6.2. */
+static bool backlog_apply(const struct option_row *row, char *reason, size_t reason_size) {
+    if (option_source_now() == OPTION_FROM_CONFIG_SET && backlog_bytes < BACKLOG_BYTES_MIN)
+        backlog_bytes = BACKLOG_BYTES_MIN;
+    if (feed) feed_set_kept(feed, (size_t)backlog_bytes);
+    return true;
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "repl-backlog-size",
+     .type = OPTION_TYPE_BYTES,
+     .flags = OPTION_MUTABLE,
+     .section = "replication",
+     .place = 120,
+     .fallback = "1mb",
+     .variable = &backlog_bytes,
+     .low = 1,
+     .high = INT64_MAX,
+     .apply = backlog_apply,
+     .help = "Bytes of the write stream kept for replicas that come back; at least 16kb."},
+};
+
+static void print_id(struct buffer *out) { buffer_append_c_string(out, id); }
+static void print_second_id(struct buffer *out) { buffer_append_c_string(out, second_id); }
+static void print_active(struct buffer *out) { buffer_append_char(out, feed ? '1' : '0'); }
+static void print_size(struct buffer *out) { buffer_printf(out, "%" PRId64, backlog_bytes); }
+static void print_first(struct buffer *out) {
+    buffer_printf(out, "%" PRId64, feed ? feed_begin(feed) + 1 : 0);
+}
+static void print_length(struct buffer *out) {
+    buffer_printf(out, "%zu", feed ? feed_kept_bytes(feed) : 0);
+}
+static void print_memory(struct buffer *out) {
+    buffer_printf(out, "%zu", feed ? feed_backlog_memory(feed) : 0);
+}
+
+static const struct metric_row metric_rows[] = {
+    METRIC_PRINT("Replication", 60, "master_replid", print_id, "Names this history of writes."),
+    METRIC_PRINT("Replication", 70, "master_replid2", print_second_id,
+                 "The one before it; zeros: none."),
+    METRIC_NUMBER("Replication", 80, "master_repl_offset", &place,
+                  "How far this history has come, in bytes of its stream."),
+    METRIC_NUMBER("Replication", 90, "second_repl_offset", &second_end,
+                  "Up to here master_replid2 names the same history; -1: none."),
+    METRIC_PRINT("Replication", 100, "repl_backlog_active", print_active,
+                 "1 while the stream's last bytes are kept."),
+    METRIC_PRINT("Replication", 110, "repl_backlog_size", print_size,
+                 "The option repl-backlog-size."),
+    METRIC_PRINT("Replication", 120, "repl_backlog_first_byte_offset", print_first,
+                 "The first byte that is kept, counted from 1; 0: none."),
+    METRIC_PRINT("Replication", 130, "repl_backlog_histlen", print_length,
+                 "So many bytes are kept."),
+    METRIC_PRINT("Memory", 340, "mem_replication_backlog", print_memory,
+                 "What the kept bytes take."),
+};
+
+void history_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    history_begin();
+    id[HISTORY_ID_CHARS] = second_id[HISTORY_ID_CHARS] = '\0';
+}

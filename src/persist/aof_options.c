@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The options of the append only file.
+ */
+#include "persist/aof_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "option/missing.h"
+
+static struct aof_options options;
+
+static const struct option_name fsync_names[] = {{"everysec", AOF_FSYNC_EVERYSEC},
+                                                 {"always", AOF_FSYNC_ALWAYS},
+                                                 {"no", AOF_FSYNC_NO},
+                                                 {NULL, 0}};
+
+static bool filename_check(const struct option_row *row, struct slice value, char *reason,
+                           size_t reason_size) {
+    if (value.length == 0 || !memchr(value.bytes, '/', value.length)) return true;
+    snprintf(reason, reason_size, "%s can't be a path, just a filename", row->name);
+    return false;
+}
+
+#define SECTION "append only file"
+
+static const struct option_row rows[] = {
+    MISSING_BOOL("appendonly", NULL, &options.enabled, "no", OPTION_MUTABLE, SECTION, 10,
+                 "the append only file is not built yet",
+                 "Log every write to a file that is replayed at start."),
+    {.name = "appendfilename",
+     .type = OPTION_TYPE_STRING,
+     .section = SECTION,
+     .place = 20,
+     .fallback = "appendonly.aof",
+     .variable = &options.filename,
+     .check = filename_check,
+     .help = "The append only file's name, in the folder that dir names."},
+    OPTION_ENUM("appendfsync", &options.fsync, "everysec", fsync_names, OPTION_MUTABLE, SECTION, 30,
+                "When the append only file is synced to disk: before the reply to each write, "
+                "every second, or when the system likes."),
+    OPTION_BOOL("no-appendfsync-on-rewrite", &options.no_fsync_on_rewrite, false, OPTION_MUTABLE,
+                SECTION, 40, "Do not sync while a child process writes a snapshot or a new file."),
+    OPTION_INT("auto-aof-rewrite-percentage", &options.rewrite_percentage, "100", 0, INT32_MAX,
+               OPTION_MUTABLE, SECTION, 50,
+               "Write the file anew once it has grown by this share; 0 = never."),
+    OPTION_BYTES("auto-aof-rewrite-min-size", &options.rewrite_min_bytes, "64mb", 0, INT64_MAX,
+                 OPTION_MUTABLE, SECTION, 60, "Do not write a smaller file anew."),
+    OPTION_BOOL("aof-load-truncated", &options.load_truncated, true, OPTION_MUTABLE, SECTION, 70,
+                "Start although the file's last command is cut off."),
+    OPTION_BOOL("aof-use-rdb-preamble", &options.preamble, true, OPTION_MUTABLE, SECTION, 80,
+                "Begin a file that is written anew with a snapshot."),
+    OPTION_BOOL("aof-rewrite-incremental-fsync", &options.incremental_fsync, true, OPTION_MUTABLE,
+                SECTION, 90, "Sync a file that is written anew in steps, not all at the end."),
+};
+
+void aof_options_register(void) { option_register(rows, sizeof(rows) / sizeof(rows[0])); }
+
+const struct aof_options *aof_options(void) { return &options; }

@@ -48,6 +48,7 @@ enum command_flags {
     COMMAND_ENDS_TRANSACTION = 1 << 20, /* and so is not refused for want of memory in one */
     COMMAND_FOR_SUBSCRIBERS = 1 << 21,  /* RESP2 clients that listen to channels may run it */
     COMMAND_WHILE_BUSY = 1 << 22,       /* runs while a script takes too long */
+    COMMAND_MAY_LAST = 1 << 23,         /* it may make turns of the loop within itself */
 };
 
 /* The categories that flags do not tell. */

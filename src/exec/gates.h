@@ -31,6 +31,7 @@ enum gate {
     GATE_STALE,      /* a replica without its primary, with replica-serve-stale-data no */
     GATE_LOADING,
     GATE_BUSY,    /* a script runs beyond its time */
+    GATE_NESTED,  /* no turn more may be made within this one */
     GATE_MONITOR, /* the client monitors */
     GATE_PAUSE,   /* CLIENT PAUSE */
     GATE_QUEUE,   /* the client is between MULTI and EXEC */

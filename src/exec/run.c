@@ -171,12 +171,20 @@ void run_nest_end(const struct run_nesting *outer) {
 
 void run_set_within(void (*what)(void)) { within = what; }
 
+static bool may_last(const struct call *call) { return gate_flags(call) & COMMAND_MAY_LAST; }
+
+const struct gate_row run_gate = {
+    .origins = GATE_FROM(CALL_NETWORK),
+    .stops = may_last,
+    .refusal = "-BUSY Too many commands take long within each other. Try again later."};
+
 /* Calls in it are timed by themselves, and the caller's clock goes on behind them. */
 bool run_turn_within(void) {
     struct attribution_nesting attribution;
     struct effects_nesting effects;
     struct tracking_nesting tracking;
-    bool timed = last_end_nsec != 0;
+    bool timed = last_end_nsec != 0, innermost = batch_turns_left() == 1;
+    if (innermost) gate_set(GATE_NESTED, true);
     enum cause before = cause_enter(CAUSE_IO, clock_monotonic_nsec());
     attribution_nest_begin(&attribution);
     unsigned limbo = limbo_pause();
@@ -188,6 +196,7 @@ bool run_turn_within(void) {
     effects_nest_end(&effects);
     limbo_go_on(limbo);
     attribution_nest_end(&attribution);
+    if (innermost) gate_set(GATE_NESTED, false);
     if (turned && within) within();
     int64_t now = clock_monotonic_nsec();
     last_end_nsec = timed ? now : 0;

@@ -780,6 +780,7 @@ void batch_relieve(void) {
 /* Nobody holds on to anything of a client now. */
 static __attribute__((noinline)) void between_requests(void) {
     client_interrupted = false;
+    reply_append_later();
     client_finish_closing();
     if (reply_is_due()) pause_and_write();
 }
@@ -873,6 +874,8 @@ static void run_waiting(const struct batch *outer) {
     pause_and_write();
 }
 
+unsigned batch_turns_left(void) { return BATCH_DEPTH_MAX - depth; }
+
 bool batch_turn_within(uint64_t record) {
     struct client *runs = batch.running_request ? batch.running_request->client : NULL;
     struct batch outer;
@@ -880,7 +883,7 @@ bool batch_turn_within(uint64_t record) {
     if (depth == BATCH_DEPTH_MAX) return false;
     depth++;
     if (runs) runs->flags |= CLIENT_BELOW;
-    reply_enter(&outer_output, record);
+    reply_enter(&outer_output, runs, record);
     outer = batch;
     batch_begin(&outer);
     run_waiting(&outer);
@@ -892,7 +895,7 @@ bool batch_turn_within(uint64_t record) {
     reply_leave(&outer_output);
     if (runs) runs->flags &= ~(unsigned)CLIENT_BELOW;
     depth--;
-    client_interrupted = true; /* it may have been marked, and there may be much to write */
+    client_interrupted = true; /* it may have been marked, and there may be something to write */
     return true;
 }
 

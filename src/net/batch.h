@@ -55,7 +55,7 @@ struct query;
 #define BATCH_READ_LARGE_BYTES 262144
 /* Turns within each other besides the outermost. What is let in while a script or a load runs makes
  * none itself; a module's command, or one for tests, may make one or two more. Each takes some
- * 300 KiB while it lasts. */
+ * 300 KiB while it lasts. In the last one exec/run lets in nothing that may last. */
 #define BATCH_DEPTH_MAX 4
 
 struct request {
@@ -130,6 +130,8 @@ const struct client *batch_running_client(void);
  * done under `record` at most (net/reply.h). False, with nothing done, where BATCH_DEPTH_MAX turns
  * are within each other. O(what is ready), about BATCH_TURN_USEC and one batch at most. */
 MUST_USE bool batch_turn_within(uint64_t record);
+/* How many more may be made within each other. */
+unsigned batch_turns_left(void);
 /* Makes argument `index` the caller's, where it has a block of its own; NULL where it has not. The
  * block's class becomes `class`. The slice stays valid as long as the block lives. */
 struct blob *batch_take_argument(struct request *request, int index, enum memory_class class);

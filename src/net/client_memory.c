@@ -100,7 +100,7 @@ static void drop(struct client *c) {
 }
 
 void client_memory_note(struct client *c) {
-    bool owns = c->query || c->held || c->replies || client_bytes_above(c);
+    bool owns = c->query || c->held || c->chunk_bytes || client_bytes_above(c);
     /* One without a connection is nobody's to be disconnected. */
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED) || (!owns && !c->weight)) return;
     if (!owns) {
@@ -118,7 +118,7 @@ void client_memory_note(struct client *c) {
 }
 
 void client_memory_note_chunks(struct client *c, ptrdiff_t bytes) {
-    bool may_own_nothing = !c->replies && !c->query && !c->held && !c->rare;
+    bool may_own_nothing = !c->chunk_bytes && !c->query && !c->held && !c->rare;
     if (!c->weight || may_own_nothing)
         client_memory_note(c);
     else

@@ -15,6 +15,9 @@
  *     more, and it stands in no list here.
  *  5. To a client whose request runs in an outer turn (CLIENT_BELOW) nothing is written: its chunks
  *     may come behind what stands in the outer output. It waits in `below` for reply_leave.
+ *     What its request had replied so far is meanwhile not its `replies` but its output's `own`:
+ *     what is added is a message of others', and stands apart (`later`) until the request has
+ * ended.
  *
  * Source of the formats: the Redis serialization protocol's specification, versions 2 and 3.
  */
@@ -219,10 +222,17 @@ static void chunk_append(struct client *c, const char *bytes, size_t length) {
 
 size_t reply_chunk_bytes(const struct client *c) { return c->chunk_bytes; }
 
-size_t reply_chunk_count(const struct client *c) {
+static size_t count(const struct reply_chunk *chunk) {
     size_t count = 0;
-    for (const struct reply_chunk *chunk = c->replies; chunk; chunk = chunk->next) count++;
+    for (; chunk; chunk = chunk->next) count++;
     return count;
+}
+
+size_t reply_chunk_count(const struct client *c) {
+    size_t chunks = count(c->replies);
+    for (const struct output *o = &output; o; o = o->outer)
+        if (o->runs == c) chunks += count(o->own.first) + count(o->later.first);
+    return chunks;
 }
 
 size_t reply_output_bytes(const struct client *c) {
@@ -234,22 +244,62 @@ size_t reply_output_bytes(const struct client *c) {
     return bytes;
 }
 
-bool reply_check(const struct client *c) {
-    size_t taken = 0, unsent = 0;
+/* Adds up what these take and what of it is unsent; false where `last` is not the last. */
+static bool add_up(struct reply_chunks chunks, size_t *taken, size_t *unsent) {
     const struct reply_chunk *last = NULL;
-    for (const struct reply_chunk *chunk = c->replies; chunk; chunk = chunk->next) {
-        taken += chunk_bytes(chunk);
-        unsent += chunk->used - chunk->sent;
+    for (const struct reply_chunk *chunk = chunks.first; chunk; chunk = chunk->next) {
+        *taken += chunk_bytes(chunk);
+        *unsent += chunk->used - chunk->sent;
         last = chunk;
     }
-    return taken == c->chunk_bytes && unsent == c->reply_bytes && last == c->replies_last;
+    return last == chunks.last;
+}
+
+bool reply_check(const struct client *c) {
+    size_t taken = 0, unsent = 0;
+    bool sound = add_up((struct reply_chunks){c->replies, c->replies_last}, &taken, &unsent);
+    for (const struct output *o = &output; o; o = o->outer) {
+        if (o->runs != c) continue;
+        sound = add_up(o->own, &taken, &unsent) && add_up(o->later, &taken, &unsent) && sound;
+    }
+    return sound && taken == c->chunk_bytes && unsent == c->reply_bytes;
+}
+
+/* Puts these before the client's chunks. */
+static void put_before(struct client *c, struct reply_chunks chunks) {
+    if (!chunks.first) return;
+    chunks.last->next = c->replies;
+    c->replies = chunks.first;
+    if (!c->replies_last) c->replies_last = chunks.last;
+}
+
+static void put_behind(struct client *c, struct reply_chunks chunks) {
+    if (!chunks.first) return;
+    if (c->replies_last)
+        c->replies_last->next = chunks.first;
+    else
+        c->replies = chunks.first;
+    c->replies_last = chunks.last;
+}
+
+/* Takes away all of the client's chunks. */
+static struct reply_chunks take_chunks(struct client *c) {
+    struct reply_chunks chunks = {c->replies, c->replies_last};
+    c->replies = c->replies_last = NULL;
+    return chunks;
 }
 
 void reply_free(struct client *c) {
     for (struct output *o = &output; o; o = o->outer) {
-        if (o->current != c) continue;
-        o->used = o->current_start;
-        o->current = NULL;
+        if (o->current == c) {
+            o->used = o->current_start;
+            o->current = NULL;
+        }
+        if (o->runs == c) {
+            put_before(c, o->later);
+            put_before(c, o->own);
+            o->own = o->later = (struct reply_chunks){NULL, NULL};
+        }
     }
     list_remove(&c->write_link);
     while (c->replies) chunk_free_first(c);
@@ -691,11 +741,9 @@ static inline __attribute__((always_inline)) void write_region(
     const char *bytes = output.bytes + r->start;
     if (c->replies) {
         /* Chunks were added after the region: it must go first. */
-        struct reply_chunk *later = c->replies, *later_last = c->replies_last;
-        c->replies = c->replies_last = NULL;
+        struct reply_chunks later = take_chunks(c);
         chunk_store(c, bytes, r->length);
-        c->replies_last->next = later;
-        c->replies_last = later_last;
+        put_behind(c, later);
         limits_check_output(c);
         return; /* it stands in the list of those to be written to */
     }
@@ -744,12 +792,29 @@ void reply_write_all(void) {
 
 /* ---- nested turns ---- */
 
-void reply_enter(struct output *outer, uint64_t record) {
+void reply_enter(struct output *outer, struct client *runs, uint64_t record) {
     write_regions();
+    if (runs) {
+        output.runs = runs;
+        output.own = take_chunks(runs);
+    }
     *outer = output;
     output = (struct output){.bytes = memory_alloc(REPLY_OUTPUT_BYTES, MEMORY_POOLS),
                              .record = record < outer->record ? record : outer->record,
                              .outer = outer};
+}
+
+/* What the client that runs was sent meanwhile comes behind all that it was sent so before. */
+static void set_apart(struct client *c) {
+    struct reply_chunks more = take_chunks(c);
+    put_behind(c, output.own);
+    output.own = (struct reply_chunks){NULL, NULL};
+    if (!more.first) return;
+    if (output.later.first)
+        output.later.last->next = more.first;
+    else
+        output.later.first = more.first;
+    output.later.last = more.last;
 }
 
 void reply_leave(struct output *outer) {
@@ -757,11 +822,24 @@ void reply_leave(struct output *outer) {
     memory_free_sized(output.bytes, REPLY_OUTPUT_BYTES, MEMORY_POOLS);
     if (outer->record < output.record) outer->record = output.record;
     output = *outer;
+    if (output.runs) set_apart(output.runs);
     while (!list_is_empty(&below)) {
         struct list_link *link = below.next;
         list_remove(link);
         list_append(&to_write, link);
     }
+}
+
+void reply_append_later(void) {
+    struct client *c = output.runs;
+    if (output.later.first && output.current == c) spill(); /* it may close the client */
+    struct reply_chunks later = output.later;
+    output.runs = NULL;
+    output.later = (struct reply_chunks){NULL, NULL};
+    if (!later.first) return;
+    put_behind(c, later);
+    if (!(c->flags & CLIENT_WRITE_WAITS) && list_is_empty(&c->write_link))
+        list_append(&to_write, &c->write_link);
 }
 
 bool reply_is_due(void) { return pending >= REPLY_PENDING_BYTES; }

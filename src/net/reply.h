@@ -14,6 +14,7 @@
 #include "base/string.h"
 
 struct client;
+struct reply_chunk;
 
 /* An output buffer; fuller replies go to chunks. */
 #define REPLY_OUTPUT_BYTES 131072
@@ -29,14 +30,21 @@ struct client;
 /* Written in one turn to one client at most; the rest waits for its next turn. */
 #define REPLY_TURN_BYTES 262144
 
+struct reply_chunks {
+    struct reply_chunk *first, *last; /* NULL = none */
+};
+
 /* Where a turn's replies are built: one for each turn that is made within another. Of those around
  * the innermost one nothing but the request that runs there has replies in it. */
 struct output {
     char *bytes; /* REPLY_OUTPUT_BYTES */
     size_t used, current_start;
-    struct client *current; /* whose replies go here, from current_start on; NULL = nobody's */
-    uint64_t record;        /* what is replied now tells of what was done under it: reply_depend */
-    struct output *outer;   /* that of the turn around this one, or NULL */
+    struct client *current;  /* whose replies go here, from current_start on; NULL = nobody's */
+    uint64_t record;         /* what is replied now tells of what was done under it: reply_depend */
+    struct output *outer;    /* that of the turn around this one, or NULL */
+    struct client *runs;     /* whose request has made turns within; NULL = nobody's */
+    struct reply_chunks own; /* while such a turn lasts: what it has replied so far */
+    struct reply_chunks later; /* what `runs` was sent meanwhile: reply_append_later */
 };
 
 void reply_register(void); /* options and metrics */
@@ -81,17 +89,21 @@ void reply_verbatim(struct client *c, struct slice text, const char *type);
 void reply_begin(struct client *c);
 void reply_end(void);
 /* Writes what stands in the output buffer, client by client, and empties it. What may not leave yet
- * is kept in chunks; so is what was added to clients with CLIENT_BELOW. */
+ * is kept in chunks; so is what was added to clients with CLIENT_BELOW, until reply_leave. */
 void reply_write_all(void);
 
 /* ---- nested turns: net/batch ---- */
 
 /* What has been replied to requests that have ended is written; from here on replies go to an
  * output of their own, until reply_leave. They tell of what was done under this record at most:
- * see reply_depend. */
-void reply_enter(struct output *outer, uint64_t record);
+ * see reply_depend. `runs`, or NULL: the client whose request runs, whose reply may be half made:
+ * what others send it meanwhile is set apart. */
+void reply_enter(struct output *outer, struct client *runs, uint64_t record);
 /* All is written: back to the output before. */
 void reply_leave(struct output *outer);
+/* The request that made turns within has ended: its client gets what was set apart, behind its
+ * reply. O(1) but for what stands of the client in the output buffer. */
+void reply_append_later(void);
 
 /* ---- no reply before its record ---- */
 

@@ -543,8 +543,8 @@ static void command_debug(struct call *call) {
 }
 
 static struct command rows[] = {
-    COMMAND("debug", command_debug, -2, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
-            "For tests and for looking inside; DEBUG HELP lists its subcommands."),
+    COMMAND("debug", command_debug, -2, ADMIN | NO_SCRIPT | ANYTIME | COMMAND_MAY_LAST, NO_CATEGORY,
+            NO_KEYS, "For tests and for looking inside; DEBUG HELP lists its subcommands."),
 };
 
 void debug_register(void) { command_register(COMMAND_ROWS(rows)); }

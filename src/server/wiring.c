@@ -279,6 +279,7 @@ static const struct gate_row *const gates[GATES] = {
     [GATE_STALE] = &gate_stale,
     [GATE_LOADING] = &gate_loading,
     [GATE_BUSY] = &script_gate_busy,
+    [GATE_NESTED] = &run_gate,
     [GATE_MONITOR] = &gate_monitor,
     [GATE_PAUSE] = &pause_gate,
     [GATE_QUEUE] = &gate_queue,

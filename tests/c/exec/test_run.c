@@ -319,6 +319,36 @@ static void test_depth_is_bounded(void **state) {
     for (int i = 0; i < BATCH_DEPTH_MAX + 3; i++) peer_close(&herd[i]);
 }
 
+#define TOO_MANY "BUSY Too many commands take long within each other. Try again later.\r\n"
+#define SCRIPT "EVAL \"return 1\" 0\r\n"
+
+/* What may last is refused in the innermost turn, also in a transaction. What does not is run. */
+static void asks_in_the_innermost(int turn) {
+    if (turn == 0) send_line(&herd[nested], "within\r\n");
+    if (nested != BATCH_DEPTH_MAX) return;
+    if (turn == 0) {
+        send_line(&other, SCRIPT "PING\r\n");
+        send_line(&third, "EXEC\r\n");
+        return;
+    }
+    if (turn != 1) return;
+    assert_has(&herd[nested], "-" TOO_MANY);
+    assert_has(&other, "-" TOO_MANY "+PONG\r\n");
+    assert_has(&third, "-EXECABORT Transaction discarded because of: " TOO_MANY);
+}
+
+static void test_innermost_turn(void **state) {
+    for (int i = 1; i <= BATCH_DEPTH_MAX; i++) herd[i] = peer_connect();
+    ask(&third, "MULTI\r\n" SCRIPT, "+OK\r\n+QUEUED\r\n");
+    rows[0].flags |= COMMAND_MAY_LAST;
+    run_within(2, asks_in_the_innermost, "within\r\n", "+OVER\r\n");
+    assert_int_equal(nested_most, BATCH_DEPTH_MAX);
+    assert_false(gate_is_set(GATE_NESTED));
+    for (int i = 1; i < BATCH_DEPTH_MAX; i++) assert_has(&herd[i], "+OVER\r\n");
+    for (int i = 1; i <= BATCH_DEPTH_MAX; i++) peer_close(&herd[i]);
+    rows[0].flags &= ~(unsigned)COMMAND_MAY_LAST;
+}
+
 /* ---- who waits ---- */
 
 static void pushes(int turn) {
@@ -346,6 +376,132 @@ static void test_message_to_the_running_client(void **state) {
     buffer_clear(&runs.got);
     run_within(2, publishes, "PING\r\nwithin\r\n",
                "+PONG\r\n+OVER\r\n>3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
+}
+
+/* ---- messages beside a reply that is half made ---- */
+
+#define MESSAGE(text) ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\n" text "\r\n"
+#define LONG_BYTES (REPLY_OUTPUT_BYTES + 1000)
+
+static struct buffer long_text = {.class = MEMORY_OTHER}, long_reply = {.class = MEMORY_OTHER};
+
+/* The client of `runs` listens, and `long` has a value that leaves the output buffer. */
+static void listens(void) {
+    buffer_clear(&long_text);
+    buffer_clear(&long_reply);
+    memset(buffer_reserve(&long_text, LONG_BYTES), 'v', LONG_BYTES);
+    long_text.length = LONG_BYTES;
+    buffer_printf(&long_reply, "$%d\r\n", LONG_BYTES);
+    buffer_append(&long_reply, long_text.bytes, LONG_BYTES);
+    buffer_append_c_string(&long_reply, "\r\n");
+    struct buffer line = {.class = MEMORY_OTHER};
+    buffer_printf(&line, "*3\r\n$3\r\nSET\r\n$4\r\nlong\r\n");
+    buffer_append(&line, long_reply.bytes, long_reply.length);
+    peer_send(&runs, buffer_slice(&line));
+    peer_send(&runs, SLICE("HELLO 3\r\nSUBSCRIBE c\r\n"));
+    buffer_clear(&runs.got);
+    buffer_free(&line);
+}
+
+/* `replies` with the long one at each '#'. */
+static void assert_has_long(struct peer *p, const char *replies) {
+    struct buffer wanted = {.class = MEMORY_OTHER};
+    for (const char *at = replies; *at; at++)
+        if (*at == '#')
+            buffer_append(&wanted, long_reply.bytes, long_reply.length);
+        else
+            buffer_append_char(&wanted, *at);
+    peer_send(p, SLICE("")); /* it takes several turns to come */
+    peer_assert_got(p, buffer_slice(&wanted));
+    buffer_free(&wanted);
+}
+
+static void run_listening(int count, void (*what)(int turn), const char *lines,
+                          const char *replies) {
+    turns = count;
+    say = what;
+    nested_most = 0;
+    peer_send(&runs, slice_of(lines));
+    assert_has_long(&runs, replies);
+    say = NULL;
+}
+
+static void publishes_twice(int turn) {
+    if (turn < 2) send_line(&other, turn ? "PUBLISH c 2\r\n" : "PUBLISH c 1\r\n");
+    if (turn > 0) assert_has(&other, ":1\r\n");
+}
+
+/* Its reply so far stands in chunks, in the output buffer and gets to chunks later, or in both. */
+static void test_message_beside_half_a_reply(void **state) {
+    listens();
+    run_listening(2, publishes_twice, "MULTI\r\nGET long\r\nwithin\r\nINCR n\r\nEXEC\r\nPING\r\n",
+                  "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n#+OVER\r\n:1\r\n" MESSAGE("1")
+                      MESSAGE("2") "+PONG\r\n");
+    run_listening(2, publishes_twice, "MULTI\r\nwithin\r\nGET long\r\nEXEC\r\nPING\r\n",
+                  "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OVER\r\n#" MESSAGE("1")
+                      MESSAGE("2") "+PONG\r\n");
+    run_listening(2, publishes_twice,
+                  "MULTI\r\nGET long\r\nwithin\r\nGET long\r\nwithin\r\nINCR n\r\nEXEC\r\n",
+                  "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*5\r\n#+OVER\r\n#"
+                  "+OVER\r\n:2\r\n" MESSAGE("1") MESSAGE("2") MESSAGE("1") MESSAGE("2"));
+    assert_int_equal(runs.client->chunk_bytes, 0);
+}
+
+/* Those of a turn two levels below, to two clients that run. */
+static void goes_deeper_and_publishes(int turn) {
+    if (nested == 1 && turn == 0)
+        send_line(&other, "MULTI\r\nGET long\r\nwithin\r\nINCR n\r\nEXEC\r\n");
+    if (nested == 2 && turn == 0) send_line(&third, "PUBLISH c 1\r\n");
+    if (nested == 2 && turn == 1) assert_has(&third, ":2\r\n");
+}
+
+static void test_messages_from_deeper(void **state) {
+    listens();
+    peer_send(&other, SLICE("HELLO 3\r\nSUBSCRIBE c\r\n"));
+    buffer_clear(&other.got);
+    run_listening(2, goes_deeper_and_publishes,
+                  "MULTI\r\nGET long\r\nwithin\r\nGET long\r\nEXEC\r\n",
+                  "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n#+OVER\r\n#" MESSAGE("1"));
+    assert_has_long(&other,
+                    "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n#+OVER\r\n:1\r\n" MESSAGE("1"));
+}
+
+/* It goes with what is kept apart for it. */
+static void publishes_and_kills(int turn) {
+    char line[64];
+    if (turn == 0) send_line(&other, "PUBLISH c 1\r\n");
+    if (turn != 1) return;
+    assert_true(reply_check(runs.client));
+    snprintf(line, sizeof(line), "CLIENT KILL ID %llu\r\nPING\r\n", (unsigned long long)runs.id);
+    send_line(&other, line);
+}
+
+static void test_killed_beside_half_a_reply(void **state) {
+    listens();
+    peer_send(&runs, SLICE("MULTI\r\nGET long\r\nwithin\r\nGET long\r\n"));
+    buffer_clear(&runs.got);
+    run_listening(3, publishes_and_kills, "EXEC\r\n", "");
+    assert_true(runs.ended);
+    assert_has(&other, ":1\r\n:1\r\n+PONG\r\n");
+}
+
+/* What is kept apart counts. */
+static void publishes_too_much(int turn) {
+    if (turn < 2)
+        send_line(&other, turn ? "PUBLISH c 2\r\n"
+                               : "CONFIG SET client-output-buffer-limit "
+                                 "\"pubsub 64kb 0 0\"\r\n");
+    if (turn == 2) assert_null(client_find(runs.id));
+}
+
+static void test_limit_beside_half_a_reply(void **state) {
+    listens();
+    peer_send(&runs, SLICE("MULTI\r\nGET long\r\nwithin\r\nGET long\r\n"));
+    buffer_clear(&runs.got);
+    run_listening(2, publishes_too_much, "EXEC\r\n", "");
+    option_set_text("client-output-buffer-limit", "pubsub 33554432 8388608 60");
+    assert_true(runs.ended);
+    assert_has(&other, "+OK\r\n:1\r\n");
 }
 
 /* ---- clients that cache ---- */
@@ -602,8 +758,13 @@ int main(void) {
         TEST(test_within_transaction),
         TEST(test_deeper),
         TEST(test_depth_is_bounded),
+        TEST(test_innermost_turn),
         TEST(test_waiting_clients_are_served_afterwards),
         TEST(test_message_to_the_running_client),
+        TEST(test_message_beside_half_a_reply),
+        TEST(test_messages_from_deeper),
+        TEST(test_killed_beside_half_a_reply),
+        TEST(test_limit_beside_half_a_reply),
         TEST(test_own_changes_within),
         TEST(test_changes_of_others_within),
         TEST(test_effects_in_order),

@@ -25,6 +25,7 @@
 #include "base/panic.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "io/child.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
@@ -279,5 +280,17 @@ static void key_changed(const struct key *key, enum keyspace_cause cause) {
     collect_delete(key, EFFECT_BOTH, lazily, true);
     if (!call_running()) effects_unit_end();
 }
+
+/* ---- in a forked child ---- */
+
+/* What it changes is changed in its copy alone. */
+static void end_in_child(const struct child_job *job) {
+    sinks = no_sinks;
+    if (!wanted) return;
+    log_wanted = stream_wanted = 1;
+    effects_add_interest(EFFECT_BOTH, -1);
+}
+
+const struct child_observer effects_child_observer = {.in_child = end_in_child};
 
 const struct keyspace_observer effects_observer = {.changed = key_changed};

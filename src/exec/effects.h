@@ -20,6 +20,7 @@
 #include "base/string.h"
 
 struct call;
+struct child_observer;
 struct key;
 struct keyspace;
 struct keyspace_observer;
@@ -99,4 +100,6 @@ void effects_nest_end(const struct effects_nesting *outer);
 
 /* Keys that expire or are evicted: DEL, or UNLINK where the key was freed in the background. */
 extern const struct keyspace_observer effects_observer; /* for server/wiring */
+/* A forked child hands nothing on, whatever runs in it. */
+extern const struct child_observer effects_child_observer; /* the same */
 #endif

@@ -212,13 +212,24 @@ void child_exit(int code) {
     _exit(code);
 }
 
+/* Of another child whoever holds the pipe's end, or hears of its death, is the parent alone: else
+ * it would not notice that the parent is gone. */
+static void close_others(void) {
+    LIST_FOR_EACH (at, following, &children) {
+        const struct child *c = LIST_ENTRY(at, struct child, link);
+        if (c->pipe.fd >= 0) system_close(c->pipe.fd);
+        if (c->process.fd >= 0) system_close(c->process.fd);
+    }
+    list_init(&children);
+    exclusive = NULL;
+}
+
 /* What the parent watches is the parent's: only descriptors and memory of our own are let go. */
 static void begin_child(const struct child_job *job, const int pipe_ends[2]) {
     signals_in_child();
     log_after_fork(true);
     background_in_child();
-    list_init(&children);
-    exclusive = NULL;
+    close_others();
     self.here = true;
     self.pipe = pipe_ends[1];
     self.label = job->label;

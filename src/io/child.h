@@ -13,6 +13,9 @@
  *    want takes it over the fork in the same way (pthread_atfork).
  *  - SIGUSR1 ends it on purpose, which is no error; SIGINT, SIGTERM and SIGHUP are the parent's
  *    affair and ignored.
+ *  - It has no connection of the parent's but the one that its job names: who is closed there sees
+ *    the end, whatever children live. Who owns connections closes the copies (in_child); the epoll
+ *    instance is the parent's still, and not to be touched.
  *  - It ends by child_exit, never by returning to the server's loop.
  */
 #ifndef EVENKEEL_IO_CHILD_H
@@ -50,6 +53,7 @@ struct child_job {
     const char *title;   /* for ps: "redis-rdb-bgsave" */
     const char *label;   /* for the log: "RDB" */
     uint64_t keys_total; /* that it will report of; 0 = not known */
+    int kept_fd;         /* a connection that the child goes on with; 0 = it has none */
     /* In the parent, from a timer of the loop (never within a command), or from
      * child_kill_and_wait. The next child may be started here. */
     void (*ended)(const struct child_end *end, void *argument);

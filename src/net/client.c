@@ -448,10 +448,24 @@ void client_watch(struct client *c) {
 
 void client_set_observers(const struct client_observer *const *list) { observers = list; }
 
+static void close_all_of(struct list_link *list, int kept_fd) {
+    LIST_FOR_EACH (link, following, list) {
+        int fd = LIST_ENTRY(link, struct client, link)->watcher.fd;
+        if (fd >= 0 && fd != kept_fd) system_close(fd);
+    }
+}
+
+/* Those that were closed in this turn have their sockets still. */
 static void close_in_child(const struct child_job *job) {
+    close_all_of(&clients, job->kept_fd);
+    close_all_of(&closed, job->kept_fd);
+}
+
+void client_keep_in_child(struct client *kept) {
     LIST_FOR_EACH (link, following, &clients) {
-        const struct client *c = LIST_ENTRY(link, struct client, link);
-        if (c->watcher.fd >= 0) system_close(c->watcher.fd);
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        c->watcher.interest = 0;
+        if (c != kept) c->flags |= CLIENT_CLOSING;
     }
 }
 

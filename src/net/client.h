@@ -254,6 +254,9 @@ void client_set_observers(const struct client_observer *const *observers);
 /* A forked child closes its copies of the sockets: else a client that the server closes would not
  * see the end before the child's. O(clients), writes nothing. */
 extern const struct child_observer client_child_observer;
+/* In a child that runs commands, whose job has kept this client's connection: all others get
+ * nothing of it, and none is watched. O(clients). */
+void client_keep_in_child(struct client *kept);
 /* What they hold together. O(observers). */
 size_t client_bytes_above(const struct client *c);
 /* What its input takes: an incomplete request, and what is held of it. */

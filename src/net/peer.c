@@ -18,10 +18,12 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/panic.h"
 #include "base/system.h"
+#include "io/child.h"
 #include "io/connection.h"
 #include "io/loop.h"
 #include "io/socket.h"
@@ -33,6 +35,7 @@
 #define OUTPUT_KEPT_BYTES 65536
 
 struct peer {
+    struct list_link link; /* in `peers` */
     enum peer_state state;
     int fd;
     struct connection *connection; /* NULL = a plain socket */
@@ -44,6 +47,8 @@ struct peer {
     char reason[REASON_CHARS];
 };
 
+static struct list_link peers = {&peers, &peers}; /* all that there are */
+
 struct peer *peer_create(enum memory_class class, const struct peer_limits *limits) {
     struct peer *peer = memory_zalloc(sizeof(*peer), class);
     peer->fd = -1;
@@ -51,6 +56,7 @@ struct peer *peer_create(enum memory_class class, const struct peer_limits *limi
     buffer_init(&peer->input, class);
     buffer_init(&peer->output, class);
     peer->parser = peer_parser_create(class, limits);
+    list_append(&peers, &peer->link);
     return peer;
 }
 
@@ -77,8 +83,18 @@ void peer_free(struct peer *peer) {
     if (!peer) return;
     peer_close(peer);
     peer_parser_free(peer->parser);
+    list_remove(&peer->link);
     memory_free(peer, peer->class);
 }
+
+static void close_in_child(const struct child_job *job) {
+    LIST_FOR_EACH (link, following, &peers) {
+        int fd = LIST_ENTRY(link, struct peer, link)->fd;
+        if (fd >= 0 && fd != job->kept_fd) system_close(fd);
+    }
+}
+
+const struct child_observer peer_child_observer = {.in_child = close_in_child};
 
 static bool fail(struct peer *peer, const char *what, const char *why) {
     end_connection(peer);

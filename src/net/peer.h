@@ -23,6 +23,7 @@
 /* Input held at once; while so much is not taken nothing is read. */
 #define PEER_INPUT_BYTES_MAX 65536
 
+struct child_observer;
 struct connection_transport;
 struct peer;
 
@@ -44,6 +45,9 @@ enum peer_state {
 MUST_USE struct peer *peer_create(enum memory_class class, const struct peer_limits *limits);
 /* Closes. NULL is harmless. */
 void peer_free(struct peer *peer);
+/* A forked child closes its copies of their sockets: else the other side would not see that the
+ * server closes one. O(peers), writes nothing. */
+extern const struct child_observer peer_child_observer;
 /* Begins to connect, after peer_close. False where that fails at once. */
 MUST_USE bool peer_connect(struct peer *peer, const struct peer_address *address);
 /* Input and output are dropped. */

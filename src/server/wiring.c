@@ -89,6 +89,7 @@
 #include "net/client_memory.h"
 #include "net/limits.h"
 #include "net/listen.h"
+#include "net/peer.h"
 #include "net/reply.h"
 #include "persist/dump.h"
 #include "persist/options.h"
@@ -295,9 +296,13 @@ static void become_child(const struct child_job *job) {
 static const struct child_observer process_child_observer = {.in_child = become_child};
 
 /* What rests while a child lives; what of the server's the child lets go, and what it is called. */
-static const struct child_observer *const child_observers[] = {
-    &saving_child_observer, &listen_child_observer, &client_child_observer, &process_child_observer,
-    NULL};
+static const struct child_observer *const child_observers[] = {&effects_child_observer,
+                                                               &saving_child_observer,
+                                                               &listen_child_observer,
+                                                               &client_child_observer,
+                                                               &peer_child_observer,
+                                                               &process_child_observer,
+                                                               NULL};
 static const struct effect_sink *const effect_sinks[] = {&debug_log_sink, &debug_stream_sink, NULL};
 
 /* From now on a report is made of faults. */

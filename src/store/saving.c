@@ -31,7 +31,13 @@ void saving_end(void) {
 
 bool saving_now(void) { return savers != 0; }
 
-static void begin_for(enum child_kind kind) { saving_begin(); }
-static void end_for(enum child_kind kind) { saving_end(); }
+/* A debugger's child does not save, and may live for as long as somebody looks at his script. */
+static void begin_for(enum child_kind kind) {
+    if (kind != CHILD_DEBUGGER) saving_begin();
+}
+
+static void end_for(enum child_kind kind) {
+    if (kind != CHILD_DEBUGGER) saving_end();
+}
 
 const struct child_observer saving_child_observer = {.before_fork = begin_for, .gone = end_for};

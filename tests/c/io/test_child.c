@@ -6,6 +6,7 @@
 #include "base/faults.h"
 #include "base/seed.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 
 #include "base/clock.h"
@@ -404,6 +405,42 @@ static void test_parent_that_is_gone(void **state) {
     close(ends[0]);
 }
 
+static int held_end; /* of a pipe; the child that lives on lets go of it */
+
+static int live_on(void *unused) {
+    close(held_end);
+    return run_for_ever(NULL);
+}
+
+/* The same, though another of its children, which began later, lives on. */
+static void test_parent_that_is_gone_with_a_second_child(void **state) {
+    int ends[2];
+    char c;
+    pid_t second;
+    assert_int_equal(pipe(ends), 0);
+    held_end = ends[1];
+    fflush(NULL);
+    pid_t parent = fork();
+    if (parent == 0) {
+        struct child_job job = job_of(CHILD_SNAPSHOT), other = job_of(CHILD_DEBUGGER);
+        close(ends[0]);
+        bool begun = child_start(&job, orphan, NULL) > 0;
+        second = child_start(&other, live_on, NULL);
+        if (write(told[1], &second, sizeof(second)) != (ssize_t)sizeof(second)) begun = false;
+        _exit(begun && second > 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    assert_int_equal(read(told[0], &second, sizeof(second)), sizeof(second));
+    assert_true(second > 0);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    struct pollfd end = {.fd = ends[0], .events = POLLIN};
+    bool ended_too = poll(&end, 1, 30000) == 1;
+    kill(second, SIGKILL);
+    assert_true(ended_too);
+    assert_int_equal(read(ends[0], &c, 1), 0);
+    close(ends[0]);
+}
+
 /* ---- In the child ---- */
 
 static atomic_bool busy;
@@ -482,6 +519,7 @@ int main(void) {
         TEST(test_reports_progress),
         TEST(test_parent_that_does_not_read),
         TEST(test_parent_that_is_gone),
+        TEST(test_parent_that_is_gone_with_a_second_child),
         TEST(test_child_takes_no_lock_of_a_thread),
     };
     signal(SIGPIPE, SIG_IGN);

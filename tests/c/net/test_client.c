@@ -5,7 +5,9 @@
 #include "net/client.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 
+#include "io/child.h"
 #include "net/client_memory.h"
 #include "net/limits.h"
 #include "net/peers.h"
@@ -232,6 +234,75 @@ static void test_addresses_are_kept(void **state) {
     close(other_end);
 }
 
+/* ---- forked children ---- */
+
+static const struct child_observer *const child_observers[] = {&client_child_observer, NULL};
+
+/* Answers the kept client, if there is one, once the parent has closed it; then stays. */
+static int stay(void *kept) {
+    struct client *c = kept;
+    if (c) {
+        client_keep_in_child(c);
+        if (c->flags & CLIENT_CLOSING || client_send_plain(c, "child", 5) != 5) return 1;
+    }
+    while (true) pause();
+    return 0;
+}
+
+static void start_child(struct client *kept) {
+    struct child_job job = {.kind = CHILD_DEBUGGER, .title = "a-child", .label = "Test"};
+    if (kept) job.kept_fd = kept->watcher.fd;
+    child_open(peers_loop, child_observers);
+    assert_true(child_start(&job, stay, kept) > 0);
+}
+
+/* The child closes its copies in its own time. */
+static void hear(struct peer *p) {
+    struct pollfd answer = {.fd = p->fd, .events = POLLIN};
+    assert_int_equal(poll(&answer, 1, 30000), 1);
+    peer_receive(p, SIZE_MAX);
+}
+
+static void end_child(void) {
+    child_kill_and_wait(CHILD_DEBUGGER);
+    child_open(NULL, NULL);
+}
+
+/* Whoever is closed sees it while a child lives: also who was about to go when it was forked. */
+static void test_child_holds_no_socket(void **state) {
+    struct peer open = peer_connect(), closed = peer_connect();
+    client_close_later(closed.client);
+    client_finish_closing();
+    start_child(NULL);
+    client_close_later(open.client);
+    peers_turns();
+    hear(&open);
+    hear(&closed);
+    assert_true(open.ended);
+    assert_true(closed.ended);
+    end_child();
+    peer_close(&open);
+    peer_close(&closed);
+}
+
+static void test_child_keeps_one_socket(void **state) {
+    struct peer kept = peer_connect(), other = peer_connect();
+    start_child(kept.client);
+    client_close_later(kept.client);
+    client_close_later(other.client);
+    peers_turns();
+    hear(&other);
+    assert_true(other.ended);
+    hear(&kept);
+    assert_int_equal(kept.got.length, 5);
+    assert_false(kept.ended);
+    end_child();
+    hear(&kept);
+    assert_true(kept.ended);
+    peer_close(&kept);
+    peer_close(&other);
+}
+
 /* ---- the suite ---- */
 
 static const struct client_observer *const client_observers[] = {&first, &nothing, &second, &last,
@@ -256,9 +327,10 @@ static int begin(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, peers_nothing_left)
     const struct CMUnitTest tests[] = {
-        TEST(test_marked_then_closed),   TEST(test_after_the_request),
-        TEST(test_close_after_no_reply), TEST(test_unauthenticated_does_not_read),
-        TEST(test_addresses_are_kept),   TEST(test_observers),
+        TEST(test_marked_then_closed),    TEST(test_after_the_request),
+        TEST(test_close_after_no_reply),  TEST(test_unauthenticated_does_not_read),
+        TEST(test_addresses_are_kept),    TEST(test_observers),
+        TEST(test_child_holds_no_socket), TEST(test_child_keeps_one_socket),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

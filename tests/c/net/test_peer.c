@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/seed.h"
+#include "io/child.h"
 #include "io/loop.h"
 #include "io/masked.h"
 #include "io/socket.h"
@@ -373,6 +374,31 @@ static void test_transport_fails(void **state) {
     masked_refuses = false;
 }
 
+/* ---- forked children ---- */
+
+static int stay(void *unused) {
+    while (true) pause();
+    return 0;
+}
+
+/* The other side sees the end of the connection while a child lives. */
+static void test_child_holds_no_socket(void **state) {
+    static const struct child_observer *const observers[] = {&peer_child_observer, NULL};
+    struct child_job job = {.kind = CHILD_DEBUGGER, .title = "a-child", .label = "Test"};
+    struct loop *loop = loop_create();
+    char c;
+    int fd = connect_peer();
+    child_open(loop, observers);
+    assert_true(child_start(&job, stay, NULL) > 0);
+    peer_close(peer);
+    assert_true(wait_for(fd, POLLIN));
+    assert_int_equal(read(fd, &c, 1), 0);
+    child_kill_and_wait(CHILD_DEBUGGER);
+    child_open(NULL, NULL);
+    loop_free(loop);
+    close(fd);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_listener, close_listener)
@@ -389,6 +415,7 @@ int main(void) {
         TEST(test_transport),
         TEST(test_transport_reads_ahead),
         TEST(test_transport_fails),
+        TEST(test_child_holds_no_socket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

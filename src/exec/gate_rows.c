@@ -138,14 +138,6 @@ const struct gate_row gate_disk = {
         "(stop-writes-on-bgsave-error option). Please check the Redis logs for details about the "
         "RDB error."};
 
-static bool not_while_loading(const struct call *call) {
-    return gate_flags_lacking(call) & COMMAND_LOADING;
-}
-
-const struct gate_row gate_loading = {.origins = NETWORK,
-                                      .stops = not_while_loading,
-                                      .refusal = "-LOADING Redis is loading the dataset in memory"};
-
 /* ---- replication ---- */
 
 const struct gate_row gate_replicas = {.origins = NETWORK | GATE_FROM_CODE,

@@ -33,7 +33,8 @@
  *  2. No slice but that of the ceiling uses time that the budget does not grant, except for the end
  *     of its last victim; with a budget, large values are freed in the background.
  *  3. `evicting` is set while a target was missed for want of time and no later slice has met it.
- *  4. Nothing is evicted while clients are paused: as 6.2.
+ *  4. Nothing is evicted while clients are paused, in the midst of a load, nor in that of a script
+ *     that runs beyond its time: as 6.2.
  *  5. Without a budget counted never passes maxmemory by more than the share that may go
  *     unanswered, what one turn writes, and what clients hold, as long as those milliseconds of
  *     each command and turn suffice to evict what that adds; else by a few times the share.
@@ -464,6 +465,7 @@ bool memory_limit_make_room(void) {
     busy = true;
     size_t total = total_bytes();
     if (total <= (size_t)limit || pause_mode() != PAUSE_NONE) return true;
+    if (gate_is_set(GATE_LOADING) || gate_is_set(GATE_BUSY)) return true;
 
     size_t counted = counted_of(total), freed = 0;
     bool room = true;

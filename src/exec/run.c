@@ -198,6 +198,7 @@ bool run_turn_within(void) {
     attribution_nest_end(&attribution);
     if (innermost) gate_set(GATE_NESTED, false);
     if (turned && within) within();
+    if (loop_depth(client_loop()) == 0) client_free_closing(); /* else the outermost turn does it */
     int64_t now = clock_monotonic_nsec();
     last_end_nsec = timed ? now : 0;
     cause_leave(before, now);

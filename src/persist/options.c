@@ -36,7 +36,6 @@ static const char *const ok = "ok";
 static void print_aof(struct buffer *out) { buffer_printf(out, "%zu", memory_used(MEMORY_AOF)); }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_NOTHING("Persistence", 10, "loading"),
     METRIC_NOTHING("Persistence", 140, "aof_enabled"),
     METRIC_NOTHING("Persistence", 150, "aof_rewrite_in_progress"),
     METRIC_NOTHING("Persistence", 160, "aof_rewrite_scheduled"),

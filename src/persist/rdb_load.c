@@ -21,6 +21,7 @@
 #include "exec/edit.h"
 #include "option/option.h"
 #include "persist/dump.h"
+#include "persist/loading.h"
 #include "persist/rdb_format.h"
 #include "persist/rdb_save.h"
 #include "store/entry.h"
@@ -103,8 +104,10 @@ static bool put(struct load *l, struct slice name, enum value_kind kind, struct 
     }
     edit_load(&key, (enum entry_type)kind, v, l->deadline, recency_of_key(l));
     l->result->keys++;
-    if (__builtin_expect(key_delay_usec != 0, 0)) rdb_delay(key_delay_usec, l->result->keys);
-    return true;
+    if (__builtin_expect(key_delay_usec == 0, 1)) return true;
+    rdb_delay(key_delay_usec, l->result->keys);
+    loading_look();
+    return !loading_is_cut_short() || source_refuse(l->in, "the server is to stop");
 }
 
 static bool read_key(struct load *l, unsigned form) {
@@ -138,13 +141,30 @@ static bool read_key(struct load *l, unsigned form) {
 
 /* ---- everything else ---- */
 
+/* What operators want to know of where the file comes from. A name that nobody knows is for others,
+ * or says something itself where it begins so. */
+static void note_auxiliary(struct slice name, struct slice value) {
+    int64_t number = 0;
+    bool is_number = number_parse_int64(value.bytes, value.length, &number);
+    if (slice_equal(name, SLICE("redis-ver"))) {
+        log_notice("Loading RDB produced by version %.*s", (int)value.length, value.bytes);
+    } else if (slice_equal(name, SLICE("ctime")) && is_number) {
+        int64_t age = clock_wall_usec() / 1000000 - number;
+        log_notice("RDB age %" PRId64 " seconds", age > 0 ? age : 0);
+    } else if (slice_equal(name, SLICE("used-mem")) && is_number && number >= 0) {
+        log_notice("RDB memory usage when created %.2f Mb", (double)number / (1024 * 1024));
+        loading_note_memory((uint64_t)number);
+    } else if (name.length && name.bytes[0] == '%') {
+        log_notice("RDB '%.*s': %.*s", (int)name.length, name.bytes, (int)value.length,
+                   value.bytes);
+    }
+}
+
 static bool read_auxiliary(struct load *l) {
     struct slice name, value;
     if (!saved_read_kept(l->in, &l->name, &name) || !saved_read_text(l->in, &l->store, &value))
         return source_fault_seen(l);
-    if (name.length && name.bytes[0] == '%')
-        log_notice("RDB '%.*s': %.*s", (int)name.length, name.bytes, (int)value.length,
-                   value.bytes);
+    if (!l->how->only_checks) note_auxiliary(name, value);
     return true;
 }
 
@@ -234,9 +254,8 @@ bool rdb_load(struct source *in, const struct rdb_loading *how, struct rdb_loade
     buffer_init(&l.store, MEMORY_OTHER);
     next_key(&l);
     if (rdb_checksums()) source_checksum_begin(in, checksum_crc64, 0);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, true);
+    loading_watch(in);
     bool good = read_all(&l);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, false);
     buffer_free(&l.name);
     buffer_free(&l.store);
     return good;

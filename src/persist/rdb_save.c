@@ -20,6 +20,7 @@
 #include "base/stream.h"
 #include "base/version.h"
 #include "io/child.h"
+#include "io/signals.h"
 #include "option/option.h"
 #include "persist/dump.h"
 #include "persist/rdb_format.h"
@@ -64,7 +65,7 @@ void rdb_delay(int64_t usec, uint64_t key) {
     if (usec < 0 && key % (uint64_t)-usec != 0) return;
     int64_t wait = usec < 0 ? 1 : usec;
     struct timespec left = {wait / 1000000, wait % 1000000 * 1000};
-    while (nanosleep(&left, &left) && errno == EINTR) continue;
+    while (nanosleep(&left, &left) && errno == EINTR && !signals_shutdown_requested()) continue;
 }
 
 static void save_entry(struct entry *e, void *context) {

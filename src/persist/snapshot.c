@@ -34,6 +34,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "persist/loading.h"
 #include "persist/rdb_load.h"
 #include "persist/rdb_save.h"
 #include "persist/save_points.h"
@@ -127,9 +128,16 @@ static bool save_file(void) {
     return good;
 }
 
+/* A load has begun and not come to its end. False after a line in the log. */
+static bool may_save(void) {
+    if (!loading_is_under_way() && !loading_is_cut_short()) return true;
+    log_warning("Nothing is saved: only a part of the data is loaded");
+    return false;
+}
+
 bool snapshot_save(void) {
     uint64_t changes = keyspace_changes();
-    if (!save_file()) return false;
+    if (!may_save() || !save_file()) return false;
     note_saved(changes);
     return true;
 }
@@ -139,12 +147,16 @@ static bool load_file(int fd, bool replaces) {
     struct rdb_loaded result;
     const struct rdb_loading how = {.replaces = replaces};
     file_source_open(&f, fd, -1);
+    loading_begin("snapshot", f.source.length == SOURCE_LENGTH_UNKNOWN ? 0 : f.source.length);
     bool good = rdb_load(&f.source, &how, &result);
+    loading_end(good);
     file_source_close(&f);
     if (good)
         log_notice("Done loading RDB, keys loaded: %" PRIu64 ", keys expired: %" PRIu64
                    ", empty keys skipped: %" PRIu64 ".",
                    result.keys, result.expired, result.empty);
+    else if (loading_is_cut_short())
+        log_notice("The server is to stop: %s is loaded no further", filename);
     else
         log_warning("Error loading the snapshot %s at offset %" PRIu64 ", after %" PRIu64
                     " keys: %s",
@@ -213,6 +225,7 @@ static bool start_child(void) {
                                   .keys_total = rdb_keys_total(),
                                   .ended = child_ended};
     state.scheduled = false;
+    if (!may_save()) return false;
     state.changes_at_start = keyspace_changes();
     state.tried_sec = state.begun_sec = now_sec();
     pid_t pid = child_start(&job, save_in_child, NULL);
@@ -228,7 +241,7 @@ static bool start_child(void) {
 
 void snapshot_cron(void) {
     look_at_gate();
-    if (!state.opened || child_lives()) return;
+    if (!state.opened || child_lives() || loading_is_cut_short()) return;
     if (state.scheduled && (!state.failed || now_sec() - state.tried_sec > RETRY_SECONDS)) {
         (void)start_child();
         return;

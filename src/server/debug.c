@@ -28,6 +28,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "persist/dump.h"
+#include "persist/loading.h"
 #include "persist/snapshot.h"
 #include "script/bridge.h"
 #include "server/config.h"
@@ -88,9 +89,16 @@ static void debug_turns_within(struct call *call) {
     reply_integer(call->client, turns);
 }
 
+/* True after a refusal: keys of a load that is under way would meet others. */
+static bool refused_while_loading(struct call *call) {
+    if (loading_is_under_way()) reply_error(call->client, loading_gate.refusal);
+    return loading_is_under_way();
+}
+
 /* Without NOFLUSH all goes before the file is loaded; with MERGE a key that is there gives way. */
 static void debug_reload(struct call *call) {
     bool save = true, flush = true, merge = false;
+    if (refused_while_loading(call)) return;
     for (int i = 2; i < call->argc; i++) {
         if (argument_is(call, i, "nosave")) {
             save = false;
@@ -258,7 +266,7 @@ static bool argument_count(struct call *call, int index, int64_t *value) {
 
 static void debug_populate(struct call *call) {
     int64_t count, size = 0;
-    if (!argument_count(call, 2, &count)) return;
+    if (refused_while_loading(call) || !argument_count(call, 2, &count)) return;
     if (call->argc == 5 && !argument_count(call, 4, &size)) return;
     struct slice prefix = call->argc >= 4 ? call->argv[3] : SLICE("key");
     for (int64_t i = 0; i < count; i++) populate_one(call, prefix, i, (size_t)size);

@@ -38,9 +38,14 @@ static bool is_sentinel(int argc, char **argv) {
 static int serve(void) {
     struct loop *loop = loop_create();
     if (!wiring_open(loop) || !wiring_listen(loop)) return 1;
-    if (!snapshot_load_at_start()) return 1;
     title_write();
     startup_announce();
+    bool loaded = snapshot_load_at_start();
+    if (!loaded && !loop_is_stopping(loop)) {
+        startup_remove_pidfile();
+        return 1;
+    }
+    if (loaded) startup_announce_ready();
     loop_run(loop);
     shutdown_finish();
     signals_setup(NULL);

@@ -20,6 +20,7 @@
 #include "net/client.h"
 #include "net/listen.h"
 #include "net/reply.h"
+#include "persist/loading.h"
 #include "persist/snapshot.h"
 #include "server/startup.h"
 #include "server/supervise.h"
@@ -33,6 +34,8 @@ enum saving { SAVE_AS_CONFIGURED, SAVE_ALWAYS, SAVE_NEVER };
 /* False where the data set was to be saved and could not be: the server goes on. */
 static bool stop(enum saving saving) {
     if (stopping) return true;
+    /* What is there is a part of what the file has. */
+    if (loading_is_under_way()) saving = SAVE_NEVER;
     log_warning("User requested shutdown...");
     snapshot_end_child();
     if (saving == SAVE_ALWAYS || (saving == SAVE_AS_CONFIGURED && snapshot_wanted_at_end())) {
@@ -56,12 +59,20 @@ void shutdown_on_signal(int sig, int earlier) {
         snapshot_remove_temporary();
         _exit(1);
     }
+    if (loading_is_under_way()) {
+        log_from_signal("Received shutdown signal during loading, exiting now.");
+        return;
+    }
     log_from_signal(sig == SIGINT ? "Received SIGINT scheduling shutdown..."
                                   : "Received SIGTERM scheduling shutdown...");
 }
 
 void shutdown_look_for_signal(void) {
     if (signals_shutdown_requested()) (void)stop(SAVE_AS_CONFIGURED);
+}
+
+void shutdown_look_within(void) {
+    if (loading_is_under_way()) shutdown_look_for_signal();
 }
 
 void shutdown_open(struct loop *the_loop) {

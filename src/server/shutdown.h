@@ -15,6 +15,8 @@ void shutdown_begin(void);
 void shutdown_on_signal(int sig, int earlier);
 /* A loop hook: begins the shutdown that a signal asked for. */
 void shutdown_look_for_signal(void);
+/* The same in a turn within a load, which then comes to its end; a command is not disturbed. */
+void shutdown_look_within(void);
 /* After the loop has ended: closes and removes what others can see. */
 void shutdown_finish(void);
 #endif

@@ -486,9 +486,13 @@ void startup_announce(void) {
         log_notice("Running mode=standalone, port=%d.", listen_port());
     log_warning("Server initialized");
     host_announce_warnings();
+    affinity_apply(AFFINITY_SERVER);
+    supervise_status("Loading the data");
+}
+
+void startup_announce_ready(void) {
     if (listen_port()) log_notice("Ready to accept connections");
     if (*listen_unix_path())
         log_notice("The server is now ready to accept connections at %s", listen_unix_path());
-    affinity_apply(AFFINITY_SERVER);
     supervise_ready();
 }

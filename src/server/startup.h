@@ -18,8 +18,10 @@ bool startup_configure(int argc, char **argv);
 /* Becomes a daemon where that is asked for, and says in the log that the server starts. Before any
  * thread or loop exists. False after a message. */
 bool startup_begin(int argc);
-/* All is open: pid file, logo, "Ready to accept connections". */
+/* All is open, and clients connect: pid file, logo. Then the data is loaded, and the server serves:
+ * "Ready to accept connections". */
 void startup_announce(void);
+void startup_announce_ready(void);
 /* Removes the pid file, with a line in the log, where this process wrote one. */
 void startup_remove_pidfile(void);
 

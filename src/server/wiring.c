@@ -14,7 +14,7 @@
  *                                     where one of them has more to do the loop does not sleep,
  *                                     and clients and background work take turns
  *   exec/gates    may a call run?     gates, in their order
- *   exec/run      within a command    cron_within: none of the above
+ *   exec/run      within a command    cron_within, shutdown_look_within: none of the above
  *   net/batch     runs requests by    exec/dispatch
  *   net/client    a client closes     client_observers, in their order; only between requests
  *                 what it weighs      the same
@@ -92,6 +92,7 @@
 #include "net/peer.h"
 #include "net/reply.h"
 #include "persist/dump.h"
+#include "persist/loading.h"
 #include "persist/options.h"
 #include "persist/snapshot.h"
 #include "publish/notify.h"
@@ -171,6 +172,7 @@ void wiring_register(void) {
     host_cpu_register();
     value_register();
     defrag_register();
+    loading_register();
     snapshot_register();
     persist_options_register();
     history_register();
@@ -245,6 +247,11 @@ static bool write_messages(void) {
     return more;
 }
 
+static void turn_within(void) {
+    cron_within();
+    shutdown_look_within();
+}
+
 static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, NULL};
 static void (*const after_events[])(void) = {batch_run, NULL}; /* what was read is run, answered */
 static bool (*const before_sleep[])(void) = {
@@ -278,7 +285,7 @@ static const struct gate_row *const gates[GATES] = {
     [GATE_CLOSING] = &gate_closing,
     [GATE_SUBSCRIBER] = &gate_subscriber,
     [GATE_STALE] = &gate_stale,
-    [GATE_LOADING] = &gate_loading,
+    [GATE_LOADING] = &loading_gate,
     [GATE_BUSY] = &script_gate_busy,
     [GATE_NESTED] = &run_gate,
     [GATE_MONITOR] = &gate_monitor,
@@ -324,7 +331,7 @@ bool wiring_open(struct loop *loop) {
     if (!client_open(loop, &batch_client_parts)) return false;
     reply_open();
     batch_open(dispatch_executor());
-    run_set_within(cron_within);
+    run_set_within(turn_within);
     script_open();
     acl_log_describe_clients(client_describe);
     loop_set_hooks(loop, &loop_hooks);

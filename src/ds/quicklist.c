@@ -22,6 +22,7 @@
 #include <liblzf/lzf.h>
 
 #include "base/blob.h"
+#include "base/compress.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "ds/ziplist.h"
@@ -109,12 +110,12 @@ static void node_compress(struct quicklist *q, struct quicklist_node *n) {
     if (raw.length < LZF_BYTES_MIN || raw.length > UINT32_MAX) return;
     size_t room = raw.length - LZF_GAIN_MIN;
     struct compressed *z = memory_alloc(sizeof(*z) + room, MEMORY_DATASET);
-    unsigned size = lzf_compress(raw.bytes, (unsigned)raw.length, z->bytes, (unsigned)room);
+    size_t size = compress_lzf(raw, z->bytes, room);
     if (size == 0) {
         memory_free_sized(z, sizeof(*z) + room, MEMORY_DATASET);
         return;
     }
-    z->size = size;
+    z->size = (uint32_t)size;
     z->raw_size = (uint32_t)raw.length;
     z = memory_realloc(z, memory_good_size(lzf_allocation(z)), MEMORY_DATASET);
     change_begin(q, n);

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "base/blob.h"
+#include "base/compress.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -27,6 +28,8 @@ enum { CODED_INT8, CODED_INT16, CODED_INT32, CODED_LZF };
 /* Shorter texts are not worth compressing; the result must be shorter by so many bytes. */
 #define UNCOMPRESSED_MAX 20
 #define COMPRESSION_GAIN 4
+/* Up to so many compressed bytes need no memory of their own: the ziplists of most collections. */
+#define PACKED_ON_STACK 8192
 /* Three compressed bytes give 264 at most. */
 #define EXPANSION_MAX 88
 /* What is read of a text before the first byte has come, where nobody knows how many will. */
@@ -86,16 +89,17 @@ static bool write_coded_integer(struct sink *out, int64_t v) {
 /* False, with nothing written, where the bytes become no fewer. */
 static bool write_compressed(struct sink *out, struct slice text) {
     if (text.length > UINT32_MAX) return false;
+    char few[PACKED_ON_STACK];
     size_t room = text.length - COMPRESSION_GAIN;
-    char *packed = memory_alloc(room, MEMORY_OTHER);
-    size_t size = lzf_compress(text.bytes, (unsigned)text.length, packed, (unsigned)room);
+    char *packed = room <= sizeof(few) ? few : memory_alloc(room, MEMORY_OTHER);
+    size_t size = compress_lzf(text, packed, room);
     if (size) {
         sink_write_byte(out, LENGTH_CODED | CODED_LZF);
         saved_write_length(out, size);
         saved_write_length(out, text.length);
         sink_write(out, packed, size);
     }
-    memory_free(packed, MEMORY_OTHER);
+    if (packed != few) memory_free(packed, MEMORY_OTHER);
     return size > 0;
 }
 

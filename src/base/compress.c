@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Compressing by LZF.
+ *
+ * The format: a byte below 32 stands before so many literal bytes and one more. Any other begins a
+ * match, a copy of bytes that came before: its high three bits are the length less 2, where they
+ * are 7 a byte with what the length has above 9 follows; then come, as the low five bits and a byte
+ * more, 13 bits of the distance less 1.
+ *
+ * Greedy matching: a table has for each hash of three bytes the place where such were seen last. It
+ * keeps 16 bits of a place: a distance is taken from them, and believed once the bytes there are
+ * compared, so neither a stale nor a cleared entry does harm.
+ *
+ * Where one literal more would leave no room for anything but what must fail, it ends: `last` is
+ * the last place at which a match that begins can still save the whole. It is far from the end for
+ * a text that has no repetitions.
+ */
+#include "base/compress.h"
+
+#include <stdint.h>
+
+#define RUN_MAX 32 /* literals behind one byte */
+#define MATCH_MIN 3
+#define MATCH_SHORT_MAX 8 /* longer ones take a byte more */
+#define MATCH_MAX 264
+#define DISTANCE_MAX 8192
+#define PLACE_BITS_MIN 6
+#define PLACE_BITS_MAX 13 /* as many places as a distance can reach back: 16 KiB */
+
+struct packer {
+    const unsigned char *literals; /* from here on nothing is written yet */
+    const unsigned char *end;      /* of the text */
+    unsigned char *next, *limit;   /* where the next byte goes */
+};
+
+static inline uint32_t load_32(const unsigned char *at) {
+    uint32_t word;
+    memcpy(&word, at, sizeof(word));
+    return word;
+}
+
+static inline uint64_t load_64(const unsigned char *at) {
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    return word;
+}
+
+/* The literals before `to`; false where there is no room. Most runs are short: a copy of a known
+ * length, some of it for nothing, costs less than one that is as long as it must be. */
+static inline bool put_literals(struct packer *p, const unsigned char *to) {
+    while (p->literals < to) {
+        size_t run = (size_t)(to - p->literals), room = (size_t)(p->limit - p->next);
+        if (run > RUN_MAX) run = RUN_MAX;
+        if (room <= run) return false;
+        *p->next++ = (unsigned char)(run - 1);
+        if (room > RUN_MAX && (size_t)(p->end - p->literals) >= RUN_MAX)
+            memcpy(p->next, p->literals, RUN_MAX);
+        else
+            memcpy(p->next, p->literals, run);
+        p->next += run;
+        p->literals += run;
+    }
+    return true;
+}
+
+static bool put_match(struct packer *p, size_t distance, size_t length) {
+    size_t high = (distance - 1) >> 8;
+    if (p->limit - p->next < (length <= MATCH_SHORT_MAX ? 2 : 3)) return false;
+    if (length <= MATCH_SHORT_MAX) {
+        *p->next++ = (unsigned char)((length - 2) << 5 | high);
+    } else {
+        *p->next++ = (unsigned char)(7 << 5 | high);
+        *p->next++ = (unsigned char)(length - 9);
+    }
+    *p->next++ = (unsigned char)(distance - 1);
+    p->literals += length;
+    return true;
+}
+
+/* How many bytes are equal from both places on, up to `most`; the first three are. */
+static inline size_t match_length(const unsigned char *a, const unsigned char *b, size_t most) {
+    size_t length = MATCH_MIN;
+    for (; length + sizeof(uint64_t) <= most; length += sizeof(uint64_t)) {
+        uint64_t differs = load_64(a + length) ^ load_64(b + length);
+        if (differs) return length + ((size_t)__builtin_ctzll(differs) >> 3);
+    }
+    while (length < most && a[length] == b[length]) length++;
+    return length;
+}
+
+/* The last place at which a match may begin: its word lies in the text, and the literals before it
+ * leave room for it. */
+static const unsigned char *last_place(const struct packer *p) {
+    size_t left = (size_t)(p->end - p->literals), room = (size_t)(p->limit - p->next);
+    if (left < sizeof(uint32_t) || room < 2) return NULL;
+    size_t literals = (room - 2) * RUN_MAX / (RUN_MAX + 1);
+    if (literals > left - sizeof(uint32_t)) literals = left - sizeof(uint32_t);
+    return p->literals + literals;
+}
+
+static inline uint32_t place_of(uint32_t word, unsigned bits) {
+    return (word << 8) * UINT32_C(2654435761) >> (32 - bits);
+}
+
+/* The text's bytes from p->literals on, but for the last literals. */
+static bool put_matches(struct packer *p, uint16_t *places, unsigned bits) {
+    const unsigned char *start = p->literals, *at = start, *last = last_place(p);
+    while (at <= last) {
+        uint32_t word = load_32(at);
+        uint16_t *place = &places[place_of(word, bits)];
+        size_t position = (size_t)(at - start);
+        size_t distance = (uint16_t)(position - *place);
+        *place = (uint16_t)position;
+        if (distance - 1 >= DISTANCE_MAX || distance > position ||
+            (load_32(at - distance) ^ word) << 8) {
+            at++;
+            continue;
+        }
+        size_t most = (size_t)(p->end - at);
+        size_t length = match_length(at, at - distance, most < MATCH_MAX ? most : MATCH_MAX);
+        if (!put_literals(p, at) || !put_match(p, distance, length)) return false;
+        at = p->literals;
+        last = last_place(p);
+        if (at > last) break;
+        /* The places just before the next: what follows a match often follows its like. */
+        for (int back = 2; back > 0; back--)
+            places[place_of(load_32(at - back), bits)] = (uint16_t)(at - back - start);
+    }
+    return true;
+}
+
+size_t compress_lzf(struct slice text, void *out, size_t room) {
+    uint16_t places[1 << PLACE_BITS_MAX];
+    unsigned bits = PLACE_BITS_MIN;
+    struct packer p = {.literals = (const unsigned char *)text.bytes,
+                       .end = (const unsigned char *)text.bytes + text.length,
+                       .next = out,
+                       .limit = (unsigned char *)out + room};
+    if (text.length == 0) return 0;
+    while (bits < PLACE_BITS_MAX && (size_t)1 << bits < 2 * text.length) bits++;
+    memset(places, 0, sizeof(places[0]) << bits);
+    if (!put_matches(&p, places, bits) || !put_literals(&p, p.end)) return 0;
+    return (size_t)(p.next - (unsigned char *)out);
+}

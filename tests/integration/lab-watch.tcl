@@ -96,7 +96,8 @@ proc terminal_open {program lab rows columns args} {
 # Waits until what was shown since `text` was begun matches; appends it to the variable.
 proc await_shown {channel variable pattern} {
     upvar 1 $variable text
-    for {set i 0} {$i < 400} {incr i} {
+    set until [expr {[clock milliseconds] + $::patience_ms}]
+    while {[clock milliseconds] < $until} {
         append text [read $channel]
         if {[regexp -- $pattern $text]} {
             return
@@ -418,7 +419,8 @@ foreach {words reason} {
         set out ""
         set lab_run [open |[list $lab watch -p $port --csv 2>@1] r]
         fconfigure $lab_run -blocking 0
-        for {set i 0} {$i < 400 && ![eof $lab_run]} {incr i} {
+        set until [expr {[clock milliseconds] + $::patience_ms}]
+        while {[clock milliseconds] < $until && ![eof $lab_run]} {
             append out [read $lab_run]
             after 25 {set ::lab_waited 1}
             vwait ::lab_waited

@@ -34,17 +34,18 @@ start_server {} {
         wait_for_log "*(command_debug*+0x*)* {debugCommand}"
     } undefined {ours}
 
+    # A machine that stands still is a hang of its own: those of the command are counted.
     test {One hang is reported once, and the server goes on} {
-        assert_equal 1 [regexp -all {WATCHDOG TIMER EXPIRED} [server_text [server_id 0]]]
+        assert_equal 1 [regexp -all {debugCommand} [server_text [server_id 0]]]
         assert_equal PONG [r ping]
         after 500
-        assert_equal 1 [regexp -all {WATCHDOG TIMER EXPIRED} [server_text [server_id 0]]]
+        assert_equal 1 [regexp -all {debugCommand} [server_text [server_id 0]]]
     }
 
     test {watchdog-period 0 switches it off} {
         r config set watchdog-period 0
         r debug sleep 0.6
-        assert_equal 1 [regexp -all {WATCHDOG TIMER EXPIRED} [server_text [server_id 0]]]
+        assert_equal 1 [regexp -all {debugCommand} [server_text [server_id 0]]]
     }
 }
 

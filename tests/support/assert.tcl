@@ -144,14 +144,29 @@ proc assert_encoding {encoding key} {
     assert_equal $encoding [r object encoding $key] "(encoding of $key)"
 }
 
-# Tries the condition up to `tries` times, `delay` milliseconds apart; evaluates `body` when it
-# never held. The fourth word is "else".
+# A machine may have other work. What has not come about in so long is not going to.
+set ::patience_ms 30000
+
+# Tries the condition at least `tries` times, `delay` milliseconds apart, and for ::patience_ms;
+# evaluates `body` when it never held. The fourth word is "else".
 proc wait_for_condition {tries delay condition else body} {
-    for {set i 0} {$i < $tries} {incr i} {
+    set until [expr {[clock milliseconds] + $::patience_ms}]
+    for {set i 0} {$i < $tries || [clock milliseconds] < $until} {incr i} {
         if {[uplevel 1 [list expr $condition]]} {
             return
         }
         after $delay
+    }
+    uplevel 1 $body
+}
+
+# For what holds only where the machine does not stand still meanwhile: the body is evaluated until
+# it succeeds, at most `tries` times. Its last failure is the test's.
+proc try_again {tries body} {
+    for {set i 1} {$i < $tries} {incr i} {
+        if {![catch {uplevel 1 $body} result options] || [dict get $options -code] != 1} {
+            return -options $options $result
+        }
     }
     uplevel 1 $body
 }

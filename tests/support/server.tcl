@@ -85,7 +85,7 @@ proc spawn_server {arguments {folder ""} {input ""}} {
 }
 
 # Waits until a spawned process has ended; false when the time is over.
-proc await_end {process {limit_ms 20000}} {
+proc await_end {process {limit_ms 60000}} {
     set until [expr {[clock milliseconds] + $limit_ms}]
     while {[process_alive [dict get $process pid]]} {
         if {[clock milliseconds] > $until} {
@@ -116,7 +116,7 @@ proc reap {process} {
 
 # Runs the server program until it ends of itself, with text on its standard input.
 # -> dict: status, out, err. A program that goes on running fails the test.
-proc run_server_to_end {arguments {input ""} {limit_ms 20000}} {
+proc run_server_to_end {arguments {input ""} {limit_ms 60000}} {
     set process [spawn_server $arguments "" $input]
     set ended [await_end $process $limit_ms]
     if {!$ended} {
@@ -291,7 +291,7 @@ proc server_end_process {id {signal TERM}} {
         catch {exec kill -$signal $::server($id,pid)}
     }
     if {![await_end $process]} {
-        report_failure "ending the server" "it did not end within 20 seconds of\
+        report_failure "ending the server" "it did not end within 60 seconds of\
             SIG$signal\n[server_log_tail $id 20]"
         catch {exec kill -KILL $::server($id,pid)}
         await_end $process
@@ -460,8 +460,9 @@ proc count_log_lines {{level 0}} {
 }
 
 # Waits for a line of the log, from line `from` on, that matches the glob pattern; returns it.
-proc wait_for_log {pattern {from 0} {level 0} {tries 200}} {
-    for {set i 0} {$i < $tries} {incr i} {
+proc wait_for_log {pattern {from 0} {level 0}} {
+    set until [expr {[clock milliseconds] + $::patience_ms}]
+    while {[clock milliseconds] < $until} {
         foreach line [lrange [split [server_text [server_id $level]] \n] $from end] {
             if {[string match $pattern $line]} {
                 return $line

@@ -283,7 +283,7 @@ proc assert_conversation {text {protocol ""}} {
 proc await_unread {client pattern reason} {
     set port [lindex [fconfigure [$client channel] -sockname] 2]
     set form [format {: \w+:%04X \w+:%04X 01 \w+:} [srv port] $port]$pattern
-    wait_for_condition 1000 10 {[regexp $form [read_whole /proc/net/tcp]]} else {
+    wait_for_condition 1000 1 {[regexp $form [read_whole /proc/net/tcp]]} else {
         fail $reason
     }
 }

@@ -48,13 +48,19 @@ proc stop_within {stop_ms args} {
     set other [redis_deferring_client]
     $other {*}$args
     $other flush
-    after 20
+    await_read $other
     pause_process [srv 0 pid]
     after $stop_ms
     exec kill -CONT [srv 0 pid]
     $other read
     $other close
     return [expr {[r slowlog len] > 0 && [field [explained] wall_usec] >= $stop_ms * 1000}]
+}
+
+proc longest_turn_anew {} {
+    r config resetstat
+    r ping
+    return [info_property [r info stats] eventloop_turn_cpu_usec_max]
 }
 
 start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
@@ -206,8 +212,8 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
     }
 
     test {The times by cause add up to the time that has passed} {
-        r config resetstat
         set begin [clock microseconds]
+        r config resetstat
         r bitcount big
         after 100
         set text [r info latencystats]
@@ -219,7 +225,9 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
         assert_lessthan_equal $sum [expr {$passed + 50000}]
         assert_morethan_equal $sum 100000
         assert_morethan [info_property $text main_thread_commands_usec] 5000
-        assert_morethan [info_property $text main_thread_idle_usec] 50000
+        wait_for_condition 100 10 {[latencystat main_thread_idle_usec] > 50000} else {
+            fail "the server is never idle"
+        }
         assert_no_match "*Latencystats*" [r info]
         assert_match "*# Latencystats*" [r info all]
     }
@@ -228,9 +236,10 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
         r bitcount big
         r ping
         assert_morethan [info_property [r info stats] eventloop_turn_cpu_usec_max] 5000
-        r config resetstat
-        r ping
-        assert_lessthan [info_property [r info stats] eventloop_turn_cpu_usec_max] 5000
+        # A turn may be long for other reasons.
+        wait_for_condition 100 0 {[longest_turn_anew] < 5000} else {
+            fail "a turn took more than 5 ms each time"
+        }
     }
 
     test {LATENCY DOCTOR names off-CPU time where it is as long as an event} {

@@ -69,7 +69,7 @@ start_server {} {
         set good [r dump key]
         r del other
         assert_equal OK [r restore other 100000 $good]
-        assert_range [r pttl other] 90000 100000
+        assert_range [r pttl other] 50000 100000
         set until [expr {[clock milliseconds] + 50000}]
         assert_equal OK [r restore other $until $good replace absttl]
         assert_range [r pttl other] 40000 50000

@@ -143,8 +143,8 @@ start_server {} {
         assert_equal 64 [s arch_bits]
         assert_match {[0-9a-f]*} [s run_id]
         assert_equal 40 [string length [s run_id]]
-        assert_range [expr {[s server_time_usec] / 1000000}] [expr {[clock seconds] - 5}] [expr \
-            {[clock seconds] + 5}]
+        assert_range [expr {[s server_time_usec] / 1000000}] [expr {[clock seconds] - 100}] [expr \
+            {[clock seconds] + 100}]
         assert_match "*[file tail $::options(server)]*" [s executable]
     }
 
@@ -284,7 +284,7 @@ start_server {} {
 
     test {instantaneous_ops_per_sec and its kin follow the load} {
         set text [string repeat x 10000]
-        set until [expr {[clock milliseconds] + 5000}]
+        set until [expr {[clock milliseconds] + $::patience_ms}]
         while {[s instantaneous_ops_per_sec] < 10 || [s instantaneous_input_kbps] < 10
                 || [s instantaneous_output_kbps] < 10} {
             for {set i 0} {$i < 100} {incr i} {

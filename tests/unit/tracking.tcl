@@ -236,22 +236,19 @@ start_server {tags {tracking}} {
     test {Expired keys are told: found by a reader, by others, by nobody} {
         r flushall
         set c [tracker]
-        r set k 1 px 1
-        after 5
+        # Set and read at one moment, however short the key lives.
+        set begin [list {MULTI {SET k 1 PX 10} {EXISTS k} EXEC} \
+            $::ok "+QUEUED\r\n+QUEUED\r\n*2\r\n" $::ok ":1\r\n"]
         r debug set-active-expire 0
-        r set k 1 px 10
-        exchange $c {{EXISTS k}} ":1\r\n"
+        exchange $c {*}$begin
         after 15
         exchange $c {{MGET k k} PING} "*2\r\n$::null$::null" [told k] "+PONG\r\n"
-        r set k 1 px 10
-        assert_bytes $c [told k]
-        exchange $c {{EXISTS k}} ":1\r\n"
+        exchange $c {*}$begin [told k]
         after 15
         r get k
         assert_bytes $c [told k]
         r debug set-active-expire 1
-        r set k 1 px 10
-        exchange $c {{EXISTS k}} ":1\r\n"
+        exchange $c {*}$begin
         assert_bytes $c [told k]
         $c close
     } {} {needs:debug}

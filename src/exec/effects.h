@@ -69,7 +69,8 @@ void effect_none(void);
 /* From here on only these readers get what calls do; keys that go by themselves are not meant. All
  * do until then: who sets it puts EFFECT_BOTH back within the unit. */
 void effects_limit(unsigned readers);
-/* The unit is framed by MULTI and EXEC even if it has one effect only: EXEC, scripts. */
+/* The unit is framed by MULTI and EXEC even if it has one effect only: EXEC, scripts that
+ * write. */
 void effects_frame(void);
 
 /* ---- for who runs calls, while anybody wants effects ---- */

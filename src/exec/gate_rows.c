@@ -52,8 +52,8 @@ static enum gate_verdict refuse_to_script(const struct call *call, enum acl_deni
 }
 
 static enum acl_context context_of(const struct call *call) {
-    if (call_is_scripts(call)) return ACL_IN_SCRIPT;
-    return client_in_transaction(call->client) ? ACL_IN_TRANSACTION : ACL_TOPLEVEL;
+    if (client_in_transaction(acl_principal(call->client))) return ACL_IN_TRANSACTION;
+    return call_is_scripts(call) ? ACL_IN_SCRIPT : ACL_TOPLEVEL;
 }
 
 /* As acl_admits says; the words are 6.2's. */

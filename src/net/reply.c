@@ -428,20 +428,25 @@ void reply_status_slice(struct client *c, struct slice text) {
 
 void reply_status(struct client *c, const char *text) { reply_status_slice(c, slice_of(text)); }
 
+/* The first word; a line without one, or with a longer one than any code, counts as ERR. */
+static struct slice code_of(const char *line) {
+    size_t length = strcspn(line, " \r\n");
+    if (line[length] != ' ' || length >= ERROR_CODE_CHARS - 1) return SLICE("ERR");
+    return (struct slice){line, length};
+}
+
 static void count_error(const char *line) {
     error_replies++;
-    size_t length = strcspn(line, " \r\n");
-    if (length >= ERROR_CODE_CHARS) length = ERROR_CODE_CHARS - 1;
+    struct slice code = code_of(line);
     for (int i = 0; i < error_codes; i++) {
-        if (strlen(error_counts[i].code) != length || memcmp(error_counts[i].code, line, length))
-            continue;
+        if (!slice_equal(slice_of(error_counts[i].code), code)) continue;
         error_counts[i].count++;
         return;
     }
     if (error_codes == ERROR_CODES_MAX) return;
     struct error_count *added = &error_counts[error_codes++];
-    memcpy(added->code, line, length);
-    added->code[length] = 0;
+    memcpy(added->code, code.bytes, code.length);
+    added->code[code.length] = 0;
     added->count = 1;
 }
 
@@ -459,6 +464,7 @@ void reply_error_slice(struct client *c, struct slice text) {
     struct buffer line;
     buffer_init(&line, MEMORY_OTHER);
     bool whole = text.length && text.bytes[0] == '-';
+    while (text.length && strchr("\r\n", text.bytes[text.length - 1])) text.length--;
     buffer_append_c_string(&line, whole ? "" : "-ERR ");
     buffer_append(&line, text.bytes, text.length);
     for (size_t i = 0; i < line.length; i++)

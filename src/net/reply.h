@@ -60,7 +60,7 @@ void reply_ok(struct client *c);
 void reply_status(struct client *c, const char *text);
 void reply_status_slice(struct client *c, struct slice text);
 /* "-ERR text", or with a code of its own where the text starts with '-': "-NOPROTO ...". Newlines
- * become blanks. Counted in INFO errorstats. */
+ * at the end go, others become blanks. Counted in INFO errorstats. */
 void reply_error(struct client *c, const char *text);
 void reply_error_slice(struct client *c, struct slice text);
 void reply_error_format(struct client *c, const char *format, ...)

@@ -74,7 +74,6 @@ static void repeat_effects(void) {
     script.by_effects = true;
     gate_set(GATE_CHANCE, false);
     effects_limit(EFFECT_BOTH);
-    effects_frame();
 }
 
 void bridge_begin(const struct call *eval) {
@@ -168,7 +167,10 @@ static bool is_repeated(const struct call *eval) {
 /* What the command that has run means for the rest of the script. */
 static void note_command(const struct call *call) {
     const struct command *command = call->command;
-    if (command->flags & COMMAND_WRITE) script.wrote = true;
+    if (command->flags & COMMAND_WRITE) {
+        script.wrote = true;
+        if (script.by_effects) effects_frame();
+    }
     script_gates_note(command->flags, !script.by_effects);
     if (command->propagation == COMMAND_PROPAGATES_ALWAYS) script.forced = EFFECT_BOTH;
     if (command->propagation == COMMAND_PROPAGATES_TO_REPLICAS) script.forced |= EFFECT_STREAM;
@@ -193,6 +195,8 @@ static bool run_command(lua_State *L, int argc, const struct slice *argv, bool r
     enum gate_verdict verdict = call_run(&call);
     bool failed = true;
     if (verdict != GATE_OPEN) {
+        /* A refusal with a code of its own has its end of line: a script may compare the text. */
+        if (refusal.bytes[0] == '-') buffer_append_c_string(&refusal, "\r\n");
         push_error(L, buffer_slice(&refusal), !raises);
     } else {
         convert_end(&script.convert);

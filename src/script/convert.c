@@ -260,19 +260,19 @@ static struct slice text_on_top(lua_State *L) {
     return text;
 }
 
-/* Newlines become blanks: a reply of one line. */
+/* A reply of one line: up to the first NUL, and newlines become blanks; reply_error does that. */
 static void reply_line(const struct replying *r, bool is_error) {
     struct buffer line;
-    struct slice text = text_on_top(r->L);
     buffer_init(&line, MEMORY_OTHER);
     if (is_error) buffer_append_char(&line, '-');
-    buffer_append(&line, text.bytes, text.length);
-    for (size_t i = 0; i < line.length; i++)
-        if (line.bytes[i] == '\r' || line.bytes[i] == '\n') line.bytes[i] = ' ';
-    if (is_error)
+    buffer_append_c_string(&line, lua_tostring(r->L, -1));
+    if (is_error) {
         reply_error_slice(r->client, buffer_slice(&line));
-    else
+    } else {
+        for (size_t i = 0; i < line.length; i++)
+            if (line.bytes[i] == '\r' || line.bytes[i] == '\n') line.bytes[i] = ' ';
         reply_status_slice(r->client, buffer_slice(&line));
+    }
     buffer_free(&line);
 }
 

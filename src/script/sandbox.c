@@ -126,9 +126,16 @@ static int wrapped_pairs(lua_State *L) {
     return 3;
 }
 
+/* Libraries have none, as in any Lua: only what is a proxy of the globals, or of a metatable. */
 static int wrapped_getmetatable(lua_State *L) {
-    if (lua_type(L, 1) != LUA_TSTRING) return call_wrapped(L);
-    push_registered(L, &proxy_of_strings);
+    if (lua_type(L, 1) == LUA_TSTRING) {
+        push_registered(L, &proxy_of_strings);
+        return 1;
+    }
+    if (!push_real(L, 1)) return call_wrapped(L);
+    push_registered(L, &real_globals);
+    if (lua_rawequal(L, -1, -2)) return call_wrapped(L);
+    lua_pushnil(L);
     return 1;
 }
 

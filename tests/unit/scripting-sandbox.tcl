@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Attempts of scripts to get out, to stay, or to bring the server down: by public advisories on Lua
-# in servers. docs/scripting-safety.md names the measure against each.
+# in servers. docs/scripting-safety.md names the measure against each. 6.2.16 fails or ends at some.
 
 # Runs each script; it must end with an error that matches.
 proc assert_refused {rows} {
@@ -10,7 +10,7 @@ proc assert_refused {rows} {
     }
 }
 
-start_server {} {
+start_server {tags {ours}} {
     test {Libraries that reach out are not there} {
         foreach name {package io os debug dofile loadfile require module} {
             assert_refused [list "return $name" "*nonexistent global variable '$name'"]
@@ -42,7 +42,6 @@ start_server {} {
             {getmetatable(_G).__newindex = nil} {*Attempt to modify a readonly table}
             {redis.call = nil} {*Attempt to modify a readonly table}
             {rawset(redis, 'call', 1)} {*Attempt to modify a readonly table}
-            {rawset(getmetatable(redis), '__index', 1)} {*Attempt to modify a readonly table}
             {table.insert(redis, 1)} {*Attempt to modify a readonly table}
             {table.remove(redis)} {*Attempt to modify a readonly table}
             {table.sort(redis)} {*Attempt to modify a readonly table}
@@ -53,6 +52,7 @@ start_server {} {
             {setfenv(print, {})} {*cannot change environment of given object}
         }
         assert_equal PONG [r eval {return redis.call('ping').ok} 0]
+        assert_equal {} [r eval {return getmetatable(redis) or getmetatable(string)} 0]
     }
 
     test {CVE-2025-46818: neither can what strings share} {
@@ -159,7 +159,7 @@ start_server {} {
         assert_equal 1 [r eval {return string.find(('a'):rep(8000), ('a?'):rep(8000))} 0]
         assert_error {*script too long*} {
             r eval {return assert(loadstring(('x'):rep(1000):rep(70000)))} 0}
-    } undefined {ours}
+    }
 
     test {lua-memory-limit bounds what scripts hold} {
         r config set lua-memory-limit 20mb
@@ -178,5 +178,5 @@ start_server {} {
         r config set lua-memory-limit 1gb
         r script flush
         assert {[s used_memory_lua] < 1000000}
-    } undefined {ours}
+    }
 }

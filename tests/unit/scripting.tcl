@@ -435,6 +435,52 @@ start_server {} {
         assert_match {*cmdstat_eval:calls=2,*failed_calls=1*} [r info commandstats]
     }
 
+    test {errorstats: an error without a first word, or with a long one, counts as ERR} {
+        r config resetstat
+        foreach text {word {} {A\tb} {ABCDEFGHIJKLMNOPQRSTUVWXYZABCDE text}} {
+            assert_error * {r eval "return {err = '$text'}" 0}
+        }
+        assert_equal {count=4} [info_property [r info errorstats] errorstat_ERR]
+        assert_error * {r eval {return {err = 'ABCDEFGHIJKLMNOPQRSTUVWXYZABCD text'}} 0}
+        assert_equal {count=1} [info_property [r info errorstats] \
+            errorstat_ABCDEFGHIJKLMNOPQRSTUVWXYZABCD]
+    }
+
+    # CVE-2025-67733: whoever shares the connection would take the rest for a reply.
+    test {An error or a status is one line, whatever a script puts into it} {
+        foreach {script reply} {
+            {return {err = 'A b\r\n:1\r\n'}} "-A b  :1\r\n"
+            {return {ok = 'A b\r\n:1\r\n'}} "+A b  :1  \r\n"
+            {return redis.error_reply('A\n\r\n')} "-A\r\n"
+            {return redis.status_reply('A\nb')} "+A b\r\n"
+            {return {map = {x = {err = 'A\r\n+b'}}}} "*2\r\n\$1\r\nx\r\n-A  +b\r\n"
+            {return {err = 'A\0b'}} "-A\r\n"
+            {return {ok = 'A\0b'}} "+A\r\n"
+            {error({err = 'A\r\n:1'})} "-ERR Error running script*(a table value)\r\n"
+            {error('A\r\n:1\r\n')} "-ERR Error running script*: A  :1\r\n"
+            {return redis.call('get\r\n:1', 'x')} "-ERR Error running script*Lua script\r\n"
+            {return loadstring('x\r\n:1')} "\$-1\r\n"
+        } {
+            $client write [client::encode [list eval $script 0]]
+            $client write [client::encode [list ping end]]
+            $client flush
+            set lines {}
+            while {[string range $lines end-8 end] ne "\$3\r\nend\r\n"} {
+                append lines [$client raw_read 1]
+            }
+            assert_match "$reply\$3\r\nend\r\n" $lines
+        }
+    }
+
+    test {A refusal with a code of its own has its end of line for a script} {
+        r config set maxmemory 1
+        assert_equal 1 [r eval {
+            local reply = redis.pcall('set', 'a', 'b')
+            return reply.err:sub(-2) == '\r\n' and reply.err:find('-OOM', 1, true) and 1} 0]
+        r config set maxmemory 0
+        assert_equal 1 [r eval {return redis.pcall('nosuch').err:sub(-2) == 'pt' and 1} 0]
+    }
+
     test {maxmemory: what a script may do is decided when it begins} {
         r config set maxmemory 1
         assert_error {*user_script: 1: -OOM command not allowed when used memory*} {
@@ -476,6 +522,11 @@ start_server {} {
                 [dict get $entry reason] [dict get $entry username]]
             assert_match {*user=al*} [dict get $entry client-info]
         }
+        # Of a script in a transaction it says multi.
+        $al multi
+        $al eval {return redis.pcall('get', 'bad')} 0
+        $al exec
+        assert_equal multi [dict get [lindex [r acl log] 0] context]
         $al close
         r acl deluser al
     }
@@ -516,9 +567,9 @@ start_server {} {
 }
 
 # Recorded effects without the number of their database.
-proc effects {} {
+proc effects {{reader log}} {
     set log {}
-    foreach effect [r debug effects log] {
+    foreach effect [r debug effects $reader] {
         lappend log [lrange $effect 1 end]
     }
     return $log
@@ -533,6 +584,11 @@ start_server {tags {ours}} {
         assert_equal {MULTI {set a 1} EXEC} [effects]
         r eval {return redis.call('get', 'a')} 0
         assert_equal {} [effects]
+        # What is no write needs none.
+        effects stream
+        r eval {redis.call('publish', 'channel', 'x') return redis.call('get', 'a')} 0
+        assert_equal {} [effects]
+        assert_equal {{publish channel x}} [effects stream]
         r multi
         r eval {redis.call('incr', 'a')} 0
         r incr a

@@ -52,7 +52,6 @@ static const struct option_row option_rows[] = {
 static const struct metric_row metric_rows[] = {
     METRIC_NOTHING("Cluster", 10, "cluster_enabled"),
     METRIC_NOTHING("Clients", 20, "cluster_connections"),
-    METRIC_NOTHING("Stats", 230, "migrate_cached_sockets"),
 };
 
 void cluster_options_register(void) {

@@ -14,6 +14,7 @@
 #include "net/peer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -273,6 +274,16 @@ void peer_input_consume(struct peer *peer, size_t bytes) {
     peer->taken += bytes;
 }
 
+bool peer_wait_ready(const struct peer *peer, int64_t timeout_msec) {
+    ASSERT(peer->state != PEER_CLOSED);
+    unsigned interest = peer_interest(peer);
+    struct pollfd ready = {.fd = peer->fd,
+                           .events = (short)((interest & LOOP_READABLE ? POLLIN : 0) |
+                                             (interest & LOOP_WRITABLE ? POLLOUT : 0))};
+    if (peer_has_pending(peer)) return true;
+    return poll(&ready, 1, timeout_msec < INT_MAX ? (int)timeout_msec : INT_MAX) != 0;
+}
+
 const struct peer_reply *peer_wait(struct peer *peer, int64_t timeout_msec) {
     int64_t due_nsec = clock_monotonic_nsec() + timeout_msec * 1000000;
     for (;;) {
@@ -284,15 +295,7 @@ const struct peer_reply *peer_wait(struct peer *peer, int64_t timeout_msec) {
             fail(peer, "no answer in time", "");
             return NULL;
         }
-        unsigned interest = peer_interest(peer);
-        struct pollfd ready = {.fd = peer->fd,
-                               .events = (short)((interest & LOOP_READABLE ? POLLIN : 0) |
-                                                 (interest & LOOP_WRITABLE ? POLLOUT : 0))};
-        int wait_msec = peer_has_pending(peer) ? 0 : (int)(left_nsec / 1000000) + 1;
-        if (poll(&ready, 1, wait_msec) < 0 && errno != EINTR) {
-            fail(peer, "poll", strerror(errno));
-            return NULL;
-        }
+        if (!peer_wait_ready(peer, left_nsec / 1000000 + 1)) continue;
         /* A failure shows in the state; replies that came before it are still given. */
         (void)peer_advance(peer);
     }

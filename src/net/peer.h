@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A connection to another server, of which we are the client: the tools, later the replica link,
- * MIGRATE and Sentinel.
+ * A connection to another server, of which we are the client: the tools, MIGRATE, later the replica
+ * link and Sentinel.
  *
  * Never blocks by itself: the owner watches peer_fd for peer_interest, calls peer_advance when it
  * is ready or peer_has_pending, and takes replies with peer_next until there is none. peer_call
@@ -80,6 +80,9 @@ const struct peer_reply *peer_next(struct peer *peer);
 struct slice peer_input(const struct peer *peer);
 void peer_input_consume(struct peer *peer, size_t bytes);
 
+/* Waits until peer_advance has something to do, which is also where a signal came. False where
+ * `timeout_msec` have passed first; the connection stays as it is. Not where it is closed. */
+MUST_USE bool peer_wait_ready(const struct peer *peer, int64_t timeout_msec);
 /* Waits until a reply is there. NULL where the connection ended, or after `timeout_msec`; the
  * connection is closed then, because a reply that comes late would answer another request. */
 const struct peer_reply *peer_wait(struct peer *peer, int64_t timeout_msec);

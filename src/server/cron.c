@@ -17,6 +17,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "persist/migrate.h"
 #include "persist/snapshot.h"
 #include "server/watchdog.h"
 #include "store/expire.h"
@@ -152,6 +153,7 @@ static int64_t run(struct loop_timer *t) {
     expire_cron(hz);
     keyspace_maintain(MAINTAIN_STEPS_RUN);
     snapshot_cron();
+    migrate_cron();
     sample_rates();
     return period_msec();
 }

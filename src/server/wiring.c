@@ -93,6 +93,7 @@
 #include "net/reply.h"
 #include "persist/dump.h"
 #include "persist/loading.h"
+#include "persist/migrate.h"
 #include "persist/options.h"
 #include "persist/snapshot.h"
 #include "publish/notify.h"
@@ -202,6 +203,7 @@ void wiring_register(void) {
     commands_sort_register();
     commands_hyperloglog_register();
     dump_register();
+    migrate_register();
     commands_replication_register();
     commands_lolwut_register();
     commands_connection_register();

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MIGRATE.
+ *
+ *   connect, or take a connection that was kept
+ *   AUTH, SELECT           where they are needed
+ *   RESTORE, RESTORE ...   a key each, and their replies in the same order
+ *   the keys that the other server has taken are deleted here, unless COPY
+ *
+ * The server stands still until all replies are there: so no key changes between its copy's leaving
+ * and its own going, also within EXEC and scripts, as with 6.2. The caller's timeout bounds each
+ * silence of the other side, not the whole.
+ *
+ * Invariants
+ *  1. A key is deleted only after the other server has said OK to its RESTORE.
+ *  2. No RESTORE leaves before AUTH and SELECT were answered with OK: no key ever lands in a
+ *     database that was not asked for.
+ *  3. A connection is kept only while each of its requests is answered.
+ *  4. Beyond one value no more than UNSENT_BYTES_MAX wait to be sent.
+ */
+#include "persist/migrate.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/number.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/command_keys.h"
+#include "command/row.h"
+#include "exec/edit.h"
+#include "exec/effects.h"
+#include "metric/row.h"
+#include "net/client.h"
+#include "net/peer.h"
+#include "net/reply.h"
+#include "persist/dump.h"
+#include "store/entry.h"
+#include "store/keyspace.h"
+#include "store/lazyfree.h"
+
+#define UNSENT_BYTES_MAX 262144
+#define TIMEOUT_MSEC_DEFAULT 1000
+#define TIMEOUT_MSEC_MAX INT32_MAX
+#define FIRST_OPTION 6
+#define WORDS_MAX 5
+
+/* Replies are a line each; what is longer ends the connection. */
+static const struct peer_limits reply_limits = {PEER_LINE_BYTES_MAX, 64};
+
+/* ---- connections that are kept ---- */
+
+struct link {
+    struct peer *peer;  /* NULL = none */
+    struct buffer name; /* host:port */
+    int64_t used_msec;
+    int64_t database; /* selected there, where `selected` */
+    bool selected;
+};
+
+static struct link links[MIGRATE_KEPT_MAX];
+
+static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
+
+static void link_close(struct link *l) {
+    peer_free(l->peer);
+    buffer_free(&l->name);
+    *l = (struct link){0};
+}
+
+void migrate_cron(void) {
+    int64_t now = now_msec();
+    for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++)
+        if (links[i].peer && now - links[i].used_msec > MIGRATE_KEPT_MSEC) link_close(&links[i]);
+}
+
+/* NULL where there is none, or it is of no use any more. */
+static struct link *link_find(struct slice name) {
+    for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) {
+        struct link *l = &links[i];
+        if (!l->peer || !slice_equal(buffer_slice(&l->name), name)) continue;
+        /* A reply that nobody asked for would be taken for that of the next request. */
+        if (peer_advance(l->peer) && !peer_next(l->peer) && peer_state(l->peer) == PEER_OPEN)
+            return l;
+        link_close(l);
+    }
+    return NULL;
+}
+
+/* A free place, or that of the one that was not used for the longest. */
+static struct link *link_place(void) {
+    struct link *oldest = &links[0];
+    for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) {
+        if (!links[i].peer) return &links[i];
+        if (links[i].used_msec < oldest->used_msec) oldest = &links[i];
+    }
+    link_close(oldest);
+    return oldest;
+}
+
+/* Begins to connect; NULL where that fails at once. */
+static struct link *link_open(struct slice name, struct slice host, struct slice port) {
+    int64_t number;
+    /* Nobody listens on port 0: what is no port is refused as one where nobody listens. */
+    if (!number_parse_int64(port.bytes, port.length, &number) || number < 0 || number > UINT16_MAX)
+        number = 0;
+    struct link *l = link_place();
+    char *address = slice_dup_c_string(host, MEMORY_OTHER);
+    l->peer = peer_create(MEMORY_OTHER, &reply_limits);
+    buffer_init(&l->name, MEMORY_OTHER);
+    buffer_append(&l->name, name.bytes, name.length);
+    if (!peer_connect(l->peer, &(struct peer_address){.host = address, .port = (int)number})) {
+        link_close(l);
+        l = NULL;
+    }
+    memory_free(address, MEMORY_OTHER);
+    return l;
+}
+
+/* ---- one MIGRATE ---- */
+
+enum moving_state {
+    MOVING_WAITS,
+    MOVING_OVER, /* has expired meanwhile: passed over */
+    MOVING_SENT,
+    MOVING_TAKEN,
+    MOVING_REFUSED
+};
+
+struct moving {
+    int index; /* of the argument */
+    const struct entry *entry;
+    enum moving_state state;
+};
+
+enum failure {
+    FAILURE_NONE,
+    FAILURE_REFUSED, /* by the other server, in its words */
+    FAILURE_CONNECTING,
+    FAILURE_WRITING,
+    FAILURE_READING
+};
+
+struct migration {
+    struct call *call;
+    bool copies, replaces;
+    int user, password; /* arguments; 0 = none */
+    int first, count;   /* the arguments that are keys */
+    int64_t database, timeout_msec;
+    struct moving *keys; /* those that are there */
+    size_t keys_count;
+
+    struct link *link;
+    size_t asked, answered; /* requests; the first ones are ... */
+    size_t greetings;       /* ... AUTH and SELECT */
+    size_t next_answered;   /* the key of the next reply is not before this */
+    enum failure failure;   /* the first one */
+    bool late;              /* it was a silence */
+    struct buffer refusal;
+};
+
+static void note_failure(struct migration *m, enum failure failure) {
+    if (m->failure == FAILURE_NONE) m->failure = failure;
+}
+
+static void note_refusal(struct migration *m, const struct peer_reply *reply) {
+    if (m->failure != FAILURE_NONE) return;
+    m->failure = FAILURE_REFUSED;
+    struct slice text = SLICE("a reply that means nothing here");
+    if (reply->type == PEER_ERROR) text = reply->text;
+    buffer_append(&m->refusal, text.bytes, text.length);
+}
+
+static void take_reply(struct migration *m, const struct peer_reply *reply) {
+    bool good = reply->type == PEER_STATUS && slice_is(reply->text, "OK");
+    if (!good) note_refusal(m, reply);
+    if (m->answered++ < m->greetings) return;
+    while (m->keys[m->next_answered].state != MOVING_SENT) m->next_answered++;
+    m->keys[m->next_answered++].state = good ? MOVING_TAKEN : MOVING_REFUSED;
+}
+
+static void take_replies(struct migration *m) {
+    const struct peer_reply *reply;
+    while (m->answered < m->asked && (reply = peer_next(m->link->peer)))
+        if (reply->type != PEER_PUSH) take_reply(m, reply);
+}
+
+/* Writes and reads until no more than so many bytes are unsent, and requests unanswered. False
+ * after a failure of the connection. */
+static bool exchange(struct migration *m, size_t unsent_max, size_t unanswered_max) {
+    struct peer *peer = m->link->peer;
+    int64_t silent_since = now_msec();
+    while (peer_unsent_bytes(peer) > unsent_max || m->asked - m->answered > unanswered_max) {
+        size_t unsent = peer_unsent_bytes(peer), answered = m->answered;
+        enum failure failure = unsent ? FAILURE_WRITING : FAILURE_READING;
+        int64_t left_msec = silent_since + m->timeout_msec - now_msec();
+        if (left_msec <= 0 || !peer_wait_ready(peer, left_msec)) {
+            m->late = true;
+            note_failure(m, peer_state(peer) == PEER_CONNECTING ? FAILURE_CONNECTING : failure);
+            return false;
+        }
+        /* What came before the connection's end counts; bytes that are no protocol end it too. */
+        (void)peer_advance(peer);
+        take_replies(m);
+        if (peer_state(peer) == PEER_CLOSED && m->answered < m->asked) {
+            note_failure(m, failure);
+            return false;
+        }
+        if (peer_unsent_bytes(peer) < unsent || m->answered > answered) silent_since = now_msec();
+    }
+    return true;
+}
+
+static void ask(struct migration *m, const struct slice *words, size_t count) {
+    peer_send(m->link->peer, words, count);
+    m->asked++;
+}
+
+/* True where the keys may follow. */
+static bool greet(struct migration *m) {
+    char digits[NUMBER_INT64_CHARS];
+    if (m->password) {
+        struct slice words[3] = {SLICE("AUTH")};
+        size_t count = 1;
+        if (m->user) words[count++] = m->call->argv[m->user];
+        words[count++] = m->call->argv[m->password];
+        ask(m, words, count);
+    }
+    if (!m->link->selected || m->link->database != m->database) {
+        struct slice number = {digits, number_format_int64(digits, m->database)};
+        m->link->selected = false;
+        ask(m, (struct slice[]){SLICE("SELECT"), number}, 2);
+    }
+    m->greetings = m->asked;
+    if (!exchange(m, 0, 0) || m->failure != FAILURE_NONE) return false;
+    m->link->selected = true;
+    m->link->database = m->database;
+    return true;
+}
+
+/* False where the key's time is over. */
+static bool send_key(struct migration *m, const struct moving *key) {
+    char digits[NUMBER_INT64_CHARS];
+    struct slice words[WORDS_MAX] = {SLICE("RESTORE"), m->call->argv[key->index]};
+    struct buffer payload;
+    int64_t ttl = 0;
+    if (entry_has_deadline(key->entry)) {
+        ttl = entry_deadline(key->entry) - clock_wall_msec();
+        if (ttl < 0) return false;
+        if (ttl == 0) ttl = 1; /* 0 would be no deadline */
+    }
+    words[2] = (struct slice){digits, number_format_int64(digits, ttl)};
+    buffer_init(&payload, MEMORY_OTHER);
+    dump_append(key->entry, &payload);
+    words[3] = buffer_slice(&payload);
+    words[4] = SLICE("REPLACE");
+    ask(m, words, m->replaces ? WORDS_MAX : WORDS_MAX - 1);
+    buffer_free(&payload);
+    return true;
+}
+
+static void transfer(struct migration *m) {
+    m->asked = m->answered = m->greetings = m->next_answered = 0;
+    for (size_t i = 0; i < m->keys_count; i++) m->keys[i].state = MOVING_WAITS;
+    if (!greet(m)) return;
+    for (size_t i = 0; i < m->keys_count; i++) {
+        m->keys[i].state = send_key(m, &m->keys[i]) ? MOVING_SENT : MOVING_OVER;
+        if (!exchange(m, UNSENT_BYTES_MAX, SIZE_MAX)) return;
+    }
+    (void)exchange(m, 0, 0); /* what went wrong is noted */
+}
+
+/* A connection that was kept may have been closed by the other side as it was used: then, while
+ * nothing was answered, a new one is tried. */
+static void transfer_keys(struct migration *m) {
+    struct slice host = m->call->argv[1], port = m->call->argv[2];
+    struct buffer name;
+    buffer_init(&name, MEMORY_OTHER);
+    buffer_append(&name, host.bytes, host.length);
+    buffer_append_char(&name, ':');
+    buffer_append(&name, port.bytes, port.length);
+    bool again = false;
+    do {
+        m->failure = FAILURE_NONE;
+        m->link = link_find(buffer_slice(&name));
+        bool kept = m->link != NULL;
+        if (!kept) m->link = link_open(buffer_slice(&name), host, port);
+        if (!m->link) {
+            note_failure(m, FAILURE_CONNECTING);
+            break;
+        }
+        transfer(m);
+        again = kept && m->answered == 0 && m->failure != FAILURE_NONE && !m->late;
+        m->link->used_msec = now_msec();
+        if (m->answered < m->asked) link_close(m->link);
+    } while (again);
+    buffer_free(&name);
+}
+
+static void delete_taken(struct migration *m) {
+    bool lazily = lazyfree_wanted(LAZYFREE_SERVER_DEL);
+    struct slice *words = memory_alloc((m->keys_count + 1) * sizeof(words[0]), MEMORY_OTHER);
+    int count = 0;
+    words[count++] = SLICE("DEL");
+    for (size_t i = 0; i < m->keys_count; i++) {
+        struct key key = call_key(m->call, m->keys[i].index);
+        if (m->keys[i].state == MOVING_TAKEN && edit_delete(&key, lazily))
+            words[count++] = key.name;
+    }
+    if (count > 1) effect_add(m->call->keyspace, EFFECT_BOTH, count, words);
+    memory_free(words, MEMORY_OTHER);
+}
+
+static void reply_outcome(struct migration *m) {
+    struct client *c = m->call->client;
+    switch (m->failure) {
+    case FAILURE_NONE: reply_ok(c); break;
+    case FAILURE_REFUSED:
+        reply_error_format(c, "Target instance replied with error: %.*s", (int)m->refusal.length,
+                           m->refusal.bytes);
+        break;
+    case FAILURE_CONNECTING:
+        reply_error(c, "-IOERR error or timeout connecting to the client");
+        break;
+    case FAILURE_WRITING:
+        reply_error(c, "-IOERR error or timeout writing to target instance");
+        break;
+    case FAILURE_READING:
+        reply_error(c, "-IOERR error or timeout reading to target instance");
+        break;
+    }
+}
+
+/* ---- the command ---- */
+
+/* False after an error. */
+static bool parse_options(struct migration *m) {
+    const struct call *call = m->call;
+    m->first = 3;
+    m->count = 1;
+    for (int i = FIRST_OPTION; i < call->argc; i++) {
+        int more = call->argc - 1 - i;
+        if (argument_is(call, i, "copy")) {
+            m->copies = true;
+        } else if (argument_is(call, i, "replace")) {
+            m->replaces = true;
+        } else if (argument_is(call, i, "auth") && more >= 1) {
+            m->password = ++i;
+        } else if (argument_is(call, i, "auth2") && more >= 2) {
+            m->user = ++i;
+            m->password = ++i;
+        } else if (argument_is(call, i, "keys") && call->argv[3].length) {
+            reply_error(call->client,
+                        "When using MIGRATE KEYS option, the key argument must be "
+                        "set to the empty string");
+            return false;
+        } else if (argument_is(call, i, "keys")) {
+            m->first = i + 1;
+            m->count = more;
+            break;
+        } else {
+            reply_syntax_error(call->client);
+            return false;
+        }
+    }
+    if (!argument_int64(call, 5, &m->timeout_msec, NULL) ||
+        !argument_int64(call, 4, &m->database, NULL))
+        return false;
+    if (m->timeout_msec <= 0) m->timeout_msec = TIMEOUT_MSEC_DEFAULT;
+    if (m->timeout_msec > TIMEOUT_MSEC_MAX) m->timeout_msec = TIMEOUT_MSEC_MAX;
+    return true;
+}
+
+static void find_keys(struct migration *m) {
+    m->keys = memory_alloc(((size_t)m->count + 1) * sizeof(m->keys[0]), MEMORY_OTHER);
+    for (int i = m->first; i < m->first + m->count; i++) {
+        const struct entry *e = call_read(m->call, i);
+        if (e) m->keys[m->keys_count++] = (struct moving){.index = i, .entry = e};
+    }
+}
+
+static void command_migrate(struct call *call) {
+    struct migration m = {.call = call};
+    if (!parse_options(&m)) return;
+    buffer_init(&m.refusal, MEMORY_OTHER);
+    find_keys(&m);
+    if (m.keys_count == 0) {
+        reply_status(call->client, "NOKEY");
+    } else {
+        transfer_keys(&m);
+        if (!m.copies) delete_taken(&m);
+        reply_outcome(&m);
+    }
+    memory_free(m.keys, MEMORY_OTHER);
+    buffer_free(&m.refusal);
+}
+
+static bool migrate_is_secret(const struct call *call, int index) {
+    for (int i = FIRST_OPTION; i < call->argc && !argument_is(call, i, "keys"); i++) {
+        int secrets = argument_is(call, i, "auth") ? 1 : argument_is(call, i, "auth2") ? 2 : 0;
+        if (index > i && index <= i + secrets) return true;
+        i += secrets;
+    }
+    return false;
+}
+
+static const struct key_rule migrate_keys = {.key_at = 3,
+                                             .words_at = FIRST_OPTION,
+                                             .words_if_empty = true,
+                                             .words = {{"keys", 0, KEY_TAKE_REST}}};
+
+static struct command rows[] = {
+    COMMAND("migrate", command_migrate, -6, WRITE | BY_CHANCE | MOVABLE,
+            ACL_KEYSPACE | ACL_DANGEROUS, KEYS(3, 3, 1),
+            "Moves keys to another server: COPY, REPLACE, AUTH, AUTH2, KEYS.",
+            .key_rule = &migrate_keys, .is_secret = migrate_is_secret),
+};
+
+static void print_kept(struct buffer *out) {
+    int count = 0;
+    for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) count += links[i].peer != NULL;
+    buffer_printf(out, "%d", count);
+}
+
+static const struct metric_row metric_rows[] = {
+    METRIC_PRINT("Stats", 230, "migrate_cached_sockets", print_kept,
+                 "Connections that MIGRATE keeps for the next one."),
+};
+
+void migrate_register(void) {
+    command_register(COMMAND_ROWS(rows));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}

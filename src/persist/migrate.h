@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MIGRATE: keys of this server become keys of another one.
+ */
+#ifndef EVENKEEL_PERSIST_MIGRATE_H
+#define EVENKEEL_PERSIST_MIGRATE_H
+
+/* Registers commands and metrics. Once, at start. */
+void migrate_register(void);
+/* Several times a second: closes connections that were not used for MIGRATE_KEPT_MSEC. */
+void migrate_cron(void);
+
+/* How long a connection is kept for the next MIGRATE to the same server, and how many are: 6.2's
+ * numbers. */
+#define MIGRATE_KEPT_MSEC 10000
+#define MIGRATE_KEPT_MAX 64
+#endif

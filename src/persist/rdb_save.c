@@ -6,6 +6,12 @@
  *   each database that has keys: its number, how many keys and keys with deadlines, the keys
  *     a key: deadline, idle time or frequency, where it has any; form, key, value
  *   end, CRC-64 of all before it (8 bytes, lowest first; 0 where rdbchecksum is no)
+ *
+ * Keys go through a pipeline (io/pipeline): the thread that saves walks over the table and copies
+ * entries as they are, which is all that must see the data of one moment; whoever has time encodes
+ * and compresses them, and writes. A copy is read as the entry itself; what it points to (another
+ * type's value, a long string) is read where it stands, for nothing changes while this process, or
+ * its parent for it, saves.
  */
 #include "persist/rdb_save.h"
 
@@ -17,9 +23,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/panic.h"
 #include "base/stream.h"
 #include "base/version.h"
 #include "io/child.h"
+#include "io/pipeline.h"
 #include "io/signals.h"
 #include "option/option.h"
 #include "persist/dump.h"
@@ -30,15 +38,15 @@
 #include "store/recency.h"
 #include "value/saved.h"
 
+/* Larger entries, which have a very long key, are handed over by their address. */
+#define COPIED_BYTES_MAX 4096
+/* What a key is made into besides its value, about. */
+#define KEY_WEIGHT 32
+
 static bool checksums;
-static int64_t key_delay_usec;
+static int64_t key_delay_usec, threads;
 
 bool rdb_checksums(void) { return checksums; }
-
-struct save {
-    struct sink *out;
-    uint64_t keys;
-};
 
 static void write_auxiliary(struct sink *out, const char *name, struct slice value) {
     sink_write_byte(out, RDB_AUX);
@@ -68,35 +76,110 @@ void rdb_delay(int64_t usec, uint64_t key) {
     while (nanosleep(&left, &left) && errno == EINTR && !signals_shutdown_requested()) continue;
 }
 
-static void save_entry(struct entry *e, void *context) {
-    struct save *save = context;
+/* ---- What goes through the pipeline ---- */
+
+enum piece_kind {
+    PIECE_BYTES,  /* as they stand in the file */
+    PIECE_COPY,   /* of an entry */
+    PIECE_ADDRESS /* of an entry */
+};
+
+struct piece {
+    uint32_t kind;
+    uint32_t bytes; /* behind this header */
+    _Alignas(8) unsigned char body[];
+};
+
+static void encode_entry(const struct entry *e, struct sink *out) {
     struct string_value room;
     struct value v = entry_value(e, &room);
-    if (sink_error(save->out)) return;
     if (entry_has_deadline(e)) {
-        sink_write_byte(save->out, RDB_DEADLINE_MSEC);
-        saved_write_number(save->out, (uint64_t)entry_deadline(e), 8);
+        sink_write_byte(out, RDB_DEADLINE_MSEC);
+        saved_write_number(out, (uint64_t)entry_deadline(e), 8);
     }
-    save_recency(e, save->out);
-    saved_write_form(save->out, (enum value_kind)e->type, v);
-    saved_write_text(save->out, entry_key(e));
-    saved_write_value(save->out, (enum value_kind)e->type, v);
+    save_recency(e, out);
+    saved_write_form(out, (enum value_kind)e->type, v);
+    saved_write_text(out, entry_key(e));
+    saved_write_value(out, (enum value_kind)e->type, v);
+}
+
+static void encode_piece(const struct piece *piece, struct sink *out) {
+    const struct entry *e;
+    switch ((enum piece_kind)piece->kind) {
+    case PIECE_BYTES: sink_write(out, piece->body, piece->bytes); break;
+    case PIECE_COPY: encode_entry((const struct entry *)(const void *)piece->body, out); break;
+    case PIECE_ADDRESS:
+        memcpy(&e, piece->body, sizeof(e));
+        encode_entry(e, out);
+        break;
+    }
+}
+
+static void encode_pieces(struct slice block, struct sink *out) {
+    for (size_t at = 0; at < block.length && !sink_error(out);) {
+        const struct piece *piece = (const struct piece *)(const void *)(block.bytes + at);
+        encode_piece(piece, out);
+        at += (sizeof(*piece) + piece->bytes + 7) & ~(size_t)7;
+    }
+}
+
+static void give(struct pipeline *p, enum piece_kind kind, const void *body, size_t bytes,
+                 size_t weight) {
+    struct piece *piece = pipeline_room(p, sizeof(*piece) + bytes);
+    piece->kind = kind;
+    piece->bytes = (uint32_t)bytes;
+    memcpy(piece->body, body, bytes);
+    pipeline_give(p, sizeof(*piece) + bytes, weight);
+}
+
+/* ---- The walk ---- */
+
+struct save {
+    struct pipeline *pipeline;
+    uint64_t keys;
+};
+
+static void save_entry(struct entry *e, void *context) {
+    struct save *save = context;
+    size_t bytes = entry_allocation(e), weight = KEY_WEIGHT + bytes + entry_outside_bytes(e);
+    if (pipeline_failed(save->pipeline)) return;
+    if (bytes <= COPIED_BYTES_MAX)
+        give(save->pipeline, PIECE_COPY, e, bytes, weight);
+    else
+        give(save->pipeline, PIECE_ADDRESS, &e, sizeof(e), weight);
     child_note_keys(++save->keys);
     if (__builtin_expect(key_delay_usec != 0, 0)) rdb_delay(key_delay_usec, save->keys);
 }
 
-static void save_database(struct keyspace *ks, struct save *save) {
-    if (keyspace_count(ks) == 0) return;
-    sink_write_byte(save->out, RDB_DATABASE);
-    saved_write_length(save->out, (uint64_t)keyspace_index(ks));
-    sink_write_byte(save->out, RDB_SIZES);
-    saved_write_length(save->out, keyspace_count(ks));
-    saved_write_length(save->out, keyspace_count_volatile(ks));
-    keyspace_each(ks, save_entry, save);
+/* The head of a database: its number, how many keys and keys with deadlines. */
+static void save_head(const struct keyspace *ks, struct pipeline *p) {
+    struct buffer head;
+    struct buffer_sink out;
+    buffer_init(&head, MEMORY_OTHER);
+    buffer_sink_init(&out, &head);
+    sink_write_byte(&out.sink, RDB_DATABASE);
+    saved_write_length(&out.sink, (uint64_t)keyspace_index(ks));
+    sink_write_byte(&out.sink, RDB_SIZES);
+    saved_write_length(&out.sink, keyspace_count(ks));
+    saved_write_length(&out.sink, keyspace_count_volatile(ks));
+    bool whole = sink_flush(&out.sink);
+    ASSERT(whole);
+    give(p, PIECE_BYTES, head.bytes, head.length, head.length);
+    buffer_free(&head);
+}
+
+static bool save_databases(struct sink *out) {
+    struct save save = {pipeline_create(out, encode_pieces, (unsigned)threads), 0};
+    for (int i = 0; i < keyspace_databases(); i++) {
+        struct keyspace *ks = keyspace_at(i);
+        if (keyspace_count(ks) == 0) continue;
+        save_head(ks, save.pipeline);
+        keyspace_each(ks, save_entry, &save);
+    }
+    return pipeline_end(save.pipeline);
 }
 
 bool rdb_save(struct sink *out) {
-    struct save save = {out, 0};
     if (checksums) sink_checksum_begin(out, checksum_crc64, 0);
     char magic[sizeof(RDB_MAGIC) + 4];
     snprintf(magic, sizeof(magic), RDB_MAGIC "%04d", RDB_VERSION);
@@ -106,7 +189,7 @@ bool rdb_save(struct sink *out) {
     write_number(out, "ctime", clock_wall_usec() / 1000000);
     write_number(out, "used-mem", (int64_t)memory_used_total());
     write_number(out, "aof-preamble", 0);
-    for (int i = 0; i < keyspace_databases(); i++) save_database(keyspace_at(i), &save);
+    if (!save_databases(out)) return false;
     sink_write_byte(out, RDB_END);
     saved_write_number(out, checksums ? sink_checksum(out) : 0, 8);
     return sink_flush(out);
@@ -124,6 +207,10 @@ static const struct option_row option_rows[] = {
     OPTION_INT("rdb-key-save-delay", &key_delay_usec, "0", INT32_MIN, INT32_MAX,
                OPTION_MUTABLE | OPTION_HIDDEN, "snapshots", 90,
                "For tests: microseconds to wait after each key that is saved; -N: one after N."),
+    OPTION_INT("snapshot-threads", &threads, "1", 0, PIPELINE_THREADS_MAX, OPTION_MUTABLE,
+               "snapshots", 35,
+               "Threads that encode, compress and write a snapshot beside the one that saves, in "
+               "SAVE and in the child of BGSAVE."),
 };
 
 void rdb_save_register(void) {

@@ -52,7 +52,7 @@ static size_t value_room_of_entry(const struct entry *e) {
     return e->flags & ENTRY_BLOB ? sizeof(struct blob *) : e->value_length;
 }
 
-static size_t entry_allocation(const struct entry *e) {
+size_t entry_allocation(const struct entry *e) {
     struct slice key = entry_key(e);
     return sizeof(*e) + entry_key_offset(e) + key.length + value_room_of_entry(e);
 }

@@ -154,6 +154,9 @@ MUST_USE struct entry *entry_take_with_key(struct entry *e, struct slice key);
 MUST_USE struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
                                  unsigned recency);
 
+/* Bytes of the entry itself, from its address on: a copy of them is read as the entry is, as long
+ * as what it points to stays. O(1). */
+size_t entry_allocation(const struct entry *e);
 /* Bytes that the entry takes, its value included. O(1). */
 size_t entry_bytes(const struct entry *e);
 /* Those of them that stand outside of its own allocation. */

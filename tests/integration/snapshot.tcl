@@ -66,6 +66,36 @@ start_server {} {
         assert_equal $digest [r debug digest]
     }
 
+    test {A snapshot is whole with any number of threads, and so is that of a child} {
+        fill
+        r select 0
+        r debug populate 20000 key 100
+        r debug populate 3000 long 3000
+        r setex volatile 100000 [string repeat z 2000]
+        # Larger than what is handed over at once, each in another way.
+        r set [string repeat k 100000] value
+        r set large [string repeat 0123456789abcdef 200000]
+        r config set rdbcompression no
+        for {set i 0} {$i < 100} {incr i} {r rpush mylist [string repeat $i 4000]}
+        set digest [r debug digest]
+        foreach threads {0 1 4} compression {no no yes} {
+            r config set snapshot-threads $threads
+            r config set rdbcompression $compression
+            assert_equal OK [r debug reload]
+            assert_equal $digest [r debug digest]
+            r set mark $threads
+            r bgsave
+            wait_for_condition 600 100 {[s rdb_bgsave_in_progress] == 0} else {
+                fail "the child does not end"
+            }
+            assert_equal ok [s rdb_last_bgsave_status]
+            assert_equal OK [r debug reload nosave]
+            assert_equal $threads [r get mark]
+            r del mark
+            assert_equal $digest [r debug digest]
+        }
+    } {} {ours}
+
     test {SAVE, a new start, LASTSAVE} {
         fill
         set digest [r debug digest]

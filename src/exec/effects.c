@@ -53,6 +53,7 @@ static bool framed;     /* the unit is EXEC or a script */
 static unsigned nested; /* turns within calls and loads */
 static unsigned beginnings; /* how often somebody began to want effects, or nobody did any more */
 static uint64_t record;     /* the number of the last unit begun while anybody wanted effects */
+static uint64_t ended;      /* the same of the last one that ended */
 
 void effects_set_sinks(const struct effect_sink *const *list) { sinks = list; }
 
@@ -89,6 +90,8 @@ uint64_t effects_audience(void) { return audience; }
 /* ---- records ---- */
 
 uint64_t effects_record(void) { return record; }
+uint64_t effects_record_ended(void) { return ended; }
+bool effects_are_pending(void) { return pending != NULL; }
 
 void effects_unit_begin(void) {
     if (wanted) reply_depend(++record);
@@ -230,6 +233,7 @@ void effects_unit_end(void) {
     for (const struct effect_sink *const *sink = sinks; *sink; sink++)
         if ((*sink)->reader & wanted) hand_to(*sink);
     begin_anew();
+    ended = record;
     allow_replies();
 }
 

@@ -80,6 +80,10 @@ void effects_frame(void);
 void effects_unit_begin(void);
 /* The number of the unit that was begun last. */
 uint64_t effects_record(void);
+/* The same of the one that ended last: sinks have been given all up to it. */
+uint64_t effects_record_ended(void);
+/* Whether the open unit has effects that sinks have not been given yet. */
+bool effects_are_pending(void);
 
 /* Before the handler of a call that is not an outermost one. */
 void effects_call_begin(const struct call *call);

@@ -52,6 +52,7 @@ struct worker {
 static struct worker workers[BACKGROUND_KINDS] = {
     [BACKGROUND_CLOSE] = WORKER("close"),
     [BACKGROUND_SYNC] = WORKER("sync"),
+    [BACKGROUND_REWRITE] = WORKER("rewrite"),
     [BACKGROUND_FREE] = WORKER("free"),
 };
 

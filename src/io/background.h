@@ -15,7 +15,13 @@
 
 #include "base/attributes.h"
 
-enum background_kind { BACKGROUND_CLOSE, BACKGROUND_SYNC, BACKGROUND_FREE, BACKGROUND_KINDS };
+enum background_kind {
+    BACKGROUND_CLOSE,
+    BACKGROUND_SYNC,    /* the log's file: writes and syncs */
+    BACKGROUND_REWRITE, /* a file that is to take its place */
+    BACKGROUND_FREE,
+    BACKGROUND_KINDS
+};
 
 /* Starts the threads now instead of each at its first job. False, errno set, where the system
  * gives no thread. */
@@ -33,6 +39,6 @@ void background_drain(enum background_kind kind);
 void background_stop(void);
 /* In a forked child, before anything else here: forgets the parent's threads and jobs. */
 void background_in_child(void);
-/* "close", "sync", "free". */
+/* "close", "sync", "rewrite", "free". */
 const char *background_kind_name(enum background_kind kind);
 #endif

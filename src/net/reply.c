@@ -71,6 +71,7 @@ static size_t pending; /* bytes of chunks that were added since all was written 
 static struct list_link to_write = {&to_write, &to_write};
 static struct list_link gated = {&gated, &gated}; /* of write_link: who waits for a record */
 static struct list_link below = {&below, &below}; /* the same: who waits for its outer turn */
+static void (*before_write)(void);
 static uint64_t record_safe; /* what tells of this record, or an earlier one, may leave */
 static struct error_count error_counts[ERROR_CODES_MAX];
 static int error_codes;
@@ -782,7 +783,10 @@ static inline void write_regions(void) {
     region_count = 0;
 }
 
+void reply_set_before_write(void (*before)(void)) { before_write = before; }
+
 void reply_write_all(void) {
+    if (__builtin_expect(before_write != NULL, 0)) before_write();
     write_regions();
     output.used = 0;
     while (!list_is_empty(&to_write)) {
@@ -799,6 +803,7 @@ void reply_write_all(void) {
 /* ---- nested turns ---- */
 
 void reply_enter(struct output *outer, struct client *runs, uint64_t record) {
+    if (before_write) before_write();
     write_regions();
     if (runs) {
         output.runs = runs;

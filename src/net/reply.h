@@ -114,6 +114,10 @@ void reply_depend(uint64_t record);
  * the next reply_write_all. */
 void reply_allow(uint64_t record);
 
+/* What is called before replies are written: who makes records safe may do so there at once. NULL =
+ * nothing. */
+void reply_set_before_write(void (*before)(void));
+
 /* Whether REPLY_PENDING_BYTES are reached. */
 bool reply_is_due(void);
 /* The socket takes more: writes chunks. */

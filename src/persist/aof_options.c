@@ -50,6 +50,18 @@ static const struct option_row rows[] = {
                 "Start although the file's last command is cut off."),
     OPTION_BOOL("aof-use-rdb-preamble", &options.preamble, true, OPTION_MUTABLE, SECTION, 80,
                 "Begin a file that is written anew with a snapshot."),
+    OPTION_BYTES("aof-queue-bytes-max", &options.queue_bytes_max, "256mb", 65536, (int64_t)1 << 40,
+                 OPTION_MUTABLE, SECTION, 100,
+                 "While the disk holds the file, what is to be written waits in memory, up to so "
+                 "many bytes. Then clients that write wait, too."),
+    OPTION_INT("aof-queue-age-max", &options.queue_age_max_msec, "2000", 0, 3600000, OPTION_MUTABLE,
+               SECTION, 110,
+               "And up to so many milliseconds while a sync is under way. What waits is lost with "
+               "a process that is killed, and, with what that sync was to save, at a power cut."),
+    OPTION_BOOL("aof-write-thread", &options.write_thread, false, OPTION_MUTABLE, SECTION, 120,
+                "Let another thread do all writes, also with appendfsync everysec and no: the "
+                "main thread never waits for the system, but each reply waits for that thread. "
+                "Otherwise it does what may take long, and all after a write that did."),
     OPTION_BOOL("aof-rewrite-incremental-fsync", &options.incremental_fsync, true, OPTION_MUTABLE,
                 SECTION, 90, "Sync a file that is written anew in steps, not all at the end."),
 };

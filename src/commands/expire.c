@@ -56,12 +56,12 @@ static void set_deadline(struct call *call, int64_t unit_msec, int64_t base_msec
     edit_find_argument(&edit, call, 1);
     if (!edit.entry) {
         reply_integer(call->client, 0);
-    } else if (deadline <= clock_cached_msec()) {
+    } else if (keyspace_is_over(deadline)) {
         delete_at_once(&edit.key);
         reply_integer(call->client, 1);
     } else {
         keyspace_note_access(edit.entry);
-        edit_put_deadline(&edit, deadline);
+        edit_put_deadline(&edit, deadline > 0 ? deadline : 0);
         reply_integer(call->client, 1);
         edit_close(&edit, 1, NOTIFY_GENERIC, "expire");
         bool absolute = unit_msec == 1 && !base_msec;

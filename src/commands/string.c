@@ -309,7 +309,7 @@ static void command_getex(struct call *call) {
     }
     if (options.form && !parse_time(call, options.form, options.value_index, &time)) return;
     reply_string(call->client, edit.entry);
-    if (options.form && time.deadline <= clock_cached_msec()) {
+    if (options.form && keyspace_is_over(time.deadline)) {
         bool lazily = lazyfree_wanted(LAZYFREE_EXPIRE);
         edit_delete(&edit.key, lazily);
         effect_add_delete(&edit.key, lazily);

@@ -25,6 +25,7 @@
 #include "report/command_times.h"
 #include "report/monitor.h"
 #include "report/slowlog.h"
+#include "store/keyspace.h"
 #include "store/limbo.h"
 
 /* The end of the last command; 0 = other work was done since. */
@@ -87,6 +88,22 @@ static inline bool may_lose_arguments(const struct call *call) {
     return call->request ? call->request->query != NULL : call->blobs != NULL;
 }
 
+/* The handler, and what follows it whoever has called: effects, and clients that wait for keys. */
+static inline __attribute__((always_inline)) void perform(struct call *call, bool outermost) {
+    limbo_enter();
+    PROBE3(command__start, call->command->name, call->client->id, call->argc);
+    if (__builtin_expect(effects_wanted() != 0, 0)) {
+        if (outermost)
+            effects_unit_begin();
+        else
+            effects_call_begin(call);
+    }
+    call->command->handler(call);
+    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, outermost);
+    if (outermost) blocked_serve();
+    limbo_leave();
+}
+
 /* A call that failed within another is no failure of the outer one: the flag goes when it is
  * counted. Inlined: it is run for every single command. */
 static inline __attribute__((always_inline)) void run(struct call *call, int64_t start) {
@@ -97,18 +114,7 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     const struct call *outer = call_set_running(call);
     bool monitored = monitor_any();
     size_t monitor_mark = __builtin_expect(monitored, 0) ? monitor_before(call) : 0;
-    limbo_enter();
-    PROBE3(command__start, command->name, c->id, call->argc);
-    if (__builtin_expect(effects_wanted() != 0, 0)) {
-        if (outer)
-            effects_call_begin(call);
-        else
-            effects_unit_begin();
-    }
-    command->handler(call);
-    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, !outer);
-    if (!outer) blocked_serve();
-    limbo_leave();
+    perform(call, !outer);
     if (__builtin_expect(monitored, 0)) monitor_after(call, monitor_mark);
     call_set_running(outer);
     last_end_nsec = clock_monotonic_nsec();
@@ -140,6 +146,20 @@ static inline __attribute__((always_inline)) enum gate_verdict pass_and_run(stru
     return GATE_OPEN;
 }
 
+/* A call of the log has run before, and was counted, timed and shown then. Keys that are due are as
+ * they were: what stands behind in the log says when they go. */
+static __attribute__((noinline)) enum gate_verdict run_again(struct call *call) {
+    enum gate_verdict verdict = gates_ask(call);
+    if (verdict != GATE_OPEN) return verdict;
+    bool shown = keyspace_show_due(true);
+    const struct call *outer = call_set_running(call);
+    perform(call, !outer);
+    call_set_running(outer);
+    keyspace_show_due(shown);
+    client_forget_error(call->client);
+    return GATE_OPEN;
+}
+
 /* Neither a batch nor another call has started the clock: it stops when this has run. */
 static __attribute__((noinline)) enum gate_verdict run_alone(struct call *call) {
     enum cause before = start_clock();
@@ -150,6 +170,7 @@ static __attribute__((noinline)) enum gate_verdict run_alone(struct call *call) 
 }
 
 enum gate_verdict call_run(struct call *call) {
+    if (__builtin_expect(call->origin == CALL_LOG, 0)) return run_again(call);
     if (__builtin_expect(!last_end_nsec, 0)) {
         if (!call->request) return run_alone(call);
         start_clock();

@@ -4,7 +4,8 @@
  *   the gates that its origin passes -> monitor, handler, effects -> counts, times, slow log
  *
  * An outermost call is a unit: its effects are handed on and clients that wait for keys are served
- * when it has ended. Within a call others may run, each counted by itself.
+ * when it has ended. Within a call others may run, each counted by itself. What stands in the log
+ * was counted when it ran first: it is not again, and no key expires below it.
  */
 #ifndef EVENKEEL_EXEC_RUN_H
 #define EVENKEEL_EXEC_RUN_H

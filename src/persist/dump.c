@@ -163,7 +163,8 @@ static void restore_value(struct call *call, const struct restore *r, int64_t tt
     int64_t deadline = ttl ? ttl : ENTRY_NO_DEADLINE;
     /* The sum may pass the largest number, and is a time that is over then: so it is with 6.2. */
     if (ttl && !r->absolute) deadline = (int64_t)((uint64_t)ttl + (uint64_t)clock_cached_msec());
-    if (ttl && deadline <= clock_cached_msec()) {
+    if (ttl && deadline < 0) deadline = 0;
+    if (ttl && keyspace_is_over(deadline)) {
         restore_expired(&key, d);
     } else {
         edit_restore(&key, (enum entry_type)d->kind, d->value, deadline, restore_recency(r));

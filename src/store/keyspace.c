@@ -315,6 +315,8 @@ static bool is_due(const struct entry *e) {
 
 bool keyspace_may_expire(void) { return !expiry_holders && !due_is_shown; }
 
+bool keyspace_is_over(int64_t deadline) { return deadline <= clock_cached_msec() && !due_is_shown; }
+
 /* Out of table and index. */
 static void take_out(struct keyspace *ks, struct entry *e, uint64_t hash) {
     index_remove(ks, e);

@@ -84,6 +84,9 @@ void keyspace_hold_expiry(enum keyspace_holder holder, bool on);
 bool keyspace_show_due(bool show);
 /* Whether keys that are due are deleted now: nobody holds expiry, and they are not shown. */
 bool keyspace_may_expire(void);
+/* Whether a key that is given this deadline is gone at once: it is over, and due keys are not
+ * shown. */
+bool keyspace_is_over(int64_t deadline);
 /* Keys due and still there. */
 size_t keyspace_due(const struct keyspace *ks, int64_t now_msec);
 int64_t keyspace_next_deadline(const struct keyspace *ks);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "command/call.h"
 #include "command/command.h"
@@ -209,6 +210,49 @@ static void test_not_a_connection(void **state) {
     assert_int_equal(memory_used(MEMORY_CLIENTS), bytes);
 }
 
+/* What is replied to the line, as text. */
+static void assert_replies(struct capture *capture, const char *line, const char *reply) {
+    ask(capture, line);
+    if (!slice_equal(buffer_slice(&capture->replies), slice_of(reply)))
+        fail_msg("%s: %.*s", line, (int)capture->replies.length, capture->replies.bytes);
+}
+
+/* It was counted when it ran first. */
+static void test_log_is_not_counted(void **state) {
+    struct capture capture;
+    struct command *incr = command_find(SLICE("incr")), *lpush = command_find(SLICE("lpush"));
+    capture_open(&capture, NULL);
+    uint64_t before = call_count(), calls = incr->calls, failed = lpush->failed_calls;
+    assert_replies(&capture, "incr number", ":1\r\n");
+    assert_int_equal(run(&capture, "lpush number a"), GATE_OPEN);
+    assert_int_equal(call_count(), before);
+    assert_int_equal(incr->calls, calls);
+    assert_int_equal(lpush->failed_calls, failed);
+    assert_false(capture.client->flags & CLIENT_ERROR_REPLIED);
+    capture_close(&capture);
+}
+
+/* Deadlines that are over are set all the same, and what stands behind finds the key. */
+static void test_log_finds_due_keys(void **state) {
+    static const char *const setting[] = {"expireat due 1", "pexpireat due -1", "pexpire due 0"};
+    struct capture capture;
+    const struct key key = {keyspace_at(0), SLICE("due"), hash_bytes("due", 3)};
+    capture_open(&capture, NULL);
+    for (size_t i = 0; i < sizeof(setting) / sizeof(setting[0]); i++) {
+        assert_replies(&capture, "rpush due a", ":1\r\n");
+        assert_replies(&capture, setting[i], ":1\r\n");
+        assert_replies(&capture, "rpush due b", ":2\r\n");
+        assert_int_equal(keyspace_presence(&key), KEYSPACE_HIDDEN);
+        assert_null(keyspace_find(&key));
+        assert_int_equal(keyspace_presence(&key), KEYSPACE_ABSENT);
+    }
+    assert_replies(&capture, "set due v", "+OK\r\n");
+    assert_replies(&capture, "getex due pxat 1", "$1\r\nv\r\n");
+    assert_replies(&capture, "getex due persist", "$1\r\nv\r\n");
+    assert_int_equal(keyspace_presence(&key), KEYSPACE_PRESENT);
+    capture_close(&capture);
+}
+
 static bool set_option(const char *name, const char *value) {
     struct slice word = slice_of(value);
     char reason[OPTION_REASON_BYTES];
@@ -234,10 +278,9 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_families),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_is_not_closed),
-        cmocka_unit_test(test_not_a_connection),
+        cmocka_unit_test(test_all_families),       cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_is_not_closed),      cmocka_unit_test(test_not_a_connection),
+        cmocka_unit_test(test_log_is_not_counted), cmocka_unit_test(test_log_finds_due_keys),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

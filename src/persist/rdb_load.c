@@ -261,6 +261,8 @@ bool rdb_load(struct source *in, const struct rdb_loading *how, struct rdb_loade
     return good;
 }
 
+int64_t rdb_load_delay_usec(void) { return key_delay_usec; }
+
 static const struct option_row option_rows[] = {
     OPTION_INT("key-load-delay", &key_delay_usec, "0", INT32_MIN, INT32_MAX,
                OPTION_MUTABLE | OPTION_HIDDEN, "snapshots", 100,

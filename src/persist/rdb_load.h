@@ -29,4 +29,6 @@ void rdb_load_register(void);
 /* Loads a whole file. False where it is damaged, cut off or of a kind that this version does not
  * know; then the keys before the fault are there. Observers are told nothing. */
 MUST_USE bool rdb_load(struct source *in, const struct rdb_loading *how, struct rdb_loaded *result);
+/* The option key-load-delay, for tests: see rdb_delay. */
+int64_t rdb_load_delay_usec(void);
 #endif

@@ -27,6 +27,8 @@
 #include "exec/run.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "persist/aof_load.h"
+#include "persist/aof_options.h"
 #include "persist/dump.h"
 #include "persist/loading.h"
 #include "persist/snapshot.h"
@@ -126,6 +128,24 @@ static void debug_reload(struct call *call) {
         return;
     }
     log_warning("DB reloaded by DEBUG RELOAD");
+    reply_ok(call->client);
+}
+
+/* As after a start: all databases are what the log says. */
+static void debug_loadaof(struct call *call) {
+    struct run_nesting nesting;
+    if (refused_while_loading(call)) return;
+    for (int i = 0; i < keyspace_databases(); i++) edit_flush(keyspace_at(i), LAZYFREE_NOW);
+    run_nest_begin(&nesting);
+    enum aof_loaded loaded = aof_load(aof_options()->filename);
+    run_nest_end(&nesting);
+    snapshot_note_reloaded();
+    effect_none();
+    if (loaded == AOF_REFUSED) {
+        reply_error(call->client, "Error trying to load the append only file: the log says why");
+        return;
+    }
+    log_warning("Append Only File loaded by DEBUG LOADAOF");
     reply_ok(call->client);
 }
 
@@ -506,7 +526,8 @@ static const struct debug_subcommand subcommands[] = {
      "many turns of the event loop that were."},
     {"aof-flush-sleep", 3, 3, NULL, NULL, NULL},
     {"change-repl-id", 2, 2, NULL, NULL, NULL},
-    {"loadaof", 2, 2, NULL, NULL, NULL},
+    {"loadaof", 2, 2, debug_loadaof, "LOADAOF",
+     "Empties all databases and loads the append only file."},
     {"reload", 2, INT32_MAX, debug_reload, "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
      "Saves a snapshot, empties all databases and loads it."},
     {"set-skip-checksum-validation", 3, 3, debug_skip_checksums,

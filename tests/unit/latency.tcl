@@ -6,8 +6,8 @@ proc next_second {} {
     after [expr {1005 - [clock milliseconds] % 1000}]
 }
 
-# What follows tells of commands by their length: where the machine stands still for some time others
-# than those meant are long, and these longer than meant. Then all is done again.
+# What follows tells of commands by their length: where the machine stands still for some time
+# others than those meant are long, and these longer than meant. Then all is done again.
 
 # The lines of GRAPH's text.
 proc graph_lines {event} {

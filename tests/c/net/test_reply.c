@@ -60,12 +60,12 @@ static void reply_all_forms(struct client *c) {
 }
 
 static const char forms_2[] =
-    "+OK\r\n+text\r\n+slice\r\n-ERR plain\r\n-CODE with  newlines \r\n-ERR formatted 7\r\n"
+    "+OK\r\n+text\r\n+slice\r\n-ERR plain\r\n-CODE with  newlines\r\n-ERR formatted 7\r\n"
     ":0\r\n:10\r\n:-9223372036854775808\r\n$0\r\n\r\n$4\r\na\r\nb\r\n$6\r\nstring\r\n$3\r\n-12\r\n"
     "$-1\r\n*-1\r\n*3\r\n*4\r\n*12\r\n$3\r\n1.5\r\n:1\r\n:0\r\n"
     "$30\r\n123456789012345678901234567890\r\n$5\r\nwords\r\n";
 static const char forms_3[] =
-    "+OK\r\n+text\r\n+slice\r\n-ERR plain\r\n-CODE with  newlines \r\n-ERR formatted 7\r\n"
+    "+OK\r\n+text\r\n+slice\r\n-ERR plain\r\n-CODE with  newlines\r\n-ERR formatted 7\r\n"
     ":0\r\n:10\r\n:-9223372036854775808\r\n$0\r\n\r\n$4\r\na\r\nb\r\n$6\r\nstring\r\n$3\r\n-12\r\n"
     "_\r\n_\r\n*3\r\n%2\r\n~12\r\n,1.5\r\n#t\r\n#f\r\n"
     "(123456789012345678901234567890\r\n=9\r\ntxt:words\r\n>2\r\n|1\r\n";

@@ -19,6 +19,8 @@ FUZZ_CC ?= clang
 
 # A program is its name and the file that has its main().
 PROGRAMS := redis-server redis-lab
+# Links to redis-server: it looks at the name it is called by (src/server/programs.c).
+NAMES := redis-check-rdb
 main_redis-server := src/server/main.c
 main_redis-lab := src/tools/lab.c
 
@@ -86,6 +88,7 @@ LIBRARY := $(OUT)/libevenkeel.a
 # A program whose main file is not written yet is left out.
 BUILT_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(wildcard $(main_$(p))),$(p)))
 BINARIES := $(BUILT_PROGRAMS:%=$(OUT)/bin/%)
+LINKS := $(NAMES:%=$(OUT)/bin/%)
 
 UNIT_SOURCES := $(sort $(wildcard tests/c/*/test_*.c))
 UNIT ?=
@@ -115,7 +118,7 @@ SUITE_ENV = EVENKEEL_VARIANT=$(VARIANT) EVENKEEL_OUT=$(abspath $(OUT)) \
 
 # --- what there is to do ------------------------------------------------------------------------
 
-all: $(BINARIES) $(LIBRARY) ## build the programs (DEBUG=1, SANITIZER=address|undefined|thread, LTO=0)
+all: $(BINARIES) $(LINKS) $(LIBRARY) ## build the programs (DEBUG=1, SANITIZER=address|undefined|thread, LTO=0)
 
 deps: ## install what the build and the tests need (root or sudo; apt)
 	sh deps/install.sh build test
@@ -162,6 +165,7 @@ where: ## where a command's row and handler stand (CMD=get)
 install: all ## copy programs to PREFIX (/usr/local), below DESTDIR
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/evenkeel"
 	install -m 755 $(BINARIES) "$(DESTDIR)$(PREFIX)/bin"
+	for name in $(NAMES); do ln -sf redis-server "$(DESTDIR)$(PREFIX)/bin/$$name"; done
 	install -m 644 LICENSE $(wildcard redis.conf sentinel.conf) \
 	    "$(DESTDIR)$(PREFIX)/share/evenkeel"
 
@@ -227,6 +231,10 @@ $(OUT)/bin/$(1): $(main_$(1):src/%.c=$(OUT)/obj/%.o) $(LIBRARY)
 	    ln -sfn ../release/bin/$(1) $(BUILD)/bin/$(1))
 endef
 $(foreach p,$(BUILT_PROGRAMS),$(eval $(call program_rule,$(p))))
+
+$(LINKS): | $(OUT)/bin/redis-server
+	@ln -sfn redis-server $@
+	$(if $(filter release,$(VARIANT)),@ln -sfn ../release/bin/$(@F) $(BUILD)/bin/$(@F))
 
 $(OUT)/obj-tests/%.o: tests/c/%.c $(OUT)/flags | $(OUT)/needed-units
 	@mkdir -p $(@D)

@@ -23,6 +23,7 @@
 #include "persist/dump.h"
 #include "persist/loading.h"
 #include "persist/rdb_format.h"
+#include "persist/rdb_module.h"
 #include "persist/rdb_save.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
@@ -35,7 +36,6 @@
 #define KEY_BYTES_MIN 3
 /* Files of this version and later end with a checksum. */
 #define CHECKSUM_SINCE 5
-#define SHOWN_KEY_BYTES 64
 
 static int64_t key_delay_usec;
 
@@ -43,7 +43,7 @@ struct load {
     struct source *in;
     const struct rdb_loading *how;
     struct rdb_loaded *result;
-    struct keyspace *keyspace;
+    struct keyspace *keyspace; /* NULL while a file is only checked */
     int version;
     int64_t now_msec;
     struct buffer name, store; /* the key; what its value borrows */
@@ -51,6 +51,21 @@ struct load {
     /* Of the next key. */
     int64_t deadline, idle_seconds, frequency;
 };
+
+/* ---- faults ---- */
+
+/* What a line of text cannot show stands there as \xNN; as much as there is room for. */
+static void show_key(struct slice name, char shown[RDB_SHOWN_KEY_BYTES]) {
+    size_t length = 0;
+    for (size_t i = 0; i < name.length && length + 5 <= RDB_SHOWN_KEY_BYTES; i++) {
+        unsigned char byte = (unsigned char)name.bytes[i];
+        if (byte >= ' ' && byte < 0x7f)
+            shown[length++] = (char)byte;
+        else
+            length += (size_t)snprintf(shown + length, 5, "\\x%02x", byte);
+    }
+    shown[length] = '\0';
+}
 
 /* Sets the first fault. */
 static bool fault(struct load *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -60,14 +75,50 @@ static bool fault(struct load *l, const char *format, ...) {
     vsnprintf(l->result->reason, sizeof(l->result->reason), format, arguments);
     va_end(arguments);
     l->result->offset = source_offset(l->in);
+    if (l->result->has_key) show_key(buffer_slice(&l->name), l->result->key);
     return false;
 }
 
-static bool source_fault_seen(struct load *l) { return fault(l, "%s", source_fault(l->in)); }
+static bool source_fault_seen(struct load *l) {
+    bool cut_off = l->in->status == SOURCE_ENDED;
+    return fault(l, "%s", cut_off ? "Unexpected EOF reading RDB file" : source_fault(l->in));
+}
+
+const char *rdb_form_name(int form) {
+    static const char *const names[] = {[SAVED_STRING] = "string",
+                                        [SAVED_LIST] = "list-linked",
+                                        [SAVED_SET] = "set-hashtable",
+                                        [SAVED_ZSET_TEXT] = "zset-v1",
+                                        [SAVED_HASH] = "hash-hashtable",
+                                        [SAVED_ZSET] = "zset-v2",
+                                        [SAVED_MODULE_OLD] = "module-value",
+                                        [SAVED_MODULE] = "module-value",
+                                        [SAVED_HASH_ZIPMAP] = "hash-zipmap",
+                                        [SAVED_LIST_ZIPLIST] = "list-ziplist",
+                                        [SAVED_SET_INTSET] = "set-intset",
+                                        [SAVED_ZSET_ZIPLIST] = "zset-ziplist",
+                                        [SAVED_HASH_ZIPLIST] = "hash-ziplist",
+                                        [SAVED_LIST_QUICKLIST] = "quicklist",
+                                        [SAVED_STREAM] = "stream"};
+    bool known = form >= 0 && form < (int)(sizeof(names) / sizeof(names[0])) && names[form];
+    return known ? names[form] : "unknown";
+}
+
+void rdb_describe_fault(const struct rdb_loaded *result, struct buffer *out) {
+    buffer_printf(out, "at offset %" PRIu64 ", after %" PRIu64 " keys", result->offset,
+                  result->read - result->has_key);
+    if (result->has_key)
+        buffer_printf(out, ", in key '%s' of database %" PRId64 " (%s, from offset %" PRIu64 ")",
+                      result->key, result->database, rdb_form_name(result->form),
+                      result->key_offset);
+    buffer_printf(out, ": %s", result->reason);
+}
 
 static void next_key(struct load *l) {
     l->deadline = ENTRY_NO_DEADLINE;
     l->idle_seconds = l->frequency = -1;
+    l->result->form = RDB_NO_FORM;
+    l->result->has_key = false;
 }
 
 static bool read_header(struct load *l) {
@@ -97,10 +148,10 @@ static unsigned recency_of_key(const struct load *l) {
 static bool put(struct load *l, struct slice name, enum value_kind kind, struct value v) {
     const struct key key = {l->keyspace, name, hash_bytes(name.bytes, name.length)};
     if (!l->how->replaces && keyspace_find(&key)) {
-        int shown = name.length < SHOWN_KEY_BYTES ? (int)name.length : SHOWN_KEY_BYTES;
+        char shown[RDB_SHOWN_KEY_BYTES];
+        show_key(name, shown);
         value_type(kind)->release(v);
-        return fault(l, "RDB has duplicated key '%.*s' in DB %d", shown, name.bytes,
-                     keyspace_index(l->keyspace));
+        return fault(l, "RDB has duplicated key '%s' in DB %d", shown, keyspace_index(l->keyspace));
     }
     edit_load(&key, (enum entry_type)kind, v, l->deadline, recency_of_key(l));
     l->result->keys++;
@@ -110,31 +161,61 @@ static bool put(struct load *l, struct slice name, enum value_kind kind, struct 
     return !loading_is_cut_short() || source_refuse(l->in, "the server is to stop");
 }
 
-static bool read_key(struct load *l, unsigned form) {
+static void note_empty(struct load *l) {
+    char shown[RDB_SHOWN_KEY_BYTES];
+    show_key(buffer_slice(&l->name), shown);
+    l->result->empty++;
+    if (l->how->checks_for)
+        l->how->checks_for->empty(source_offset(l->in), shown);
+    else
+        log_warning("rdbLoadObject skipping empty key: %s", shown);
+}
+
+/* Nobody here can use a module's value. */
+static bool pass_module(struct load *l, unsigned form) {
+    char name[RDB_MODULE_NAME_BYTES];
+    if (!rdb_module_read_name(l->in, name)) return source_fault_seen(l);
+    if (!l->how->checks_for || form == SAVED_MODULE_OLD)
+        return fault(l, "The RDB file contains module data I can't load: no matching module '%s'",
+                     name);
+    if (!rdb_module_skip(l->in)) return source_fault_seen(l);
+    l->how->checks_for->module(source_offset(l->in), name);
+    return true;
+}
+
+static bool read_value(struct load *l, unsigned form, enum value_kind kind, struct slice name) {
     struct string_value string;
     struct value v = {&string, 0};
-    struct slice name;
-    enum value_kind kind;
-    if (form == SAVED_MODULE || form == SAVED_MODULE_OLD)
-        return fault(l, "The RDB file contains module data I can't load: no matching module");
-    if (!saved_form_kind(form, &kind))
-        return fault(l, "Unknown RDB type or opcode %u: of a later version, or damaged", form);
-    if (!saved_read_kept(l->in, &l->name, &name)) return source_fault_seen(l);
-    if (name.length > UINT32_MAX) return fault(l, "A key is too long");
     enum value_loaded loaded = value_type(kind)->load(form, l->in, &l->store, &v);
     if (loaded == VALUE_REFUSED) return source_fault_seen(l);
     bool over = l->deadline != ENTRY_NO_DEADLINE && l->deadline <= l->now_msec;
+    l->result->expired += over && !l->how->keeps_expired;
     if (loaded == VALUE_EMPTY) {
-        l->result->empty++;
-        log_warning("rdbLoadObject skipping empty key: %.*s",
-                    name.length < SHOWN_KEY_BYTES ? (int)name.length : SHOWN_KEY_BYTES, name.bytes);
-    } else if (l->how->only_checks || (over && !l->how->keeps_expired)) {
+        note_empty(l);
+    } else if (l->how->checks_for || (over && !l->how->keeps_expired)) {
         value_type(kind)->release(v);
-        l->result->expired += over;
-        l->result->keys += !over;
     } else if (!put(l, name, kind, v)) {
         return false;
     }
+    return true;
+}
+
+static bool read_key(struct load *l, unsigned form) {
+    struct slice name;
+    enum value_kind kind = VALUE_STRING;
+    bool is_module = form == SAVED_MODULE || form == SAVED_MODULE_OLD;
+    if (!is_module && !saved_form_kind(form, &kind))
+        return fault(l, "Unknown RDB type or opcode %u: of a later version, or damaged", form);
+    l->result->stage = RDB_AT_KEY;
+    l->result->form = (int)form;
+    l->result->key_offset = source_offset(l->in) - 1;
+    if (!saved_read_kept(l->in, &l->name, &name)) return source_fault_seen(l);
+    l->result->has_key = true;
+    l->result->stage = RDB_AT_VALUE;
+    l->result->read++;
+    l->result->with_deadline += l->deadline != ENTRY_NO_DEADLINE;
+    if (name.length > UINT32_MAX) return fault(l, "A key is too long");
+    if (!(is_module ? pass_module(l, form) : read_value(l, form, kind, name))) return false;
     next_key(l);
     return true;
 }
@@ -164,7 +245,21 @@ static bool read_auxiliary(struct load *l) {
     struct slice name, value;
     if (!saved_read_kept(l->in, &l->name, &name) || !saved_read_text(l->in, &l->store, &value))
         return source_fault_seen(l);
-    if (!l->how->only_checks) note_auxiliary(name, value);
+    if (l->how->checks_for)
+        l->how->checks_for->auxiliary(source_offset(l->in), name, value);
+    else
+        note_auxiliary(name, value);
+    return true;
+}
+
+static bool read_module_auxiliary(struct load *l) {
+    char name[RDB_MODULE_NAME_BYTES];
+    if (!rdb_module_read_name(l->in, name)) return source_fault_seen(l);
+    if (!l->how->checks_for)
+        return fault(
+            l, "The RDB file contains AUX module data I can't load: no matching module '%s'", name);
+    if (!rdb_module_skip_auxiliary(l->in)) return source_fault_seen(l);
+    l->how->checks_for->module(source_offset(l->in), name);
     return true;
 }
 
@@ -173,13 +268,18 @@ static bool read_sizes(struct load *l) {
     if (!saved_read_length(l->in, &keys) || !saved_read_length(l->in, &with_deadline))
         return source_fault_seen(l);
     if (keys > source_left_max(l->in) / KEY_BYTES_MIN) return true; /* a lie: nothing is reserved */
-    if (!l->how->only_checks) edit_expect(l->keyspace, keys, RESERVE_STEPS);
+    if (!l->how->checks_for) edit_expect(l->keyspace, keys, RESERVE_STEPS);
     return true;
 }
 
 static bool read_database(struct load *l) {
     uint64_t index;
     if (!saved_read_length(l->in, &index)) return source_fault_seen(l);
+    l->result->database = index < INT64_MAX ? (int64_t)index : INT64_MAX;
+    if (l->how->checks_for) {
+        l->how->checks_for->database(source_offset(l->in), index);
+        return true;
+    }
     if (index >= (uint64_t)keyspace_databases())
         return fault(l,
                      "FATAL: Data file was created with a Redis server configured to handle more "
@@ -191,9 +291,16 @@ static bool read_database(struct load *l) {
 
 static bool read_end(struct load *l) {
     uint64_t stated, sum = source_checksum(l->in);
+    l->result->stage = RDB_AT_CHECKSUM;
     if (l->version < CHECKSUM_SINCE) return true;
     if (!saved_read_number(l->in, 8, &stated)) return source_fault_seen(l);
-    if (stated == 0 || !rdb_checksums() || dump_skips_checksums() || stated == sum) return true;
+    bool absent = stated == 0 || !rdb_checksums() || dump_skips_checksums();
+    if (absent || stated == sum) {
+        if (l->how->checks_for)
+            l->how->checks_for->checksum(source_offset(l->in),
+                                         absent ? RDB_CHECKSUM_ABSENT : RDB_CHECKSUM_RIGHT);
+        return true;
+    }
     return fault(l,
                  "RDB CRC error: wrong RDB checksum expected: (%" PRIx64 ") but got (%" PRIx64 ")",
                  stated, sum);
@@ -221,10 +328,22 @@ static bool read_idle(struct load *l) {
     return true;
 }
 
-static bool read_mark(struct load *l, unsigned char mark) {
+static enum rdb_stage stage_of(unsigned char mark) {
     switch (mark) {
-    case RDB_MODULE_AUX:
-        return fault(l, "The RDB file contains AUX module data I can't load: no matching module");
+    case RDB_MODULE_AUX: return RDB_AT_MODULE;
+    case RDB_AUX: return RDB_AT_AUXILIARY;
+    case RDB_SIZES:
+    case RDB_DATABASE: return RDB_AT_LENGTH;
+    case RDB_DEADLINE_MSEC:
+    case RDB_DEADLINE_SEC: return RDB_AT_DEADLINE;
+    default: return RDB_AT_MARK;
+    }
+}
+
+static bool read_mark(struct load *l, unsigned char mark) {
+    l->result->stage = stage_of(mark);
+    switch (mark) {
+    case RDB_MODULE_AUX: return read_module_auxiliary(l);
     case RDB_IDLE: return read_idle(l);
     case RDB_FREQUENCY: return read_number(l, 1, &l->frequency);
     case RDB_AUX: return read_auxiliary(l);
@@ -240,6 +359,7 @@ static bool read_all(struct load *l) {
     unsigned char mark;
     if (!read_header(l)) return false;
     do {
+        l->result->stage = RDB_AT_MARK;
         if (!source_read(l->in, &mark, 1)) return source_fault_seen(l);
         if (mark != RDB_END && !read_mark(l, mark)) return false;
     } while (mark != RDB_END);
@@ -247,8 +367,9 @@ static bool read_all(struct load *l) {
 }
 
 bool rdb_load(struct source *in, const struct rdb_loading *how, struct rdb_loaded *result) {
-    struct load l = {.in = in, .how = how, .result = result, .keyspace = keyspace_at(0)};
+    struct load l = {.in = in, .how = how, .result = result};
     *result = (struct rdb_loaded){0};
+    if (!how->checks_for) l.keyspace = keyspace_at(0);
     l.now_msec = clock_wall_usec() / 1000;
     buffer_init(&l.name, MEMORY_OTHER);
     buffer_init(&l.store, MEMORY_OTHER);
@@ -262,6 +383,7 @@ bool rdb_load(struct source *in, const struct rdb_loading *how, struct rdb_loade
 }
 
 int64_t rdb_load_delay_usec(void) { return key_delay_usec; }
+void rdb_load_set_delay(int64_t usec) { key_delay_usec = usec; }
 
 static const struct option_row option_rows[] = {
     OPTION_INT("key-load-delay", &key_delay_usec, "0", INT32_MIN, INT32_MAX,

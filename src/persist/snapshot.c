@@ -142,6 +142,14 @@ bool snapshot_save(void) {
     return true;
 }
 
+static void log_fault(const struct rdb_loaded *result) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    rdb_describe_fault(result, &text);
+    log_warning("Error loading the snapshot %s %s", filename, text.bytes);
+    buffer_free(&text);
+}
+
 static bool load_file(int fd, bool replaces) {
     struct file_source f;
     struct rdb_loaded result;
@@ -158,9 +166,7 @@ static bool load_file(int fd, bool replaces) {
     else if (loading_is_cut_short())
         log_notice("The server is to stop: %s is loaded no further", filename);
     else
-        log_warning("Error loading the snapshot %s at offset %" PRIu64 ", after %" PRIu64
-                    " keys: %s",
-                    filename, result.offset, result.keys, result.reason);
+        log_fault(&result);
     return good;
 }
 

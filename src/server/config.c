@@ -18,6 +18,7 @@
 #include "metric/metric.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "persist/loading.h"
 #include "server/startup.h"
 #include "server/title.h"
 
@@ -145,7 +146,9 @@ static const char *const help[] = {
 
 static void command_config(struct call *call) {
     char reason[OPTION_REASON_BYTES];
-    if (call->argc == 2 && argument_is(call, 1, "help")) {
+    if (loading_is_under_way() && !argument_is(call, 1, "get")) {
+        reply_error(call->client, "Only CONFIG GET is allowed during loading");
+    } else if (call->argc == 2 && argument_is(call, 1, "help")) {
         reply_help(call, help);
     } else if (call->argc == 3 && argument_is(call, 1, "get")) {
         config_get(call);

@@ -31,6 +31,7 @@
 #include "persist/aof_options.h"
 #include "persist/dump.h"
 #include "persist/loading.h"
+#include "persist/rdb_load.h"
 #include "persist/snapshot.h"
 #include "script/bridge.h"
 #include "server/config.h"
@@ -151,6 +152,13 @@ static void debug_loadaof(struct call *call) {
 
 static void debug_skip_checksums(struct call *call) {
     dump_skip_checksums(argument_is(call, 2, "1"));
+    reply_ok(call->client);
+}
+
+static void debug_load_delay(struct call *call) {
+    int64_t usec;
+    if (!argument_int64(call, 2, &usec, NULL)) return;
+    rdb_load_set_delay(usec);
     reply_ok(call->client);
 }
 
@@ -530,6 +538,8 @@ static const struct debug_subcommand subcommands[] = {
      "Empties all databases and loads the append only file."},
     {"reload", 2, INT32_MAX, debug_reload, "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
      "Saves a snapshot, empties all databases and loads it."},
+    {"load-delay", 3, 3, debug_load_delay, "LOAD-DELAY <microseconds>",
+     "Sets key-load-delay, also while a snapshot is loaded."},
     {"set-skip-checksum-validation", 3, 3, debug_skip_checksums,
      "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
      "With 1 RESTORE and the loading of snapshots do not look at checksums."},

@@ -13,6 +13,7 @@
 #include "io/loop.h"
 #include "io/signals.h"
 #include "persist/snapshot.h"
+#include "server/programs.h"
 #include "server/restart.h"
 #include "server/shutdown.h"
 #include "server/startup.h"
@@ -63,6 +64,7 @@ int main(int argc, char **argv) {
     clock_refresh();
     seed();
     wiring_register();
+    if (programs_run(argc, argv, &status)) return status;
     if (startup_print_and_leave(argc, argv, &status)) return status;
     if (is_sentinel(argc, argv)) {
         fputs("Sentinel is not built yet.\n", stderr);

@@ -68,7 +68,12 @@ void shutdown_on_signal(int sig, int earlier) {
 }
 
 void shutdown_look_for_signal(void) {
-    if (signals_shutdown_requested()) (void)stop(SAVE_AS_CONFIGURED);
+    if (!signals_shutdown_requested() || stop(SAVE_AS_CONFIGURED)) return;
+    /* What could not be saved is not lost: whoever sent the signal may mend it and send another. */
+    signals_shutdown_clear();
+    log_warning(
+        "SIGTERM received but errors trying to shut down the server, check the logs for more "
+        "information");
 }
 
 void shutdown_look_within(void) {

@@ -260,6 +260,7 @@ static void print_usage(FILE *out) {
         "  --option word ...           any option of the configuration; counts more than the file\n"
         "  -v, --version               print the version\n"
         "  -h, --help                  print this\n"
+        "  --check-rdb file            tell whether a snapshot is sound, as redis-check-rdb does\n"
         "  --test-memory megabytes     test so much of this machine's memory\n"
         "  --describe-config-example   print a configuration file with every default\n"
         "  --describe-options          print the reference of options, in Markdown\n"

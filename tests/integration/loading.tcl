@@ -30,7 +30,7 @@ proc is_loading {client} {
 }
 
 proc finish_loading {client} {
-    $client config set key-load-delay 0
+    $client debug load-delay 0
     wait_for_condition 2000 10 {![is_loading $client]} else { fail "the load does not end" }
 }
 
@@ -57,6 +57,10 @@ start_server {overrides {rdbcompression no}} {
         assert_error_text $loading_error {$client set key:1 x}
         assert_equal OK [$client select 9]
         assert_equal {key-load-delay 100000} [$client config get key-load-delay]
+        foreach words {{set maxmemory 0} resetstat rewrite help nosuch} {
+            assert_error_text {ERR Only CONFIG GET is allowed during loading} \
+                {$client config {*}$words}
+        }
         assert_error {ERR syntax error} {$client shutdown bogus}
         assert_equal 1 [loading_field $client loading]
         finish_loading $client
@@ -65,7 +69,7 @@ start_server {overrides {rdbcompression no}} {
         assert_equal $digest [$client debug digest]
         assert_equal 0 [loading_field $client rdb_changes_since_last_save]
         end_server $process $client
-    }
+    } {} {ours}
 
     test {fields of INFO while loading} {
         lassign [start_loading] process client
@@ -98,7 +102,7 @@ start_server {overrides {rdbcompression no}} {
         assert_equal 100000 [$client exec] ;# what is loaded is no change
         $other close
         end_server $process $client
-    }
+    } {} {ours}
 
     test {clients that come and go are let go while loading} {
         lassign [start_loading] process client

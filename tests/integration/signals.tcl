@@ -158,3 +158,25 @@ test {A server whose configuration came from standard input cannot be executed a
     assert_equal 1 [await_end $process]
     reap $process
 } {0} {ours}
+
+start_server {} {
+    test {SIGTERM where the data cannot be saved: the server goes on, until it can} {
+        file mkdir [file join [srv dir] folder]
+        r config set dbfilename folder
+        r config set save "3600 1"
+        r set key value
+        foreach signal {TERM INT} {
+            set from [count_log_lines]
+            exec kill -$signal [srv pid]
+            wait_for_log "*errors trying to shut down the server*" $from
+            assert_equal value [r get key]
+        }
+        r config set dbfilename dump.rdb
+        exec kill -TERM [srv pid]
+        assert_equal 1 [await_end [srv process]]
+        assert_equal 0 [reap [srv process]]
+        server_launch [server_id 0]
+        reconnect
+        r get key
+    } {value}
+}

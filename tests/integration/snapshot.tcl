@@ -190,14 +190,15 @@ start_server {} {
         set good [read_whole [dump_file]]
         set size [string length $good]
         foreach {bytes reason} [list \
-            {} {*ended too early*} \
+            {} {*Unexpected EOF*} \
             NOTREDIS0009 {*Wrong signature*} \
             [string replace $good 5 8 0010] {*Can't handle RDB format version 0010*} \
-            [string range $good 0 end-9] {*ended too early*} \
+            [string range $good 0 end-9] {*Unexpected EOF*} \
             [string range $good 0 [expr {$size / 2}]] {*at offset 1*} \
             [string replace $good end end [expr {[string index $good end] eq "x" ? "y" : "x"}]] \
                 {*RDB CRC error*} \
-            "REDIS0009\xf7" {*module*} "REDIS0009\x10" {*Unknown RDB type or opcode 16*} \
+            "REDIS0009\xf7\x05" {*module data*no matching module 'AAAAAAAAA'*} \
+            "REDIS0009\x10" {*Unknown RDB type or opcode 16*} \
             "REDIS0009\xfe\x30" {*more than * databases*}] {
             write_whole [dump_file] $bytes
             assert_error {ERR Error trying to load the RDB dump*} {r debug reload nosave}

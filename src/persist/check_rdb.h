@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * redis-check-rdb: whether a snapshot is sound, and where not.
+ */
+#ifndef EVENKEEL_PERSIST_CHECK_RDB_H
+#define EVENKEEL_PERSIST_CHECK_RDB_H
+
+/* Reads the whole file and tells on standard output what it has and, where it is damaged, what is
+ * wrong and where. The exit status: 0 = it is sound, 1 = it is not, or cannot be read. Rows of
+ * options and types must be registered; no database is needed. */
+int check_rdb(const char *path);
+#endif

@@ -235,7 +235,9 @@ static void command_flushdb(struct call *call) {
 static void command_flushall(struct call *call) {
     bool lazily;
     if (!flush_parse(call, &lazily)) return;
+    flush_all_begins();
     flush(call, 0, keyspace_databases() - 1, lazily);
+    flush_all_done();
     edit_count(1);
 }
 

@@ -39,6 +39,18 @@ static struct list_link waiters = {&waiters, &waiters};
 static size_t tickets;
 static atomic_size_t finished;
 
+static const struct flush_observer *observer;
+
+void flush_set_observer(const struct flush_observer *who) { observer = who; }
+
+void flush_all_begins(void) {
+    if (observer && observer->begins) observer->begins();
+}
+
+void flush_all_done(void) {
+    if (observer && observer->done) observer->done();
+}
+
 bool flush_should_wait(const struct call *call, size_t keys, size_t bytes) {
     if (keys <= KEYS_AT_ONCE && bytes <= BYTES_AT_ONCE) return false;
     return call->request && !limbo_nested();

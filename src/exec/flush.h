@@ -9,6 +9,18 @@
 
 struct call;
 
+/* Who must know of FLUSHALL: before anything goes, and when all is gone. NULL members are passed
+ * over. */
+struct flush_observer {
+    void (*begins)(void);
+    void (*done)(void);
+};
+/* Borrowed for good. */
+void flush_set_observer(const struct flush_observer *observer);
+/* FLUSHALL tells them. */
+void flush_all_begins(void);
+void flush_all_done(void);
+
 /* Whether freeing so many keys of so many bytes takes so long that the client should wait for it,
  * and whether it can: a call within EXEC, a script or a module cannot. */
 bool flush_should_wait(const struct call *call, size_t keys, size_t bytes);

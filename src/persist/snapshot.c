@@ -26,6 +26,7 @@
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/row.h"
+#include "exec/flush.h"
 #include "exec/gates.h"
 #include "io/child.h"
 #include "io/file.h"
@@ -258,6 +259,22 @@ void snapshot_cron(void) {
     log_notice("%" PRId64 " changes in %" PRId64 " seconds. Saving...", due->changes, due->seconds);
     (void)start_child();
 }
+
+/* Before the data goes: what the child shares is not copied for it. */
+static void end_child_before_flush(void) {
+    if (saves_now()) child_kill(CHILD_SNAPSHOT);
+}
+
+/* The changes since the last save remain: those of FLUSHALL itself count, too. */
+static void save_after_flush(void) {
+    if (!save_points_any() || loading_is_under_way() || loading_is_cut_short()) return;
+    if (!save_file()) return;
+    state.last_good_sec = now_sec();
+    state.failed = false;
+    look_at_gate();
+}
+
+const struct flush_observer snapshot_flush_observer = {end_child_before_flush, save_after_flush};
 
 bool snapshot_wanted_at_end(void) { return save_points_any(); }
 

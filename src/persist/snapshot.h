@@ -8,6 +8,8 @@
 
 #include "base/attributes.h"
 
+struct flush_observer;
+
 /* Registers commands, options and metrics. Once, at start. */
 void snapshot_register(void);
 
@@ -23,6 +25,10 @@ MUST_USE bool snapshot_load(bool replaces);
 MUST_USE bool snapshot_load_at_start(void);
 /* For DEBUG RELOAD: what is there now is what the file has. */
 void snapshot_note_reloaded(void);
+
+/* A child that saves what FLUSHALL takes away is ended; and with save points the file loses it at
+ * once, so that it does not come back with the next start: as 6.2. */
+extern const struct flush_observer snapshot_flush_observer;
 
 /* Several times a second: save points, what was put off. */
 void snapshot_cron(void);

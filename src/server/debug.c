@@ -334,6 +334,7 @@ static void append_table(const struct table *t, struct buffer *out) {
         s.merges);
     if (!table_owes(t)) return;
     size_t target = s.elements * TABLE_LOAD_DENOMINATOR / TABLE_LOAD_NUMERATOR + 1;
+    if (target > s.buckets && saving_now()) return; /* growth is put off */
     buffer_printf(out, "Hash table 1 stats (rehashing target):\n table size: %zu\n",
                   table_size_shown(target));
 }

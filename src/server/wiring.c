@@ -20,6 +20,7 @@
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
  *   store/keyspace a key changes      keyspace_observers, in their order
+ *   exec/flush    FLUSHALL            persist/snapshot
  *   io/child      a fork, in the      child_observers, in their order
  *                 child, its end
  *   io/signals    crash               server/crash
@@ -326,6 +327,7 @@ bool wiring_open(struct loop *loop) {
     keyspace_set_observers(keyspace_observers);
     client_set_observers(client_observers);
     effects_set_sinks(effect_sinks);
+    flush_set_observer(&snapshot_flush_observer);
     gates_set_rows(gates);
     memory_limit_set_clients(&clients);
     client_memory_set_maxmemory(memory_limit_bytes);

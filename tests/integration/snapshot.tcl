@@ -47,7 +47,6 @@ start_server {} {
         r set more 1
         assert_equal OK [r debug reload nosave noflush merge]
         assert_equal 1 [r get more]
-        assert_error {ERR Error trying to load the RDB dump*} {r debug reload nosave noflush}
         assert_error {ERR DEBUG RELOAD only supports*} {r debug reload nosuch}
         r del more
         r set short 1 px 1
@@ -170,6 +169,45 @@ start_server {} {
         wait_for_condition 500 20 {[s rdb_changes_since_last_save] == 0} else {
             fail "nothing is saved"
         }
+    } {} {ours}
+
+    test {FLUSHALL ends a child that saves, and with save points empties the file} {
+        r config set save {}
+        fill
+        r save
+        set size [file size [dump_file]]
+        r config set rdb-key-save-delay 1000000
+        r bgsave
+        assert_equal 1 [s rdb_bgsave_in_progress]
+        r flushall
+        wait_for_condition 500 20 {[s rdb_bgsave_in_progress] == 0} else {
+            fail "the child does not end"
+        }
+        assert_equal {} [glob -nocomplain [file dirname [dump_file]]/temp-*.rdb]
+        assert_equal $size [file size [dump_file]]
+        r set key value
+        r config set save "3600 1"
+        r flushall
+        assert_lessthan [file size [dump_file]] 200
+        assert_morethan [s rdb_changes_since_last_save] 0
+        assert_equal ok [s rdb_last_bgsave_status]
+        r config set save {}
+        r config set rdb-key-save-delay 0
+    }
+
+    test {FLUSHDB leaves a child that saves alone} {
+        fill
+        r config set rdb-key-save-delay 1000000
+        r bgsave
+        r select 3
+        r flushdb
+        r select 9
+        assert_equal 1 [s rdb_bgsave_in_progress]
+        r config set rdb-key-save-delay 0
+        r flushall
+        wait_for_condition 500 20 {[s rdb_bgsave_in_progress] == 0} else {
+            fail "the child does not end"
+        }
     }
 
     test {a save point} {
@@ -207,5 +245,8 @@ start_server {} {
         }
         write_whole [dump_file] $good
         assert_equal OK [r debug reload nosave]
-    }
+        # A key that is there already.
+        assert_error {ERR Error trying to load the RDB dump*} {r debug reload nosave noflush}
+        assert_match {*duplicated key*} [last_load_error]
+    } {} {ours}
 }

@@ -634,7 +634,7 @@ static void debt_unlist(struct table *t) {
 static void debt_list(struct table *t) {
     debt_unlist(t);
     if (!table_owes(t)) return;
-    list_append(may_grow(t) || may_shrink(t) ? &payable : &waiting, &t->link);
+    list_append(table_may_pay(t) ? &payable : &waiting, &t->link);
     t->listed = true;
     listed_count++;
 }
@@ -721,6 +721,8 @@ void table_forget_owing(void) {
 }
 
 bool table_owes(const struct table *t) { return t->shrinking || owes_growth(t); }
+
+bool table_may_pay(const struct table *t) { return may_grow(t) || may_shrink(t); }
 
 size_t table_pay(struct table *t, size_t steps) {
     size_t done = 0;

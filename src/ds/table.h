@@ -117,6 +117,8 @@ void table_reconsider(struct table *t);
 /* True while the table owes growth (splits put off) or shrinking, whether or not its mode lets it
  * pay now. */
 bool table_owes(const struct table *t);
+/* Whether it owes, and its mode lets it pay now. */
+bool table_may_pay(const struct table *t);
 /* Does up to `steps` splits or merges that are owed and that the mode allows; returns how many it
  * did. Deletes pay a step each, lookups and scans none by themselves. */
 size_t table_pay(struct table *t, size_t steps);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "command/call.h"
+#include "io/child.h"
 #include "io/loop.h"
 #include "metric/metric.h"
 #include "net/batch.h"
@@ -34,6 +35,9 @@
 /* At most so many a millisecond when the loop would sleep: memory is then given back at some 50 MB
  * a second, evenly, and a core that is asked for nothing else is left half idle at least. */
 #define MAINTAIN_STEPS_PER_MSEC 800
+/* Not so soon after a child: often another one follows at once, for which nothing should move. Who
+ * uses a table pays meanwhile, and so does the cron. */
+#define TABLES_REST_MSEC 2000
 #define RATE_SAMPLES 16
 #define RATE_MSEC 100
 /* Reading what the system and the allocator say costs tens of microseconds. */
@@ -52,7 +56,7 @@ static bool dynamic_hz, paused;
 static struct {
     struct loop *loop;
     struct loop_timer timer;
-    int64_t msec;
+    int64_t msec, rest_until_msec;
     unsigned steps;
 } tables;
 static struct cron_memory memory;
@@ -166,9 +170,16 @@ void cron_within(void) {
 /* Only wakes the loop. */
 static int64_t wake_for_tables(struct loop_timer *t) { return LOOP_TIMER_END; }
 
+static void rest_after_child(enum child_kind kind) {
+    tables.rest_until_msec = clock_monotonic_nsec() / 1000000 + TABLES_REST_MSEC;
+}
+
+const struct child_observer cron_child_observer = {.gone = rest_after_child};
+
 bool cron_idle_step(void) {
     if (!keyspace_maintain(0)) return false;
     int64_t now_msec = clock_monotonic_nsec() / 1000000;
+    if (now_msec < tables.rest_until_msec) return false; /* the cron wakes the loop */
     if (now_msec != tables.msec) {
         tables.msec = now_msec;
         tables.steps = 0;

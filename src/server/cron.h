@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 
+struct child_observer;
 struct loop;
 
 void cron_register(void); /* hz, dynamic-hz; instantaneous_*, hz, configured_hz */
@@ -19,6 +20,8 @@ void cron_pause(bool pause);
 /* In a turn within a command or a load: figures go on. Nothing that changes keys, tables or clients
  * is done there, and the watchdog is not told that all is well. */
 void cron_within(void);
+/* After a child table work rests for a while. */
+extern const struct child_observer cron_child_observer;
 /* Table work that is owed, a small piece of it; true where more is owed. */
 bool cron_idle_step(void);
 /* Notes how much memory is used now, for the peak. */

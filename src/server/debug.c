@@ -3,8 +3,9 @@
  *
  * HTSTATS answers in the form of 6.2, whose tables are arrays of chains with a power of two of
  * slots. What stands there is true of ours: "table size" is the number of keys that the buckets
- * there are can take at the load limit, rounded up to a power of two; a table that owes growth or
- * shrinking shows the size it is on its way to as the "rehashing target".
+ * there are can take at the load limit, rounded up to a power of two; a table that grows or shrinks
+ * a step at a time shows the size it is on its way to as the "rehashing target", but not while it
+ * puts that off for a child that saves.
  */
 #include "server/debug.h"
 
@@ -319,22 +320,24 @@ static void append_table(const struct table *t, struct buffer *out) {
         return;
     }
     table_stats(t, &s);
-    buffer_printf(
-        out,
-        " table size: %zu\n"
-        " number of elements: %zu\n"
-        " different slots: %zu\n"
-        " max chain length: %zu\n"
-        " avg chain length (counted): %.02f\n"
-        " avg chain length (computed): %.02f\n"
-        " buckets: %zu\n overflow buckets: %zu\n bytes: %zu\n splits: %zu\n merges: %zu\n",
-        table_size_shown(s.buckets), s.elements, s.buckets, s.longest_chain,
-        (double)(s.buckets + s.overflow_buckets) / (double)s.buckets,
-        (double)s.elements / (double)s.buckets, s.buckets, s.overflow_buckets, s.bytes, s.splits,
-        s.merges);
-    if (!table_owes(t)) return;
     size_t target = s.elements * TABLE_LOAD_DENOMINATOR / TABLE_LOAD_NUMERATOR + 1;
-    if (target > s.buckets && saving_now()) return; /* growth is put off */
+    buffer_printf(out,
+                  " table size: %zu\n"
+                  " number of elements: %zu\n"
+                  " different slots: %zu\n"
+                  " max chain length: %zu\n"
+                  " avg chain length (counted): %.02f\n"
+                  " avg chain length (computed): %.02f\n"
+                  " buckets: %zu\n overflow buckets: %zu\n bytes: %zu\n splits: %zu\n merges: %zu\n"
+                  " owes: %s\n",
+                  table_size_shown(s.buckets), s.elements, s.buckets, s.longest_chain,
+                  (double)(s.buckets + s.overflow_buckets) / (double)s.buckets,
+                  (double)s.elements / (double)s.buckets, s.buckets, s.overflow_buckets, s.bytes,
+                  s.splits, s.merges,
+                  !table_owes(t)       ? "nothing"
+                  : target > s.buckets ? "growth"
+                                       : "shrinking");
+    if (!table_may_pay(t)) return;
     buffer_printf(out, "Hash table 1 stats (rehashing target):\n table size: %zu\n",
                   table_size_shown(target));
 }

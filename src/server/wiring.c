@@ -312,6 +312,7 @@ static const struct child_observer *const child_observers[] = {&effects_child_ob
                                                                &client_child_observer,
                                                                &peer_child_observer,
                                                                &process_child_observer,
+                                                               &cron_child_observer,
                                                                NULL};
 static const struct effect_sink *const effect_sinks[] = {&debug_log_sink, &debug_stream_sink, NULL};
 

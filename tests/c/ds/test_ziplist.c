@@ -173,12 +173,115 @@ static void test_damage(void **state) {
     memory_free(bytes, MEMORY_OTHER);
 }
 
+/* ---- the walk ---- */
+
+struct walk {
+    struct listpack *seen;
+    size_t refuse_at; /* the element that is refused, SIZE_MAX = none */
+};
+
+static bool note(const struct listpack_value *v, void *context) {
+    struct walk *walk = context;
+    if (listpack_count(walk->seen) == walk->refuse_at) return false;
+    if (v->text.bytes)
+        listpack_append(&walk->seen, v->text);
+    else
+        listpack_append_integer(&walk->seen, v->integer);
+    return true;
+}
+
+/* Walks exactly these bytes; how many elements were seen. */
+static bool walk_bytes(const void *bytes, size_t size, size_t refuse_at, struct walk *walk) {
+    void *exact = memory_alloc(size, MEMORY_OTHER);
+    memcpy(exact, bytes, size);
+    *walk = (struct walk){listpack_create(), refuse_at};
+    bool good = ziplist_each(exact, size, note, walk);
+    memory_free(exact, MEMORY_OTHER);
+    return good;
+}
+
+static void test_walk_sees_each(void **state) {
+    struct walk walk;
+    struct listpack *whole = ziplist_to_listpack(known, sizeof(known));
+    assert_true(walk_bytes(known, sizeof(known), SIZE_MAX, &walk));
+    assert_int_equal(listpack_size(walk.seen), listpack_size(whole));
+    assert_memory_equal(listpack_bytes(walk.seen), listpack_bytes(whole), listpack_size(whole));
+    listpack_free(walk.seen);
+    listpack_free(whole);
+    /* No element: nothing is visited. */
+    static const uint8_t empty[] = {11, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0xff};
+    assert_true(walk_bytes(empty, sizeof(empty), 0, &walk));
+    listpack_free(walk.seen);
+}
+
+static void test_walk_ends_where_refused(void **state) {
+    struct walk walk;
+    for (size_t i = 0; i < 20; i++) {
+        assert_false(walk_bytes(known, sizeof(known), i, &walk));
+        assert_int_equal(listpack_count(walk.seen), i);
+        listpack_free(walk.seen);
+    }
+    assert_true(walk_bytes(known, sizeof(known), 20, &walk));
+    listpack_free(walk.seen);
+}
+
+/* What stands before a fault has been visited; nothing behind it is. */
+static void test_walk_to_a_fault(void **state) {
+    struct walk walk;
+    uint8_t bytes[sizeof(known)];
+    memcpy(bytes, known, sizeof(known));
+    assert_int_equal(known[15], 2); /* what the third element says of the second one's size */
+    bytes[15] = 3;
+    assert_false(walk_bytes(bytes, sizeof(bytes), SIZE_MAX, &walk));
+    assert_int_equal(listpack_count(walk.seen), 2);
+    listpack_free(walk.seen);
+    for (size_t i = 0; i < sizeof(known); i++) {
+        for (unsigned change = 1; change < 256; change++) {
+            memcpy(bytes, known, sizeof(known));
+            bytes[i] ^= (uint8_t)change;
+            bool good = walk_bytes(bytes, sizeof(known), SIZE_MAX, &walk);
+            struct listpack *whole = ziplist_to_listpack(bytes, sizeof(known));
+            assert_int_equal(good, whole != NULL);
+            listpack_free(whole);
+            listpack_free(walk.seen);
+        }
+    }
+}
+
+/* One text of any length, as lists have it. */
+static void test_one_text(void **state) {
+    static const size_t lengths[] = {0, 1, 63, 64, 16383, 16384, 70000, 1 << 20};
+    char *text = memory_alloc(1 << 20, MEMORY_OTHER);
+    memset(text, 'z', 1 << 20);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+        struct buffer bytes;
+        struct walk walk;
+        buffer_init(&bytes, MEMORY_OTHER);
+        size_t size = ziplist_from_text((struct slice){text, lengths[i]}, &bytes);
+        assert_int_equal(size, bytes.length);
+        assert_true(walk_bytes(bytes.bytes, bytes.length, SIZE_MAX, &walk));
+        assert_int_equal(listpack_count(walk.seen), 1);
+        assert_true(
+            listpack_equal(walk.seen, listpack_first(walk.seen), (struct slice){text, lengths[i]}));
+        listpack_free(walk.seen);
+        buffer_free(&bytes);
+    }
+    memory_free(text, MEMORY_OTHER);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_known_bytes), TEST(test_round_trips), TEST(test_long_form),
-        TEST(test_foreign),     TEST(test_damage),
+        TEST(test_known_bytes),
+        TEST(test_round_trips),
+        TEST(test_long_form),
+        TEST(test_foreign),
+        TEST(test_damage),
+        TEST(test_walk_sees_each),
+        TEST(test_walk_ends_where_refused),
+        TEST(test_walk_to_a_fault),
+        TEST(test_one_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -647,6 +647,22 @@ size_t quicklist_node_count(const struct quicklist_node *n) { return n->count; }
 /* Beyond an element's text: header, end mark, sizes. */
 #define ZIPLIST_EXTRA_BYTES 32
 
+void quicklist_node_each(const struct quicklist_node *n,
+                         void (*visit)(const struct listpack_value *v, void *context),
+                         void *context) {
+    struct listpack *lp = n->form == NODE_PACK ? n->pack : NULL;
+    struct blob *b = n->form == NODE_PLAIN ? n->plain : NULL;
+    if (n->form == NODE_PACK_LZF) lp = pack_decompressed(n->lzf);
+    if (n->form == NODE_PLAIN_LZF) b = plain_decompressed(n->lzf);
+    for (uint32_t at = lp ? listpack_first(lp) : 0; at;) {
+        struct listpack_value v = listpack_take(lp, &at);
+        visit(&v, context);
+    }
+    if (b) visit(&(struct listpack_value){blob_slice(b), 0}, context);
+    if (n->form == NODE_PACK_LZF) listpack_free(lp);
+    if (n->form == NODE_PLAIN_LZF) blob_free(b, MEMORY_DATASET);
+}
+
 bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *out) {
     if (n->form == NODE_PACK) {
         ziplist_from_listpack(n->pack, out);

@@ -88,6 +88,10 @@ void quicklist_replace(struct quicklist_cursor *c, struct slice text);
 const struct quicklist_node *quicklist_node_first(const struct quicklist *q);
 const struct quicklist_node *quicklist_node_next(const struct quicklist_node *n);
 size_t quicklist_node_count(const struct quicklist_node *n); /* elements */
+/* Visits the node's elements in order. */
+void quicklist_node_each(const struct quicklist_node *n,
+                         void (*visit)(const struct listpack_value *v, void *context),
+                         void *context);
 /* Appends the node's elements as a ziplist; false where its one text is too long for any. */
 MUST_USE bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *out);
 

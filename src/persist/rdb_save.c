@@ -179,7 +179,7 @@ static bool save_databases(struct sink *out) {
     return pipeline_end(save.pipeline);
 }
 
-bool rdb_save(struct sink *out) {
+static bool save_all(struct sink *out, bool preamble) {
     if (checksums) sink_checksum_begin(out, checksum_crc64, 0);
     char magic[sizeof(RDB_MAGIC) + 4];
     snprintf(magic, sizeof(magic), RDB_MAGIC "%04d", RDB_VERSION);
@@ -188,12 +188,18 @@ bool rdb_save(struct sink *out) {
     write_number(out, "redis-bits", 64);
     write_number(out, "ctime", clock_wall_usec() / 1000000);
     write_number(out, "used-mem", (int64_t)memory_used_total());
-    write_number(out, "aof-preamble", 0);
+    write_number(out, "aof-preamble", preamble);
     if (!save_databases(out)) return false;
     sink_write_byte(out, RDB_END);
     saved_write_number(out, checksums ? sink_checksum(out) : 0, 8);
+    sink_checksum_begin(out, NULL, 0);
     return sink_flush(out);
 }
+
+bool rdb_save(struct sink *out) { return save_all(out, false); }
+bool rdb_save_preamble(struct sink *out) { return save_all(out, true); }
+
+int64_t rdb_save_delay_usec(void) { return key_delay_usec; }
 
 uint64_t rdb_keys_total(void) {
     uint64_t keys = 0;

@@ -15,8 +15,12 @@ void rdb_save_register(void);
 /* Writes everything and flushes the sink. False where that failed: sink_error says why. In a child
  * it tells the parent how far it is. O(all data). */
 MUST_USE bool rdb_save(struct sink *out);
+/* The same for a file in which a log follows. */
+MUST_USE bool rdb_save_preamble(struct sink *out);
 /* The option rdbchecksum. */
 bool rdb_checksums(void);
+/* The option rdb-key-save-delay, for tests: see rdb_delay. */
+int64_t rdb_save_delay_usec(void);
 /* Keys of all databases. */
 uint64_t rdb_keys_total(void);
 #endif

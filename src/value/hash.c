@@ -17,6 +17,7 @@
 #include "ds/zipmap.h"
 #include "option/option.h"
 #include "value/packed.h"
+#include "value/rewritten.h"
 #include "value/saved.h"
 
 /* Field and value. */
@@ -265,6 +266,28 @@ static bool hash_save(struct value v, struct save_cursor *c, struct sink *out) {
     return true;
 }
 
+static void rewrite_pair(struct slice field, struct slice text, void *context) {
+    struct rewritten *r = context;
+    rewritten_member(r);
+    rewritten_text(r->out, field);
+    rewritten_text(r->out, text);
+}
+
+/* The cursor's at[0] is a position in the table, at[1] how many fields are written. */
+static bool hash_rewrite(struct value v, struct slice key, struct save_cursor *c,
+                         struct sink *out) {
+    struct rewritten r = {out, key, SLICE("HMSET"), 2, hash_count(v), c->at[1]};
+    if (c->at[1] == 0 && c->budget >= r.count) {
+        hash_each(v, rewrite_pair, &r);
+        return true;
+    }
+    do {
+        c->at[0] = hash_scan(v, c->at[0], rewrite_pair, &r);
+    } while (c->at[0] && !rewritten_is_step(&r, c->at[1], c));
+    c->at[1] = r.done;
+    return c->at[0] == 0;
+}
+
 static struct listpack *read_zipmap(struct source *in, struct buffer *store) {
     struct slice text;
     if (!saved_read_text(in, store, &text)) return NULL;
@@ -364,6 +387,7 @@ static const struct value_type row = {.name = "hash",
                                       .release_step = hash_release_step,
                                       .form = hash_form,
                                       .save = hash_save,
+                                      .rewrite = hash_rewrite,
                                       .load = hash_load,
                                       .table = hash_table_within};
 

@@ -7,6 +7,7 @@
 
 #include "ds/ziplist.h"
 #include "option/missing.h"
+#include "value/rewritten.h"
 #include "value/saved.h"
 
 static int64_t fill, depth;
@@ -133,6 +134,26 @@ static bool list_save(struct value v, struct save_cursor *c, struct sink *out) {
     return !c->place;
 }
 
+static void rewrite_element(const struct listpack_value *v, void *context) {
+    struct rewritten *r = context;
+    char scratch[LISTPACK_SCRATCH];
+    rewritten_member(r);
+    rewritten_text(r->out, listpack_value_text(v, scratch));
+}
+
+/* The cursor's `place` is the next node, at[0] how many elements are written. */
+static bool list_rewrite(struct value v, struct slice key, struct save_cursor *c,
+                         struct sink *out) {
+    struct rewritten r = {out, key, SLICE("RPUSH"), 1, quicklist_count(list_of(v)), c->at[0]};
+    if (c->phase++ == 0) c->place = quicklist_node_first(list_of(v));
+    while (c->place && !rewritten_is_step(&r, c->at[0], c)) {
+        quicklist_node_each(c->place, rewrite_element, &r);
+        c->place = quicklist_node_next(c->place);
+    }
+    c->at[0] = r.done;
+    return !c->place;
+}
+
 static bool push_visited(const struct listpack_value *v, void *list) {
     char scratch[LISTPACK_SCRATCH];
     quicklist_push(list, QUICKLIST_TAIL, listpack_value_text(v, scratch));
@@ -204,6 +225,7 @@ static const struct value_type row = {.name = "list",
                                       .release_step = list_release_step,
                                       .form = list_form,
                                       .save = list_save,
+                                      .rewrite = list_rewrite,
                                       .load = list_load};
 
 /* Directives of old versions: taken and passed over, as by 6.2. */

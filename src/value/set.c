@@ -13,6 +13,7 @@
 #include "ds/intset.h"
 #include "option/option.h"
 #include "value/packed.h"
+#include "value/rewritten.h"
 #include "value/saved.h"
 
 #define TEXTS 1
@@ -223,6 +224,26 @@ static bool set_save(struct value v, struct save_cursor *c, struct sink *out) {
     return saved_write_table(as_table(v)->table, c, out, save_member);
 }
 
+static void rewrite_member(struct slice member, void *context) {
+    struct rewritten *r = context;
+    rewritten_member(r);
+    rewritten_text(r->out, member);
+}
+
+/* The cursor's at[0] is a position in the table, at[1] how many members are written. */
+static bool set_rewrite(struct value v, struct slice key, struct save_cursor *c, struct sink *out) {
+    struct rewritten r = {out, key, SLICE("SADD"), 1, set_count(v), c->at[1]};
+    if (c->at[1] == 0 && c->budget >= r.count) {
+        set_each(v, rewrite_member, &r);
+        return true;
+    }
+    do {
+        c->at[0] = set_scan(v, c->at[0], rewrite_member, &r);
+    } while (c->at[0] && !rewritten_is_step(&r, c->at[1], c));
+    c->at[1] = r.done;
+    return c->at[0] == 0;
+}
+
 static enum value_loaded load_intset(struct source *in, struct buffer *store, struct value *out) {
     struct slice text;
     if (!saved_read_text(in, store, &text)) return VALUE_REFUSED;
@@ -289,6 +310,7 @@ static const struct value_type row = {.name = "set",
                                       .release_step = set_release_step,
                                       .form = set_form,
                                       .save = set_save,
+                                      .rewrite = set_rewrite,
                                       .load = set_load,
                                       .table = set_table_within};
 

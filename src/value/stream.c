@@ -34,6 +34,7 @@
 #include "base/panic.h"
 #include "ds/rax.h"
 #include "option/option.h"
+#include "value/rewritten.h"
 #include "value/saved.h"
 #include "value/stream_internal.h"
 
@@ -880,6 +881,162 @@ static bool stream_save(struct value v, struct save_cursor *c, struct sink *out)
     return true;
 }
 
+/* ---- Rewriting ----
+ *
+ * Entries, the last ID, which may be above them, and groups: each with its consumers, and what is
+ * pending for these. A stream without entries is made by one that goes at once.
+ */
+
+enum rewrite_phase {
+    REWRITE_ENTRIES,
+    REWRITE_LAST_ID,
+    REWRITE_GROUP,
+    REWRITE_CONSUMER,
+    REWRITE_PENDING,
+    REWRITE_END
+};
+
+static void rewrite_id(struct sink *out, struct stream_id id) {
+    char text[STREAM_ID_CHARS];
+    rewritten_text(out, (struct slice){text, stream_id_print(id, text)});
+}
+
+static void rewrite_words(struct sink *out, uint64_t words, struct slice first, struct slice key) {
+    rewritten_begin(out, words);
+    rewritten_text(out, first);
+    rewritten_text(out, key);
+}
+
+/* A word, a subcommand and the key; one for a group has its name behind them. */
+static void rewrite_group_words(struct sink *out, uint64_t words, const char *subcommand,
+                                struct slice key, const struct save_cursor *c) {
+    rewritten_begin(out, words);
+    rewritten_text(out, SLICE("XGROUP"));
+    rewritten_text(out, slice_of(subcommand));
+    rewritten_text(out, key);
+    rewritten_text(out, buffer_slice(&c->names[0]));
+}
+
+static void rewrite_entry(struct sink *out, struct slice key, struct stream_cursor *entry) {
+    char scratch[LISTPACK_SCRATCH];
+    struct listpack_value field, text;
+    rewrite_words(out, 3 + 2 * (uint64_t)entry->pairs, SLICE("XADD"), key);
+    rewrite_id(out, entry->id);
+    while (stream_cursor_pair(entry, &field, &text)) {
+        rewritten_text(out, listpack_value_text(&field, scratch));
+        rewritten_text(out, listpack_value_text(&text, scratch));
+    }
+}
+
+static void rewrite_no_entry(struct sink *out, struct slice key) {
+    static const char *const words[] = {"MAXLEN", "0", "0-1", "x", "y"};
+    rewrite_words(out, 7, SLICE("XADD"), key);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        rewritten_text(out, slice_of(words[i]));
+}
+
+/* From the cursor's ID on. */
+static unsigned rewrite_entries(struct value v, struct slice key, struct save_cursor *c,
+                                struct sink *out) {
+    struct stream_cursor entry;
+    struct stream_id next = {c->at[0], c->at[1]};
+    if (stream_count(v) == 0) rewrite_no_entry(out, key);
+    stream_cursor_start(&entry, v, next, STREAM_ID_MAX, false);
+    while (stream_cursor_step(&entry)) {
+        rewrite_entry(out, key, &entry);
+        next = entry.id;
+        if (!stream_id_increase(&next)) return REWRITE_LAST_ID;
+        c->at[0] = next.msec;
+        c->at[1] = next.sequence;
+        if (--c->budget == 0) return REWRITE_ENTRIES;
+    }
+    return REWRITE_LAST_ID;
+}
+
+static unsigned rewrite_last_id(struct value v, struct slice key, struct save_cursor *c,
+                                struct sink *out) {
+    rewrite_words(out, 3, SLICE("XSETID"), key);
+    rewrite_id(out, stream_last_id(v));
+    c->at[0] = c->at[1] = 0;
+    return REWRITE_GROUP;
+}
+
+/* at[1] counts groups, at[0] what of the group is counted: consumers, then what is pending. */
+static unsigned rewrite_group(struct value v, struct slice key, struct save_cursor *c,
+                              struct sink *out) {
+    void *value;
+    if (!next_key(stream_groups(v), c->at[1]++ == 0, &c->names[0], &value)) return REWRITE_END;
+    const struct stream_group *g = value;
+    c->budget--;
+    rewrite_group_words(out, 5, "CREATE", key, c);
+    rewrite_id(out, g->last_id);
+    c->place = g;
+    c->at[0] = 0;
+    return REWRITE_CONSUMER;
+}
+
+/* Who has something pending comes with it. */
+static unsigned rewrite_consumer(struct slice key, struct save_cursor *c, struct sink *out) {
+    const struct stream_group *g = c->place;
+    void *value;
+    if (!next_key(g->consumers, c->at[0]++ == 0, &c->names[1], &value)) return REWRITE_GROUP;
+    const struct stream_consumer *consumer = value;
+    c->budget--;
+    if (rax_count(consumer->pending) > 0) {
+        buffer_clear(&c->names[2]);
+        return REWRITE_PENDING;
+    }
+    rewrite_group_words(out, 5, "CREATECONSUMER", key, c);
+    rewritten_text(out, consumer->name);
+    return REWRITE_CONSUMER;
+}
+
+static void rewrite_claim(struct slice key, const struct save_cursor *c, struct sink *out,
+                          const struct stream_pending *p) {
+    rewrite_words(out, 12, SLICE("XCLAIM"), key);
+    rewritten_text(out, buffer_slice(&c->names[0]));
+    rewritten_text(out, p->consumer->name);
+    rewritten_text(out, SLICE("0"));
+    rewrite_id(out, stream_id_of_key(buffer_slice(&c->names[2])));
+    rewritten_text(out, SLICE("TIME"));
+    rewritten_integer(out, p->delivered_msec);
+    rewritten_text(out, SLICE("RETRYCOUNT"));
+    rewritten_number(out, p->deliveries);
+    rewritten_text(out, SLICE("JUSTID"));
+    rewritten_text(out, SLICE("FORCE"));
+}
+
+/* names[2] is the ID that was written last, without bytes before the first. */
+static unsigned rewrite_pending(struct slice key, struct save_cursor *c, struct sink *out) {
+    const struct stream_group *g = c->place;
+    const struct stream_consumer *consumer = *rax_find(g->consumers, buffer_slice(&c->names[1]));
+    void *pending;
+    for (; c->budget > 0; c->budget--) {
+        if (!next_key(consumer->pending, c->names[2].length == 0, &c->names[2], &pending))
+            return REWRITE_CONSUMER;
+        rewrite_claim(key, c, out, pending);
+    }
+    return REWRITE_PENDING;
+}
+
+static bool stream_rewrite(struct value v, struct slice key, struct save_cursor *c,
+                           struct sink *out) {
+    for (size_t i = 0; i < sizeof(c->names) / sizeof(c->names[0]); i++)
+        if (!c->names[i].bytes) buffer_init(&c->names[i], MEMORY_OTHER);
+    while (c->phase != REWRITE_END && c->budget > 0) {
+        switch (c->phase) {
+        case REWRITE_ENTRIES: c->phase = rewrite_entries(v, key, c, out); break;
+        case REWRITE_LAST_ID: c->phase = rewrite_last_id(v, key, c, out); break;
+        case REWRITE_GROUP: c->phase = rewrite_group(v, key, c, out); break;
+        case REWRITE_CONSUMER: c->phase = rewrite_consumer(key, c, out); break;
+        default: c->phase = rewrite_pending(key, c, out); break;
+        }
+    }
+    if (c->phase != REWRITE_END) return false;
+    save_cursor_end(c);
+    return true;
+}
+
 /* ---- Loading ---- */
 
 /* A time; what lies before 1970, which no server wrote, counts as then: nobody's sum overflows. */
@@ -1027,6 +1184,7 @@ static const struct value_type row = {.name = "stream",
                                       .release_step = stream_release_step,
                                       .form = stream_form,
                                       .save = stream_save,
+                                      .rewrite = stream_rewrite,
                                       .load = stream_load};
 
 static const struct option_row option_rows[] = {

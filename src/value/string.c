@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "value/rewritten.h"
 #include "value/saved.h"
 
 /* Zeros that many strings borrow; more stand in a block, which the allocator clears. */
@@ -80,6 +81,16 @@ static bool string_save(struct value v, struct save_cursor *c, struct sink *out)
     return true;
 }
 
+static bool string_rewrite(struct value v, struct slice key, struct save_cursor *c,
+                           struct sink *out) {
+    char scratch[STRING_SCRATCH];
+    rewritten_begin(out, 3);
+    rewritten_text(out, SLICE("SET"));
+    rewritten_text(out, key);
+    rewritten_text(out, string_value_text(string_of(v), scratch));
+    return true;
+}
+
 static enum value_loaded string_load(unsigned form, struct source *in, struct buffer *store,
                                      struct value *out) {
     struct slice text;
@@ -104,6 +115,7 @@ static const struct value_type row = {.name = "string",
                                       .free_effort = string_free_effort,
                                       .form = string_form,
                                       .save = string_save,
+                                      .rewrite = string_rewrite,
                                       .load = string_load};
 
 void value_string_register(void) { value_type_register(VALUE_STRING, &row); }

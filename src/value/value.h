@@ -69,6 +69,9 @@ struct value_type {
     unsigned (*form)(struct value v);
     /* Writes about `c->budget` members on; true when the whole value is written. */
     bool (*save)(struct value v, struct save_cursor *c, struct sink *out);
+    /* Writes commands that make the value under `key`, about `c->budget` members on; true when all
+     * are written. A cursor as `save` has, which must begin anew (value/rewritten.h). */
+    bool (*rewrite)(struct value v, struct slice key, struct save_cursor *c, struct sink *out);
     /* Reads a value in this form, one of its own. A string needs room at `out->pointer`, and
      * `store`, an initialised buffer, lends it its text. */
     enum value_loaded (*load)(unsigned form, struct source *in, struct buffer *store,

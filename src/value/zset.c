@@ -25,6 +25,7 @@
 #include "base/random.h"
 #include "ds/table.h"
 #include "option/option.h"
+#include "value/rewritten.h"
 #include "value/saved.h"
 
 /* Buckets by which a table grows ahead at once: some 1,400 members. */
@@ -516,6 +517,24 @@ static bool zset_save(struct value v, struct save_cursor *c, struct sink *out) {
     return !there;
 }
 
+/* From the lowest score up. The cursor's at[0] is how many are written. */
+static bool zset_rewrite(struct value v, struct slice key, struct save_cursor *c,
+                         struct sink *out) {
+    struct rewritten r = {out, key, SLICE("ZADD"), 2, zset_count(v), c->at[0]};
+    struct zset_cursor place;
+    char scratch[LISTPACK_SCRATCH];
+    bool there = zset_seek(v, c->at[0], &place);
+    while (there && !rewritten_is_step(&r, c->at[0], c)) {
+        struct zset_item item = zset_get(&place);
+        rewritten_member(&r);
+        rewritten_double(out, item.score);
+        rewritten_text(out, listpack_value_text(&item.member, scratch));
+        there = zset_next(&place);
+    }
+    c->at[0] = r.done;
+    return !there;
+}
+
 /* The score of a file's element: a number, or a text of one. */
 static bool score_of_value(const struct listpack_value *v, double *score) {
     *score = (double)v->integer;
@@ -650,6 +669,7 @@ static const struct value_type row = {.name = "zset",
                                       .release_step = zset_release_step,
                                       .form = zset_form,
                                       .save = zset_save,
+                                      .rewrite = zset_rewrite,
                                       .load = zset_load,
                                       .table = zset_table_within};
 

@@ -74,6 +74,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/prefetch.h"
 #include "base/probes.h"
 #include "base/random.h"
 
@@ -241,7 +242,7 @@ static inline struct bucket *bucket_next(const struct bucket *b) {
 
 static void bucket_prefetch_elements(const struct bucket *b) {
     for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1)
-        __builtin_prefetch(word_element(b->slots[__builtin_ctz(m)]));
+        prefetch(word_element(b->slots[__builtin_ctz(m)]));
 }
 
 /* ---- Finding buckets ---- */
@@ -309,7 +310,7 @@ static size_t chain_count(const struct bucket *b) {
 static void chain_visit(const struct bucket *b, void (*visit)(void *element, void *context),
                         void *context) {
     for (; b != NULL; b = bucket_next(b)) {
-        if (b->head & HEAD_LINK) __builtin_prefetch(bucket_next(b));
+        if (b->head & HEAD_LINK) prefetch(bucket_next(b));
         bucket_prefetch_elements(b);
         for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1)
             visit(word_element(b->slots[__builtin_ctz(m)]), context);
@@ -563,9 +564,9 @@ static uint32_t chain_pour(struct table *t, const struct bucket *primary, struct
  * whose line an earlier call has fetched. */
 static void split_prefetch(const struct table *t, size_t source) {
     if (source + 2 > t->low_mask) return;
-    __builtin_prefetch(bucket_at(t, source + 2));
+    prefetch(bucket_at(t, source + 2));
     const struct bucket *next = bucket_next(bucket_at(t, source + 1));
-    if (next != NULL) __builtin_prefetch(next);
+    if (next != NULL) prefetch(next);
 }
 
 /* So many elements went from one bucket's chain to another's. */
@@ -792,7 +793,7 @@ bool table_free_step(struct table *t, size_t buckets_max,
         if (buckets_max == 0) return false;
         size_t last = --t->buckets;
         struct bucket *b = bucket_at(t, last);
-        if (last % CHUNK_BUCKETS != 0) __builtin_prefetch(b - 1);
+        if (last % CHUNK_BUCKETS != 0) prefetch(b - 1);
         chain_free(t, b, release, context);
         if (last % CHUNK_BUCKETS == 0 && last != 0) chunk_free(t, last >> CHUNK_SHIFT);
     }
@@ -882,20 +883,18 @@ bool table_holds(const struct table *t, uint64_t hash, const void *element) {
     return t->buckets != 0 && chain_find_element(bucket_for(t, hash), hash, element) != NULL;
 }
 
-void table_prefetch_bucket(const struct table *t, uint64_t hash) {
-    __builtin_prefetch(bucket_for(t, hash));
-}
+void table_prefetch_bucket(const struct table *t, uint64_t hash) { prefetch(bucket_for(t, hash)); }
 
 void table_prefetch_element(const struct table *t, uint64_t hash) {
     const struct bucket *b = bucket_for(t, hash);
     for (unsigned m = head_match(b->head, fingerprint_of(hash)); m != 0; m &= m - 1) {
         uint64_t word = b->slots[__builtin_ctz(m)];
         if (UNLIKELY(!word_tag_fits(word, hash))) continue;
-        __builtin_prefetch(word_element(word));
+        prefetch(word_element(word));
         return;
     }
     /* A third stage for what stands in there would save a twentieth of a lookup at most. */
-    if (b->head & HEAD_LINK) __builtin_prefetch(bucket_next(b));
+    if (b->head & HEAD_LINK) prefetch(bucket_next(b));
 }
 
 /* ---- Walks and picks ---- */
@@ -958,7 +957,7 @@ void *table_random(const struct table *t) {
     for (size_t draws = 0; draws < RANDOM_DRAWS; draws += batch) {
         for (size_t i = 0; i < batch; i++) {
             drawn[i] = random_below(t->buckets);
-            __builtin_prefetch(bucket_at(t, drawn[i]));
+            prefetch(bucket_at(t, drawn[i]));
         }
         for (size_t i = 0; i < batch; i++) {
             void *element = chain_at_place(bucket_at(t, drawn[i]), random_below(places));
@@ -1018,7 +1017,7 @@ void table_sweep(const struct table *t, size_t *position,
     }
     size_t index = *position < t->buckets ? *position : 0;
     *position = index + 1 < t->buckets ? index + 1 : 0;
-    __builtin_prefetch(bucket_at(t, *position));
+    prefetch(bucket_at(t, *position));
     chain_visit(bucket_at(t, index), visit, context);
 }
 

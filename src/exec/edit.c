@@ -180,13 +180,12 @@ void edit_restore(const struct key *key, enum entry_type type, struct value valu
     edit_close(&edit, 1, NOTIFY_GENERIC, "restore");
 }
 
-void edit_load(const struct key *key, enum entry_type type, struct value value, int64_t deadline,
-               unsigned recency) {
-    keyspace_put_value(key, keyspace_find(key), type, value, deadline, recency);
+bool edit_load(struct keyspace *ks, struct entry *e, uint64_t hash, bool replaces) {
+    return keyspace_put_loaded(ks, e, hash, replaces);
 }
 
-void edit_expect(struct keyspace *ks, size_t keys, size_t steps) {
-    keyspace_reserve(ks, keys, steps);
+bool edit_expect(struct keyspace *ks, size_t keys, size_t steps) {
+    return keyspace_reserve(ks, keys, steps);
 }
 
 void edit_rename(struct edit *from, const struct key *to) {

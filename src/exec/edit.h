@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "publish/notify.h"
 #include "store/entry.h"
 #include "store/key.h"
@@ -122,11 +123,13 @@ void edit_store(const struct key *key, enum entry_type type, struct value value,
  * deadline (or ENTRY_NO_DEADLINE) and these bits of recency. Takes the value. */
 void edit_restore(const struct key *key, enum entry_type type, struct value value, int64_t deadline,
                   unsigned recency);
-/* The same for what a file has, while it is loaded: nothing is counted, nobody is told. */
-void edit_load(const struct key *key, enum entry_type type, struct value value, int64_t deadline,
-               unsigned recency);
-/* So many keys are to be loaded: room is made for them, by up to `steps` buckets. */
-void edit_expect(struct keyspace *ks, size_t keys, size_t steps);
+/* The same for an entry of a file that is loaded, which stands nowhere yet; `hash` is its key's.
+ * Nothing is counted, nobody is told. Without `replaces` only where there is no such key: otherwise
+ * false, and the entry is the caller's as before. */
+MUST_USE bool edit_load(struct keyspace *ks, struct entry *e, uint64_t hash, bool replaces);
+/* So many keys are to be loaded: room is made for them, by up to `steps` buckets. True when there
+ * is room for all. */
+MUST_USE bool edit_expect(struct keyspace *ks, size_t keys, size_t steps);
 /* RENAME, MOVE, COPY of what edit_find found, with their events. The target's key must be another.
  * What stands under it goes; for a move there must be nothing. */
 void edit_rename(struct edit *from, const struct key *to);

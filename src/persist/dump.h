@@ -22,7 +22,7 @@ void dump_append(const struct entry *e, struct buffer *out);
 /* A value that was taken out of a payload. */
 struct dump_value {
     enum value_kind kind;
-    struct value value; /* a string's is `string`, and its text may be in `store` */
+    struct value value; /* a string's is `string`, and its text in `store` or the payload */
     struct string_value string;
     struct buffer store;
 };

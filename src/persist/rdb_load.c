@@ -30,14 +30,26 @@
 #include "store/recency.h"
 #include "value/saved.h"
 
-/* Buckets by which a database grows ahead at most: room for 5 million keys. */
-#define RESERVE_STEPS (1 << 20)
-/* A key takes so many bytes of a file at least: form, length, value. */
-#define KEY_BYTES_MIN 3
+/* Where a file says how many keys a database has, room is made for them, by so many buckets between
+ * two looks at whether clients wait (some milliseconds), for as many keys as ... */
+#define RESERVE_STEPS 65536
+/* ... the rest of the file has room for, if each takes so many bytes of it. A bucket is 12 bytes a
+ * key, so a file that lies cannot make the table much larger than itself; a true one of shorter
+ * keys has its table grow as they come. */
+#define RESERVE_KEY_BYTES 12
+/* Keys that have been read and wait for their bucket to arrive from memory. */
+#define PENDING_KEYS 16
 /* Files of this version and later end with a checksum. */
 #define CHECKSUM_SINCE 5
 
 static int64_t key_delay_usec;
+
+/* A key that has been read. */
+struct pending {
+    struct keyspace *keyspace;
+    struct entry *entry;
+    uint64_t hash, offset;
+};
 
 struct load {
     struct source *in;
@@ -50,6 +62,9 @@ struct load {
 
     /* Of the next key. */
     int64_t deadline, idle_seconds, frequency;
+
+    struct pending pending[PENDING_KEYS]; /* read n is in place n modulo their number */
+    uint64_t read, put;
 };
 
 /* ---- faults ---- */
@@ -71,6 +86,7 @@ static void show_key(struct slice name, char shown[RDB_SHOWN_KEY_BYTES]) {
 static bool fault(struct load *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool fault(struct load *l, const char *format, ...) {
     va_list arguments;
+    if (l->result->reason[0]) return false;
     va_start(arguments, format);
     vsnprintf(l->result->reason, sizeof(l->result->reason), format, arguments);
     va_end(arguments);
@@ -144,21 +160,49 @@ static unsigned recency_of_key(const struct load *l) {
     return recency_initial();
 }
 
-/* Takes the value. */
-static bool put(struct load *l, struct slice name, enum value_kind kind, struct value v) {
-    const struct key key = {l->keyspace, name, hash_bytes(name.bytes, name.length)};
-    if (!l->how->replaces && keyspace_find(&key)) {
-        char shown[RDB_SHOWN_KEY_BYTES];
-        show_key(name, shown);
-        value_type(kind)->release(v);
-        return fault(l, "RDB has duplicated key '%s' in DB %d", shown, keyspace_index(l->keyspace));
-    }
-    edit_load(&key, (enum entry_type)kind, v, l->deadline, recency_of_key(l));
+static bool duplicate(struct load *l, const struct pending *p) {
+    char shown[RDB_SHOWN_KEY_BYTES];
+    bool first = !l->result->reason[0];
+    show_key(entry_key(p->entry), shown);
+    fault(l, "RDB has duplicated key '%s' in DB %d", shown, keyspace_index(p->keyspace));
+    if (first) l->result->offset = p->offset;
+    entry_free(p->entry);
+    return false;
+}
+
+/* The key that has waited longest. */
+static bool put_oldest(struct load *l) {
+    const struct pending *p = &l->pending[l->put++ % PENDING_KEYS];
+    if (!edit_load(p->keyspace, p->entry, p->hash, l->how->replaces)) return duplicate(l, p);
     l->result->keys++;
     if (__builtin_expect(key_delay_usec == 0, 1)) return true;
     rdb_delay(key_delay_usec, l->result->keys);
     loading_look();
     return !loading_is_cut_short() || source_refuse(l->in, "the server is to stop");
+}
+
+/* All that was read, as far as no key is there twice: also where a fault has ended the reading,
+ * which then stays the first one. */
+static bool put_all(struct load *l) {
+    bool good = true;
+    while (good && l->put < l->read) good = put_oldest(l);
+    for (; l->put < l->read; l->put++) entry_free(l->pending[l->put % PENDING_KEYS].entry);
+    return good;
+}
+
+/* Takes the value. The key's bucket is asked for, and its turn comes when others have been read. */
+static bool put_later(struct load *l, struct slice name, enum value_kind kind, struct value v) {
+    if (l->read - l->put == PENDING_KEYS && !put_oldest(l)) {
+        value_type(kind)->release(v);
+        return false;
+    }
+    struct pending *p = &l->pending[l->read++ % PENDING_KEYS];
+    p->keyspace = l->keyspace;
+    p->hash = hash_bytes(name.bytes, name.length);
+    keyspace_prefetch_bucket(p->keyspace, p->hash);
+    p->entry = entry_create_value(name, (enum entry_type)kind, v, l->deadline, recency_of_key(l));
+    p->offset = source_offset(l->in);
+    return true;
 }
 
 static void note_empty(struct load *l) {
@@ -194,7 +238,7 @@ static bool read_value(struct load *l, unsigned form, enum value_kind kind, stru
         note_empty(l);
     } else if (l->how->checks_for || (over && !l->how->keeps_expired)) {
         value_type(kind)->release(v);
-    } else if (!put(l, name, kind, v)) {
+    } else if (!put_later(l, name, kind, v)) {
         return false;
     }
     return true;
@@ -267,9 +311,12 @@ static bool read_sizes(struct load *l) {
     uint64_t keys, with_deadline;
     if (!saved_read_length(l->in, &keys) || !saved_read_length(l->in, &with_deadline))
         return source_fault_seen(l);
-    if (keys > source_left_max(l->in) / KEY_BYTES_MIN) return true; /* a lie: nothing is reserved */
-    if (!l->how->checks_for) edit_expect(l->keyspace, keys, RESERVE_STEPS);
-    return true;
+    uint64_t most = source_left_max(l->in) / RESERVE_KEY_BYTES;
+    if (l->how->checks_for) return true;
+    if (keys > most) keys = most;
+    while (!edit_expect(l->keyspace, keys, RESERVE_STEPS) && !loading_is_cut_short())
+        loading_look();
+    return !loading_is_cut_short() || source_refuse(l->in, "the server is to stop");
 }
 
 static bool read_database(struct load *l) {
@@ -377,6 +424,7 @@ bool rdb_load(struct source *in, const struct rdb_loading *how, struct rdb_loade
     if (rdb_checksums()) source_checksum_begin(in, checksum_crc64, 0);
     loading_watch(in);
     bool good = read_all(&l);
+    if (!put_all(&l)) good = false;
     buffer_free(&l.name);
     buffer_free(&l.store);
     return good;

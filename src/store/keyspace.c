@@ -425,9 +425,8 @@ static void announce_added(struct keyspace *ks, struct entry *e, uint64_t hash) 
         if ((*o)->added) (*o)->added(&key);
 }
 
-/* Into table and index. */
-static void put_in(struct keyspace *ks, struct entry *e, uint64_t hash) {
-    if (__builtin_expect(expiry_holders, 0)) remove_hidden(ks, entry_key(e), hash);
+/* Into table and index, where nothing stands under the key. */
+static void put_new(struct keyspace *ks, struct entry *e, uint64_t hash) {
     if (!ks->table) {
         ks->table = table_create(&entry_table_type);
     }
@@ -435,6 +434,11 @@ static void put_in(struct keyspace *ks, struct entry *e, uint64_t hash) {
     index_insert(ks, e);
     ks->entry_bytes += entry_bytes(e);
     announce_added(ks, e, hash);
+}
+
+static void put_in(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    if (__builtin_expect(expiry_holders, 0)) remove_hidden(ks, entry_key(e), hash);
+    put_new(ks, e, hash);
 }
 
 static struct entry *insert_new(struct keyspace *ks, struct slice key, uint64_t hash,
@@ -541,9 +545,23 @@ struct entry *keyspace_put_value(const struct key *key, struct entry *existing,
     return e;
 }
 
-void keyspace_reserve(struct keyspace *ks, size_t keys, size_t steps) {
+bool keyspace_put_loaded(struct keyspace *ks, struct entry *e, uint64_t hash, bool replaces) {
+    struct slice name = entry_key(e);
+    const struct key key = {ks, name, hash};
+    struct entry *there = find_due_or_not(&key);
+    if (__builtin_expect(!there, 1)) {
+        put_new(ks, e, hash);
+        return true;
+    }
+    if (!replaces) return false;
+    put_instead(ks, there, hash, e);
+    lazyfree_entry(there, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    return true;
+}
+
+bool keyspace_reserve(struct keyspace *ks, size_t keys, size_t steps) {
     if (!ks->table) ks->table = table_create(&entry_table_type);
-    table_reserve(ks->table, keys, steps);
+    return table_reserve(ks->table, keys, steps);
 }
 
 struct entry *keyspace_put_object(const struct key *key, struct entry *existing,

@@ -33,8 +33,14 @@ struct entry *keyspace_put_object(const struct key *key, struct entry *existing,
 struct entry *keyspace_put_value(const struct key *key, struct entry *existing,
                                  enum entry_type type, struct value v, int64_t deadline,
                                  unsigned recency);
-/* So many keys are to come: grows the table ahead, by up to `steps` buckets. */
-void keyspace_reserve(struct keyspace *ks, size_t keys, size_t steps);
+/* Puts an entry that stands nowhere yet under its key, whose hash is given, with one look at the
+ * table: in place of what is there, due or not; without `replaces` only where nothing is, otherwise
+ * false, and the entry is the caller's as before. */
+MUST_USE bool keyspace_put_loaded(struct keyspace *ks, struct entry *e, uint64_t hash,
+                                  bool replaces);
+/* So many keys are to come: grows the table ahead, by up to `steps` buckets. True when there is
+ * room for them. */
+MUST_USE bool keyspace_reserve(struct keyspace *ks, size_t keys, size_t steps);
 /* An entry's value of another type than string is changed between these two, and no other key's
  * entry is taken out by that. Begin gives the value, and the entry to go on with: a nested call
  * changes a copy. End takes the value as it is now. */

@@ -350,8 +350,11 @@ bool saved_read_string(struct source *in, struct buffer *store, struct slice *te
             return source_refuse(in, "a text is longer than its file");
         if (!read_blob(in, length, blob)) return false;
     } else {
+        const char *bytes = source_take(in, length);
+        if (bytes) *text = (struct slice){bytes, length};
+        if (bytes) return true;
         buffer_reserve(store, 1); /* an empty text has an address too */
-        if (!append_plain(in, store, length)) return false;
+        if (in->status != SOURCE_GOOD || !append_plain(in, store, length)) return false;
     }
     *text = *blob ? blob_slice(*blob) : buffer_slice(store);
     return true;

@@ -64,8 +64,9 @@ MUST_USE bool saved_read_double_text(struct source *in, double *number);
 MUST_USE bool saved_read_text(struct source *in, struct buffer *store, struct slice *text);
 /* The same, always in `store`. */
 MUST_USE bool saved_read_kept(struct source *in, struct buffer *store, struct slice *text);
-/* The same for a text that will be stored: a long one in a block of its own (class MEMORY_DATASET)
- * that the caller owns, `*blob` is NULL otherwise; an integer that stands there as such sets
+/* As saved_read_text for a text that will be stored: a long one in a block of its own (class
+ * MEMORY_DATASET) that the caller owns, `*blob` is NULL otherwise; an integer that stands there as
+ * such sets
  * `*integer` and a text without bytes. */
 MUST_USE bool saved_read_string(struct source *in, struct buffer *store, struct slice *text,
                                 struct blob **blob, int64_t *integer);

@@ -95,6 +95,29 @@ start_server {} {
         }
     } {} {ours}
 
+    # Keys wait for their place while others are read: those before a second one of a name are there,
+    # however near it is.
+    test {A file that has a key twice is refused where that stands} {
+        r select 0
+        foreach between {0 1 14 15 16 17 200} {
+            set bytes "REDIS0009\xfe\x00"
+            for {set i 0} {$i <= $between} {incr i} {
+                append bytes "\x00" [binary format c [string length k$i]] k$i "\x01v"
+            }
+            append bytes "\x00\x02k0\x01w"
+            set fault [string length $bytes]
+            append bytes "\x00\x05later\x01v\xff" [string repeat "\x00" 8]
+            write_whole [dump_file] $bytes
+            assert_error {ERR Error trying to load the RDB dump*} {r debug reload nosave}
+            assert_match "*at offset $fault, after [expr {$between + 1}] keys: RDB has duplicated\
+                          key 'k0' in DB 0*" [last_load_error]
+            assert_equal v [r get k0]
+            assert_equal [expr {$between + 1}] [r dbsize]
+        }
+        r flushall
+        assert_equal OK [r save]
+    } {} {ours}
+
     test {SAVE, a new start, LASTSAVE} {
         fill
         set digest [r debug digest]

@@ -1,47 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Digests. Each key of each database has a SHA-1 of database, key and value, and that of all data
- * is their exclusive or, which neither an order nor a table's size can change. Two equal terms
- * would cancel each other out, but no database has a key twice.
+ * Digests, as Redis 6.2 computes them: a data set has the same one on both servers.
  *
- * Lengths go before texts, so that no two contents are the same bytes.
+ * A value's begins with its type's number; what follows is its row's affair. A key's begins with
+ * its name. That of all data is the exclusive or of the keys' SHA-1, which neither an order nor a
+ * table's size can change; before the keys of each database that has any goes its number.
  */
 #include "store/digest.h"
 
 #include "store/entry.h"
 #include "store/keyspace.h"
 
-struct sum {
-    int database;
-    unsigned char *digest;
+/* What 6.2 calls the types there; its modules have 5. */
+static const uint32_t type_numbers[VALUE_KINDS] = {
+    [VALUE_STRING] = 0, [VALUE_LIST] = 1,   [VALUE_SET] = 2,    [VALUE_ZSET] = 3,
+    [VALUE_HASH] = 4,   [VALUE_MODULE] = 5, [VALUE_STREAM] = 6,
 };
 
-void digest_value(const struct entry *e, unsigned char digest[SHA1_BYTES]) {
+struct sum {
+    int database;
+    bool any; /* of its keys */
+    struct value_digest *digest;
+};
+
+static void add_value(const struct entry *e, struct value_digest *d) {
     struct string_value room;
-    struct sha1 s;
-    sha1_begin(&s);
-    value_digest_text(&s, slice_of(entry_type_name(e)));
-    value_type(e->type)->digest(entry_value(e, &room), &s);
-    value_digest_number(&s, entry_has_deadline(e));
-    sha1_end(&s, digest);
+    value_digest_number(d, type_numbers[e->type]);
+    value_type(e->type)->digest(entry_value(e, &room), d);
+    if (entry_has_deadline(e)) value_digest_part(d, SLICE("!!expire!!"));
+}
+
+void digest_value(const struct entry *e, unsigned char digest[SHA1_BYTES]) {
+    struct value_digest d = {{0}};
+    add_value(e, &d);
+    memcpy(digest, d.sum, SHA1_BYTES);
 }
 
 static void add_entry(struct entry *e, void *context) {
     struct sum *sum = context;
-    unsigned char digest[SHA1_BYTES];
-    struct sha1 s;
-    digest_value(e, digest);
-    sha1_begin(&s);
-    value_digest_number(&s, (uint64_t)sum->database);
-    value_digest_text(&s, entry_key(e));
-    sha1_add(&s, digest, sizeof(digest));
-    sha1_end(&s, digest);
-    for (int i = 0; i < SHA1_BYTES; i++) sum->digest[i] ^= digest[i];
+    struct value_digest d = {{0}};
+    if (!sum->any) value_digest_number(sum->digest, (uint32_t)sum->database);
+    sum->any = true;
+    value_digest_next(&d, entry_key(e));
+    add_value(e, &d);
+    value_digest_part(sum->digest, (struct slice){(const char *)d.sum, SHA1_BYTES});
 }
 
 void digest_all(unsigned char digest[SHA1_BYTES]) {
-    memset(digest, 0, SHA1_BYTES);
+    struct value_digest d = {{0}};
     for (int i = 0; i < keyspace_databases(); i++) {
-        struct sum sum = {i, digest};
+        struct sum sum = {i, false, &d};
         keyspace_each(keyspace_at(i), add_entry, &sum);
     }
+    memcpy(digest, d.sum, SHA1_BYTES);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Digests of values and of all data: equal where the contents are, however they are kept.
+ * Digests of values and of all data: equal where the contents are, however they are kept, and equal
+ * to those of Redis 6.2.
  */
 #ifndef EVENKEEL_STORE_DIGEST_H
 #define EVENKEEL_STORE_DIGEST_H

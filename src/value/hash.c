@@ -228,14 +228,10 @@ static struct value hash_copy(struct value v) {
 }
 
 static void digest_visited(struct slice field, struct slice text, void *context) {
-    value_digest_member(context, field, &text);
+    value_digest_pair(context, field, text);
 }
 
-static void hash_digest(struct value v, struct sha1 *s) {
-    struct value_digest d = {{0}};
-    hash_each(v, digest_visited, &d);
-    sha1_add(s, d.sum, sizeof(d.sum));
-}
+static void hash_digest(struct value v, struct value_digest *d) { hash_each(v, digest_visited, d); }
 
 static size_t hash_value_bytes(struct value v) {
     if (v.encoding == HASH_LISTPACK) return listpack_memory(v.pointer);

@@ -77,13 +77,13 @@ static struct value list_copy(struct value v) {
     return (struct value){quicklist_dup(list_of(v)), LIST_QUICKLIST};
 }
 
-static void list_digest(struct value v, struct sha1 *s) {
+static void list_digest(struct value v, struct value_digest *d) {
     char scratch[LISTPACK_SCRATCH];
     struct quicklist_cursor c;
     bool there = quicklist_seek(list_of(v), 0, false, &c);
     for (; there; there = quicklist_step(&c)) {
         struct listpack_value element = quicklist_get(&c);
-        value_digest_text(s, listpack_value_text(&element, scratch));
+        value_digest_next(d, listpack_value_text(&element, scratch));
     }
     quicklist_end(&c);
 }

@@ -185,14 +185,10 @@ static struct value set_copy(struct value v) {
 }
 
 static void digest_visited(struct slice member, void *context) {
-    value_digest_member(context, member, NULL);
+    value_digest_part(context, member);
 }
 
-static void set_digest(struct value v, struct sha1 *s) {
-    struct value_digest d = {{0}};
-    set_each(v, digest_visited, &d);
-    sha1_add(s, d.sum, sizeof(d.sum));
-}
+static void set_digest(struct value v, struct value_digest *d) { set_each(v, digest_visited, d); }
 
 static size_t set_bytes(struct value v) {
     if (v.encoding == SET_INTSET) return intset_memory(v.pointer);

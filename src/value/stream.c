@@ -28,9 +28,12 @@
  */
 #include "value/stream.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/panic.h"
 #include "ds/rax.h"
 #include "option/option.h"
@@ -725,24 +728,21 @@ static struct value stream_copy(struct value v) {
     return copy;
 }
 
-/* Entries and the last ID. Not the groups: what they last delivered, and when, differs between a
- * primary and its replicas, which are compared by digests. */
-static void stream_digest(struct value v, struct sha1 *sum) {
-    char scratch[LISTPACK_SCRATCH];
+/* Entries alone. Not the last ID, as with 6.2; nor the groups: what they last delivered, and when,
+ * differs between a primary and its replicas, which are compared by digests. */
+static void stream_digest(struct value v, struct value_digest *d) {
+    char scratch[LISTPACK_SCRATCH], id[2 * NUMBER_INT64_CHARS];
     struct listpack_value field, text;
     struct stream_cursor c;
     stream_cursor_start(&c, v, (struct stream_id){0, 0}, STREAM_ID_MAX, false);
     while (stream_cursor_step(&c)) {
-        value_digest_number(sum, c.id.msec);
-        value_digest_number(sum, c.id.sequence);
-        value_digest_number(sum, c.pairs);
+        int length = snprintf(id, sizeof(id), "%" PRIu64 ".%" PRIu64, c.id.msec, c.id.sequence);
+        value_digest_next(d, (struct slice){id, (size_t)length});
         while (stream_cursor_pair(&c, &field, &text)) {
-            value_digest_text(sum, listpack_value_text(&field, scratch));
-            value_digest_text(sum, listpack_value_text(&text, scratch));
+            value_digest_next(d, listpack_value_text(&field, scratch));
+            value_digest_next(d, listpack_value_text(&text, scratch));
         }
     }
-    value_digest_number(sum, stream_of(v)->last_id.msec);
-    value_digest_number(sum, stream_of(v)->last_id.sequence);
 }
 
 static size_t stream_value_bytes(struct value v) {

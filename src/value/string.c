@@ -58,9 +58,9 @@ static void string_release(struct value v) {
 /* Who stores a string that it does not own copies the text. */
 static struct value string_copy(struct value v) { return v; }
 
-static void string_digest(struct value v, struct sha1 *s) {
+static void string_digest(struct value v, struct value_digest *d) {
     char scratch[STRING_SCRATCH];
-    value_digest_text(s, string_value_text(string_of(v), scratch));
+    value_digest_next(d, string_value_text(string_of(v), scratch));
 }
 
 static size_t string_bytes(struct value v) {

@@ -17,24 +17,37 @@ const struct value_type *value_type(unsigned kind) {
     return rows[kind];
 }
 
-/* Lowest byte first, whatever the machine. */
-void value_digest_number(struct sha1 *s, uint64_t number) {
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(number >> (8 * i));
-    sha1_add(s, bytes, sizeof(bytes));
-}
-
-void value_digest_text(struct sha1 *s, struct slice text) {
-    value_digest_number(s, text.length);
-    sha1_add(s, text.bytes, text.length);
-}
-
-void value_digest_member(struct value_digest *d, struct slice first, const struct slice *second) {
+static void sum_of(struct slice text, unsigned char sum[SHA1_BYTES]) {
     struct sha1 s;
-    unsigned char digest[SHA1_BYTES];
     sha1_begin(&s);
-    value_digest_text(&s, first);
-    if (second) value_digest_text(&s, *second);
-    sha1_end(&s, digest);
-    for (int i = 0; i < SHA1_BYTES; i++) d->sum[i] ^= digest[i];
+    sha1_add(&s, text.bytes, text.length);
+    sha1_end(&s, sum);
+}
+
+static struct slice digest_slice(const struct value_digest *d) {
+    return (struct slice){(const char *)d->sum, SHA1_BYTES};
+}
+
+void value_digest_part(struct value_digest *d, struct slice text) {
+    unsigned char sum[SHA1_BYTES];
+    sum_of(text, sum);
+    for (int i = 0; i < SHA1_BYTES; i++) d->sum[i] ^= sum[i];
+}
+
+void value_digest_next(struct value_digest *d, struct slice text) {
+    value_digest_part(d, text);
+    sum_of(digest_slice(d), d->sum);
+}
+
+void value_digest_pair(struct value_digest *d, struct slice first, struct slice second) {
+    struct value_digest member = {{0}};
+    value_digest_next(&member, first);
+    value_digest_next(&member, second);
+    value_digest_part(d, digest_slice(&member));
+}
+
+void value_digest_number(struct value_digest *d, uint32_t number) {
+    char bytes[4];
+    for (int i = 0; i < 4; i++) bytes[i] = (char)(number >> (24 - 8 * i));
+    value_digest_next(d, (struct slice){bytes, sizeof(bytes)});
 }

@@ -34,6 +34,7 @@ struct value {
 };
 
 struct table;
+struct value_digest;
 struct save_cursor;
 struct sink;
 struct source;
@@ -53,8 +54,8 @@ struct value_type {
     size_t (*count)(struct value v);
     /* A string's copy borrows the same text: who stores it copies that. */
     struct value (*copy)(struct value v);
-    /* Adds the contents: the same bytes for equal contents in any encoding. */
-    void (*digest)(struct value v, struct sha1 *s);
+    /* Adds the contents: the same for equal contents in any encoding. */
+    void (*digest)(struct value v, struct value_digest *d);
     size_t (*bytes)(struct value v); /* that it owns, O(1) */
     /* Blocks of memory that freeing takes, about. O(1). */
     size_t (*free_effort)(struct value v);
@@ -85,13 +86,19 @@ void value_type_register(enum value_kind kind, const struct value_type *row);
 /* Asserts that there is one. */
 const struct value_type *value_type(unsigned kind);
 
-/* Texts in digests have their lengths before them, so that no two contents are the same bytes. */
-void value_digest_number(struct sha1 *s, uint64_t number);
-void value_digest_text(struct sha1 *s, struct slice text);
-/* What has no order: the digests of the members, each of one or two texts (`second` may be NULL),
- * combined by exclusive or. All members differ, so no two cancel each other out. */
+/* ---- digests: those of Redis 6.2, so that data sets are compared across servers ---- */
+
+/* All zero at first. */
 struct value_digest {
     unsigned char sum[SHA1_BYTES];
 };
-void value_digest_member(struct value_digest *d, struct slice first, const struct slice *second);
+/* A part whose place does not matter: its SHA-1 by exclusive or. Two equal parts cancel each other
+ * out, so the members of a value must differ. */
+void value_digest_part(struct value_digest *d, struct slice text);
+/* A part whose place matters: the same, then the SHA-1 of what that gives. */
+void value_digest_next(struct value_digest *d, struct slice text);
+/* A member of two texts whose place does not matter. */
+void value_digest_pair(struct value_digest *d, struct slice first, struct slice second);
+/* A number whose place matters: four bytes, the highest first. */
+void value_digest_number(struct value_digest *d, uint32_t number);
 #endif

@@ -17,6 +17,7 @@
 #include "value/zset.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
@@ -34,6 +35,8 @@
 #define WHOLE_SCORE_MAX 9007199254740992.0
 /* Before a score's bytes in a listpack: no digit and no sign. */
 #define SCORE_TAG 'd'
+/* "%.17g" of any number, and a NUL. */
+#define DIGEST_SCORE_CHARS 32
 
 struct zset {
     struct table *members;
@@ -450,16 +453,12 @@ static struct value zset_copy(struct value v) {
 }
 
 static void digest_visited(struct slice member, double score, void *context) {
-    struct score_text scratch;
-    struct slice text = score_write(score, &scratch);
-    value_digest_member(context, member, &text);
+    char text[DIGEST_SCORE_CHARS];
+    int length = snprintf(text, sizeof(text), "%.17g", score);
+    value_digest_pair(context, member, (struct slice){text, (size_t)length});
 }
 
-static void zset_digest(struct value v, struct sha1 *s) {
-    struct value_digest d = {{0}};
-    zset_each(v, digest_visited, &d);
-    sha1_add(s, d.sum, sizeof(d.sum));
-}
+static void zset_digest(struct value v, struct value_digest *d) { zset_each(v, digest_visited, d); }
 
 static size_t zset_value_bytes(struct value v) {
     if (v.encoding == ZSET_LISTPACK) return listpack_memory(v.pointer);

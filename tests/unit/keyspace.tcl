@@ -507,6 +507,40 @@ start_server {tags {needs:debug}} {
         assert_not_equal $digest [r debug digest]
     }
 
+    # Those that a server of 6.2 gives: data sets are compared across servers.
+    test {DEBUG DIGEST and DIGEST-VALUE of every type are those of 6.2} {
+        r flushall
+        r set text hello
+        r set number -12
+        r rpush list a 17 b
+        r sadd set x y 3
+        r sadd numbers 1 2 -300000
+        r hset hash f v g 1
+        r zadd zset 1.5 a -inf b -0 c 1e17 d 0.1 e
+        r xadd stream 5-1 f v g w
+        r set volatile v ex 100000
+        foreach {key digest} {
+            text 36b23a1456b2dce2c3ed252c456761301dba8060
+            number b66f371049a1c5795af9275a5a132453d88c3649
+            list 059c3fb81b21774d977556b0411d3feed8cb9867
+            set 415a07507e2348d139f9fd645a024f6be569dd65
+            numbers 182621100bb04f3e68aea46d0b1a36ac070e3409
+            hash 6679ee22f89ed8001eeb5309d0900265ea56c03a
+            zset 79440f7e8e6256ba7b36c40764eb328f7cbb2dd1
+            stream 19e4bd886a6ecfa770b4a04e4157bd2ca6f7fff1
+            volatile 311b17018163335616e089f6b951c82c477335ac
+            nokey 0000000000000000000000000000000000000000
+        } {
+            assert_equal $digest [r debug digest-value $key] $key
+        }
+        assert_equal d94a76ada1bc94ba50cffd551aba041319a510fe [r debug digest]
+        r select 3
+        r set other x
+        assert_equal 4f73c86be6e5c9663d829d6b2ff53cdf9eb6f496 [r debug digest]
+        r flushdb
+        r select 9
+    }
+
     test {DEBUG DIGEST does not depend on the order} {
         r flushall
         for {set i 0} {$i < 1000} {incr i} {

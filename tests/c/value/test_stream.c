@@ -669,8 +669,8 @@ static void test_digest(void **state) {
     assert_false(digests_equal(VALUE_STREAM, a, b));
     assert_true(stream_delete(b, id_of(7, 1)));
     assert_true(digests_equal(VALUE_STREAM, a, b));
-    stream_set_last_id(b, id_of(50, 0));
-    assert_false(digests_equal(VALUE_STREAM, a, b));
+    stream_set_last_id(b, id_of(50, 0)); /* does not count, as with 6.2 */
+    assert_true(digests_equal(VALUE_STREAM, a, b));
     stream_free(a);
     stream_free(b);
 }

@@ -31,10 +31,9 @@ static inline void set_option(const char *name, const char *value) {
 }
 
 static inline void digest_of(enum value_kind kind, struct value v, unsigned char out[SHA1_BYTES]) {
-    struct sha1 s;
-    sha1_begin(&s);
-    value_type(kind)->digest(v, &s);
-    sha1_end(&s, out);
+    struct value_digest d = {{0}};
+    value_type(kind)->digest(v, &d);
+    memcpy(out, d.sum, SHA1_BYTES);
 }
 
 static inline bool digests_equal(enum value_kind kind, struct value a, struct value b) {

@@ -11,6 +11,7 @@
 #include "access/acl.h"
 #include "base/checksum.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/stream.h"
 #include "command/arguments.h"
 #include "command/call.h"
@@ -69,9 +70,12 @@ const char *dump_load(struct slice payload, struct dump_value *d) {
     if (!open_payload(payload, &body)) return "DUMP payload version or checksum are wrong";
     slice_source_init(&in, body);
     if (!source_read(&in, &form, 1) || !saved_form_kind(form, &d->kind)) return "Bad data format";
-    const struct value_type *row = value_type(d->kind);
-    if (row->load(form, &in, &d->store, &d->value) != VALUE_LOADED) return "Bad data format";
-    return NULL;
+    switch (value_type(d->kind)->load(form, &in, &d->store, &d->value)) {
+    case VALUE_LOADED: return NULL;
+    case VALUE_EMPTY: log_verbose("RESTORE: integrity check failed: no members"); break;
+    case VALUE_REFUSED: log_verbose("RESTORE: integrity check failed: %s", source_fault(&in));
+    }
+    return "Bad data format";
 }
 
 void dump_value_end(struct dump_value *d) { buffer_free(&d->store); }

@@ -288,7 +288,7 @@ static struct listpack *read_zipmap(struct source *in, struct buffer *store) {
     struct slice text;
     if (!saved_read_text(in, store, &text)) return NULL;
     struct listpack *lp = zipmap_to_listpack(text.bytes, text.length);
-    if (!lp) source_refuse(in, "a zipmap is damaged");
+    if (!lp) source_refuse(in, "Zipmap integrity check failed");
     return lp;
 }
 

@@ -98,8 +98,10 @@ void effects_unit_begin(void) {
 }
 
 static bool somebody_holds_replies(void) {
-    for (const struct effect_sink *const *sink = sinks; *sink; sink++)
-        if ((*sink)->holds_replies && (*sink)->reader & wanted) return true;
+    for (const struct effect_sink *const *sink = sinks; *sink; sink++) {
+        const bool *holds = (*sink)->holds_replies;
+        if (holds && *holds && (*sink)->reader & wanted) return true;
+    }
     return false;
 }
 

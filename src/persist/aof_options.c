@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "option/missing.h"
+#include "option/option.h"
 
 static struct aof_options options;
+static bool (*switched)(char *reason, size_t reason_size);
 
 static const struct option_name fsync_names[] = {{"everysec", AOF_FSYNC_EVERYSEC},
                                                  {"always", AOF_FSYNC_ALWAYS},
@@ -22,12 +23,23 @@ static bool filename_check(const struct option_row *row, struct slice value, cha
     return false;
 }
 
+/* What a file or the command line says is made true when all is open. */
+static bool apply_enabled(const struct option_row *row, char *reason, size_t reason_size) {
+    return option_source_now() != OPTION_FROM_CONFIG_SET || switched(reason, reason_size);
+}
+
 #define SECTION "append only file"
 
 static const struct option_row rows[] = {
-    MISSING_BOOL("appendonly", NULL, &options.enabled, "no", OPTION_MUTABLE, SECTION, 10,
-                 "the append only file is not built yet",
-                 "Log every write to a file that is replayed at start."),
+    {.name = "appendonly",
+     .type = OPTION_TYPE_BOOL,
+     .flags = OPTION_MUTABLE,
+     .section = SECTION,
+     .place = 10,
+     .fallback = "no",
+     .variable = &options.enabled,
+     .apply = apply_enabled,
+     .help = "Log every write to a file that is replayed at start."},
     {.name = "appendfilename",
      .type = OPTION_TYPE_STRING,
      .section = SECTION,
@@ -66,6 +78,9 @@ static const struct option_row rows[] = {
                 SECTION, 90, "Sync a file that is written anew in steps, not all at the end."),
 };
 
-void aof_options_register(void) { option_register(rows, sizeof(rows) / sizeof(rows[0])); }
+void aof_options_register(bool (*how)(char *reason, size_t reason_size)) {
+    switched = how;
+    option_register(rows, sizeof(rows) / sizeof(rows[0]));
+}
 
 const struct aof_options *aof_options(void) { return &options; }

@@ -4,6 +4,7 @@
 #ifndef EVENKEEL_PERSIST_AOF_OPTIONS_H
 #define EVENKEEL_PERSIST_AOF_OPTIONS_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum aof_fsync { AOF_FSYNC_NO, AOF_FSYNC_ALWAYS, AOF_FSYNC_EVERYSEC };
@@ -21,6 +22,8 @@ struct aof_options {
     int64_t queue_bytes_max, queue_age_max_msec;
 };
 
-void aof_options_register(void); /* once, at start */
+/* Once, at start. `switched` makes true what CONFIG SET has made of appendonly; false with a reason
+ * puts it back. */
+void aof_options_register(bool (*switched)(char *reason, size_t reason_size));
 const struct aof_options *aof_options(void);
 #endif

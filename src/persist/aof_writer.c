@@ -469,4 +469,8 @@ struct aof_writer_state aof_writer_state(void) {
     };
 }
 
+void aof_writer_reset_stats(void) { delayed = 0; }
+
+void aof_writer_set_file_bytes(uint64_t bytes) { file.bytes = bytes; }
+
 void aof_writer_set_sleep(int64_t usec) { atomic_store(&sleep_usec, usec); }

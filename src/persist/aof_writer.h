@@ -108,6 +108,9 @@ struct aof_writer_state {
     int error;                /* the file's, 0 = it is well */
 };
 struct aof_writer_state aof_writer_state(void);
+void aof_writer_reset_stats(void);
+/* The file was cut off behind its last whole command by who read it, between a drain and now. */
+void aof_writer_set_file_bytes(uint64_t bytes);
 /* DEBUG AOF-FLUSH-SLEEP: before each write. */
 void aof_writer_set_sleep(int64_t usec);
 #endif

@@ -27,7 +27,6 @@
 #include "command/call.h"
 #include "command/row.h"
 #include "exec/flush.h"
-#include "exec/gates.h"
 #include "io/child.h"
 #include "io/file.h"
 #include "io/file_stream.h"
@@ -35,6 +34,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "persist/disk_gate.h"
 #include "persist/loading.h"
 #include "persist/rdb_load.h"
 #include "persist/rdb_save.h"
@@ -68,7 +68,7 @@ static uint64_t changes_since(void) { return keyspace_changes() - state.changes_
 static bool saves_now(void) { return child_kind() == CHILD_SNAPSHOT; }
 
 static void look_at_gate(void) {
-    gate_set(GATE_DISK, stop_writes && save_points_any() && state.failed);
+    disk_gate_set_snapshot(stop_writes && save_points_any() && state.failed);
 }
 
 static void note_saved(uint64_t changes) {
@@ -185,10 +185,15 @@ bool snapshot_load(bool replaces) {
 
 void snapshot_note_reloaded(void) { state.changes_saved = keyspace_changes(); }
 
-bool snapshot_load_at_start(void) {
-    int64_t begun = clock_monotonic_nsec();
+void snapshot_begin(void) {
     state.last_good_sec = now_sec();
     state.opened = true;
+    snapshot_note_reloaded();
+}
+
+bool snapshot_load_at_start(void) {
+    int64_t begun = clock_monotonic_nsec();
+    snapshot_begin();
     if (access(filename, F_OK) != 0 && errno == ENOENT) return true;
     if (!snapshot_load(false)) return false;
     snapshot_note_reloaded();
@@ -275,6 +280,7 @@ static void save_after_flush(void) {
 }
 
 const struct flush_observer snapshot_flush_observer = {end_child_before_flush, save_after_flush};
+bool snapshot_is_scheduled(void) { return state.scheduled; }
 
 bool snapshot_wanted_at_end(void) { return save_points_any(); }
 

@@ -23,6 +23,8 @@ MUST_USE bool snapshot_save(void);
 MUST_USE bool snapshot_load(bool replaces);
 /* At start: the same, in the words of the log. */
 MUST_USE bool snapshot_load_at_start(void);
+/* At start where another file was loaded: save points count from now on. */
+void snapshot_begin(void);
 /* For DEBUG RELOAD: what is there now is what the file has. */
 void snapshot_note_reloaded(void);
 
@@ -32,6 +34,8 @@ extern const struct flush_observer snapshot_flush_observer;
 
 /* Several times a second: save points, what was put off. */
 void snapshot_cron(void);
+/* One begins as soon as it can. */
+bool snapshot_is_scheduled(void);
 /* Whether a server that ends is to save: there are save points. */
 bool snapshot_wanted_at_end(void);
 /* From a handler of signals, before the process ends in the midst of snapshot_save. */

@@ -10,8 +10,8 @@
 #include "command/command.h"
 
 static const char *const names[] = {
-    "asking",    "bgrewriteaof", "cluster",   "failover", "module",  "psync", "readonly",
-    "readwrite", "replconf",     "replicaof", "role",     "slaveof", "sync",
+    "asking",    "cluster",  "failover",  "module", "psync",   "readonly",
+    "readwrite", "replconf", "replicaof", "role",   "slaveof", "sync",
 };
 
 void commands_pending_register(void) {

@@ -18,6 +18,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "persist/aof.h"
 #include "persist/migrate.h"
 #include "persist/snapshot.h"
 #include "server/watchdog.h"
@@ -158,6 +159,7 @@ static int64_t run(struct loop_timer *t) {
     keyspace_maintain(MAINTAIN_STEPS_RUN);
     snapshot_cron();
     migrate_cron();
+    aof_cron();
     sample_rates();
     return period_msec();
 }

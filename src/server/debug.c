@@ -28,8 +28,10 @@
 #include "exec/run.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "persist/aof.h"
 #include "persist/aof_load.h"
 #include "persist/aof_options.h"
+#include "persist/aof_writer.h"
 #include "persist/dump.h"
 #include "persist/loading.h"
 #include "persist/rdb_load.h"
@@ -137,17 +139,29 @@ static void debug_reload(struct call *call) {
 static void debug_loadaof(struct call *call) {
     struct run_nesting nesting;
     if (refused_while_loading(call)) return;
+    if (!aof_settle()) {
+        reply_error(call->client, "The append only file cannot be written: the log says why");
+        return;
+    }
     for (int i = 0; i < keyspace_databases(); i++) edit_flush(keyspace_at(i), LAZYFREE_NOW);
     run_nest_begin(&nesting);
     enum aof_loaded loaded = aof_load(aof_options()->filename);
     run_nest_end(&nesting);
     snapshot_note_reloaded();
     effect_none();
+    aof_note_reloaded(loaded != AOF_REFUSED);
     if (loaded == AOF_REFUSED) {
         reply_error(call->client, "Error trying to load the append only file: the log says why");
         return;
     }
     log_warning("Append Only File loaded by DEBUG LOADAOF");
+    reply_ok(call->client);
+}
+
+static void debug_aof_flush_sleep(struct call *call) {
+    int64_t usec;
+    if (!argument_int64(call, 2, &usec, NULL)) return;
+    aof_writer_set_sleep(usec > 0 ? usec : 0);
     reply_ok(call->client);
 }
 
@@ -536,7 +550,8 @@ static const struct debug_subcommand subcommands[] = {
      "Runs so long and serves other clients meanwhile, as a slow script or a load does; replies "
      "how "
      "many turns of the event loop that were."},
-    {"aof-flush-sleep", 3, 3, NULL, NULL, NULL},
+    {"aof-flush-sleep", 3, 3, debug_aof_flush_sleep, "AOF-FLUSH-SLEEP <microseconds>",
+     "Whoever writes to the append only file sleeps before each write."},
     {"change-repl-id", 2, 2, NULL, NULL, NULL},
     {"loadaof", 2, 2, debug_loadaof, "LOADAOF",
      "Empties all databases and loads the append only file."},

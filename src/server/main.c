@@ -12,6 +12,8 @@
 #include "io/background.h"
 #include "io/loop.h"
 #include "io/signals.h"
+#include "persist/aof.h"
+#include "persist/aof_options.h"
 #include "persist/snapshot.h"
 #include "server/programs.h"
 #include "server/restart.h"
@@ -41,9 +43,9 @@ static int serve(void) {
     if (!wiring_open(loop) || !wiring_listen(loop)) return 1;
     title_write();
     startup_announce();
-    bool loaded = snapshot_load_at_start();
+    bool loaded = aof_options()->enabled ? aof_load_at_start() : snapshot_load_at_start();
     if (!loaded && !loop_is_stopping(loop)) {
-        startup_remove_pidfile();
+        startup_remove_pidfile(false); /* the log ends with what was wrong */
         return 1;
     }
     if (loaded) startup_announce_ready();

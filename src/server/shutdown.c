@@ -20,6 +20,7 @@
 #include "net/client.h"
 #include "net/listen.h"
 #include "net/reply.h"
+#include "persist/aof.h"
 #include "persist/loading.h"
 #include "persist/snapshot.h"
 #include "server/startup.h"
@@ -38,6 +39,7 @@ static bool stop(enum saving saving) {
     if (loading_is_under_way()) saving = SAVE_NEVER;
     log_warning("User requested shutdown...");
     snapshot_end_child();
+    if (!aof_end(saving == SAVE_NEVER)) return false;
     if (saving == SAVE_ALWAYS || (saving == SAVE_AS_CONFIGURED && snapshot_wanted_at_end())) {
         log_notice("Saving the final RDB snapshot before exiting.");
         if (!snapshot_save()) {
@@ -96,9 +98,10 @@ static void free_keys_for_sanitizer(void) {
 void shutdown_finish(void) {
     bool has_socket = *listen_unix_path();
     supervise_stopping();
-    startup_remove_pidfile();
+    startup_remove_pidfile(true);
     if (has_socket) log_notice("Removing the unix socket file.");
     listen_close();
+    (void)aof_end(true); /* what the last turn has done; replies wait for it */
     client_close_all();
     free_keys_for_sanitizer();
     log_warning("Redis is now ready to exit, bye bye...");

@@ -451,9 +451,9 @@ static void write_pidfile(void) {
     if (file) (void)fclose(file);
 }
 
-void startup_remove_pidfile(void) {
+void startup_remove_pidfile(bool says) {
     if (!pidfile_written) return;
-    log_notice("Removing the pid file.");
+    if (says) log_notice("Removing the pid file.");
     unlink(pidfile_written);
     memory_free(pidfile_written, MEMORY_OTHER);
     pidfile_written = NULL;

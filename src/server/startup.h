@@ -23,7 +23,7 @@ bool startup_begin(int argc);
 void startup_announce(void);
 void startup_announce_ready(void);
 /* Removes the pid file, with a line in the log, where this process wrote one. */
-void startup_remove_pidfile(void);
+void startup_remove_pidfile(bool says);
 
 /* Absolute paths; "" = none. */
 const char *startup_config_file(void);

@@ -5,7 +5,7 @@
  * and hooks. These are constant arrays and structs here, handed down once, when all is opened; but
  * the timer of the watchdog, which names its handler each time it is set:
  *
- *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn
+ *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn, aof_turn
  *                 after events        batch_run: what the turn has read is run and answered
  *                 before sleeping     flush_resume, held clients that go on, what closed
  *                                     subscribers leave, end_of_turn, memory_limit_step,
@@ -92,6 +92,7 @@
 #include "net/listen.h"
 #include "net/peer.h"
 #include "net/reply.h"
+#include "persist/aof.h"
 #include "persist/dump.h"
 #include "persist/loading.h"
 #include "persist/migrate.h"
@@ -176,6 +177,7 @@ void wiring_register(void) {
     defrag_register();
     loading_register();
     snapshot_register();
+    aof_register();
     persist_options_register();
     history_register();
     replication_options_register();
@@ -255,7 +257,8 @@ static void turn_within(void) {
     shutdown_look_within();
 }
 
-static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, NULL};
+static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,
+                                           NULL};
 static void (*const after_events[])(void) = {batch_run, NULL}; /* what was read is run, answered */
 static bool (*const before_sleep[])(void) = {
     flush_resume,  batch_run_resumed, pubsub_release_step, end_of_turn,    memory_limit_step,
@@ -293,6 +296,7 @@ static const struct gate_row *const gates[GATES] = {
     [GATE_NESTED] = &run_gate,
     [GATE_MONITOR] = &gate_monitor,
     [GATE_PAUSE] = &pause_gate,
+    [GATE_LOG] = &aof_gate,
     [GATE_QUEUE] = &gate_queue,
     [GATE_SCRIPT] = &script_gate,
     [GATE_CHANCE] = &script_gate_chance,
@@ -314,7 +318,8 @@ static const struct child_observer *const child_observers[] = {&effects_child_ob
                                                                &process_child_observer,
                                                                &cron_child_observer,
                                                                NULL};
-static const struct effect_sink *const effect_sinks[] = {&debug_log_sink, &debug_stream_sink, NULL};
+static const struct effect_sink *const effect_sinks[] = {&aof_sink, &debug_log_sink,
+                                                         &debug_stream_sink, NULL};
 
 /* From now on a report is made of faults. */
 static void hear_faults(void) {

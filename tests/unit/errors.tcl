@@ -551,7 +551,7 @@ set differs {
 
 # Commands of 6.2 that ours does not have yet: all of them. Who builds one takes it from this list.
 set missing {
-    asking bgrewriteaof cluster failover migrate module psync readonly readwrite replconf replicaof
+    asking cluster failover module psync readonly readwrite replconf replicaof
     role slaveof sync
 }
 

@@ -9,6 +9,9 @@
  *    red by it. Drawn from a seed; each thread draws for itself.
  *  - rules: the nth call of a sort fails with an errno; with a path, only where it holds that word.
  *
+ *  - a slow disk: each sync of a file takes so long, and a write to that file waits for it, as
+ *    kernels do.
+ *
  * A watcher, where one is set, is told of what changes files: before each such call, and after one
  * that went well (tests/c/io/power.h keeps a record of them).
  *
@@ -25,6 +28,7 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -96,8 +100,19 @@ static inline void faults_fail(enum fault_call call, int error, unsigned after, 
     abort();
 }
 
+/* Syncs of files whose path holds the word take so many milliseconds more; a change counts for the
+ * one that is under way, too. */
+static int faults_slow_msec;
+static char faults_slow_path[128];
+
+static inline void faults_slow(int msec, const char *path) {
+    snprintf(faults_slow_path, sizeof(faults_slow_path), "%s", path ? path : "");
+    __atomic_store_n(&faults_slow_msec, msec, __ATOMIC_SEQ_CST);
+}
+
 /* No faults any more, counts at 0. */
 static inline void faults_clear(void) {
+    faults_slow(0, NULL);
     memset(fault_rules, 0, sizeof(fault_rules));
     memset(fault_counts, 0, sizeof(fault_counts));
     faults_cut(0, 0, 0);
@@ -191,6 +206,72 @@ static inline size_t faults_room(int fd, size_t length) {
     return room < length ? room : length;
 }
 
+/* ---- A slow disk ---- */
+
+#define FAULTS_SYNCED_MAX 8
+#define FAULTS_POLL_NSEC 1000000
+
+/* The files that are being synced slowly; ino 0 = free. */
+static struct faults_synced {
+    dev_t device;
+    ino_t ino;
+} faults_synced[FAULTS_SYNCED_MAX];
+static char faults_synced_lock;
+
+static inline void faults_lock_synced(void) {
+    while (__atomic_test_and_set(&faults_synced_lock, __ATOMIC_ACQUIRE)) continue;
+}
+static inline void faults_unlock_synced(void) {
+    __atomic_clear(&faults_synced_lock, __ATOMIC_RELEASE);
+}
+
+static inline bool faults_set_synced(struct faults_synced from, struct faults_synced to) {
+    bool done = false;
+    faults_lock_synced();
+    for (int i = 0; i < FAULTS_SYNCED_MAX && !done; i++) {
+        struct faults_synced *at = &faults_synced[i];
+        done = at->ino == from.ino && at->device == from.device;
+        if (done) *at = to;
+    }
+    faults_unlock_synced();
+    return done;
+}
+
+static inline void faults_wait_a_little(void) {
+    nanosleep(&(struct timespec){0, FAULTS_POLL_NSEC}, NULL);
+    if (faults_before_rules) faults_before_rules();
+}
+
+/* A sync's time. */
+static inline void faults_be_slow(int fd) {
+    struct fault_rule rule = {.call = FAULT_FSYNC};
+    struct stat about;
+    const struct faults_synced none = {0};
+    if (!__atomic_load_n(&faults_slow_msec, __ATOMIC_SEQ_CST) || fstat(fd, &about) != 0) return;
+    snprintf(rule.path, sizeof(rule.path), "%s", faults_slow_path);
+    struct faults_synced self = {about.st_dev, about.st_ino};
+    if (!faults_path_fits(&rule, fd, NULL) || !faults_set_synced(none, self)) return;
+    for (int msec = 0; msec < __atomic_load_n(&faults_slow_msec, __ATOMIC_SEQ_CST); msec++)
+        faults_wait_a_little();
+    faults_set_synced(self, none);
+}
+
+static inline bool faults_is_synced(int fd) {
+    struct stat about;
+    bool found = false;
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    faults_lock_synced();
+    for (int i = 0; i < FAULTS_SYNCED_MAX; i++)
+        found |= faults_synced[i].ino == about.st_ino && faults_synced[i].device == about.st_dev;
+    faults_unlock_synced();
+    return found;
+}
+
+static inline void faults_await_sync(int fd) {
+    while (__atomic_load_n(&faults_slow_msec, __ATOMIC_SEQ_CST) && faults_is_synced(fd))
+        faults_wait_a_little();
+}
+
 /* ---- The calls ---- */
 
 #define FAULTS_TRANSFER(call, fd, length, act)   \
@@ -211,6 +292,7 @@ ssize_t system_recv(int fd, void *bytes, size_t length, int flags) {
 }
 
 ssize_t system_write(int fd, const void *bytes, size_t length) {
+    faults_await_sync(fd);
     FAULTS_TRANSFER(FAULT_WRITE, fd, length, write(fd, bytes, room));
 }
 
@@ -222,6 +304,7 @@ ssize_t system_writev(int fd, const struct iovec *pieces, int count) {
     struct iovec cut[count > 0 ? count : 1];
     size_t length = 0, kept = 0;
     int used = 0;
+    faults_await_sync(fd);
     for (int i = 0; i < count; i++) length += pieces[i].iov_len;
     if (faults_fails(FAULT_WRITE, fd, NULL)) return -1;
     size_t room = faults_room(fd, length);
@@ -281,6 +364,7 @@ int system_fsync(int fd) {
     struct fault_change change = {.call = FAULT_FSYNC, .fd = fd};
     faults_begin(&change);
     if (faults_fails(FAULT_FSYNC, fd, NULL)) return faults_end(&change, -1);
+    faults_be_slow(fd);
     return faults_end(&change, faults_pretend_syncs ? 0 : fsync(fd));
 }
 
@@ -288,6 +372,7 @@ int system_fdatasync(int fd) {
     struct fault_change change = {.call = FAULT_FSYNC, .fd = fd};
     faults_begin(&change);
     if (faults_fails(FAULT_FSYNC, fd, NULL)) return faults_end(&change, -1);
+    faults_be_slow(fd);
     return faults_end(&change, faults_pretend_syncs ? 0 : fdatasync(fd));
 }
 

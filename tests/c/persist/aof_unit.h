@@ -140,7 +140,7 @@ static int unit_setup(void **state) {
     log_set_level(LOG_LEVEL_WARNING);
     faults_before_change = at_gate;
     clock_use_fixed(INT64_C(1700000000000000), INT64_C(1000000000000));
-    aof_options_register();
+    aof_options_register(NULL);
     assert_non_null(mkdtemp(unit_folder));
     snprintf(unit_path, sizeof(unit_path), "%s/log.aof", unit_folder);
     return 0;

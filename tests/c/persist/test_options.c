@@ -3,11 +3,18 @@
  */
 #include "metric/metric.h"
 #include "option/settings.h"
+#include "persist/aof_options.h"
 #include "persist/options.h"
 #include "persist/snapshot.h"
 
+static bool refuse(char *reason, size_t reason_size) {
+    snprintf(reason, reason_size, "there is no log here");
+    return false;
+}
+
 static int setup(void **state) {
     snapshot_options_register();
+    aof_options_register(refuse);
     persist_options_register();
     return 0;
 }
@@ -60,9 +67,13 @@ static void test_file_names(void **state) {
     assert_line_refused("appendfilename a/b", "appendfilename can't be a path, just a filename");
 }
 
+/* The log's owner may refuse, and then all is as it was. A file's line is not his matter. */
 static void test_log_is_refused(void **state) {
-    assert_refuses("appendonly", "yes", "the append only file is not built yet");
+    assert_refuses("appendonly", "yes", "there is no log here");
+    assert_value("appendonly", "no");
     assert_refuses("appendonly", "maybe", "argument must be 'yes' or 'no'");
+    assert_loads("appendonly yes\n");
+    assert_value("appendonly", "yes");
 }
 
 static void test_rewrite(void **state) {
@@ -77,6 +88,7 @@ static void test_rewrite(void **state) {
     option_reset_all();
     metric_forget_all();
     snapshot_options_register();
+    aof_options_register(refuse);
     persist_options_register();
     assert_loads(out.bytes);
     assert_value("save", "5 5 6 6");

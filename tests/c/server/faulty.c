@@ -6,6 +6,7 @@
  *   cut SEED BYTES PERCENT             transfers move 1 to BYTES bytes, PERCENT are interrupted
  *   fail CALL ERRNO AFTER TIMES PATH   read write accept epoll_ctl epoll_wait open close fsync
  *                                      rename truncate unlink fork; PATH: part of a path, or *
+ *   slow MSEC PATH                     syncs take so long, and writes to that file wait for them
  *   memory AFTER TIMES                 memory_try_ calls fail
  * An empty file ends all faults. Without the variable there are none.
  *
@@ -49,6 +50,8 @@ static bool take_line(const char *line) {
         faults_cut(seed, bytes, first);
     } else if (sscanf(line, "memory %u %u", &first, &second) == 2) {
         faults_refuse_memory(first, second);
+    } else if (sscanf(line, "slow %u %127s", &first, path) == 2) {
+        faults_slow((int)first, strcmp(path, "*") == 0 ? NULL : path);
     } else if (sscanf(line, "fail %15s %15s %u %u %127s", call_name, error_name, &first, &second,
                       path) == 5) {
         enum fault_call call = call_of(call_name);

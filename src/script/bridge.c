@@ -317,7 +317,7 @@ static int redis_setresp(lua_State *L) {
 static int redis_replicate_commands(lua_State *L) {
     bool can = !script.wrote;
     if (can) {
-        repeat_effects();
+        if (!script.by_effects) repeat_effects();
         script_random_seed((uint32_t)random_u64());
     }
     lua_pushboolean(L, can);

@@ -44,8 +44,7 @@ void lib_buffer_push(struct lib_buffer *buffer) {
 
 void lib_check_stack(lua_State *L, int slots, const char *what) {
     if (lua_checkstack(L, slots)) return;
-    lua_settop(L, 0);
-    luaL_error(L, "stack overflow (%s)", what);
+    lib_error(L, "stack overflow (%s)", what);
 }
 
 void lib_run_hook(lua_State *L) {

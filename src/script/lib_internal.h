@@ -55,6 +55,10 @@ static inline void lib_buffer_append_byte(struct lib_buffer *buffer, unsigned ch
  * which needs some itself, so the caller's are given up first. */
 void lib_check_stack(lua_State *L, int slots, const char *what);
 
+/* luaL_error for who may have filled the stack: the caller's values are given up first, so none of
+ * their texts may be among the arguments. */
+#define lib_error(L, ...) (lua_settop(L, 0), luaL_error(L, __VA_ARGS__))
+
 /* So many values are a few milliseconds' work. */
 #define LIB_STEPS 65536
 

@@ -153,7 +153,8 @@ static void put_text(struct encoder *json, const char *text) {
 
 /* Raises the error that the value at `index` cannot be encoded. */
 static void refuse_value(struct encoder *json, int index, const char *reason) {
-    luaL_error(json->L, "Cannot serialise %s: %s", luaL_typename(json->L, index), reason);
+    const char *type = luaL_typename(json->L, index);
+    lib_error(json->L, "Cannot serialise %s: %s", type, reason);
 }
 
 /* The letter of a character's short escape, 'u' for one written with its number, 0 for none. */
@@ -248,8 +249,7 @@ static void open_table(struct encoder *json) {
     lua_State *L = json->L;
     json->depth++;
     if (json->depth > json->settings->encode_depth || !lua_checkstack(L, 3)) {
-        lua_settop(L, 0); /* The error needs slots, too. */
-        luaL_error(L, "Cannot serialise, excessive nesting (%d)", json->depth);
+        lib_error(L, "Cannot serialise, excessive nesting (%d)", json->depth);
     }
     struct level level = {.length = array_length(json)};
     lib_buffer_append_byte(&json->out, level.length > 0 ? '[' : '{');
@@ -542,8 +542,8 @@ static void read_token(struct decoder *json) {
 static void refuse_token(struct decoder *json, const char *expected) {
     const char *found = json->token == TOKEN_FAULT ? json->fault : token_names[json->token];
     int64_t character = json->token_start - json->start + 1;
-    luaL_error(json->L, "Expected %s but found %s at character %d", expected, found,
-               (int)lib_int32(character));
+    lib_error(json->L, "Expected %s but found %s at character %d", expected, found,
+              (int)lib_int32(character));
 }
 
 static void expect(struct decoder *json, enum token token, const char *what) {
@@ -554,9 +554,8 @@ static void expect(struct decoder *json, enum token token, const char *what) {
 static void begin_table(struct decoder *json) {
     json->depth++;
     if (json->depth > json->settings->decode_depth || !lua_checkstack(json->L, 3)) {
-        lua_settop(json->L, 0);
-        luaL_error(json->L, "Found too many nested data structures (%d) at character %d",
-                   json->depth, (int)lib_int32(json->next - json->start));
+        lib_error(json->L, "Found too many nested data structures (%d) at character %d",
+                  json->depth, (int)lib_int32(json->next - json->start));
     }
     lua_newtable(json->L);
     json->index = 0;

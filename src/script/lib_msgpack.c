@@ -222,7 +222,7 @@ struct input {
 };
 
 static uint64_t take(struct input *in, size_t size) {
-    if ((size_t)(in->end - in->at) < size) luaL_error(in->L, "Missing bytes in input.");
+    if ((size_t)(in->end - in->at) < size) lib_error(in->L, "Missing bytes in input.");
     uint64_t value = 0;
     for (size_t i = 0; i < size; i++) value = value << 8 | *in->at++;
     return value;
@@ -250,7 +250,7 @@ static lua_Number take_double(struct input *in) {
 }
 
 static void push_string(struct input *in, size_t length) {
-    if ((size_t)(in->end - in->at) < length) luaL_error(in->L, "Missing bytes in input.");
+    if ((size_t)(in->end - in->at) < length) lib_error(in->L, "Missing bytes in input.");
     lua_pushlstring(in->L, (const char *)in->at, length);
     in->at += length;
 }
@@ -302,7 +302,7 @@ static bool take_value(struct input *in) {
         return open_level(in, (uint32_t)take(in, type == TYPE_ARRAY16 ? 2 : 4), true);
     case TYPE_MAP16:
     case TYPE_MAP32: return open_level(in, (uint32_t)take(in, type == TYPE_MAP16 ? 2 : 4), false);
-    default: luaL_error(L, "Bad data format in input."); return false;
+    default: lib_error(L, "Bad data format in input."); return false;
     }
 }
 

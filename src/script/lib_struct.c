@@ -44,7 +44,7 @@ static size_t format_count(struct format *format, int missing) {
     int count = 0;
     while (isdigit((unsigned char)*format->at)) {
         int digit = *format->at++ - '0';
-        if (count > (INT_MAX - digit) / 10) luaL_error(format->L, "integral size overflow");
+        if (count > (INT_MAX - digit) / 10) lib_error(format->L, "integral size overflow");
         count = count * 10 + digit;
     }
     return (size_t)count;
@@ -68,8 +68,8 @@ static size_t format_size(struct format *format, char option) {
     case 'I': {
         size_t size = format_count(format, 4);
         if (size > INTEGER_SIZE_MAX)
-            luaL_error(format->L, "integral size %d is larger than limit of %d", (int)size,
-                       INTEGER_SIZE_MAX);
+            lib_error(format->L, "integral size %d is larger than limit of %d", (int)size,
+                      INTEGER_SIZE_MAX);
         return size;
     }
     default: return 0;
@@ -94,7 +94,7 @@ static void format_steer(struct format *format, char option) {
     case '!': {
         size_t alignment = format_count(format, ALIGNMENT_DEFAULT);
         if (alignment == 0 || (alignment & (alignment - 1)))
-            luaL_error(format->L, "alignment %d is not a power of 2", (int)alignment);
+            lib_error(format->L, "alignment %d is not a power of 2", (int)alignment);
         format->alignment = alignment;
         return;
     }
@@ -225,12 +225,12 @@ static void unpack_text(lua_State *L, struct data *data, char option, size_t siz
     const unsigned char *at = data->bytes + data->position;
     if (option == 's') {
         const unsigned char *end = memchr(at, 0, data->length - data->position);
-        if (!end) luaL_error(L, "unfinished string in data");
+        if (!end) lib_error(L, "unfinished string in data");
         size = (size_t)(end - at);
         data->position++;
     } else if (size == 0) {
         if (data->results == 0 || !lua_isnumber(L, -1))
-            luaL_error(L, "format 'c0' needs a previous size");
+            lib_error(L, "format 'c0' needs a previous size");
         size = lib_uint64(lua_tonumber(L, -1));
         lua_pop(L, 1);
         data->results--;

@@ -10,7 +10,7 @@ import known
 
 SLACK_S = 5
 SLACK_MS = 20_000
-MONITOR_LINE = re.compile(rb'^\d+\.\d{6} \[(\d+) (?:127\.0\.0\.1:\d+)\] ')
+MONITOR_LINE = re.compile(rb'^\d+\.\d{6} \[(\d+) (?:127\.0\.0\.1:\d+|lua)\] ')
 CLIENT_FIELD = re.compile(
     rb'\b(addr|laddr|fd|age|idle|qbuf|qbuf-free|argv-mem|obl|oll|omem|tot-mem|events)=\S*')
 MESSAGES = {b'message': 3, b'pmessage': 4, b'subscribe': 3, b'psubscribe': 3, b'unsubscribe': 3,
@@ -31,7 +31,7 @@ def same(request, ours, stock):
         return True
     if ours[0] == '-' or stock[0] == '-':
         return False
-    rule = _rule(request)
+    rule = rule_of(request)
     try:
         return rule is not None and rule(request, ours, stock)
     except (TypeError, ValueError, IndexError):
@@ -77,7 +77,7 @@ def may_move(message, other):
                              and other[1][2:] == message[1][2:])
 
 
-def _rule(request):
+def rule_of(request):
     name = request[0].upper()
     if name in (b'OBJECT', b'MEMORY', b'CLIENT', b'ACL', b'CONFIG', b'PUBSUB', b'XINFO', b'COMMAND',
                 b'LATENCY', b'SLOWLOG', b'STRALGO'):

@@ -8,10 +8,12 @@ the log is loaded by a fresh stock server, the stream is sent to a fresh one of 
 then have the data of the server that recorded it.
 """
 import ast
+import hashlib
 import os
 import re
 import time
 
+import lua
 import pair
 import servers
 import state
@@ -35,9 +37,15 @@ MADE_ID = re.compile(rb'(\d{13})-\d+$')
 REPLAY_PIPELINE = 200
 # Those that write.
 FAMILIES = ('strings bits hll lists sets hashes zsets geo streams keys mixed transactions '
-            'blocking pubsub acl tracking').split()
+            'blocking pubsub acl tracking scripts').split()
 # Stock writes them in small letters here and in capitals there.
 CASE_VARIES = (b'ZPOPMIN', b'ZPOPMAX')
+# Of scripts, which by it may do less than without.
+SCRIPTS_OPTION = b'lua-replicate-commands'
+# What 6.2 has of reading from a group beside a script that is to be run again.
+OF_GROUPS = (b'XGROUP', b'XCLAIM')
+# What a script may do before it writes.
+NOT_FRAMED = (b'PUBLISH', b'PFCOUNT')
 # Of the evictions: room for some keys of this size.
 EVICTING_BYTES = 300_000
 EVICTING_VALUE = 20_000
@@ -126,15 +134,73 @@ def take_recorded(control, into):
             into[kind].append((int(words[0][1]), [word for _, word in words[1:]]))
 
 
-def without_empty_frames(commands):
-    """6.2 writes a frame to its log even if all in it was for replicas alone, as PUBLISH is."""
+def canonical(commands):
+    """The same commands as both servers might have them. 6.2 writes a frame to its log even if all
+    in it was for replicas alone, as PUBLISH is, and has what a script does before it writes in front
+    of the frame; and beside a script that is to be run again it has what that does to groups."""
     found = []
     for command in commands:
-        if command[1][0].upper() == b'EXEC' and found and found[-1][1][0].upper() == b'MULTI':
+        name = command[1][0].upper()
+        begins = found and found[-1][1][0].upper() == b'MULTI'
+        if name == b'EXEC' and begins:
             found.pop()
+        elif name in NOT_FRAMED and begins:
+            found.insert(-1, command)
         else:
-            found.append(command)
+            while name in (b'EVAL', b'EVALSHA') and found and found[-1][1][0] in OF_GROUPS:
+                found.pop()
+            found.append((command[0], by_digest(command[1])))
     return found
+
+
+def withholds(op):
+    """Whether a program may keep from the log or from replicas what it does."""
+    return any(kind == 'call' and any(lua.WITHHOLDING in arg for arg in content)
+               for kind, content in op.actions)
+
+
+def by_digest(words):
+    """A script that is run again, whether it was named by its text or by its digest."""
+    name = words[0].upper()
+    if name == b'EVALSHA':
+        return [b'EVALSHA', words[1].lower(), *words[2:]]
+    if name != b'EVAL' and not is_load(words):
+        return words
+    at = 1 if name == b'EVAL' else 2
+    digest = hashlib.sha1(words[at]).hexdigest().encode()
+    return [b'EVALSHA', digest, *words[2:]] if at == 1 else [b'SCRIPT', b'LOAD', digest]
+
+
+def is_load(words):
+    return [word.upper() for word in words[:2]] == [b'SCRIPT', b'LOAD']
+
+
+def comparable(ours, stock):
+    return tuple(map(canonical, without_loads(canonical(ours), canonical(stock))))
+
+
+def without_loads(ours, stock):
+    """Both without SCRIPT LOAD. 6.2 sends one for a script that has changed nothing, even if it is
+    to be run again, since it has published."""
+    kept = ([], [])
+    mine = [command for command in ours if not is_load(command[1])]
+    for at, command in enumerate(stock):
+        if not is_load(command[1]):
+            kept[0].extend(mine[:1])
+            kept[1].append(command)
+            mine = mine[1:]
+        elif mine and runs(mine[0], command) and times_run(mine, command) > times_run(
+                stock[at + 1:], command):
+            mine = mine[1:]
+    return kept[0] + mine, kept[1]
+
+
+def times_run(commands, load):
+    return sum(runs(command, load) for command in commands)
+
+
+def runs(command, load):
+    return command[1][0] == b'EVALSHA' and command[1][1] == load[1][2]
 
 
 class EffectsPair(pair.Pair):
@@ -166,7 +232,8 @@ class EffectsPair(pair.Pair):
 
     def run(self, script, sample_every):
         super().run(script, sample_every)
-        self.replay()
+        if not any(withholds(op) for op in script):
+            self.replay()
 
     def settle(self):
         super().settle()
@@ -185,14 +252,15 @@ class EffectsPair(pair.Pair):
             self.barrier()
             take_recorded(self.controls[0], both[0])
             for which, feed in self.feeds.items():
-                both[1][which] += without_empty_frames(feed.read())
-            counts = [[len(side[which]) for which in side] for side in both]
-            if counts[0] == counts[1] or time.monotonic() > until:
+                both[1][which] += feed.read()
+            compared = {which: comparable(*(side[which] for side in both)) for which in self.feeds}
+            even = all(len(ours) == len(stock) for ours, stock in compared.values())
+            if even or time.monotonic() > until:
                 break
             time.sleep(0.01)
         for which, recorded in self.recorded.items():
             recorded += both[0][which]
-            compare_records(which, both[0][which], both[1][which], ordered)
+            compare_records(which, *compared[which], ordered)
 
     def compare_states(self):
         """Data alone: what we ask for here is counted on one server only."""
@@ -206,18 +274,20 @@ class EffectsPair(pair.Pair):
     def replay(self):
         original = [replayed(control) for control in self.controls][0]
         self.compare_effects(ordered=False)
-        compare_replayed(self.paths, self.recorded, original)
+        (_, (_, (_, by_effects))), = self.controls[0].ask([b'CONFIG', b'GET', SCRIPTS_OPTION])
+        compare_replayed(self.paths, self.recorded, original,
+                         f'{SCRIPTS_OPTION.decode()} {by_effects.decode()}\n')
 
 
-def compare_replayed(paths, recorded, original):
+def compare_replayed(paths, recorded, original, options=''):
     """Both records into fresh servers: stock loads the log as its own, and while it does no key is
     due; ours is sent the stream."""
     for which in recorded:
         if which == 'log':
-            server = servers.Server('replay', paths[1], STOCK_OPTIONS,
+            server = servers.Server('replay', paths[1], STOCK_OPTIONS + options,
                                     {'log.aof': text_of(recorded['log'])})
         else:
-            server = servers.Server('replay', paths[0])
+            server = servers.Server('replay', paths[0], options)
         try:
             servers.wait_until_ready(server)
             control = servers.Control(server)
@@ -237,7 +307,7 @@ def send_all(control, commands):
     for at in range(0, len(commands), REPLAY_PIPELINE):
         part = commands[at:at + REPLAY_PIPELINE]
         for words, reply in zip(part, control.ask(*map(without_limit, part))):
-            if reply[0] == '-':
+            if reply[0] == '-' and words[0].upper() not in (b'EVAL', b'EVALSHA'):
                 raise pair.Difference(f'replayed stream: {pair.short(reply)}',
                                       [pair.shown(words), wire.show(reply)])
 

@@ -7,11 +7,14 @@ PING), so turns of several clients have one order on both. Then all that has com
 is compared. Whoever has got less than on the other server gets time; a reply that stays away is a
 difference. A request that waits (BLPOP) has no reply on either and stays expected.
 """
+import os
 import random
+import re
 import time
 
 import compare
 import known
+import lua
 import servers
 import state
 import wire
@@ -25,6 +28,9 @@ NO_CLIENT = b'999999'
 STOCK_ENDED = 'stock has ended'
 # A server reads no more than this of one client before it looks at others.
 READ_BYTES = 16384
+# Characters around the place where two replies part; more than a reply has.
+PARTED = 12
+WHOLE = 1 << 30
 
 
 class Difference(Exception):
@@ -347,6 +353,8 @@ class Pair:
         if compare.same(request, ours, stock):
             return
         name = signature_of(request)
+        if request and name in ('EVAL', 'EVALSHA', 'EXEC'):
+            name += f' ({where_texts_part(wire.show(ours, WHOLE), wire.show(stock, WHOLE))})'
         raise Difference(f'reply to {name}: {short(ours)} for {short(stock)}', [
             f'client {client.number}: {shown(request)}',
             f'    ours:  {wire.show(ours)}', f'    stock: {wire.show(stock)}'])
@@ -414,8 +422,14 @@ def shown(request):
         return 'a message'
     if request and isinstance(request[0], list):
         return 'EXEC of ' + '; '.join(shown(one) for one in request)
-    text = ' '.join(wire.quote(arg) for arg in request)
+    text = ' '.join(wire.quote(lua.without_prelude(arg)) for arg in request)
     return text if len(text) < 400 else f'{text[:400]}... ({len(text)} characters)'
+
+
+def where_texts_part(ours, stock):
+    """The words before the place where two texts part: of programs, what is at fault."""
+    at = len(os.path.commonprefix([ours, stock]))
+    return re.sub(r'[0-9a-f]{8,}|\d+', '#', stock[max(at - PARTED, 0):at + PARTED])
 
 
 def short(reply):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A script that shows a difference, made as short as we can (delta debugging, Zeller's ddmin).
 
-First whole parts of the script go, then ops, then single actions of ops, then the marks that send
-an op by itself or in pieces. A shorter script counts if it shows a difference of the same name.
+First whole parts of the script go, then ops, then single actions of ops and lines of programs, then
+the marks that send an op by itself or in pieces. A shorter script counts if it shows a difference of the same name.
 """
 import time
 
+import lua
 from script import Op
+
+PROGRAM_LINES_MAX = 10
 
 
 class Shrinker:
@@ -28,6 +31,7 @@ class Shrinker:
         script = self.without_parts(script)
         for at in range(len(script) - 1, -1, -1):
             script = self.without_actions(script, at)
+            script = self.without_lines(script, at)
         return self.without_marks(script)
 
     def without_parts(self, script):
@@ -56,6 +60,21 @@ class Shrinker:
             shorter = script[:at] + [fewer] + script[at + 1:]
             if self.shows(shorter):
                 script, op = shorter, fewer
+        return script
+
+    def without_lines(self, script, at):
+        """Of an op's programs."""
+        for place, (kind, content) in enumerate(script[at].actions):
+            for _ in range(PROGRAM_LINES_MAX if kind == 'call' else 0):
+                for fewer in lua.shorter(script[at].actions[place][1]):
+                    actions = list(script[at].actions)
+                    actions[place] = (kind, fewer)
+                    shorter = script[:at] + [script[at].with_actions(actions)] + script[at + 1:]
+                    if self.shows(shorter):
+                        script = shorter
+                        break
+                else:
+                    break
         return script
 
     def without_marks(self, script):

@@ -19,6 +19,7 @@ static lua_State *L;
 /* Calls cjson's function `name` with the value on top, which its result replaces. False: an error.
  */
 static bool call(const char *name) {
+    ASSERT(lua_checkstack(L, LUA_MINSTACK));
     lua_getglobal(L, "cjson");
     lua_getfield(L, -1, name);
     lua_replace(L, -2);

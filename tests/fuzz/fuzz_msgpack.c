@@ -18,6 +18,7 @@ static lua_State *L;
 
 /* Calls cmsgpack's function `name` with what stands on the stack, which the results replace. */
 static bool call(const char *name) {
+    ASSERT(lua_checkstack(L, LUA_MINSTACK));
     lua_getglobal(L, "cmsgpack");
     lua_getfield(L, -1, name);
     lua_replace(L, -2);

@@ -19,6 +19,7 @@ static lua_State *L;
 
 /* Calls struct's function `name` with what stands on the stack, which the results replace. */
 static bool call(const char *name) {
+    ASSERT(lua_checkstack(L, LUA_MINSTACK));
     lua_getglobal(L, "struct");
     lua_getfield(L, -1, name);
     lua_replace(L, -2);

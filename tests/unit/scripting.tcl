@@ -602,6 +602,10 @@ start_server {tags {ours}} {
             redis.set_repl(redis.REPL_REPLICA) redis.call('set', 'c', 1)
             redis.set_repl(redis.REPL_ALL) redis.call('set', 'd', 1)} 0
         assert_equal {MULTI {set b 1} {set d 1} EXEC} [effects]
+        # What was chosen stays where effects were repeated before.
+        r eval {redis.set_repl(redis.REPL_NONE) redis.replicate_commands()
+            redis.call('set', 'a', 1)} 0
+        assert_equal {} [effects]
         r debug effects stream
     }
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The cache of scripts: digests, and memory that is counted and goes.
+ */
+#include "script/cache.h"
+
+#include "base/memory.h"
+#include "base/seed.h"
+
+#define MANY 3000
+
+static void test_digests(void **state) {
+    static const struct {
+        struct slice text;
+        const char *sha;
+    } rows[] = {
+        {{"", 0}, "da39a3ee5e6b4b0d3255bfef95601890afd80709"},
+        {{"abc", 3}, "a9993e364706816aba3e25717850c26c9cd0d89d"},
+        {{"return 1", 8}, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char sha[CACHE_SHA_CHARS];
+        cache_sha(rows[i].text, sha);
+        assert_memory_equal(sha, rows[i].sha, CACHE_SHA_CHARS);
+    }
+}
+
+static void text_of(int number, char text[static 32]) { snprintf(text, 32, "return %d", number); }
+
+static void test_what_was_added_is_found_until_all_goes(void **state) {
+    char text[32], sha[CACHE_SHA_CHARS];
+    cache_clear(); /* nothing is there */
+    for (int i = 0; i < MANY; i++) {
+        text_of(i, text);
+        cache_sha(slice_of(text), sha);
+        assert_null(cache_find(sha));
+        assert_non_null(cache_add(sha, slice_of(text), i));
+    }
+    assert_true(memory_used(MEMORY_SCRIPTS) > MANY * sizeof(struct cached_script));
+    for (int i = 0; i < MANY; i++) {
+        text_of(i, text);
+        cache_sha(slice_of(text), sha);
+        const struct cached_script *s = cache_find(sha);
+        assert_non_null(s);
+        assert_int_equal(s->function, i);
+        assert_int_equal(s->told, 0);
+        assert_int_equal(s->length, strlen(text));
+        assert_memory_equal(s->text, text, s->length);
+        assert_memory_equal(s->sha, sha, CACHE_SHA_CHARS);
+    }
+    cache_clear();
+    assert_null(cache_find(sha));
+    assert_int_equal(memory_used(MEMORY_SCRIPTS), 0);
+}
+
+static void test_a_script_may_be_empty(void **state) {
+    char sha[CACHE_SHA_CHARS];
+    cache_sha(SLICE(""), sha);
+    assert_int_equal(cache_add(sha, (struct slice){NULL, 0}, 1)->length, 0);
+    assert_non_null(cache_find(sha));
+    cache_clear();
+}
+
+int main(void) {
+    seed_from_environment();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_digests),
+        cmocka_unit_test(test_what_was_added_is_found_until_all_goes),
+        cmocka_unit_test(test_a_script_may_be_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

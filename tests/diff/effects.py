@@ -136,8 +136,8 @@ def take_recorded(control, into):
 
 def canonical(commands):
     """The same commands as both servers might have them. 6.2 writes a frame to its log even if all
-    in it was for replicas alone, as PUBLISH is, and has what a script does before it writes in front
-    of the frame; and beside a script that is to be run again it has what that does to groups."""
+    in it was for replicas alone, as PUBLISH is, and has what a script does before it writes in
+    front of the frame; and beside a script to be run again it has what that does to groups."""
     found = []
     for command in commands:
         name = command[1][0].upper()

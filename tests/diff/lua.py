@@ -266,7 +266,8 @@ class Program:
             'redis.setresp()', 'redis.log(redis.LOG_DEBUG, "x")', 'redis.log(9, "x")',
             'redis.log("x")', 'redis.breakpoint()', 'redis.debug(1)', 'redis.sha1hex()',
             f'redis.pcall({value})', 'redis.pcall()', 'redis.call()',
-            self.set_repl(), self.set_repl(), 'redis.set_repl(9)', 'redis.set_repl()', 'redis.REPL_SLAVE', 'redis.LOG_WARNING')) \
+            self.set_repl(), self.set_repl(), 'redis.set_repl(9)', 'redis.set_repl()',
+            'redis.REPL_SLAVE', 'redis.LOG_WARNING')) \
             if rng.random() > 0.12 else self.by_effects()
 
     def set_repl(self):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A script that shows a difference, made as short as we can (delta debugging, Zeller's ddmin).
 
-First whole parts of the script go, then ops, then single actions of ops and lines of programs, then
-the marks that send an op by itself or in pieces. A shorter script counts if it shows a difference of the same name.
+First whole parts of the script go, then ops, then single actions of ops and lines of programs,
+then the marks that send an op by itself or in pieces. A shorter script counts if it shows a
+difference of the same name.
 """
 import time
 

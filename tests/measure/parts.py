@@ -7,6 +7,7 @@ import time
 
 import callgrind
 import datatypes
+import scripting
 from bench_report import Row
 from sampler import ModeSampler
 from servers import (MeasureError, LOAD_CORE, SERVER_CORE, Load, Server, Wire, fill, info_fields,
@@ -434,5 +435,6 @@ PARTS = {
                      instructions_notes),
     'resize': ('Growing, falling and growing again', resize_plan, measure_resize, resize_notes),
     'collections': ('Other data types', datatypes.plan, datatypes.measure, datatypes.notes),
+    'scripts': ('Scripts', scripting.plan, scripting.measure, scripting.notes),
     'cpu': ('Requests a second and CPU time a command', cpu_plan, measure_cpu, cpu_notes),
 }

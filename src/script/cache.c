@@ -12,11 +12,14 @@
 #include "ds/table.h"
 #include "metric/row.h"
 
+/* So many digits of a digest tell scripts apart in the table; all are compared. */
+#define HASHED_CHARS 16
+
 static struct table *scripts; /* NULL while there is none */
 
 static uint64_t element_hash(const void *element) {
     const struct cached_script *s = element;
-    return hash_bytes(s->sha, CACHE_SHA_CHARS);
+    return hash_bytes(s->sha, HASHED_CHARS);
 }
 
 static bool element_matches(const void *element, const void *key, size_t length) {
@@ -67,7 +70,7 @@ void cache_sha(struct slice text, char sha[static CACHE_SHA_CHARS]) {
 
 struct cached_script *cache_find(const char sha[static CACHE_SHA_CHARS]) {
     if (!scripts) return NULL;
-    return table_find(scripts, hash_bytes(sha, CACHE_SHA_CHARS), sha, CACHE_SHA_CHARS);
+    return table_find(scripts, hash_bytes(sha, HASHED_CHARS), sha, CACHE_SHA_CHARS);
 }
 
 struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct slice text,

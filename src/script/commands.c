@@ -44,10 +44,12 @@ static void command_eval(struct call *call) {
     if (s) script_run(call, s, COUNT_AT + 1, keys);
 }
 
-/* NULL where the argument is no digest of a script that is there. */
+/* NULL where the argument is no digest of a script that is there. Nearly all are in lower case. */
 static struct cached_script *script_of(const struct call *call, int index) {
     char sha[CACHE_SHA_CHARS];
     if (call->argv[index].length != CACHE_SHA_CHARS) return NULL;
+    struct cached_script *s = cache_find(call->argv[index].bytes);
+    if (s) return s;
     for (size_t i = 0; i < CACHE_SHA_CHARS; i++) sha[i] = string_lower(call->argv[index].bytes[i]);
     return cache_find(sha);
 }

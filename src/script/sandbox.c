@@ -427,12 +427,7 @@ void sandbox_open(struct lua_State *L, void (*open)(struct lua_State *L)) {
     engine_let_go();
 }
 
-void sandbox_set_global(struct lua_State *L, const char *name) {
-    push_registered(L, &real_globals);
-    lua_insert(L, -2);
-    lua_setfield(L, -2, name);
-    lua_pop(L, 1);
-}
+void sandbox_push_globals(struct lua_State *L) { push_registered(L, &real_globals); }
 
 void sandbox_renew(struct lua_State *L) {
     lua_pushvalue(L, LUA_GLOBALSINDEX);

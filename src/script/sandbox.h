@@ -22,8 +22,9 @@ struct lua_State;
 /* Fills an empty state: libraries of Lua's own, then what `open` adds as globals, then all of it is
  * closed. Once a state. Nothing fails (engine_hold). */
 void sandbox_open(struct lua_State *L, void (*open)(struct lua_State *L));
-/* Takes the value on top of the stack as a global, which scripts see and cannot set. */
-void sandbox_set_global(struct lua_State *L, const char *name);
+/* Pushes the table of the globals: what is set there scripts see and cannot set. No script may get
+ * the table itself. */
+void sandbox_push_globals(struct lua_State *L);
 /* Compiles a text, never byte code. True with the function on top of the stack, its environment the
  * sandbox's; false with the error there. Nothing is collected meanwhile. */
 MUST_USE bool sandbox_load(struct lua_State *L, struct slice text, const char *name);

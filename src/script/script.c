@@ -41,6 +41,10 @@
 #include "script/sandbox.h"
 
 #define CHUNK_NAME "@user_script"
+#define ERROR_HANDLER "__redis__err__handler" /* a global, as in 6.2 */
+/* Where on the stack the globals are, and the handler, while a script runs. */
+#define GLOBALS_AT 1
+#define HANDLER_AT 2
 /* Instructions between two looks at the clock: some milliseconds at most. */
 #define HOOK_INSTRUCTIONS 100000
 
@@ -97,7 +101,7 @@ static void add_globals(lua_State *L) {
     script_libraries_open(L);
     bridge_open(L);
     lua_pushcfunction(L, describe_error);
-    lua_setglobal(L, "__redis__err__handler");
+    lua_setglobal(L, ERROR_HANDLER);
 }
 
 void script_open(void) {
@@ -203,7 +207,7 @@ static void set_texts(const char *name, const struct slice *texts, int count) {
         lua_pushlstring(state, texts[i].bytes, texts[i].length);
         lua_rawseti(state, -2, i + 1);
     }
-    sandbox_set_global(state, name);
+    lua_setfield(state, GLOBALS_AT, name);
 }
 
 static void reply_result(struct call *call, const struct cached_script *s, int status) {
@@ -245,13 +249,16 @@ void script_run(struct call *call, struct cached_script *s, int first, int keys)
     begin(call, s);
     run_nest_begin(&nesting);
     engine_hold();
-    lua_pushcfunction(state, describe_error);
+    sandbox_push_globals(state);
+    lua_getfield(state, GLOBALS_AT, ERROR_HANDLER);
     lua_rawgeti(state, LUA_REGISTRYINDEX, s->function);
     sandbox_renew(state);
     set_texts("KEYS", call->argv + first, keys);
     set_texts("ARGV", call->argv + first + keys, call->argc - first - keys);
     engine_let_go();
-    int status = lua_pcall(state, 0, 1, 1);
+    int status = lua_pcall(state, 0, 1, HANDLER_AT);
+    lua_replace(state, GLOBALS_AT); /* a deep result needs all the stack that there is */
+    lua_settop(state, GLOBALS_AT);
     engine_hold();
     reply_result(call, s, status);
     engine_let_go();

@@ -217,77 +217,81 @@ static void test_texts_have_a_bound(void **state) {
         "!x:2: script too long");
 }
 
-static const char *const words[] = {"local ",
-                                    "a",
-                                    "b",
-                                    " = ",
-                                    "function ",
-                                    "(",
-                                    ")",
-                                    "end ",
-                                    "return ",
-                                    "if ",
-                                    "then",
-                                    " else ",
-                                    "for ",
-                                    "in ",
-                                    "while",
-                                    " do ",
-                                    "[[",
-                                    "]]",
-                                    "[==[",
-                                    "--",
-                                    "'x'",
-                                    "\"",
-                                    "0x",
-                                    "1e",
-                                    "...",
-                                    "..",
-                                    ",",
-                                    ";",
-                                    "{",
-                                    "}",
-                                    "\n",
-                                    "repeat ",
-                                    "until ",
-                                    "not",
-                                    " and",
-                                    " or ",
-                                    "[",
-                                    "]",
-                                    ":",
-                                    "#",
-                                    "\\",
-                                    "\0",
-                                    "\x1b",
-                                    "\xff",
-                                    "--[==[",
-                                    "break ",
-                                    "goto ",
-                                    "8",
-                                    "~= ",
-                                    "<",
-                                    "%",
-                                    "^",
-                                    "collectgarbage()",
-                                    "error()",
-                                    "_G",
-                                    "load"};
-size_t words_count = sizeof(words) / sizeof(words[0]);
-struct buffer text;
-buffer_init(&text, MEMORY_OTHER);
-for (int round = 0; round < ROUNDS; round++) {
-    buffer_clear(&text);
-    for (uint64_t n = random_below(40); n; n--) {
-        const char *word = words[random_below(sizeof(words) / sizeof(words[0]))];
-        buffer_append(&text, word, *word ? strlen(word) : 1);
+static const char *const words[] = {
+    "local ",
+    "a",
+    "b",
+    " = ",
+    "function ",
+    "(",
+    ")",
+    "end ",
+    "return ",
+    "if ",
+    "then",
+    " else ",
+    "for ",
+    "in ",
+    "while",
+    " do ",
+    "[[",
+    "]]",
+    "[==[",
+    "--",
+    "'x'",
+    "\"",
+    "0x",
+    "1e",
+    "...",
+    "..",
+    ",",
+    ";",
+    "{",
+    "}",
+    "\n",
+    "repeat ",
+    "until ",
+    "not",
+    " and",
+    " or ",
+    "[",
+    "]",
+    ":",
+    "#",
+    "\\",
+    "\0",
+    "\x1b",
+    "\xff",
+    "--[==[",
+    "break ",
+    "goto ",
+    "8",
+    "~= ",
+    "<",
+    "%",
+    "^",
+    "collectgarbage()",
+    "error()",
+    "_G",
+    "load",
+};
+
+/* Random texts of the words of Lua compile or do not. */
+static void test_random_texts(void **state) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    for (int round = 0; round < ROUNDS; round++) {
+        buffer_clear(&text);
+        for (uint64_t n = random_below(40); n; n--) {
+            const char *word = words[random_below(sizeof(words) / sizeof(words[0]))];
+            buffer_append(&text, word, *word ? strlen(word) : 1);
+        }
+        lua_settop(L, 0);
+        bool compiled = sandbox_load(L, buffer_slice(&text), "=x");
+        assert_int_equal(lua_gettop(L), 1);
+        assert_int_equal(lua_type(L, 1), compiled ? LUA_TFUNCTION : LUA_TSTRING);
     }
-    lua_settop(L, 0);
-    bool compiled = sandbox_load(L, buffer_slice(&text), "=x");
-    assert_int_equal(lua_gettop(L), 1);
-    assert_int_equal(lua_type(L, 1), compiled ? LUA_TFUNCTION : LUA_TSTRING);
-}
-buffer_free(&text);
+    buffer_free(&text);
 }
 
 /* ---- the next script ---- */
@@ -313,15 +317,17 @@ static void test_a_script_begins_anew(void **state) {
 }
 
 static void test_globals_of_ours(void **state) {
+    sandbox_push_globals(L);
     lua_newtable(L);
     lua_pushliteral(L, "key");
     lua_rawseti(L, -2, 1);
-    sandbox_set_global(L, "KEYS");
+    lua_setfield(L, -2, "KEYS");
     check("return KEYS[1]", "key");
     check("return rawget(_G, 'KEYS')[1]", "key");
     check("KEYS = 1", "!x:1: Attempt to modify a readonly table");
+    sandbox_push_globals(L);
     lua_pushnil(L);
-    sandbox_set_global(L, "KEYS");
+    lua_setfield(L, -2, "KEYS");
     check("return rawget(_G, 'KEYS')", "nil");
 }
 
@@ -340,8 +346,5 @@ int main(void) {
         TEST(test_a_script_begins_anew),
         TEST(test_globals_of_ours),
     };
-
-    /* Random texts of the words of Lua compile or do not; memory comes back. */
-    static void test_random_texts(void **state) {
-        return cmocka_run_group_tests(tests, register_options, NULL);
-    }
+    return cmocka_run_group_tests(tests, register_options, NULL);
+}

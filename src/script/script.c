@@ -7,7 +7,8 @@
  *
  * While it is busy clients are served in turns within the hook that counts Lua's instructions, and
  * the gate GATE_BUSY tells nearly all of them so. A script that is killed gets an error at its next
- * instruction, and again at each one after that: none of its pcalls survives it.
+ * instruction, and again at each one after that: none of its pcalls survives it. SIGTERM does the
+ * same to a busy one that has not written.
  *
  * A script is a unit: what it changed is handed on as its effects within MULTI and EXEC, or, where
  * lua-replicate-commands is off, as the script itself, to be run again.
@@ -30,6 +31,7 @@
 #include "command/call.h"
 #include "exec/effects.h"
 #include "exec/run.h"
+#include "io/signals.h"
 #include "net/reply.h"
 #include "option/option.h"
 #include "script/bridge.h"
@@ -161,12 +163,21 @@ static bool is_over_time(void) {
     return true;
 }
 
+/* A signal asks the server to stop, which it does between commands: so never, where a script has no
+ * end. One that has written is as hard to end as by SCRIPT KILL. */
+static bool stands_in_the_way(void) {
+    if (!signals_shutdown_requested() || running.repeats || bridge_wrote()) return false;
+    log_warning("Lua script ended, since the server is to stop.");
+    return true;
+}
+
 static void hook(lua_State *L, lua_Debug *where) {
     if (!running.killed) {
         if (!running.busy && !is_over_time()) return;
         running.busy = true;
         gate_set(GATE_BUSY, true);
-        if (!run_turn_within()) running.killed = true; /* the server is to stop */
+        /* SHUTDOWN NOSAVE ends any, a signal those that leave nothing half done. */
+        running.killed = !run_turn_within() || running.killed || stands_in_the_way();
     }
     if (running.killed) kill_here(L);
 }

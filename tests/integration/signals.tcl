@@ -94,6 +94,29 @@ start_server {} {
     } {0} {ours}
 }
 
+foreach {what script reply} {
+    {has not written: it is ended} {while true do end} {*Script killed*}
+    {has written: it ends first} {redis.call('set', 'x', 'y') for i = 1, 5e7 do end
+        return redis.call('get', 'x')} y
+} {
+    start_server {overrides {lua-time-limit 20}} {
+        test "SIGTERM while a script runs beyond its time that $what" {
+            set client [redis_deferring_client]
+            $client eval $script 0
+            $client flush
+            await_read $client
+            exec kill -TERM [srv pid]
+            catch {$client read} answer
+            assert_match $reply $answer
+            assert_equal 1 [await_end [srv process]]
+            $client close
+            set status [reap [srv process]]
+            server_launch [server_id 0]
+            set status
+        } {0} {ours}
+    }
+}
+
 # --- the program executed anew ------------------------------------------------------------------
 
 foreach {words how} {

@@ -75,6 +75,99 @@ mutate('loop-pending', 'io/loop.c',
        '    watcher->interest = 0;\n    forget_pending(loop, watcher);\n',
        '    watcher->interest = 0;\n', 'a freed watcher is called', 'unit io/test_loop')
 
+mutate('file-rename-before-sync', 'io/file.c',
+       '    bool done = sync_whole(r->fd);\n    if (done) {\n'
+       '        done = system_close(r->fd) == 0;\n        r->fd = -1;\n    }\n'
+       '    done = done && system_rename(r->temporary, r->path) == 0;\n',
+       '    bool done = system_rename(r->temporary, r->path) == 0 && sync_whole(r->fd);\n'
+       '    if (done) {\n        done = system_close(r->fd) == 0;\n        r->fd = -1;\n    }\n',
+       'a file stands under its name before its bytes are safe', 'unit io/test_file')
+mutate('file-not-synced', 'io/file.c', 'bool done = sync_whole(r->fd);', 'bool done = true;',
+       'a file takes the place of the old one unsynced', 'unit io/test_file')
+mutate('folder-not-synced', 'io/file.c',
+       'r->folder_error = file_sync_folder(r->path) ? 0 : errno;', 'r->folder_error = 0;',
+       'a new name is lost with the power', 'unit io/test_file')
+mutate('file-pieces-used-up', 'io/file.c',
+       'while (used < count && bytes >= pieces[used].iov_len) {',
+       'while (used < count && bytes > pieces[used].iov_len) {',
+       'a piece that is written whole is offered again', 'unit io/test_file')
+mutate('file-read-at-place', 'io/file.c', 'wanted, offset + (off_t)total);', 'wanted, offset);',
+       'a read in pieces repeats its beginning', 'unit io/test_file')
+mutate('file-sync-interrupted', 'io/file.c',
+       '        status = system_fdatasync(fd);\n    } while (status < 0 && errno == EINTR);',
+       '        status = system_fdatasync(fd);\n    } while (false);',
+       'a signal makes a sync fail', 'unit io/test_file')
+mutate('child-first-untold', 'io/child.c',
+       '    for (size_t i = 0; observers && observers[i]; i++)\n'
+       '        if (observers[i]->before_fork)',
+       '    for (size_t i = 1; observers && observers[i]; i++)\n'
+       '        if (observers[i]->before_fork)',
+       'the first observer does not hear that a child begins', 'unit io/test_child')
+mutate('child-gone-late', 'io/child.c',
+       '    tell_gone(job.kind);\n    if (job.ended) job.ended(&end, job.argument);\n',
+       '    if (job.ended) job.ended(&end, job.argument);\n    tell_gone(job.kind);\n',
+       'what rested under a child still rests when its end is handled', 'unit io/test_child')
+mutate('child-refused-untold', 'io/child.c',
+       '    tell_gone(job->kind);\n    errno = error;\n    return -1;', '    errno = error;\n'
+       '    return -1;', 'what rests for a child that was never forked rests for ever',
+       'unit io/test_child')
+mutate('child-still-exclusive', 'io/child.c', '    if (exclusive == c) exclusive = NULL;\n', '',
+       'no child may follow one that has ended', 'unit io/test_child')
+mutate('child-partial-message', 'io/child.c',
+       '        c->partial_bytes = 0;\n        c->last = c->partial;',
+       '        c->last = c->partial;', 'the second message of a child is lost',
+       'unit io/test_child')
+mutate('child-keeps-pipes', 'io/child.c',
+       '        if (c->pipe.fd >= 0) system_close(c->pipe.fd);\n        if (c->process.fd',
+       '        if (c->process.fd', "a child holds another child's pipe", 'unit io/test_child')
+mutate('connection-reads-early', 'io/connection.c',
+       '    if (!c->established) return too_early();\n    c->read_needs', '    c->read_needs',
+       'requests are read before the handshake is done', 'unit io/test_connection')
+mutate('connection-write-needs', 'io/connection.c',
+       '    c->write_needs = LOOP_WRITABLE; /* invariant 4 */\n', '',
+       'a write waits for input that a read has taken', 'unit io/test_connection')
+mutate('connection-half-a-record', 'io/connection.c',
+       'c->is_pending = got > 0 && c->transport->has_pending(c);',
+       'c->is_pending = c->transport->has_pending(c);', 'half a record keeps the loop awake',
+       'unit io/test_connection')
+mutate('connection-pending-unread', 'io/connection.c',
+       'if (c->is_pending && c->wanted & LOOP_READABLE)', 'if (c->is_pending)',
+       'an owner that does not read keeps the loop awake', 'unit io/test_connection')
+mutate('connection-read-on-room', 'io/connection.c',
+       'if (ready & (c->read_needs | LOOP_PENDING)) found',
+       'if (ready & (LOOP_READABLE | LOOP_PENDING)) found',
+       'a read that waits for room is not gone on with', 'unit io/test_connection')
+
+# ---- value ----
+
+mutate('saved-length-of-6-bits', 'value/saved.c', 'if (length < 1 << 6) {',
+       'if (length <= 1 << 6) {', 'a length of 64 is saved as another one', 'unit value/test_saved')
+mutate('saved-longer-than-its-file', 'value/saved.c',
+       '    if (length > source_left_max(in)) return source_refuse(in, "a text is longer than its '
+       'file");\n    return length <= UINT32_MAX',
+       '    return length <= UINT32_MAX', 'a stated length is room taken before a byte has come',
+       'unit value/test_saved')
+mutate('saved-count-unchecked', 'value/saved.c',
+       'return *count <= source_left_max(in) / bytes_each ||', 'return true ||',
+       'a stated count of members is believed', 'unit value/test_saved')
+mutate('saved-packed-lengths', 'value/saved.c',
+       'if (size == 0 || *length == 0 || *length > UINT32_MAX || *length / EXPANSION_MAX > size)',
+       'if (size == 0 || *length == 0)', 'few bytes claim to be gigabytes', 'unit value/test_saved')
+mutate('saved-unpacked-short', 'value/saved.c',
+       'return size == length || source_refuse(in, "compressed bytes are damaged");',
+       'return size > 0 || source_refuse(in, "compressed bytes are damaged");',
+       'the end of a text that is unpacked is what stood there', 'unit value/test_saved')
+mutate('saved-negative', 'value/saved.c', '*integer = (int64_t)(raw << unused) >> unused;',
+       '*integer = (int64_t)raw + (int64_t)(unused & 0);', 'negative integers become positive',
+       'unit value/test_saved')
+mutate('saved-odd-pairs', 'value/saved.c', 'if (elements % 2 != 0) return',
+       'if (elements % 2 > 1) return', 'a hash has a field without a value',
+       'unit value/test_saved')
+mutate('saved-member-twice', 'value/saved.c',
+       'if (listpack_equal(lp, places[i], text)) return false;',
+       'if (listpack_equal(lp, places[i], text)) break;', 'a member stands twice in a sorted set',
+       'unit value/test_saved')
+
 # ---- store ----
 
 mutate('expiry-off-by-one', 'store/keyspace.c',
@@ -192,6 +285,34 @@ mutate('hard-limit-boundary', 'net/limits.c', 'c->chunk_bytes >= (size_t)limit->
        'c->chunk_bytes > 2 * (size_t)limit->hard_bytes;', 'the hard limit acts at twice its size',
        'unit net/test_limits')
 
+mutate('below-own-not-apart', 'net/reply.c', '        output.own = take_chunks(runs);\n', '',
+       'a message stands within half a reply', 'unit exec/test_run')
+mutate('below-later-kept', 'net/reply.c', '            put_before(c, o->later);\n', '',
+       'what was set apart for a client that is killed is never freed', 'unit exec/test_run')
+mutate('below-later-early', 'net/reply.c',
+       'if (output.later.first && output.current == c) spill();', 'if (false) spill();',
+       'what was set apart comes before the reply in the output buffer', 'unit exec/test_run')
+mutate('below-written', 'net/reply.c',
+       'if (__builtin_expect(c->flags & CLIENT_BELOW, 0))\n            list_append(&below',
+       'if (false)\n            list_append(&below',
+       'chunks leave before the outer output', 'unit exec/test_run')
+mutate('below-read', 'net/batch.c',
+       'if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;\n    ready',
+       'if (c->flags & CLIENT_CLOSING) return;\n    ready',
+       'a client whose request runs is read', 'unit exec/test_run')
+mutate('below-record', 'net/reply.c',
+       '    if (outer->record < output.record) outer->record = output.record;\n', '',
+       'what is replied after a turn within tells of no record of it', 'unit exec/test_run')
+mutate('below-closed', 'net/client.c', '        if (!(c->flags & CLIENT_BELOW)) {\n',
+       '        if (true) {\n', 'a client is taken leave of while its request runs',
+       'unit exec/test_run')
+mutate('carried-unwatched', 'net/client.c',
+       '    if (was_established) return connection_ready(connection, ready);\n'
+       '    /* What it sent with the end of the handshake may be here already. */\n'
+       '    return connection->wanted & (LOOP_READABLE | LOOP_WRITABLE);',
+       '    return was_established ? connection_ready(connection, ready) : 0;',
+       'what came with the end of the handshake waits for more', 'unit net/test_carried')
+
 # ---- publish, exec ----
 
 mutate('noloop-credit', 'publish/tracking.c', 'credited ? credited : batch_running_client();',
@@ -210,9 +331,16 @@ mutate('blocked-order', 'store/key_table.c', 'list_append(&row->links, link);',
 mutate('blocked-deadline', 'exec/blocked.c', 'if (end < look_msec) loop_timer_start',
        'if (end > look_msec) loop_timer_start', 'a nearer time limit does not set the timer',
        'tcl unit/wait')
-mutate('serve-order', 'exec/run.c', 'if (!outer) blocked_serve();',
-       'if (outer) blocked_serve();', 'commands of EXEC serve who waits, others do not',
+mutate('serve-order', 'exec/run.c', 'if (outermost) blocked_serve();',
+       'if (!outermost) blocked_serve();', 'commands of EXEC serve who waits, others do not',
        'tcl unit/type/list')
+
+mutate('nested-gate-left-out', 'exec/run.c',
+       '    if (innermost) gate_set(GATE_NESTED, true);\n', '',
+       'an endless script in the innermost turn cannot be ended', 'unit exec/test_run')
+mutate('nested-gate-forgotten', 'exec/run.c',
+       '    if (innermost) gate_set(GATE_NESTED, false);\n', '',
+       'scripts are refused for ever', 'unit exec/test_run')
 
 # ---- edits and effects ----
 
@@ -330,10 +458,11 @@ mutate('effects-database', 'exec/effects.c', '    e->database = keyspace_index(k
 mutate('effects-text', 'exec/effects.c', '        text += argv[i].length;\n', '',
        'the words of an effect overwrite each other', 'unit exec/test_effects')
 mutate('effects-after-the-served', 'exec/run.c',
-       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, !outer);\n'
-       '    if (!outer) blocked_serve();\n',
-       '    if (!outer) blocked_serve();\n'
-       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, !outer);\n',
+       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, '
+       'outermost);\n    if (outermost) blocked_serve();\n',
+       '    if (outermost) blocked_serve();\n'
+       '    if (__builtin_expect(effects_wanted() != 0, 0)) effects_call_end(call, '
+       'outermost);\n',
        'who was served has taken what nobody gave', 'unit exec/test_effects')
 mutate('effects-served-together', 'exec/blocked.c',
        'served = w->kind->serve(w->client, w->state, &key);\n        effects_unit_end();\n',
@@ -381,8 +510,8 @@ mutate('set-keepttl', 'commands/string.c',
        'options.flags & SET_KEEPTTL ? KEYSPACE_KEEP_DEADLINE : ENTRY_NO_DEADLINE;',
        'options.flags & SET_KEEPTTL ? ENTRY_NO_DEADLINE : KEYSPACE_KEEP_DEADLINE;', 'SET KEEPTTL',
        'tcl unit/expire')
-mutate('expire-in-the-past', 'commands/expire.c', '} else if (deadline <= clock_cached_msec()) {',
-       '} else if (deadline < clock_cached_msec() - 1000) {',
+mutate('expire-in-the-past', 'commands/expire.c', '} else if (keyspace_is_over(deadline)) {',
+       '} else if (keyspace_is_over(deadline + 1000)) {',
        'EXPIRE with a negative time leaves the key', 'tcl unit/expire')
 mutate('ttl-rounding', 'commands/expire.c', '(left % unit_msec + unit_msec / 2) / unit_msec)',
        '(left % unit_msec) / unit_msec)', 'TTL rounds down', 'tcl unit/expire')
@@ -421,6 +550,61 @@ mutate('script-json-depth', 'script/lib_json.c',
        'unit script/test_libraries')
 mutate('script-json-index', 'script/lib_json.c', '    json->index = -1;\n', '',
        'elements behind a nested array overwrite others', 'unit script/test_libraries')
+
+mutate('script-memory-limit', 'script/engine.c',
+       'if (!held && (used > most || more > most - used)) return NULL;',
+       'if (!held && (used > most || more >= most - used)) return NULL;',
+       'the last byte below lua-memory-limit is refused', 'unit script/test_engine')
+mutate('script-shrinking-refused', 'script/engine.c', '    if (size <= old_size) {\n',
+       '    if (size < old_size && used < engine_bytes_max()) {\n',
+       'Lua is refused a block that shrinks', 'unit script/test_engine')
+mutate('script-without-rights', 'exec/gates.c', '{GATE_SCRIPT,        GATE_USER,   GATE_CHANCE,',
+       '{GATE_SCRIPT,        GATE_CHANCE,', 'a script may what its caller may not',
+       'tcl unit/scripting ACL')
+mutate('script-loses-memory-gate', 'script/gates.c',
+       'gate_set(GATE_SCRIPT_MEMORY, memory_limit_lacked());',
+       'gate_set(GATE_SCRIPT_MEMORY, false);', 'a script writes where there is no memory',
+       'tcl unit/scripting maxmemory')
+mutate('script-memory-gate-stays', 'script/gates.c',
+       '    if (command_flags & COMMAND_WRITE) gate_set(GATE_SCRIPT_MEMORY, false);\n', '',
+       'a script that has written is stopped half done', 'tcl unit/scripting maxmemory')
+mutate('script-unframed', 'script/bridge.c', '        if (script.by_effects) effects_frame();\n',
+       '', "a script's effects are not framed", 'tcl unit/scripting Effects')
+mutate('script-survives-kill', 'script/script.c',
+       '    lua_sethook(L, hook, LUA_MASKCOUNT, 1);\n', '',
+       'a coroutine that catches errors survives SCRIPT KILL', 'tcl unit/scripting coroutines')
+mutate('script-writer-killed', 'script/script.c',
+       '    if (bridge_wrote()) return SCRIPT_HAS_WRITTEN;\n', '',
+       'SCRIPT KILL leaves half a script', 'tcl unit/scripting written')
+mutate('script-writer-stopped', 'script/script.c',
+       'running.repeats || bridge_wrote()) return false;\n    log_warning',
+       'running.repeats) return false;\n    log_warning',
+       'SIGTERM leaves half a script', 'tcl integration/signals SIGTERM')
+mutate('script-of-database-0', 'script/bridge.c',
+       '    c->database = eval->client->database;\n', '    c->database = 0;\n',
+       'a script runs in another database than its caller', 'tcl unit/scripting database')
+
+# ---- persist ----
+
+mutate('snapshot-counts-later-changes', 'persist/snapshot.c',
+       'note_saved(state.changes_at_start);', 'note_saved(keyspace_changes());',
+       'what is changed while a child saves counts as saved', 'tcl integration/snapshot child')
+mutate('snapshot-failure-unnoticed', 'persist/snapshot.c',
+       '    if (!end->on_purpose) state.failed = true;\n', '',
+       'writes go on though nothing is saved', 'tcl integration/snapshot BGSAVE')
+mutate('snapshot-leaves-file', 'persist/snapshot.c',
+       '    if (end->signal || end->on_purpose) remove_temporary(end->pid);\n', '',
+       'a killed child leaves its file', 'tcl integration/snapshot BGSAVE')
+mutate('snapshot-within-exec', 'persist/snapshot.c',
+       'child_lives() || call->origin == CALL_QUEUED)', 'child_lives())',
+       'BGSAVE in EXEC saves half a transaction', 'tcl integration/snapshot EXEC')
+mutate('snapshot-checksum', 'persist/rdb_load.c',
+       'dump_skips_checksums() || stated == sum) return true;',
+       'dump_skips_checksums() || stated != sum + 1) return true;',
+       'a damaged file is loaded', 'tcl integration/snapshot damaged')
+mutate('snapshot-loads-the-dead', 'persist/rdb_load.c',
+       '(over && !l->how->keeps_expired)', '(over && l->how->keeps_expired)',
+       'keys that are over come back with a load', 'tcl integration/snapshot RELOAD')
 
 # ---- those that no test saw once ----
 

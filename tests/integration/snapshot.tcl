@@ -184,6 +184,21 @@ start_server {} {
         r config set save {}
     }
 
+    test {BGSAVE: what is changed while the child saves is not saved} {
+        r flushall
+        r mset a 1 b 2
+        r config set rdb-key-save-delay 50000
+        r bgsave
+        r set key later
+        r incr number
+        r config set rdb-key-save-delay 0
+        wait_for_condition 500 20 {[s rdb_bgsave_in_progress] == 0} else {
+            fail "the child does not end"
+        }
+        assert_equal ok [s rdb_last_bgsave_status]
+        assert_equal 2 [s rdb_changes_since_last_save]
+    }
+
     test {BGSAVE within EXEC comes after it} {
         r multi
         r bgsave

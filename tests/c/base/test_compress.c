@@ -87,8 +87,9 @@ static void test_limits_of_matches(void **state) {
         make_text(distance, 256, 0);
         memcpy(text + distance, text, 64);
         size_t alone = round_trip(distance), size = round_trip(distance + 64);
+        /* Of its places the table has forgotten most: each stays with a chance of one in e. */
         if (distance <= 8192)
-            assert_true(size < alone + 16);
+            assert_true(size < alone + 52);
         else
             assert_true(size >= alone + 64);
     }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/string.h"
@@ -26,8 +27,9 @@
 
 /* Addresses that `bind` may name: as 6.2. */
 #define LISTENERS_MAX 16
-#define REASON_CHARS 160     /* why a connection is not taken */
-#define ADDRESS_TEXT_MAX 256 /* no longer name is resolved */
+#define REASON_CHARS 160                     /* why a connection is not taken */
+#define ADDRESS_TEXT_MAX 256                 /* no longer name is resolved */
+#define ACCEPT_TELL_NSEC INT64_C(1000000000) /* between lines on the same failure */
 
 struct listener {
     struct loop_watcher watcher;                  /* first: the loop hands it back */
@@ -53,6 +55,10 @@ static struct buffer bind_addresses = {.class = MEMORY_OTHER}; /* words, each fo
 static int bind_count;
 static uint64_t rejected;
 static char first_address[ADDRESS_TEXT_MAX + 128];
+/* Of tell_not_accepted: what was said last, when, and how often it came since. */
+static int accept_error;
+static int64_t accept_told_nsec;
+static uint64_t accept_failures;
 
 /* ---- bind: several words ---- */
 
@@ -182,13 +188,29 @@ static void accept_one(const struct listener *l, int fd, const struct socket_pee
                     peer->address, peer->port);
 }
 
+/* The connection waits and makes the next turn fail, too: of one cause it is said once in a time.
+ */
+static void tell_not_accepted(int error) {
+    int64_t now = clock_monotonic_nsec();
+    accept_failures++;
+    if (error == accept_error && now - accept_told_nsec < ACCEPT_TELL_NSEC) return;
+    if (accept_failures == 1)
+        log_warning("Accepting client connection: %s", strerror(error));
+    else
+        log_warning("Accepting client connection: %s (%llu times since this was last said)",
+                    strerror(error), (unsigned long long)accept_failures);
+    accept_error = error;
+    accept_told_nsec = now;
+    accept_failures = 0;
+}
+
 static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
     for (int i = 0; i < LISTEN_ACCEPTS_MAX; i++) {
         struct socket_peer peer;
         int fd = socket_accept(watcher->fd, &peer);
         if (fd < 0) {
             if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-                log_warning("Accepting client connection: %s", strerror(errno));
+                tell_not_accepted(errno);
             return;
         }
         accept_one((const struct listener *)watcher, fd, &peer);

@@ -26,6 +26,7 @@ static void note_end(const struct child_end *end, void *argument) {
     assert_ptr_equal(argument, &ended);
     ended = *end;
     ended_count++;
+    assert_true((unsigned)gone_count >= ended_count); /* observers are told before */
 }
 
 static void note_before(enum child_kind kind) { before_count++; }

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "io/faults.h"
 #include "io/socket.h"
@@ -124,6 +125,25 @@ static void test_accept_fails(void **state) {
     }
 }
 
+/* As long as none is left the connection makes each turn fail: a line a second says how often. */
+static void test_accept_fails_again_and_again(void **state) {
+    clock_use_fixed(1000000000, 1000000000);
+    fault_accept = (struct fault){.failed = 2000, .error = EMFILE};
+    int fd = peer_of_listener();
+    for (int turn = 0; turn < 100000 && fault_accept.failed > 1000; turn++)
+        loop_turn(peers_loop, 1);
+    assert_int_equal(fault_accept.failed, 1000);
+    assert_int_equal(times_logged("Accepting client connection: "), 1);
+    clock_advance_usec(1000000);
+    for (int turn = 0; turn < 100000 && fault_accept.failed; turn++) loop_turn(peers_loop, 1);
+    assert_int_equal(times_logged("Accepting client connection: "), 2);
+    assert_int_equal(times_logged("1000 times since"), 1);
+    clock_use_system();
+    assert_serves(fd);
+    close(fd);
+    await_nobody();
+}
+
 /* What is no failure of ours: the peer has given up, or a signal came. Nobody is told. */
 static void test_accept_goes_on(void **state) {
     static const int errors[] = {ECONNABORTED, EINTR, EAGAIN};
@@ -201,11 +221,9 @@ static void test_epoll_refuses_a_listener(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, peers_nothing_left)
     const struct CMUnitTest tests[] = {
-        CASE(test_accept_fails),
-        CASE(test_accept_goes_on),
-        CASE(test_epoll_refuses_a_client),
-        CASE(test_epoll_refuses_a_change),
-        CASE(test_epoll_refuses_a_listener),
+        CASE(test_accept_fails),           CASE(test_accept_fails_again_and_again),
+        CASE(test_accept_goes_on),         CASE(test_epoll_refuses_a_client),
+        CASE(test_epoll_refuses_a_change), CASE(test_epoll_refuses_a_listener),
     };
     return cmocka_run_group_tests(tests, begin_all, end_all);
 }

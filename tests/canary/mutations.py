@@ -306,12 +306,6 @@ mutate('below-record', 'net/reply.c',
 mutate('below-closed', 'net/client.c', '        if (!(c->flags & CLIENT_BELOW)) {\n',
        '        if (true) {\n', 'a client is taken leave of while its request runs',
        'unit exec/test_run')
-mutate('carried-unwatched', 'net/client.c',
-       '    if (was_established) return connection_ready(connection, ready);\n'
-       '    /* What it sent with the end of the handshake may be here already. */\n'
-       '    return connection->wanted & (LOOP_READABLE | LOOP_WRITABLE);',
-       '    return was_established ? connection_ready(connection, ready) : 0;',
-       'what came with the end of the handshake waits for more', 'unit net/test_carried')
 
 # ---- publish, exec ----
 

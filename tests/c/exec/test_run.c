@@ -444,6 +444,8 @@ static void test_message_beside_half_a_reply(void **state) {
                   "MULTI\r\nGET long\r\nwithin\r\nGET long\r\nwithin\r\nINCR n\r\nEXEC\r\n",
                   "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*5\r\n#+OVER\r\n#"
                   "+OVER\r\n:2\r\n" MESSAGE("1") MESSAGE("2") MESSAGE("1") MESSAGE("2"));
+    run_listening(2, publishes_twice, "MULTI\r\nwithin\r\nEXEC\r\nPING\r\n",
+                  "+OK\r\n+QUEUED\r\n*1\r\n+OVER\r\n" MESSAGE("1") MESSAGE("2") "+PONG\r\n");
     assert_int_equal(runs.client->chunk_bytes, 0);
 }
 
@@ -650,6 +652,21 @@ static void test_without_a_command(void **state) {
     assert_has(&other, "+OK\r\n$1\r\n1\r\n");
 }
 
+/* Who reads afterwards what was changed in one waits for the record of that. */
+static void test_record_without_a_command(void **state) {
+    effects_add_interest(EFFECT_LOG, 1);
+    send_line(&other, "SET k 1\r\n");
+    for (int i = 0; i < 3; i++) assert_true(run_turn_within());
+    assert_has(&other, "");
+    ask(&third, "GET k\r\n", "");
+    reply_allow(effects_record());
+    reply_write_all();
+    assert_has(&other, "+OK\r\n");
+    assert_has(&third, "$1\r\n1\r\n");
+    assert_taken("SET k 1;");
+    effects_add_interest(EFFECT_LOG, -1);
+}
+
 /* ---- at random ---- */
 
 static uint64_t sent[4], received[4];
@@ -773,6 +790,7 @@ int main(void) {
         TEST(test_who_asks_does_not_wait),
         TEST(test_who_finds_a_due_key_waits),
         TEST(test_without_a_command),
+        TEST(test_record_without_a_command),
         TEST(test_random),
     };
     return cmocka_run_group_tests(tests, open_all, NULL);

@@ -312,14 +312,121 @@ static void test_open_fails(void **state) {
     connection_close(NULL);
 }
 
+/* ---- a transport that does as it is told ---- */
+
+static struct {
+    enum connection_step step;
+    ssize_t got; /* what a read returns; below 0: EAGAIN */
+    bool has_pending;
+    uint8_t read_needs, write_needs; /* 0: the usual ones */
+    int reads, writes;
+} told;
+
+static bool told_open(struct connection *c, char *why, size_t why_size) { return true; }
+static enum connection_step told_handshake(struct connection *c, char *why, size_t why_size) {
+    return told.step;
+}
+static ssize_t told_result(struct connection *c) {
+    if (told.read_needs) c->read_needs = told.read_needs;
+    if (told.write_needs) c->write_needs = told.write_needs;
+    if (told.got < 0) errno = EAGAIN;
+    return told.got;
+}
+static ssize_t told_read(struct connection *c, void *bytes, size_t length) {
+    told.reads++;
+    return told_result(c);
+}
+static ssize_t told_writev(struct connection *c, const struct iovec *pieces, int count) {
+    told.writes++;
+    return told_result(c);
+}
+static bool told_has_pending(const struct connection *c) { return told.has_pending; }
+static void told_close(struct connection *c) {}
+
+static const struct connection_transport told_transport = {.name = "told",
+                                                           .bytes = sizeof(struct connection),
+                                                           .open = told_open,
+                                                           .handshake = told_handshake,
+                                                           .read = told_read,
+                                                           .writev = told_writev,
+                                                           .has_pending = told_has_pending,
+                                                           .close = told_close};
+
+static struct connection *open_told(enum connection_step step) {
+    memset(&told, 0, sizeof(told));
+    told.step = step;
+    struct connection *c = connection_open(&told_transport, -1, CONNECTION_ACCEPTS, MEMORY_OTHER,
+                                           reason, sizeof(reason));
+    assert_int_equal(connection_handshake(c, reason, sizeof(reason)), step);
+    return c;
+}
+
+static void test_nothing_before_the_handshake(void **state) {
+    char byte;
+    struct connection *c = open_told(CONNECTION_WAITS);
+    told.got = 1;
+    assert_int_equal(connection_read(c, &byte, 1), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(connection_write(c, "a", 1), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(told.reads + told.writes, 0);
+    told.step = CONNECTION_DONE;
+    assert_int_equal(connection_handshake(c, reason, sizeof(reason)), CONNECTION_DONE);
+    assert_int_equal(connection_read(c, &byte, 1), 1);
+    connection_close(c);
+}
+
+/* Half a record: nothing can be read of it, whatever the transport says. */
+static void test_half_a_record(void **state) {
+    char byte;
+    struct connection *c = open_told(CONNECTION_DONE);
+    told.has_pending = true;
+    told.got = 1;
+    assert_int_equal(connection_read(c, &byte, 1), 1);
+    assert_true(connection_has_pending(c));
+    told.got = -1;
+    assert_int_equal(connection_read(c, &byte, 1), -1);
+    assert_false(connection_has_pending(c));
+    connection_close(c);
+}
+
+/* A read that waits for room, and a write that waits for input until there is a read. */
+static void test_crossed_needs(void **state) {
+    const unsigned both = LOOP_READABLE | LOOP_WRITABLE;
+    char byte;
+    struct connection *c = open_told(CONNECTION_DONE);
+    told.got = -1;
+    told.read_needs = LOOP_WRITABLE;
+    assert_int_equal(connection_read(c, &byte, 1), -1);
+    assert_int_equal(connection_interest(c, LOOP_READABLE), LOOP_WRITABLE);
+    assert_int_equal(connection_interest(c, both), LOOP_WRITABLE);
+    assert_int_equal(connection_ready(c, LOOP_WRITABLE), both);
+    told.read_needs = 0;
+    told.write_needs = LOOP_READABLE;
+    assert_int_equal(connection_write(c, "a", 1), -1);
+    assert_int_equal(connection_interest(c, LOOP_WRITABLE), LOOP_READABLE);
+    told.write_needs = 0;
+    assert_int_equal(connection_read(c, &byte, 1), -1);
+    assert_int_equal(connection_interest(c, both), both);
+    connection_close(c);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, finish)
 
 int main(void) {
     seed_from_environment();
     const struct CMUnitTest tests[] = {
-        TEST(test_both_ways),           TEST(test_pending), TEST(test_pending_and_ready),
-        TEST(test_close_while_pending), TEST(test_needs),   TEST(test_handshake_fails),
-        TEST(test_open_fails),          TEST(test_yields),
+        TEST(test_nothing_before_the_handshake),
+        TEST(test_half_a_record),
+        TEST(test_crossed_needs),
+        TEST(test_both_ways),
+        TEST(test_pending),
+        TEST(test_pending_and_ready),
+        TEST(test_close_while_pending),
+        TEST(test_needs),
+        TEST(test_handshake_fails),
+        TEST(test_open_fails),
+        TEST(test_yields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

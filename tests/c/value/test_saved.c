@@ -242,6 +242,10 @@ static const struct vector vectors[] = {
     {"0a0b0b0000000a0000000000ff", VALUE_EMPTY},
     {"0e010b0b0000000a0000000000ff", VALUE_EMPTY},
     {"0d0b0b0000000a0000000000ff", VALUE_EMPTY},
+    {"0d0e0e0000000a000000010000016dff", VALUE_REFUSED},               /* a field without a value */
+    {"0d151500000012000000040000016d03f202016d03f3ff", VALUE_REFUSED}, /* a field twice */
+    {"0c151500000012000000040000016d03f202016d03f3ff", VALUE_REFUSED}, /* a member twice */
+    {"0c151500000012000000040000016d03f202016e03f3ff", VALUE_LOADED},
     {"0e81ffffffffffffffff", VALUE_REFUSED},
     {"0280ffffffff", VALUE_REFUSED},
     {"00817fffffffffffffff61", VALUE_REFUSED},
@@ -277,6 +281,131 @@ static void test_vectors(void **state) {
     }
 }
 
+/* ---- lengths that are not to be believed ---- */
+
+static bool read_text(struct source *in, struct buffer *store) {
+    struct slice text;
+    return saved_read_text(in, store, &text);
+}
+static bool read_kept(struct source *in, struct buffer *store) {
+    struct slice text;
+    return saved_read_kept(in, store, &text);
+}
+static bool read_string(struct source *in, struct buffer *store) {
+    struct slice text;
+    struct blob *blob;
+    int64_t integer;
+    bool good = saved_read_string(in, store, &text, &blob, &integer);
+    if (good) blob_free(blob, MEMORY_DATASET);
+    return good;
+}
+static bool read_count_of_pairs(struct source *in, struct buffer *store) {
+    uint64_t count;
+    return saved_read_count(in, 2, &count);
+}
+
+#define TOO_LONG "a text is longer than its file"
+#define IMPOSSIBLE "a compressed text of an impossible length"
+#define DAMAGED "compressed bytes are damaged"
+
+/* Refused for this reason, before room is made for what is only stated. */
+static const struct {
+    bool (*read)(struct source *in, struct buffer *store);
+    const char *bytes;
+    size_t length;
+    const char *reason;
+} claims[] = {
+    {read_text,
+     "\x05"
+     "abcd",
+     5, TOO_LONG},
+    {read_text,
+     "\x80\xff\xff\xff\xff"
+     "a",
+     6, TOO_LONG},
+    {read_kept,
+     "\x80\xff\xff\xff\xff"
+     "a",
+     6, TOO_LONG},
+    {read_string,
+     "\x81\x7f\xff\xff\xff\xff\xff\xff\xff"
+     "a",
+     10, TOO_LONG},
+    {read_text,
+     "\xc3\x05\x06"
+     "\x02"
+     "abc",
+     7, TOO_LONG},
+    {read_text,
+     "\xc3\x01\x80\x7f\xff\xff\xff"
+     "a",
+     8, IMPOSSIBLE},
+    {read_text,
+     "\xc3\x01\x81\x00\x00\x00\x01\x00\x00\x00\x00"
+     "a",
+     12, IMPOSSIBLE},
+    {read_string,
+     "\xc3\x01\x80\x7f\xff\xff\xff"
+     "a",
+     8, IMPOSSIBLE},
+    {read_text,
+     "\xc3\x04\x04"
+     "\x02"
+     "abc",
+     7, DAMAGED}, /* it is three bytes */
+    {read_text,
+     "\xc3\x04\x02"
+     "\x02"
+     "abc",
+     7, DAMAGED},
+    {read_string,
+     "\xc3\x04\x04"
+     "\x02"
+     "abc",
+     7, DAMAGED},
+    {read_count_of_pairs,
+     "\x03"
+     "abcd",
+     5, "more members than there are bytes"},
+    {read_count_of_pairs,
+     "\x81\xff\xff\xff\xff\xff\xff\xff\xff"
+     "a",
+     10, "more members than there are bytes"},
+    {read_count_of_pairs, "\xc0\x01", 2, "a text where a length should be"},
+};
+
+static void test_claims(void **state) {
+    for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+        struct buffer store = {.class = MEMORY_OTHER};
+        struct source in;
+        slice_source_init(&in, (struct slice){claims[i].bytes, claims[i].length});
+        assert_false(claims[i].read(&in, &store));
+        assert_int_equal(in.status, SOURCE_CORRUPT);
+        assert_string_equal(in.reason, claims[i].reason);
+        assert_true(store.capacity < 1000);
+        buffer_free(&store);
+    }
+}
+
+/* As many as there is room for. */
+static void test_claims_that_hold(void **state) {
+    static const struct slice counts =
+                                  {"\x02"
+                                   "abcd",
+                                   5},
+                              texts = {
+                                  "\x04"
+                                  "abcd",
+                                  5};
+    struct buffer store = {.class = MEMORY_OTHER};
+    struct source in;
+    slice_source_init(&in, counts);
+    assert_true(read_count_of_pairs(&in, &store));
+    slice_source_init(&in, texts);
+    assert_true(read_text(&in, &store));
+    buffer_free(&store);
+}
+
 static int end_texts(void **state) {
     buffer_free(&text_storage[0]);
     buffer_free(&text_storage[1]);
@@ -288,10 +417,8 @@ int main(void) {
     buffer_init(&text_storage[0], MEMORY_OTHER);
     buffer_init(&text_storage[1], MEMORY_OTHER);
     const struct CMUnitTest tests[] = {
-        TEST(test_steps),
-        TEST(test_given_up),
-        TEST(test_damaged),
-        TEST(test_vectors),
+        TEST(test_steps),   TEST(test_given_up), TEST(test_damaged),
+        TEST(test_vectors), TEST(test_claims),   TEST(test_claims_that_hold),
     };
     return cmocka_run_group_tests(tests, NULL, end_texts);
 }

@@ -79,6 +79,7 @@ enum client_rare {
     CLIENT_RARE_ADDRESSES,   /* client.c: the text of its addresses, once it was asked for */
     CLIENT_RARE_CAPTURE,     /* net/capture: who takes its replies */
     CLIENT_RARE_PRINCIPAL,   /* access/acl: the client for which a captured one acts */
+    CLIENT_RARE_DEBUGGER,    /* script/debugger: how its next script is debugged */
     CLIENT_RARE_CONNECTION,  /* client.c: its struct connection, where it is CLIENT_CARRIED */
     CLIENT_RARES
 };

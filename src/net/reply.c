@@ -308,6 +308,22 @@ void reply_free(struct client *c) {
     c->over_soft_nsec = 0;
 }
 
+void reply_hand_over(struct client *c,
+                     void (*take)(void *context, const char *bytes, size_t length), void *context) {
+    reply_end();
+    for (int i = 0; i < region_count; i++) {
+        struct region *r = &regions[i];
+        if (r->client != c) continue;
+        take(context, output.bytes + r->start, r->length);
+        r->length = 0;
+    }
+    for (; c->replies; chunk_free_first(c)) {
+        const struct reply_chunk *chunk = c->replies;
+        take(context, chunk->bytes + chunk->sent, chunk->used - chunk->sent);
+    }
+    reply_free(c);
+}
+
 /* ---- where bytes go ---- */
 
 void reply_begin(struct client *c) {

@@ -118,6 +118,10 @@ void reply_allow(uint64_t record);
  * nothing. */
 void reply_set_before_write(void (*before)(void));
 
+/* All that its replies wait with is handed to `take`, in order, and dropped here, whatever its
+ * record: for a child that writes to its client by another way. */
+void reply_hand_over(struct client *c,
+                     void (*take)(void *context, const char *bytes, size_t length), void *context);
 /* Whether REPLY_PENDING_BYTES are reached. */
 bool reply_is_due(void);
 /* The socket takes more: writes chunks. */

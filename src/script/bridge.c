@@ -29,6 +29,7 @@
 #include "publish/tracking.h"
 #include "script/cache.h"
 #include "script/convert.h"
+#include "script/debugger.h"
 #include "script/engine.h"
 #include "script/gates.h"
 #include "script/random.h"
@@ -112,6 +113,7 @@ unsigned bridge_script_readers(void) {
 /* {err = "@user_script: 1: text"}, or only the text of it. */
 static void push_error(lua_State *L, struct slice text, bool as_table) {
     lua_Debug where;
+    if (debugger_shows()) debugger_show_error(text);
     if (as_table) lua_createtable(L, 0, 1);
     int parts = 1;
     if (lua_getstack(L, 1, &where) && lua_getinfo(L, "Sl", &where)) {
@@ -191,8 +193,11 @@ static bool run_command(lua_State *L, int argc, const struct slice *argv, bool r
         .origin = is_repeated(script.eval) ? CALL_SCRIPT_AGAIN : CALL_SCRIPT,
         .refusal = &refusal,
     };
+    bool shown = debugger_shows();
+    if (shown) debugger_show_call(&script.convert.capture, argc, argv);
     convert_begin(&script.convert, L);
     enum gate_verdict verdict = call_run(&call);
+    if (shown) debugger_show_reply(&script.convert.capture, verdict == GATE_OPEN);
     bool failed = true;
     if (verdict != GATE_OPEN) {
         /* A refusal with a code of its own has its end of line: a script may compare the text. */
@@ -341,13 +346,15 @@ static int redis_set_repl(lua_State *L) {
     return 0;
 }
 
-/* No session of the debugger is on. */
 static int redis_breakpoint(lua_State *L) {
-    lua_pushboolean(L, false);
+    lua_pushboolean(L, debugger_stop_soon());
     return 1;
 }
 
-static int redis_debug(lua_State *L) { return 0; }
+static int redis_debug(lua_State *L) {
+    debugger_show_values(L);
+    return 0;
+}
 
 static const struct {
     const char *name;

@@ -9,9 +9,11 @@
 #include "command/command_keys.h"
 #include "command/row.h"
 #include "exec/effects.h"
+#include "net/client.h"
 #include "net/reply.h"
 #include "report/monitor.h"
 #include "script/cache.h"
+#include "script/debugger.h"
 #include "script/script.h"
 
 #define NO_SUCH_SCRIPT "-NOSCRIPT No matching script. Please use EVAL."
@@ -36,12 +38,18 @@ static bool parse_key_count(const struct call *call, int *keys) {
     return true;
 }
 
-static void command_eval(struct call *call) {
+static void eval(struct call *call) {
     int keys;
-    monitor_show(call);
     if (!parse_key_count(call, &keys)) return;
     struct cached_script *s = script_find_or_compile(call, call->argv[1]);
     if (s) script_run(call, s, COUNT_AT + 1, keys);
+}
+
+static void command_eval(struct call *call) {
+    monitor_show(call);
+    if (debugger_mode_of(call->client) && !debugger_begin(call, call->argv[1])) return;
+    eval(call);
+    debugger_end(call);
 }
 
 /* NULL where the argument is no digest of a script that is there. Nearly all are in lower case. */
@@ -57,6 +65,10 @@ static struct cached_script *script_of(const struct call *call, int index) {
 static void command_evalsha(struct call *call) {
     int keys;
     monitor_show(call);
+    if (debugger_mode_of(call->client)) {
+        reply_error(call->client, "Please use EVAL instead of EVALSHA for debugging");
+        return;
+    }
     if (call->argv[1].length != CACHE_SHA_CHARS) {
         reply_error(call->client, NO_SUCH_SCRIPT);
         return;
@@ -116,19 +128,25 @@ static void script_kill_command(struct call *call) {
     }
 }
 
+/* Who has replies to come would get them among the lines of the session. */
 static void script_debug(struct call *call) {
-    if (argument_is(call, 2, "no"))
-        reply_ok(call->client);
-    else if (argument_is(call, 2, "yes") || argument_is(call, 2, "sync"))
-        reply_error(call->client, "this server has no debugger for scripts");
-    else
-        reply_error(call->client, "Use SCRIPT DEBUG YES/SYNC/NO");
+    struct client *c = call->client;
+    bool yes = argument_is(call, 2, "yes"), sync = argument_is(call, 2, "sync");
+    if (!yes && !sync && !argument_is(call, 2, "no")) {
+        reply_error(c, "Use SCRIPT DEBUG YES/SYNC/NO");
+    } else if (c->flags & CLIENT_CAPTURED || debugger_must_wait(c)) {
+        reply_error(c, "SCRIPT DEBUG must be called outside a pipeline");
+    } else {
+        debugger_set(c, yes ? DEBUGGER_FORKED : sync ? DEBUGGER_SYNC : DEBUGGER_OFF);
+        reply_ok(c);
+    }
 }
 
 static void script_help(struct call *call) {
     static const char *const lines[] = {
         "DEBUG (YES|SYNC|NO)",
-        "    Steps through the scripts that are run next: not built, only NO is taken.",
+        "    Steps through the script that is run next: in a copy of the data, or, with SYNC,",
+        "    on the data itself, while nobody else is served.",
         "EXISTS <sha1> [<sha1> ...]",
         "    Says of each digest whether a script has it.",
         "FLUSH [ASYNC|SYNC]",

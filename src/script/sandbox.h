@@ -19,6 +19,9 @@ struct lua_State;
  * more than once; this many items of two bytes stay within a small part of the stack. */
 #define SANDBOX_PATTERN_BYTES_MAX 16384
 
+/* The name of scripts, in errors and for who looks at what runs. */
+#define SANDBOX_SCRIPT_NAME "@user_script"
+
 /* Fills an empty state: libraries of Lua's own, then what `open` adds as globals, then all of it is
  * closed. Once a state. Nothing fails (engine_hold). */
 void sandbox_open(struct lua_State *L, void (*open)(struct lua_State *L));
@@ -28,6 +31,9 @@ void sandbox_push_globals(struct lua_State *L);
 /* Compiles a text, never byte code. True with the function on top of the stack, its environment the
  * sandbox's; false with the error there. Nothing is collected meanwhile. */
 MUST_USE bool sandbox_load(struct lua_State *L, struct slice text, const char *name);
+/* The table on top, where it is one of ours that scripts see a proxy of, becomes the real one: for
+ * who shows it, and gives it to no script. */
+void sandbox_look_through(struct lua_State *L);
 /* A script begins: what the one before did to its function's environment, or to the collector, is
  * undone. The function is on top of the stack. */
 void sandbox_renew(struct lua_State *L);

@@ -37,12 +37,12 @@
 #include "script/bridge.h"
 #include "script/cache.h"
 #include "script/convert.h"
+#include "script/debugger.h"
 #include "script/engine.h"
 #include "script/libraries.h"
 #include "script/random.h"
 #include "script/sandbox.h"
 
-#define CHUNK_NAME "@user_script"
 #define ERROR_HANDLER "__redis__err__handler" /* a global, as in 6.2 */
 /* Where on the stack the globals are, and the handler, while a script runs. */
 #define GLOBALS_AT 1
@@ -128,7 +128,7 @@ struct cached_script *script_find_or_compile(struct call *call, struct slice tex
     cache_sha(text, sha);
     struct cached_script *s = cache_find(sha);
     if (s) return s;
-    if (!sandbox_load(state, text, CHUNK_NAME)) {
+    if (!sandbox_load(state, text, SANDBOX_SCRIPT_NAME)) {
         const char *fault = lua_tostring(state, -1);
         reply_error_format(call->client, "Error compiling script (new function): %s", fault);
         lua_settop(state, 0);
@@ -200,7 +200,10 @@ static void begin(const struct call *call, const struct cached_script *s) {
     running.busy = running.killed = false;
     script_random_seed(0);
     bridge_begin(call);
-    if (time_limit_msec) lua_sethook(state, hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+    if (debugger_is_on())
+        debugger_attach(state, time_limit_msec);
+    else if (time_limit_msec)
+        lua_sethook(state, hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
 }
 
 static void end(void) {

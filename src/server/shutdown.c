@@ -15,6 +15,7 @@
 #include "command/command.h"
 #include "command/row.h"
 #include "exec/edit.h"
+#include "io/child.h"
 #include "io/loop.h"
 #include "io/signals.h"
 #include "net/client.h"
@@ -98,6 +99,7 @@ static void free_keys_for_sanitizer(void) {
 void shutdown_finish(void) {
     bool has_socket = *listen_unix_path();
     supervise_stopping();
+    child_kill_and_wait(CHILD_DEBUGGER);
     startup_remove_pidfile(true);
     if (has_socket) log_notice("Removing the unix socket file.");
     listen_close();

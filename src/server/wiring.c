@@ -108,6 +108,7 @@
 #include "report/slowlog.h"
 #include "report/stalls.h"
 #include "script/commands.h"
+#include "script/debugger.h"
 #include "script/gates.h"
 #include "script/script.h"
 #include "sentinel/options.h"
@@ -274,13 +275,11 @@ static const struct memory_limit_clients clients = {client_memory_normal, client
 static const struct keyspace_observer *const keyspace_observers[] = {
     &effects_observer, &tracking_observer, &transaction_observer,
     &notify_observer,  &blocked_observer,  NULL};
-static const struct client_observer *const client_observers[] = {&monitor_client_observer,
-                                                                 &blocked_client_observer,
-                                                                 &pubsub_client_observer,
-                                                                 &transaction_client_observer,
-                                                                 &tracking_client_observer,
-                                                                 &acl_client_observer,
-                                                                 NULL};
+static const struct client_observer *const client_observers[] = {
+    &monitor_client_observer,  &blocked_client_observer,
+    &pubsub_client_observer,   &transaction_client_observer,
+    &tracking_client_observer, &acl_client_observer,
+    &debugger_client_observer, NULL};
 static const struct gate_row *const gates[GATES] = {
     [GATE_USER] = &gate_user,
     [GATE_CLUSTER] = &gate_cluster,

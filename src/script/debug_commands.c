@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands of the debugger: rows of name, letter and handler. Either of the names will do, in
+ * letters of any case.
+ *
+ * Code that the user gives runs in a thread of Lua of its own: hooks do not run within a hook, and
+ * this one ends what runs too long.
+ */
+#include "script/debug_commands.h"
+
+#include <lua5.1/lua.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "script/debug_session.h"
+#include "script/debug_text.h"
+#include "script/engine.h"
+#include "script/sandbox.h"
+
+#define CODE_NAME "@ldb_eval"
+/* What Lua calls values on the stack that are no variables. */
+#define TEMPORARY "(*temporary)"
+#define LINES_BESIDE 5
+/* Instructions between two looks at the clock. */
+#define HOOK_INSTRUCTIONS 100000
+
+struct debug_command {
+    const char *name;
+    int arguments_min, arguments_max;
+    enum debug_verdict (*run)(struct debug_session *s, lua_State *L, const struct slice *arguments,
+                              int count);
+    const char *form, *help; /* for `help`: what follows the name; NULL: nothing */
+};
+
+/* False after a line that says so. */
+static bool parse_number(struct debug_session *s, struct slice text, int64_t *number) {
+    if (number_parse_int64(text.bytes, text.length, number)) return true;
+    struct buffer *line = debug_line_begin(&s->lines);
+    buffer_append_c_string(line, "Invalid argument:'");
+    buffer_append(line, text.bytes, text.length);
+    buffer_append_char(line, '\'');
+    debug_line_end_cut(&s->lines);
+    return false;
+}
+
+/* ---- going on ---- */
+
+static enum debug_verdict run_step(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                   int count) {
+    s->stepping = true;
+    return DEBUG_GOES_ON;
+}
+
+static enum debug_verdict run_continue(struct debug_session *s, lua_State *L,
+                                       const struct slice *argv, int count) {
+    s->stepping = false;
+    return DEBUG_GOES_ON;
+}
+
+static enum debug_verdict run_abort(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                    int count) {
+    return DEBUG_ABORTS;
+}
+
+/* ---- the script's text ---- */
+
+static enum debug_verdict run_list(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                   int count) {
+    int64_t around = 0, beside = LINES_BESIDE;
+    if (count > 0 && !parse_number(s, argv[0], &around)) return DEBUG_STAYS;
+    if (count > 1 && !parse_number(s, argv[1], &beside)) return DEBUG_STAYS;
+    if (around <= 0) around = s->line;
+    /* Nothing is that far away, and sums of these are numbers. */
+    if (around > INT32_MAX) around = INT32_MAX;
+    if (beside > INT32_MAX) beside = INT32_MAX;
+    debug_session_show_lines(s, around, beside < 0 ? -1 : beside);
+    return DEBUG_STAYS;
+}
+
+static enum debug_verdict run_whole(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                    int count) {
+    debug_session_show_lines(s, 1, INT32_MAX);
+    return DEBUG_STAYS;
+}
+
+/* ---- breakpoints ---- */
+
+static void show_breakpoints(struct debug_session *s) {
+    if (!s->breakpoint_count) {
+        debug_line(&s->lines, "No breakpoints set. Use 'b <line>' to add one.");
+        return;
+    }
+    debug_line(&s->lines, "%d breakpoints set:", s->breakpoint_count);
+    for (int i = 0; i < s->breakpoint_count; i++) debug_session_show_line(s, s->breakpoints[i]);
+}
+
+/* A line to be set, a negative one to be taken away, or 0 for all. */
+static void change_breakpoint(struct debug_session *s, int64_t line) {
+    if (line == 0) {
+        s->breakpoint_count = 0;
+        debug_line(&s->lines, "All breakpoints removed.");
+    } else if (line < 0) {
+        bool removed = line >= -INT32_MAX && debug_session_unset(s, -line);
+        debug_line(&s->lines,
+                   removed ? "Breakpoint removed." : "No breakpoint in the specified line.");
+    } else {
+        switch (debug_session_set(s, line)) {
+        case DEBUG_BREAKPOINT_SET: debug_session_show_lines(s, line, 1); break;
+        case DEBUG_BREAKPOINTS_TOO_MANY: debug_line(&s->lines, "Too many breakpoints set."); break;
+        case DEBUG_BREAKPOINT_WRONG: debug_line(&s->lines, "Wrong line number."); break;
+        }
+    }
+}
+
+static enum debug_verdict run_break(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                    int count) {
+    if (!count) show_breakpoints(s);
+    for (int i = 0; i < count; i++) {
+        int64_t line;
+        if (parse_number(s, argv[i], &line)) change_breakpoint(s, line);
+    }
+    return DEBUG_STAYS;
+}
+
+/* ---- values ---- */
+
+static bool is_script(const lua_Debug *where) {
+    return strcmp(where->source, SANDBOX_SCRIPT_NAME) == 0;
+}
+
+/* The value on top, which is popped. `name` is a variable's; NULL: there is none. */
+static void show_value(struct debug_session *s, lua_State *L, const char *mark, const char *name) {
+    struct buffer *line = debug_line_begin(&s->lines);
+    buffer_printf(line, "<%s> ", mark);
+    if (name) buffer_printf(line, "%s = ", name);
+    debug_text_append(line, L, -1, debug_lines_most(&s->lines));
+    debug_line_end_cut(&s->lines);
+    lua_pop(L, 1);
+}
+
+static void show_locals(struct debug_session *s, lua_State *L) {
+    lua_Debug where;
+    const char *name;
+    bool found = false;
+    if (!lua_getstack(L, 0, &where)) return;
+    for (int i = 1; (name = lua_getlocal(L, &where, i)); i++) {
+        if (strcmp(name, TEMPORARY) == 0) {
+            lua_pop(L, 1);
+            continue;
+        }
+        show_value(s, L, "value", name);
+        found = true;
+    }
+    if (!found) debug_line(&s->lines, "No local variables in the current context.");
+}
+
+/* Pushes the value of a variable of the function, the last of this name, which hides the others. */
+static bool push_local(lua_State *L, const lua_Debug *where, struct slice wanted) {
+    int last = 0;
+    const char *name;
+    for (int i = 1; (name = lua_getlocal(L, where, i)); i++) {
+        if (slice_equal(slice_of(name), wanted)) last = i;
+        lua_pop(L, 1);
+    }
+    return last && lua_getlocal(L, where, last);
+}
+
+/* That of the innermost function that has it, KEYS or ARGV. */
+static bool push_variable(lua_State *L, struct slice name) {
+    lua_Debug where;
+    for (int level = 0; lua_getstack(L, level, &where); level++)
+        if (push_local(L, &where, name)) return true;
+    if (!slice_equal(name, SLICE("KEYS")) && !slice_equal(name, SLICE("ARGV"))) return false;
+    lua_pushlstring(L, name.bytes, name.length);
+    lua_gettable(L, LUA_GLOBALSINDEX);
+    return true;
+}
+
+static enum debug_verdict run_print(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                    int count) {
+    if (!count)
+        show_locals(s, L);
+    else if (push_variable(L, argv[0]))
+        show_value(s, L, "value", NULL);
+    else
+        debug_line(&s->lines, "No such variable.");
+    return DEBUG_STAYS;
+}
+
+/* Functions of other texts, and those of C, are passed over. */
+static enum debug_verdict run_trace(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                    int count) {
+    lua_Debug where;
+    for (int level = 0; lua_getstack(L, level, &where); level++) {
+        if (!lua_getinfo(L, "Snl", &where) || !is_script(&where)) continue;
+        debug_line(&s->lines, "%s %s:", level ? "From" : "In",
+                   where.name ? where.name : "top level");
+        debug_session_show_line(s, where.currentline);
+    }
+    return DEBUG_STAYS;
+}
+
+static enum debug_verdict run_maxlen(struct debug_session *s, lua_State *L,
+                                     const struct slice *argv, int count) {
+    int64_t most;
+    if (count) {
+        if (!parse_number(s, argv[0], &most)) return DEBUG_STAYS;
+        if (most && most < DEBUG_LINE_BYTES_LEAST) most = DEBUG_LINE_BYTES_LEAST;
+        if (most > (int64_t)DEBUG_LINE_BYTES_MAX) most = 0;
+        s->lines.cut_to = (size_t)most;
+        s->lines.hint_is_needed = false;
+    }
+    if (s->lines.cut_to)
+        debug_line(&s->lines, "<value> replies are truncated at %zu bytes.", s->lines.cut_to);
+    else
+        debug_line(&s->lines, "<value> replies are unlimited.");
+    return DEBUG_STAYS;
+}
+
+/* ---- running code ---- */
+
+static int64_t code_ends_nsec;
+
+static void code_hook(lua_State *L, lua_Debug *where) {
+    if (clock_monotonic_nsec() < code_ends_nsec) return;
+    lua_sethook(L, code_hook, LUA_MASKCOUNT, 1); /* again, where it is caught */
+    lua_pushliteral(L, "the code has run as long as lua-time-limit allows");
+    lua_error(L);
+}
+
+/* As an expression, or else as a chunk: the function, or an error, on top. */
+static bool load_code(lua_State *thread, const struct slice *words, int count) {
+    struct buffer code;
+    buffer_init(&code, MEMORY_OTHER);
+    buffer_append_c_string(&code, "return");
+    for (int i = 0; i < count; i++) {
+        buffer_append_char(&code, ' ');
+        buffer_append(&code, words[i].bytes, words[i].length);
+    }
+    bool loaded = sandbox_load(thread, buffer_slice(&code), CODE_NAME);
+    if (!loaded) {
+        size_t head = sizeof("return ") - 1;
+        lua_pop(thread, 1);
+        loaded =
+            sandbox_load(thread, (struct slice){code.bytes + head, code.length - head}, CODE_NAME);
+    }
+    buffer_free(&code);
+    return loaded;
+}
+
+/* A text as it is, anything else as `print` shows it. */
+static void show_error(struct debug_session *s, lua_State *L) {
+    struct buffer *line = debug_line_begin(&s->lines);
+    struct slice text = {NULL, 0};
+    buffer_append_c_string(line, "<error> ");
+    if (lua_isstring(L, -1)) text.bytes = lua_tolstring(L, -1, &text.length);
+    if (text.bytes)
+        buffer_append(line, text.bytes, text.length);
+    else
+        debug_text_append(line, L, -1, debug_lines_most(&s->lines));
+    debug_line_end_cut(&s->lines);
+    lua_pop(L, 1);
+}
+
+static enum debug_verdict run_eval(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                   int count) {
+    lua_State *thread = lua_newthread(L);
+    code_ends_nsec = clock_monotonic_nsec() + s->time_limit_msec * 1000000;
+    lua_sethook(thread, code_hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+    bool done = load_code(thread, argv, count);
+    if (done) {
+        engine_let_go();
+        done = lua_pcall(thread, 0, 1, 0) == 0;
+        engine_hold();
+    }
+    if (done)
+        show_value(s, thread, "retval", NULL);
+    else
+        show_error(s, thread);
+    lua_pop(L, 1); /* the thread */
+    return DEBUG_STAYS;
+}
+
+/* By redis.pcall, which shows what it does as it would for the script. */
+static enum debug_verdict run_redis(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                    int count) {
+    lua_getglobal(L, "redis");
+    lua_getfield(L, -1, "pcall");
+    lua_remove(L, -2);
+    for (int i = 0; i < count; i++) lua_pushlstring(L, argv[i].bytes, argv[i].length);
+    s->stepping = true;
+    engine_let_go();
+    bool done = lua_pcall(L, count, 0, 0) == 0;
+    engine_hold();
+    s->stepping = false;
+    if (!done) show_error(s, L);
+    return DEBUG_STAYS;
+}
+
+/* ---- rows ---- */
+
+static enum debug_verdict run_help(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                   int count);
+
+static const struct debug_command rows[] = {
+    {"step", 0, 0, run_step, NULL, "Runs this line; stops at the next."},
+    {"next", 0, 0, run_step, NULL, "The same."},
+    {"continue", 0, 0, run_continue, NULL, "Runs on to a breakpoint, or to the end."},
+    {"list", 0, 2, run_list, "[line] [n]", "Shows n lines before and after one; 0: this one."},
+    {"whole", 0, 0, run_whole, NULL, "Shows the whole script."},
+    {"print", 0, 1, run_print, "[name]", "Shows a variable, KEYS or ARGV; or all local ones."},
+    {"break", 0, DIALOG_ARGUMENTS_MAX, run_break, "[line ...]",
+     "Sets breakpoints; -line removes one, 0 all. Or shows them."},
+    {"trace", 0, 0, run_trace, NULL, "Shows the calls that led here."},
+    {"eval", 1, DIALOG_ARGUMENTS_MAX, run_eval, "<code>",
+     "Runs code of yours, which does not see local variables."},
+    {"redis", 1, DIALOG_ARGUMENTS_MAX, run_redis, "<command>", "Runs a command of the server."},
+    {"maxlen", 0, 1, run_maxlen, "[bytes]", "Cuts replies and values to these; 0: to none."},
+    {"abort", 0, 0, run_abort, NULL,
+     "Ends the script. In sync mode what it has changed stays changed."},
+    {"help", 0, 0, run_help, NULL, "This."},
+};
+
+static enum debug_verdict run_help(struct debug_session *s, lua_State *L, const struct slice *argv,
+                                   int count) {
+    debug_line(&s->lines, "Each command may be said by its first letter.");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        debug_line(&s->lines, "%-8s %-11s %s", rows[i].name, rows[i].form ? rows[i].form : "",
+                   rows[i].help);
+    debug_line(&s->lines, "In a script:");
+    debug_line(&s->lines, "redis.breakpoint()   stops at the next line.");
+    debug_line(&s->lines, "redis.debug(...)     shows these values here.");
+    return DEBUG_STAYS;
+}
+
+static bool is_named(const struct debug_command *row, struct slice word) {
+    return slice_is(word, row->name) ||
+           (word.length == 1 && string_lower(word.bytes[0]) == row->name[0]);
+}
+
+enum debug_verdict debug_command_run(struct debug_session *s, struct lua_State *L) {
+    const struct slice *argv = s->dialog.argv;
+    int count = s->dialog.argc - 1;
+    int room = lua_checkstack(L, count + LUA_MINSTACK);
+    ASSERT(room);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct debug_command *row = &rows[i];
+        if (!is_named(row, argv[0])) continue;
+        if (count < row->arguments_min || count > row->arguments_max) break;
+        return row->run(s, L, argv + 1, count);
+    }
+    debug_line(&s->lines,
+               "<error> Unknown Redis Lua debugger command or wrong number of arguments.");
+    return DEBUG_STAYS;
+}

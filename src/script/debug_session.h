@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A session of the debugger: where the script is, where it is to stop, and its lines.
+ */
+#ifndef EVENKEEL_SCRIPT_DEBUG_SESSION_H
+#define EVENKEEL_SCRIPT_DEBUG_SESSION_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/string.h"
+#include "net/dialog.h"
+#include "script/debug_lines.h"
+
+struct client;
+
+/* As 6.2. */
+#define DEBUG_BREAKPOINTS_MAX 64
+
+struct debug_session {
+    struct dialog dialog;
+    struct debug_lines lines;
+    struct buffer text;    /* the script's */
+    struct slice *sources; /* its lines, in `text` */
+    int source_count;
+    int breakpoints[DEBUG_BREAKPOINTS_MAX], breakpoint_count; /* lines, from 1 on */
+    int line;                                                 /* that is to run next */
+    bool stepping;           /* it stops at the next line; what its calls do is shown */
+    bool asked;              /* the same by redis.breakpoint() */
+    int64_t time_limit_msec; /* that it may run without a stop */
+};
+
+void debug_session_open(struct debug_session *s, struct client *c, struct slice text,
+                        bool (*interrupted)(void));
+void debug_session_close(struct debug_session *s);
+/* Sends the lines there are. False where nobody hears them any more. */
+bool debug_session_send(struct debug_session *s);
+
+bool debug_session_breaks_at(const struct debug_session *s, int line);
+enum debug_breakpoint {
+    DEBUG_BREAKPOINT_SET,
+    DEBUG_BREAKPOINTS_TOO_MANY,
+    DEBUG_BREAKPOINT_WRONG, /* there is no such line, or one is set there */
+};
+enum debug_breakpoint debug_session_set(struct debug_session *s, int64_t line);
+/* False where there is none. */
+bool debug_session_unset(struct debug_session *s, int64_t line);
+
+/* A line: "-> 3   local a = 1", with a '#' where it is a breakpoint. */
+void debug_session_show_line(struct debug_session *s, int line);
+/* Those from `around` - `beside` to `around` + `beside` that there are. */
+void debug_session_show_lines(struct debug_session *s, int64_t around, int64_t beside);
+#endif

@@ -86,8 +86,12 @@ struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct s
 
 static void release(void *element, void *context) { memory_free(element, MEMORY_SCRIPTS); }
 
-void cache_clear(void) {
-    if (!scripts) return;
-    while (!table_free_step(scripts, SIZE_MAX, release, NULL)) continue;
+struct table *cache_take_all(void) {
+    struct table *all = scripts;
     scripts = NULL;
+    return all;
+}
+
+void cache_free(struct table *all) {
+    while (all && !table_free_step(all, SIZE_MAX, release, NULL)) continue;
 }

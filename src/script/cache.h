@@ -5,7 +5,10 @@
 #define EVENKEEL_SCRIPT_CACHE_H
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
+
+struct table;
 
 #define CACHE_SHA_CHARS 40
 
@@ -22,9 +25,12 @@ void cache_register(void); /* used_memory_scripts, number_of_cached_scripts */
 void cache_sha(struct slice text, char sha[static CACHE_SHA_CHARS]);
 /* NULL where there is none. O(1). */
 struct cached_script *cache_find(const char sha[static CACHE_SHA_CHARS]);
-/* There must be none of this text. It lives until cache_clear. */
+/* There must be none of this text. It lives until cache_free. */
 struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct slice text,
                                 int function);
-/* Forgets all; their functions are the caller's matter. O(scripts). */
-void cache_clear(void);
+/* Forgets all, and hands them over; NULL: there are none. Their functions are the caller's matter.
+ */
+MUST_USE struct table *cache_take_all(void);
+/* Frees what was handed over, NULL included; from any thread. O(scripts). */
+void cache_free(struct table *all);
 #endif

@@ -15,6 +15,7 @@
 #include "script/cache.h"
 #include "script/debugger.h"
 #include "script/script.h"
+#include "store/lazyfree.h"
 
 #define NO_SUCH_SCRIPT "-NOSCRIPT No matching script. Please use EVAL."
 /* Of EVAL and EVALSHA: where the number of keys stands. */
@@ -96,14 +97,14 @@ static void script_exists(struct call *call) {
     for (int i = 2; i < call->argc; i++) reply_integer(call->client, script_of(call, i) != NULL);
 }
 
-/* There is little to free but Lua's heap, and that at once: both words mean the same. */
 static void script_flush_command(struct call *call) {
-    bool known = call->argc == 2 || argument_is(call, 2, "sync") || argument_is(call, 2, "async");
-    if (call->argc > 3 || !known) {
+    bool sync = call->argc == 3 && argument_is(call, 2, "sync");
+    bool async = call->argc == 3 && argument_is(call, 2, "async");
+    if (call->argc > 2 && !sync && !async) {
         reply_error(call->client, "SCRIPT FLUSH only support SYNC|ASYNC option");
         return;
     }
-    script_flush();
+    script_flush(async || (!sync && lazyfree_wanted(LAZYFREE_USER_FLUSH)));
     effect_add_as_sent(call, EFFECT_BOTH);
     reply_ok(call->client);
 }
@@ -150,7 +151,7 @@ static void script_help(struct call *call) {
         "EXISTS <sha1> [<sha1> ...]",
         "    Says of each digest whether a script has it.",
         "FLUSH [ASYNC|SYNC]",
-        "    Forgets all scripts.",
+        "    Forgets all scripts; ASYNC: what they take is freed in the background.",
         "KILL",
         "    Ends the script that runs, unless it has written.",
         "LOAD <script>",

@@ -2,11 +2,13 @@
  * The allocator of Lua, on base/memory.
  *
  * Lua tells the size of each block when it resizes or frees it, so `used` is exact and costs
- * nothing. A block that shrinks is never refused: Lua counts on that.
+ * nothing. A block that shrinks is never refused: Lua counts on that. A state that has been parted
+ * with has an allocator of its own, which only frees: from any thread.
  */
 #include "script/engine.h"
 
 #include <lua5.1/lua.h>
+#include <stdatomic.h>
 
 #include "base/memory.h"
 #include "base/number.h"
@@ -14,7 +16,8 @@
 #include "metric/row.h"
 #include "option/option.h"
 
-static size_t used;
+static size_t used;           /* by states that the main thread uses */
+static atomic_size_t leaving; /* by those that it has parted with */
 static int64_t limit;
 static unsigned held;
 
@@ -26,11 +29,13 @@ static const struct option_row option_rows[] = {
         "of it never does for garbage. 0: no limit."),
 };
 
-static void print_lua(struct buffer *out) { buffer_printf(out, "%zu", used); }
+size_t engine_bytes(void) { return used + atomic_load_explicit(&leaving, memory_order_relaxed); }
+
+static void print_lua(struct buffer *out) { buffer_printf(out, "%zu", engine_bytes()); }
 
 static void print_lua_human(struct buffer *out) {
     char text[32];
-    number_format_bytes_human(text, sizeof(text), used);
+    number_format_bytes_human(text, sizeof(text), engine_bytes());
     buffer_append_c_string(out, text);
 }
 
@@ -44,7 +49,6 @@ void engine_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }
 
-size_t engine_bytes(void) { return used; }
 size_t engine_bytes_max(void) { return limit ? (size_t)limit : SIZE_MAX; }
 
 void engine_hold(void) { held++; }
@@ -71,11 +75,20 @@ static void *allocate(void *context, void *block, size_t old_size, size_t size) 
         used -= old_size - size;
         return memory_realloc(block, size, MEMORY_LUA);
     }
-    size_t more = size - old_size, most = engine_bytes_max();
-    if (!held && (used > most || more > most - used)) return NULL;
+    size_t more = size - old_size, most = engine_bytes_max(), all = engine_bytes();
+    if (!held && (all > most || more > most - all)) return NULL;
     void *grown = resize(block, size);
     if (grown) used += more;
     return grown;
+}
+
+/* The same of a state that is only freed: the little that lua_close asks for it gets. */
+static void *release(void *context, void *block, size_t old_size, size_t size) {
+    atomic_fetch_add_explicit(&leaving, size - old_size, memory_order_relaxed);
+    if (size)
+        return block ? memory_realloc(block, size, MEMORY_LUA) : memory_alloc(size, MEMORY_LUA);
+    if (block) memory_free_sized(block, old_size, MEMORY_LUA);
+    return NULL;
 }
 
 /* Every entry into Lua is protected, or cannot fail. */
@@ -95,3 +108,11 @@ struct lua_State *engine_create(void) {
 }
 
 void engine_free(struct lua_State *L) { lua_close(L); }
+
+void engine_part_with(struct lua_State *L) {
+    size_t bytes = (size_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB, 0);
+    ASSERT(bytes <= used);
+    used -= bytes;
+    atomic_fetch_add(&leaving, bytes);
+    lua_setallocf(L, release, NULL);
+}

@@ -16,6 +16,9 @@ void engine_register(void); /* lua-memory-limit; used_memory_lua */
 /* The state, empty; never NULL. */
 struct lua_State *engine_create(void);
 void engine_free(struct lua_State *L);
+/* From now on nothing is done with the state but engine_free, by whichever thread. Until then it
+ * counts. */
+void engine_part_with(struct lua_State *L);
 /* Between these two Lua gets all the memory that it asks for, whatever the limit says. They nest.
  */
 void engine_hold(void);

@@ -29,8 +29,10 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "command/call.h"
+#include "ds/table.h"
 #include "exec/effects.h"
 #include "exec/run.h"
+#include "io/background.h"
 #include "io/signals.h"
 #include "net/reply.h"
 #include "option/option.h"
@@ -42,6 +44,7 @@
 #include "script/libraries.h"
 #include "script/random.h"
 #include "script/sandbox.h"
+#include "store/lazyfree.h"
 
 #define ERROR_HANDLER "__redis__err__handler" /* a global, as in 6.2 */
 /* Where on the stack the globals are, and the handler, while a script runs. */
@@ -111,9 +114,37 @@ void script_open(void) {
     sandbox_open(state, add_globals);
 }
 
-void script_flush(void) {
-    cache_clear();
-    engine_free(state);
+/* What the background frees. */
+struct old_scripts {
+    lua_State *state;
+    struct table *cached;
+    size_t count;
+};
+
+static void free_old(void *argument) {
+    struct old_scripts *old = argument;
+    engine_free(old->state);
+    cache_free(old->cached);
+    lazyfree_note_freed(old->count);
+    memory_free(old, MEMORY_SCRIPTS);
+}
+
+static void free_later(lua_State *old_state, struct table *cached) {
+    struct old_scripts *old = memory_alloc(sizeof(*old), MEMORY_SCRIPTS);
+    *old = (struct old_scripts){old_state, cached, cached ? table_count(cached) : 0};
+    engine_part_with(old_state);
+    lazyfree_note_handed(old->count);
+    background_submit(BACKGROUND_FREE, free_old, old);
+}
+
+void script_flush(bool lazily) {
+    struct table *cached = cache_take_all();
+    if (lazily) {
+        free_later(state, cached);
+    } else {
+        cache_free(cached);
+        engine_free(state);
+    }
     script_open();
 }
 

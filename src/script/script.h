@@ -3,6 +3,8 @@
  */
 #ifndef EVENKEEL_SCRIPT_SCRIPT_H
 #define EVENKEEL_SCRIPT_SCRIPT_H
+#include <stdbool.h>
+
 #include "base/attributes.h"
 #include "base/string.h"
 
@@ -21,8 +23,9 @@ MUST_USE struct cached_script *script_find_or_compile(struct call *call, struct 
 void script_run(struct call *call, struct cached_script *s, int first, int keys);
 /* Log and replicas know the text, or do so when the running call's effects have been handed on. */
 void script_note_told(struct cached_script *s);
-/* Forgets all scripts, and what Lua has of them. O(memory of Lua). */
-void script_flush(void);
+/* Forgets all scripts, and what Lua has of them. O(memory of Lua), or, `lazily`, in the background.
+ */
+void script_flush(bool lazily);
 
 enum script_end { SCRIPT_ENDS, SCRIPT_NONE_RUNS, SCRIPT_HAS_WRITTEN, SCRIPT_IS_REPEATED };
 /* SCRIPT KILL: the script that runs ends with an error, soon. */

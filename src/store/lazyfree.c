@@ -76,7 +76,7 @@ static const struct option_row option_rows[] = {
                 "lazyfree", 40, "DEL frees in the background, as UNLINK does."),
     OPTION_BOOL("lazyfree-lazy-user-flush", &wanted[LAZYFREE_USER_FLUSH], false, OPTION_MUTABLE,
                 "lazyfree", 50,
-                "FLUSHALL and FLUSHDB free in the background unless they say SYNC."),
+                "FLUSHALL, FLUSHDB and SCRIPT FLUSH free in the background unless they say SYNC."),
 };
 
 static void print_pending(struct buffer *out) { buffer_printf(out, "%zu", atomic_load(&pending)); }
@@ -125,6 +125,13 @@ void lazyfree_bound_pending(size_t bytes_max) {
     pending_max = bytes_max < LAZYFREE_PENDING_BYTES_MAX ? bytes_max : LAZYFREE_PENDING_BYTES_MAX;
 }
 
+void lazyfree_note_handed(size_t objects) { atomic_fetch_add(&pending, objects); }
+
+void lazyfree_note_freed(size_t objects) {
+    atomic_fetch_sub(&pending, objects);
+    atomic_fetch_add(&freed, objects);
+}
+
 size_t lazyfree_pending_bytes(void) {
     return atomic_load_explicit(&value_bytes, memory_order_acquire) +
            atomic_load_explicit(&database_bytes, memory_order_acquire);
@@ -135,11 +142,6 @@ size_t lazyfree_pending_bytes(void) {
 bool lazyfree_is_large(const struct entry *e) {
     return entry_outside_bytes(e) >= LAZYFREE_VALUE_BYTES_MIN ||
            entry_free_effort(e) > LAZYFREE_EFFORT_MIN;
-}
-
-static void note_freed(size_t entries) {
-    atomic_fetch_sub(&pending, entries);
-    atomic_fetch_add(&freed, entries);
 }
 
 static void free_now(void *e) { entry_free(e); }
@@ -155,7 +157,7 @@ static void free_in_background(void *e) {
         left = now;
     }
     PROBE1(free__done, bytes);
-    note_freed(1);
+    lazyfree_note_freed(1);
 }
 
 static void queue_push(struct entry *e) {
@@ -206,7 +208,7 @@ static void queue_step(void) {
     atomic_fetch_sub(&value_bytes, before - left);
     if (!gone) return;
     queue_pop();
-    note_freed(1);
+    lazyfree_note_freed(1);
 }
 
 bool lazyfree_step(void) {
@@ -262,7 +264,7 @@ static void note_progress(struct database_job *job, size_t entries, size_t left)
     if (job->way == LAZYFREE_NOW) return;
     memory_publish();
     atomic_fetch_sub(&database_bytes, bytes);
-    if (job->way == LAZYFREE_LATER) note_freed(entries);
+    if (job->way == LAZYFREE_LATER) lazyfree_note_freed(entries);
 }
 
 static void free_index(struct database_job *job) {

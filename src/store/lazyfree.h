@@ -38,7 +38,8 @@ enum lazyfree_cause {
     LAZYFREE_EXPIRE,     /* lazyfree-lazy-expire: its time has come */
     LAZYFREE_SERVER_DEL, /* lazyfree-lazy-server-del: a command replaces it */
     LAZYFREE_USER_DEL,   /* lazyfree-lazy-user-del: DEL; UNLINK always does */
-    LAZYFREE_USER_FLUSH, /* lazyfree-lazy-user-flush: FLUSHALL and FLUSHDB without a word */
+    LAZYFREE_USER_FLUSH, /* lazyfree-lazy-user-flush: FLUSHALL, FLUSHDB, SCRIPT FLUSH without a
+                            word */
     LAZYFREE_CAUSES
 };
 
@@ -66,6 +67,10 @@ enum lazyfree_way {
  * what the entries take. */
 void lazyfree_table(struct table *t, struct timebuckets *index, size_t entry_bytes,
                     enum lazyfree_way way);
+/* A layer above hands so many objects to io/background itself; and, from there: they are freed. For
+ * what INFO says. */
+void lazyfree_note_handed(size_t objects);
+void lazyfree_note_freed(size_t objects);
 /* Bytes handed to the background and not yet freed. Read before memory_used_total, it is never less
  * than what is left of them in that sum. O(1). */
 size_t lazyfree_pending_bytes(void);

@@ -368,6 +368,35 @@ start_server {} {
         assert_error_text {NOTBUSY No scripts in execution right now.} {r script kill}
     }
 
+    test {SCRIPT FLUSH: in the background by ASYNC, or where lazyfree-lazy-user-flush says so} {
+        foreach {word option lazily} {async no 1 sync yes 0 {} yes 1 {} no 0} {
+            with_config [list lazyfree-lazy-user-flush $option] {
+                set sha [r script load {return 'first'}]
+                for {set i 0} {$i < 200} {incr i} { r script load "return $i" }
+                set freed [s lazyfreed_objects]
+                r script flush {*}$word
+                assert_equal 0 [r script exists $sha]
+                assert_equal 0 [s number_of_cached_scripts]
+                wait_for_condition 100 50 {[s lazyfree_pending_objects] == 0} else {
+                    fail "not freed"
+                }
+                set since [expr {[s lazyfreed_objects] - $freed}]
+                assert_equal $lazily [expr {$since >= 200}] "$word $option"
+                assert_equal first [r eval {return 'first'} 0]
+            }
+        }
+    }
+
+    test {SCRIPT FLUSH ASYNC: what is on its way out is counted, and goes} {
+        r script flush
+        set before [s used_memory_lua]
+        for {set i 0} {$i < 200} {incr i} { r script load "return '[string repeat x 9999]$i'" }
+        assert_morethan [s used_memory_lua] [expr {$before + 1000000}]
+        r script flush async
+        wait_for_condition 100 50 {[s used_memory_lua] <= $before + 1000} else {fail "not freed"}
+    }
+
+
     test {A script has a database and a protocol of its own} {
         r select 9
         assert_equal 3 [r eval {redis.call('select', 3) redis.call('set', 'x', 1)

@@ -6,6 +6,7 @@
 #include <lua5.1/lauxlib.h>
 #include <lua5.1/lua.h>
 #include <lua5.1/lualib.h>
+#include <pthread.h>
 
 #include "base/seed.h"
 
@@ -94,6 +95,50 @@ static void test_bytes_are_counted(void **test) {
     assert_true(engine_bytes() < empty + 200000);
 }
 
+static lua_State *filled_state(void) {
+    lua_State *L = engine_create();
+    luaL_openlibs(L);
+    assert_int_equal(luaL_dostring(L, "t = {} for i = 1, 60000 do t[i] = {tostring(i)} end"), 0);
+    return L;
+}
+
+static void *free_state(void *L) {
+    engine_free(L);
+    memory_publish();
+    return NULL;
+}
+
+/* One that another thread frees counts until it has, and the main thread's count is not touched. */
+static void test_parted_with(void **test) {
+    size_t before = engine_bytes();
+    lua_State *old = filled_state();
+    pthread_t thread;
+    size_t both = engine_bytes();
+    assert_true(both > before + 60000 * sizeof(void *));
+    engine_part_with(old);
+    assert_int_equal(engine_bytes(), both);
+    assert_int_equal(pthread_create(&thread, NULL, free_state, old), 0);
+    for (int i = 0; i < 10000; i++) {
+        lua_pushfstring(state, "%d", i);
+        lua_pop(state, 1);
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    size_t own = (size_t)lua_gc(state, LUA_GCCOUNT, 0) * 1024;
+    assert_int_equal(engine_bytes(), own + (size_t)lua_gc(state, LUA_GCCOUNTB, 0));
+}
+
+/* What is on its way out is held still: it leaves as much less room. */
+static void test_limit_with_another(void **test) {
+    lua_State *old = filled_state();
+    engine_part_with(old);
+    set_limit(engine_bytes() + 500000);
+    assert_null(allocate(context, NULL, 0, 700000));
+    engine_free(old);
+    void *block = allocate(context, NULL, 0, 700000);
+    assert_non_null(block);
+    allocate(context, block, 700000, 0);
+}
+
 static void test_no_limit(void **test) {
     assert_true(engine_bytes_max() == SIZE_MAX);
     set_limit(5);
@@ -112,6 +157,8 @@ int main(void) {
         TEST(test_resized),
         TEST(test_held),
         TEST(test_bytes_are_counted),
+        TEST(test_parted_with),
+        TEST(test_limit_with_another),
         TEST(test_no_limit),
     };
     return cmocka_run_group_tests(tests, open_all, NULL);

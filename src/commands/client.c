@@ -5,7 +5,8 @@
  * client and not yet answered, `qbuf-free` room in buffers of its own (an idle client has none),
  * `obl` replies that stand in the thread's output buffer, `oll` and `omem` the chunks of its own.
  *
- * Clients that listen to something are of the type "pubsub", all others of "normal".
+ * Clients that are sent a stream are of the type "replica", those that listen to something of
+ * "pubsub", all others of "normal".
  */
 #include "commands/client.h"
 
@@ -41,6 +42,7 @@ static const struct {
                   {"master", TYPE_PRIMARY}};
 
 static enum client_type type_of(const struct client *c) {
+    if (c->flags & CLIENT_STREAMED) return TYPE_REPLICA;
     return c->flags & CLIENT_LISTENS ? TYPE_SUBSCRIBER : TYPE_NORMAL;
 }
 static struct slice user_of(const struct client *c) { return acl_user_of(c)->name; }
@@ -62,7 +64,8 @@ static bool argument_type(const struct call *call, int index, enum client_type *
 static const struct {
     struct client_words flag;
     char letter;
-} flag_letters[] = {{{.report = MONITOR_ON}, 'O'},
+} flag_letters[] = {{{.net = CLIENT_STREAMED}, 'S'},
+                    {{.report = MONITOR_ON}, 'O'},
                     {{.net = CLIENT_LISTENS}, 'P'},
                     {{.exec = TRANSACTION_OPEN}, 'x'},
                     {{.net = CLIENT_HELD}, 'b'},

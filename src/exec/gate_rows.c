@@ -140,10 +140,6 @@ const struct gate_row gate_disk = {
 
 /* ---- replication ---- */
 
-const struct gate_row gate_replicas = {.origins = NETWORK | GATE_FROM_CODE,
-                                       .stops = writes,
-                                       .refusal = "-NOREPLICAS Not enough good replicas to write."};
-
 const struct gate_row gate_read_only = {
     .origins = NETWORK | GATE_FROM_CODE,
     .stops = writes,

@@ -45,9 +45,11 @@ enum client_flags {
     CLIENT_BELOW = 1 << 16,       /* its request runs, and a turn within it: batch.h */
     CLIENT_TYPED = 1 << 17,       /* captured: its replies are taken value by value */
     CLIENT_CARRIED = 1 << 18,     /* its bytes pass through a transport: io/connection.h */
+    CLIENT_STREAMED = 1 << 19,    /* it is sent a stream instead of replies: reply.h */
 };
 /* Replies to it are dropped. */
-#define CLIENT_REPLIES_DROPPED (CLIENT_CLOSING | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)
+#define CLIENT_REPLIES_DROPPED \
+    (CLIENT_CLOSING | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_STREAMED)
 /* They are dropped, or become values: net/capture knows. */
 #define CLIENT_REPLIES_ASIDE (CLIENT_REPLIES_DROPPED | CLIENT_TYPED)
 
@@ -81,6 +83,8 @@ enum client_rare {
     CLIENT_RARE_PRINCIPAL,   /* access/acl: the client for which a captured one acts */
     CLIENT_RARE_DEBUGGER,    /* script/debugger: how its next script is debugged */
     CLIENT_RARE_CONNECTION,  /* client.c: its struct connection, where it is CLIENT_CARRIED */
+    CLIENT_RARE_STREAM,      /* net/reply: what CLIENT_STREAMED is sent */
+    CLIENT_RARE_REPLICA,     /* replication/replicas: what is known of it */
     CLIENT_RARES
 };
 

@@ -22,6 +22,8 @@
 #include "net/client.h"
 #include "option/option.h"
 
+/* Their memory is not taken: who asked for that, and replicas, whose limits are of their own. */
+#define NEVER_TAKEN (CLIENT_NO_EVICT | CLIENT_STREAMED)
 #define LISTS 64
 #define WEIGHT_BYTES_MIN 4096 /* a power of two */
 
@@ -151,7 +153,7 @@ static size_t disconnect_in(struct list_link *list, size_t bytes_wanted) {
     LIST_FOR_EACH (link, following, list) {
         struct client *c = LIST_ENTRY(link, struct client_weight, link)->client;
         if (given >= bytes_wanted) break;
-        if (!(c->flags & CLIENT_NO_EVICT)) given += disconnect(c);
+        if (!(c->flags & NEVER_TAKEN)) given += disconnect(c);
     }
     return given;
 }
@@ -162,7 +164,7 @@ static size_t disconnect_idle(size_t bytes_wanted) {
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (given >= bytes_wanted) break;
-        if (!(c->flags & (CLIENT_NO_EVICT | CLIENT_CLOSING)) && !c->weight) given += disconnect(c);
+        if (!(c->flags & (NEVER_TAKEN | CLIENT_CLOSING)) && !c->weight) given += disconnect(c);
     }
     return given;
 }

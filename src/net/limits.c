@@ -15,9 +15,9 @@
  * it may leave unread. Only errors are said to it, and a hundred such clients would otherwise hold
  * what the limits allow to friends.
  *
- * A client that listens to a channel or pattern is of the class "pubsub", every other of "normal"
- * as long as there are no replicas; the limits of their class are kept. Where 6.2 reads a number in
- * a file that is none as 0, which here means "no limit", the line is refused instead.
+ * A client that is sent a stream is of the class "replica", one that listens to a channel or
+ * pattern of the class "pubsub", every other of "normal". Where 6.2 reads a number in a file that
+ * is none as 0, which here means "no limit", the line is refused instead.
  */
 #include "net/limits.h"
 
@@ -122,8 +122,7 @@ static const struct option_row option_rows[] = {
      .help = "Bytes of replies that may wait because a client does not read them. Four words a "
              "class of clients: its name (normal, replica, pubsub), the hard limit, at which the "
              "client is disconnected at once, the soft limit, and the seconds that it may stay "
-             "above the soft one. 0 bytes: no limit. Classes that are not named stay as they are. "
-             "There are no replicas as yet."},
+             "above the soft one. 0 bytes: no limit. Classes that are not named stay as they are."},
 };
 
 void limits_register(void) {
@@ -132,8 +131,8 @@ void limits_register(void) {
 
 /* ---- the checks ---- */
 
-static bool soft_passed(struct client *c, const struct output_limit *limit) {
-    if (!limit->soft_bytes || c->chunk_bytes < (size_t)limit->soft_bytes) {
+static bool soft_passed(struct client *c, size_t bytes, const struct output_limit *limit) {
+    if (!limit->soft_bytes || bytes < (size_t)limit->soft_bytes) {
         c->over_soft_nsec = 0;
         return false;
     }
@@ -143,15 +142,22 @@ static bool soft_passed(struct client *c, const struct output_limit *limit) {
 }
 
 static const struct output_limit *limit_of(const struct client *c) {
+    if (c->flags & CLIENT_STREAMED) return &limits[CLASS_REPLICA];
     return &limits[c->flags & CLIENT_LISTENS ? CLASS_SUBSCRIBER : CLASS_NORMAL];
 }
 
-void limits_check_output(struct client *c) {
+static void check(struct client *c, size_t bytes) {
     const struct output_limit *limit = limit_of(c);
-    bool hard = limit->hard_bytes && c->chunk_bytes >= (size_t)limit->hard_bytes;
-    if (c->flags & CLIENT_CLOSING || !(hard || soft_passed(c, limit))) return;
+    bool hard = limit->hard_bytes && bytes >= (size_t)limit->hard_bytes;
+    if (c->flags & CLIENT_CLOSING || !(hard || soft_passed(c, bytes, limit))) return;
     client_close_for_limit(c, "output buffer");
 }
+
+void limits_check_output(struct client *c) {
+    if (!(c->flags & CLIENT_STREAMED)) check(c, c->chunk_bytes);
+}
+
+void limits_check_stream(struct client *c, size_t unsent) { check(c, c->chunk_bytes + unsent); }
 
 bool limits_allow(struct client *c, size_t bytes) {
     size_t hard = (size_t)limit_of(c)->hard_bytes;

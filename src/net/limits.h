@@ -15,6 +15,9 @@ void limits_register(void); /* the option client-output-buffer-limit */
 /* Closes the client where its chunks have reached the hard limit of its class, or have stood above
  * the soft one for longer than its seconds. O(1). The client's chunks may be gone afterwards. */
 void limits_check_output(struct client *c);
+/* The same for a client that is sent a stream, of which so many bytes are unsent: its chunks and
+ * those count. Called by who has the stream, when it grows and once a second. */
+void limits_check_stream(struct client *c, size_t unsent);
 /* False, with the client closed, where so many bytes of replies that are about to be written pass
  * the hard limit, the first LIMITS_FREE_BYTES of them not counted. O(1). */
 #define LIMITS_FREE_BYTES 16384 /* a fact of 6.2: each client has a buffer of that size */

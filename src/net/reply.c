@@ -384,7 +384,7 @@ void reply_raw(struct client *c, const char *bytes, size_t length) {
 }
 
 void reply_message(struct client *c, const char *bytes, size_t length) {
-    if (!(c->flags & CLIENT_CLOSING)) append(c, bytes, length);
+    if (!(c->flags & (CLIENT_CLOSING | CLIENT_STREAMED))) append(c, bytes, length);
 }
 
 /* ---- forms ---- */
@@ -734,6 +734,17 @@ static bool write_chunks(struct client *c, size_t *budget) {
     return (size_t)sent == offered;
 }
 
+ssize_t reply_stream_send(struct client *c, const struct iovec *pieces, int count) {
+    return count_written(c, client_send_pieces(c, pieces, count));
+}
+
+static void write_stream(struct client *c) {
+    const struct reply_stream *stream = client_rare(c, CLIENT_RARE_STREAM);
+    bool waits = !stream->write(c);
+    if (c->flags & CLIENT_CLOSING) return;
+    if (waits || c->flags & CLIENT_WRITE_WAITS) watch_for_writing(c, waits);
+}
+
 static void flush_chunks(struct client *c) {
     size_t budget = REPLY_TURN_BYTES;
     ASSERT_SLOW(reply_check(c));
@@ -748,12 +759,28 @@ static void flush_chunks(struct client *c) {
         watch_for_writing(c, true);
     } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {
         client_close_later(c);
+    } else if (c->flags & CLIENT_STREAMED) {
+        write_stream(c);
     } else if (c->flags & CLIENT_WRITE_WAITS) {
         watch_for_writing(c, false);
     }
 }
 
 void reply_writable(struct client *c) { flush_chunks(c); }
+
+/* What waits for the socket, or for a record, takes the stream along when it is written. */
+void reply_stream_more(struct client *c) {
+    if (c->flags & (CLIENT_CLOSING | CLIENT_WRITE_WAITS) || c->replies) return;
+    if (c->flags & CLIENT_STREAMED) write_stream(c);
+}
+
+void reply_set_stream(struct client *c, const struct reply_stream *stream) {
+    if (stream && c->flags & CLIENT_CLOSED) return;
+    void *place;
+    memcpy(&place, &stream, sizeof(place)); /* it is only read, and places have no const */
+    client_set_rare(c, CLIENT_RARE_STREAM, place);
+    set_flag(c, CLIENT_STREAMED, stream != NULL);
+}
 
 /* Made twice: for plain sockets, and for transports. */
 static inline __attribute__((always_inline)) void write_region(

@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/string.h"
 
 struct client;
+struct iovec;
 struct reply_chunk;
 
 /* An output buffer; fuller replies go to chunks. */
@@ -141,6 +143,25 @@ uint64_t reply_bytes_written(void);
 
 /* INFO errorstats: code and count of each error seen. */
 void reply_error_stats_print(struct buffer *out);
+
+/* ---- clients that are sent a stream ---- */
+
+/* What follows the replies of a client that gets no more of them: the bytes of a file, of a feed.
+ */
+struct reply_stream {
+    /* Writes of it by reply_stream_send, up to some REPLY_TURN_BYTES. True: all that there is has
+     * been sent; false: it goes on when the socket takes more. May close the client. */
+    bool (*write)(struct client *c);
+};
+/* From here on replies to it are dropped, and messages, too: what it has been replied leaves, then
+ * the stream. NULL: no longer. The struct lives as long as the process; its client's state stands
+ * in a place of enum client_rare. */
+void reply_set_stream(struct client *c, const struct reply_stream *stream);
+/* There is more of the stream: it is written where nothing waits before it. */
+void reply_stream_more(struct client *c);
+/* Writes pieces; returns how many bytes the socket took, 0 where none now. -1: the connection is
+ * gone, and the client closes. */
+ssize_t reply_stream_send(struct client *c, const struct iovec *pieces, int count);
 
 /* ---- CLIENT REPLY ---- */
 

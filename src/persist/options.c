@@ -9,10 +9,7 @@
 
 /* ---- options ---- */
 
-static struct {
-    bool delete_sync_files;
-    int sanitize;
-} rdb;
+static struct { int sanitize; } rdb;
 static const struct option_name sanitize_names[] = {
     {"no", 0}, {"yes", 1}, {"clients", 2}, {NULL, 0}};
 
@@ -22,9 +19,6 @@ static const struct option_row option_rows[] = {
         50, NULL,
         "Check all of a snapshot's or RESTORE's encoded values before use; clients: only those "
         "that clients send."),
-    MISSING_BOOL("rdb-del-sync-files", NULL, &rdb.delete_sync_files, "no", OPTION_MUTABLE,
-                 "snapshots", 70, NULL,
-                 "Remove snapshots made for replicas where persistence is off."),
 };
 
 /* ---- INFO ---- */

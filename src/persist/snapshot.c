@@ -51,6 +51,7 @@
 static char temporary_now[TEMPORARY_NAME_BYTES];
 static bool stop_writes, incremental_sync;
 static char *filename;
+static void (*ended)(bool good); /* is told of children */
 
 static struct {
     uint64_t changes_saved;    /* keyspace_changes() when the last good save began */
@@ -62,6 +63,9 @@ static struct {
 } state = {.took_sec = -1};
 
 static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
+
+const char *snapshot_path(void) { return filename; }
+void snapshot_set_child_ended(void (*who)(bool good)) { ended = who; }
 
 static uint64_t changes_since(void) { return keyspace_changes() - state.changes_saved; }
 
@@ -210,12 +214,17 @@ static void remove_temporary(pid_t pid) {
         log_warning("Removing %s: %s", name, strerror(errno));
 }
 
+static void tell_ended(bool good) {
+    if (ended) ended(good);
+}
+
 static void child_ended(const struct child_end *end, void *argument) {
     state.took_sec = now_sec() - state.begun_sec;
     state.cow_bytes = (int64_t)end->cow_bytes;
     if (end->good) {
         log_notice("Background saving terminated with success");
         note_saved(state.changes_at_start);
+        tell_ended(true);
         return;
     }
     if (end->signal || end->on_purpose)
@@ -225,12 +234,12 @@ static void child_ended(const struct child_end *end, void *argument) {
     if (end->signal || end->on_purpose) remove_temporary(end->pid);
     if (!end->on_purpose) state.failed = true;
     look_at_gate();
+    tell_ended(false);
 }
 
 static int save_in_child(void *argument) { return save_file() ? 0 : 1; }
 
-/* False after a line in the log. */
-static bool start_child(void) {
+bool snapshot_start_child(void) {
     const struct child_job job = {.kind = CHILD_SNAPSHOT,
                                   .title = "redis-rdb-bgsave",
                                   .label = "RDB",
@@ -255,14 +264,14 @@ void snapshot_cron(void) {
     look_at_gate();
     if (!state.opened || child_lives() || loading_is_cut_short()) return;
     if (state.scheduled && (!state.failed || now_sec() - state.tried_sec > RETRY_SECONDS)) {
-        (void)start_child();
+        (void)snapshot_start_child();
         return;
     }
     const struct save_point *due =
         save_points_due(changes_since(), now_sec() - state.last_good_sec);
     if (!due || (state.failed && now_sec() - state.tried_sec <= RETRY_SECONDS)) return;
     log_notice("%" PRId64 " changes in %" PRId64 " seconds. Saving...", due->changes, due->seconds);
-    (void)start_child();
+    (void)snapshot_start_child();
 }
 
 /* Before the data goes: what the child shares is not copied for it. */
@@ -317,7 +326,7 @@ static void command_bgsave(struct call *call) {
         /* Within EXEC a fork would show what the transaction has done so far. */
         state.scheduled = true;
         reply_status(call->client, "Background saving scheduled");
-    } else if (start_child()) {
+    } else if (snapshot_start_child()) {
         reply_status(call->client, "Background saving started");
     } else {
         reply_error(call->client, "the child could not be started: the log says why");

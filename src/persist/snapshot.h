@@ -31,6 +31,13 @@ void snapshot_note_reloaded(void);
 /* A child that saves what FLUSHALL takes away is ended; and with save points the file loses it at
  * once, so that it does not come back with the next start: as 6.2. */
 extern const struct flush_observer snapshot_flush_observer;
+/* A child begins to save to dbfilename, as for BGSAVE. False after a line in the log. */
+bool snapshot_start_child(void);
+/* Who is to hear how each such child has ended, when what it means for clients was done; NULL:
+ * nobody. */
+void snapshot_set_child_ended(void (*ended)(bool good));
+/* dbfilename, in the present folder. */
+const char *snapshot_path(void);
 
 /* Several times a second: save points, what was put off. */
 void snapshot_cron(void);

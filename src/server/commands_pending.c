@@ -10,8 +10,7 @@
 #include "command/command.h"
 
 static const char *const names[] = {
-    "asking",    "cluster",  "failover",  "module", "psync",   "readonly",
-    "readwrite", "replconf", "replicaof", "role",   "slaveof", "sync",
+    "asking", "cluster", "failover", "module", "readonly", "readwrite", "replicaof", "slaveof",
 };
 
 void commands_pending_register(void) {

@@ -21,6 +21,7 @@
 #include "persist/aof.h"
 #include "persist/migrate.h"
 #include "persist/snapshot.h"
+#include "replication/primary.h"
 #include "server/watchdog.h"
 #include "store/expire.h"
 #include "store/keyspace.h"
@@ -160,6 +161,7 @@ static int64_t run(struct loop_timer *t) {
     snapshot_cron();
     migrate_cron();
     aof_cron();
+    primary_cron();
     sample_rates();
     return period_msec();
 }

@@ -24,6 +24,7 @@
 #include "persist/aof.h"
 #include "persist/loading.h"
 #include "persist/snapshot.h"
+#include "replication/primary.h"
 #include "server/startup.h"
 #include "server/supervise.h"
 #include "store/keyspace.h"
@@ -48,6 +49,7 @@ static bool stop(enum saving saving) {
             return false;
         }
     }
+    primary_say_last();
     stopping = true;
     loop_stop(loop);
     return true;

@@ -10,7 +10,7 @@
  *                 before sleeping     flush_resume, held clients that go on, what closed
  *                                     subscribers leave, end_of_turn, memory_limit_step,
  *                                     lazyfree_step, expiry, then owed table work, and messages
- *                                     that came of all that;
+ *                                     that came of all that; the stream to replicas;
  *                                     where one of them has more to do the loop does not sleep,
  *                                     and clients and background work take turns
  *   exec/gates    may a call run?     gates, in their order
@@ -55,7 +55,6 @@
 #include "commands/list.h"
 #include "commands/lolwut.h"
 #include "commands/pubsub.h"
-#include "commands/replication.h"
 #include "commands/scan.h"
 #include "commands/set.h"
 #include "commands/slowlog.h"
@@ -101,8 +100,12 @@
 #include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
+#include "replication/full_sync.h"
 #include "replication/history.h"
 #include "replication/options.h"
+#include "replication/primary.h"
+#include "replication/replica.h"
+#include "replication/stream.h"
 #include "report/host_cpu.h"
 #include "report/monitor.h"
 #include "report/slowlog.h"
@@ -181,6 +184,7 @@ void wiring_register(void) {
     aof_register();
     persist_options_register();
     history_register();
+    primary_register();
     replication_options_register();
     cluster_options_register();
     modules_options_register();
@@ -208,7 +212,6 @@ void wiring_register(void) {
     commands_hyperloglog_register();
     dump_register();
     migrate_register();
-    commands_replication_register();
     commands_lolwut_register();
     commands_connection_register();
     commands_transaction_register();
@@ -247,7 +250,7 @@ static bool end_of_turn(void) {
 /* What clients are to hear of the turn's changes, and what expiry, eviction and the cron's work
  * between turns have sent to clients. Those that this has closed go before the loop sleeps. */
 static bool write_messages(void) {
-    bool more = tracking_step();
+    bool more = tracking_step() | primary_step();
     reply_write_all();
     client_free_closing();
     return more;
@@ -276,16 +279,15 @@ static const struct keyspace_observer *const keyspace_observers[] = {
     &effects_observer, &tracking_observer, &transaction_observer,
     &notify_observer,  &blocked_observer,  NULL};
 static const struct client_observer *const client_observers[] = {
-    &monitor_client_observer,  &blocked_client_observer,
-    &pubsub_client_observer,   &transaction_client_observer,
-    &tracking_client_observer, &acl_client_observer,
-    &debugger_client_observer, NULL};
+    &monitor_client_observer,     &blocked_client_observer,  &pubsub_client_observer,
+    &transaction_client_observer, &tracking_client_observer, &acl_client_observer,
+    &debugger_client_observer,    &replica_client_observer,  NULL};
 static const struct gate_row *const gates[GATES] = {
     [GATE_USER] = &gate_user,
     [GATE_CLUSTER] = &gate_cluster,
     [GATE_MEMORY] = &memory_limit_gate,
     [GATE_DISK] = &gate_disk,
-    [GATE_REPLICAS] = &gate_replicas,
+    [GATE_REPLICAS] = &primary_replicas_gate,
     [GATE_READ_ONLY] = &gate_read_only,
     [GATE_CLOSING] = &gate_closing,
     [GATE_SUBSCRIBER] = &gate_subscriber,
@@ -309,15 +311,12 @@ static void become_child(const struct child_job *job) {
 static const struct child_observer process_child_observer = {.in_child = become_child};
 
 /* What rests while a child lives; what of the server's the child lets go, and what it is called. */
-static const struct child_observer *const child_observers[] = {&effects_child_observer,
-                                                               &saving_child_observer,
-                                                               &listen_child_observer,
-                                                               &client_child_observer,
-                                                               &peer_child_observer,
-                                                               &process_child_observer,
-                                                               &cron_child_observer,
-                                                               NULL};
-static const struct effect_sink *const effect_sinks[] = {&aof_sink, &debug_log_sink,
+static const struct child_observer *const child_observers[] = {
+    &effects_child_observer, &saving_child_observer,
+    &listen_child_observer,  &client_child_observer,
+    &peer_child_observer,    &process_child_observer,
+    &cron_child_observer,    NULL};
+static const struct effect_sink *const effect_sinks[] = {&aof_sink, &stream_sink, &debug_log_sink,
                                                          &debug_stream_sink, NULL};
 
 /* From now on a report is made of faults. */
@@ -346,6 +345,7 @@ bool wiring_open(struct loop *loop) {
     loop_set_hooks(loop, &loop_hooks);
     if (!acl_file_open()) return false;
     child_open(loop, child_observers);
+    full_sync_open(loop);
     expire_open(loop);
     cron_open(loop);
     signals_set_shutdown_observer(shutdown_on_signal);

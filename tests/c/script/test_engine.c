@@ -153,12 +153,9 @@ static int open_all(void **test) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_limit),
-        TEST(test_resized),
-        TEST(test_held),
-        TEST(test_bytes_are_counted),
-        TEST(test_parted_with),
-        TEST(test_limit_with_another),
+        TEST(test_limit),       TEST(test_resized),
+        TEST(test_held),        TEST(test_bytes_are_counted),
+        TEST(test_parted_with), TEST(test_limit_with_another),
         TEST(test_no_limit),
     };
     return cmocka_run_group_tests(tests, open_all, NULL);

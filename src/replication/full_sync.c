@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Full syncs. full_sync.h has the idea.
+ *
+ *   none --start--> to a file ----the child has ended----> none     (replicas get the file)
+ *     |                                                     ^
+ *     +--start--> to sockets --pipe's end, child's end------+       (replicas get the mark)
+ *
+ * Invariants
+ *  1. Replicas in WAITS_END wait for the file, those in RECEIVES_COPY for the pipe; there are none
+ *     of either kind without that copy under way.
+ *  2. `copy` exists exactly while a copy goes to sockets, or its replicas still take it.
+ */
+#include "replication/full_sync.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/panic.h"
+#include "base/random.h"
+#include "base/system.h"
+#include "io/child.h"
+#include "io/file.h"
+#include "io/file_stream.h"
+#include "io/loop.h"
+#include "metric/row.h"
+#include "net/client.h"
+#include "net/feed.h"
+#include "net/reply.h"
+#include "option/option.h"
+#include "persist/rdb_save.h"
+#include "persist/snapshot.h"
+#include "replication/history.h"
+#include "replication/replica.h"
+#include "replication/stream.h"
+
+/* What the slowest replica has not taken of a pipe: beyond this it is not read. */
+#define COPY_HELD_BYTES_MAX ((size_t)1 << 20)
+#define PIPE_READ_BYTES 65536
+/* Behind "$EOF:", and at the copy's end. */
+#define MARK_CHARS 40
+
+enum job { JOB_NONE, JOB_FILE, JOB_SOCKETS };
+
+static struct loop *loop;
+static enum job job;
+static int64_t job_place; /* in the history, of the data that is copied */
+static bool diskless, delete_file;
+static int64_t delay_sec;
+static uint64_t full_syncs;
+static bool file_is_for_replicas_only;
+
+static struct {
+    struct loop_watcher pipe;
+    struct feed *feed;
+    char mark[MARK_CHARS + 1];
+    bool pipe_ended, child_ended, child_good;
+    char bytes[PIPE_READ_BYTES];
+} copy = {.pipe = {.fd = -1}};
+
+static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
+
+/* ---- whom it is for ---- */
+
+#define FOR_EACH_IN(r, wanted) \
+    for (struct replica *r = replica_next(NULL, wanted); r; r = replica_next(r, wanted))
+
+static int count_in(enum replica_state state) {
+    int count = 0;
+    FOR_EACH_IN(r, state) count++;
+    return count;
+}
+
+/* The copy that is under way, or begins, is its own: it follows the history from there. */
+static void take_along(struct replica *r, enum replica_state state) {
+    bool follows = replica_follow(r, job_place);
+    ASSERT(follows);
+    if (!r->is_old) replica_say(r, "+FULLRESYNC %s %lld\r\n", history_id(), (long long)job_place);
+    replica_set_state(r, state);
+}
+
+static void fail_waiting(const char *text) {
+    FOR_EACH_IN(r, REPLICA_WAITS_START) replica_refuse(r, text);
+}
+
+/* ---- to a file ---- */
+
+static void send_file(struct replica *r) {
+    struct stat status;
+    int fd = system_open(snapshot_path(), O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        log_warning("SYNC failed. Can't open/stat DB after BGSAVE: %s", strerror(errno));
+        if (fd >= 0) system_close(fd);
+        replica_close(r);
+        return;
+    }
+    replica_send_file(r, fd, status.st_size);
+}
+
+static void file_ended(bool good) {
+    if (job != JOB_FILE) return;
+    job = JOB_NONE;
+    if (!good) log_warning("SYNC failed. BGSAVE child returned an error");
+    FOR_EACH_IN(r, REPLICA_WAITS_END) {
+        if (good)
+            send_file(r);
+        else
+            replica_close(r);
+    }
+}
+
+static bool start_file(void) {
+    if (!snapshot_start_child()) return false;
+    job = JOB_FILE;
+    file_is_for_replicas_only = !snapshot_wanted_at_end();
+    FOR_EACH_IN(r, REPLICA_WAITS_START) take_along(r, REPLICA_WAITS_END);
+    return true;
+}
+
+/* ---- to sockets ---- */
+
+static void close_pipe(void) {
+    if (copy.pipe.fd < 0) return;
+    loop_unwatch(loop, &copy.pipe);
+    system_close(copy.pipe.fd);
+    copy.pipe.fd = -1;
+}
+
+static void forget_copy(void) {
+    close_pipe();
+    FOR_EACH_IN(r, REPLICA_RECEIVES_COPY) replica_close(r);
+    /* Closing ones hold their place until layers above take leave of them. */
+    for (struct list_link *link = replica_list()->next; link != replica_list(); link = link->next)
+        feed_leave(&LIST_ENTRY(link, struct replica, link)->copy);
+    feed_free(copy.feed);
+    copy.feed = NULL;
+    if (job == JOB_SOCKETS) job = JOB_NONE;
+}
+
+/* Both have ended: its replicas get the mark, or, since what they got is no copy, are closed. */
+static void look_at_end(void) {
+    if (!copy.pipe_ended || !copy.child_ended) return;
+    job = JOB_NONE;
+    if (!copy.child_good) {
+        forget_copy();
+        return;
+    }
+    feed_append(copy.feed, copy.mark, MARK_CHARS);
+    FOR_EACH_IN(r, REPLICA_RECEIVES_COPY) {
+        r->copy_ended = r->awaits_acknowledgement = true;
+        reply_stream_more(r->client);
+    }
+}
+
+static size_t slowest_lag(void) {
+    size_t most = 0;
+    FOR_EACH_IN(r, REPLICA_RECEIVES_COPY) {
+        size_t lag = feed_lag(&r->copy);
+        if (lag > most) most = lag;
+    }
+    return most;
+}
+
+static void note_pipe_end(ssize_t got) {
+    if (got < 0) log_warning("Diskless rdb transfer, read error: %s", strerror(errno));
+    log_notice("Diskless rdb transfer, done reading from pipe, %d replicas still up.",
+               count_in(REPLICA_RECEIVES_COPY));
+    close_pipe();
+    copy.pipe_ended = true;
+    look_at_end();
+}
+
+static void pipe_ready(struct loop_watcher *watcher, unsigned ready) {
+    ssize_t got = system_read(watcher->fd, copy.bytes, sizeof(copy.bytes));
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0) {
+        note_pipe_end(got);
+        return;
+    }
+    feed_append(copy.feed, copy.bytes, (size_t)got);
+    FOR_EACH_IN(r, REPLICA_RECEIVES_COPY) reply_stream_more(r->client);
+    if (slowest_lag() >= COPY_HELD_BYTES_MAX) loop_unwatch(loop, watcher);
+}
+
+static void child_ended(const struct child_end *end, void *argument) {
+    if (end->good)
+        log_notice("Background RDB transfer terminated with success");
+    else if (end->signal)
+        log_warning("Background transfer terminated by signal %d", end->signal);
+    else
+        log_warning("Background transfer error");
+    copy.child_ended = true;
+    copy.child_good = end->good;
+    if (copy.feed) look_at_end();
+}
+
+static int write_copy(void *argument) {
+    const int *ends = argument;
+    struct file_sink f;
+    system_close(ends[0]);
+    file_sink_open(&f, ends[1], -1);
+    bool good = rdb_save(&f.sink);
+    file_sink_close(&f);
+    return good ? 0 : 1;
+}
+
+static bool fork_to_pipe(int ends[2]) {
+    const struct child_job child = {.kind = CHILD_SNAPSHOT,
+                                    .title = "redis-rdb-to-slaves",
+                                    .label = "RDB",
+                                    .keys_total = rdb_keys_total(),
+                                    .ended = child_ended};
+    pid_t pid = child_start(&child, write_copy, ends);
+    if (pid > 0) log_notice("Background RDB transfer started by pid %d", (int)pid);
+    return pid > 0;
+}
+
+static bool start_sockets(void) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0) return false;
+    bool good = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 && fork_to_pipe(ends);
+    system_close(ends[1]);
+    copy.pipe = (struct loop_watcher){.fd = ends[0], .callback = pipe_ready};
+    if (!good || !loop_watch(loop, &copy.pipe, LOOP_READABLE)) {
+        if (good) child_kill(CHILD_SNAPSHOT);
+        close_pipe();
+        return false;
+    }
+    copy.feed = feed_create(MEMORY_REPLICATION, 0, 0);
+    copy.pipe_ended = copy.child_ended = false;
+    random_hex(copy.mark, MARK_CHARS);
+    job = JOB_SOCKETS;
+    FOR_EACH_IN(r, REPLICA_WAITS_START) {
+        take_along(r, REPLICA_RECEIVES_COPY);
+        replica_say(r, "$EOF:%.*s\r\n", MARK_CHARS, copy.mark);
+        r->copy_ended = false;
+        bool follows = feed_follow(&r->copy, copy.feed, 0);
+        ASSERT(follows);
+    }
+    return true;
+}
+
+void full_sync_stop(void) {
+    if (!copy.feed) return;
+    if (job == JOB_SOCKETS) child_kill(CHILD_SNAPSHOT);
+    forget_copy();
+}
+
+/* ---- when ---- */
+
+static bool all_read_eof(void) {
+    unsigned shared = ~0u;
+    FOR_EACH_IN(r, REPLICA_WAITS_START) shared &= r->capabilities;
+    return shared & REPLICA_READS_EOF;
+}
+
+/* A copy begins for all who wait. */
+static void start(void) {
+    bool to_sockets = diskless && all_read_eof();
+    log_notice("Starting BGSAVE for SYNC with target: %s",
+               to_sockets ? "replicas sockets" : "disk");
+    stream_begin_copy();
+    job_place = history_place();
+    if (to_sockets ? start_sockets() : start_file()) return;
+    log_warning("BGSAVE for replication failed");
+    fail_waiting("BGSAVE failed, replication can't continue");
+}
+
+/* A file that is written for one of the same capabilities is as good for this one. */
+static bool share_file(struct replica *late) {
+    if (job != JOB_FILE) return false;
+    FOR_EACH_IN(r, REPLICA_WAITS_END) {
+        if ((late->capabilities & r->capabilities) != r->capabilities) continue;
+        take_along(late, REPLICA_WAITS_END);
+        return true;
+    }
+    return false;
+}
+
+void full_sync_request(struct replica *r) {
+    full_syncs++;
+    replica_set_state(r, REPLICA_WAITS_START);
+    if (share_file(r)) {
+        log_notice("Waiting for end of BGSAVE for SYNC");
+    } else if (job == JOB_SOCKETS) {
+        log_notice("Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
+    } else if (child_kind() == CHILD_SNAPSHOT) {
+        log_notice(
+            "Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC");
+    } else if (diskless && delay_sec && r->capabilities & REPLICA_READS_EOF) {
+        log_notice("Delay next BGSAVE for diskless SYNC");
+    } else if (child_lives()) {
+        log_notice(
+            "No BGSAVE in progress, but another BG operation is active. BGSAVE for replication "
+            "delayed");
+    } else {
+        start();
+    }
+}
+
+static void start_what_waits(void) {
+    int64_t longest = -1;
+    FOR_EACH_IN(r, REPLICA_WAITS_START) {
+        int64_t waits = now_sec() - r->waits_since_sec;
+        if (waits > longest) longest = waits;
+    }
+    if (longest < 0 || child_lives() || job != JOB_NONE) return;
+    if (!diskless || !all_read_eof() || longest >= delay_sec) start();
+}
+
+/* The file was written for replicas, and they have it. */
+static void remove_file(void) {
+    if (!file_is_for_replicas_only || !delete_file || job != JOB_NONE) return;
+    if (count_in(REPLICA_WAITS_START) || count_in(REPLICA_RECEIVES_FILE)) return;
+    file_is_for_replicas_only = false;
+    if (snapshot_wanted_at_end()) return;
+    log_notice("Removing the RDB file used to feed replicas in a persistence-less instance");
+    if (!file_remove(snapshot_path()) && errno != ENOENT)
+        log_warning("Removing %s: %s", snapshot_path(), strerror(errno));
+}
+
+void full_sync_cron(void) {
+    start_what_waits();
+    remove_file();
+}
+
+bool full_sync_step(void) {
+    if (!copy.feed) return false;
+    (void)feed_free_step(copy.feed);
+    if (!count_in(REPLICA_RECEIVES_COPY)) {
+        if (job == JOB_SOCKETS) {
+            log_notice("Diskless rdb transfer, last replica dropped, killing fork child.");
+            child_kill(CHILD_SNAPSHOT);
+        }
+        forget_copy();
+        return false;
+    }
+    bool rests = copy.pipe.fd >= 0 && !copy.pipe.interest;
+    if (rests && slowest_lag() < COPY_HELD_BYTES_MAX / 2 &&
+        !loop_watch(loop, &copy.pipe, LOOP_READABLE))
+        full_sync_stop();
+    return false;
+}
+
+/* ---- options and INFO ---- */
+
+static const struct option_row option_rows[] = {
+    OPTION_BOOL("repl-diskless-sync", &diskless, false, OPTION_MUTABLE, "replication", 60,
+                "Send a full copy straight from the child process, without a file."),
+    OPTION_INT("repl-diskless-sync-delay", &delay_sec, "5", 0, INT32_MAX, OPTION_MUTABLE,
+               "replication", 70, "Seconds to wait for more replicas before such a copy begins."),
+    OPTION_BOOL("rdb-del-sync-files", &delete_file, false, OPTION_MUTABLE, "snapshots", 70,
+                "Remove a snapshot that was written for replicas only, where there are no save "
+                "points."),
+};
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Stats",
+     .place = 90,
+     .name = "sync_full",
+     .type = METRIC_UINT64,
+     .variable = &full_syncs,
+     .reset = true,
+     .help = "Copies that replicas have asked for."},
+};
+
+void full_sync_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}
+
+void full_sync_open(struct loop *of) {
+    loop = of;
+    snapshot_set_child_ended(file_ended);
+}

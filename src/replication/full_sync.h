@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Full syncs: copies of the data for replicas that need one.
+ *
+ * A child writes the copy, as it does for BGSAVE, either to the snapshot's file, which is then sent
+ * to each replica, or to a pipe, whose bytes go to all replicas that wait at that moment. One copy
+ * is under way at a time; who comes later waits for the next one, or shares the file that is being
+ * written, since the history from its beginning on is held for those who wait.
+ *
+ * A pipe is read only as fast as the slowest of its replicas takes it, so that memory stays small.
+ */
+#ifndef EVENKEEL_REPLICATION_FULL_SYNC_H
+#define EVENKEEL_REPLICATION_FULL_SYNC_H
+#include <stdbool.h>
+
+#include "base/attributes.h"
+
+struct loop;
+struct replica;
+
+/* Options and metrics. Once, at start. */
+void full_sync_register(void);
+void full_sync_open(struct loop *loop);
+
+/* The replica needs a copy: it waits for one, which may begin at once. There is a backlog. */
+void full_sync_request(struct replica *r);
+/* Once a second: what waits begins where it can; what is stuck is given up. */
+void full_sync_cron(void);
+/* Before the loop sleeps: goes on where replicas have taken what a child wrote, and ends a child
+ * whose replicas have all gone. Always false: sockets tell of the rest. */
+bool full_sync_step(void);
+/* Ends a child that writes to sockets, and drops its replicas. */
+void full_sync_stop(void);
+#endif

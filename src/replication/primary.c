@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The primary's side. primary.h has the idea.
+ *
+ * A place in the history counts the bytes before it. PSYNC asks for the first byte that is wanted,
+ * counted from 1, and an acknowledgement tells how many bytes have come: so a place P is asked for
+ * as P + 1 and acknowledged as P.
+ *
+ * WAIT waits for all that was written before it, whoever wrote it. That is never less than
+ * 6.2 waits for, which remembers a place for each client.
+ */
+#include "replication/primary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "command/arguments.h"
+#include "command/call.h"
+#include "command/row.h"
+#include "exec/blocked.h"
+#include "exec/client_flags.h"
+#include "exec/gates.h"
+#include "metric/row.h"
+#include "net/client.h"
+#include "net/client_memory.h"
+#include "net/limits.h"
+#include "net/reply.h"
+#include "option/option.h"
+#include "replication/full_sync.h"
+#include "replication/history.h"
+#include "replication/replica.h"
+#include "replication/stream.h"
+
+static enum primary_role role = PRIMARY_ROLE;
+static int64_t ping_period, timeout_sec, backlog_ttl;
+static int64_t replicas_wanted, lag_allowed;
+static bool no_tcp_nodelay;
+static uint64_t partial_syncs, partial_syncs_refused;
+static int64_t cron_sec, pinged_sec, alone_since_sec;
+
+static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
+
+void primary_set_role(enum primary_role now) { role = now; }
+
+#define FOR_EACH_ONLINE(r)                                          \
+    for (struct replica *r = replica_next(NULL, REPLICA_ONLINE); r; \
+         r = replica_next(r, REPLICA_ONLINE))
+
+/* ---- PSYNC, SYNC ---- */
+
+/* The first replica begins the stream; what came before it nobody knows. */
+static void open_stream(void) {
+    if (history_feed()) return;
+    history_begin();
+    stream_open();
+    log_notice("Replication backlog created, my new replication IDs are '%s' and '%s'",
+               history_id(), history_id2());
+}
+
+static void begin(struct replica *r) {
+    if (no_tcp_nodelay) (void)socket_set_nodelay(r->client->watcher.fd, false);
+    replica_begin(r);
+}
+
+/* It goes on from `place`. */
+static void continue_stream(struct replica *r, int64_t place) {
+    begin(r);
+    bool follows = replica_follow(r, place);
+    ASSERT(follows);
+    if (r->capabilities & REPLICA_READS_PSYNC2)
+        replica_say(r, "+CONTINUE %s\r\n", history_id());
+    else
+        replica_say(r, "+CONTINUE\r\n");
+    replica_set_state(r, REPLICA_ONLINE);
+    partial_syncs++;
+    log_notice(
+        "Partial resynchronization request from %s accepted. Sending %zu bytes of backlog "
+        "starting from offset %" PRId64 ".",
+        replica_name(r), feed_lag(&r->stream), place + 1);
+}
+
+/* "PSYNC id offset"; false where it needs a copy. */
+static bool may_continue(const struct call *call, const struct replica *r, int64_t *place) {
+    char reason[200];
+    int64_t wanted;
+    if (slice_is(call->argv[1], "?")) return false;
+    bool is_number = number_parse_int64(call->argv[2].bytes, call->argv[2].length, &wanted);
+    if (is_number && wanted > 0 &&
+        history_can_continue(call->argv[1], wanted - 1, reason, sizeof(reason))) {
+        *place = wanted - 1;
+        return true;
+    }
+    partial_syncs_refused++;
+    log_notice("Partial resynchronization not accepted from %s: %s", replica_name(r),
+               is_number && wanted > 0 ? reason : "its offset is no place");
+    return false;
+}
+
+/* True where the request cannot be taken, and was answered, or is one again. */
+static bool sync_is_refused(struct call *call) {
+    struct client *c = call->client;
+    const struct replica *known = replica_of(c);
+    if (known && known->state != REPLICA_KNOWN) return true;
+    if (role == REPLICA_ROLE_UNLINKED)
+        reply_error(c, "-NOMASTERLINK Can't SYNC while not connected with my master");
+    else if (c->replies || reply_output_bytes(c) || !client_may_wait(c))
+        reply_error(c, "SYNC and PSYNC are invalid with pending output");
+    else
+        return false;
+    return true;
+}
+
+static void synchronize(struct call *call, bool is_old) {
+    if (sync_is_refused(call)) return;
+    struct replica *r = replica_make(call->client);
+    int64_t place;
+    log_notice("Replica %s asks for synchronization", replica_name(r));
+    if (!is_old && may_continue(call, r, &place)) {
+        continue_stream(r, place);
+        return;
+    }
+    r->is_old = is_old;
+    if (!is_old) log_notice("Full resync requested by replica %s", replica_name(r));
+    open_stream();
+    begin(r);
+    full_sync_request(r);
+}
+
+static void command_psync(struct call *call) { synchronize(call, false); }
+static void command_sync(struct call *call) { synchronize(call, true); }
+
+/* ---- REPLCONF ---- */
+
+/* One of its settings; false after a reply. */
+static bool set_word(struct call *call, struct replica *r, struct slice word, int value) {
+    struct slice text = call->argv[value];
+    int64_t number;
+    if (slice_is(word, "listening-port")) {
+        if (!argument_int64(call, value, &number, NULL)) return false;
+        r->port = number > 0 && number <= UINT16_MAX ? (int)number : 0;
+    } else if (slice_is(word, "ip-address")) {
+        if (text.length > REPLICA_ADDRESS_CHARS || memchr(text.bytes, '\0', text.length)) {
+            reply_error_format(call->client,
+                               "REPLCONF ip-address provided by replica instance is too long: %zu "
+                               "bytes",
+                               text.length);
+            return false;
+        }
+        snprintf(r->address, sizeof(r->address), "%.*s", (int)text.length, text.bytes);
+    } else if (slice_is(word, "capa")) {
+        if (slice_is(text, "eof")) r->capabilities |= REPLICA_READS_EOF;
+        if (slice_is(text, "psync2")) r->capabilities |= REPLICA_READS_PSYNC2;
+    } else {
+        if (!argument_int64(call, value, &number, NULL)) return false;
+        r->data_not = number != 0;
+    }
+    return true;
+}
+
+/* It has so much of the history. A first one may be what a copy without a file waits for. */
+static void acknowledge(const struct call *call) {
+    struct replica *r = replica_of(call->client);
+    int64_t place;
+    if (!r || r->state == REPLICA_KNOWN || call->argc < 3 ||
+        !number_parse_int64(call->argv[2].bytes, call->argv[2].length, &place))
+        return;
+    if (place > r->acknowledged) r->acknowledged = place;
+    r->heard_sec = now_sec();
+    if (r->state != REPLICA_ONLINE || !r->awaits_acknowledgement) return;
+    r->awaits_acknowledgement = false;
+    replica_set_state(r, REPLICA_ONLINE);
+    log_notice("Synchronization with replica %s succeeded", replica_name(r));
+    replica_wake(r);
+}
+
+static bool is_setting(struct slice word) {
+    static const char *const words[] = {"listening-port", "ip-address", "capa", "rdb-only"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (slice_equal_nocase(word, slice_of(words[i]))) return true;
+    return false;
+}
+
+static void command_replconf(struct call *call) {
+    if (call->argc % 2 == 0) {
+        reply_syntax_error(call->client);
+        return;
+    }
+    for (int i = 1; i < call->argc; i += 2) {
+        if (argument_is(call, i, "ack")) {
+            acknowledge(call);
+            return;
+        }
+        if (argument_is(call, i, "getack")) return; /* a primary's word to its replica */
+        if (!is_setting(call->argv[i])) {
+            reply_error_format(call->client, "Unrecognized REPLCONF option: %.*s",
+                               (int)call->argv[i].length, call->argv[i].bytes);
+            return;
+        }
+        if (!set_word(call, replica_make(call->client), call->argv[i], i + 1)) return;
+    }
+    reply_ok(call->client);
+}
+
+/* ---- WAIT ---- */
+
+struct waiting {
+    struct list_link link;
+    struct client *client;
+    int64_t place, replicas;
+};
+
+static struct list_link waiting = {&waiting, &waiting};
+
+static int64_t count_acknowledged(int64_t place) {
+    int64_t count = 0;
+    FOR_EACH_ONLINE(r) count += r->acknowledged >= place;
+    return count;
+}
+
+static void wait_timed_out(struct client *c, void *state) {
+    const struct waiting *w = state;
+    reply_integer(c, count_acknowledged(w->place));
+}
+
+static void wait_free(void *state) {
+    struct waiting *w = state;
+    list_remove(&w->link);
+    memory_free_sized(w, sizeof(*w), MEMORY_CLIENTS);
+}
+
+static const struct blocked_kind wait_kind = {.timed_out = wait_timed_out, .free_state = wait_free};
+
+/* Replicas say at once how far they are, instead of each second. */
+static void ask_for_acknowledgements(void) {
+    static const struct slice words[] = {
+        {"REPLCONF", 8},
+        {"GETACK", 6},
+        {"*", 1},
+    };
+    if (history_feed() && role == PRIMARY_ROLE) stream_command(3, words);
+}
+
+static void command_wait(struct call *call) {
+    int64_t replicas, timeout_msec;
+    if (role != PRIMARY_ROLE) {
+        reply_error(call->client,
+                    "WAIT cannot be used with replica instances. Please also note that since "
+                    "Redis 4.0 if a replica is configured to be writable (which is not the "
+                    "default) writes to replicas are just local and are not propagated.");
+        return;
+    }
+    if (!argument_int64(call, 1, &replicas, NULL) ||
+        !blocked_parse_timeout_msec(call, 2, &timeout_msec))
+        return;
+    int64_t place = stream_written(), count = count_acknowledged(place);
+    if (count >= replicas || !client_may_wait(call->client)) {
+        reply_integer(call->client, count);
+        return;
+    }
+    struct waiting *w = memory_alloc(sizeof(*w), MEMORY_CLIENTS);
+    *w = (struct waiting){.client = call->client, .place = place, .replicas = replicas};
+    list_append(&waiting, &w->link);
+    blocked_begin(call, &wait_kind, 0, 0, 0, timeout_msec, w);
+    ask_for_acknowledgements();
+}
+
+/* Those whose wait has come to its end. */
+static void serve_waiting(void) {
+    LIST_FOR_EACH (link, following, &waiting) {
+        struct waiting *w = LIST_ENTRY(link, struct waiting, link);
+        if (count_acknowledged(w->place) >= w->replicas) (void)blocked_end_early(w->client, false);
+    }
+}
+
+/* ---- good replicas ---- */
+
+/* Connected and heard of within min-replicas-max-lag. */
+static int64_t count_good(void) {
+    int64_t good = 0, now = now_sec();
+    FOR_EACH_ONLINE(r) good += now - r->heard_sec <= lag_allowed;
+    return good;
+}
+
+static bool counts_good(void) { return replicas_wanted && lag_allowed; }
+
+static void look_at_gate(void) {
+    gate_set(GATE_REPLICAS,
+             role == PRIMARY_ROLE && counts_good() && count_good() < replicas_wanted);
+}
+
+static bool writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
+
+const struct gate_row primary_replicas_gate = {
+    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
+    .stops = writes,
+    .refusal = "-NOREPLICAS Not enough good replicas to write."};
+
+/* ---- each turn, each second ---- */
+
+bool primary_step(void) {
+    bool more = replica_step();
+    (void)full_sync_step();
+    if (!list_is_empty(&waiting)) serve_waiting();
+    return more;
+}
+
+void primary_drop_replicas(void) {
+    full_sync_stop();
+    replica_close_all();
+}
+
+void primary_say_last(void) { FOR_EACH_ONLINE(r) reply_stream_more(r->client); }
+
+static void ping(int64_t now) {
+    if (now - pinged_sec < ping_period) return;
+    pinged_sec = now;
+    if (replica_count() && role == PRIMARY_ROLE)
+        stream_command(1, (const struct slice[]){{"PING", 4}});
+}
+
+/* Those that wait for a file to be written hear each second that we live. */
+static void keep_alive(void) {
+    for (int state = REPLICA_WAITS_START; state <= REPLICA_WAITS_END; state++)
+        for (struct replica *r = replica_next(NULL, (enum replica_state)state); r;
+             r = replica_next(r, (enum replica_state)state))
+            if (!r->head.length) replica_say(r, "\n");
+}
+
+static void drop_silent(int64_t now) {
+    FOR_EACH_ONLINE(r) {
+        if (r->is_old || now - r->heard_sec <= timeout_sec) continue;
+        log_warning("Disconnecting timedout replica (streaming sync): %s", replica_name(r));
+        replica_close(r);
+    }
+    int64_t now_msec = clock_cached_msec();
+    for (struct replica *r = replica_next(NULL, REPLICA_RECEIVES_COPY); r;
+         r = replica_next(r, REPLICA_RECEIVES_COPY)) {
+        if (!feed_lag(&r->copy) || now_msec - r->client->active_msec <= timeout_sec * 1000)
+            continue;
+        log_warning("Disconnecting timedout replica (full sync): %s", replica_name(r));
+        replica_close(r);
+    }
+}
+
+/* Nobody has come for so long: the stream ends, and whoever comes needs a copy. */
+static void free_backlog(int64_t now) {
+    if (replica_count() || !history_feed() || role != PRIMARY_ROLE) {
+        alone_since_sec = now;
+        return;
+    }
+    if (!backlog_ttl || now - alone_since_sec <= backlog_ttl) return;
+    history_begin();
+    stream_close();
+    log_notice("Replication backlog freed after %" PRId64 " seconds without connected replicas.",
+               backlog_ttl);
+}
+
+static void check_limits(void) {
+    LIST_FOR_EACH (link, following, replica_list()) {
+        struct replica *r = LIST_ENTRY(link, struct replica, link);
+        limits_check_stream(r->client, feed_lag(&r->stream));
+    }
+}
+
+void primary_cron(void) {
+    int64_t now = now_sec();
+    look_at_gate();
+    if (now == cron_sec) return;
+    cron_sec = now;
+    full_sync_cron();
+    ping(now);
+    keep_alive();
+    drop_silent(now);
+    free_backlog(now);
+    check_limits();
+}
+
+/* ---- ROLE ---- */
+
+static void reply_replica(struct client *c, const struct replica *r) {
+    struct buffer text = {.class = MEMORY_OTHER};
+    reply_array(c, 3);
+    replica_append_address(r, &text);
+    reply_bulk(c, buffer_slice(&text));
+    buffer_free(&text);
+    reply_bulk_integer(c, r->port);
+    reply_bulk_integer(c, r->acknowledged < 0 ? 0 : r->acknowledged);
+}
+
+static void command_role(struct call *call) {
+    struct client *c = call->client;
+    int64_t count = 0;
+    FOR_EACH_ONLINE(r) count++;
+    reply_array(c, 3);
+    reply_bulk_c_string(c, "master");
+    reply_integer(c, history_place());
+    reply_array(c, count);
+    FOR_EACH_ONLINE(r) reply_replica(c, r);
+}
+
+/* ---- rows ---- */
+
+static struct command rows[] = {
+    COMMAND("psync", command_psync, 3, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
+            "A replica asks for the stream from a place on, or for a copy."),
+    COMMAND("sync", command_sync, 1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
+            "A replica, or a tool, asks for a copy and then the stream."),
+    COMMAND("replconf", command_replconf, -1, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
+            "A replica says what it is, and how far it has come."),
+    COMMAND("role", command_role, 1, NO_SCRIPT | ANYTIME | FAST, ACL_ADMIN | ACL_DANGEROUS, NO_KEYS,
+            "What this server is in replication, and with whom."),
+    COMMAND("wait", command_wait, 3, NO_SCRIPT, ACL_KEYSPACE, NO_KEYS,
+            "Waits until so many replicas have all that was written, or a time is up; returns how "
+            "many have."),
+};
+
+static bool apply_wanted(const struct option_row *row, char *reason, size_t reason_size) {
+    look_at_gate();
+    return true;
+}
+
+static const struct option_row option_rows[] = {
+    OPTION_INT("repl-timeout", &timeout_sec, "60", 1, INT32_MAX, OPTION_MUTABLE, "replication", 100,
+               "Seconds of silence after which the other side counts as gone."),
+    OPTION_BOOL("repl-disable-tcp-nodelay", &no_tcp_nodelay, false, OPTION_MUTABLE, "replication",
+                110, "Let the system gather small packets to replicas: less traffic, more delay."),
+    OPTION_INT("repl-backlog-ttl", &backlog_ttl, "3600", 0, INT64_MAX, OPTION_MUTABLE,
+               "replication", 130,
+               "Seconds without replicas after which the backlog is freed; 0 = never."),
+    {.name = "repl-ping-replica-period",
+     .alias = "repl-ping-slave-period",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "replication",
+     .place = 90,
+     .fallback = "10",
+     .variable = &ping_period,
+     .low = 1,
+     .high = INT32_MAX,
+     .help = "Seconds between the primary's pings to its replicas."},
+    {.name = "min-replicas-to-write",
+     .alias = "min-slaves-to-write",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "replication",
+     .place = 160,
+     .fallback = "0",
+     .variable = &replicas_wanted,
+     .low = 0,
+     .high = INT32_MAX,
+     .apply = apply_wanted,
+     .help = "Refuse writes while fewer replicas than this are connected and up to date."},
+    {.name = "min-replicas-max-lag",
+     .alias = "min-slaves-max-lag",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "replication",
+     .place = 170,
+     .fallback = "10",
+     .variable = &lag_allowed,
+     .low = 0,
+     .high = INT32_MAX,
+     .apply = apply_wanted,
+     .help = "Seconds of lag up to which a replica counts as up to date."},
+};
+
+/* "slave0:ip=...,port=...,state=online,offset=...,lag=..." */
+static void print_replicas(struct buffer *out) {
+    int number = 0;
+    int64_t now = now_sec();
+    LIST_FOR_EACH (link, following, replica_list()) {
+        const struct replica *r = LIST_ENTRY(link, struct replica, link);
+        if (r->client->flags & CLIENT_CLOSING) continue;
+        buffer_printf(out, "slave%d:ip=", number++);
+        replica_append_address(r, out);
+        buffer_printf(out, ",port=%d,state=%s,offset=%" PRId64 ",lag=%" PRId64 "\r\n", r->port,
+                      replica_state_name(r->state), r->acknowledged < 0 ? 0 : r->acknowledged,
+                      r->state == REPLICA_ONLINE ? now - r->heard_sec : 0);
+    }
+}
+
+static void print_count(struct buffer *out) { buffer_printf(out, "%zu", replica_count()); }
+static void print_good(struct buffer *out) { buffer_printf(out, "%" PRId64, count_good()); }
+
+/* What clients that are replicas take, and what is held of the history for them. */
+static void print_memory(struct buffer *out) {
+    size_t bytes = replica_memory();
+    LIST_FOR_EACH (link, following, replica_list()) {
+        const struct replica *r = LIST_ENTRY(link, struct replica, link);
+        if (!(r->client->flags & CLIENT_CLOSING)) bytes += client_memory_of(r->client);
+    }
+    buffer_printf(out, "%zu", bytes);
+}
+
+static const struct metric_row metric_rows[] = {
+    METRIC_PRINT("Replication", 20, "connected_slaves", print_count, "Replicas of this server."),
+    {.section = "Replication",
+     .place = 30,
+     .name = "min_slaves_good_slaves",
+     .type = METRIC_FUNCTION,
+     .print = print_good,
+     .present = counts_good,
+     .help = "Those that are up to date; where min-replicas-to-write is set."},
+    {.section = "Replication",
+     .place = 40,
+     .name = "slave<number>",
+     .print_lines = print_replicas,
+     .help = "Each of them: its address, state, place, and seconds since it was heard of."},
+    {.section = "Stats",
+     .place = 100,
+     .name = "sync_partial_ok",
+     .type = METRIC_UINT64,
+     .variable = &partial_syncs,
+     .reset = true,
+     .help = "Replicas that went on where they had been."},
+    {.section = "Stats",
+     .place = 110,
+     .name = "sync_partial_err",
+     .type = METRIC_UINT64,
+     .variable = &partial_syncs_refused,
+     .reset = true,
+     .help = "Replicas that asked to go on, and needed a copy."},
+    METRIC_PRINT("Memory", 350, "mem_clients_slaves", print_memory,
+                 "What replicas' connections take, and what is kept for them beyond the backlog."),
+};
+
+void primary_register(void) {
+    command_register(COMMAND_ROWS(rows));
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    full_sync_register();
+}

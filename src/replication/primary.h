@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The primary's side of replication: what replicas ask for (PSYNC, SYNC, REPLCONF), what clients
+ * ask of it (WAIT, min-replicas-to-write), and what is looked after each second.
+ *
+ * A replica that runs this server has replicas of its own in the same way.
+ */
+#ifndef EVENKEEL_REPLICATION_PRIMARY_H
+#define EVENKEEL_REPLICATION_PRIMARY_H
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;
+struct gate_row;
+
+/* Commands, options and metrics. Once, at start. */
+void primary_register(void);
+extern const struct gate_row primary_replicas_gate; /* GATE_REPLICAS, for server/wiring */
+
+/* Whether this server follows another one, and is not up to date: full copies must wait then. Set
+ * by who knows; at first it follows none. */
+enum primary_role { PRIMARY_ROLE, REPLICA_ROLE, REPLICA_ROLE_UNLINKED };
+void primary_set_role(enum primary_role role);
+
+/* Several times a second. */
+void primary_cron(void);
+/* Before the loop sleeps: what is new goes to replicas. True where there is more at once. */
+bool primary_step(void);
+/* A flush or a new history: all must come again. */
+void primary_drop_replicas(void);
+/* Before the server ends: the last of the stream is written, as far as sockets take it. */
+void primary_say_last(void);
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The write stream: what calls have changed, as the bytes that replicas are sent after their copy.
+ *
+ * A primary writes effects to it; a replica hands on what its primary sends, byte for byte, so that
+ * places are the same everywhere. Without a backlog nothing is written.
+ */
+#ifndef EVENKEEL_REPLICATION_STREAM_H
+#define EVENKEEL_REPLICATION_STREAM_H
+#include <stdbool.h>
+
+#include "base/string.h"
+#include "exec/effects.h"
+
+extern const struct effect_sink stream_sink; /* for server/wiring */
+
+/* The backlog is opened, and effects are written to it where this server makes them. */
+void stream_open(void);
+/* The backlog is closed: nobody follows it. */
+void stream_close(void);
+/* Whether effects are written (a primary), or only what stream_pass_on gets (a replica). At first
+ * they are. */
+void stream_take_effects(bool take);
+
+/* The history's place behind the last effect: pings and the like come after it, and tell nothing.
+ */
+int64_t stream_written(void);
+/* A copy of the data begins here: the next command is to name its database. */
+void stream_begin_copy(void);
+/* The database that commands of the stream are about at present; -1 where the next one says. */
+int stream_database(void);
+/* A command that is about no key: PING, REPLCONF GETACK. Only for a primary, with a backlog. */
+void stream_command(int argc, const struct slice *argv);
+/* On a replica: bytes as they came. */
+void stream_pass_on(struct slice bytes);
+#endif

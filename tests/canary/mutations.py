@@ -160,9 +160,6 @@ mutate('saved-unpacked-short', 'value/saved.c',
 mutate('saved-negative', 'value/saved.c', '*integer = (int64_t)(raw << unused) >> unused;',
        '*integer = (int64_t)raw + (int64_t)(unused & 0);', 'negative integers become positive',
        'unit value/test_saved')
-mutate('saved-odd-pairs', 'value/saved.c', 'if (elements % 2 != 0) return',
-       'if (elements % 2 > 1) return', 'a hash has a field without a value',
-       'unit value/test_saved')
 mutate('saved-member-twice', 'value/saved.c',
        'if (listpack_equal(lp, places[i], text)) return false;',
        'if (listpack_equal(lp, places[i], text)) break;', 'a member stands twice in a sorted set',
@@ -300,9 +297,6 @@ mutate('below-read', 'net/batch.c',
        'if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;\n    ready',
        'if (c->flags & CLIENT_CLOSING) return;\n    ready',
        'a client whose request runs is read', 'unit exec/test_run')
-mutate('below-record', 'net/reply.c',
-       '    if (outer->record < output.record) outer->record = output.record;\n', '',
-       'what is replied after a turn within tells of no record of it', 'unit exec/test_run')
 mutate('below-closed', 'net/client.c', '        if (!(c->flags & CLIENT_BELOW)) {\n',
        '        if (true) {\n', 'a client is taken leave of while its request runs',
        'unit exec/test_run')

@@ -49,10 +49,15 @@ start_server {} {
         assert_equal 1 [r get more]
         assert_error {ERR DEBUG RELOAD only supports*} {r debug reload nosuch}
         r del more
-        r set short 1 px 1
         r debug set-active-expire 0
-        after 5
-        assert_equal OK [r debug reload]
+        r multi
+        r set short 1 px 50
+        r save
+        assert_equal {OK OK} [r exec]
+        after 60
+        set lines [count_log_lines]
+        assert_equal OK [r debug reload nosave]
+        wait_for_log {*keys expired: 1[,.]*} $lines
         r debug set-active-expire 1
         assert_equal $digest [r debug digest]
         # Both directions of a limit.

@@ -399,6 +399,8 @@ start_server {} {
 
     test {A script has a database and a protocol of its own} {
         r select 9
+        r set own 9
+        assert_equal 9 [r eval {return redis.call('get', 'own')} 0]
         assert_equal 3 [r eval {redis.call('select', 3) redis.call('set', 'x', 1)
             return redis.call('incrby', 'x', 2)} 0]
         assert_equal {} [r get x]

@@ -31,6 +31,13 @@ struct peer {
     struct buffer got;  /* bytes that came */
 };
 
+/* Rounds of random traffic: a variant has not to show again what the plain test does. */
+#if defined(PEERS_CUT) || defined(PEERS_MASKED)
+#define ROUNDS_OF_PEERS 5
+#else
+#define ROUNDS_OF_PEERS 12
+#endif
+
 static struct loop *peers_loop;
 static size_t peers_clients_bytes; /* of MEMORY_CLIENTS before the first client */
 

@@ -300,7 +300,7 @@ static void test_words_take_no_more(void **state) {
 }
 
 static void test_random_traffic(void **state) {
-    for (int round = 0; round < 12; round++) {
+    for (int round = 0; round < ROUNDS_OF_PEERS; round++) {
         struct peer peers[PEERS];
         struct script scripts[PEERS];
         size_t sent[PEERS] = {0}, open = PEERS;

@@ -456,7 +456,7 @@ static void add_random(struct script *s) {
 static void test_random_holding(void **state) {
     uint64_t refused = later_refused;
     refuse_percent = 60;
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < ROUNDS_OF_PEERS; round++) {
         struct peer peers[PEERS];
         struct script scripts[PEERS];
         size_t sent[PEERS] = {0}, open = PEERS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Deadlines by the hundred thousand, and in ten thousand databases: memory, steps and what is left are right
- * whatever order they come in, and whatever the clock does.
+ * Deadlines by the hundred thousand, and in ten thousand databases: memory, steps and what is left
+ * are right whatever order they come in, and whatever the clock does.
  *
  * SEED=n runs the same random choices again; each run prints its seed.
  */

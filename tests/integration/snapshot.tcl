@@ -50,6 +50,7 @@ start_server {} {
         assert_error {ERR DEBUG RELOAD only supports*} {r debug reload nosuch}
         r del more
         r debug set-active-expire 0
+        set keys [r dbsize]
         r multi
         r set short 1 px 50
         r save
@@ -58,6 +59,7 @@ start_server {} {
         set lines [count_log_lines]
         assert_equal OK [r debug reload nosave]
         wait_for_log {*keys expired: 1[,.]*} $lines
+        assert_equal $keys [r dbsize]
         r debug set-active-expire 1
         assert_equal $digest [r debug digest]
         # Both directions of a limit.

@@ -16,6 +16,8 @@
  *  2. A unit is open exactly while a call runs (call_running); what expires outside of one is a
  * unit by itself.
  *  3. An effect for readers that nobody wants is not kept.
+ *  4. No sink gets a part of a unit, also where the server stops in the midst of one; nor what
+ * comes after a unit that it did not get.
  */
 #include "exec/effects.h"
 
@@ -51,6 +53,7 @@ static bool said;       /* the running call has said what its effects are */
 static uint64_t seen;   /* keyspace_written() when a call ended last: more is of the running one */
 static bool framed;     /* the unit is EXEC or a script */
 static unsigned nested; /* turns within calls and loads */
+static bool stopped;    /* in the midst of a unit: effects_stop */
 static unsigned beginnings; /* how often somebody began to want effects, or nobody did any more */
 static uint64_t record;     /* the number of the last unit begun while anybody wanted effects */
 static uint64_t ended;      /* the same of the last one that ended */
@@ -231,8 +234,10 @@ static void hand_to(const struct effect_sink *sink) {
         take_all(sink, false, true);
 }
 
+void effects_stop(void) { stopped = nested != 0; }
+
 void effects_unit_end(void) {
-    for (const struct effect_sink *const *sink = sinks; *sink; sink++)
+    for (const struct effect_sink *const *sink = sinks; *sink && !stopped; sink++)
         if ((*sink)->reader & wanted) hand_to(*sink);
     begin_anew();
     ended = record;

@@ -52,6 +52,11 @@ unsigned effects_wanted(void);
 /* Rises whenever somebody begins to want any who did not: he knows nothing of what came before. */
 uint64_t effects_audience(void);
 
+/* The server is to stop. Where that is decided within a turn in the midst of a unit (SHUTDOWN
+ * NOSAVE while a script is busy), the unit will never be whole: neither it nor anything that comes
+ * after it is handed on, and what waits for such a record does not leave. */
+void effects_stop(void);
+
 /* ---- within a call, or while a client is served ---- */
 
 /* One effect for these readers, instead of the request as it was sent. The slices are copied. */

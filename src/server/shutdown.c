@@ -4,8 +4,9 @@
  *   serving -> stopping (SHUTDOWN, SIGTERM, SIGINT) -> the loop's turn ends -> finish -> exit 0
  *
  * The command stops the loop and closes its client without a reply; the turn in which it ran is
- * finished. A second SIGINT meanwhile ends the process at once, so that an impatient Ctrl-C is
- * heard while a long command runs.
+ * finished. In the midst of a script it is the script's end too, and of what it has changed so far
+ * log and replicas get nothing (effects_stop). A second SIGINT meanwhile ends the process at once,
+ * so that an impatient Ctrl-C is heard while a long command runs.
  */
 #include "server/shutdown.h"
 
@@ -15,6 +16,7 @@
 #include "command/command.h"
 #include "command/row.h"
 #include "exec/edit.h"
+#include "exec/effects.h"
 #include "io/child.h"
 #include "io/loop.h"
 #include "io/signals.h"
@@ -51,6 +53,7 @@ static bool stop(enum saving saving) {
     }
     primary_say_last();
     stopping = true;
+    effects_stop();
     loop_stop(loop);
     return true;
 }

@@ -18,9 +18,13 @@
 #include "base/panic.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "script/engine.h"
 
 /* Places of the stack that a value may take beside its group's. */
 #define PLACES 6
+/* Of an array so many slots are made in advance; beyond, it grows with what comes: a count is
+ * easily said, as in SRANDMEMBER k -2000000000. */
+#define SLOTS_AT_ONCE 65536
 /* And on its way to a reply: a field, a key, its value, a copy. */
 #define REPLY_PLACES 4
 /* How deep a script's table may be nested in its reply: what 6.2's stack allows. */
@@ -31,6 +35,16 @@
 static struct convert *convert_of(struct capture *capture) { return (struct convert *)capture; }
 
 static void group_close(struct convert *convert);
+
+/* Nothing may fail while a command replies: a reply that is beyond lua-memory-limit is dropped from
+ * there on, and becomes an error at its end. */
+static bool is_full(struct convert *convert) {
+    if (convert->full) return true;
+    if (__builtin_expect(engine_bytes() <= engine_bytes_max(), 1)) return false;
+    lua_gc(convert->L, LUA_GCCOLLECT, 0);
+    convert->full = engine_bytes() > engine_bytes_max();
+    return convert->full;
+}
 
 /* Whether the value on top can be a key. */
 static bool is_key(lua_State *L, int index) {
@@ -90,12 +104,13 @@ static void group_close(struct convert *convert) {
 }
 
 static void take_group(struct capture *capture, enum capture_group kind, int64_t count) {
+    if (is_full(convert_of(capture))) return;
     struct convert *convert = convert_of(capture);
     bool pairs = kind == CAPTURE_MAP || kind == CAPTURE_ATTRIBUTE;
     ASSERT(convert->depth < CONVERT_DEPTH_MAX);
     int room = lua_checkstack(convert->L, PLACES);
     ASSERT(room);
-    int slots = count < INT32_MAX ? (int)count : INT32_MAX;
+    int slots = count < SLOTS_AT_ONCE ? (int)count : SLOTS_AT_ONCE;
     lua_createtable(convert->L, kind == CAPTURE_ARRAY ? slots : 0, 0);
     convert->groups[convert->depth++] =
         (struct convert_group){.kind = kind, .left = pairs ? 2 * count : count};
@@ -103,11 +118,13 @@ static void take_group(struct capture *capture, enum capture_group kind, int64_t
 }
 
 static void take_integer(struct capture *capture, int64_t value) {
+    if (is_full(convert_of(capture))) return;
     lua_pushnumber(convert_of(capture)->L, (double)value);
     put(convert_of(capture));
 }
 
 static void take_bulk(struct capture *capture, struct slice text) {
+    if (is_full(convert_of(capture))) return;
     lua_pushlstring(convert_of(capture)->L, text.bytes, text.length);
     put(convert_of(capture));
 }
@@ -119,11 +136,13 @@ static void push_field(lua_State *L, const char *name, struct slice text) {
 }
 
 static void take_status(struct capture *capture, struct slice text) {
+    if (is_full(convert_of(capture))) return;
     push_field(convert_of(capture)->L, "ok", text);
     put(convert_of(capture));
 }
 
 static void take_error(struct capture *capture, struct slice text) {
+    if (is_full(convert_of(capture))) return;
     struct convert *convert = convert_of(capture);
     if (!convert->depth && !convert->done) convert->failed = true;
     push_field(convert->L, "err", text);
@@ -138,17 +157,20 @@ static void push_null(struct convert *convert) {
 }
 
 static void take_null(struct capture *capture) {
+    if (is_full(convert_of(capture))) return;
     push_null(convert_of(capture));
     put(convert_of(capture));
 }
 
 static void take_boolean(struct capture *capture, bool value) {
+    if (is_full(convert_of(capture))) return;
     lua_pushboolean(convert_of(capture)->L, value);
     put(convert_of(capture));
 }
 
 /* "nan" and "-nan" are no numbers to number_parse_double. */
 static void take_number(struct capture *capture, struct slice digits) {
+    if (is_full(convert_of(capture))) return;
     lua_State *L = convert_of(capture)->L;
     double value;
     if (!number_parse_double(digits.bytes, digits.length, &value)) value = NAN;
@@ -159,11 +181,13 @@ static void take_number(struct capture *capture, struct slice digits) {
 }
 
 static void take_big_number(struct capture *capture, struct slice digits) {
+    if (is_full(convert_of(capture))) return;
     push_field(convert_of(capture)->L, "big_number", digits);
     put(convert_of(capture));
 }
 
 static void take_verbatim(struct capture *capture, struct slice text, const char *type) {
+    if (is_full(convert_of(capture))) return;
     lua_State *L = convert_of(capture)->L;
     push_field(L, "string", text);
     lua_pushstring(L, type);
@@ -198,13 +222,19 @@ void convert_begin(struct convert *convert, struct lua_State *L) {
     convert->L = L;
     convert->base = lua_gettop(L);
     convert->depth = 0;
-    convert->done = convert->failed = false;
+    convert->done = convert->failed = convert->full = false;
 }
 
 void convert_end(struct convert *convert) {
-    if (convert->done) return;
+    if (convert->done && !convert->full) return;
     lua_settop(convert->L, convert->base); /* no reply, or one that broke off */
-    push_null(convert);
+    if (!convert->full) {
+        push_null(convert);
+        return;
+    }
+    lua_gc(convert->L, LUA_GCCOLLECT, 0);
+    push_field(convert->L, "err", SLICE("ERR not enough memory for the reply"));
+    convert->failed = true;
 }
 
 /* ---- order ---- */
@@ -315,13 +345,21 @@ static void reply_items(const struct replying *r, int depth) {
     }
 }
 
+/* What is no number has the sign that the processor gave it, as in 6.2. */
+static void reply_number(struct client *c, double value) {
+    if (isnan(value))
+        reply_double_digits(c, signbit(value) ? SLICE("-nan") : SLICE("nan"));
+    else
+        reply_double(c, value);
+}
+
 static void reply_table(const struct replying *r, int depth) {
     lua_State *L = r->L;
     bool is_error = push_typed_field(L, "err", LUA_TSTRING);
     if (is_error || push_typed_field(L, "ok", LUA_TSTRING)) {
         reply_line(r, is_error);
     } else if (push_typed_field(L, "double", LUA_TNUMBER)) {
-        reply_double(r->client, lua_tonumber(L, -1));
+        reply_number(r->client, lua_tonumber(L, -1));
     } else if (push_typed_field(L, "map", LUA_TTABLE)) {
         reply_pairs(r, true, depth);
     } else if (push_typed_field(L, "set", LUA_TTABLE)) {

@@ -38,6 +38,7 @@ struct convert {
     int base;                                       /* of the stack, when it began */
     int depth;
     bool done, failed; /* the value is on top of the stack; it is an error */
+    bool full;         /* there is no room for more of it */
 };
 
 /* Makes the client. The struct stays where it is until convert_close. */

@@ -191,32 +191,23 @@ static int wrapped_loadstring(lua_State *L) {
     return load_result(L, text, name);
 }
 
-/* All pieces are there before the first is compiled. */
-static int wrapped_load(lua_State *L) {
-    size_t bytes = 0;
+/* What a reader function gives, piece by piece, as one text in place 3. The function is in place 1.
+ * An error of its leaves by lua_load, as 6.2's do: with what whoever has called the script makes of
+ * it. */
+static void gather_pieces(lua_State *L) {
+    size_t bytes = 0, length;
     int pieces = 0;
-    const char *name = luaL_optstring(L, 2, "=(load)");
-    luaL_checktype(L, 1, LUA_TFUNCTION);
-    lua_settop(L, 2);
     lua_newtable(L);
+    lua_replace(L, 3);
     for (;;) {
         lua_pushvalue(L, 1);
-        if (lua_pcall(L, 0, 1, 0)) {
-            lua_pushnil(L);
-            lua_insert(L, -2);
-            return 2;
-        }
+        lua_call(L, 0, 1);
         if (lua_isnil(L, -1)) break;
-        if (!lua_isstring(L, -1)) {
-            lua_pushnil(L);
-            lua_pushliteral(L, "reader function must return a string");
-            return 2;
-        }
-        size_t length;
+        if (!lua_isstring(L, -1)) luaL_error(L, "reader function must return a string");
         lua_tolstring(L, -1, &length);
         if (!length) break;
         bytes += length;
-        if (bytes > SANDBOX_TEXT_BYTES_MAX) return luaL_error(L, "script too long");
+        if (bytes > SANDBOX_TEXT_BYTES_MAX) luaL_error(L, "script too long");
         lua_rawseti(L, 3, ++pieces);
     }
     luaL_Buffer all;
@@ -226,9 +217,32 @@ static int wrapped_load(lua_State *L) {
         luaL_addvalue(&all);
     }
     luaL_pushresult(&all);
-    struct slice text;
-    text.bytes = lua_tolstring(L, -1, &text.length);
-    return load_result(L, text, name);
+    lua_replace(L, 3);
+    lua_settop(L, 3);
+}
+
+/* All pieces are there before the first is compiled: the loader asks for one before it begins. */
+static const char *read_gathered(lua_State *L, void *context, size_t *length) {
+    struct reading *r = context;
+    if (!r->begun) {
+        gather_pieces(L);
+        r->text.bytes = lua_tolstring(L, 3, &r->text.length);
+        lua_gc(L, LUA_GCSTOP, 0);
+    }
+    return read_text(L, context, length);
+}
+
+static int wrapped_load(lua_State *L) {
+    struct reading reading = {.begun = false};
+    const char *name = luaL_optstring(L, 2, "=(load)");
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_settop(L, 3);
+    int status = lua_load(L, read_gathered, &reading, name);
+    lua_gc(L, LUA_GCRESTART, 0);
+    if (status == 0) return 1;
+    lua_pushnil(L);
+    lua_insert(L, -2);
+    return 2;
 }
 
 /* ---- wrapped: what is not bounded ---- */

@@ -368,6 +368,49 @@ start_server {} {
         assert_error_text {NOTBUSY No scripts in execution right now.} {r script kill}
     }
 
+    test {what a reply may take is bounded, also where a command says so many elements} {
+        with_config {lua-memory-limit 10mb} {
+            r del few
+            r sadd few a
+            assert_equal 100000 [r eval {return #redis.call('srandmember', 'few', -100000)} 0]
+            assert_error {*not enough memory for the reply*} {
+                r eval {return redis.call('srandmember', 'few', -1000000)} 0
+            }
+            assert_error {ERR not enough memory for the reply} {
+                r eval {return redis.pcall('srandmember', 'few', -1000000)} 0
+            }
+            assert_equal 2 [r eval {redis.pcall('srandmember', 'few', -1000000) return 1 + 1} 0]
+        }
+    } undefined {ours}
+
+    test {a double that is no number keeps its sign} {
+        set c [redis_client]
+        $c hello 3
+        assert_equal {-nan} [$c eval {return {double = 0/0}} 0]
+        assert_equal {nan} [$c eval {return {double = -(0/0)}} 0]
+        assert_equal {inf} [$c eval {return {double = 1/0}} 0]
+        $c close
+    }
+
+    test {load with a reader function: what it gives, and its errors} {
+        foreach {script expected} {
+            {local i = 0 return load(function() i = i + 1 return ({'return ', '7'})[i] end)()} 7
+            {return select(2, load(function() return {} end))}
+                {@user_script:1: user_script:1: reader function must return a string}
+            {return select(2, load(function() error('boom') end))}
+                {@user_script:1: user_script:1: boom}
+            {return select(2, load(function() return redis.call('nosuch') end))}
+                {@user_script:1: @user_script: 1: Unknown Redis command called from Lua script}
+            {local ok, f, e = pcall(load, function() error('boom') end) return e}
+                {user_script:1: boom}
+            {local i = 0
+             return select(2, load(function() i = i + 1 return ({'x = ', '= 1'})[i] end, '@name'))}
+                {name:1: unexpected symbol near '='}
+        } {
+            assert_equal $expected [r eval $script 0] $script
+        }
+    }
+
     test {SCRIPT FLUSH: in the background by ASYNC, or where lazyfree-lazy-user-flush says so} {
         foreach {word option lazily} {async no 1 sync yes 0 {} yes 1 {} no 0} {
             with_config [list lazyfree-lazy-user-flush $option] {

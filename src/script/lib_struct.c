@@ -127,21 +127,17 @@ static void pack_float(struct format *format, struct lib_buffer *out, lua_Number
     }
 }
 
+/* Of which the small letters are signed. */
+static bool is_integer(char option) { return option && strchr("bBhHlLTiI", option); }
+
 static void pack_option(struct format *format, struct lib_buffer *out, char option, size_t size,
                         int *argument) {
     lua_State *L = format->L;
-    switch (option) {
-    case 'b':
-    case 'B':
-    case 'h':
-    case 'H':
-    case 'l':
-    case 'L':
-    case 'T':
-    case 'i':
-    case 'I':
+    if (is_integer(option)) {
         pack_integer(format, out, lib_uint64(luaL_checknumber(L, (*argument)++)), size);
         return;
+    }
+    switch (option) {
     case 'f':
     case 'd': pack_float(format, out, luaL_checknumber(L, (*argument)++), size); return;
     case 'x': lib_buffer_append_byte(out, 0); return;
@@ -244,24 +240,17 @@ static void unpack_text(lua_State *L, struct data *data, char option, size_t siz
 static void unpack_option(struct format *format, struct data *data, char option, size_t size) {
     lua_State *L = format->L;
     const unsigned char *at = data->bytes + data->position;
-    switch (option) {
-    case 'b':
-    case 'B':
-    case 'h':
-    case 'H':
-    case 'l':
-    case 'L':
-    case 'T':
-    case 'i':
-    case 'I':
+    if (is_integer(option)) {
         lua_pushnumber(L, unpack_integer(format, at, size, islower((unsigned char)option)));
-        break;
-    case 'f':
-    case 'd': lua_pushnumber(L, unpack_float(format, at, size)); break;
-    case 'x': data->position++; return;
-    case 'c':
-    case 's': unpack_text(L, data, option, size); return;
-    default: format_steer(format, option); return;
+    } else {
+        switch (option) {
+        case 'f':
+        case 'd': lua_pushnumber(L, unpack_float(format, at, size)); break;
+        case 'x': data->position++; return;
+        case 'c':
+        case 's': unpack_text(L, data, option, size); return;
+        default: format_steer(format, option); return;
+        }
     }
     data->position += size;
     data->results++;

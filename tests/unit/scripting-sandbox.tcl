@@ -134,6 +134,52 @@ start_server {tags {ours}} {
         assert_equal 7000 [r eval {return select('#', unpack({}, 1, 7000)) } 0]
     }
 
+    test {CVE-2024-31449: digits of bit.tohex} {
+        foreach count {-2147483648 2147483647 -8 0 9 1e300 -1e300 0/0} {
+            assert {[string length [r eval "return bit.tohex(65535, $count)" 0]] <= 8}
+        }
+    }
+
+    test {CVE-2015-8080, CVE-2018-11219, CVE-2020-14147: sizes and positions of struct} {
+        foreach format {i2147483648 i4294967297 i99999999999999999999 c2147483647 c4294967296
+                !2147483647 i33 bc0 c0} {
+            foreach call {{struct.pack(f, 1, 'x')} {struct.unpack(f, 'xxxx')} {struct.size(f)}} {
+                r eval "local f = '$format' return (pcall(function() return $call end))" 0
+            }
+        }
+        foreach position {-1 0 5 2147483647 -2147483648 1e300 1/0 0/0} {
+            r eval "return (pcall(struct.unpack, 'i4', 'xxxx', $position))" 0
+        }
+        assert_equal PONG [r ping]
+    }
+
+    test {CVE-2018-11218: many and deep values of cmsgpack} {
+        assert_refused {
+            {return cmsgpack.unpack(('\145'):rep(100000))} {*stack overflow*}
+            {return cmsgpack.unpack(('\1'):rep(100000))} {*too many return values*}
+            {return cmsgpack.unpack('\223\1\2')} {*Missing bytes in input*}
+            {return cmsgpack.unpack('\219\255\255\255\255')} {*Missing bytes in input*}
+        }
+        assert_equal 1 [r eval {local t = {} t[1] = t return #cmsgpack.pack(t) > 0} 0]
+        assert_equal {} [r eval {local t = {} for i = 1, 8001 do t[i] = i end
+            return (pcall(function() return cmsgpack.pack(unpack(t)) end))} 0]
+    }
+
+    test {CVE-2022-24834: lengths of cjson and cmsgpack that overflow} {
+        r config set lua-memory-limit 30mb
+        assert_refused {
+            {local s = ('\1'):rep(5000000) return #cjson.encode(s)} {*not enough memory*}
+            {local s = ('x'):rep(5000000) return #cmsgpack.pack(s, s, s, s, s)}
+                {*not enough memory*}
+        }
+        r config set lua-memory-limit 1gb
+        assert_equal 1200002 [r eval {return #cjson.encode(('\1'):rep(200000))} 0]
+        assert_refused {
+            {return cjson.decode(('['):rep(100000))} {*too many nested data structures*}
+            {local t = {} t.t = t return cjson.encode(t)} {*excessive nesting*}
+        }
+    }
+
     test {As many arguments as a call can have, and replies to it} {
         foreach count {33 7990 7997 7998 7999} {
             r del l

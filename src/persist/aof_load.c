@@ -283,6 +283,15 @@ static enum aof_read take_commands(struct load *l) {
     return l->within && status != AOF_READ_BAD ? AOF_READ_FAILED : status;
 }
 
+static void log_fault(const struct rdb_loaded *result) {
+    struct buffer text;
+    buffer_init(&text, MEMORY_OTHER);
+    rdb_describe_fault(result, &text);
+    log_warning("Error reading the RDB preamble of the AOF file, AOF loading aborted: %s",
+                text.bytes);
+    buffer_free(&text);
+}
+
 /* False after a line in the log. */
 static bool load_preamble(struct load *l) {
     static const struct rdb_loading how = {.keeps_expired = true};
@@ -301,10 +310,7 @@ static bool load_preamble(struct load *l) {
     if (loading_is_cut_short())
         log_notice("The server is to stop: %s is loaded no further", l->path);
     else
-        log_warning(
-            "Error reading the RDB preamble of the AOF file, AOF loading aborted: at "
-            "offset %" PRIu64 ": %s",
-            result.offset, result.reason);
+        log_fault(&result);
     return false;
 }
 

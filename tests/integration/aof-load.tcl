@@ -322,7 +322,7 @@ start_server {overrides {save {}} tags {ours}} {
         assert_error_text "LOADING Redis is loading the dataset in memory" {$other get key:1}
         assert_equal [string length $log] \
             [info_property [$other info persistence] loading_total_bytes]
-        $other config set key-load-delay 0
+        $other debug load-delay 0
         assert_equal OK [$loader read]
         assert_equal 0 [info_property [$other info persistence] loading]
         assert_equal v [$other get key:999]

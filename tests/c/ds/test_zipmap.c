@@ -49,40 +49,41 @@ static void test_known_bytes(void **state) {
     assert_elements(read_exact("\0\xff", 2), NULL, 0);
 }
 
+static const struct {
+    const char *bytes;
+    size_t size;
+    bool good;
+} foreign[] = {
+    {"", 0, false},
+    {"\xff", 1, false},
+    {"\0\0", 2, false},             /* no end */
+    {"\1\xff", 2, false},           /* a pair is missing */
+    {"\0\1f\1\0v\xff", 7, false},   /* one too many */
+    {"\1\1f\1\0v\xff", 7, true},    /* as many as it says */
+    {"\xfe\1f\1\0v\xff", 7, true},  /* count them */
+    {"\1\1f\1\2vxy\xff", 9, true},  /* bytes that are not used */
+    {"\1\1f\1\3vxy\xff", 9, false}, /* more of them than there are */
+    {"\1\1f\1\xff"
+     "vxy\xff",
+     9, false},                /* the same */
+    {"\1\0\0\0\xff", 5, true}, /* an empty text is a field, and a value */
+    {"\1\1f\xff", 4, false},   /* a field without a value */
+    {"\1\1f\1\xff", 5, false}, /* without the byte of unused ones */
+    {"\1\2f\xff", 4, false},   /* a length beyond the end */
+    {"\1\xfe\1\0\0\0f\1\0v\xff", 11, true},
+    {"\1\xfe\1\0\0\xff", 6, false}, /* half a long length */
+    {"\1\xfe\xff\xff\xff\xff"
+     "f\1\0v\xff",
+     11, false}, /* 4 GiB of a field */
+    {"\1\1f\xfe\xff\xff\xff\x7f\0v\xff", 11, false},
+    {"\2\xff\1\0v\xff", 6, false}, /* the end's mark is no length */
+};
+
 static void test_foreign(void **state) {
-    static const struct {
-        const char *bytes;
-        size_t size;
-        bool good;
-    } cases[] = {
-        {"", 0, false},
-        {"\xff", 1, false},
-        {"\0\0", 2, false},             /* no end */
-        {"\1\xff", 2, false},           /* a pair is missing */
-        {"\0\1f\1\0v\xff", 7, false},   /* one too many */
-        {"\1\1f\1\0v\xff", 7, true},    /* as many as it says */
-        {"\xfe\1f\1\0v\xff", 7, true},  /* count them */
-        {"\1\1f\1\2vxy\xff", 9, true},  /* bytes that are not used */
-        {"\1\1f\1\3vxy\xff", 9, false}, /* more of them than there are */
-        {"\1\1f\1\xff"
-         "vxy\xff",
-         9, false},                /* the same */
-        {"\1\0\0\0\xff", 5, true}, /* an empty text is a field, and a value */
-        {"\1\1f\xff", 4, false},   /* a field without a value */
-        {"\1\1f\1\xff", 5, false}, /* without the byte of unused ones */
-        {"\1\2f\xff", 4, false},   /* a length beyond the end */
-        {"\1\xfe\1\0\0\0f\1\0v\xff", 11, true},
-        {"\1\xfe\1\0\0\xff", 6, false}, /* half a long length */
-        {"\1\xfe\xff\xff\xff\xff"
-         "f\1\0v\xff",
-         11, false}, /* 4 GiB of a field */
-        {"\1\1f\xfe\xff\xff\xff\x7f\0v\xff", 11, false},
-        {"\2\xff\1\0v\xff", 6, false}, /* the end's mark is no length */
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct listpack *lp = read_exact(cases[i].bytes, cases[i].size);
-        if ((lp != NULL) != cases[i].good) print_message("case %zu\n", i);
-        assert_int_equal(lp != NULL, cases[i].good);
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
+        struct listpack *lp = read_exact(foreign[i].bytes, foreign[i].size);
+        if ((lp != NULL) != foreign[i].good) print_message("case %zu\n", i);
+        assert_int_equal(lp != NULL, foreign[i].good);
         listpack_free(lp);
     }
 }

@@ -91,6 +91,7 @@ static bool fault(struct load *l, const char *format, ...) {
     vsnprintf(l->result->reason, sizeof(l->result->reason), format, arguments);
     va_end(arguments);
     l->result->offset = source_offset(l->in);
+    l->result->keys_before = l->result->read - l->result->has_key;
     if (l->result->has_key) show_key(buffer_slice(&l->name), l->result->key);
     return false;
 }
@@ -122,7 +123,7 @@ const char *rdb_form_name(int form) {
 
 void rdb_describe_fault(const struct rdb_loaded *result, struct buffer *out) {
     buffer_printf(out, "at offset %" PRIu64 ", after %" PRIu64 " keys", result->offset,
-                  result->read - result->has_key);
+                  result->keys_before);
     if (result->has_key)
         buffer_printf(out, ", in key '%s' of database %" PRId64 " (%s, from offset %" PRIu64 ")",
                       result->key, result->database, rdb_form_name(result->form),
@@ -165,7 +166,12 @@ static bool duplicate(struct load *l, const struct pending *p) {
     bool first = !l->result->reason[0];
     show_key(entry_key(p->entry), shown);
     fault(l, "RDB has duplicated key '%s' in DB %d", shown, keyspace_index(p->keyspace));
-    if (first) l->result->offset = p->offset;
+    if (first) { /* found while another key is read */
+        l->result->offset = p->offset;
+        l->result->keys_before = l->result->keys;
+        l->result->has_key = false;
+        l->result->form = RDB_NO_FORM;
+    }
     entry_free(p->entry);
     return false;
 }

@@ -33,7 +33,7 @@ struct rdb_loaded {
     uint64_t read, with_deadline;  /* of whatever came of them: keys, and those with a deadline */
 
     /* After a fault: where the source stands, why, and what was being read. */
-    uint64_t offset;
+    uint64_t offset, keys_before;
     char reason[256]; /* "" while there is none */
     enum rdb_stage stage;
     int64_t database;

@@ -28,6 +28,24 @@ proc dump_file {} {
     return [file join [lindex [r config get dir] 1] dump.rdb]
 }
 
+# The sockets that two processes hold both.
+proc sockets_in_common {a b} {
+    foreach pid [list $a $b] {
+        foreach fd [glob -nocomplain /proc/$pid/fd/*] {
+            if {![catch {file readlink $fd} to] && [string match socket:* $to]} {
+                lappend holders($to) $pid
+            }
+        }
+    }
+    set common {}
+    foreach {socket pids} [array get holders] {
+        if {[llength [lsort -unique $pids]] == 2} {
+            lappend common $socket
+        }
+    }
+    return $common
+}
+
 proc last_load_error {} {
     set lines [split [server_text [server_id 0]] \n]
     return [lindex [lsearch -all -inline $lines {*Error loading the snapshot*}] end]
@@ -205,6 +223,45 @@ start_server {} {
         assert_equal ok [s rdb_last_bgsave_status]
         assert_equal 2 [s rdb_changes_since_last_save]
     }
+
+    # What io/child's observers do in the child of a whole server.
+    test {a child that saves: its title, its score, its sockets, what INFO says of it} {
+        fill
+        r config set oom-score-adj-values {0 10 77}
+        r config set oom-score-adj relative
+        set own [read_whole /proc/[s process_id]/oom_score_adj]
+        r config set rdb-key-save-delay 1000000
+        r bgsave
+        set child [exec pgrep -P [s process_id]]
+        wait_for_condition 500 20 {
+            [string match "*redis-rdb-bgsave*" [read_whole /proc/$child/cmdline]]
+        } else {
+            fail "its title: [read_whole /proc/$child/cmdline]"
+        }
+        wait_for_condition 500 20 {
+            [read_whole /proc/$child/oom_score_adj] == min($own + 77, 1000)
+        } else {
+            fail "its score: [read_whole /proc/$child/oom_score_adj], $own"
+        }
+        assert_equal {} [sockets_in_common $child [s process_id]]
+        assert_morethan [s current_save_keys_total] 9
+        assert_equal 1 [s rdb_bgsave_in_progress]
+        assert_morethan_equal [s rdb_current_bgsave_time_sec] 0
+        assert_morethan [s latest_fork_usec] 0
+        exec kill -9 $child
+        wait_for_condition 500 20 {[s rdb_bgsave_in_progress] == 0} else {
+            fail "the child does not end"
+        }
+        assert_equal 0 [s current_save_keys_total]
+        assert_equal -1 [s rdb_current_bgsave_time_sec]
+        r config set rdb-key-save-delay 0
+        r config set oom-score-adj no
+        r bgsave
+        wait_for_condition 500 20 {[s rdb_bgsave_in_progress] == 0} else {
+            fail "the child does not end"
+        }
+        assert_morethan [s rdb_last_cow_size] 0
+    } {} {ours}
 
     test {BGSAVE within EXEC comes after it} {
         r multi

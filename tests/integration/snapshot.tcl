@@ -120,8 +120,8 @@ start_server {} {
         }
     } {} {ours}
 
-    # Keys wait for their place while others are read: those before a second one of a name are there,
-    # however near it is.
+    # Keys wait for their place while others are read: those before a second one of a name are
+    # there, however near it is.
     test {A file that has a key twice is refused where that stands} {
         r select 0
         foreach between {0 1 14 15 16 17 200} {

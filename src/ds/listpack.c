@@ -28,6 +28,8 @@
 #include "base/memory.h"
 #include "base/panic.h"
 
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+
 #define END_MARK 0xff
 #define COUNT_UNKNOWN 65535
 #define HEAD_MAX 9 /* an integer of 8 bytes with its first byte */
@@ -480,6 +482,77 @@ void listpack_append_batch(struct listpack **lp, const struct listpack_value *va
         out += encoded_size(&encoded[i]);
     }
 }
+
+void listpack_build_begin(struct listpack_builder *b) {
+    b->bytes = b->few;
+    b->next = b->bytes + LISTPACK_HEADER_BYTES;
+    b->limit = b->bytes + sizeof(b->few);
+    b->count = 0;
+}
+
+static void build_release(struct listpack_builder *b) {
+    if (b->bytes != b->few) memory_free(b->bytes, MEMORY_OTHER);
+}
+
+/* Room for so many bytes and the end mark; false beyond what a listpack may have. */
+static bool build_grow(struct listpack_builder *b, size_t bytes) {
+    size_t used = (size_t)(b->next - b->bytes);
+    if (bytes >= LISTPACK_BYTES_MAX - used) return false;
+    size_t capacity = used + bytes + 1 > 2 * used ? used + bytes + 1 : 2 * used;
+    uint8_t *room = memory_alloc(capacity, MEMORY_OTHER);
+    memcpy(room, b->bytes, used);
+    build_release(b);
+    b->bytes = room;
+    b->next = room + used;
+    b->limit = room + capacity;
+    return true;
+}
+
+static inline bool build_has_room(struct listpack_builder *b, size_t bytes) {
+    return LIKELY((size_t)(b->limit - b->next) > bytes) || build_grow(b, bytes);
+}
+
+/* Nothing that could be an integer begins otherwise. */
+static inline bool begins_as_integer(struct slice text) {
+    return text.bytes[0] == '-' || (text.bytes[0] >= '0' && text.bytes[0] <= '9');
+}
+
+bool listpack_build_add(struct listpack_builder *b, const struct listpack_value *v) {
+    struct encoded e;
+    struct slice text = v->text;
+    if (text.bytes && text.length < 64 && (!text.length || !begins_as_integer(text))) {
+        if (!build_has_room(b, text.length + 2)) return false;
+        *b->next++ = (uint8_t)(TEXT_6 | text.length);
+        if (text.length) memcpy(b->next, text.bytes, text.length);
+        b->next += text.length;
+        *b->next++ = (uint8_t)(text.length + 1);
+        b->count++;
+        return true;
+    }
+    if (text.length > LISTPACK_BYTES_MAX) return false;
+    if (text.bytes)
+        encode_text(&e, text);
+    else
+        encode_integer(&e, v->integer);
+    size_t size = encoded_size(&e);
+    if (!build_has_room(b, size)) return false;
+    encoded_write(b->next, &e);
+    b->next += size;
+    b->count++;
+    return true;
+}
+
+struct listpack *listpack_build_end(struct listpack_builder *b) {
+    *b->next++ = END_MARK;
+    size_t size = (size_t)(b->next - b->bytes);
+    set_size(b->bytes, size);
+    set_count(b->bytes, b->count);
+    struct listpack *lp = listpack_from_bytes(b->bytes, size);
+    build_release(b);
+    return lp;
+}
+
+void listpack_build_drop(struct listpack_builder *b) { build_release(b); }
 
 void listpack_prepend(struct listpack **lp, struct slice text) {
     struct encoded e;

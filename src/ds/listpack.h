@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/number.h"
 #include "base/string.h"
 
@@ -90,6 +91,20 @@ void listpack_append_integer(struct listpack **lp, int64_t integer);
 /* Several at once; an empty text needs bytes that are not NULL. */
 #define LISTPACK_BATCH 16
 void listpack_append_batch(struct listpack **lp, const struct listpack_value *values, size_t count);
+/* One made from its first element to its last, into room of its own: what listpack_append gives for
+ * the same elements, at a fraction of the cost. */
+#define LISTPACK_BUILD_BYTES 8192
+struct listpack_builder {
+    uint8_t *bytes, *next, *limit; /* `few`, or of MEMORY_OTHER where that is not enough */
+    size_t count;
+    uint8_t few[LISTPACK_BUILD_BYTES];
+};
+void listpack_build_begin(struct listpack_builder *b);
+/* False, with nothing added, where it would have more than LISTPACK_BYTES_MAX. */
+MUST_USE bool listpack_build_add(struct listpack_builder *b, const struct listpack_value *v);
+/* Ends it in either case. */
+MUST_USE struct listpack *listpack_build_end(struct listpack_builder *b);
+void listpack_build_drop(struct listpack_builder *b);
 void listpack_prepend(struct listpack **lp, struct slice text);
 /* Puts an element before `at` (0 = at the end), or behind it; returns where it stands. */
 uint32_t listpack_insert_before(struct listpack **lp, uint32_t at, struct slice text);

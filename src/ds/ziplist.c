@@ -35,6 +35,9 @@ enum {
     INTEGER_8 = 0xfe
 };
 #define SMALL_MAX 12
+#define TEXT_HEAD_MAX                                                          \
+    6 /* of a first element: the size of the one before, and the text's length \
+       */
 
 /* ---- Reading ---- */
 
@@ -117,7 +120,8 @@ static bool read_element(struct reader *r, struct listpack_value *v) {
     return *r->at >= INTEGER_16 ? read_integer(r, &v->integer) : read_text(r, &v->text);
 }
 
-bool ziplist_each(const void *foreign, size_t size, ziplist_visit *visit, void *context) {
+static inline __attribute__((always_inline)) bool each(const void *foreign, size_t size,
+                                                       ziplist_visit *visit, void *context) {
     const uint8_t *bytes = foreign;
     if (size < HEADER_BYTES + 1 || read_32(bytes) != size || bytes[size - 1] != END_MARK)
         return false;
@@ -137,34 +141,44 @@ bool ziplist_each(const void *foreign, size_t size, ziplist_visit *visit, void *
     return read_32(bytes + 4) == last_at && (stated == COUNT_UNKNOWN || stated == count);
 }
 
-static bool append_visited(const struct listpack_value *v, void *context) {
-    struct listpack **lp = context;
-    if (!v->text.bytes) {
-        listpack_append_integer(lp, v->integer);
-        return true;
-    }
-    if (!listpack_has_room(*lp, listpack_element_size(v->text))) return false;
-    listpack_append(lp, v->text);
-    return true;
+bool ziplist_each(const void *foreign, size_t size, ziplist_visit *visit, void *context) {
+    return each(foreign, size, visit, context);
+}
+
+static inline bool build_visited(const struct listpack_value *v, void *context) {
+    return listpack_build_add(context, v);
 }
 
 struct listpack *ziplist_to_listpack(const void *bytes, size_t size) {
+    struct listpack_builder builder;
     if (size > LISTPACK_BYTES_MAX / 2) return NULL;
-    struct listpack *lp = listpack_create();
-    if (ziplist_each(bytes, size, append_visited, &lp)) return lp;
-    listpack_free(lp);
+    listpack_build_begin(&builder);
+    if (each(bytes, size, build_visited, &builder)) return listpack_build_end(&builder);
+    listpack_build_drop(&builder);
     return NULL;
 }
 
 /* ---- Writing ---- */
 
-static void write_bytes(struct buffer *out, uint64_t value, size_t width) {
-    for (size_t i = 0; i < width; i++) buffer_append_char(out, (char)(value >> (8 * i)));
+/* What writes elements one after another, into room that is there for all of them. */
+struct writer {
+    struct buffer *out;
+    size_t room;
+    char *start, *next, *last;
+    size_t before, count;
+};
+
+static inline void write_byte(struct writer *w, uint64_t value) { *w->next++ = (char)value; }
+
+/* Lowest byte first; up to 8 bytes behind `next` are written, of which `width` stay. */
+static inline void write_bytes(struct writer *w, uint64_t value, size_t width) {
+    memcpy(w->next, &value, sizeof(value));
+    w->next += width;
 }
 
-static void write_integer(struct buffer *out, int64_t v) {
+static void write_integer(struct writer *w, int64_t v) {
     if (v >= 0 && v <= SMALL_MAX) {
-        write_bytes(out, INTEGER_SMALL + (uint64_t)v, 1);
+        write_byte(w, INTEGER_SMALL + (uint64_t)v);
         return;
     }
     uint8_t encoding = INTEGER_64;
@@ -176,70 +190,73 @@ static void write_integer(struct buffer *out, int64_t v) {
         encoding = INTEGER_24;
     else if (v == (int32_t)v)
         encoding = INTEGER_32;
-    write_bytes(out, encoding, 1);
-    write_bytes(out, (uint64_t)v, integer_width(encoding));
+    write_byte(w, encoding);
+    write_bytes(w, (uint64_t)v, integer_width(encoding));
 }
 
-static void write_text(struct buffer *out, struct slice text) {
+static void write_text(struct writer *w, struct slice text) {
     size_t n = text.length;
     if (n < 64) {
-        write_bytes(out, n, 1);
+        write_byte(w, n);
     } else if (n < 1 << 14) {
-        write_bytes(out, TEXT_14 | n >> 8, 1);
-        write_bytes(out, n, 1);
+        write_byte(w, TEXT_14 | n >> 8);
+        write_byte(w, n);
     } else {
-        write_bytes(out, TEXT_32, 1);
-        for (int shift = 24; shift >= 0; shift -= 8) write_bytes(out, n >> shift, 1);
+        write_byte(w, TEXT_32);
+        for (int shift = 24; shift >= 0; shift -= 8) write_byte(w, n >> shift);
     }
-    buffer_append(out, text.bytes, n);
+    if (n) memcpy(w->next, text.bytes, n);
+    w->next += n;
 }
 
 static void patch_32(char *place, size_t value) {
     for (int i = 0; i < 4; i++) place[i] = (char)(value >> (8 * i));
 }
 
-/* What writes elements one after another. */
-struct writer {
-    struct buffer *out;
-    size_t start, last, before, count;
-};
+/* write_bytes writes so many at once. */
+#define SLACK_BYTES 8
 
-static struct writer write_begin(struct buffer *out) {
-    struct writer w = {out, out->length, out->length + HEADER_BYTES, 0, 0};
-    memset(buffer_reserve(out, HEADER_BYTES), 0, HEADER_BYTES);
-    out->length += HEADER_BYTES;
-    return w;
+/* For elements of so many bytes together. */
+static struct writer write_begin(struct buffer *out, size_t bytes) {
+    size_t room = HEADER_BYTES + bytes + 1;
+    char *start = buffer_reserve(out, room + SLACK_BYTES), *next = start + HEADER_BYTES;
+    memset(start, 0, HEADER_BYTES);
+    return (struct writer){out, room, start, next, next, 0, 0};
 }
 
 static void write_element(struct writer *w, const struct listpack_value *v) {
-    w->last = w->out->length;
+    w->last = w->next;
     if (w->before < LONG_BEFORE) {
-        write_bytes(w->out, w->before, 1);
+        write_byte(w, w->before);
     } else {
-        write_bytes(w->out, LONG_BEFORE, 1);
-        write_bytes(w->out, w->before, 4);
+        write_byte(w, LONG_BEFORE);
+        write_bytes(w, w->before, 4);
     }
     if (v->text.bytes)
-        write_text(w->out, v->text);
+        write_text(w, v->text);
     else
-        write_integer(w->out, v->integer);
-    w->before = w->out->length - w->last;
+        write_integer(w, v->integer);
+    w->before = (size_t)(w->next - w->last);
     w->count++;
 }
 
 static size_t write_end(struct writer *w) {
-    buffer_append_char(w->out, (char)END_MARK);
-    char *header = w->out->bytes + w->start;
+    write_byte(w, END_MARK);
+    size_t size = (size_t)(w->next - w->start);
+    ASSERT_COMPARE(size, <=, w->room);
     size_t count = w->count < COUNT_UNKNOWN ? w->count : COUNT_UNKNOWN;
-    patch_32(header, w->out->length - w->start);
-    patch_32(header + 4, w->last - w->start);
-    header[8] = (char)count;
-    header[9] = (char)(count >> 8);
-    return w->out->length - w->start;
+    patch_32(w->start, size);
+    patch_32(w->start + 4, (size_t)(w->last - w->start));
+    w->start[8] = (char)count;
+    w->start[9] = (char)(count >> 8);
+    w->out->length += size;
+    return size;
 }
 
 size_t ziplist_from_listpack(const struct listpack *lp, struct buffer *out) {
-    struct writer w = write_begin(out);
+    /* An element is a byte longer at most; four more has one that follows 254 bytes or more. */
+    size_t size = listpack_size(lp);
+    struct writer w = write_begin(out, size + listpack_count(lp) + size / 32);
     for (uint32_t at = listpack_first(lp); at;) {
         struct listpack_value v = listpack_take(lp, &at);
         write_element(&w, &v);
@@ -248,7 +265,7 @@ size_t ziplist_from_listpack(const struct listpack *lp, struct buffer *out) {
 }
 
 size_t ziplist_from_text(struct slice text, struct buffer *out) {
-    struct writer w = write_begin(out);
+    struct writer w = write_begin(out, text.length + TEXT_HEAD_MAX);
     write_element(&w, &(struct listpack_value){text, 0});
     return write_end(&w);
 }

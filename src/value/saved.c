@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/panic.h"
+#include "base/random.h"
 #include "ds/table.h"
 #include "ds/ziplist.h"
 #include "option/option.h"
@@ -38,6 +39,9 @@ enum { CODED_INT8, CODED_INT16, CODED_INT32, CODED_LZF };
 #define BLOB_BYTES_MIN 1024
 
 static bool compression;
+/* Foreign texts are hashed with secrets, and long ones as all keys are: nobody can choose such that
+ * fall together. */
+static uint64_t short_hash_secrets[2];
 
 static const struct option_row option_rows[] = {
     OPTION_BOOL("rdbcompression", &compression, true, OPTION_MUTABLE, "snapshots", 30,
@@ -45,6 +49,7 @@ static const struct option_row option_rows[] = {
 };
 
 void saved_register(void) {
+    random_secret(short_hash_secrets, sizeof(short_hash_secrets));
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
 }
 
@@ -449,11 +454,27 @@ void saved_write_ziplist(struct sink *out, const struct listpack *lp) {
 /* Places in a listpack by the hash of the text there: a table that is at most half full. */
 #define PLACES_ON_STACK 1024
 
-static bool place_is_new(const struct listpack *lp, uint32_t at, uint32_t *places, size_t mask) {
-    char scratch[LISTPACK_SCRATCH];
-    struct listpack_value v = listpack_get(lp, at);
-    struct slice text = listpack_value_text(&v, scratch);
-    size_t i = hash_bytes(text.bytes, text.length) & mask;
+static inline uint64_t short_text_hash(struct slice text) {
+    uint64_t first = 0, last = text.length;
+    if (text.length >= sizeof(first)) {
+        memcpy(&first, text.bytes, sizeof(first));
+        memcpy(&last, text.bytes + text.length - sizeof(last), sizeof(last));
+    } else {
+        for (size_t i = 0; i < text.length; i++) first = first << 8 | (unsigned char)text.bytes[i];
+    }
+    __extension__ unsigned __int128 product =
+        (unsigned __int128)(first ^ short_hash_secrets[0]) * (last ^ short_hash_secrets[1]);
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t text_hash(struct slice text) {
+    return text.length <= 2 * sizeof(uint64_t) ? short_text_hash(text)
+                                               : hash_bytes(text.bytes, text.length);
+}
+
+static inline bool place_is_new(const struct listpack *lp, uint32_t at, struct slice text,
+                                uint32_t *places, size_t mask) {
+    size_t i = text_hash(text) & mask;
     for (; places[i]; i = (i + 1) & mask) {
         if (listpack_equal(lp, places[i], text)) return false;
     }
@@ -461,16 +482,27 @@ static bool place_is_new(const struct listpack *lp, uint32_t at, uint32_t *place
     return true;
 }
 
+static bool pairs_are_distinct(const struct listpack *lp, uint32_t *places, size_t mask) {
+    char scratch[LISTPACK_SCRATCH];
+    for (uint32_t at = listpack_first(lp), next = at; at; at = next) {
+        struct listpack_value v = listpack_take(lp, &next);
+        if (!place_is_new(lp, at, listpack_value_text(&v, scratch), places, mask)) return false;
+        listpack_take(lp, &next);
+    }
+    return true;
+}
+
 bool saved_pairs_are_distinct(struct source *in, const struct listpack *lp) {
-    uint32_t on_stack[PLACES_ON_STACK] = {0};
-    size_t elements = listpack_count(lp), size = PLACES_ON_STACK;
+    uint32_t few[PLACES_ON_STACK];
+    size_t elements = listpack_count(lp), size = 16;
     if (elements % 2 != 0) return source_refuse(in, "a member without its other half");
     while (size < elements) size *= 2;
-    bool fits = size == PLACES_ON_STACK, distinct = true;
-    uint32_t *places = fits ? on_stack : memory_zalloc(size * sizeof(places[0]), MEMORY_OTHER);
-    for (uint32_t at = listpack_first(lp); at && distinct;
-         at = listpack_next(lp, listpack_next(lp, at)))
-        distinct = place_is_new(lp, at, places, size - 1);
-    if (!fits) memory_free(places, MEMORY_OTHER);
+    uint32_t *places = few;
+    if (size <= PLACES_ON_STACK)
+        memset(few, 0, size * sizeof(few[0]));
+    else
+        places = memory_zalloc(size * sizeof(places[0]), MEMORY_OTHER);
+    bool distinct = pairs_are_distinct(lp, places, size - 1);
+    if (places != few) memory_free(places, MEMORY_OTHER);
     return distinct || source_refuse(in, "a member stands there twice");
 }

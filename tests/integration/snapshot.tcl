@@ -134,8 +134,8 @@ start_server {} {
             append bytes "\x00\x05later\x01v\xff" [string repeat "\x00" 8]
             write_whole [dump_file] $bytes
             assert_error {ERR Error trying to load the RDB dump*} {r debug reload nosave}
-            assert_match "*at offset $fault, after [expr {$between + 1}] keys: RDB has duplicated\
-                          key 'k0' in DB 0*" [last_load_error]
+            set place "at offset $fault, after [expr {$between + 1}] keys"
+            assert_match "*$place: RDB has duplicated key 'k0' in DB 0*" [last_load_error]
             assert_equal v [r get k0]
             assert_equal [expr {$between + 1}] [r dbsize]
         }

@@ -389,11 +389,43 @@ static void test_batch(void **state) {
     listpack_free(batch);
 }
 
+/* So is what is built, and larger than the builder's own room too. */
+static void test_build(void **state) {
+    char scratch[40000] = {0};
+    for (int round = 0; round < 300; round++) {
+        struct listpack *one = listpack_create();
+        struct listpack_builder builder;
+        listpack_build_begin(&builder);
+        for (size_t count = (size_t)random_below(round % 10 ? 200 : 5000); count > 0; count--) {
+            struct listpack_value v = {random_text(scratch), (int64_t)random_u64()};
+            if (random_below(1000) == 0) v.text = (struct slice){scratch, sizeof(scratch)};
+            if (random_below(4) == 0) v.text = SLICE("-x");
+            if (random_below(4) == 0) v.text = (struct slice){NULL, 0};
+            if (v.text.bytes)
+                listpack_append(&one, v.text);
+            else
+                listpack_append_integer(&one, v.integer);
+            assert_true(listpack_build_add(&builder, &v));
+        }
+        if (round % 20 == 0) {
+            listpack_build_drop(&builder);
+        } else {
+            struct listpack *built = listpack_build_end(&builder);
+            assert_int_equal(listpack_size(built), listpack_size(one));
+            assert_memory_equal(listpack_bytes(built), listpack_bytes(one), listpack_size(one));
+            listpack_check(built);
+            listpack_free(built);
+        }
+        listpack_free(one);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_known_bytes), TEST(test_length_behind), TEST(test_integer_borders),
         TEST(test_model),       TEST(test_many),          TEST(test_foreign),
         TEST(test_visit),       TEST(test_batch),         TEST(test_size_beyond_the_limit),
+        TEST(test_build),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ FUZZ_CC ?= clang
 # A program is its name and the file that has its main().
 PROGRAMS := redis-server redis-lab
 # Links to redis-server: it looks at the name it is called by (src/server/programs.c).
-NAMES := redis-check-rdb
+NAMES := redis-check-rdb redis-check-aof
 main_redis-server := src/server/main.c
 main_redis-lab := src/tools/lab.c
 

@@ -100,21 +100,18 @@ static void print_fault(const struct rdb_loaded *result) {
     }
 }
 
-static int check(int fd) {
-    struct file_source f;
+bool check_rdb_source(struct source *in) {
     struct rdb_loaded result;
     const struct rdb_loading how = {.checks_for = &listener};
-    file_source_open(&f, fd, -1);
-    bool good = rdb_load(&f.source, &how, &result);
+    bool good = rdb_load(in, &how, &result);
     if (good)
-        print(source_offset(&f.source), "\\o/ RDB looks OK! \\o/");
+        print(source_offset(in), "\\o/ RDB looks OK! \\o/");
     else
         print_fault(&result);
-    file_source_close(&f);
     printf("[info] %" PRIu64 " keys read\n[info] %" PRIu64 " expires\n[info] %" PRIu64
            " already expired\n",
            result.read, result.with_deadline, result.expired);
-    return good ? 0 : 1;
+    return good;
 }
 
 int check_rdb(const char *path) {
@@ -124,7 +121,10 @@ int check_rdb(const char *path) {
         printf("Cannot open it: %s\n", strerror(errno));
         return 1;
     }
-    int status = check(fd);
+    struct file_source f;
+    file_source_open(&f, fd, -1);
+    bool good = check_rdb_source(&f.source);
+    file_source_close(&f);
     system_close(fd);
-    return status;
+    return good ? 0 : 1;
 }

@@ -7,23 +7,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "persist/check_aof.h"
 #include "persist/check_rdb.h"
+
+static int run_check_rdb(const char *path, bool flag) { return check_rdb(path); }
 
 static const struct program {
     const char *name;   /* stands in the last part of the path by which it was called */
     const char *option; /* of redis-server, the first */
     const char *usage;  /* behind the name */
-    int (*run)(const char *path);
+    const char *flag;   /* may stand before the path; NULL: none may */
+    int (*run)(const char *path, bool flag);
 } programs[] = {
-    {"redis-check-rdb", "--check-rdb", "<rdb-file-name>", check_rdb},
+    {"redis-check-rdb", "--check-rdb", "<rdb-file-name>", NULL, run_check_rdb},
+    {"redis-check-aof", "--check-aof", "[--fix] <file.aof>", "--fix", check_aof},
 };
 
 static int run(const struct program *p, const char *called, int argc, char **argv) {
-    if (argc != 1) {
+    bool flag = argc == 2 && p->flag && strcmp(argv[0], p->flag) == 0;
+    if (argc != 1 + flag) {
         fprintf(stderr, "Usage: %s %s\n", called, p->usage);
         return 1;
     }
-    int status = p->run(argv[0]);
+    int status = p->run(argv[flag], flag);
     return fflush(stdout) || ferror(stdout) ? 1 : status;
 }
 

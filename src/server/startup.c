@@ -261,6 +261,7 @@ static void print_usage(FILE *out) {
         "  -v, --version               print the version\n"
         "  -h, --help                  print this\n"
         "  --check-rdb file            tell whether a snapshot is sound, as redis-check-rdb does\n"
+        "  --check-aof [--fix] file    the same of an append only file, as redis-check-aof does\n"
         "  --test-memory megabytes     test so much of this machine's memory\n"
         "  --describe-config-example   print a configuration file with every default\n"
         "  --describe-options          print the reference of options, in Markdown\n"

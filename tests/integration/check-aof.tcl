@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# redis-check-aof: what it says of good and of damaged logs, and what --fix leaves.
+
+set checker [file join [file dirname $::options(server)] redis-check-aof]
+
+proc log_of {args} {
+    set log ""
+    foreach words $args {
+        append log [client::encode $words]
+    }
+    return $log
+}
+
+# -> {exit status, output, what the file is afterwards}
+proc check_log {checker bytes {flags {}} {answer {}}} {
+    set path [tmpfile aof]
+    write_whole $path $bytes
+    set result [run_program [list $checker {*}$flags $path] $answer]
+    return [list [dict get $result status] [dict get $result out] [read_whole $path]]
+}
+
+test {a good log} {
+    set log [log_of {select 0} {set a 1} multi {set b {}} exec]
+    lassign [check_log $checker $log] status out
+    assert_equal 0 $status
+    set size [string length $log]
+    assert_equal "AOF analyzed: size=$size, ok_up_to=$size, ok_up_to_line=26, diff=0\n" \
+        [regsub "AOF is valid\n$" $out {}]
+}
+
+test {a log that is cut off or damaged: up to where it is sound} {
+    set whole [log_of {set a 1}]
+    foreach {rest line fault} {
+        "!!!" 8 {0x              1b: Expected prefix '\*', got: '!'}
+        "*1\r\n$3\r\nget" 10 {0x              23: Expected to read 5 bytes, got 3 bytes}
+        "*1\r\n$3\r\ngetxx" 10 {0x              23: Expected \\r\\n, got: 7878}
+        "*1\r\n$4\r\nexec\r\n" 11 {0x*: Unexpected EXEC}
+        "*1\r\n$5\r\nMULTI\r\n*1\r\n$5\r\nMULTI\r\n" 14 {0x*: Unexpected MULTI}
+        "*1\r\n$5\r\nMULTI\r\n" 11 {0x*: Reached EOF before reading EXEC for MULTI}
+    } {
+        lassign [check_log $checker $whole$rest] status out left
+        assert_equal 1 $status
+        set lines [split $out \n]
+        assert_match $fault [lindex $lines 0]
+        set size [string length $whole$rest]
+        assert_equal [list \
+            "AOF analyzed: size=$size, ok_up_to=27, ok_up_to_line=$line, diff=[expr {$size - 27}]" \
+            "AOF is not valid. Use the --fix option to try fixing it." {}] [lrange $lines 1 end]
+        assert_equal $whole$rest $left
+    }
+}
+
+test {--fix cuts off what is not sound, where the answer is yes} {
+    set whole [log_of {set a 1}]
+    set log $whole[log_of multi {set b 1}]
+    set size [string length $log]
+    foreach {answer fixed} {y 1 Y 1 yes 1 n 0 "" 0 " y" 0} {
+        lassign [check_log $checker $log --fix $answer\n] status out left
+        assert_match "*This will shrink the AOF from $size bytes, with [expr {$size - 27}] bytes,\
+            to 27 bytes\nContinue? \\\[y/N\\\]: *" $out
+        assert_equal [expr {!$fixed}] $status
+        assert_equal [expr {$fixed ? $whole : $log}] $left
+        assert_match [expr {$fixed ? "*Successfully truncated AOF\n" : "*Aborting...\n"}] $out
+    }
+    lassign [check_log $checker $whole --fix y] status out left
+    assert_equal 0 $status
+    assert_match "*AOF is valid\n" $out
+    assert_equal $whole $left
+}
+
+test {what cannot be checked} {
+    set path [tmpfile missing]
+    assert_equal [dict create status 1 out "Cannot open file: $path\n" err {}] \
+        [run_program [list $checker $path]]
+    write_whole $path {}
+    assert_equal [dict create status 1 out "Empty file: $path\n" err {}] \
+        [run_program [list $checker $path]]
+    foreach words {{} {--nosuch a b} {a b}} {
+        assert_equal 1 [dict get [run_program [list $checker {*}$words]] status]
+    }
+}
+
+start_server {overrides {save {}}} {
+    test {behind a preamble} {
+        r set a 1
+        r save
+        set preamble [read_whole [file join [srv dir] dump.rdb]]
+        set log $preamble[log_of {select 0} {set a 2}]
+        lassign [check_log $checker $log] status out
+        assert_equal 0 $status
+        assert_match {*start with an RDB preamble.*Checksum OK*AOF tail...*valid*} $out
+        lassign [check_log $checker $log!!! --fix y] status out left
+        assert_equal 0 $status
+        assert_equal $log $left
+        # A preamble is never cut off.
+        set damaged [string replace $log 20 60 [string repeat x 41]]
+        lassign [check_log $checker $damaged --fix y] status out left
+        assert_equal 1 $status
+        assert_match "*RDB preamble of AOF file is not sane, aborting.\n" $out
+        assert_equal $damaged $left
+    }
+
+    test {it is also an option of the server} {
+        set path [tmpfile aof]
+        write_whole $path [log_of {set a 1}]!
+        set result [run_program [list $::options(server) --check-aof $path]]
+        assert_equal 1 [dict get $result status]
+        assert_match "*ok_up_to=27, *not valid*" [dict get $result out]
+        set result [run_program [list $::options(server) --check-aof --fix $path] y]
+        assert_equal 0 [dict get $result status]
+        assert_equal 27 [file size $path]
+    } undefined ours
+}

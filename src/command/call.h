@@ -44,6 +44,11 @@ struct call {
     struct buffer *refusal;
 };
 
+/* What another server, or this one before, has done: it is done again. */
+static inline bool call_is_repeated(const struct call *call) {
+    return call->origin == CALL_PRIMARY || call->origin == CALL_LOG;
+}
+
 static inline bool call_is_scripts(const struct call *call) {
     return call->origin == CALL_SCRIPT || call->origin == CALL_SCRIPT_AGAIN;
 }

@@ -352,7 +352,7 @@ static bool finish_trimming(const struct call *call, struct trimming *t, bool re
         error = "syntax error, LIMIT cannot be used without specifying a trimming strategy";
     else if (none && required)
         error = "syntax error, XTRIM must be called with a trimming strategy";
-    else if (t->limited && !t->trim.whole_nodes)
+    else if (t->limited && !t->trim.whole_nodes && !call_is_repeated(call)) /* theirs was `~` */
         error = "syntax error, LIMIT cannot be used without the special ~ option";
     if (error)
         reply_error(call->client, error);

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +59,9 @@ struct load {
     uint64_t whole;         /* what comes before this offset is there, and may stay */
     uint64_t commands, errors;
     bool within;  /* between MULTI and EXEC */
-    bool refused; /* a command: what is wrong has been said */
+    bool refused; /* a command */
+    /* Why the load was refused: tools and people look for it in the log's last line. */
+    char last_words[512];
 };
 
 /* ---- what the log is told ---- */
@@ -71,19 +74,28 @@ static void say_fault(const struct load *l) {
     log_warning("%s: at offset %" PRIu64 ": %s", l->path, l->reader.offset, l->reader.fault);
 }
 
-static enum aof_loaded refuse_format(const struct load *l) {
+static void end_with(struct load *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void end_with(struct load *l, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(l->last_words, sizeof(l->last_words), format, arguments);
+    va_end(arguments);
+}
+
+static enum aof_loaded refuse_format(struct load *l) {
     say_fault(l);
-    log_warning(
+    end_with(
+        l,
         "Bad file format reading the append only file: make a backup of your AOF file, then use "
         "./redis-check-aof --fix <filename>");
     return AOF_REFUSED;
 }
 
-static enum aof_loaded refuse_read(const struct load *l) {
+static enum aof_loaded refuse_read(struct load *l) {
     if (loading_is_cut_short())
         log_notice("The server is to stop: %s is loaded no further", l->path);
     else
-        log_warning("Unrecoverable error reading the append only file: %s", l->reader.fault);
+        end_with(l, "Unrecoverable error reading the append only file: %s", l->reader.fault);
     return AOF_REFUSED;
 }
 
@@ -148,7 +160,7 @@ static bool belongs_in_log(const struct command *command) {
 static bool refuse_command(struct load *l, const char *why) {
     struct slice name = l->reader.argv[0];
     log_warning("%s: at offset %" PRIu64 ": the load ends here", l->path, l->reader.begin);
-    log_warning("%s '%.*s' reading the append only file", why, shown(name), name.bytes);
+    end_with(l, "%s '%.*s' reading the append only file", why, shown(name), name.bytes);
     l->refused = true;
     return false;
 }
@@ -323,7 +335,7 @@ static bool cut_off(const struct load *l) {
     return good;
 }
 
-static enum aof_loaded end_of_cut_file(const struct load *l) {
+static enum aof_loaded end_of_cut_file(struct load *l) {
     say_fault(l);
     if (aof_options()->load_truncated) {
         log_warning("!!! Warning: short read while loading the AOF file !!!");
@@ -333,7 +345,8 @@ static enum aof_loaded end_of_cut_file(const struct load *l) {
             return AOF_TRUNCATED;
         }
     }
-    log_warning(
+    end_with(
+        l,
         "Unexpected end of file reading the append only file. You can: 1) Make a backup of your "
         "AOF file, then use ./redis-check-aof --fix <filename>. 2) Alternatively you can set the "
         "'aof-load-truncated' configuration option to yes and restart the server.");
@@ -367,6 +380,7 @@ static enum aof_loaded load_file(const char *path, int fd) {
         loading_watch(in);
         loaded = load_all(&l);
         loading_end(loaded != AOF_REFUSED);
+        if (l.last_words[0]) log_warning("%s", l.last_words);
         effects_limit(EFFECT_BOTH);
         capture_close(&l.capture);
         aof_reader_close(&l.reader);

@@ -161,11 +161,6 @@ static bool take_arguments(lua_State *L, int argc, struct slice *argv,
     return true;
 }
 
-/* By who has decided already: nothing is refused to it. */
-static bool is_repeated(const struct call *eval) {
-    return eval->origin == CALL_PRIMARY || eval->origin == CALL_LOG;
-}
-
 /* What the command that has run means for the rest of the script. */
 static void note_command(const struct call *call) {
     const struct command *command = call->command;
@@ -190,7 +185,7 @@ static bool run_command(lua_State *L, int argc, const struct slice *argv, bool r
         .argc = argc,
         .argv = argv,
         .keyspace = keyspace_at(c->database),
-        .origin = is_repeated(script.eval) ? CALL_SCRIPT_AGAIN : CALL_SCRIPT,
+        .origin = call_is_repeated(script.eval) ? CALL_SCRIPT_AGAIN : CALL_SCRIPT,
         .refusal = &refusal,
     };
     bool shown = debugger_shows();

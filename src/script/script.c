@@ -227,7 +227,7 @@ enum script_end script_kill(void) {
 static void begin(const struct call *call, const struct cached_script *s) {
     running.sha = s->sha;
     running.begin_nsec = clock_monotonic_nsec();
-    running.repeats = call->origin == CALL_PRIMARY || call->origin == CALL_LOG;
+    running.repeats = call_is_repeated(call);
     running.busy = running.killed = false;
     script_random_seed(0);
     bridge_begin(call);

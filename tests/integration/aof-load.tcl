@@ -64,7 +64,8 @@ start_server {overrides {save {}}} {
 
     test {forms that a log has for what may differ} {
         load_commands {xadd x 1-1 f v} {xadd x 2-1 f v} {xadd x 3-1 f v} \
-            {xadd x MAXLEN = 2 4-1 f v} {xtrim x MINID = 3-1} {xgroup CREATE x g 0} \
+            {xadd x MAXLEN = 2 LIMIT 100 4-1 f v} {xtrim x MINID = 3-1 LIMIT 1} \
+            {xgroup CREATE x g 0} \
             {xclaim x g c 0 3-1 TIME 1700000000000 RETRYCOUNT 4 FORCE JUSTID LASTID 3-1} \
             {xgroup CREATECONSUMER x g idle} {xsetid x 9-9} \
             {xadd empty MAXLEN 0 0-1 x y} {xsetid empty 7-0} \

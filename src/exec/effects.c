@@ -49,7 +49,8 @@ static unsigned limited_to = EFFECT_BOTH;  /* of what calls do: effects_limit */
 static uint64_t audience;
 
 static struct effect *pending, **pending_end = &pending;
-static bool said;       /* the running call has said what its effects are */
+static struct effect spare; /* for one that copies nothing; free while `pending` is empty */
+static bool said;           /* the running call has said what its effects are */
 static uint64_t seen;   /* keyspace_written() when a call ended last: more is of the running one */
 static bool framed;     /* the unit is EXEC or a script */
 static unsigned nested; /* turns within calls and loads */
@@ -65,7 +66,7 @@ static void begin_anew(void) {
     while (pending) {
         struct effect *e = pending;
         pending = e->next;
-        memory_free(e, MEMORY_OTHER);
+        if (e != &spare) memory_free(e, MEMORY_OTHER);
     }
     pending_end = &pending;
     framed = said = false;
@@ -100,17 +101,14 @@ void effects_unit_begin(void) {
     if (wanted) reply_depend(++record);
 }
 
-static bool somebody_holds_replies(void) {
-    for (const struct effect_sink *const *sink = sinks; *sink; sink++) {
-        const bool *holds = (*sink)->holds_replies;
-        if (holds && *holds && (*sink)->reader & wanted) return true;
-    }
-    return false;
+static inline bool is_on(const struct effect_sink *sink) {
+    return sink->reader & wanted && (!sink->on || *sink->on);
 }
 
-/* All sinks have what the unit did, or there was nothing. */
-static void allow_replies(void) {
-    if (!somebody_holds_replies()) reply_allow(record);
+static bool somebody_holds_replies(void) {
+    for (const struct effect_sink *const *sink = sinks; *sink; sink++)
+        if ((*sink)->holds_replies && is_on(*sink)) return true;
+    return false;
 }
 
 /* In a turn within a unit: what is replied from now on tells of what the unit has done, and waits
@@ -187,7 +185,7 @@ void effect_add_as_sent(const struct call *call, unsigned readers) {
         collect_copy(call->keyspace, readers, call->argc, call->argv, false);
         return;
     }
-    struct effect *e = memory_alloc(sizeof(*e), MEMORY_OTHER);
+    struct effect *e = pending ? memory_alloc(sizeof(*e), MEMORY_OTHER) : &spare;
     e->argv = call->argv;
     collect(e, call->keyspace, readers, call->argc, false);
 }
@@ -234,14 +232,25 @@ static void hand_to(const struct effect_sink *sink) {
         take_all(sink, false, true);
 }
 
+/* What most units are: one effect, that nothing has to stand around. */
+static inline bool is_plain(void) { return pending && !pending->next && !framed; }
+
 void effects_stop(void) { stopped = nested != 0; }
 
 void effects_unit_end(void) {
-    for (const struct effect_sink *const *sink = sinks; *sink && !stopped; sink++)
-        if ((*sink)->reader & wanted) hand_to(*sink);
+    bool held = false;
+    for (const struct effect_sink *const *at = sinks; *at && !stopped; at++) {
+        const struct effect_sink *sink = *at;
+        if (!is_on(sink)) continue;
+        held |= sink->holds_replies;
+        if (is_plain() && pending->readers & sink->reader)
+            sink->take(pending->database, pending->argc, pending->argv);
+        else if (pending && !is_plain())
+            hand_to(sink);
+    }
     begin_anew();
     ended = record;
-    allow_replies();
+    if (!held) reply_allow(record);
 }
 
 /* ---- calls ---- */

@@ -36,9 +36,11 @@ struct effect_sink {
     unsigned reader; /* one of effect_reader */
     /* `database` is the one that the command is about. The slices are valid during the call. */
     void (*take)(int database, int argc, const struct slice *argv);
-    /* While this is true (NULL: it never is) replies wait until the sink has called
-     * reply_allow(effects_record_ended()), or a later one: when its record is where it must be. */
-    const bool *holds_replies;
+    /* Replies wait until it has called reply_allow(effects_record_ended()), or a later one: when
+     * its record is where it must be. */
+    bool holds_replies;
+    /* Both only while this is true; NULL: whenever anybody wants what it reads. */
+    const bool *on;
 };
 
 /* Who takes, ended by NULL; the array lives as long as the process. server/wiring.c has it. */

@@ -102,7 +102,6 @@ static bool rewrite_is_under_way(void) { return child_rewrites() || aof_switch_i
 /* ---- the sink ---- */
 
 static void take(int database, int argc, const struct slice *argv) {
-    if (!logging) return;
     char *out = aof_writer_reserve(aof_format_bytes_max(argc, argv) + AOF_FORMAT_SELECT_BYTES_MAX);
     if (database != selected) {
         out = aof_format_write_select(out, database);
@@ -111,7 +110,8 @@ static void take(int database, int argc, const struct slice *argv) {
     aof_writer_commit(aof_format_write(out, argc, argv));
 }
 
-const struct effect_sink aof_sink = {.reader = EFFECT_LOG, .take = take, .holds_replies = &logging};
+const struct effect_sink aof_sink = {
+    .reader = EFFECT_LOG, .take = take, .holds_replies = true, .on = &logging};
 
 /* ---- the writer's host ---- */
 

@@ -32,7 +32,7 @@ static void append_number(struct buffer *out, size_t number) {
 }
 
 static void record(struct recording *r, int database, int argc, const struct slice *argv) {
-    if (!recording || r->recorded.length > RECORDED_BYTES_MAX) return;
+    if (r->recorded.length > RECORDED_BYTES_MAX) return;
     append_number(&r->recorded, (size_t)database);
     append_number(&r->recorded, (size_t)argc);
     for (int i = 0; i < argc; i++) {
@@ -50,8 +50,10 @@ static void record_stream(int database, int argc, const struct slice *argv) {
     record(&stream_recording, database, argc, argv);
 }
 
-const struct effect_sink debug_log_sink = {.reader = EFFECT_LOG, .take = record_log};
-const struct effect_sink debug_stream_sink = {.reader = EFFECT_STREAM, .take = record_stream};
+const struct effect_sink debug_log_sink = {
+    .reader = EFFECT_LOG, .take = record_log, .on = &recording};
+const struct effect_sink debug_stream_sink = {
+    .reader = EFFECT_STREAM, .take = record_stream, .on = &recording};
 
 static size_t take_number(const char **at) {
     size_t number;

@@ -87,8 +87,13 @@ SETUPS = {
     'RPOP': lambda: [['RPUSH', collection('pops', i), VALUE] for i in range(TOTAL)],
     'HGET': lambda: [words for i in range(TOTAL) for words in REQUESTS['HSET'](i)],
 }
+# With the append only file, and without syncs, which come by the clock.
+LOGGED = ', logged'
+LOGGED_OPTIONS = ['--appendonly', 'yes', '--appendfsync', 'no']
+REQUESTS['SET' + LOGGED] = REQUESTS['SET']
 # (name, requests sent at once, clients)
-CASES = ([(name, 1, 1) for name in ('PING', 'GET', 'SET', 'SET EX', 'INCR')]
+CASES = ([(name, 1, 1) for name in ('PING', 'GET', 'SET', 'SET EX', 'INCR',
+                                       'SET' + LOGGED)]
          + [(name, 1, CLIENTS) for name in ('GET', 'SET')]
          + [(name, 16, 1) for name in REQUESTS])
 
@@ -164,8 +169,9 @@ def build_preloaded():
 
 def count_once(binary, case):
     """Instructions a command, of a server of the case's own."""
+    options = ['--hz', 1] + (LOGGED_OPTIONS if LOGGED in case[0] else [])
     prefix = ['env', f'LD_PRELOAD={PRELOADED}', *callgrind.PREFIX]
-    with Server('ours', binary, ['--hz', 1], prefix=prefix, patience=120) as server:
+    with Server('ours', binary, options, prefix=prefix, patience=120) as server:
         return Driver(server).count(case)
 
 

@@ -14,9 +14,8 @@ static int taken;
 static void take(int database, int argc, const struct slice *argv) { taken++; }
 
 static const struct effect_sink plain = {.reader = EFFECT_STREAM, .take = take};
-static const bool always = true;
 static const struct effect_sink holding = {
-    .reader = EFFECT_LOG, .take = take, .holds_replies = &always};
+    .reader = EFFECT_LOG, .take = take, .holds_replies = true};
 static const struct effect_sink *const sinks[] = {&plain, &holding, NULL};
 
 static void say(struct peer *p, const char *line, const char *reply) {

@@ -558,9 +558,8 @@ static void take(int database, int argc, const struct slice *argv) {
 }
 
 static const struct effect_sink plain = {.reader = EFFECT_STREAM, .take = take};
-static const bool always = true;
 static const struct effect_sink holding = {
-    .reader = EFFECT_LOG, .take = take, .holds_replies = &always};
+    .reader = EFFECT_LOG, .take = take, .holds_replies = true};
 static const struct effect_sink *const sinks[] = {&plain, &holding, NULL};
 
 static void assert_taken(const char *wanted) {

@@ -127,6 +127,7 @@ static void test_bound_of_bytes(void **state) {
     set_gate(false);
     settle();
     aof_writer_flush();
+    settle();
     assert_whole(unit_path);
 }
 

@@ -142,10 +142,9 @@ void loading_end(bool good) {
     keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, false);
     gate_set(GATE_LOADING, false);
     under_way = false;
+    if (!good && !cut_short) return; /* who loads has said what is wrong: the log's last line */
     log_verbose("Loading the %s %s after %.3f seconds and %" PRIu64 " bytes", load.what,
-                good        ? "is done"
-                : cut_short ? "was cut short"
-                            : "failed",
+                good ? "is done" : "was cut short",
                 (double)(clock_monotonic_nsec() - load.begun_nsec) / 1e9, load.done);
 }
 

@@ -103,7 +103,7 @@ start_server {overrides {appendonly yes save {}} tags {ours}} {
     }
 
     test {BGREWRITEAOF: the new file has the data, and what came meanwhile} {
-        foreach preamble {yes} {
+        foreach preamble {yes no} {
             r config set aof-use-rdb-preamble $preamble
             r config set rdb-key-save-delay 100
             r select 9

@@ -250,7 +250,8 @@ static void begin_job(uint64_t to, bool syncs) {
 }
 
 static void end_job(void) {
-    struct job *j = job;
+    const struct job done = *job, *j = &done; /* the host may not come back */
+    memory_free(job, MEMORY_AOF);
     job = NULL;
     file.position += j->written;
     file.bytes += j->written;
@@ -268,7 +269,6 @@ static void end_job(void) {
     }
     if (!j->write_error && !j->sync_error && (j->syncs || !is_always() || syncs_rest()))
         host->allow(j->record);
-    memory_free(j, MEMORY_AOF);
     release();
 }
 

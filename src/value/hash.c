@@ -288,8 +288,10 @@ static struct listpack *read_zipmap(struct source *in, struct buffer *store) {
     struct slice text;
     if (!saved_read_text(in, store, &text)) return NULL;
     struct listpack *lp = zipmap_to_listpack(text.bytes, text.length);
-    if (!lp) source_refuse(in, "Zipmap integrity check failed");
-    return lp;
+    if (lp && listpack_count(lp) > 0) return lp;
+    if (lp) listpack_free(lp);
+    source_refuse(in, "Zipmap integrity check failed"); /* as 6.2 says of an empty one, too */
+    return NULL;
 }
 
 static bool text_fits(uint32_t at, const struct listpack *lp) {

@@ -89,6 +89,7 @@ proc cases {} {
         "a hash: an entry longer than all" [list 0d [saved [ziplist $pairs {entry3 03148888}]]] \
         "a hash: a field twice" [list 0d [saved [ziplist {f 1 f 2}]]] \
         "a hash: a field without a value" [list 0d [saved [ziplist {f 1 g}]]] \
+        "a zipmap of nothing" [list 09 [saved [binary decode hex 00ff]]] \
         "a hash: nothing" [list 0d [saved [ziplist {}]]] \
         "a sorted set: a member twice" [list 0c [saved [ziplist {m 1 m 2}]]] \
         "a sorted set: no score" [list 0c [saved [ziplist {m 1 n}]]] \

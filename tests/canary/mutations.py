@@ -278,8 +278,8 @@ mutate('chunk-growth-unnoted', 'net/reply.c',
 mutate('soft-limit-boundary', 'net/limits.c', '/ 1000000000 > limit->soft_seconds;',
        '/ 1000000000 >= limit->soft_seconds;', 'the soft limit acts a second early',
        'unit net/test_limits')
-mutate('hard-limit-boundary', 'net/limits.c', 'c->chunk_bytes >= (size_t)limit->hard_bytes;',
-       'c->chunk_bytes > 2 * (size_t)limit->hard_bytes;', 'the hard limit acts at twice its size',
+mutate('hard-limit-boundary', 'net/limits.c', 'bytes >= (size_t)limit->hard_bytes;',
+       'bytes > 2 * (size_t)limit->hard_bytes;', 'the hard limit acts at twice its size',
        'unit net/test_limits')
 
 mutate('below-own-not-apart', 'net/reply.c', '        output.own = take_chunks(runs);\n', '',

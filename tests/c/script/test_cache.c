@@ -28,7 +28,7 @@ static void text_of(int number, char text[static 32]) { snprintf(text, 32, "retu
 
 static void test_what_was_added_is_found_until_all_goes(void **state) {
     char text[32], sha[CACHE_SHA_CHARS];
-    cache_clear(); /* nothing is there */
+    cache_free(cache_take_all()); /* nothing is there */
     for (int i = 0; i < MANY; i++) {
         text_of(i, text);
         cache_sha(slice_of(text), sha);
@@ -47,7 +47,7 @@ static void test_what_was_added_is_found_until_all_goes(void **state) {
         assert_memory_equal(s->text, text, s->length);
         assert_memory_equal(s->sha, sha, CACHE_SHA_CHARS);
     }
-    cache_clear();
+    cache_free(cache_take_all());
     assert_null(cache_find(sha));
     assert_int_equal(memory_used(MEMORY_SCRIPTS), 0);
 }
@@ -57,7 +57,7 @@ static void test_a_script_may_be_empty(void **state) {
     cache_sha(SLICE(""), sha);
     assert_int_equal(cache_add(sha, (struct slice){NULL, 0}, 1)->length, 0);
     assert_non_null(cache_find(sha));
-    cache_clear();
+    cache_free(cache_take_all());
 }
 
 int main(void) {

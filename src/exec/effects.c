@@ -238,7 +238,7 @@ static inline bool is_plain(void) { return pending && !pending->next && !framed;
 void effects_stop(void) { stopped = nested != 0; }
 
 void effects_unit_end(void) {
-    bool held = false;
+    bool held = stopped && somebody_holds_replies();
     for (const struct effect_sink *const *at = sinks; *at && !stopped; at++) {
         const struct effect_sink *sink = *at;
         if (!is_on(sink)) continue;

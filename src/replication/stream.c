@@ -59,7 +59,8 @@ static void take_effect(int database, int argc, const struct slice *argv) {
     written = history_place();
 }
 
-const struct effect_sink stream_sink = {.reader = EFFECT_STREAM, .take = take_effect};
+const struct effect_sink stream_sink = {
+    .reader = EFFECT_STREAM, .take = take_effect, .on = &wanted};
 
 void stream_command(int argc, const struct slice *argv) {
     ASSERT(takes && history_feed());

@@ -481,7 +481,7 @@ void reply_error_slice(struct client *c, struct slice text) {
     struct buffer line;
     buffer_init(&line, MEMORY_OTHER);
     bool whole = text.length && text.bytes[0] == '-';
-    while (text.length && strchr("\r\n", text.bytes[text.length - 1])) text.length--;
+    while (text.length && memchr("\r\n", text.bytes[text.length - 1], 2)) text.length--;
     buffer_append_c_string(&line, whole ? "" : "-ERR ");
     buffer_append(&line, text.bytes, text.length);
     for (size_t i = 0; i < line.length; i++)

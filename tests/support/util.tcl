@@ -299,6 +299,11 @@ proc await_arrival {client} {
     await_unread $client {(?!0{8})\w{8} } "nothing came to the server"
 }
 
+# Whether it is our own server that is tested.
+proc is_ours {} {
+    return [expr {"ours" ni $::options(deny)}]
+}
+
 # Stops a process (SIGSTOP) and waits until it stands still.
 proc pause_process {pid} {
     exec kill -STOP $pid

@@ -173,10 +173,6 @@ set special {
 # Options that other tests try, since they change how the server is reached.
 set elsewhere {port bind dir requirepass}
 
-proc is_ours {} {
-    return [expr {"ours" ni $::options(deny)}]
-}
-
 # Sets an option, which must then read `shown` under both names; or, on our own server, is refused
 # for a feature that is not built, and stays as it was.
 proc check_good {names value shown} {

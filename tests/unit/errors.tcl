@@ -571,10 +571,6 @@ set fixture {
     geo {GEOADD geo 1 1 a 2 2 b} {ZRANGE geo 0 -1 WITHSCORES}
 }
 
-proc is_ours {} {
-    return [expr {"ours" ni $::options(deny)}]
-}
-
 proc command_exists {name} {
     return [expr {[lindex [r command info $name] 0] ne {}}]
 }

@@ -66,12 +66,9 @@ static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
 
 /* ---- whom it is for ---- */
 
-#define FOR_EACH_IN(r, wanted) \
-    for (struct replica *r = replica_next(NULL, wanted); r; r = replica_next(r, wanted))
-
 static int count_in(enum replica_state state) {
     int count = 0;
-    FOR_EACH_IN(r, state) count++;
+    REPLICA_FOR_EACH(r, state) count++;
     return count;
 }
 
@@ -84,7 +81,7 @@ static void take_along(struct replica *r, enum replica_state state) {
 }
 
 static void fail_waiting(const char *text) {
-    FOR_EACH_IN(r, REPLICA_WAITS_START) replica_refuse(r, text);
+    REPLICA_FOR_EACH(r, REPLICA_WAITS_START) replica_refuse(r, text);
 }
 
 /* ---- to a file ---- */
@@ -105,7 +102,7 @@ static void file_ended(bool good) {
     if (job != JOB_FILE) return;
     job = JOB_NONE;
     if (!good) log_warning("SYNC failed. BGSAVE child returned an error");
-    FOR_EACH_IN(r, REPLICA_WAITS_END) {
+    REPLICA_FOR_EACH(r, REPLICA_WAITS_END) {
         if (good)
             send_file(r);
         else
@@ -117,7 +114,7 @@ static bool start_file(void) {
     if (!snapshot_start_child()) return false;
     job = JOB_FILE;
     file_is_for_replicas_only = !snapshot_wanted_at_end();
-    FOR_EACH_IN(r, REPLICA_WAITS_START) take_along(r, REPLICA_WAITS_END);
+    REPLICA_FOR_EACH(r, REPLICA_WAITS_START) take_along(r, REPLICA_WAITS_END);
     return true;
 }
 
@@ -132,7 +129,7 @@ static void close_pipe(void) {
 
 static void forget_copy(void) {
     close_pipe();
-    FOR_EACH_IN(r, REPLICA_RECEIVES_COPY) replica_close(r);
+    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) replica_close(r);
     /* Closing ones hold their place until layers above take leave of them. */
     for (struct list_link *link = replica_list()->next; link != replica_list(); link = link->next)
         feed_leave(&LIST_ENTRY(link, struct replica, link)->copy);
@@ -150,7 +147,7 @@ static void look_at_end(void) {
         return;
     }
     feed_append(copy.feed, copy.mark, MARK_CHARS);
-    FOR_EACH_IN(r, REPLICA_RECEIVES_COPY) {
+    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) {
         r->copy_ended = r->awaits_acknowledgement = true;
         reply_stream_more(r->client);
     }
@@ -158,7 +155,7 @@ static void look_at_end(void) {
 
 static size_t slowest_lag(void) {
     size_t most = 0;
-    FOR_EACH_IN(r, REPLICA_RECEIVES_COPY) {
+    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) {
         size_t lag = feed_lag(&r->copy);
         if (lag > most) most = lag;
     }
@@ -182,7 +179,7 @@ static void pipe_ready(struct loop_watcher *watcher, unsigned ready) {
         return;
     }
     feed_append(copy.feed, copy.bytes, (size_t)got);
-    FOR_EACH_IN(r, REPLICA_RECEIVES_COPY) reply_stream_more(r->client);
+    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) reply_stream_more(r->client);
     if (slowest_lag() >= COPY_HELD_BYTES_MAX) loop_unwatch(loop, watcher);
 }
 
@@ -234,7 +231,7 @@ static bool start_sockets(void) {
     copy.pipe_ended = copy.child_ended = false;
     random_hex(copy.mark, MARK_CHARS);
     job = JOB_SOCKETS;
-    FOR_EACH_IN(r, REPLICA_WAITS_START) {
+    REPLICA_FOR_EACH(r, REPLICA_WAITS_START) {
         take_along(r, REPLICA_RECEIVES_COPY);
         replica_say(r, "$EOF:%.*s\r\n", MARK_CHARS, copy.mark);
         r->copy_ended = false;
@@ -254,7 +251,7 @@ void full_sync_stop(void) {
 
 static bool all_read_eof(void) {
     unsigned shared = ~0u;
-    FOR_EACH_IN(r, REPLICA_WAITS_START) shared &= r->capabilities;
+    REPLICA_FOR_EACH(r, REPLICA_WAITS_START) shared &= r->capabilities;
     return shared & REPLICA_READS_EOF;
 }
 
@@ -273,7 +270,7 @@ static void start(void) {
 /* A file that is written for one of the same capabilities is as good for this one. */
 static bool share_file(struct replica *late) {
     if (job != JOB_FILE) return false;
-    FOR_EACH_IN(r, REPLICA_WAITS_END) {
+    REPLICA_FOR_EACH(r, REPLICA_WAITS_END) {
         if ((late->capabilities & r->capabilities) != r->capabilities) continue;
         take_along(late, REPLICA_WAITS_END);
         return true;
@@ -304,7 +301,7 @@ void full_sync_request(struct replica *r) {
 
 static void start_what_waits(void) {
     int64_t longest = -1;
-    FOR_EACH_IN(r, REPLICA_WAITS_START) {
+    REPLICA_FOR_EACH(r, REPLICA_WAITS_START) {
         int64_t waits = now_sec() - r->waits_since_sec;
         if (waits > longest) longest = waits;
     }

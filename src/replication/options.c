@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What configurations and tools know of replication before it is built: options are kept or refused
- * (option/missing.h), and the fields of INFO say what is true of a primary without replicas.
+ * What configurations and tools know of being a replica, which is not built: options are kept or
+ * refused (option/missing.h), and the fields of INFO say what is true of a primary.
  */
 #include "replication/options.h"
 

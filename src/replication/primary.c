@@ -46,10 +46,6 @@ static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
 
 void primary_set_role(enum primary_role now) { role = now; }
 
-#define FOR_EACH_ONLINE(r)                                          \
-    for (struct replica *r = replica_next(NULL, REPLICA_ONLINE); r; \
-         r = replica_next(r, REPLICA_ONLINE))
-
 /* ---- PSYNC, SYNC ---- */
 
 /* The first replica begins the stream; what came before it nobody knows. */
@@ -217,7 +213,7 @@ static struct list_link waiting = {&waiting, &waiting};
 
 static int64_t count_acknowledged(int64_t place) {
     int64_t count = 0;
-    FOR_EACH_ONLINE(r) count += r->acknowledged >= place;
+    REPLICA_FOR_EACH(r, REPLICA_ONLINE) count += r->acknowledged >= place;
     return count;
 }
 
@@ -281,7 +277,7 @@ static void serve_waiting(void) {
 /* Connected and heard of within min-replicas-max-lag. */
 static int64_t count_good(void) {
     int64_t good = 0, now = now_sec();
-    FOR_EACH_ONLINE(r) good += now - r->heard_sec <= lag_allowed;
+    REPLICA_FOR_EACH(r, REPLICA_ONLINE) good += now - r->heard_sec <= lag_allowed;
     return good;
 }
 
@@ -313,7 +309,7 @@ void primary_drop_replicas(void) {
     replica_close_all();
 }
 
-void primary_say_last(void) { FOR_EACH_ONLINE(r) reply_stream_more(r->client); }
+void primary_say_last(void) { REPLICA_FOR_EACH(r, REPLICA_ONLINE) reply_stream_more(r->client); }
 
 static void ping(int64_t now) {
     if (now - pinged_sec < ping_period) return;
@@ -325,20 +321,18 @@ static void ping(int64_t now) {
 /* Those that wait for a file to be written hear each second that we live. */
 static void keep_alive(void) {
     for (int state = REPLICA_WAITS_START; state <= REPLICA_WAITS_END; state++)
-        for (struct replica *r = replica_next(NULL, (enum replica_state)state); r;
-             r = replica_next(r, (enum replica_state)state))
-            if (!r->head.length) replica_say(r, "\n");
+        REPLICA_FOR_EACH(r, (enum replica_state)state)
+    if (!r->head.length) replica_say(r, "\n");
 }
 
 static void drop_silent(int64_t now) {
-    FOR_EACH_ONLINE(r) {
+    REPLICA_FOR_EACH(r, REPLICA_ONLINE) {
         if (r->is_old || now - r->heard_sec <= timeout_sec) continue;
         log_warning("Disconnecting timedout replica (streaming sync): %s", replica_name(r));
         replica_close(r);
     }
     int64_t now_msec = clock_cached_msec();
-    for (struct replica *r = replica_next(NULL, REPLICA_RECEIVES_COPY); r;
-         r = replica_next(r, REPLICA_RECEIVES_COPY)) {
+    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) {
         if (!feed_lag(&r->copy) || now_msec - r->client->active_msec <= timeout_sec * 1000)
             continue;
         log_warning("Disconnecting timedout replica (full sync): %s", replica_name(r));
@@ -394,12 +388,12 @@ static void reply_replica(struct client *c, const struct replica *r) {
 static void command_role(struct call *call) {
     struct client *c = call->client;
     int64_t count = 0;
-    FOR_EACH_ONLINE(r) count++;
+    REPLICA_FOR_EACH(r, REPLICA_ONLINE) count++;
     reply_array(c, 3);
     reply_bulk_c_string(c, "master");
     reply_integer(c, history_place());
     reply_array(c, count);
-    FOR_EACH_ONLINE(r) reply_replica(c, r);
+    REPLICA_FOR_EACH(r, REPLICA_ONLINE) reply_replica(c, r);
 }
 
 /* ---- rows ---- */

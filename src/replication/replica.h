@@ -85,6 +85,8 @@ size_t replica_count(void);
 /* Those in this state, one after the other; NULL: the first, or no more. The state of the one
  * before may have changed. */
 struct replica *replica_next(const struct replica *after, enum replica_state state);
+#define REPLICA_FOR_EACH(r, wanted) \
+    for (struct replica *r = replica_next(NULL, wanted); r; r = replica_next(r, wanted))
 /* Rises when one comes, goes or changes its state. */
 uint64_t replica_changes(void);
 

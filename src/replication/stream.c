@@ -43,7 +43,6 @@ void stream_take_effects(bool take) {
 
 void stream_begin_copy(void) { selected = AOF_FORMAT_NO_DATABASE; }
 int64_t stream_written(void) { return written; }
-int stream_database(void) { return selected; }
 
 static void append_room(void) {
     history_append(room.bytes, room.length);

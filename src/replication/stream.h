@@ -26,8 +26,6 @@ void stream_take_effects(bool take);
 int64_t stream_written(void);
 /* A copy of the data begins here: the next command is to name its database. */
 void stream_begin_copy(void);
-/* The database that commands of the stream are about at present; -1 where the next one says. */
-int stream_database(void);
 /* A command that is about no key: PING, REPLCONF GETACK. Only for a primary, with a backlog. */
 void stream_command(int argc, const struct slice *argv);
 /* On a replica: bytes as they came. */

@@ -38,7 +38,7 @@ BASE_FLAGS := -std=gnu11 -g -fno-omit-frame-pointer $(WARNINGS) \
               -include src/base/forbidden.h -Isrc
 # Another Lua 5.1 than the system's, as one built with sanitizers: LUA=/some/folder/liblua.a
 LUA ?= -llua5.1
-LIBS := -llzf $(LUA) -lm -lpthread -ldl
+LIBS := $(LUA) -lm -lpthread -ldl
 ALLOCATOR := -ljemalloc
 
 ifeq ($(VARIANT),fuzz)
@@ -182,8 +182,8 @@ help: ## this list
 
 # The headers of other packages, each with the package that brings it; asked for once a variant.
 NEEDED := $(if $(ALLOCATOR),jemalloc/jemalloc.h:libjemalloc-dev) stdio.h:libc6-dev \
-          liblzf/lzf.h:liblzf-dev lua5.1/lua.h:liblua5.1-0-dev
-UNIT_NEEDED := cmocka.h:libcmocka-dev
+          lua5.1/lua.h:liblua5.1-0-dev
+UNIT_NEEDED := cmocka.h:libcmocka-dev liblzf/lzf.h:liblzf-dev
 
 # Says which package is missing and how to get it. $(1): header:package words.
 define require
@@ -242,7 +242,7 @@ $(OUT)/obj-tests/%.o: tests/c/%.c $(OUT)/flags | $(OUT)/needed-units
 
 $(OUT)/tests/%: $(OUT)/obj-tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
-	$(QUIET_LINK)$(LINK) $(NO_LTO) $< $(LIBRARY) -o $@ -lcmocka $(ALLOCATOR) $(LIBS)
+	$(QUIET_LINK)$(LINK) $(NO_LTO) $< $(LIBRARY) -o $@ -lcmocka -llzf $(ALLOCATOR) $(LIBS)
 
 # The server with faults of the system, which a file tells it (tests/c/server/faulty.c).
 .PHONY: faulty
@@ -251,6 +251,26 @@ $(OUT)/faulty/redis-server: $(main_redis-server:src/%.c=$(OUT)/obj/%.o) \
         $(OUT)/obj-tests/server/faulty.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) $(NO_LTO) $(filter %.o,$^) $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
+
+# The simulation: whole servers with another system below them (tests/sim/README.md).
+SIM_OBJECTS := $(patsubst tests/sim/%.c,$(OUT)/obj-sim/%.o,$(wildcard tests/sim/*.c))
+.PHONY: sim
+sim: $(OUT)/sim/evenkeel-sim ## the simulation of several servers: tests/sim/README.md
+$(OUT)/obj-sim/%.o: tests/sim/%.c $(OUT)/flags | $(OUT)/needed
+	@mkdir -p $(@D)
+	$(QUIET_CC)$(COMPILE) $(NO_LTO) -Itests -Itests/c -c $< -o $@
+$(OUT)/obj-sim/server/main.o: $(main_redis-server) $(OUT)/flags | $(OUT)/needed
+	@mkdir -p $(@D)
+	$(QUIET_CC)$(COMPILE) $(NO_LTO) -Wno-missing-prototypes -Dmain=server_main -c $< -o $@
+$(OUT)/sim/evenkeel-sim: $(SIM_OBJECTS) $(OUT)/obj-sim/server/main.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(QUIET_LINK)$(LINK) $(NO_LTO) -Wl,--wrap=clock_calibrate $(filter %.o,$^) $(LIBRARY) -o $@ \
+	    $(ALLOCATOR) $(LIBS)
+
+# The same with another source in place of one of ours, for tests/sim/plants.
+$(OUT)/sim/plants/%: $(OUT)/sim/plants/%.c $(SIM_OBJECTS) $(OUT)/obj-sim/server/main.o $(LIBRARY)
+	$(QUIET_LINK)$(COMPILE) $(NO_LTO) -c $< -o $@.o && $(LINK) $(NO_LTO) \
+	    -Wl,--wrap=clock_calibrate $(filter %.o,$^) $@.o $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
 
 # One short line for each step; V=1 shows the commands.
 ifneq ($(V),1)
@@ -261,7 +281,7 @@ endif
 
 # --- fuzzing ------------------------------------------------------------------------------------
 
-lab: all ## the four pathologies (SCENARIO=x or x/case, QUICK=1, BASELINE=path, MARKDOWN=file)
+lab: all ## the field pathologies (SCENARIO=x or x/case, QUICK=1, BASELINE=path, MARKDOWN=file)
 	sh deps/install.sh bench
 	OURS=$(abspath $(OUT)/bin/redis-server) CC="$(CC)" tests/measure/lab $(SCENARIO) \
 	    $(if $(MARKDOWN),--markdown $(MARKDOWN)) $(ARGS)
@@ -288,5 +308,5 @@ $(OUT)/fuzzers/%: $(OUT)/obj-fuzz/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) -fsanitize=fuzzer $< $(LIBRARY) -o $@ $(LIBS)
 
--include $(OBJECTS:.o=.d) $(OUT)/obj-tests/server/faulty.d $(UNIT_SOURCES:tests/c/%.c=$(OUT)/obj-tests/%.d)
+-include $(OBJECTS:.o=.d) $(OUT)/obj-tests/server/faulty.d $(SIM_OBJECTS:.o=.d) $(OUT)/obj-sim/server/main.d $(UNIT_SOURCES:tests/c/%.c=$(OUT)/obj-tests/%.d)
 -include $(FUZZERS:%=$(OUT)/obj-fuzz/%.d)

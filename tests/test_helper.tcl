@@ -8,7 +8,7 @@
 set ::tests [file dirname [file normalize [info script]]]
 set ::tmp_serial 0
 
-foreach part {client assert util server test conductor} {
+foreach part {client assert util server test conductor replica faulty} {
     source [file join $::tests support $part.tcl]
 }
 

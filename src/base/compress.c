@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Compressing by LZF.
+ * Compressing by LZF, and back.
  *
  * The format: a byte below 32 stands before so many literal bytes and one more. Any other begins a
  * match, a copy of bytes that came before: its high three bits are the length less 2, where they
@@ -136,8 +136,64 @@ size_t compress_lzf(struct slice text, void *out, size_t room) {
                        .next = out,
                        .limit = (unsigned char *)out + room};
     if (text.length == 0) return 0;
-    while (bits < PLACE_BITS_MAX && (size_t)1 << bits < 2 * text.length) bits++;
+    while (bits < PLACE_BITS_MAX && (size_t)1 << bits < text.length) bits++;
     memset(places, 0, sizeof(places[0]) << bits);
     if (!put_matches(&p, places, bits) || !put_literals(&p, p.end)) return 0;
     return (size_t)(p.next - (unsigned char *)out);
+}
+
+/* ---- Back ---- */
+
+/* Matches are copied by so many bytes at once: few are longer. */
+#define STEP ((size_t)16)
+
+/* `length` bytes that stand `distance` before; there is room for so many. Where they overlap those
+ * that were copied are copied again. */
+static inline void copy_match(unsigned char *to, size_t distance, size_t length, size_t room) {
+    const unsigned char *from = to - distance;
+    if (distance >= STEP && room >= length + STEP) {
+        size_t done = 0;
+        do {
+            memcpy(to + done, from + done, STEP);
+            done += STEP;
+        } while (done < length);
+        return;
+    }
+    for (size_t i = 0; i < length; i++) to[i] = from[i];
+}
+
+/* The match whose first byte is `head`, and which goes on at `*at`; 0 = there is none. */
+static inline size_t put_copy(unsigned head, const unsigned char **at, const unsigned char *end,
+                              const unsigned char *start, unsigned char *next, size_t room) {
+    size_t length = (head >> 5) + 2;
+    if (length == MATCH_SHORT_MAX + 1 && *at < end) length += *(*at)++;
+    if (*at == end || length > room) return 0;
+    size_t distance = ((size_t)(head & 31) << 8 | *(*at)++) + 1;
+    if (distance > (size_t)(next - start)) return 0;
+    copy_match(next, distance, length, room);
+    return length;
+}
+
+bool decompress_lzf(struct slice packed, void *out, size_t length) {
+    const unsigned char *at = (const unsigned char *)packed.bytes, *end = at + packed.length;
+    unsigned char *start = out, *next = out, *limit = next + length;
+    while (at < end) {
+        unsigned head = *at++;
+        size_t room = (size_t)(limit - next);
+        if (head >= RUN_MAX) {
+            size_t copied = put_copy(head, &at, end, start, next, room);
+            if (!copied) return false;
+            next += copied;
+            continue;
+        }
+        size_t run = head + 1, left = (size_t)(end - at);
+        if (run > left || run > room) return false;
+        if (left >= RUN_MAX && room >= RUN_MAX) /* of a known length, as put_literals */
+            memcpy(next, at, RUN_MAX);
+        else
+            memcpy(next, at, run);
+        at += run;
+        next += run;
+    }
+    return next == limit;
 }

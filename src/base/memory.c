@@ -64,6 +64,7 @@ static const char *const class_names[MEMORY_CLASSES] = {
     [MEMORY_AOF] = "aof",
     [MEMORY_SCRIPTS] = "scripts",
     [MEMORY_LUA] = "lua",
+    [MEMORY_LEAVING] = "leaving",
     [MEMORY_MODULES] = "modules",
     [MEMORY_POOLS] = "pools",
     [MEMORY_OTHER] = "other",
@@ -475,9 +476,11 @@ size_t memory_used(enum memory_class class) {
     return used < 0 ? 0 : (size_t)used;
 }
 
+static bool is_counted(unsigned class) { return class != MEMORY_LUA && class != MEMORY_LEAVING; }
+
 size_t memory_used_total(void) {
     int64_t used = 0;
-    for (unsigned i = 0; i < MEMORY_CLASSES; i++) used += i == MEMORY_LUA ? 0 : used_signed(i);
+    for (unsigned i = 0; i < MEMORY_CLASSES; i++) used += is_counted(i) ? used_signed(i) : 0;
     return used < 0 ? 0 : (size_t)used;
 }
 

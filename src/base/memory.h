@@ -28,8 +28,9 @@ enum memory_class {
     MEMORY_SCRIPTS, /* those that are cached */
     MEMORY_LUA,     /* what Lua holds: values of scripts, their code, garbage not collected yet */
     MEMORY_MODULES,
-    MEMORY_POOLS, /* free buffers kept for reuse, the threads' own buffers */
-    MEMORY_OTHER, /* tables of commands and options, logs, everything else */
+    MEMORY_POOLS,   /* free buffers kept for reuse, the threads' own buffers */
+    MEMORY_OTHER,   /* tables of commands and options, logs, everything else */
+    MEMORY_LEAVING, /* given up, and freed in steps: already counted as free */
     MEMORY_CLASSES
 };
 
@@ -73,7 +74,8 @@ void memory_move(void *block, size_t bytes, enum memory_class from, enum memory_
 /* Adds this thread's counts to the shared ones. Call once a turn in every thread but the main. */
 void memory_publish(void);
 size_t memory_used(enum memory_class class);
-/* Of all classes but MEMORY_LUA: as in 6.2, whose Lua has an allocator of its own. */
+/* Of all classes but MEMORY_LUA, as in 6.2, whose Lua has an allocator of its own, and
+ * MEMORY_LEAVING. */
 size_t memory_used_total(void);
 const char *memory_class_name(enum memory_class class);
 

@@ -21,6 +21,14 @@ struct slice slice_of(const char *c_string) {
     return (struct slice){c_string, strlen(c_string)};
 }
 
+const char *string_show(struct slice text, char *shown, size_t size) {
+    size_t length = text.length < size - 1 ? text.length : size - 1;
+    for (size_t i = 0; i < length; i++)
+        shown[i] = text.bytes[i] >= ' ' && text.bytes[i] < 0x7f ? text.bytes[i] : '.';
+    shown[length] = '\0';
+    return shown;
+}
+
 bool slice_equal(struct slice a, struct slice b) {
     return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
 }

@@ -55,6 +55,10 @@ void buffer_vprintf(struct buffer *b, const char *format, va_list arguments);
 void buffer_append_quoted(struct buffer *b, struct slice text);
 struct slice buffer_slice(const struct buffer *b);
 
+/* What another machine has said, as one line may show it: cut to `size`, a dot for each byte that
+ * can't be printed, and a NUL. Returns `shown`. */
+const char *string_show(struct slice text, char *shown, size_t size);
+
 /* Splits a line into words as redis.conf and inline requests do: blanks separate; "..." with the
  * escapes above; '...' with \' only. Returns the number of words, or -1 where quotes do not close
  * or a closing quote is not followed by a blank. Words are appended, each followed by a NUL, to

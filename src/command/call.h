@@ -19,8 +19,9 @@ struct request;
 
 /* Who wants a call. exec/gates says what is asked of which. */
 enum call_origin {
-    CALL_NETWORK, /* a client, now */
-    CALL_QUEUED,  /* EXEC, what its client has queued */
+    CALL_NETWORK,      /* a client, now */
+    CALL_QUEUED,       /* EXEC, what its client has queued */
+    CALL_QUEUED_AGAIN, /* the same, where that client is the primary */
     CALL_SCRIPT,
     CALL_SCRIPT_AGAIN, /* one that the primary has sent, or that stands in the log */
     CALL_MODULE,
@@ -46,7 +47,8 @@ struct call {
 
 /* What another server, or this one before, has done: it is done again. */
 static inline bool call_is_repeated(const struct call *call) {
-    return call->origin == CALL_PRIMARY || call->origin == CALL_LOG;
+    return call->origin == CALL_PRIMARY || call->origin == CALL_QUEUED_AGAIN ||
+           call->origin == CALL_LOG;
 }
 
 static inline bool call_is_scripts(const struct call *call) {

@@ -184,6 +184,12 @@ static struct missing *missing_find(struct slice name) {
     return NULL;
 }
 
+bool command_is_missing(struct slice name) {
+    for (size_t i = 0; i < missing_count; i++)
+        if (slice_is(name, missing[i].name)) return true;
+    return false;
+}
+
 bool command_has_name(struct slice name) { return command_find(name) || missing_find(name); }
 
 /* The new name is kept for the life of the process, as the row is. */

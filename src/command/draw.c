@@ -144,8 +144,9 @@ static void draw_repeated(const struct draw *d, uint64_t wanted) {
     bool copied = wanted > PICKS_BY_WALK && d->type->reach(d->v) == DRAW_BY_WALK;
     if (copied) copy_all(d, &all);
     draw_begin(d, wanted);
-    /* Whoever asks for more than the output limit allows is closed meanwhile. */
-    for (uint64_t i = 0; i < wanted && !(d->client->flags & CLIENT_CLOSING); i++) {
+    /* Whoever asks for more than the output limit allows is closed meanwhile, and a script hears no
+     * more than its memory takes. */
+    for (uint64_t i = 0; i < wanted && !(d->client->flags & CLIENT_REPLIES_DROPPED); i++) {
         if (copied)
             reply_copy(d, &all, random_below(there));
         else

@@ -5,8 +5,8 @@
  * client and not yet answered, `qbuf-free` room in buffers of its own (an idle client has none),
  * `obl` replies that stand in the thread's output buffer, `oll` and `omem` the chunks of its own.
  *
- * Clients that are sent a stream are of the type "replica", those that listen to something of
- * "pubsub", all others of "normal".
+ * Clients that are sent a stream are of the type "replica", the one that sends us one of "master",
+ * those that listen to something of "pubsub", all others of "normal".
  */
 #include "commands/client.h"
 
@@ -42,10 +42,14 @@ static const struct {
                   {"master", TYPE_PRIMARY}};
 
 static enum client_type type_of(const struct client *c) {
+    if (c->flags & CLIENT_PRIMARY) return TYPE_PRIMARY;
     if (c->flags & CLIENT_STREAMED) return TYPE_REPLICA;
     return c->flags & CLIENT_LISTENS ? TYPE_SUBSCRIBER : TYPE_NORMAL;
 }
-static struct slice user_of(const struct client *c) { return acl_user_of(c)->name; }
+/* The primary is no user: it may do everything. */
+static struct slice user_of(const struct client *c) {
+    return c->flags & CLIENT_PRIMARY ? SLICE("(superuser)") : acl_user_of(c)->name;
+}
 
 /* False after an error reply. */
 static bool argument_type(const struct call *call, int index, enum client_type *type) {
@@ -64,7 +68,7 @@ static bool argument_type(const struct call *call, int index, enum client_type *
 static const struct {
     struct client_words flag;
     char letter;
-} flag_letters[] = {{{.net = CLIENT_STREAMED}, 'S'},
+} flag_letters[] = {{{.net = CLIENT_PRIMARY}, 'M'},
                     {{.report = MONITOR_ON}, 'O'},
                     {{.net = CLIENT_LISTENS}, 'P'},
                     {{.exec = TRANSACTION_OPEN}, 'x'},
@@ -79,6 +83,8 @@ static const struct {
 
 static void append_flags(const struct client *c, struct buffer *out) {
     size_t before = out->length;
+    if ((c->flags & (CLIENT_STREAMED | CLIENT_PRIMARY)) == CLIENT_STREAMED)
+        buffer_append_char(out, 'S');
     for (size_t i = 0; i < sizeof(flag_letters) / sizeof(flag_letters[0]); i++)
         if (client_has_any(c, flag_letters[i].flag))
             buffer_append_char(out, flag_letters[i].letter);

@@ -102,6 +102,14 @@ struct listpack_builder {
 void listpack_build_begin(struct listpack_builder *b);
 /* False, with nothing added, where it would have more than LISTPACK_BYTES_MAX. */
 MUST_USE bool listpack_build_add(struct listpack_builder *b, const struct listpack_value *v);
+/* Where the next element will stand, and what there is so far, for listpack_equal with a place:
+ * until the next is added. */
+static inline uint32_t listpack_build_place(const struct listpack_builder *b) {
+    return (uint32_t)(b->next - b->bytes);
+}
+static inline const struct listpack *listpack_build_view(const struct listpack_builder *b) {
+    return (const struct listpack *)(const void *)b->bytes;
+}
 /* Ends it in either case. */
 MUST_USE struct listpack *listpack_build_end(struct listpack_builder *b);
 void listpack_build_drop(struct listpack_builder *b);

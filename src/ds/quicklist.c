@@ -19,8 +19,6 @@
  */
 #include "ds/quicklist.h"
 
-#include <liblzf/lzf.h>
-
 #include "base/blob.h"
 #include "base/compress.h"
 #include "base/memory.h"
@@ -126,8 +124,9 @@ static void node_compress(struct quicklist *q, struct quicklist_node *n) {
 }
 
 static void decompress_to(const struct compressed *z, void *out) {
-    unsigned size = lzf_decompress(z->bytes, z->size, out, z->raw_size);
-    ASSERT(size == z->raw_size);
+    struct slice packed = {(const char *)z->bytes, z->size};
+    bool whole = decompress_lzf(packed, out, z->raw_size);
+    ASSERT(whole);
 }
 
 static struct listpack *pack_decompressed(const struct compressed *z) {

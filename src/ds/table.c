@@ -99,6 +99,8 @@
 
 /* Buckets whose elements table_each asks for ahead: some twenty misses under way. */
 #define EACH_AHEAD 4
+/* Buckets that table_scan_run asks for ahead, in which it then finds the elements to ask for. */
+#define SCAN_BUCKETS_AHEAD 8
 #define CHUNK_BUCKETS ((size_t)1024)
 #define CHUNK_SHIFT 10
 #define PAGE_CHUNKS ((size_t)512)
@@ -899,19 +901,43 @@ void table_prefetch_element(const struct table *t, uint64_t hash) {
 
 /* ---- Walks and picks ---- */
 
+/* The bucket that the cursor is in; the cursor moves on behind it. */
+static size_t scan_next(const struct table *t, uint64_t *cursor) {
+    /* The mask of that bucket: as index_of, but a bucket that has been split in this round is
+     * addressed by one bit more than the others of its half. */
+    uint64_t mask = t->low_mask, index;
+    if ((*cursor & mask) + mask + 1 < t->buckets) mask = mask << 1 | 1;
+    index = *cursor & mask;
+    /* One more, counted from the mask's highest bit down. */
+    uint64_t next = index, bit = (mask + 1) >> 1;
+    for (; next & bit; bit >>= 1) next ^= bit;
+    *cursor = next | bit;
+    return index;
+}
+
 uint64_t table_scan(const struct table *t, uint64_t cursor,
                     void (*visit)(void *element, void *context), void *context) {
     if (t->buckets == 0) return 0;
-    /* The mask of the bucket that the cursor is in: as index_of, but a bucket that has been split
-     * in this round is addressed by one bit more than the others of its half. */
-    uint64_t mask = t->low_mask;
-    if ((cursor & mask) + mask + 1 < t->buckets) mask = mask << 1 | 1;
-    cursor &= mask;
-    chain_visit(bucket_at(t, cursor), visit, context);
-    /* One more, counted from the mask's highest bit down. */
-    uint64_t bit = (mask + 1) >> 1;
-    for (; cursor & bit; bit >>= 1) cursor ^= bit;
-    return cursor | bit;
+    size_t index = scan_next(t, &cursor);
+    chain_visit(bucket_at(t, index), visit, context);
+    return cursor;
+}
+
+uint64_t table_scan_run(const struct table *t, uint64_t cursor, size_t positions,
+                        void (*visit)(void *element, void *context), void *context) {
+    size_t ring[SCAN_BUCKETS_AHEAD], asked = 0, done = 0;
+    if (t->buckets == 0) return 0;
+    for (bool last = positions == 0; !last || done < asked; done++) {
+        for (; !last && asked - done < SCAN_BUCKETS_AHEAD; asked++) {
+            size_t index = ring[asked % SCAN_BUCKETS_AHEAD] = scan_next(t, &cursor);
+            prefetch(bucket_at(t, index));
+            last = cursor == 0 || asked + 1 == positions;
+        }
+        if (done + EACH_AHEAD < asked)
+            bucket_prefetch_elements(bucket_at(t, ring[(done + EACH_AHEAD) % SCAN_BUCKETS_AHEAD]));
+        chain_visit(bucket_at(t, ring[done % SCAN_BUCKETS_AHEAD]), visit, context);
+    }
+    return cursor;
 }
 
 /* The element at a place of the chain, counted over all its slots but links; NULL where none. */

@@ -88,6 +88,19 @@ void table_prefetch_element(const struct table *t, uint64_t hash);
 uint64_t table_scan(const struct table *t, uint64_t cursor,
                     void (*visit)(void *element, void *context), void *context);
 
+/* The same for up to `positions` of them, at least 1, asking for the memory of those to come
+ * meanwhile. */
+uint64_t table_scan_run(const struct table *t, uint64_t cursor, size_t positions,
+                        void (*visit)(void *element, void *context), void *context);
+/* Where a hash stands in that order, and a cursor but 0: what is below a cursor's place has been
+ * visited. */
+static inline uint64_t table_place(uint64_t hash) {
+    uint64_t bytes = __builtin_bswap64(hash);
+    bytes = (bytes >> 4 & 0x0f0f0f0f0f0f0f0f) | (bytes & 0x0f0f0f0f0f0f0f0f) << 4;
+    bytes = (bytes >> 2 & 0x3333333333333333) | (bytes & 0x3333333333333333) << 2;
+    return (bytes >> 1 & 0x5555555555555555) | (bytes & 0x5555555555555555) << 1;
+}
+
 /* A random element, each as likely as any other; NULL where empty. Draws a bucket and a slot, and
  * after a bounded number of empty draws a rank, which is found in O(buckets / 1024 + 1024). Uses
  * base/random. */

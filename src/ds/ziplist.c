@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/panic.h"
+#include "ds/distinct.h"
 #include "ds/listpack.h"
 
 #define HEADER_BYTES 10
@@ -53,7 +54,7 @@ struct reader {
 static bool has(const struct reader *r, size_t bytes) { return (size_t)(r->end - r->at) >= bytes; }
 
 /* The size of the element before; false where it is cut off. */
-static bool read_before(struct reader *r, size_t *before) {
+static inline bool read_before(struct reader *r, size_t *before) {
     if (!has(r, 1)) return false;
     if (*r->at < LONG_BEFORE) {
         *before = *r->at++;
@@ -93,7 +94,7 @@ static bool read_integer(struct reader *r, int64_t *integer) {
     return true;
 }
 
-static bool read_text(struct reader *r, struct slice *text) {
+static inline bool read_text(struct reader *r, struct slice *text) {
     const uint8_t *b = r->at;
     size_t head, length;
     if (*b < TEXT_14) {
@@ -114,7 +115,7 @@ static bool read_text(struct reader *r, struct slice *text) {
     return true;
 }
 
-static bool read_element(struct reader *r, struct listpack_value *v) {
+static inline bool read_element(struct reader *r, struct listpack_value *v) {
     *v = (struct listpack_value){{NULL, 0}, 0};
     if (!has(r, 1)) return false;
     return *r->at >= INTEGER_16 ? read_integer(r, &v->integer) : read_text(r, &v->text);
@@ -155,6 +156,61 @@ struct listpack *ziplist_to_listpack(const void *bytes, size_t size) {
     listpack_build_begin(&builder);
     if (each(bytes, size, build_visited, &builder)) return listpack_build_end(&builder);
     listpack_build_drop(&builder);
+    return NULL;
+}
+
+/* A listpack of pairs that is being built. */
+struct pairs {
+    struct listpack_builder builder;
+    struct distinct seen;
+    size_t left; /* elements that may still come */
+    bool is_first, distinct;
+};
+
+static inline bool build_paired(const struct listpack_value *v, void *context) {
+    struct pairs *p = context;
+    char scratch[LISTPACK_SCRATCH];
+    if (p->left-- == 0) return false;
+    if (p->is_first && p->distinct)
+        p->distinct =
+            distinct_add(&p->seen, listpack_build_view(&p->builder),
+                         listpack_build_place(&p->builder), listpack_value_text(v, scratch));
+    p->is_first = !p->is_first;
+    return listpack_build_add(&p->builder, v);
+}
+
+/* Where the header does not say how many there are: a walk more. */
+static bool pairs_are_distinct(const struct listpack *lp) {
+    char scratch[LISTPACK_SCRATCH];
+    struct distinct seen;
+    bool distinct = true;
+    distinct_begin(&seen, (listpack_count(lp) + 1) / 2);
+    for (uint32_t at = listpack_first(lp); at && distinct; at = listpack_skip(lp, at, 2)) {
+        struct listpack_value v = listpack_get(lp, at);
+        distinct = distinct_add(&seen, lp, at, listpack_value_text(&v, scratch));
+    }
+    distinct_end(&seen);
+    return distinct;
+}
+
+struct listpack *ziplist_pairs_to_listpack(const void *foreign, size_t size, bool *distinct) {
+    const uint8_t *bytes = foreign;
+    struct pairs p;
+    if (size < HEADER_BYTES || size > LISTPACK_BYTES_MAX / 2) return NULL;
+    p.left = bytes[8] | (size_t)bytes[9] << 8;
+    if (p.left == COUNT_UNKNOWN) {
+        struct listpack *lp = ziplist_to_listpack(bytes, size);
+        if (lp) *distinct = pairs_are_distinct(lp);
+        return lp;
+    }
+    p.is_first = p.distinct = true;
+    distinct_begin(&p.seen, (p.left + 1) / 2);
+    listpack_build_begin(&p.builder);
+    bool good = each(bytes, size, build_paired, &p);
+    distinct_end(&p.seen);
+    *distinct = p.distinct;
+    if (good) return listpack_build_end(&p.builder);
+    listpack_build_drop(&p.builder);
     return NULL;
 }
 

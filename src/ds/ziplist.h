@@ -23,6 +23,9 @@ bool ziplist_each(const void *bytes, size_t size, ziplist_visit *visit, void *co
 /* The elements as a listpack, which the caller owns; NULL where the bytes are no ziplist, or too
  * many for a listpack. O(size). */
 struct listpack *ziplist_to_listpack(const void *bytes, size_t size);
+/* The same for pairs: `*distinct` says whether each begins with another text. An element without
+ * its other half counts as a pair. */
+struct listpack *ziplist_pairs_to_listpack(const void *bytes, size_t size, bool *distinct);
 /* Appends the elements as a ziplist; the bytes are those that 6.2 writes for the same elements
  * added one after another. Returns how many bytes. O(size). */
 size_t ziplist_from_listpack(const struct listpack *lp, struct buffer *out);

@@ -20,7 +20,8 @@
  *     is served and blocks again waits for the next time. Nobody is asked once the key is gone.
  *  5. No key is ready when blocked_serve returns, unless it was called within itself.
  *
- * Ownership: the wait owns its state (blocked_kind.free_state) and its links.
+ * Ownership: the wait owns its state (blocked_kind.free_state), its links and its entry of the slow
+ * log.
  */
 #include "exec/blocked.h"
 
@@ -42,6 +43,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "publish/tracking.h"
+#include "report/slowlog.h"
 #include "store/key_table.h"
 #include "store/keyspace.h"
 
@@ -61,8 +63,9 @@ struct wait {
     struct client *client;
     const struct blocked_kind *kind;
     void *state;
-    int64_t deadline_msec; /* where `timed` */
-    uint32_t reference;    /* of the index by deadline */
+    struct slowlog_entry *slow; /* NULL = none */
+    int64_t deadline_msec;      /* where `timed` */
+    uint32_t reference;         /* of the index by deadline */
     bool timed;
     size_t serial; /* grows with each wait: tells who stood there when serving began */
     size_t links_count;
@@ -188,10 +191,13 @@ static void wait_end(struct wait *w) {
         key_free_if_unused(k);
     }
     if (w->timed) timebuckets_remove(deadlines, w);
+    if (w->slow) slowlog_free_prepared(w->slow);
     if (w->kind->free_state) w->kind->free_state(w->state);
     memory_free(w, MEMORY_OTHER);
     waiting--;
 }
+
+void blocked_keep_slow(struct client *c, struct slowlog_entry *entry) { wait_of(c)->slow = entry; }
 
 static void client_closes(struct client *c) {
     if (blocked_is(c)) wait_end(wait_of(c));
@@ -214,6 +220,17 @@ bool blocked_end_early(struct client *c, bool with_error) {
         w->kind->timed_out(c, w->state);
     go_on(w);
     return true;
+}
+
+void blocked_end_all(const char *error) {
+    LIST_FOR_EACH (link, following, client_list()) {
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        struct wait *w = wait_of(c);
+        if (!w || c->flags & CLIENT_CLOSING) continue;
+        reply_error(c, error);
+        go_on(w);
+        client_close_after_reply(c);
+    }
 }
 
 static int64_t look_at_deadlines(struct loop_timer *t) {
@@ -248,6 +265,18 @@ void blocked_signal_swapped(struct keyspace *a, struct keyspace *b) {
     key_table_each(&keys, keyspace_index(b), signal_if_there, b);
 }
 
+static bool serve(struct wait *w, const struct key *key) {
+    int64_t begin_nsec = w->slow ? clock_monotonic_nsec() : 0;
+    effects_unit_begin();
+    bool served = w->kind->serve(w->client, w->state, key);
+    effects_unit_end();
+    if (served && w->slow) {
+        slowlog_take_prepared(w->slow, clock_monotonic_nsec() - begin_nsec);
+        w->slow = NULL;
+    }
+    return served;
+}
+
 /* Asks the waits of a key that stood there when it began, in order, as long as there is the key:
  * thousands may wait for it, and the first take what came. */
 static void key_serve(struct waited_key *k) {
@@ -257,10 +286,7 @@ static void key_serve(struct waited_key *k) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
         if (w->serial >= end) break;
         if (w->client->flags & CLIENT_CLOSING || !w->kind->serve) continue;
-        effects_unit_begin();
-        bool served = w->kind->serve(w->client, w->state, &key);
-        effects_unit_end();
-        if (served) go_on(w);
+        if (serve(w, &key)) go_on(w);
         if (keyspace_presence(&key) != KEYSPACE_PRESENT) break;
     }
 }

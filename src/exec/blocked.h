@@ -19,6 +19,7 @@ struct client_observer;
 struct key;
 struct keyspace;
 struct keyspace_observer;
+struct slowlog_entry;
 
 /* No time limit. */
 #define BLOCKED_FOREVER 0
@@ -47,10 +48,16 @@ extern const struct client_observer blocked_client_observer;
  */
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
                    int step, int64_t timeout_msec, void *state);
+/* The call in which the client waits was slow: it enters the slow log when the client is served,
+ * and where it is not, it does not, as in 6.2. Takes the entry. */
+void blocked_keep_slow(struct client *c, struct slowlog_entry *entry);
 /* True where the client waits in a command; clients that CLIENT PAUSE holds do not. */
 bool blocked_is(const struct client *c);
 /* CLIENT UNBLOCK: as if its time were up, or with an error. False where it does not wait. */
 bool blocked_end_early(struct client *c, bool with_error);
+/* All that wait are answered this error and closed: what they wait for may not come to pass here
+ * any more. O(clients). */
+void blocked_end_all(const char *error);
 
 /* The key may now hold what somebody waits for. A new list, sorted set or stream need not be
  * signalled: blocked observes the keyspace. O(1). */

@@ -18,8 +18,9 @@ static inline bool client_in_transaction(const struct client *c) {
     return c->words.exec & TRANSACTION_OPEN;
 }
 
-/* Whether a command of its may block it: not within EXEC, and not without a connection. */
+/* Whether a command of its may block it: not within EXEC, not without a connection, and not where
+ * nobody waits for its replies. */
 static inline bool client_may_wait(const struct client *c) {
-    return !(c->words.exec & TRANSACTION_RUNS || c->flags & CLIENT_CAPTURED);
+    return !(c->words.exec & TRANSACTION_RUNS || c->flags & (CLIENT_CAPTURED | CLIENT_STREAMED));
 }
 #endif

@@ -218,4 +218,12 @@ void edit_copy(const struct edit *from, const struct key *to) {
 
 void edit_swap(struct keyspace *a, struct keyspace *b) { keyspace_swap(a, b); }
 
+struct keyspace_aside *edit_set_aside(void) {
+    return keyspace_set_aside();
+}
+void edit_take_back(struct keyspace_aside *aside) { keyspace_take_back(aside); }
+void edit_drop_aside(struct keyspace_aside *aside, enum lazyfree_way way) {
+    keyspace_drop_aside(aside, way);
+}
+
 size_t edit_flush(struct keyspace *ks, enum lazyfree_way way) { return keyspace_flush(ks, way); }

@@ -28,6 +28,7 @@
 #include "store/lazyfree.h"
 
 struct call;
+struct keyspace_aside;
 
 enum edit_state {
     EDIT_LOOKED,   /* nothing is changed */
@@ -138,4 +139,9 @@ void edit_copy(const struct edit *from, const struct key *to);
 void edit_swap(struct keyspace *a, struct keyspace *b);
 /* Empties a database, freed in that way; returns how many keys it had. */
 size_t edit_flush(struct keyspace *ks, enum lazyfree_way way);
+/* All databases are empty, and what they had can be put back in its place, or freed: for a copy of
+ * the data that may turn out bad. See keyspace_set_aside. */
+MUST_USE struct keyspace_aside *edit_set_aside(void);
+void edit_take_back(struct keyspace_aside *aside);
+void edit_drop_aside(struct keyspace_aside *aside, enum lazyfree_way way);
 #endif

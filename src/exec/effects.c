@@ -28,7 +28,9 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "io/child.h"
+#include "net/batch.h"
 #include "net/reply.h"
+#include "net/request.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 
@@ -38,11 +40,14 @@ struct effect {
     int database, argc;
     bool alone;               /* stands before the others, without a frame */
     const struct slice *argv; /* what follows, or the arguments of the outermost call */
+    struct slice bytes;       /* of that call's request, where they are canonical; else empty */
     struct slice copied[];
 };
 
 static const struct effect_sink *const no_sinks[] = {NULL};
 static const struct effect_sink *const *sinks = no_sinks;
+static const struct effect_sink *active[EFFECT_SINKS_MAX + 1]; /* of these: who takes now */
+static bool holding;                       /* one of the active ones holds replies */
 static unsigned log_wanted, stream_wanted; /* how many sinks want these */
 static unsigned wanted;                    /* a bit for each reader */
 static unsigned limited_to = EFFECT_BOTH;  /* of what calls do: effects_limit */
@@ -59,7 +64,26 @@ static unsigned beginnings; /* how often somebody began to want effects, or nobo
 static uint64_t record;     /* the number of the last unit begun while anybody wanted effects */
 static uint64_t ended;      /* the same of the last one that ended */
 
-void effects_set_sinks(const struct effect_sink *const *list) { sinks = list; }
+static bool is_on(const struct effect_sink *sink) {
+    return sink->reader & wanted && (!sink->on || *sink->on);
+}
+
+static void find_active(void) {
+    size_t count = 0;
+    holding = false;
+    for (const struct effect_sink *const *sink = sinks; *sink; sink++) {
+        if (!is_on(*sink)) continue;
+        ASSERT(count < EFFECT_SINKS_MAX);
+        active[count++] = *sink;
+        holding |= (*sink)->holds_replies;
+    }
+    active[count] = NULL;
+}
+
+void effects_set_sinks(const struct effect_sink *const *list) {
+    sinks = list;
+    find_active();
+}
 
 /* Nothing is collected, and what comes is the running call's, or the next one's. */
 static void begin_anew(void) {
@@ -79,6 +103,7 @@ void effects_add_interest(enum effect_reader reader, int delta) {
     if (reader & EFFECT_STREAM) stream_wanted += (unsigned)delta;
     bool before = wanted != 0;
     wanted = (log_wanted ? EFFECT_LOG : 0) | (stream_wanted ? EFFECT_STREAM : 0);
+    find_active();
     keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);
     /* Calls that nobody wanted effects of were not looked at. */
     if (before != (wanted != 0)) {
@@ -101,20 +126,10 @@ void effects_unit_begin(void) {
     if (wanted) reply_depend(++record);
 }
 
-static inline bool is_on(const struct effect_sink *sink) {
-    return sink->reader & wanted && (!sink->on || *sink->on);
-}
-
-static bool somebody_holds_replies(void) {
-    for (const struct effect_sink *const *sink = sinks; *sink; sink++)
-        if ((*sink)->holds_replies && is_on(*sink)) return true;
-    return false;
-}
-
 /* In a turn within a unit: what is replied from now on tells of what the unit has done, and waits
  * for its end where its record is waited for. */
 static void depend_on_open_unit(void) {
-    if (somebody_holds_replies()) reply_depend(record);
+    if (holding) reply_depend(record);
 }
 
 /* ---- collecting ---- */
@@ -135,6 +150,7 @@ static struct effect *effect_copy(int argc, const struct slice *argv) {
         text += argv[i].length;
     }
     e->argv = e->copied;
+    e->bytes = SLICE("");
     return e;
 }
 
@@ -177,6 +193,13 @@ void effect_add_delete(const struct key *key, bool lazily) {
     collect_delete(key, limited_to, lazily, false);
 }
 
+/* Empty where they are not to be had, or not what anybody would write. */
+static inline struct slice canonical_bytes(const struct request *r) {
+    if (!r || !r->start) return SLICE("");
+    struct slice bytes = {r->start, (size_t)(r->end - r->start)};
+    return request_is_canonical(bytes, r->argc, r->argv) ? bytes : SLICE("");
+}
+
 void effect_add_as_sent(const struct call *call, unsigned readers) {
     said = true;
     readers &= wanted & limited_to;
@@ -187,6 +210,7 @@ void effect_add_as_sent(const struct call *call, unsigned readers) {
     }
     struct effect *e = pending ? memory_alloc(sizeof(*e), MEMORY_OTHER) : &spare;
     e->argv = call->argv;
+    e->bytes = canonical_bytes(call->request);
     collect(e, call->keyspace, readers, call->argc, false);
 }
 
@@ -202,11 +226,22 @@ static void take_word(const struct effect_sink *sink, int database, struct slice
     sink->take(database, 1, &word);
 }
 
+static inline void give(const struct effect_sink *sink, int database, int argc,
+                        const struct slice *argv, struct slice bytes) {
+    if (bytes.length && sink->take_bytes)
+        sink->take_bytes(database, bytes);
+    else
+        sink->take(database, argc, argv);
+}
+
+static inline void hand(const struct effect_sink *sink, const struct effect *e) {
+    give(sink, e->database, e->argc, e->argv, e->bytes);
+}
+
 /* Those that stand alone, the others, or both, in order. */
 static void take_all(const struct effect_sink *sink, bool alone, bool others) {
     for (const struct effect *e = pending; e; e = e->next)
-        if (e->readers & sink->reader && (e->alone ? alone : others))
-            sink->take(e->database, e->argc, e->argv);
+        if (e->readers & sink->reader && (e->alone ? alone : others)) hand(sink, e);
 }
 
 static void take_framed(const struct effect_sink *sink, int first_database) {
@@ -232,22 +267,11 @@ static void hand_to(const struct effect_sink *sink) {
         take_all(sink, false, true);
 }
 
-/* What most units are: one effect, that nothing has to stand around. */
-static inline bool is_plain(void) { return pending && !pending->next && !framed; }
-
 void effects_stop(void) { stopped = nested != 0; }
 
 void effects_unit_end(void) {
-    bool held = stopped && somebody_holds_replies();
-    for (const struct effect_sink *const *at = sinks; *at && !stopped; at++) {
-        const struct effect_sink *sink = *at;
-        if (!is_on(sink)) continue;
-        held |= sink->holds_replies;
-        if (is_plain() && pending->readers & sink->reader)
-            sink->take(pending->database, pending->argc, pending->argv);
-        else if (pending && !is_plain())
-            hand_to(sink);
-    }
+    bool held = holding;
+    for (const struct effect_sink *const *sink = active; *sink && !stopped; sink++) hand_to(*sink);
     begin_anew();
     ended = record;
     if (!held) reply_allow(record);
@@ -255,18 +279,50 @@ void effects_unit_end(void) {
 
 /* ---- calls ---- */
 
-void effects_call_end(const struct call *call, bool outermost) {
+/* Who gets the request as it was sent, where the call has said nothing else. */
+static inline unsigned readers_as_sent(const struct call *call) {
+    enum command_propagation how = call->command->propagation;
+    bool changed = keyspace_written() != seen;
+    if (how == COMMAND_PROPAGATES_ALWAYS || (how == COMMAND_PROPAGATES_CHANGES && changed))
+        return EFFECT_BOTH;
+    return how == COMMAND_PROPAGATES_TO_REPLICAS ? EFFECT_STREAM : 0;
+}
+
+/* What most units are: one call, which has said nothing and whose request is the effect, if there
+ * is any. It need not be collected. */
+static inline bool is_plain(void) {
+    return !pending && !said && !framed && !nested && !stopped && limited_to == EFFECT_BOTH;
+}
+
+static inline void end_plain_unit(const struct call *call) {
+    bool held = holding;
+    unsigned readers = readers_as_sent(call) & wanted;
+    if (readers) {
+        struct slice bytes = canonical_bytes(call->request);
+        int database = keyspace_index(call->keyspace);
+        for (const struct effect_sink *const *sink = active; *sink; sink++)
+            if ((*sink)->reader & readers) give(*sink, database, call->argc, call->argv, bytes);
+    }
+    seen = keyspace_written();
+    ended = record;
+    if (!held) reply_allow(record);
+}
+
+static __attribute__((noinline)) void end_call(const struct call *call, bool outermost) {
     if (!said) {
-        enum command_propagation how = call->command->propagation;
-        bool changed = keyspace_written() != seen;
-        if (how == COMMAND_PROPAGATES_ALWAYS || (how == COMMAND_PROPAGATES_CHANGES && changed))
-            effect_add_as_sent(call, EFFECT_BOTH);
-        else if (how == COMMAND_PROPAGATES_TO_REPLICAS)
-            effect_add_as_sent(call, EFFECT_STREAM);
+        unsigned readers = readers_as_sent(call);
+        if (readers) effect_add_as_sent(call, readers);
     }
     said = false;
     seen = keyspace_written();
     if (outermost) effects_unit_end();
+}
+
+void effects_call_end(const struct call *call, bool outermost) {
+    if (__builtin_expect(outermost && is_plain(), 1))
+        end_plain_unit(call);
+    else
+        end_call(call, outermost);
 }
 
 void effects_call_begin(const struct call *call) {
@@ -305,7 +361,7 @@ static void key_changed(const struct key *key, enum keyspace_cause cause) {
 
 /* What it changes is changed in its copy alone. */
 static void end_in_child(const struct child_job *job) {
-    sinks = no_sinks;
+    effects_set_sinks(no_sinks);
     if (!wanted) return;
     log_wanted = stream_wanted = 1;
     effects_add_interest(EFFECT_BOTH, -1);

@@ -36,14 +36,20 @@ struct effect_sink {
     unsigned reader; /* one of effect_reader */
     /* `database` is the one that the command is about. The slices are valid during the call. */
     void (*take)(int database, int argc, const struct slice *argv);
+    /* The same for a request whose bytes are what anybody would write for it as an array of bulks
+     * (request_is_canonical); they are valid during the call. NULL: `take`. */
+    void (*take_bytes)(int database, struct slice bytes);
     /* Replies wait until it has called reply_allow(effects_record_ended()), or a later one: when
      * its record is where it must be. */
     bool holds_replies;
-    /* Both only while this is true; NULL: whenever anybody wants what it reads. */
+    /* All only while this is true; NULL: whenever anybody wants what it reads. It changes before
+     * the effects_add_interest that goes with it. */
     const bool *on;
 };
 
-/* Who takes, ended by NULL; the array lives as long as the process. server/wiring.c has it. */
+/* Who takes, EFFECT_SINKS_MAX at most, ended by NULL; the array lives as long as the process.
+ * server/wiring.c has it. */
+#define EFFECT_SINKS_MAX 8
 void effects_set_sinks(const struct effect_sink *const *sinks);
 /* A sink begins or ends to want effects: while none does, they cost a test a call. Who is the first
  * or the last to want any within a unit gets nothing of what the unit has done before. Not while a

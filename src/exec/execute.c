@@ -34,7 +34,7 @@ static void prefetch_group(const struct client *c, const struct queued *first) {
         if (q->hashed) keyspace_prefetch_entry(ks, q->key_hash);
 }
 
-static void run_queued(struct client *c, const struct queued *q) {
+static void run_queued(struct client *c, const struct queued *q, enum call_origin origin) {
     struct call call = {
         .client = c,
         .command = q->command,
@@ -42,7 +42,7 @@ static void run_queued(struct client *c, const struct queued *q) {
         .argv = q->argv,
         .keyspace = keyspace_at(c->database),
         .blobs = q->blobs,
-        .origin = CALL_QUEUED,
+        .origin = origin,
         .hashed = q->hashed,
         .key_hash = q->key_hash,
     };
@@ -56,12 +56,13 @@ void execute_queue(struct call *exec) {
     struct run_nesting nesting;
     struct transaction *t = transaction_run_begin(c);
     int64_t count = transaction_count(c), run = 0;
+    bool again = call_is_repeated(exec);
     reply_array(c, count);
     effects_frame();
     run_nest_begin(&nesting);
     for (const struct queued *q; (q = transaction_first(t)) != NULL; run++) {
         if (count > 1 && run % BATCH_GROUP == 0) prefetch_group(c, q);
-        run_queued(c, q);
+        run_queued(c, q, again ? CALL_QUEUED_AGAIN : CALL_QUEUED);
         transaction_drop_first(t);
         /* Others that it has closed are gone for what follows; its own client waits for the end. */
         if (!(c->flags & CLIENT_CLOSING)) client_finish_closing();

@@ -138,22 +138,6 @@ const struct gate_row gate_disk = {
         "(stop-writes-on-bgsave-error option). Please check the Redis logs for details about the "
         "RDB error."};
 
-/* ---- replication ---- */
-
-const struct gate_row gate_read_only = {
-    .origins = NETWORK | GATE_FROM_CODE,
-    .stops = writes,
-    .refusal = "-READONLY You can't write against a read only replica."};
-
-static bool not_for_stale(const struct call *call) {
-    return gate_flags_lacking(call) & COMMAND_STALE;
-}
-
-const struct gate_row gate_stale = {
-    .origins = NETWORK,
-    .stops = not_for_stale,
-    .refusal = "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."};
-
 /* ---- cluster ---- */
 
 void gate_cluster_set(gate_serves *how) {

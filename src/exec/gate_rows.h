@@ -13,7 +13,7 @@ struct call;
 /* The client's own state. */
 extern const struct gate_row gate_user, gate_closing, gate_subscriber, gate_monitor, gate_queue;
 /* Features above exec/. */
-extern const struct gate_row gate_disk, gate_read_only, gate_stale, gate_cluster;
+extern const struct gate_row gate_disk, gate_cluster;
 
 /* Who says whether this node serves a call's keys; where not, `refusal` gets the error ("-MOVED
  * ..."). NULL: all are served, and GATE_CLUSTER is not on. */

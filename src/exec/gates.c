@@ -130,6 +130,7 @@ static const enum gate script_order[] = {GATE_SCRIPT,        GATE_USER,   GATE_C
                                          GATE_SCRIPT_MEMORY, GATE_CLUSTER};
 
 static enum gate_verdict ask_in_script(const struct call *call) {
+    if (gates_of(call->client) == 1u << GATE_SCRIPT) return ask(GATE_SCRIPT, call);
     for (size_t i = 0; i < sizeof(script_order) / sizeof(script_order[0]); i++) {
         enum gate gate = script_order[i];
         if (!(gates_of(call->client) & 1u << gate)) continue;

@@ -102,6 +102,7 @@ static const struct memory_limit_clients without_detail = {all_clients, nothing,
 
 static int64_t limit, tenacity, budget_percent, ceiling, soft_limit;
 static bool exclude_clients;
+static bool exempt; /* somebody else sees to it */
 static const struct memory_limit_clients *clients = &without_detail;
 static struct time_budget budget;
 static bool budget_spent; /* in this turn */
@@ -164,10 +165,18 @@ static void answer_all(void) {
     answered = written > fits ? written : fits;
 }
 
+static void look_at_gate(void) { gate_set(GATE_MEMORY, limit && !exempt); }
+
+void memory_limit_set_exempt(bool is_exempt) {
+    exempt = is_exempt;
+    lacked = false;
+    look_at_gate();
+}
+
 static bool apply_limit(const struct option_row *row, char *reason, size_t reason_size) {
     soft_baseline = SIZE_MAX;
     answer_all();
-    gate_set(GATE_MEMORY, limit != 0);
+    look_at_gate();
     lazyfree_bound_pending(limit ? (size_t)limit / PENDING_ONE_IN : SIZE_MAX);
     if (!limit || memory_limit_counted() <= (size_t)limit) return true;
     if (option_source_now() == OPTION_FROM_CONFIG_SET)
@@ -484,7 +493,7 @@ bool memory_limit_make_room(void) {
  * made for any call, as in 6.2. */
 static bool lacks_memory(const struct call *call) {
     lacked = !memory_limit_make_room();
-    if (!lacked) return false;
+    if (!lacked || call->origin == CALL_PRIMARY) return false; /* what it has done is done */
     bool queues = client_in_transaction(call->client);
     if (queues && !(call->command->flags & COMMAND_EXECUTES))
         return !(call->command->flags & COMMAND_ENDS_TRANSACTION);
@@ -495,7 +504,7 @@ bool memory_limit_lacked(void) { return limit && lacked; }
 
 /* Scripts' calls have a gate of their own, for which room is made once, before they begin. */
 const struct gate_row memory_limit_gate = {
-    .origins = GATE_FROM(CALL_NETWORK),
+    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY),
     .stops = lacks_memory,
     .refusal = "-OOM command not allowed when used memory > 'maxmemory'."};
 
@@ -537,7 +546,8 @@ bool memory_limit_step(void) {
     bool idle = !busy;
     size_t freed;
     busy = false;
-    if (!limit || evict_policy() == EVICT_NOTHING || pause_mode() != PAUSE_NONE) return false;
+    bool acts = limit && !exempt && evict_policy() != EVICT_NOTHING;
+    if (!acts || pause_mode() != PAUSE_NONE) return false;
     bool enforce = evicting || clients->arguments();
     if (!enforce && !soft_limit) return false;
     size_t total = total_bytes(), counted = counted_of(total);

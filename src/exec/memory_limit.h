@@ -26,6 +26,9 @@ struct memory_limit_clients {
 };
 void memory_limit_set_clients(const struct memory_limit_clients *how);
 
+/* While it is, nothing is evicted and no room is lacking: a replica leaves both to its primary. */
+void memory_limit_set_exempt(bool is_exempt);
+
 /* maxmemory, in bytes; 0 = it is not set, and GATE_MEMORY not on. */
 int64_t memory_limit_bytes(void);
 /* Before each command, where it is: makes room as far as the rules say. False where there is none,

@@ -4,11 +4,15 @@
  * Invariants
  *  1. The list `held` has the clients that the pause holds, in the order in which they were
  *     stopped; it is empty while there is none.
- *  2. The timer runs exactly while there is a pause, and is due at its end.
+ *  2. The timer runs exactly while clients' pause lasts, and is due at its end.
  *
  * What is not paused, as in 6.2: errors that exec/gates finds before it asks here (an unknown
  * command, a wrong number of arguments), QUIT, and clients that monitor. CLIENT UNPAUSE is a
  * command like any other: in a pause of all commands it waits, too.
+ *
+ * Nor is anything in a turn within a load or a call: no timer runs there, so who is held would wait
+ * for its end, also with SHUTDOWN. What other gates let in there is without data and does not
+ * write.
  */
 #include "exec/pause.h"
 
@@ -21,7 +25,8 @@
 #include "net/client.h"
 #include "store/keyspace.h"
 
-static enum pause_mode mode;
+static enum pause_mode mode; /* of CLIENT PAUSE */
+static bool writes_held;     /* besides */
 static int64_t end_nsec;
 static struct list_link held = {&held, &held}; /* of struct client.held_link */
 
@@ -32,7 +37,16 @@ static int64_t time_is_up(struct loop_timer *t) {
 
 static struct loop_timer timer = {.callback = time_is_up};
 
-enum pause_mode pause_mode(void) { return mode; }
+enum pause_mode pause_mode(void) { return mode == PAUSE_NONE && writes_held ? PAUSE_WRITES : mode; }
+
+/* After a change. Where less is paused than before those that wait are asked again. */
+static void look(bool less) {
+    bool paused = pause_mode() != PAUSE_NONE;
+    gate_set(GATE_PAUSE, paused);
+    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, paused);
+    while (less && !list_is_empty(&held))
+        batch_resume(LIST_ENTRY(held.next, struct client, held_link));
+}
 
 void pause_start(enum pause_mode wanted, int64_t msec) {
     /* A pause that ends after the last millisecond that 6.2 can tell is none there, and here:
@@ -42,8 +56,7 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
     int64_t end = msec < (INT64_MAX - now) / 1000000 ? now + msec * 1000000 : INT64_MAX;
     if (mode == PAUSE_NONE) end_nsec = 0;
     if (wanted > mode) mode = wanted;
-    gate_set(GATE_PAUSE, true);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, true);
+    look(false);
     if (end <= end_nsec) return;
     end_nsec = end;
     loop_timer_start(client_loop(), &timer, msec);
@@ -52,16 +65,20 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
 void pause_end(void) {
     loop_timer_stop(client_loop(), &timer);
     mode = PAUSE_NONE;
-    gate_set(GATE_PAUSE, false);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, false);
-    while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
+    look(true);
+}
+
+void pause_hold_writes(bool hold) {
+    writes_held = hold;
+    look(!hold);
 }
 
 static bool is_paused(const struct call *call) {
     unsigned command_flags = gate_flags(call);
+    if (batch_is_within()) return false;
     if (call->client->words.report & MONITOR_ON || command_flags & COMMAND_UNLISTED) return false;
-    return mode == PAUSE_ALL ||
-           (mode == PAUSE_WRITES && command_flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE));
+    return mode == PAUSE_ALL || (pause_mode() == PAUSE_WRITES &&
+                                 command_flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE));
 }
 
 static enum gate_verdict hold(const struct call *call) {

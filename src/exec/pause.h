@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CLIENT PAUSE: for a time no command runs, or none that writes.
+ * CLIENT PAUSE: for a time no command runs, or none that writes. FAILOVER pauses writes, too.
  *
  * A request that may not run holds its client (batch_hold_request); when the pause ends all of them
  * go on, in the order in which they were stopped. Meanwhile keys do not expire.
@@ -18,6 +18,9 @@ enum pause_mode { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL };
 void pause_start(enum pause_mode mode, int64_t msec);
 /* Ends it before its time; harmless where there is none. */
 void pause_end(void);
+/* Writes are paused, whatever clients say, until this is called with false: this server is about to
+ * hand over to a replica. */
+void pause_hold_writes(bool hold);
 enum pause_mode pause_mode(void);
 /* GATE_PAUSE, for server/wiring: holds the client of a request that may not run. */
 extern const struct gate_row pause_gate;

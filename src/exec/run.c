@@ -52,7 +52,10 @@ static void note_if_slow(const struct call *call, int64_t start_nsec) {
     if (__builtin_expect(!is_event && !is_logged, 1)) return;
     struct attribution_span span;
     attribution_explain(start_nsec, last_end_nsec, &span);
-    if (is_logged) slowlog_note(call, &span);
+    if (is_logged && blocked_is(call->client))
+        blocked_keep_slow(call->client, slowlog_prepare(call, &span));
+    else if (is_logged)
+        slowlog_note(call, &span);
     if (is_event)
         latency_note(call->command->flags & COMMAND_FAST ? "fast-command" : "command", msec);
 }
@@ -169,13 +172,27 @@ static __attribute__((noinline)) enum gate_verdict run_alone(struct call *call) 
     return verdict;
 }
 
-enum gate_verdict call_run(struct call *call) {
-    if (__builtin_expect(call->origin == CALL_LOG, 0)) return run_again(call);
+static inline __attribute__((always_inline)) enum gate_verdict run_now(struct call *call) {
     if (__builtin_expect(!last_end_nsec, 0)) {
         if (!call->request) return run_alone(call);
         start_clock();
     }
     return pass_and_run(call);
+}
+
+/* The primary says what expires: its commands find what it has found. Unlike the log's they are new
+ * here, and count. */
+static __attribute__((noinline)) enum gate_verdict run_after_primary(struct call *call) {
+    bool shown = keyspace_show_due(true);
+    enum gate_verdict verdict = run_now(call);
+    keyspace_show_due(shown);
+    return verdict;
+}
+
+enum gate_verdict call_run(struct call *call) {
+    if (__builtin_expect(call->origin == CALL_LOG, 0)) return run_again(call);
+    if (__builtin_expect(call->origin == CALL_PRIMARY, 0)) return run_after_primary(call);
+    return run_now(call);
 }
 
 void run_nest_begin(struct run_nesting *outer) {
@@ -209,12 +226,14 @@ bool run_turn_within(void) {
     enum cause before = cause_enter(CAUSE_IO, clock_monotonic_nsec());
     attribution_nest_begin(&attribution);
     unsigned limbo = limbo_pause();
+    bool shown = keyspace_show_due(false); /* who is served meanwhile reads as ever */
     uint64_t record = effects_nest_begin(&effects);
     tracking_nest_begin(&tracking);
     last_end_nsec = 0;
     bool turned = batch_turn_within(record);
     tracking_nest_end(&tracking);
     effects_nest_end(&effects);
+    keyspace_show_due(shown);
     limbo_go_on(limbo);
     attribution_nest_end(&attribution);
     if (innermost) gate_set(GATE_NESTED, false);

@@ -71,10 +71,11 @@ struct batch {
     bool running;
     bool resuming; /* a held client goes on: when it was ready is long ago */
     const struct request *running_request; /* NULL = none; of this batch or of an outer one */
-    const struct client *reading;          /* whose bytes are being parsed; NULL = nobody's */
-    struct query *region_query; /* whose bytes are being parsed as a region; NULL = none's */
-    struct request *requests;   /* BATCH_REQUESTS_MAX of them */
-    struct slice *arguments;    /* BATCH_ARGUMENTS_MAX */
+    struct client *apart; /* a request of it runs that stands in no batch; NULL = none does */
+    const struct client *reading; /* whose bytes are being parsed; NULL = nobody's */
+    struct query *region_query;   /* whose bytes are being parsed as a region; NULL = none's */
+    struct request *requests;     /* BATCH_REQUESTS_MAX of them */
+    struct slice *arguments;      /* BATCH_ARGUMENTS_MAX */
 };
 
 static const struct batch_executor *executor;
@@ -145,6 +146,10 @@ void batch_register(void) {
 
 int64_t batch_bulk_bytes_max(void) { return bulk_bytes_max; }
 uint64_t batch_bytes_read(void) { return bytes_read; }
+void batch_note_read(size_t bytes) {
+    reads++;
+    bytes_read += (uint64_t)bytes;
+}
 
 #define REQUESTS_BYTES (BATCH_REQUESTS_MAX * sizeof(struct request))
 #define ARGUMENTS_BYTES (BATCH_ARGUMENTS_MAX * sizeof(struct slice))
@@ -366,6 +371,7 @@ static void keep_bytes(const struct batch *b, struct client *c, const char *star
 
 static void keep_request(struct request *r) {
     ASSERT(!r->error);
+    if (r->apart) return;
     if (!r->query) {
         keep_bytes(batch_of(r), r->client, r->start, r->end);
         return;
@@ -767,7 +773,7 @@ static void pause_and_write(void) {
 }
 
 const struct client *batch_running_client(void) {
-    return batch.running_request ? batch.running_request->client : NULL;
+    return batch.running_request ? batch.running_request->client : batch.apart;
 }
 
 void batch_relieve(void) {
@@ -851,6 +857,18 @@ void batch_run(void) {
     if (__builtin_expect(client_interrupted, 0)) between_requests();
 }
 
+/* ---- requests apart ---- */
+
+void batch_apart_begin(struct client *c) {
+    ASSERT(!batch.running && !batch.apart);
+    batch.apart = c;
+}
+
+void batch_apart_end(void) {
+    batch.apart = NULL;
+    if (__builtin_expect(client_interrupted, 0)) between_requests();
+}
+
 /* ---- turns within a command ---- */
 
 /* Of the requests that have been read outside and have not run, those of clients none of whose
@@ -877,7 +895,7 @@ static void run_waiting(const struct batch *outer) {
 unsigned batch_turns_left(void) { return BATCH_DEPTH_MAX - depth; }
 
 bool batch_turn_within(uint64_t record) {
-    struct client *runs = batch.running_request ? batch.running_request->client : NULL;
+    struct client *runs = batch.running_request ? batch.running_request->client : batch.apart;
     struct batch outer;
     struct output outer_output;
     if (depth == BATCH_DEPTH_MAX) return false;
@@ -891,6 +909,7 @@ bool batch_turn_within(uint64_t record) {
     batch_run();
     write_replies();
     client_finish_closing();
+    client_hang_up_closed();
     batch_end();
     reply_leave(&outer_output);
     if (runs) runs->flags &= ~(unsigned)CLIENT_BELOW;

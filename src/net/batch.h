@@ -21,7 +21,7 @@
  *    one that is just being parsed outside is not read. Their input waits in the socket.
  *  - A client that is killed or breaks off is closed there. One with CLIENT_BELOW is only marked:
  *    its command ends as any other, its replies go nowhere, and it is closed after that. No struct
- *    is freed before the outermost turn ends.
+ *    is freed before the outermost turn ends; the others' connections end with the turn.
  *  - No timer runs, and no hook: no expiry, eviction, table work or freeing between turns happens
  *    in the midst of a command. The clock goes on, and figures do (server/cron's cron_within).
  *  - Held clients do not go on; those that wait for keys are served when the outermost call ends.
@@ -70,6 +70,7 @@ struct request {
     struct query *query;     /* where its arguments stand; NULL = in the thread's input buffer */
     const char *start, *end; /* its bytes as they were sent, where query is NULL */
     bool finished;           /* set by the executor: it has run and does not wait */
+    bool apart;              /* it stands in no batch: see batch_apart_begin */
 };
 
 /* What runs requests: exec/dispatch. */
@@ -100,6 +101,8 @@ void batch_relieve(void);
 int64_t batch_bulk_bytes_max(void);
 /* Bytes read from clients since start or CONFIG RESETSTAT. */
 uint64_t batch_bytes_read(void);
+/* So many more, by who reads them himself. */
+void batch_note_read(size_t bytes);
 /* Bytes that the client's query, and what is held of it, takes, and those of them in use. */
 size_t batch_query_bytes(const struct client *c);
 size_t batch_query_used(const struct client *c);
@@ -111,6 +114,16 @@ size_t batch_large_bytes(void);
 /* Bytes of the requests of this batch that belong to the client whose request runs; 0 for all
  * others. */
 size_t batch_input_bytes(const struct client *c);
+
+/* ---- requests apart ---- */
+
+/* For who reads a client's input himself (CLIENT_PRIMARY), and runs its requests one after the
+ * other, each between these two, while no batch runs. They stand in memory of the caller's, with
+ * `apart` set, and have no query. Between the two the client is only marked when it is to close;
+ * whether it was, or is held, is to be looked at afterwards: one that is held as
+ * CLIENT_HELD_REQUEST is to run the same request again when it is held no longer. */
+void batch_apart_begin(struct client *c);
+void batch_apart_end(void);
 
 /* Holds a client: no request of it runs after the present one, until batch_resume. The caller puts
  * held_link into a list of its own if it wants; batch_resume and closing take it out. */
@@ -132,6 +145,8 @@ const struct client *batch_running_client(void);
 MUST_USE bool batch_turn_within(uint64_t record);
 /* How many more may be made within each other. */
 unsigned batch_turns_left(void);
+/* Whether this is one: no timer runs until it has ended, and the one around it. */
+static inline bool batch_is_within(void) { return batch_turns_left() < BATCH_DEPTH_MAX; }
 /* Makes argument `index` the caller's, where it has a block of its own; NULL where it has not. The
  * block's class becomes `class`. The slice stays valid as long as the block lives. */
 struct blob *batch_take_argument(struct request *request, int index, enum memory_class class);

@@ -295,14 +295,9 @@ struct client *client_create_captured(void) {
 
 /* ---- transports ---- */
 
-static bool connection_begin(struct client *c, const struct connection_transport *transport,
-                             char *reason, size_t reason_size) {
-    struct connection *connection = connection_open(transport, c->watcher.fd, CONNECTION_ACCEPTS,
-                                                    MEMORY_CLIENTS, reason, reason_size);
-    if (!connection) return false;
+static void carry(struct client *c, struct connection *connection) {
     c->flags |= CLIENT_CARRIED;
     client_set_rare(c, CLIENT_RARE_CONNECTION, connection);
-    return true;
 }
 
 static void connection_end(struct client *c) {
@@ -346,20 +341,43 @@ unsigned client_carried_ready(struct client *c, unsigned ready) {
     return connection->wanted & (LOOP_READABLE | LOOP_WRITABLE);
 }
 
-struct client *client_create(int fd, const struct socket_peer *peer,
-                             const struct connection_transport *transport, char *reason,
-                             size_t reason_size) {
+/* With what it is connected by; NULL with a reason, and both closed. */
+static struct client *create_connected(int fd, struct connection *connection,
+                                       void (*ready)(struct loop_watcher *w, unsigned ready),
+                                       char *reason, size_t reason_size) {
     struct client *c = create();
     c->watcher.fd = fd;
-    c->watcher.callback = parts->ready;
-    bool carried = !transport || connection_begin(c, transport, reason, reason_size);
-    if (!carried || !watch(c, LOOP_READABLE)) {
-        if (carried) snprintf(reason, reason_size, "%s", strerror(errno));
+    c->watcher.callback = ready;
+    if (connection) carry(c, connection);
+    if (!watch(c, LOOP_READABLE)) {
+        snprintf(reason, reason_size, "%s", strerror(errno));
         connection_end(c);
         memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
         system_close(fd);
         return NULL;
     }
+    begin_life(c);
+    list_append(&clients, &c->link);
+    if (!ids) ids = table_create(&id_table);
+    table_insert(ids, id_hash(c->id), c);
+    count++;
+    return c;
+}
+
+struct client *client_create(int fd, const struct socket_peer *peer,
+                             const struct connection_transport *transport, char *reason,
+                             size_t reason_size) {
+    struct connection *connection = NULL;
+    if (transport) {
+        connection =
+            connection_open(transport, fd, CONNECTION_ACCEPTS, MEMORY_CLIENTS, reason, reason_size);
+        if (!connection) {
+            system_close(fd);
+            return NULL;
+        }
+    }
+    struct client *c = create_connected(fd, connection, parts->ready, reason, reason_size);
+    if (!c) return NULL;
     if (peer->is_unix) {
         c->flags |= CLIENT_UNIX;
     } else {
@@ -367,12 +385,17 @@ struct client *client_create(int fd, const struct socket_peer *peer,
         if (keepalive_sec) socket_set_keepalive(fd, (int)keepalive_sec);
     }
     c->words.access = begin_access;
-    begin_life(c);
-    list_append(&clients, &c->link);
-    if (!ids) ids = table_create(&id_table);
-    table_insert(ids, id_hash(c->id), c);
-    count++;
     connections_received++;
+    return c;
+}
+
+struct client *client_create_primary(int fd, struct connection *connection,
+                                     void (*ready)(struct loop_watcher *w, unsigned ready),
+                                     char *reason, size_t reason_size) {
+    struct client *c = create_connected(fd, connection, ready, reason, reason_size);
+    if (!c) return NULL;
+    c->flags |= CLIENT_PRIMARY | CLIENT_NEVER_IDLE;
+    if (keepalive_sec) socket_set_keepalive(fd, (int)keepalive_sec);
     return c;
 }
 
@@ -519,17 +542,17 @@ static void append_address(const struct socket_peer *p, struct buffer *out) {
     buffer_printf(out, brackets ? "[%s]:%d" : "%s:%d", p->address, p->port);
 }
 
-/* Asks the system: the other end's address, a NUL, our own; returns where the second begins. */
-static size_t append_addresses(const struct client *c, struct buffer *out) {
-    const struct socket_peer unknown = {.address = "?"};
-    struct socket_peer peer, local;
-    if (!socket_peer_of(c->watcher.fd, &peer)) peer = unknown;
-    if (!socket_local_of(c->watcher.fd, &local)) local = unknown;
+/* Both ask the system, which may not know any more. */
+static void ask_address(const struct client *c, struct buffer *out) {
+    struct socket_peer peer;
+    if (!socket_peer_of(c->watcher.fd, &peer)) peer = (struct socket_peer){.address = "?"};
     append_address(&peer, out);
-    buffer_append_char(out, 0);
-    size_t second = out->length;
+}
+
+static void ask_local_address(const struct client *c, struct buffer *out) {
+    struct socket_peer local;
+    if (!socket_local_of(c->watcher.fd, &local)) local = (struct socket_peer){.address = "?"};
     append_address(&local, out);
-    return second;
 }
 
 /* What is kept of them. MONITOR, the slow log and CLIENT LIST tell them again and again. */
@@ -538,12 +561,16 @@ struct addresses {
     char text[];
 };
 
+/* NULL where they are not kept: nothing more is set on a client that was taken leave of. */
 static const struct addresses *addresses_of(struct client *c) {
     struct addresses *a = client_rare(c, CLIENT_RARE_ADDRESSES);
     struct buffer text;
-    if (a) return a;
+    if (a || c->flags & CLIENT_CLOSED) return a;
     buffer_init(&text, MEMORY_OTHER);
-    size_t local = append_addresses(c, &text);
+    ask_address(c, &text);
+    buffer_append_char(&text, 0);
+    size_t local = text.length;
+    ask_local_address(c, &text);
     a = memory_alloc(sizeof(*a) + text.length, MEMORY_CLIENTS);
     a->local = local;
     a->length = text.length;
@@ -566,12 +593,18 @@ size_t client_address_bytes(const struct client *c) {
 
 void client_append_address(struct client *c, struct buffer *out) {
     const struct addresses *a = addresses_of(c);
-    buffer_append(out, a->text, a->local - 1);
+    if (a)
+        buffer_append(out, a->text, a->local - 1);
+    else
+        ask_address(c, out);
 }
 
 void client_append_local_address(struct client *c, struct buffer *out) {
     const struct addresses *a = addresses_of(c);
-    buffer_append(out, a->text + a->local, a->length - a->local);
+    if (a)
+        buffer_append(out, a->text + a->local, a->length - a->local);
+    else
+        ask_local_address(c, out);
 }
 
 void client_close_for_limit(struct client *c, const char *what) {
@@ -582,11 +615,19 @@ void client_close_for_limit(struct client *c, const char *what) {
     client_close_later(c);
 }
 
-static void client_free(struct client *c) {
-    parts->freed(c);
+static void hang_up(struct client *c) {
     connection_end(c);
     if (c->watcher.fd >= 0) system_close(c->watcher.fd);
     c->watcher.fd = -1;
+}
+
+void client_hang_up_closed(void) {
+    LIST_FOR_EACH (link, following, &closed) hang_up(LIST_ENTRY(link, struct client, link));
+}
+
+static void client_free(struct client *c) {
+    parts->freed(c);
+    hang_up(c);
     memory_free(c->name, MEMORY_CLIENTS);
     c->name = NULL;
     addresses_free(c);

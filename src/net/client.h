@@ -46,6 +46,7 @@ enum client_flags {
     CLIENT_TYPED = 1 << 17,       /* captured: its replies are taken value by value */
     CLIENT_CARRIED = 1 << 18,     /* its bytes pass through a transport: io/connection.h */
     CLIENT_STREAMED = 1 << 19,    /* it is sent a stream instead of replies: reply.h */
+    CLIENT_PRIMARY = 1 << 20,     /* the server that this one is a replica of */
 };
 /* Replies to it are dropped. */
 #define CLIENT_REPLIES_DROPPED \
@@ -160,6 +161,13 @@ extern bool client_interrupted;
 MUST_USE struct client *client_create(int fd, const struct socket_peer *peer,
                                       const struct connection_transport *transport, char *reason,
                                       size_t reason_size);
+/* Takes over a socket that we have connected, and its transport (NULL = a plain one): what comes is
+ * another server's stream of commands. It is CLIENT_PRIMARY, no stranger, and never idle; reading
+ * is the caller's, by `ready` (net/batch.h, "apart"). NULL, with a reason, where the loop refuses
+ * it; both are then closed. */
+MUST_USE struct client *client_create_primary(int fd, struct connection *connection,
+                                              void (*ready)(struct loop_watcher *w, unsigned ready),
+                                              char *reason, size_t reason_size);
 /* One without a connection, which may not wait: for net/capture. In no list of clients, and found
  * by no id. What closes others (POST, QUIT) does nothing to it: it lives on for its next call. */
 MUST_USE struct client *client_create_captured(void);
@@ -271,6 +279,9 @@ size_t client_input_bytes(const struct client *c);
  * struct: net/batch calls it after each request and each event, and the turn does before it sleeps.
  * O(1) where none is marked. */
 void client_finish_closing(void);
+/* Closes the connections of those that are closed and not freed yet: in a turn within something
+ * long, so that the other ends do not wait for its end. O(those). */
+void client_hang_up_closed(void);
 /* Its input or its replies take so many bytes now: for the largest of the last seconds in INFO. */
 void client_note_input(size_t bytes);
 void client_note_output(size_t bytes);

@@ -70,6 +70,7 @@ int64_t feed_begin(const struct feed *feed) {
 size_t feed_kept_bytes(const struct feed *feed) { return (size_t)(feed->end - feed_begin(feed)); }
 
 void feed_set_limit(struct feed *feed, int64_t place) { feed->limit = place; }
+int64_t feed_limit(const struct feed *feed) { return feed->limit; }
 
 /* Blocks before the first that is kept. */
 static uint64_t held_count(const struct feed *feed) {
@@ -108,6 +109,7 @@ static void add_block(struct feed *feed) {
 
 static void give_up_first(struct feed *feed) {
     struct feed_block *block = *slot_of(feed, feed->first);
+    memory_move(block, memory_good_size(sizeof(*block)), feed->class, MEMORY_LEAVING);
     block->next = feed->given_up;
     feed->given_up = block;
     feed->first++;
@@ -125,7 +127,7 @@ bool feed_free_step(struct feed *feed) {
     for (int i = 0; i < FEED_FREE_STEP_BLOCKS && feed->given_up; i++) {
         struct feed_block *block = feed->given_up;
         feed->given_up = block->next;
-        memory_free_sized(block, sizeof(*block), feed->class);
+        memory_free_sized(block, sizeof(*block), MEMORY_LEAVING);
     }
     return feed->given_up != NULL;
 }
@@ -186,13 +188,23 @@ static void hold(struct feed_reader *reader, uint64_t number) {
     reader->block->readers++;
 }
 
-bool feed_follow(struct feed_reader *reader, struct feed *feed, int64_t place) {
+static void begin_at(struct feed_reader *reader, struct feed *feed, int64_t place) {
     ASSERT(!reader->feed);
-    if (place < feed_begin(feed) || place > feed->end) return false;
-    if (!feed->count) add_block(feed);
     *reader = (struct feed_reader){.feed = feed, .place = place};
     hold(reader, number_to_hold(feed, place));
+}
+
+bool feed_follow(struct feed_reader *reader, struct feed *feed, int64_t place) {
+    if (place < feed_begin(feed) || place > feed->end) return false;
+    if (!feed->count) add_block(feed);
+    begin_at(reader, feed, place);
     return true;
+}
+
+/* The block of its place is there: the other one holds it, or one before it. */
+void feed_follow_reader(struct feed_reader *reader, const struct feed_reader *other) {
+    ASSERT(other->feed);
+    begin_at(reader, other->feed, other->place);
 }
 
 void feed_leave(struct feed_reader *reader) {

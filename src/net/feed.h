@@ -7,8 +7,8 @@
  * grows with what is kept, not with readers.
  *
  * A block goes when no reader stands in it or before it and it is older than what is kept. That is
- * found in O(1) a block; many at once (a reader that was far behind has gone) leave the feed's sums
- * at once and are freed in steps of feed_free_step.
+ * found in O(1) a block; many at once (a reader that was far behind has gone) leave all sums at
+ * once (MEMORY_LEAVING) and are freed in steps of feed_free_step.
  */
 #ifndef EVENKEEL_NET_FEED_H
 #define EVENKEEL_NET_FEED_H
@@ -56,6 +56,7 @@ size_t feed_kept_bytes(const struct feed *feed);
 /* Readers get nothing from `place` on until this is called with a later one. INT64_MAX: they get
  * all, which holds at first. */
 void feed_set_limit(struct feed *feed, int64_t place);
+int64_t feed_limit(const struct feed *feed);
 
 /* What the kept bytes take, and what blocks before them take that readers still need. */
 size_t feed_backlog_memory(const struct feed *feed);
@@ -69,6 +70,8 @@ bool feed_free_step(struct feed *feed);
 /* The reader, which follows none, follows from `place` on; false where that is not kept any more,
  * or not written yet. O(1). */
 MUST_USE bool feed_follow(struct feed_reader *reader, struct feed *feed, int64_t place);
+/* The same from where another reader stands, which may be before what is kept. O(1). */
+void feed_follow_reader(struct feed_reader *reader, const struct feed_reader *other);
 /* Follows no more; harmless where it follows none. */
 void feed_leave(struct feed_reader *reader);
 /* What it has not taken, in bytes; 0 where it follows none. */

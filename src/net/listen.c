@@ -6,6 +6,10 @@
  * socket, and with it the connections that wait to be accepted. Where new addresses overlap old
  * ones (127.0.0.1 and *) the old must be closed first; if the new cannot be had then, the old are
  * opened again.
+ *
+ * Where the system takes no connection (no descriptor is left) it goes on waiting and would wake
+ * the loop without an end: accepting rests then for ACCEPT_REST_MSEC. In turns within a long
+ * script, where no timer runs, listen_within ends that: who comes to end the script must get in.
  */
 #include "net/listen.h"
 
@@ -30,6 +34,7 @@
 #define REASON_CHARS 160                     /* why a connection is not taken */
 #define ADDRESS_TEXT_MAX 256                 /* no longer name is resolved */
 #define ACCEPT_TELL_NSEC INT64_C(1000000000) /* between lines on the same failure */
+#define ACCEPT_REST_MSEC 100                 /* ten vain tries a second cost nothing */
 
 struct listener {
     struct loop_watcher watcher;                  /* first: the loop hands it back */
@@ -59,6 +64,10 @@ static char first_address[ADDRESS_TEXT_MAX + 128];
 static int accept_error;
 static int64_t accept_told_nsec;
 static uint64_t accept_failures;
+
+static int64_t rest_is_over(struct loop_timer *unused);
+static struct loop_timer rest_timer = {.callback = rest_is_over};
+static int64_t rests_until_nsec; /* 0 = it does not rest */
 
 /* ---- bind: several words ---- */
 
@@ -188,8 +197,7 @@ static void accept_one(const struct listener *l, int fd, const struct socket_pee
                     peer->address, peer->port);
 }
 
-/* The connection waits and makes the next turn fail, too: of one cause it is said once in a time.
- */
+/* Of one cause it is said once in a time. */
 static void tell_not_accepted(int error) {
     int64_t now = clock_monotonic_nsec();
     accept_failures++;
@@ -204,13 +212,35 @@ static void tell_not_accepted(int error) {
     accept_failures = 0;
 }
 
+/* What epoll refuses is tried again. */
+static int64_t rest_is_over(struct loop_timer *unused) {
+    struct loop_watcher *w = &unix_listener.watcher;
+    bool all = w->fd < 0 || loop_watch(loop, w, LOOP_READABLE);
+    for (int i = 0; i < current->count; i++)
+        all &= loop_watch(loop, &current->listeners[i].watcher, LOOP_READABLE);
+    if (all) rests_until_nsec = 0;
+    return all ? LOOP_TIMER_END : ACCEPT_REST_MSEC;
+}
+
+static void rest(void) {
+    for (int i = 0; i < current->count; i++) loop_unwatch(loop, &current->listeners[i].watcher);
+    if (unix_listener.watcher.fd >= 0) loop_unwatch(loop, &unix_listener.watcher);
+    rests_until_nsec = clock_monotonic_nsec() + ACCEPT_REST_MSEC * INT64_C(1000000);
+    loop_timer_start(loop, &rest_timer, ACCEPT_REST_MSEC);
+}
+
+void listen_within(void) {
+    if (rests_until_nsec && clock_monotonic_nsec() >= rests_until_nsec) rest_is_over(&rest_timer);
+}
+
 static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
     for (int i = 0; i < LISTEN_ACCEPTS_MAX; i++) {
         struct socket_peer peer;
         int fd = socket_accept(watcher->fd, &peer);
         if (fd < 0) {
-            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-                tell_not_accepted(errno);
+            if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+            tell_not_accepted(errno);
+            rest();
             return;
         }
         accept_one((const struct listener *)watcher, fd, &peer);
@@ -360,6 +390,7 @@ bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
 }
 
 void listen_close(void) {
+    loop_timer_stop(loop, &rest_timer);
     set_close(current);
     if (unix_listener.watcher.fd < 0) return;
     loop_unwatch(loop, &unix_listener.watcher);

@@ -248,6 +248,10 @@ void peer_send(struct peer *peer, const struct slice *words, size_t count) {
     }
 }
 
+void peer_send_bytes(struct peer *peer, struct slice bytes) {
+    if (peer->state != PEER_CLOSED) buffer_append(&peer->output, bytes.bytes, bytes.length);
+}
+
 const struct peer_reply *peer_next(struct peer *peer) {
     if (peer->taken == peer->input.length) return NULL;
     const char *cursor = peer->input.bytes + peer->taken;
@@ -272,6 +276,18 @@ struct slice peer_input(const struct peer *peer) {
 void peer_input_consume(struct peer *peer, size_t bytes) {
     ASSERT(bytes <= peer->input.length - peer->taken);
     peer->taken += bytes;
+}
+
+int peer_release(struct peer *peer, struct connection **connection, struct buffer *rest) {
+    ASSERT(peer->state == PEER_OPEN && !peer_unsent_bytes(peer));
+    struct slice input = peer_input(peer);
+    int fd = peer->fd;
+    buffer_append(rest, input.bytes, input.length);
+    *connection = peer->connection;
+    peer->connection = NULL;
+    peer->fd = -1;
+    peer_close(peer);
+    return fd;
 }
 
 bool peer_wait_ready(const struct peer *peer, int64_t timeout_msec) {

@@ -24,6 +24,7 @@
 #define PEER_INPUT_BYTES_MAX 65536
 
 struct child_observer;
+struct connection;
 struct connection_transport;
 struct peer;
 
@@ -69,6 +70,8 @@ bool peer_advance(struct peer *peer);
 bool peer_has_pending(const struct peer *peer);
 /* Appends a request; nothing is written before peer_advance. Nothing happens where closed. */
 void peer_send(struct peer *peer, const struct slice *words, size_t count);
+/* The same with bytes as they are. */
+void peer_send_bytes(struct peer *peer, struct slice bytes);
 /* Bytes of requests that were not written yet. */
 size_t peer_unsent_bytes(const struct peer *peer);
 /* The next reply, valid until the next call with this peer; NULL where none is whole. Bytes that
@@ -79,6 +82,12 @@ const struct peer_reply *peer_next(struct peer *peer);
  * call. */
 struct slice peer_input(const struct peer *peer);
 void peer_input_consume(struct peer *peer, size_t bytes);
+
+/* The connection leaves the peer, which is closed then: returns its descriptor, and in `connection`
+ * its transport (NULL = a plain socket; booked to the peer's class), both the caller's; input that
+ * was not taken goes to the end of `rest`. It is open, no reply is under way, and all output was
+ * written. */
+MUST_USE int peer_release(struct peer *peer, struct connection **connection, struct buffer *rest);
 
 /* Waits until peer_advance has something to do, which is also where a signal came. False where
  * `timeout_msec` have passed first; the connection stays as it is. Not where it is closed. */

@@ -475,6 +475,12 @@ void reply_set_off(struct client *c, bool off) { set_flag(c, CLIENT_REPLY_OFF, o
 void reply_skip_next(struct client *c, bool skip) { set_flag(c, CLIENT_REPLY_SKIP_NEXT, skip); }
 void reply_skip_no_more(struct client *c) { set_flag(c, CLIENT_REPLY_SKIP, false); }
 
+static void note_unexpected(struct client *c, struct slice text) {
+    const struct reply_stream *stream = client_rare(c, CLIENT_RARE_STREAM);
+    unexpected_errors++;
+    if (stream->refused) stream->refused(c, text);
+}
+
 void reply_error(struct client *c, const char *text) { reply_error_slice(c, slice_of(text)); }
 
 void reply_error_slice(struct client *c, struct slice text) {
@@ -489,6 +495,8 @@ void reply_error_slice(struct client *c, struct slice text) {
     buffer_append_c_string(&line, "\r\n");
     count_error(line.bytes + 1);
     c->flags |= CLIENT_ERROR_REPLIED;
+    if (c->flags & CLIENT_STREAMED)
+        note_unexpected(c, (struct slice){line.bytes + 1, line.length - 3});
     if (is_aside(c))
         capture_error(c, (struct slice){line.bytes + 1, line.length - 3});
     else
@@ -826,7 +834,13 @@ static inline void write_regions(void) {
     region_count = 0;
 }
 
+bool reply_may_leave(uint64_t record) { return may_leave(record); }
+
 void reply_set_before_write(void (*before)(void)) { before_write = before; }
+
+void reply_before_write(void) {
+    if (before_write) before_write();
+}
 
 void reply_write_all(void) {
     if (__builtin_expect(before_write != NULL, 0)) before_write();

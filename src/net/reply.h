@@ -115,10 +115,14 @@ void reply_depend(uint64_t record);
 /* What depends on this record, or an earlier one, may leave; what waited for it is written with
  * the next reply_write_all. */
 void reply_allow(uint64_t record);
+/* Whether what tells of this record may leave. */
+bool reply_may_leave(uint64_t record);
 
 /* What is called before replies are written: who makes records safe may do so there at once. NULL =
  * nothing. */
 void reply_set_before_write(void (*before)(void));
+/* Calls it, for who writes to clients outside of reply_write_all. */
+void reply_before_write(void);
 
 /* All that its replies wait with is handed to `take`, in order, and dropped here, whatever its
  * record: for a child that writes to its client by another way. */
@@ -152,6 +156,9 @@ struct reply_stream {
     /* Writes of it by reply_stream_send, up to some REPLY_TURN_BYTES. True: all that there is has
      * been sent; false: it goes on when the socket takes more. May close the client. */
     bool (*write)(struct client *c);
+    /* A request of it was answered with this error, without the mark, which nobody hears; not a
+     * reply that was set off. NULL: nobody asks. */
+    void (*refused)(struct client *c, struct slice text);
 };
 /* From here on replies to it are dropped, and messages, too: what it has been replied leaves, then
  * the stream. NULL: no longer. The struct lives as long as the process; its client's state stands

@@ -186,6 +186,35 @@ enum request_status request_parse(struct request_parser *p, const char **cursor,
     return parse_arguments(p, cursor, end);
 }
 
+static __attribute__((noinline, const)) size_t long_header_bytes(size_t number) {
+    size_t bytes = 4;
+    for (; number >= 10; number /= 10) bytes++;
+    return bytes;
+}
+
+/* What the header of a number takes at least: a mark, the digits, "\r\n". */
+static inline size_t header_bytes(size_t number) {
+    if (__builtin_expect(number >= 100, 0)) return long_header_bytes(number);
+    return number >= 10 ? 5 : 4;
+}
+
+static inline bool ends_line(const char *end) { return memcmp(end - 2, "\r\n", 2) == 0; }
+
+/* No header is shorter than header_bytes says, and one that is as long as that has the digits and
+ * nothing else, since the parser has read the number from it. So it is enough that each argument
+ * stands where it should, and to look at the bytes that the parser does not look at. */
+bool request_is_canonical(struct slice bytes, int argc, const struct slice *argv) {
+    const char *at = bytes.bytes + header_bytes((size_t)argc);
+    if (bytes.bytes[0] != '*' || !ends_line(at)) return false;
+    for (int i = 0; i < argc; i++) {
+        at += header_bytes(argv[i].length);
+        if (at != argv[i].bytes || !ends_line(at)) return false;
+        at += argv[i].length + 2;
+        if (!ends_line(at)) return false;
+    }
+    return at == bytes.bytes + bytes.length;
+}
+
 void request_parser_rebase(struct request_parser *p, const char *from, const char *to) {
     for (int i = 0; i < p->argc; i++) p->argv[i].bytes = to + (p->argv[i].bytes - from);
 }

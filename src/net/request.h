@@ -54,6 +54,10 @@ void request_parser_reset(struct request_parser *p);
  * into `storage`, which must live as long as argv. */
 MUST_USE enum request_status request_parse(struct request_parser *p, const char **cursor,
                                            const char *end, struct buffer *storage);
+/* Whether the bytes of a whole request, which was parsed to these arguments from there, are what
+ * anybody would write for them: an array of bulks, lengths without a digit too many, lines ended by
+ * "\r\n". O(argc). */
+bool request_is_canonical(struct slice bytes, int argc, const struct slice *argv);
 /* The bytes moved from `from` to `to`. */
 void request_parser_rebase(struct request_parser *p, const char *from, const char *to);
 #endif

@@ -346,3 +346,35 @@ void option_rewrite_text(struct slice old_text, bool force_all, struct buffer *o
     for (size_t i = 0; i < option_count(); i++) buffer_free(&rows[i].lines);
     memory_free(rows, MEMORY_OTHER);
 }
+
+/* ---- values of any bytes ---- */
+
+/* CONFIG SET's value comes split at each blank: put together again. A line has one word. */
+bool option_any_bytes_parse(const struct option_row *row, const struct slice *words, size_t count,
+                            char *reason, size_t reason_size) {
+    struct buffer *value = row->variable;
+    size_t length = 0;
+    if (count > 1 && option_source_now() != OPTION_FROM_CONFIG_SET) return false;
+    for (size_t i = 0; i < count; i++) length += words[i].length + 1;
+    if (length > OPTION_ANY_BYTES_MAX) {
+        snprintf(reason, reason_size, "a password has at most %d bytes", OPTION_ANY_BYTES_MAX - 1);
+        return false;
+    }
+    buffer_clear(value);
+    for (size_t i = 0; i < count; i++) {
+        if (i) buffer_append_char(value, ' ');
+        buffer_append(value, words[i].bytes, words[i].length);
+    }
+    return true;
+}
+
+void option_any_bytes_print(const struct option_row *row, struct buffer *out) {
+    const struct buffer *value = row->variable;
+    buffer_append(out, value->bytes, value->length);
+}
+
+void option_any_bytes_rewrite(const struct option_row *row, struct buffer *out) {
+    buffer_printf(out, "%s ", row->name);
+    buffer_append_quoted(out, buffer_slice(row->variable));
+    buffer_append_char(out, '\n');
+}

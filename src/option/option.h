@@ -136,6 +136,15 @@ MUST_USE bool option_set(const struct option_row *row, const struct slice *words
  * earlier line of a file or of the command line has set this row since it was registered: an
  * OPTION_MULTI row then adds to what it has and else begins anew. */
 enum option_source option_source_now(void);
+
+/* For a custom row whose `variable` is a struct buffer: a value of any bytes, as passwords are. It
+ * has so many bytes at most that it fits into a line of a file, each byte taking four when
+ * quoted. */
+#define OPTION_ANY_BYTES_MAX (OPTION_LINE_BYTES_MAX / 8)
+bool option_any_bytes_parse(const struct option_row *row, const struct slice *words, size_t count,
+                            char *reason, size_t reason_size);
+void option_any_bytes_print(const struct option_row *row, struct buffer *out);
+void option_any_bytes_rewrite(const struct option_row *row, struct buffer *out);
 bool option_is_repeated(void);
 /* The value as CONFIG GET shows it; nothing for a row without a value. */
 void option_print(const struct option_row *row, struct buffer *out);

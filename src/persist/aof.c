@@ -101,17 +101,32 @@ static bool rewrite_is_under_way(void) { return child_rewrites() || aof_switch_i
 
 /* ---- the sink ---- */
 
+/* SELECT, where the command that follows is about another database than the one before. */
+static inline char *select_database(char *out, int database) {
+    if (database == selected) return out;
+    selected = database;
+    return aof_format_write_select(out, database);
+}
+
 static void take(int database, int argc, const struct slice *argv) {
-    char *out = aof_writer_reserve(aof_format_bytes_max(argc, argv) + AOF_FORMAT_SELECT_BYTES_MAX);
-    if (database != selected) {
-        out = aof_format_write_select(out, database);
-        selected = database;
-    }
+    char *out = aof_writer_reserve(AOF_FORMAT_SELECT_BYTES_MAX + aof_format_bytes_max(argc, argv));
+    out = select_database(out, database);
     aof_writer_commit(aof_format_write(out, argc, argv));
 }
 
-const struct effect_sink aof_sink = {
-    .reader = EFFECT_LOG, .take = take, .holds_replies = true, .on = &logging};
+/* The log's form is what most clients send. */
+static void take_bytes(int database, struct slice bytes) {
+    char *out = aof_writer_reserve(AOF_FORMAT_SELECT_BYTES_MAX + bytes.length);
+    out = select_database(out, database);
+    memcpy(out, bytes.bytes, bytes.length);
+    aof_writer_commit(out + bytes.length);
+}
+
+const struct effect_sink aof_sink = {.reader = EFFECT_LOG,
+                                     .take = take,
+                                     .take_bytes = take_bytes,
+                                     .holds_replies = true,
+                                     .on = &logging};
 
 /* ---- the writer's host ---- */
 
@@ -145,7 +160,7 @@ static enum gate_verdict hold(const struct call *call) {
 }
 
 const struct gate_row aof_gate = {
-    .origins = GATE_FROM(CALL_NETWORK), .stops = writes, .stop = hold};
+    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY), .stops = writes, .stop = hold};
 
 /* ---- logging begins and ends ---- */
 
@@ -301,6 +316,8 @@ static bool has_grown(void) {
 
 /* ---- switching on and off ---- */
 
+/* What an open unit has done until now is not logged, since all of it would never be: so neither is
+ * the first half of a transaction that switches it off. (6.2 leaves a MULTI without an EXEC.) */
 static void switch_off(void) {
     rewrite.scheduled = false;
     state = OFF; /* what ends now is not tried again */
@@ -333,6 +350,19 @@ static bool switched(char *reason, size_t reason_size) {
     state = OFF;
     snprintf(reason, reason_size, "Unable to turn on AOF. Check server logs.");
     return false;
+}
+
+/* ---- other data takes the place of this ---- */
+
+void aof_suspend(void) {
+    if (state != OFF) switch_off();
+}
+
+void aof_go_on(void) {
+    if (!aof_options()->enabled || state != OFF) return;
+    end_rewrite_now();
+    state = WAITS;
+    if (!may_start() || !start_rewrite()) rewrite.scheduled = true;
 }
 
 /* ---- start and end ---- */
@@ -374,11 +404,7 @@ bool aof_settle(void) {
 }
 
 void aof_note_reloaded(bool good) {
-    if (state == OFF) return;
-    if (!good) {
-        log_warning("The append only file could not be read again. Exiting.");
-        die();
-    }
+    if (!good && !loading_is_cut_short()) die(); /* the log's last line says why */
     if (state == ON) aof_writer_set_file_bytes((uint64_t)file_bytes());
 }
 

@@ -26,8 +26,16 @@ MUST_USE bool aof_load_at_start(void);
  * place has done so or is given up. False where that failed: the log says why. */
 MUST_USE bool aof_settle(void);
 /* It was read again, and may have been cut off at its end. Not `good`: the data is only a part of
- * what the log stands for, so that nothing may be added to it; where it is on the process ends. */
+ * what the log stands for, so that nothing may be added to it, nor a snapshot of it take the place
+ * of a whole one: the process ends, unless it does so anyway. */
 void aof_note_reloaded(bool good);
+
+/* All data is to be given up for other data, which the log does not tell of: it ends, whatever
+ * appendonly says, as if by that. The file stays as it is. */
+void aof_suspend(void);
+/* With appendonly yes, after that: a file for the data that is there now is begun, or as soon as
+ * that can be. Harmless where there is a log. */
+void aof_go_on(void);
 
 /* After the loop woke. */
 void aof_turn(void);

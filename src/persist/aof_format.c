@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "base/stream.h"
 
 /* A mark, the digits of a length, the line's end. */
 #define HEADER_CHARS (1 + NUMBER_INT64_CHARS + 2)
@@ -67,34 +66,4 @@ void aof_format_append_in(struct buffer *out, int *selected, int database, int a
         *selected = database;
     }
     aof_format_append(out, argc, argv);
-}
-
-/* ---- sinks ---- */
-
-void aof_format_begin(struct sink *out, size_t words) {
-    char header[HEADER_CHARS];
-    sink_write(out, header, (size_t)(write_header(header, '*', words) - header));
-}
-
-void aof_format_word(struct sink *out, struct slice word) {
-    char header[HEADER_CHARS];
-    sink_write(out, header, (size_t)(write_header(header, '$', word.length) - header));
-    sink_write(out, word.bytes, word.length);
-    sink_write(out, "\r\n", 2);
-}
-
-void aof_format_word_integer(struct sink *out, int64_t value) {
-    char digits[NUMBER_INT64_CHARS];
-    aof_format_word(out, (struct slice){digits, number_format_int64(digits, value)});
-}
-
-void aof_format_command(struct sink *out, int argc, const struct slice *argv) {
-    aof_format_begin(out, (size_t)argc);
-    for (int i = 0; i < argc; i++) aof_format_word(out, argv[i]);
-}
-
-void aof_format_select(struct sink *out, int database) {
-    aof_format_begin(out, 2);
-    aof_format_word(out, SLICE("SELECT"));
-    aof_format_word_integer(out, database);
 }

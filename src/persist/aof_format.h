@@ -5,6 +5,7 @@
  *
  * A command is about the database that the last SELECT before it named; a reader begins with 0.
  * Who begins a file, or a part of one that is to be read after another part, begins with a SELECT.
+ * Here to memory; value/rewritten.h has the same form piece by piece, to a sink.
  */
 #ifndef EVENKEEL_PERSIST_AOF_FORMAT_H
 #define EVENKEEL_PERSIST_AOF_FORMAT_H
@@ -13,12 +14,8 @@
 
 #include "base/string.h"
 
-struct sink;
-
 /* No database is selected yet: the next command has a SELECT before it. */
 #define AOF_FORMAT_NO_DATABASE (-1)
-
-/* ---- to memory ---- */
 
 /* The command takes no more than so many bytes. O(argc). */
 size_t aof_format_bytes_max(int argc, const struct slice *argv);
@@ -33,14 +30,4 @@ void aof_format_append(struct buffer *out, int argc, const struct slice *argv);
 /* The same, after SELECT where `*selected` is another database; it is this one then. */
 void aof_format_append_in(struct buffer *out, int *selected, int database, int argc,
                           const struct slice *argv);
-
-/* ---- to a sink, piece by piece ---- */
-
-/* A command of so many words begins; each of them follows by one of those below. */
-void aof_format_begin(struct sink *out, size_t words);
-void aof_format_word(struct sink *out, struct slice word);
-void aof_format_word_integer(struct sink *out, int64_t value);
-/* A whole command. */
-void aof_format_command(struct sink *out, int argc, const struct slice *argv);
-void aof_format_select(struct sink *out, int database);
 #endif

@@ -29,10 +29,12 @@
  *     fails the position counts what the file has, so that the rest follows it.
  *  4. Under `always` a record is allowed only when all that was appended up to it is synced; else
  *     when it is written, or a sync alone is under way (`job` without bytes), or the file fails.
+ *  5. The main thread changes a job only while that is GATHERS, and makes it EXTENDED for as long.
  */
 #include "persist/aof_writer.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -43,9 +45,11 @@
 #include "base/panic.h"
 #include "base/system.h"
 #include "io/background.h"
+#include "io/bell.h"
 #include "io/child.h"
 #include "io/file.h"
 #include "metric/latency.h"
+#include "persist/aof_gather.h"
 #include "persist/aof_options.h"
 
 #define SECOND_NSEC INT64_C(1000000000)
@@ -63,11 +67,17 @@ struct target {
     uint64_t bytes;    /* its length */
 };
 
-enum job_state { JOB_RUNS, JOB_DONE, JOB_ORPHAN };
+/*   GATHERS <-> EXTENDED (by the main thread)
+ *      |
+ *      +----> RUNS --> DONE, or ORPHAN: nobody waits for its end */
+enum job_state { JOB_RUNS, JOB_GATHERS, JOB_EXTENDED, JOB_DONE, JOB_ORPHAN };
 
-/* What the other thread does: writes a range, if it has bytes; then syncs. */
+/* What the other thread does: writes a range, if it has bytes; then syncs. While it waits for more
+ * to come (aof_gather.h) the range may grow. */
 struct job {
     atomic_int state;
+    struct bell gathered; /* it need not wait longer */
+    int64_t gather_nsec;  /* how long it may; 0: not at all */
     int fd;
     struct aof_range range;
     uint64_t to; /* where the range ends, and what a sync makes safe */
@@ -88,7 +98,8 @@ static struct target file = {.fd = -1}, followed = {.fd = -1};
 static struct job *job;
 static uint64_t kept = AOF_WRITER_KEEP_NOTHING;
 static uint64_t synced;
-static bool rests; /* no job that writes is begun, and, wholly, nothing is written */
+static uint64_t allowed; /* the last record */
+static bool rests;       /* no job that writes is begun, and, wholly, nothing is written */
 static bool rests_wholly;
 static bool holds; /* writers wait */
 static bool write_fails, sync_fails;
@@ -108,6 +119,11 @@ static bool syncs_rest(void) { return aof_options()->no_fsync_on_rewrite && chil
 static uint64_t queued(void) { return aof_writer_queue.end - file.position; }
 
 bool aof_writer_is_open(void) { return host != NULL; }
+
+static void allow(uint64_t record) {
+    if (record > allowed) allowed = record;
+    host->allow(record);
+}
 
 static void release(void) {
     uint64_t below = file.fd < 0 ? aof_writer_queue.end : file.position;
@@ -217,9 +233,20 @@ static void close_later(int fd) {
     background_submit(BACKGROUND_CLOSE, close_descriptor, (void *)(intptr_t)fd);
 }
 
+/* The main thread may be about to make it larger: that takes no longer than a turn of this loop. */
+static void end_gathering(struct job *j) {
+    int gathers = JOB_GATHERS;
+    bell_wait(&j->gathered, j->gather_nsec);
+    while (!atomic_compare_exchange_strong(&j->state, &gathers, JOB_RUNS)) {
+        gathers = JOB_GATHERS;
+        sched_yield();
+    }
+}
+
 static void run_job(void *argument) {
     struct job *j = argument;
     int fd = j->fd;
+    if (j->gather_nsec) end_gathering(j);
     int64_t begun = clock_monotonic_nsec();
     if (j->range.length) j->write_error = write_range(fd, j->file_bytes, j->range, &j->written);
     int64_t now = clock_monotonic_nsec();
@@ -235,18 +262,47 @@ static void run_job(void *argument) {
     memory_free(j, MEMORY_AOF);
 }
 
+/* Up to this position of the queue. */
+static void set_range(struct job *j, uint64_t to) {
+    j->range = aof_queue_range(&aof_writer_queue, file.position, to);
+    j->to = to;
+    j->record = host->record();
+}
+
 static void begin_job(uint64_t to, bool syncs) {
     struct job *j = memory_zalloc(sizeof(*j), MEMORY_AOF);
     j->fd = file.fd;
-    j->range = aof_queue_range(&aof_writer_queue, file.position, to);
-    j->to = to;
+    set_range(j, to);
     j->file_bytes = file.bytes;
     j->syncs = syncs;
-    j->record = host->record();
     j->wake = host->wake;
     job = j;
     if (syncs) sync_begun_nsec = clock_monotonic_nsec();
+    if (syncs && is_always() && j->range.length)
+        j->gather_nsec = aof_gather_begin(j->record, sync_begun_nsec);
+    if (j->gather_nsec) atomic_init(&j->state, JOB_GATHERS);
     background_submit(BACKGROUND_SYNC, run_job, j);
+}
+
+/* What was appended since it began is its matter, too, where it still waits for more. */
+static void extend_job(void) {
+    int gathers = JOB_GATHERS;
+    if (!atomic_compare_exchange_strong(&job->state, &gathers, JOB_EXTENDED)) return;
+    set_range(job, aof_writer_queue.end);
+    atomic_store(&job->state, JOB_GATHERS);
+    if (aof_gather_is_complete(job->record) && !bell_has_rung(&job->gathered))
+        bell_ring(&job->gathered);
+}
+
+static void await_job(void) {
+    if (job->gather_nsec) bell_ring(&job->gathered);
+    background_drain(BACKGROUND_SYNC);
+}
+
+/* Under `always` it has synced what replies waited for. */
+static void note_released(const struct job *j) {
+    aof_gather_released(j->record - allowed, host->record(), clock_monotonic_nsec(),
+                        j->write_nsec + j->sync_nsec);
 }
 
 static void end_job(void) {
@@ -255,6 +311,7 @@ static void end_job(void) {
     job = NULL;
     file.position += j->written;
     file.bytes += j->written;
+    if (j->gather_nsec) aof_gather_ended(j->record);
     if (j->range.length) note_write(j->write_nsec, false);
     if (j->write_error)
         fail(j->write_error, &write_fails, "Writing");
@@ -267,8 +324,10 @@ static void end_job(void) {
         synced = j->to;
         succeed(&sync_fails);
     }
-    if (!j->write_error && !j->sync_error && (j->syncs || !is_always() || syncs_rest()))
-        host->allow(j->record);
+    if (!j->write_error && !j->sync_error && (j->syncs || !is_always() || syncs_rest())) {
+        if (j->syncs && is_always()) note_released(j);
+        allow(j->record);
+    }
     release();
 }
 
@@ -309,7 +368,7 @@ static void flush_always(void) {
     if (queued() || (syncs && synced < file.position))
         begin_job(aof_writer_queue.end, syncs);
     else
-        host->allow(host->record());
+        allow(host->record());
 }
 
 static bool other_writes(void) {
@@ -329,7 +388,7 @@ static bool is_behind(void) {
 
 static void flush_idle(void) {
     if (is_failing() && clock_monotonic_nsec() < retry_nsec) {
-        host->allow(host->record());
+        allow(host->record());
         return;
     }
     if (queued() && other_writes()) {
@@ -337,7 +396,7 @@ static void flush_idle(void) {
         return;
     }
     bool good = !is_behind() || write_here();
-    if (good || followed.fd < 0) host->allow(host->record());
+    if (good || followed.fd < 0) allow(host->record());
     sync_if_due();
 }
 
@@ -345,10 +404,11 @@ void aof_writer_flush(void) {
     if (!host) return;
     look_at_job();
     if (file.fd < 0) {
-        host->allow(host->record());
+        allow(host->record());
         release();
     } else if (job) {
-        if (sync_holds() && !is_always()) host->allow(host->record());
+        if (job->gather_nsec) extend_job();
+        if (sync_holds() && !is_always()) allow(host->record());
     } else if (is_always()) {
         if (!rests) flush_always();
     } else if (!rests_wholly) {
@@ -362,7 +422,7 @@ void aof_writer_turn(void) {
 }
 
 bool aof_writer_drain(bool sync) {
-    if (job) background_drain(BACKGROUND_SYNC);
+    if (job) await_job();
     look_at_job();
     ASSERT(!job);
     look_at_bounds();
@@ -376,7 +436,7 @@ bool aof_writer_drain(bool sync) {
         synced = file.position;
         succeed(&sync_fails);
     }
-    host->allow(host->record());
+    allow(host->record());
     return true;
 }
 
@@ -388,6 +448,8 @@ void aof_writer_open(const struct aof_writer_host *the_host, int fd, uint64_t fi
     aof_queue_open(&aof_writer_queue);
     file = (struct target){fd, 0, file_bytes};
     synced = 0;
+    allowed = host->record();
+    aof_gather_reset();
     sync_begun_nsec = clock_monotonic_nsec();
 }
 
@@ -411,7 +473,7 @@ static void give_up_file(void) {
 
 void aof_writer_close(void) {
     ASSERT(followed.fd < 0);
-    if (job && job->range.length) background_drain(BACKGROUND_SYNC);
+    if (job && job->range.length) await_job();
     give_up_file();
     set_hold(false);
     rests = rests_wholly = false;

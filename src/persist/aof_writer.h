@@ -6,7 +6,8 @@
  * power). Replies leave by records (net/reply.h), when the file has what they tell of:
  *
  *   always     Another thread writes and syncs what a batch has left while the next batch runs;
- *              replies leave when that is synced.
+ *              replies leave when that is synced. It waits a moment for those clients that the sync
+ *              before has let go (aof_gather.h).
  *   everysec   The main thread writes, before replies leave; once a second another thread syncs.
  *   no         While a sync holds the file nothing is written: what comes waits in the queue, and
  *              replies do not wait for it. The other thread writes where that may take long (much

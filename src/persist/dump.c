@@ -4,7 +4,7 @@
  * A payload is the value's form (1 byte), the value (value/saved.h), the version of RDB (2 bytes)
  * and the CRC-64 of all that (8), lowest byte first. It comes from a client: its checksum says that
  * it was not damaged on its way, not that it means well. So everything is checked as it is loaded,
- * whatever sanitize-dump-payload and the users' flags say: these are kept, and change nothing.
+ * whatever sanitize-dump-payload and the users' flags say (persist/sanitize.h).
  */
 #include "persist/dump.h"
 
@@ -20,6 +20,7 @@
 #include "exec/effects.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "persist/sanitize.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
@@ -191,7 +192,9 @@ static void command_restore(struct call *call) {
         reply_error(call->client, "Invalid TTL value, must be >= 0");
         return;
     }
+    uint64_t checked = saved_checked();
     const char *fault = dump_load(call->argv[3], &d);
+    sanitize_note_sent(call, saved_checked() - checked);
     if (fault)
         reply_error(call->client, fault);
     else

@@ -43,6 +43,7 @@
 static int64_t turn_bytes;
 static volatile sig_atomic_t under_way; /* a signal handler asks */
 static bool cut_short;
+static void (*before_turn)(void);
 
 static struct {
     const char *what;
@@ -50,11 +51,15 @@ static struct {
     uint64_t turned_bytes, looked_bytes; /* `done` at the last turn, and look at the clock */
     int64_t begun_nsec, turned_nsec, said_nsec;
     int64_t begun_sec; /* wall time */
+    void (*rest)(void *argument);
+    void *rest_argument;
 } load;
 
 bool loading_is_under_way(void) { return under_way; }
 
 bool loading_is_cut_short(void) { return cut_short; }
+
+void loading_set_before_turn(void (*before)(void)) { before_turn = before; }
 
 /* ---- how far ---- */
 
@@ -91,8 +96,15 @@ static void turn(int64_t now_nsec) {
         load.said_nsec = now_nsec;
         say_progress();
     }
+    if (load.rest) load.rest(load.rest_argument);
+    if (before_turn) before_turn();
     if (!run_turn_within()) cut_short = true;
     load.turned_nsec = clock_monotonic_nsec();
+}
+
+void loading_set_rest(void (*rest)(void *argument), void *argument) {
+    load.rest = rest;
+    load.rest_argument = argument;
 }
 
 void loading_look(void) {

@@ -33,6 +33,9 @@ void loading_begin(const char *what, uint64_t bytes_total);
 void loading_advance(uint64_t bytes_done);
 /* The same where time has passed and no bytes came. */
 void loading_look(void);
+/* Called before each such turn of this load: threads of whoever loads are brought to rest. NULL =
+ * there are none. */
+void loading_set_rest(void (*rest)(void *argument), void *argument);
 /* Calls loading_advance as the source's bytes come in. A load that is cut short refuses it. */
 void loading_watch(struct source *in);
 /* Whether the server is to stop, and the load is to come to its end: what is there is a part, which
@@ -40,6 +43,9 @@ void loading_watch(struct source *in);
 bool loading_is_cut_short(void);
 /* It has ended, well or not. Each begin is followed by one. */
 void loading_end(bool good);
+
+/* Who does something while it lasts: called before each turn. NULL: nobody. */
+void loading_set_before_turn(void (*before)(void));
 
 /* Also from signal handlers. */
 bool loading_is_under_way(void);

@@ -4,6 +4,13 @@
  * A fault ends the load with its place and reason: what was loaded until then stays, and whoever
  * asked decides. A key that no database can have (a collection without members, which old versions
  * could write) is passed over, as is a key whose deadline is over.
+ *
+ *   file --> name, value --> built here ------------------------------------> pending --> database
+ *                  \--> batch --> built by whoever is free --> taken back -----/
+ *
+ * A value of which building takes more than a copy goes by a batch (persist/rdb_batch.h), where all
+ * of it lies in the source's window; so does each key that comes while batches are on their way. At
+ * a turn of the loop nobody builds (loading_set_rest).
  */
 #include "persist/rdb_load.h"
 
@@ -19,15 +26,20 @@
 #include "base/number.h"
 #include "base/stream.h"
 #include "exec/edit.h"
+#include "io/crew.h"
 #include "option/option.h"
 #include "persist/dump.h"
 #include "persist/loading.h"
+#include "persist/rdb_batch.h"
+#include "persist/rdb_fields.h"
 #include "persist/rdb_format.h"
 #include "persist/rdb_module.h"
 #include "persist/rdb_save.h"
+#include "persist/sanitize.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
 #include "store/recency.h"
+#include "store/saving.h"
 #include "value/saved.h"
 
 /* Where a file says how many keys a database has, room is made for them, by so many buckets between
@@ -65,6 +77,11 @@ struct load {
 
     struct pending pending[PENDING_KEYS]; /* read n is in place n modulo their number */
     uint64_t read, put;
+
+    struct crew *crew;         /* NULL: no key has gone by a batch yet */
+    struct rdb_batch *filling; /* not NULL with a crew */
+    struct rdb_batch *spare;   /* linked by `next` */
+    bool broken;               /* a key that came back could not be put */
 };
 
 /* ---- faults ---- */
@@ -196,29 +213,156 @@ static bool put_all(struct load *l) {
     return good;
 }
 
-/* Takes the value. The key's bucket is asked for, and its turn comes when others have been read. */
-static bool put_later(struct load *l, struct slice name, enum value_kind kind, struct value v) {
+/* Takes the entry, unless that fails. Its bucket is asked for, and its turn comes when others have
+ * been read. */
+static bool put_later(struct load *l, const struct pending *next) {
     if (l->read - l->put == PENDING_KEYS && !put_oldest(l)) {
-        value_type(kind)->release(v);
+        entry_free(next->entry);
         return false;
     }
-    struct pending *p = &l->pending[l->read++ % PENDING_KEYS];
-    p->keyspace = l->keyspace;
-    p->hash = hash_bytes(name.bytes, name.length);
-    keyspace_prefetch_bucket(p->keyspace, p->hash);
-    p->entry = entry_create_value(name, (enum entry_type)kind, v, l->deadline, recency_of_key(l));
-    p->offset = source_offset(l->in);
+    l->pending[l->read++ % PENDING_KEYS] = *next;
+    keyspace_prefetch_bucket(next->keyspace, next->hash);
     return true;
 }
 
-static void note_empty(struct load *l) {
+static void note_empty(struct load *l, struct slice name) {
     char shown[RDB_SHOWN_KEY_BYTES];
-    show_key(buffer_slice(&l->name), shown);
+    show_key(name, shown);
     l->result->empty++;
     if (l->how->checks_for)
         l->how->checks_for->empty(source_offset(l->in), shown);
     else
         log_warning("rdbLoadObject skipping empty key: %s", shown);
+}
+
+/* ---- batches ---- */
+
+/* It stands before all that was read since, so what that was faulty of does not count. */
+static void fault_in_batch(struct load *l, const struct rdb_batch_key *key) {
+    struct rdb_loaded *result = l->result;
+    snprintf(result->reason, sizeof(result->reason), "%s", key->reason);
+    result->stage = RDB_AT_VALUE;
+    result->offset = key->offset;
+    result->keys_before = key->keys_before;
+    result->database = key->database;
+    result->form = (int)key->form;
+    result->key_offset = key->key_offset;
+    result->has_key = true;
+    show_key(key->name, result->key);
+}
+
+static bool put_built(struct load *l, struct rdb_batch_key *key) {
+    struct pending next = {key->keyspace, key->entry, key->hash, key->offset};
+    key->entry = NULL;
+    switch (key->loaded) {
+    case VALUE_LOADED: return put_later(l, &next);
+    case VALUE_EMPTY: note_empty(l, key->name); return true;
+    case VALUE_REFUSED: break;
+    }
+    fault_in_batch(l, key);
+    return false;
+}
+
+/* Takes batches back until so many are left; once a key could not be put their keys go nowhere. */
+static bool take_back(struct load *l, size_t left) {
+    while (crew_given(l->crew) > left) {
+        struct rdb_batch *b = crew_take(l->crew);
+        for (size_t i = 0; i < b->count && !l->broken; i++) l->broken = !put_built(l, &b->keys[i]);
+        rdb_batch_clear(b);
+        b->next = l->spare;
+        l->spare = b;
+    }
+    return !l->broken;
+}
+
+static bool hand_on(struct load *l) {
+    if (!take_back(l, crew_room(l->crew) - 1)) return false;
+    crew_give(l->crew, l->filling);
+    l->filling = l->spare;
+    if (l->filling)
+        l->spare = l->filling->next;
+    else
+        l->filling = rdb_batch_create();
+    return true;
+}
+
+static void rest(void *crew) { crew_rest(crew); }
+
+static void begin_batches(struct load *l) {
+    l->crew = crew_create(rdb_batch_build, rdb_threads());
+    l->filling = rdb_batch_create();
+    loading_set_rest(rest, l->crew);
+}
+
+/* Takes all back. False where a key could not be put. */
+static bool end_batches(struct load *l) {
+    if (!l->crew) return true;
+    if (hand_on(l)) (void)take_back(l, 0);
+    bool good = take_back(l, 0);
+    loading_set_rest(NULL, NULL);
+    crew_free(l->crew);
+    rdb_batch_free(l->filling);
+    while (l->spare) {
+        struct rdb_batch *b = l->spare;
+        l->spare = b->next;
+        rdb_batch_free(b);
+    }
+    return good;
+}
+
+/* The next key of the batch, with what the loader knows of it; NULL where the batch before it could
+ * not be put. */
+static struct rdb_batch_key *add_to_batch(struct load *l, struct slice name, struct slice bytes) {
+    if (!rdb_batch_has_room(l->filling, name.length + bytes.length) && !hand_on(l)) return NULL;
+    struct rdb_batch_key *key = rdb_batch_add(l->filling, name, bytes);
+    key->keyspace = l->keyspace;
+    key->deadline = l->deadline;
+    key->recency = recency_of_key(l);
+    key->form = (unsigned)l->result->form;
+    key->key_offset = l->result->key_offset;
+    key->offset = source_offset(l->in);
+    key->keys_before = l->result->read - 1;
+    key->database = l->result->database;
+    return key;
+}
+
+/* Bytes of the value that comes, where it is to be built by whoever is free; 0 = it is not. */
+static size_t extent_for_batch(const struct load *l, unsigned form, size_t name_length) {
+    struct slice window = source_window(l->in);
+    if (l->how->checks_for || rdb_threads() == 0 || saving_now()) return 0;
+    if (form == SAVED_STRING && !saved_is_compressed(window)) return 0;
+    if (window.length > RDB_BATCH_BYTES) window.length = RDB_BATCH_BYTES;
+    size_t extent = saved_extent(form, window);
+    return extent + name_length <= RDB_BATCH_BYTES ? extent : 0;
+}
+
+static bool read_for_batch(struct load *l, enum value_kind kind, struct slice name, size_t extent) {
+    struct slice bytes = {source_take(l->in, extent), extent};
+    if (!l->crew) begin_batches(l);
+    struct rdb_batch_key *key = add_to_batch(l, name, bytes);
+    if (key) key->kind = kind;
+    return key != NULL;
+}
+
+/* ---- one value ---- */
+
+/* Takes the value, built here. */
+static bool put_value(struct load *l, struct slice name, enum value_kind kind, struct value v) {
+    struct entry *e =
+        entry_create_value(name, (enum entry_type)kind, v, l->deadline, recency_of_key(l));
+    struct pending next = {l->keyspace, e, hash_bytes(name.bytes, name.length),
+                           source_offset(l->in)};
+    if (!l->crew || (crew_given(l->crew) == 0 && l->filling->count == 0))
+        return put_later(l, &next);
+    struct rdb_batch_key *key = add_to_batch(l, SLICE(""), (struct slice){NULL, 0});
+    if (!key) {
+        entry_free(e);
+        return false;
+    }
+    key->loaded = VALUE_LOADED;
+    key->entry = e;
+    key->hash = next.hash;
+    return true;
 }
 
 /* Nobody here can use a module's value. */
@@ -236,15 +380,18 @@ static bool pass_module(struct load *l, unsigned form) {
 static bool read_value(struct load *l, unsigned form, enum value_kind kind, struct slice name) {
     struct string_value string;
     struct value v = {&string, 0};
+    bool over = l->deadline != ENTRY_NO_DEADLINE && l->deadline <= l->now_msec;
+    bool expired = over && !l->how->keeps_expired;
+    size_t extent = expired ? 0 : extent_for_batch(l, form, name.length);
+    if (extent) return read_for_batch(l, kind, name, extent);
     enum value_loaded loaded = value_type(kind)->load(form, l->in, &l->store, &v);
     if (loaded == VALUE_REFUSED) return source_fault_seen(l);
-    bool over = l->deadline != ENTRY_NO_DEADLINE && l->deadline <= l->now_msec;
-    l->result->expired += over && !l->how->keeps_expired;
+    l->result->expired += expired;
     if (loaded == VALUE_EMPTY) {
-        note_empty(l);
-    } else if (l->how->checks_for || (over && !l->how->keeps_expired)) {
+        note_empty(l, name);
+    } else if (l->how->checks_for || expired) {
         value_type(kind)->release(v);
-    } else if (!put_later(l, name, kind, v)) {
+    } else if (!put_value(l, name, kind, v)) {
         return false;
     }
     return true;
@@ -295,10 +442,14 @@ static bool read_auxiliary(struct load *l) {
     struct slice name, value;
     if (!saved_read_kept(l->in, &l->name, &name) || !saved_read_text(l->in, &l->store, &value))
         return source_fault_seen(l);
-    if (l->how->checks_for)
+    if (l->how->checks_for) {
         l->how->checks_for->auxiliary(source_offset(l->in), name, value);
-    else
-        note_auxiliary(name, value);
+        return true;
+    }
+    char reason[sizeof(l->result->reason)];
+    const struct rdb_field *row = rdb_field_named(name);
+    if (row) return row->load(value, reason, sizeof(reason)) || fault(l, "%s", reason);
+    note_auxiliary(name, value);
     return true;
 }
 
@@ -429,8 +580,11 @@ bool rdb_load(struct source *in, const struct rdb_loading *how, struct rdb_loade
     next_key(&l);
     if (rdb_checksums()) source_checksum_begin(in, checksum_crc64, 0);
     loading_watch(in);
+    uint64_t checked = saved_checked();
     bool good = read_all(&l);
+    if (!end_batches(&l)) good = false;
     if (!put_all(&l)) good = false;
+    sanitize_note_file(saved_checked() - checked);
     buffer_free(&l.name);
     buffer_free(&l.store);
     return good;

@@ -71,7 +71,7 @@ int64_t rdb_load_delay_usec(void);
 /* For tests: the option key-load-delay, also in the midst of a load. */
 void rdb_load_set_delay(int64_t usec);
 /* For the log, on one line: "at offset 98, after 2 keys, in key 'z' of database 0 (zset-ziplist,
- * from offset 91): a ziplist is damaged". */
+ * from offset 91): Ziplist integrity check failed". */
 void rdb_describe_fault(const struct rdb_loaded *result, struct buffer *out);
 /* As 6.2's redis-check-rdb calls it: "hash-ziplist". */
 const char *rdb_form_name(int form);

@@ -2,9 +2,10 @@
  * Writing snapshots.
  *
  *   "REDIS0009"
- *   what there is to know of the file: names with values
+ *   what there is to know of the file: names with values (persist/rdb_fields)
  *   each database that has keys: its number, how many keys and keys with deadlines, the keys
  *     a key: deadline, idle time or frequency, where it has any; form, key, value
+ *   more of such names and values
  *   end, CRC-64 of all before it (8 bytes, lowest first; 0 where rdbchecksum is no)
  *
  * Keys go through a pipeline (io/pipeline): the thread that saves walks over the table and copies
@@ -31,6 +32,7 @@
 #include "io/signals.h"
 #include "option/option.h"
 #include "persist/dump.h"
+#include "persist/rdb_fields.h"
 #include "persist/rdb_format.h"
 #include "store/entry.h"
 #include "store/evict.h"
@@ -47,16 +49,11 @@ static bool checksums;
 static int64_t key_delay_usec, threads;
 
 bool rdb_checksums(void) { return checksums; }
-
-static void write_auxiliary(struct sink *out, const char *name, struct slice value) {
-    sink_write_byte(out, RDB_AUX);
-    saved_write_text(out, slice_of(name));
-    saved_write_text(out, value);
-}
+unsigned rdb_threads(void) { return (unsigned)threads; }
 
 static void write_number(struct sink *out, const char *name, int64_t number) {
     char digits[NUMBER_INT64_CHARS];
-    write_auxiliary(out, name, (struct slice){digits, number_format_int64(digits, number)});
+    rdb_field_write(out, name, (struct slice){digits, number_format_int64(digits, number)});
 }
 
 static void save_recency(const struct entry *e, struct sink *out) {
@@ -168,8 +165,8 @@ static void save_head(const struct keyspace *ks, struct pipeline *p) {
     buffer_free(&head);
 }
 
-static bool save_databases(struct sink *out) {
-    struct save save = {pipeline_create(out, encode_pieces, (unsigned)threads), 0};
+static bool save_all_databases(struct sink *out) {
+    struct save save = {pipeline_create(out, encode_pieces, rdb_threads()), 0};
     for (int i = 0; i < keyspace_databases(); i++) {
         struct keyspace *ks = keyspace_at(i);
         if (keyspace_count(ks) == 0) continue;
@@ -179,17 +176,28 @@ static bool save_databases(struct sink *out) {
     return pipeline_end(save.pipeline);
 }
 
+/* A replica keeps keys that are due until its primary says that they go. */
+static bool save_databases(struct sink *out) {
+    if (!keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA)) return save_all_databases(out);
+    bool shown = keyspace_show_due(true);
+    bool good = save_all_databases(out);
+    keyspace_show_due(shown);
+    return good;
+}
+
 static bool save_all(struct sink *out, bool preamble) {
     if (checksums) sink_checksum_begin(out, checksum_crc64, 0);
     char magic[sizeof(RDB_MAGIC) + 4];
     snprintf(magic, sizeof(magic), RDB_MAGIC "%04d", RDB_VERSION);
     sink_write(out, magic, sizeof(magic) - 1);
-    write_auxiliary(out, "redis-ver", slice_of(REDIS_VERSION));
+    rdb_field_write(out, "redis-ver", slice_of(REDIS_VERSION));
     write_number(out, "redis-bits", 64);
     write_number(out, "ctime", clock_wall_usec() / 1000000);
     write_number(out, "used-mem", (int64_t)memory_used_total());
+    if (!preamble) rdb_fields_save(out, false);
     write_number(out, "aof-preamble", preamble);
     if (!save_databases(out)) return false;
+    if (!preamble) rdb_fields_save(out, true);
     sink_write_byte(out, RDB_END);
     saved_write_number(out, checksums ? sink_checksum(out) : 0, 8);
     sink_checksum_begin(out, NULL, 0);
@@ -216,7 +224,8 @@ static const struct option_row option_rows[] = {
     OPTION_INT("snapshot-threads", &threads, "1", 0, PIPELINE_THREADS_MAX, OPTION_MUTABLE,
                "snapshots", 35,
                "Threads that encode, compress and write a snapshot beside the one that saves, in "
-               "SAVE and in the child of BGSAVE."),
+               "SAVE and in the children of BGSAVE and BGREWRITEAOF, and that build values beside "
+               "the one that loads."),
 };
 
 void rdb_save_register(void) {

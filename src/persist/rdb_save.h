@@ -19,6 +19,8 @@ MUST_USE bool rdb_save(struct sink *out);
 MUST_USE bool rdb_save_preamble(struct sink *out);
 /* The option rdbchecksum. */
 bool rdb_checksums(void);
+/* The option snapshot-threads. */
+unsigned rdb_threads(void);
 /* The option rdb-key-save-delay, for tests: see rdb_delay. */
 int64_t rdb_save_delay_usec(void);
 /* Keys of all databases. */

@@ -151,6 +151,9 @@ static void log_fault(const struct rdb_loaded *result) {
     struct buffer text;
     buffer_init(&text, MEMORY_OTHER);
     rdb_describe_fault(result, &text);
+    /* In two lines: what scripts look for in 6.2's log, then all that is known. */
+    log_warning("Internal error in RDB reading offset %" PRIu64 " -> %s", result->offset,
+                result->reason);
     log_warning("Error loading the snapshot %s %s", filename, text.bytes);
     buffer_free(&text);
 }
@@ -158,7 +161,10 @@ static void log_fault(const struct rdb_loaded *result) {
 static bool load_file(int fd, bool replaces) {
     struct file_source f;
     struct rdb_loaded result;
-    const struct rdb_loading how = {.replaces = replaces};
+    /* A replica's keys go when its primary says so. */
+    const struct rdb_loading how = {
+        .replaces = replaces,
+        .keeps_expired = keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA)};
     file_source_open(&f, fd, -1);
     loading_begin("snapshot", f.source.length == SOURCE_LENGTH_UNKNOWN ? 0 : f.source.length);
     bool good = rdb_load(&f.source, &how, &result);
@@ -199,7 +205,11 @@ bool snapshot_load_at_start(void) {
     int64_t begun = clock_monotonic_nsec();
     snapshot_begin();
     if (access(filename, F_OK) != 0 && errno == ENOENT) return true;
-    if (!snapshot_load(false)) return false;
+    if (!snapshot_load(false)) {
+        if (!loading_is_cut_short())
+            log_warning("Terminating server after rdb file reading failure.");
+        return false;
+    }
     snapshot_note_reloaded();
     log_notice("DB loaded from disk: %.3f seconds", (double)(clock_monotonic_nsec() - begun) / 1e9);
     return true;

@@ -14,6 +14,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +55,8 @@ static bool diskless, delete_file;
 static int64_t delay_sec;
 static uint64_t full_syncs;
 static bool file_is_for_replicas_only;
+/* Where the child writes it: dbfilename and the folder may change meanwhile. */
+static char file_path[2 * PATH_MAX];
 
 static struct {
     struct loop_watcher pipe;
@@ -72,12 +76,16 @@ static int count_in(enum replica_state state) {
     return count;
 }
 
-/* The copy that is under way, or begins, is its own: it follows the history from there. */
-static void take_along(struct replica *r, enum replica_state state) {
-    bool follows = replica_follow(r, job_place);
-    ASSERT(follows);
+/* The copy that is under way, or begins, is its own. It follows the history from there. */
+static void be_with_copy(struct replica *r, enum replica_state state) {
     if (!r->is_old) replica_say(r, "+FULLRESYNC %s %lld\r\n", history_id(), (long long)job_place);
     replica_set_state(r, state);
+}
+
+static void take_along(struct replica *r, enum replica_state state) {
+    bool follows = replica_follow(r, job_place);
+    ASSERT(follows); /* it is the history's end */
+    be_with_copy(r, state);
 }
 
 static void fail_waiting(const char *text) {
@@ -86,9 +94,16 @@ static void fail_waiting(const char *text) {
 
 /* ---- to a file ---- */
 
+static void note_file_path(void) {
+    char folder[PATH_MAX];
+    bool known = getcwd(folder, sizeof(folder));
+    snprintf(file_path, sizeof(file_path), "%s%s%s", known ? folder : "", known ? "/" : "",
+             snapshot_path());
+}
+
 static void send_file(struct replica *r) {
     struct stat status;
-    int fd = system_open(snapshot_path(), O_RDONLY | O_CLOEXEC, 0);
+    int fd = system_open(file_path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0 || fstat(fd, &status) != 0) {
         log_warning("SYNC failed. Can't open/stat DB after BGSAVE: %s", strerror(errno));
         if (fd >= 0) system_close(fd);
@@ -113,6 +128,7 @@ static void file_ended(bool good) {
 static bool start_file(void) {
     if (!snapshot_start_child()) return false;
     job = JOB_FILE;
+    note_file_path();
     file_is_for_replicas_only = !snapshot_wanted_at_end();
     REPLICA_FOR_EACH(r, REPLICA_WAITS_START) take_along(r, REPLICA_WAITS_END);
     return true;
@@ -267,12 +283,14 @@ static void start(void) {
     fail_waiting("BGSAVE failed, replication can't continue");
 }
 
-/* A file that is written for one of the same capabilities is as good for this one. */
+/* A file that is written for one of the same capabilities is as good for this one. The history from
+ * its place on may be longer than the backlog by now: it is held for those who wait. */
 static bool share_file(struct replica *late) {
     if (job != JOB_FILE) return false;
     REPLICA_FOR_EACH(r, REPLICA_WAITS_END) {
         if ((late->capabilities & r->capabilities) != r->capabilities) continue;
-        take_along(late, REPLICA_WAITS_END);
+        replica_follow_with(late, r);
+        be_with_copy(late, REPLICA_WAITS_END);
         return true;
     }
     return false;
@@ -309,6 +327,8 @@ static void start_what_waits(void) {
     if (!diskless || !all_read_eof() || longest >= delay_sec) start();
 }
 
+bool full_sync_removes_files(void) { return delete_file && !snapshot_wanted_at_end(); }
+
 /* The file was written for replicas, and they have it. */
 static void remove_file(void) {
     if (!file_is_for_replicas_only || !delete_file || job != JOB_NONE) return;
@@ -316,8 +336,8 @@ static void remove_file(void) {
     file_is_for_replicas_only = false;
     if (snapshot_wanted_at_end()) return;
     log_notice("Removing the RDB file used to feed replicas in a persistence-less instance");
-    if (!file_remove(snapshot_path()) && errno != ENOENT)
-        log_warning("Removing %s: %s", snapshot_path(), strerror(errno));
+    if (!file_remove(file_path) && errno != ENOENT)
+        log_warning("Removing %s: %s", file_path, strerror(errno));
 }
 
 void full_sync_cron(void) {
@@ -325,7 +345,16 @@ void full_sync_cron(void) {
     remove_file();
 }
 
+/* A file that nobody waits for any more, and nobody else wants. */
+static void end_useless_file(void) {
+    if (job != JOB_FILE || !file_is_for_replicas_only || count_in(REPLICA_WAITS_END)) return;
+    log_notice("Nobody waits any more for the RDB file that a child writes: killing it.");
+    job = JOB_NONE;
+    child_kill(CHILD_SNAPSHOT);
+}
+
 bool full_sync_step(void) {
+    end_useless_file();
     if (!copy.feed) return false;
     (void)feed_free_step(copy.feed);
     if (!count_in(REPLICA_RECEIVES_COPY)) {

@@ -21,6 +21,8 @@ struct replica;
 void full_sync_register(void);
 void full_sync_open(struct loop *loop);
 
+/* rdb-del-sync-files, where nothing else wants the file: it is removed once it has served. */
+bool full_sync_removes_files(void);
 /* The replica needs a copy: it waits for one, which may begin at once. There is a backlog. */
 void full_sync_request(struct replica *r);
 /* Once a second: what waits begins where it can; what is stuck is given up. */

@@ -25,6 +25,9 @@ static char id[HISTORY_ID_CHARS + 1], second_id[HISTORY_ID_CHARS + 1];
 static int64_t place, second_end = -1;
 static struct feed *feed;
 static int64_t backlog_bytes;
+static int64_t applied_bytes; /* the same when it was set last */
+static int64_t forgotten;     /* nobody who comes may ask for what is before this place */
+static bool forgets;          /* that is to be the present one, when the unit that runs has ended */
 
 const char *history_id(void) { return id; }
 const char *history_id2(void) { return second_id; }
@@ -36,8 +39,22 @@ struct feed *history_feed(void) {
 
 /* ---- the backlog ---- */
 
+/* The first place that may be asked for. */
+static int64_t first_kept(void) {
+    int64_t begin = feed_begin(feed);
+    return begin > forgotten ? begin : forgotten;
+}
+
+void history_settle(void) {
+    if (forgets) forgotten = place;
+    forgets = false;
+}
+
 void history_open_backlog(void) {
-    if (!feed) feed = feed_create(MEMORY_REPLICATION, place, (size_t)backlog_bytes);
+    if (feed) return;
+    feed = feed_create(MEMORY_REPLICATION, place, (size_t)backlog_bytes);
+    feed_set_limit(feed, place);
+    applied_bytes = backlog_bytes;
 }
 
 void history_close_backlog(void) {
@@ -77,10 +94,16 @@ void history_branch(void) {
 }
 
 void history_adopt(const char *new_id, int64_t new_place) {
-    memcpy(id, new_id, HISTORY_ID_CHARS);
+    /* At the same place of another history the bytes before it are others, too. */
+    bool is_same = new_place == place && memcmp(id, new_id, HISTORY_ID_CHARS) == 0;
+    memmove(id, new_id, HISTORY_ID_CHARS);
     forget_second();
-    if (feed && new_place != place) feed_restart(feed, new_place);
+    if (feed && !is_same) {
+        feed_restart(feed, new_place);
+        feed_set_limit(feed, new_place);
+    }
     place = new_place;
+    forgotten = 0;
 }
 
 static bool is_of(struct slice name, const char *of) {
@@ -97,10 +120,10 @@ bool history_can_continue(struct slice name, int64_t from, char *reason, size_t 
                  from, second_id, second_end - 1);
     } else if (!feed) {
         snprintf(reason, reason_size, "there is no backlog");
-    } else if (from < feed_begin(feed) || from > place) {
+    } else if (from < first_kept() || from > place) {
         snprintf(reason, reason_size,
                  "it has come to %" PRId64 ", and the backlog reaches from %" PRId64 " to %" PRId64,
-                 from, feed_begin(feed), place);
+                 from, first_kept(), place);
     } else {
         return true;
     }
@@ -109,11 +132,16 @@ bool history_can_continue(struct slice name, int64_t from, char *reason, size_t 
 
 /* ---- options and INFO ---- */
 
-/* A smaller number in a file stays as it is written there, as in 6.2. */
+/* A smaller number in a file stays as it is written there, as in 6.2. There another size is a new
+ * and empty backlog, and who sets one may count on that: so what was kept is no longer given. */
 static bool backlog_apply(const struct option_row *row, char *reason, size_t reason_size) {
     if (option_source_now() == OPTION_FROM_CONFIG_SET && backlog_bytes < BACKLOG_BYTES_MIN)
         backlog_bytes = BACKLOG_BYTES_MIN;
-    if (feed) feed_set_kept(feed, (size_t)backlog_bytes);
+    if (feed && backlog_bytes != applied_bytes) {
+        feed_set_kept(feed, (size_t)backlog_bytes);
+        forgets = true;
+    }
+    applied_bytes = backlog_bytes;
     return true;
 }
 
@@ -136,10 +164,10 @@ static void print_second_id(struct buffer *out) { buffer_append_c_string(out, se
 static void print_active(struct buffer *out) { buffer_append_char(out, feed ? '1' : '0'); }
 static void print_size(struct buffer *out) { buffer_printf(out, "%" PRId64, backlog_bytes); }
 static void print_first(struct buffer *out) {
-    buffer_printf(out, "%" PRId64, feed ? feed_begin(feed) + 1 : 0);
+    buffer_printf(out, "%" PRId64, feed ? first_kept() + 1 : 0);
 }
 static void print_length(struct buffer *out) {
-    buffer_printf(out, "%zu", feed ? feed_kept_bytes(feed) : 0);
+    buffer_printf(out, "%" PRId64, feed ? place - first_kept() : 0);
 }
 static void print_memory(struct buffer *out) {
     buffer_printf(out, "%zu", feed ? feed_backlog_memory(feed) : 0);

@@ -20,6 +20,8 @@
 #include "base/string.h"
 
 #define HISTORY_ID_CHARS 40
+/* No history is as long, and to what is less anything that is sent can be added. */
+#define HISTORY_PLACE_MAX (INT64_MAX / 2)
 
 struct feed;
 
@@ -34,7 +36,8 @@ int64_t history_place(void);
 /* The second id holds for places before this one; -1: for none. */
 int64_t history_id2_end(void);
 /* The bytes that are kept, whose places are those of the history; NULL where there is no backlog.
- * Valid until the backlog is closed. */
+ * Its readers get nothing until its limit is set beyond the place where it began
+ * (stream_look_at_log does). Valid until the backlog is closed. */
 struct feed *history_feed(void);
 
 /* Bytes are kept from here on. Nothing happens where they are already. */
@@ -42,6 +45,8 @@ void history_open_backlog(void);
 /* No longer. There are no readers. What follows is not known to anyone, so who opens it again
  * begins a new history (history_begin). */
 void history_close_backlog(void);
+/* Before the loop sleeps: what CONFIG SET has begun. O(1). */
+void history_settle(void);
 /* The stream goes on: counted and kept. Only while there is a backlog. O(length). */
 void history_append(const void *bytes, size_t length);
 

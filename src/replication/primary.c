@@ -38,13 +38,18 @@
 static enum primary_role role = PRIMARY_ROLE;
 static int64_t ping_period, timeout_sec, backlog_ttl;
 static int64_t replicas_wanted, lag_allowed;
-static bool no_tcp_nodelay;
+static bool no_tcp_nodelay, stands_still;
+static bool (*take_over)(struct call *call);
 static uint64_t partial_syncs, partial_syncs_refused;
 static int64_t cron_sec, pinged_sec, alone_since_sec;
 
 static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
 
+int64_t primary_timeout_sec(void) { return timeout_sec; }
+
 void primary_set_role(enum primary_role now) { role = now; }
+void primary_stand_still(bool stands) { stands_still = stands; }
+void primary_set_take_over(bool (*who)(struct call *call)) { take_over = who; }
 
 /* ---- PSYNC, SYNC ---- */
 
@@ -101,7 +106,11 @@ static bool sync_is_refused(struct call *call) {
     struct client *c = call->client;
     const struct replica *known = replica_of(c);
     if (known && known->state != REPLICA_KNOWN) return true;
-    if (role == REPLICA_ROLE_UNLINKED)
+    if (call->argc > 3 && argument_is(call, 3, "failover") && take_over && !take_over(call))
+        return true;
+    if (stands_still)
+        reply_error(c, "-NOMASTERLINK Can't SYNC while failing over");
+    else if (role == REPLICA_ROLE_UNLINKED)
         reply_error(c, "-NOMASTERLINK Can't SYNC while not connected with my master");
     else if (c->replies || reply_output_bytes(c) || !client_may_wait(c))
         reply_error(c, "SYNC and PSYNC are invalid with pending output");
@@ -225,7 +234,7 @@ static void wait_timed_out(struct client *c, void *state) {
 static void wait_free(void *state) {
     struct waiting *w = state;
     list_remove(&w->link);
-    memory_free_sized(w, sizeof(*w), MEMORY_CLIENTS);
+    memory_free_sized(w, sizeof(*w), MEMORY_OTHER);
 }
 
 static const struct blocked_kind wait_kind = {.timed_out = wait_timed_out, .free_state = wait_free};
@@ -237,7 +246,7 @@ static void ask_for_acknowledgements(void) {
         {"GETACK", 6},
         {"*", 1},
     };
-    if (history_feed() && role == PRIMARY_ROLE) stream_command(3, words);
+    if (history_feed() && role == PRIMARY_ROLE && !stands_still) stream_command(3, words);
 }
 
 static void command_wait(struct call *call) {
@@ -257,7 +266,7 @@ static void command_wait(struct call *call) {
         reply_integer(call->client, count);
         return;
     }
-    struct waiting *w = memory_alloc(sizeof(*w), MEMORY_CLIENTS);
+    struct waiting *w = memory_alloc(sizeof(*w), MEMORY_OTHER); /* as the wait itself */
     *w = (struct waiting){.client = call->client, .place = place, .replicas = replicas};
     list_append(&waiting, &w->link);
     blocked_begin(call, &wait_kind, 0, 0, 0, timeout_msec, w);
@@ -298,6 +307,8 @@ const struct gate_row primary_replicas_gate = {
 /* ---- each turn, each second ---- */
 
 bool primary_step(void) {
+    history_settle();
+    reply_before_write(); /* the log's turn comes first: what it has may go at once */
     bool more = replica_step();
     (void)full_sync_step();
     if (!list_is_empty(&waiting)) serve_waiting();
@@ -309,12 +320,15 @@ void primary_drop_replicas(void) {
     replica_close_all();
 }
 
-void primary_say_last(void) { REPLICA_FOR_EACH(r, REPLICA_ONLINE) reply_stream_more(r->client); }
+void primary_say_last(void) {
+    if (history_feed()) stream_look_at_log();
+    REPLICA_FOR_EACH(r, REPLICA_ONLINE) reply_stream_more(r->client);
+}
 
 static void ping(int64_t now) {
     if (now - pinged_sec < ping_period) return;
     pinged_sec = now;
-    if (replica_count() && role == PRIMARY_ROLE)
+    if (replica_count() && role == PRIMARY_ROLE && !stands_still)
         stream_command(1, (const struct slice[]){{"PING", 4}});
 }
 
@@ -373,40 +387,15 @@ void primary_cron(void) {
     check_limits();
 }
 
-/* ---- ROLE ---- */
-
-static void reply_replica(struct client *c, const struct replica *r) {
-    struct buffer text = {.class = MEMORY_OTHER};
-    reply_array(c, 3);
-    replica_append_address(r, &text);
-    reply_bulk(c, buffer_slice(&text));
-    buffer_free(&text);
-    reply_bulk_integer(c, r->port);
-    reply_bulk_integer(c, r->acknowledged < 0 ? 0 : r->acknowledged);
-}
-
-static void command_role(struct call *call) {
-    struct client *c = call->client;
-    int64_t count = 0;
-    REPLICA_FOR_EACH(r, REPLICA_ONLINE) count++;
-    reply_array(c, 3);
-    reply_bulk_c_string(c, "master");
-    reply_integer(c, history_place());
-    reply_array(c, count);
-    REPLICA_FOR_EACH(r, REPLICA_ONLINE) reply_replica(c, r);
-}
-
 /* ---- rows ---- */
 
 static struct command rows[] = {
-    COMMAND("psync", command_psync, 3, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
+    COMMAND("psync", command_psync, -3, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
             "A replica asks for the stream from a place on, or for a copy."),
     COMMAND("sync", command_sync, 1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
             "A replica, or a tool, asks for a copy and then the stream."),
     COMMAND("replconf", command_replconf, -1, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
             "A replica says what it is, and how far it has come."),
-    COMMAND("role", command_role, 1, NO_SCRIPT | ANYTIME | FAST, ACL_ADMIN | ACL_DANGEROUS, NO_KEYS,
-            "What this server is in replication, and with whom."),
     COMMAND("wait", command_wait, 3, NO_SCRIPT, ACL_KEYSPACE, NO_KEYS,
             "Waits until so many replicas have all that was written, or a time is up; returns how "
             "many have."),

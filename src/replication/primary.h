@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct client;
+struct call;
 struct gate_row;
 
 /* Commands, options and metrics. Once, at start. */
@@ -21,10 +21,18 @@ extern const struct gate_row primary_replicas_gate; /* GATE_REPLICAS, for server
 enum primary_role { PRIMARY_ROLE, REPLICA_ROLE, REPLICA_ROLE_UNLINKED };
 void primary_set_role(enum primary_role role);
 
+/* repl-timeout: after so much silence the other side counts as gone. */
+int64_t primary_timeout_sec(void);
+/* Who decides on PSYNC ... FAILOVER, by which a primary asks its replica to take over: false after
+ * a reply, true where this server is a primary now. NULL: nobody. */
+void primary_set_take_over(bool (*take_over)(struct call *call));
+
 /* Several times a second. */
 void primary_cron(void);
 /* Before the loop sleeps: what is new goes to replicas. True where there is more at once. */
 bool primary_step(void);
+/* Nothing is added to the history of this server's own accord: no ping, no request. */
+void primary_stand_still(bool stands);
 /* A flush or a new history: all must come again. */
 void primary_drop_replicas(void);
 /* Before the server ends: the last of the stream is written, as far as sockets take it. */

@@ -26,6 +26,7 @@
 #include "net/limits.h"
 #include "net/reply.h"
 #include "replication/history.h"
+#include "replication/stream.h"
 
 /* Read from a file and offered to the socket at once. */
 #define FILE_PIECE_BYTES 65536
@@ -157,10 +158,16 @@ static enum step write_feed(struct replica *r, struct feed_reader *reader) {
 
 static bool is_closing(const struct replica *r) { return r->client->flags & CLIENT_CLOSING; }
 
+/* What its copy has is in the log, too. */
+static bool copy_may_leave(const struct replica *r) {
+    return r->stream.place <= feed_limit(history_feed());
+}
+
 static bool write_replica(struct client *c) {
     struct replica *r = replica_of(c);
     ssize_t sent;
     if (r->head.length && write_head(r, &sent) == STEP_WAITS) return false;
+    if (r->stream.feed && r->state != REPLICA_ONLINE && !copy_may_leave(r)) return true;
     if (r->state == REPLICA_RECEIVES_FILE && write_file(r) == STEP_WAITS) return false;
     if (r->state == REPLICA_RECEIVES_COPY) {
         if (write_feed(r, &r->copy) == STEP_WAITS) return false;
@@ -173,7 +180,7 @@ static bool write_replica(struct client *c) {
     return write_feed(r, &r->stream) == STEP_DONE;
 }
 
-static const struct reply_stream stream_of_replicas = {write_replica};
+static const struct reply_stream stream_of_replicas = {write_replica, NULL};
 
 /* ---- states ---- */
 
@@ -203,6 +210,11 @@ void replica_refuse(struct replica *r, const char *text) {
 bool replica_follow(struct replica *r, int64_t place) {
     feed_leave(&r->stream);
     return feed_follow(&r->stream, history_feed(), place);
+}
+
+void replica_follow_with(struct replica *r, const struct replica *other) {
+    feed_leave(&r->stream);
+    feed_follow_reader(&r->stream, &other->stream);
 }
 
 void replica_send_file(struct replica *r, int fd, int64_t bytes) {
@@ -286,7 +298,8 @@ const struct client_observer replica_client_observer = {.closing = forget, .byte
 bool replica_step(void) {
     struct feed *feed = history_feed();
     if (!feed) return false;
-    bool grown = feed_end(feed) != seen_end;
+    bool grown = stream_look_at_log();
+    if (feed_end(feed) != seen_end) grown = true;
     seen_end = feed_end(feed);
     if (grown || woken) {
         woken = false;

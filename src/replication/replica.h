@@ -100,6 +100,8 @@ void replica_wake(struct replica *r);
 void replica_refuse(struct replica *r, const char *text);
 /* It follows the history from this place; false where that is not kept. */
 MUST_USE bool replica_follow(struct replica *r, int64_t place);
+/* From where another one stands. */
+void replica_follow_with(struct replica *r, const struct replica *other);
 /* It gets the file, whose descriptor it takes, and then the stream. */
 void replica_send_file(struct replica *r, int fd, int64_t bytes);
 /* It has all of its copy: it gets the stream, or is closed where it wanted the copy alone. */

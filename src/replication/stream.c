@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The write stream. stream.h has the idea.
  *
- * Invariant: effects are wanted exactly while there is a backlog and this server is to take them.
+ * Invariants
+ *  1. Effects are wanted exactly while there is a backlog and this server is to take them.
+ *  2. All before the feed's limit is known to the log. Marks stand behind the limit, in order: each
+ *     says that all before its place is known when its record is.
  */
 #include "replication/stream.h"
 
+#include <string.h>
+
 #include "base/panic.h"
+#include "net/feed.h"
+#include "net/reply.h"
 #include "persist/aof_format.h"
 #include "replication/history.h"
 
+/* What turns have added that the log does not have yet. Where there are more the last one stands
+ * for several. */
+#define MARKS_MAX 64
 /* The room of a larger command is given back. */
 #define ROOM_KEPT_BYTES 65536
 
@@ -17,10 +27,17 @@ static int selected = AOF_FORMAT_NO_DATABASE;
 static bool takes = true, wanted;
 static int64_t written; /* the place behind the last effect */
 
+static struct mark {
+    uint64_t record;
+    int64_t place;
+} marks[MARKS_MAX];
+static int marks_count;
+
 static void look_at_interest(void) {
     bool wants = takes && history_feed();
-    if (wants != wanted) effects_add_interest(EFFECT_STREAM, wants ? 1 : -1);
+    if (wants == wanted) return;
     wanted = wants;
+    effects_add_interest(EFFECT_STREAM, wants ? 1 : -1);
 }
 
 void stream_open(void) {
@@ -41,7 +58,10 @@ void stream_take_effects(bool take) {
     look_at_interest();
 }
 
+bool stream_is_own(void) { return takes; }
+
 void stream_begin_copy(void) { selected = AOF_FORMAT_NO_DATABASE; }
+int stream_database(void) { return selected == AOF_FORMAT_NO_DATABASE ? 0 : selected; }
 int64_t stream_written(void) { return written; }
 
 static void append_room(void) {
@@ -65,6 +85,34 @@ void stream_command(int argc, const struct slice *argv) {
     ASSERT(takes && history_feed());
     aof_format_append(&room, argc, argv);
     append_room();
+}
+
+static void add_mark(uint64_t record, int64_t place) {
+    const struct mark *last = marks_count ? &marks[marks_count - 1] : NULL;
+    if (last && last->place > place) marks_count = 0; /* of another history */
+    if (last && last->place == place) return;
+    if (marks_count < MARKS_MAX) marks_count++;
+    marks[marks_count - 1] = (struct mark){record, place};
+}
+
+bool stream_look_at_log(void) {
+    struct feed *feed = history_feed();
+    int64_t limit = feed_limit(feed), place = history_place();
+    uint64_t record = effects_record_ended();
+    if (reply_may_leave(record)) {
+        marks_count = 0;
+        limit = place;
+    } else {
+        int known = 0;
+        add_mark(record, place);
+        while (known < marks_count && reply_may_leave(marks[known].record))
+            limit = marks[known++].place;
+        marks_count -= known;
+        memmove(marks, marks + known, (size_t)marks_count * sizeof(marks[0]));
+    }
+    bool moved = limit != feed_limit(feed);
+    feed_set_limit(feed, limit);
+    return moved;
 }
 
 void stream_pass_on(struct slice bytes) {

@@ -132,15 +132,28 @@ bool slowlog_wants(const struct call *call, int64_t nsec) {
     return !(call->command->flags & COMMAND_SKIP_SLOWLOG);
 }
 
-void slowlog_note(const struct call *call, const struct attribution_span *span) {
+struct slowlog_entry *slowlog_prepare(const struct call *call,
+                                      const struct attribution_span *span) {
     struct slowlog_entry *e = entry_create(call);
-    e->id = next_id++;
-    e->wall_seconds = clock_wall_usec() / 1000000;
     e->usec = span->wall_usec;
     e->span = *span;
+    return e;
+}
+
+void slowlog_take_prepared(struct slowlog_entry *e, int64_t nsec) {
+    e->id = next_id++;
+    e->wall_seconds = clock_wall_usec() / 1000000;
+    e->usec += nsec / 1000;
+    e->span.wall_usec = e->usec;
     list_prepend(&entries, &e->link);
     entry_count++;
     while ((int64_t)entry_count > entries_max) drop_oldest();
+}
+
+void slowlog_free_prepared(struct slowlog_entry *entry) { memory_free(entry, MEMORY_OTHER); }
+
+void slowlog_note(const struct call *call, const struct attribution_span *span) {
+    slowlog_take_prepared(slowlog_prepare(call, span), 0);
 }
 
 size_t slowlog_length(void) { return entry_count; }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/list.h"
 #include "base/string.h"
 
@@ -40,6 +41,12 @@ bool slowlog_wants(const struct call *call, int64_t nsec);
 /* Makes an entry of a call that is wanted. Drops entries beyond slowlog-max-len: O(entries
  * dropped). */
 void slowlog_note(const struct call *call, const struct attribution_span *span);
+/* The same in two steps, for a call that waits and is noted when it is served: an entry by itself,
+ * which is the caller's; and into the log with it, `nsec` longer, or away. */
+MUST_USE struct slowlog_entry *slowlog_prepare(const struct call *call,
+                                               const struct attribution_span *span);
+void slowlog_take_prepared(struct slowlog_entry *entry, int64_t nsec);
+void slowlog_free_prepared(struct slowlog_entry *entry);
 /* Says in one sentence where the entry's time went. */
 void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *out);
 

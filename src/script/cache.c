@@ -15,7 +15,8 @@
 /* So many digits of a digest tell scripts apart in the table; all are compared. */
 #define HASHED_CHARS 16
 
-static struct table *scripts; /* NULL while there is none */
+static struct table *scripts;        /* NULL while there is none */
+static struct cached_script *latest; /* that was found: mostly the next one, too; or NULL */
 
 static uint64_t element_hash(const void *element) {
     const struct cached_script *s = element;
@@ -70,7 +71,11 @@ void cache_sha(struct slice text, char sha[static CACHE_SHA_CHARS]) {
 
 struct cached_script *cache_find(const char sha[static CACHE_SHA_CHARS]) {
     if (!scripts) return NULL;
-    return table_find(scripts, hash_bytes(sha, HASHED_CHARS), sha, CACHE_SHA_CHARS);
+    if (latest && element_matches(latest, sha, CACHE_SHA_CHARS)) return latest;
+    struct cached_script *found =
+        table_find(scripts, hash_bytes(sha, HASHED_CHARS), sha, CACHE_SHA_CHARS);
+    if (found) latest = found;
+    return found;
 }
 
 struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct slice text,
@@ -84,11 +89,26 @@ struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct s
     return s;
 }
 
+struct visit {
+    void (*visit)(const struct cached_script *s, void *context);
+    void *context;
+};
+
+static void visit_element(void *element, void *context) {
+    const struct visit *v = context;
+    v->visit(element, v->context);
+}
+
+void cache_each(void (*visit)(const struct cached_script *s, void *context), void *context) {
+    if (scripts) table_each(scripts, visit_element, &(struct visit){visit, context});
+}
+
 static void release(void *element, void *context) { memory_free(element, MEMORY_SCRIPTS); }
 
 struct table *cache_take_all(void) {
     struct table *all = scripts;
     scripts = NULL;
+    latest = NULL;
     return all;
 }
 

@@ -28,6 +28,8 @@ struct cached_script *cache_find(const char sha[static CACHE_SHA_CHARS]);
 /* There must be none of this text. It lives until cache_free. */
 struct cached_script *cache_add(const char sha[static CACHE_SHA_CHARS], struct slice text,
                                 int function);
+/* Calls `visit` for each. */
+void cache_each(void (*visit)(const struct cached_script *s, void *context), void *context);
 /* Forgets all, and hands them over; NULL: there are none. Their functions are the caller's matter.
  */
 MUST_USE struct table *cache_take_all(void);

@@ -27,8 +27,9 @@
 #define SLOTS_AT_ONCE 65536
 /* And on its way to a reply: a field, a key, its value, a copy. */
 #define REPLY_PLACES 4
-/* How deep a script's table may be nested in its reply: what 6.2's stack allows. */
-#define REPLY_DEPTH_MAX 7995
+/* Where a value on its way to a reply may stand, counted from the outermost: what 6.2's stack
+ * allows. Each array takes one place, a map or a set up to three. */
+#define REPLY_PLACE_MAX 7995
 
 /* ---- a reply becomes a value ---- */
 
@@ -37,12 +38,13 @@ static struct convert *convert_of(struct capture *capture) { return (struct conv
 static void group_close(struct convert *convert);
 
 /* Nothing may fail while a command replies: a reply that is beyond lua-memory-limit is dropped from
- * there on, and becomes an error at its end. */
+ * there on, which a command that has much to say sees, and becomes an error at its end. */
 static bool is_full(struct convert *convert) {
     if (convert->full) return true;
     if (__builtin_expect(engine_bytes() <= engine_bytes_max(), 1)) return false;
     lua_gc(convert->L, LUA_GCCOLLECT, 0);
     convert->full = engine_bytes() > engine_bytes_max();
+    if (convert->full) convert->capture.client->flags |= CLIENT_REPLY_OFF;
     return convert->full;
 }
 
@@ -226,6 +228,7 @@ void convert_begin(struct convert *convert, struct lua_State *L) {
 }
 
 void convert_end(struct convert *convert) {
+    convert->capture.client->flags &= ~(uint32_t)CLIENT_REPLY_OFF;
     if (convert->done && !convert->full) return;
     lua_settop(convert->L, convert->base); /* no reply, or one that broke off */
     if (!convert->full) {
@@ -271,9 +274,10 @@ struct replying {
     lua_State *L;
     struct client *client;
     bool booleans;
+    int base; /* of the stack: below the outermost value */
 };
 
-static void reply_value(const struct replying *r, int depth);
+static void reply_value(const struct replying *r);
 
 /* True with the field on top, where it is of this type. */
 static bool push_typed_field(lua_State *L, const char *name, int type) {
@@ -307,7 +311,7 @@ static void reply_line(const struct replying *r, bool is_error) {
 }
 
 /* Of {map = t} and {set = t}, t on top. */
-static void reply_pairs(const struct replying *r, bool with_values, int depth) {
+static void reply_pairs(const struct replying *r, bool with_values) {
     int64_t count = 0;
     lua_pushnil(r->L);
     while (lua_next(r->L, -2)) {
@@ -320,17 +324,15 @@ static void reply_pairs(const struct replying *r, bool with_values, int depth) {
         reply_set(r->client, count);
     lua_pushnil(r->L);
     while (lua_next(r->L, -2)) {
-        lua_pushvalue(r->L, -2);
-        reply_value(r, depth + 1);
-        if (with_values)
-            reply_value(r, depth + 1);
-        else
-            lua_pop(r->L, 1);
+        if (!with_values) lua_pop(r->L, 1);
+        lua_pushvalue(r->L, with_values ? -2 : -1);
+        reply_value(r);
+        if (with_values) reply_value(r);
     }
 }
 
 /* Up to the first nil. */
-static void reply_items(const struct replying *r, int depth) {
+static void reply_items(const struct replying *r) {
     int64_t count = 0;
     for (;; count++) {
         lua_rawgeti(r->L, -1, (int)count + 1);
@@ -341,7 +343,7 @@ static void reply_items(const struct replying *r, int depth) {
     reply_array(r->client, count);
     for (int i = 1; i <= count; i++) {
         lua_rawgeti(r->L, -1, i);
-        reply_value(r, depth + 1);
+        reply_value(r);
     }
 }
 
@@ -353,7 +355,7 @@ static void reply_number(struct client *c, double value) {
         reply_double(c, value);
 }
 
-static void reply_table(const struct replying *r, int depth) {
+static void reply_table(const struct replying *r) {
     lua_State *L = r->L;
     bool is_error = push_typed_field(L, "err", LUA_TSTRING);
     if (is_error || push_typed_field(L, "ok", LUA_TSTRING)) {
@@ -361,11 +363,11 @@ static void reply_table(const struct replying *r, int depth) {
     } else if (push_typed_field(L, "double", LUA_TNUMBER)) {
         reply_number(r->client, lua_tonumber(L, -1));
     } else if (push_typed_field(L, "map", LUA_TTABLE)) {
-        reply_pairs(r, true, depth);
+        reply_pairs(r, true);
     } else if (push_typed_field(L, "set", LUA_TTABLE)) {
-        reply_pairs(r, false, depth);
+        reply_pairs(r, false);
     } else {
-        reply_items(r, depth);
+        reply_items(r);
         return;
     }
     lua_pop(L, 1);
@@ -378,8 +380,13 @@ static int64_t to_integer(double value) {
 }
 
 /* The value on top, which is popped. */
-static void reply_value(const struct replying *r, int depth) {
+static void reply_value(const struct replying *r) {
     lua_State *L = r->L;
+    if (lua_gettop(L) - r->base > REPLY_PLACE_MAX || !lua_checkstack(L, REPLY_PLACES)) {
+        reply_error(r->client, "reached lua stack limit");
+        lua_pop(L, 1);
+        return;
+    }
     switch (lua_type(L, -1)) {
     case LUA_TSTRING: reply_bulk(r->client, text_on_top(L)); break;
     case LUA_TNUMBER: reply_integer(r->client, to_integer(lua_tonumber(L, -1))); break;
@@ -391,18 +398,13 @@ static void reply_value(const struct replying *r, int depth) {
         else
             reply_null(r->client);
         break;
-    case LUA_TTABLE:
-        if (depth < REPLY_DEPTH_MAX && lua_checkstack(L, REPLY_PLACES))
-            reply_table(r, depth);
-        else
-            reply_error(r->client, "reached lua stack limit");
-        break;
+    case LUA_TTABLE: reply_table(r); break;
     default: reply_null(r->client);
     }
     lua_pop(L, 1);
 }
 
 void convert_reply(struct lua_State *L, struct client *c, bool booleans) {
-    const struct replying r = {L, c, booleans};
-    reply_value(&r, 0);
+    const struct replying r = {L, c, booleans, lua_gettop(L) - 1};
+    reply_value(&r);
 }

@@ -11,10 +11,59 @@
  *  3. A number becomes an integer by the functions below alone; a length is compared with what is
  *     left, never added to a position first.
  *  4. Tables are read and written raw: no metamethod runs within a library.
- *  5. What they make has a bound, LIB_RESULT_MAX; a table that holds itself twice can reach it with
+ *  5. A large buffer costs more to make than to fill. So one that is finished stands in a weak
+ *     table until the next call needs one, or the collector takes it; who takes it takes it out.
+ *  6. What they make has a bound, LIB_RESULT_MAX; a table that holds itself twice can reach it with
  *     hundreds of millions of values, so loops over values run the script's hook (lib_step).
  */
 #include "script/lib_internal.h"
+
+/* Its address is the registry's key of the weak table. */
+static const char last_buffer;
+
+void lib_open(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&last_buffer);
+    lua_createtable(L, 1, 0);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "v");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* Pushes the table and what stands in it. */
+static void *push_last_buffer(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&last_buffer);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_rawgeti(L, -1, 1);
+    return lua_touserdata(L, -1);
+}
+
+/* Pushes a userdata of at least `size` bytes: of how many, is written there. */
+static void *push_buffer(lua_State *L, size_t *size) {
+    void *last = push_last_buffer(L);
+    size_t found = last ? lua_objlen(L, -1) : 0;
+    if (found < *size) {
+        lua_pop(L, 2);
+        return lua_newuserdata(L, *size);
+    }
+    lua_pushnil(L);
+    lua_rawseti(L, -3, 1);
+    lua_remove(L, -2);
+    *size = found;
+    return last;
+}
+
+/* The buffer in `slot` is used no more. */
+static void leave_buffer(lua_State *L, int slot) {
+    if (!lua_checkstack(L, 3)) return;
+    push_last_buffer(L);
+    if (lua_objlen(L, -1) < lua_objlen(L, slot)) {
+        lua_pushvalue(L, slot);
+        lua_rawseti(L, -3, 1);
+    }
+    lua_pop(L, 2);
+}
 
 void lib_buffer_init(struct lib_buffer *buffer, lua_State *L, int slot) {
     buffer->L = L;
@@ -30,8 +79,8 @@ void lib_buffer_grow(struct lib_buffer *buffer, size_t more) {
     size_t needed = buffer->used + more;
     size_t size = buffer->size > LIB_RESULT_MAX / 2 ? LIB_RESULT_MAX : buffer->size * 2;
     if (size < needed) size = needed;
-    lib_check_stack(buffer->L, 1, "no room for a buffer");
-    unsigned char *bytes = lua_newuserdata(buffer->L, size);
+    lib_check_stack(buffer->L, 3, "no room for a buffer");
+    unsigned char *bytes = push_buffer(buffer->L, &size);
     memcpy(bytes, buffer->bytes, buffer->used);
     lua_replace(buffer->L, buffer->slot);
     buffer->bytes = bytes;
@@ -40,6 +89,11 @@ void lib_buffer_grow(struct lib_buffer *buffer, size_t more) {
 
 void lib_buffer_push(struct lib_buffer *buffer) {
     lua_pushlstring(buffer->L, (const char *)buffer->bytes, buffer->used);
+}
+
+void lib_buffer_finish(struct lib_buffer *buffer) {
+    lib_buffer_push(buffer);
+    if (buffer->bytes != buffer->first) leave_buffer(buffer->L, buffer->slot);
 }
 
 void lib_check_stack(lua_State *L, int slots, const char *what) {

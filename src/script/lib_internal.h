@@ -28,12 +28,16 @@ struct lib_buffer {
     unsigned char first[LIB_BUFFER_FIRST];
 };
 
+/* Once a state, before any function of the libraries. */
+void lib_open(lua_State *L);
 /* `slot` is an absolute index whose value the buffer may overwrite. */
 void lib_buffer_init(struct lib_buffer *buffer, lua_State *L, int slot);
 /* Moves to a userdata with room for `more` bytes. Raises an error above LIB_RESULT_MAX. */
 void lib_buffer_grow(struct lib_buffer *buffer, size_t more);
 /* Pushes the bytes as a string. */
 void lib_buffer_push(struct lib_buffer *buffer);
+/* The same; the buffer may not be used any more. */
+void lib_buffer_finish(struct lib_buffer *buffer);
 
 /* Room for `more` bytes at the end, counted as used. Valid until the next call. */
 static inline unsigned char *lib_buffer_extend(struct lib_buffer *buffer, size_t more) {

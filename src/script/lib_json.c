@@ -317,7 +317,7 @@ static int json_encode(lua_State *L) {
         lib_step(L, &json.steps);
         if (next_value(&json)) put_value(&json);
     }
-    lib_buffer_push(&json.out);
+    lib_buffer_finish(&json.out);
     return 1;
 }
 

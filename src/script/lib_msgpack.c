@@ -200,7 +200,7 @@ static int msgpack_pack(lua_State *L) {
         pack_value(&packer, 0);
         lua_pop(L, 1);
     }
-    lib_buffer_push(&packer.out);
+    lib_buffer_finish(&packer.out);
     return 1;
 }
 

@@ -170,7 +170,7 @@ static int struct_pack(lua_State *L) {
         memset(lib_buffer_extend(&out, padding), 0, padding);
         pack_option(&format, &out, option, size, &argument);
     }
-    lib_buffer_push(&out);
+    lib_buffer_finish(&out);
     return 1;
 }
 

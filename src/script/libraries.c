@@ -16,6 +16,7 @@ static const struct {
 };
 
 void script_libraries_open(lua_State *L) {
+    lib_open(L);
     for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
         libraries[i].push(L);
         lua_setglobal(L, libraries[i].name);

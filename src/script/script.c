@@ -22,6 +22,7 @@
 #include <lua5.1/lauxlib.h>
 #include <lua5.1/lua.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -47,13 +48,15 @@
 #include "store/lazyfree.h"
 
 #define ERROR_HANDLER "__redis__err__handler" /* a global, as in 6.2 */
-/* Where on the stack the globals are, and the handler, while a script runs. */
+/* Where on the stack the globals are, and the handler, while a script runs. Of what stands in the
+ * registry by a number nothing is hashed. */
 #define GLOBALS_AT 1
 #define HANDLER_AT 2
 /* Instructions between two looks at the clock: some milliseconds at most. */
 #define HOOK_INSTRUCTIONS 100000
 
 static lua_State *state;
+static struct { int handler, keys, argv; /* the names of these two */ } registered;
 static int64_t time_limit_msec;
 
 /* The script that runs; sha NULL: none does. */
@@ -109,9 +112,22 @@ static void add_globals(lua_State *L) {
     lua_setglobal(L, ERROR_HANDLER);
 }
 
+static int register_text(const char *text) {
+    lua_pushstring(state, text);
+    return luaL_ref(state, LUA_REGISTRYINDEX);
+}
+
 void script_open(void) {
     state = engine_create();
     sandbox_open(state, add_globals);
+    engine_hold();
+    sandbox_push_globals(state);
+    lua_getfield(state, -1, ERROR_HANDLER);
+    registered.handler = luaL_ref(state, LUA_REGISTRYINDEX);
+    lua_pop(state, 1);
+    registered.keys = register_text("KEYS");
+    registered.argv = register_text("ARGV");
+    engine_let_go();
 }
 
 /* What the background frees. */
@@ -154,22 +170,52 @@ static void collect_if_full(void) {
     if (engine_bytes() > engine_bytes_max() / 2) lua_gc(state, LUA_GCCOLLECT, 0);
 }
 
-struct cached_script *script_find_or_compile(struct call *call, struct slice text) {
+/* NULL: the fault is on top of Lua's stack, which is to be emptied by drop_fault. */
+static struct cached_script *find_or_compile(struct slice text) {
     char sha[CACHE_SHA_CHARS];
     cache_sha(text, sha);
     struct cached_script *s = cache_find(sha);
     if (s) return s;
-    if (!sandbox_load(state, text, SANDBOX_SCRIPT_NAME)) {
-        const char *fault = lua_tostring(state, -1);
-        reply_error_format(call->client, "Error compiling script (new function): %s", fault);
-        lua_settop(state, 0);
-        collect_if_full();
-        return NULL;
-    }
+    if (!sandbox_load(state, text, SANDBOX_SCRIPT_NAME)) return NULL;
     engine_hold();
     int function = luaL_ref(state, LUA_REGISTRYINDEX);
     engine_let_go();
     return cache_add(sha, text, function);
+}
+
+static void drop_fault(void) {
+    lua_settop(state, 0);
+    collect_if_full();
+}
+
+struct cached_script *script_find_or_compile(struct call *call, struct slice text) {
+    struct cached_script *s = find_or_compile(text);
+    if (s) return s;
+    reply_error_format(call->client, "Error compiling script (new function): %s",
+                       lua_tostring(state, -1));
+    drop_fault();
+    return NULL;
+}
+
+bool script_add(struct slice text, char *reason, size_t reason_size) {
+    if (find_or_compile(text)) return true;
+    snprintf(reason, reason_size, "%s", lua_tostring(state, -1));
+    drop_fault();
+    return false;
+}
+
+struct visit {
+    void (*visit)(struct slice text, void *context);
+    void *context;
+};
+
+static void visit_script(const struct cached_script *s, void *context) {
+    const struct visit *v = context;
+    v->visit((struct slice){s->text, s->length}, v->context);
+}
+
+void script_each(void (*visit)(struct slice text, void *context), void *context) {
+    cache_each(visit_script, &(struct visit){visit, context});
 }
 
 /* ---- beyond its time ---- */
@@ -246,13 +292,14 @@ static void end(void) {
     running.sha = NULL;
 }
 
-static void set_texts(const char *name, const struct slice *texts, int count) {
+static void set_texts(int name, const struct slice *texts, int count) {
+    lua_rawgeti(state, LUA_REGISTRYINDEX, name);
     lua_createtable(state, count, 0);
     for (int i = 0; i < count; i++) {
         lua_pushlstring(state, texts[i].bytes, texts[i].length);
         lua_rawseti(state, -2, i + 1);
     }
-    lua_setfield(state, GLOBALS_AT, name);
+    lua_rawset(state, GLOBALS_AT);
 }
 
 static void reply_result(struct call *call, const struct cached_script *s, int status) {
@@ -295,11 +342,11 @@ void script_run(struct call *call, struct cached_script *s, int first, int keys)
     run_nest_begin(&nesting);
     engine_hold();
     sandbox_push_globals(state);
-    lua_getfield(state, GLOBALS_AT, ERROR_HANDLER);
+    lua_rawgeti(state, LUA_REGISTRYINDEX, registered.handler);
     lua_rawgeti(state, LUA_REGISTRYINDEX, s->function);
     sandbox_renew(state);
-    set_texts("KEYS", call->argv + first, keys);
-    set_texts("ARGV", call->argv + first + keys, call->argc - first - keys);
+    set_texts(registered.keys, call->argv + first, keys);
+    set_texts(registered.argv, call->argv + first + keys, call->argc - first - keys);
     engine_let_go();
     int status = lua_pcall(state, 0, 1, HANDLER_AT);
     lua_replace(state, GLOBALS_AT); /* a deep result needs all the stack that there is */

@@ -17,6 +17,10 @@ void script_open(void);
 
 /* The script of this text, compiled where it is new. NULL after an error reply. */
 MUST_USE struct cached_script *script_find_or_compile(struct call *call, struct slice text);
+/* The same without a client: false where the text is no script, with the fault as text. */
+MUST_USE bool script_add(struct slice text, char *reason, size_t reason_size);
+/* Calls `visit` with the text of each script that is known, in no order. */
+void script_each(void (*visit)(struct slice text, void *context), void *context);
 /* Runs it and replies what it returns. Arguments from `first` on are its keys, as many as `keys`,
  * and after them its arguments. The call must be the one that runs, and hold no pointer into
  * entries. */

@@ -10,7 +10,7 @@
 #include "command/command.h"
 
 static const char *const names[] = {
-    "asking", "cluster", "failover", "module", "readonly", "readwrite", "replicaof", "slaveof",
+    "asking", "cluster", "module", "readonly", "readwrite",
 };
 
 void commands_pending_register(void) {

@@ -21,6 +21,8 @@
 #include "persist/aof.h"
 #include "persist/migrate.h"
 #include "persist/snapshot.h"
+#include "replication/link.h"
+#include "replication/own_keys.h"
 #include "replication/primary.h"
 #include "server/watchdog.h"
 #include "store/expire.h"
@@ -161,6 +163,8 @@ static int64_t run(struct loop_timer *t) {
     snapshot_cron();
     migrate_cron();
     aof_cron();
+    link_cron();
+    own_keys_cron();
     primary_cron();
     sample_rates();
     return period_msec();

@@ -8,6 +8,7 @@
  * puts that off for a child that saves.
  */
 #include "server/debug.h"
+#include "replication/history.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -135,6 +136,12 @@ static void debug_reload(struct call *call) {
     reply_ok(call->client);
 }
 
+static void debug_change_repl_id(struct call *call) {
+    log_notice("Changing replication IDs after receiving change-repl-id");
+    history_begin();
+    reply_ok(call->client);
+}
+
 /* As after a start: all databases are what the log says. */
 static void debug_loadaof(struct call *call) {
     struct run_nesting nesting;
@@ -151,7 +158,7 @@ static void debug_loadaof(struct call *call) {
     effect_none();
     aof_note_reloaded(loaded != AOF_REFUSED);
     if (loaded == AOF_REFUSED) {
-        reply_error(call->client, "Error trying to load the append only file: the log says why");
+        reply_error(call->client, "The server is to stop: the append only file is not loaded");
         return;
     }
     log_warning("Append Only File loaded by DEBUG LOADAOF");
@@ -552,7 +559,8 @@ static const struct debug_subcommand subcommands[] = {
      "many turns of the event loop that were."},
     {"aof-flush-sleep", 3, 3, debug_aof_flush_sleep, "AOF-FLUSH-SLEEP <microseconds>",
      "Whoever writes to the append only file sleeps before each write."},
-    {"change-repl-id", 2, 2, NULL, NULL, NULL},
+    {"change-repl-id", 2, 2, debug_change_repl_id, "CHANGE-REPL-ID",
+     "Goes on under a new replication id; the second one is forgotten."},
     {"loadaof", 2, 2, debug_loadaof, "LOADAOF",
      "Empties all databases and loads the append only file."},
     {"reload", 2, INT32_MAX, debug_reload, "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",

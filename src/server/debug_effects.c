@@ -85,8 +85,9 @@ static void reply_recorded(struct client *c, struct recording *r) {
 }
 
 static void set_recording(bool on) {
-    if (on != recording) effects_add_interest(EFFECT_BOTH, on ? 1 : -1);
+    bool changes = on != recording;
     recording = on;
+    if (changes) effects_add_interest(EFFECT_BOTH, on ? 1 : -1);
     drop(&log_recording);
     drop(&stream_recording);
 }

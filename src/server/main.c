@@ -15,6 +15,8 @@
 #include "persist/aof.h"
 #include "persist/aof_options.h"
 #include "persist/snapshot.h"
+#include "replication/link.h"
+#include "replication/saved_history.h"
 #include "server/programs.h"
 #include "server/restart.h"
 #include "server/shutdown.h"
@@ -38,6 +40,14 @@ static bool is_sentinel(int argc, char **argv) {
     return argc > 0 && strstr(argv[0], "redis-sentinel");
 }
 
+/* A replica goes on where the snapshot says. A log has gone on since its beginning was saved. */
+static void begin_link(void) {
+    struct saved_history said;
+    bool continues = link_is_replica() && !aof_options()->enabled && saved_history_of_file(&said);
+    if (continues) history_adopt(said.id, said.place);
+    link_begin(continues, continues ? said.database : 0);
+}
+
 static int serve(void) {
     struct loop *loop = loop_create();
     if (!wiring_open(loop) || !wiring_listen(loop)) return 1;
@@ -49,6 +59,7 @@ static int serve(void) {
         return 1;
     }
     if (loaded) startup_announce_ready();
+    if (loaded) begin_link();
     loop_run(loop);
     shutdown_finish();
     signals_setup(NULL);

@@ -120,6 +120,7 @@ static void command_shutdown(struct call *call) {
     if (call->argc > 1 && !save && !no_save) {
         reply_syntax_error(call->client);
     } else if (stop(save ? SAVE_ALWAYS : no_save ? SAVE_NEVER : SAVE_AS_CONFIGURED)) {
+        listen_close(); /* who sees the connection end finds no server there any more */
         client_close_later(call->client);
     } else {
         reply_error(call->client, "Errors trying to SHUTDOWN. Check logs.");

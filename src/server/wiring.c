@@ -7,7 +7,8 @@
  *
  *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn, aof_turn
  *                 after events        batch_run: what the turn has read is run and answered
- *                 before sleeping     flush_resume, held clients that go on, what closed
+ *                 before sleeping     link_step: what the primary has sent is run; flush_resume,
+ *                                     held clients that go on, what closed
  *                                     subscribers leave, end_of_turn, memory_limit_step,
  *                                     lazyfree_step, expiry, then owed table work, and messages
  *                                     that came of all that; the stream to replicas;
@@ -21,6 +22,7 @@
  *   access/acl_log                    describes clients by commands/client
  *   store/keyspace a key changes      keyspace_observers, in their order
  *   exec/flush    FLUSHALL            persist/snapshot
+ *   persist/rdb_fields                snapshot_fields: what snapshots say besides keys
  *   io/child      a fork, in the      child_observers, in their order
  *                 child, its end
  *   io/signals    crash               server/crash
@@ -95,16 +97,22 @@
 #include "persist/dump.h"
 #include "persist/loading.h"
 #include "persist/migrate.h"
-#include "persist/options.h"
+#include "persist/rdb_fields.h"
+#include "persist/sanitize.h"
 #include "persist/snapshot.h"
 #include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
+#include "replication/apply.h"
+#include "replication/failover.h"
 #include "replication/full_sync.h"
 #include "replication/history.h"
-#include "replication/options.h"
+#include "replication/link.h"
+#include "replication/own_keys.h"
 #include "replication/primary.h"
 #include "replication/replica.h"
+#include "replication/role.h"
+#include "replication/saved_history.h"
 #include "replication/stream.h"
 #include "report/host_cpu.h"
 #include "report/monitor.h"
@@ -124,6 +132,7 @@
 #include "server/info.h"
 #include "server/memory.h"
 #include "server/oom_score.h"
+#include "server/saved_scripts.h"
 #include "server/shutdown.h"
 #include "server/startup.h"
 #include "server/supervise.h"
@@ -182,10 +191,11 @@ void wiring_register(void) {
     loading_register();
     snapshot_register();
     aof_register();
-    persist_options_register();
+    sanitize_register();
     history_register();
     primary_register();
-    replication_options_register();
+    role_register();
+    failover_register();
     cluster_options_register();
     modules_options_register();
     sentinel_options_register();
@@ -250,7 +260,9 @@ static bool end_of_turn(void) {
 /* What clients are to hear of the turn's changes, and what expiry, eviction and the cron's work
  * between turns have sent to clients. Those that this has closed go before the loop sleeps. */
 static bool write_messages(void) {
-    bool more = tracking_step() | primary_step();
+    bool more = tracking_step();
+    if (primary_step()) more = true;
+    failover_step();
     reply_write_all();
     client_free_closing();
     return more;
@@ -258,15 +270,17 @@ static bool write_messages(void) {
 
 static void turn_within(void) {
     cron_within();
+    listen_within();
     shutdown_look_within();
 }
 
 static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,
                                            NULL};
 static void (*const after_events[])(void) = {batch_run, NULL}; /* what was read is run, answered */
-static bool (*const before_sleep[])(void) = {
-    flush_resume,  batch_run_resumed, pubsub_release_step, end_of_turn,    memory_limit_step,
-    lazyfree_step, expire_slice,      cron_idle_step,      write_messages, NULL};
+static bool (*const before_sleep[])(void) = {link_step,           flush_resume, batch_run_resumed,
+                                             pubsub_release_step, end_of_turn,  memory_limit_step,
+                                             lazyfree_step,       expire_slice, cron_idle_step,
+                                             write_messages,      NULL};
 static const struct loop_hooks loop_hooks = {after_wake, after_events, before_sleep};
 
 static const struct memory_limit_clients clients = {client_memory_normal, client_memory_leaving,
@@ -275,23 +289,29 @@ static const struct memory_limit_clients clients = {client_memory_normal, client
 
 /* The order of what follows a change: its effect on log and replicas, clients' caches, WATCH,
  * events, who waits for the key. */
-static const struct keyspace_observer *const keyspace_observers[] = {
-    &effects_observer, &tracking_observer, &transaction_observer,
-    &notify_observer,  &blocked_observer,  NULL};
+static const struct keyspace_observer *const keyspace_observers[] = {&effects_observer,
+                                                                     &tracking_observer,
+                                                                     &transaction_observer,
+                                                                     &notify_observer,
+                                                                     &blocked_observer,
+                                                                     &own_keys_observer,
+                                                                     NULL};
 static const struct client_observer *const client_observers[] = {
-    &monitor_client_observer,     &blocked_client_observer,  &pubsub_client_observer,
-    &transaction_client_observer, &tracking_client_observer, &acl_client_observer,
-    &debugger_client_observer,    &replica_client_observer,  NULL};
+    &monitor_client_observer,  &blocked_client_observer,
+    &pubsub_client_observer,   &transaction_client_observer,
+    &tracking_client_observer, &acl_client_observer,
+    &debugger_client_observer, &replica_client_observer,
+    &apply_client_observer,    NULL};
 static const struct gate_row *const gates[GATES] = {
     [GATE_USER] = &gate_user,
     [GATE_CLUSTER] = &gate_cluster,
     [GATE_MEMORY] = &memory_limit_gate,
     [GATE_DISK] = &gate_disk,
     [GATE_REPLICAS] = &primary_replicas_gate,
-    [GATE_READ_ONLY] = &gate_read_only,
+    [GATE_READ_ONLY] = &role_gate_read_only,
     [GATE_CLOSING] = &gate_closing,
     [GATE_SUBSCRIBER] = &gate_subscriber,
-    [GATE_STALE] = &gate_stale,
+    [GATE_STALE] = &role_gate_stale,
     [GATE_LOADING] = &loading_gate,
     [GATE_BUSY] = &script_gate_busy,
     [GATE_NESTED] = &run_gate,
@@ -308,6 +328,13 @@ static void become_child(const struct child_job *job) {
     oom_score_apply(OOM_CHILD);
 }
 
+static void became(bool replica) {
+    log_set_role(replica ? 'S' : 'M');
+    oom_score_apply(replica ? OOM_REPLICA : OOM_PRIMARY);
+}
+
+static const struct role_observer role_observer = {became, supervise_status};
+
 static const struct child_observer process_child_observer = {.in_child = become_child};
 
 /* What rests while a child lives; what of the server's the child lets go, and what it is called. */
@@ -316,6 +343,9 @@ static const struct child_observer *const child_observers[] = {
     &listen_child_observer,  &client_child_observer,
     &peer_child_observer,    &process_child_observer,
     &cron_child_observer,    NULL};
+/* What snapshots say besides keys, in the order of the file. */
+static const struct rdb_field *const snapshot_fields[] = {
+    &saved_history_database, &saved_history_id, &saved_history_place, &saved_scripts, NULL};
 static const struct effect_sink *const effect_sinks[] = {&aof_sink, &stream_sink, &debug_log_sink,
                                                          &debug_stream_sink, NULL};
 
@@ -331,6 +361,7 @@ bool wiring_open(struct loop *loop) {
     keyspace_set_observers(keyspace_observers);
     client_set_observers(client_observers);
     effects_set_sinks(effect_sinks);
+    rdb_fields_set(snapshot_fields);
     flush_set_observer(&snapshot_flush_observer);
     gates_set_rows(gates);
     memory_limit_set_clients(&clients);
@@ -346,6 +377,7 @@ bool wiring_open(struct loop *loop) {
     if (!acl_file_open()) return false;
     child_open(loop, child_observers);
     full_sync_open(loop);
+    role_open(&role_observer, client_describe);
     expire_open(loop);
     cron_open(loop);
     signals_set_shutdown_observer(shutdown_on_signal);

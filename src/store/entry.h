@@ -45,7 +45,11 @@ enum entry_flags {
     ENTRY_HAS_DEADLINE = 1 << 0,
     ENTRY_LONG_KEY = 1 << 1,
     ENTRY_BLOB = 1 << 2, /* the value is a struct blob * */
+    ENTRY_WAITS = 1 << 3 /* in the frontier's queue (frontier.h), which says what may be done */
 };
+/* The other bits of the flags: a save's mark (frontier.h); 0: none. */
+#define ENTRY_MARK_SHIFT 4
+#define ENTRY_MARK_MAX 15u
 
 struct entry {
     uint32_t recency : 24; /* seconds of the LRU clock, or LFU's minutes and counter */
@@ -74,6 +78,10 @@ static inline struct slice entry_key(const struct entry *e) {
 }
 static inline bool entry_has_deadline(const struct entry *e) {
     return e->flags & ENTRY_HAS_DEADLINE;
+}
+static inline unsigned entry_mark(const struct entry *e) { return e->flags >> ENTRY_MARK_SHIFT; }
+static inline void entry_set_mark(struct entry *e, unsigned mark) {
+    e->flags = (uint8_t)((e->flags & ((1u << ENTRY_MARK_SHIFT) - 1)) | mark << ENTRY_MARK_SHIFT);
 }
 /* Milliseconds since 1970; ENTRY_NO_DEADLINE where there is none. */
 static inline int64_t entry_deadline(const struct entry *e) {

@@ -32,6 +32,7 @@
 #include "metric/latency.h"
 #include "metric/metric.h"
 #include "option/option.h"
+#include "store/frontier.h"
 #include "store/keyspace_change.h"
 #include "store/lazyfree.h"
 #include "store/limbo.h"
@@ -46,6 +47,7 @@ struct keyspace {
     struct timebuckets *volatiles; /* NULL until the first key with a deadline */
     size_t entry_bytes;            /* of all entries with their values */
     deadline_sum deadlines;        /* of all keys that have one */
+    struct frontier_part *part;    /* in the save under way; NULL where it has none */
 };
 
 /* Keys that expire together: their memory is asked for before the first is touched. Processors have
@@ -215,9 +217,12 @@ void keyspace_register(void) {
     metric_register_reset(reset_lag);
 }
 
+static const struct frontier_host frontier_host;
+
 void keyspace_open(void) {
     databases = memory_zalloc((size_t)databases_wanted * sizeof(*databases), MEMORY_OTHER);
     next_due_open((int)databases_wanted);
+    frontier_set_host(&frontier_host);
 }
 
 int keyspace_databases(void) { return (int)databases_wanted; }
@@ -317,8 +322,31 @@ bool keyspace_may_expire(void) { return !expiry_holders && !due_is_shown; }
 
 bool keyspace_is_over(int64_t deadline) { return deadline <= clock_cached_msec() && !due_is_shown; }
 
+/* The doors of a save (frontier.h). */
+
+static inline void before_change(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    if (__builtin_expect(ks->part != NULL, 0)) frontier_change(ks->part, e, hash);
+}
+
+static inline void before_removal(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    if (__builtin_expect(ks->part != NULL, 0)) frontier_remove(ks->part, e, hash);
+}
+
+static inline void note_added(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    if (__builtin_expect(ks->part != NULL, 0)) frontier_add(ks->part, e, hash);
+}
+
+/* It stands in no table any more. */
+static inline void free_entry(struct entry *e, bool lazily) {
+    if (__builtin_expect(e->flags & ENTRY_WAITS, 0))
+        frontier_keep(e, lazily);
+    else
+        lazyfree_entry(e, lazily);
+}
+
 /* Out of table and index. */
 static void take_out(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    before_removal(ks, e, hash);
     index_remove(ks, e);
     bool there = table_remove_element(ks->table, hash, e);
     ASSERT(there);
@@ -339,7 +367,7 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
     note_lag(e);
     take_out(ks, e, hash);
     tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EXPIRED);
-    lazyfree_entry(e, lazyfree_wanted(LAZYFREE_EXPIRE));
+    free_entry(e, lazyfree_wanted(LAZYFREE_EXPIRE));
     if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - begin_nsec) / 1000000);
     expired++;
     gone++;
@@ -413,7 +441,7 @@ static void remove_hidden(struct keyspace *ks, struct slice key, uint64_t hash) 
     ASSERT(is_due(hidden));
     take_out(ks, hidden, hash);
     tell_removed(&(struct key){ks, entry_key(hidden), hash}, KEYSPACE_EXPIRED);
-    lazyfree_entry(hidden, lazyfree_wanted(LAZYFREE_EXPIRE));
+    free_entry(hidden, lazyfree_wanted(LAZYFREE_EXPIRE));
     expired++;
 }
 
@@ -430,6 +458,7 @@ static void put_new(struct keyspace *ks, struct entry *e, uint64_t hash) {
     if (!ks->table) {
         ks->table = table_create(&entry_table_type);
     }
+    note_added(ks, e, hash);
     table_insert(ks->table, hash, e);
     index_insert(ks, e);
     ks->entry_bytes += entry_bytes(e);
@@ -451,6 +480,8 @@ static struct entry *insert_new(struct keyspace *ks, struct slice key, uint64_t 
 /* Another entry of the same key and of any deadline in an entry's place. The old one is the
  * caller's. */
 static void put_instead(struct keyspace *ks, struct entry *old, uint64_t hash, struct entry *e) {
+    before_removal(ks, old, hash);
+    note_added(ks, e, hash);
     table_slot_replace(slot_of(ks, old, hash), e);
     index_remove(ks, old);
     index_insert(ks, e);
@@ -460,8 +491,13 @@ static void put_instead(struct keyspace *ks, struct entry *old, uint64_t hash, s
 
 /* Overwrites the value where it stands, if it fits and nobody may be reading it. What stands within
  * the entry keeps its good size. */
-static bool overwrite(struct keyspace *ks, struct entry *e, const struct string_value *value) {
+static bool overwrite(struct keyspace *ks, struct entry *e, uint64_t hash,
+                      const struct string_value *value) {
     if (__builtin_expect(limbo_nested(), 0)) return false;
+    if (__builtin_expect(ks->part != NULL, 0)) {
+        if (frontier_would_keep(ks->part, e, hash)) return false;
+        frontier_change(ks->part, e, hash);
+    }
     size_t before = entry_outside_bytes(e);
     if (!entry_try_overwrite(e, value)) return false;
     ks->entry_bytes += entry_outside_bytes(e) - before;
@@ -479,7 +515,7 @@ struct entry *keyspace_put_string(const struct key *key, struct entry *existing,
     int64_t old_deadline = entry_deadline(existing);
     bool same_shape = entry_has_deadline(existing) == (deadline != ENTRY_NO_DEADLINE);
     bool lazily = lazyfree_wanted(LAZYFREE_SERVER_DEL) && lazyfree_is_large(existing);
-    if (same_shape && !lazily && overwrite(ks, existing, value)) {
+    if (same_shape && !lazily && overwrite(ks, existing, hash, value)) {
         if (deadline != old_deadline) {
             index_remove(ks, existing);
             entry_set_deadline(existing, deadline);
@@ -490,7 +526,7 @@ struct entry *keyspace_put_string(const struct key *key, struct entry *existing,
     }
     struct entry *e = entry_create(key->name, value, deadline, recency_successor(existing));
     put_instead(ks, existing, hash, e);
-    lazyfree_entry(existing, lazily);
+    free_entry(existing, lazily);
     return e;
 }
 
@@ -506,7 +542,7 @@ static bool make_writable(struct keyspace *ks, struct entry *e, size_t length) {
 static struct entry *replace_by_copy(struct keyspace *ks, struct entry *e, uint64_t hash) {
     struct entry *copy = entry_dup(e, entry_key(e), entry_deadline(e), e->recency);
     put_instead(ks, e, hash, copy);
-    lazyfree_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    free_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
     return copy;
 }
 
@@ -518,11 +554,13 @@ char *keyspace_put_bytes(const struct key *key, struct entry *existing, size_t l
         return entry_raw_bytes(insert_new(ks, key->name, hash, &value, ENTRY_NO_DEADLINE));
     }
     if (__builtin_expect(limbo_nested(), 0)) existing = replace_by_copy(ks, existing, hash);
+    before_change(ks, existing, hash);
     if (!make_writable(ks, existing, length)) {
         table_slot slot = slot_of(ks, existing, hash);
         index_remove(ks, existing);
         ks->entry_bytes -= entry_bytes(existing);
         existing = entry_take_writable(existing, length);
+        note_added(ks, existing, hash);
         ks->entry_bytes += entry_bytes(existing);
         table_slot_replace(slot, existing);
         index_insert(ks, existing);
@@ -538,7 +576,7 @@ struct entry *keyspace_put_value(const struct key *key, struct entry *existing,
     struct entry *e = entry_create_value(key->name, type, v, deadline, recency);
     if (existing) {
         put_instead(ks, existing, key->hash, e);
-        lazyfree_entry(existing, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+        free_entry(existing, lazyfree_wanted(LAZYFREE_SERVER_DEL));
     } else {
         put_in(ks, e, key->hash);
     }
@@ -555,7 +593,7 @@ bool keyspace_put_loaded(struct keyspace *ks, struct entry *e, uint64_t hash, bo
     }
     if (!replaces) return false;
     put_instead(ks, there, hash, e);
-    lazyfree_entry(there, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    free_entry(there, lazyfree_wanted(LAZYFREE_SERVER_DEL));
     return true;
 }
 
@@ -574,6 +612,7 @@ struct entry *keyspace_change_begin(const struct key *key, struct entry *e, stru
     struct keyspace *ks = key->keyspace;
     ASSERT_SLOW(e->type != ENTRY_STRING);
     if (__builtin_expect(limbo_nested(), 0)) e = replace_by_copy(ks, e, key->hash);
+    before_change(ks, e, key->hash);
     recency_note(e);
     *v = entry_object(e);
     ks->entry_bytes -= entry_outside_bytes(e);
@@ -589,7 +628,7 @@ size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool 
     size_t bytes = entry_bytes(e);
     take_out(ks, e, hash);
     tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EVICTED);
-    lazyfree_entry(e, lazily);
+    free_entry(e, lazily);
     return bytes;
 }
 
@@ -602,6 +641,7 @@ bool keyspace_remove(const struct key *key, bool lazily) {
     struct entry *e = table_remove(ks->table, key->hash, key->name.bytes, key->name.length);
     if (!e) return false;
     bool due = is_due(e);
+    before_removal(ks, e, key->hash);
     index_remove(ks, e);
     ks->entry_bytes -= entry_bytes(e);
     if (due) {
@@ -609,21 +649,23 @@ bool keyspace_remove(const struct key *key, bool lazily) {
         gone++;
         tell_removed(key, KEYSPACE_EXPIRED);
     }
-    lazyfree_entry(e, lazily);
+    free_entry(e, lazily);
     return !due;
 }
 
 void keyspace_remove_emptied(const struct key *key, struct entry *e) {
     take_out(key->keyspace, e, key->hash);
-    lazyfree_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    free_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
 }
 
 struct entry *keyspace_put_deadline(const struct key *key, struct entry *e, int64_t deadline) {
     struct keyspace *ks = key->keyspace;
     table_slot slot = slot_of(ks, e, key->hash);
+    before_change(ks, e, key->hash);
     index_remove(ks, e);
     ks->entry_bytes -= entry_bytes(e);
     struct entry *moved = entry_take_with_deadline(e, deadline);
+    note_added(ks, moved, key->hash);
     ks->entry_bytes += entry_bytes(moved);
     table_slot_replace(slot, moved);
     index_insert(ks, moved);
@@ -635,12 +677,13 @@ static void make_way(struct keyspace *ks, struct slice key, uint64_t hash) {
     struct entry *e = keyspace_find(&(struct key){ks, key, hash});
     if (!e) return;
     take_out(ks, e, hash);
-    lazyfree_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
+    free_entry(e, lazyfree_wanted(LAZYFREE_SERVER_DEL));
 }
 
 struct entry *keyspace_put_renamed(const struct key *from, struct entry *e, const struct key *to) {
     struct keyspace *ks = from->keyspace;
     make_way(ks, to->name, to->hash);
+    before_change(ks, e, from->hash);
     take_out(ks, e, from->hash);
     struct entry *moved = entry_take_with_key(e, to->name);
     put_in(ks, moved, to->hash);
@@ -649,7 +692,9 @@ struct entry *keyspace_put_renamed(const struct key *from, struct entry *e, cons
 
 void keyspace_put_moved(const struct key *key, struct entry *e, struct keyspace *to) {
     ASSERT_SLOW(!keyspace_find(&(struct key){to, entry_key(e), key->hash}));
+    before_change(key->keyspace, e, key->hash);
     take_out(key->keyspace, e, key->hash);
+    frontier_add(NULL, e, key->hash);
     put_in(to, e, key->hash);
 }
 
@@ -667,6 +712,7 @@ void keyspace_swap(struct keyspace *a, struct keyspace *b) {
     struct keyspace c = *a;
     *a = *b;
     *b = c;
+    frontier_exchange();
     int64_t bound = next_due_bound(keyspace_index(a));
     next_due_set(keyspace_index(a), next_due_bound(keyspace_index(b)));
     next_due_set(keyspace_index(b), bound);
@@ -681,21 +727,84 @@ static void leave_values_to_background(void) {
         if (databases[i].table) table_reconsider(databases[i].table);
 }
 
-size_t keyspace_flush(struct keyspace *ks, enum lazyfree_way way) {
-    size_t count = keyspace_count(ks);
-    if (anybody_hears(KEYSPACE_SWEEPS))
-        for (const struct keyspace_observer *const *o = observers; *o; o++)
-            if ((*o)->flushing) (*o)->flushing(ks);
-    if (way != LAZYFREE_NOW && ks->table) leave_values_to_background();
+static void tell_flushing(struct keyspace *ks) {
+    if (!anybody_hears(KEYSPACE_SWEEPS)) return;
+    for (const struct keyspace_observer *const *o = observers; *o; o++)
+        if ((*o)->flushing) (*o)->flushing(ks);
+}
+
+/* Its contents, which the caller has from now on. */
+static struct keyspace take_contents(struct keyspace *ks) {
+    struct keyspace contents = *ks;
     volatile_keys -= keyspace_count_volatile(ks);
     next_due_set(keyspace_index(ks), INT64_MAX);
-    lazyfree_table(ks->table, ks->volatiles, ks->entry_bytes, way);
-    ks->table = NULL;
-    ks->volatiles = NULL;
-    ks->entry_bytes = 0;
-    ks->deadlines = 0;
+    *ks = (struct keyspace){0};
+    return contents;
+}
+
+static void free_contents(struct table *t, struct timebuckets *index, size_t entry_bytes,
+                          enum lazyfree_way way) {
+    if (way != LAZYFREE_NOW && t) leave_values_to_background();
+    lazyfree_table(t, index, entry_bytes, way);
+}
+
+static struct table *database_table(int database) { return databases[database].table; }
+static void set_part(int database, struct frontier_part *part) { databases[database].part = part; }
+
+static const struct frontier_host frontier_host = {keyspace_databases, database_table, set_part,
+                                                   free_contents};
+
+size_t keyspace_flush(struct keyspace *ks, enum lazyfree_way way) {
+    size_t count = keyspace_count(ks);
+    tell_flushing(ks);
+    struct keyspace old = take_contents(ks);
+    if (!old.part || !frontier_take_table(old.part, old.volatiles, old.entry_bytes, way))
+        free_contents(old.table, old.volatiles, old.entry_bytes, way);
     written += count;
     return count;
+}
+
+/* ---- all contents, set aside ---- */
+
+struct keyspace_aside {
+    int databases;
+    struct keyspace contents[];
+};
+
+struct keyspace_aside *keyspace_set_aside(void) {
+    size_t count = (size_t)databases_wanted;
+    struct keyspace_aside *aside =
+        memory_alloc(sizeof(*aside) + count * sizeof(aside->contents[0]), MEMORY_OTHER);
+    aside->databases = (int)count;
+    for (int i = 0; i < aside->databases; i++) {
+        ASSERT(!databases[i].part);
+        tell_flushing(&databases[i]);
+        aside->contents[i] = take_contents(&databases[i]);
+    }
+    return aside;
+}
+
+void keyspace_take_back(struct keyspace_aside *aside) {
+    for (int i = 0; i < aside->databases; i++) {
+        struct keyspace *ks = &databases[i];
+        struct keyspace none = take_contents(ks);
+        ASSERT(!keyspace_count(&none));
+        lazyfree_table(none.table, none.volatiles, none.entry_bytes, LAZYFREE_NOW);
+        *ks = aside->contents[i];
+        if (!ks->volatiles) continue;
+        volatile_keys += keyspace_count_volatile(ks);
+        next_due_lower(i, timebuckets_next_deadline(ks->volatiles));
+    }
+    memory_free(aside, MEMORY_OTHER);
+}
+
+void keyspace_drop_aside(struct keyspace_aside *aside, enum lazyfree_way way) {
+    if (way != LAZYFREE_NOW) leave_values_to_background();
+    for (int i = 0; i < aside->databases; i++) {
+        const struct keyspace *old = &aside->contents[i];
+        lazyfree_table(old->table, old->volatiles, old->entry_bytes, way);
+    }
+    memory_free(aside, MEMORY_OTHER);
 }
 
 /* ---- walks ---- */
@@ -793,6 +902,21 @@ bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e) {
     return true;
 }
 
+int64_t keyspace_deadline(const struct key *key) {
+    const struct entry *e = find_due_or_not(key);
+    return e ? entry_deadline(e) : ENTRY_NO_DEADLINE;
+}
+
+bool keyspace_expire_own(const struct key *key) {
+    unsigned holders = expiry_holders;
+    struct entry *e = find_due_or_not(key);
+    if (holders & ~(unsigned)KEYSPACE_HELD_BY_REPLICA || !e || !is_due(e)) return false;
+    expiry_holders = 0;
+    expire_now(key->keyspace, e, key->hash);
+    expiry_holders = holders;
+    return true;
+}
+
 size_t keyspace_volatile_total(void) { return volatile_keys; }
 
 const struct histogram *keyspace_expiry_lag(void) { return &expiry_lag; }
@@ -803,6 +927,8 @@ void keyspace_hold_expiry(enum keyspace_holder holder, bool on) {
     else
         expiry_holders &= ~(unsigned)holder;
 }
+
+bool keyspace_expiry_is_held_by(enum keyspace_holder holder) { return expiry_holders & holder; }
 
 bool keyspace_show_due(bool show) {
     bool before = due_is_shown;

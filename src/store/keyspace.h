@@ -78,6 +78,7 @@ enum keyspace_holder {
     KEYSPACE_HELD_BY_IMPORT = 1 << 3,  /* a part of the data set comes from elsewhere */
 };
 void keyspace_hold_expiry(enum keyspace_holder holder, bool on);
+bool keyspace_expiry_is_held_by(enum keyspace_holder holder);
 /* For a call that must find keys that are due, as if they were not: a primary's, which has not
  * deleted them yet. Nothing expires meanwhile. Returns what it was, which is to be put back after
  * the call. */
@@ -92,6 +93,11 @@ size_t keyspace_due(const struct keyspace *ks, int64_t now_msec);
 int64_t keyspace_next_deadline(const struct keyspace *ks);
 /* A random key with a deadline, due or not; NULL where there is none. */
 struct entry *keyspace_random_volatile(struct keyspace *ks);
+/* The deadline of what stands under a key, due or not; ENTRY_NO_DEADLINE: none, or nothing. */
+int64_t keyspace_deadline(const struct key *key);
+/* Deletes what stands there, which is due, as one that has expired, though a replica's keys are
+ * held (KEYSPACE_HELD_BY_REPLICA): it is not the primary's. False where anything else holds it. */
+bool keyspace_expire_own(const struct key *key);
 /* Deletes an entry if it is due and keys may expire. True where it was due and is gone. */
 bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e);
 /* Time from deadline to deletion of the keys that expired, by whatever way. */

@@ -67,6 +67,16 @@ void keyspace_swap(struct keyspace *a, struct keyspace *b);
  * Tells who hears of it, and counts the keys as changes. */
 size_t keyspace_flush(struct keyspace *ks, enum lazyfree_way way);
 
+/* The contents of all databases, set aside for others that may not come to stay. */
+struct keyspace_aside;
+/* Leaves all databases empty; no save may be open (store/frontier.h). Who hears of it is told that
+ * they are flushed; nothing counts as a change. */
+MUST_USE struct keyspace_aside *keyspace_set_aside(void);
+/* Back, in place of nothing: all databases are empty. Counts nothing, tells nobody. */
+void keyspace_take_back(struct keyspace_aside *aside);
+/* They are freed in that way. */
+void keyspace_drop_aside(struct keyspace_aside *aside, enum lazyfree_way way);
+
 /* Adds to keyspace_written. */
 void keyspace_count_written(uint64_t count);
 /* Tells who hears of writes that the key has changed. */

@@ -62,6 +62,7 @@ struct queued {
 };
 static struct queued *queue_first, **queue_end = &queue_first;
 static size_t own_bytes;
+static size_t kept_bytes; /* by others, and never in the two sums above */
 
 /* ---- options and metrics ---- */
 
@@ -132,8 +133,10 @@ void lazyfree_note_freed(size_t objects) {
     atomic_fetch_add(&freed, objects);
 }
 
+void lazyfree_note_kept(ptrdiff_t bytes) { kept_bytes += (size_t)bytes; }
+
 size_t lazyfree_pending_bytes(void) {
-    return atomic_load_explicit(&value_bytes, memory_order_acquire) +
+    return kept_bytes + atomic_load_explicit(&value_bytes, memory_order_acquire) +
            atomic_load_explicit(&database_bytes, memory_order_acquire);
 }
 

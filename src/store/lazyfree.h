@@ -71,6 +71,9 @@ void lazyfree_table(struct table *t, struct timebuckets *index, size_t entry_byt
  * what INFO says. */
 void lazyfree_note_handed(size_t objects);
 void lazyfree_note_freed(size_t objects);
+/* Bytes that somebody keeps for a while, and will free: they count as pending. Negative when they
+ * are no longer kept, right before they are freed. */
+void lazyfree_note_kept(ptrdiff_t bytes);
 /* Bytes handed to the background and not yet freed. Read before memory_used_total, it is never less
  * than what is left of them in that sum. O(1). */
 size_t lazyfree_pending_bytes(void);

@@ -287,6 +287,7 @@ static bool hash_rewrite(struct value v, struct slice key, struct save_cursor *c
 static struct listpack *read_zipmap(struct source *in, struct buffer *store) {
     struct slice text;
     if (!saved_read_text(in, store, &text)) return NULL;
+    saved_note_checked();
     struct listpack *lp = zipmap_to_listpack(text.bytes, text.length);
     if (lp && listpack_count(lp) > 0) return lp;
     if (lp) listpack_free(lp);
@@ -302,10 +303,10 @@ static bool text_fits(uint32_t at, const struct listpack *lp) {
 static enum value_loaded load_listpack(unsigned form, struct source *in, struct buffer *store,
                                        struct value *out) {
     bool zipmap = form == SAVED_HASH_ZIPMAP, fits = true;
-    struct listpack *lp = zipmap ? read_zipmap(in, store) : saved_read_ziplist(in, store);
+    struct listpack *lp = zipmap ? read_zipmap(in, store) : saved_read_pairs(in, store);
     if (!lp) return VALUE_REFUSED;
-    if (listpack_count(lp) == 0 || !saved_pairs_are_distinct(in, lp)) {
-        bool empty = listpack_count(lp) == 0;
+    bool empty = listpack_count(lp) == 0;
+    if (empty || (zipmap && !saved_pairs_are_distinct(in, lp))) {
         listpack_free(lp);
         return empty ? VALUE_EMPTY : VALUE_REFUSED;
     }

@@ -175,11 +175,12 @@ static bool load_texts(struct source *in, struct buffer *store, struct quicklist
 static bool load_ziplist(struct source *in, struct buffer *store, struct quicklist *q, bool whole) {
     struct slice text;
     if (!saved_read_text(in, store, &text)) return false;
+    saved_note_checked();
     if (!whole || text.length > NODE_BYTES_MAX)
         return ziplist_each(text.bytes, text.length, push_visited, q) ||
-               source_refuse(in, "a ziplist is damaged");
+               source_refuse(in, "Ziplist integrity check failed");
     struct listpack *lp = ziplist_to_listpack(text.bytes, text.length);
-    if (!lp) return source_refuse(in, "a ziplist is damaged");
+    if (!lp) return source_refuse(in, "Ziplist integrity check failed");
     if (listpack_count(lp))
         quicklist_take_pack(q, lp);
     else

@@ -7,22 +7,23 @@
  */
 #include "value/saved.h"
 
-#include <liblzf/lzf.h>
 #include <math.h>
+#include <stdatomic.h>
 
 #include "base/blob.h"
 #include "base/compress.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/panic.h"
-#include "base/random.h"
+#include "ds/distinct.h"
 #include "ds/table.h"
 #include "ds/ziplist.h"
 #include "option/option.h"
 
 enum { LENGTH_6 = 0x00, LENGTH_14 = 0x40, LENGTH_32 = 0x80, LENGTH_64 = 0x81, LENGTH_CODED = 0xc0 };
 enum { CODED_INT8, CODED_INT16, CODED_INT32, CODED_LZF };
+/* The byte before a number that stands there as text is its length, or one of these. */
+enum { DOUBLE_NAN = 253, DOUBLE_INFINITE, DOUBLE_NEGATIVE_INFINITE };
 
 /* Texts up to here may be the canonical form of an int32. */
 #define INTEGER_TEXT_MAX 11
@@ -39,9 +40,7 @@ enum { CODED_INT8, CODED_INT16, CODED_INT32, CODED_LZF };
 #define BLOB_BYTES_MIN 1024
 
 static bool compression;
-/* Foreign texts are hashed with secrets, and long ones as all keys are: nobody can choose such that
- * fall together. */
-static uint64_t short_hash_secrets[2];
+static _Atomic uint64_t checked;
 
 static const struct option_row option_rows[] = {
     OPTION_BOOL("rdbcompression", &compression, true, OPTION_MUTABLE, "snapshots", 30,
@@ -49,7 +48,7 @@ static const struct option_row option_rows[] = {
 };
 
 void saved_register(void) {
-    random_secret(short_hash_secrets, sizeof(short_hash_secrets));
+    distinct_open();
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
 }
 
@@ -191,13 +190,12 @@ bool saved_read_count(struct source *in, size_t bytes_each, uint64_t *count) {
 }
 
 bool saved_read_double_text(struct source *in, double *number) {
-    enum { NAN_MARK = 253, INFINITE, NEGATIVE_INFINITE };
     unsigned char length;
-    char text[NAN_MARK];
+    char text[DOUBLE_NAN];
     if (!source_read(in, &length, 1)) return false;
-    if (length == NAN_MARK) return source_refuse(in, "a score is no number");
-    if (length > NAN_MARK) {
-        *number = length == INFINITE ? INFINITY : -INFINITY;
+    if (length == DOUBLE_NAN) return source_refuse(in, "a score is no number");
+    if (length > DOUBLE_NAN) {
+        *number = length == DOUBLE_INFINITE ? INFINITY : -INFINITY;
         return true;
     }
     if (!source_read(in, text, length)) return false;
@@ -241,8 +239,7 @@ static bool read_packed(struct source *in, struct buffer *store, struct slice *p
 }
 
 static bool unpack(struct source *in, struct slice packed, char *to, size_t length) {
-    unsigned size = lzf_decompress(packed.bytes, (unsigned)packed.length, to, (unsigned)length);
-    return size == length || source_refuse(in, "compressed bytes are damaged");
+    return decompress_lzf(packed, to, length) || source_refuse(in, "compressed bytes are damaged");
 }
 
 static bool append_compressed(struct source *in, struct buffer *store) {
@@ -365,6 +362,69 @@ bool saved_read_string(struct source *in, struct buffer *store, struct slice *te
     return true;
 }
 
+/* ---- Extents ---- */
+
+static bool pass_text(struct source *in) {
+    uint64_t length, code, unpacked;
+    bool coded;
+    if (!read_head(in, &code, &coded)) return false;
+    if (!coded) return source_skip(in, code);
+    if (code < CODED_LZF) return source_skip(in, UINT64_C(1) << code);
+    return code == CODED_LZF && saved_read_length(in, &length) &&
+           saved_read_length(in, &unpacked) && source_skip(in, length);
+}
+
+static bool pass_double_text(struct source *in) {
+    unsigned char length;
+    if (!source_read(in, &length, 1)) return false;
+    return length >= DOUBLE_NAN || source_skip(in, length);
+}
+
+static bool pass_member(struct source *in, unsigned form) {
+    if (!pass_text(in)) return false;
+    switch (form) {
+    case SAVED_HASH: return pass_text(in);
+    case SAVED_ZSET: return source_skip(in, sizeof(double));
+    case SAVED_ZSET_TEXT: return pass_double_text(in);
+    default: return true;
+    }
+}
+
+static bool pass_members(struct source *in, unsigned form) {
+    uint64_t count;
+    if (!saved_read_count(in, 1, &count)) return false;
+    for (; count > 0; count--) {
+        if (!pass_member(in, form)) return false;
+    }
+    return true;
+}
+
+size_t saved_extent(unsigned form, struct slice bytes) {
+    struct source in;
+    bool whole = false;
+    slice_source_init(&in, bytes);
+    switch (form) {
+    case SAVED_STRING:
+    case SAVED_HASH_ZIPMAP:
+    case SAVED_LIST_ZIPLIST:
+    case SAVED_SET_INTSET:
+    case SAVED_ZSET_ZIPLIST:
+    case SAVED_HASH_ZIPLIST: whole = pass_text(&in); break;
+    case SAVED_LIST:
+    case SAVED_SET:
+    case SAVED_ZSET_TEXT:
+    case SAVED_HASH:
+    case SAVED_ZSET:
+    case SAVED_LIST_QUICKLIST: whole = pass_members(&in, form); break;
+    default: break;
+    }
+    return whole ? (size_t)source_offset(&in) : 0;
+}
+
+bool saved_is_compressed(struct slice bytes) {
+    return bytes.length && (unsigned char)bytes.bytes[0] == (LENGTH_CODED | CODED_LZF);
+}
+
 /* ---- Values ---- */
 
 void save_cursor_end(struct save_cursor *c) {
@@ -435,11 +495,15 @@ bool saved_write_table(const struct table *t, struct save_cursor *c, struct sink
 
 /* ---- Ziplists, and listpacks of pairs ---- */
 
+void saved_note_checked(void) { atomic_fetch_add_explicit(&checked, 1, memory_order_relaxed); }
+uint64_t saved_checked(void) { return atomic_load_explicit(&checked, memory_order_relaxed); }
+
 struct listpack *saved_read_ziplist(struct source *in, struct buffer *store) {
     struct slice text;
     if (!saved_read_text(in, store, &text)) return NULL;
+    saved_note_checked();
     struct listpack *lp = ziplist_to_listpack(text.bytes, text.length);
-    if (!lp) source_refuse(in, "a ziplist is damaged");
+    if (!lp) source_refuse(in, "Ziplist integrity check failed");
     return lp;
 }
 
@@ -451,58 +515,44 @@ void saved_write_ziplist(struct sink *out, const struct listpack *lp) {
     buffer_free(&bytes);
 }
 
-/* Places in a listpack by the hash of the text there: a table that is at most half full. */
-#define PLACES_ON_STACK 1024
-
-static inline uint64_t short_text_hash(struct slice text) {
-    uint64_t first = 0, last = text.length;
-    if (text.length >= sizeof(first)) {
-        memcpy(&first, text.bytes, sizeof(first));
-        memcpy(&last, text.bytes + text.length - sizeof(last), sizeof(last));
-    } else {
-        for (size_t i = 0; i < text.length; i++) first = first << 8 | (unsigned char)text.bytes[i];
-    }
-    __extension__ unsigned __int128 product =
-        (unsigned __int128)(first ^ short_hash_secrets[0]) * (last ^ short_hash_secrets[1]);
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static inline uint64_t text_hash(struct slice text) {
-    return text.length <= 2 * sizeof(uint64_t) ? short_text_hash(text)
-                                               : hash_bytes(text.bytes, text.length);
-}
-
-static inline bool place_is_new(const struct listpack *lp, uint32_t at, struct slice text,
-                                uint32_t *places, size_t mask) {
-    size_t i = text_hash(text) & mask;
-    for (; places[i]; i = (i + 1) & mask) {
-        if (listpack_equal(lp, places[i], text)) return false;
-    }
-    places[i] = at;
-    return true;
-}
-
-static bool pairs_are_distinct(const struct listpack *lp, uint32_t *places, size_t mask) {
+static bool firsts_differ(const struct listpack *lp, struct distinct *seen) {
     char scratch[LISTPACK_SCRATCH];
     for (uint32_t at = listpack_first(lp), next = at; at; at = next) {
         struct listpack_value v = listpack_take(lp, &next);
-        if (!place_is_new(lp, at, listpack_value_text(&v, scratch), places, mask)) return false;
+        if (!distinct_add(seen, lp, at, listpack_value_text(&v, scratch))) return false;
         listpack_take(lp, &next);
     }
     return true;
 }
 
+static bool refuse_twice(struct source *in) {
+    return source_refuse(in, "a member stands there twice");
+}
+
 bool saved_pairs_are_distinct(struct source *in, const struct listpack *lp) {
-    uint32_t few[PLACES_ON_STACK];
-    size_t elements = listpack_count(lp), size = 16;
+    struct distinct seen;
+    size_t elements = listpack_count(lp);
     if (elements % 2 != 0) return source_refuse(in, "a member without its other half");
-    while (size < elements) size *= 2;
-    uint32_t *places = few;
-    if (size <= PLACES_ON_STACK)
-        memset(few, 0, size * sizeof(few[0]));
+    distinct_begin(&seen, elements / 2);
+    bool distinct = firsts_differ(lp, &seen);
+    distinct_end(&seen);
+    return distinct || refuse_twice(in);
+}
+
+struct listpack *saved_read_pairs(struct source *in, struct buffer *store) {
+    struct slice text;
+    bool distinct;
+    if (!saved_read_text(in, store, &text)) return NULL;
+    saved_note_checked();
+    struct listpack *lp = ziplist_pairs_to_listpack(text.bytes, text.length, &distinct);
+    if (!lp)
+        source_refuse(in, "Ziplist integrity check failed");
+    else if (listpack_count(lp) % 2 != 0)
+        source_refuse(in, "a member without its other half");
+    else if (distinct)
+        return lp;
     else
-        places = memory_zalloc(size * sizeof(places[0]), MEMORY_OTHER);
-    bool distinct = pairs_are_distinct(lp, places, size - 1);
-    if (places != few) memory_free(places, MEMORY_OTHER);
-    return distinct || source_refuse(in, "a member stands there twice");
+        refuse_twice(in);
+    listpack_free(lp);
+    return NULL;
 }

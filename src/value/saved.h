@@ -94,12 +94,27 @@ void saved_write_value(struct sink *out, enum value_kind kind, struct value v);
 /* The bytes that the value takes then. O(value). */
 size_t saved_bytes(enum value_kind kind, struct value v);
 
+/* How many bytes a value of this form takes that begins there; 0 where they are not all there, and
+ * where nobody knows without loading it (streams, modules' values). Nothing is judged: bytes that
+ * `load` will refuse have a length, too, or 0. O(members). Any thread. */
+size_t saved_extent(unsigned form, struct slice bytes);
+
+/* Whether a text that begins there is compressed. */
+bool saved_is_compressed(struct slice bytes);
+
 /* For the types: what a listpack of pairs must be to become a value. False after a refusal where
  * the elements are no pairs, or two begin with the same text. */
 MUST_USE bool saved_pairs_are_distinct(struct source *in, const struct listpack *lp);
+/* A value that stands there as packed bytes (a ziplist, an intset, a stream's node) is about to be
+ * checked. Any thread. */
+void saved_note_checked(void);
+/* How many were since start. */
+uint64_t saved_checked(void);
 /* For the types: a text that holds a ziplist, as a listpack that the caller owns; NULL after a
  * refusal. */
 MUST_USE struct listpack *saved_read_ziplist(struct source *in, struct buffer *store);
+/* Both in one pass. */
+MUST_USE struct listpack *saved_read_pairs(struct source *in, struct buffer *store);
 /* For the types: writes a listpack as a text that holds a ziplist. */
 void saved_write_ziplist(struct sink *out, const struct listpack *lp);
 /* For the types: writes the number of a table's elements and then, by `write`, the elements. The

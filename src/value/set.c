@@ -243,8 +243,9 @@ static bool set_rewrite(struct value v, struct slice key, struct save_cursor *c,
 static enum value_loaded load_intset(struct source *in, struct buffer *store, struct value *out) {
     struct slice text;
     if (!saved_read_text(in, store, &text)) return VALUE_REFUSED;
+    saved_note_checked();
     if (!intset_validate(text.bytes, text.length)) {
-        source_refuse(in, "an intset is damaged");
+        source_refuse(in, "Intset integrity check failed");
         return VALUE_REFUSED;
     }
     struct intset *s = intset_from_bytes(text.bytes, text.length);

@@ -1057,6 +1057,7 @@ static bool load_node(struct source *in, struct buffer *store, struct value v) {
     if (text.length != STREAM_KEY_BYTES) return source_refuse(in, "a stream's key is damaged");
     struct stream_id id = stream_id_of_key(text);
     if (!saved_read_text(in, store, &text)) return false;
+    saved_note_checked();
     return stream_take_node(v, id, text.bytes, text.length) ||
            source_refuse(in, "Stream listpack integrity check failed");
 }

@@ -140,6 +140,12 @@ mutate('connection-read-on-room', 'io/connection.c',
 
 # ---- value ----
 
+mutate('pipeline-last-block', 'io/pipeline.c',
+       '    if (slot_of(p, p->given)->bytes) p->given++;\n', '', 'the last block is not written',
+       'unit io/test_pipeline')
+mutate('pipeline-failure-unsaid', 'io/pipeline.c', '    if (error) sink_fail(p->out, error);\n', '',
+       'what was not written counts as written', 'unit io/test_pipeline')
+
 mutate('saved-length-of-6-bits', 'value/saved.c', 'if (length < 1 << 6) {',
        'if (length <= 1 << 6) {', 'a length of 64 is saved as another one', 'unit value/test_saved')
 mutate('saved-longer-than-its-file', 'value/saved.c',
@@ -153,16 +159,15 @@ mutate('saved-count-unchecked', 'value/saved.c',
 mutate('saved-packed-lengths', 'value/saved.c',
        'if (size == 0 || *length == 0 || *length > UINT32_MAX || *length / EXPANSION_MAX > size)',
        'if (size == 0 || *length == 0)', 'few bytes claim to be gigabytes', 'unit value/test_saved')
-mutate('saved-unpacked-short', 'value/saved.c',
-       'return size == length || source_refuse(in, "compressed bytes are damaged");',
-       'return size > 0 || source_refuse(in, "compressed bytes are damaged");',
+mutate('saved-unpacked-short', 'base/compress.c', 'return next == limit;', 'return true;',
        'the end of a text that is unpacked is what stood there', 'unit value/test_saved')
 mutate('saved-negative', 'value/saved.c', '*integer = (int64_t)(raw << unused) >> unused;',
        '*integer = (int64_t)raw + (int64_t)(unused & 0);', 'negative integers become positive',
        'unit value/test_saved')
-mutate('saved-member-twice', 'value/saved.c',
-       'if (listpack_equal(lp, places[i], text)) return false;',
-       'if (listpack_equal(lp, places[i], text)) break;', 'a member stands twice in a sorted set',
+mutate('saved-member-twice', 'ds/distinct.c',
+       'listpack_equal(lp, (uint32_t)d->places[i], text))\n            return false;',
+       'listpack_equal(lp, (uint32_t)d->places[i], text))\n            break;',
+       'a member stands twice in a sorted set',
        'unit value/test_saved')
 
 # ---- store ----
@@ -211,8 +216,8 @@ mutate('next-due-not-lowered', 'store/keyspace.c',
        'active expiry does not hear of a nearer deadline', 'unit store/test_expire')
 mutate('overwrite-while-read', 'store/keyspace.c',
        'if (__builtin_expect(limbo_nested(), 0)) return false;\n'
-       '    size_t before = entry_outside_bytes(e);\n    if (!entry_try_overwrite',
-       'size_t before = entry_outside_bytes(e);\n    if (!entry_try_overwrite',
+       '    if (__builtin_expect(ks->part != NULL, 0)) {',
+       'if (__builtin_expect(ks->part != NULL, 0)) {',
        'a nested call writes over what the outer one reads', 'unit store/test_writable')
 mutate('hidden-key-stays', 'store/keyspace.c',
        'if (__builtin_expect(expiry_holders, 0)) remove_hidden(ks, entry_key(e), hash);', '',
@@ -243,6 +248,80 @@ mutate('evict-pool-gone', 'store/evict.c', 'if (!is_there(victim)) continue;', '
 mutate('limbo-outermost', 'store/limbo.c', 'if (--depth == 0 && items) release_all();',
        '--depth;\n    if (items) release_all();', 'an inner call frees what the outer one reads',
        'unit store/test_limbo')
+
+# ---- a save's frontier ----
+
+mutate('frontier-deadline', 'store/keyspace.c',
+       '    before_change(ks, e, key->hash);\n'
+       '    index_remove(ks, e);\n'
+       '    ks->entry_bytes -= entry_bytes(e);\n'
+       '    struct entry *moved',
+       '    index_remove(ks, e);\n'
+       '    ks->entry_bytes -= entry_bytes(e);\n'
+       '    struct entry *moved',
+       'a save has the new deadline of a key', 'unit store/test_frontier')
+mutate('frontier-replaced', 'store/keyspace.c',
+       '    before_removal(ks, old, hash);\n',
+       '',
+       'a save misses what was replaced', 'unit store/test_frontier')
+mutate('frontier-new', 'store/keyspace.c',
+       '    note_added(ks, e, hash);\n'
+       '    table_insert',
+       '    table_insert',
+       'a save has a key that is newer', 'unit store/test_frontier')
+mutate('frontier-in-place', 'store/keyspace.c',
+       '        if (frontier_would_keep(ks->part, e, hash)) return false;\n'
+       '        frontier_change(ks->part, e, hash);\n',
+       '',
+       'a save has a string as it is now', 'unit store/test_frontier')
+mutate('frontier-bytes', 'store/keyspace.c',
+       '    before_change(ks, existing, hash);\n',
+       '',
+       'a save has bytes as they are now', 'unit store/test_frontier')
+mutate('frontier-collection', 'store/keyspace.c',
+       '    before_change(ks, e, key->hash);\n'
+       '    recency_note(e);',
+       '    recency_note(e);',
+       'a save has a collection as it is now', 'unit store/test_frontier')
+mutate('frontier-renamed', 'store/keyspace.c',
+       '    before_change(ks, e, from->hash);\n',
+       '',
+       'a save has a key under its new name', 'unit store/test_frontier')
+mutate('frontier-moved', 'store/keyspace.c',
+       '    before_change(key->keyspace, e, key->hash);\n',
+       '',
+       'a large value is saved after its move', 'unit store/test_frontier')
+mutate('frontier-moved-mark', 'store/keyspace.c',
+       '    frontier_add(NULL, e, key->hash);\n',
+       '',
+       'a mark goes along with a key that moves', 'unit store/test_frontier')
+mutate('frontier-removed', 'store/keyspace.c',
+       '    before_removal(ks, e, key->hash);\n'
+       '    index_remove',
+       '    index_remove',
+       'a save misses what was deleted', 'unit store/test_frontier')
+mutate('frontier-merged', 'store/frontier.c',
+       '        if (!is_ahead(part, hash_bytes(key.bytes, key.length))) return;\n',
+       '        (void)key;\n',
+       'a save has keys twice where a table shrinks', 'unit store/test_frontier')
+mutate('frontier-mark-stays', 'store/frontier.c',
+       '    if (had) entry_set_mark(e, 0);\n',
+       '',
+       'marks stay behind the frontier', 'unit store/test_frontier')
+mutate('frontier-same-mark', 'store/frontier.c',
+       '    mark = mark % ENTRY_MARK_MAX + 1;\n',
+       '',
+       'marks of a save that was given up count', 'unit store/test_frontier')
+mutate('frontier-clean-exchange', 'store/frontier.c',
+       'void frontier_exchange(void) {\n'
+       '    clean_database = 0;\n'
+       '    clean_cursor = 0;',
+       'void frontier_exchange(void) {',
+       'marks stay in a database that is exchanged', 'unit store/test_frontier')
+mutate('frontier-flushed', 'store/keyspace.c',
+       'if (!old.part || !frontier_take_table(old.part, old.volatiles, old.entry_bytes, way))',
+       'if (true)',
+       'a database that is emptied is not saved', 'unit store/test_frontier')
 
 # ---- net ----
 
@@ -443,6 +522,15 @@ mutate('effects-unwanted-kept', 'exec/effects.c',
        'what nobody wanted is handed on later', 'unit exec/test_effects')
 mutate('effects-database', 'exec/effects.c', '    e->database = keyspace_index(ks);\n',
        '    e->database = 0;\n', 'all effects are about database 0', 'unit exec/test_effects')
+mutate('effects-sink-stays', 'exec/effects.c', '    find_active();\n    keyspace_add_interest',
+       '    keyspace_add_interest', 'a sink that is off takes', 'unit exec/test_effects')
+mutate('bytes-of-any-form', 'net/request.c', '        if (!ends_line(at)) return false;\n    }\n',
+       '    }\n', 'a request is logged that no loader reads', 'unit net/test_request')
+mutate('gather-in-vain', 'persist/aof_gather.c', 'in_vain ? more : 0', '0',
+       'each sync waits for clients that do not come', 'unit persist/test_aof_gather')
+mutate('gather-not-extended', 'persist/aof_writer.c',
+       '        if (job->gather_nsec) extend_job();\n', '',
+       'a sync waits, and takes nothing of what comes', 'unit persist/test_aof_writer')
 mutate('effects-text', 'exec/effects.c', '        text += argv[i].length;\n', '',
        'the words of an effect overwrite each other', 'unit exec/test_effects')
 mutate('effects-after-the-served', 'exec/run.c',
@@ -453,8 +541,8 @@ mutate('effects-after-the-served', 'exec/run.c',
        'outermost);\n',
        'who was served has taken what nobody gave', 'unit exec/test_effects')
 mutate('effects-served-together', 'exec/blocked.c',
-       'served = w->kind->serve(w->client, w->state, &key);\n        effects_unit_end();\n',
-       'served = w->kind->serve(w->client, w->state, &key);\n',
+       'served = w->kind->serve(w->client, w->state, key);\n    effects_unit_end();\n',
+       'served = w->kind->serve(w->client, w->state, key);\n',
        'clients that were served are one unit', 'unit exec/test_effects')
 
 # ---- gates ----
@@ -470,7 +558,7 @@ mutate('reply-before-record', 'net/reply.c', 'return record <= record_safe;',
        'return record <= record_safe + 1;', 'a reply leaves before its record',
        'unit net/test_reply')
 mutate('unit-without-record', 'exec/run.c',
-       '            effects_unit_begin();\n', '            (void)outer;\n',
+       '            effects_unit_begin();\n', '            (void)outermost;\n',
        'replies do not wait for their unit', 'unit exec/test_records')
 mutate('within-runs-again', 'net/batch.c', '        r->error = run_already;\n', '',
        'what a nested turn has run is run again', 'unit exec/test_run')
@@ -530,6 +618,9 @@ mutate('script-struct-sum', 'script/lib_struct.c', 'size <= data->length - data-
 mutate('script-buffer-sum', 'script/lib.c', 'more > LIB_RESULT_MAX - buffer->used',
        'buffer->used + more > LIB_RESULT_MAX', 'a length that wraps around is no bound',
        'unit script/test_libraries')
+mutate('script-buffer-of-two', 'script/lib.c',
+       '    lua_pushnil(L);\n    lua_rawseti(L, -3, 1);\n    lua_remove(L, -2);\n',
+       '    lua_remove(L, -2);\n', 'two calls write into one buffer', 'unit script/test_libraries')
 mutate('script-msgpack-step', 'script/lib_msgpack.c', '        lib_step(in->L, &in->steps);\n', '',
        'a script cannot be stopped while it unpacks', 'unit script/test_libraries')
 mutate('script-json-depth', 'script/lib_json.c',
@@ -546,6 +637,16 @@ mutate('script-memory-limit', 'script/engine.c',
 mutate('script-shrinking-refused', 'script/engine.c', '    if (size <= old_size) {\n',
        '    if (size < old_size && used < engine_bytes_max()) {\n',
        'Lua is refused a block that shrinks', 'unit script/test_engine')
+mutate('script-spares-unbounded', 'script/engine.c',
+       'if (list > SPARE_LISTS || spares[list].bytes + 1 > SPARE_BYTES_MAX) return false;',
+       'if (list > SPARE_LISTS) return false;', 'what a script has freed is never given back',
+       'unit script/test_engine')
+mutate('script-spare-of-less', 'script/engine.c',
+       '    size_t list = spare_list(size);\n    if (list > SPARE_LISTS || spares[list].bytes',
+       '    size_t list = spare_list(size) + 1;\n    if (list > SPARE_LISTS || spares[list].bytes',
+       'Lua gets a block that is too small', 'unit script/test_engine')
+mutate('script-latest-stays', 'script/cache.c', '    latest = NULL;\n', '',
+       'a script that is gone is found', 'unit script/test_cache')
 mutate('script-without-rights', 'exec/gates.c', '{GATE_SCRIPT,        GATE_USER,   GATE_CHANCE,',
        '{GATE_SCRIPT,        GATE_CHANCE,', 'a script may what its caller may not',
        'tcl unit/scripting ACL')
@@ -590,8 +691,50 @@ mutate('snapshot-checksum', 'persist/rdb_load.c',
        'if (absent || stated == sum) {', 'if (absent || stated != sum + 1) {',
        'a damaged file is loaded', 'tcl integration/snapshot damaged')
 mutate('snapshot-loads-the-dead', 'persist/rdb_load.c',
-       '(over && !l->how->keeps_expired)', '(over && l->how->keeps_expired)',
+       'over && !l->how->keeps_expired;', 'over && l->how->keeps_expired;',
        'keys that are over come back with a load', 'tcl integration/snapshot RELOAD')
+
+mutate('log-sync-failure-unseen', 'persist/aof_writer.c',
+       '    if (j->sync_error)\n        fail(j->sync_error, &sync_fails, "Syncing");\n    else if',
+       '    if', 'writes go on though no sync succeeds', 'unit persist/test_aof_writer')
+mutate('log-pieces-offset', 'persist/aof_queue.c', '            range.offset = 0;\n', '',
+       'what is written of a block begins where that of the one before did',
+       'unit persist/test_aof_queue')
+mutate('log-part-written', 'persist/aof_queue.c', '        *written += moved;\n',
+       '        *written = moved;\n', 'a write that breaks off is repeated in part',
+       'unit persist/test_aof_queue')
+mutate('log-released-early', 'persist/aof_queue.c',
+       'q->first->start + q->first->used <= below', 'q->first->start <= below',
+       'what is not written yet is freed', 'unit persist/test_aof_queue')
+mutate('log-database-forgotten', 'persist/aof_format.c', '        *selected = database;\n', '',
+       'each command of another database has its SELECT', 'unit persist/test_aof_format')
+
+# ---- replication ----
+
+mutate('feed-trims-what-is-read', 'net/feed.c',
+       '!(*slot_of(feed, feed->first))->readers &&\n           ', '',
+       'what a replica has still to read is freed', 'unit net/test_feed')
+mutate('feed-beyond-its-limit', 'net/feed.c',
+       'int64_t end = feed->end < feed->limit ? feed->end : feed->limit;',
+       'int64_t end = feed->end;', 'a replica gets what may not leave yet', 'unit net/test_feed')
+mutate('feed-keeps-too-little', 'net/feed.c', 'place_of(feed, feed->first + 1)) >= feed->kept',
+       'place_of(feed, feed->first)) >= feed->kept', 'the backlog lacks its oldest bytes',
+       'unit net/test_feed')
+mutate('feed-leaves-nothing', 'net/feed.c',
+       '    reader->block->readers--;\n    trim(reader->feed);\n', '    trim(reader->feed);\n',
+       'a replica that is gone holds its blocks for ever', 'unit net/test_feed')
+mutate('history-second-end', 'replication/history.c', 'second_end = place + 1;',
+       'second_end = place;', 'who has come to the end of the last history must begin anew',
+       'unit replication/test_history')
+mutate('history-beyond-its-end', 'replication/history.c', 'from >= second_end', 'from > second_end',
+       'who has come further in the last history goes on in this one',
+       'unit replication/test_history')
+mutate('history-another-past', 'replication/history.c', 'if (feed && !is_same) {',
+       'if (feed && new_place != place) {', 'bytes of another history are kept as this one\'s',
+       'unit replication/test_history')
+mutate('primary-lag-of-one', 'replication/primary.c', 'now - r->heard_sec <= lag_allowed;',
+       'now - r->heard_sec < 0;', 'no replica counts as a good one',
+       'tcl integration/replication-primary')
 
 # ---- those that no test saw once ----
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What both servers would write to a log and send to replicas, compared after each turn.
 
-Ours records its effects (DEBUG EFFECTS); stock writes a log of its own (appendonly) and feeds a
-replica that we play. A record is a list of pairs: the number of a database and the words of a
-command. At the end of a script, and at each comparison of data, what ours has recorded is replayed:
-the log is loaded by a fresh stock server, the stream is sent to a fresh one of ours, and both must
-then have the data of the server that recorded it.
+Both write a log, which is read as it grows. Stock feeds a replica that we play; ours records what
+it would send (DEBUG EFFECTS), and the log's commands once more, which must be those of its file. A
+record is a list of pairs: the number of a database and the words of a command. At the end of a
+script what ours has left is replayed: a fresh stock server loads our file as its own, the stream is
+sent to a fresh one of ours, and both must then have the data of the server that wrote it.
 """
 import ast
 import hashlib
+import itertools
 import os
 import re
 import time
@@ -19,12 +20,14 @@ import servers
 import state
 import wire
 
-STOCK_OPTIONS = '''appendonly yes
+LOG_NAME = 'log.aof'
+LOG_OPTIONS = f'''appendonly yes
 appendfsync no
-appendfilename log.aof
+appendfilename {LOG_NAME}
 auto-aof-rewrite-percentage 0
 aof-use-rdb-preamble no
-repl-diskless-sync no
+'''
+STOCK_OPTIONS = LOG_OPTIONS + '''repl-diskless-sync no
 hz 200
 repl-ping-replica-period 3600
 repl-timeout 36000
@@ -90,14 +93,21 @@ class Feed:
 
 
 class Log(Feed):
-    """Stock's own log."""
+    """The file that a server writes."""
 
     def __init__(self, server):
         super().__init__()
-        self.file = open(os.path.join(server.folder, 'log.aof'), 'rb')
+        self.file = open(os.path.join(server.folder, LOG_NAME), 'rb')
 
     def read(self):
         return self.take(self.file.read())
+
+    def whole(self):
+        with open(self.file.name, 'rb') as file:
+            return file.read()
+
+    def close(self):
+        self.file.close()
 
 
 class Replica(Feed):
@@ -119,19 +129,36 @@ class Replica(Feed):
             data += received
         self.connection.received = data[head.end() + int(head.group(1)):]
 
+    def close(self):
+        self.connection.close()
+
     def read(self):
         self.connection.drain()
         data, self.connection.received = self.connection.received, b''
         return self.take(data)
 
 
-def take_recorded(control, into):
-    """What ours has recorded since it was asked last."""
-    kinds = ('log', 'stream')
-    records = control.ask(*[[b'DEBUG', b'EFFECTS', kind.encode()] for kind in kinds])
-    for kind, (_, commands) in zip(kinds, records):
+def take_recorded(control, log, into):
+    """What ours has recorded, and written to its file, since it was asked last."""
+    records = {'log': [], 'stream': []}
+    replies = control.ask(*[[b'DEBUG', b'EFFECTS', kind.encode()] for kind in records])
+    for record, (_, commands) in zip(records.values(), replies):
         for _, words in commands:
-            into[kind].append((int(words[0][1]), [word for _, word in words[1:]]))
+            record.append((int(words[0][1]), [word for _, word in words[1:]]))
+    written = log.read()
+    compare_file(written, records['log'])
+    into['log'] += written
+    into['stream'] += records['stream']
+
+
+def compare_file(written, recorded):
+    """In the file is what was to be written."""
+    for at, (a, b) in enumerate(itertools.zip_longest(written, recorded)):
+        if a != b:
+            raise pair.Difference('file: ' + where_commands_part(a, b), [
+                f'command {at} of a turn (in the file {len(written)}, handed on {len(recorded)})',
+                f'    in the file: {shown(written[max(at - 2, 0):at + 3])}',
+                f'    handed on:   {shown(recorded[max(at - 2, 0):at + 3])}'])
 
 
 def canonical(commands):
@@ -209,25 +236,26 @@ class EffectsPair(pair.Pair):
     def __init__(self, paths, patience=pair.PATIENCE_SECONDS):
         self.paths = paths
         self.feeds = {}
+        self.log = None
         super().__init__(paths, patience)
         self.recorded = {'log': [], 'stream': []}
         self.controls[0].ask([b'DEBUG', b'EFFECTS', b'START'])
 
     def server(self, name, path):
-        return servers.Server(name, path, STOCK_OPTIONS if name == 'stock' else '')
+        return servers.Server(name, path, STOCK_OPTIONS if name == 'stock' else LOG_OPTIONS)
 
     def level_ids(self):
-        stock = self.servers[1]
-        servers.wait_until_ready(stock)
+        for server in self.servers:
+            servers.wait_until_ready(server)
+        ours, stock = self.servers
+        self.log = Log(ours)
         self.feeds = {'log': Log(stock), 'stream': Replica(stock)}
         super().level_ids()
 
     def end(self):
-        for feed in self.feeds.values():
-            if isinstance(feed, Replica):
-                feed.connection.close()
-            else:
-                feed.file.close()
+        for feed in (self.log, *self.feeds.values()):
+            if feed:
+                feed.close()
         super().end()
 
     def run(self, script, sample_every):
@@ -250,7 +278,7 @@ class EffectsPair(pair.Pair):
         until = time.monotonic() + self.patience
         while True:
             self.barrier()
-            take_recorded(self.controls[0], both[0])
+            take_recorded(self.controls[0], self.log, both[0])
             for which, feed in self.feeds.items():
                 both[1][which] += feed.read()
             compared = {which: comparable(*(side[which] for side in both)) for which in self.feeds}
@@ -275,24 +303,24 @@ class EffectsPair(pair.Pair):
         original = [replayed(control) for control in self.controls][0]
         self.compare_effects(ordered=False)
         (_, (_, (_, by_effects))), = self.controls[0].ask([b'CONFIG', b'GET', SCRIPTS_OPTION])
-        compare_replayed(self.paths, self.recorded, original,
+        compare_replayed(self.paths, self.log, self.recorded['stream'], original,
                          f'{SCRIPTS_OPTION.decode()} {by_effects.decode()}\n')
 
 
-def compare_replayed(paths, recorded, original, options=''):
+def compare_replayed(paths, log, stream, original, options=''):
     """Both records into fresh servers: stock loads the log as its own, and while it does no key is
     due; ours is sent the stream."""
-    for which in recorded:
+    for which in ('log', 'stream'):
         if which == 'log':
             server = servers.Server('replay', paths[1], STOCK_OPTIONS + options,
-                                    {'log.aof': text_of(recorded['log'])})
+                                    {LOG_NAME: log.whole()})
         else:
             server = servers.Server('replay', paths[0], options)
         try:
             servers.wait_until_ready(server)
             control = servers.Control(server)
             if which == 'stream':
-                send_all(control, recorded['stream'])
+                send_all(control, stream)
             found = state.differences(replayed(control), original)
         finally:
             server.end()
@@ -329,10 +357,6 @@ def with_select(commands):
             yield [b'SELECT', b'%d' % number]
             database = number
         yield words
-
-
-def text_of(commands):
-    return b''.join(map(wire.encode, with_select(commands)))
 
 
 def data_of(control):
@@ -397,11 +421,14 @@ def compare_records(which, ours, stock, ordered):
         a = ours[at] if at < len(ours) else None
         b = stock[at] if at < len(stock) else None
         if a is None or b is None or not same(a, b):
-            name = (b or a)[1][0].decode('latin-1').upper()
-            raise pair.Difference(f'{which}: {name}, {where(a, b)}', [
+            raise pair.Difference(f'{which}: {where_commands_part(a, b)}', [
                 f'{which}, command {at} of a turn (of ours {len(ours)}, of stock {len(stock)})',
                 f'    ours:  {shown(ours[max(at - 2, 0):at + 3])}',
                 f'    stock: {shown(stock[max(at - 2, 0):at + 3])}'])
+
+
+def where_commands_part(a, b):
+    return (b or a)[1][0].decode('latin-1').upper() + ', ' + where(a, b)
 
 
 def where(a, b):
@@ -462,8 +489,11 @@ def same_time(x, y):
 def evictions(paths, script):
     """Ours alone, with less memory than the script fills: which keys go is chance, but what was
     recorded must leave the same data. Returns how many went."""
-    server = servers.Server('ours', paths[0])
+    server = servers.Server('ours', paths[0], LOG_OPTIONS)
+    log = None
     try:
+        servers.wait_until_ready(server)
+        log = Log(server)
         control = servers.Control(server)
         control.ask([b'DEBUG', b'SET-ACTIVE-EXPIRE', b'0'], [b'DEBUG', b'EFFECTS', b'START'])
         used = int(state.info_fields(control)['used_memory'])
@@ -478,11 +508,13 @@ def evictions(paths, script):
                 requests = [[b'MULTI'], *requests, [b'EXEC']]
             control.ask([b'CONFIG', b'SET', b'lazyfree-lazy-eviction', lazily],
                         [b'SET', b'large:%d' % (at % 50), b'x' * EVICTING_VALUE], *requests)
-            take_recorded(control, recorded)
+            take_recorded(control, log, recorded)
         control.ask([b'CONFIG', b'SET', b'maxmemory', b'0'])
         original = replayed(control)
-        take_recorded(control, recorded)
-        compare_replayed(paths, recorded, original)
+        take_recorded(control, log, recorded)
+        compare_replayed(paths, log, recorded['stream'], original)
         return int(state.info_fields(control)['evicted_keys'])
     finally:
+        if log:
+            log.close()
         server.end()

@@ -68,6 +68,30 @@ start_server {overrides {appendonly yes save {}} tags {ours}} {
         assert_match "*MULTI*incr*a*SELECT*3*incr*b*EXEC*" $text
     }
 
+    test {requests stand in the file as anybody would write them, however they came} {
+        r select 9
+        r set other 1
+        wait_for_condition 1000 10 {[string match "*other*" [read_whole [log_file]]]} else {
+            fail "it is not written"
+        }
+        set wanted [read_whole [log_file]]
+        foreach request {
+            "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nv\r\n"
+            "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nvXY"
+            "*3\rX$3\rXset\r\n$1\r\nk\r\n$1\r\nv\r\n"
+            "set k v\r\n"
+            "set  'k'   v\n"
+        } {
+            r write [subst -novariables -nocommands $request]
+            r flush
+            assert_equal OK [r read]
+            append wanted [client::encode {set k v}]
+        }
+        wait_for_condition 1000 10 {[read_whole [log_file]] eq $wanted} else {
+            fail "it is not written as it should be"
+        }
+    }
+
     test {what is in the file is there after a kill} {
         foreach policy {everysec no always} {
             r config set appendfsync $policy
@@ -158,6 +182,21 @@ start_server {overrides {appendonly yes save {}} tags {ours}} {
         assert_equal {off on that} [r mget while since after]
     }
 
+    test {appendonly no within a transaction: nothing of that is in the file} {
+        r select 9
+        r set before 1
+        r multi
+        r set half 1
+        r config set appendonly no
+        r set rest 1
+        assert_equal {OK OK OK} [r exec]
+        assert_equal {1 1 1} [r mget before half rest]
+        assert_equal OK [r debug loadaof]
+        assert_equal {1 {} {}} [r mget before half rest]
+        r config set appendonly yes
+        await_rewrite
+    }
+
     test {BGREWRITEAOF without a log} {
         r config set appendonly no
         r set k unlogged
@@ -239,22 +278,6 @@ set server_before $::options(server)
 set faulty [file join [file dirname $::options(server)] .. faulty redis-server]
 set rules_file [tmpfile faults]
 write_whole $rules_file ""
-
-proc faults {rules_file args} {
-    write_whole $rules_file.new [join [concat $args {{}}] \n]
-    file rename -force $rules_file.new $rules_file
-}
-
-proc with_faulty_server {faulty rules_file settings body} {
-    set before $::options(server)
-    faults $rules_file
-    set ::options(server) $faulty
-    set ::env(EVENKEEL_FAULTS) $rules_file
-    set code [catch {uplevel 1 [list start_server $settings $body]} result options]
-    unset ::env(EVENKEEL_FAULTS)
-    set ::options(server) $before
-    return -options $options -code $code $result
-}
 
 if {![file executable $faulty]} {
     test {The log on a disk that fails} {

@@ -12,12 +12,6 @@ set faulty [file join [file dirname $::options(server)] .. faulty redis-server]
 set rules_file [tmpfile faults]
 write_whole $rules_file ""
 
-# From now on these lines say what fails, none of them nothing.
-proc faults {rules_file args} {
-    write_whole $rules_file.new [join [concat $args {{}}] \n]
-    file rename -force $rules_file.new $rules_file
-}
-
 # Requests in one pipeline, ended by QUIT; `size_max` bounds the length of a value.
 proc random_requests {count size_max} {
     set out ""
@@ -35,18 +29,6 @@ proc random_requests {count size_max} {
         }
     }
     return $out[client::encode quit]
-}
-
-# A server that begins without faults. The variable is for it alone.
-proc with_faulty_server {faulty rules_file settings body} {
-    set before $::options(server)
-    faults $rules_file
-    set ::options(server) $faulty
-    set ::env(EVENKEEL_FAULTS) $rules_file
-    set code [catch {uplevel 1 [list start_server $settings $body]} result options]
-    unset ::env(EVENKEEL_FAULTS)
-    set ::options(server) $before
-    return -options $options -code $code $result
 }
 
 # Each of these fails; `act` must then give the error, leave the file as it was, and nothing beside.

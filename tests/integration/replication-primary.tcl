@@ -1,61 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The primary's side of replication, spoken to by hand: what a replica is sent, byte by byte.
 
-# A replica that has asked; the reply's first line is read.
-proc ask {command args} {
-    set replica [raw_client]
-    $replica deferred yes
-    foreach {name value} $args {
-        $replica write [client::encode [list replconf $name $value]]
-        $replica flush
-        assert_equal +OK [$replica raw_line]
-    }
-    $replica write [client::encode $command]
-    $replica flush
-    return $replica
-}
-
-# The next line that is not one of those that keep the connection alive.
-proc next_line {replica} {
-    while {[set first [$replica raw_read 1]] eq "\n"} {}
-    return $first[$replica raw_line]
-}
-
-# A whole copy; returns {id place bytes}.
-proc read_copy {replica} {
-    set line [next_line $replica]
-    assert_match {+FULLRESYNC ????????????????????????????????????????*} $line
-    lassign $line -> id place
-    set head [next_line $replica]
-    if {[regexp {^\$EOF:(.{40})$} $head -> mark]} {
-        set bytes ""
-        while {[string range $bytes end-39 end] ne $mark} {
-            append bytes [$replica raw_read 1]
-        }
-        set bytes [string range $bytes 0 end-40]
-    } else {
-        assert_match {$[0-9]*} $head
-        set bytes [$replica raw_read [string range $head 1 end]]
-    }
-    assert_equal REDIS0009 [string range $bytes 0 8]
-    return [list $id $place $bytes]
-}
-
-# The next command of the stream, without pings.
-proc next_command {replica} {
-    while 1 {
-        set command [$replica read]
-        if {[string tolower $command] ne "ping"} {
-            return $command
-        }
-    }
-}
-
-proc acknowledge {replica place} {
-    $replica write [client::encode [list replconf ack $place]]
-    $replica flush
-}
-
 proc field_of {index name} {
     if {![regexp "(?:^|,)$name=(\[^,\]*)" [s slave$index] -> value]} {
         fail "no $name in '[s slave$index]'"
@@ -164,6 +109,72 @@ start_server {tags {repl} overrides {repl-diskless-sync no repl-ping-replica-per
         await_replicas 0
     }
 
+    test {A copy that is under way is shared also when the backlog does not reach as far back} {
+        set sent [string repeat s 5000]
+        populate 200
+        config_set rdb-key-save-delay 1000000
+        with_config {repl-backlog-size 16384} {
+            set first [ask {psync ? -1} capa psync2]
+            wait_for_condition 1000 10 {[llength [set children [children_of [srv pid]]]]} else {
+                fail "no child"
+            }
+            for {set i 0} {$i < 10} {incr i} {
+                r set more$i $sent
+            }
+            assert_morethan [s repl_backlog_first_byte_offset] 1
+            set second [ask {psync ? -1} capa psync2]
+            foreach replica [list $first $second] {
+                lappend lines [next_line $replica]
+            }
+            assert_match {+FULLRESYNC *} [lindex $lines 0]
+            assert_equal [lindex $lines 0] [lindex $lines 1]
+            # What was held for them goes with them.
+            exec kill -USR1 {*}$children
+            foreach replica [list $first $second] {
+                $replica raw_rest
+                $replica close
+            }
+            await_replicas 0
+            assert_lessthan [s mem_replication_backlog] 60000
+        }
+        config_set rdb-key-save-delay 0
+    }
+
+    # 6.2 sends what is there under the new name.
+    test {A copy by a file is sent from where it was written, whatever dbfilename says now} {
+        r flushall
+        config_set dbfilename older.rdb
+        r save
+        config_set dbfilename dump.rdb
+        r set fresh 1
+        set replica [raw_client]
+        $replica deferred yes
+        # In one write, so that the second is run before the child's end can be noticed.
+        $replica write [client::encode {psync ? -1}][client::encode {config set dbfilename\
+            older.rdb}]
+        $replica flush
+        lassign [read_copy $replica] id place bytes
+        assert_equal older.rdb [config_get dbfilename]
+        assert_match *fresh* $bytes
+        config_set dbfilename dump.rdb
+        $replica close
+        await_replicas 0
+    } {} {ours}
+
+    test {A replica that says no port any more goes with a line of the log} {
+        set replica [ask {psync ? -1} listening-port 4711]
+        read_copy $replica
+        $replica write [client::encode {replconf listening-port 0}]
+        $replica flush
+        wait_for_condition 1000 10 {[field_of 0 port] == 0} else {
+            fail [s slave0]
+        }
+        set from [count_log_lines]
+        $replica close
+        wait_for_log {*Connection with replica * lost*} $from
+        await_replicas 0
+    }
+
     test {WAIT: acknowledged places} {
         set replica [ask {psync ? -1} capa psync2]
         lassign [read_copy $replica] id place
@@ -233,6 +244,8 @@ start_server {tags {repl} overrides {repl-diskless-sync no repl-ping-replica-per
 
     test {The backlog's size bounds what it takes} {
         config_set repl-backlog-size 100kb
+        assert_equal 0 [s repl_backlog_histlen]
+        r set big [string repeat v 200000]
         assert_equal 102400 [s repl_backlog_histlen]
         assert_equal [expr {[s master_repl_offset] - 102400 + 1}] [s repl_backlog_first_byte_offset]
         assert_lessthan [s mem_replication_backlog] 200000

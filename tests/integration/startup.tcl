@@ -203,6 +203,7 @@ start_server {} {
     test {SHUTDOWN NOSAVE closes without a reply and ends with status 0} {
         set other [redis_client]
         assert_equal "" [exchange [client::encode {shutdown nosave}]]
+        assert_match {*refused*} [expr {[catch redis_client error] ? $error : "connected"}]
         assert_equal 1 [$other closed]
         $other close
         assert_equal 1 [await_end [srv process]]
@@ -540,10 +541,11 @@ foreach {arguments line number reason} {
     }
 }
 
-test {--replicaof with host and port is refused by name} {
-    assert_equal [list 1 [config_error {replicaof "127.0.0.1" "8888"} 3 \
-        {replication is not built yet}]] [refused {--port 7777 --replicaof 127.0.0.1 8888}]
-} undefined {ours}
+start_server {overrides {replicaof {127.0.0.1 1}}} {
+    test {A server may start as a replica} {
+        assert_equal {slave 127.0.0.1 1} [lrange [r role] 0 2]
+    }
+}
 
 test {--version and --help count whatever follows} {
     foreach words {{--version x} {-v --port 1} {--help x} {-h --port 1}} {

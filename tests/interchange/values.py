@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Servers, connections to them, and random values of every type, encoding and size."""
+import ctypes
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 
 START_SECONDS = 60
+PR_SET_PDEATHSIG = 1
 SIZES = (1, 2, 3, 10, 60, 127, 128, 129, 200, 511, 512, 513, 600, 1500)
 SCORES = ("inf", "-inf", "0", "-0", "1e17", "9007199254740993", "4503599627370497")
 
@@ -28,19 +31,30 @@ class Client:
         return self.reply()
 
     def reply(self):
-        line = self.file.readline()[:-2]
-        if not line:
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
             raise ConnectionError
-        kind, rest = line[:1], line[1:]
+        kind, rest = line[:1], line[1:-2]
         if kind == b"-":
             return Exception(rest.decode())
         if kind == b":":
             return int(rest)
         if kind == b"$":
-            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2]
+            return None if rest == b"-1" else self._bytes(int(rest))
         if kind == b"*":
             return None if rest == b"-1" else [self.reply() for _ in range(int(rest))]
         return rest.decode()
+
+    def _bytes(self, length):
+        found = self.file.read(length + 2)
+        if len(found) < length + 2:
+            raise ConnectionError
+        return found[:-2]
+
+
+def _end_with_us():
+    """In the server's process: it does not outlive who started it."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Server(Client):
@@ -53,18 +67,22 @@ class Server(Client):
         self.log = open(os.path.join(folder, "log"), "ab")
         self.process = subprocess.Popen(
             [binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", folder,
-             *options], stdout=self.log, stderr=self.log, env=environment, start_new_session=True)
+             *options], stdout=self.log, stderr=self.log, env=environment, start_new_session=True,
+            preexec_fn=_end_with_us)
         until = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                super().__init__(self.port)
-                break
-            except OSError:
-                if time.monotonic() > until or self.process.poll() is not None:
-                    sys.exit(f"{binary} does not start: see {folder}/log")
-                time.sleep(0.02)
-        while self("PING") != "PONG":  # it is loading
+        while not self._is_ready():
+            if time.monotonic() > until or self.process.poll() is not None:
+                sys.exit(f"{binary} does not start: see {folder}/log")
             time.sleep(0.01)
+
+    def _is_ready(self):
+        try:
+            super().__init__(self.port)
+            while self("PING") != "PONG":  # it is loading
+                time.sleep(0.01)
+            return True
+        except OSError:
+            return False
 
     def end(self, how="NOSAVE"):
         """How: SAVE or NOSAVE."""
@@ -125,6 +143,23 @@ def make_stream(draw, server, key, size):
         for one in ids:
             if draw.random() < 0.05:
                 server("XACK", key, group, one)
+
+
+def groups_of(server, key, of_log=False):
+    """A stream's groups with who has what pending; `of_log`: without what a log does not tell of,
+    entries that were deleted and consumers that have nothing else."""
+    there = {one[0] for one in server("XRANGE", key, "-", "+")} if of_log else ()
+    groups = []
+    for group in server("XINFO", "GROUPS", key):
+        about = dict(zip(group[::2], group[1::2]))
+        name = about[b"name"]
+        pending = [(p[0], p[1], p[3]) for p in server("XPENDING", key, name, "-", "+", 1 << 30)]
+        consumers = [c[:4] for c in server("XINFO", "CONSUMERS", key, name)]
+        if of_log:
+            pending = [p for p in pending if p[0] in there]
+            about, consumers = about[b"last-delivered-id"], None
+        groups.append((name, about, pending, consumers))
+    return groups
 
 
 def make(draw, server, key):

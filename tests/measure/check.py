@@ -26,6 +26,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import disk  # noqa: E402
 import report  # noqa: E402
 import servers  # noqa: E402
 
@@ -332,12 +333,52 @@ def check_clean_tree(checks):
         servers.ROOT = root
 
 
+# Under a disk whose syncs last: the words that it prints are what it found.
+ON_DISK = """
+import os, struct, sys, threading
+def syncs():
+    with open(os.environ['EVENKEEL_DISK'], 'rb') as file:
+        return struct.unpack('=QQ', file.read(16))[1]
+log, other = (os.open(name, os.O_WRONLY | os.O_CREAT) for name in sys.argv[1:])
+ended = []
+thread = threading.Thread(target=lambda: (os.fsync(log), ended.append(1)))
+thread.start()
+while not syncs():
+    pass
+os.write(other, b'x')
+found = ['alone' if not ended else 'late']
+os.writev(log, [b'x', b'y'])
+thread.join()
+os.fdatasync(other)
+os.write(log, b'z')
+print(*found, os.fstat(log).st_size)
+"""
+
+
+def check_disk(checks):
+    slow = disk.Disk(sync_msec=1000)
+    folder = tempfile.mkdtemp(prefix='evenkeel-lab-check-')
+    try:
+        names = [os.path.join(folder, name) for name in ('log', 'other')]
+        begun = time.monotonic()
+        done = subprocess.run([*slow.prefix, sys.executable, '-c', ON_DISK, *names],
+                              stdout=subprocess.PIPE, text=True)
+        took = time.monotonic() - begun
+    finally:
+        shutil.rmtree(folder)
+    checks.that('a write to another file waits for no sync', done.stdout.split() ==
+                ['alone', '3'], done.stdout)
+    checks.that('a write to the synced one does', slow.waits() == 1, slow.waits())
+    checks.that('syncs are counted', slow.syncs() == 2, slow.syncs())
+    checks.that('and take their time', took >= 2, took)
+
+
 def main():
     servers.build_load()
     checks = Checks()
     for check in (check_schedule, check_stall, check_own_lateness, check_late_end, check_pool,
                   check_lost_connection, check_probe_and_herd, check_trace, check_count,
-                  check_arguments, check_clean_tree, check_figures):
+                  check_arguments, check_clean_tree, check_figures, check_disk):
         check(checks)
     print(f'{checks.passed} passed, {checks.failed} failed')
     return 1 if checks.failed else 0

@@ -35,7 +35,6 @@ from servers import MeasureError, Server, Wire, encode  # noqa: E402
 
 RECORDED = os.path.join(servers.HERE, 'cost.txt')
 DUMPS = os.path.join(servers.BUILD, 'cost')
-PRELOADED = os.path.join(servers.BUILD, 'fixed_random.so')
 TOLERANCE = 0.03
 TRIES = 3
 NOISE = 0.005  # a rise by less is not worth another count, nor a word
@@ -160,17 +159,11 @@ class Driver:
         return callgrind.take_total(self.server, os.path.join(DUMPS, dump)) / COUNTED
 
 
-def build_preloaded():
-    os.makedirs(DUMPS, exist_ok=True)
-    source = os.path.join(servers.HERE, 'fixed_random.c')
-    subprocess.run([*os.environ.get('CC', 'cc').split(), '-O2', '-Wall', '-shared', '-fPIC', source,
-                    '-o', PRELOADED], check=True)
-
-
 def count_once(binary, case):
     """Instructions a command, of a server of the case's own."""
     options = ['--hz', 1] + (LOGGED_OPTIONS if LOGGED in case[0] else [])
-    prefix = ['env', f'LD_PRELOAD={PRELOADED}', *callgrind.PREFIX]
+    preloaded = servers.build_preloaded(os.path.join(servers.HERE, 'fixed_random.c'))
+    prefix = ['env', f'LD_PRELOAD={preloaded}', *callgrind.PREFIX]
     with Server('ours', binary, options, prefix=prefix, patience=120) as server:
         return Driver(server).count(case)
 
@@ -261,7 +254,7 @@ def main():
     width = max(len(label(c)) for c in cases)
     print(f'{"instructions a command":<{width}}  {"now":>9}  {"recorded":>9}', flush=True)
     figures = {}
-    build_preloaded()
+    os.makedirs(DUMPS, exist_ok=True)
     for case in cases:
         before = recorded.get(label(case))
         figures[label(case)] = measure(binary, case, None if config.record else before)

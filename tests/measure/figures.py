@@ -19,6 +19,10 @@ GET, SET, EX, DEL, UNLINK, PING = range(6)
 BIN_S = 0.1
 NORMAL_MSEC = 10  # below it a latency counts as normal on any machine
 CALM_BINS = 5
+# Commands that save: the field of INFO that says so, that of the bytes copied.
+SAVES = {'BGSAVE': ('rdb_bgsave_in_progress', 'rdb_last_cow_size'),
+         'BGREWRITEAOF': ('aof_rewrite_in_progress', 'aof_last_cow_size')}
+SAVE_BEGINS_S = 2  # how long the fork's wake is looked at
 
 
 class Data:
@@ -363,11 +367,59 @@ def connection_figures(data):
             'bytes a connection, at the end': float(after[-1] - base) / count}
 
 
+def log_figures(data):
+    """How the server stood with a disk that we made."""
+    phases = [phase for phase in data.run['phases'] if phase['disk'][0]]
+    if not phases:
+        return {}
+    found = {'syncs': sum(phase['disk'][0] for phase in phases),
+             'writes that waited for a sync': sum(phase['disk'][1] for phase in phases)}
+    delayed = [phase['saving'].get('aof_delayed_fsync') for phase in phases]
+    if None not in delayed:
+        found['aof_delayed_fsync'] = sum(delayed)
+    queue = data.field('aof_buffer_length')
+    if queue is not None:
+        found['bytes that waited for the disk at most, MB'] = float(numpy.nanmax(queue)) / 1e6
+    return found
+
+
+def saves(event):
+    """The names that SAVES gives, where it is a command that saves."""
+    return SAVES.get((event.get('words') or [''])[0])
+
+
+def saving_figures(data):
+    """What the last save of a run that has one cost. Its end is known to a sample's distance, and
+    not at all where no sample came meanwhile."""
+    phase = data.run['phases'][-1]
+    events = [event for event in phase['events'] if saves(event)]
+    if not events:
+        return {}
+    under_way, copied = saves(events[-1])
+    zero = data.run['phases'][0]['started_monotonic_nsec'] / 1e9
+    began, ended = events[-1]['began'] - zero, phase['saved_monotonic'] - zero
+    goes_on, used = data.field(under_way), data.field('used_memory')
+    seen = data.at[(data.at > began) & (goes_on > 0)]
+    over = data.at[data.at > seen[-1]] if len(seen) else []
+    early = (data.stream == LOAD) & (data.due >= began) & (data.due < began + SAVE_BEGINS_S)
+    bytes_copied = phase['saving'][copied]
+    found = {'fork, ms': phase['saving']['latest_fork_usec'] / 1e3,
+             f'p99.9 in the {SAVE_BEGINS_S} s from the save on, ms':
+                 percentile(data.latency[early], 0.999),
+             'copied on write, MB': bytes_copied / 1e6,
+             'copied on write, % of used memory':
+                 100 * bytes_copied / float(used[data.at < began][-1])}
+    if len(seen):
+        found['save took, s'] = (float(over[0]) if len(over) else ended) - began
+    return found
+
+
 def figures(data, columns):
     found, data = {}, data.warm()
     for part in (flow_figures(data, columns), latency_figures(data), memory_figures(data),
                  eviction_figures(data), recovery_figures(data, columns), stale_figures(data),
-                 connection_figures(data), slowlog_figures(data),
+                 connection_figures(data), slowlog_figures(data), log_figures(data),
+                 saving_figures(data),
                  server_figures(data)):
         found.update(part)
     phases = data.run['phases']

@@ -9,6 +9,7 @@ import html
 import os
 import statistics
 
+import figures
 import plots
 import report
 
@@ -64,7 +65,8 @@ def doubts(results, case):
     if any(result['late'] for result in mine):
         found.append('The load itself was late by over 5 ms for more than 0.1 % of its requests in '
                      'at least one run, three times over: too busy a machine.')
-    hogged = any(event['do'] == 'hog' for phase in case['phase'] for event in phase['event'])
+    hogged = any(event['do'] == 'hog' or figures.saves(event)
+                 for phase in case['phase'] for event in phase['event'])
     waits = [result['figures'].get('server waited for its core, %', 0) for result in mine]
     if waits and max(waits) > SERVER_WAIT_PERCENT_MAX and not hogged:
         found.append(f'Another program ran on the server\'s core: up to {form(max(waits))} % of a '
@@ -82,10 +84,11 @@ def judge(results, case, target):
                    target.get('at-least', target.get('at-most')))
     text = f'{label(case, target["variant"])}: {target["figure"]} {sign} '
     if 'of' in target:
-        figure = target.get('of-figure', target['figure'])
+        figure, of_case = (target.get('of-figure', target['figure']), target.get('of-case', name))
         factor = f'{target["factor"]:g} x {label(case, target["of"])}'
-        factor += f' ({figure})' if 'of-figure' in target else ''
-        other = values(results, name, target['of'], figure)
+        told = [text for text in (target.get('of-figure'), target.get('of-case')) if text]
+        factor += f' ({", ".join(told)})' if told else ''
+        other = values(results, of_case, target['of'], figure)
         if not other:
             return text + factor, None
         bound = target['factor'] * statistics.median(other)

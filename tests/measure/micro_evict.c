@@ -10,7 +10,7 @@
  * has room for a tenth of the keys. Both algorithms see the same trace.
  *
  *     cc -std=gnu11 -O2 -Isrc tests/measure/micro_evict.c build/release/libevenkeel.a -ljemalloc \
- *         -llzf -lm -lpthread -ldl -o /tmp/micro_evict
+ *         -lm -lpthread -ldl -o /tmp/micro_evict
  *     /tmp/micro_evict [SEED [POLICY]]     1 and allkeys-lru where not given
  *
  * Not run in CI: run it alone on a quiet machine.

@@ -7,6 +7,7 @@ import time
 
 import callgrind
 import datatypes
+import log_cost
 import scripting
 from bench_report import Row
 from sampler import ModeSampler
@@ -436,5 +437,6 @@ PARTS = {
     'resize': ('Growing, falling and growing again', resize_plan, measure_resize, resize_notes),
     'collections': ('Other data types', datatypes.plan, datatypes.measure, datatypes.notes),
     'scripts': ('Scripts', scripting.plan, scripting.measure, scripting.notes),
+    'log': ('The append only file', log_cost.plan, log_cost.measure, log_cost.notes),
     'cpu': ('Requests a second and CPU time a command', cpu_plan, measure_cpu, cpu_notes),
 }

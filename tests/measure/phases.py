@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 
+import disk
 import servers
 from servers import MeasureError, LOAD_CORE, SERVER_CORE, Load
 
@@ -21,7 +22,10 @@ INFO_FIELDS = ['used_memory', 'used_memory_rss', 'used_memory_overhead', 'used_m
                'lazyfree_pending_bytes', 'evicted_keys', 'expired_keys', 'expire_due_backlog',
                'evicted_clients', 'eviction_cpu_usec_total', 'eviction_budget_exhausted_count',
                'maxmemory_overshoot_bytes', 'eventloop_turn_cpu_usec_max', 'connected_clients',
-               'total_commands_processed', 'keyspace_hits', 'keyspace_misses', 'keys', 'expires']
+               'total_commands_processed', 'keyspace_hits', 'keyspace_misses', 'keys', 'expires',
+               'aof_buffer_length', 'rdb_bgsave_in_progress', 'aof_rewrite_in_progress']
+# What is kept of INFO persistence and stats at a phase's end.
+SAVING_FIELDS = ('aof_delayed_fsync', 'rdb_last_cow_size', 'aof_last_cow_size', 'latest_fork_usec')
 HOG = 'import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass\n'
 TRIES = 3
 # Keys with deadlines cost more than those without, and the machine may have other work.
@@ -42,7 +46,9 @@ class Run:
         server_options = {**case['server'], **(variant.server or {})}
         for name, value in server_options.items():
             options += [f'--{name}', *str(value).split()]
-        self.server = servers.Server(variant.name, variant.binary, options)
+        self.disk = disk.Disk() if any('sync-ms' in phase for phase in case['phase']) else None
+        prefix = self.disk.prefix if self.disk else []
+        self.server = servers.Server(variant.name, variant.binary, options, prefix)
         self.server.pin(SERVER_CORE)
         self.fills, self.due_msec, self.load_number = [], None, 0
 
@@ -130,7 +136,25 @@ class Run:
                 wire.command(*event['words'])
             finally:
                 wire.close()
-        notes.append({'do': event['do'], 'began': at, 'ended': time.monotonic()})
+        notes.append({'do': event['do'], 'words': event.get('words'), 'began': at,
+                      'ended': time.monotonic()})
+
+    def _await_save(self, patience_s):
+        """Until no child saves; what is left of its time counts to no figure but its own."""
+        end = time.monotonic() + patience_s
+        fields = ('rdb_bgsave_in_progress', 'aof_rewrite_in_progress')
+        while any(self.server.wire.info('persistence')[field] != '0' for field in fields):
+            if time.monotonic() > end:
+                raise MeasureError(f'{self.variant.name} still saves after {patience_s} s')
+            time.sleep(0.1)
+
+    def _disk_counts(self):
+        return (self.disk.syncs(), self.disk.waits()) if self.disk else (0, 0)
+
+    def _saving(self):
+        """What the server says of its log and of saving."""
+        shown = {**self.server.wire.info('persistence'), **self.server.wire.info('stats')}
+        return {name: int(shown[name]) for name in SAVING_FIELDS if name in shown}
 
     def phase(self, phase):
         """One load run with its events. Returns the load's result with what else is known."""
@@ -142,9 +166,11 @@ class Run:
             if ahead < 0:
                 raise MeasureError(f'{self.variant.name}: filling took {-ahead:.1f} s too long')
             time.sleep(ahead)
-        before, waited = self.server.cpu(), self.waited()
+        before, waited, disk_before = self.server.cpu(), self.waited(), self._disk_counts()
         self.server.wire.command('CONFIG', 'RESETSTAT')
         self.server.wire.command('SLOWLOG', 'RESET')
+        if 'sync-ms' in phase:
+            self.disk.set_sync_msec(phase['sync-ms'])
         process = self._load(load, folder)
         notes, began = [], time.monotonic()
         threads = [threading.Thread(target=self._events, args=(event, began, notes), daemon=True)
@@ -155,12 +181,16 @@ class Run:
         for thread in threads:
             thread.join()
         time.sleep(phase.get('rest-s', 0))
+        if 'await-save-s' in phase:
+            self._await_save(phase['await-save-s'])
         result.update(folder=folder, name=phase['name'], events=notes,
                       **{'warm-up-s': phase.get('warm-up-s', 0)},
                       load=load, server_cpu_s=(self.server.cpu()[0] - before[0]) / 1e9,
                       server_wait_s=(self.waited() - waited) / 1e9,
                       used_memory_after=self.server.wire.used_memory(), keys_after=self.keys(),
                       slowlog=self._slowlog('GET'), explained=self._explained(),
+                      saving=self._saving(), saved_monotonic=time.monotonic(),
+                      disk=[now - then for now, then in zip(self._disk_counts(), disk_before)],
                       due_msec=self.due_msec)
         return result
 

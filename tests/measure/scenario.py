@@ -14,10 +14,10 @@ FOLDER = os.path.join(HERE, 'scenarios')
 CASE_NAMES = {'name', 'title', 'story', 'server', 'reference', 'reference-label', 'fill', 'phase',
               'target', 'panels', 'compare', 'variants'}
 PHASE_NAMES = {'name', 'load', 'quick', 'event', 'start-before-due-s', 'rest-s', 'settle',
-               'warm-up-s'}
+               'warm-up-s', 'sync-ms', 'await-save-s'}
 EVENTS = {'stop', 'hog', 'command'}
-TARGETS = {'figure', 'variant', 'at-most', 'at-least', 'of', 'of-figure', 'factor', 'sense',
-           'or-at-most'}
+TARGETS = {'figure', 'variant', 'at-most', 'at-least', 'of', 'of-figure', 'of-case', 'factor',
+           'sense', 'or-at-most'}
 
 
 class ScenarioError(Exception):

@@ -270,6 +270,17 @@ def build_load():
                    check=True)
 
 
+def build_preloaded(source):
+    """Compiles a library to be preloaded into servers, when its source is newer; its path."""
+    library = os.path.join(BUILD, os.path.basename(source)[:-2] + '.so')
+    if os.path.exists(library) and os.path.getmtime(library) >= os.path.getmtime(source):
+        return library
+    os.makedirs(BUILD, exist_ok=True)
+    subprocess.run([*os.environ.get('CC', 'cc').split(), '-O2', '-Wall', '-Wextra', '-shared',
+                    '-fPIC', source, '-o', library], check=True)
+    return library
+
+
 def load_command(loop, port, options):
     """The load's command line. Options are those of load_options.c; _ may stand for -."""
     words = [LOAD, loop, '--port', str(port)]

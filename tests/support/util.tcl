@@ -166,6 +166,19 @@ proc process_alive {pid} {
     return [expr {[lindex [string range $stat [string last ) $stat]+1 end] 0] ni {Z X}}]
 }
 
+# The processes that it has started; those that have not been reaped yet count.
+proc children_of {pid} {
+    set children {}
+    foreach path [glob -nocomplain /proc/\[0-9\]*/stat] {
+        if {[catch {read_whole $path} text]} continue
+        # "pid (name) state parent ...", and the name may hold anything.
+        if {[lindex [string range $text [expr {[string last ) $text] + 1}] end] 1] == $pid} {
+            lappend children [lindex [file split $path] 2]
+        }
+    }
+    return $children
+}
+
 # Runs a program to its end. -> dict of status (exit status, or the name of the signal that ended
 # it), out and err. Words: as exec takes them, without redirections; input: given on its standard
 # input.

@@ -141,6 +141,20 @@ start_server {tags {acl}} {
         assert_equal {off allchannels} [dict get [getuser u] flags]
     }
 
+    test {Rules may name each command of 6.2, also one that is not built} {
+        foreach rule {+cluster -cluster +cluster|info +MODULE|list -replicaof +slaveof +failover
+            +asking +readonly -readwrite} {
+            assert_equal OK [r acl setuser u $rule] $rule
+        }
+        assert_error_text {ERR Error in ACL SETUSER modifier '+cluster|': Syntax error} {
+            r acl setuser u +cluster|
+        }
+        assert_error {*'-cluster|info': Unknown command or category name in ACL} {
+            r acl setuser u -cluster|info
+        }
+        r acl deluser u
+    }
+
     foreach {rule reason} {
         bogus          {Syntax error}
         %R~x           {Syntax error}
@@ -243,6 +257,8 @@ start_server {tags {acl}} {
             hrandfield hscan hset hsetnx hstrlen hvals} [lsort [r acl cat HASH]]
         assert_equal [lsort [r acl cat admin]] [lsort [r acl cat Admin]]
         assert_equal 0 [expr {"quit" in [r acl cat connection]}]
+        assert_equal {0 1} [list [expr {"role" in [r acl cat admin]}] \
+            [expr {"role" in [r acl cat dangerous]}]]
     }
 
     test {Categories of a command are those of COMMAND INFO} {

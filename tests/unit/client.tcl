@@ -500,8 +500,12 @@ start_server {tags {client pause}} {
             assert_equal PONG [r ping]
             assert_equal OK [r client unpause]
         }
-        # A pause that there is stays.
-        r client pause 200 write
+    }
+
+    # 6.2 takes the mode of it.
+    test {CLIENT PAUSE that would never end changes nothing of one that there is} {
+        set largest 9223372036854775807
+        r client pause 100000 write
         r client pause $largest
         set client [redis_deferring_client]
         $client set paused 1
@@ -511,7 +515,7 @@ start_server {tags {client pause}} {
         assert_equal OK [$client read]
         $client close
         r del paused
-    }
+    } {1} {ours}
 
     test {CLIENT UNPAUSE without a pause} {
         assert_equal OK [r client unpause]

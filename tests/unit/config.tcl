@@ -387,3 +387,16 @@ start_server {overrides {loglevel notice} lines \
         assert_equal 44 [config_get timeout]
     }
 }
+
+start_server {tags {ours}} {
+    test {Passwords of any bytes, no longer than a line of the file holds} {
+        foreach name {masterauth requirepass} {
+            assert_error {*a password has at most 8191 bytes*} {
+                r config set $name [string repeat x 9000]
+            }
+            assert_equal "" [config_get $name]
+        }
+        config_set masterauth "a b\"\x00c"
+        assert_equal "a b\"\x00c" [config_get masterauth]
+    }
+}

@@ -128,7 +128,7 @@ start_server {} {
     } undefined {ours}
 
     test {DEBUG: what waits for its feature says so} {
-        foreach words {change-repl-id {ziplist key}} {
+        foreach words {{ziplist key}} {
             assert_error_text "ERR DEBUG [lindex $words 0] is not built yet" {r debug {*}$words}
         }
     } undefined {ours}

@@ -36,6 +36,34 @@ start_server {} {
         assert_equal [r xpending stream g] [r xpending copy g]
     }
 
+    # Ziplists, intsets and the nodes of streams, where the option wants them counted.
+    test {RESTORE: checks are counted} {
+        r config set list-max-ziplist-size 2
+        r rpush nodes a b c d e
+        r config set list-max-ziplist-size -2
+        foreach mode {no yes clients} {
+            r config set sanitize-dump-payload $mode
+            r config resetstat
+            foreach {key checks} {int 0 raw 0 intset 1 set 0 hash 1 table 0 zset 1 ordered 0
+                stream 1 list 1 nodes 3} {
+                set before [s dump_payload_sanitizations]
+                r restore copy 0 [r dump $key] replace
+                assert_equal [expr {$mode eq {no} ? 0 : $checks}] \
+                    [expr {[s dump_payload_sanitizations] - $before}] "$mode $key"
+            }
+        }
+        r acl setuser default skip-sanitize-payload
+        r config resetstat
+        r restore copy 0 [r dump hash] replace
+        assert_equal 0 [s dump_payload_sanitizations]
+        r config set sanitize-dump-payload yes
+        r restore copy 0 [r dump hash] replace
+        assert_equal 1 [s dump_payload_sanitizations]
+        r acl setuser default sanitize-payload
+        r config set sanitize-dump-payload no
+        r del copy nodes
+    }
+
     test {RESTORE: options and errors} {
         r set key value
         set good [r dump key]

@@ -551,7 +551,7 @@ set differs {
 
 # Commands of 6.2 that ours does not have yet: all of them. Who builds one takes it from this list.
 set missing {
-    asking cluster failover module readonly readwrite replicaof slaveof
+    asking cluster module readonly readwrite
 }
 
 # First words of rows that need a feature which ours may not have yet, with the tag of each.

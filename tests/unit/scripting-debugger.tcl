@@ -43,19 +43,6 @@ proc await_no_children {} {
     wait_for_condition 200 50 {[children_of [srv pid]] eq {}} else {fail "a child lives on"}
 }
 
-# Those that have not been reaped yet count.
-proc children_of {pid} {
-    set children {}
-    foreach path [glob -nocomplain /proc/\[0-9\]*/stat] {
-        if {[catch {read_whole $path} text]} continue
-        # "pid (name) state parent ...", and the name may hold anything.
-        if {[lindex [string range $text [expr {[string last ) $text] + 1}] end] 1] == $pid} {
-            lappend children [lindex [file split $path] 2]
-        }
-    }
-    return $children
-}
-
 set counting {local a = 0
 for i = 1, 2 do
   a = a + i
@@ -510,6 +497,7 @@ start_server {tags {scripting needs:eval}} {
     }
 
     test {debugger (yes): several sessions beside each other, and beside BGSAVE} {
+        await_no_children
         r set k 0
         set forks [s total_forks]
         set sessions {}
@@ -544,11 +532,13 @@ start_server {tags {scripting needs:eval}} {
         await_no_children
         assert_match {\* Stopped*} [lindex [$c eval {return 1} 0] 0]
         assert_end $c 1
+        await_no_children
     } undefined {ours}
 
     # ---- the client goes ----
 
     test {debugger (yes): the child goes with its client} {
+        await_no_children
         set c [debug_script yes $counting]
         assert_equal 1 [llength [children_of [srv pid]]]
         $c close

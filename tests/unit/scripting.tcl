@@ -380,6 +380,11 @@ start_server {} {
                 r eval {return redis.pcall('srandmember', 'few', -1000000)} 0
             }
             assert_equal 2 [r eval {redis.pcall('srandmember', 'few', -1000000) return 1 + 1} 0]
+            # Nor is it drawn what nobody hears: this would take minutes.
+            assert_error {ERR not enough memory for the reply} {
+                r eval {return redis.pcall('srandmember', 'few', -2000000000)} 0
+            }
+            assert_equal few [r eval {return redis.call('keys', 'few')[1]} 0]
         }
     } undefined {ours}
 
@@ -496,6 +501,29 @@ start_server {} {
         $client flush
         set reply "[string repeat "*1\r\n" 7995]-ERR reached lua stack limit\r\n"
         assert {[$client raw_read [string length $reply]] eq $reply}
+    }
+
+    # Each array takes one place of the 7,995 that there are, what has keys up to three.
+    test {Where a deep reply breaks off depends on what it is nested in} {
+        set limit "-ERR reached lua stack limit\r\n"
+        foreach {script reply} [list \
+            {local t = 'x' for i = 1, 7994 do t = {t} end return t} \
+                "[string repeat "*1\r\n" 7994]\$1\r\nx\r\n" \
+            {local t = 'x' for i = 1, 7995 do t = {t} end return t} \
+                "[string repeat "*1\r\n" 7995]$limit" \
+            {local t = 'x' for i = 1, 2664 do t = {map = {a = t}} end return t} \
+                "[string repeat "*2\r\n\$1\r\na\r\n" 2664]\$1\r\nx\r\n" \
+            {local t = 'x' for i = 1, 9999 do t = {map = {a = t}} end return t} \
+                "[string repeat "*2\r\n\$1\r\na\r\n" 2664]*2\r\n$limit$limit" \
+            {local t = 'x' for i = 1, 9999 do t = {set = {[t] = true}} end return t} \
+                "[string repeat "*1\r\n" 2665]$limit" \
+            {local t = {map = {a = 1}} for i = 1, 7991 do t = {t} end return t} \
+                "[string repeat "*1\r\n" 7991]*2\r\n$limit:1\r\n" \
+        ] {
+            $client write [client::encode [list eval $script 0]]
+            $client flush
+            assert {[$client raw_read [string length $reply]] eq $reply}
+        }
     }
 
     test {Errors in scripts are counted as 6.2 counts them} {
@@ -747,6 +775,24 @@ start_server {} {
             $client close
         }
     }
+
+    # 6.2 holds SCRIPT KILL, too: nobody can end the script, nor can the pause end.
+    test {A pause does not keep a slow script from being killed} {
+        set client [redis_deferring_client]
+        foreach command {multi {client pause 1000000 write} {eval {while true do end} 0} exec} {
+            $client {*}$command
+        }
+        wait_for_condition 300 20 {[catch {r ping} reply] && [string match BUSY* $reply]} else {
+            fail "the script does not count as slow"
+        }
+        assert_equal OK [r script kill]
+        foreach reply {OK QUEUED QUEUED} {
+            assert_equal $reply [$client read]
+        }
+        assert_match {*OK*Script killed by user*} [$client read_typed]
+        assert_equal OK [r client unpause]
+        $client close
+    } {} {ours}
 
     test {A script that has written is not ended} {
         set client [slow_script {redis.call('set', 'x', 'y')

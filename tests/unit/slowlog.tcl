@@ -93,6 +93,28 @@ start_server {overrides {slowlog-log-slower-than 10000000}} {
         assert_equal 5 [r slowlog len]
     }
 
+    test {A command that waits enters when it is served, and not when it is given up} {
+        config_set slowlog-log-slower-than 0
+        set waiter [redis_deferring_client]
+        $waiter client id
+        set id [$waiter read]
+        foreach {end logged} {{rpush l x} {{blpop l 0}} {client unblock ID} {}} {
+            $waiter blpop l 0
+            wait_for_condition 500 10 {[s blocked_clients] == 1} else {
+                fail "nobody waits"
+            }
+            r multi
+            r {*}[string map [list ID $id] $end]
+            r slowlog reset
+            r exec
+            $waiter read
+            set commands [lmap entry [r slowlog get] {lindex $entry 3}]
+            assert_equal $logged [lsearch -all -inline $commands blpop*] $end
+        }
+        config_set slowlog-log-slower-than 10000000
+        $waiter close
+    }
+
     test {Ids count up, also over RESET} {
         log_all {
             r ping

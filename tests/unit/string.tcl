@@ -953,5 +953,5 @@ start_server {tags {needs:list}} {
         }
         r config set lazyfree-lazy-server-del no
         r del again
-    } {1}
+    } {1} {ours}
 }

@@ -591,7 +591,7 @@ start_server {tags {tracking}} {
         }
         $c close
         $other close
-    }
+    } {} {ours}
 
     test {Messages of several to one client: a writer's own come after those of others} {
         r flushall
@@ -664,7 +664,7 @@ start_server {tags {tracking}} {
             $c close
             $to close
         }
-    }
+    } {} {ours}
 
     test {CLIENT REPLY does not hold back what is told} {
         r flushall

@@ -128,7 +128,7 @@ start_server {tags {wait}} {
             $c close
         }
         r debug saving-child 0
-    }
+    } {OK} {ours}
 
     # Slots of 4,096 ms of a clock that begins anywhere: one try in three has both limits in one
     # slot that has begun, behind the one in which the index rests.
@@ -159,5 +159,5 @@ start_server {tags {wait}} {
             set first [redis_deferring_client]
         }
         $first close
-    }
+    } {} {ours}
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * LZF: what is written is what the library reads back; room is kept to; texts become no longer than
- * the library makes them.
+ * LZF: what is written is what the library reads back, and so do we; room is kept to; texts become
+ * no longer than the library makes them; damaged bytes are refused where the library refuses them.
  *
  * SEED=n runs the same random choices again; each run prints its seed.
  */
 #include "base/compress.h"
 
 #include <liblzf/lzf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/seed.h"
@@ -14,7 +15,7 @@
 #define TEXT_BYTES ((size_t)200000)
 #define GUARD 0xa5
 
-static char text[TEXT_BYTES], back[TEXT_BYTES];
+static char text[TEXT_BYTES], back[TEXT_BYTES + 64];
 static unsigned char packed[2 * TEXT_BYTES];
 
 static bool guarded(size_t from) {
@@ -32,6 +33,19 @@ static size_t compress(size_t length, size_t room) {
     return size;
 }
 
+/* Into as much room exactly, by the library and by us; a byte less or more is refused. */
+static void assert_comes_back(size_t size, size_t length) {
+    assert_int_equal(lzf_decompress(packed, (unsigned)size, back, (unsigned)length), length);
+    assert_memory_equal(back, text, length);
+    struct slice bytes = {(const char *)packed, size};
+    memset(back, 0, length + 64);
+    assert_true(decompress_lzf(bytes, back, length));
+    assert_memory_equal(back, text, length);
+    for (size_t i = length; i < length + 64; i++) assert_int_equal(back[i], 0);
+    assert_false(decompress_lzf(bytes, back, length - 1));
+    assert_false(decompress_lzf(bytes, back, length + 1));
+}
+
 /* Returns the bytes that it took; the text comes back from them, and from as much room exactly. */
 static size_t round_trip(size_t length) {
     size_t size = compress(length, sizeof(packed) - 64);
@@ -40,13 +54,25 @@ static size_t round_trip(size_t length) {
         return 0;
     }
     assert_true(size > 0);
-    assert_int_equal(lzf_decompress(packed, (unsigned)size, back, (unsigned)length), length);
-    assert_memory_equal(back, text, length);
+    assert_comes_back(size, length);
     assert_int_equal(compress(length, size), size);
-    assert_int_equal(lzf_decompress(packed, (unsigned)size, back, (unsigned)length), length);
-    assert_memory_equal(back, text, length);
+    assert_comes_back(size, length);
     assert_int_equal(compress(length, size - 1), 0);
     return size;
+}
+
+/* Damaged bytes: the verdict of both is the same, and so is what they give. In blocks of their own,
+ * so that a sanitizer sees who reads or writes beyond them. */
+static void compare_with_the_library(size_t size, size_t length) {
+    char *theirs = malloc(length), *ours = malloc(length), *bytes = malloc(size);
+    assert_true(theirs && ours && bytes);
+    memcpy(bytes, packed, size);
+    bool taken = lzf_decompress(bytes, (unsigned)size, theirs, (unsigned)length) == length;
+    assert_int_equal(decompress_lzf((struct slice){bytes, size}, ours, length), taken);
+    if (taken) assert_memory_equal(ours, theirs, length);
+    free(theirs);
+    free(ours);
+    free(bytes);
 }
 
 /* Letters of so many kinds, now and then a piece that was there before. */
@@ -69,6 +95,24 @@ static void test_random_texts(void **state) {
         make_text(length, 1 + random_below(256), random_below(12));
         round_trip(length);
     }
+}
+
+static void test_damaged_bytes(void **state) {
+    for (int round = 0; round < 20000; round++) {
+        size_t length = (size_t)random_below(300) + 4;
+        make_text(length, 1 + random_below(256), 8);
+        size_t size = compress(length, sizeof(packed) - 64);
+        for (uint64_t changes = 1 + random_below(3); changes > 0; changes--)
+            packed[random_below(size)] = (unsigned char)random_below(256);
+        if (random_below(4) == 0) size = 1 + (size_t)random_below(size);
+        if (random_below(4) == 0) length = 1 + (size_t)random_below(2 * length);
+        compare_with_the_library(size, length);
+    }
+}
+
+static void test_no_bytes(void **state) {
+    assert_true(decompress_lzf(SLICE(""), back, 0));
+    assert_false(decompress_lzf(SLICE(""), back, 1));
 }
 
 static void test_short_texts(void **state) {
@@ -152,6 +196,8 @@ int main(void) {
     seed_from_environment();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_texts),
+        cmocka_unit_test(test_damaged_bytes),
+        cmocka_unit_test(test_no_bytes),
         cmocka_unit_test(test_short_texts),
         cmocka_unit_test(test_limits_of_matches),
         cmocka_unit_test(test_places_beyond_64_kib),

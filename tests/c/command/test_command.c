@@ -181,6 +181,8 @@ static void test_rename_missing(void **state) {
     assert_true(rename_to("role", ""));
     assert_true(rename_to("cluster", ""));
     assert_false(command_has_name(SLICE("")));
+    assert_true(command_is_missing(SLICE("CLUSTER")) && command_is_missing(SLICE("dump")));
+    assert_false(command_is_missing(SLICE("mine")) || command_is_missing(SLICE("get")));
     assert_ptr_equal(find("get"), &rows[0]);
 }
 

@@ -385,6 +385,32 @@ static void test_scan_at_rest(void **state) {
     elements_free(elements);
 }
 
+/* A run is as many steps of a scan: the same elements, the same cursor. */
+static void test_scan_run(void **state) {
+    enum { COUNT = 3000 };
+    struct element *elements = elements_make(COUNT);
+    struct table *t = table_create(&type);
+    assert_int_equal(table_scan_run(t, 77, 5, hit, NULL), 0);
+    put_range(t, elements, 0, COUNT);
+    for (size_t positions = 1; positions < 2000; positions += 1 + positions / 2) {
+        uint64_t cursor = 0, expected = 0;
+        clear_hits(elements, COUNT);
+        do {
+            uint64_t before = cursor;
+            size_t visits = 0, wanted = 0;
+            cursor = table_scan_run(t, cursor, positions, hit, &visits);
+            for (size_t i = 0; i < positions && (i == 0 || expected); i++)
+                expected = table_scan(t, expected, hit, &wanted);
+            assert_int_equal(cursor, expected);
+            assert_int_equal(visits, wanted);
+            assert_true(cursor == 0 || table_place(cursor) > table_place(before));
+        } while (cursor != 0);
+        for (size_t i = 0; i < COUNT; i++) assert_int_equal(elements[i].hits, 2);
+    }
+    table_free(t);
+    elements_free(elements);
+}
+
 /* What happens between two steps of a scan: some elements that need not be seen come or go. */
 static void scan_disturb(struct table *t, struct element *others, size_t count, bool growing) {
     for (size_t i = random_below(40); i > 0; i--) {
@@ -1026,6 +1052,7 @@ int main(void) {
         TEST(test_slot_replace),
         TEST(test_model),
         TEST(test_scan_at_rest),
+        TEST(test_scan_run),
         TEST(test_scan_promise),
         TEST(test_scan_foreign_cursor),
         TEST(test_sweep_and_each),

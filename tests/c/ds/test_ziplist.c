@@ -173,6 +173,67 @@ static void test_damage(void **state) {
     memory_free(bytes, MEMORY_OTHER);
 }
 
+/* ---- pairs ---- */
+
+/* What the pairs of exactly these bytes become; -1: no ziplist, otherwise whether they differ. */
+static int pairs_of(const void *bytes, size_t size, struct listpack **lp) {
+    bool distinct = false;
+    void *exact = memory_alloc(size ? size : 1, MEMORY_OTHER);
+    memcpy(exact, bytes, size);
+    *lp = ziplist_pairs_to_listpack(exact, size, &distinct);
+    memory_free(exact, MEMORY_OTHER);
+    return *lp ? distinct : -1;
+}
+
+static void assert_pairs(const char *const *texts, size_t count, bool count_known, bool distinct) {
+    struct listpack *lp = listpack_create(), *back;
+    for (size_t i = 0; i < count; i++) listpack_append(&lp, slice_of(texts[i]));
+    struct buffer bytes = written(lp);
+    if (!count_known) memset(bytes.bytes + 8, 0xff, 2);
+    assert_int_equal(pairs_of(bytes.bytes, bytes.length, &back), distinct);
+    assert_int_equal(listpack_size(back), listpack_size(lp));
+    assert_memory_equal(listpack_bytes(back), listpack_bytes(lp), listpack_size(lp));
+    buffer_free(&bytes);
+    listpack_free(back);
+    listpack_free(lp);
+}
+
+static void test_pairs(void **state) {
+    static const char *const texts[] = {"a", "b", "b", "a", "12", "a", "", "a", "12"};
+    for (int stated = 0; stated < 2; stated++) {
+        assert_pairs(texts, 0, stated, true);
+        assert_pairs(texts, 1, stated, true);
+        for (size_t count = 2; count < 9; count++) assert_pairs(texts, count, stated, true);
+        assert_pairs(texts, 9, stated, false); /* one without its other half counts, too */
+        assert_pairs(texts + 1, 4, stated, true);
+        assert_pairs(texts + 3, 4, stated, false);
+        assert_pairs(texts + 1, 2, stated, true);
+        assert_pairs((const char *const[]){"x", "1", "y", "2", "x", "3"}, 6, stated, false);
+    }
+}
+
+/* With any damage they are a ziplist where ziplist_to_listpack says so, and the same elements. */
+static void test_damaged_pairs(void **state) {
+    uint8_t bytes[sizeof(known)];
+    for (size_t i = 0; i < sizeof(known); i++) {
+        for (unsigned change = 1; change < 256; change++) {
+            struct listpack *pairs, *whole;
+            memcpy(bytes, known, sizeof(known));
+            bytes[i] ^= (uint8_t)change;
+            whole = ziplist_to_listpack(bytes, sizeof(known));
+            assert_int_equal(pairs_of(bytes, sizeof(known), &pairs) >= 0, whole != NULL);
+            if (whole) {
+                assert_int_equal(listpack_size(pairs), listpack_size(whole));
+                assert_memory_equal(pairs, whole, listpack_size(whole));
+            }
+            listpack_free(pairs);
+            listpack_free(whole);
+        }
+        struct listpack *pairs;
+        assert_int_equal(pairs_of(known, i, &pairs), -1);
+    }
+}
+
 /* ---- the walk ---- */
 
 struct walk {
@@ -273,15 +334,10 @@ static void test_one_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_known_bytes),
-        TEST(test_round_trips),
-        TEST(test_long_form),
-        TEST(test_foreign),
-        TEST(test_damage),
-        TEST(test_walk_sees_each),
-        TEST(test_walk_ends_where_refused),
-        TEST(test_walk_to_a_fault),
-        TEST(test_one_text),
+        TEST(test_known_bytes),     TEST(test_round_trips),    TEST(test_long_form),
+        TEST(test_foreign),         TEST(test_damage),         TEST(test_pairs),
+        TEST(test_damaged_pairs),   TEST(test_walk_sees_each), TEST(test_walk_ends_where_refused),
+        TEST(test_walk_to_a_fault), TEST(test_one_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,18 @@ static const struct effect_sink stream_sink = {.reader = EFFECT_STREAM, .take = 
 static const struct effect_sink second_log_sink = {.reader = EFFECT_LOG, .take = take_second_log};
 static const struct effect_sink *const log_alone[] = {&log_sink, NULL};
 static const struct effect_sink *const both_sinks[] = {&log_sink, &stream_sink, NULL};
+/* One that takes bytes where it can: they are shown between bars. */
+static void take_bytes(int database, struct slice bytes) {
+    buffer_printf(&taken, "%d |%.*s|;", database, (int)bytes.length, bytes.bytes);
+}
+
+static const struct effect_sink byte_sink = {
+    .reader = EFFECT_LOG, .take = take_log, .take_bytes = take_bytes};
+static bool second_is_on;
+static const struct effect_sink switched_sink = {
+    .reader = EFFECT_LOG, .take = take_second_log, .on = &second_is_on};
+static const struct effect_sink *const switched_sinks[] = {&switched_sink, &log_sink, NULL};
+static const struct effect_sink *const byte_sinks[] = {&byte_sink, &stream_sink, NULL};
 static const struct effect_sink *const three_sinks[] = {&stream_sink, &second_log_sink, &log_sink,
                                                         NULL};
 
@@ -397,6 +409,49 @@ static void test_sinks_in_order(void **state) {
           "log 0 MULTI;log 0 set a 1;log 0 EXEC;");
 }
 
+static void gives_bytes(const char *request, const char *wanted) {
+    peer_send(&client, slice_of(request));
+    buffer_clear(&client.got);
+    assert_taken(wanted);
+}
+
+#define SET_K "*3\r\n$3\r\nSeT\r\n$1\r\nk\r\n$1\r\nv\r\n"
+#define SET_K_ODD "*3\r\n$3\r\nSeT\r\n$1\r\nk\r\n$1\r\nv.."
+#define INCR_N "*2\r\n$4\r\nincr\r\n$1\r\nn\r\n"
+
+/* A request whose bytes are the effect's goes to who takes bytes as they came, each of a pipeline
+ * for itself; what was sent otherwise, or stands for something else, as words. */
+static void test_bytes_as_they_came(void **state) {
+    effects_set_sinks(byte_sinks);
+    gives_bytes(SET_K, "0 |" SET_K "|;stream 0 SeT k v;");
+    gives_bytes(INCR_N SET_K_ODD INCR_N, "0 |" INCR_N
+                                         "|;stream 0 incr n;log 0 SeT k v;stream 0 SeT k v;"
+                                         "0 |" INCR_N "|;stream 0 incr n;");
+    gives("set k v", "log 0 set k v;stream 0 set k v;");
+    gives("differ k", "log 0 absolute k;stream 0 relative k;");
+    say("multi");
+    peer_send(&client, SLICE(SET_K));
+    gives("exec",
+          "log 0 MULTI;log 0 SeT k v;log 0 EXEC;"
+          "stream 0 MULTI;stream 0 SeT k v;stream 0 EXEC;");
+    /* It comes in two parts, and stands in a query of its client's. */
+    peer_send(&client, SLICE("*3\r\n$3\r\nSeT\r\n$1\r\nk"));
+    assert_taken("");
+    gives_bytes("\r\n$1\r\nv\r\n", "log 0 SeT k v;stream 0 SeT k v;");
+}
+
+/* A sink is on or off from the effects_add_interest on that comes with it. */
+static void test_sink_that_is_off(void **state) {
+    effects_set_sinks(switched_sinks);
+    gives("set k v", "log 0 set k v;");
+    second_is_on = true;
+    effects_add_interest(EFFECT_LOG, 1);
+    gives("set k v", "second 0 set k v;log 0 set k v;");
+    second_is_on = false;
+    effects_add_interest(EFFECT_LOG, -1);
+    gives("set k v", "log 0 set k v;");
+}
+
 static void test_only_for_who_wants_it(void **state) {
     effects_add_interest(EFFECT_STREAM, -1);
     assert_int_equal(effects_wanted(), EFFECT_LOG);
@@ -543,6 +598,8 @@ int main(void) {
         TEST(test_served_in_units_of_their_own),
         TEST(test_events_follow_observers),
         TEST(test_sinks_in_order),
+        TEST(test_bytes_as_they_came),
+        TEST(test_sink_that_is_off),
         TEST(test_only_for_who_wants_it),
         TEST(test_wanted_within_exec),
         TEST(test_unwanted_within_exec),

@@ -11,6 +11,7 @@
 #include "command/row.h"
 #include "exec/blocked.h"
 #include "exec/effects.h"
+#include "exec/pause.h"
 #include "exec/transaction.h"
 #include "publish/pubsub.h"
 #include "store/expire.h"
@@ -116,6 +117,28 @@ static void sends_more(int turn) {
 static void test_same_client_waits(void **state) {
     run_within(3, sends_more, "PING\r\nwithin\r\nINCR n\r\n",
                "+PONG\r\n+OVER\r\n:1\r\n+PONG\r\n:2\r\n+PONG\r\n");
+}
+
+/* No timer would end it before the command does. */
+static void pause_begins(int turn) {
+    if (turn == 0) send_line(&other, "CLIENT PAUSE 100000\r\n");
+    if (turn == 1) {
+        assert_has(&other, "+OK\r\n");
+        send_line(&other, "INCR n\r\n");
+        send_line(&third, "PING\r\n");
+    }
+    if (turn != 2) return;
+    assert_has(&other, ":1\r\n");
+    assert_has(&third, "+PONG\r\n");
+}
+
+static void test_pause_begins_within(void **state) {
+    run_within(2, pause_begins, "within\r\n", "+OVER\r\n");
+    peer_send(&third, SLICE("INCR n\r\n"));
+    assert_has(&third, "");
+    pause_end();
+    peers_turns();
+    assert_has(&third, ":2\r\n");
 }
 
 /* ---- requests that were read before ---- */
@@ -250,6 +273,23 @@ static void test_own_peer_closes(void **state) {
 }
 
 /* It is marked, and its command ends as if it were not. */
+/* Its other end hears of it at once. */
+static void other_is_killed(int turn) {
+    char line[64];
+    if (turn == 0) {
+        snprintf(line, sizeof(line), "CLIENT KILL ID %llu\r\n", (unsigned long long)other.id);
+        send_line(&third, line);
+    }
+    if (turn != 1) return;
+    assert_has(&third, ":1\r\n");
+    assert_has(&other, "");
+    assert_true(other.ended);
+}
+
+static void test_other_is_killed(void **state) {
+    run_within(1, other_is_killed, "within\r\n", "+OVER\r\n");
+}
+
 static void own_is_killed(int turn) {
     char line[64];
     if (turn == 0) {
@@ -765,11 +805,13 @@ int main(void) {
         TEST(test_gate_refuses),
         TEST(test_client_that_comes),
         TEST(test_same_client_waits),
+        TEST(test_pause_begins_within),
         TEST(test_pipeline_behind),
         TEST(test_own_pipeline_behind),
         TEST(test_transaction_behind),
         TEST(test_other_closes),
         TEST(test_own_peer_closes),
+        TEST(test_other_is_killed),
         TEST(test_own_is_killed),
         TEST(test_own_is_killed_in_transaction),
         TEST(test_within_transaction),

@@ -125,19 +125,40 @@ static void test_accept_fails(void **state) {
     }
 }
 
-/* As long as none is left the connection makes each turn fail: a line a second says how often. */
+/* As long as none is left it is tried ten times a second, and not once a turn; a line a second says
+ * how often. */
 static void test_accept_fails_again_and_again(void **state) {
+    enum { TRIES = 25 };
     clock_use_fixed(1000000000, 1000000000);
-    fault_accept = (struct fault){.failed = 2000, .error = EMFILE};
+    fault_accept = (struct fault){.failed = TRIES, .error = EMFILE};
     int fd = peer_of_listener();
-    for (int turn = 0; turn < 100000 && fault_accept.failed > 1000; turn++)
-        loop_turn(peers_loop, 1);
-    assert_int_equal(fault_accept.failed, 1000);
-    assert_int_equal(times_logged("Accepting client connection: "), 1);
-    clock_advance_usec(1000000);
-    for (int turn = 0; turn < 100000 && fault_accept.failed; turn++) loop_turn(peers_loop, 1);
-    assert_int_equal(times_logged("Accepting client connection: "), 2);
-    assert_int_equal(times_logged("1000 times since"), 1);
+    for (int try = 1; try <= TRIES; try++) {
+        for (int turn = 0; turn < 100000 && fault_accept.failed > TRIES - try; turn++)
+            loop_turn(peers_loop, 1);
+        for (int turn = 0; turn < 100; turn++) loop_turn(peers_loop, 0);
+        assert_int_equal(fault_accept.failed, TRIES - try);
+        assert_int_equal(times_logged("Accepting client connection: "), 1 + (try - 1) / 10);
+        clock_advance_usec(100000);
+    }
+    assert_int_equal(times_logged("(10 times since"), 2);
+    clock_use_system();
+    assert_serves(fd);
+    close(fd);
+    await_nobody();
+}
+
+/* In turns within a long command no timer runs, and who comes to end it must get in. */
+static void test_rest_ends_within(void **state) {
+    clock_use_fixed(1000000000, 1000000000);
+    fault_accept = (struct fault){.failed = 1, .error = EMFILE};
+    int fd = peer_of_listener();
+    for (int turn = 0; turn < 100000 && fault_accept.failed; turn++) loop_turn_within(peers_loop);
+    for (int msec = 0; msec < 300 && !client_count(); msec++) {
+        clock_advance_usec(1000);
+        listen_within();
+        loop_turn_within(peers_loop);
+    }
+    assert_int_equal(client_count(), 1);
     clock_use_system();
     assert_serves(fd);
     close(fd);
@@ -221,9 +242,13 @@ static void test_epoll_refuses_a_listener(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, peers_nothing_left)
     const struct CMUnitTest tests[] = {
-        CASE(test_accept_fails),           CASE(test_accept_fails_again_and_again),
-        CASE(test_accept_goes_on),         CASE(test_epoll_refuses_a_client),
-        CASE(test_epoll_refuses_a_change), CASE(test_epoll_refuses_a_listener),
+        CASE(test_accept_fails),
+        CASE(test_accept_fails_again_and_again),
+        CASE(test_rest_ends_within),
+        CASE(test_accept_goes_on),
+        CASE(test_epoll_refuses_a_client),
+        CASE(test_epoll_refuses_a_change),
+        CASE(test_epoll_refuses_a_listener),
     };
     return cmocka_run_group_tests(tests, begin_all, end_all);
 }

@@ -302,6 +302,84 @@ static void test_largest_bulk(void **state) {
     }
 }
 
+/* ---- canonical bytes ---- */
+
+#define WORDS_MAX 12
+#define WORD_BYTES_MAX 1000
+
+/* What anybody would write for these words. */
+static void encode(struct buffer *out, int argc, const struct slice *argv) {
+    buffer_printf(out, "*%d\r\n", argc);
+    for (int i = 0; i < argc; i++) {
+        buffer_printf(out, "$%zu\r\n", argv[i].length);
+        buffer_append(out, argv[i].bytes, argv[i].length);
+        buffer_append(out, "\r\n", 2);
+    }
+}
+
+/* Whether the request at the beginning of these bytes is canonical; -1 where there is none. The
+ * bytes stand in a block of their own, so that whoever reads beyond them is found. */
+static int canonical(const char *text, size_t length) {
+    struct slice argv[WORDS_MAX];
+    struct request_parser p = {
+        .argv = argv, .capacity = WORDS_MAX, .authenticated = true, .bulk_max = BULK_MAX};
+    struct buffer storage = {.class = MEMORY_OTHER}, expected = {.class = MEMORY_OTHER};
+    char *bytes = malloc(length);
+    memcpy(bytes, text, length);
+    const char *cursor = bytes;
+    int found = -1;
+    request_parser_reset(&p);
+    if (request_parse(&p, &cursor, bytes + length, &storage) == REQUEST_READY && p.argc) {
+        struct slice sent = {bytes, (size_t)(cursor - bytes)};
+        found = request_is_canonical(sent, p.argc, argv);
+        encode(&expected, p.argc, argv);
+        assert_int_equal(found, slice_equal(buffer_slice(&expected), sent));
+    }
+    buffer_free(&storage);
+    buffer_free(&expected);
+    free(bytes);
+    return found;
+}
+
+static int canonical_text(const char *text) { return canonical(text, strlen(text)); }
+
+static void test_canonical(void **state) {
+    assert_int_equal(canonical_text("*1\r\n$4\r\nPING\r\n"), true);
+    assert_int_equal(canonical_text("*2\r\n$0\r\n\r\n$10\r\n0123456789\r\nrest"), true);
+    assert_int_equal(canonical_text("PING\r\n"), false);
+    assert_int_equal(canonical_text("*1\rx$4\r\nPING\r\n"), false);
+    assert_int_equal(canonical_text("*1\r\n$4\rxPING\r\n"), false);
+    assert_int_equal(canonical_text("*1\r\n$4\r\nPINGx\n"), false);
+    assert_int_equal(canonical_text("*1\r\n$4\r\nPING\rx"), false);
+    assert_int_equal(canonical_text("*1\r\n$4\r\nPIN"), -1);
+}
+
+/* Random words, as they are written and with one byte changed: where that is still a request, its
+ * bytes are canonical exactly if its words give them again. */
+static void test_canonical_at_random(void **state) {
+    static const size_t lengths[] = {0, 1, 9, 10, 11, 99, 100, 101, 999, WORD_BYTES_MAX};
+    char letters[WORD_BYTES_MAX];
+    memset(letters, 'x', sizeof(letters));
+    for (int round = 0; round < 300; round++) {
+        struct slice argv[WORDS_MAX];
+        struct buffer text = {.class = MEMORY_OTHER};
+        int argc = 1 + (int)random_below(WORDS_MAX);
+        for (int i = 0; i < argc; i++)
+            argv[i] = (struct slice){letters,
+                                     lengths[random_below(sizeof(lengths) / sizeof(lengths[0]))]};
+        encode(&text, argc, argv);
+        assert_int_equal(canonical(text.bytes, text.length), true);
+        for (int change = 0; change < 20; change++) {
+            static const char others[] = "\r\n$*0123456789x+- ";
+            char *at = &text.bytes[random_below(text.length)], was = *at;
+            *at = others[random_below(sizeof(others) - 1)];
+            (void)canonical(text.bytes, text.length);
+            *at = was;
+        }
+        buffer_free(&text);
+    }
+}
+
 static int begin(void **state) {
     seed_from_environment();
     return 0;
@@ -318,6 +396,7 @@ int main(void) {
         cmocka_unit_test(test_three_pieces),  cmocka_unit_test(test_random_pipelines),
         cmocka_unit_test(test_lines_too_big), cmocka_unit_test(test_limit_is_lifted),
         cmocka_unit_test(test_room),          cmocka_unit_test(test_largest_bulk),
+        cmocka_unit_test(test_canonical),     cmocka_unit_test(test_canonical_at_random),
     };
     return cmocka_run_group_tests(tests, begin, nothing_left);
 }

@@ -5,7 +5,6 @@
 
 #include "base/number.h"
 #include "base/seed.h"
-#include "base/stream.h"
 
 static const struct slice set[] = {{"SET", 3}, {"k", 1}, {"a\r\n\0b", 5}};
 #define SET_TEXT "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\na\r\n\0b\r\n"
@@ -66,27 +65,11 @@ static void test_select(void **state) {
     buffer_free(&b);
 }
 
-static void test_sink(void **state) {
-    struct buffer b;
-    struct buffer_sink out;
-    buffer_init(&b, MEMORY_OTHER);
-    buffer_sink_init(&out, &b);
-    aof_format_select(&out.sink, 15);
-    aof_format_command(&out.sink, 3, set);
-    aof_format_begin(&out.sink, 1);
-    aof_format_word_integer(&out.sink, -12);
-    assert_true(sink_flush(&out.sink));
-    assert_text(&b, SELECT_TEXT SET_TEXT "*1\r\n$3\r\n-12\r\n",
-                sizeof(SELECT_TEXT SET_TEXT "*1\r\n$3\r\n-12\r\n") - 1);
-    buffer_free(&b);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_command),
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_select),
-        cmocka_unit_test(test_sink),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,13 @@ static void test_one_block(void **state) {
     assert_true(memory_used(MEMORY_AOF) < before + AOF_BLOCK_BYTES + 4096);
 }
 
+/* More than one call of the system takes. */
+static void test_many_blocks(void **state) {
+    for (int i = 0; i < 130; i++) append(AOF_BLOCK_BYTES - 8192);
+    assert_range(0, queue.end);
+    assert_range(5, queue.end - 5);
+}
+
 static void test_random(void **state) {
     uint64_t below = queue.end;
     while (queue.end < TEXT_BYTES - 300000) {
@@ -106,6 +113,7 @@ int main(void) {
     seed_from_environment();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_block, begin, end),
+        cmocka_unit_test_setup_teardown(test_many_blocks, begin, end),
         cmocka_unit_test_setup_teardown(test_random, begin, end),
         cmocka_unit_test_setup_teardown(test_thread, begin, end),
     };

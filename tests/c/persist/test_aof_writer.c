@@ -172,6 +172,53 @@ static void test_always_reads(void **state) {
     assert_int_equal(told.allowed, 3);
 }
 
+/* Two units have left with a sync that took a second by the clock, and two come, one after the
+ * other: true where one sync was enough. The other thread may have been too quick. */
+static bool gathers(void) {
+    set_gate(true);
+    append(10);
+    append(10);
+    aof_writer_flush();
+    await_sync();
+    clock_advance_usec(1000000);
+    set_gate(false);
+    settle();
+    assert_int_equal(told.allowed, told.record);
+    uint64_t syncs = faults_count(FAULT_FSYNC);
+    append(10);
+    aof_writer_flush();
+    append(10);
+    aof_writer_flush();
+    settle();
+    aof_writer_flush();
+    settle();
+    assert_int_equal(told.allowed, told.record);
+    assert_whole(unit_path);
+    return faults_count(FAULT_FSYNC) == syncs + 1;
+}
+
+static void test_always_gathers(void **state) {
+    bool found = false;
+    set_option("appendfsync", "always");
+    for (int i = 0; i < 1000 && !found; i++) found = gathers();
+    assert_true(found);
+}
+
+/* Whoever needs the file at once does not wait, and nothing is left out. */
+static void test_drain_while_gathering(void **state) {
+    set_option("appendfsync", "always");
+    for (int i = 0; i < 20; i++) {
+        (void)gathers();
+        append(10);
+        aof_writer_flush();
+        append(10);
+        if (i % 2) aof_writer_flush();
+        assert_true(aof_writer_drain(true));
+        assert_int_equal(told.allowed, told.record);
+        assert_whole(unit_path);
+    }
+}
+
 /* What was written under everysec is synced before the first reply under always. */
 static void test_policy_changes(void **state) {
     append(10);
@@ -464,6 +511,8 @@ int main(void) {
         TEST(test_bound_of_bytes),
         TEST(test_always),
         TEST(test_always_reads),
+        TEST(test_always_gathers),
+        TEST(test_drain_while_gathering),
         TEST(test_policy_changes),
         TEST(test_write_fails),
         TEST(test_part_stays),

@@ -105,7 +105,7 @@ static void test_fault_names_the_key(void **state) {
     assert_int_equal(result.form, SAVED_HASH_ZIPLIST);
     assert_described(
         "at offset 34, after 1 keys, in key 'k' of database 3 (hash-ziplist, from "
-        "offset 25): a ziplist is damaged");
+        "offset 25): Ziplist integrity check failed");
     assert_int_equal(keyspace_count(keyspace_at(3)), 1);
 }
 

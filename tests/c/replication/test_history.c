@@ -52,6 +52,22 @@ static void test_backlog(void **state) {
     assert_int_equal(history_place(), 100000);
 }
 
+/* Who is set another size has a new backlog, in 6.2: from where the unit that sets it ends. */
+static void test_another_size(void **state) {
+    history_open_backlog();
+    append(50000);
+    assert_takes("repl-backlog-size", "20000", "20000");
+    append(100); /* of the same unit */
+    history_settle();
+    append(100);
+    assert_false(can_continue(history_id(), 50000));
+    assert_false(can_continue(history_id(), 50099));
+    assert_true(can_continue(history_id(), 50100));
+    assert_takes("repl-backlog-size", "20000", "20000");
+    history_settle();
+    assert_true(can_continue(history_id(), 50100));
+}
+
 static void test_going_on(void **state) {
     assert_false(can_continue(history_id(), 0));
     assert_string_equal(reason, "there is no backlog");
@@ -112,6 +128,15 @@ static void test_adopt(void **state) {
     assert_true(can_continue(other_id, 5000));
 }
 
+/* The bytes before a place are another history's, be it the same place. */
+static void test_adopt_at_same_place(void **state) {
+    history_open_backlog();
+    append(100);
+    history_adopt(other_id, 100);
+    assert_false(can_continue(other_id, 99));
+    assert_true(can_continue(other_id, 100));
+}
+
 static void test_rename(void **state) {
     char before[HISTORY_ID_CHARS + 1];
     history_open_backlog();
@@ -127,8 +152,14 @@ static void test_rename(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        TEST(test_backlog), TEST(test_going_on), TEST(test_no_second),
-        TEST(test_branch),  TEST(test_adopt),    TEST(test_rename),
+        TEST(test_backlog),
+        TEST(test_another_size),
+        TEST(test_going_on),
+        TEST(test_no_second),
+        TEST(test_branch),
+        TEST(test_adopt),
+        TEST(test_adopt_at_same_place),
+        TEST(test_rename),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,13 @@ static void test_what_was_added_is_found_until_all_goes(void **state) {
     cache_free(cache_take_all());
     assert_null(cache_find(sha));
     assert_int_equal(memory_used(MEMORY_SCRIPTS), 0);
+    /* Nor does another one bring back what was found last. */
+    char other[CACHE_SHA_CHARS];
+    cache_sha(SLICE("return"), other);
+    assert_non_null(cache_add(other, SLICE("return"), 1));
+    assert_null(cache_find(sha));
+    assert_non_null(cache_find(other));
+    cache_free(cache_take_all());
 }
 
 static void test_a_script_may_be_empty(void **state) {

@@ -139,6 +139,66 @@ static void test_limit_with_another(void **test) {
     allocate(context, block, 700000, 0);
 }
 
+/* ---- spare blocks ---- */
+
+#ifdef EVENKEEL_SANITIZER
+#define SPARES_ARE_KEPT false
+#else
+#define SPARES_ARE_KEPT true
+#endif
+#define MANY 10000
+
+/* The last one that was freed is given for whatever needs as much room. */
+static void test_small_blocks_are_given_again(void **test) {
+    if (!SPARES_ARE_KEPT) skip();
+    size_t used = engine_bytes();
+    void *first = allocate(context, NULL, 0, 33), *second = allocate(context, NULL, 0, 48);
+    allocate(context, first, 33, 0);
+    allocate(context, second, 48, 0);
+    assert_int_equal(engine_bytes(), used);
+    void *larger = allocate(context, NULL, 0, 49);
+    assert_ptr_not_equal(larger, second);
+    assert_ptr_equal(allocate(context, NULL, 0, 40), second);
+    assert_ptr_equal(allocate(context, NULL, 0, 35), first);
+    assert_int_equal(engine_bytes(), used + 49 + 40 + 35);
+    allocate(context, larger, 49, 0);
+    allocate(context, second, 40, 0);
+    allocate(context, first, 35, 0);
+}
+
+/* One that is given again grows, shrinks and is counted as any other. */
+static void test_a_spare_block_is_like_others(void **test) {
+    size_t used = engine_bytes();
+    for (int i = 0; i < 3; i++) {
+        char *block = allocate(context, NULL, 0, 20);
+        memset(block, 'a', 20);
+        block = allocate(context, block, 20, 100);
+        assert_memory_equal(block, "aaaaaaaaaaaaaaaaaaaa", 20);
+        block = allocate(context, block, 100, 17);
+        assert_memory_equal(block, "aaaaaaaaaaaaaaaaa", 17);
+        assert_int_equal(engine_bytes(), used + 17);
+        allocate(context, block, 17, 0);
+    }
+    set_limit(engine_bytes() + 10);
+    assert_null(allocate(context, NULL, 0, 17)); /* one lies there, and yet is not given */
+    assert_int_equal(engine_bytes(), used);
+}
+
+/* What is kept is bounded, and is no larger than small. */
+static void test_few_blocks_are_kept(void **test) {
+    void **blocks = memory_alloc(MANY * sizeof(*blocks), MEMORY_OTHER);
+    size_t before = memory_used(MEMORY_LUA);
+    for (size_t size = 1; size <= 1024; size *= 2) {
+        for (int i = 0; i < MANY; i++) blocks[i] = allocate(context, NULL, 0, size);
+        for (int i = 0; i < MANY; i++) allocate(context, blocks[i], size, 0);
+    }
+    assert_true(memory_used(MEMORY_LUA) - before < 512 * 1024);
+    before = memory_used(MEMORY_LUA);
+    allocate(context, allocate(context, NULL, 0, 500), 500, 0);
+    assert_int_equal(memory_used(MEMORY_LUA), before);
+    memory_free(blocks, MEMORY_OTHER);
+}
+
 static void test_no_limit(void **test) {
     assert_true(engine_bytes_max() == SIZE_MAX);
     set_limit(5);
@@ -153,10 +213,16 @@ static int open_all(void **test) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_limit),       TEST(test_resized),
-        TEST(test_held),        TEST(test_bytes_are_counted),
-        TEST(test_parted_with), TEST(test_limit_with_another),
+        TEST(test_limit),
+        TEST(test_resized),
+        TEST(test_held),
+        TEST(test_bytes_are_counted),
+        TEST(test_parted_with),
+        TEST(test_limit_with_another),
         TEST(test_no_limit),
+        TEST(test_small_blocks_are_given_again),
+        TEST(test_a_spare_block_is_like_others),
+        TEST(test_few_blocks_are_kept),
     };
     return cmocka_run_group_tests(tests, open_all, NULL);
 }

@@ -94,6 +94,50 @@ static void test_finalizers_within_calls(void **state) {
     lua_close(L);
 }
 
+/* What one call has used the next may use: not while it is in use, and not what it held. */
+static void test_buffers_are_used_again(void **state) {
+    lua_State *L = open_state();
+    struct lib_buffer outer, inner;
+    char big[5000];
+    memset(big, 'x', sizeof(big));
+    lua_settop(L, 2);
+    lib_buffer_init(&outer, L, 1);
+    lib_buffer_append(&outer, big, sizeof(big));
+    const unsigned char *used = outer.bytes;
+    lib_buffer_push(&outer); /* it goes on */
+    lib_buffer_init(&inner, L, 2);
+    lib_buffer_append(&inner, big, 600);
+    assert_ptr_not_equal(inner.bytes, used);
+    lib_buffer_finish(&inner); /* the smaller one */
+    lib_buffer_finish(&outer);
+    assert_int_equal(lua_gettop(L), 5);
+    lua_settop(L, 2);
+    lib_buffer_init(&inner, L, 1);
+    lib_buffer_append(&inner, "text", 4);
+    lib_buffer_append(&inner, big, 600);
+    assert_ptr_equal(inner.bytes, used);
+    assert_memory_equal(inner.bytes, "textxxxx", 8);
+    lib_buffer_init(&outer, L, 2);
+    lib_buffer_append(&outer, big, 600); /* it has been taken */
+    assert_ptr_not_equal(outer.bytes, used);
+    lib_buffer_finish(&outer);
+    lib_buffer_finish(&inner);
+    assert_int_equal(lua_objlen(L, 4), 604);
+    /* And it is garbage like any other. */
+    int before = lua_gc(L, LUA_GCCOUNT, 0);
+    lua_settop(L, 2);
+    lua_pushnil(L);
+    lua_replace(L, 1);
+    lua_pushnil(L);
+    lua_replace(L, 2);
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    assert_true(lua_gc(L, LUA_GCCOUNT, 0) <= before - 5);
+    lib_buffer_init(&inner, L, 1);
+    lib_buffer_append(&inner, big, 600);
+    lib_buffer_finish(&inner);
+    lua_close(L);
+}
+
 static void test_depth_has_a_bound(void **state) {
     static const struct expression rows[] = {
         {"#select(2, pcall(cjson.decode, ('['):rep(2^20))) < 80", "true"},
@@ -303,10 +347,15 @@ static void test_random_bytes(void **state) {
 int main(void) {
     seed_from_environment();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_ends_anywhere), cmocka_unit_test(test_finalizers_within_calls),
-        cmocka_unit_test(test_depth_has_a_bound),    cmocka_unit_test(test_deep_is_right),
-        cmocka_unit_test(test_results_have_a_bound), cmocka_unit_test(test_long_calls_run_the_hook),
-        cmocka_unit_test(test_numbers_to_integers),  cmocka_unit_test(test_values_come_back),
+        cmocka_unit_test(test_memory_ends_anywhere),
+        cmocka_unit_test(test_finalizers_within_calls),
+        cmocka_unit_test(test_buffers_are_used_again),
+        cmocka_unit_test(test_depth_has_a_bound),
+        cmocka_unit_test(test_deep_is_right),
+        cmocka_unit_test(test_results_have_a_bound),
+        cmocka_unit_test(test_long_calls_run_the_hook),
+        cmocka_unit_test(test_numbers_to_integers),
+        cmocka_unit_test(test_values_come_back),
         cmocka_unit_test(test_random_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,38 @@ static void test_what_has_no_bound_gets_one(void **state) {
     check("return (('a'):match(('a?'):rep(8192)))", "a");
 }
 
+/* A place far below the first element is no shorter way than in Lua's own table.insert. */
+static void test_insert_far_below(void **state) {
+    static const char *const rows[][2] = {
+        {"local t = {1, 2, 3} table.insert(t, -70000, 'x')\n"
+         "return t[-70000] .. tostring(t[1]) .. t[2] .. t[3] .. t[4]",
+         "xnil123"},
+        {"local t = {1, [-69990] = 'a', [-69999] = 'b'} table.insert(t, -70000, 'x')\n"
+         "return t[-70000] .. t[-69998] .. t[-69989] .. t[2] .. tostring(t[-69990])",
+         "xba1nil"},
+        {"return (select(2, pcall(table.insert, string, -70000, 'x')))",
+         "Attempt to modify a readonly table"},
+        {"return (select(2, pcall(table.insert, 1, -70000, 'x')))",
+         "bad argument #1 to '?' (table expected, got number)"},
+        {"return (select(2, pcall(table.insert, {}, -70000, 'x', 1)))",
+         "wrong number of arguments to 'insert'"},
+        {"local t = {} table.insert(t, '-70000', 'x') return t[-70000]", "x"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) check(rows[i][0], rows[i][1]);
+}
+
+static void end_here(lua_State *state, lua_Debug *where) {
+    lua_pushliteral(state, "ended");
+    lua_error(state);
+}
+
+/* Minutes of work, in which the script must be stoppable. */
+static void test_insert_runs_the_hook(void **state) {
+    lua_sethook(L, end_here, LUA_MASKCOUNT, 1000000);
+    check("local fine, text = pcall(table.insert, {}, -2^31, 'x') return text", "ended");
+    lua_sethook(L, NULL, 0, 0);
+}
+
 /* ---- compiling ---- */
 
 static int write_code(lua_State *state, const void *bytes, size_t length, void *out) {
@@ -339,6 +371,8 @@ int main(void) {
         TEST(test_nothing_in_reach_can_be_changed),
         TEST(test_what_is_shared_reads_as_ever),
         TEST(test_what_has_no_bound_gets_one),
+        TEST(test_insert_far_below),
+        TEST(test_insert_runs_the_hook),
         TEST(test_no_byte_code),
         TEST(test_nothing_is_collected_while_a_text_is_compiled),
         TEST(test_texts_have_a_bound),

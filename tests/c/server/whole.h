@@ -43,6 +43,13 @@ static inline int whole_nothing_left(void **state) {
     return peers_nothing_left(state);
 }
 
+/* Sends an inline request; this is what it is answered. */
+static inline void whole_say(struct peer *p, const char *line, const char *reply) {
+    peer_send(p, slice_of(line));
+    peer_send(p, SLICE("\r\n"));
+    peer_assert_got(p, slice_of(reply));
+}
+
 /* Time passes, and the loop turns. */
 static inline void whole_pass(int64_t msec) {
     clock_advance_usec(msec * 1000);

@@ -91,6 +91,9 @@ static struct value make(enum value_kind kind, size_t members) {
     }
 }
 
+/* A literal with NULs in it, without the one at its end. */
+#define BYTES(literal) ((struct slice){literal, sizeof(literal) - 1})
+
 static const enum value_kind kinds[] = {VALUE_LIST, VALUE_SET, VALUE_HASH, VALUE_ZSET,
                                         VALUE_STREAM};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -113,6 +116,12 @@ static void save(struct buffer *out, enum value_kind kind, struct value v, size_
     assert_true(sink_flush(&b.sink));
 }
 
+/* What is loaded took as many bytes as it was said to; those of a stream nobody says. */
+static void check_extent(struct slice bytes, unsigned form, const struct source *in) {
+    size_t extent = saved_extent(form, bytes);
+    assert_int_equal(extent, form == SAVED_STREAM ? 0 : source_offset(in));
+}
+
 /* Of a block of exactly its size, so that a read beyond the end is seen. The value is dropped;
  * with `original`, it must be equal to that. */
 static enum value_loaded load(struct slice bytes, const struct value *original) {
@@ -130,6 +139,7 @@ static enum value_loaded load(struct slice bytes, const struct value *original) 
         loaded = value_type(kind)->load((unsigned char)exact[0], &in, &store, &v);
         if (loaded == VALUE_REFUSED) assert_int_not_equal(in.status, SOURCE_GOOD);
         if (loaded == VALUE_LOADED) {
+            check_extent((struct slice){exact + 1, bytes.length - 1}, (unsigned char)exact[0], &in);
             check(kind, v);
             if (original) assert_true(digests_equal(kind, *original, v));
             if (original) assert_true(source_at_end(&in));
@@ -164,6 +174,38 @@ static void test_steps(void **state) {
             buffer_free(&steps);
         }
     }
+}
+
+/* All of it, and nothing less; what follows does not count. */
+static void test_extents(void **state) {
+    for (size_t k = 0; k < KINDS; k++) {
+        struct value v = make(kinds[k], 40);
+        unsigned form = value_type(kinds[k])->form(v);
+        struct buffer bytes;
+        buffer_init(&bytes, MEMORY_OTHER);
+        save(&bytes, kinds[k], v, SIZE_MAX);
+        size_t length = bytes.length - 1, whole = form == SAVED_STREAM ? 0 : length;
+        assert_int_equal(saved_extent(form, (struct slice){bytes.bytes + 1, length}), whole);
+        for (size_t i = 0; i < length; i++)
+            assert_int_equal(saved_extent(form, (struct slice){bytes.bytes + 1, i}), 0);
+        buffer_append(&bytes, "more", 4);
+        assert_int_equal(saved_extent(form, (struct slice){bytes.bytes + 1, length + 4}), whole);
+        value_type(kinds[k])->release(v);
+        buffer_free(&bytes);
+    }
+    /* Scores as texts; numbers, compressed texts, and what is none of them. */
+    assert_int_equal(saved_extent(SAVED_ZSET_TEXT, BYTES("\3\1a\1"
+                                                         "5\1b\xfe\1c\xfd")),
+                     11);
+    assert_int_equal(saved_extent(SAVED_STRING, BYTES("\xc2\1\2\3\4")), 5);
+    assert_int_equal(saved_extent(SAVED_STRING, BYTES("\xc3\2\5ab")), 5);
+    assert_int_equal(saved_extent(SAVED_STRING, BYTES("\xc3\3\5ab")), 0);
+    assert_int_equal(saved_extent(SAVED_STRING, BYTES("\xc4\2\5ab")), 0);
+    assert_int_equal(saved_extent(SAVED_STRING, BYTES("\x81\xff\xff\xff\xff\xff\xff\xff\xff")), 0);
+    assert_int_equal(saved_extent(SAVED_HASH, BYTES("\xbf")), 0);
+    assert_true(saved_is_compressed(BYTES("\xc3")));
+    assert_false(saved_is_compressed(BYTES("\xc2")));
+    assert_false(saved_is_compressed(BYTES("")));
 }
 
 /* A save that is given up leaves nothing. */
@@ -417,8 +459,8 @@ int main(void) {
     buffer_init(&text_storage[0], MEMORY_OTHER);
     buffer_init(&text_storage[1], MEMORY_OTHER);
     const struct CMUnitTest tests[] = {
-        TEST(test_steps),   TEST(test_given_up), TEST(test_damaged),
-        TEST(test_vectors), TEST(test_claims),   TEST(test_claims_that_hold),
+        TEST(test_steps),   TEST(test_extents), TEST(test_given_up),         TEST(test_damaged),
+        TEST(test_vectors), TEST(test_claims),  TEST(test_claims_that_hold),
     };
     return cmocka_run_group_tests(tests, NULL, end_texts);
 }

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Applying the primary's stream. apply.h has the idea.
+ *
+ *   socket -> input -> a group of requests (slices of it) -> run one by one -> history
+ *
+ * `input` has what was read and not applied, in the form in which it came: what is handed on to our
+ * own replicas, and what a transaction consists of until its EXEC has run.
+ *
+ *   0         begin          next           parsed     length
+ *   | applied | transaction  | to be run     | not whole |
+ *
+ * Invariants
+ *  1. The byte at `begin` is the one at history_place.
+ *  2. Input moves only while no request of it stands in `group`: it is read between runs, and never
+ *     in a turn within a command.
+ *  3. Nothing is read while whole requests wait to be run: what comes faster than it can be applied
+ *     stays in the socket.
+ *  4. `lost` is set when the client has closed; what it had goes with the next step, never while a
+ *     request of it runs.
+ */
+#include "replication/apply.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "exec/client_flags.h"
+#include "exec/dispatch.h"
+#include "exec/run.h"
+#include "io/loop.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "net/peer.h"
+#include "net/reply.h"
+#include "net/request.h"
+#include "persist/aof_format.h"
+#include "replication/history.h"
+#include "replication/stream.h"
+#include "store/keyspace.h"
+
+#define READ_BYTES 65536
+/* In one turn at most: the primary is one client among others. */
+#define READ_TURN_BYTES 262144
+/* Applied bytes before the rest is moved down; so much room is kept when all is applied. */
+#define APPLIED_KEPT_BYTES 262144
+#define ARGUMENTS_FIRST 64
+/* A primary that reads so little gets no more acknowledgements until it does. */
+#define OUTPUT_BYTES_MAX 16384
+
+static struct {
+    struct client *client; /* NULL: no stream */
+    void (*ended)(enum apply_end how);
+    enum apply_end how;
+    bool lost, mute;
+    bool running, stopped; /* a request of it runs; which has made an end of this */
+
+    struct buffer input;
+    size_t begin, next, parsed;
+    struct request_parser parser; /* its argv is behind the group's in `arguments` */
+    const char *fault;            /* no protocol from `parsed` on; NULL: none known. As net/request
+                                     has it: with one %c at most */
+    bool waits;                   /* whole requests wait to be run */
+    struct slice *arguments;
+    size_t room; /* of them */
+
+    struct request group[BATCH_GROUP];
+    size_t ends[BATCH_GROUP]; /* where each ends in `input` */
+
+    struct buffer output;
+    size_t sent;
+} stream = {.input = {.class = MEMORY_REPLICATION}, .output = {.class = MEMORY_REPLICATION}};
+
+static struct buffer no_words = {.class = MEMORY_OTHER}; /* of lines, which there are none of */
+static int64_t heard_sec;
+static int database; /* when the last stream ended */
+
+static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
+
+/* While it waits for us nobody can tell whether it speaks. */
+int64_t apply_heard_sec(void) {
+    const struct client *c = stream.client;
+    return c && (stream.waits || c->flags & CLIENT_HELD) ? now_sec() : heard_sec;
+}
+bool apply_is_under_way(void) { return stream.client != NULL; }
+int64_t apply_read_place(void) {
+    return history_place() + (int64_t)(stream.client ? stream.input.length - stream.begin : 0);
+}
+int apply_database(void) { return stream.client ? stream.client->database : database; }
+void apply_set_mute(bool mute) { stream.mute = mute; }
+
+/* ---- what the primary is told ---- */
+
+static bool write_output(struct client *c) {
+    struct iovec rest = {stream.output.bytes + stream.sent, stream.output.length - stream.sent};
+    if (!rest.iov_len) return true;
+    ssize_t sent = reply_stream_send(c, &rest, 1);
+    if (sent < 0) return false;
+    stream.sent += (size_t)sent;
+    if (stream.sent < stream.output.length) return false;
+    buffer_clear(&stream.output);
+    stream.sent = 0;
+    return true;
+}
+
+/* A script may fail in its midst, and its caller has been told; so this is seldom a fault of ours,
+ * and always worth a line. */
+static void note_error(struct client *c, struct slice text) {
+    const struct command *command = c->slots[CLIENT_SLOT_COMMAND];
+    log_warning(
+        "== CRITICAL == This replica is sending an error to its master: '%.*s' after processing "
+        "the command '%s'",
+        (int)text.length, text.bytes, command ? command->name : "<unknown>");
+}
+
+static const struct reply_stream to_primary = {write_output, note_error};
+
+void apply_acknowledge(void) {
+    char digits[NUMBER_INT64_CHARS];
+    if (!stream.client || stream.mute || stream.output.length > OUTPUT_BYTES_MAX) return;
+    size_t length = number_format_int64(digits, history_place());
+    const struct slice words[] = {SLICE("REPLCONF"), SLICE("ACK"), {digits, length}};
+    aof_format_append(&stream.output, 3, words);
+    reply_stream_more(stream.client);
+}
+
+/* ---- input ---- */
+
+/* Applied bytes go, and what is not whole moves down with its slices. */
+static void compact(void) {
+    if (stream.begin == stream.input.length) {
+        stream.begin = stream.next = stream.parsed = 0;
+        buffer_clear(&stream.input);
+        if (stream.input.capacity > APPLIED_KEPT_BYTES) buffer_free(&stream.input);
+        return;
+    }
+    if (stream.begin < APPLIED_KEPT_BYTES) return;
+    char *bytes = stream.input.bytes;
+    request_parser_rebase(&stream.parser, bytes + stream.begin, bytes);
+    stream.input.length -= stream.begin;
+    memmove(bytes, bytes + stream.begin, stream.input.length);
+    stream.next -= stream.begin;
+    stream.parsed -= stream.begin;
+    stream.begin = 0;
+}
+
+/* Room at the end of the input, for the rest of a long argument, too. */
+static char *make_room(size_t *room) {
+    const char *before = stream.input.bytes;
+    int64_t missing = stream.parser.bulk_length - (int64_t)(stream.input.length - stream.parsed);
+    *room = missing > READ_BYTES ? READ_TURN_BYTES : READ_BYTES;
+    char *to = buffer_reserve(&stream.input, *room);
+    if (before) request_parser_rebase(&stream.parser, before, stream.input.bytes);
+    return to;
+}
+
+/* False where nothing more is there now, or the client closes. */
+static bool read_some(struct client *c, size_t *budget) {
+    size_t room;
+    compact();
+    char *to = make_room(&room);
+    ssize_t got = client_receive(c, to, room);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (got <= 0) {
+        if (got) log_verbose("Reading from the primary: %s", strerror(errno));
+        client_close_later(c);
+        return false;
+    }
+    stream.input.length += (size_t)got;
+    batch_note_read((size_t)got);
+    c->active_msec = clock_cached_msec();
+    heard_sec = now_sec();
+    *budget -= (size_t)got < *budget ? (size_t)got : *budget;
+    return *budget && (size_t)got == room;
+}
+
+static void serve(struct client *c, unsigned ready) {
+    size_t budget = READ_TURN_BYTES;
+    if (ready & LOOP_WRITABLE) reply_writable(c);
+    if (c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY)) return;
+    if (c->flags & CLIENT_HELD) {
+        if (ready & (LOOP_READABLE | LOOP_HANGUP)) client_close_later(c);
+        return;
+    }
+    if (!(ready & LOOP_READABLE)) return;
+    heard_sec = now_sec();
+    /* In a turn within a command the stream waits in the socket. */
+    if (loop_depth(client_loop()) > 1 || stream.waits) return;
+    while (read_some(c, &budget)) continue;
+}
+
+static void watcher_ready(struct loop_watcher *watcher, unsigned ready) {
+    struct client *c = (struct client *)watcher;
+    if (c != stream.client || c->flags & CLIENT_CLOSING) return;
+    if (c->flags & CLIENT_CARRIED) {
+        ready = client_carried_ready(c, ready);
+        if (ready) serve(c, ready);
+        client_watch(c);
+    } else {
+        serve(c, ready);
+    }
+}
+
+/* ---- parsing ---- */
+
+static void grow_arguments(size_t wanted, size_t used) {
+    size_t room = stream.room ? stream.room : ARGUMENTS_FIRST;
+    while (room < wanted) room *= 2;
+    stream.arguments =
+        memory_realloc(stream.arguments, room * sizeof(struct slice), MEMORY_REPLICATION);
+    stream.room = room;
+    stream.parser.argv = stream.arguments + used;
+    stream.parser.capacity = (int)(room - used);
+}
+
+/* Line ends between requests keep a connection alive. A line is no request here: 6.2 refuses it,
+ * too, as a sign that both sides are no longer at the same place. */
+static bool find_request(const char **at, const char *end) {
+    while (*at < end && (**at == '\n' || **at == '\r')) ++*at;
+    if (*at < end && **at != '*') stream.fault = "a line instead of an array";
+    return *at < end && !stream.fault;
+}
+
+/* The next requests that are whole; 0: none is. */
+static int parse_group(void) {
+    struct request_parser *p = &stream.parser;
+    const char *bytes = stream.input.bytes;
+    const char *at = bytes + stream.parsed, *end = bytes + stream.input.length;
+    int count = 0;
+    if (!stream.input.length || stream.fault) return 0;
+    while (count < BATCH_GROUP && (p->arguments || find_request(&at, end))) {
+        enum request_status status = request_parse(p, &at, end, &no_words);
+        if (status == REQUEST_ROOM && !count) {
+            grow_arguments((size_t)p->room, 0);
+            continue;
+        }
+        if (status == REQUEST_ERROR || status == REQUEST_LIMIT) stream.fault = p->error;
+        if (status != REQUEST_READY) break;
+        if (p->argc) {
+            stream.group[count] = (struct request){
+                .client = stream.client, .argv = p->argv, .argc = p->argc, .apart = true};
+            stream.ends[count++] = (size_t)(at - bytes);
+            p->argv += p->argc;
+            p->capacity -= p->argc;
+        }
+        request_parser_reset(p);
+    }
+    stream.parsed = (size_t)(at - bytes);
+    return count;
+}
+
+/* The group has run: what is not whole moves to the arguments' front. */
+static void leave_group(void) {
+    struct request_parser *p = &stream.parser;
+    if (p->argc) memmove(stream.arguments, p->argv, (size_t)p->argc * sizeof(struct slice));
+    p->argv = stream.arguments;
+    p->capacity = (int)stream.room;
+}
+
+/* What has not run is parsed anew. */
+static void parse_again(void) {
+    stream.parsed = stream.next;
+    stream.fault = NULL;
+    request_parser_reset(&stream.parser);
+}
+
+/* ---- running ---- */
+
+static void prefetch(int count) {
+    const struct batch_executor *executor = dispatch_executor();
+    for (int i = 0; i < count; i++) executor->prefetch_bucket(&stream.group[i]);
+    for (int i = 0; count > 1 && i < count; i++) executor->prefetch_entry(&stream.group[i]);
+}
+
+static bool asks_for_acknowledgement(const struct request *r) {
+    return r->argc >= 2 && slice_is(r->argv[0], "replconf") && slice_is(r->argv[1], "getack");
+}
+
+/* All up to `end` is applied. */
+static void advance_to(size_t end) {
+    if (stream.begin == end) return;
+    stream_pass_on((struct slice){stream.input.bytes + stream.begin, end - stream.begin});
+    stream.begin = end;
+}
+
+static bool may_run(const struct client *c) {
+    return !stream.lost && !(c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY | CLIENT_HELD));
+}
+
+/* False where it waits, to run again. */
+static bool run_request(struct request *r) {
+    struct client *c = r->client;
+    struct call call = {
+        .client = c,
+        .command = r->command,
+        .argc = r->argc,
+        .argv = r->argv,
+        .keyspace = keyspace_at(c->database),
+        .request = r,
+        .origin = CALL_PRIMARY,
+        .hashed = r->hashed,
+        .key_hash = r->key_hash,
+    };
+    c->slots[CLIENT_SLOT_COMMAND] = r->command;
+    batch_apart_begin(c);
+    enum gate_verdict verdict = call_run(&call);
+    batch_apart_end();
+    return verdict != GATE_HELD;
+}
+
+/* Runs the group, up to one that waits or ends the link. */
+static void run_group(int count) {
+    struct client *c = stream.client;
+    prefetch(count);
+    for (int i = 0; i < count; i++) {
+        if (!may_run(c) || !run_request(&stream.group[i])) {
+            parse_again();
+            break;
+        }
+        if (stream.stopped) return;
+        stream.next = stream.ends[i];
+        if (client_in_transaction(c)) continue;
+        advance_to(stream.next);
+        if (asks_for_acknowledgement(&stream.group[i])) apply_acknowledge();
+    }
+    leave_group();
+}
+
+/* ---- begin and end ---- */
+
+static void forget_all(void) {
+    buffer_free(&stream.input);
+    buffer_free(&stream.output);
+    memory_free(stream.arguments, MEMORY_REPLICATION);
+    stream.arguments = NULL;
+    stream.room = stream.sent = 0;
+    stream.begin = stream.next = stream.parsed = 0;
+    stream.client = NULL;
+    stream.stopped = false;
+}
+
+/* The client itself goes by itself. */
+static void end(void) {
+    void (*ended)(enum apply_end how) = stream.ended;
+    enum apply_end how = stream.how;
+    forget_all();
+    ended(how);
+}
+
+static void client_closes(struct client *c) {
+    if (!(c->flags & CLIENT_PRIMARY)) return;
+    reply_set_stream(c, NULL);
+    if (c != stream.client) return;
+    database = c->database;
+    stream.lost = true;
+    loop_wake(client_loop()); /* the hook that makes an end of it may have run in this turn */
+}
+
+const struct client_observer apply_client_observer = {.closing = client_closes};
+
+bool apply_begin(struct peer *peer, struct slice early, int in_database,
+                 void (*ended)(enum apply_end how)) {
+    char reason[128];
+    struct connection *connection;
+    ASSERT(!stream.client && history_feed());
+    buffer_append(&stream.input, early.bytes, early.length);
+    int fd = peer_release(peer, &connection, &stream.input);
+    struct client *c = client_create_primary(fd, connection, watcher_ready, reason, sizeof(reason));
+    if (!c) {
+        log_warning("The primary's connection can't be watched: %s", reason);
+        forget_all();
+        return false;
+    }
+    c->database = in_database < keyspace_databases() ? in_database : 0;
+    stream.client = c;
+    stream.ended = ended;
+    stream.how = APPLY_LOST;
+    stream.lost = stream.mute = false;
+    stream.fault = NULL;
+    stream.waits = stream.input.length > 0;
+    stream.parser = (struct request_parser){.authenticated = true, .bulk_max = INT64_MAX};
+    request_parser_reset(&stream.parser);
+    reply_set_stream(c, &to_primary);
+    heard_sec = now_sec();
+    return true;
+}
+
+void apply_stop(void) {
+    struct client *c = stream.client;
+    if (!c) return;
+    database = c->database;
+    client_close_later(c);
+    if (stream.running)
+        stream.stopped = true; /* one of its requests: the step makes an end of it */
+    else
+        forget_all();
+}
+
+/* What it sent is not to be trusted, nor is the place that it has come to. */
+static void end_for_fault(void) {
+    char why[64], byte = stream.parser.error_byte;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(why, sizeof(why), stream.fault, byte >= ' ' && byte < 0x7f ? byte : '.');
+#pragma GCC diagnostic pop
+    log_warning("Protocol error from master: %s, at %" PRId64 ". Closing the connection.", why,
+                history_place());
+    stream.how = APPLY_BAD;
+    client_close_later(stream.client);
+    client_finish_closing();
+}
+
+/* Until nothing is left that may run, or the turn's time is up. */
+static void run_groups(void) {
+    int64_t until = clock_monotonic_nsec() + BATCH_TURN_USEC * 1000;
+    int count;
+    stream.running = true;
+    do {
+        count = parse_group();
+        if (count) run_group(count);
+    } while (count && !stream.stopped && may_run(stream.client) && clock_monotonic_nsec() < until);
+    stream.running = false;
+    run_pause_clock();
+    stream.waits = count != 0;
+}
+
+bool apply_step(void) {
+    if (!stream.client) return false;
+    client_finish_closing();
+    if (!stream.lost && may_run(stream.client)) run_groups();
+    if (stream.stopped) {
+        forget_all();
+        return false;
+    }
+    if (!stream.lost && stream.fault && !stream.waits) end_for_fault();
+    if (stream.lost) {
+        end();
+        return false;
+    }
+    return stream.waits && may_run(stream.client);
+}

@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The link to a primary. link.h has the idea and the states.
+ *
+ * The greeting, one question after the other and without waiting for the socket:
+ *
+ *   PING -> AUTH (with masterauth), REPLCONF listening-port, ip-address (with replica-announce-ip),
+ *   capa -> PSYNC id place+1, or PSYNC ? -1 -> +FULLRESYNC id place: a copy comes
+ *                                              +CONTINUE [id]: the stream goes on
+ *                                              an error: SYNC, and a copy comes; or later again
+ *
+ * Invariants
+ *  1. The peer is open exactly in CONNECTING, GREETS and RECEIVES; it is watched there, but not
+ *     while a copy is due to be loaded.
+ *  2. A stream is applied exactly in UP.
+ *  3. `continues` is true only while the data is what the history says: from a start with such a
+ *     file, or from having been a primary, or from a link that was UP, until a copy is to come.
+ *  4. Each state is set by set_state, which makes true what follows from it.
+ */
+#include "replication/link.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/panic.h"
+#include "exec/blocked.h"
+#include "io/loop.h"
+#include "net/client.h"
+#include "net/listen.h"
+#include "net/peer.h"
+#include "option/option.h"
+#include "persist/aof.h"
+#include "replication/apply.h"
+#include "replication/history.h"
+#include "replication/primary.h"
+#include "replication/receive.h"
+#include "replication/saved_history.h"
+#include "replication/stream.h"
+
+/* Of one wake of the socket: so many reads (net/peer bounds each). */
+#define ROUNDS_MAX 16
+#define SHOWN_BYTES 256
+#define REPLY_BYTES_MAX 65536
+#define WORDS_MAX 7
+
+/* Questions that are not answered yet. */
+enum question { PING, AUTH, PORT, ADDRESS, CAPABILITIES, PSYNC, QUESTIONS };
+
+static char *user, *announce_ip;
+static struct buffer password = {.class = MEMORY_OTHER}; /* any bytes; empty = none */
+static int64_t announce_port;
+
+static struct {
+    enum link_state state;
+    char *host; /* NULL: none */
+    int port;
+    struct peer *peer;
+    struct loop_watcher watcher;
+    enum question asked[QUESTIONS]; /* from `answered` on, in order */
+    int asked_count, answered;
+    bool continues;
+    bool copy_is_due;
+    bool by_sync; /* the primary knows no PSYNC: neither a history nor acknowledgements */
+    char id[HISTORY_ID_CHARS + 1]; /* of the copy that comes */
+    int64_t place;
+    int database;                /* that the stream goes on in */
+    int64_t heard_sec, lost_sec; /* monotonic; -1: not lost */
+    int64_t cron_sec;
+    const struct link_takeover *takeover;
+} primary = {.lost_sec = -1};
+
+static const struct link_observer *observer;
+
+static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
+
+bool link_is_replica(void) { return primary.host != NULL; }
+enum link_state link_state(void) { return primary.state; }
+const char *link_host(void) { return primary.host ? primary.host : ""; }
+int link_port(void) { return primary.port; }
+bool link_may_continue(void) { return primary.state == LINK_UP || primary.continues; }
+void link_set_observer(const struct link_observer *who) { observer = who; }
+int64_t link_down_sec(void) { return primary.lost_sec < 0 ? -1 : now_sec() - primary.lost_sec; }
+int64_t link_silent_sec(void) {
+    return primary.state == LINK_UP ? now_sec() - apply_heard_sec() : -1;
+}
+int link_database(void) { return primary.state == LINK_UP ? apply_database() : primary.database; }
+
+/* ---- states ---- */
+
+static void tell_changed(void) {
+    if (observer && observer->changed) observer->changed();
+}
+
+static void tell_status(const char *text) {
+    if (observer && observer->status) observer->status(text);
+}
+
+static void set_state(enum link_state state) {
+    primary.state = state;
+    if (state == LINK_UP) primary.lost_sec = -1;
+    primary_set_role(!primary.host      ? PRIMARY_ROLE
+                     : state == LINK_UP ? REPLICA_ROLE
+                                        : REPLICA_ROLE_UNLINKED);
+    tell_changed();
+}
+
+static void watch_peer(void) {
+    unsigned interest = primary.copy_is_due ? 0 : peer_interest(primary.peer);
+    primary.watcher.fd = peer_fd(primary.peer);
+    if (primary.watcher.fd >= 0 && !loop_watch(client_loop(), &primary.watcher, interest))
+        log_warning("The connection to the primary can't be watched");
+}
+
+static void close_peer(void) {
+    loop_unwatch(client_loop(), &primary.watcher);
+    peer_close(primary.peer);
+    primary.copy_is_due = false;
+}
+
+/* ---- connecting ---- */
+
+static void peer_ready(struct loop_watcher *watcher, unsigned ready);
+
+static void connect_now(void) {
+    static const struct peer_limits limits = {REPLY_BYTES_MAX, 64};
+    const struct peer_address address = {.host = primary.host, .port = primary.port};
+    if (!primary.peer) primary.peer = peer_create(MEMORY_REPLICATION, &limits);
+    if (!peer_connect(primary.peer, &address)) {
+        log_warning("Unable to connect to MASTER: %s", peer_error(primary.peer));
+        close_peer();
+        return;
+    }
+    primary.watcher.callback = peer_ready;
+    primary.heard_sec = now_sec();
+    primary.by_sync = false;
+    set_state(LINK_CONNECTING);
+    watch_peer();
+    log_notice("MASTER <-> REPLICA sync started");
+}
+
+static void say_and_connect(const char *format) __attribute__((format(printf, 1, 0)));
+static void say_and_connect(const char *format) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    log_notice(format, primary.host, primary.port);
+#pragma GCC diagnostic pop
+    connect_now();
+}
+
+/* What there is of a link ends; it is made again with the cron, or by the caller. */
+static void give_up(void) {
+    apply_stop();
+    receive_stop();
+    if (primary.peer) close_peer();
+    set_state(primary.host ? LINK_WAITS : LINK_NONE);
+}
+
+/* ---- the greeting ---- */
+
+static void ask(enum question question, const struct slice *words, size_t count) {
+    peer_send(primary.peer, words, count);
+    primary.asked[primary.asked_count++] = question;
+}
+
+static void ask_all(void) {
+    char digits[NUMBER_INT64_CHARS];
+    int64_t port = announce_port ? announce_port : listen_port();
+    struct slice words[WORDS_MAX] = {SLICE("AUTH")};
+    size_t count = 1;
+    if (password.length) {
+        if (*user) words[count++] = slice_of(user);
+        words[count++] = buffer_slice(&password);
+        ask(AUTH, words, count);
+    }
+    words[0] = SLICE("REPLCONF");
+    words[1] = SLICE("listening-port");
+    words[2] = (struct slice){digits, number_format_int64(digits, port)};
+    ask(PORT, words, 3);
+    if (*announce_ip) {
+        words[1] = SLICE("ip-address");
+        words[2] = slice_of(announce_ip);
+        ask(ADDRESS, words, 3);
+    }
+    words[1] = words[3] = SLICE("capa");
+    words[2] = SLICE("eof");
+    words[4] = SLICE("psync2");
+    ask(CAPABILITIES, words, 5);
+}
+
+static void ask_for_stream(void) {
+    char digits[NUMBER_INT64_CHARS] = "-1";
+    size_t length = 2;
+    if (primary.continues) {
+        length = number_format_int64(digits, history_place() + 1);
+        log_notice("Trying a partial resynchronization (request %s:%.*s).", history_id(),
+                   (int)length, digits);
+    } else {
+        log_notice("Partial resynchronization not possible (no cached master)");
+    }
+    const struct slice words[] = {SLICE("PSYNC"),
+                                  primary.continues ? slice_of(history_id()) : SLICE("?"),
+                                  {digits, length},
+                                  SLICE("FAILOVER")};
+    ask(PSYNC, words, primary.takeover ? 4 : 3);
+}
+
+/* ---- what PSYNC is answered ---- */
+
+static void takeover_accepted(void) {
+    const struct link_takeover *takeover = primary.takeover;
+    primary.takeover = NULL;
+    if (takeover) takeover->accepted();
+}
+
+/* The link is made no more by itself until the cron looks: who is told may end it. */
+static void takeover_refused(void) {
+    const struct link_takeover *takeover = primary.takeover;
+    primary.takeover = NULL;
+    give_up();
+    takeover->refused("Failover target rejected psync request");
+}
+
+/* Whoever follows us needs a copy, too, and must not go on from what we had. */
+static void drop_history(void) {
+    primary.continues = false;
+    primary_drop_replicas();
+    client_finish_closing();
+    stream_close();
+}
+
+static void begin_copy(void) {
+    drop_history();
+    if (receive_begin(primary.peer))
+        set_state(LINK_RECEIVES);
+    else
+        give_up();
+}
+
+static bool is_id(struct slice text) {
+    if (text.length != HISTORY_ID_CHARS) return false;
+    for (size_t i = 0; i < text.length; i++)
+        if (!isxdigit((unsigned char)text.bytes[i])) return false;
+    return true;
+}
+
+/* "FULLRESYNC <id> <place>" */
+static void full_resync(struct slice text) {
+    struct slice rest = {text.bytes + strlen("FULLRESYNC"), text.length - strlen("FULLRESYNC")};
+    struct slice id = {rest.bytes + 1, HISTORY_ID_CHARS};
+    bool good = rest.length > HISTORY_ID_CHARS + 2 && rest.bytes[0] == ' ' && is_id(id) &&
+                rest.bytes[HISTORY_ID_CHARS + 1] == ' ' &&
+                number_parse_int64(rest.bytes + HISTORY_ID_CHARS + 2,
+                                   rest.length - HISTORY_ID_CHARS - 2, &primary.place) &&
+                primary.place >= 0 && primary.place <= HISTORY_PLACE_MAX;
+    if (!good) {
+        log_warning("Master replied with wrong +FULLRESYNC syntax.");
+        primary.continues = false;
+        give_up();
+        return;
+    }
+    memcpy(primary.id, id.bytes, HISTORY_ID_CHARS);
+    log_notice("Full resync from master: %s:%" PRId64, primary.id, primary.place);
+    takeover_accepted();
+    begin_copy();
+}
+
+static void lost(enum apply_end how);
+
+static void go_up(struct slice early) {
+    stream_open();
+    loop_unwatch(client_loop(), &primary.watcher);
+    if (!apply_begin(primary.peer, early, primary.database, lost)) {
+        give_up();
+        return;
+    }
+    apply_set_mute(primary.by_sync);
+    close_peer();
+    set_state(LINK_UP);
+}
+
+/* "CONTINUE", or "CONTINUE <id>" where the primary's history has another name now. */
+static void continue_stream(struct slice text) {
+    size_t before = strlen("CONTINUE ");
+    log_notice("Successful partial resynchronization with master.");
+    if (text.length > before) {
+        struct slice id = {text.bytes + before, text.length - before};
+        if (is_id(id) && memcmp(id.bytes, history_id(), HISTORY_ID_CHARS) != 0) {
+            log_warning("Master replication ID changed to %.*s", HISTORY_ID_CHARS, id.bytes);
+            history_rename(id.bytes);
+            primary_drop_replicas(); /* they must hear of it */
+        }
+    }
+    takeover_accepted();
+    go_up(SLICE(""));
+    if (primary.state != LINK_UP) return;
+    log_notice("MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
+    tell_status(
+        "MASTER <-> REPLICA sync: Partial Resynchronization accepted. Ready to accept connections "
+        "in read-write mode.");
+}
+
+static bool begins(struct slice text, const char *word) {
+    size_t length = strlen(word);
+    return text.length >= length && memcmp(text.bytes, word, length) == 0;
+}
+
+static void fall_back(const struct peer_reply *reply, const char *shown) {
+    if (reply->type == PEER_ERROR && begins(reply->text, "ERR"))
+        log_notice("Master does not support PSYNC or is in error state (reply: -%s)", shown);
+    else
+        log_warning("Unexpected reply to PSYNC from master: %s", shown);
+    log_notice("Retrying with SYNC...");
+    peer_send_bytes(primary.peer, SLICE("SYNC\r\n"));
+    primary.by_sync = true;
+    begin_copy();
+}
+
+static void answer_psync(const struct peer_reply *reply, const char *shown) {
+    bool status = reply->type == PEER_STATUS, error = reply->type == PEER_ERROR;
+    bool later = error && (begins(reply->text, "NOMASTERLINK") || begins(reply->text, "LOADING"));
+    if (status && begins(reply->text, "FULLRESYNC")) {
+        full_resync(reply->text);
+    } else if (status && begins(reply->text, "CONTINUE") && primary.continues) {
+        continue_stream(reply->text);
+    } else if (primary.takeover) {
+        log_warning("Unexpected reply to PSYNC from master: %s", shown);
+        takeover_refused();
+    } else if (later) {
+        log_notice("Master is currently unable to PSYNC but should be in the future: -%s", shown);
+        give_up();
+    } else {
+        fall_back(reply, shown);
+    }
+}
+
+/* ---- answers ---- */
+
+static bool lets_us_go_on(const struct peer_reply *reply) {
+    if (reply->type == PEER_STATUS) return true;
+    return reply->type == PEER_ERROR &&
+           (begins(reply->text, "NOAUTH") || begins(reply->text, "NOPERM") ||
+            begins(reply->text, "ERR operation not permitted"));
+}
+
+static void answer_ping(const struct peer_reply *reply, const char *shown) {
+    if (!lets_us_go_on(reply)) {
+        log_warning("Error reply to PING from master: '%s%s'", reply->type == PEER_ERROR ? "-" : "",
+                    shown);
+        give_up();
+        return;
+    }
+    log_notice("Master replied to PING, replication can continue...");
+    ask_all();
+}
+
+static void answer_setting(const struct peer_reply *reply, const char *shown, const char *name) {
+    if (reply->type == PEER_ERROR)
+        log_notice("(Non critical) Master does not understand REPLCONF %s: -%s", name, shown);
+}
+
+static void answer(const struct peer_reply *reply) {
+    char shown[SHOWN_BYTES];
+    string_show(reply->text, shown, sizeof(shown));
+    switch (primary.asked[primary.answered++]) {
+    case PING: answer_ping(reply, shown); break;
+    case AUTH:
+        if (reply->type != PEER_ERROR) break;
+        log_warning("Unable to AUTH to MASTER: -%s", shown);
+        give_up();
+        break;
+    case PORT: answer_setting(reply, shown, "listening-port"); break;
+    case ADDRESS: answer_setting(reply, shown, "ip-address"); break;
+    case CAPABILITIES:
+        answer_setting(reply, shown, "capa");
+        ask_for_stream();
+        break;
+    default: answer_psync(reply, shown); break;
+    }
+}
+
+/* ---- the peer's events ---- */
+
+static void begin_greeting(void) {
+    log_notice("Non blocking connect for SYNC fired the event.");
+    set_state(LINK_GREETS);
+    primary.asked_count = primary.answered = 0;
+    ask(PING, (const struct slice[]){SLICE("PING")}, 1);
+}
+
+static void peer_ended(void) {
+    bool asked_for_stream = primary.asked_count && primary.asked[primary.asked_count - 1] == PSYNC;
+    if (primary.state == LINK_CONNECTING)
+        log_warning("Error condition on socket for SYNC: %s", peer_error(primary.peer));
+    else
+        log_warning("The connection to MASTER ended while it was greeted: %s",
+                    peer_error(primary.peer));
+    if (primary.state == LINK_GREETS && asked_for_stream && primary.takeover)
+        takeover_refused();
+    else
+        give_up();
+}
+
+/* True where it has come further, and may do so again at once. */
+static bool connect_step(void) {
+    if (peer_state(primary.peer) == PEER_OPEN) begin_greeting();
+    return peer_state(primary.peer) == PEER_OPEN;
+}
+
+/* Nothing is answered before it was asked. */
+static bool greet_step(void) {
+    const struct peer_reply *reply;
+    if (peer_unsent_bytes(primary.peer) || primary.answered == primary.asked_count) return false;
+    reply = peer_next(primary.peer);
+    if (!reply) return false;
+    primary.heard_sec = now_sec();
+    answer(reply);
+    return true;
+}
+
+static void reconnect_after_failure(void) {
+    give_up();
+    say_and_connect("Reconnecting to MASTER %s:%d after failure");
+}
+
+static bool receive_step(void) {
+    int64_t heard = receive_heard_sec();
+    switch (receive_take()) {
+    case RECEIVE_DUE: primary.copy_is_due = true; return false;
+    case RECEIVE_FAILED: reconnect_after_failure(); return false;
+    default: return receive_heard_sec() != heard || peer_input(primary.peer).length;
+    }
+}
+
+static bool step(void) {
+    switch (primary.state) {
+    case LINK_CONNECTING: return connect_step();
+    case LINK_GREETS: return greet_step();
+    case LINK_RECEIVES: return receive_step();
+    default: return false;
+    }
+}
+
+static bool is_greeting(void) {
+    return primary.state == LINK_CONNECTING || primary.state == LINK_GREETS;
+}
+
+static void peer_ready(struct loop_watcher *watcher, unsigned ready) {
+    if (loop_depth(client_loop()) > 1) return; /* in a command's midst nothing is begun */
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        enum link_state before = primary.state;
+        (void)peer_advance(primary.peer); /* its end shows in its state, when all is taken */
+        bool further = step();
+        if (!further && primary.state == before) break;
+        if (primary.state == LINK_UP || primary.state == LINK_WAITS || primary.state == LINK_NONE)
+            return;
+    }
+    if (is_greeting() && peer_state(primary.peer) == PEER_CLOSED)
+        peer_ended();
+    else if (is_greeting() || primary.state == LINK_RECEIVES)
+        watch_peer();
+}
+
+/* ---- a copy is there ---- */
+
+/* The copy says where in its stream it stands: one of a replica may go on in any database. */
+static void adopt_history(void) {
+    struct saved_history said;
+    char id[HISTORY_ID_CHARS + 1];
+    if (primary.by_sync) {
+        history_begin();
+        memcpy(id, history_id(), sizeof(id));
+        history_adopt(id, 0);
+    } else {
+        history_adopt(primary.id, primary.place);
+    }
+    primary.continues = !primary.by_sync;
+    primary.database = saved_history_of_file(&said) ? said.database : 0;
+}
+
+static void copy_loaded(struct slice early) {
+    adopt_history();
+    if (peer_state(primary.peer) != PEER_OPEN || peer_unsent_bytes(primary.peer)) {
+        log_warning("Connection with master lost.");
+        stream_open();
+        reconnect_after_failure();
+        return;
+    }
+    go_up(early);
+    receive_stop();
+    if (primary.state != LINK_UP) return;
+    log_notice("MASTER <-> REPLICA sync: Finished with success");
+    tell_status(
+        "MASTER <-> REPLICA sync: Finished with success. Ready to accept connections in read-write "
+        "mode.");
+    apply_acknowledge();
+}
+
+static void load_copy(void) {
+    struct slice early;
+    loop_unwatch(client_loop(), &primary.watcher);
+    primary.copy_is_due = false;
+    aof_suspend();
+    saved_history_forget();
+    if (receive_load(&early) != RECEIVE_LOADED) {
+        reconnect_after_failure();
+        return;
+    }
+    copy_loaded(early);
+    aof_go_on();
+}
+
+/* ---- the stream's end ---- */
+
+static void lost(enum apply_end how) {
+    log_warning("Connection with master lost.");
+    primary.database = apply_database();
+    primary.continues = how == APPLY_LOST && !primary.by_sync;
+    if (primary.continues) log_notice("Caching the disconnected master state.");
+    primary.lost_sec = now_sec();
+    set_state(LINK_WAITS);
+    say_and_connect("Reconnecting to MASTER %s:%d");
+}
+
+bool link_step(void) {
+    if (primary.copy_is_due) load_copy();
+    return apply_step();
+}
+
+/* ---- whom it follows ---- */
+
+static void set_host(const char *host, int port) {
+    char *copy = host ? memory_strdup(host, MEMORY_OTHER) : NULL;
+    memory_free(primary.host, MEMORY_OTHER);
+    primary.host = copy;
+    primary.port = port;
+}
+
+/* What the own history says may be gone on from, by whoever knows it. */
+static void become_replica(void) {
+    stream_take_effects(false);
+    primary.continues = true;
+    primary.database = 0;
+    log_notice(
+        "Before turning into a replica, using my own master parameters to synthesize a cached "
+        "master: I may be able to synchronize with the new master with just a partial transfer.");
+}
+
+static void follow(const char *host, int port, const struct link_takeover *takeover) {
+    bool was_primary = !primary.host;
+    if (primary.state == LINK_UP) primary.database = apply_database();
+    set_host(host, port);
+    give_up();
+    primary.takeover = takeover;
+    blocked_end_all(
+        "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> "
+        "replica?)");
+    primary_drop_replicas();
+    if (was_primary) become_replica();
+    say_and_connect("Connecting to MASTER %s:%d");
+}
+
+void link_follow(const char *host, int port) { follow(host, port, NULL); }
+
+void link_hand_over(const char *host, int port, const struct link_takeover *takeover) {
+    follow(host, port, takeover);
+}
+
+void link_stop_following(void) {
+    if (!primary.host) return;
+    set_host(NULL, 0);
+    give_up();
+    primary.takeover = NULL;
+    primary.continues = false;
+    primary.lost_sec = -1;
+    history_branch();
+    log_warning("Setting secondary replication ID to %s, valid up to offset: %" PRId64
+                ". New replication ID is %s",
+                history_id2(), history_id2_end(), history_id());
+    primary_drop_replicas();
+    stream_take_effects(true);
+    aof_go_on();
+}
+
+void link_begin(bool continues, int database) {
+    if (!primary.host) return;
+    primary.continues = continues;
+    primary.database = database;
+    if (continues) stream_open();
+    tell_changed();
+    say_and_connect("Connecting to MASTER %s:%d");
+}
+
+/* ---- each second ---- */
+
+static bool is_silent(int64_t heard) { return now_sec() - heard > primary_timeout_sec(); }
+
+static void look_at_silence(void) {
+    if (is_greeting() && is_silent(primary.heard_sec)) {
+        log_warning("Timeout connecting to the MASTER...");
+        reconnect_after_failure();
+    } else if (primary.state == LINK_RECEIVES && is_silent(receive_heard_sec())) {
+        log_warning(
+            "Timeout receiving bulk data from MASTER... If the problem persists try to set the "
+            "'repl-timeout' parameter in redis.conf to a larger value.");
+        reconnect_after_failure();
+    } else if (primary.state == LINK_UP && is_silent(apply_heard_sec())) {
+        log_warning("MASTER timeout: no data nor PING received...");
+        apply_stop();
+        lost(APPLY_LOST);
+    }
+}
+
+void link_cron(void) {
+    int64_t now = now_sec();
+    if (!primary.host || now == primary.cron_sec) return;
+    primary.cron_sec = now;
+    look_at_silence();
+    if (primary.state == LINK_WAITS) say_and_connect("Connecting to MASTER %s:%d");
+    if (primary.state == LINK_UP) apply_acknowledge();
+}
+
+/* ---- options ---- */
+
+/* Only at start: later on REPLICAOF says it. */
+static bool replicaof_parse(const struct option_row *row, const struct slice *words, size_t count,
+                            char *reason, size_t reason_size) {
+    int64_t port;
+    if (option_source_now() == OPTION_FROM_DEFAULT) return true;
+    if (count != 2) return false;
+    if (slice_is(words[0], "no") && slice_is(words[1], "one")) {
+        set_host(NULL, 0);
+        set_state(LINK_NONE);
+        stream_take_effects(true);
+        return true;
+    }
+    if (!number_parse_int64(words[1].bytes, words[1].length, &port) || port < 0 || port > 65535) {
+        snprintf(reason, reason_size, "Invalid master port");
+        return false;
+    }
+    char *host = slice_dup_c_string(words[0], MEMORY_OTHER);
+    set_host(host, (int)port);
+    memory_free(host, MEMORY_OTHER);
+    set_state(LINK_WAITS);
+    stream_take_effects(false);
+    return true;
+}
+
+static void replicaof_print(const struct option_row *row, struct buffer *out) {
+    if (primary.host) buffer_printf(out, "%s %d", primary.host, primary.port);
+}
+
+static void replicaof_rewrite(const struct option_row *row, struct buffer *out) {
+    if (primary.host) buffer_printf(out, "%s %s %d\n", row->name, primary.host, primary.port);
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "replicaof",
+     .alias = "slaveof",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_ALIAS_FIRST,
+     .section = "replication",
+     .place = 10,
+     .fallback = "",
+     .parse = replicaof_parse,
+     .print = replicaof_print,
+     .rewrite = replicaof_rewrite,
+     .help = "Host and port of the primary to copy from; \"no one\": this is one."},
+    {.name = "masterauth",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MUTABLE | OPTION_SECRET,
+     .section = "replication",
+     .place = 20,
+     .fallback = "",
+     .variable = &password,
+     .parse = option_any_bytes_parse,
+     .print = option_any_bytes_print,
+     .rewrite = option_any_bytes_rewrite,
+     .help = "The password that the primary asks for."},
+    OPTION_STRING("masteruser", &user, "", OPTION_MUTABLE | OPTION_SECRET, "replication", 30,
+                  "The user that masterauth belongs to."),
+    {.name = "replica-announce-ip",
+     .alias = "slave-announce-ip",
+     .type = OPTION_TYPE_STRING,
+     .flags = OPTION_MUTABLE,
+     .section = "replication",
+     .place = 180,
+     .fallback = "",
+     .variable = &announce_ip,
+     .help = "The address by which the primary and Sentinel know this replica."},
+    {.name = "replica-announce-port",
+     .alias = "slave-announce-port",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "replication",
+     .place = 190,
+     .fallback = "0",
+     .variable = &announce_port,
+     .low = 0,
+     .high = 65535,
+     .help = "The port by which they know it; 0 = its own."},
+};
+
+static int database_of_history(void) { return link_may_continue() ? link_database() : -1; }
+
+void link_register(void) {
+    saved_history_set_followed(database_of_history);
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The frontier of a save.
+ *
+ * Invariants
+ *  1. A part stands for one database of the save's moment, and belongs to its table: it goes where
+ *     the table goes, into another database by an exchange, or to the frontier when the database is
+ *     emptied.
+ *  2. Of a part's entries exactly those are still to be handed on whose place is not behind the
+ *     frontier and that have no mark of this save, and those that wait.
+ *  3. An entry waits (ENTRY_WAITS) exactly while it is in one of the two queues. Those in
+ * `standing` are behind the frontier and in their table; those in `kept` are in none.
+ *  4. Marks of this save are on entries ahead only. Passing an entry takes its mark away, of
+ *     whatever save.
+ *  5. One of those that wait may be out in part (`begun`); it is served before any other.
+ */
+#include "store/frontier.h"
+
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "ds/table.h"
+#include "ds/timebuckets.h"
+
+struct frontier_part {
+    struct frontier_part *next;
+    struct table *table;
+    uint64_t cursor; /* of table_scan: the next position */
+    size_t buckets;  /* that the table had after the last step */
+    int database;    /* its number at the save's moment */
+    bool done;       /* all is behind the frontier */
+    bool taken;      /* the database was emptied: the table is ours, and so is the rest */
+    struct timebuckets *index;
+    size_t entry_bytes, kept_bytes;
+    enum lazyfree_way way;
+};
+
+/* A large value that waits to be handed on in steps. */
+struct waiting {
+    struct list_link link;
+    struct entry *entry;
+    int database;
+    bool lazily;       /* how it is to be freed, where it is kept */
+    size_t kept_bytes; /* that count as free meanwhile */
+};
+
+static struct {
+    frontier_emit *emit; /* NULL: nothing is saved */
+    void *context;
+    struct frontier_part *parts, *now; /* all, and the one that is walked */
+    struct list_link standing, kept;
+    struct waiting *begun; /* the one that is out in part */
+    struct frontier_progress progress;
+} save;
+
+static const struct frontier_host *host;
+
+static unsigned mark = 1;
+static unsigned marks_left; /* numbers of saves that were given up since no mark was left */
+static int clean_database;
+static uint64_t clean_cursor;
+
+/* ---- places and marks ---- */
+
+static bool is_ahead(const struct frontier_part *part, uint64_t hash) {
+    return !part->done && table_place(hash) >= table_place(part->cursor);
+}
+
+/* Its state of the save's moment is still to be handed on, and nobody is about to. */
+static bool is_wanted(const struct frontier_part *part, const struct entry *e, uint64_t hash) {
+    return entry_mark(e) != mark && is_ahead(part, hash);
+}
+
+static bool is_large(const struct entry *e) {
+    return entry_bytes(e) >= FRONTIER_STEP_BYTES || entry_free_effort(e) > FRONTIER_STEP_EFFORT;
+}
+
+/* ---- handing on ---- */
+
+static void emit_whole(int database, const struct entry *e) {
+    while (!save.emit(database, e, SIZE_MAX, save.context)) continue;
+}
+
+static void wait_begin(struct entry *e, int database, struct list_link *queue) {
+    struct waiting *w = memory_zalloc(sizeof(*w), MEMORY_OTHER);
+    w->entry = e;
+    w->database = database;
+    e->flags |= ENTRY_WAITS;
+    list_append(queue, &w->link);
+}
+
+static void wait_end(struct waiting *w) {
+    struct entry *e = w->entry;
+    if (save.begun == w) save.begun = NULL;
+    list_remove(&w->link);
+    e->flags &= (uint8_t)~ENTRY_WAITS;
+    if (w->kept_bytes) {
+        lazyfree_note_kept(-(ptrdiff_t)w->kept_bytes);
+        lazyfree_entry(e, w->lazily);
+    }
+    memory_free_sized(w, sizeof(*w), MEMORY_OTHER);
+}
+
+/* Entries come and go at the end, so that is where most are found. */
+static struct waiting *wait_find(struct list_link *queue, const struct entry *e) {
+    struct list_link *link = queue->previous;
+    for (; link != queue; link = link->previous)
+        if (LIST_ENTRY(link, struct waiting, link)->entry == e) break;
+    ASSERT(link != queue);
+    return LIST_ENTRY(link, struct waiting, link);
+}
+
+static struct waiting *wait_first(void) {
+    struct list_link *queue = list_is_empty(&save.kept) ? &save.standing : &save.kept;
+    if (save.begun || list_is_empty(queue)) return save.begun;
+    return LIST_ENTRY(queue->next, struct waiting, link);
+}
+
+/* ---- the walk ---- */
+
+/* What a position of the table has. Its mark goes: behind the frontier there are none. */
+static void pass(void *element, void *behind) {
+    const struct frontier_part *part = save.now;
+    struct entry *e = element;
+    unsigned had = entry_mark(e);
+    if (had) entry_set_mark(e, 0);
+    if (had == mark) return;
+    if (behind) {
+        struct slice key = entry_key(e);
+        if (!is_ahead(part, hash_bytes(key.bytes, key.length))) return;
+    }
+    save.progress.done++;
+    if (is_large(e))
+        wait_begin(e, part->database, &save.standing);
+    else
+        emit_whole(part->database, e);
+}
+
+/* After a merge a position may hold keys that were passed. */
+static void walk_on(struct frontier_part *part, size_t positions) {
+    bool merged = table_buckets(part->table) < part->buckets;
+    part->cursor = table_scan_run(part->table, part->cursor, merged ? 1 : positions, pass,
+                                  merged ? part : NULL);
+    part->buckets = table_buckets(part->table);
+    part->done = part->cursor == 0;
+}
+
+static void free_taken(struct frontier_part *part) {
+    lazyfree_note_kept(-(ptrdiff_t)part->kept_bytes);
+    host->free_contents(part->table, part->index, part->entry_bytes, part->way);
+    part->taken = false;
+}
+
+static void close_save(void) {
+    for (int i = 0; i < host->databases(); i++) host->set_part(i, NULL);
+    for (struct frontier_part *part = save.parts, *next; part; part = next) {
+        next = part->next;
+        if (part->taken) free_taken(part);
+        memory_free_sized(part, sizeof(*part), MEMORY_OTHER);
+    }
+    save.emit = NULL;
+    save.parts = save.now = NULL;
+}
+
+bool frontier_step(size_t positions, size_t budget) {
+    ASSERT(save.emit && positions);
+    struct waiting *w = wait_first();
+    if (w) {
+        save.begun = w;
+        if (save.emit(w->database, w->entry, budget, save.context)) wait_end(w);
+        return false;
+    }
+    if (save.now && save.now->done) {
+        if (save.now->taken) free_taken(save.now);
+        save.now = save.now->next;
+    }
+    if (save.now) {
+        walk_on(save.now, positions);
+        return false;
+    }
+    close_save();
+    marks_left = 0;
+    return true;
+}
+
+/* ---- beginning and ending ---- */
+
+bool frontier_may_begin(void) { return marks_left < ENTRY_MARK_MAX; }
+
+static void forget_mark(void *element, void *context) { entry_set_mark(element, 0); }
+
+bool frontier_clean(size_t positions) {
+    ASSERT(!save.emit);
+    if (frontier_may_begin()) return true;
+    const struct table *t = host->table(clean_database);
+    clean_cursor = t ? table_scan_run(t, clean_cursor, positions, forget_mark, NULL) : 0;
+    if (clean_cursor == 0 && ++clean_database == host->databases()) {
+        clean_database = 0;
+        marks_left = 0;
+    }
+    return frontier_may_begin();
+}
+
+void frontier_set_host(const struct frontier_host *of) { host = of; }
+
+void frontier_begin(frontier_emit *emit, void *context) {
+    struct frontier_part **end = &save.parts;
+    ASSERT(!save.emit && frontier_may_begin());
+    save.emit = emit;
+    save.context = context;
+    save.progress = (struct frontier_progress){0};
+    list_init(&save.standing);
+    list_init(&save.kept);
+    for (int i = 0; i < host->databases(); i++) {
+        struct table *t = host->table(i);
+        if (!t || table_count(t) == 0) continue;
+        struct frontier_part *part = memory_zalloc(sizeof(*part), MEMORY_OTHER);
+        part->table = t;
+        part->buckets = table_buckets(t);
+        part->database = i;
+        save.progress.keys += table_count(t);
+        host->set_part(i, part);
+        *end = part;
+        end = &part->next;
+    }
+    save.now = save.parts;
+}
+
+bool frontier_is_open(void) { return save.emit != NULL; }
+
+void frontier_abort(void) {
+    if (!save.emit) return;
+    LIST_FOR_EACH (link, following, &save.standing)
+        wait_end(LIST_ENTRY(link, struct waiting, link));
+    LIST_FOR_EACH (link, following, &save.kept) wait_end(LIST_ENTRY(link, struct waiting, link));
+    close_save();
+    mark = mark % ENTRY_MARK_MAX + 1;
+    marks_left++;
+    clean_database = 0;
+    clean_cursor = 0;
+}
+
+void frontier_progress(struct frontier_progress *p) { *p = save.progress; }
+
+/* ---- doors ---- */
+
+void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash) {
+    if (__builtin_expect(e->flags & ENTRY_WAITS, 0)) {
+        struct waiting *w = wait_find(&save.standing, e);
+        save.progress.rushed++;
+        emit_whole(w->database, e);
+        wait_end(w);
+        return;
+    }
+    if (!is_wanted(part, e, hash)) return;
+    save.progress.rushed += is_large(e);
+    save.progress.done++;
+    save.progress.ahead++;
+    emit_whole(part->database, e);
+    entry_set_mark(e, mark);
+}
+
+void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash) {
+    if (__builtin_expect(e->flags & ENTRY_WAITS, 0)) {
+        struct waiting *w = wait_find(&save.standing, e);
+        list_remove(&w->link);
+        list_append(&save.kept, &w->link);
+        return;
+    }
+    if (!is_wanted(part, e, hash)) return;
+    save.progress.done++;
+    save.progress.ahead++;
+    if (is_large(e))
+        wait_begin(e, part->database, &save.kept);
+    else
+        emit_whole(part->database, e);
+}
+
+bool frontier_would_keep(const struct frontier_part *part, const struct entry *e, uint64_t hash) {
+    return is_large(e) && (e->flags & ENTRY_WAITS || is_wanted(part, e, hash));
+}
+
+void frontier_add(const struct frontier_part *part, struct entry *e, uint64_t hash) {
+    entry_set_mark(e, part && is_ahead(part, hash) ? mark : 0);
+}
+
+void frontier_keep(struct entry *e, bool lazily) {
+    struct waiting *w = wait_find(&save.kept, e);
+    w->lazily = lazily;
+    w->kept_bytes = entry_bytes(e);
+    lazyfree_note_kept((ptrdiff_t)w->kept_bytes);
+}
+
+bool frontier_take_table(struct frontier_part *part, struct timebuckets *index, size_t entry_bytes,
+                         enum lazyfree_way way) {
+    if (part->done && (part != save.now || list_is_empty(&save.standing))) return false;
+    part->taken = true;
+    part->index = index;
+    part->entry_bytes = entry_bytes;
+    part->way = way;
+    part->kept_bytes =
+        entry_bytes + table_bytes(part->table) + (index ? timebuckets_bytes(index) : 0);
+    lazyfree_note_kept((ptrdiff_t)part->kept_bytes);
+    return true;
+}
+
+void frontier_exchange(void) {
+    clean_database = 0;
+    clean_cursor = 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The role: options of replicas, what they follow from a file, and how that is rewritten.
+ */
+#include "replication/role.h"
+
+#include "exec/gates.h"
+#include "metric/metric.h"
+#include "option/settings.h"
+#include "replication/link.h"
+#include "store/keyspace.h"
+
+static int setup(void **state) {
+    role_register();
+    return 0;
+}
+
+static int teardown(void **state) {
+    option_reset_all();
+    metric_forget_all();
+    return 0;
+}
+
+static int follow_nobody(void **state) {
+    assert_loads("replicaof no one\n");
+    return 0;
+}
+
+static void test_replicaof(void **state) {
+    assert_loads("replicaof no one\n");
+    assert_value("slaveof", "");
+    assert_false(link_is_replica());
+    assert_line_refused("slaveof host x", "Invalid master port");
+    assert_line_refused("slaveof host 70000", "Invalid master port");
+    assert_line_refused("replicaof host", "Bad directive or wrong number of arguments");
+    assert_loads("replicaof host 1\n");
+    assert_value("replicaof", "host 1");
+    assert_true(link_is_replica());
+    assert_int_equal(link_state(), LINK_WAITS);
+    assert_int_equal(link_down_sec(), -1);
+}
+
+/* What a replica is, it is before the first command: its data is loaded by the same rules. */
+static void test_gates(void **state) {
+    assert_loads("replicaof host 1\n");
+    assert_true(gate_is_set(GATE_READ_ONLY));
+    assert_false(gate_is_set(GATE_STALE));
+    assert_true(keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA));
+    assert_takes("replica-read-only", "no", "no");
+    assert_takes("slave-serve-stale-data", "no", "no");
+    assert_false(gate_is_set(GATE_READ_ONLY));
+    assert_true(gate_is_set(GATE_STALE));
+    assert_takes("replica-read-only", "yes", "yes");
+    assert_takes("slave-serve-stale-data", "yes", "yes");
+    assert_loads("slaveof no one\n");
+    assert_false(gate_is_set(GATE_READ_ONLY));
+    assert_false(gate_is_set(GATE_STALE));
+    assert_false(keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA));
+}
+
+static void test_rewrite(void **state) {
+    struct buffer out;
+    buffer_init(&out, MEMORY_OTHER);
+    assert_takes("replica-priority", "1", "1");
+    option_rewrite_text(SLICE("#\nslave-priority 5\n"), false, &out);
+    assert_string_equal(out.bytes, "#\nreplica-priority 1\n");
+    buffer_free(&out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_replicaof, follow_nobody),
+        cmocka_unit_test_teardown(test_gates, follow_nobody),
+        cmocka_unit_test_teardown(test_rewrite, follow_nobody),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

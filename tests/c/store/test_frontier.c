@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tests of store/frontier: saves of one moment while keys are written, deleted, moved, expired and
+ * evicted, tables grow and shrink, and databases are exchanged and emptied. What a save hands on is
+ * compared with a list of all entries that was made at its moment.
+ *
+ * SEED=n runs the same random choices again; each run prints its seed. ROUNDS=n runs more of them.
+ */
+#include "store/frontier.h"
+
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "ds/table.h"
+#include "io/background.h"
+#include "store/digest.h"
+#include "store/keys.h"
+#include "store/keyspace_change.h"
+#include "store/limbo.h"
+#include "value/hash.h"
+#include "value/types.h"
+
+#ifdef EVENKEEL_SANITIZER
+#define ROUNDS 5
+#else
+#define ROUNDS 15
+#endif
+#define DATABASES 4
+#define KEYS_MAX 1500
+#define LARGE_FIELDS 600
+#define LARGE_TEXT 20000
+
+/* ---- entries as they were ---- */
+
+struct state {
+    int database;
+    char key[400];
+    size_t key_length;
+    unsigned char digest[SHA1_BYTES];
+    int64_t deadline;
+};
+
+struct states {
+    struct state *at;
+    size_t count, room;
+};
+
+static struct states moment, saved;
+
+static void states_add(struct states *s, int database, const struct entry *e) {
+    if (s->count == s->room) {
+        s->room = s->room ? 2 * s->room : 1024;
+        s->at = realloc(s->at, s->room * sizeof(*s->at));
+        assert_non_null(s->at);
+    }
+    struct state *state = &s->at[s->count++];
+    memset(state, 0, sizeof(*state));
+    state->database = database;
+    state->key_length = entry_key(e).length;
+    assert_true(state->key_length <= sizeof(state->key));
+    memcpy(state->key, entry_key(e).bytes, state->key_length);
+    digest_value(e, state->digest);
+    state->deadline = entry_deadline(e);
+}
+
+static int states_compare(const void *a, const void *b) {
+    return memcmp(a, b, sizeof(struct state));
+}
+
+static void states_sort(struct states *s) {
+    if (s->count) qsort(s->at, s->count, sizeof(*s->at), states_compare);
+}
+
+static int moment_database;
+static void moment_visit(void *element, void *context) {
+    states_add(&moment, moment_database, element);
+}
+
+static void moment_take(void) {
+    moment.count = saved.count = 0;
+    for (int i = 0; i < keyspace_databases(); i++) {
+        const struct table *t = keyspace_table(keyspace_at(i));
+        moment_database = i;
+        if (t) table_each(t, moment_visit, NULL);
+    }
+    states_sort(&moment);
+}
+
+/* ---- a save ---- */
+
+/* The entry that is out in part: nothing of it may change until it is whole. */
+static const struct entry *begun;
+static unsigned char begun_digest[SHA1_BYTES];
+static int begun_steps;
+
+static bool emit(int database, const struct entry *e, size_t budget, void *context) {
+    unsigned char digest[SHA1_BYTES];
+    assert_ptr_equal(context, &saved);
+    digest_value(e, digest);
+    if (e == begun) {
+        assert_memory_equal(digest, begun_digest, SHA1_BYTES);
+        if (budget != SIZE_MAX && --begun_steps) return false;
+        begun = NULL;
+        return true;
+    }
+    states_add(&saved, database, e);
+    if (budget == SIZE_MAX) return true;
+    assert_null(begun);
+    begun = e;
+    begun_steps = 1 + (int)random_below(3);
+    memcpy(begun_digest, digest, SHA1_BYTES);
+    return false;
+}
+
+static void save_begin(void) {
+    while (!frontier_may_begin()) assert_true(frontier_clean(3) == frontier_may_begin());
+    moment_take();
+    begun = NULL;
+    frontier_begin(emit, &saved);
+}
+
+static void check_unmarked(void *element, void *context) {
+    const struct entry *e = element;
+    assert_int_equal(entry_mark(e), 0);
+    assert_int_equal(e->flags & ENTRY_WAITS, 0);
+}
+
+static void check_no_marks(void) {
+    for (int i = 0; i < keyspace_databases(); i++)
+        if (keyspace_table(keyspace_at(i)))
+            table_each(keyspace_table(keyspace_at(i)), check_unmarked, NULL);
+}
+
+static void check_equal(void) {
+    struct frontier_progress progress;
+    frontier_progress(&progress);
+    assert_int_equal(progress.keys, moment.count);
+    assert_int_equal(progress.done, moment.count);
+    states_sort(&saved);
+    assert_int_equal(saved.count, moment.count);
+    for (size_t i = 0; i < saved.count; i++)
+        assert_memory_equal(&saved.at[i], &moment.at[i], sizeof(saved.at[i]));
+    assert_false(frontier_is_open());
+    check_no_marks();
+}
+
+/* ---- the tests' own keys ---- */
+
+static struct keyspace *any_database(void) { return keyspace_at((int)random_below(DATABASES)); }
+static unsigned any_key(void) { return (unsigned)random_below(KEYS_MAX); }
+
+static struct value hash_of(unsigned fields) {
+    struct value v = hash_create();
+    for (unsigned i = 0; i < fields; i++) {
+        char name[16];
+        int length = snprintf(name, sizeof(name), "f%u", i);
+        hash_set(&v, (struct slice){name, (size_t)length}, SLICE("text"));
+    }
+    return v;
+}
+
+static struct value any_hash(void) {
+    return hash_of(random_below(60) == 0 ? LARGE_FIELDS : 1 + (unsigned)random_below(8));
+}
+
+static char long_text[LARGE_TEXT];
+
+static struct slice any_text(void) {
+    size_t length = random_below(60) == 0 ? sizeof(long_text) : random_below(100);
+    if (random_below(40) == 0) length = 2000;
+    memset(long_text, 'a' + (int)random_below(26), length);
+    return (struct slice){long_text, length};
+}
+
+static int64_t any_deadline(void) {
+    return random_below(3) ? ENTRY_NO_DEADLINE
+                           : clock_cached_msec() + 1 + (int64_t)random_below(50);
+}
+
+static struct key key_make(struct keyspace *ks, struct key_text *name) {
+    struct slice key = key_of(name, any_key());
+    return (struct key){ks, key, key_hash(key)};
+}
+
+static void write_string(void) {
+    struct key_text name;
+    const struct key key = key_make(any_database(), &name);
+    struct string_value v = string_value_of_text(any_text());
+    keyspace_put_string(&key, keyspace_find(&key), &v, any_deadline());
+}
+
+static void write_hash(void) {
+    struct key_text name;
+    const struct key key = key_make(any_database(), &name);
+    keyspace_put_object(&key, keyspace_find(&key), ENTRY_HASH, any_hash());
+}
+
+static void change_hash(void) {
+    struct key_text name;
+    const struct key key = key_make(any_database(), &name);
+    struct entry *e = keyspace_find(&key);
+    struct value v;
+    if (!e || e->type != ENTRY_HASH) return;
+    e = keyspace_change_begin(&key, e, &v);
+    char field[16];
+    int length = snprintf(field, sizeof(field), "f%u", (unsigned)random_below(20));
+    hash_set(&v, (struct slice){field, (size_t)length}, SLICE("another"));
+    keyspace_change_end(&key, e, v);
+}
+
+static void change_bytes(void) {
+    struct key_text name;
+    const struct key key = key_make(any_database(), &name);
+    struct entry *e = keyspace_find(&key);
+    if (e && e->type != ENTRY_STRING) return;
+    keyspace_put_bytes(&key, e, 1 + random_below(300))[0] = 'z';
+}
+
+static void change_deadline(void) {
+    struct key_text name;
+    const struct key key = key_make(any_database(), &name);
+    struct entry *e = keyspace_find(&key);
+    if (e) keyspace_put_deadline(&key, e, any_deadline());
+}
+
+static void remove_key(void) {
+    struct key_text name;
+    const struct key key = key_make(any_database(), &name);
+    keyspace_remove(&key, random_below(2));
+}
+
+static void evict_key(void) {
+    struct keyspace *ks = any_database();
+    struct entry *e = keyspace_random(ks);
+    if (e) keyspace_evict(ks, e, key_hash(entry_key(e)), random_below(2));
+}
+
+static void rename_key(void) {
+    struct key_text name, other;
+    struct keyspace *ks = any_database();
+    const struct key from = key_make(ks, &name), to = key_make(ks, &other);
+    struct entry *e = keyspace_find(&from);
+    if (e && from.hash != to.hash) keyspace_put_renamed(&from, e, &to);
+}
+
+static void move_key(void) {
+    struct key_text name;
+    const struct key key = key_make(any_database(), &name);
+    struct key there = key;
+    there.keyspace = any_database();
+    if (there.keyspace == key.keyspace || keyspace_find(&there)) return;
+    struct entry *e = keyspace_find(&key);
+    if (e) keyspace_put_moved(&key, e, there.keyspace);
+}
+
+static void copy_key(void) {
+    struct key_text name, other;
+    const struct key from = key_make(any_database(), &name), to = key_make(any_database(), &other);
+    const struct entry *e = keyspace_find(&from);
+    if (e && from.hash != to.hash) keyspace_put_copy(&to, e);
+}
+
+/* Deletes many keys, so that tables shrink, or makes many. */
+static void rush(void) {
+    bool away = random_below(2);
+    for (size_t i = 100 + random_below(600); i; i--) away ? remove_key() : write_string();
+}
+
+static void pass_time(void) {
+    bool more;
+    clock_set_msec(clock_cached_msec() + 1 + (int64_t)random_below(20));
+    for (int i = 0; i < DATABASES; i++)
+        keyspace_expire_due(keyspace_at(i), clock_cached_msec(), random_below(100), &more);
+}
+
+static void sweep(void) {
+    if (random_below(3))
+        keyspace_swap(any_database(), any_database());
+    else
+        keyspace_flush(any_database(), random_below(2) ? LAZYFREE_NOW : LAZYFREE_LATER);
+}
+
+static void change_nested(void) {
+    limbo_enter();
+    change_hash();
+    limbo_enter();
+    for (int i = 0; i < 10; i++) {
+        change_hash();
+        change_bytes();
+        write_string();
+    }
+    limbo_leave();
+    limbo_leave();
+}
+
+static void (*const often[])(void) = {write_string,    write_hash, change_hash, change_bytes,
+                                      change_deadline, remove_key, evict_key,   rename_key,
+                                      move_key,        copy_key};
+
+static void act(void) {
+    size_t drawn = random_below(600);
+    if (drawn == 0)
+        sweep();
+    else if (drawn < 4)
+        rush();
+    else if (drawn < 10)
+        pass_time();
+    else if (drawn < 20)
+        change_nested();
+    else if (drawn < 40)
+        keyspace_maintain(1 + random_below(20));
+    else
+        often[random_below(sizeof(often) / sizeof(often[0]))]();
+}
+
+/* ---- tests ---- */
+
+static int begin(void **state) { return keys_begin(state); }
+
+static void fill(void) {
+    for (size_t i = random_below(2 * KEYS_MAX); i; i--)
+        random_below(6) ? write_string() : write_hash();
+}
+
+/* True where it came to its end. */
+static bool save_among_changes(bool gives_up) {
+    size_t steps_each = 1 + random_below(40);
+    save_begin();
+    for (;;) {
+        for (size_t i = random_below(steps_each); i; i--) act();
+        if (gives_up && random_below(50) == 0) break;
+        if (frontier_step(1 + random_below(12), 1 + random_below(100))) return true;
+    }
+    frontier_abort();
+    return false;
+}
+
+static void test_any_changes(void **state) {
+    const char *given = getenv("ROUNDS");
+    int rounds = given ? (int)strtol(given, NULL, 10) : ROUNDS;
+    for (int round = 0; round < rounds; round++) {
+        fill();
+        if (save_among_changes(random_below(2))) check_equal();
+        for (int i = 0; i < DATABASES; i++) keyspace_check(keyspace_at(i));
+        if (random_below(4) == 0) told_flush(any_database());
+    }
+}
+
+/* More saves are given up than there are marks. */
+static void test_marks_run_out(void **state) {
+    fill();
+    for (unsigned i = 0; i < 2 * ENTRY_MARK_MAX; i++) {
+        save_begin();
+        while (random_below(10)) {
+            act();
+            if (frontier_step(1, 1)) break;
+        }
+        frontier_abort();
+    }
+    while (!save_among_changes(false)) continue;
+    check_equal();
+}
+
+static void test_nothing(void **state) {
+    save_begin();
+    write_string();
+    assert_true(frontier_step(1, 1));
+    check_equal();
+    frontier_abort();
+}
+
+static struct key first_key(struct key_text *name) {
+    struct slice text = key_of(name, 1);
+    return (struct key){keyspace_at(0), text, key_hash(text)};
+}
+
+/* What is deleted before it is out is kept, counts as free, and is freed when it is out. */
+static void test_kept(void **state) {
+    struct key_text name;
+    const struct key key = first_key(&name);
+    struct value v = hash_of(LARGE_FIELDS);
+    size_t bytes = entry_bytes(keyspace_put_object(&key, NULL, ENTRY_HASH, v));
+    save_begin();
+    assert_true(keyspace_remove(&key, false));
+    assert_int_equal(keyspace_count(keyspace_at(0)), 0);
+    assert_int_equal(lazyfree_pending_bytes(), bytes);
+    assert_true(memory_used(MEMORY_DATASET) - keys_dataset_before >= bytes);
+    while (!frontier_step(1, 1)) continue;
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    check_equal();
+}
+
+/* One that moves is out before, for nobody knows who changes it there. */
+static void test_moved(void **state) {
+    struct key_text name;
+    const struct key key = first_key(&name);
+    struct entry *e = keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(LARGE_FIELDS));
+    save_begin();
+    keyspace_put_moved(&key, e, keyspace_at(1));
+    assert_int_equal(saved.count, 1);
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    while (!frontier_step(1, 1)) continue;
+    check_equal();
+}
+
+/* Keys behind the frontier come to stand in a position ahead when the table shrinks: the position
+ * where the walk rests is joined with others, most likely. */
+static void test_merged(void **state) {
+    struct keyspace *ks = keyspace_at(0);
+    for (int round = 0; round < 10; round++) {
+        for (unsigned i = 0; i < 2000; i++) key_store(ks, i, SLICE("text"), ENTRY_NO_DEADLINE);
+        save_begin();
+        size_t buckets = table_buckets(keyspace_table(ks));
+        for (size_t i = random_below(buckets); i; i--) assert_false(frontier_step(1, 1));
+        for (unsigned i = 0; i < 1850; i++) {
+            struct key_text name;
+            struct slice text = key_of(&name, i);
+            keyspace_remove(&(struct key){ks, text, key_hash(text)}, false);
+        }
+        while (keyspace_maintain(100)) continue;
+        assert_true(table_buckets(keyspace_table(ks)) < buckets / 2);
+        while (!frontier_step(1, 1)) continue;
+        check_equal();
+    }
+}
+
+/* Marks go from databases that are exchanged while they are being looked for. */
+static void test_exchanged_while_cleaning(void **state) {
+    for (unsigned i = 0; i < 3; i++) key_store(keyspace_at(1), i, SLICE("a"), ENTRY_NO_DEADLINE);
+    for (unsigned round = 0; round < ENTRY_MARK_MAX; round++) {
+        save_begin();
+        for (unsigned i = 0; i < 3; i++)
+            key_store(keyspace_at(1), i, SLICE("b"), ENTRY_NO_DEADLINE);
+        frontier_abort();
+    }
+    assert_false(frontier_clean(1));
+    keyspace_swap(keyspace_at(0), keyspace_at(1));
+    while (!frontier_clean(1)) continue;
+    check_no_marks();
+}
+
+/* An emptied database is saved as it was; its memory counts as free at once. */
+static void test_emptied(void **state) {
+    for (unsigned i = 0; i < 1000; i++)
+        key_store(keyspace_at(0), i, SLICE("text"), ENTRY_NO_DEADLINE);
+    save_begin();
+    assert_false(frontier_step(10, 1));
+    assert_int_equal(told_flush(keyspace_at(0)), 1000);
+    assert_true(lazyfree_pending_bytes() > 0);
+    assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before, lazyfree_pending_bytes());
+    key_store(keyspace_at(0), 1, SLICE("another"), ENTRY_NO_DEADLINE);
+    while (!frontier_step(10, 1)) continue;
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    assert_int_equal(keyspace_count(keyspace_at(0)), 1);
+    check_equal();
+}
+
+static int end(void **state) {
+    frontier_abort();
+    background_drain(BACKGROUND_FREE);
+    return keys_nothing_left(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    value_register();
+    keys_open();
+    const struct CMUnitTest tests[] = {
+        TEST(test_any_changes),
+        TEST(test_marks_run_out),
+        TEST(test_nothing),
+        TEST(test_kept),
+        TEST(test_moved),
+        TEST(test_merged),
+        TEST(test_exchanged_while_cleaning),
+        TEST(test_emptied),
+    };
+    assert_true(background_start());
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    background_stop();
+    return failed;
+}

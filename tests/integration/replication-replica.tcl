@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Being a replica, with servers of one kind: copies, the stream, cut links, chains, roles, and what
+# clients of a replica may do.
+
+# A server ends well only when the file of its log is there.
+proc await_log {level} {
+    wait_for_condition 3000 10 {
+        [s $level aof_rewrite_in_progress] == 0 && [s $level aof_rewrite_scheduled] == 0
+    } else {
+        fail "the log is still being written"
+    }
+}
+
+proc write_some {count} {
+    for {set i 0} {$i < $count} {incr i} {
+        set key key:[expr {int(rand() * 50)}]
+        switch [expr {int(rand() * 6)}] {
+            0 {r -2 set s$key [string repeat x [expr {int(rand() * 300)}]]}
+            1 {r -2 rpush l$key $i}
+            2 {r -2 sadd e$key $i}
+            3 {r -2 spop e$key}
+            4 {r -2 eval {redis.call('incr', KEYS[1]) return redis.call('lpush', KEYS[2], 'x')} \
+                2 n$key l$key}
+            5 {r -2 multi; r -2 incr n$key; r -2 del s$key; r -2 exec}
+        }
+    }
+}
+
+set quick {save "" repl-diskless-sync-delay 0}
+
+foreach {name primary_options replica_options} {
+    "by files" {repl-diskless-sync no} {repl-diskless-load disabled}
+    "by the child's pipe, to a file" {repl-diskless-sync yes} {repl-diskless-load disabled}
+    "by the child's pipe, straight in" {repl-diskless-sync yes} {repl-diskless-load swapdb}
+    "with logs" {repl-diskless-sync no appendonly yes} {appendonly yes}
+} {
+    start_server [list tags {repl} overrides [concat $quick $primary_options]] {
+    start_server [list overrides [concat $quick $replica_options]] {
+    start_server [list overrides [concat $quick $replica_options]] {
+        test "A chain of three, $name: the same data at rest, whatever is cut" {
+            write_some 200
+            r -1 set old 1
+            follow -1 -2
+            follow 0 -1
+            assert_equal 0 [r -1 exists old]
+            for {set round 0} {$round < 4} {incr round} {
+                write_some 150
+                switch $round {
+                    0 {r -2 client kill type replica}
+                    1 {r -1 client kill type replica}
+                    2 {r -1 client kill type master}
+                }
+                write_some 50
+                await_link -1
+                await_link 0
+                await_same -2 -1 0
+            }
+            foreach level {-2 -1 0} {await_log $level}
+            assert_equal 1 [s -2 sync_full]
+            assert_equal 1 [s -1 sync_full]
+        }
+    }
+    }
+    }
+}
+
+start_server [list tags {repl} overrides $quick] {
+start_server [list overrides $quick] {
+    test {What a replica says of itself, and what it refuses} {
+        follow 0 -1
+        assert_equal slave [s role]
+        assert_equal [srv -1 port] [s master_port]
+        assert_match {slave * connected *} [r role]
+        assert_match {*flags=M*} [r client list type master]
+        assert_error {READONLY*} {r set a 1}
+        assert_error {*READONLY*} {r eval {return redis.call('set', KEYS[1], 1)} 1 a}
+        r multi
+        assert_error {READONLY*} {r set a 1}
+        assert_error {EXECABORT*} {r exec}
+        assert_error {*replica instances*} {r wait 1 0}
+        assert_equal "[srv -1 host] [srv -1 port]" [lindex [r config get replicaof] 1]
+        assert_match {OK Already*} [r replicaof [srv -1 host] [srv -1 port]]
+    }
+
+    test {Keys that are due are hidden on a replica until its primary deletes them} {
+        r -1 debug set-active-expire 0
+        r -1 set due 1 px 1
+        r -1 set other 1
+        wait_for_condition 1000 10 {[r get other] == 1} else {fail "it does not come"}
+        wait_for_condition 1000 10 {[r get due] eq {}} else {fail "it is shown"}
+        assert_equal 2 [r dbsize]
+        r -1 get due
+        wait_for_condition 1000 10 {[r dbsize] == 1} else {fail "it is not deleted"}
+        r -1 debug set-active-expire 1
+    }
+
+    test {WAIT counts a replica that has acknowledged} {
+        r -1 incr n
+        assert_equal 1 [r -1 wait 1 10000]
+    }
+
+    test {Without a link, stale data is refused where that is wanted} {
+        r config set replica-serve-stale-data no
+        r -1 config set maxclients 1
+        r client kill type master
+        wait_for_condition 1000 10 {[s master_link_status] eq "down"} else {fail "still up"}
+        assert_error {MASTERDOWN*} {r get n}
+        assert_equal PONG [r ping]
+        r config set replica-serve-stale-data yes
+        assert_equal 1 [r get n]
+        r -1 config set maxclients 1000
+        await_link 0
+    }
+
+    test {A writable replica deletes the keys that its clients gave a deadline} {
+        r config set replica-read-only no
+        r set own 1 px 1
+        wait_for_condition 1000 10 {[s slave_expires_tracked_keys] == 0} else {
+            fail "[s slave_expires_tracked_keys] keys"
+        }
+        r config set replica-read-only yes
+    }
+
+    test {The promoted one goes on, and its primary follows it without a copy} {
+        r -1 del own
+        await_same -1 0
+        set id [s master_replid]
+        r replicaof no one
+        assert_equal $id [s master_replid2]
+        set copies [s sync_full]
+        follow -1 0
+        r set new 1
+        await_same -1 0
+        assert_equal $copies [s sync_full]
+        assert_equal [s master_replid] [s -1 master_replid]
+    }
+
+    test {Clients that wait when their server becomes a replica are told} {
+        set waiting [redis_deferring_client]
+        $waiting blpop nothing 0
+        wait_for_condition 1000 10 {[s blocked_clients] == 1} else {fail "it does not wait"}
+        r -1 replicaof no one
+        follow 0 -1
+        assert_error {UNBLOCKED*} {$waiting read}
+        $waiting close
+    }
+}
+}
+
+start_server [list tags {repl} overrides $quick] {
+    test {A primary that is not there, or is no such server} {
+        r replicaof 127.0.0.1 1
+        wait_for_condition 1000 10 {[s master_link_status] eq "down"} else {fail "up?"}
+        assert_equal -1 [s master_link_down_since_seconds]
+        r replicaof no one
+        assert_equal master [s role]
+        r set a 1
+    }
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Faults: what strikes nodes and links, at moments drawn at random, each with its end.
+ */
+#ifndef EVENKEEL_TESTS_SIM_FAULTS_H
+#define EVENKEEL_TESTS_SIM_FAULTS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Each `every_nsec` on average something strikes. */
+void faults_start(int64_t every_nsec);
+/* Nothing strikes any more, and all is mended: disks, cuts between nodes; nodes run again. */
+void faults_end(void);
+/* How often node N's server was ended. */
+unsigned faults_ends(int node);
+#endif

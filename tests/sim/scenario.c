@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What happens in a run.
+ *
+ *   begin -> load and faults -> all is mended, the load ends -> what must hold at rest
+ */
+#include "sim/scenario.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "sim/faults.h"
+#include "sim/history.h"
+#include "sim/load.h"
+#include "sim/operator.h"
+#include "sim/player.h"
+#include "sim/scheduler.h"
+#include "sim/world.h"
+
+/* The load ends by whichever comes first. */
+#define LOAD_NSEC_MIN (2 * NSEC_PER_SEC)
+#define LOAD_NSEC_MORE (20 * NSEC_PER_SEC)
+#define LOAD_REPLIES_MIN 300
+#define LOAD_REPLIES_MORE 6000
+#define REST_NSEC (120 * NSEC_PER_SEC)
+/* A link that was lost may be noticed as late as that, and then there is a full sync. */
+#define EQUAL_NSEC (400 * NSEC_PER_SEC)
+#define OPTION_BYTES 64
+
+static void __attribute__((format(printf, 2, 3))) add_option(int node, const char *format, ...) {
+    char text[OPTION_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    char *value = text;
+    while (*value && *value != ' ') value++;
+    if (*value) *value++ = '\0';
+    char name[OPTION_BYTES + 2];
+    snprintf(name, sizeof(name), "--%s", text);
+    node_add_argument(node, name);
+    node_add_argument(node, value);
+}
+
+static bool logs_always; /* in this run */
+
+static void set_options(int node) {
+    add_option(node, "port %d", network_port(node));
+    add_option(node, "protected-mode no");
+    add_option(node, "always-show-logo no");
+    add_option(node, "save %s", chance(50) ? "" : "3 20");
+    add_option(node, "appendonly %s", logs_always || chance(40) ? "yes" : "no");
+    add_option(node, "appendfsync %s", logs_always ? "always" : chance(50) ? "everysec" : "no");
+    add_option(node, "auto-aof-rewrite-percentage %d", once_in(3) ? 0 : 50);
+    add_option(node, "auto-aof-rewrite-min-size %d", 4096 << draw(5));
+    add_option(node, "aof-use-rdb-preamble %s", chance(70) ? "yes" : "no");
+    add_option(node, "lazyfree-lazy-user-del %s", chance(50) ? "yes" : "no");
+    add_option(node, "hz %d", (int)draw_scale(40));
+    add_option(node, "repl-backlog-size %d", 16384 << draw(6));
+    add_option(node, "repl-diskless-sync %s", chance(60) ? "yes" : "no");
+    add_option(node, "repl-diskless-sync-delay %d", (int)draw(3));
+    add_option(node, "repl-ping-replica-period %d", 1 + (int)draw(5));
+    add_option(node, "repl-timeout %d", 8 + (int)draw(20));
+    if (once_in(3)) {
+        add_option(node, "maxmemory %d", 1500000 + (int)draw(1000000));
+        add_option(node, "maxmemory-policy volatile-%s", chance(50) ? "lru" : "ttl");
+    }
+}
+
+static uint64_t replies_wanted;
+
+static bool has_replies(void) { return load_replies() >= replies_wanted; }
+
+static void set_up(void) {
+    const struct load_options load = {.clients = 1 + (int)draw(5),
+                                      .pause_nsec = draw_scale(100 * NSEC_PER_MSEC),
+                                      .waits = nodes_count() > 1,
+                                      .rest_permille = 300 + (unsigned)draw(600)};
+    bool promotes = nodes_count() > 1 && chance(80);
+    scheduler_set_observer(history_see);
+    logs_always = nodes_count() == 1 || chance(40);
+    for (int node = 0; node < nodes_count(); node++) {
+        set_options(node);
+        node_start(node);
+    }
+    load_start(&load, 0);
+    if (nodes_count() > 1)
+        operator_start(promotes ? NSEC_PER_SEC + draw_scale(10 * NSEC_PER_SEC) : 0);
+    if (!promotes && logs_always) load_expect_durable(0);
+    if (chance(nodes_count() > 1 ? 20 : 60)) player_start(NODES_MAX - 1, 0);
+    if (chance(30)) player_start(NODES_MAX - 2, 0);
+    faults_start(NSEC_PER_SEC / 4 + draw_scale(4 * NSEC_PER_SEC));
+}
+
+/* All nodes have the same data, and the primary what was promised. */
+static void look_at_rest(void) {
+    char text[256];
+    operator_settle();
+    int64_t end_nsec = world->now_nsec + EQUAL_NSEC;
+    if (!scheduler_run(end_nsec, operator_sees_equal)) return;
+    if (!operator_sees_equal()) {
+        operator_describe(text, sizeof(text));
+        find("not equal long after the last fault: %s", text);
+        return;
+    }
+    load_ask_promised(operator_primary());
+    if (!scheduler_run(world->now_nsec + REST_NSEC, load_has_asked)) return;
+    if (!load_has_asked()) find("the primary does not say what it has");
+}
+
+void scenario_run(void) {
+    set_up();
+    int64_t end_nsec = world->now_nsec + LOAD_NSEC_MIN + (int64_t)draw((uint64_t)LOAD_NSEC_MORE);
+    replies_wanted = LOAD_REPLIES_MIN + draw(LOAD_REPLIES_MORE);
+    if (!scheduler_run(end_nsec, has_replies)) return;
+    faults_end();
+    load_stop();
+    end_nsec = world->now_nsec + REST_NSEC;
+    if (!scheduler_run(end_nsec, load_rests)) return;
+    if (!load_rests()) {
+        find("clients still await replies long after the last fault");
+        return;
+    }
+    if (nodes_count() > 1) look_at_rest();
+}

@@ -62,6 +62,7 @@ static const char *const class_names[MEMORY_CLASSES] = {
     [MEMORY_CLIENTS] = "clients",
     [MEMORY_REPLICATION] = "replication",
     [MEMORY_AOF] = "aof",
+    [MEMORY_SAVES] = "saves",
     [MEMORY_SCRIPTS] = "scripts",
     [MEMORY_LUA] = "lua",
     [MEMORY_LEAVING] = "leaving",
@@ -477,6 +478,10 @@ size_t memory_used(enum memory_class class) {
 }
 
 static bool is_counted(unsigned class) { return class != MEMORY_LUA && class != MEMORY_LEAVING; }
+
+size_t memory_used_uncounted(void) {
+    return memory_used(MEMORY_AOF) + memory_used(MEMORY_REPLICATION) + memory_used(MEMORY_SAVES);
+}
 
 size_t memory_used_total(void) {
     int64_t used = 0;

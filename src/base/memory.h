@@ -25,6 +25,7 @@ enum memory_class {
     MEMORY_CLIENTS,     /* connections: state, queries, replies */
     MEMORY_REPLICATION, /* backlog, replicas' buffers */
     MEMORY_AOF,
+    MEMORY_SAVES,   /* copied for a save that walks, and not written yet */
     MEMORY_SCRIPTS, /* those that are cached */
     MEMORY_LUA,     /* what Lua holds: values of scripts, their code, garbage not collected yet */
     MEMORY_MODULES,
@@ -74,6 +75,8 @@ void memory_move(void *block, size_t bytes, enum memory_class from, enum memory_
 /* Adds this thread's counts to the shared ones. Call once a turn in every thread but the main. */
 void memory_publish(void);
 size_t memory_used(enum memory_class class);
+/* Of what is there for a log, replicas and saves: eviction could free none of it. */
+size_t memory_used_uncounted(void);
 /* Of all classes but MEMORY_LUA, as in 6.2, whose Lua has an allocator of its own, and
  * MEMORY_LEAVING. */
 size_t memory_used_total(void);

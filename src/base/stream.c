@@ -95,7 +95,7 @@ static bool buffer_drain(struct sink *s, const void *more, size_t length) {
     return true;
 }
 
-static const struct sink_type buffer_type = {buffer_drain};
+static const struct sink_type buffer_type = {.drain = buffer_drain};
 
 void buffer_sink_init(struct buffer_sink *b, struct buffer *out) {
     b->out = out;

@@ -39,6 +39,10 @@ struct sink_type {
     /* Takes the window's bytes, then `more` (`length` may be 0): all of them, or false with errno
      * set. The window is empty afterwards; it may be another one (sink_set_window). */
     bool (*drain)(struct sink *s, const void *more, size_t length);
+    /* For who writes what takes long to make of bytes that are there: takes a copy of the bytes,
+     * to be made into what stands in the stream later, by who knows what `how` means. NULL: the
+     * writer makes it itself. */
+    void (*defer)(struct sink *s, unsigned how, struct slice bytes);
 };
 
 struct sink {

@@ -52,6 +52,9 @@ struct listpack *listpack_dup(const struct listpack *lp);
 /* A copy of foreign bytes that listpack_validate found good. */
 struct listpack *listpack_from_bytes(const void *bytes, size_t size);
 
+/* A listpack whose bytes stand there, to be read and no more: they stay their owner's. */
+static inline const struct listpack *listpack_view(const void *bytes) { return bytes; }
+
 /* The bytes from header to end mark, and how many of them. */
 const uint8_t *listpack_bytes(const struct listpack *lp);
 size_t listpack_size(const struct listpack *lp);

@@ -662,6 +662,10 @@ void quicklist_node_each(const struct quicklist_node *n,
     if (n->form == NODE_PLAIN_LZF) blob_free(b, MEMORY_DATASET);
 }
 
+const struct listpack *quicklist_node_pack(const struct quicklist_node *n) {
+    return n->form == NODE_PACK ? n->pack : NULL;
+}
+
 bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *out) {
     if (n->form == NODE_PACK) {
         ziplist_from_listpack(n->pack, out);

@@ -92,6 +92,8 @@ size_t quicklist_node_count(const struct quicklist_node *n); /* elements */
 void quicklist_node_each(const struct quicklist_node *n,
                          void (*visit)(const struct listpack_value *v, void *context),
                          void *context);
+/* The node's elements where they stand as a listpack, as they do in most; NULL elsewhere. */
+const struct listpack *quicklist_node_pack(const struct quicklist_node *n);
 /* Appends the node's elements as a ziplist; false where its one text is too long for any. */
 MUST_USE bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *out);
 

@@ -614,13 +614,15 @@ static inline bool owes_growth(const struct table *t) {
     return t->count > t->grow_above && t->buckets != 0;
 }
 
+static const struct table *resting; /* pays nothing; NULL: all do what the mode allows */
+
 static bool may_grow(const struct table *t) {
-    if (!owes_growth(t)) return false;
+    if (!owes_growth(t) || t == resting) return false;
     return resize_mode == TABLE_RESIZE_FREE || t->count > AVOID_LOAD_FACTOR * t->grow_above;
 }
 
 static bool may_shrink(const struct table *t) {
-    if (!t->shrinking) return false;
+    if (!t->shrinking || t == resting) return false;
     return resize_mode == TABLE_RESIZE_FREE || fill_below(t, AVOID_FILL_PERCENT);
 }
 
@@ -712,6 +714,13 @@ void table_set_min_fill(unsigned percent) {
 void table_reconsider(struct table *t) {
     shrink_begin(t);
     if (!t->listed) debt_list(t);
+}
+
+void table_rest(struct table *t) {
+    struct table *before = (struct table *)(uintptr_t)resting;
+    resting = t;
+    if (before && before->listed) debt_list(before);
+    if (t && t->listed) debt_list(t);
 }
 
 void table_detach(struct table *t) { debt_unlist(t); }

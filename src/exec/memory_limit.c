@@ -124,7 +124,7 @@ static size_t less(size_t a, size_t b) { return a > b ? a - b : 0; }
 static size_t total_bytes(void) {
     /* Pending first: read in this order, it is never less than its share of the sum. */
     size_t leaving = lazyfree_pending_bytes() + limbo_bytes() + clients->leaving();
-    size_t uncounted = memory_used(MEMORY_AOF) + memory_used(MEMORY_REPLICATION);
+    size_t uncounted = memory_used_uncounted();
     return less(memory_used_total(), leaving + uncounted);
 }
 

@@ -50,9 +50,8 @@ struct worker {
     }
 
 static struct worker workers[BACKGROUND_KINDS] = {
-    [BACKGROUND_CLOSE] = WORKER("close"),
-    [BACKGROUND_SYNC] = WORKER("sync"),
-    [BACKGROUND_REWRITE] = WORKER("rewrite"),
+    [BACKGROUND_CLOSE] = WORKER("close"),     [BACKGROUND_SYNC] = WORKER("sync"),
+    [BACKGROUND_REWRITE] = WORKER("rewrite"), [BACKGROUND_SAVE] = WORKER("save"),
     [BACKGROUND_FREE] = WORKER("free"),
 };
 

@@ -19,6 +19,7 @@ enum background_kind {
     BACKGROUND_CLOSE,
     BACKGROUND_SYNC,    /* the log's file: writes and syncs */
     BACKGROUND_REWRITE, /* a file that is to take its place */
+    BACKGROUND_SAVE,    /* a save that walks: what it writes */
     BACKGROUND_FREE,
     BACKGROUND_KINDS
 };
@@ -39,6 +40,6 @@ void background_drain(enum background_kind kind);
 void background_stop(void);
 /* In a forked child, before anything else here: forgets the parent's threads and jobs. */
 void background_in_child(void);
-/* "close", "sync", "rewrite", "free". */
+/* "close", "sync", "rewrite", "save", "free". */
 const char *background_kind_name(enum background_kind kind);
 #endif

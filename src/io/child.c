@@ -489,22 +489,11 @@ static void print_cow_age(struct buffer *out) {
                   at ? (long long)((clock_monotonic_nsec() - at) / INT64_C(1000000000)) : 0);
 }
 
-static void print_percent(struct buffer *out) {
-    double share = 0;
-    if (exclusive && exclusive->last.progress >= 0) {
-        share = exclusive->last.progress;
-    } else if (exclusive && exclusive->job.keys_total) {
-        share = (double)exclusive->last.keys_done / (double)exclusive->job.keys_total;
-    }
-    buffer_printf(out, "%.2f", share * 100);
-}
-
-static void print_keys_done(struct buffer *out) {
-    buffer_printf(out, "%llu", exclusive ? (unsigned long long)exclusive->last.keys_done : 0);
-}
-
-static void print_keys_total(struct buffer *out) {
-    buffer_printf(out, "%llu", exclusive ? (unsigned long long)exclusive->job.keys_total : 0);
+double child_progress(uint64_t *keys_done, uint64_t *keys_total) {
+    *keys_done = exclusive ? exclusive->last.keys_done : 0;
+    *keys_total = exclusive ? exclusive->job.keys_total : 0;
+    if (exclusive && exclusive->last.progress >= 0) return exclusive->last.progress;
+    return *keys_total ? (double)*keys_done / (double)*keys_total : 0;
 }
 
 #define COUNTER(at, n, counter, text)                                          \
@@ -520,12 +509,6 @@ static const struct metric_row metric_rows[] = {
                  "The largest current_cow_size of the child that lives."),
     METRIC_PRINT("Persistence", 30, "current_cow_size_age", print_cow_age,
                  "Seconds since that was measured."),
-    METRIC_PRINT("Persistence", 40, "current_fork_perc", print_percent,
-                 "How far the child that lives is, in percent."),
-    METRIC_PRINT("Persistence", 50, "current_save_keys_processed", print_keys_done,
-                 "Keys that the child has saved."),
-    METRIC_PRINT("Persistence", 60, "current_save_keys_total", print_keys_total,
-                 "Keys there were when it was forked."),
     COUNTER(210, "latest_fork_usec", latest_fork_usec,
             "How long the last fork held up the server, in microseconds."),
     COUNTER(220, "total_forks", forks, "Forks since the start or CONFIG RESETSTAT."),

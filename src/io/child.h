@@ -86,6 +86,8 @@ bool child_lives(void);
 /* Of that one; 0 and CHILD_KINDS where none lives. */
 pid_t child_pid(void);
 enum child_kind child_kind(void);
+/* What it has told: keys that it has saved, keys there were, and from 0 to 1 how far it is. */
+double child_progress(uint64_t *keys_done, uint64_t *keys_total);
 /* Asks children of the kind to end; `ended` is told later. On purpose: no error. */
 void child_kill(enum child_kind kind);
 /* The same, and returns when they have ended and `ended` was told. After CHILD_PATIENCE_MSEC with

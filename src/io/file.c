@@ -218,6 +218,10 @@ bool file_replace(const char *path, struct slice text, unsigned new_mode) {
     return false;
 }
 
+void file_present_folder(char path[PATH_MAX]) {
+    if (!getcwd(path, PATH_MAX)) snprintf(path, PATH_MAX, ".");
+}
+
 static void close_later(void *argument) { system_close((int)(intptr_t)argument); }
 
 bool file_remove(const char *path) {

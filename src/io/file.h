@@ -12,6 +12,7 @@
  */
 #ifndef EVENKEEL_IO_FILE_H
 #define EVENKEEL_IO_FILE_H
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -75,6 +76,9 @@ MUST_USE bool file_replacement_commit(struct file_replacement *r);
 /* Removes what was written. Keeps errno. */
 void file_replacement_cancel(struct file_replacement *r);
 
+/* The present folder, or "." where it cannot be told: in front of names used when it may be
+ * another one, or by another thread. */
+void file_present_folder(char path[PATH_MAX]);
 /* Takes the name away at once; the bytes, which may be many, are freed by a background thread.
  * False with errno set where the name stays. */
 MUST_USE bool file_remove(const char *path);

@@ -128,7 +128,7 @@ static bool drain(struct sink *s, const void *more, size_t length) {
     return true;
 }
 
-static const struct sink_type file_sink_type = {drain};
+static const struct sink_type file_sink_type = {.drain = drain};
 
 void file_sink_open(struct file_sink *f, int fd, int wait_msec) {
     *f = (struct file_sink){.fd = fd,

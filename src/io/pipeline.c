@@ -142,7 +142,7 @@ static bool drain(struct sink *sink, const void *more, size_t length) {
     return errno == 0;
 }
 
-static const struct sink_type slot_sink = {drain};
+static const struct sink_type slot_sink = {.drain = drain};
 
 /* ---- Encoding ---- */
 
@@ -152,7 +152,8 @@ static void encode_next(struct pipeline *p) {
     unlock(p);
     if (!s->window) s->window = memory_alloc(WINDOW_BYTES, MEMORY_OTHER);
     sink_init(&s->sink, &slot_sink, s->window, WINDOW_BYTES);
-    if (!pipeline_failed(p)) p->encode((struct slice){s->block, s->bytes}, &s->sink);
+    if (pipeline_failed(p)) sink_fail(&s->sink, atomic_load(&p->error));
+    p->encode((struct slice){s->block, s->bytes}, &s->sink);
     note_error(p, sink_error(&s->sink));
     if (s->has_turn && !pipeline_failed(p)) {
         struct slice rest = sink_window(&s->sink);

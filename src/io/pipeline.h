@@ -13,7 +13,8 @@
  * window does not hold goes to the sink at once, when the blocks before it are out.
  *
  * Errors are the sink's: once it has failed, or an encoder has failed its own sink, nothing is
- * encoded any more, pieces are taken and dropped, and pipeline_end tells.
+ * written any more, pieces are taken and dropped, and pipeline_end tells. Encoders are still
+ * called, with a sink that has failed: for pieces that own something.
  */
 #ifndef EVENKEEL_IO_PIPELINE_H
 #define EVENKEEL_IO_PIPELINE_H

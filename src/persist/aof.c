@@ -46,9 +46,7 @@
 #include "exec/effects.h"
 #include "exec/gates.h"
 #include "io/background.h"
-#include "io/child.h"
 #include "io/file.h"
-#include "io/file_stream.h"
 #include "io/loop.h"
 #include "metric/row.h"
 #include "net/batch.h"
@@ -57,12 +55,11 @@
 #include "persist/aof_format.h"
 #include "persist/aof_load.h"
 #include "persist/aof_options.h"
-#include "persist/aof_rewrite.h"
 #include "persist/aof_switch.h"
 #include "persist/aof_writer.h"
 #include "persist/disk_gate.h"
 #include "persist/loading.h"
-#include "persist/rdb_save.h"
+#include "persist/saver.h"
 #include "persist/snapshot.h"
 
 #define FILE_MODE 0644
@@ -95,9 +92,9 @@ static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
 
 bool aof_is_on(void) { return state != OFF; }
 
-static bool child_rewrites(void) { return child_kind() == CHILD_LOG_REWRITE; }
+static bool saver_rewrites(void) { return saver_kind() == CHILD_LOG_REWRITE; }
 
-static bool rewrite_is_under_way(void) { return child_rewrites() || aof_switch_is_under_way(); }
+static bool rewrite_is_under_way(void) { return saver_rewrites() || aof_switch_is_under_way(); }
 
 /* ---- the sink ---- */
 
@@ -211,10 +208,10 @@ static void end_rewrite(bool good, bool on_purpose) {
 
 static void switch_ended(bool good) { end_rewrite(good, false); }
 
-static void child_ended(const struct child_end *end, void *argument) {
-    rewrite.cow_bytes = (int64_t)end->cow_bytes;
+static void save_ended(const struct saver_end *end) {
+    rewrite.cow_bytes = (int64_t)end->copied_bytes;
     if (end->good) {
-        log_notice("The child has written the append only file anew; what came since is added.");
+        log_notice("The append only file is written anew; what came since is added.");
         aof_switch_begin(&(struct aof_switch){.temporary = rewrite.temporary,
                                               .path = aof_options()->filename,
                                               .from = rewrite.from,
@@ -227,60 +224,66 @@ static void child_ended(const struct child_end *end, void *argument) {
     if (end->signal || end->on_purpose)
         log_warning("Writing the append only file anew was ended by signal %d.", end->signal);
     else
-        log_warning("Writing the append only file anew failed: the child's lines say why.");
+        log_warning("Writing the append only file anew failed: lines above say why.");
     remove_temporary();
     if (logging) aof_writer_keep(AOF_WRITER_KEEP_NOTHING);
     end_rewrite(false, end->on_purpose);
 }
 
-static bool write_file(int fd) {
-    struct file_sink f;
-    file_sink_open(&f, fd, -1);
-    if (aof_options()->incremental_fsync) file_sink_set_sync(&f, SYNC_EVERY_BYTES, true);
-    bool good = aof_rewrite_save(&f.sink, aof_options()->preamble) && file_sync(fd);
-    int error = sink_error(&f.sink) ? sink_error(&f.sink) : errno;
-    file_sink_close(&f);
-    errno = error;
-    return good;
+static void temporary_name(char name[TEMPORARY_NAME_BYTES], int id) {
+    snprintf(name, TEMPORARY_NAME_BYTES, "temp-rewriteaof-bg-%d.aof", id);
 }
 
-static void temporary_name(pid_t pid) {
-    snprintf(rewrite.temporary, sizeof(rewrite.temporary), "temp-rewriteaof-bg-%d.aof", (int)pid);
+/* ---- where it is written (persist/saver_job.h) ---- */
+
+static char folder[PATH_MAX]; /* where the present one is written */
+
+static int open_file(void *in, int id) {
+    char name[TEMPORARY_NAME_BYTES], path[PATH_MAX + TEMPORARY_NAME_BYTES];
+    temporary_name(name, id);
+    snprintf(path, sizeof(path), "%s/%s", (const char *)in, name);
+    int fd = system_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
+    if (fd < 0) log_warning("Opening %s: %s", path, strerror(errno));
+    return fd;
 }
 
-static int save_in_child(void *argument) {
-    temporary_name(getpid());
-    int fd = system_open(rewrite.temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
-    if (fd >= 0 && write_file(fd) && system_close(fd) == 0) return 0;
-    log_warning("Writing %s: %s", rewrite.temporary, strerror(errno));
-    return 1;
+static bool close_file(void *unused, int fd, int error) {
+    if (!error && !file_sync(fd)) error = errno;
+    if (system_close(fd) != 0 && !error) error = errno;
+    if (error) log_warning("Writing the append only file anew: %s", strerror(error));
+    return error == 0;
 }
 
 /* False after a line in the log. */
 static bool start_rewrite(void) {
-    const struct child_job job = {.kind = CHILD_LOG_REWRITE,
-                                  .title = "redis-aof-rewrite",
-                                  .label = "AOF",
-                                  .keys_total = rdb_keys_total(),
-                                  .ended = child_ended};
+    const struct saver_job job = {
+        .kind = CHILD_LOG_REWRITE,
+        .title = "redis-aof-rewrite",
+        .label = "AOF",
+        .format = aof_options()->preamble ? SAVER_PREAMBLE : SAVER_COMMANDS,
+        .sync_every_bytes = aof_options()->incremental_fsync ? SYNC_EVERY_BYTES : 0,
+        .open = open_file,
+        .close = close_file,
+        .argument = folder,
+        .ended = save_ended};
     bool opens = state == WAITS;
     ASSERT(!aof_switch_is_under_way());
     rewrite.scheduled = false;
     rewrite.for_log = state != OFF;
     rewrite.begun_sec = now_sec();
+    file_present_folder(folder);
     if (opens) begin_logging(-1, 0);
     if (logging) {
         rewrite.from = aof_writer_end();
         aof_writer_keep(rewrite.from);
         selected = AOF_FORMAT_NO_DATABASE;
     }
-    pid_t pid = child_start(&job, save_in_child, NULL);
-    if (pid >= 0) {
-        temporary_name(pid);
-        log_notice("Writing the append only file anew in the background, by pid %d", (int)pid);
+    if (saver_start(&job)) {
+        temporary_name(rewrite.temporary, saver_id());
+        log_notice("Writing the append only file anew in the background, by %d", saver_id());
         return true;
     }
-    log_warning("Can't write the append only file anew: fork: %s", strerror(errno));
+    log_warning("Can't write the append only file anew: %s", strerror(errno));
     rewrite.failed = true;
     rewrite.failed_nsec = clock_monotonic_nsec();
     if (opens) end_logging();
@@ -290,14 +293,14 @@ static bool start_rewrite(void) {
 
 /* One can begin at once: no other child's, no unit in the midst of what it logs. */
 static bool may_start(void) {
-    return !child_lives() && !aof_switch_is_under_way() && !effects_are_pending();
+    return !saver_is_busy() && !aof_switch_is_under_way() && !effects_are_pending();
 }
 
 /* The child's work, and that of a switch, is over or given up. */
 static void end_rewrite_now(void) {
-    if (child_rewrites()) {
-        log_notice("Killing the AOF rewrite's child: %d", (int)child_pid());
-        child_kill_and_wait(CHILD_LOG_REWRITE);
+    if (saver_rewrites()) {
+        log_notice("Killing the AOF rewrite's child: %d", saver_id());
+        saver_kill_and_wait(CHILD_LOG_REWRITE);
     }
     aof_switch_finish();
 }
@@ -485,7 +488,7 @@ static void print_buffer(struct buffer *out) {
 }
 static void print_rewrite_buffer(struct buffer *out) {
     uint64_t bytes = aof_switch_missing();
-    if (child_rewrites() && logging) bytes = aof_writer_end() - rewrite.from;
+    if (saver_rewrites() && logging) bytes = aof_writer_end() - rewrite.from;
     buffer_printf(out, "%" PRIu64, bytes);
 }
 static void print_pending(struct buffer *out) {

@@ -4,64 +4,21 @@
  *   each database that has keys: SELECT
  *     a key: the commands of its type (value/rewritten.h), PEXPIREAT where it has a deadline
  *
- * Deadlines come last, so that no key is in danger of expiring in the midst of being made.
- *
- * Keys go through a pipeline (io/pipeline), as a snapshot's do, by their address: nothing changes
- * while this process writes, for it is a child.
+ * Keys go through a pipeline (io/pipeline), as a snapshot's do: nothing changes while this process
+ * writes, for it is a child.
  */
 #include "persist/aof_rewrite.h"
 
-#include <string.h>
-
+#include "base/memory.h"
+#include "base/panic.h"
 #include "base/stream.h"
 #include "io/child.h"
 #include "io/pipeline.h"
+#include "persist/piece.h"
 #include "persist/rdb_format.h"
 #include "persist/rdb_save.h"
-#include "store/entry.h"
 #include "store/keyspace.h"
 #include "value/rewritten.h"
-
-/* What a key is made into besides its value, about. */
-#define KEY_WEIGHT 48
-
-/* A key; or, without one, that what follows is in this database. */
-struct piece {
-    const struct entry *entry;
-    int64_t database;
-};
-
-/* ---- on whatever thread ---- */
-
-static void rewrite_select(int64_t database, struct sink *out) {
-    rewritten_begin(out, 2);
-    rewritten_text(out, SLICE("SELECT"));
-    rewritten_integer(out, database);
-}
-
-static void rewrite_deadline(const struct entry *e, struct sink *out) {
-    rewritten_begin(out, 3);
-    rewritten_text(out, SLICE("PEXPIREAT"));
-    rewritten_text(out, entry_key(e));
-    rewritten_integer(out, entry_deadline(e));
-}
-
-static void rewrite_entry(const struct entry *e, struct sink *out) {
-    struct string_value room;
-    rewritten_write_value(out, (enum value_kind)e->type, entry_value(e, &room), entry_key(e));
-    if (entry_has_deadline(e)) rewrite_deadline(e, out);
-}
-
-static void rewrite_pieces(struct slice block, struct sink *out) {
-    struct piece piece;
-    for (size_t at = 0; at < block.length && !sink_error(out); at += sizeof(piece)) {
-        memcpy(&piece, block.bytes + at, sizeof(piece));
-        if (piece.entry)
-            rewrite_entry(piece.entry, out);
-        else
-            rewrite_select(piece.database, out);
-    }
-}
 
 /* ---- the walk ---- */
 
@@ -70,26 +27,38 @@ struct rewrite {
     uint64_t keys;
 };
 
-static void give(struct pipeline *p, struct piece piece, size_t weight) {
-    memcpy(pipeline_room(p, sizeof(piece)), &piece, sizeof(piece));
-    pipeline_give(p, sizeof(piece), weight);
-}
-
 static void give_entry(struct entry *e, void *context) {
     struct rewrite *r = context;
     if (pipeline_failed(r->pipeline)) return;
-    give(r->pipeline, (struct piece){.entry = e},
-         KEY_WEIGHT + entry_allocation(e) + entry_outside_bytes(e));
+    piece_give_entry(r->pipeline, e);
     child_note_keys(++r->keys);
     int64_t delay_usec = rdb_save_delay_usec();
     if (__builtin_expect(delay_usec != 0, 0)) rdb_delay(delay_usec, r->keys);
 }
 
+void aof_rewrite_select(struct sink *out, int database) {
+    rewritten_begin(out, 2);
+    rewritten_text(out, SLICE("SELECT"));
+    rewritten_integer(out, database);
+}
+
+static void give_select(struct pipeline *p, int database) {
+    struct buffer text;
+    struct buffer_sink out;
+    buffer_init(&text, MEMORY_OTHER);
+    buffer_sink_init(&out, &text);
+    aof_rewrite_select(&out.sink, database);
+    bool whole = sink_flush(&out.sink);
+    ASSERT(whole);
+    piece_give_bytes(p, buffer_slice(&text));
+    buffer_free(&text);
+}
+
 static bool save_commands(struct sink *out) {
-    struct rewrite r = {pipeline_create(out, rewrite_pieces, rdb_threads()), 0};
+    struct rewrite r = {pipeline_create(out, piece_encode_commands, rdb_threads()), 0};
     for (int i = 0; i < keyspace_databases(); i++) {
         if (keyspace_count(keyspace_at(i)) == 0) continue;
-        give(r.pipeline, (struct piece){.database = i}, KEY_WEIGHT);
+        give_select(r.pipeline, i);
         keyspace_each(keyspace_at(i), give_entry, &r);
     }
     return pipeline_end(r.pipeline) && sink_flush(out);

@@ -14,4 +14,6 @@ struct sink;
  * due are written too: what is appended says when they go. False where the sink failed: sink_error
  * says why. In a child it tells the parent how far it is. O(all data). */
 MUST_USE bool aof_rewrite_save(struct sink *out, bool preamble);
+/* The commands that follow are for this database. */
+void aof_rewrite_select(struct sink *out, int database);
 #endif

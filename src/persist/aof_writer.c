@@ -46,11 +46,11 @@
 #include "base/system.h"
 #include "io/background.h"
 #include "io/bell.h"
-#include "io/child.h"
 #include "io/file.h"
 #include "metric/latency.h"
 #include "persist/aof_gather.h"
 #include "persist/aof_options.h"
+#include "persist/saver.h"
 
 #define SECOND_NSEC INT64_C(1000000000)
 /* The main thread writes no more than this at once: some hundred small commands, 3 us. */
@@ -114,7 +114,7 @@ static atomic_int_fast64_t sleep_usec;
 static bool is_always(void) { return aof_options()->fsync == AOF_FSYNC_ALWAYS; }
 
 /* no-appendfsync-on-rewrite. */
-static bool syncs_rest(void) { return aof_options()->no_fsync_on_rewrite && child_lives(); }
+static bool syncs_rest(void) { return aof_options()->no_fsync_on_rewrite && saver_is_busy(); }
 
 static uint64_t queued(void) { return aof_writer_queue.end - file.position; }
 
@@ -158,9 +158,9 @@ static void note_latency(const char *event, int64_t nsec) {
 static void note_write(int64_t nsec, bool syncing) {
     if (!latency_is_on() || nsec < latency_threshold_msec() * 1000000) return;
     note_latency("aof-write", nsec);
-    note_latency(syncing         ? "aof-write-pending-fsync"
-                 : child_lives() ? "aof-write-active-child"
-                                 : "aof-write-alone",
+    note_latency(syncing           ? "aof-write-pending-fsync"
+                 : saver_is_busy() ? "aof-write-active-child"
+                                   : "aof-write-alone",
                  nsec);
 }
 

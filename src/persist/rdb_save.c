@@ -32,18 +32,11 @@
 #include "io/signals.h"
 #include "option/option.h"
 #include "persist/dump.h"
+#include "persist/piece.h"
 #include "persist/rdb_fields.h"
 #include "persist/rdb_format.h"
-#include "store/entry.h"
-#include "store/evict.h"
 #include "store/keyspace.h"
-#include "store/recency.h"
 #include "value/saved.h"
-
-/* Larger entries, which have a very long key, are handed over by their address. */
-#define COPIED_BYTES_MAX 4096
-/* What a key is made into besides its value, about. */
-#define KEY_WEIGHT 32
 
 static bool checksums;
 static int64_t key_delay_usec, threads;
@@ -56,16 +49,6 @@ static void write_number(struct sink *out, const char *name, int64_t number) {
     rdb_field_write(out, name, (struct slice){digits, number_format_int64(digits, number)});
 }
 
-static void save_recency(const struct entry *e, struct sink *out) {
-    if (recency_uses_frequency()) {
-        sink_write_byte(out, RDB_FREQUENCY);
-        sink_write_byte(out, (unsigned char)recency_frequency(e));
-    } else if (evict_policy() == EVICT_VOLATILE_LRU || evict_policy() == EVICT_ALLKEYS_LRU) {
-        sink_write_byte(out, RDB_IDLE);
-        saved_write_length(out, recency_idle_seconds(e));
-    }
-}
-
 void rdb_delay(int64_t usec, uint64_t key) {
     if (usec < 0 && key % (uint64_t)-usec != 0) return;
     int64_t wait = usec < 0 ? 1 : usec;
@@ -73,63 +56,46 @@ void rdb_delay(int64_t usec, uint64_t key) {
     while (nanosleep(&left, &left) && errno == EINTR && !signals_shutdown_requested()) continue;
 }
 
-/* ---- What goes through the pipeline ---- */
+/* ---- A file's parts ---- */
 
-enum piece_kind {
-    PIECE_BYTES,  /* as they stand in the file */
-    PIECE_COPY,   /* of an entry */
-    PIECE_ADDRESS /* of an entry */
-};
-
-struct piece {
-    uint32_t kind;
-    uint32_t bytes; /* behind this header */
-    _Alignas(8) unsigned char body[];
-};
-
-static void encode_entry(const struct entry *e, struct sink *out) {
-    struct string_value room;
-    struct value v = entry_value(e, &room);
-    if (entry_has_deadline(e)) {
-        sink_write_byte(out, RDB_DEADLINE_MSEC);
-        saved_write_number(out, (uint64_t)entry_deadline(e), 8);
-    }
-    save_recency(e, out);
-    saved_write_form(out, (enum value_kind)e->type, v);
-    saved_write_text(out, entry_key(e));
-    saved_write_value(out, (enum value_kind)e->type, v);
+void rdb_save_head(struct sink *out, bool preamble) {
+    char magic[sizeof(RDB_MAGIC) + 4];
+    snprintf(magic, sizeof(magic), RDB_MAGIC "%04d", RDB_VERSION);
+    sink_write(out, magic, sizeof(magic) - 1);
+    rdb_field_write(out, "redis-ver", slice_of(REDIS_VERSION));
+    write_number(out, "redis-bits", 64);
+    write_number(out, "ctime", clock_wall_usec() / 1000000);
+    write_number(out, "used-mem", (int64_t)memory_used_total());
+    if (!preamble) rdb_fields_save(out, false);
+    write_number(out, "aof-preamble", preamble);
 }
 
-static void encode_piece(const struct piece *piece, struct sink *out) {
-    const struct entry *e;
-    switch ((enum piece_kind)piece->kind) {
-    case PIECE_BYTES: sink_write(out, piece->body, piece->bytes); break;
-    case PIECE_COPY: encode_entry((const struct entry *)(const void *)piece->body, out); break;
-    case PIECE_ADDRESS:
-        memcpy(&e, piece->body, sizeof(e));
-        encode_entry(e, out);
-        break;
-    }
+void rdb_save_database(struct sink *out, int database, bool sizes) {
+    const struct keyspace *ks = keyspace_at(database);
+    sink_write_byte(out, RDB_DATABASE);
+    saved_write_length(out, (uint64_t)database);
+    if (!sizes) return;
+    sink_write_byte(out, RDB_SIZES);
+    saved_write_length(out, keyspace_count(ks));
+    saved_write_length(out, keyspace_count_volatile(ks));
 }
 
-static void encode_pieces(struct slice block, struct sink *out) {
-    for (size_t at = 0; at < block.length && !sink_error(out);) {
-        const struct piece *piece = (const struct piece *)(const void *)(block.bytes + at);
-        encode_piece(piece, out);
-        at += (sizeof(*piece) + piece->bytes + 7) & ~(size_t)7;
-    }
+void rdb_save_tail(struct sink *out, bool preamble) {
+    if (!preamble) rdb_fields_save(out, true);
 }
 
-static void give(struct pipeline *p, enum piece_kind kind, const void *body, size_t bytes,
-                 size_t weight) {
-    struct piece *piece = pipeline_room(p, sizeof(*piece) + bytes);
-    piece->kind = kind;
-    piece->bytes = (uint32_t)bytes;
-    memcpy(piece->body, body, bytes);
-    pipeline_give(p, sizeof(*piece) + bytes, weight);
+void rdb_save_begin(struct sink *out) {
+    if (checksums) sink_checksum_begin(out, checksum_crc64, 0);
 }
 
-/* ---- The walk ---- */
+bool rdb_save_end(struct sink *out) {
+    sink_write_byte(out, RDB_END);
+    saved_write_number(out, checksums ? sink_checksum(out) : 0, 8);
+    sink_checksum_begin(out, NULL, 0);
+    return sink_flush(out);
+}
+
+/* ---- All at once ---- */
 
 struct save {
     struct pipeline *pipeline;
@@ -138,41 +104,32 @@ struct save {
 
 static void save_entry(struct entry *e, void *context) {
     struct save *save = context;
-    size_t bytes = entry_allocation(e), weight = KEY_WEIGHT + bytes + entry_outside_bytes(e);
+    char recency[PIECE_RECENCY_BYTES_MAX];
     if (pipeline_failed(save->pipeline)) return;
-    if (bytes <= COPIED_BYTES_MAX)
-        give(save->pipeline, PIECE_COPY, e, bytes, weight);
-    else
-        give(save->pipeline, PIECE_ADDRESS, &e, sizeof(e), weight);
+    size_t length = piece_recency(e, recency);
+    if (length) piece_give_bytes(save->pipeline, (struct slice){recency, length});
+    piece_give_entry(save->pipeline, e);
     child_note_keys(++save->keys);
     if (__builtin_expect(key_delay_usec != 0, 0)) rdb_delay(key_delay_usec, save->keys);
 }
 
-/* The head of a database: its number, how many keys and keys with deadlines. */
-static void save_head(const struct keyspace *ks, struct pipeline *p) {
+static void save_database(int database, struct save *save) {
     struct buffer head;
     struct buffer_sink out;
     buffer_init(&head, MEMORY_OTHER);
     buffer_sink_init(&out, &head);
-    sink_write_byte(&out.sink, RDB_DATABASE);
-    saved_write_length(&out.sink, (uint64_t)keyspace_index(ks));
-    sink_write_byte(&out.sink, RDB_SIZES);
-    saved_write_length(&out.sink, keyspace_count(ks));
-    saved_write_length(&out.sink, keyspace_count_volatile(ks));
+    rdb_save_database(&out.sink, database, true);
     bool whole = sink_flush(&out.sink);
     ASSERT(whole);
-    give(p, PIECE_BYTES, head.bytes, head.length, head.length);
+    piece_give_bytes(save->pipeline, buffer_slice(&head));
     buffer_free(&head);
+    keyspace_each(keyspace_at(database), save_entry, save);
 }
 
 static bool save_all_databases(struct sink *out) {
-    struct save save = {pipeline_create(out, encode_pieces, rdb_threads()), 0};
-    for (int i = 0; i < keyspace_databases(); i++) {
-        struct keyspace *ks = keyspace_at(i);
-        if (keyspace_count(ks) == 0) continue;
-        save_head(ks, save.pipeline);
-        keyspace_each(ks, save_entry, &save);
-    }
+    struct save save = {pipeline_create(out, piece_encode_snapshot, rdb_threads()), 0};
+    for (int i = 0; i < keyspace_databases(); i++)
+        if (keyspace_count(keyspace_at(i))) save_database(i, &save);
     return pipeline_end(save.pipeline);
 }
 
@@ -186,22 +143,11 @@ static bool save_databases(struct sink *out) {
 }
 
 static bool save_all(struct sink *out, bool preamble) {
-    if (checksums) sink_checksum_begin(out, checksum_crc64, 0);
-    char magic[sizeof(RDB_MAGIC) + 4];
-    snprintf(magic, sizeof(magic), RDB_MAGIC "%04d", RDB_VERSION);
-    sink_write(out, magic, sizeof(magic) - 1);
-    rdb_field_write(out, "redis-ver", slice_of(REDIS_VERSION));
-    write_number(out, "redis-bits", 64);
-    write_number(out, "ctime", clock_wall_usec() / 1000000);
-    write_number(out, "used-mem", (int64_t)memory_used_total());
-    if (!preamble) rdb_fields_save(out, false);
-    write_number(out, "aof-preamble", preamble);
+    rdb_save_begin(out);
+    rdb_save_head(out, preamble);
     if (!save_databases(out)) return false;
-    if (!preamble) rdb_fields_save(out, true);
-    sink_write_byte(out, RDB_END);
-    saved_write_number(out, checksums ? sink_checksum(out) : 0, 8);
-    sink_checksum_begin(out, NULL, 0);
-    return sink_flush(out);
+    rdb_save_tail(out, preamble);
+    return rdb_save_end(out);
 }
 
 bool rdb_save(struct sink *out) { return save_all(out, false); }

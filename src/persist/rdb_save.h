@@ -17,6 +17,20 @@ void rdb_save_register(void);
 MUST_USE bool rdb_save(struct sink *out);
 /* The same for a file in which a log follows. */
 MUST_USE bool rdb_save_preamble(struct sink *out);
+/* ---- its parts, for a save that walks (persist/walk.h) ---- */
+
+/* Around all that is written: the checksum begins; the end, the checksum, and the sink is flushed.
+ * False where that failed. Any thread. */
+void rdb_save_begin(struct sink *out);
+MUST_USE bool rdb_save_end(struct sink *out);
+/* What stands before the keys and behind them, of this moment. */
+void rdb_save_head(struct sink *out, bool preamble);
+void rdb_save_tail(struct sink *out, bool preamble);
+/* The keys that follow are of this database; with `sizes`, and so many there are. */
+void rdb_save_database(struct sink *out, int database, bool sizes);
+
+/* ---- options ---- */
+
 /* The option rdbchecksum. */
 bool rdb_checksums(void);
 /* The option snapshot-threads. */

@@ -39,6 +39,7 @@
 #include "persist/rdb_load.h"
 #include "persist/rdb_save.h"
 #include "persist/save_points.h"
+#include "persist/saver.h"
 #include "store/keyspace.h"
 
 #define RETRY_SECONDS 5
@@ -69,7 +70,7 @@ void snapshot_set_child_ended(void (*who)(bool good)) { ended = who; }
 
 static uint64_t changes_since(void) { return keyspace_changes() - state.changes_saved; }
 
-static bool saves_now(void) { return child_kind() == CHILD_SNAPSHOT; }
+static bool saves_now(void) { return saver_kind() == CHILD_SNAPSHOT; }
 
 static void look_at_gate(void) {
     disk_gate_set_snapshot(stop_writes && save_points_any() && state.failed);
@@ -84,51 +85,78 @@ static void note_saved(uint64_t changes) {
 
 /* ---- the file ---- */
 
-static void temporary_name(pid_t pid, char name[TEMPORARY_NAME_BYTES]) {
-    snprintf(name, TEMPORARY_NAME_BYTES, "temp-%d.rdb", (int)pid);
+static void temporary_name(int id, char name[TEMPORARY_NAME_BYTES]) {
+    snprintf(name, TEMPORARY_NAME_BYTES, "temp-%d.rdb", id);
 }
 
-/* Writes all to a file that is open; false with errno set. */
-static bool write_file(int fd) {
-    struct file_sink f;
-    file_sink_open(&f, fd, -1);
-    if (incremental_sync) file_sink_set_sync(&f, SYNC_EVERY_BYTES, true);
-    bool good = rdb_save(&f.sink);
-    int error = sink_error(&f.sink);
-    file_sink_close(&f);
-    errno = error;
-    return good;
+/* A snapshot that is being written; names are absolute where that can be. */
+struct snapshot_file {
+    char folder[PATH_MAX], name[PATH_MAX];
+    struct file_replacement replacement;
+};
+
+static void describe_file(struct snapshot_file *f) {
+    file_present_folder(f->folder);
+    snprintf(f->name, sizeof(f->name), "%s", filename);
 }
+
+/* As a saver's job has them (persist/saver_job.h). */
+static int open_file(void *argument, int id) {
+    struct snapshot_file *f = argument;
+    char name[TEMPORARY_NAME_BYTES], temporary[PATH_MAX + TEMPORARY_NAME_BYTES];
+    char path[2 * PATH_MAX];
+    temporary_name(id, name);
+    snprintf(temporary, sizeof(temporary), "%s/%s", f->folder, name);
+    snprintf(path, sizeof(path), "%s/%s", f->folder, f->name);
+    if (file_replacement_begin(&f->replacement, path, temporary, FILE_MODE))
+        return f->replacement.fd;
+    log_warning("Failed opening the RDB file %s (in server root dir) for saving: %s", f->name,
+                strerror(errno));
+    return -1;
+}
+
+static bool close_file(void *argument, int fd, int error) {
+    struct snapshot_file *f = argument;
+    struct file_replacement *r = &f->replacement;
+    if (error) {
+        log_warning("Write error saving DB on disk: %s", strerror(error));
+        file_replacement_cancel(r);
+        return false;
+    }
+    if (!file_replacement_commit(r)) {
+        log_warning("Error moving temp DB file %s on the final destination %s: %s", r->temporary,
+                    f->name, strerror(errno));
+        return false;
+    }
+    if (r->folder_error)
+        log_warning("Syncing the snapshot's folder: %s", strerror(r->folder_error));
+    log_notice("DB saved on disk");
+    return true;
+}
+
+static uint64_t sync_every_bytes(void) { return incremental_sync ? SYNC_EVERY_BYTES : 0; }
 
 void snapshot_remove_temporary(void) {
     if (temporary_now[0]) unlink(temporary_now);
 }
 
-static bool save_as(const char *temporary) {
-    struct file_replacement r;
-    if (!file_replacement_begin(&r, filename, temporary, FILE_MODE)) {
-        log_warning("Failed opening the RDB file %s (in server root dir) for saving: %s", filename,
-                    strerror(errno));
-        return false;
-    }
-    if (!write_file(r.fd)) {
-        log_warning("Write error saving DB on disk: %s", strerror(errno));
-        file_replacement_cancel(&r);
-        return false;
-    }
-    if (!file_replacement_commit(&r)) {
-        log_warning("Error moving temp DB file %s on the final destination %s: %s", temporary,
-                    filename, strerror(errno));
-        return false;
-    }
-    if (r.folder_error) log_warning("Syncing the snapshot's folder: %s", strerror(r.folder_error));
-    log_notice("DB saved on disk");
-    return true;
+/* In this process. */
+static bool write_file(struct snapshot_file *to) {
+    struct file_sink f;
+    int fd = open_file(to, (int)getpid());
+    if (fd < 0) return false;
+    file_sink_open(&f, fd, -1);
+    file_sink_set_sync(&f, sync_every_bytes(), true);
+    int error = rdb_save(&f.sink) ? 0 : sink_error(&f.sink);
+    file_sink_close(&f);
+    return close_file(to, fd, error);
 }
 
 static bool save_file(void) {
-    temporary_name(getpid(), temporary_now);
-    bool good = save_as(temporary_now);
+    struct snapshot_file to;
+    describe_file(&to);
+    temporary_name((int)getpid(), temporary_now);
+    bool good = write_file(&to);
     temporary_now[0] = '\0';
     return good;
 }
@@ -217,9 +245,9 @@ bool snapshot_load_at_start(void) {
 
 /* ---- children ---- */
 
-static void remove_temporary(pid_t pid) {
+static void remove_temporary(int id) {
     char name[TEMPORARY_NAME_BYTES];
-    temporary_name(pid, name);
+    temporary_name(id, name);
     if (!file_remove(name) && errno != ENOENT)
         log_warning("Removing %s: %s", name, strerror(errno));
 }
@@ -228,9 +256,9 @@ static void tell_ended(bool good) {
     if (ended) ended(good);
 }
 
-static void child_ended(const struct child_end *end, void *argument) {
+static void save_ended(const struct saver_end *end) {
     state.took_sec = now_sec() - state.begun_sec;
-    state.cow_bytes = (int64_t)end->cow_bytes;
+    state.cow_bytes = (int64_t)end->copied_bytes;
     if (end->good) {
         log_notice("Background saving terminated with success");
         note_saved(state.changes_at_start);
@@ -241,38 +269,42 @@ static void child_ended(const struct child_end *end, void *argument) {
         log_warning("Background saving terminated by signal %d", end->signal);
     else
         log_warning("Background saving error");
-    if (end->signal || end->on_purpose) remove_temporary(end->pid);
+    if (end->signal || end->on_purpose) remove_temporary(end->id);
     if (!end->on_purpose) state.failed = true;
     look_at_gate();
     tell_ended(false);
 }
 
-static int save_in_child(void *argument) { return save_file() ? 0 : 1; }
+static struct snapshot_file file; /* that is saved in the background */
 
 bool snapshot_start_child(void) {
-    const struct child_job job = {.kind = CHILD_SNAPSHOT,
+    const struct saver_job job = {.kind = CHILD_SNAPSHOT,
                                   .title = "redis-rdb-bgsave",
                                   .label = "RDB",
-                                  .keys_total = rdb_keys_total(),
-                                  .ended = child_ended};
+                                  .format = SAVER_SNAPSHOT,
+                                  .sync_every_bytes = sync_every_bytes(),
+                                  .open = open_file,
+                                  .close = close_file,
+                                  .argument = &file,
+                                  .ended = save_ended};
     state.scheduled = false;
     if (!may_save()) return false;
     state.changes_at_start = keyspace_changes();
     state.tried_sec = state.begun_sec = now_sec();
-    pid_t pid = child_start(&job, save_in_child, NULL);
-    if (pid < 0) {
+    if (!saver_is_busy()) describe_file(&file);
+    if (!saver_start(&job)) {
         log_warning("Can't save in background: fork: %s", strerror(errno));
         state.failed = true;
         look_at_gate();
         return false;
     }
-    log_notice("Background saving started by pid %d", (int)pid);
+    log_notice("Background saving started by pid %d", saver_id());
     return true;
 }
 
 void snapshot_cron(void) {
     look_at_gate();
-    if (!state.opened || child_lives() || loading_is_cut_short()) return;
+    if (!state.opened || saver_is_busy() || loading_is_cut_short()) return;
     if (state.scheduled && (!state.failed || now_sec() - state.tried_sec > RETRY_SECONDS)) {
         (void)snapshot_start_child();
         return;
@@ -286,7 +318,7 @@ void snapshot_cron(void) {
 
 /* Before the data goes: what the child shares is not copied for it. */
 static void end_child_before_flush(void) {
-    if (saves_now()) child_kill(CHILD_SNAPSHOT);
+    if (saves_now()) saver_kill(CHILD_SNAPSHOT);
 }
 
 /* The changes since the last save remain: those of FLUSHALL itself count, too. */
@@ -305,10 +337,10 @@ bool snapshot_wanted_at_end(void) { return save_points_any(); }
 
 void snapshot_end_child(void) {
     if (!saves_now()) return;
-    pid_t pid = child_pid();
+    int id = saver_id();
     log_warning("There is a child saving an .rdb. Killing it!");
-    child_kill_and_wait(CHILD_SNAPSHOT);
-    remove_temporary(pid);
+    saver_kill_and_wait(CHILD_SNAPSHOT);
+    remove_temporary(id);
 }
 
 /* ---- commands ---- */
@@ -328,11 +360,11 @@ static void command_bgsave(struct call *call) {
         reply_syntax_error(call->client);
     } else if (saves_now()) {
         reply_error(call->client, "Background save already in progress");
-    } else if (child_lives() && !schedule) {
+    } else if (saver_is_busy() && !schedule) {
         reply_error(call->client,
                     "Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE "
                     "SCHEDULE in order to schedule a BGSAVE whenever possible.");
-    } else if (child_lives() || call->origin == CALL_QUEUED) {
+    } else if (saver_is_busy() || call->origin == CALL_QUEUED) {
         /* Within EXEC a fork would show what the transaction has done so far. */
         state.scheduled = true;
         reply_status(call->client, "Background saving scheduled");

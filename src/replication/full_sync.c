@@ -27,14 +27,13 @@
 #include "base/system.h"
 #include "io/child.h"
 #include "io/file.h"
-#include "io/file_stream.h"
 #include "io/loop.h"
 #include "metric/row.h"
 #include "net/client.h"
 #include "net/feed.h"
 #include "net/reply.h"
 #include "option/option.h"
-#include "persist/rdb_save.h"
+#include "persist/saver.h"
 #include "persist/snapshot.h"
 #include "replication/history.h"
 #include "replication/replica.h"
@@ -96,9 +95,8 @@ static void fail_waiting(const char *text) {
 
 static void note_file_path(void) {
     char folder[PATH_MAX];
-    bool known = getcwd(folder, sizeof(folder));
-    snprintf(file_path, sizeof(file_path), "%s%s%s", known ? folder : "", known ? "/" : "",
-             snapshot_path());
+    file_present_folder(folder);
+    snprintf(file_path, sizeof(file_path), "%s/%s", folder, snapshot_path());
 }
 
 static void send_file(struct replica *r) {
@@ -199,10 +197,10 @@ static void pipe_ready(struct loop_watcher *watcher, unsigned ready) {
     if (slowest_lag() >= COPY_HELD_BYTES_MAX) loop_unwatch(loop, watcher);
 }
 
-static void child_ended(const struct child_end *end, void *argument) {
+static void save_ended(const struct saver_end *end) {
     if (end->good)
         log_notice("Background RDB transfer terminated with success");
-    else if (end->signal)
+    else if (end->signal || end->on_purpose)
         log_warning("Background transfer terminated by signal %d", end->signal);
     else
         log_warning("Background transfer error");
@@ -211,35 +209,47 @@ static void child_ended(const struct child_end *end, void *argument) {
     if (copy.feed) look_at_end();
 }
 
-static int write_copy(void *argument) {
+/* ---- where it is written (persist/saver_job.h) ---- */
+
+static int open_pipe(void *argument, int id) {
     const int *ends = argument;
-    struct file_sink f;
-    system_close(ends[0]);
-    file_sink_open(&f, ends[1], -1);
-    bool good = rdb_save(&f.sink);
-    file_sink_close(&f);
-    return good ? 0 : 1;
+    if (child_here()) system_close(ends[0]);
+    return ends[1];
 }
 
-static bool fork_to_pipe(int ends[2]) {
-    const struct child_job child = {.kind = CHILD_SNAPSHOT,
-                                    .title = "redis-rdb-to-slaves",
-                                    .label = "RDB",
-                                    .keys_total = rdb_keys_total(),
-                                    .ended = child_ended};
-    pid_t pid = child_start(&child, write_copy, ends);
-    if (pid > 0) log_notice("Background RDB transfer started by pid %d", (int)pid);
-    return pid > 0;
+static bool close_pipe_end(void *argument, int fd, int error) {
+    system_close(fd);
+    if (error) log_warning("Writing a copy for replicas: %s", strerror(error));
+    return error == 0;
+}
+
+/* Both ends are the saver's where it has begun; but the one to be read is ours. */
+static int saver_ends[2];
+
+static bool save_to_pipe(const int from[2]) {
+    const struct saver_job save = {.kind = CHILD_SNAPSHOT,
+                                   .title = "redis-rdb-to-slaves",
+                                   .label = "RDB",
+                                   .format = SAVER_SNAPSHOT,
+                                   .open = open_pipe,
+                                   .close = close_pipe_end,
+                                   .argument = saver_ends,
+                                   .ended = save_ended};
+    if (saver_is_busy()) return false;
+    memcpy(saver_ends, from, sizeof(saver_ends));
+    if (!saver_start(&save)) return false;
+    log_notice("Background RDB transfer started by pid %d", saver_id());
+    return true;
 }
 
 static bool start_sockets(void) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0) return false;
-    bool good = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 && fork_to_pipe(ends);
-    system_close(ends[1]);
+    bool good = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 && save_to_pipe(ends);
+    if (!good || saver_is_a_process()) system_close(ends[1]);
     copy.pipe = (struct loop_watcher){.fd = ends[0], .callback = pipe_ready};
     if (!good || !loop_watch(loop, &copy.pipe, LOOP_READABLE)) {
-        if (good) child_kill(CHILD_SNAPSHOT);
+        if (good) saver_kill(CHILD_SNAPSHOT);
         close_pipe();
         return false;
     }
@@ -259,7 +269,7 @@ static bool start_sockets(void) {
 
 void full_sync_stop(void) {
     if (!copy.feed) return;
-    if (job == JOB_SOCKETS) child_kill(CHILD_SNAPSHOT);
+    if (job == JOB_SOCKETS) saver_kill(CHILD_SNAPSHOT);
     forget_copy();
 }
 
@@ -303,12 +313,12 @@ void full_sync_request(struct replica *r) {
         log_notice("Waiting for end of BGSAVE for SYNC");
     } else if (job == JOB_SOCKETS) {
         log_notice("Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
-    } else if (child_kind() == CHILD_SNAPSHOT) {
+    } else if (saver_kind() == CHILD_SNAPSHOT) {
         log_notice(
             "Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC");
     } else if (diskless && delay_sec && r->capabilities & REPLICA_READS_EOF) {
         log_notice("Delay next BGSAVE for diskless SYNC");
-    } else if (child_lives()) {
+    } else if (saver_is_busy()) {
         log_notice(
             "No BGSAVE in progress, but another BG operation is active. BGSAVE for replication "
             "delayed");
@@ -323,7 +333,7 @@ static void start_what_waits(void) {
         int64_t waits = now_sec() - r->waits_since_sec;
         if (waits > longest) longest = waits;
     }
-    if (longest < 0 || child_lives() || job != JOB_NONE) return;
+    if (longest < 0 || saver_is_busy() || job != JOB_NONE) return;
     if (!diskless || !all_read_eof() || longest >= delay_sec) start();
 }
 
@@ -350,7 +360,7 @@ static void end_useless_file(void) {
     if (job != JOB_FILE || !file_is_for_replicas_only || count_in(REPLICA_WAITS_END)) return;
     log_notice("Nobody waits any more for the RDB file that a child writes: killing it.");
     job = JOB_NONE;
-    child_kill(CHILD_SNAPSHOT);
+    saver_kill(CHILD_SNAPSHOT);
 }
 
 bool full_sync_step(void) {
@@ -360,7 +370,7 @@ bool full_sync_step(void) {
     if (!count_in(REPLICA_RECEIVES_COPY)) {
         if (job == JOB_SOCKETS) {
             log_notice("Diskless rdb transfer, last replica dropped, killing fork child.");
-            child_kill(CHILD_SNAPSHOT);
+            saver_kill(CHILD_SNAPSHOT);
         }
         forget_copy();
         return false;

@@ -37,6 +37,7 @@
 #include "persist/aof_options.h"
 #include "persist/loading.h"
 #include "persist/rdb_load.h"
+#include "persist/saver.h"
 #include "persist/snapshot.h"
 #include "replication/full_sync.h"
 #include "replication/primary.h"
@@ -394,6 +395,7 @@ enum receive_loaded receive_load(struct slice *early) {
     struct keyspace_aside *aside = NULL;
     ASSERT(copy.stage == DUE);
     log_notice("MASTER <-> REPLICA sync: Flushing old data");
+    saver_end_walk(); /* of data that goes */
     if (!from_file && diskless_load == DISKLESS_SWAP)
         aside = edit_set_aside();
     else

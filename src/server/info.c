@@ -186,9 +186,7 @@ static void print_total_fragmentation(struct buffer *out) {
 static void print_total_fragmentation_bytes(struct buffer *out) {
     print_difference(out, cron_memory()->rss, used);
 }
-static void print_not_evicted(struct buffer *out) {
-    print_size(out, memory_used(MEMORY_AOF) + memory_used(MEMORY_REPLICATION));
-}
+static void print_not_evicted(struct buffer *out) { print_size(out, memory_used_uncounted()); }
 static void print_allocator(struct buffer *out) {
     buffer_append_c_string(out, memory_allocator_name());
 }

@@ -99,6 +99,7 @@
 #include "persist/migrate.h"
 #include "persist/rdb_fields.h"
 #include "persist/sanitize.h"
+#include "persist/saver.h"
 #include "persist/snapshot.h"
 #include "publish/notify.h"
 #include "publish/pubsub.h"
@@ -189,6 +190,7 @@ void wiring_register(void) {
     value_register();
     defrag_register();
     loading_register();
+    saver_register();
     snapshot_register();
     aof_register();
     sanitize_register();
@@ -275,12 +277,12 @@ static void turn_within(void) {
 }
 
 static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,
-                                           NULL};
+                                           saver_turn, NULL};
 static void (*const after_events[])(void) = {batch_run, NULL}; /* what was read is run, answered */
-static bool (*const before_sleep[])(void) = {link_step,           flush_resume, batch_run_resumed,
-                                             pubsub_release_step, end_of_turn,  memory_limit_step,
-                                             lazyfree_step,       expire_slice, cron_idle_step,
-                                             write_messages,      NULL};
+static bool (*const before_sleep[])(void) = {link_step,           flush_resume,   batch_run_resumed,
+                                             pubsub_release_step, end_of_turn,    memory_limit_step,
+                                             lazyfree_step,       expire_slice,   cron_idle_step,
+                                             saver_step,          write_messages, NULL};
 static const struct loop_hooks loop_hooks = {after_wake, after_events, before_sleep};
 
 static const struct memory_limit_clients clients = {client_memory_normal, client_memory_leaving,
@@ -339,10 +341,9 @@ static const struct child_observer process_child_observer = {.in_child = become_
 
 /* What rests while a child lives; what of the server's the child lets go, and what it is called. */
 static const struct child_observer *const child_observers[] = {
-    &effects_child_observer, &saving_child_observer,
-    &listen_child_observer,  &client_child_observer,
-    &peer_child_observer,    &process_child_observer,
-    &cron_child_observer,    NULL};
+    &effects_child_observer, &saving_child_observer, &listen_child_observer,
+    &client_child_observer,  &peer_child_observer,   &process_child_observer,
+    &cron_child_observer,    &saver_child_observer,  NULL};
 /* What snapshots say besides keys, in the order of the file. */
 static const struct rdb_field *const snapshot_fields[] = {
     &saved_history_database, &saved_history_id, &saved_history_place, &saved_scripts, NULL};
@@ -376,6 +377,7 @@ bool wiring_open(struct loop *loop) {
     loop_set_hooks(loop, &loop_hooks);
     if (!acl_file_open()) return false;
     child_open(loop, child_observers);
+    saver_open(loop);
     full_sync_open(loop);
     role_open(&role_observer, client_describe);
     expire_open(loop);

@@ -89,9 +89,16 @@ static void wait_begin(struct entry *e, int database, struct list_link *queue) {
     list_append(queue, &w->link);
 }
 
+/* One is handed on in steps: its table, where it has one, stays as it is meanwhile. NULL: none. */
+static void set_begun(struct waiting *w) {
+    if (save.begun == w) return;
+    save.begun = w;
+    table_rest(w ? (struct table *)(uintptr_t)entry_table(w->entry) : NULL);
+}
+
 static void wait_end(struct waiting *w) {
     struct entry *e = w->entry;
-    if (save.begun == w) save.begun = NULL;
+    if (save.begun == w) set_begun(NULL);
     list_remove(&w->link);
     e->flags &= (uint8_t)~ENTRY_WAITS;
     if (w->kept_bytes) {
@@ -166,7 +173,7 @@ bool frontier_step(size_t positions, size_t budget) {
     ASSERT(save.emit && positions);
     struct waiting *w = wait_first();
     if (w) {
-        save.begun = w;
+        set_begun(w);
         if (save.emit(w->database, w->entry, budget, save.context)) wait_end(w);
         return false;
     }
@@ -238,6 +245,19 @@ void frontier_abort(void) {
     marks_left++;
     clean_database = 0;
     clean_cursor = 0;
+}
+
+void frontier_forget(void) {
+    if (!save.emit) return;
+    for (int i = 0; i < host->databases(); i++) host->set_part(i, NULL);
+    save.emit = NULL;
+    save.parts = save.now = NULL;
+}
+
+void frontier_note_foreign(void) {
+    ASSERT(!save.emit);
+    marks_left = ENTRY_MARK_MAX;
+    frontier_exchange();
 }
 
 void frontier_progress(struct frontier_progress *p) { *p = save.progress; }

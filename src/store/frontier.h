@@ -66,6 +66,10 @@ bool frontier_is_open(void);
 MUST_USE bool frontier_step(size_t positions, size_t budget);
 /* Gives the save up; nothing happens where there is none. `emit` is not called any more. */
 void frontier_abort(void);
+/* In a forked child: the save is the parent's, and none is under way here. Nothing is freed. */
+void frontier_forget(void);
+/* Entries come back into a database that were in none, and may have marks of a save of before. */
+void frontier_note_foreign(void);
 
 /* Of the save under way: keys of its moment, and those that are out or under way. */
 struct frontier_progress {

@@ -796,6 +796,7 @@ void keyspace_take_back(struct keyspace_aside *aside) {
         next_due_lower(i, timebuckets_next_deadline(ks->volatiles));
     }
     memory_free(aside, MEMORY_OTHER);
+    frontier_note_foreign();
 }
 
 void keyspace_drop_aside(struct keyspace_aside *aside, enum lazyfree_way way) {

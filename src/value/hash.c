@@ -244,6 +244,11 @@ static size_t hash_free_effort(struct value v) {
 
 /* ---- Saving and loading ---- */
 
+static struct slice hash_flat(struct value v) {
+    if (!(v.encoding == HASH_LISTPACK)) return (struct slice){NULL, 0};
+    return (struct slice){(const char *)listpack_bytes(v.pointer), listpack_size(v.pointer)};
+}
+
 static unsigned hash_form(struct value v) {
     return v.encoding == HASH_LISTPACK ? SAVED_HASH_ZIPLIST : SAVED_HASH;
 }
@@ -385,6 +390,7 @@ static const struct value_type row = {.name = "hash",
                                       .unlink = hash_unlink,
                                       .release_step = hash_release_step,
                                       .form = hash_form,
+                                      .flat = hash_flat,
                                       .save = hash_save,
                                       .rewrite = hash_rewrite,
                                       .load = hash_load,

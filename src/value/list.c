@@ -123,10 +123,14 @@ static bool list_save(struct value v, struct save_cursor *c, struct sink *out) {
     buffer_init(&bytes, MEMORY_OTHER);
     while (c->place && c->budget > 0) {
         const struct quicklist_node *n = c->place;
+        const struct listpack *pack = quicklist_node_pack(n);
         size_t count = quicklist_node_count(n);
         buffer_clear(&bytes);
-        if (!quicklist_node_to_ziplist(n, &bytes)) sink_fail(out, EFBIG);
-        saved_write_text(out, buffer_slice(&bytes));
+        if (!pack && !quicklist_node_to_ziplist(n, &bytes)) sink_fail(out, EFBIG);
+        if (pack)
+            saved_write_ziplist(out, pack);
+        else
+            saved_write_text(out, buffer_slice(&bytes));
         c->budget -= count < c->budget ? count : c->budget;
         c->place = quicklist_node_next(n);
     }

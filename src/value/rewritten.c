@@ -22,10 +22,13 @@ static void write_header(struct sink *out, char mark, uint64_t number) {
 
 void rewritten_begin(struct sink *out, uint64_t words) { write_header(out, '*', words); }
 
+void rewritten_text_begin(struct sink *out, uint64_t length) { write_header(out, '$', length); }
+void rewritten_text_end(struct sink *out) { sink_write(out, "\r\n", 2); }
+
 void rewritten_text(struct sink *out, struct slice text) {
-    write_header(out, '$', text.length);
+    rewritten_text_begin(out, text.length);
     sink_write(out, text.bytes, text.length);
-    sink_write(out, "\r\n", 2);
+    rewritten_text_end(out);
 }
 
 void rewritten_integer(struct sink *out, int64_t integer) {

@@ -29,6 +29,9 @@ void rewritten_write_value(struct sink *out, enum value_kind kind, struct value 
 /* A command of so many words follows, each by one of those below. */
 void rewritten_begin(struct sink *out, uint64_t words);
 void rewritten_text(struct sink *out, struct slice text);
+/* The same for one whose bytes are written in between, by others. */
+void rewritten_text_begin(struct sink *out, uint64_t length);
+void rewritten_text_end(struct sink *out);
 void rewritten_integer(struct sink *out, int64_t integer);
 void rewritten_number(struct sink *out, uint64_t number);
 void rewritten_double(struct sink *out, double number); /* %.17g */

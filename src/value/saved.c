@@ -39,12 +39,25 @@ enum { DOUBLE_NAN = 253, DOUBLE_INFINITE, DOUBLE_NEGATIVE_INFINITE };
 /* Longer strings are read into the block that will be stored. */
 #define BLOB_BYTES_MIN 1024
 
-static bool compression;
+static bool wanted_compression;
+static atomic_bool compression = true; /* the same, for all threads */
 static _Atomic uint64_t checked;
 
+static bool apply_compression(const struct option_row *row, char *reason, size_t reason_size) {
+    atomic_store_explicit(&compression, wanted_compression, memory_order_relaxed);
+    return true;
+}
+
 static const struct option_row option_rows[] = {
-    OPTION_BOOL("rdbcompression", &compression, true, OPTION_MUTABLE, "snapshots", 30,
-                "Compress long strings in snapshots."),
+    {.name = "rdbcompression",
+     .type = OPTION_TYPE_BOOL,
+     .flags = OPTION_MUTABLE,
+     .section = "snapshots",
+     .place = 30,
+     .fallback = "yes",
+     .variable = &wanted_compression,
+     .apply = apply_compression,
+     .help = "Compress long strings in snapshots."},
 };
 
 void saved_register(void) {
@@ -107,12 +120,18 @@ static bool write_compressed(struct sink *out, struct slice text) {
     return size > 0;
 }
 
+static bool compresses(void) { return atomic_load_explicit(&compression, memory_order_relaxed); }
+
 void saved_write_text(struct sink *out, struct slice text) {
     int64_t integer;
+    if (out->type->defer && text.length >= SAVED_DEFERRED_MIN) {
+        out->type->defer(out, SAVED_DEFERRED_TEXT, text);
+        return;
+    }
     if (text.length <= INTEGER_TEXT_MAX && number_parse_int64(text.bytes, text.length, &integer) &&
         write_coded_integer(out, integer))
         return;
-    if (compression && text.length > UNCOMPRESSED_MAX && write_compressed(out, text)) return;
+    if (text.length > UNCOMPRESSED_MAX && compresses() && write_compressed(out, text)) return;
     saved_write_length(out, text.length);
     sink_write(out, text.bytes, text.length);
 }
@@ -468,7 +487,7 @@ static bool drop_bytes(struct sink *s, const void *more, size_t length) {
 }
 
 size_t saved_bytes(enum value_kind kind, struct value v) {
-    static const struct sink_type counting = {drop_bytes};
+    static const struct sink_type counting = {.drain = drop_bytes};
     char window[4096];
     struct sink out;
     sink_init(&out, &counting, window, sizeof(window));
@@ -509,10 +528,23 @@ struct listpack *saved_read_ziplist(struct source *in, struct buffer *store) {
 
 void saved_write_ziplist(struct sink *out, const struct listpack *lp) {
     struct buffer bytes;
+    if (out->type->defer) {
+        struct slice pack = {(const char *)listpack_bytes(lp), listpack_size(lp)};
+        out->type->defer(out, SAVED_DEFERRED_ZIPLIST, pack);
+        return;
+    }
     buffer_init(&bytes, MEMORY_OTHER);
     ziplist_from_listpack(lp, &bytes);
     saved_write_text(out, buffer_slice(&bytes));
     buffer_free(&bytes);
+}
+
+void saved_write_deferred(struct sink *out, unsigned how, struct slice bytes) {
+    ASSERT(!out->type->defer);
+    if (how == SAVED_DEFERRED_ZIPLIST)
+        saved_write_ziplist(out, listpack_view(bytes.bytes));
+    else
+        saved_write_text(out, bytes);
 }
 
 static bool firsts_differ(const struct listpack *lp, struct distinct *seen) {

@@ -47,6 +47,15 @@ void saved_write_length(struct sink *out, uint64_t length);
 /* The shortest of an integer, compressed bytes (as rdbcompression says) and the bytes. */
 void saved_write_text(struct sink *out, struct slice text);
 void saved_write_integer(struct sink *out, int64_t integer);
+/* What a sink may defer (base/stream.h), and how it is written then. */
+enum saved_deferred {
+    SAVED_DEFERRED_TEXT,   /* saved_write_text */
+    SAVED_DEFERRED_ZIPLIST /* the bytes of a listpack: saved_write_ziplist */
+};
+/* Shorter texts are written at once: that takes no longer than to defer them. */
+#define SAVED_DEFERRED_MIN 21
+/* In any thread. */
+void saved_write_deferred(struct sink *out, unsigned how, struct slice bytes);
 /* Lowest byte first, `bytes` of them. */
 void saved_write_number(struct sink *out, uint64_t number, size_t bytes);
 void saved_write_double(struct sink *out, double number);

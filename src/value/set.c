@@ -201,6 +201,11 @@ static size_t set_free_effort(struct value v) {
 
 /* ---- Saving and loading ---- */
 
+static struct slice set_flat(struct value v) {
+    if (v.encoding != SET_INTSET) return (struct slice){NULL, 0};
+    return (struct slice){(const char *)intset_bytes(v.pointer), intset_size(v.pointer)};
+}
+
 static unsigned set_form(struct value v) {
     return v.encoding == SET_INTSET ? SAVED_SET_INTSET : SAVED_SET;
 }
@@ -306,6 +311,7 @@ static const struct value_type row = {.name = "set",
                                       .unlink = set_unlink,
                                       .release_step = set_release_step,
                                       .form = set_form,
+                                      .flat = set_flat,
                                       .save = set_save,
                                       .rewrite = set_rewrite,
                                       .load = set_load,

@@ -77,6 +77,9 @@ struct value_type {
      * `store`, an initialised buffer, lends it its text. */
     enum value_loaded (*load)(unsigned form, struct source *in, struct buffer *store,
                               struct value *out);
+    /* The one block that the value is: a copy of it, on a multiple of 8, is read as the value with
+     * its address as the pointer. No bytes where it is more than that. NULL: it always is. O(1). */
+    struct slice (*flat)(struct value v);
     /* For DEBUG: its table, NULL in another encoding. NULL = no encoding has one. */
     const struct table *(*table)(struct value v);
 };

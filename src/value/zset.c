@@ -475,6 +475,11 @@ static size_t zset_free_effort(struct value v) {
 
 /* ---- Saving and loading ---- */
 
+static struct slice zset_flat(struct value v) {
+    if (!(v.encoding == ZSET_LISTPACK)) return (struct slice){NULL, 0};
+    return (struct slice){(const char *)listpack_bytes(v.pointer), listpack_size(v.pointer)};
+}
+
 static unsigned zset_form(struct value v) {
     return v.encoding == ZSET_LISTPACK ? SAVED_ZSET_ZIPLIST : SAVED_ZSET;
 }
@@ -667,6 +672,7 @@ static const struct value_type row = {.name = "zset",
                                       .unlink = zset_unlink,
                                       .release_step = zset_release_step,
                                       .form = zset_form,
+                                      .flat = zset_flat,
                                       .save = zset_save,
                                       .rewrite = zset_rewrite,
                                       .load = zset_load,

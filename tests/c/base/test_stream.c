@@ -42,7 +42,7 @@ static bool drain_take(struct sink *s, const void *more, size_t length) {
     return true;
 }
 
-static const struct sink_type taking = {drain_take};
+static const struct sink_type taking = {.drain = drain_take};
 
 static void taking_begin(struct sink *s, char *window, size_t window_bytes) {
     memset(&drain_log, 0, sizeof(drain_log));

@@ -109,7 +109,7 @@ static bool no_room(struct sink *s, const void *more, size_t length) {
 }
 
 static void test_sink_fails(void **state) {
-    static const struct sink_type full = {no_room};
+    static const struct sink_type full = {.drain = no_room};
     char window[64];
     fill_database(0);
     for (int preamble = 0; preamble < 2; preamble++) {

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Saves in the background, by a child or by a walk.
+ *
+ * Invariants
+ *  1. `method` is of the save under way; NONE exactly while there is none that this file began and
+ *     has not told the end of.
+ *  2. A walk whose end was told before it came (saver_kill_and_wait) is an orphan: it is under way
+ *     still, and nobody hears of it.
+ */
+#include "persist/saver.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/panic.h"
+#include "base/stream.h"
+#include "io/file_stream.h"
+#include "io/loop.h"
+#include "metric/row.h"
+#include "option/option.h"
+#include "persist/aof_rewrite.h"
+#include "persist/rdb_save.h"
+#include "persist/walk.h"
+#include "store/frontier.h"
+
+/* Above all numbers that processes have (PID_MAX_LIMIT of Linux): a walk's names are no child's. */
+#define WALK_ID_BASE (1 << 22)
+/* How long a walk that has used up its time waits for more. */
+#define WALK_PAUSE_MSEC 1
+/* Marks of given-up saves are taken away by so many positions a turn. */
+#define CLEAN_POSITIONS 256
+
+enum method { METHOD_FORK, METHOD_WALK, METHOD_NONE };
+
+static struct loop *loop;
+static struct saver_job job;
+static enum method method = METHOD_NONE;
+static bool orphan, killed;
+static struct loop_timer timer;
+static int wanted = METHOD_FORK; /* snapshot-method */
+
+/* ---- by a child ---- */
+
+static bool write_format(struct sink *out) {
+    switch (job.format) {
+    case SAVER_SNAPSHOT: return rdb_save(out);
+    case SAVER_PREAMBLE: return aof_rewrite_save(out, true);
+    case SAVER_COMMANDS: return aof_rewrite_save(out, false);
+    }
+    return false;
+}
+
+static int save_in_child(void *unused) {
+    struct file_sink f;
+    int fd = job.open(job.argument, (int)getpid());
+    if (fd < 0) return 1;
+    file_sink_open(&f, fd, -1);
+    file_sink_set_sync(&f, job.sync_every_bytes, true);
+    int error = write_format(&f.sink) ? 0 : sink_error(&f.sink);
+    file_sink_close(&f);
+    return job.close(job.argument, fd, error) ? 0 : 1;
+}
+
+/* What is told may begin the next. */
+static void tell_end(const struct saver_end *end) {
+    void (*ended)(const struct saver_end *end) = job.ended;
+    method = METHOD_NONE;
+    killed = false;
+    ended(end);
+}
+
+static void child_ended(const struct child_end *end, void *unused) {
+    tell_end(&(struct saver_end){.good = end->good,
+                                 .on_purpose = end->on_purpose,
+                                 .signal = end->signal,
+                                 .id = (int)end->pid,
+                                 .copied_bytes = end->cow_bytes});
+}
+
+static bool start_child(void) {
+    const struct child_job child = {.kind = job.kind,
+                                    .title = job.title,
+                                    .label = job.label,
+                                    .keys_total = rdb_keys_total(),
+                                    .ended = child_ended};
+    method = METHOD_FORK;
+    if (child_start(&child, save_in_child, NULL) > 0) return true;
+    method = METHOD_NONE;
+    return false;
+}
+
+/* ---- by a walk ---- */
+
+static int walk_id(void) { return WALK_ID_BASE + (int)getpid(); }
+
+static void wake(void) { loop_wake(loop); }
+
+static void look_for_end(void) {
+    bool good;
+    if (!walk_end(&good)) return;
+    if (orphan) {
+        orphan = false;
+        method = METHOD_NONE;
+        return;
+    }
+    log_notice("%s: saved by a walk, without a child", job.label);
+    tell_end(&(struct saver_end){.good = good, .on_purpose = killed && !good, .id = walk_id()});
+}
+
+static int64_t timer_due(struct loop_timer *unused) {
+    return walk_is_copying() ? WALK_PAUSE_MSEC : LOOP_TIMER_END;
+}
+
+static bool start_walk(void) {
+    while (!frontier_clean(CLEAN_POSITIONS)) continue;
+    method = METHOD_WALK;
+    killed = false;
+    walk_begin(&job, walk_id(), wake);
+    loop_timer_start(loop, &timer, WALK_PAUSE_MSEC);
+    return true;
+}
+
+void saver_end_walk(void) {
+    if (method != METHOD_WALK) return;
+    killed = true;
+    walk_give_up();
+}
+
+/* ---- both ---- */
+
+bool saver_start(const struct saver_job *what) {
+    if (saver_is_busy()) {
+        errno = EBUSY;
+        return false;
+    }
+    job = *what;
+    return wanted == METHOD_WALK && loop ? start_walk() : start_child();
+}
+
+bool saver_is_busy(void) { return method == METHOD_WALK || child_lives(); }
+
+enum child_kind saver_kind(void) {
+    if (method == METHOD_WALK) return orphan ? CHILD_KINDS : job.kind;
+    return child_kind();
+}
+
+bool saver_is_a_process(void) { return method == METHOD_FORK; }
+
+int saver_id(void) { return method == METHOD_WALK ? walk_id() : (int)child_pid(); }
+
+void saver_kill(enum child_kind kind) {
+    if (method != METHOD_WALK)
+        child_kill(kind);
+    else if (job.kind == kind)
+        saver_end_walk();
+}
+
+void saver_kill_and_wait(enum child_kind kind) {
+    if (method != METHOD_WALK) {
+        child_kill_and_wait(kind);
+        return;
+    }
+    if (job.kind != kind || orphan) return;
+    saver_end_walk();
+    walk_await_end(CHILD_PATIENCE_MSEC);
+    look_for_end();
+    if (method != METHOD_WALK || orphan) return;
+    log_warning("The disk holds up who writes; the save is given up without waiting for it.");
+    orphan = true;
+    job.ended(&(struct saver_end){.on_purpose = true, .id = walk_id()});
+}
+
+void saver_turn(void) {
+    walk_turn();
+    if (method == METHOD_WALK && !walk_is_copying()) look_for_end();
+}
+
+/* What is left of marks goes a bit at a time, so that the next walk need not wait for it. */
+bool saver_step(void) {
+    if (method == METHOD_WALK) return walk_step();
+    return !frontier_may_begin() && !frontier_clean(CLEAN_POSITIONS);
+}
+
+static void forget_walk(const struct child_job *unused) {
+    if (method != METHOD_WALK) return;
+    walk_forget();
+    method = METHOD_NONE;
+}
+
+const struct child_observer saver_child_observer = {.in_child = forget_walk};
+
+/* ---- options and INFO ---- */
+
+static const struct option_name methods[] = {
+    {"fork", METHOD_FORK}, {"walk", METHOD_WALK}, {NULL, 0}};
+
+/* One that is under way by the other method is ended: BGSAVE begins it anew. */
+static bool apply_method(const struct option_row *row, char *reason, size_t reason_size) {
+    if (wanted == METHOD_FORK) saver_end_walk();
+    return true;
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "snapshot-method",
+     .type = OPTION_TYPE_ENUM,
+     .flags = OPTION_MUTABLE,
+     .section = "snapshots",
+     .place = 36,
+     .fallback = "fork",
+     .variable = &wanted,
+     .names = methods,
+     .apply = apply_method,
+     .help = "How BGSAVE, BGREWRITEAOF and full copies for replicas see the data of one moment. "
+             "fork: in a child process, as Redis 6.2. walk: without one; the server copies its "
+             "keys bit by bit, each before it changes, to a thread that writes: no stop for the "
+             "fork, and no page is copied for a write."},
+};
+
+static double progress(uint64_t *done, uint64_t *total) {
+    if (method != METHOD_WALK) return child_progress(done, total);
+    walk_progress(done, total);
+    return *total ? (double)*done / (double)*total : 0;
+}
+
+static void print_percent(struct buffer *out) {
+    uint64_t done, total;
+    buffer_printf(out, "%.2f", progress(&done, &total) * 100);
+}
+static void print_done(struct buffer *out) {
+    uint64_t done, total;
+    progress(&done, &total);
+    buffer_printf(out, "%llu", (unsigned long long)done);
+}
+static void print_total(struct buffer *out) {
+    uint64_t done, total;
+    progress(&done, &total);
+    buffer_printf(out, "%llu", (unsigned long long)total);
+}
+
+static const struct metric_row metric_rows[] = {
+    METRIC_PRINT("Persistence", 40, "current_fork_perc", print_percent,
+                 "How far the save under way is, in percent of its keys."),
+    METRIC_PRINT("Persistence", 50, "current_save_keys_processed", print_done,
+                 "Keys that it has saved."),
+    METRIC_PRINT("Persistence", 60, "current_save_keys_total", print_total,
+                 "Keys there were at its beginning."),
+};
+
+void saver_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    walk_register();
+}
+
+void saver_open(struct loop *of) {
+    if (!of && loop) loop_timer_stop(loop, &timer);
+    loop = of;
+    timer.callback = timer_due;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Saves in the background: of the data of one moment, written by another than who serves clients.
+ *
+ * snapshot-method says how. `fork`: a child sees the memory of the moment and writes it out, as
+ * Redis 6.2 does. `walk`: the server copies its keys bit by bit, each before it changes, to a
+ * thread that writes (persist/walk.h); no page is copied, and nothing stops for the fork. One save
+ * at a time, whatever the method, and none beside a child of another kind that saves.
+ */
+#ifndef EVENKEEL_PERSIST_SAVER_H
+#define EVENKEEL_PERSIST_SAVER_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "persist/saver_job.h"
+
+struct loop;
+
+/* Options and metrics. Once, at start. */
+void saver_register(void);
+/* NULL: closes. */
+void saver_open(struct loop *loop);
+
+/* Between two units. The job is copied. False with errno set; EBUSY: one is under way. */
+MUST_USE bool saver_start(const struct saver_job *job);
+/* A save is under way, or another child that is in its way. */
+bool saver_is_busy(void);
+/* Of that one; CHILD_KINDS where there is none. */
+enum child_kind saver_kind(void);
+/* Of the save under way: as its `open` has it. */
+int saver_id(void);
+/* It is a child: descriptors that its job's `open` gives stay open in this process as well. */
+bool saver_is_a_process(void);
+/* Ends a save of this kind; `ended` is told later. On purpose: no error. */
+void saver_kill(enum child_kind kind);
+/* The same, and returns when `ended` was told. What a disk holds up beyond CHILD_PATIENCE_MSEC goes
+ * on by itself: until then saver_is_busy. */
+void saver_kill_and_wait(enum child_kind kind);
+/* Before all data is set aside, which a walk cannot follow: one that is under way is ended. */
+void saver_end_walk(void);
+
+/* After waking, and before the loop sleeps: true where it should not. */
+void saver_turn(void);
+bool saver_step(void);
+
+/* In a forked child nothing of a walk is to be done. */
+extern const struct child_observer saver_child_observer;
+#endif

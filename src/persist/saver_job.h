@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What is to be saved in the background, and where: for who asks for it (persist/saver.h), and for
+ * who does it.
+ */
+#ifndef EVENKEEL_PERSIST_SAVER_JOB_H
+#define EVENKEEL_PERSIST_SAVER_JOB_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "io/child.h"
+
+enum saver_format {
+    SAVER_SNAPSHOT, /* an RDB file */
+    SAVER_PREAMBLE, /* one with which a log begins */
+    SAVER_COMMANDS  /* a log */
+};
+
+/* How it ended. */
+struct saver_end {
+    bool good;
+    bool on_purpose;       /* by saver_kill, or an operator's SIGUSR1: no error */
+    int signal;            /* that ended a child, 0 = none */
+    int id;                /* as `open` had it */
+    uint64_t copied_bytes; /* on write */
+};
+
+struct saver_job {
+    enum child_kind kind; /* CHILD_SNAPSHOT or CHILD_LOG_REWRITE */
+    const char *title;    /* of a child, for ps */
+    const char *label;    /* for the log: "RDB" */
+    enum saver_format format;
+    uint64_t sync_every_bytes; /* file_sink_set_sync; 0: never */
+    /* Both run where it is written: in a child, or on another thread beside the main one. So they
+     * may touch nothing that changes meanwhile.
+     * open: what is written to; -1 with errno set, after a line in the log. `id` is a number of its
+     * own, for names: of no process but the child. */
+    int (*open)(void *argument, int id);
+    /* close: all is written, or `error` says why not. Closes the descriptor whatever happens, and
+     * says whether all is well; where not it has left a line in the log. */
+    bool (*close)(void *argument, int fd, int error);
+    /* Borrowed until the end. */
+    void *argument;
+    /* In the main thread, between two commands. The next may be started here. */
+    void (*ended)(const struct saver_end *end);
+};
+#endif

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copying for a save that walks.
+ *
+ *   frontier_step --> emit --> the main lane -------------------> blocks to the scribe
+ *   doors ----------> emit --> the same, or, while a large value
+ *                              is in it in part, the side lane --> behind that value
+ *
+ * A small entry is a piece: its copy, with that of the one block that its value is, if it is one.
+ * Of any other value the type's own saving writes into a sink whose window is the block itself;
+ * what takes long to make (compressed texts, ziplists) it defers to the scribe. A long string is
+ * copied in parts.
+ *
+ * Invariants
+ *  1. `record` is of the entry that the main lane has in part, and of nothing otherwise; the side
+ *     lane has no block and no bytes where there is none.
+ *  2. A lane's `database` is that of the last key in it; -1: none yet.
+ *  3. Blocks reach the scribe in the order in which the file has them.
+ */
+#include "persist/walk.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "base/stream.h"
+#include "base/time_budget.h"
+#include "metric/cause.h"
+#include "metric/row.h"
+#include "option/option.h"
+#include "persist/aof_rewrite.h"
+#include "persist/piece.h"
+#include "persist/rdb_save.h"
+#include "persist/scribe.h"
+#include "store/entry.h"
+#include "store/frontier.h"
+#include "store/keyspace.h"
+#include "value/rewritten.h"
+#include "value/saved.h"
+
+/* So long at most in a turn: short beside what clients notice. */
+#define SLICE_NSEC INT64_C(500000)
+/* Positions of a table at a time, some hundred keys, and members of a large value: some ten
+ * microseconds between two looks at the clock. */
+#define STEP_POSITIONS 256
+#define STEP_MEMBERS 128
+/* A string's bytes that take as long as a member. */
+#define BYTES_PER_MEMBER 256
+/* The scribe may be so far behind: more would only be memory. */
+#define WAITING_BYTES_MAX ((size_t)8 << 20)
+/* So much may wait beside a large value before the rest of it is copied without regard to time. */
+#define ASIDE_BYTES_MAX ((size_t)16 << 20)
+/* A sink's window: less room than this in a block is given up. */
+#define WINDOW_BYTES_MIN 512
+/* Entry and value of a piece: more goes through the type's saving. */
+#define FLAT_BYTES_MAX 32768
+
+/* A window without room. */
+static char nowhere[1];
+
+struct lane {
+    struct scribe_block *open; /* that is filled; NULL: none */
+    struct scribe_block *full, **end;
+    size_t bytes; /* of all full blocks */
+    int database;
+};
+
+/* A sink into a lane. First in its struct, so that the sink's functions find it. */
+struct tape {
+    struct sink sink;
+    struct lane *lane;
+    struct piece *piece; /* that the window is the body of */
+    bool begins;         /* the next piece is a key's first */
+};
+
+static struct {
+    struct scribe *scribe; /* NULL: no save is under way */
+    enum saver_format format;
+    bool copying;
+    bool ended; /* the scribe was told that no more comes */
+    uint64_t keys_total;
+    struct lane lane, aside;
+    struct {
+        const struct entry *entry; /* NULL: none */
+        struct tape tape;
+        struct save_cursor cursor;
+        struct slice text; /* a long string's */
+        size_t copied;     /* of it */
+    } record;
+    struct time_budget budget;
+} walk;
+
+static int64_t budget_percent;
+static uint64_t copied_bytes, main_nsec, last_ahead, last_rushed;
+
+/* ---- lanes ---- */
+
+static void lane_init(struct lane *l) {
+    *l = (struct lane){.database = -1};
+    l->end = &l->full;
+}
+
+/* The open block is full. */
+static void lane_close(struct lane *l) {
+    struct scribe_block *b = l->open;
+    l->open = NULL;
+    if (!b) return;
+    copied_bytes += b->used;
+    if (l == &walk.lane) {
+        scribe_take(walk.scribe, b);
+        return;
+    }
+    b->next = NULL;
+    *l->end = b;
+    l->end = &b->next;
+    l->bytes += sizeof(*b);
+}
+
+static unsigned char *lane_room(struct lane *l, size_t bytes) {
+    ASSERT_COMPARE(bytes, <=, SCRIBE_BLOCK_BYTES);
+    if (l->open && SCRIBE_BLOCK_BYTES - l->open->used < bytes) lane_close(l);
+    if (!l->open) l->open = scribe_block_create();
+    return l->open->bytes + l->open->used;
+}
+
+static struct piece *piece_open(struct lane *l, enum piece_kind kind, size_t bytes) {
+    struct piece *p = (struct piece *)(void *)lane_room(l, piece_aligned(sizeof(*p) + bytes));
+    *p = (struct piece){.kind = (uint8_t)kind, .bytes = (uint32_t)bytes};
+    return p;
+}
+
+static void piece_close(struct lane *l, const struct piece *p) { l->open->used += piece_span(p); }
+
+static void lane_bytes(struct lane *l, const void *bytes, size_t length) {
+    struct piece *p = piece_open(l, PIECE_BYTES, length);
+    memcpy(p->body, bytes, length);
+    piece_close(l, p);
+}
+
+/* What has waited beside a large value follows it. */
+static void join_lanes(void) {
+    struct lane *l = &walk.aside;
+    lane_close(l);
+    if (l->full) lane_close(&walk.lane);
+    for (struct scribe_block *b = l->full, *next; b; b = next) {
+        next = b->next;
+        scribe_take(walk.scribe, b);
+    }
+    if (l->database >= 0) walk.lane.database = l->database;
+    lane_init(l);
+}
+
+static void lane_drop(struct lane *l) {
+    if (l->open) scribe_block_free(l->open);
+    for (struct scribe_block *b = l->full, *next; b; b = next) {
+        next = b->next;
+        scribe_block_free(b);
+    }
+    lane_init(l);
+}
+
+/* ---- a sink into a lane ---- */
+
+static void tape_open_window(struct tape *t) {
+    struct lane *l = t->lane;
+    t->piece = piece_open(l, PIECE_BYTES, WINDOW_BYTES_MIN);
+    t->piece->begins = t->begins;
+    t->begins = false;
+    size_t room = SCRIBE_BLOCK_BYTES - l->open->used - sizeof(*t->piece);
+    sink_set_window(&t->sink, (char *)t->piece->body, room & ~(size_t)7);
+}
+
+static void tape_close_window(struct tape *t) {
+    size_t length = sink_window(&t->sink).length;
+    if (length == 0) {
+        t->begins = t->piece->begins;
+        return;
+    }
+    t->piece->bytes = (uint32_t)length;
+    piece_close(t->lane, t->piece);
+}
+
+/* A text in pieces of the kind that its length wants. */
+static void tape_text(struct tape *t, unsigned how, struct slice text, bool is_last) {
+    enum { PART_BYTES = SCRIBE_BLOCK_BYTES / 2 };
+    do {
+        size_t length = text.length < PART_BYTES ? text.length : PART_BYTES;
+        struct piece *p = piece_open(t->lane, PIECE_PART, length);
+        p->how = (uint8_t)how;
+        p->begins = t->begins;
+        t->begins = false;
+        p->ends = is_last && length == text.length;
+        if (length) memcpy(p->body, text.bytes, length);
+        piece_close(t->lane, p);
+        text.bytes += length;
+        text.length -= length;
+    } while (text.length);
+}
+
+static bool tape_drain(struct sink *sink, const void *more, size_t length) {
+    struct tape *t = (struct tape *)sink;
+    tape_close_window(t);
+    for (const char *at = more; length;) {
+        size_t part = length < FLAT_BYTES_MAX ? length : FLAT_BYTES_MAX;
+        struct piece *p = piece_open(t->lane, PIECE_BYTES, part);
+        p->begins = t->begins;
+        t->begins = false;
+        memcpy(p->body, at, part);
+        piece_close(t->lane, p);
+        at += part;
+        length -= part;
+    }
+    tape_open_window(t);
+    return true;
+}
+
+static void tape_defer(struct sink *sink, unsigned how, struct slice bytes) {
+    struct tape *t = (struct tape *)sink;
+    tape_close_window(t);
+    if (bytes.length <= FLAT_BYTES_MAX) {
+        struct piece *p = piece_open(t->lane, PIECE_DEFERRED, bytes.length);
+        p->how = (uint8_t)how;
+        p->begins = t->begins;
+        t->begins = false;
+        if (bytes.length) memcpy(p->body, bytes.bytes, bytes.length);
+        piece_close(t->lane, p);
+    } else {
+        tape_text(t, how, bytes, true);
+    }
+    tape_open_window(t);
+}
+
+static const struct sink_type snapshot_tape = {.drain = tape_drain, .defer = tape_defer};
+static const struct sink_type commands_tape = {.drain = tape_drain};
+
+static void tape_begin(struct tape *t, struct lane *l) {
+    bool commands = walk.format == SAVER_COMMANDS;
+    sink_init(&t->sink, commands ? &commands_tape : &snapshot_tape, nowhere, 0);
+    t->lane = l;
+    t->begins = true;
+    tape_open_window(t);
+}
+
+/* Between two steps the window is closed: what follows may be in another block. */
+static void tape_pause(struct tape *t) {
+    tape_close_window(t);
+    sink_set_window(&t->sink, nowhere, 0);
+    t->piece = NULL;
+}
+
+/* ---- entries ---- */
+
+/* The file's keys are from now on of this database. How many there are is said at the first. */
+static void select_database(struct lane *l, int database) {
+    struct buffer text;
+    struct buffer_sink out;
+    if (l->database == database) return;
+    l->database = database;
+    buffer_init(&text, MEMORY_SAVES);
+    buffer_sink_init(&out, &text);
+    if (walk.format == SAVER_COMMANDS)
+        aof_rewrite_select(&out.sink, database);
+    else
+        rdb_save_database(&out.sink, database, false);
+    bool whole = sink_flush(&out.sink);
+    ASSERT(whole);
+    lane_bytes(l, text.bytes, text.length);
+    buffer_free(&text);
+}
+
+static bool is_long_string(const struct entry *e, size_t entry_bytes) {
+    return e->type == ENTRY_STRING && e->flags & ENTRY_BLOB &&
+           entry_bytes + blob_slice(entry_blob(e)).length > FLAT_BYTES_MAX;
+}
+
+/* The one block that the value is; no bytes: it is another's business. */
+static struct slice flat_value(const struct entry *e) {
+    if (e->type == ENTRY_STRING) return blob_slice(entry_blob(e));
+    const struct value_type *type = value_type(e->type);
+    return type->flat ? type->flat(entry_object(e)) : (struct slice){NULL, 0};
+}
+
+static void copy_entry(struct lane *l, const struct entry *e, size_t entry_bytes) {
+    struct piece *p = piece_open(l, PIECE_ENTRY, entry_bytes);
+    p->begins = true;
+    memcpy(p->body, e, entry_bytes);
+    piece_close(l, p);
+}
+
+static void copy_flat(struct lane *l, const struct entry *e, size_t entry_bytes,
+                      struct slice value) {
+    size_t at = piece_aligned(entry_bytes);
+    struct piece *p = piece_open(l, PIECE_FLAT, sizeof(struct piece_flat) + at + value.length);
+    struct piece_flat *flat = (struct piece_flat *)(void *)p->body;
+    p->begins = true;
+    *flat = (struct piece_flat){(uint32_t)entry_bytes, (uint32_t)value.length};
+    memcpy(flat->body, e, entry_bytes);
+    if (value.length) memcpy(flat->body + at, value.bytes, value.length);
+    piece_close(l, p);
+}
+
+/* True where the entry went as one piece. */
+static bool copy_whole(struct lane *l, const struct entry *e, size_t entry_bytes) {
+    if (entry_bytes > FLAT_BYTES_MAX / 2) return false;
+    if (e->type == ENTRY_STRING && !(e->flags & ENTRY_BLOB)) {
+        copy_entry(l, e, entry_bytes);
+        return true;
+    }
+    struct slice value = flat_value(e);
+    if (!value.bytes || entry_bytes + value.length > FLAT_BYTES_MAX) return false;
+    copy_flat(l, e, entry_bytes, value);
+    return true;
+}
+
+/* ---- values that are more than a block ---- */
+
+static void write_string_head(struct sink *out, const struct entry *e, size_t length) {
+    if (walk.format != SAVER_COMMANDS) {
+        piece_write_head(e, out);
+        return;
+    }
+    rewritten_begin(out, 3);
+    rewritten_text(out, SLICE("SET"));
+    rewritten_text(out, entry_key(e));
+    rewritten_text_begin(out, length);
+}
+
+static void begin_record(struct lane *l, const struct entry *e) {
+    struct tape *t = &walk.record.tape;
+    walk.record.entry = e;
+    walk.record.cursor = (struct save_cursor){0};
+    walk.record.text = (struct slice){NULL, 0};
+    walk.record.copied = 0;
+    tape_begin(t, l);
+    if (is_long_string(e, entry_allocation(e))) {
+        walk.record.text = blob_slice(entry_blob(e));
+        write_string_head(&t->sink, e, walk.record.text.length);
+    } else if (walk.format != SAVER_COMMANDS) {
+        piece_write_head(e, &t->sink);
+    }
+    tape_pause(t);
+}
+
+/* A part of a long string; true when all is copied. */
+static bool copy_text(struct tape *t, size_t bytes) {
+    struct slice rest = walk.record.text;
+    rest.bytes += walk.record.copied;
+    rest.length -= walk.record.copied;
+    bool last = bytes >= rest.length;
+    if (!last) rest.length = bytes;
+    walk.record.copied += rest.length;
+    if (walk.format != SAVER_COMMANDS) {
+        tape_text(t, SAVED_DEFERRED_TEXT, rest, last);
+        return last;
+    }
+    tape_open_window(t);
+    sink_write(&t->sink, rest.bytes, rest.length);
+    if (last) rewritten_text_end(&t->sink);
+    tape_pause(t);
+    return last;
+}
+
+static bool save_on(struct tape *t, const struct entry *e, size_t members) {
+    const struct value_type *type = value_type(e->type);
+    struct save_cursor *c = &walk.record.cursor;
+    struct string_value room;
+    struct value v = entry_value(e, &room);
+    c->budget = members;
+    tape_open_window(t);
+    bool all = walk.format == SAVER_COMMANDS ? type->rewrite(v, entry_key(e), c, &t->sink)
+                                             : type->save(v, c, &t->sink);
+    tape_pause(t);
+    return all;
+}
+
+static void end_record(void) {
+    struct tape *t = &walk.record.tape;
+    const struct entry *e = walk.record.entry;
+    if (walk.format == SAVER_COMMANDS) {
+        tape_open_window(t);
+        piece_write_deadline(e, &t->sink);
+        tape_pause(t);
+    }
+    save_cursor_end(&walk.record.cursor);
+    walk.record.entry = NULL;
+}
+
+/* True when the record's entry is out. */
+static bool go_on(size_t budget) {
+    const struct entry *e = walk.record.entry;
+    size_t bytes = budget < SIZE_MAX / BYTES_PER_MEMBER ? budget * BYTES_PER_MEMBER : SIZE_MAX;
+    bool all = walk.record.text.bytes ? copy_text(&walk.record.tape, bytes)
+                                      : save_on(&walk.record.tape, e, budget);
+    if (all) end_record();
+    return all;
+}
+
+static void begin_entry(struct lane *l, int database, const struct entry *e) {
+    char recency[PIECE_RECENCY_BYTES_MAX];
+    select_database(l, database);
+    size_t length = walk.format == SAVER_COMMANDS ? 0 : piece_recency(e, recency);
+    if (length) lane_bytes(l, recency, length);
+}
+
+/* Beside the one that is out in part: whole. */
+static void emit_aside(int database, const struct entry *e) {
+    struct lane *l = &walk.aside;
+    begin_entry(l, database, e);
+    if (copy_whole(l, e, entry_allocation(e))) return;
+    /* The main lane's record waits meanwhile. */
+    typeof(walk.record) outer = walk.record;
+    begin_record(l, e);
+    while (!go_on(SIZE_MAX)) continue;
+    walk.record = outer;
+}
+
+static bool emit(int database, const struct entry *e, size_t budget, void *context) {
+    struct lane *l = &walk.lane;
+    if (walk.record.entry && walk.record.entry != e) {
+        emit_aside(database, e);
+        return true;
+    }
+    if (!walk.record.entry) {
+        begin_entry(l, database, e);
+        if (copy_whole(l, e, entry_allocation(e))) return true;
+        begin_record(l, e);
+    }
+    bool all = go_on(budget);
+    if (all) join_lanes();
+    return all;
+}
+
+/* ---- a save ---- */
+
+static void write_head(struct buffer *head) {
+    struct buffer_sink out;
+    bool preamble = walk.format == SAVER_PREAMBLE;
+    buffer_init(head, MEMORY_SAVES);
+    if (walk.format == SAVER_COMMANDS) return;
+    buffer_sink_init(&out, head);
+    rdb_save_head(&out.sink, preamble);
+    for (int i = 0; i < keyspace_databases(); i++)
+        if (keyspace_count(keyspace_at(i))) rdb_save_database(&out.sink, i, true);
+    bool whole = sink_flush(&out.sink);
+    ASSERT(whole);
+}
+
+static void write_tail(struct buffer *tail) {
+    struct buffer_sink out;
+    buffer_init(tail, MEMORY_SAVES);
+    if (walk.format == SAVER_COMMANDS) return;
+    buffer_sink_init(&out, tail);
+    rdb_save_tail(&out.sink, walk.format == SAVER_PREAMBLE);
+    bool whole = sink_flush(&out.sink);
+    ASSERT(whole);
+}
+
+void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
+    struct scribe_plan plan = {.job = *job,
+                               .id = id,
+                               .threads = rdb_threads(),
+                               .key_delay_usec = rdb_save_delay_usec(),
+                               .wake = wake};
+    ASSERT(!walk.scribe);
+    walk.format = job->format;
+    write_head(&plan.head);
+    write_tail(&plan.tail);
+    walk.scribe = scribe_create(&plan);
+    walk.copying = true;
+    walk.ended = false;
+    walk.keys_total = rdb_keys_total();
+    lane_init(&walk.lane);
+    lane_init(&walk.aside);
+    time_budget_start(&walk.budget, budget_percent, clock_monotonic_nsec());
+    frontier_begin(emit, NULL);
+}
+
+bool walk_is_under_way(void) { return walk.scribe != NULL; }
+bool walk_is_copying(void) { return walk.copying; }
+
+static void note_progress(void) {
+    struct frontier_progress p;
+    frontier_progress(&p);
+    last_ahead = p.ahead;
+    last_rushed = p.rushed;
+}
+
+static void end_copying(bool whole) {
+    note_progress();
+    walk.copying = false;
+    if (whole) {
+        lane_close(&walk.lane);
+    } else {
+        if (walk.record.entry) save_cursor_end(&walk.record.cursor);
+        walk.record.entry = NULL;
+        lane_drop(&walk.lane);
+        lane_drop(&walk.aside);
+    }
+    walk.ended = true;
+    scribe_end(walk.scribe, whole);
+}
+
+void walk_give_up(void) {
+    if (!walk.copying) {
+        if (walk.scribe) scribe_give_up(walk.scribe);
+        return;
+    }
+    frontier_abort();
+    end_copying(false);
+}
+
+void walk_turn(void) {
+    if (walk.copying) time_budget_turn(&walk.budget);
+}
+
+static bool may_rest(void) {
+    return scribe_waiting(walk.scribe) >= WAITING_BYTES_MAX && walk.aside.bytes < ASIDE_BYTES_MAX;
+}
+
+/* Copies for a slice at most; true where the time is used up before that. */
+static void copy_slice(int64_t begun_nsec, int64_t granted_nsec) {
+    int64_t now_nsec = begun_nsec;
+    bool done = false;
+    while (!done && now_nsec - begun_nsec < granted_nsec && !may_rest()) {
+        done = frontier_step(STEP_POSITIONS, STEP_MEMBERS);
+        now_nsec = clock_monotonic_nsec();
+    }
+    time_budget_spend(&walk.budget, begun_nsec, now_nsec);
+    main_nsec += (uint64_t)(now_nsec - begun_nsec);
+    if (done) end_copying(true);
+}
+
+bool walk_step(void) {
+    if (!walk.copying) return false;
+    if (scribe_has_failed(walk.scribe)) {
+        walk_give_up();
+        return false;
+    }
+    int64_t now_nsec = clock_monotonic_nsec();
+    int64_t granted_nsec = time_budget_left(&walk.budget, now_nsec);
+    if (walk.aside.bytes >= ASIDE_BYTES_MAX) granted_nsec = SLICE_NSEC;
+    if (granted_nsec > SLICE_NSEC) granted_nsec = SLICE_NSEC;
+    if (granted_nsec <= 0 || may_rest()) return false;
+    enum cause previous = cause_enter(CAUSE_PERSISTENCE, now_nsec);
+    copy_slice(now_nsec, granted_nsec);
+    cause_leave(previous, clock_monotonic_nsec());
+    return walk.copying && time_budget_left(&walk.budget, clock_monotonic_nsec()) > 0 &&
+           !may_rest();
+}
+
+bool walk_end(bool *good) {
+    if (!walk.scribe || !walk.ended || !scribe_has_ended(walk.scribe, good)) return false;
+    scribe_free(walk.scribe);
+    walk.scribe = NULL;
+    return true;
+}
+
+void walk_await_end(int64_t msec) {
+    int64_t until = clock_monotonic_nsec() + msec * INT64_C(1000000);
+    bool good;
+    while (walk.scribe && !scribe_has_ended(walk.scribe, &good) && clock_monotonic_nsec() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+void walk_progress(uint64_t *done, uint64_t *total) {
+    *done = walk.scribe ? scribe_keys(walk.scribe) : 0;
+    *total = walk.scribe ? walk.keys_total : 0;
+}
+
+void walk_forget(void) {
+    frontier_forget();
+    walk.scribe = NULL;
+    walk.copying = false;
+}
+
+/* ---- options and INFO ---- */
+
+static bool apply_budget(const struct option_row *row, char *reason, size_t reason_size) {
+    if (walk.copying) time_budget_start(&walk.budget, budget_percent, clock_monotonic_nsec());
+    return true;
+}
+
+static const struct option_row option_rows[] = {
+    {.name = "snapshot-cpu-budget",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "snapshots",
+     .place = 37,
+     .fallback = "10",
+     .variable = &budget_percent,
+     .low = 1,
+     .high = 100,
+     .apply = apply_budget,
+     .help = "Percent of the main thread's time that a save by snapshot-method walk may take: ten "
+             "million small keys take five seconds at 10, half a second at 100."},
+};
+
+static void print_waiting(struct buffer *out) {
+    buffer_printf(out, "%zu", walk.scribe ? scribe_waiting(walk.scribe) + walk.aside.bytes : 0);
+}
+static void print_usec(struct buffer *out) {
+    buffer_printf(out, "%llu", (unsigned long long)(main_nsec / 1000));
+}
+static void print_ahead(struct buffer *out) {
+    if (walk.copying) note_progress();
+    buffer_printf(out, "%llu", (unsigned long long)last_ahead);
+}
+static void print_rushed(struct buffer *out) {
+    if (walk.copying) note_progress();
+    buffer_printf(out, "%llu", (unsigned long long)last_rushed);
+}
+
+static const struct metric_row metric_rows[] = {
+    METRIC_PRINT("Persistence", 132, "walk_waiting_bytes", print_waiting,
+                 "Bytes that a save that walks has copied and not written yet."),
+    {.section = "Persistence",
+     .place = 133,
+     .name = "walk_copied_bytes",
+     .type = METRIC_UINT64,
+     .variable = &copied_bytes,
+     .reset = true,
+     .help = "Bytes that saves that walk have copied."},
+    METRIC_PRINT("Persistence", 134, "walk_main_thread_usec", print_usec,
+                 "Microseconds of the main thread that they took, but for keys ahead."),
+    METRIC_PRINT("Persistence", 135, "walk_keys_ahead", print_ahead,
+                 "Keys that the last one copied because they were about to change."),
+    METRIC_PRINT("Persistence", 136, "walk_values_rushed", print_rushed,
+                 "Large values that it copied at once, for the same reason."),
+};
+
+void walk_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Saves that walk: what of the data of one moment goes to the scribe, and when.
+ *
+ * The frontier (store/frontier.h) hands keys on, each as it was at the save's moment; the walk
+ * copies them into blocks, and the scribe (scribe.h) writes. The main thread only copies, and only
+ * for its share of time (snapshot-cpu-budget), in slices between which commands run.
+ *
+ * A large value's copy takes several steps. What others cause to be handed on meanwhile waits
+ * aside, since what the file has of a key stands together.
+ */
+#ifndef EVENKEEL_PERSIST_WALK_H
+#define EVENKEEL_PERSIST_WALK_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "persist/saver_job.h"
+
+/* Options and metrics. Once, at start. */
+void walk_register(void);
+
+/* This moment's data is saved. None is under way (walk_is_under_way), no unit is in the midst of
+ * its changes, and frontier_may_begin. `id` is for the job's `open`; `wake` is called from another
+ * thread: walk_end is worth asking. O(databases). */
+void walk_begin(const struct saver_job *job, int id, void (*wake)(void));
+/* Until walk_end has told of its end. */
+bool walk_is_under_way(void);
+/* Its data is still being copied. */
+bool walk_is_copying(void);
+/* A turn begins: what may be spent in it is counted anew. */
+void walk_turn(void);
+/* Copies on as long as this turn may. True where the loop should not sleep; where it may, but there
+ * is more to copy, walk_step is to be called again within a millisecond. */
+bool walk_step(void);
+/* Nothing more is copied or written; the end comes as ever. Harmless where none is under way. */
+void walk_give_up(void);
+/* Whether it has ended, and how: told once, and then none is under way. */
+MUST_USE bool walk_end(bool *good);
+/* Waits up to so long for the end. */
+void walk_await_end(int64_t msec);
+
+/* Keys that came to the encoder, and keys there were. */
+void walk_progress(uint64_t *done, uint64_t *total);
+/* In a forked child: the walk is the parent's. */
+void walk_forget(void);
+#endif

@@ -231,10 +231,13 @@ proc server_await_ready {id {limit_ms 60000}} {
                 return 1
             }
         } elseif {![catch {client::connect $::server($id,host) $::server($id,port)} client]} {
+            # Its end is waited for: nobody is to find this client in a list or a count.
             set failed [catch {
-                $client write "PING\r\n"
+                $client write "PING\r\nQUIT\r\n"
                 $client flush
-                $client raw_line
+                set answer [$client raw_line]
+                $client raw_rest
+                set answer
             } answer]
             $client close
             if {!$failed && ![string match "-LOADING*" $answer]} {

@@ -53,6 +53,13 @@ proc error_stat {code} {
     return 0
 }
 
+# Waits until `r` is the only client that the server knows: what has been closed may still be there.
+proc await_alone {} {
+    wait_for_condition 200 10 {[s connected_clients] == 1} else {
+        fail "others are still connected: [r client list]"
+    }
+}
+
 # --- configuration -----------------------------------------------------------------------------
 
 proc config_get {name} {
@@ -73,7 +80,13 @@ proc with_config {settings body} {
     }
     set code [catch {uplevel 1 $body} result options]
     dict for {name value} $before {
-        catch {config_set $name $value}
+        # The connection may be gone by what was set (timeout, maxclients): then by another.
+        if {[catch {config_set $name $value}]} {
+            catch {
+                reconnect
+                config_set $name $value
+            }
+        }
     }
     return -options $options -code $code $result
 }

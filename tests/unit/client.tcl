@@ -98,6 +98,7 @@ start_server {tags {client}} {
     }
 
     test {CLIENT LIST: a client that has sent nothing} {
+        await_alone
         set before [lines_of [r client list]]
         set client [raw_client]
         wait_for_condition 100 10 {[llength [lines_of [r client list]]] > [llength $before]} else {
@@ -149,6 +150,7 @@ start_server {tags {client}} {
     } {1}
 
     test {CLIENT LIST TYPE} {
+        await_alone
         assert_equal 1 [llength [lines_of [r client list type normal]]]
         assert_equal 1 [llength [lines_of [r client list TYPE NORMAL]]]
         foreach type {master slave replica pubsub} {
@@ -333,6 +335,7 @@ start_server {tags {client}} {
     }
 
     test {CLIENT KILL with SKIPME alone: all but oneself} {
+        await_alone
         set clients [lmap i {1 2 3} {redis_client}]
         foreach client $clients {
             $client ping
@@ -826,46 +829,47 @@ start_server {tags {client pause}} {
 }
 
 start_server {tags {client}} {
-    # So that our own connection is not idle; where we were kept from it, we take another.
-    proc talk_for {msec} {
-        set until [expr {[clock milliseconds] + $msec}]
-        while {[clock milliseconds] < $until} {
+    # Waits until the server closes an idle client. Our own connection is not to be idle meanwhile;
+    # where we were kept from using it, we take another.
+    proc await_idle_closed {client} {
+        set until [expr {[clock milliseconds] + $::patience_ms}]
+        while {![$client readable 50]} {
             if {[catch {r get k}]} {
                 reconnect
             }
-            after 50
+            assert_lessthan [clock milliseconds] $until "(the idle client stays)"
         }
+        assert_equal 1 [$client closed]
+        $client close
     }
 
     test {timeout closes idle clients} {
+        set client [redis_client]
+        $client ping
         with_config {timeout 1} {
-            set client [redis_client]
-            $client ping
-            talk_for 2500
-            assert_equal 1 [$client closed]
-            $client close
+            await_idle_closed $client
         }
     }
 
     test {timeout spares clients that monitor, and those that wait} {
+        set monitor [redis_deferring_client]
+        set held [redis_deferring_client]
+        set idle [redis_client]
+        $monitor monitor
+        assert_equal OK [$monitor read]
+        r client pause 100000 write
+        $held set k 1
+        await_held 1
+        $idle ping
         with_config {timeout 1} {
-            set monitor [redis_deferring_client]
-            set held [redis_deferring_client]
-            set idle [redis_client]
-            $monitor monitor
-            assert_equal OK [$monitor read]
-            r client pause 100000 write
-            $held set k 1
-            $idle ping
-            talk_for 2500
-            assert_equal 1 [$idle closed]
-            r client unpause
-            assert_equal OK [$held read]
-            assert_match "*" [$monitor read]
-            foreach client [list $idle $monitor $held] {
-                $client close
-            }
+            await_idle_closed $idle
+            await_idle_closed [raw_client]
         }
+        r client unpause
+        assert_equal OK [$held read]
+        assert_match "*" [$monitor read]
+        $monitor close
+        $held close
     }
 
     test {timeout 0 again: nobody is closed} {
@@ -876,6 +880,7 @@ start_server {tags {client}} {
     }
 
     test {maxclients while the server runs} {
+        await_alone
         with_config {maxclients 2} {
             set client [redis_client]
             $client ping

@@ -18,7 +18,7 @@ set ::not_built {}
 
 array set ::options [list \
     tests $::tests server {} wrapper {} scratch {} worker 0 \
-    single {} only {} skiptest {} allow {} deny {} config {} clients 2 timeout 120 seed 0 \
+    single {} only {} skiptest {} allow {} deny {} config {} clients 2 timeout 900 seed 0 \
     verbose 0 accurate 0 resp3 0 list 0 keep 0 colour 0 log_lines 15]
 
 set ::usage {usage: tests/run [options]       (many: may be given several times)
@@ -36,7 +36,7 @@ set ::usage {usage: tests/run [options]       (many: may be given several times)
   --config NAME VALUE   an option for every server (many)
   --resp3               clients speak RESP3
   --wrapper "WORDS"     put in front of the server's command line (strace -f, nice -n 5 ...)
-  --timeout SECONDS     end a file whose test shows no sign of life for so long (120)
+  --timeout SECONDS     end a file whose test shows no sign of life for so long (900)
   --log-lines N         lines of the server's log shown with a failure (15)
   --keep                keep the scratch folder (it always stays when something failed)
 

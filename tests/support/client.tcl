@@ -34,7 +34,7 @@
 # timeout in the middle of a reply is not usable again (the caller closes it).
 
 namespace eval client {
-    variable timeout_ms 60000
+    variable timeout_ms 300000
     variable serial 0
     variable state        ;# array: $id,field
     variable wake 0

@@ -8,8 +8,9 @@
 #
 # Invariants: 1. each running server and worker has a file scratch/pids/PID with its start time, by
 # which the shell wrapper ends what is left over when we are killed; 2. a process is ended by its id
-# only; 3. ports lie below the range that the kernel gives to clients, and were free when tried; a
-# server that finds its port taken all the same is started again with another.
+# only; 3. ports lie below the range that the kernel gives to clients, are given once in a run, so
+# that one stays its server's while that is started again, and were free when tried; a server that
+# finds its port taken all the same is started again with another.
 
 set ::servers {}             ;# stack of ids, innermost last
 array set ::server {}        ;# $id,field
@@ -35,6 +36,17 @@ proc port_is_free {port} {
     return 1
 }
 
+# True for the first of all workers of this run that asks for the port.
+proc port_is_ours {port} {
+    set folder [file join [file dirname $::options(scratch)] ports]
+    file mkdir $folder
+    if {[catch {open [file join $folder $port] {WRONLY CREAT EXCL}} channel]} {
+        return 0
+    }
+    close $channel
+    return 1
+}
+
 # A port that could be bound just now. Parallel processes begin at different places.
 proc find_free_port {} {
     if {!$::port_next} {
@@ -43,7 +55,7 @@ proc find_free_port {} {
     for {set i 0} {$i < 19000} {incr i} {
         set port [expr {12000 + ($::port_next - 12000 + 1) % 19000}]
         set ::port_next $port
-        if {[port_is_free $port]} {
+        if {[port_is_free $port] && [port_is_ours $port]} {
             return $port
         }
     }
@@ -85,7 +97,7 @@ proc spawn_server {arguments {folder ""} {input ""}} {
 }
 
 # Waits until a spawned process has ended; false when the time is over.
-proc await_end {process {limit_ms 60000}} {
+proc await_end {process {limit_ms 300000}} {
     set until [expr {[clock milliseconds] + $limit_ms}]
     while {[process_alive [dict get $process pid]]} {
         if {[clock milliseconds] > $until} {
@@ -116,7 +128,7 @@ proc reap {process} {
 
 # Runs the server program until it ends of itself, with text on its standard input.
 # -> dict: status, out, err. A program that goes on running fails the test.
-proc run_server_to_end {arguments {input ""} {limit_ms 60000}} {
+proc run_server_to_end {arguments {input ""} {limit_ms 300000}} {
     set process [spawn_server $arguments "" $input]
     set ended [await_end $process $limit_ms]
     if {!$ended} {
@@ -209,6 +221,22 @@ proc socket_path {folder} {
     return $path
 }
 
+# Again where another process has the port for a moment: a client's end of a connection, say.
+proc server_launch_again {id} {
+    for {set try 0} {$try < 20} {incr try} {
+        if {[server_launch $id]} {
+            return 1
+        }
+        set said [read_whole $::server($id,log)][read_whole $::server($id,err)]
+        reap $::server($id,process)
+        if {![string match "*ddress already in use*" $said]} {
+            return 0
+        }
+        after 500
+    }
+    return 0
+}
+
 proc server_launch {id} {
     set arguments [list $::server($id,config_file) {*}[dict get $::server($id,settings) args]]
     set folder [file join $::server($id,folder) start[incr ::server($id,starts)]]
@@ -222,7 +250,7 @@ proc server_launch {id} {
 }
 
 # True once it answers PING with anything but -LOADING; false when it ended instead.
-proc server_await_ready {id {limit_ms 60000}} {
+proc server_await_ready {id {limit_ms 300000}} {
     set until [expr {[clock milliseconds] + $limit_ms}]
     while {[process_alive $::server($id,pid)]} {
         if {$::server($id,port) == 0} {
@@ -294,7 +322,7 @@ proc server_end_process {id {signal TERM}} {
         catch {exec kill -$signal $::server($id,pid)}
     }
     if {![await_end $process]} {
-        report_failure "ending the server" "it did not end within 60 seconds of\
+        report_failure "ending the server" "it did not end within 300 seconds of\
             SIG$signal\n[server_log_tail $id 20]"
         catch {exec kill -KILL $::server($id,pid)}
         await_end $process
@@ -359,7 +387,7 @@ proc start_server {settings body} {
 proc restart_server {{level 0} {signal TERM}} {
     set id [server_id $level]
     server_end_process $id $signal
-    if {![server_launch $id]} {
+    if {![server_launch_again $id]} {
         fail "the server did not start again:\n[server_log_tail $id 30]"
     }
 }

@@ -68,20 +68,23 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
     r setbit big [expr {(256 << 23) - 1}] 1
 
     test {EXPLAIN answers one map an entry, GET stays as it was} {
-        r slowlog reset
-        assert_equal {} [r slowlog explain]
-        r bitcount big
-        r bitcount big
-        assert_equal 2 [llength [r slowlog explain]]
-        assert_equal 1 [llength [r slowlog explain 1]]
-        assert_equal 2 [llength [r slowlog explain -1]]
-        set entry [explained]
+        # On a busy machine any command may be a slow one, by the clock.
+        try_again 20 {
+            r slowlog reset
+            assert_equal {} [r slowlog explain]
+            r bitcount big
+            r bitcount big
+            assert_equal 2 [llength [r slowlog explain]]
+            assert_equal 1 [llength [r slowlog explain 1]]
+            assert_equal 2 [llength [r slowlog explain -1]]
+            set entry [explained]
+            set get [lindex [r slowlog get 1] 0]
+            assert_equal [lindex $get 0] [field $entry id]
+        }
         assert_equal {id command wall_usec cpu_usec off_cpu_usec eviction_usec expire_usec\
                 free_usec fork_usec involuntary_switches verdict} [dict keys $entry]
         assert_equal {bitcount big} [field $entry command]
-        set get [lindex [r slowlog get 1] 0]
         assert_equal 6 [llength $get]
-        assert_equal [lindex $get 0] [field $entry id]
         assert_equal [lindex $get 2] [field $entry wall_usec]
         assert_error_text {ERR value is not an integer or out of range} {r slowlog explain x}
     }
@@ -200,7 +203,7 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
         with_config {latency-attribution no} {
             r slowlog reset
             r bitcount big
-            set entry [explained]
+            set entry [explained_of {bitcount big}]
             assert_equal -1 [field $entry cpu_usec]
             assert_equal -1 [field $entry off_cpu_usec]
             assert_match "Not measured*" [field $entry verdict]
@@ -208,7 +211,7 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
         }
         r slowlog reset
         r bitcount big
-        assert_morethan [field [explained] cpu_usec] 0
+        assert_morethan [field [explained_of {bitcount big}] cpu_usec] 0
     }
 
     test {The times by cause add up to the time that has passed} {
@@ -278,19 +281,20 @@ start_server {tags {ours}} {
     }
 
     test {LATENCY HISTOGRAM: what the client feels holds what came before it} {
-        r config resetstat
-        set other [redis_deferring_client]
-        $other debug sleep 0.05
-        $other ping
-        $other flush
-        $other read
-        $other read
-        $other close
-        set ping [dict get [r latency histogram ping] ping]
-        set inside [lindex [dict keys [dict get $ping histogram_usec]] end]
-        set felt [lindex [dict keys [dict get $ping client_histogram_usec]] end]
-        assert_lessthan $inside 50000
-        assert_morethan $felt $inside
+        # The machine may stand still within the PING.
+        try_again 20 {
+            r config resetstat
+            set other [redis_deferring_client]
+            $other write [client::encode {debug sleep 0.05}][client::encode ping]
+            $other read
+            $other read
+            $other close
+            set ping [dict get [r latency histogram ping] ping]
+            set inside [lindex [dict keys [dict get $ping histogram_usec]] end]
+            set felt [lindex [dict keys [dict get $ping client_histogram_usec]] end]
+            assert_lessthan $inside 50000
+            assert_morethan $felt $inside
+        }
     } {} {needs:debug}
 
     test {A command that waits has no time that its client felt} {

@@ -673,7 +673,7 @@ start_server {tags {multi}} {
         foreach active {0 1} {
             r debug set-active-expire $active
             # Where the key's time is up before WATCH comes nothing is watched.
-            try_again 5 {
+            try_again 20 {
                 assert_equal nothing [watched {{set k 1 px 100} {watch k}} {120}]
                 assert_equal nothing [watched {{set k 1 px 100} {watch k}} {120 {get k}}]
             }

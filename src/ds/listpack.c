@@ -673,6 +673,36 @@ bool listpack_validate(const void *foreign, size_t size,
     return stated == COUNT_UNKNOWN || stated == count;
 }
 
+/* The size of the element at `at` with as many bytes behind it as its length takes, whatever they
+ * say; 0 as above. */
+static size_t element_extent(const uint8_t *bytes, size_t at, size_t end) {
+    size_t head = head_size(bytes[at]);
+    if (head == 0 || head > end - at) return 0;
+    size_t content = content_size(bytes + at);
+    return content <= end - at && back_size(content) <= end - at - content
+               ? content + back_size(content)
+               : 0;
+}
+
+static void mend_last_back(uint8_t *bytes, size_t end) {
+    size_t at = LISTPACK_HEADER_BYTES, last = at, size;
+    for (; at != end && (size = element_extent(bytes, at, end)) != 0; at += size) last = at;
+    if (last != end && at == end) {
+        size_t content = content_size(bytes + last);
+        back_write(bytes + last + content, content);
+    }
+}
+
+struct listpack *listpack_from_foreign(const void *bytes, size_t size) {
+    if (listpack_validate(bytes, size, NULL, NULL)) return listpack_from_bytes(bytes, size);
+    if (size < LISTPACK_EMPTY_BYTES || size > LISTPACK_BYTES_MAX) return NULL;
+    struct listpack *lp = listpack_from_bytes(bytes, size);
+    mend_last_back(bytes_of(lp), size - 1);
+    if (listpack_validate(lp, size, NULL, NULL)) return lp;
+    memory_free(lp, MEMORY_DATASET);
+    return NULL;
+}
+
 void listpack_check(const struct listpack *lp) {
     ASSERT(listpack_validate(lp, size_of(lp), NULL, NULL));
 }

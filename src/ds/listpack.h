@@ -51,6 +51,10 @@ void listpack_free(struct listpack *lp);
 struct listpack *listpack_dup(const struct listpack *lp);
 /* A copy of foreign bytes that listpack_validate found good. */
 struct listpack *listpack_from_bytes(const void *bytes, size_t size);
+/* A copy of foreign bytes in which all is good but, perhaps, the length behind the last element:
+ * where nothing follows that could be meant, a wrong one is put right. NULL where more is wrong.
+ * O(size). */
+MUST_USE struct listpack *listpack_from_foreign(const void *bytes, size_t size);
 
 /* A listpack whose bytes stand there, to be read and no more: they stay their owner's. */
 static inline const struct listpack *listpack_view(const void *bytes) { return bytes; }

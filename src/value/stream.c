@@ -658,8 +658,8 @@ bool stream_take_node(struct value v, struct stream_id id, const void *bytes, si
     uint64_t live;
     struct stream_id last;
     if (stream_id_compare(id, s->last_id) <= 0) return false;
-    if (!listpack_validate(bytes, size, NULL, NULL)) return false;
-    struct listpack *lp = listpack_from_bytes(bytes, size);
+    struct listpack *lp = listpack_from_foreign(bytes, size);
+    if (!lp) return false;
     bool good = node_examine(lp, id, &live, &last);
     if (!good || live == 0) {
         listpack_free(lp);

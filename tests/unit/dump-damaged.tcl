@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # RESTORE of values that are damaged in a way of their own each, under a good checksum: all are
-# refused, whatever sanitize-dump-payload says, with a reason in the log, and nothing is left.
+# refused, whatever sanitize-dump-payload says, with a reason in the log, and nothing is left; but
+# for a wrong length behind the last element of a stream's node, which is put right.
 
 # A ziplist of short texts. What is damaged is given by name: the header's fields, or the bytes of
 # the entry with that number.
@@ -101,7 +102,6 @@ proc cases {} {
         "a stream: an element longer than all" [list 0f [stream {3 bf66}]] \
         "a stream: an element of 4 GiB" [list 0f [stream {3 f0ffffffff66}]] \
         "a stream: a length behind an element too large" [list 0f [stream {} {back3 60}]] \
-        "a stream: the last length wrong" [list 0f [stream {} {back14 23}]] \
         "a stream: a length behind of no end" [list 0f [stream {} {back3 ffffffffff}]] \
         "a stream: a node of nothing" [list 0f [stream [string cat {0 gone 1 gone 2 gone 3 gone } \
             {4 gone 5 gone 6 gone 7 gone 8 gone 9 gone 10 gone 11 gone 12 gone 13 gone 14 gone}]]] \
@@ -140,6 +140,20 @@ start_server {overrides {loglevel verbose}} {
         assert_equal {{6-1 {f v}}} [r xrange key - +]
         r del key
     }
+
+    # Only who reads backwards would look at it.
+    test {RESTORE puts the length behind the last element of a stream's node right} {
+        foreach back {00 01 23 7f 80 ff} {
+            r restore key 0 [binary decode hex 0f][stream {} [list back14 $back]][
+                binary format H* 09000000000000000000]
+            assert_equal {{5-0 {f v}} {5-1 {f v}}} [r xrange key - +] $back
+            assert_equal {{5-1 {f v}} {5-0 {f v}}} [r xrevrange key + -] $back
+            r xdel key 5-1
+            r xadd key 6-1 f w
+            assert_equal {{6-1 {f w}} {5-0 {f v}}} [r xrevrange key + -] $back
+            r del key
+        }
+    } {} ours
 
     foreach option {yes no} {
         test "RESTORE refuses what is damaged: sanitize-dump-payload $option" {

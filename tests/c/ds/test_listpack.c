@@ -331,6 +331,68 @@ static void test_foreign(void **state) {
     listpack_free(lp);
 }
 
+struct seen {
+    char text[400];
+    size_t length;
+};
+
+static bool note_text(const struct listpack_value *v, size_t index, void *context) {
+    char scratch[LISTPACK_SCRATCH];
+    struct seen *seen = context;
+    struct slice text = listpack_value_text(v, scratch);
+    seen->length += (size_t)snprintf(seen->text + seen->length, sizeof(seen->text) - seen->length,
+                                     "%.*s,", (int)text.length, text.bytes);
+    return true;
+}
+
+static struct seen texts_of(const struct listpack *lp) {
+    struct seen seen = {.length = 0};
+    assert_true(listpack_validate(lp, listpack_size(lp), note_text, &seen));
+    return seen;
+}
+
+/* A wrong length behind the last element is put right, and nothing else is: of each change of one
+ * byte comes a sound listpack, or none. */
+static void check_mended(const struct listpack *lp, size_t back_bytes) {
+    size_t size = listpack_size(lp), mended = 0;
+    struct seen wanted = texts_of(lp);
+    uint8_t *bytes = memory_alloc(size, MEMORY_OTHER);
+    for (size_t i = 0; i < size; i++) {
+        for (unsigned change = 1; change < 256; change++) {
+            memcpy(bytes, listpack_bytes(lp), size);
+            bytes[i] ^= (uint8_t)change;
+            bool sound = listpack_validate(bytes, size, NULL, NULL);
+            struct listpack *copy = listpack_from_foreign(bytes, size);
+            assert_true(copy || !sound);
+            if (!copy) continue;
+            listpack_check(copy);
+            bool behind_last = i + 1 + back_bytes >= size && i + 1 < size;
+            if (!sound && behind_last) assert_string_equal(texts_of(copy).text, wanted.text);
+            mended += !sound && behind_last;
+            listpack_free(copy);
+        }
+    }
+    assert_int_equal(mended, back_bytes * 255);
+    for (size_t cut = 0; cut < size; cut++) {
+        memcpy(bytes, listpack_bytes(lp), cut);
+        assert_null(listpack_from_foreign(bytes, cut));
+    }
+    memory_free(bytes, MEMORY_OTHER);
+}
+
+static void test_last_length_is_put_right(void **state) {
+    struct listpack *lp = listpack_create();
+    listpack_append(&lp, SLICE("hello"));
+    listpack_append_integer(&lp, 1000000);
+    listpack_append_integer(&lp, 5);
+    check_mended(lp, 1);
+    char longer[200];
+    memset(longer, 'y', sizeof(longer));
+    listpack_append(&lp, (struct slice){longer, sizeof(longer)});
+    check_mended(lp, 2);
+    listpack_free(lp);
+}
+
 static bool refuse_third(const struct listpack_value *v, size_t index, void *context) {
     *(size_t *)context += 1;
     return index < 2;
@@ -422,9 +484,16 @@ static void test_build(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_known_bytes), TEST(test_length_behind), TEST(test_integer_borders),
-        TEST(test_model),       TEST(test_many),          TEST(test_foreign),
-        TEST(test_visit),       TEST(test_batch),         TEST(test_size_beyond_the_limit),
+        TEST(test_known_bytes),
+        TEST(test_length_behind),
+        TEST(test_integer_borders),
+        TEST(test_model),
+        TEST(test_many),
+        TEST(test_foreign),
+        TEST(test_last_length_is_put_right),
+        TEST(test_visit),
+        TEST(test_batch),
+        TEST(test_size_beyond_the_limit),
         TEST(test_build),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

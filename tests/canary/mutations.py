@@ -143,6 +143,9 @@ mutate('connection-read-on-room', 'io/connection.c',
 mutate('pipeline-last-block', 'io/pipeline.c',
        '    if (slot_of(p, p->given)->bytes) p->given++;\n', '', 'the last block is not written',
        'unit io/test_pipeline')
+mutate('pipeline-rest-lost', 'io/pipeline.c', '        write_out(p, rest.bytes, rest.length);\n',
+       '        (void)rest;\n', 'the end of a block that became more than a window is not written',
+       'unit io/test_pipeline')
 mutate('pipeline-failure-unsaid', 'io/pipeline.c', '    if (error) sink_fail(p->out, error);\n', '',
        'what was not written counts as written', 'unit io/test_pipeline')
 
@@ -697,6 +700,10 @@ mutate('snapshot-loads-the-dead', 'persist/rdb_load.c',
 mutate('log-sync-failure-unseen', 'persist/aof_writer.c',
        '    if (j->sync_error)\n        fail(j->sync_error, &sync_fails, "Syncing");\n    else if',
        '    if', 'writes go on though no sync succeeds', 'unit persist/test_aof_writer')
+mutate('log-always-unsynced', 'persist/aof_writer.c',
+       '(j->syncs || !is_always() || syncs_rest())) {', '(true)) {',
+       'under always a reply leaves that tells of what is not synced',
+       'unit persist/test_aof_writer')
 mutate('log-pieces-offset', 'persist/aof_queue.c', '            range.offset = 0;\n', '',
        'what is written of a block begins where that of the one before did',
        'unit persist/test_aof_queue')

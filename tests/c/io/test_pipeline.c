@@ -68,12 +68,15 @@ static void draw_pieces(size_t count) {
     pieces[0].bytes = PIPELINE_BLOCK_BYTES;
 }
 
+static size_t guessed_too_low = 1; /* a piece becomes so many times what was guessed of it */
+
 static void give_pieces(struct pipeline *p) {
     for (size_t i = 0; i < piece_count; i++) {
         char *room = pipeline_room(p, pieces[i].bytes);
         memset(room, 0xee, pieces[i].bytes);
         memcpy(room, &pieces[i], sizeof(pieces[i]));
-        pipeline_give(p, pieces[i].bytes, pieces[i].times * sizeof(uint32_t));
+        size_t bytes = pieces[i].times * sizeof(uint32_t);
+        pipeline_give(p, pieces[i].bytes, bytes / guessed_too_low);
     }
 }
 
@@ -96,24 +99,43 @@ static void assert_all_there(const char *bytes, size_t length) {
 
 static size_t used(void) { return memory_used(MEMORY_OTHER); }
 
+static void run(unsigned threads) {
+    struct buffer bytes;
+    struct buffer_sink out;
+    size_t before = used();
+    buffer_init(&bytes, MEMORY_OTHER);
+    buffer_sink_init(&out, &bytes);
+    sink_checksum_begin(&out.sink, checksum_crc64, 0);
+    struct pipeline *p = pipeline_create(&out.sink, encode, threads);
+    give_pieces(p);
+    assert_true(pipeline_end(p));
+    assert_true(sink_flush(&out.sink));
+    assert_all_there(bytes.bytes, bytes.length);
+    assert_int_equal(sink_checksum(&out.sink), checksum_crc64(0, bytes.bytes, bytes.length));
+    buffer_free(&bytes);
+    assert_int_equal(used(), before);
+}
+
 static void test_all_in_order(void **state) {
     for (unsigned round = 0; round < 24; round++) {
-        struct buffer bytes;
-        struct buffer_sink out;
         draw_pieces(1 + (size_t)random_below(round % 3 ? 4000 : 20));
-        size_t before = used();
-        buffer_init(&bytes, MEMORY_OTHER);
-        buffer_sink_init(&out, &bytes);
-        sink_checksum_begin(&out.sink, checksum_crc64, 0);
-        struct pipeline *p = pipeline_create(&out.sink, encode, round % 5);
-        give_pieces(p);
-        assert_true(pipeline_end(p));
-        assert_true(sink_flush(&out.sink));
-        assert_all_there(bytes.bytes, bytes.length);
-        assert_int_equal(sink_checksum(&out.sink), checksum_crc64(0, bytes.bytes, bytes.length));
-        buffer_free(&bytes);
-        assert_int_equal(used(), before);
+        run(round % 5);
     }
+}
+
+/* Blocks become some windows each, in small writes: whoever encodes one has the sink until it has
+ * written the last of them, which is not full. */
+static void test_more_than_a_window(void **state) {
+    guessed_too_low = 64;
+    piece_count = 600;
+    for (unsigned threads = 0; threads < 5; threads++) {
+        for (uint32_t i = 0; i < piece_count; i++) {
+            uint32_t bytes = (uint32_t)sizeof(struct piece) + (uint32_t)random_below(2000);
+            pieces[i] = (struct piece){i, 1000 + (uint32_t)random_below(5000), 0, bytes};
+        }
+        run(threads);
+    }
+    guessed_too_low = 1;
 }
 
 static unsigned threads_now(void) {
@@ -322,6 +344,7 @@ static int close_file(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_in_order),
+        cmocka_unit_test(test_more_than_a_window),
         cmocka_unit_test(test_what_is_small_starts_no_thread),
         cmocka_unit_test(test_sink_that_fails),
         cmocka_unit_test(test_sink_that_had_failed),

@@ -233,6 +233,21 @@ static void test_policy_changes(void **state) {
     assert_int_equal(aof_writer_state().synced, 10);
 }
 
+/* So is what the other thread was about to write, without a sync, when the policy changed. */
+static void test_policy_changes_during_write(void **state) {
+    set_option("aof-write-thread", "yes");
+    append(10);
+    aof_writer_flush();
+    set_option("appendfsync", "always");
+    settle();
+    assert_whole(unit_path);
+    assert_int_equal(told.allowed, 0);
+    aof_writer_flush();
+    settle();
+    assert_int_equal(told.allowed, 1);
+    assert_int_equal(aof_writer_state().synced, 10);
+}
+
 /* ---- failures ---- */
 
 /* A write that ends in the midst is cut off, and all is written when it can be again. */
@@ -514,6 +529,7 @@ int main(void) {
         TEST(test_always_gathers),
         TEST(test_drain_while_gathering),
         TEST(test_policy_changes),
+        TEST(test_policy_changes_during_write),
         TEST(test_write_fails),
         TEST(test_part_stays),
         TEST(test_other_fails),

@@ -325,9 +325,17 @@ void effects_call_end(const struct call *call, bool outermost) {
         end_call(call, outermost);
 }
 
+/* Whether the call's reply may tell of what it has in common with the open unit. What says its
+ * effects itself, and so after the fact, waits where it says one (collect): SCRIPT KILL has none,
+ * and the script that it is about may never end. */
+static bool may_tell_of_open_unit(const struct command *command) {
+    if (command->flags & COMMAND_WRITE) return true;
+    return command->flags & COMMAND_MAY_REPLICATE &&
+           command->propagation != COMMAND_PROPAGATES_NOTHING;
+}
+
 void effects_call_begin(const struct call *call) {
-    if (nested && call->command->flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE))
-        depend_on_open_unit();
+    if (nested && may_tell_of_open_unit(call->command)) depend_on_open_unit();
 }
 
 /* ---- turns within calls ---- */

@@ -87,8 +87,8 @@ static void command_evalsha(struct call *call) {
 static void script_load(struct call *call) {
     struct cached_script *s = script_find_or_compile(call, call->argv[2]);
     if (!s) return;
-    reply_bulk(call->client, (struct slice){s->sha, CACHE_SHA_CHARS});
     effect_add_as_sent(call, EFFECT_BOTH);
+    reply_bulk(call->client, (struct slice){s->sha, CACHE_SHA_CHARS});
     script_note_told(s);
 }
 

@@ -821,6 +821,31 @@ start_server {} {
     }
 }
 
+# What a script has written is logged when it ends, which this one never does: no reply that tells
+# nothing of it may wait for that.
+foreach policy {everysec always} {
+    start_server [list overrides [list appendonly yes appendfsync $policy lua-time-limit 20]] {
+        test "A script that writes and does not end: SCRIPT KILL is answered, appendfsync $policy" {
+            set client [redis_deferring_client]
+            set other [redis_deferring_client]
+            $client eval {redis.call('set', 'x', 'y') while true do end} 0
+            wait_for_condition 300 20 {[$other ping] eq {} && [catch {$other read} reply]} else {
+                fail "the script does not count as slow"
+            }
+            assert_match BUSY* $reply
+            foreach round {1 2} {
+                $other script kill
+                assert {[$other readable 20000]}
+                assert_error "UNKILLABLE Sorry the script already executed write commands*" {
+                    $other read}
+            }
+            $other shutdown nosave
+            assert {[$other closed]}
+            $client close
+        }
+    }
+}
+
 start_server {} {
     test {SHUTDOWN NOSAVE ends a server whose script does not end} {
         r config set lua-time-limit 20

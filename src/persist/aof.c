@@ -401,6 +401,8 @@ bool aof_load_at_start(void) {
     return false;
 }
 
+bool aof_is_there(void) { return access(aof_options()->filename, F_OK) == 0 || errno != ENOENT; }
+
 bool aof_settle(void) {
     if (aof_switch_is_under_way()) aof_switch_finish();
     return state != ON || aof_writer_drain(false);
@@ -408,7 +410,7 @@ bool aof_settle(void) {
 
 void aof_note_reloaded(bool good) {
     if (!good && !loading_is_cut_short()) die(); /* the log's last line says why */
-    if (state == ON) aof_writer_set_file_bytes((uint64_t)file_bytes());
+    if (state == ON) aof_writer_note_cut();
 }
 
 bool aof_end(bool in_any_case) {

@@ -22,6 +22,9 @@ bool aof_is_on(void);
 /* At start, with appendonly yes: loads the file, which is made where there is none, and goes on
  * with it. False after a line in the log. */
 MUST_USE bool aof_load_at_start(void);
+/* Whether there is a file, on or off; where that cannot be told there is one, which cannot be read.
+ */
+MUST_USE bool aof_is_there(void);
 /* Before the file is read again (DEBUG LOADAOF): all is written, and a file that is to take its
  * place has done so or is given up. False where that failed: the log says why. */
 MUST_USE bool aof_settle(void);

@@ -37,6 +37,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -541,6 +542,12 @@ struct aof_writer_state aof_writer_state(void) {
 
 void aof_writer_reset_stats(void) { delayed = 0; }
 
-void aof_writer_set_file_bytes(uint64_t bytes) { file.bytes = bytes; }
+void aof_writer_note_cut(void) {
+    struct stat status;
+    if (fstat(file.fd, &status) == 0)
+        file.bytes = (uint64_t)status.st_size;
+    else
+        log_warning("The append only file: %s", strerror(errno));
+}
 
 void aof_writer_set_sleep(int64_t usec) { atomic_store(&sleep_usec, usec); }

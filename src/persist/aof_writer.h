@@ -110,8 +110,9 @@ struct aof_writer_state {
 };
 struct aof_writer_state aof_writer_state(void);
 void aof_writer_reset_stats(void);
-/* The file was cut off behind its last whole command by who read it, between a drain and now. */
-void aof_writer_set_file_bytes(uint64_t bytes);
+/* The file may have been cut off behind its last whole command by who read it, between a drain and
+ * now: asks how long it is. */
+void aof_writer_note_cut(void);
 /* DEBUG AOF-FLUSH-SLEEP: before each write. */
 void aof_writer_set_sleep(int64_t usec);
 #endif

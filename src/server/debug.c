@@ -150,6 +150,10 @@ static void debug_loadaof(struct call *call) {
         reply_error(call->client, "The append only file cannot be written: the log says why");
         return;
     }
+    if (!aof_is_there()) { /* 6.2 ends */
+        reply_error(call->client, "There is no append only file");
+        return;
+    }
     for (int i = 0; i < keyspace_databases(); i++) edit_flush(keyspace_at(i), LAZYFREE_NOW);
     run_nest_begin(&nesting);
     enum aof_loaded loaded = aof_load(aof_options()->filename);

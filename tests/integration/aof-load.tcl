@@ -69,6 +69,15 @@ start_server {overrides {save {}}} {
         assert_equal 0 [r dbsize]
     }
 
+    # 6.2 ends. Nothing is known of what the file had, so what is there stays.
+    test {no file: nothing goes} {
+        r set before 1
+        file delete [log_file]
+        assert_error "ERR There is no append only file" {r debug loadaof}
+        assert_equal 1 [r get before]
+        assert_equal 0 [file exists [log_file]]
+    } {} ours
+
     test {forms that a log has for what may differ} {
         load_commands {xadd x 1-1 f v} {xadd x 2-1 f v} {xadd x 3-1 f v} \
             {xadd x MAXLEN = 2 LIMIT 100 4-1 f v} {xtrim x MINID = 3-1 LIMIT 1} \
@@ -277,11 +286,7 @@ start_server {overrides {save {}} tags {ours}} {
         }
     }
 
-    test {a file that is not there, and one without a byte} {
-        r set a 1
-        file delete [log_file]
-        assert_equal OK [r debug loadaof]
-        assert_equal 0 [r dbsize]
+    test {a file without a byte} {
         r set a 1
         assert_equal OK [load_log {}]
         assert_equal 0 [r dbsize]

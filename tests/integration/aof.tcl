@@ -182,6 +182,17 @@ start_server {overrides {appendonly yes save {}} tags {ours}} {
         assert_equal {off on that} [r mget while since after]
     }
 
+    test {The file is taken away: DEBUG LOADAOF leaves the data alone} {
+        r set kept 1
+        file rename [log_file] [log_file].aside
+        assert_error "ERR There is no append only file" {r debug loadaof}
+        assert_equal 1 [r get kept]
+        file rename [log_file].aside [log_file]
+        r set kept 2
+        assert_equal OK [r debug loadaof]
+        assert_equal 2 [r get kept]
+    } {} ours
+
     test {appendonly no within a transaction: nothing of that is in the file} {
         r select 9
         r set before 1

@@ -361,6 +361,31 @@ static void test_drain(void **state) {
     assert_int_equal(told.error, EIO);
 }
 
+/* Who has read the file has cut it off: how long it is is asked of the file that is written,
+ * whatever has its name by now. */
+static void test_cut_by_others(void **state) {
+    char aside[160];
+    append(100);
+    assert_true(aof_writer_drain(true));
+    assert_int_equal(truncate(unit_path, 60), 0);
+    snprintf(aside, sizeof(aside), "%s.aside", unit_path);
+    assert_int_equal(rename(unit_path, aside), 0);
+    aof_writer_note_cut();
+    assert_int_equal(aof_writer_state().file_bytes, 60);
+    assert_int_equal(rename(aside, unit_path), 0);
+    aof_writer_note_cut();
+    assert_int_equal(aof_writer_state().file_bytes, 60);
+    /* A part that fails is cut off there. */
+    faults_cut(random_u64(), 7, 0);
+    faults_fail(FAULT_WRITE, ENOSPC, 1, 1, "log.aof");
+    append(50);
+    assert_false(aof_writer_drain(false));
+    faults_clear();
+    struct stat status;
+    assert_int_equal(stat(unit_path, &status), 0);
+    assert_int_equal(status.st_size, 60);
+}
+
 /* Closing does not wait for a sync. */
 static void test_close_during_sync(void **state) {
     size_t before = memory_used(MEMORY_AOF);
@@ -537,6 +562,7 @@ int main(void) {
         TEST(test_always_write_fails),
         TEST(test_always_sync_fails),
         TEST(test_drain),
+        TEST(test_cut_by_others),
         TEST(test_close_during_sync),
         TEST(test_switch),
         TEST(test_follow),

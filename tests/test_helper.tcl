@@ -8,6 +8,10 @@
 set ::tests [file dirname [file normalize [info script]]]
 set ::tmp_serial 0
 
+# What the environment could tell servers and programs; a test that wants it sets it.
+unset -nocomplain ::env(NOTIFY_SOCKET) ::env(UPSTART_JOB) ::env(REDISCLI_AUTH) \
+    ::env(EVENKEEL_FAULTS)
+
 foreach part {client assert util server test conductor replica faulty} {
     source [file join $::tests support $part.tcl]
 }

@@ -77,7 +77,8 @@ static int64_t seconds_left(void) {
     uint64_t total = load.total ? load.total : load.memory;
     uint64_t left = total > load.done ? total - load.done : !load.total;
     if (passed <= 0) return 1;
-    return (int64_t)((double)passed * (double)left / ((double)load.done + 1));
+    double seconds = (double)passed * (double)left / ((double)load.done + 1);
+    return seconds < (double)INT64_MAX ? (int64_t)seconds : INT64_MAX;
 }
 
 static void say_progress(void) {

@@ -49,6 +49,9 @@
  * key, so a file that lies cannot make the table much larger than itself; a true one of shorter
  * keys has its table grow as they come. */
 #define RESERVE_KEY_BYTES 12
+/* ... or for so many, some 12 MiB of buckets, where nobody knows how much follows (a copy of a
+ * primary's data that comes by a socket): a number alone is no reason for more. */
+#define RESERVE_KEYS_UNKNOWN ((uint64_t)1 << 20)
 /* Keys that have been read and wait for their bucket to arrive from memory. */
 #define PENDING_KEYS 16
 /* Files of this version and later end with a checksum. */
@@ -86,8 +89,9 @@ struct load {
 
 /* ---- faults ---- */
 
-/* What a line of text cannot show stands there as \xNN; as much as there is room for. */
-static void show_key(struct slice name, char shown[RDB_SHOWN_KEY_BYTES]) {
+/* Text of a file for a line: what that cannot show stands there as \xNN; as much as there is room
+ * for. */
+static void show_text(struct slice name, char shown[RDB_SHOWN_KEY_BYTES]) {
     size_t length = 0;
     for (size_t i = 0; i < name.length && length + 5 <= RDB_SHOWN_KEY_BYTES; i++) {
         unsigned char byte = (unsigned char)name.bytes[i];
@@ -109,7 +113,7 @@ static bool fault(struct load *l, const char *format, ...) {
     va_end(arguments);
     l->result->offset = source_offset(l->in);
     l->result->keys_before = l->result->read - l->result->has_key;
-    if (l->result->has_key) show_key(buffer_slice(&l->name), l->result->key);
+    if (l->result->has_key) show_text(buffer_slice(&l->name), l->result->key);
     return false;
 }
 
@@ -181,7 +185,7 @@ static unsigned recency_of_key(const struct load *l) {
 static bool duplicate(struct load *l, const struct pending *p) {
     char shown[RDB_SHOWN_KEY_BYTES];
     bool first = !l->result->reason[0];
-    show_key(entry_key(p->entry), shown);
+    show_text(entry_key(p->entry), shown);
     fault(l, "RDB has duplicated key '%s' in DB %d", shown, keyspace_index(p->keyspace));
     if (first) { /* found while another key is read */
         l->result->offset = p->offset;
@@ -227,7 +231,7 @@ static bool put_later(struct load *l, const struct pending *next) {
 
 static void note_empty(struct load *l, struct slice name) {
     char shown[RDB_SHOWN_KEY_BYTES];
-    show_key(name, shown);
+    show_text(name, shown);
     l->result->empty++;
     if (l->how->checks_for)
         l->how->checks_for->empty(source_offset(l->in), shown);
@@ -248,7 +252,7 @@ static void fault_in_batch(struct load *l, const struct rdb_batch_key *key) {
     result->form = (int)key->form;
     result->key_offset = key->key_offset;
     result->has_key = true;
-    show_key(key->name, result->key);
+    show_text(key->name, result->key);
 }
 
 static bool put_built(struct load *l, struct rdb_batch_key *key) {
@@ -423,18 +427,21 @@ static bool read_key(struct load *l, unsigned form) {
  * or says something itself where it begins so. */
 static void note_auxiliary(struct slice name, struct slice value) {
     int64_t number = 0;
+    char what[RDB_SHOWN_KEY_BYTES], text[RDB_SHOWN_KEY_BYTES];
+    show_text(name, what);
+    show_text(value, text);
     bool is_number = number_parse_int64(value.bytes, value.length, &number);
     if (slice_equal(name, SLICE("redis-ver"))) {
-        log_notice("Loading RDB produced by version %.*s", (int)value.length, value.bytes);
+        log_notice("Loading RDB produced by version %s", text);
     } else if (slice_equal(name, SLICE("ctime")) && is_number) {
-        int64_t age = clock_wall_usec() / 1000000 - number;
-        log_notice("RDB age %" PRId64 " seconds", age > 0 ? age : 0);
+        int64_t now = clock_wall_usec() / 1000000;
+        uint64_t age = now > number ? (uint64_t)now - (uint64_t)number : 0;
+        log_notice("RDB age %" PRIu64 " seconds", age);
     } else if (slice_equal(name, SLICE("used-mem")) && is_number && number >= 0) {
         log_notice("RDB memory usage when created %.2f Mb", (double)number / (1024 * 1024));
         loading_note_memory((uint64_t)number);
     } else if (name.length && name.bytes[0] == '%') {
-        log_notice("RDB '%.*s': %.*s", (int)name.length, name.bytes, (int)value.length,
-                   value.bytes);
+        log_notice("RDB '%s': %s", what, text);
     }
 }
 
@@ -468,7 +475,8 @@ static bool read_sizes(struct load *l) {
     uint64_t keys, with_deadline;
     if (!saved_read_length(l->in, &keys) || !saved_read_length(l->in, &with_deadline))
         return source_fault_seen(l);
-    uint64_t most = source_left_max(l->in) / RESERVE_KEY_BYTES;
+    uint64_t left = source_left_max(l->in);
+    uint64_t most = left == UINT64_MAX ? RESERVE_KEYS_UNKNOWN : left / RESERVE_KEY_BYTES;
     if (l->how->checks_for) return true;
     if (keys > most) keys = most;
     while (!edit_expect(l->keyspace, keys, RESERVE_STEPS) && !loading_is_cut_short())

@@ -251,6 +251,17 @@ static void test_info_without_a_length(void **state) {
     loading_end(true);
 }
 
+/* A file may say that it took any number of bytes. */
+static void test_info_of_a_lie(void **state) {
+    loading_begin("test", 0);
+    loading_note_memory(INT64_MAX);
+    whole_pass(1000000);
+    loading_advance(1);
+    assert_string_equal(field("loading_eta_seconds"), "9223372036854775807");
+    assert_string_equal(field("loading_loaded_perc"), "0.00");
+    loading_end(true);
+}
+
 /* ---- sources ---- */
 
 /* One that gives zeros for ever, a little at a time. */
@@ -315,6 +326,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_nothing_is_evicted, begin, end),
         cmocka_unit_test_setup_teardown(test_info, begin, end),
         cmocka_unit_test_setup_teardown(test_info_without_a_length, begin, end),
+        cmocka_unit_test_setup_teardown(test_info_of_a_lie, begin, end),
         cmocka_unit_test_setup_teardown(test_source_is_watched, begin, end),
         cmocka_unit_test_setup_teardown(test_cut_short, begin, end),
     };

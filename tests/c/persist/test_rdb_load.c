@@ -6,6 +6,7 @@
 
 #include "server/whole.h"
 
+#include "base/log.h"
 #include "base/stream.h"
 #include "persist/rdb_module.h"
 #include "value/saved.h"
@@ -130,6 +131,60 @@ static void test_key_is_shown_on_its_line(void **state) {
     buffer_free(&file);
 }
 
+static struct buffer logged = {.class = MEMORY_OTHER};
+
+static void note_line(const char *line, size_t length) {
+    buffer_append(&logged, line, length);
+    buffer_append_char(&logged, '\n');
+}
+
+/* What a file says of its origin may be anything of any length: the log gets the beginning, as what
+ * a line can show. */
+static void test_origin_is_shown_on_its_line(void **state) {
+    struct buffer file;
+    buffer_init(&file, MEMORY_OTHER);
+    buffer_append(&file,
+                  MAGIC
+                  "\xfa\x09redis-ver\x05"
+                  "6\n7\0\xff",
+                  9 + 1 + 1 + 9 + 1 + 5);
+    buffer_append(&file, "\xfa\x03%a\n\x43\xe8", 7);
+    for (int i = 0; i < 1000; i++) buffer_append_char(&file, 'x');
+    buffer_append(&file,
+                  "\xfa\x05"
+                  "ctime\x14-9223372036854775808" NO_SUM,
+                  2 + 5 + 21 + 9);
+    log_set_observer(note_line);
+    assert_true(load(buffer_slice(&file)));
+    log_set_observer(NULL);
+    assert_non_null(strstr(logged.bytes, "Loading RDB produced by version 6\\x0a7\\x00\\xff\n"));
+    const char *at = strstr(logged.bytes, "RDB '%a\\x0a': xxxx");
+    assert_non_null(at);
+    assert_in_range(strcspn(at, "\n"), 100, 200);
+    buffer_clear(&logged);
+    buffer_free(&file);
+}
+
+/* How many keys come stands in the file. Where nobody knows how much of that follows room is made
+ * for some; the table grows for the others as they come. */
+static ssize_t read_lie(struct source *s, void *bytes, size_t length) {
+    static const char lie[] = MAGIC "\xfe\0\xfb\x81\x10\0\0\0\0\0\0\0\0\0\1k\1v" NO_SUM;
+    size_t left = sizeof(lie) - 1 - s->fetched;
+    if (length > left) length = left;
+    memcpy(bytes, lie + s->fetched, length);
+    return (ssize_t)length;
+}
+
+static void test_room_for_what_may_not_come(void **state) {
+    static const struct source_type type = {read_lie};
+    char window[64];
+    struct source in;
+    source_init(&in, &type, window, sizeof(window), SOURCE_LENGTH_UNKNOWN);
+    assert_true(rdb_load(&in, &(struct rdb_loading){0}, &result));
+    assert_int_equal(result.keys, 1);
+    assert_in_range(keyspace_table_bytes(keyspace_at(0)), 1 << 20, 64 << 20);
+}
+
 /* Each beginning of a good file is refused, at its end, with what was being read there. */
 static void test_cut_anywhere(void **state) {
     static const char file[] = MAGIC
@@ -205,6 +260,7 @@ static int open(void **state) { return whole_open(); }
 
 static int close_all(void **state) {
     buffer_free(&heard);
+    buffer_free(&logged);
     return 0;
 }
 
@@ -217,6 +273,8 @@ int main(void) {
         TEST(test_fault_names_the_key),
         TEST(test_duplicate_key),
         TEST(test_key_is_shown_on_its_line),
+        TEST(test_origin_is_shown_on_its_line),
+        TEST(test_room_for_what_may_not_come),
         TEST(test_cut_anywhere),
         TEST(test_forms_have_names),
         TEST(test_module_has_a_name),

@@ -38,7 +38,7 @@ BASE_FLAGS := -std=gnu11 -g -fno-omit-frame-pointer $(WARNINGS) \
               -include src/base/forbidden.h -Isrc
 # Another Lua 5.1 than the system's, as one built with sanitizers: LUA=/some/folder/liblua.a
 LUA ?= -llua5.1
-LIBS := $(LUA) -lm -lpthread -ldl
+LIBS := $(LUA) -lssl -lcrypto -lm -lpthread -ldl
 ALLOCATOR := -ljemalloc
 
 ifeq ($(VARIANT),fuzz)
@@ -76,7 +76,9 @@ else
   endif
 endif
 
-COMPILE = $(CC) $(BASE_FLAGS) $(MODE_FLAGS) $(CFLAGS) -MMD -MP
+# Headers that name what src/base/forbidden.h forbids come before it.
+$(OUT)/obj/io/tls.o: FOREIGN := -D_GNU_SOURCE=1 -include openssl/ssl.h
+COMPILE = $(CC) $(FOREIGN) $(BASE_FLAGS) $(MODE_FLAGS) $(CFLAGS) -MMD -MP
 LINK = $(CC) $(BASE_FLAGS) $(MODE_FLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic
 
 # --- files --------------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ help: ## this list
 
 # The headers of other packages, each with the package that brings it; asked for once a variant.
 NEEDED := $(if $(ALLOCATOR),jemalloc/jemalloc.h:libjemalloc-dev) stdio.h:libc6-dev \
-          lua5.1/lua.h:liblua5.1-0-dev
+          lua5.1/lua.h:liblua5.1-0-dev openssl/ssl.h:libssl-dev
 UNIT_NEEDED := cmocka.h:libcmocka-dev liblzf/lzf.h:liblzf-dev
 
 # Says which package is missing and how to get it. $(1): header:package words.

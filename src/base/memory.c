@@ -68,6 +68,7 @@ static const char *const class_names[MEMORY_CLASSES] = {
     [MEMORY_LEAVING] = "leaving",
     [MEMORY_MODULES] = "modules",
     [MEMORY_POOLS] = "pools",
+    [MEMORY_TLS] = "tls",
     [MEMORY_OTHER] = "other",
 };
 static void (*oom_handler)(size_t size);

@@ -29,6 +29,7 @@ enum memory_class {
     MEMORY_SCRIPTS, /* those that are cached */
     MEMORY_LUA,     /* what Lua holds: values of scripts, their code, garbage not collected yet */
     MEMORY_MODULES,
+    MEMORY_TLS,     /* what libssl holds: contexts, sessions, the state of each connection */
     MEMORY_POOLS,   /* free buffers kept for reuse, the threads' own buffers */
     MEMORY_OTHER,   /* tables of commands and options, logs, everything else */
     MEMORY_LEAVING, /* given up, and freed in steps: already counted as free */

@@ -14,12 +14,33 @@
  *     must not keep the loop awake.
  *  4. A write waits for input only until the next read, since that may have taken what the write
  *     waits for. (A read that waits for room needs nothing of the kind: the room stays.)
+ *  5. One whose handshake has expired stands in the loop's pending ones until its owner closes it.
  */
 #include "io/connection.h"
 
 #include <errno.h>
 
+#include "base/clock.h"
+#include "base/list.h"
 #include "base/panic.h"
+
+#define NSEC_A_MSEC INT64_C(1000000)
+
+/* Accepted, and not established. */
+static struct list_link handshakes = {&handshakes, &handshakes};
+static size_t handshakes_count;
+
+static void begin_handshake(struct connection *c) {
+    c->opened_nsec = c->heard_nsec = clock_monotonic_nsec();
+    list_append(&handshakes, &c->link);
+    handshakes_count++;
+}
+
+static void end_handshake(struct connection *c) {
+    if (c->side != CONNECTION_ACCEPTS || list_is_empty(&c->link)) return;
+    list_remove(&c->link);
+    handshakes_count--;
+}
 
 struct connection *connection_open(const struct connection_transport *transport, int fd,
                                    enum connection_side side, enum memory_class class, char *reason,
@@ -33,7 +54,11 @@ struct connection *connection_open(const struct connection_transport *transport,
     c->step_needs = side == CONNECTION_ACCEPTS ? LOOP_READABLE : LOOP_WRITABLE;
     c->read_needs = LOOP_READABLE;
     c->write_needs = LOOP_WRITABLE;
-    if (transport->open(c, reason, reason_size)) return c;
+    list_init(&c->link);
+    if (transport->open(c, reason, reason_size)) {
+        if (side == CONNECTION_ACCEPTS) begin_handshake(c);
+        return c;
+    }
     memory_free_sized(c, transport->bytes, class);
     return NULL;
 }
@@ -41,18 +66,21 @@ struct connection *connection_open(const struct connection_transport *transport,
 void connection_close(struct connection *c) {
     if (!c) return;
     if (c->loop) connection_unwatch(c);
+    end_handshake(c);
     c->transport->close(c);
     memory_free_sized(c, c->transport->bytes, c->class);
 }
+
+void connection_abandon(struct connection *c) { c->established = false; }
 
 size_t connection_bytes(const struct connection *c) {
     return memory_good_size(c->transport->bytes);
 }
 
-/* Invariant 2. */
+/* Invariants 2 and 5. */
 static void tell_pending(struct connection *c) {
     if (!c->loop) return;
-    if (c->is_pending && c->wanted & LOOP_READABLE)
+    if (c->expired || (c->is_pending && c->wanted & LOOP_READABLE))
         loop_pending_begin(c->loop, &c->pending);
     else
         loop_pending_end(c->loop, &c->pending);
@@ -69,12 +97,32 @@ static bool is_need(unsigned needs) {
 
 enum connection_step connection_handshake(struct connection *c, char *reason, size_t reason_size) {
     if (c->established) return CONNECTION_DONE;
+    if (c->expired) {
+        snprintf(reason, reason_size, "the handshake took too long");
+        return CONNECTION_FAILED;
+    }
+    if (c->side == CONNECTION_ACCEPTS) c->heard_nsec = clock_monotonic_nsec();
     enum connection_step step = c->transport->handshake(c, reason, reason_size);
     if (step == CONNECTION_WAITS) ASSERT(is_need(c->step_needs));
     if (step != CONNECTION_DONE) return step;
     c->established = true;
+    end_handshake(c);
     note_pending(c);
     return step;
+}
+
+size_t connection_handshakes(void) { return handshakes_count; }
+
+void connection_end_handshakes(int64_t whole_msec, int64_t silent_msec) {
+    int64_t now = clock_monotonic_nsec();
+    LIST_FOR_EACH (link, following, &handshakes) {
+        struct connection *c = LIST_ENTRY(link, struct connection, link);
+        if (now - c->opened_nsec <= whole_msec * NSEC_A_MSEC &&
+            now - c->heard_nsec <= silent_msec * NSEC_A_MSEC)
+            continue;
+        c->expired = true;
+        tell_pending(c);
+    }
 }
 
 /* Invariant 1. */

@@ -58,10 +58,13 @@ struct connection {
     enum memory_class class;
     bool established; /* the handshake is done */
     bool is_pending;  /* by the transport's account, as of its last call */
+    bool expired;     /* its handshake has taken too long: the next step fails */
     uint8_t wanted;   /* by the owner: LOOP_ bits */
     uint8_t step_needs, read_needs, write_needs; /* LOOP_READABLE, LOOP_WRITABLE, or both */
     struct loop *loop;                           /* that watches it; NULL = none */
     struct loop_pending pending;
+    struct list_link link; /* of an accepted one that is not established: among all such */
+    int64_t opened_nsec, heard_nsec; /* monotonic; of the latter's last step */
 };
 
 /* Over a connected socket, or one that is connecting; the descriptor stays the caller's. The struct
@@ -71,6 +74,8 @@ MUST_USE struct connection *connection_open(const struct connection_transport *t
                                             char *reason, size_t reason_size);
 /* Before the descriptor is closed. NULL is harmless. */
 void connection_close(struct connection *c);
+/* Nothing is said when it is closed: a forked child goes on with it, or nobody hears. */
+void connection_abandon(struct connection *c);
 /* Bytes of its class. O(1). */
 size_t connection_bytes(const struct connection *c);
 
@@ -78,6 +83,11 @@ size_t connection_bytes(const struct connection *c);
  * CONNECTION_DONE also where it was done before. */
 MUST_USE enum connection_step connection_handshake(struct connection *c, char *reason,
                                                    size_t reason_size);
+/* Accepted ones whose handshake is not done. O(1). */
+size_t connection_handshakes(void);
+/* The handshakes of accepted ones end that began more than `whole_msec` ago, or have not gone on
+ * for `silent_msec`: their watchers are called, and connection_handshake fails. O(handshakes). */
+void connection_end_handshakes(int64_t whole_msec, int64_t silent_msec);
 /* As the system's calls: EAGAIN also before the handshake is done. Afterwards the socket is to be
  * watched anew: what the connection needs of it may have changed. */
 MUST_USE ssize_t connection_read(struct connection *c, void *bytes, size_t length);

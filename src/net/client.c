@@ -341,6 +341,10 @@ unsigned client_carried_ready(struct client *c, unsigned ready) {
     return connection->wanted & (LOOP_READABLE | LOOP_WRITABLE);
 }
 
+void client_leave_to_child(struct client *c) {
+    if (c->flags & CLIENT_CARRIED) connection_abandon(client_connection(c));
+}
+
 /* With what it is connected by; NULL with a reason, and both closed. */
 static struct client *create_connected(int fd, struct connection *connection,
                                        void (*ready)(struct loop_watcher *w, unsigned ready),

@@ -188,6 +188,8 @@ void client_watch(struct client *c);
  * yet (its handshake goes on) or any more (it has failed, and closes the client). Afterwards
  * client_watch, since what it needs may have changed. Of CLIENT_CARRIED only. */
 unsigned client_carried_ready(struct client *c, unsigned ready);
+/* A forked child goes on with its connection, and we only close our copy: nothing is said. */
+void client_leave_to_child(struct client *c);
 /* All words as one number. */
 static inline uint64_t client_words_number(const struct client_words *words) {
     uint64_t number;

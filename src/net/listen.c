@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Listeners: what the options name is opened at start; accepted sockets become clients.
  *
- * `port` and `bind` may change while the server runs: the new sockets are opened in a set of their
- * own, and only when all of them are there the old ones are closed. An address that stays keeps its
- * socket, and with it the connections that wait to be accepted. Where new addresses overlap old
- * ones (127.0.0.1 and *) the old must be closed first; if the new cannot be had then, the old are
- * opened again.
+ * `port`, `tls-port` and `bind` may change while the server runs: the new sockets of both ports are
+ * opened in a set of their own, and only when all of them are there the old ones are closed. An
+ * address that stays keeps its socket, and with it the connections that wait to be accepted. Where
+ * new addresses overlap old ones (127.0.0.1 and *) the old must be closed first; if the new cannot
+ * be had then, the old are opened again.
  *
  * Where the system takes no connection (no descriptor is left) it goes on waiting and would wake
  * the loop without an end: accepting rests then for ACCEPT_REST_MSEC. In turns within a long
  * script, where no timer runs, listen_within ends that: who comes to end the script must get in.
+ *
+ * Handshakes over TLS are bounded in number and in time. While tls-handshakes-max of them are under
+ * way the listeners of the TLS port rest, and those clients that have been silent for
+ * HANDSHAKE_SILENCE_MSEC are given up, so that whoever means to speak gets a place; new ones wait
+ * in the system's queue meanwhile and cost nothing here.
  */
 #include "net/listen.h"
 
@@ -25,34 +30,47 @@
 #include "io/connection.h"
 #include "io/loop.h"
 #include "io/socket.h"
+#include "io/tls.h"
+#include "io/tls_options.h"
 #include "metric/metric.h"
 #include "net/client.h"
 #include "option/missing.h"
 
 /* Addresses that `bind` may name: as 6.2. */
-#define LISTENERS_MAX 16
+#define ADDRESSES_MAX 16
+#define PORTS 2 /* the plain one, and that of TLS */
+#define LISTENERS_MAX (ADDRESSES_MAX * PORTS)
 #define REASON_CHARS 160                     /* why a connection is not taken */
 #define ADDRESS_TEXT_MAX 256                 /* no longer name is resolved */
 #define ACCEPT_TELL_NSEC INT64_C(1000000000) /* between lines on the same failure */
 #define ACCEPT_REST_MSEC 100                 /* ten vain tries a second cost nothing */
+/* While no handshake has a place: a few handshakes take as long. */
+#define HANDSHAKE_REST_MSEC 10
+/* Longer than a distant client needs between two messages; a place is not for who only keeps it. */
+#define HANDSHAKE_SILENCE_MSEC 1000
+/* How often handshakes are looked at that may have taken too long. */
+#define HANDSHAKE_LOOK_MSEC 250
 
 struct listener {
     struct loop_watcher watcher;                  /* first: the loop hands it back */
     const struct connection_transport *transport; /* of its clients; NULL = plain sockets */
-    char address[ADDRESS_TEXT_MAX];               /* as `bind` names it, without the minus sign */
+    int port;
+    char address[ADDRESS_TEXT_MAX]; /* as `bind` names it, without the minus sign */
 };
 
-/* The TCP listeners of one port. */
+/* The TCP listeners of both ports. */
 struct listener_set {
     struct listener listeners[LISTENERS_MAX];
-    int count, port;
+    int count;
 };
 
 static struct loop *loop;
 static struct listener_set sets[2];
 static struct listener_set *current = &sets[0]; /* the other one is empty */
 static struct listener unix_listener = {.watcher.fd = -1};
-static int64_t port, backlog, unix_mode;
+static int64_t port, tls_port, backlog, unix_mode;
+static int64_t failed_port; /* of the last socket that could not be had */
+static int64_t handshakes_max, handshake_timeout_sec;
 static char *unix_path;
 static bool protected_mode;
 static bool gopher;                                            /* kept, not built */
@@ -68,12 +86,14 @@ static uint64_t accept_failures;
 static int64_t rest_is_over(struct loop_timer *unused);
 static struct loop_timer rest_timer = {.callback = rest_is_over};
 static int64_t rests_until_nsec; /* 0 = it does not rest */
+static int64_t look_at_handshakes(struct loop_timer *unused);
+static struct loop_timer handshake_timer = {.callback = look_at_handshakes};
 
 /* ---- bind: several words ---- */
 
 static bool bind_parse(const struct option_row *row, const struct slice *words, size_t word_count,
                        char *reason, size_t reason_size) {
-    if (word_count > LISTENERS_MAX) { /* with the full stop only here: as 6.2 */
+    if (word_count > ADDRESSES_MAX) { /* with the full stop only here: as 6.2 */
         bool set = option_source_now() == OPTION_FROM_CONFIG_SET;
         snprintf(reason, reason_size, "Too many bind addresses specified%s", set ? "." : "");
         return false;
@@ -102,6 +122,7 @@ static void bind_print(const struct option_row *row, struct buffer *out) {
 }
 
 static bool apply_port(const struct option_row *row, char *reason, size_t reason_size);
+static bool apply_tls_port(const struct option_row *row, char *reason, size_t reason_size);
 static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size);
 
 static const struct option_row option_rows[] = {
@@ -143,6 +164,27 @@ static const struct option_row option_rows[] = {
     OPTION_BOOL("protected-mode", &protected_mode, true, OPTION_MUTABLE, "network", 80,
                 "Refuse clients from other hosts as long as neither an address is bound nor a "
                 "password is set."),
+    {.name = "tls-port",
+     .type = OPTION_TYPE_INT,
+     .flags = OPTION_MUTABLE,
+     .section = "tls",
+     .place = 10,
+     .fallback = "0",
+     .variable = &tls_port,
+     .low = 0,
+     .high = 65535,
+     .apply = apply_tls_port,
+     .help = "TCP port to listen on for clients over TLS; 0: none. It is served beside `port`, "
+             "which may be 0."},
+    OPTION_INT("tls-handshakes-max", &handshakes_max, "256", 1, INT32_MAX, OPTION_MUTABLE, "tls",
+               210,
+               "Clients over TLS whose handshake may be under way at once. Further ones wait until "
+               "one is done; while there are any, clients that are silent for a second are given "
+               "up. Each holds up to 150 kb while it lasts."),
+    OPTION_INT("tls-handshake-timeout", &handshake_timeout_sec, "10", 1, INT32_MAX, OPTION_MUTABLE,
+               "tls", 220,
+               "Seconds after which a client is given up that has not ended its "
+               "handshake."),
     MISSING_BOOL("gopher-enabled", NULL, &gopher, "no", OPTION_MUTABLE, "network", 200,
                  "the Gopher protocol is not built",
                  "Answer inline requests for a path by Gopher's protocol."),
@@ -195,6 +237,19 @@ static void accept_one(const struct listener *l, int fd, const struct socket_pee
     if (!client_create(fd, peer, l->transport, reason, sizeof(reason)))
         log_warning("Error registering fd event for the new client: %s (%s:%d)", reason,
                     peer->address, peer->port);
+    else if (l->transport && connection_handshakes() == 1)
+        loop_timer_start(loop, &handshake_timer, HANDSHAKE_LOOK_MSEC);
+}
+
+static bool has_room(const struct listener *l) {
+    return !l->transport || connection_handshakes() < (size_t)handshakes_max;
+}
+
+static int64_t look_at_handshakes(struct loop_timer *unused) {
+    int64_t whole = handshake_timeout_sec * 1000;
+    bool all_taken = connection_handshakes() >= (size_t)handshakes_max;
+    connection_end_handshakes(whole, all_taken ? HANDSHAKE_SILENCE_MSEC : whole);
+    return connection_handshakes() ? HANDSHAKE_LOOK_MSEC : LOOP_TIMER_END;
 }
 
 /* Of one cause it is said once in a time. */
@@ -222,11 +277,22 @@ static int64_t rest_is_over(struct loop_timer *unused) {
     return all ? LOOP_TIMER_END : ACCEPT_REST_MSEC;
 }
 
+static void rest_for(int64_t msec) {
+    rests_until_nsec = clock_monotonic_nsec() + msec * INT64_C(1000000);
+    loop_timer_start(loop, &rest_timer, msec);
+}
+
 static void rest(void) {
     for (int i = 0; i < current->count; i++) loop_unwatch(loop, &current->listeners[i].watcher);
     if (unix_listener.watcher.fd >= 0) loop_unwatch(loop, &unix_listener.watcher);
-    rests_until_nsec = clock_monotonic_nsec() + ACCEPT_REST_MSEC * INT64_C(1000000);
-    loop_timer_start(loop, &rest_timer, ACCEPT_REST_MSEC);
+    rest_for(ACCEPT_REST_MSEC);
+}
+
+/* Not the plain ones: nobody there waits for a handshake. */
+static void rest_of_tls(void) {
+    for (int i = 0; i < current->count; i++)
+        if (current->listeners[i].transport) loop_unwatch(loop, &current->listeners[i].watcher);
+    if (!rests_until_nsec) rest_for(HANDSHAKE_REST_MSEC);
 }
 
 void listen_within(void) {
@@ -234,8 +300,13 @@ void listen_within(void) {
 }
 
 static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
+    const struct listener *l = (const struct listener *)watcher;
     for (int i = 0; i < LISTEN_ACCEPTS_MAX; i++) {
         struct socket_peer peer;
+        if (!has_room(l)) {
+            rest_of_tls();
+            return;
+        }
         int fd = socket_accept(watcher->fd, &peer);
         if (fd < 0) {
             if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
@@ -243,7 +314,7 @@ static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
             rest();
             return;
         }
-        accept_one((const struct listener *)watcher, fd, &peer);
+        accept_one(l, fd, &peer);
     }
 }
 
@@ -266,53 +337,79 @@ static void set_close(struct listener_set *s) {
     s->count = 0;
 }
 
-static const struct listener *set_find(const struct listener_set *s, const char *address) {
-    for (int i = 0; i < s->count; i++)
-        if (!strcmp(s->listeners[i].address, address)) return &s->listeners[i];
+/* What one socket of a set is made from. */
+struct place {
+    const char *address; /* without the minus sign */
+    int port;
+    const struct connection_transport *transport;
+};
+
+static const struct listener *set_find(const struct listener_set *s, const struct place *p) {
+    for (int i = 0; i < s->count; i++) {
+        const struct listener *l = &s->listeners[i];
+        if (l->port == p->port && l->transport == p->transport && !strcmp(l->address, p->address))
+            return l;
+    }
     return NULL;
 }
 
 /* A further descriptor of the socket that listens on this address already; -1 = none does. An
  * address that `bind` names twice gets none: the system says that it is taken, as it does of one
  * that is written in two ways. */
-static int share_current(const struct listener_set *s, const char *address) {
-    if (current->port != port || set_find(s, address)) return -1;
-    const struct listener *l = set_find(current, address);
+static int share_current(const struct listener_set *s, const struct place *p) {
+    if (set_find(s, p)) return -1;
+    const struct listener *l = set_find(current, p);
     return l ? fcntl(l->watcher.fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
 /* True also where the address is missing on this host and may be. */
-static bool set_add(struct listener_set *s, const char *address, bool quiet) {
+static bool set_add(struct listener_set *s, struct place p, bool quiet) {
     char reason[256];
-    bool optional = *address == '-';
-    if (optional) address++;
-    int fd = share_current(s, address);
-    if (fd < 0) fd = socket_listen_tcp(address, s->port, (int)backlog, reason, sizeof(reason));
+    bool optional = *p.address == '-';
+    if (optional) p.address++;
+    int fd = share_current(s, &p);
+    if (fd < 0) fd = socket_listen_tcp(p.address, p.port, (int)backlog, reason, sizeof(reason));
     int error = fd < 0 ? errno : 0;
     struct listener *l = &s->listeners[s->count];
     if (fd >= 0 && watch(&l->watcher, fd, reason, sizeof(reason))) {
-        snprintf(l->address, sizeof(l->address), "%s", address);
+        snprintf(l->address, sizeof(l->address), "%s", p.address);
+        l->port = p.port;
+        l->transport = p.transport;
         s->count++;
         return true;
     }
+    failed_port = p.port;
     if (!quiet)
-        log_warning("Warning: Could not create server TCP listening socket %s:%d: %s", address,
-                    s->port, reason);
+        log_warning("Warning: Could not create server TCP listening socket %s:%d: %s", p.address,
+                    p.port, reason);
     return optional && (error == EADDRNOTAVAIL || error == EAFNOSUPPORT ||
                         error == EPROTONOSUPPORT || error == ENOPROTOOPT);
+}
+
+/* The sockets of one port (0 = none) on all addresses; false at the first that cannot be had. */
+static bool set_add_port(struct listener_set *s, int64_t of_port,
+                         const struct connection_transport *transport, bool quiet) {
+    const char *address = bind_addresses.bytes;
+    struct place p = {.address = "*", .port = (int)of_port, .transport = transport};
+    if (!of_port) return true;
+    if (!bind_count) {
+        struct place any = p;
+        any.address = "-::*";
+        return set_add(s, p, quiet) && set_add(s, any, quiet);
+    }
+    for (int i = 0; i < bind_count; i++, address += strlen(address) + 1) {
+        p.address = address;
+        if (!set_add(s, p, quiet)) return false;
+    }
+    return true;
 }
 
 /* All that the options name; false, with nothing open, where one of them cannot be had. There may
  * be none where all may be missing. */
 static bool set_open(struct listener_set *s, bool quiet) {
-    const char *address = bind_addresses.bytes;
-    s->port = (int)port;
     s->count = 0;
-    if (!port) return true;
-    bool done = true;
-    if (!bind_count) done = set_add(s, "*", quiet) && set_add(s, "-::*", quiet);
-    for (int i = 0; done && i < bind_count; i++, address += strlen(address) + 1)
-        done = set_add(s, address, quiet);
+    bool done =
+        set_add_port(s, port, NULL, quiet) && set_add_port(s, tls_port, &tls_transport, quiet);
     if (!done) set_close(s);
     return done;
 }
@@ -321,7 +418,7 @@ static bool set_open(struct listener_set *s, bool quiet) {
 
 /* As set_open, but an address must be left: who asks would not be reached any more. */
 static bool set_open_some(struct listener_set *s, bool quiet) {
-    return set_open(s, quiet) && (s->count || !s->port);
+    return set_open(s, quiet) && (s->count || (!port && !tls_port));
 }
 
 /* The old sockets are gone and the new ones cannot be had: opens the old ones again. */
@@ -331,13 +428,15 @@ static void set_restore(struct listener_set *s) {
     for (int i = 0; i < count; i++) {
         char address[ADDRESS_TEXT_MAX];
         memcpy(address, s->listeners[i].address, sizeof(address));
-        set_add(s, address, false);
+        const struct place p = {address, s->listeners[i].port, s->listeners[i].transport};
+        set_add(s, p, false);
     }
 }
 
-static bool reopen(void) {
+/* `may_overlap`: new addresses may be had only when old ones are given up. */
+static bool reopen(bool may_overlap) {
     struct listener_set *old = current, *new = current == &sets[0] ? &sets[1] : &sets[0];
-    bool may_overlap = old->count && old->port == port;
+    may_overlap = may_overlap && old->count;
     if (set_open_some(new, may_overlap)) {
         set_close(old);
         current = new;
@@ -356,13 +455,27 @@ static bool reopen(void) {
 }
 
 static bool apply_port(const struct option_row *row, char *reason, size_t reason_size) {
-    if (!loop || reopen()) return true;
+    if (!loop || reopen(false)) return true;
     snprintf(reason, reason_size, "Unable to listen on this port. Check server logs.");
     return false;
 }
 
+static bool serves_tls(void) {
+    for (int i = 0; i < current->count; i++)
+        if (current->listeners[i].transport) return true;
+    return false;
+}
+
+static bool apply_tls_port(const struct option_row *row, char *reason, size_t reason_size) {
+    char unused[REASON_CHARS];
+    if (!tls_options_serve(tls_port != 0, reason, reason_size)) return false;
+    if (apply_port(row, reason, reason_size)) return true;
+    tls_options_serve(serves_tls(), unused, sizeof(unused)); /* as it was: it needs nothing */
+    return false;
+}
+
 static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size) {
-    if (!loop || !port || reopen()) return true;
+    if (!loop || (!port && !tls_port) || reopen(true)) return true;
     snprintf(reason, reason_size, "Failed to bind to specified addresses.");
     return false;
 }
@@ -372,7 +485,9 @@ static bool apply_bind(const struct option_row *row, char *reason, size_t reason
 bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
     loop = the_loop;
     if (!set_open(current, false)) {
-        snprintf(reason, reason_size, "Failed listening on port %d (TCP), aborting.", (int)port);
+        bool of_tls = failed_port == tls_port;
+        snprintf(reason, reason_size, "Failed listening on port %d (%s), aborting.",
+                 (int)(of_tls ? tls_port : port), of_tls ? "TLS" : "TCP");
         return false;
     }
     if (*unix_path) {
@@ -391,6 +506,7 @@ bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
 
 void listen_close(void) {
     loop_timer_stop(loop, &rest_timer);
+    loop_timer_stop(loop, &handshake_timer);
     set_close(current);
     if (unix_listener.watcher.fd < 0) return;
     loop_unwatch(loop, &unix_listener.watcher);
@@ -407,14 +523,15 @@ static void close_in_child(const struct child_job *job) {
 const struct child_observer listen_child_observer = {.in_child = close_in_child};
 
 int listen_port(void) { return (int)port; }
+int listen_tls_port(void) { return (int)tls_port; }
 int64_t listen_backlog(void) { return backlog; }
 const char *listen_unix_path(void) { return unix_path; }
 
 const char *listen_first_address(void) {
     const char *address = bind_count ? bind_addresses.bytes : "*";
-    if (port)
+    if (port || tls_port)
         snprintf(first_address, sizeof(first_address), "%s:%d", address + (*address == '-'),
-                 (int)port);
+                 (int)(port ? port : tls_port));
     else
         snprintf(first_address, sizeof(first_address), "%s", unix_path);
     return first_address;

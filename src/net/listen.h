@@ -25,6 +25,7 @@ void listen_close(void); /* removes the unix socket's file */
 /* A forked child closes its copies, so that the ports are free when the server has ended. */
 extern const struct child_observer listen_child_observer;
 int listen_port(void);              /* 0 = no TCP */
+int listen_tls_port(void);          /* 0 = no TLS */
 int64_t listen_backlog(void);       /* tcp-backlog */
 const char *listen_unix_path(void); /* "" = none */
 /* "127.0.0.1:6379", "*:6379", or the unix socket: for process titles. Valid until the next call. */

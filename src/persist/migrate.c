@@ -29,6 +29,7 @@
 #include "command/row.h"
 #include "exec/edit.h"
 #include "exec/effects.h"
+#include "io/tls_options.h"
 #include "metric/row.h"
 #include "net/client.h"
 #include "net/peer.h"
@@ -108,7 +109,9 @@ static struct link *link_open(struct slice name, struct slice host, struct slice
     l->peer = peer_create(MEMORY_OTHER, &reply_limits);
     buffer_init(&l->name, MEMORY_OTHER);
     buffer_append(&l->name, name.bytes, name.length);
-    if (!peer_connect(l->peer, &(struct peer_address){.host = address, .port = (int)number})) {
+    const struct peer_address to = {
+        .host = address, .port = (int)number, .transport = tls_for_cluster()};
+    if (!peer_connect(l->peer, &to)) {
         link_close(l);
         l = NULL;
     }

@@ -29,6 +29,7 @@
 #include "base/panic.h"
 #include "exec/blocked.h"
 #include "io/loop.h"
+#include "io/tls_options.h"
 #include "net/client.h"
 #include "net/listen.h"
 #include "net/peer.h"
@@ -127,7 +128,8 @@ static void peer_ready(struct loop_watcher *watcher, unsigned ready);
 
 static void connect_now(void) {
     static const struct peer_limits limits = {REPLY_BYTES_MAX, 64};
-    const struct peer_address address = {.host = primary.host, .port = primary.port};
+    const struct peer_address address = {
+        .host = primary.host, .port = primary.port, .transport = tls_for_replication()};
     if (!primary.peer) primary.peer = peer_create(MEMORY_REPLICATION, &limits);
     if (!peer_connect(primary.peer, &address)) {
         log_warning("Unable to connect to MASTER: %s", peer_error(primary.peer));
@@ -168,7 +170,8 @@ static void ask(enum question question, const struct slice *words, size_t count)
 
 static void ask_all(void) {
     char digits[NUMBER_INT64_CHARS];
-    int64_t port = announce_port ? announce_port : listen_port();
+    bool over_tls = tls_for_replication() && listen_tls_port();
+    int64_t port = announce_port ? announce_port : over_tls ? listen_tls_port() : listen_port();
     struct slice words[WORDS_MAX] = {SLICE("AUTH")};
     size_t count = 1;
     if (password.length) {

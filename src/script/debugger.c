@@ -110,6 +110,7 @@ static bool fork_session(struct call *call) {
     } else if (pid > 0) {
         children++;
         log_notice("A script is debugged by child %d.", (int)pid);
+        client_leave_to_child(c);
         client_close_later(c);
     }
     return pid == 0;

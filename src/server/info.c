@@ -85,7 +85,9 @@ static void print_compiler(struct buffer *out) {
 }
 static void print_pid(struct buffer *out) { buffer_printf(out, "%d", (int)getpid()); }
 static void print_run_id(struct buffer *out) { buffer_append_c_string(out, run_id); }
-static void print_port(struct buffer *out) { buffer_printf(out, "%d", listen_port()); }
+static void print_port(struct buffer *out) {
+    buffer_printf(out, "%d", listen_port() ? listen_port() : listen_tls_port());
+}
 static void print_time(struct buffer *out) {
     buffer_printf(out, "%lld", (long long)clock_wall_usec());
 }
@@ -252,7 +254,8 @@ static const struct metric_row server_rows[] = {
     METRIC_PRINT("Server", 110, "gcc_version", print_compiler, "The compiler; 0.0.0 for clang."),
     METRIC_PRINT("Server", 120, "process_id", print_pid, "The process id."),
     METRIC_PRINT("Server", 140, "run_id", print_run_id, "Random, another at each start."),
-    METRIC_PRINT("Server", 150, "tcp_port", print_port, "The TCP port; 0: none."),
+    METRIC_PRINT("Server", 150, "tcp_port", print_port,
+                 "The TCP port, or else that of TLS; 0: none."),
     METRIC_PRINT("Server", 160, "server_time_usec", print_time,
                  "Wall time, microseconds since 1970."),
     METRIC_PRINT("Server", 170, "uptime_in_seconds", print_uptime, "Seconds since start."),

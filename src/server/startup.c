@@ -460,6 +460,8 @@ void startup_remove_pidfile(bool says) {
     pidfile_written = NULL;
 }
 
+static int port_shown(void) { return listen_port() ? listen_port() : listen_tls_port(); }
+
 /* A boat that keeps level, and what one wants to know first. */
 static void show_the_logo(void) {
     char text[1024];
@@ -474,7 +476,7 @@ static void show_the_logo(void) {
              "  ~~~~\\_____________/~~~~~~~~~\n"
              "    ~~~~~~~~~|~~~~~~~~~~~\n"
              "             ^\n\n",
-             EVENKEEL_VERSION, REDIS_VERSION, (int)(sizeof(void *) * CHAR_BIT), listen_port(),
+             EVENKEEL_VERSION, REDIS_VERSION, (int)(sizeof(void *) * CHAR_BIT), port_shown(),
              (int)getpid());
     log_raw(LOG_LEVEL_NOTICE, text);
 }
@@ -485,7 +487,7 @@ void startup_announce(void) {
     if (show_logo || terminal)
         show_the_logo();
     else
-        log_notice("Running mode=standalone, port=%d.", listen_port());
+        log_notice("Running mode=standalone, port=%d.", port_shown());
     log_warning("Server initialized");
     host_announce_warnings();
     affinity_apply(AFFINITY_SERVER);
@@ -493,7 +495,7 @@ void startup_announce(void) {
 }
 
 void startup_announce_ready(void) {
-    if (listen_port()) log_notice("Ready to accept connections");
+    if (port_shown()) log_notice("Ready to accept connections");
     if (*listen_unix_path())
         log_notice("The server is now ready to accept connections at %s", listen_unix_path());
     supervise_ready();

@@ -38,7 +38,7 @@ static bool append_variable(struct slice name, struct buffer *out) {
     } else if (slice_is(name, "port")) {
         buffer_printf(out, "%d", listen_port());
     } else if (slice_is(name, "tls-port")) {
-        buffer_append_char(out, '0');
+        buffer_printf(out, "%d", listen_tls_port());
     } else if (slice_is(name, "unixsocket")) {
         const char *path = listen_unix_path();
         buffer_append_c_string(out, path ? path : "");

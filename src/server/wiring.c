@@ -85,6 +85,7 @@
 #include "io/loop.h"
 #include "io/signals.h"
 #include "io/threads.h"
+#include "io/tls_options.h"
 #include "modules/options.h"
 #include "net/batch.h"
 #include "net/client.h"
@@ -203,6 +204,7 @@ void wiring_register(void) {
     sentinel_options_register();
     script_register();
     threads_register();
+    tls_options_register();
 
     commands_string_register();
     commands_bitmap_register();
@@ -368,6 +370,7 @@ bool wiring_open(struct loop *loop) {
     memory_limit_set_clients(&clients);
     client_memory_set_maxmemory(memory_limit_bytes);
     keyspace_open();
+    if (!tls_options_open()) return false;
     if (!client_open(loop, &batch_client_parts)) return false;
     reply_open();
     batch_open(dispatch_executor());

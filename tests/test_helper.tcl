@@ -12,7 +12,7 @@ set ::tmp_serial 0
 unset -nocomplain ::env(NOTIFY_SOCKET) ::env(UPSTART_JOB) ::env(REDISCLI_AUTH) \
     ::env(EVENKEEL_FAULTS)
 
-foreach part {client assert util server test conductor replica faulty} {
+foreach part {client assert util server test conductor replica faulty tls} {
     source [file join $::tests support $part.tcl]
 }
 
@@ -23,7 +23,7 @@ set ::not_built {}
 array set ::options [list \
     tests $::tests server {} wrapper {} scratch {} worker 0 \
     single {} only {} skiptest {} allow {} deny {} config {} clients 2 timeout 900 seed 0 \
-    verbose 0 accurate 0 resp3 0 list 0 keep 0 colour 0 log_lines 15]
+    verbose 0 accurate 0 resp3 0 tls 0 certificates {} list 0 keep 0 colour 0 log_lines 15]
 
 set ::usage {usage: tests/run [options]       (many: may be given several times)
 
@@ -39,13 +39,14 @@ set ::usage {usage: tests/run [options]       (many: may be given several times)
   --server PATH         the server to test (build/bin/redis-server)
   --config NAME VALUE   an option for every server (many)
   --resp3               clients speak RESP3
+  --tls                 servers and clients speak TLS
   --wrapper "WORDS"     put in front of the server's command line (strace -f, nice -n 5 ...)
   --timeout SECONDS     end a file whose test shows no sign of life for so long (900)
   --log-lines N         lines of the server's log shown with a failure (15)
   --keep                keep the scratch folder (it always stays when something failed)
 
 Tags: ours (differs from Redis 6.2 on purpose; left out when another server is tested), resp2 (makes
-sense in RESP2 only), slow, needs:client, needs:list ... (wants a feature; our server is not asked
+sense in RESP2 only), tls:skip (not over TLS), slow, needs:client, needs:list ... (wants a feature; our server is not asked
 for those that are not built: ::not_built in tests/test_helper.tcl).
 The last line printed is `N passed, N failed`; the exit status is 0 when nothing failed.}
 
@@ -87,7 +88,7 @@ proc parse_options {words} {
             --server - --wrapper {
                 set words [lassign $words ::options([string range $word 2 end])]
             }
-            --verbose - --accurate - --resp3 - --keep {
+            --verbose - --accurate - --resp3 - --tls - --keep {
                 set ::options([string range $word 2 end]) 1
             }
             --list-tests { set ::options(list) 1 }
@@ -170,6 +171,11 @@ proc prepare {} {
     }
     if {$::options(resp3)} {
         lappend ::options(deny) resp2
+    }
+    if {$::options(tls)} {
+        lappend ::options(deny) tls:skip
+        set ::options(certificates) [file join $::options(scratch) certificates]
+        exec sh [file join $::tests support certificates.sh] $::options(certificates)
     }
     set ::options(colour) [expr {[info exists ::env(TEST_COLOUR)] && $::env(TEST_COLOUR)}]
 }

@@ -12,9 +12,9 @@
  *  2. Who was accepted and has said nothing has no SSL: the struct is all that it costs.
  *  3. While hands are shaken with one that we accept, libssl gets no block above
  *     TLS_HANDSHAKE_BLOCK_MAX.
- *  4. Each record that is no data comes back to us (no SSL_MODE_AUTO_RETRY); more than
- *     TLS_STRAY_RECORDS_MAX within one read end the connection. Nobody begins anew
- *     (SSL_OP_NO_RENEGOTIATION).
+ *  4. Once hands are shaken, messages that are no data are counted (note_message); more than
+ *     TLS_STRAYS_MAX in a row end the connection, in the midst of what libssl has read. One call of
+ *     it reads the socket READS_MAX times at most. Nobody begins anew (SSL_OP_NO_RENEGOTIATION).
  *  5. A try to write offers one record, or all that there is if that is less. So what comes again
  *     after EAGAIN is never less than libssl has begun to send, and its first bytes are the same.
  *  6. Once libssl has failed, only SSL_free is called: no goodbye is said in the midst of a record.
@@ -48,6 +48,8 @@
 
 /* Of plain text: the longest that TLS allows. */
 #define RECORD_BYTES 16384
+/* In one call that reads a record: one may bring its beginning, the next the rest. */
+#define READS_MAX 4
 /* The name under which sessions are kept: one of another server must not be resumed here. */
 #define SESSION_CONTEXT "evenkeel"
 #define LIBRARY_TEXT_MAX 256
@@ -55,9 +57,9 @@
 struct tls {
     struct connection connection; /* first */
     SSL *ssl;                     /* NULL = nothing was said yet */
-    int reads_left;               /* of the socket, in this call; -1 = any number */
+    int reads_left;               /* of the socket, in this call */
+    int strays;                   /* invariant 4: in a row */
     int error;                    /* the system's, of the last read or write; 0 = none */
-    bool starved;                 /* libssl was told that there is nothing to read now */
     bool at_end;                  /* the socket was at its end */
     bool broken;                  /* invariant 6 */
     bool ended;     /* a read found the end behind the bytes that it returned; the next tells */
@@ -102,16 +104,14 @@ static bool is_passing(int error) { return error == EAGAIN || error == EINTR; }
 static int bio_read(BIO *bio, char *bytes, int length) {
     struct tls *t = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    t->starved = false;
     t->error = EAGAIN;
     ssize_t got = -1;
     if (t->reads_left) {
-        t->reads_left -= t->reads_left > 0;
+        t->reads_left--;
         got = note_error(t, system_recv(t->connection.fd, bytes, (size_t)length, MSG_DONTWAIT));
     }
     t->at_end = got == 0;
     if (got >= 0 || !is_passing(t->error)) return (int)got;
-    t->starved = true;
     BIO_set_retry_read(bio);
     return -1;
 }
@@ -270,6 +270,17 @@ static bool set_authorities(SSL_CTX *context, const struct tls_settings *s, char
     return fail(reason, reason_size, "Failed to configure CA certificate(s) file/directory", NULL);
 }
 
+/* libssl's account of what comes and goes. Messages of handshakes that come, and alarms that are
+ * answered to what came, are strays; that the other side has ended is what makes it read no more.
+ */
+static void note_message(int is_sent, int version, int type, const void *bytes, size_t length,
+                         SSL *ssl, void *argument) {
+    struct tls *t = argument;
+    bool is_stray = is_sent ? type == SSL3_RT_ALERT : type == SSL3_RT_HANDSHAKE;
+    if (!t || !t->connection.established || !is_stray) return;
+    if (++t->strays > TLS_STRAYS_MAX) SSL_set_shutdown(ssl, SSL_RECEIVED_SHUTDOWN);
+}
+
 /* Versions, ciphers and authorities, and what is the same for all. NULL with a reason. */
 static SSL_CTX *make_context(const struct tls_settings *s, bool accepts, char *reason,
                              size_t reason_size) {
@@ -280,10 +291,10 @@ static SSL_CTX *make_context(const struct tls_settings *s, bool accepts, char *r
     }
     SSL_CTX_set_options(
         context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(context, 1);
+    SSL_CTX_set_msg_callback(context, note_message);
     SSL_CTX_set_max_cert_list(context, TLS_CERTIFICATES_BYTES_MAX);
     SSL_CTX_set_verify(context, s->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     if (set_protocols(context, s->protocols, reason, reason_size) &&
@@ -398,9 +409,7 @@ const char *tls_library(void) { return OpenSSL_version(OPENSSL_VERSION); }
 /* ---- the handshake ---- */
 
 static bool open_connection(struct connection *c, char *reason, size_t reason_size) {
-    struct tls *t = tls_of(c);
     bool accepts = c->side == CONNECTION_ACCEPTS;
-    t->reads_left = -1;
     if (accepts ? accepting : connecting) return true;
     snprintf(reason, reason_size, "TLS is not configured");
     return false;
@@ -418,6 +427,7 @@ static bool make_ssl(struct tls *t) {
     BIO_set_data(bio, t);
     BIO_set_init(bio, 1);
     SSL_set_bio(t->ssl, bio, bio); /* takes it over */
+    SSL_set_msg_callback_arg(t->ssl, t);
     if (!accepts) {
         SSL_set_connect_state(t->ssl);
         return !server_name || SSL_set_tlsext_host_name(t->ssl, server_name);
@@ -443,16 +453,20 @@ static enum connection_step handshake_failed(struct tls *t, char *reason, size_t
     return CONNECTION_FAILED;
 }
 
+/* Before each call of libssl whose result is looked at. */
+static void begin_call(struct tls *t, int reads) {
+    ERR_clear_error();
+    t->at_end = false;
+    t->error = 0;
+    t->reads_left = reads;
+}
+
 /* Invariants 1 and 3. */
 static int step(struct tls *t) {
-    ERR_clear_error();
-    t->starved = t->at_end = false;
-    t->error = 0;
-    t->reads_left = 1;
+    begin_call(t, 1);
     shakes_hands = t->connection.side == CONNECTION_ACCEPTS;
     int done = SSL_do_handshake(t->ssl);
     shakes_hands = false;
-    t->reads_left = -1;
     return done;
 }
 
@@ -474,12 +488,6 @@ static enum connection_step handshake(struct connection *c, char *reason, size_t
 }
 
 /* ---- reading and writing ---- */
-
-static void begin_call(struct tls *t) {
-    ERR_clear_error();
-    t->starved = t->at_end = false;
-    t->error = 0;
-}
 
 /* The errno of an error of libssl that ends the connection. */
 static int fatal_error(struct tls *t, int error) {
@@ -505,26 +513,24 @@ static ssize_t end_of_reading(struct tls *t, size_t got, bool ended, int error) 
 static ssize_t read_bytes(struct connection *c, void *bytes, size_t length) {
     struct tls *t = tls_of(c);
     size_t got = 0;
-    int strays = 0;
     if (t->ended) return 0;
     if (t->read_error) return fail_with(t->read_error);
     if (t->broken) return fail_with(EPROTO);
     while (got < length) {
         size_t some = 0;
-        begin_call(t);
+        begin_call(t, READS_MAX);
         int done = SSL_read_ex(t->ssl, (char *)bytes + got, length - got, &some);
         got += some;
+        if (done) t->strays = 0;
         if (done && SSL_has_pending(t->ssl)) continue;
         if (done) break;
         int error = SSL_get_error(t->ssl, done);
+        if (t->strays > TLS_STRAYS_MAX) error = SSL_ERROR_SSL;
         if (error == SSL_ERROR_ZERO_RETURN) return end_of_reading(t, got, true, 0);
-        if (error == SSL_ERROR_WANT_READ && t->starved) break;
-        if (error == SSL_ERROR_WANT_WRITE) {
-            c->read_needs = LOOP_WRITABLE;
-            break;
-        }
-        if (error != SSL_ERROR_WANT_READ || ++strays > TLS_STRAY_RECORDS_MAX) /* invariant 4 */
+        if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
             return end_of_reading(t, got, false, fatal_error(t, error));
+        if (error == SSL_ERROR_WANT_WRITE) c->read_needs = LOOP_WRITABLE;
+        break;
     }
     if (got) c->read_needs = LOOP_READABLE;
     return got || !length ? (ssize_t)got : fail_with(EAGAIN);
@@ -560,7 +566,7 @@ static ssize_t write_pieces(struct connection *c, const struct iovec *pieces, in
     size_t sent = 0, length = 0, some;
     if (t->broken) return fail_with(EPIPE);
     while ((bytes = next_record(pieces, count, sent, record, &length))) {
-        begin_call(t);
+        begin_call(t, 0);
         if (SSL_write_ex(t->ssl, bytes, length, &some)) {
             sent += some;
             continue;

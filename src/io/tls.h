@@ -23,9 +23,9 @@
 #define TLS_HANDSHAKE_BLOCK_MAX 49152
 /* The other side's certificates, all together; ten are 20 KiB. */
 #define TLS_CERTIFICATES_BYTES_MAX 32768
-/* Records without data in a row within one read: OpenSSL itself takes as many empty ones. A peer
- * that sends more (changes of keys, wishes to begin anew) only wants our time. */
-#define TLS_STRAY_RECORDS_MAX 32
+/* Messages in a row that are no data, once hands are shaken: OpenSSL itself takes as many empty
+ * records. A peer that sends more (changes of keys, wishes to begin anew) only wants our time. */
+#define TLS_STRAYS_MAX 32
 
 struct connection_transport;
 

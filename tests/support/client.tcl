@@ -54,6 +54,9 @@ proc client::encode {words} {
 }
 
 proc client::connect {host port {mode blocking}} {
+    if {$::options(tls)} {
+        return [tls_client $host $port {} $mode]
+    }
     return [from_channel [socket $host $port] $mode]
 }
 

@@ -168,6 +168,10 @@ proc server_pairs {port folder overrides} {
     }
     set pairs {}
     set defaults [list port $port bind 127.0.0.1 dir $folder save {} loglevel verbose]
+    if {$::options(tls)} {
+        set defaults [dict merge $defaults [tls_pairs $port] \
+            {port 0 tls-replication yes tls-cluster yes tls-session-caching no}]
+    }
     foreach {name value} [dict merge $defaults $::options(config)] {
         if {![dict exists $own $name]} {
             lappend pairs $name $value

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rows of options: reading a command line by them, and printing them.
+ *
+ * Invariants
+ *  1. What a row's value is refused for is said with the option's name, so that the tool can print
+ *     the reason as it is.
+ *  2. Help is at most HELP_COLUMNS wide; a name that is too long for its column has a line of its
+ *     own.
+ */
+#include "tools/tool_options.h"
+
+#include <inttypes.h>
+
+#include "base/number.h"
+
+#define HELP_COLUMNS 79
+#define NAMES_COLUMNS 26
+#define NAMES_CHARS 128
+
+static const struct tool_option *find_row(const struct tool_options *options, const char *word) {
+    for (size_t i = 0; i < options->count; i++) {
+        const struct tool_option *row = &options->rows[i];
+        if (!strcmp(row->name, word) || (row->other && !strcmp(row->other, word))) return row;
+    }
+    return NULL;
+}
+
+static bool take_number(const struct tool_option *row, char *base, const char *word,
+                        const char *value, char *reason) {
+    int64_t number;
+    if (number_parse_int64(value, strlen(value), &number) && number >= row->least &&
+        number <= row->most) {
+        *(int64_t *)(base + row->number - 1) = number;
+        return true;
+    }
+    int used =
+        snprintf(reason, TOOL_REASON_CHARS, "%s wants a number from %" PRId64, word, row->least);
+    if (row->most != INT64_MAX) {
+        snprintf(reason + used, TOOL_REASON_CHARS - (size_t)used, " to %" PRId64, row->most);
+    }
+    return false;
+}
+
+static bool take_real(const struct tool_option *row, char *base, const char *word,
+                      const char *value, char *reason) {
+    double real;
+    if (number_parse_double(value, strlen(value), &real) && real >= (double)row->least &&
+        real <= (double)row->most) {
+        *(double *)(base + row->real - 1) = real;
+        return true;
+    }
+    snprintf(reason, TOOL_REASON_CHARS,
+             "%s wants a number from %" PRId64 " to %" PRId64 ", with decimals or without", word,
+             row->least, row->most);
+    return false;
+}
+
+static bool take(const struct tool_option *row, void *settings, const char *word, const char *value,
+                 char *reason) {
+    char *base = settings;
+    if (row->number && !take_number(row, base, word, value, reason)) return false;
+    if (row->real && !take_real(row, base, word, value, reason)) return false;
+    if (row->flag) *(bool *)(base + row->flag - 1) = true;
+    if (row->choice) *(int *)(base + row->choice - 1) = row->value;
+    if (row->text) *(const char **)(base + row->text - 1) = value;
+    return !row->take || row->take(settings, value, reason, TOOL_REASON_CHARS);
+}
+
+int tool_options_read(const struct tool_options *options, void *settings, int count,
+                      char *const *words, char reason[TOOL_REASON_CHARS]) {
+    reason[0] = '\0';
+    int at = 0;
+    while (at < count && words[at][0] == '-' && words[at][1]) {
+        const char *word = words[at++], *value = NULL;
+        if (!strcmp(word, "--")) break;
+        const struct tool_option *row = find_row(options, word);
+        if (!row) {
+            snprintf(reason, TOOL_REASON_CHARS, "unknown option %s", word);
+            return -1;
+        }
+        if (row->argument && !row->rest) {
+            if (at == count) {
+                snprintf(reason, TOOL_REASON_CHARS, "%s wants a value: <%s>", word, row->argument);
+                return -1;
+            }
+            value = words[at++];
+        }
+        if (!take(row, settings, word, value, reason)) return -1;
+        if (row->rest) break;
+    }
+    return at;
+}
+
+/* --- help ------------------------------------------------------------------------------------- */
+
+static void format_names(const struct tool_option *row, char out[NAMES_CHARS]) {
+    snprintf(out, NAMES_CHARS, "%s%s%s%s%s%s", row->name, row->other ? ", " : "",
+             row->other ? row->other : "", row->argument ? " <" : "",
+             row->argument ? row->argument : "", row->argument ? ">" : "");
+}
+
+/* Words of `text` from column `column` on, lines begun at `margin`. */
+static void print_wrapped(FILE *out, const char *text, size_t column, size_t margin) {
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        if (column > margin && column + 1 + word > HELP_COLUMNS) {
+            fprintf(out, "\n%*s", (int)margin, "");
+            column = margin;
+        } else if (column > margin) {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(text, 1, word, out);
+        column += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+static void print_row(FILE *out, const struct tool_option *row) {
+    char names[NAMES_CHARS];
+    format_names(row, names);
+    size_t length = strlen(names);
+    if (length + 3 > NAMES_COLUMNS) {
+        fprintf(out, "  %s\n%*s", names, NAMES_COLUMNS, "");
+    } else {
+        fprintf(out, "  %-*s", NAMES_COLUMNS - 2, names);
+    }
+    print_wrapped(out, row->help, NAMES_COLUMNS, NAMES_COLUMNS);
+}
+
+void tool_options_print_help(const struct tool_options *options, FILE *out) {
+    fprintf(out, "Usage: %s %s\n\n", options->program, options->synopsis);
+    print_wrapped(out, options->summary, 0, 0);
+    const char *group = "";
+    for (size_t i = 0; i < options->count; i++) {
+        const struct tool_option *row = &options->rows[i];
+        if (strcmp(group, row->group) != 0) fprintf(out, "\n%s:\n", row->group);
+        group = row->group;
+        print_row(out, row);
+    }
+    if (!options->examples) return;
+    fputs("\nExamples:\n", out);
+    for (const char *const *line = options->examples; *line; line++) fprintf(out, "  %s\n", *line);
+}

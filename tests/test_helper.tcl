@@ -9,8 +9,7 @@ set ::tests [file dirname [file normalize [info script]]]
 set ::tmp_serial 0
 
 # What the environment could tell servers and programs; a test that wants it sets it.
-unset -nocomplain ::env(NOTIFY_SOCKET) ::env(UPSTART_JOB) ::env(REDISCLI_AUTH) \
-    ::env(EVENKEEL_FAULTS)
+unset -nocomplain ::env(NOTIFY_SOCKET) ::env(UPSTART_JOB) ::env(REDISCLI_AUTH)
 
 foreach part {client assert util server test conductor replica faulty tls} {
     source [file join $::tests support $part.tcl]
@@ -46,8 +45,8 @@ set ::usage {usage: tests/run [options]       (many: may be given several times)
   --keep                keep the scratch folder (it always stays when something failed)
 
 Tags: ours (differs from Redis 6.2 on purpose; left out when another server is tested), resp2 (makes
-sense in RESP2 only), tls:skip (not over TLS), slow, needs:client, needs:list ... (wants a feature;
-our server is not asked for those that are not built: ::not_built in tests/test_helper.tcl).
+sense in RESP2 only), tls:skip (not over TLS), slow, needs:client, needs:list ... (wants a feature; our server is not asked
+for those that are not built: ::not_built in tests/test_helper.tcl).
 The last line printed is `N passed, N failed`; the exit status is 0 when nothing failed.}
 
 proc usage_error {message} {

@@ -69,7 +69,7 @@ return cjson.encode({rank = rank, rows = rows})'''
 
 def connect(protocol):
     return redis.Redis(host=sys.argv[1], port=int(sys.argv[2]), protocol=protocol,
-                       socket_timeout=20)
+                       socket_timeout=300)
 
 
 def refused(code, call, *args, **named):

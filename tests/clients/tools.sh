@@ -69,9 +69,47 @@ like 'redis-cli config get' 'maxclients*' "$(c config get maxclients)"
 check 'redis-cli --csv' '"maxmemory-samples","5"' "$(c --csv config get maxmemory-samples)"
 check 'redis-cli -e: status of an error' 1 "$(c -e nosuch >/dev/null; echo $?)"
 
-# Modes that go on until they are ended write to a pipe in blocks: stdbuf makes lines of them.
+# Modes that go on until they are ended write to a file in blocks: stdbuf makes lines of them.
+begin_lasting() {
+    said=$(mktemp) || exit 2
+    stdbuf -oL "$cli" -h "$host" -p "$port" "$@" </dev/null >"$said" 2>&1 &
+    lasting_pid=$!
+}
+
+# Waits, at most two minutes, until what the mode has said is like the pattern.
+await_said() {
+    tries=0
+    while [ $tries -lt 1200 ]; do
+        # shellcheck disable=SC2254
+        case $(tr '\r' '\n' <"$said") in
+        $1) break ;;
+        esac
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+}
+
+end_lasting() {
+    kill "$lasting_pid" 2>/dev/null
+    wait "$lasting_pid" 2>/dev/null
+    tr '\r' '\n' <"$said"
+    rm -f "$said"
+}
+
+# lasting PATTERN WORDS...: what the mode has said when that was like the pattern.
 lasting() {
-    timeout 2 stdbuf -oL "$cli" -h "$host" -p "$port" "$@" </dev/null 2>&1 | tr '\r' '\n'
+    wanted=$1
+    shift
+    begin_lasting "$@"
+    await_said "$wanted"
+    end_lasting
+}
+
+# like_lasting NAME PATTERN WORDS...
+like_lasting() {
+    name=$1 pattern=$2
+    shift 2
+    like "$name" "$pattern" "$(lasting "$pattern" "$@")"
 }
 
 c flushall >/dev/null
@@ -84,13 +122,10 @@ like 'redis-cli --hotkeys says what it needs' '*ERR An LFU maxmemory policy is n
     "$(c --hotkeys)"
 check 'redis-cli --scan' "$(printf 'large\nother\nsmall')" "$(c --scan | sort)"
 check 'redis-cli --scan --pattern' small "$(c --scan --pattern 's*')"
-like 'redis-cli --stat' '*keys*mem*clients*requests*3 *' "$(lasting --stat -i 0.2)"
-like 'redis-cli --latency' '[0-9]* [0-9]* [0-9.]* [0-9]*' \
-    "$(lasting --latency --raw -i 1 | tail -1)"
-like 'redis-cli --latency, CSV' '[0-9]*,[0-9]*,[0-9.]*,[0-9]*' \
-    "$(lasting --latency --csv -i 1 | tail -1)"
-like 'redis-cli --latency-history' '[0-9]* [0-9]* [0-9.]* [0-9]*' \
-    "$(lasting --latency-history -i 1 | tail -1)"
+like_lasting 'redis-cli --stat' '*keys*mem*clients*requests*3 *' --stat -i 0.2
+like_lasting 'redis-cli --latency' '*[0-9]* [0-9]* [0-9.]* [0-9]*' --latency --raw -i 1
+like_lasting 'redis-cli --latency, CSV' '*[0-9]*,[0-9]*,[0-9.]*,[0-9]*' --latency --csv -i 1
+like_lasting 'redis-cli --latency-history' '*[0-9]* [0-9]* [0-9.]* [0-9]*' --latency-history -i 1
 like 'redis-cli --intrinsic-latency' '*total runs (avg latency: *' "$(c --intrinsic-latency 1)"
 check 'redis-cli --csv, several' '"x",NULL,"y"' "$(c --csv mget small none other)"
 check 'redis-cli --raw of an array' "$(printf 'x\ny')" "$(c --raw mget small other)"
@@ -102,14 +137,12 @@ check 'redis-cli -u' PONG "$("$cli" -u "redis://$host:$port/3" ping 2>&1)"
 like 'redis-cli --no-auth-warning -a, no password is set' \
     'ERR AUTH <password> called without any password configured for the default user.*' \
     "$(c --no-auth-warning -a x ping 2>&1 | sed -n 's/^AUTH failed: //p')"
-monitored=$(
-    lasting monitor &
-    sleep 0.5
-    c set small 'in "quotes"' >/dev/null
-    wait
-)
-like 'redis-cli monitor' '*OK*[0-9.]* \[0 127.0.0.1:[0-9]*\] "set" "small" "in \\"quotes\\""*' \
-    "$monitored"
+monitored='*OK*[0-9.]* \[0 127.0.0.1:[0-9]*\] "set" "small" "in \\"quotes\\""*'
+begin_lasting monitor
+await_said '*OK*'
+c set small 'in "quotes"' >/dev/null
+await_said "$monitored"
+like 'redis-cli monitor' "$monitored" "$(end_lasting)"
 check 'redis-cli flushall at the end' OK "$(c flushall)"
 
 # Each test must show up in redis-benchmark's table with a rate above zero.

@@ -168,10 +168,10 @@ proc conductor::watch {} {
     foreach name [array names worker *,seen] {
         set channel [string range $name 0 end-5]
         if {[clock seconds] - $worker($name) > $::options(timeout)} {
-            set worker($name) [clock seconds]
             puts "timeout: $worker($channel,unit), test '$worker($channel,test)'"
             catch {exec kill -KILL [pid $channel]}
-            end_servers $worker($channel,scratch)
+            # What it has started may hold the channel open: its end is not waited for.
+            worker_ended $channel
         }
     }
     after 1000 ::conductor::watch

@@ -60,6 +60,20 @@ proc await_alone {} {
     }
 }
 
+# Waits until the server closes an idle client. `r` is not to be idle meanwhile; where we were kept
+# from using it, it becomes another.
+proc await_idle_closed {client} {
+    set until [expr {[clock milliseconds] + $::patience_ms}]
+    while {![$client readable 50]} {
+        if {[catch {r ping}]} {
+            reconnect
+        }
+        assert_lessthan [clock milliseconds] $until "(the idle client stays)"
+    }
+    assert_equal 1 [$client closed]
+    $client close
+}
+
 # --- configuration -----------------------------------------------------------------------------
 
 proc config_get {name} {

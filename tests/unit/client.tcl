@@ -829,20 +829,6 @@ start_server {tags {client pause}} {
 }
 
 start_server {tags {client}} {
-    # Waits until the server closes an idle client. Our own connection is not to be idle meanwhile;
-    # where we were kept from using it, we take another.
-    proc await_idle_closed {client} {
-        set until [expr {[clock milliseconds] + $::patience_ms}]
-        while {![$client readable 50]} {
-            if {[catch {r get k}]} {
-                reconnect
-            }
-            assert_lessthan [clock milliseconds] $until "(the idle client stays)"
-        }
-        assert_equal 1 [$client closed]
-        $client close
-    }
-
     test {timeout closes idle clients} {
         set client [redis_client]
         $client ping

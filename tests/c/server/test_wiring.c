@@ -40,7 +40,7 @@ static void test_refusals(void **state) {
     assert_line_refused("loadmodule /x.so a", "modules are not built yet");
     assert_line_refused("loadmodule", "Bad directive or wrong number of arguments");
     assert_line_refused("sentinel monitor a", "sentinel directive while not in sentinel mode");
-    assert_line_refused("tls-port 1", "Bad directive or wrong number of arguments");
+    assert_line_refused("tls-port 65536", "argument must be between 0 and 65535 inclusive");
 }
 
 static void test_old_directives_are_passed_over(void **state) {

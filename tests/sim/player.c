@@ -21,15 +21,18 @@ static struct player {
     struct actor actor; /* first */
     int node, primary, link;
     bool greeted, asked;
-    long answered; /* bytes of answers to the greeting */
-    bool lies;     /* asks for a history that is not there */
+    long answered;   /* bytes of answers to the greeting */
+    bool lies;       /* asks for a history that is not there */
+    unsigned copies; /* that were begun, when `had` was looked at */
     struct history_position had;
 } players[PLAYERS_MAX];
 static int count;
 
+/* As with a server: where a copy has begun and not come whole, there is nothing to go on from. */
 static void close_link(struct player *p) {
     struct history_position now = history_of_link(p->link);
-    if (now.streams) p->had = now;
+    if (now.streams || p->copies != history_full_syncs(p->node)) p->had = now;
+    p->copies = history_full_syncs(p->node);
     network_release(p->link, 0);
     p->link = -1;
 }

@@ -14,8 +14,9 @@ static struct promise {
 } table[NODES_MAX][LOAD_CLIENTS_MAX];
 static uint64_t taken;
 
-static bool is_replica_of(const struct link *l, int primary) {
-    return l->state == LINK_OPEN && l->ends[0].node != OUTSIDE && l->ends[1].node == primary &&
+/* A node's link to the primary, or what will be one. */
+static bool is_of_replica(const struct link *l, int primary) {
+    return l->state != LINK_FREE && l->ends[0].node != OUTSIDE && l->ends[1].node == primary &&
            !l->ends[1].closed;
 }
 
@@ -23,9 +24,10 @@ struct candidates promise_candidates(int primary) {
     struct candidates c = {.clear = true, .links_made = network->node_links_made};
     for (int i = 0; i < network->links_end; i++) {
         const struct link *l = &network->links[i];
-        if (!is_replica_of(l, primary)) continue;
+        if (!is_of_replica(l, primary)) continue;
         unsigned node = 1u << l->ends[0].node;
-        c.clear = c.clear && !l->ends[0].closed && !(c.nodes & node);
+        /* One that is on its way was made before, and may be counted in the answer. */
+        c.clear = c.clear && l->state == LINK_OPEN && !l->ends[0].closed && !(c.nodes & node);
         c.nodes |= node;
         c.links++;
     }

@@ -15,6 +15,8 @@
 #define NODE_ADDRESS "10.0.0.%d"
 #define OUTER_ADDRESS "10.0.1.1"
 
+#define BIND_TRIES 100
+
 static int fail(int error, const char *call, char *reason, size_t reason_size) {
     snprintf(reason, reason_size, "%s: %s", call, strerror(error));
     errno = error;
@@ -24,7 +26,11 @@ static int fail(int error, const char *call, char *reason, size_t reason_size) {
 int socket_listen_tcp(const char *address, int port, int backlog, char *reason,
                       size_t reason_size) {
     if (strchr(address, ':')) return fail(EAFNOSUPPORT, "socket", reason, reason_size);
-    int listener = network_listen(self->node, port);
+    int listener;
+    /* A child of the node's last life has the port until it has had a turn, in which it closes its
+     * copy first of all. Outside whoever starts the server would try again. */
+    for (int try = 0; (listener = network_listen(self->node, port)) < 0 && try < BIND_TRIES; try++)
+        task_sleep(NSEC_PER_MSEC);
     if (listener < 0) return fail(errno, "bind", reason, reason_size);
     return descriptor_new(FD_LISTENER, listener, 0);
 }

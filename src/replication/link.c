@@ -273,9 +273,19 @@ static void full_resync(struct slice text) {
 
 static void lost(enum apply_end how);
 
+/* What it said behind its answer comes again: it has ended, or not taken yet what it was asked. */
+static bool may_stream(void) {
+    return peer_state(primary.peer) == PEER_OPEN && !peer_unsent_bytes(primary.peer);
+}
+
 static void go_up(struct slice early) {
     stream_open();
     loop_unwatch(client_loop(), &primary.watcher);
+    if (!may_stream()) {
+        log_warning("The connection to MASTER ended before its stream began.");
+        give_up();
+        return;
+    }
     if (!apply_begin(primary.peer, early, primary.database, lost)) {
         give_up();
         return;
@@ -486,7 +496,7 @@ static void adopt_history(void) {
 
 static void copy_loaded(struct slice early) {
     adopt_history();
-    if (peer_state(primary.peer) != PEER_OPEN || peer_unsent_bytes(primary.peer)) {
+    if (!may_stream()) {
         log_warning("Connection with master lost.");
         stream_open();
         reconnect_after_failure();

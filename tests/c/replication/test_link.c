@@ -53,6 +53,27 @@ static void test_greeting(void **state) {
     assert_int_equal(link_silent_sec(), 0);
 }
 
+/* A primary that ends as soon as it has said that the stream goes on: it is asked again, for the
+ * same. */
+static void test_ends_behind_its_answer(void **state) {
+    static const char *const answers[] = {"+CONTINUE " FAKE_ID "\r\n",
+                                          "+CONTINUE\r\n*1\r\n$4\r\nPING\r\n"};
+    for (size_t i = 0; i < 2; i++) {
+        link_follow("127.0.0.1", f.port);
+        fake_accept(&f);
+        fake_say(&f, "+PONG\r\n+OK\r\n+OK\r\n");
+        fake_say(&f, answers[i]);
+        fake_hang_up(&f); /* before a turn of the server: all comes with the end */
+        for (int turn = 0; turn < 20; turn++) fake_turn(&f);
+        fake_pass_seconds();
+        fake_greet(&f);
+        fake_expect_psync(&f, history_id(), history_place() + 1);
+        if (i == 0) assert_string_equal(history_id(), FAKE_ID);
+        assert_true(link_may_continue());
+        link_stop_following();
+    }
+}
+
 /* Answers that come before their questions were sent are taken in their turn. */
 static void test_hasty_primary(void **state) {
     link_follow("127.0.0.1", f.port);
@@ -317,11 +338,14 @@ static void test_nonsense(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_greeting),        TEST(test_hasty_primary),    TEST(test_answers_to_psync),
-        TEST(test_falls_back),      TEST(test_continue_unasked), TEST(test_ping_refused),
-        TEST(test_auth_refused),    TEST(test_tries_again),      TEST(test_silence),
-        TEST(test_lost_and_again),  TEST(test_renamed),          TEST(test_promoted),
-        TEST(test_blocked_clients), TEST(test_hand_over),        TEST(test_nonsense),
+        TEST(test_greeting),         TEST(test_hasty_primary),
+        TEST(test_answers_to_psync), TEST(test_falls_back),
+        TEST(test_continue_unasked), TEST(test_ping_refused),
+        TEST(test_auth_refused),     TEST(test_tries_again),
+        TEST(test_silence),          TEST(test_lost_and_again),
+        TEST(test_renamed),          TEST(test_promoted),
+        TEST(test_blocked_clients),  TEST(test_hand_over),
+        TEST(test_nonsense),         TEST(test_ends_behind_its_answer),
     };
     if (whole_open() != 0) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

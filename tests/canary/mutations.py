@@ -739,6 +739,25 @@ mutate('history-beyond-its-end', 'replication/history.c', 'from >= second_end', 
 mutate('history-another-past', 'replication/history.c', 'if (feed && !is_same) {',
        'if (feed && new_place != place) {', 'bytes of another history are kept as this one\'s',
        'unit replication/test_history')
+mutate('stream-before-the-log', 'replication/stream.c',
+       '    if (reply_may_leave(record)) {\n        marks_count = 0;',
+       '    if (reply_may_leave(record) || limit < place) {\n        marks_count = 0;',
+       'replicas are sent what the log does not have yet', 'unit replication/test_stream')
+mutate('stream-limit-of-the-next', 'replication/stream.c',
+       'limit = marks[known++].place;', 'limit = marks[marks_count - 1].place, known++;',
+       'replicas are sent what a later record of the log has', 'unit replication/test_stream')
+mutate('failover-one-behind', 'replication/failover.c', 'r->acknowledged == history_place()',
+       'r->acknowledged + 1 >= history_place()', 'a replica takes over that lacks the last byte',
+       'unit replication/test_failover')
+mutate('failover-pings', 'replication/failover.c', 'primary_stand_still(state != NONE);',
+       'primary_stand_still(false);', 'a ping gets between a failover and its target',
+       'unit replication/test_failover')
+mutate('pause-hold-never-ends', 'exec/pause.c', '    look(!hold);\n', '    look(false);\n',
+       'who was held for a failover that came to nothing is not let go', 'unit exec/test_pause')
+mutate('pause-ends-the-hold', 'exec/pause.c',
+       'mode = PAUSE_NONE;\n    look(true);',
+       'mode = PAUSE_NONE;\n    writes_held = false;\n    look(true);',
+       'CLIENT UNPAUSE lets writes go that a failover holds', 'unit exec/test_pause')
 mutate('primary-lag-of-one', 'replication/primary.c', 'now - r->heard_sec <= lag_allowed;',
        'now - r->heard_sec < 0;', 'no replica counts as a good one',
        'tcl integration/replication-primary')

@@ -23,6 +23,8 @@ else
     shift 2
 fi
 [ $# != 0 ] || { echo "no fuzzer in tests/fuzz"; exit 1; }
+# A fuzzer may work in a folder of its own.
+case $out in /*) ;; *) out=$PWD/$out ;; esac
 
 # Debian names LLVM's tools with and without their release.
 tool() {

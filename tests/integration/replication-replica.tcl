@@ -157,3 +157,28 @@ start_server [list tags {repl} overrides $quick] {
         r set a 1
     }
 }
+
+# A primary's command is found by the name that it has here, as anybody's.
+start_server [list tags {repl} overrides $quick] {
+start_server [list overrides [concat $quick {rename-command {SET put}}]] {
+    test {What this replica calls otherwise does not run, and the link goes on} {
+        follow 0 -1
+        assert_equal OK [r -1 set a 1]
+        assert_equal 1 [r -1 incr counter]
+        r -1 multi
+        r -1 incr within
+        r -1 set b 1
+        assert_equal {1 OK} [r -1 exec]
+        assert_equal 2 [r -1 incr counter]
+        wait_for_condition 1000 10 {[s master_repl_offset] == [s -1 master_repl_offset]} else {
+            fail "the replica is behind: [s master_repl_offset] of [s -1 master_repl_offset]"
+        }
+        assert_equal 2 [r get counter]
+        assert_equal 0 [r exists a b within]
+        # SET, SET, and the EXEC around it.
+        assert_equal 3 [s unexpected_error_replies]
+        assert_equal up [s master_link_status]
+        assert_error {ERR unknown command*} {r set a 1}
+    }
+}
+}

@@ -37,6 +37,8 @@ start_server {} {
     r save
     set good [read_whole [file join [srv dir] dump.rdb]]
     set size [string length $good]
+    # Its checksum may end with any byte.
+    set other_sum [string replace $good end end [expr {[string index $good end] eq "!" ? "?" : "!"}]]
 
     test {a good file} {
         set result [check_file $checker $good]
@@ -55,7 +57,7 @@ start_server {} {
         foreach {bytes offset lines} [list \
             {} 0 {{* While doing: start*}} \
             [string range $good 0 end-9] [expr {$size - 9}] {{* While doing: read-type*}} \
-            [string range $good 0 end-1]! $size {{*RDB CRC error*} {*While doing: check-sum*}} \
+            $other_sum $size {{*RDB CRC error*} {*While doing: check-sum*}} \
             "REDIS0010" 9 {{*Can't handle RDB format version*}} \
             "REDIS0009\xfe\x00\x0d\x01k\x05abcde\xff" 20 {{*Reading key 'k'*} \
                 {*Reading type 13 (hash-ziplist)*} {*While doing: read-object-value*} \
@@ -101,7 +103,7 @@ start_server {} {
 
     test {a damaged file stops the start, and is left as it is} {
         assert_no_start [string range $good 0 end-9] "*Unexpected EOF*"
-        assert_no_start [string range $good 0 end-1]! "*CRC error*"
+        assert_no_start $other_sum "*CRC error*"
         assert_no_start "REDIS0009\xfe\x00\x0d\x01k\x05abcde\xff" "*'k'*"
         assert_no_start "NOTREDIS0009" "*Wrong signature*"
     }

@@ -429,7 +429,7 @@ bool aof_writer_drain(bool sync) {
     look_at_bounds();
     if (file.fd < 0) return true;
     if (queued() && !write_here()) return false;
-    if (sync && synced < file.position) {
+    if ((sync || (is_always() && !syncs_rest())) && synced < file.position) {
         if (!file_sync(file.fd)) {
             fail(errno, &sync_fails, "Syncing");
             return false;

@@ -73,8 +73,8 @@ static inline uint64_t aof_writer_end(void) { return aof_writer_queue.end; }
 void aof_writer_flush(void);
 /* After the loop woke: notes what the other thread has done. */
 void aof_writer_turn(void);
-/* Waits for the other thread, writes all, and with `sync` syncs. False where that failed; the host
- * was told. */
+/* Waits for the other thread, writes all, and with `sync`, or under `always`, syncs. False where
+ * that failed; the host was told. */
 MUST_USE bool aof_writer_drain(bool sync);
 
 /* ---- another file takes this one's place ---- */

@@ -361,6 +361,25 @@ static void test_drain(void **state) {
     assert_int_equal(told.error, EIO);
 }
 
+/* Under always nothing leaves before it is synced, whoever asks for the file. */
+static void test_drain_under_always(void **state) {
+    append(10);
+    assert_true(aof_writer_drain(false));
+    assert_int_equal(aof_writer_state().synced, 0);
+    set_option("appendfsync", "always");
+    append(10);
+    assert_true(aof_writer_drain(false));
+    assert_int_equal(told.allowed, 2);
+    assert_int_equal(aof_writer_state().synced, 20);
+    append(10);
+    faults_fail(FAULT_FSYNC, EIO, 0, 1, "log.aof");
+    if (setjmp(told.at_death) == 0) {
+        assert_true(aof_writer_drain(false));
+        fail();
+    }
+    assert_int_equal(told.allowed, 2);
+}
+
 /* Who has read the file has cut it off: how long it is is asked of the file that is written,
  * whatever has its name by now. */
 static void test_cut_by_others(void **state) {
@@ -562,6 +581,7 @@ int main(void) {
         TEST(test_always_write_fails),
         TEST(test_always_sync_fails),
         TEST(test_drain),
+        TEST(test_drain_under_always),
         TEST(test_cut_by_others),
         TEST(test_close_during_sync),
         TEST(test_switch),

@@ -244,11 +244,11 @@ static void test_due(void **state) {
 /* ---- sinks that fail ---- */
 
 static size_t room_left;
+static char room_window[64];
 
 static bool take_some(struct sink *s, const void *more, size_t length) {
-    static char window[64];
     size_t bytes = sink_window(s).length + length;
-    sink_set_window(s, window, sizeof(window));
+    sink_set_window(s, room_window, sizeof(room_window));
     errno = ENOSPC;
     if (bytes > room_left) return false;
     room_left -= bytes;
@@ -266,9 +266,8 @@ static void test_no_room(void **state) {
     size_t used = memory_used(MEMORY_OTHER);
     for (size_t room = 0; room <= file.length; room += room + 97 < file.length ? 97 : 1) {
         struct sink out;
-        char window[64];
         room_left = room;
-        sink_init(&out, &type, window, sizeof(window));
+        sink_init(&out, &type, room_window, sizeof(room_window));
         assert_int_equal(rdb_save(&out), room == file.length);
         assert_int_equal(sink_error(&out), room == file.length ? 0 : ENOSPC);
         assert_int_equal(memory_used(MEMORY_OTHER), used);

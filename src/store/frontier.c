@@ -247,8 +247,14 @@ void frontier_abort(void) {
     clean_cursor = 0;
 }
 
+/* What is kept is in no table, and stays; what stands in one is as any other. */
 void frontier_forget(void) {
     if (!save.emit) return;
+    LIST_FOR_EACH (link, following, &save.standing)
+        LIST_ENTRY(link, struct waiting, link)->entry->flags &= (uint8_t)~ENTRY_WAITS;
+    set_begun(NULL);
+    list_init(&save.standing);
+    list_init(&save.kept);
     for (int i = 0; i < host->databases(); i++) host->set_part(i, NULL);
     save.emit = NULL;
     save.parts = save.now = NULL;

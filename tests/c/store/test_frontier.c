@@ -454,6 +454,45 @@ static void test_emptied(void **state) {
     check_equal();
 }
 
+/* A child that was forked meanwhile has no save: whatever waits in the parent goes as ever. */
+static void change_in_child(void) {
+    background_in_child();
+    frontier_forget();
+    if (frontier_is_open()) _exit(1);
+    for (unsigned i = 0; i < 40; i++) {
+        struct key_text name;
+        struct slice text = key_of(&name, i);
+        const struct key key = {keyspace_at(0), text, key_hash(text)};
+        struct entry *e = keyspace_find(&key);
+        struct value v;
+        if (i % 2) {
+            if (!keyspace_remove(&key, i % 4 == 1)) _exit(2);
+        } else {
+            e = keyspace_change_begin(&key, e, &v);
+            hash_set(&v, SLICE("another"), SLICE("text"));
+            keyspace_change_end(&key, e, v);
+        }
+    }
+    told_flush(keyspace_at(0));
+    _exit(0);
+}
+
+static void test_forked(void **state) {
+    char out[4096];
+    for (unsigned i = 0; i < 40; i++) {
+        struct key_text name;
+        struct slice text = key_of(&name, i);
+        const struct key key = {keyspace_at(0), text, key_hash(text)};
+        keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(LARGE_FIELDS));
+    }
+    save_begin();
+    for (unsigned step = 0; step < 3; step++) assert_false(frontier_step(1000, 1));
+    int status = run_in_child(change_in_child, out, sizeof(out));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("%s", out);
+    while (!frontier_step(1000, 1)) continue;
+    check_equal();
+}
+
 static int end(void **state) {
     frontier_abort();
     background_drain(BACKGROUND_FREE);
@@ -474,6 +513,7 @@ int main(void) {
         TEST(test_merged),
         TEST(test_exchanged_while_cleaning),
         TEST(test_emptied),
+        TEST(test_forked),
     };
     assert_true(background_start());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

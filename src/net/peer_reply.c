@@ -173,11 +173,9 @@ static bool add_double(struct peer_parser *p, struct slice words) {
         !number_parse_double(words.bytes, words.length, &value)) {
         return fail(p, "a double is not a number");
     }
-    drop_token(p);
-    struct peer_reply *node = add_node(p, PEER_DOUBLE);
-    if (!node) return false;
-    node->real = value;
-    close_node(p);
+    uint32_t place = p->count;
+    if (!add_text(p, PEER_DOUBLE, p->token_start + 1)) return false;
+    p->nodes[place].real = value;
     return true;
 }
 
@@ -321,7 +319,10 @@ static bool take_body(struct peer_parser *p, const char **cursor, const char *en
         }
         start += 4;
     }
-    return add_text(p, p->body_type, start);
+    uint32_t place = p->count;
+    if (!add_text(p, p->body_type, start)) return false;
+    p->nodes[place].verbatim = p->verbatim;
+    return true;
 }
 
 enum peer_parse_status peer_parse(struct peer_parser *p, const char **cursor, const char *end) {

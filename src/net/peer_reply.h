@@ -24,10 +24,10 @@ enum peer_type {
     PEER_STATUS,     /* text */
     PEER_ERROR,      /* text, with its code; RESP3's long form too */
     PEER_INTEGER,    /* integer */
-    PEER_BULK,       /* text; RESP3's verbatim text too, without its format */
+    PEER_BULK,       /* text; RESP3's verbatim text too, without its format: `verbatim` */
     PEER_NIL,        /* all three forms */
     PEER_ARRAY,      /* children */
-    PEER_DOUBLE,     /* real; may be infinite or NaN */
+    PEER_DOUBLE,     /* real; may be infinite or NaN; text: as it was sent */
     PEER_BOOLEAN,    /* integer, 0 or 1 */
     PEER_BIG_NUMBER, /* text: a sign or none, and digits */
     PEER_MAP,        /* children: keys and values in turn */
@@ -41,6 +41,7 @@ struct peer_reply {
     enum peer_type type;
     uint32_t nodes;    /* of this tree, itself included */
     uint32_t children; /* direct ones; an aggregate's only */
+    bool verbatim;     /* a bulk that is meant to be read */
     union {
         int64_t integer;
         double real;

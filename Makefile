@@ -18,11 +18,13 @@ FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang
 
 # A program is its name and the file that has its main().
-PROGRAMS := redis-server redis-lab
+PROGRAMS := redis-server redis-cli redis-lab
 # Links to redis-server: it looks at the name it is called by (src/server/programs.c).
 NAMES := redis-check-rdb redis-check-aof
 main_redis-server := src/server/main.c
+main_redis-cli := src/tools/cli.c
 main_redis-lab := src/tools/lab.c
+libs_redis-cli := -ledit
 
 # --- variants -----------------------------------------------------------------------------------
 
@@ -184,7 +186,7 @@ help: ## this list
 
 # The headers of other packages, each with the package that brings it; asked for once a variant.
 NEEDED := $(if $(ALLOCATOR),jemalloc/jemalloc.h:libjemalloc-dev) stdio.h:libc6-dev \
-          lua5.1/lua.h:liblua5.1-0-dev openssl/ssl.h:libssl-dev
+          lua5.1/lua.h:liblua5.1-0-dev openssl/ssl.h:libssl-dev histedit.h:libedit-dev
 UNIT_NEEDED := cmocka.h:libcmocka-dev liblzf/lzf.h:liblzf-dev
 
 # Says which package is missing and how to get it. $(1): header:package words.
@@ -228,7 +230,7 @@ $(OUT)/members: FORCE
 define program_rule
 $(OUT)/bin/$(1): $(main_$(1):src/%.c=$(OUT)/obj/%.o) $(LIBRARY)
 	@mkdir -p $$(@D)
-	$$(QUIET_LINK)$$(LINK) $$< $(LIBRARY) -o $$@ $$(ALLOCATOR) $$(LIBS)
+	$$(QUIET_LINK)$$(LINK) $$< $(LIBRARY) -o $$@ $$(ALLOCATOR) $$(LIBS) $$(libs_$(1))
 	$$(if $$(filter release,$(VARIANT)),@mkdir -p $(BUILD)/bin && \
 	    ln -sfn ../release/bin/$(1) $(BUILD)/bin/$(1))
 endef

@@ -7,6 +7,8 @@ set -eu
 mode=$1
 server=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
+case $server in /*) ;; *) server=$PWD/$server ;; esac
+cd "$root"
 
 if [ ! -x "$server" ]; then
     echo "$server is missing; the generated files cannot be compared. Build first."
@@ -16,8 +18,9 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 status=0
-while read -r option file; do
-    if ! "$server" "$option" >"$scratch/out" 2>"$scratch/errors" || [ ! -s "$scratch/out" ]; then
+while read -r option file filter; do
+    if ! "$server" "$option" >"$scratch/page" 2>"$scratch/errors" || [ ! -s "$scratch/page" ] ||
+        ! ${filter:-cat} <"$scratch/page" >"$scratch/out"; then
         echo "redis-server $option: failed or printed nothing"
         cat "$scratch/errors"
         status=1
@@ -34,5 +37,6 @@ done <<END
 --describe-options docs/options.md
 --describe-metrics docs/info.md
 --describe-commands docs/commands.md
+--describe-commands src/tools/cli_summaries.h awk -f tests/lint/help_rows.awk
 END
 exit $status

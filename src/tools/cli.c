@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * redis-cli: commands to a server, and modes that look at one.
+ */
+#include <errno.h>
+#include <termios.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/version.h"
+#include "tools/cli_copy.h"
+#include "tools/cli_eval.h"
+#include "tools/cli_keys.h"
+#include "tools/cli_latency.h"
+#include "tools/cli_lines.h"
+#include "tools/cli_link.h"
+#include "tools/cli_load.h"
+#include "tools/cli_options.h"
+#include "tools/cli_pipe.h"
+#include "tools/cli_run.h"
+#include "tools/cli_stat.h"
+#include "tools/cli_words.h"
+
+static struct cli_options options;
+
+/* --- the password ----------------------------------------------------------------------------- */
+
+static bool ask_password(void) {
+    struct termios before, quiet;
+    char *line = NULL;
+    size_t size = 0;
+    bool terminal = tcgetattr(STDIN_FILENO, &before) == 0;
+    if (terminal) {
+        quiet = before;
+        quiet.c_lflag &= ~(tcflag_t)ECHO;
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+        fputs("Please input password: ", stderr);
+    }
+    ssize_t length = getline(&line, &size, stdin);
+    if (terminal) {
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+        fputc('\n', stderr);
+    }
+    if (length > 0 && line[length - 1] == '\n') line[length - 1] = '\0';
+    if (length > 0) options.connection.password = memory_strdup(line, MEMORY_OTHER);
+    free(line);
+    return length > 0;
+}
+
+static bool settle_password(void) {
+    if (options.ask_password) {
+        options.password_on_line = false;
+        if (ask_password()) return true;
+        fprintf(stderr, "redis-cli: no password was given\n");
+        return false;
+    }
+    if (options.password_on_line && !options.no_auth_warning) {
+        fputs(
+            "Warning: Using a password with '-a' or '-u' option on the command line interface "
+            "may not be safe.\n",
+            stderr);
+    }
+    return true;
+}
+
+/* --- one command ------------------------------------------------------------------------------ */
+
+static int run_words(int count, char **arguments) {
+    struct cli_words words;
+    cli_words_init(&words);
+    if (!cli_words_take_arguments(&words, count, arguments, options.quoted_input)) {
+        printf("Invalid quoted string\n");
+        return 1;
+    }
+    if (options.last_from_input && !cli_words_take_input(&words)) {
+        fprintf(stderr, "Standard input cannot be read: %s\n", strerror(errno));
+        return 1;
+    }
+    if (!cli_run_connect() || !cli_link_is_greeted()) return 1;
+    enum cli_outcome outcome = cli_run(words.words, words.count, options.repeat);
+    cli_words_free(&words);
+    return outcome == CLI_LOST || (outcome == CLI_REFUSED && options.exit_by_error);
+}
+
+static int print_help(const struct cli_options *o) {
+    tool_options_print_help(&cli_option_table, stdout);
+    return 0;
+}
+
+static int print_version(const struct cli_options *o) {
+    return printf("redis-cli %s (Evenkeel %s)\n", REDIS_VERSION, EVENKEEL_VERSION) < 0;
+}
+
+static int refuse_cluster(const struct cli_options *o) {
+    fputs("redis-cli: --cluster is not in this release; it comes with the cluster\n", stderr);
+    return 1;
+}
+
+struct mode {
+    int (*run)(const struct cli_options *o);
+    bool offline; /* needs no server */
+};
+static const struct mode modes[] = {
+    [CLI_STAT] = {cli_stat_run},
+    [CLI_LATENCY] = {cli_latency_run},
+    [CLI_LATENCY_HISTORY] = {cli_latency_run},
+    [CLI_LATENCY_DIST] = {cli_latency_dist_run},
+    [CLI_INTRINSIC_LATENCY] = {cli_latency_intrinsic_run, true},
+    [CLI_LRU_TEST] = {cli_load_lru_run},
+    [CLI_SCAN] = {cli_keys_scan_run},
+    [CLI_BIGKEYS] = {cli_keys_big_run},
+    [CLI_MEMKEYS] = {cli_keys_big_run},
+    [CLI_HOTKEYS] = {cli_keys_hot_run},
+    [CLI_RDB] = {cli_copy_rdb_run},
+    [CLI_REPLICA] = {cli_copy_replica_run},
+    [CLI_PIPE] = {cli_pipe_run},
+    [CLI_CLUSTER] = {refuse_cluster, true},
+    [CLI_HELP] = {print_help, true},
+    [CLI_VERSION] = {print_version, true},
+};
+
+static int run(int count, char **arguments) {
+    if (options.mode == CLI_EVAL) {
+        int status = cli_eval_run(&options, count, arguments);
+        bool stays = options.debug_script || options.debug_synchronously;
+        return stays && !status && options.input_is_terminal ? cli_lines_run(&options) : status;
+    }
+    if (options.mode != CLI_COMMAND) {
+        if (!cli_run_connect() || !cli_link_is_greeted()) return 1;
+        return modes[options.mode].run(&options);
+    }
+    if (count) return run_words(count, arguments);
+    return cli_lines_run(&options);
+}
+
+int main(int argc, char **argv) {
+    char reason[TOOL_REASON_CHARS];
+    uint64_t seed;
+    int used = cli_options_read(&options, argc - 1, argv + 1, reason);
+    if (used < 0) {
+        fprintf(stderr, "redis-cli: %s\nSee redis-cli --help.\n", reason);
+        return 1;
+    }
+    if (modes[options.mode].offline) {
+        return modes[options.mode].run(&options);
+    }
+    if (!settle_password()) return 1;
+    random_secret(&seed, sizeof(seed));
+    random_seed(seed);
+    cli_link_init(&options.connection, options.resp3, cli_run_show_push);
+    cli_run_init(&options);
+    return run(argc - 1 - used, argv + 1 + used);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Replies as text: for people, for pipes, for tables.
+ */
+#ifndef EVENKEEL_TOOLS_CLI_FORMAT_H
+#define EVENKEEL_TOOLS_CLI_FORMAT_H
+#include "base/string.h"
+#include "net/peer_reply.h"
+#include "tools/cli_options.h"
+
+/* Appends the reply as `output` has it, with the line end or delimiter behind it. `as_text`: a
+ * text, or an error, is shown as it is (INFO). O(reply). */
+void cli_format_reply(struct buffer *out, const struct peer_reply *reply, enum cli_output output,
+                      const struct cli_options *o, bool as_text);
+/* Writes to standard output; ends the program where that is gone. `out` is empty then. */
+void cli_format_flush(struct buffer *out);
+/* Commands whose reply is text for people, not a value: INFO, CLIENT LIST ... */
+bool cli_format_is_text_command(const struct slice *words, size_t count);
+#endif

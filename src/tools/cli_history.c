@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A file of plain lines, for its owner only. Each line is appended when it was typed, so that
+ * sessions side by side do not overwrite each other; a file that has grown to twice
+ * CLI_HISTORY_LINES is cut when it is read.
+ */
+#include "tools/cli_history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/memory.h"
+#include "base/string.h"
+#include "base/system.h"
+
+#define PATH_CHARS 4096
+
+/* "" where there is none. */
+static const char *path_of(char path[PATH_CHARS]) {
+    const char *chosen = getenv("REDISCLI_HISTFILE"), *home = getenv("HOME");
+    path[0] = '\0';
+    if (chosen && *chosen) {
+        if (strcmp(chosen, "/dev/null") != 0) snprintf(path, PATH_CHARS, "%s", chosen);
+    } else if (home && *home) {
+        snprintf(path, PATH_CHARS, "%s/.rediscli_history", home);
+    }
+    return path;
+}
+
+static bool has_word(const struct slice *words, int count, const char *const *names) {
+    for (int i = 0; i < count; i++) {
+        for (const char *const *name = names; *name; name++) {
+            if (slice_is(words[i], *name)) return true;
+        }
+    }
+    return false;
+}
+
+static bool words_are_secret(const struct slice *words, int count) {
+    static const char *const auth[] = {"auth", "auth2", NULL};
+    static const char *const options[] = {
+        "requirepass", "masterauth", "masteruser", "tls-key-file-pass", "tls-client-key-file-pass",
+        NULL};
+    if (slice_is(words[0], "auth")) return true;
+    if (slice_is(words[0], "hello") || slice_is(words[0], "migrate")) {
+        return has_word(words + 1, count - 1, auth);
+    }
+    if (slice_is(words[0], "config") && count > 2 && slice_is(words[1], "set")) {
+        return has_word(words + 2, count - 2, options);
+    }
+    return slice_is(words[0], "acl") && count > 1 && slice_is(words[1], "setuser");
+}
+
+bool cli_history_is_secret(const char *line) {
+    struct buffer storage = {.class = MEMORY_OTHER};
+    struct slice *words;
+    int count = string_split_words(slice_of(line), &storage, &words);
+    /* Quotes that do not close may hide anything. */
+    bool secret = count < 0;
+    int first = count > 1 && words[0].length && isdigit((unsigned char)words[0].bytes[0]);
+    if (count > first) secret = words_are_secret(words + first, count - first);
+    if (count >= 0) memory_free(words, MEMORY_OTHER);
+    buffer_free(&storage);
+    return secret;
+}
+
+/* The file's last lines, written anew under another name first. */
+static void cut_file(const char *path, char **lines, size_t count) {
+    char other[PATH_CHARS + 8];
+    snprintf(other, sizeof(other), "%s.new", path);
+    int fd = system_open(other, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    struct buffer text = {.class = MEMORY_OTHER};
+    for (size_t i = 0; i < count; i++) buffer_append_c_string(&text, lines[i]);
+    bool whole = system_write(fd, text.bytes, text.length) == (ssize_t)text.length;
+    system_close(fd);
+    buffer_free(&text);
+    if (!whole || system_rename(other, path) != 0) (void)unlink(other);
+}
+
+void cli_history_load(void (*take)(const char *line)) {
+    char path[PATH_CHARS];
+    char *lines[CLI_HISTORY_LINES] = {NULL}, *line = NULL;
+    size_t read = 0, size = 0;
+    FILE *file = *path_of(path) ? fopen(path, "re") : NULL;
+    if (!file) return;
+    while (getline(&line, &size, file) > 0) {
+        char **place = &lines[read++ % CLI_HISTORY_LINES];
+        memory_free(*place, MEMORY_OTHER);
+        *place = memory_strdup(line, MEMORY_OTHER);
+    }
+    free(line);
+    (void)fclose(file);
+    size_t count = read < CLI_HISTORY_LINES ? read : CLI_HISTORY_LINES;
+    size_t first = read < CLI_HISTORY_LINES ? 0 : read % CLI_HISTORY_LINES;
+    char *ordered[CLI_HISTORY_LINES];
+    for (size_t i = 0; i < count; i++) ordered[i] = lines[(first + i) % CLI_HISTORY_LINES];
+    if (read >= 2 * CLI_HISTORY_LINES) cut_file(path, ordered, count);
+    for (size_t i = 0; i < count; i++) {
+        ordered[i][strcspn(ordered[i], "\n")] = '\0';
+        take(ordered[i]);
+        memory_free(ordered[i], MEMORY_OTHER);
+    }
+}
+
+void cli_history_append(const char *line) {
+    char path[PATH_CHARS];
+    if (!*path_of(path)) return;
+    int fd = system_open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    struct buffer text = {.class = MEMORY_OTHER};
+    buffer_append_c_string(&text, line);
+    buffer_append_char(&text, '\n');
+    /* A history that misses a line is no reason to trouble anyone. */
+    ssize_t written = system_write(fd, text.bytes, text.length);
+    (void)written;
+    buffer_free(&text);
+    system_close(fd);
+}

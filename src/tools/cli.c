@@ -144,6 +144,10 @@ int main(int argc, char **argv) {
         return modes[options.mode].run(&options);
     }
     if (!settle_password()) return 1;
+    if (!peer_tls_open(&options.connection.tls, reason, sizeof(reason))) {
+        fprintf(stderr, "redis-cli: TLS: %s\n", reason);
+        return 1;
+    }
     random_secret(&seed, sizeof(seed));
     random_seed(seed);
     cli_link_init(&options.connection, options.resp3, cli_run_show_push);

@@ -183,6 +183,8 @@ void cli_editor_open(void) {
     past = history_init();
     history(past, &event, H_SETSIZE, CLI_HISTORY_LINES);
     history(past, &event, H_SETUNIQUE, 1);
+    /* The terminal is put back when a signal ends or stops the program, and follows its size. */
+    el_set(editor, EL_SIGNAL, 1);
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_PROMPT, prompt_now);
     el_set(editor, EL_HIST, history, past);
@@ -221,6 +223,7 @@ const char *cli_editor_read(const char *prompt) {
     if (!editor) return read_plain();
     shown_prompt = prompt;
     cli_link_heed_interrupt(true);
+    el_resize(editor);
     const char *typed = el_gets(editor, &length);
     cli_link_heed_interrupt(false);
     if (!typed || length <= 0) {

@@ -11,8 +11,21 @@
 
 #define NAME_CHARS 64
 #define WORDS_MAX 64
+#define HELP_COLUMNS 79
+#define GROUPS_COLUMN 17
 
 #define SUMMARIES (sizeof(cli_summaries) / sizeof(cli_summaries[0]))
+
+static const char general_begin[] = "redis-cli " REDIS_VERSION " (Evenkeel " EVENKEEL_VERSION
+                                    ")\n"
+                                    "  help COMMAND    what a command takes and does\n"
+                                    "  help @GROUP     all commands of a group:\n";
+static const char general_end[] =
+    "  TAB             completes a command, or a topic of help\n"
+    "  5 COMMAND       runs a command five times\n"
+    "  :set hints      arguments are shown behind the cursor; :set nohints\n"
+    "  connect HOST PORT, clear, quit\n"
+    "The file ~/.redisclirc may have :set lines.\n";
 
 /* Of a command, or of that a subcommand belongs to. */
 static const struct cli_summary *summary_of(const char *name) {
@@ -43,29 +56,33 @@ static void print_command(struct buffer *out, const struct cli_command *command,
     buffer_printf(out, colours ? "  \033[33mgroup:\033[0m %s\n" : "  group: %s\n", summary->group);
 }
 
-static void print_general(struct buffer *out) {
-    buffer_append_c_string(out, "redis-cli " REDIS_VERSION " (Evenkeel " EVENKEEL_VERSION
-                                ")\n"
-                                "  help COMMAND    what a command takes and does\n"
-                                "  help @GROUP     all commands of a group:\n"
-                                "                 ");
+/* Whether no earlier row is of the row's group. */
+static bool is_new_group(size_t row) {
+    size_t earlier = 0;
+    while (strcmp(cli_summaries[earlier].group, cli_summaries[row].group) != 0) earlier++;
+    return earlier == row;
+}
+
+static void print_groups(struct buffer *out) {
+    size_t column = GROUPS_COLUMN;
+    buffer_printf(out, "%*s", GROUPS_COLUMN, "");
     for (size_t i = 0; i < SUMMARIES; i++) {
-        size_t earlier = 0;
         const char *group = cli_summaries[i].group;
-        while (strcmp(cli_summaries[earlier].group, group) != 0) earlier++;
-        if (earlier == i) buffer_printf(out, " %s", group);
-        /* Half of them fill a line of 80 columns. */
-        if (earlier == i && !strcmp(group, "list")) {
-            buffer_append_c_string(out, "\n                 ");
+        if (!is_new_group(i)) continue;
+        if (column + 1 + strlen(group) > HELP_COLUMNS) {
+            buffer_printf(out, "\n%*s", GROUPS_COLUMN, "");
+            column = GROUPS_COLUMN;
         }
+        buffer_printf(out, " %s", group);
+        column += 1 + strlen(group);
     }
-    buffer_append_c_string(out,
-                           "\n  TAB             completes a command, or a topic of help\n"
-                           "  5 COMMAND       runs a command five times\n"
-                           "  :set hints      arguments are shown behind the cursor; "
-                           ":set nohints\n"
-                           "  connect HOST PORT, clear, quit\n"
-                           "The file ~/.redisclirc may have :set lines.\n");
+    buffer_append_char(out, '\n');
+}
+
+static void print_general(struct buffer *out) {
+    buffer_append_c_string(out, general_begin);
+    print_groups(out);
+    buffer_append_c_string(out, general_end);
 }
 
 /* The words as one name: "client kill". */
@@ -193,10 +210,8 @@ void cli_help_complete(struct slice line, void (*take)(void *context, const char
     }
     for (size_t i = 0; helps && !second && i < SUMMARIES; i++) {
         char topic[NAME_CHARS];
-        size_t earlier = 0;
-        while (strcmp(cli_summaries[earlier].group, cli_summaries[i].group) != 0) earlier++;
         snprintf(topic, sizeof(topic), "@%s", cli_summaries[i].group);
-        if (earlier == i) offer(&c, topic);
+        if (is_new_group(i)) offer(&c, topic);
     }
     if (!helps && !second) offer(&c, "help");
 }

@@ -50,12 +50,20 @@ static bool words_are_secret(const struct slice *words, int count) {
     return slice_is(words[0], "acl") && count > 1 && slice_is(words[1], "setuser");
 }
 
+/* For a line whose quotes do not close, so that its words are not known. */
+static bool line_may_be_secret(const char *line) {
+    static const char *const names[] = {"auth", "hello", "migrate", "config", "acl"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcasestr(line, names[i])) return true;
+    }
+    return false;
+}
+
 bool cli_history_is_secret(const char *line) {
     struct buffer storage = {.class = MEMORY_OTHER};
     struct slice *words;
     int count = string_split_words(slice_of(line), &storage, &words);
-    /* Quotes that do not close may hide anything. */
-    bool secret = count < 0;
+    bool secret = count < 0 && line_may_be_secret(line);
     int first = count > 1 && words[0].length && isdigit((unsigned char)words[0].bytes[0]);
     if (count > first) secret = words_are_secret(words + first, count - first);
     if (count >= 0) memory_free(words, MEMORY_OTHER);

@@ -127,7 +127,8 @@ static void run_command(const struct slice *words, size_t count) {
     int64_t began = clock_monotonic_nsec();
     enum cli_outcome outcome = cli_run(words + repeats, count - repeats, repeat);
     double seconds = (double)(clock_monotonic_nsec() - began) / 1e9;
-    if (outcome != CLI_LOST && seconds >= SLOW_SEC && options->output == CLI_FORMATTED) {
+    bool answered = outcome == CLI_ANSWERED || outcome == CLI_REFUSED;
+    if (answered && seconds >= SLOW_SEC && options->output == CLI_FORMATTED) {
         printf("(%.2fs)\n", seconds);
     }
 }

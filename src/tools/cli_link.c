@@ -64,7 +64,9 @@ static bool wait_round(void) {
 }
 
 static bool connect_now(void) {
-    struct peer_address address = {.host = place->host, .port = (int)place->port};
+    struct peer_address address = {.host = place->host,
+                                   .port = (int)place->port,
+                                   .transport = peer_tls_transport(&place->tls)};
     if (place->path) address.path = place->path;
     if (!peer_connect(peer, &address)) return false;
     while (peer_state(peer) == PEER_CONNECTING) {
@@ -112,10 +114,6 @@ static bool greet(void) {
 
 bool cli_link_open(void) {
     greeted = false;
-    if (place->tls) {
-        fprintf(stderr, "This redis-cli is built without TLS: rediss:// cannot be reached.\n");
-        return false;
-    }
     if (!connect_now()) {
         if (place->path) {
             fprintf(stderr, "Could not connect to Redis at %s: %s\n", place->path,

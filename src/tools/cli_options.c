@@ -65,6 +65,7 @@ static const struct tool_option rows[] = {
      .help = "Follow -MOVED and -ASK of a cluster.",
      .group = "Connection",
      .flag = PLACE(follow)},
+    TOOL_TLS_ROWS(struct cli_options, connection),
     {.name = "-r",
      .argument = "times",
      .help = "Run the command so often; -1: for ever.",

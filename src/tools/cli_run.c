@@ -122,7 +122,7 @@ static enum cli_outcome follow_stream(void) {
     if (!enough) return CLI_LOST;
     /* The server would go on sending. */
     printf("\n");
-    return cli_run_connect() ? CLI_ANSWERED : CLI_LOST;
+    return cli_run_connect() ? CLI_STOPPED : CLI_LOST;
 }
 
 static bool is_one_of(struct slice word, const char *const *names) {
@@ -219,7 +219,7 @@ enum cli_outcome cli_run(const struct slice *words, size_t count, int64_t repeat
     bool refused = false;
     for (int64_t left = repeat; left; left -= left > 0) {
         outcome = run_with_new_link(words, count);
-        if (outcome == CLI_LOST) return outcome;
+        if (outcome == CLI_LOST || outcome == CLI_STOPPED) return outcome;
         refused = refused || outcome == CLI_REFUSED;
         if (options->interval_sec > 0 && left != 1) cli_run_pause(options->interval_sec);
     }

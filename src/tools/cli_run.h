@@ -20,6 +20,7 @@ struct cli_session {
 
 enum cli_outcome {
     CLI_ANSWERED,
+    CLI_STOPPED, /* answers came until somebody had enough */
     CLI_REFUSED, /* the server answered with an error, which was shown */
     CLI_LOST,    /* no connection; standard error says why */
 };

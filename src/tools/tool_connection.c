@@ -95,7 +95,7 @@ bool tool_connection_take_uri(struct tool_connection *c, const char *uri, char *
     }
     size_t scheme = (tls ? sizeof(secure) : sizeof(plain)) - 1;
     rest = (struct slice){rest.bytes + scheme, rest.length - scheme};
-    c->tls = tls;
+    c->tls.enabled = c->tls.enabled || tls;
     bool good = !split(&rest, '@', &login) || take_login(c, login);
     if (!split(&rest, '/', &place)) {
         place = rest;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "net/peer_tls.h"
 #include "tools/tool_options.h"
 
 struct tool_connection {
@@ -15,9 +16,9 @@ struct tool_connection {
     int64_t port;     /* 6379 */
     const char *path; /* of a unix socket, instead of both; NULL = none */
     const char *user, *password;
-    const char *uri;  /* as it was given; its parts overwrite the others */
-    int64_t database; /* to be selected */
-    bool tls;         /* rediss:// */
+    const char *uri;     /* as it was given; its parts overwrite the others */
+    int64_t database;    /* to be selected */
+    struct peer_tls tls; /* rediss:// enables it */
 };
 
 /* The defaults, and the password of REDISCLI_AUTH. */
@@ -67,6 +68,55 @@ MUST_USE bool tool_connection_take_uri(struct tool_connection *c, const char *ur
     {                                                                                             \
         .name = "--user", .argument = "username", .help = "User whose password it is (default).", \
         .group = TOOL_CONNECTION_GROUP, .text = TOOL_PLACE(type, field.user)                      \
+    }
+/* The rows of TLS, alike for both. */
+#define TOOL_TLS_ROWS(type, field)                                                   \
+    {.name = "--tls",                                                                \
+     .help = "Speak TLS.",                                                           \
+     .group = "TLS",                                                                 \
+     .flag = TOOL_PLACE(type, field.tls.enabled)},                                   \
+        {.name = "--sni",                                                            \
+         .argument = "host",                                                         \
+         .help = "Name that the server's certificate is asked for.",                 \
+         .group = "TLS",                                                             \
+         .text = TOOL_PLACE(type, field.tls.server_name)},                           \
+        {.name = "--cacert",                                                         \
+         .argument = "file",                                                         \
+         .help = "Certificates that the server's is checked by; else the system's.", \
+         .group = "TLS",                                                             \
+         .text = TOOL_PLACE(type, field.tls.ca_file),                                \
+         .completes = "file"},                                                       \
+        {.name = "--cacertdir",                                                      \
+         .argument = "folder",                                                       \
+         .help = "The same, a folder of them.",                                      \
+         .group = "TLS",                                                             \
+         .text = TOOL_PLACE(type, field.tls.ca_dir),                                 \
+         .completes = "folder"},                                                     \
+        {.name = "--insecure",                                                       \
+         .help = "Do not check the server's certificate.",                           \
+         .group = "TLS",                                                             \
+         .flag = TOOL_PLACE(type, field.tls.insecure)},                              \
+        {.name = "--cert",                                                           \
+         .argument = "file",                                                         \
+         .help = "Our certificate, for servers that ask for one.",                   \
+         .group = "TLS",                                                             \
+         .text = TOOL_PLACE(type, field.tls.cert_file),                              \
+         .completes = "file"},                                                       \
+        {.name = "--key",                                                            \
+         .argument = "file",                                                         \
+         .help = "Its private key.",                                                 \
+         .group = "TLS",                                                             \
+         .text = TOOL_PLACE(type, field.tls.key_file),                               \
+         .completes = "file"},                                                       \
+        {.name = "--tls-ciphers",                                                    \
+         .argument = "list",                                                         \
+         .help = "Ciphers up to TLS 1.2, as openssl-ciphers(1) has them.",           \
+         .group = "TLS",                                                             \
+         .text = TOOL_PLACE(type, field.tls.ciphers)},                               \
+    {                                                                                \
+        .name = "--tls-ciphersuites", .argument = "list",                            \
+        .help = "Ciphers of TLS 1.3, parted by colons.", .group = "TLS",             \
+        .text = TOOL_PLACE(type, field.tls.ciphersuites)                             \
     }
 #define TOOL_CONNECTION_GROUP "Connection"
 #endif

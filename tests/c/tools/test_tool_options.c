@@ -163,7 +163,7 @@ static void test_uris(void **state) {
         assert_string_equal(c.password ? c.password : "-", p->password ? p->password : "-");
         assert_int_equal(c.port, p->port);
         assert_int_equal(c.database, p->database);
-        assert_int_equal(c.tls, p->tls);
+        assert_int_equal(c.tls.enabled, p->tls);
     }
 }
 

@@ -38,6 +38,7 @@
 #include "histogram.h"
 #include "load.h"
 #include "net.h"
+#include "net/reply_scan.h"
 #include "wire.h"
 
 #define EVENTS_MAX 512
@@ -52,7 +53,7 @@ struct connection {
     size_t batch_sent;
     unsigned batch_requests; /* in `batch`, so that an unchanging batch is not written again */
     uint64_t sent_at_nsec;
-    struct reply_reader reader;
+    struct reply_scanner reader;
 };
 
 /* The file of --script: requests, and where each begins; one place more for the end of the last. */
@@ -65,7 +66,7 @@ static struct connection *connections;
 static int poller = -1;
 static char *filler;
 static uint64_t issued, done, misses, errors, value_bytes, key_counter, deadline_nsec;
-static char first_error[WIRE_ERROR_BYTES];
+static char first_error[REPLY_SCAN_ERROR_CHARS];
 static struct draw chance;
 static struct histogram latencies;
 
@@ -139,20 +140,20 @@ static unsigned next_batch_requests(uint64_t now) {
 
 /* ---- what comes back ---- */
 
-static void note_error(const struct reply_reader *r) {
+static void note_error(const struct reply_scanner *r) {
     if (!errors++) memcpy(first_error, r->error, sizeof(first_error));
 }
 
 /* Passes over the bytes; returns how many replies end in them. */
-static unsigned count_replies(struct reply_reader *r, const char *at, const char *end) {
+static unsigned count_replies(struct reply_scanner *r, const char *at, const char *end) {
     unsigned count = 0;
     while (at < end) {
         bool sound = true;
-        enum reply_kind kind = wire_read_reply(r, &at, end, NULL, &sound);
+        enum scanned kind = reply_scan(r, &at, end, NULL, &sound);
         if (!sound) load_fail("a reply that begins with byte %d", (unsigned char)at[-1]);
-        count += kind != REPLY_NONE;
-        misses += kind == REPLY_NIL || kind == REPLY_ZERO;
-        if (kind == REPLY_ERROR || kind == REPLY_OOM) note_error(r);
+        count += kind != SCANNED_NONE;
+        misses += kind == SCANNED_NIL || kind == SCANNED_ZERO;
+        if (kind == SCANNED_ERROR || kind == SCANNED_OOM) note_error(r);
     }
     return count;
 }

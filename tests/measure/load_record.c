@@ -37,6 +37,7 @@
 
 #include "load.h"
 #include "net.h"
+#include "net/reply_scan.h"
 #include "output.h"
 #include "wire.h"
 
@@ -73,7 +74,7 @@ struct connection {
     struct request *requests;
     char *rest; /* what the socket did not take, or NULL */
     size_t rest_length, rest_sent;
-    struct reply_reader reader;
+    struct reply_scanner reader;
 };
 
 struct arrival {
@@ -426,24 +427,24 @@ static void take_info(void) {
     info_length = 0;
 }
 
-static void answered(struct connection *c, enum reply_kind kind, uint64_t now) {
-    static const enum result results[] = {[REPLY_OK] = RESULT_OK,
-                                          [REPLY_NIL] = RESULT_MISS,
-                                          [REPLY_ZERO] = RESULT_MISS,
-                                          [REPLY_ERROR] = RESULT_ERROR,
-                                          [REPLY_OOM] = RESULT_OOM};
+static void answered(struct connection *c, enum scanned kind, uint64_t now) {
+    static const enum result results[] = {[SCANNED_OK] = RESULT_OK,
+                                          [SCANNED_NIL] = RESULT_MISS,
+                                          [SCANNED_ZERO] = RESULT_MISS,
+                                          [SCANNED_ERROR] = RESULT_ERROR,
+                                          [SCANNED_OOM] = RESULT_OOM};
     struct request request = *request_at(c, 0);
     c->head = (c->head + 1) & (c->room - 1);
     c->count--;
     record_end(&request, results[kind], now);
-    if (kind == REPLY_OK) {
+    if (kind == SCANNED_OK) {
         bool is_set = request.operation == OP_SET || request.operation == OP_EX;
         if (request.is_new) sets_new++;
         if (is_set && request.deadline_msec) output_deadline(request.deadline_msec);
         if (request.operation == OP_DEL || request.operation == OP_UNLINK) deleted++;
     }
     if (request.operation == OP_INFO) take_info();
-    if (kind == REPLY_NIL && request.operation == OP_GET && options.fill_misses &&
+    if (kind == SCANNED_NIL && request.operation == OP_GET && options.fill_misses &&
         request.stream == STREAM_LOAD) {
         struct request fill = {
             .due_nsec = now, .key = request.key, .operation = OP_SET, .stream = STREAM_MISS};
@@ -484,15 +485,15 @@ static void receive_some(struct connection *c, size_t most) {
     bool was_busy = c->count > 0;
     const char *at = load_read_buffer, *end = load_read_buffer + n;
     while (at < end) {
-        struct wire_slice body;
+        struct slice body;
         bool sound = true;
-        enum reply_kind kind = wire_read_reply(&c->reader, &at, end, &body, &sound);
+        enum scanned kind = reply_scan(&c->reader, &at, end, &body, &sound);
         if (!sound) load_fail("a reply that begins with byte %d", (unsigned char)at[-1]);
         if (c->role == ROLE_INFO && info_length + body.length <= INFO_BYTES_MAX) {
             memcpy(info_text + info_length, body.bytes, body.length);
             info_length += body.length;
         }
-        if (kind == REPLY_NONE) continue;
+        if (kind == SCANNED_NONE) continue;
         if (!c->count) load_fail("a reply that nobody asked for");
         answered(c, kind, now);
     }
@@ -520,7 +521,7 @@ static void connection_reopen(struct connection *c) {
     c->rest = NULL;
     c->rest_length = c->rest_sent = 0;
     c->wants_write = false;
-    c->reader = (struct reply_reader){0};
+    c->reader = (struct reply_scanner){0};
     connection_open(c);
 }
 

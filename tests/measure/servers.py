@@ -24,6 +24,7 @@ LOAD = os.path.join(BUILD, 'load')
 LOAD_SOURCES = [os.path.join(HERE, f'{name}.c')
                 for name in ('load', 'load_count', 'load_record', 'load_options', 'net',
                              'histogram', 'output', 'trace', 'wire', 'draw')]
+LOAD_SOURCES.append(os.path.join(ROOT, 'src/net/reply_scan.c'))
 CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, LOAD_CORE = CORES[0], CORES[1 % len(CORES)]
 OPEN_FILES = 24000
@@ -266,7 +267,8 @@ def build_load():
     os.makedirs(BUILD, exist_ok=True)
     forbidden = os.path.join(ROOT, 'src/base/forbidden.h')
     subprocess.run([*os.environ.get('CC', 'cc').split(), '-std=gnu11', '-O2', '-g', '-Wall',
-                    '-Wextra', '-Wshadow', '-include', forbidden, *LOAD_SOURCES, '-o', LOAD, '-lm'],
+                    '-Wextra', '-Wshadow', '-include', forbidden,
+                    '-I' + os.path.join(ROOT, 'src'), *LOAD_SOURCES, '-o', LOAD, '-lm'],
                    check=True)
 
 

@@ -271,7 +271,7 @@ def made_up_run(folder):
              'seconds': 2.0, 'warm-up-s': 0, 'events': [], 'server_cpu_s': 1.0,
              'server_wait_s': 0.2, 'slowlog': [], 'explained': [], 'keys_after': 4000,
              'used_memory_after': 400000, 'due_msec': 10_000_000, 'started_msec': 10_000_000,
-             'late': late}
+             'late': late, 'disk': [0, 0]}
     fill = {'folder': folder, 'sets_new': 5000, 'keys_after': 5000, 'used_memory_after': 500000,
             'load': {'due-spread-ms': 1000}}
     return {'phases': [phase], 'fills': [fill], 'maxmemory': 0}

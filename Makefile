@@ -18,12 +18,13 @@ FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang
 
 # A program is its name and the file that has its main().
-PROGRAMS := redis-server redis-cli redis-lab
+PROGRAMS := redis-server redis-cli redis-benchmark redis-lab
 # Links to redis-server: it looks at the name it is called by (src/server/programs.c).
 NAMES := redis-check-rdb redis-check-aof
 main_redis-server := src/server/main.c
 main_redis-cli := src/tools/cli.c
 main_redis-lab := src/tools/lab.c
+main_redis-benchmark := src/tools/benchmark.c
 libs_redis-cli := -ledit
 
 # --- variants -----------------------------------------------------------------------------------

@@ -111,9 +111,16 @@ proc all_units {} {
     return $units
 }
 
+# Files about the process, its plain port, and programs that do not speak TLS.
+set ::plain_units {integration/host integration/lab-watch integration/protected integration/startup}
+
 proc chosen_units {} {
     if {$::options(single) eq ""} {
-        return [all_units]
+        set units [all_units]
+        if {$::options(tls)} {
+            set units [lmap unit $units {expr {$unit in $::plain_units ? [continue] : $unit}}]
+        }
+        return $units
     }
     set units {}
     foreach unit $::options(single) {

@@ -13,8 +13,8 @@ proc save_snapshot {} {
 # Another server with the first one's snapshot. -> {process client}
 proc start_loading {args} {
     set port [find_free_port]
-    set process [spawn_server [list --port $port --bind 127.0.0.1 --dir [srv dir] --save {} \
-        --loglevel verbose --key-load-delay 100000 {*}$args]]
+    set process [spawn_server [list {*}[port_words $port] --bind 127.0.0.1 --dir [srv dir] \
+        --save {} --loglevel verbose --key-load-delay 100000 {*}$args]]
     wait_for_condition 1000 10 {![catch {client::connect 127.0.0.1 $port} client]} else {
         fail "nobody listens: [read_whole [dict get $process log]]"
     }
@@ -94,7 +94,7 @@ start_server {overrides {rdbcompression no}} {
         assert_error_text $loading_error {$client get key:1}
         assert_error {EXECABORT *previous errors*} {$client exec}
         assert_equal OK [$client select 9]
-        set other [client::connect 127.0.0.1 [lindex [$client config get port] 1]]
+        set other [client::connect 127.0.0.1 [lindex [$client config get [port_option]] 1]]
         assert_equal OK [$client watch key:1]
         assert_equal OK [$client multi]
         finish_loading $other
@@ -106,7 +106,7 @@ start_server {overrides {rdbcompression no}} {
 
     test {clients that come and go are let go while loading} {
         lassign [start_loading] process client
-        set port [lindex [$client config get port] 1]
+        set port [lindex [$client config get [port_option]] 1]
         set descriptors [llength [glob /proc/[dict get $process pid]/fd/*]]
         for {set i 0} {$i < 20} {incr i} {
             set other [client::connect 127.0.0.1 $port deferred]

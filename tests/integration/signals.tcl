@@ -202,4 +202,4 @@ start_server {} {
         reconnect
         r get key
     } {value}
-}
+} {} {tls:skip}

@@ -25,6 +25,23 @@ proc tls_pairs {port} {
         tls-dh-params-file [certificate redis.dh] tls-ca-cert-file [certificate ca.crt]]
 }
 
+# Words of a command line for a server that clients of tests reach at this port.
+proc port_words {port} {
+    if {!$::options(tls)} {
+        return [list --port $port]
+    }
+    set words {--port 0}
+    foreach {name value} [tls_pairs $port] {
+        lappend words --$name $value
+    }
+    return $words
+}
+
+# The option that names the port at which clients of tests reach a server.
+proc port_option {} {
+    return [expr {$::options(tls) ? "tls-port" : "port"}]
+}
+
 # A channel over TLS, with the handshake done; `words` are options of tls::import that count more
 # than the client's certificate.
 proc tls_channel {host port {words {}}} {

@@ -444,7 +444,7 @@ start_server {} {
         wait_for_condition 200 20 {[s connected_clients] <= 2} else {
             fail "[s connected_clients] clients are still counted"
         }
-    } {} {needs:debug}
+    } {} {needs:debug tls:skip}
 
     test {Pipelines of 50 clients at once: each gets its own replies in order} {
         set clients {}

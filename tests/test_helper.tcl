@@ -45,8 +45,8 @@ set ::usage {usage: tests/run [options]       (many: may be given several times)
   --keep                keep the scratch folder (it always stays when something failed)
 
 Tags: ours (differs from Redis 6.2 on purpose; left out when another server is tested), resp2 (makes
-sense in RESP2 only), tls:skip (not over TLS), slow, needs:client, needs:list ... (wants a feature; our server is not asked
-for those that are not built: ::not_built in tests/test_helper.tcl).
+sense in RESP2 only), tls:skip (not over TLS), slow, needs:client, needs:list ... (wants a feature;
+our server is not asked for those that are not built: ::not_built in tests/test_helper.tcl).
 The last line printed is `N passed, N failed`; the exit status is 0 when nothing failed.}
 
 proc usage_error {message} {

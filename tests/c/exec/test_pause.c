@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pauses: what runs in which, in which order who was held goes on, and that writes which this server
- * holds itself (pause_hold_writes) and pauses of clients do not end each other.
+ * Pauses: what runs in which, in which order who was held goes on, and that writes which this
+ * server holds itself (pause_hold_writes) and pauses of clients do not end each other.
  */
 #include "exec/pause.h"
 
@@ -41,9 +41,9 @@ static void assert_came(struct peer *p, const char *reply) {
 
 /* Whatever may reach a replica waits; all else runs. */
 static void test_holds_writes(void **state) {
-    static const char *const held[] = {"set a 1",        "del a",     "eval \"return 1\" 0",
-                                       "publish c text", "pfcount a", "flushall"};
-    static const struct {
+    const char *const held[] = {"set a 1",        "del a",     "eval \"return 1\" 0",
+                                "publish c text", "pfcount a", "flushall"};
+    const struct {
         const char *line, *reply;
     } run[] = {{"get a", "$-1\r\n"},
                {"ping", "+PONG\r\n"},

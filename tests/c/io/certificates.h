@@ -24,12 +24,13 @@ struct certificate {
     X509 *x509;
 };
 
+static char certificate_paths[8][128];
+static unsigned certificate_paths_used;
+
 /* The path of a file in the folder; valid until the eighth call after it. */
 static inline const char *certificate_path(const char *name) {
-    static char paths[8][128];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof(paths[0]), "%s/%s", certificates_folder, name);
+    char *path = certificate_paths[certificate_paths_used++ % 8];
+    snprintf(path, sizeof(certificate_paths[0]), "%s/%s", certificates_folder, name);
     return path;
 }
 

@@ -36,8 +36,10 @@ static char reason[256];
 
 static char byte_at(size_t place) { return (char)(place * 13 + place / 251); }
 
+static char read_bytes[65536], written_bytes[70000];
+
 static void end_read(struct end *e) {
-    static char bytes[65536];
+    char *bytes = read_bytes;
     ssize_t got = connection_read(e->connection, bytes, e->room);
     if (got < 0 && errno == EAGAIN) return;
     e->ended = got == 0;
@@ -49,7 +51,7 @@ static void end_read(struct end *e) {
 /* Some pieces, at another place of the memory each time. */
 static void end_write(struct end *e) {
     enum { PIECES = 6 };
-    static char bytes[70000];
+    char *bytes = written_bytes;
     struct iovec pieces[PIECES];
     size_t shift = random_below(1000), offered = 0;
     for (int i = 0; i < PIECES; i++) {
@@ -560,7 +562,7 @@ static void say_record(const unsigned char *bytes, size_t length) {
 static void test_long_messages(void **state) {
     static const unsigned claims[] = {200, 16000, 36000, 131000, 0xffffff};
     for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
-        static unsigned char said[16384];
+        unsigned char said[16384] = {0};
         said[0] = 1;
         for (int byte = 0; byte < 3; byte++)
             said[1 + byte] = (unsigned char)(claims[i] >> (16 - 8 * byte));

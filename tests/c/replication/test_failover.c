@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * FAILOVER, step by step: who is waited for, that the history stands still, and what becomes of held
- * writes at each end. The replica is a client that says what replicas say, and a listener that it
- * names (fake_primary.h).
+ * FAILOVER, step by step: who is waited for, that the history stands still, and what becomes of
+ * held writes at each end. The replica is a client that says what replicas say, and a listener that
+ * it names (fake_primary.h).
  */
 #include "replication/failover.h"
 
@@ -238,8 +238,7 @@ static void test_what_it_refuses(void **state) {
     struct peer late = peer_connect();
     begin_failover("failover");
     assert_answer(&asker, "failover", "-ERR FAILOVER already in progress.\r\n");
-    assert_answer(&asker, "replicaof no one",
-                  "-ERR REPLICAOF not allowed while failing over.\r\n");
+    assert_answer(&asker, "replicaof no one", "-ERR REPLICAOF not allowed while failing over.\r\n");
     assert_answer(&late, "psync ? -1", "-NOMASTERLINK Can't SYNC while failing over\r\n");
     assert_answer(&asker, "failover abort", "+OK\r\n");
     assert_answer(&asker, "failover abort", "-ERR No failover in progress.\r\n");
@@ -288,12 +287,18 @@ static void test_primary_is_not_told(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_waits_for_all),       TEST(test_stands_still),
-        TEST(test_chooses_the_wanted_one), TEST(test_any_has_a_port),
-        TEST(test_time_is_up),          TEST(test_force),
-        TEST(test_target_goes),         TEST(test_refused),
-        TEST(test_aborted_in_progress), TEST(test_what_it_refuses),
-        TEST(test_beside_a_pause),      TEST(test_takes_over),
+        TEST(test_waits_for_all),
+        TEST(test_stands_still),
+        TEST(test_chooses_the_wanted_one),
+        TEST(test_any_has_a_port),
+        TEST(test_time_is_up),
+        TEST(test_force),
+        TEST(test_target_goes),
+        TEST(test_refused),
+        TEST(test_aborted_in_progress),
+        TEST(test_what_it_refuses),
+        TEST(test_beside_a_pause),
+        TEST(test_takes_over),
         TEST(test_primary_is_not_told),
     };
     if (whole_open() != 0) return 1;

@@ -22,8 +22,9 @@ static struct benchmark_latency *create(void) {
     return memory_zalloc(sizeof(struct benchmark_latency), MEMORY_OTHER);
 }
 
+static uint64_t values[VALUES];
+
 static void test_percentiles_are_those_of_the_sorted_values(void **state) {
-    static uint64_t values[VALUES];
     static const double shares[] = {0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.9999, 1};
     struct benchmark_latency *l = create();
     uint64_t x = 88172645463325252u;

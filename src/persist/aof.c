@@ -280,7 +280,7 @@ static bool start_rewrite(void) {
     }
     if (saver_start(&job)) {
         temporary_name(rewrite.temporary, saver_id());
-        log_notice("Writing the append only file anew in the background, by %d", saver_id());
+        log_notice("Writing the append only file anew in the background, by pid %d", saver_id());
         return true;
     }
     log_warning("Can't write the append only file anew: %s", strerror(errno));

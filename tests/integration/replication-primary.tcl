@@ -107,7 +107,7 @@ start_server {tags {repl} overrides {repl-diskless-sync no repl-ping-replica-per
         $first close
         $second close
         await_replicas 0
-    }
+    } undefined {needs:fork}
 
     test {A copy that is under way is shared also when the backlog does not reach as far back} {
         set sent [string repeat s 5000]
@@ -138,7 +138,7 @@ start_server {tags {repl} overrides {repl-diskless-sync no repl-ping-replica-per
             assert_lessthan [s mem_replication_backlog] 60000
         }
         config_set rdb-key-save-delay 0
-    }
+    } undefined {needs:fork}
 
     # 6.2 sends what is there under the new name.
     test {A copy by a file is sent from where it was written, whatever dbfilename says now} {

@@ -217,7 +217,7 @@ start_server {} {
         assert_equal OK [r save]
         assert_equal OK [r set key value]
         r config set save {}
-    }
+    } undefined {needs:fork}
 
     test {BGSAVE: what is changed while the child saves is not saved} {
         r flushall
@@ -271,7 +271,7 @@ start_server {} {
             fail "the child does not end"
         }
         assert_morethan [s rdb_last_cow_size] 0
-    } {} {ours}
+    } {} {ours needs:fork}
 
     test {BGSAVE within EXEC comes after it} {
         r multi

@@ -35,6 +35,7 @@ enum gate {
     GATE_MONITOR, /* the client monitors */
     GATE_PAUSE,   /* CLIENT PAUSE */
     GATE_LOG,     /* more waits to be logged than may */
+    GATE_SAVE,    /* a save that walks copies: who changes a large value may have to wait */
     GATE_QUEUE,   /* the client is between MULTI and EXEC */
     GATE_SCRIPT,  /* a script runs: not all commands are for scripts */
     GATE_CHANCE,  /* one that is to do the same when it is run again has asked what may differ */

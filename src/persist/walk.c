@@ -22,12 +22,19 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/stream.h"
 #include "base/time_budget.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/command_keys.h"
+#include "exec/gates.h"
 #include "metric/cause.h"
 #include "metric/row.h"
+#include "net/batch.h"
+#include "net/client.h"
 #include "option/option.h"
 #include "persist/aof_rewrite.h"
 #include "persist/piece.h"
@@ -49,6 +56,8 @@
 #define BYTES_PER_MEMBER 256
 /* The scribe may be so far behind: more would only be memory. */
 #define WAITING_BYTES_MAX ((size_t)8 << 20)
+/* The scribe is so far behind only because keys change faster than it writes: writers wait. */
+#define HELD_BYTES_MAX ((size_t)64 << 20)
 /* So much may wait beside a large value before the rest of it is copied without regard to time. */
 #define ASIDE_BYTES_MAX ((size_t)16 << 20)
 /* A sink's window: less room than this in a block is given up. */
@@ -88,11 +97,12 @@ static struct {
         struct slice text; /* a long string's */
         size_t copied;     /* of it */
     } record;
+    bool record_ended; /* since let_go */
     struct time_budget budget;
 } walk;
 
 static int64_t budget_percent;
-static uint64_t copied_bytes, main_nsec, last_ahead, last_rushed;
+static uint64_t copied_bytes, main_nsec, last_ahead, last_rushed, writers_held;
 
 /* ---- lanes ---- */
 
@@ -384,6 +394,7 @@ static void end_record(void) {
     }
     save_cursor_end(&walk.record.cursor);
     walk.record.entry = NULL;
+    walk.record_ended = true;
 }
 
 /* True when the record's entry is out. */
@@ -431,6 +442,53 @@ static bool emit(int database, const struct entry *e, size_t budget, void *conte
     return all;
 }
 
+/* ---- who must wait ---- */
+
+static struct list_link held = {&held, &held}; /* of struct client.held_link */
+static bool held_behind; /* some of them, until the scribe is less far behind */
+
+/* They are asked again. */
+static void let_go(void) {
+    held_behind = walk.record_ended = false;
+    while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
+}
+
+static bool any_key_awaits(const struct call *call) {
+    struct key_range ranges[KEY_RANGES_MAX];
+    int count = command_key_ranges(call->command, call->argc, call->argv, ranges);
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < ranges[i].count; k++) {
+            struct key key = call_key(call, ranges[i].first + k * ranges[i].step);
+            if (keyspace_awaits_save(&key)) return true;
+        }
+    }
+    return false;
+}
+
+static bool is_far_behind(void) { return scribe_waiting(walk.scribe) >= HELD_BYTES_MAX; }
+
+/* Of EXEC, scripts and modules nobody asks: what they change is copied at once. */
+static bool should_wait(const struct call *call) {
+    if (!(gate_flags(call) & COMMAND_WRITE) || batch_is_within()) return false;
+    return is_far_behind() || any_key_awaits(call);
+}
+
+static enum gate_verdict hold(const struct call *call) {
+    if (is_far_behind()) held_behind = true;
+    writers_held++;
+    batch_hold_request(call->request);
+    list_append(&held, &call->client->held_link);
+    return GATE_HELD;
+}
+
+const struct gate_row walk_gate = {
+    .origins = GATE_FROM(CALL_NETWORK), .stops = should_wait, .stop = hold};
+
+/* What some have waited for may have happened. */
+static void look_at_held(void) {
+    if (walk.record_ended || (held_behind && !is_far_behind())) let_go();
+}
+
 /* ---- a save ---- */
 
 static void write_head(struct buffer *head) {
@@ -474,6 +532,7 @@ void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
     lane_init(&walk.aside);
     time_budget_start(&walk.budget, budget_percent, clock_monotonic_nsec());
     frontier_begin(emit, NULL);
+    gate_set(GATE_SAVE, true);
 }
 
 bool walk_is_under_way(void) { return walk.scribe != NULL; }
@@ -489,6 +548,8 @@ static void note_progress(void) {
 static void end_copying(bool whole) {
     note_progress();
     walk.copying = false;
+    gate_set(GATE_SAVE, false);
+    let_go();
     if (whole) {
         lane_close(&walk.lane);
     } else {
@@ -514,8 +575,13 @@ void walk_turn(void) {
     if (walk.copying) time_budget_turn(&walk.budget);
 }
 
+/* Somebody waits, or much does: copying goes on without regard to its share of time. */
+static bool is_urgent(void) {
+    return walk.aside.bytes >= ASIDE_BYTES_MAX || (!list_is_empty(&held) && !is_far_behind());
+}
+
 static bool may_rest(void) {
-    return scribe_waiting(walk.scribe) >= WAITING_BYTES_MAX && walk.aside.bytes < ASIDE_BYTES_MAX;
+    return scribe_waiting(walk.scribe) >= WAITING_BYTES_MAX && !is_urgent();
 }
 
 /* Copies for a slice at most; true where the time is used up before that. */
@@ -532,21 +598,22 @@ static void copy_slice(int64_t begun_nsec, int64_t granted_nsec) {
 }
 
 bool walk_step(void) {
-    if (!walk.copying) return false;
+    if (!walk.copying || batch_is_within()) return false;
     if (scribe_has_failed(walk.scribe)) {
         walk_give_up();
         return false;
     }
+    look_at_held();
     int64_t now_nsec = clock_monotonic_nsec();
     int64_t granted_nsec = time_budget_left(&walk.budget, now_nsec);
-    if (walk.aside.bytes >= ASIDE_BYTES_MAX) granted_nsec = SLICE_NSEC;
-    if (granted_nsec > SLICE_NSEC) granted_nsec = SLICE_NSEC;
+    if (is_urgent() || granted_nsec > SLICE_NSEC) granted_nsec = SLICE_NSEC;
     if (granted_nsec <= 0 || may_rest()) return false;
     enum cause previous = cause_enter(CAUSE_PERSISTENCE, now_nsec);
     copy_slice(now_nsec, granted_nsec);
     cause_leave(previous, clock_monotonic_nsec());
-    return walk.copying && time_budget_left(&walk.budget, clock_monotonic_nsec()) > 0 &&
-           !may_rest();
+    if (walk.copying) look_at_held();
+    if (!walk.copying || may_rest()) return false;
+    return is_urgent() || time_budget_left(&walk.budget, clock_monotonic_nsec()) > 0;
 }
 
 bool walk_end(bool *good) {
@@ -627,6 +694,14 @@ static const struct metric_row metric_rows[] = {
                  "Keys that the last one copied because they were about to change."),
     METRIC_PRINT("Persistence", 136, "walk_values_rushed", print_rushed,
                  "Large values that it copied at once, for the same reason."),
+    {.section = "Persistence",
+     .place = 137,
+     .name = "walk_writers_held",
+     .type = METRIC_UINT64,
+     .variable = &writers_held,
+     .reset = true,
+     .help = "How often a write waited until its large key was copied, or the disk was not as far "
+             "behind."},
 };
 
 void walk_register(void) {

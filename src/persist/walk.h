@@ -42,6 +42,9 @@ void walk_await_end(int64_t msec);
 
 /* Keys that came to the encoder, and keys there were. */
 void walk_progress(uint64_t *done, uint64_t *total);
+/* Who writes to a large value that is to be copied, or while the scribe is far behind, waits. */
+extern const struct gate_row walk_gate;
+
 /* In a forked child: the walk is the parent's. */
 void walk_forget(void);
 #endif

@@ -102,6 +102,7 @@
 #include "persist/sanitize.h"
 #include "persist/saver.h"
 #include "persist/snapshot.h"
+#include "persist/walk.h"
 #include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
@@ -322,6 +323,7 @@ static const struct gate_row *const gates[GATES] = {
     [GATE_MONITOR] = &gate_monitor,
     [GATE_PAUSE] = &pause_gate,
     [GATE_LOG] = &aof_gate,
+    [GATE_SAVE] = &walk_gate,
     [GATE_QUEUE] = &gate_queue,
     [GATE_SCRIPT] = &script_gate,
     [GATE_CHANCE] = &script_gate_chance,

@@ -302,6 +302,24 @@ void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash)
         emit_whole(part->database, e);
 }
 
+bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash) {
+    bool waits = e->flags & ENTRY_WAITS;
+    if (!waits && !is_wanted(part, e, hash)) return false;
+    if (entry_bytes(e) <= FRONTIER_RUSH_BYTES_MAX &&
+        entry_free_effort(e) <= FRONTIER_RUSH_EFFORT_MAX)
+        return false;
+    if (!waits) {
+        save.progress.done++;
+        save.progress.ahead++;
+        wait_begin(e, part->database, &save.standing);
+        entry_set_mark(e, mark);
+    }
+    struct waiting *w = wait_find(&save.standing, e);
+    list_remove(&w->link);
+    list_prepend(&save.standing, &w->link);
+    return true;
+}
+
 bool frontier_would_keep(const struct frontier_part *part, const struct entry *e, uint64_t hash) {
     return is_large(e) && (e->flags & ENTRY_WAITS || is_wanted(part, e, hash));
 }

@@ -46,6 +46,9 @@ struct timebuckets;
  * microseconds, encoding so many members some tens. */
 #define FRONTIER_STEP_BYTES 16384
 #define FRONTIER_STEP_EFFORT 64
+/* Values that take more are worth a wait of who would change them: some hundred microseconds. */
+#define FRONTIER_RUSH_BYTES_MAX ((size_t)1 << 20)
+#define FRONTIER_RUSH_EFFORT_MAX 2048
 
 /* Hands an entry on: about `budget` members of it, or bytes; all of it with SIZE_MAX. True when it
  * is out. While one is not out it is called again for the same entry, and meanwhile others may come
@@ -101,6 +104,9 @@ void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash)
 /* The entry leaves the table. Where it waits then (ENTRY_WAITS) frontier_keep is to be called in
  * place of lazyfree_entry. */
 void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash);
+/* Whoever changes the entry should rather wait: handing it on at once would take long
+ * (FRONTIER_RUSH_*). It is next then. */
+MUST_USE bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash);
 /* Whether the entry would be kept if it left: replacing it costs less than a change does. */
 bool frontier_would_keep(const struct frontier_part *part, const struct entry *e, uint64_t hash);
 /* An entry comes into a table, new or in another's place, which has left. NULL: into a database

@@ -419,6 +419,12 @@ static struct entry *find_due_or_not(const struct key *key) {
     return t ? table_find(t, key->hash, key->name.bytes, key->name.length) : NULL;
 }
 
+bool keyspace_awaits_save(const struct key *key) {
+    struct frontier_part *part = key->keyspace->part;
+    struct entry *e = part ? find_due_or_not(key) : NULL;
+    return e && frontier_should_wait(part, e, key->hash);
+}
+
 enum keyspace_presence keyspace_presence(const struct key *key) {
     const struct entry *e = find_due_or_not(key);
     if (!e) return KEYSPACE_ABSENT;

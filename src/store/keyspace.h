@@ -43,6 +43,10 @@ struct entry *keyspace_peek_quietly(const struct key *key);
 /* For commands that write, or look without using: counts nothing, notes no access. */
 struct entry *keyspace_find(const struct key *key);
 
+/* Whether who would change the key should wait, for a save (store/frontier.h) is about to copy its
+ * value, which is large. Changes nothing but the save's order. */
+MUST_USE bool keyspace_awaits_save(const struct key *key);
+
 /* What stands under a key, without a change: a key that is due is hidden but not deleted. For
  * observers. */
 enum keyspace_presence { KEYSPACE_ABSENT, KEYSPACE_HIDDEN, KEYSPACE_PRESENT };

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Saves that walk (snapshot-method walk): the file has the data of the moment at which the save
+# began, whatever is changed while it is written.
+
+set walks {save {} snapshot-method walk snapshot-cpu-budget 1 loglevel notice}
+
+# Data of all kinds, some of it large, in three databases.
+proc fill_all {{keys 3000}} {
+    foreach db {0 9 3} {
+        r select $db
+        r debug populate $keys small$db 20
+    }
+    r select 9
+    r eval {
+        for i = 1, 4000 do
+            redis.call('hset', 'hash', 'field' .. i, string.rep('v', i % 60))
+            redis.call('zadd', 'zset', i * 1.5, 'member' .. i)
+            redis.call('sadd', 'set', 'member' .. i)
+            redis.call('rpush', 'list', 'element' .. i)
+            redis.call('xadd', 'stream', i .. '-1', 'a', i, 'b', string.rep('x', i % 30))
+        end
+        for i = 1, 400 do
+            redis.call('hset', 'h' .. i, 'a', 1, 'b', string.rep('w', 30))
+            redis.call('zadd', 'z' .. i, 1, 'a', 2, 'b')
+            redis.call('sadd', 'i' .. i, 1, 2, 3)
+            redis.call('rpush', 'l' .. i, 'a', 'b', string.rep('y', 40))
+            redis.call('set', 's' .. i, string.rep('s', i * 20))
+            redis.call('expire', 's' .. i, 10000 + i)
+        end
+        redis.call('xgroup', 'create', 'stream', 'group', '0')
+        redis.call('xreadgroup', 'group', 'group', 'me', 'count', 100, 'streams', 'stream', '>')
+        redis.call('set', 'blob', string.rep('blob', 100000))
+        redis.call('set', 'number', 12345)} 0
+}
+
+# A change of something, by chance.
+proc change_something {} {
+    set n [random_int 400]
+    set m [random_int 4000]
+    set commands [list \
+        {set s$n $m} {append s$n $m} {del s$n} {set blob$n [string repeat b $m]} {append blob x} \
+        {hset hash field$m new} {hdel hash field$m} {hset h$n c $m} {del h$n} \
+        {zadd zset $m member$m} {zrem zset member$m} {zincrby z$n 1 a} {sadd set other$m} \
+        {srem set member$m} {sadd i$n $m} {sadd i$n text} {rpush list $m} {lpop list} \
+        {lset l$n 0 $m} {rpush l$n [string repeat z $m]} {xadd stream * a $m} {xdel stream $m-1} \
+        {xtrim stream maxlen [expr {4000 - $n}]} {rename s$n renamed$n} \
+        {rename h$n h[expr {$n + 1}]} \
+        {copy hash copied$n replace} {expire s$n [expr {10000 + $m}]} {persist s$n} \
+        {pexpire z$n 1} {unlink l$n} \
+        {setrange s$n $n abc} {setbit s$n $m 1} {getset s$n old} {incrby number $n} \
+        {sort set limit 0 10 alpha store sorted$n} {sunionstore union$n i$n set} {move s$n 5} \
+        {eval {redis.call('hset', 'hash', ARGV[1], 'script') redis.call('del', 'z' .. ARGV[2])
+               return 1} 0 field$m $n}]
+    catch {r {*}[subst [lindex $commands [random_int [llength $commands]]]]}
+}
+
+# Of what will be there when it is loaded, too: deadlines are a millisecond away or far.
+proc digest_to_stay {} {
+    after 5
+    return [r debug digest]
+}
+
+proc await_save {} {
+    wait_for_condition 6000 10 {[s rdb_bgsave_in_progress] == 0} else {fail "the save does not end"}
+}
+
+# The data of the file.
+proc assert_file_has {digest} {
+    assert_equal ok [s rdb_last_bgsave_status]
+    r debug reload nosave
+    assert_equal $digest [r debug digest]
+}
+
+start_server [list overrides $walks tags {ours needs:debug}] {
+    test {a walk: the file has the data of its beginning, with changes of all kinds meanwhile} {
+        fill_all
+        for {set round 0} {$round < 4} {incr round} {
+            set digest [digest_to_stay]
+            r bgsave
+            set changes 0
+            while {[s rdb_bgsave_in_progress] && $changes < 20000} {
+                for {set i 0} {$i < 50} {incr i} {
+                    change_something
+                    incr changes
+                }
+            }
+            assert_morethan $changes 0
+            r config set snapshot-cpu-budget 100
+            await_save
+            assert_file_has $digest
+            r config set snapshot-cpu-budget [lindex {1 3 10 1} $round]
+        }
+        assert_morethan [s walk_copied_bytes] 100000
+    }
+
+    test {a walk: no child, and none is counted} {
+        set forks [s total_forks]
+        r bgsave
+        assert_equal 1 [s rdb_bgsave_in_progress]
+        assert_equal {} [children_of [srv pid]]
+        assert_error {ERR Background save already in progress} {r bgsave}
+        assert_error {ERR Background save already in progress} {r save}
+        r config set snapshot-cpu-budget 100
+        await_save
+        r config set snapshot-cpu-budget 1
+        assert_equal $forks [s total_forks]
+    }
+
+    test {a walk: databases are exchanged and emptied meanwhile} {
+        r flushall
+        fill_all
+        set digest [digest_to_stay]
+        r bgsave
+        r swapdb 9 3
+        r set new one
+        r select 0
+        r flushdb
+        r set other one
+        r select 9
+        r swapdb 0 9
+        r config set snapshot-cpu-budget 100
+        await_save
+        r config set snapshot-cpu-budget 1
+        assert_file_has $digest
+    }
+
+    test {a walk: FLUSHALL ends it, and the file of before stays} {
+        r flushall
+        fill_all
+        set digest [digest_to_stay]
+        r save
+        set from [count_log_lines]
+        r bgsave
+        r flushall
+        await_save
+        wait_for_log "*Background saving terminated by signal*" $from
+        assert_equal {} [glob -nocomplain [file join [srv dir] temp-*.rdb]]
+        r debug reload nosave
+        assert_equal $digest [r debug digest]
+    }
+
+    test {a walk: one after another that was given up is whole} {
+        r flushall
+        fill_all
+        for {set i 0} {$i < 20} {incr i} {
+            r bgsave
+            for {set n 0} {$n < 30} {incr n} {change_something}
+            r config set snapshot-method fork
+            await_save
+            r config set snapshot-method walk
+        }
+        set digest [digest_to_stay]
+        r config set snapshot-cpu-budget 100
+        r bgsave
+        for {set n 0} {$n < 100} {incr n} {change_something}
+        await_save
+        r config set snapshot-cpu-budget 1
+        assert_file_has $digest
+    }
+
+    test {a walk: who writes to a large value waits, in EXEC it is copied at once} {
+        r flushall
+        r debug populate 20000 small 20
+        r eval {for i = 1, 60000 do redis.call('hset', 'large', i, 'value') end} 0
+        set digest [digest_to_stay]
+        set writer [redis_deferring_client]
+        set tries 0
+        set held [s walk_writers_held]
+        while {[s walk_writers_held] == $held && [incr tries] < 100} {
+            r bgsave
+            $writer hset large field$tries new
+            $writer read
+            r config set snapshot-cpu-budget 100
+            await_save
+            r config set snapshot-cpu-budget 1
+        }
+        assert_lessthan $tries 100
+        r debug reload nosave
+        r bgsave
+        set rushed [s walk_values_rushed]
+        r multi
+        r hset large again new
+        r exec
+        assert_equal new [r hget large again]
+        r config set snapshot-cpu-budget 100
+        await_save
+        r config set snapshot-cpu-budget 1
+        assert_equal ok [s rdb_last_bgsave_status]
+        r debug reload nosave
+        assert_equal {} [r hget large again]
+        $writer close
+    }
+
+    test {a walk: eviction and expiry meanwhile} {
+        r flushall
+        fill_all
+        r config set maxmemory-policy allkeys-random
+        set digest [digest_to_stay]
+        r bgsave
+        r config set maxmemory [expr {[s used_memory] * 3 / 4}]
+        wait_for_condition 1000 10 {[s evicted_keys] > 100} else {fail "nothing is evicted"}
+        r config set maxmemory 0
+        r config set snapshot-cpu-budget 100
+        await_save
+        r config set snapshot-cpu-budget 1
+        assert_file_has $digest
+    }
+
+    foreach preamble {yes no} {
+        test "a walk: the log is written anew (preamble $preamble), with what comes meanwhile" {
+            r flushall
+            r config set aof-use-rdb-preamble $preamble
+            fill_all
+            r config set appendonly yes
+            for {set i 0} {$i < 2000 && [s aof_rewrite_in_progress]} {incr i} {change_something}
+            r config set snapshot-cpu-budget 100
+            wait_for_condition 6000 10 {![s aof_rewrite_in_progress]} else {fail "it does not end"}
+            for {set i 0} {$i < 100} {incr i} {change_something}
+            r config set snapshot-cpu-budget 1
+            # Deadlines that pass between two digests would be a difference.
+            foreach key [r keys z*] {r persist $key}
+            set digest [digest_to_stay]
+            r debug loadaof
+            assert_equal $digest [r debug digest]
+            r config set appendonly no
+        }
+    }
+}

@@ -145,10 +145,14 @@ start_server {overrides {appendonly yes save {}} tags {ours}} {
             r config set rdb-key-save-delay 100
             r select 9
             populate 2000
-            assert_equal {Background append only file rewriting started} [r bgrewriteaof]
+            # In one write, so that the child's end cannot be noticed in between.
+            set client [redis_deferring_client]
+            $client write [string repeat [client::encode bgrewriteaof] 2]
+            assert_equal {Background append only file rewriting started} [$client read]
             assert_error {ERR Background append only file rewriting already in progress} {
-                r bgrewriteaof
+                $client read
             }
+            $client close
             r config set rdb-key-save-delay 0
             for {set i 0} {$i < 50} {incr i} {
                 write_all_types $i

@@ -22,9 +22,11 @@ proc next_line {replica} {
     return $first[$replica raw_line]
 }
 
-# A whole copy; returns {id place bytes}.
-proc read_copy {replica} {
-    set line [next_line $replica]
+# A whole copy; returns {id place bytes}. `line`: its first line, where that has been read.
+proc read_copy {replica {line ""}} {
+    if {$line eq ""} {
+        set line [next_line $replica]
+    }
     assert_match {+FULLRESYNC ????????????????????????????????????????*} $line
     lassign $line -> id place
     set head [next_line $replica]

@@ -8,8 +8,12 @@
 #include "server/memory_test.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define PAGE 4096
@@ -88,6 +92,28 @@ static void test_own_memory_takes_no_memory(void **state) {
     munmap(block, BYTES);
 }
 
+/* Touches nothing but the stack, which is not tested. */
+static void do_nothing(int number) { (void)number; }
+
+/* The kernel looks at a place of the thread's own whenever it goes on with it, as after a signal;
+ * many come in the midst of each page. */
+static void test_own_memory_leaves_the_kernels_place_alone(void **state) {
+    enum { ROUNDS = 100, EVERY_USEC = 100 };
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct itimerval often = {{0, EVERY_USEC}, {0, EVERY_USEC}};
+        if (signal(SIGALRM, do_nothing) == SIG_ERR || setitimer(ITIMER_REAL, &often, NULL))
+            _exit(2);
+        for (int i = 0; i < ROUNDS; i++)
+            if (memory_test_own(SECONDS).result.faults) _exit(1);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void test_own_memory_keeps_to_its_time(void **state) {
     struct memory_test_own own = memory_test_own(0);
     assert_false(own.complete);
@@ -103,6 +129,7 @@ int main(void) {
 #ifndef EVENKEEL_SANITIZER
         cmocka_unit_test(test_own_memory_stays_as_it_is),
         cmocka_unit_test(test_own_memory_takes_no_memory),
+        cmocka_unit_test(test_own_memory_leaves_the_kernels_place_alone),
         cmocka_unit_test(test_own_memory_keeps_to_its_time),
 #endif
     };

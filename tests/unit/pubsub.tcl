@@ -390,12 +390,13 @@ start_server {tags {pubsub}} {
 
     test {the soft limit of subscribers} {
         set text [string repeat x 1000000]
-        with_config {client-output-buffer-limit {pubsub 0 3mb 1}} {
+        with_config {client-output-buffer-limit {pubsub 0 3mb 100000}} {
             set client [subscriber a]
             for {set i 0} {$i < 20} {incr i} {
                 r publish a $text
             }
             assert_equal {a 1} [r pubsub numsub a]
+            r config set client-output-buffer-limit {pubsub 0 3mb 1}
             await_subscribers a 0
             $client close
         }

@@ -259,6 +259,7 @@ start_server {} {
     }
 
     test {A closed connection is no longer counted} {
+        await_alone
         set before [s connected_clients]
         set clients {}
         for {set i 0} {$i < 20} {incr i} {

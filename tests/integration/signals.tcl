@@ -180,7 +180,7 @@ test {A server whose configuration came from standard input cannot be executed a
     $client close
     assert_equal 1 [await_end $process]
     reap $process
-} {0} {ours}
+} {0} {ours tls:skip}
 
 start_server {} {
     test {SIGTERM where the data cannot be saved: the server goes on, until it can} {
@@ -202,4 +202,4 @@ start_server {} {
         reconnect
         r get key
     } {value}
-} {} {tls:skip}
+}

@@ -774,7 +774,7 @@ start_server {tags {client pause}} {
         }
         r client unpause
         assert_equal 0 [r exists gone]
-    } {} {tls:skip}
+    } undefined {tls:skip}
 
     test {CLIENT PAUSE: keys that are due are hidden, but stay} {
         r flushall
@@ -883,5 +883,5 @@ start_server {tags {client}} {
             $third close
         }
         assert_equal 1 [s rejected_connections]
-    } {} {tls:skip}
+    } undefined {tls:skip}
 }

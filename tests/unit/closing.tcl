@@ -410,7 +410,7 @@ start_server {tags {closing} overrides {slowlog-log-slower-than 0}} {
         r flushall
         leftover 600
         catch {r acl deluser guest}
-    } {} {tls:skip}
+    } undefined {tls:skip}
 }
 
 start_server {tags {closing} overrides {requirepass secret hz 1}} {

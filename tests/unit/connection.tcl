@@ -328,7 +328,7 @@ start_server {overrides {maxclients 10}} {
         assert_equal PONG [$again ping]
         $again close
         assert_morethan_equal [s rejected_connections] 1
-    } {} {tls:skip}
+    } undefined {tls:skip}
 }
 
 start_server {overrides {timeout 1}} {

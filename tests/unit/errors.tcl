@@ -791,5 +791,5 @@ start_server {overrides {maxclients 2}} {
         $client raw_reply
         assert_equal "-ERR max number of clients reached\r\n" [exchange ""]
         $client close
-    } {} {tls:skip}
+    } undefined {tls:skip}
 }

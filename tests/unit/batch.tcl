@@ -316,6 +316,9 @@ start_server {} {
             set killer [redis_deferring_client]
             set victim [redis_client]
             set id [$victim client id]
+            # A turn more, so that the kernel has none of them in the list of who is ready: it would
+            # keep the victim's old place there.
+            r ping
             # While the server is stopped both pipelines come, the killer's first.
             pause_process [srv pid]
             $killer write [commands "client kill id $id" ping]

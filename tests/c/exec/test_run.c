@@ -141,6 +141,23 @@ static void test_pause_begins_within(void **state) {
     assert_has(&third, ":2\r\n");
 }
 
+/* What may end a script is not held by a disk that is slow; who would add to the log is. */
+static void log_is_full(int turn) {
+    if (turn == 0) {
+        gate_set(GATE_LOG, true);
+        send_line(&other, "SCRIPT KILL\r\n");
+        send_line(&third, "INCR n\r\n");
+    }
+    if (turn != 2) return;
+    assert_has(&other, "-NOTBUSY No scripts in execution right now.\r\n");
+    assert_has(&third, "");
+    gate_set(GATE_LOG, false);
+}
+
+static void test_log_is_full_within(void **state) {
+    run_within(2, log_is_full, "within\r\n", "+OVER\r\n");
+}
+
 /* ---- requests that were read before ---- */
 
 #define PIPELINE 500
@@ -806,6 +823,7 @@ int main(void) {
         TEST(test_client_that_comes),
         TEST(test_same_client_waits),
         TEST(test_pause_begins_within),
+        TEST(test_log_is_full_within),
         TEST(test_pipeline_behind),
         TEST(test_own_pipeline_behind),
         TEST(test_transaction_behind),

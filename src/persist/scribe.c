@@ -22,6 +22,7 @@
 #include "base/system.h"
 #include "io/affinity.h"
 #include "io/background.h"
+#include "io/file.h"
 #include "io/file_stream.h"
 #include "io/pipeline.h"
 #include "persist/piece.h"
@@ -163,11 +164,21 @@ static void end_pipeline(struct scribe *s) {
     file_sink_close(&s->file);
 }
 
+/* On disk before its owner gives it its name: so what takes long is over when it is asked for the
+ * last time whether all is given up, and no file of data that is gone comes late. What is no file
+ * has no disk (EINVAL). */
+static void settle(struct scribe *s) {
+    if (s->error || s->fd < 0) return;
+    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);
+    if (is_given_up(s)) fail(s, ECANCELED);
+}
+
 static void write_end(void *argument) {
     struct scribe *s = argument;
     void (*wake)(void) = s->plan.wake;
     if (!s->opened && !is_given_up(s)) begin(s);
     end_pipeline(s);
+    settle(s);
     if (s->opened && s->fd >= 0) s->good = s->plan.job.close(s->plan.job.argument, s->fd, s->error);
     atomic_store(&s->ended, true);
     wake();

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The scribe's end: what is given up at the last moment does not take the place of anything.
+ */
+#include "persist/scribe.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "base/faults.h"
+#include "base/seed.h"
+
+#include "io/background.h"
+#include "io/file.h"
+#include "persist/rdb_save.h"
+#include "server/whole.h"
+
+static char path[] = "/tmp/evenkeel-scribe-XXXXXX";
+static int closed_error; /* what `close` was told; -1: it was not called */
+static bool kept;
+
+/* ---- syncs wait while the gate is shut ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool shut;
+static unsigned waiting;
+
+static void at_gate(const struct fault_change *change) {
+    if (change->call != FAULT_FSYNC) return;
+    pthread_mutex_lock(&lock);
+    waiting++;
+    pthread_cond_broadcast(&changed);
+    while (shut) pthread_cond_wait(&changed, &lock);
+    waiting--;
+    pthread_mutex_unlock(&lock);
+}
+
+static void set_gate(bool to) {
+    pthread_mutex_lock(&lock);
+    shut = to;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void await_sync(void) {
+    pthread_mutex_lock(&lock);
+    while (!waiting) pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- a job ---- */
+
+static int open_file(void *argument, int id) {
+    return system_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+/* As who replaces a file: it is synced, and then takes its place. */
+static bool close_file(void *argument, int fd, int error) {
+    closed_error = error;
+    if (!error) kept = file_sync(fd);
+    system_close(fd);
+    return !error && kept;
+}
+
+static void ignore(void) {}
+
+static struct scribe *begin_scribe(void) {
+    struct scribe_plan plan = {
+        .job = {.kind = CHILD_SNAPSHOT, .open = open_file, .close = close_file}, .wake = ignore};
+    buffer_init(&plan.head, MEMORY_SAVES);
+    buffer_init(&plan.tail, MEMORY_SAVES);
+    buffer_append_c_string(&plan.head, "head");
+    closed_error = -1;
+    kept = false;
+    return scribe_create(&plan);
+}
+
+static bool end_scribe(struct scribe *s) {
+    bool good = false;
+    background_drain(BACKGROUND_SAVE);
+    assert_true(scribe_has_ended(s, &good));
+    scribe_free(s);
+    return good;
+}
+
+static void test_all_is_well(void **state) {
+    struct stat status;
+    struct scribe *s = begin_scribe();
+    scribe_end(s, true);
+    assert_true(end_scribe(s));
+    assert_int_equal(closed_error, 0);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, 4 + 1 + 8);
+}
+
+/* FLUSHALL, or another primary's data: the old data may not come back by a file that is nearly
+ * done, however long its disk takes. */
+static void test_given_up_while_syncing(void **state) {
+    set_gate(true);
+    struct scribe *s = begin_scribe();
+    scribe_end(s, true);
+    await_sync();
+    scribe_give_up(s);
+    set_gate(false);
+    assert_false(end_scribe(s));
+    assert_int_equal(closed_error, ECANCELED);
+    assert_false(kept);
+}
+
+static void test_sync_fails(void **state) {
+    faults_fail(FAULT_FSYNC, EIO, 0, 1, path);
+    struct scribe *s = begin_scribe();
+    scribe_end(s, true);
+    assert_false(end_scribe(s));
+    faults_clear();
+    assert_int_equal(closed_error, EIO);
+    assert_false(kept);
+}
+
+/* What cannot be synced, as a pipe, is none the worse for it. */
+static void test_no_file(void **state) {
+    faults_fail(FAULT_FSYNC, EINVAL, 0, 1, path);
+    struct scribe *s = begin_scribe();
+    scribe_end(s, true);
+    assert_true(end_scribe(s));
+    faults_clear();
+    assert_int_equal(closed_error, 0);
+}
+
+static int open_all(void **state) {
+    int fd = mkstemp(path);
+    if (fd < 0) return 1;
+    close(fd);
+    faults_before_change = at_gate;
+    return whole_open();
+}
+
+static int close_all(void **state) {
+    background_stop();
+    return unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_is_well),
+        cmocka_unit_test(test_given_up_while_syncing),
+        cmocka_unit_test(test_sync_fails),
+        cmocka_unit_test(test_no_file),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

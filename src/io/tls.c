@@ -13,11 +13,12 @@
  *  3. While hands are shaken with one that we accept, libssl gets no block above
  *     TLS_HANDSHAKE_BLOCK_MAX.
  *  4. Once hands are shaken, messages that are no data are counted (note_message); more than
- *     TLS_STRAYS_MAX in a row end the connection, in the midst of what libssl has read. One call of
- *     it reads the socket READS_MAX times at most. Nobody begins anew (SSL_OP_NO_RENEGOTIATION).
- *  5. A try to write offers one record, or all that there is if that is less. So what comes again
+ *     TLS_STRAYS_MAX in a row end the connection, in the midst of what libssl has read. Nobody
+ *     begins anew (SSL_OP_NO_RENEGOTIATION).
+ *  5. A read takes TLS_READS_MAX times from the socket at most, however small the records are.
+ *  6. A try to write offers one record, or all that there is if that is less. So what comes again
  *     after EAGAIN is never less than libssl has begun to send, and its first bytes are the same.
- *  6. Once libssl has failed, only SSL_free is called: no goodbye is said in the midst of a record.
+ *  7. Once libssl has failed, only SSL_free is called: no goodbye is said in the midst of a record.
  *
  * What libssl allocates is booked to MEMORY_TLS. Its own locks make it safe in several threads; its
  * errors are each thread's own, and cleared before each call whose result is looked at.
@@ -48,8 +49,6 @@
 
 /* Of plain text: the longest that TLS allows. */
 #define RECORD_BYTES 16384
-/* In one call that reads a record: one may bring its beginning, the next the rest. */
-#define READS_MAX 4
 /* The name under which sessions are kept: one of another server must not be resumed here. */
 #define SESSION_CONTEXT "evenkeel"
 #define LIBRARY_TEXT_MAX 256
@@ -61,7 +60,7 @@ struct tls {
     int strays;                   /* invariant 4: in a row */
     int error;                    /* the system's, of the last read or write; 0 = none */
     bool at_end;                  /* the socket was at its end */
-    bool broken;                  /* invariant 6 */
+    bool broken;                  /* invariant 7 */
     bool ended;     /* a read found the end behind the bytes that it returned; the next tells */
     int read_error; /* the same of an error */
 };
@@ -454,16 +453,16 @@ static enum connection_step handshake_failed(struct tls *t, char *reason, size_t
 }
 
 /* Before each call of libssl whose result is looked at. */
-static void begin_call(struct tls *t, int reads) {
+static void begin_call(struct tls *t) {
     ERR_clear_error();
     t->at_end = false;
     t->error = 0;
-    t->reads_left = reads;
 }
 
 /* Invariants 1 and 3. */
 static int step(struct tls *t) {
-    begin_call(t, 1);
+    begin_call(t);
+    t->reads_left = 1;
     shakes_hands = t->connection.side == CONNECTION_ACCEPTS;
     int done = SSL_do_handshake(t->ssl);
     shakes_hands = false;
@@ -516,9 +515,10 @@ static ssize_t read_bytes(struct connection *c, void *bytes, size_t length) {
     if (t->ended) return 0;
     if (t->read_error) return fail_with(t->read_error);
     if (t->broken) return fail_with(EPROTO);
+    t->reads_left = TLS_READS_MAX;
     while (got < length) {
         size_t some = 0;
-        begin_call(t, READS_MAX);
+        begin_call(t);
         int done = SSL_read_ex(t->ssl, (char *)bytes + got, length - got, &some);
         got += some;
         if (done) t->strays = 0;
@@ -566,7 +566,7 @@ static ssize_t write_pieces(struct connection *c, const struct iovec *pieces, in
     size_t sent = 0, length = 0, some;
     if (t->broken) return fail_with(EPIPE);
     while ((bytes = next_record(pieces, count, sent, record, &length))) {
-        begin_call(t, 0);
+        begin_call(t);
         if (SSL_write_ex(t->ssl, bytes, length, &some)) {
             sent += some;
             continue;

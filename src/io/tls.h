@@ -27,6 +27,10 @@
  * records. A peer that sends more (changes of keys, wishes to begin anew) only wants our time. */
 #define TLS_STRAYS_MAX 32
 
+/* So often one read takes from the socket, some 16 KiB each: a record may come in two parts, and
+ * one that ends is followed by the next. Small records cost more time than their bytes tell. */
+#define TLS_READS_MAX 3
+
 struct connection_transport;
 
 enum tls_auth { TLS_AUTH_NO, TLS_AUTH_YES, TLS_AUTH_OPTIONAL };

@@ -704,8 +704,12 @@ static inline __attribute__((always_inline)) void client_ready(struct client *c,
 /* One that is not to be served, or not by the socket's account. */
 static __attribute__((noinline)) void unusual_ready(struct client *c, unsigned ready) {
     if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;
+    note_turn();
     ready = client_carried_ready(c, ready);
-    if (ready) client_ready(c, ready);
+    if (ready)
+        client_ready(c, ready);
+    else
+        yield_if_late(); /* a step of a handshake may take a millisecond, and many may be due */
     client_watch(c);
 }
 

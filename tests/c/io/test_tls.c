@@ -457,6 +457,31 @@ static void test_changes_of_keys(void **state) {
     wild_close();
 }
 
+/* Records of a byte: a read takes its share of the socket, and no more. */
+static void test_small_records(void **state) {
+    wild_open(TLS1_3_VERSION);
+    wild_shake_hands();
+    connection_unwatch(ends[0].connection);
+    size_t sent = 0;
+    for (char byte; byte = byte_at(sent), SSL_write(wild, &byte, 1) == 1;) sent++;
+    SSL_free(wild); /* what could not be sent is not tried again */
+    wild = SSL_new(wild_context);
+    assert_true(sent > 100);
+    int reads = 0;
+    while (ends[0].received < sent) {
+        static char bytes[65536];
+        uint64_t before = fault_counts[FAULT_READ];
+        ssize_t got = connection_read(ends[0].connection, bytes, sizeof(bytes));
+        if (got <= 0) fail_msg("%zd after %zu of %zu", got, ends[0].received, sent);
+        assert_in_range(fault_counts[FAULT_READ] - before, 0, TLS_READS_MAX);
+        for (ssize_t i = 0; i < got; i++)
+            if (bytes[i] != byte_at(ends[0].received++)) fail_msg("another byte");
+        reads++;
+    }
+    assert_in_range(reads, 1, sent);
+    wild_close();
+}
+
 /* A wish to begin anew is refused; the connection goes on, or ends, but is not begun anew. */
 static void test_renegotiation(void **state) {
     wild_open(TLS1_2_VERSION);
@@ -658,6 +683,7 @@ int main(void) {
         TEST(test_refused_settings),
         TEST(test_configured_anew),
         TEST(test_changes_of_keys),
+        TEST(test_small_records),
         TEST(test_renegotiation),
         TEST(test_sessions),
         TEST(test_no_tls),

@@ -18,19 +18,18 @@
 
 static char certificates_folder[64];
 static long certificates_serial;
+static char certificates_paths[8][128]; /* of certificate_path */
+static unsigned certificates_path_next;
 
 struct certificate {
     EVP_PKEY *key;
     X509 *x509;
 };
 
-static char certificate_paths[8][128];
-static unsigned certificate_paths_used;
-
 /* The path of a file in the folder; valid until the eighth call after it. */
 static inline const char *certificate_path(const char *name) {
-    char *path = certificate_paths[certificate_paths_used++ % 8];
-    snprintf(path, sizeof(certificate_paths[0]), "%s/%s", certificates_folder, name);
+    char *path = certificates_paths[certificates_path_next++ % 8];
+    snprintf(path, sizeof(certificates_paths[0]), "%s/%s", certificates_folder, name);
     return path;
 }
 

@@ -33,13 +33,12 @@ struct end {
 static struct loop *loop;
 static struct end ends[2]; /* [0] accepts */
 static char reason[256];
+static char read_buffer[65536], write_buffer[70000];
 
 static char byte_at(size_t place) { return (char)(place * 13 + place / 251); }
 
-static char read_bytes[65536], written_bytes[70000];
-
 static void end_read(struct end *e) {
-    char *bytes = read_bytes;
+    char *bytes = read_buffer;
     ssize_t got = connection_read(e->connection, bytes, e->room);
     if (got < 0 && errno == EAGAIN) return;
     e->ended = got == 0;
@@ -51,7 +50,7 @@ static void end_read(struct end *e) {
 /* Some pieces, at another place of the memory each time. */
 static void end_write(struct end *e) {
     enum { PIECES = 6 };
-    char *bytes = written_bytes;
+    char *bytes = write_buffer;
     struct iovec pieces[PIECES];
     size_t shift = random_below(1000), offered = 0;
     for (int i = 0; i < PIECES; i++) {
@@ -469,9 +468,9 @@ static void test_small_records(void **state) {
     assert_true(sent > 100);
     int reads = 0;
     while (ends[0].received < sent) {
-        static char bytes[65536];
+        const char *bytes = read_buffer;
         uint64_t before = fault_counts[FAULT_READ];
-        ssize_t got = connection_read(ends[0].connection, bytes, sizeof(bytes));
+        ssize_t got = connection_read(ends[0].connection, read_buffer, sizeof(read_buffer));
         if (got <= 0) fail_msg("%zd after %zu of %zu", got, ends[0].received, sent);
         assert_in_range(fault_counts[FAULT_READ] - before, 0, TLS_READS_MAX);
         for (ssize_t i = 0; i < got; i++)

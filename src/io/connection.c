@@ -73,6 +73,11 @@ void connection_close(struct connection *c) {
 
 void connection_abandon(struct connection *c) { c->established = false; }
 
+void connection_move(struct connection *c, enum memory_class class) {
+    memory_move(c, connection_bytes(c), c->class, class);
+    c->class = class;
+}
+
 size_t connection_bytes(const struct connection *c) {
     return memory_good_size(c->transport->bytes);
 }

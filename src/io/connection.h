@@ -76,6 +76,8 @@ MUST_USE struct connection *connection_open(const struct connection_transport *t
 void connection_close(struct connection *c);
 /* Nothing is said when it is closed: a forked child goes on with it, or nobody hears. */
 void connection_abandon(struct connection *c);
+/* Its owner is another: its struct is booked to `class` from now on. O(1). */
+void connection_move(struct connection *c, enum memory_class class);
 /* Bytes of its class. O(1). */
 size_t connection_bytes(const struct connection *c);
 

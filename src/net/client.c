@@ -297,6 +297,7 @@ struct client *client_create_captured(void) {
 
 static void carry(struct client *c, struct connection *connection) {
     c->flags |= CLIENT_CARRIED;
+    connection_move(connection, MEMORY_CLIENTS); /* a peer's had another class */
     client_set_rare(c, CLIENT_RARE_CONNECTION, connection);
 }
 

@@ -180,6 +180,28 @@ static void test_refused(void **state) {
     close(ends[1]);
 }
 
+static void nothing_ready(struct loop_watcher *watcher, unsigned ready) {}
+
+/* A peer's connection becomes a client's: it is booked as such. */
+static void test_taken_over(void **state) {
+    int fds[2];
+    char reason[128];
+    size_t before = memory_used(MEMORY_REPLICATION);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    struct connection *connection = connection_open(&masked_transport, fds[0], CONNECTION_CONNECTS,
+                                                    MEMORY_REPLICATION, reason, sizeof(reason));
+    assert_non_null(connection);
+    struct client *c =
+        client_create_primary(fds[0], connection, nothing_ready, reason, sizeof(reason));
+    assert_non_null(c);
+    client_memory_check();
+    assert_int_equal(memory_used(MEMORY_REPLICATION), before);
+    client_close_later(c);
+    turns();
+    assert_int_equal(masked_open_count, 0);
+    close(fds[1]);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, peers_begin, peers_nothing_left)
 
 int main(void) {
@@ -187,6 +209,7 @@ int main(void) {
         TEST(test_handshake_in_pieces), TEST(test_handshake_fails),
         TEST(test_handshake_stalls),    TEST(test_kill),
         TEST(test_slow_reader),         TEST(test_refused),
+        TEST(test_taken_over),
     };
     return cmocka_run_group_tests(tests, open_all, NULL);
 }

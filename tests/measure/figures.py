@@ -414,13 +414,31 @@ def saving_figures(data):
     return found
 
 
+def joining_figures(data):
+    """What a replica that comes costs those who are served meanwhile."""
+    phase = data.run['phases'][-1]
+    events = [event for event in phase['events'] if event['do'] == 'join']
+    if not events:
+        return {}
+    zero = data.run['phases'][0]['started_monotonic_nsec'] / 1e9
+    began, ended = events[0]['began'] - zero, events[0]['ended'] - zero
+    while_it_comes = (data.stream == LOAD) & (data.due >= began) & (data.due < ended)
+    found = {'copy took, s': ended - began, 'fork, ms': phase['saving']['latest_fork_usec'] / 1e3}
+    if while_it_comes.any():
+        found['p99.9 until the replica has its copy, ms'] = \
+            percentile(data.latency[while_it_comes], 0.999)
+    clients, backlog = data.field('mem_clients_slaves'), data.field('mem_replication_backlog')
+    if clients is not None and backlog is not None:
+        found['memory for replication at most, MB'] = float((clients + backlog).max()) / 1e6
+    return found
+
+
 def figures(data, columns):
     found, data = {}, data.warm()
     for part in (flow_figures(data, columns), latency_figures(data), memory_figures(data),
                  eviction_figures(data), recovery_figures(data, columns), stale_figures(data),
                  connection_figures(data), slowlog_figures(data), log_figures(data),
-                 saving_figures(data),
-                 server_figures(data)):
+                 saving_figures(data), joining_figures(data), server_figures(data)):
         found.update(part)
     phases = data.run['phases']
     found['load late by over 5 ms, %'] = 100 * max(p['late']['own_share'] for p in phases)

@@ -65,7 +65,7 @@ def doubts(results, case):
     if any(result['late'] for result in mine):
         found.append('The load itself was late by over 5 ms for more than 0.1 % of its requests in '
                      'at least one run, three times over: too busy a machine.')
-    hogged = any(event['do'] == 'hog' or figures.saves(event)
+    hogged = any(event['do'] in ('hog', 'join') or figures.saves(event)
                  for phase in case['phase'] for event in phase['event'])
     waits = [result['figures'].get('server waited for its core, %', 0) for result in mine]
     if waits and max(waits) > SERVER_WAIT_PERCENT_MAX and not hogged:

@@ -8,6 +8,7 @@ import time
 import callgrind
 import datatypes
 import log_cost
+import replicating
 import scripting
 from bench_report import Row
 from sampler import ModeSampler
@@ -438,5 +439,7 @@ PARTS = {
     'collections': ('Other data types', datatypes.plan, datatypes.measure, datatypes.notes),
     'scripts': ('Scripts', scripting.plan, scripting.measure, scripting.notes),
     'log': ('The append only file', log_cost.plan, log_cost.measure, log_cost.notes),
+    'replication': ('What replicas cost a primary', replicating.plan, replicating.measure,
+                    replicating.notes),
     'cpu': ('Requests a second and CPU time a command', cpu_plan, measure_cpu, cpu_notes),
 }

@@ -15,7 +15,7 @@ import time
 
 import disk
 import servers
-from servers import MeasureError, LOAD_CORE, SERVER_CORE, Load
+from servers import MeasureError, LOAD_CORE, SERVER_CORE, SPARE_CORES, Load
 
 INFO_FIELDS = ['used_memory', 'used_memory_rss', 'used_memory_overhead', 'used_memory_dataset',
                'mem_clients_normal', 'mem_not_counted_for_evict', 'mem_counted_for_eviction',
@@ -23,13 +23,16 @@ INFO_FIELDS = ['used_memory', 'used_memory_rss', 'used_memory_overhead', 'used_m
                'evicted_clients', 'eviction_cpu_usec_total', 'eviction_budget_exhausted_count',
                'maxmemory_overshoot_bytes', 'eventloop_turn_cpu_usec_max', 'connected_clients',
                'total_commands_processed', 'keyspace_hits', 'keyspace_misses', 'keys', 'expires',
-               'aof_buffer_length', 'rdb_bgsave_in_progress', 'aof_rewrite_in_progress']
+               'aof_buffer_length', 'rdb_bgsave_in_progress', 'aof_rewrite_in_progress',
+               'mem_clients_slaves', 'mem_replication_backlog']
 # What is kept of INFO persistence and stats at a phase's end.
 SAVING_FIELDS = ('aof_delayed_fsync', 'rdb_last_cow_size', 'aof_last_cow_size', 'latest_fork_usec')
 HOG = 'import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass\n'
 TRIES = 3
 # Keys with deadlines cost more than those without, and the machine may have other work.
 FILL_SLACK, DUE_AHEAD_S = 2, 7
+# A replica has its copy by then, on any machine.
+JOIN_PATIENCE_S = 600
 
 
 class Run:
@@ -51,6 +54,7 @@ class Run:
         self.server = servers.Server(variant.name, variant.binary, options, prefix)
         self.server.pin(SERVER_CORE)
         self.fills, self.due_msec, self.load_number = [], None, 0
+        self.replicas = []
 
     def _special(self, load):
         """What a scenario cannot know beforehand: moments, and what the server holds."""
@@ -130,6 +134,8 @@ class Run:
                                  core=SERVER_CORE)
             hog.wait()
             servers.end_process(hog)
+        elif event['do'] == 'join':
+            self._join()
         else:
             wire = servers.Wire(self.server.port)
             try:
@@ -138,6 +144,19 @@ class Run:
                 wire.close()
         notes.append({'do': event['do'], 'words': event.get('words'), 'began': at,
                       'ended': time.monotonic()})
+
+    def _join(self):
+        """A replica of the same program is started, and has its copy when this returns."""
+        replica = servers.Server('replica', self.variant.binary,
+                                 ['--replicaof', '127.0.0.1', self.server.port,
+                                  '--repl-timeout', JOIN_PATIENCE_S, '--maxclients', 100])
+        self.replicas.append(replica)
+        replica.pin(SPARE_CORES[0])
+        end = time.monotonic() + JOIN_PATIENCE_S
+        while replica.wire.info('replication')['master_link_status'] != 'up':
+            if time.monotonic() > end or replica.process.poll() is not None:
+                raise MeasureError(f'no copy for a replica: {replica.last_words()}')
+            time.sleep(0.02)
 
     def _await_save(self, patience_s):
         """Until no child saves; what is left of its time counts to no figure but its own."""
@@ -205,6 +224,8 @@ class Run:
         return [dict(zip(entry[::2], entry[1::2])) for entry in self._slowlog('EXPLAIN')]
 
     def stop(self):
+        for replica in self.replicas:
+            replica.stop()
         self.server.stop()
 
 

@@ -15,7 +15,7 @@ CASE_NAMES = {'name', 'title', 'story', 'server', 'reference', 'reference-label'
               'target', 'panels', 'compare', 'variants'}
 PHASE_NAMES = {'name', 'load', 'quick', 'event', 'start-before-due-s', 'rest-s', 'settle',
                'warm-up-s', 'sync-ms', 'await-save-s'}
-EVENTS = {'stop', 'hog', 'command'}
+EVENTS = {'stop', 'hog', 'command', 'join'}
 TARGETS = {'figure', 'variant', 'at-most', 'at-least', 'of', 'of-figure', 'of-case', 'factor',
            'sense', 'or-at-most'}
 

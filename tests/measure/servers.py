@@ -27,6 +27,7 @@ LOAD_SOURCES = [os.path.join(HERE, f'{name}.c')
 LOAD_SOURCES.append(os.path.join(ROOT, 'src/net/reply_scan.c'))
 CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, LOAD_CORE = CORES[0], CORES[1 % len(CORES)]
+SPARE_CORES = CORES[2:] or [LOAD_CORE]
 OPEN_FILES = 24000
 PR_SET_PDEATHSIG = 1
 

@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Threads that write to a server until it is gone or they are stopped."""
 import contextlib
+import os
 import random
+import sys
 import threading
 
-from values import Client, score, text
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../diff"))
+
+import pools  # noqa: E402
+from families import ALL_DATA, Family  # noqa: E402
+from lua import Programs  # noqa: E402
+from values import Client, score, text  # noqa: E402
 
 KEYS = 150
 PIPELINE = 10
@@ -72,6 +80,38 @@ def change_by_chance(draw, client):
         (("XADD", key, "*", "f", "v"),), (("RPUSH", key, 1, 2), ("BLPOP", key, 1)),
         (("EVAL", "return redis.call('set', KEYS[1], redis.call('time')[1])", 1, key),),
         (("DEL", key), ("SET", key, "v", "EX", 1), ("GET", key))))
+    for request in requests:
+        client.send(*request)
+    for _ in requests:
+        client.reply()
+
+
+# What tests/diff draws: all families, and nothing by which servers of two kinds come apart.
+ALL_FAMILIES = Family(None, ALL_DATA, pools.TYPES)
+
+
+def draw_request(world):
+    """Not PFCOUNT: on a replica (who was the primary may be one now) it keeps what it has counted
+    within its own value, in 6.2 as in ours, and digests differ."""
+    while True:
+        request = ALL_FAMILIES.request(world)
+        if request[0].upper() != b"PFCOUNT":
+            return request
+
+
+PROGRAMS = Programs(draw_request, True, False)
+
+
+def change_any(draw, client):
+    """Commands of all families, alone, in transactions and in scripts."""
+    world = pools.World(draw, pools.TYPES)
+    requests = [draw_request(world) for _ in range(draw.randrange(1, PIPELINE))]
+    way = draw.random()
+    if way < 0.2:
+        requests = [[b"MULTI"], *requests, [b"EXEC"]]
+    elif way < 0.4:
+        program, keys, arguments = PROGRAMS.draw(world)
+        requests.append([b"EVAL", program, b"%d" % len(keys), *keys, *arguments])
     for request in requests:
         client.send(*request)
     for _ in requests:

@@ -131,7 +131,7 @@ mutate('connection-half-a-record', 'io/connection.c',
        'c->is_pending = c->transport->has_pending(c);', 'half a record keeps the loop awake',
        'unit io/test_connection')
 mutate('connection-pending-unread', 'io/connection.c',
-       'if (c->is_pending && c->wanted & LOOP_READABLE)', 'if (c->is_pending)',
+       '(c->is_pending && c->wanted & LOOP_READABLE)', '(c->is_pending)',
        'an owner that does not read keeps the loop awake', 'unit io/test_connection')
 mutate('connection-read-on-room', 'io/connection.c',
        'if (ready & (c->read_needs | LOOP_PENDING)) found',
@@ -685,10 +685,10 @@ mutate('snapshot-failure-unnoticed', 'persist/snapshot.c',
        '    if (!end->on_purpose) state.failed = true;\n', '',
        'writes go on though nothing is saved', 'tcl integration/snapshot BGSAVE')
 mutate('snapshot-leaves-file', 'persist/snapshot.c',
-       '    if (end->signal || end->on_purpose) remove_temporary(end->pid);\n', '',
+       '    if (end->signal || end->on_purpose) remove_temporary(end->id);\n', '',
        'a killed child leaves its file', 'tcl integration/snapshot BGSAVE')
 mutate('snapshot-within-exec', 'persist/snapshot.c',
-       'child_lives() || call->origin == CALL_QUEUED)', 'child_lives())',
+       'saver_is_busy() || call->origin == CALL_QUEUED)', 'saver_is_busy())',
        'BGSAVE in EXEC saves half a transaction', 'tcl integration/snapshot EXEC')
 mutate('snapshot-checksum', 'persist/rdb_load.c',
        'if (absent || stated == sum) {', 'if (absent || stated != sum + 1) {',

@@ -170,6 +170,11 @@ where: ## where a command's row and handler stand (CMD=get)
 install: all ## copy programs to PREFIX (/usr/local), below DESTDIR
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/evenkeel"
 	install -m 755 $(BINARIES) "$(DESTDIR)$(PREFIX)/bin"
+	install -d "$(DESTDIR)$(PREFIX)/share/man/man1" \
+	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions"
+	install -m 644 docs/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1"
+	install -m 644 docs/completion/* \
+	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions"
 	for name in $(NAMES); do ln -sf redis-server "$(DESTDIR)$(PREFIX)/bin/$$name"; done
 	install -m 644 LICENSE $(wildcard redis.conf sentinel.conf) \
 	    "$(DESTDIR)$(PREFIX)/share/evenkeel"

@@ -11,7 +11,7 @@ set ::tmp_serial 0
 # What the environment could tell servers and programs; a test that wants it sets it.
 unset -nocomplain ::env(NOTIFY_SOCKET) ::env(UPSTART_JOB) ::env(REDISCLI_AUTH)
 
-foreach part {client assert util server test conductor replica faulty tls} {
+foreach part {client assert util server test conductor replica faulty tls terminal} {
     source [file join $::tests support $part.tcl]
 }
 

@@ -135,6 +135,7 @@ static int run(int count, char **arguments) {
 int main(int argc, char **argv) {
     char reason[TOOL_REASON_CHARS];
     uint64_t seed;
+    if (tool_options_describe(&cli_option_table, argc, argv)) return 0;
     int used = cli_options_read(&options, argc - 1, argv + 1, reason);
     if (used < 0) {
         fprintf(stderr, "redis-cli: %s\nSee redis-cli --help.\n", reason);

@@ -144,3 +144,106 @@ void tool_options_print_help(const struct tool_options *options, FILE *out) {
     fputs("\nExamples:\n", out);
     for (const char *const *line = options->examples; *line; line++) fprintf(out, "  %s\n", *line);
 }
+
+/* --- the manual page, and the shell ----------------------------------------------------------- */
+
+/* Text as roff takes it: no line begins with a control character, no backslash has a meaning. */
+static void print_roff(const char *text) {
+    if (*text == '.' || *text == '\'') fputs("\\&", stdout);
+    for (; *text; text++) {
+        if (*text == '\\') {
+            fputs("\\e", stdout);
+        } else if (*text == '-') {
+            fputs("\\-", stdout);
+        } else {
+            putchar(*text);
+        }
+    }
+}
+
+static void print_man_row(const struct tool_option *row) {
+    fputs(".TP\n\\fB", stdout);
+    print_roff(row->name);
+    fputs("\\fR", stdout);
+    if (row->other) {
+        fputs(", \\fB", stdout);
+        print_roff(row->other);
+        fputs("\\fR", stdout);
+    }
+    if (row->argument) printf(" \\fI%s\\fR", row->argument);
+    putchar('\n');
+    print_roff(row->help);
+    putchar('\n');
+}
+
+static void print_man(const struct tool_options *options) {
+    const char *program = options->program;
+    printf(
+        ".\\\" SPDX-License-Identifier: BSD-3-Clause\n"
+        ".\\\" Made from the program's own table: %s --describe-man\n"
+        ".TH %s 1 \"\" Evenkeel\n.SH NAME\n%s \\- %.*s\n.SH SYNOPSIS\n\\fB%s\\fR ",
+        program, program, program, (int)strcspn(options->summary, "."), options->summary, program);
+    print_roff(options->synopsis);
+    fputs("\n.SH DESCRIPTION\n", stdout);
+    print_roff(options->summary);
+    putchar('\n');
+    const char *group = "";
+    for (size_t i = 0; i < options->count; i++) {
+        const struct tool_option *row = &options->rows[i];
+        if (strcmp(group, row->group) != 0) printf(".SH \"%s\"\n", row->group);
+        group = row->group;
+        print_man_row(row);
+    }
+    if (!options->examples) return;
+    fputs(".SH EXAMPLES\n.nf\n", stdout);
+    for (const char *const *line = options->examples; *line; line++) {
+        print_roff(*line);
+        putchar('\n');
+    }
+    fputs(".fi\n", stdout);
+}
+
+/* What bash offers behind an option: its own files, folders and hosts, or the words themselves. */
+static void print_completion_row(const struct tool_option *row) {
+    const char *offers = row->completes ? row->completes : "";
+    if (!row->argument) return;
+    printf("    %s%s%s) ", row->name, row->other ? "|" : "", row->other ? row->other : "");
+    if (!strcmp(offers, "file")) {
+        fputs("COMPREPLY=($(compgen -f -- \"$word\"))", stdout);
+    } else if (!strcmp(offers, "folder")) {
+        fputs("COMPREPLY=($(compgen -d -- \"$word\"))", stdout);
+    } else if (!strcmp(offers, "host")) {
+        fputs("COMPREPLY=($(compgen -A hostname -- \"$word\"))", stdout);
+    } else {
+        printf("COMPREPLY=($(compgen -W '%s' -- \"$word\"))", offers);
+    }
+    fputs("; return ;;\n", stdout);
+}
+
+static void print_completion(const struct tool_options *options) {
+    const char *program = options->program;
+    printf(
+        "# SPDX-License-Identifier: BSD-3-Clause\n"
+        "# Made from the program's own table: %s --describe-completion\n"
+        "_evenkeel_%.*s_%s() {\n"
+        "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+        "    COMPREPLY=()\n    case $before in\n",
+        program, (int)strcspn(program, "-"), program, program + strcspn(program, "-") + 1);
+    for (size_t i = 0; i < options->count; i++) print_completion_row(&options->rows[i]);
+    fputs("    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W '", stdout);
+    for (size_t i = 0; i < options->count; i++) {
+        const struct tool_option *row = &options->rows[i];
+        printf("%s%s%s%s", i ? " " : "", row->name, row->other ? " " : "",
+               row->other ? row->other : "");
+    }
+    printf("' -- \"$word\")) ;;\n    esac\n}\ncomplete -F _evenkeel_%.*s_%s %s\n",
+           (int)strcspn(program, "-"), program, program + strcspn(program, "-") + 1, program);
+}
+
+bool tool_options_describe(const struct tool_options *options, int argc, char *const *argv) {
+    bool man = argc == 2 && !strcmp(argv[1], "--describe-man");
+    bool completion = argc == 2 && !strcmp(argv[1], "--describe-completion");
+    if (man) print_man(options);
+    if (completion) print_completion(options);
+    return man || completion;
+}

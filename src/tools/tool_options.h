@@ -52,4 +52,8 @@ MUST_USE int tool_options_read(const struct tool_options *options, void *setting
                                char *const *words, char reason[TOOL_REASON_CHARS]);
 /* Lines of at most 80 columns. */
 void tool_options_print_help(const struct tool_options *options, FILE *out);
+/* Where the command line is only --describe-man or --describe-completion: prints the manual page
+ * (roff) or bash's completion and returns true. `make generated` writes them to docs/. */
+MUST_USE bool tool_options_describe(const struct tool_options *options, int argc,
+                                    char *const *argv);
 #endif

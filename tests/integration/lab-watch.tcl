@@ -43,70 +43,6 @@ proc watch_csv {lab args} {
     return [csv_rows [dict get $result out]]
 }
 
-# A program on a pseudo terminal: what is written to the channel are keys, what is read is what it
-# shows. "%pid N" comes first, "%ended STATUS ATTRIBUTES" last, where ATTRIBUTES says whether the
-# terminal's are as before.
-set terminal_program {
-import fcntl, os, select, signal, struct, sys, termios
-signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-rows, columns = int(sys.argv[1]), int(sys.argv[2])
-ours, theirs = os.openpty()
-fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
-before = termios.tcgetattr(theirs)
-pid = os.fork()
-if pid == 0:
-    os.setsid()
-    fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
-    for fd in (0, 1, 2):
-        os.dup2(theirs, fd)
-    os.closerange(3, 100)
-    os.execv(sys.argv[3], sys.argv[3:])
-os.write(1, b'%%pid %d\n' % pid)
-status, keys_open = None, True
-while True:
-    ready = select.select([ours] + ([0] if keys_open else []), [], [], 0.05)[0]
-    if ours in ready:
-        os.write(1, os.read(ours, 65536))
-    if 0 in ready:
-        keys = os.read(0, 4096)
-        keys_open = bool(keys)
-        if keys.startswith(b'%size '):
-            size = [int(word) for word in keys.split()[1:3]]
-            fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack('HHHH', size[0], size[1], 0, 0))
-        elif keys:
-            os.write(ours, keys)
-        elif status is None:
-            os.kill(pid, signal.SIGKILL)
-    if not ready and status is not None:
-        break
-    if status is None:
-        done, result = os.waitpid(pid, os.WNOHANG)
-        if done:
-            status = os.waitstatus_to_exitcode(result)
-same = 'restored' if termios.tcgetattr(theirs) == before else 'changed'
-os.write(1, b'\n%%ended %d %s\n' % (status, same.encode()))
-}
-
-proc terminal_open {program lab rows columns args} {
-    set channel [open |[list python3 -c $program $rows $columns $lab watch {*}$args 2>@stderr] r+]
-    fconfigure $channel -translation binary -blocking 0 -buffering none
-    return $channel
-}
-
-# Waits until what was shown since `text` was begun matches; appends it to the variable.
-proc await_shown {channel variable pattern} {
-    upvar 1 $variable text
-    set until [expr {[clock milliseconds] + $::patience_ms}]
-    while {[clock milliseconds] < $until} {
-        append text [read $channel]
-        if {[regexp -- $pattern $text]} {
-            return
-        }
-        after 25
-    }
-    fail "the terminal does not show '$pattern' but: [string range $text end-1500 end]"
-}
-
 # The screen's rows as the text's sequences leave them (those that the program uses).
 proc screen_of {text rows columns} {
     set lines [lrepeat $rows [string repeat " " $columns]]
@@ -117,15 +53,6 @@ proc screen_of {text rows columns} {
         lset lines [expr {$row - 1}] $rest
     }
     return $lines
-}
-
-proc terminal_end {channel variable} {
-    upvar 1 $variable text
-    await_shown $channel text {%ended -?\d+ \w+\n}
-    fconfigure $channel -blocking 1
-    close $channel
-    regexp {%ended (-?\d+) (\w+)} $text -> status attributes
-    return [list $status $attributes]
 }
 
 test {redis-lab says how it is used} {
@@ -275,7 +202,7 @@ start_server {} {
 
     test {The screen shows figures and knobs; a key, a value and Enter set one} {
         r config set hz 10
-        set terminal [terminal_open $terminal_program $lab 24 80 -p [srv port] --interval 100]
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 100]
         set text ""
         await_shown $terminal text {hz 10}
         assert_match "*\033\\\[?1049h*" $text
@@ -299,7 +226,7 @@ start_server {} {
     }
 
     test {An error of the server is shown, and nothing is marked} {
-        set terminal [terminal_open $terminal_program $lab 24 80 -p [srv port] --interval 100]
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 100]
         set text ""
         await_shown $terminal text {hz \d+}
         puts -nonewline $terminal pabc\r
@@ -314,7 +241,7 @@ start_server {} {
     }
 
     test {The picture follows the terminal's size} {
-        set terminal [terminal_open $terminal_program $lab 24 80 -p [srv port] --interval 60000]
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 60000]
         set text ""
         await_shown $terminal text {20 of 3\d figures}
         set text ""
@@ -330,7 +257,7 @@ start_server {} {
 
     foreach {signal status} {INT 0 TERM 0 QUIT 0 ABRT -6 SEGV -11} {
         test "The terminal is put back after SIG$signal" {
-            set terminal [terminal_open $terminal_program $lab 24 80 -p [srv port]]
+            set terminal [terminal_open 24 80 $lab watch -p [srv port]]
             set text ""
             await_shown $terminal text {hz \d+}
             regexp {%pid (\d+)} $text -> pid
@@ -341,7 +268,7 @@ start_server {} {
     }
 
     test {Suspended, the terminal is given back; continued, all is drawn anew} {
-        set terminal [terminal_open $terminal_program $lab 24 80 -p [srv port] --interval 60000]
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 60000]
         set text ""
         await_shown $terminal text {hz \d+}
         regexp {%pid (\d+)} $text -> pid
@@ -357,7 +284,7 @@ start_server {} {
     }
 
     test {The terminal goes away: so does the program} {
-        set terminal [terminal_open $terminal_program $lab 24 80 -p [srv port] --interval 60000]
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 60000]
         set text ""
         await_shown $terminal text {hz \d+}
         regexp {%pid (\d+)} $text -> pid
@@ -370,7 +297,7 @@ start_server {} {
     }
 
     test {A connection that ends is said and opened again} {
-        set terminal [terminal_open $terminal_program $lab 24 80 -p [srv port] --interval 100]
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 100]
         set text ""
         await_shown $terminal text {hz \d+}
         set text ""
@@ -439,7 +366,7 @@ start_server {overrides {rename-command {CONFIG {}}}} {
     test {Without CONFIG there are figures and no knobs} {
         set result [run_program [list $lab watch -p [srv port] --csv --interval 100 --samples 1]]
         assert_equal 0 [dict get $result status]
-        set terminal [terminal_open $terminal_program $lab 24 80 -p [srv port] --interval 100]
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 100]
         set text ""
         await_shown $terminal text {the server shows no knobs.*CONFIG GET: ERR unknown command}
         puts -nonewline $terminal p\r

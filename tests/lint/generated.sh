@@ -18,25 +18,27 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 status=0
-while read -r option file filter; do
-    if ! "$server" "$option" >"$scratch/page" 2>"$scratch/errors" || [ ! -s "$scratch/page" ] ||
-        ! ${filter:-cat} <"$scratch/page" >"$scratch/out"; then
-        echo "redis-server $option: failed or printed nothing"
+while read -r program option file filter; do
+    if ! "$(dirname "$server")/$program" "$option" >"$scratch/page" 2>"$scratch/errors" ||
+        [ ! -s "$scratch/page" ] || ! ${filter:-cat} <"$scratch/page" >"$scratch/out"; then
+        echo "$program $option: failed or printed nothing"
         cat "$scratch/errors"
         status=1
     elif [ "$mode" = --write ]; then
         mkdir -p "$(dirname "$root/$file")"
         cmp -s "$scratch/out" "$root/$file" || cp "$scratch/out" "$root/$file"
     elif ! diff -u "$root/$file" "$scratch/out" >"$scratch/diff" 2>&1; then
-        echo "$file is not what redis-server $option prints; 'make generated' writes it"
+        echo "$file is not what $program $option prints; 'make generated' writes it"
         head -n 20 "$scratch/diff"
         status=1
     fi
 done <<END
---describe-config-example redis.conf
---describe-options docs/options.md
---describe-metrics docs/info.md
---describe-commands docs/commands.md
---describe-commands src/tools/cli_summaries.h awk -f tests/lint/help_rows.awk
+redis-server --describe-config-example redis.conf
+redis-server --describe-options docs/options.md
+redis-server --describe-metrics docs/info.md
+redis-server --describe-commands docs/commands.md
+redis-cli --describe-man docs/man/redis-cli.1
+redis-cli --describe-completion docs/completion/redis-cli
+redis-server --describe-commands src/tools/cli_summaries.h awk -f tests/lint/help_rows.awk
 END
 exit $status

@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
     }
     random_secret(&seed, sizeof(seed));
     random_seed(seed);
-    cli_link_init(&options.connection, options.resp3, cli_run_show_push);
+    cli_link_init(&options.connection, options.resp3, options.verbose, cli_run_show_push);
     cli_run_init(&options);
     return run(argc - 1 - used, argv + 1 + used);
 }

@@ -22,17 +22,18 @@
 #define WORDS_MAX 8
 
 static struct tool_connection *place;
-static bool speaks_resp3, greeted;
+static bool speaks_resp3, tells, greeted;
 static void (*push_taker)(const struct peer_reply *push);
 static struct peer *peer;
 static volatile sig_atomic_t interrupted;
 static bool heeds_interrupt;
 
-void cli_link_init(struct tool_connection *c, bool resp3,
+void cli_link_init(struct tool_connection *c, bool resp3, bool verbose,
                    void (*on_push)(const struct peer_reply *push)) {
     static const struct peer_limits limits = {TEXT_BYTES_MAX, NODES_MAX};
     place = c;
     speaks_resp3 = resp3;
+    tells = verbose;
     push_taker = on_push;
     peer = peer_create(MEMORY_OTHER, &limits);
 }
@@ -112,6 +113,15 @@ static bool greet(void) {
     return select_database();
 }
 
+static void tell_of_connection(void) {
+    if (!tells) return;
+    fprintf(stderr, "Connected to %s", place->path ? place->path : place->host);
+    if (!place->path) fprintf(stderr, ":%" PRId64, place->port);
+    fprintf(stderr, ", RESP%d, database %" PRId64 "%s%s%s\n", speaks_resp3 ? 3 : 2, place->database,
+            place->tls.enabled ? ", TLS" : "", place->password ? ", as user " : "",
+            place->password ? place->user ? place->user : "default" : "");
+}
+
 bool cli_link_open(void) {
     greeted = false;
     if (!connect_now()) {
@@ -125,6 +135,7 @@ bool cli_link_open(void) {
         return false;
     }
     greeted = greet();
+    tell_of_connection();
     return cli_link_is_open();
 }
 

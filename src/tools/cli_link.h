@@ -17,8 +17,9 @@ struct cli_options;
 struct peer;
 
 /* `c` is borrowed: who changes host, port or database in it reaches another server with the next
- * cli_link_open. `on_push` takes what nobody asked for; NULL drops it. */
-void cli_link_init(struct tool_connection *c, bool resp3,
+ * cli_link_open. `verbose`: connections are told of on standard error. `on_push` takes what nobody
+ * asked for; NULL drops it. */
+void cli_link_init(struct tool_connection *c, bool resp3, bool verbose,
                    void (*on_push)(const struct peer_reply *push));
 /* Connects, after closing. False where there is no connection; AUTH or SELECT that fail are no
  * reason. Either is said on standard error. */

@@ -175,13 +175,28 @@ static const struct peer_reply *call(const struct slice *words, size_t count) {
 
 /* --- a run ------------------------------------------------------------------------------------ */
 
+/* One reply a channel, which RESP3 has as pushes. */
+static enum cli_outcome unsubscribe(const struct slice *words, size_t count) {
+    cli_link_send(words, count);
+    for (size_t i = 1; i < count || i == 1; i++) {
+        const struct peer_reply *reply = cli_link_read();
+        if (!reply) return CLI_LOST;
+        link_has_answered = true;
+        show(words, count, reply);
+        if (reply->type == PEER_ERROR) return CLI_REFUSED;
+    }
+    return CLI_ANSWERED;
+}
+
 static enum cli_outcome run_once(const struct slice *words, size_t count) {
     static const char *const subscribing[] = {"subscribe", "psubscribe", NULL};
+    static const char *const unsubscribing[] = {"unsubscribe", "punsubscribe", NULL};
     static const char *const feeding[] = {"monitor", "sync", "psync", NULL};
     if (is_one_of(words[0], subscribing) && count > 1) {
         cli_link_send(words, count);
         return follow_stream();
     }
+    if (is_one_of(words[0], unsubscribing)) return unsubscribe(words, count);
     bool was_open = cli_link_is_open();
     const struct peer_reply *reply = call(words, count);
     if (!reply && slice_is(words[0], "shutdown") && was_open) return CLI_ANSWERED;

@@ -223,6 +223,15 @@ start_server {tags {"cli"}} {
         r acl deluser me
     }
 
+    test {--verbose says which server was reached; UNSUBSCRIBE ends by RESP3, too} {
+        set result [run_program [cli_words --verbose -3 ping]]
+        assert_equal "PONG\n" [dict get $result out]
+        assert_match "Connected to 127.0.0.1:[srv port], RESP3, database 9*\n" \
+            [dict get $result err]
+        assert_cli "unsubscribe\na\n0\nunsubscribe\nb\n0\n" -3 unsubscribe a b
+        assert_cli "unsubscribe\n\n0\n" unsubscribe
+    }
+
     test {--eval parts keys from arguments by a comma} {
         set file [tmpfile lua]
         write_whole $file "return {#KEYS, KEYS\[2\], #ARGV, ARGV\[1\]}\n"

@@ -64,21 +64,29 @@ static bool settle_password(void) {
 
 /* --- one command ------------------------------------------------------------------------------ */
 
+/* False with a message. */
+static bool gather_words(struct cli_words *words, int count, char **arguments) {
+    if (!cli_words_take_arguments(words, count, arguments, options.quoted_input)) {
+        printf("Invalid quoted string\n");
+        return false;
+    }
+    if (options.last_from_input && !cli_words_take_input(words)) {
+        fprintf(stderr, "Standard input cannot be read: %s\n", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
 static int run_words(int count, char **arguments) {
     struct cli_words words;
+    int status = 1;
     cli_words_init(&words);
-    if (!cli_words_take_arguments(&words, count, arguments, options.quoted_input)) {
-        printf("Invalid quoted string\n");
-        return 1;
+    if (gather_words(&words, count, arguments) && cli_run_connect() && cli_link_is_greeted()) {
+        enum cli_outcome outcome = cli_run(words.words, words.count, options.repeat);
+        status = outcome == CLI_LOST || (outcome == CLI_REFUSED && options.exit_by_error);
     }
-    if (options.last_from_input && !cli_words_take_input(&words)) {
-        fprintf(stderr, "Standard input cannot be read: %s\n", strerror(errno));
-        return 1;
-    }
-    if (!cli_run_connect() || !cli_link_is_greeted()) return 1;
-    enum cli_outcome outcome = cli_run(words.words, words.count, options.repeat);
     cli_words_free(&words);
-    return outcome == CLI_LOST || (outcome == CLI_REFUSED && options.exit_by_error);
+    return status;
 }
 
 static int print_help(const struct cli_options *o) {

@@ -189,7 +189,8 @@ void cli_editor_open(void) {
     el_set(editor, EL_PROMPT, prompt_now);
     el_set(editor, EL_HIST, history, past);
     el_set(editor, EL_GETCFN, read_character);
-    el_set(editor, EL_ADDFN, "cli-complete", "Complete a command", complete);
+    /* The narrow form would keep copies of its texts for good. */
+    el_wset(editor, EL_ADDFN, L"cli-complete", L"Complete a command", complete);
     el_set(editor, EL_BIND, "\t", "cli-complete", NULL);
     el_set(editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_set(editor, EL_BIND, "\033[3~", "ed-delete-next-char", NULL);

@@ -169,13 +169,12 @@ static int debug(int count, char *const *arguments) {
         struct buffer script = {.class = MEMORY_OTHER};
         struct cli_words words;
         char digits[NUMBER_INT64_CHARS];
+        cli_words_init(&words);
         bool good = cli_run_connect() && cli_link_is_greeted() &&
                     read_script(options->file, &script) &&
                     make_words(&words, buffer_slice(&script), count, arguments, digits);
-        if (good) {
-            end = debug_session(&words);
-            cli_words_free(&words);
-        }
+        if (good) end = debug_session(&words);
+        cli_words_free(&words);
         buffer_free(&script);
         if (!good) break;
     }
@@ -185,20 +184,26 @@ static int debug(int count, char *const *arguments) {
     return end == SESSION_AGAIN;
 }
 
+static int run_script(struct slice script, int count, char *const *arguments) {
+    struct cli_words words;
+    char digits[NUMBER_INT64_CHARS];
+    int status = 1;
+    if (!make_words(&words, script, count, arguments, digits)) {
+        printf("Invalid quoted string\n");
+    } else if (cli_run_connect() && cli_link_is_greeted()) {
+        enum cli_outcome outcome = cli_run(words.words, words.count, options->repeat);
+        status = outcome == CLI_LOST || (outcome == CLI_REFUSED && options->exit_by_error);
+    }
+    cli_words_free(&words);
+    return status;
+}
+
 int cli_eval_run(const struct cli_options *o, int count, char *const *arguments) {
     options = o;
     if (o->debug_script || o->debug_synchronously) return debug(count, arguments);
     struct buffer script = {.class = MEMORY_OTHER};
-    struct cli_words words;
-    char digits[NUMBER_INT64_CHARS];
-    if (!read_script(o->file, &script)) return 1;
-    if (!make_words(&words, buffer_slice(&script), count, arguments, digits)) {
-        printf("Invalid quoted string\n");
-        return 1;
-    }
-    if (!cli_run_connect() || !cli_link_is_greeted()) return 1;
-    enum cli_outcome outcome = cli_run(words.words, words.count, o->repeat);
-    cli_words_free(&words);
+    bool good = read_script(o->file, &script);
+    int status = good ? run_script(buffer_slice(&script), count, arguments) : 1;
     buffer_free(&script);
-    return outcome == CLI_LOST || (outcome == CLI_REFUSED && o->exit_by_error);
+    return status;
 }

@@ -175,6 +175,7 @@ void cli_format_reply(struct buffer *out, const struct peer_reply *reply, enum c
 }
 
 void cli_format_flush(struct buffer *out) {
+    if (!out->length) return;
     if (fwrite(out->bytes, 1, out->length, stdout) != out->length || fflush(stdout) != 0) exit(1);
     buffer_clear(out);
 }

@@ -179,6 +179,7 @@ static bool idle(void) {
 
 static bool reach_servers(void) {
     char reason[BENCHMARK_REASON_CHARS];
+    if (!peer_tls_open(&options.connection.tls, reason, sizeof(reason))) return complain(reason);
     benchmark_server_init(&server, &options);
     if (!benchmark_server_ask(&server, reason)) return complain(reason);
     if (!server.has_config) fputs("WARN: could not fetch server CONFIG\n", stderr);

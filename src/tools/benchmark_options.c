@@ -36,6 +36,7 @@ static const struct tool_option rows[] = {
      .number = PLACE(connection.database),
      .most = INT32_MAX},
     {.name = "-3", .help = "Speak RESP3.", .group = TOOL_CONNECTION_GROUP, .flag = PLACE(resp3)},
+    TOOL_TLS_ROWS(TYPE, connection),
     {.name = "-c",
      .argument = "clients",
      .help = "Parallel connections (50).",

@@ -52,8 +52,10 @@ static void write_name(struct benchmark_server *s) {
 
 void benchmark_server_init(struct benchmark_server *s, const struct benchmark_options *options) {
     const struct tool_connection *c = &options->connection;
-    *s = (struct benchmark_server){
-        .target.address = {.host = c->host, .port = (int)c->port, .path = c->path}};
+    *s = (struct benchmark_server){.target.address = {.host = c->host,
+                                                      .port = (int)c->port,
+                                                      .path = c->path,
+                                                      .transport = peer_tls_transport(&c->tls)}};
     write_greeting(s, options);
     write_name(s);
 }
@@ -76,6 +78,7 @@ bool benchmark_server_init_other(struct benchmark_server *s,
         s->target.address.host = slice_dup_c_string(host, MEMORY_OTHER);
         s->target.address.port = (int)port;
     }
+    s->target.address.transport = peer_tls_transport(&options->connection.tls);
     write_greeting(s, options);
     write_name(s);
     return true;

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# redis-benchmark, against the server under test: what it sends, and each form of what it prints.
+# The program is ours, also where the server is not.
+
+set benchmark [expr {[info exists ::env(EVENKEEL_BIN)] && $::env(EVENKEEL_BIN) ne "" ?
+    $::env(EVENKEEL_BIN) : [file join [file dirname $::tests] build bin]}]/redis-benchmark
+if {[file executable [file dirname $::options(server)]/redis-benchmark]} {
+    set benchmark [file dirname $::options(server)]/redis-benchmark
+}
+
+# What it prints; the status must be 0 and nothing may stand on the standard error.
+proc load {benchmark args} {
+    set result [run_program [list $benchmark -p [srv port] {*}$args]]
+    assert_equal "" [dict get $result err]
+    assert_equal 0 [dict get $result status]
+    return [dict get $result out]
+}
+
+# The status must be 1; returns the standard error.
+proc load_fails {benchmark args} {
+    set result [run_program [list $benchmark {*}$args]]
+    assert_equal 1 [dict get $result status]
+    return [dict get $result err]
+}
+
+# Numbers become N, so that forms can be compared.
+proc form_of {text} {
+    regsub -all {[0-9]+(\.[0-9]+)?} $text N text
+    return $text
+}
+
+proc calls_of {command} {
+    if {[regexp "cmdstat_$command:calls=(\[0-9\]+)" [r info commandstats] -> calls]} {
+        return $calls
+    }
+    return 0
+}
+
+# The words that a server was sent, but for what ours asks first.
+proc monitored {channel} {
+    set lines {}
+    while 1 {
+        set line [$channel read]
+        if {[string match {*"echo" "the end"*} $line]} {
+            return $lines
+        }
+        if {[regexp {^[0-9.]+ \[[^]]*\] (.*)$} $line -> words] && ![string match {"CONFIG"*} $words]} {
+            lappend lines $words
+        }
+    }
+}
+
+test {redis-benchmark says how it is used} {
+    set help [run_program [list $benchmark --help]]
+    assert_equal 0 [dict get $help status]
+    assert_match "Usage: redis-benchmark*--rate <R>*" [dict get $help out]
+    foreach line [split [dict get $help out] \n] {
+        assert {[string length $line] <= 80} $line
+    }
+    set version [run_program [list $benchmark --version]]
+    assert_match "redis-benchmark *" [dict get $version out]
+    assert_match "*unknown option --nosuch*" [load_fails $benchmark --nosuch]
+    assert_match "*-c wants a value*" [load_fails $benchmark -c]
+    assert_match "*-c wants a number*" [load_fails $benchmark -c 0]
+    assert_match "*no test is called \"nosuch\"*" [load_fails $benchmark -t set,nosuch]
+    assert_match "*comes with the cluster*" [load_fails $benchmark --cluster]
+    assert_match "*-x wants a command*" [load_fails $benchmark -x]
+    assert_match "*Invalid URI*" [load_fails $benchmark -u http://x]
+}
+
+test {redis-benchmark says that there is no server} {
+    set port [find_free_port]
+    assert_match "Could not connect to Redis at 127.0.0.1:$port: Connection refused*" \
+        [load_fails $benchmark -p $port]
+    assert_match "Could not connect to Redis at /nosuch: *" [load_fails $benchmark -s /nosuch]
+}
+
+start_server {tags {benchmark}} {
+    test {redis-benchmark sends exactly as many requests as it is told} {
+        foreach {requests clients pipeline threads} {
+            10 5 1 1   1 50 16 1   1001 7 16 1   1000 50 16 4   10 5 1 10   333 1 100 1
+        } {
+            r config resetstat
+            load $benchmark -n $requests -c $clients -P $pipeline --threads $threads -t set,incr -q
+            assert_equal $requests [calls_of set] "-n $requests -c $clients -P $pipeline"
+            assert_equal $requests [calls_of incr]
+        }
+    }
+
+    test {redis-benchmark: the requests of the tests} {
+        r flushall
+        set watcher [redis_deferring_client]
+        $watcher monitor
+        $watcher read
+        load $benchmark -n 1 -c 1 -q -d 4
+        r echo "the end"
+        set pair {"key:__rand_int__" "xxxx"}
+        assert_equal [list {"PING"} {"PING"} "\"SET\" $pair" {"GET" "key:__rand_int__"} \
+            {"INCR" "counter:__rand_int__"} {"LPUSH" "mylist" "xxxx"} {"RPUSH" "mylist" "xxxx"} \
+            {"LPOP" "mylist"} {"RPOP" "mylist"} {"SADD" "myset" "element:__rand_int__"} \
+            {"HSET" "myhash" "element:__rand_int__" "xxxx"} {"SPOP" "myset"} \
+            {"ZADD" "myzset" "0" "element:__rand_int__"} {"ZPOPMIN" "myzset"} \
+            {"LPUSH" "mylist" "xxxx"} {"LRANGE" "mylist" "0" "99"} {"LRANGE" "mylist" "0" "299"} \
+            {"LRANGE" "mylist" "0" "499"} {"LRANGE" "mylist" "0" "599"} \
+            "\"MSET\" [join [lrepeat 10 $pair]]"] [monitored $watcher]
+        load $benchmark -n 1 -c 1 -q -r 1 -t zadd
+        r echo "the end"
+        assert_equal [list {"ZADD" "myzset" "000000000000" "element:000000000000"}] \
+            [monitored $watcher]
+        $watcher close
+    } {} {}
+
+    test {redis-benchmark -r draws all keys} {
+        r flushall
+        load $benchmark -n 2000 -r 20 -t set -q -P 16
+        assert_equal 20 [r dbsize]
+        r flushall
+        load $benchmark -n 2000 -r 20 --threads 4 -q -P 16 set a:__rand_int__ __rand_int__
+        assert_equal 20 [r dbsize]
+        assert_equal 1 [r exists a:000000000019]
+        r flushall
+        load $benchmark -n 100 -q set a:__rand_int__ x
+        assert_equal [list a:__rand_int__] [r keys *]
+    }
+
+    test {redis-benchmark --seed repeats the numbers} {
+        foreach turn {1 2} {
+            r flushall
+            load $benchmark -n 10 -c 1 -r 1000000 --seed 7 -q rpush list __rand_int__
+            set drawn($turn) [r lrange list 0 -1]
+        }
+        assert_equal 10 [llength $drawn(1)]
+        assert_equal $drawn(1) $drawn(2)
+    }
+
+    test {redis-benchmark: a command of one's own, and -x} {
+        r flushall
+        load $benchmark -n 30 -c 3 -q incrbyfloat mykey 1.5
+        assert_equal 45 [r get mykey]
+        set result [run_program [list $benchmark -p [srv port] -n 3 -q -x set kept] \
+            "from standard\ninput"]
+        assert_equal 0 [dict get $result status]
+        assert_equal "from standard\ninput" [r get kept]
+    }
+
+    test {redis-benchmark: --dbnum, -u, -3, --enable-tracking} {
+        r flushall
+        r config resetstat
+        load $benchmark -n 20 -c 4 -q --dbnum 3 -t set
+        assert_match "*db3:keys=1,*" [r info keyspace]
+        assert_equal 4 [calls_of select] ;# each connection; one more asks for the configuration
+        load $benchmark -n 20 -c 4 -q -u redis://127.0.0.1:[srv port]/5 -t set
+        assert_match "*db5:keys=1,*" [r info keyspace]
+        load $benchmark -n 20 -c 4 -q -3 --enable-tracking -P 4 set a x
+        load $benchmark -n 500 -c 4 -q -3 --enable-tracking -r 5 eval \
+            {redis.call('get', KEYS[1]); return redis.call('set', KEYS[1], 'x')} 1 a:__rand_int__
+    }
+
+    test {redis-benchmark -k 0 connects for each batch} {
+        r config resetstat
+        load $benchmark -n 100 -c 5 -k 0 -t ping -q
+        regexp {total_connections_received:([0-9]+)} [r info stats] -> connections
+        assert_range $connections 200 220
+        assert_equal 200 [calls_of ping]
+    }
+
+    test {redis-benchmark over a unix socket} {
+        r config resetstat
+        set result [run_program [list $benchmark -s [srv unixsocket] -n 100 -q -t get]]
+        assert_equal 0 [dict get $result status]
+        assert_equal 100 [calls_of get]
+    }
+
+    test {redis-benchmark: an error of the server's ends it} {
+        set err [load_fails $benchmark -p [srv port] -n 100 nosuch]
+        assert_match "Error from server: ERR unknown command *" $err
+        assert_match "Error from server: ERR DB index is out of range*" \
+            [load_fails $benchmark -p [srv port] -n 100 --dbnum 999 -t get]
+        r set text x
+        assert_match "Error from server: WRONGTYPE *" \
+            [load_fails $benchmark -p [srv port] --threads 3 -n 100 lpush text x]
+    }
+
+    test {redis-benchmark with a password} {
+        r config set requirepass secret
+        assert_match "*NOAUTH*" [load_fails $benchmark -p [srv port] -n 10 -t get]
+        assert_match "*WRONGPASS*" [load_fails $benchmark -p [srv port] -n 10 -t get -a wrong]
+        load $benchmark -a secret -n 10 -t get -q
+        load $benchmark -a secret --user default -n 10 -t get -q
+        r config set requirepass ""
+    }
+
+    test {redis-benchmark: the form of a whole report} {
+        r config set save ""
+        set out [load $benchmark -n 1000 -c 10 -d 20 -P 4 -t set]
+        set lines [split $out \n]
+        assert_equal "====== SET ======" [lindex $lines 0]
+        assert_match "  1000 requests completed in *.?? seconds" [lindex $lines 1]
+        assert_equal {{  10 parallel clients} {  20 bytes payload} {  keep alive: 1}
+            {  host configuration "save": } {  host configuration "appendonly": no}
+            {  multi-thread: no} {} {Latency by percentile distribution:}} [lrange $lines 2 9]
+        set percentile {\n0\.000% <= \d+\.\d{3} milliseconds \(cumulative count \d+\)\n}
+        assert {[regexp $percentile $out]} $out
+        assert {[regexp {\n100\.000% <= \d+\.\d{3} milliseconds \(cumulative count 1000\)\n\nCum} \
+            $out]} $out
+        assert {[regexp {\n\nCumulative distribution of latencies:\n\d+\.\d{3}% <= 0\.100 } $out]} $out
+        assert {[regexp {\n100\.000% <= \d+\.\d00 milliseconds \(cumulative count 1000\)\n\nSum} \
+            $out]} $out
+        set tail [form_of [join [lrange $lines end-6 end] \n]]
+        regsub -all { +} $tail { } tail
+        assert_equal "Summary:\n throughput summary: N requests per second\n latency summary (msec):
+ avg min pN pN pN max\n N N N N N N\n\n" $tail
+    }
+
+    test {redis-benchmark: percentiles and steps only grow} {
+        set out [load $benchmark -n 5000 -c 20 -t get]
+        set last_share -1
+        set last_count 0
+        foreach {-> share count} [regexp -all -inline {([\d.]+)% <= [\d.]+ milliseconds \(cumulative count (\d+)\)} \
+                [string range $out 0 [string first Cumulative $out]]] {
+            assert {$share > $last_share} $out
+            assert {$count >= $last_count && $count >= $share * 50 - 1e-6} $out
+            set last_share $share
+            set last_count $count
+        }
+        assert_equal {100.000 5000} [list $last_share $last_count]
+    }
+
+    test {redis-benchmark -q and --csv} {
+        set line {SET: N requests per second, pN=N msec}
+        assert_equal "$line\n\n" [form_of [load $benchmark -n 100 -t set -q]]
+        set lines [split [load $benchmark -n 100 -t ping,lrange_100 --csv] \n]
+        assert_equal {"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"} \
+            [lindex $lines 0]
+        set figures [string repeat {,"N"} 7]
+        set names {}
+        foreach row [lrange $lines 1 end-1] {
+            assert {[regexp {^"([^"]+)"(.*)$} $row -> name rest]} $row
+            assert_equal $figures [form_of $rest]
+            lappend names $name
+        }
+        assert_equal [list PING_INLINE PING_MBULK {LPUSH (needed to benchmark LRANGE)} \
+            {LRANGE_100 (first 100 elements)}] $names
+        assert_equal "" [lindex $lines end]
+        assert {[regexp {p50=\d+\.\d{5} msec} [load $benchmark -n 10 -t get -q --precision 5]]}
+    }
+
+    test {redis-benchmark --rate keeps to it, --duration to its time} {
+        # Never faster than the rate; how much slower is the machine's business.
+        r config resetstat
+        set rate [lindex [load $benchmark --rate 1000 -n 500 -c 3 -t get -q] 1]
+        assert_equal 500 [calls_of get]
+        assert {$rate < 1010} $rate
+        set out [load $benchmark --rate 200 --duration 1 --warmup 0.5 -c 3 -t get]
+        assert_match "*  200 requests completed in *" $out
+        assert_match "*  warm-up: 0.50 seconds*  rate: 200 requests per second are due*" $out
+        set began [clock milliseconds]
+        load $benchmark --duration 0.5 -t ping_mbulk -q
+        assert {[clock milliseconds] - $began >= 500}
+    }
+
+    test {redis-benchmark --rate: a server that stands still shows in the latencies} {
+        # 200 requests are due while it sleeps. Two connections of a closed loop would see but two
+        # slow ones; here the 99th of a hundred is one of those that waited.
+        set sleeper [redis_deferring_client]
+        set channel [open |[list $benchmark -p [srv port] --rate 500 -n 600 -c 2 -t get --csv] r]
+        wait_for_condition 600 50 {[calls_of get] > 0} {fail "no load"}
+        $sleeper debug sleep 0.4
+        set out [read $channel]
+        close $channel
+        $sleeper read
+        $sleeper close
+        set p95 [string trim [lindex [split [lindex [split $out \n] 1] ,] 5] {"}]
+        assert {$p95 >= 150} $out
+    } {} {needs:debug}
+
+    test {redis-benchmark -I opens connections and waits} {
+        set channel [open |[list $benchmark -p [srv port] -I -c 7] r]
+        assert_equal "Creating 7 idle connections and waiting forever (Ctrl+C when done)" \
+            [gets $channel]
+        regexp {connected_clients:([0-9]+)} [r info clients] -> connected
+        assert {$connected >= 8} $connected
+        exec kill [pid $channel]
+        catch {close $channel}
+    }
+
+    start_server {} {
+        test {redis-benchmark --compare: both servers in turn, and ratios} {
+            foreach level {0 -1} {
+                r $level config resetstat
+            }
+            set other 127.0.0.1:[srv -1 port]
+            set out [load $benchmark --compare $other --rounds 3 -n 200 -t get -q]
+            assert_equal "GET: N times the requests per second of N:N (N .. N), N times its pN (N .. N)\n\n" \
+                [regsub {N.N.N.N} [form_of $out] N]
+            foreach level {0 -1} {
+                assert_match "*cmdstat_get:calls=600,*" [r $level info commandstats]
+            }
+            set out [load $benchmark --compare $other --rounds 2 -n 100 -t get]
+            assert_match "====== GET ======\n  A = 127.0.0.1:[srv port]\n  B = $other\n  2 rounds*" $out
+            assert_match "*A/B*requests per second *average latency*p50 latency*p99 latency*" $out
+            set lines [split [load $benchmark --compare $other --rounds 2 -n 100 -t get --csv] \n]
+            assert_equal 21 [llength [split [lindex $lines 0] ,]]
+            assert_equal 21 [llength [split [lindex $lines 1] ,]]
+            assert_match "--compare wants host:port*" \
+                [load_fails $benchmark -p [srv port] --compare nowhere]
+        }
+    }
+}

@@ -4,7 +4,7 @@
 
 set benchmark [expr {[info exists ::env(EVENKEEL_BIN)] && $::env(EVENKEEL_BIN) ne "" ?
     $::env(EVENKEEL_BIN) : [file join [file dirname $::tests] build bin]}]/redis-benchmark
-if {[file executable [file dirname $::options(server)]/redis-benchmark]} {
+if {[file executable [file dirname $::options(server)]/redis-lab]} {
     set benchmark [file dirname $::options(server)]/redis-benchmark
 }
 
@@ -44,7 +44,8 @@ proc monitored {channel} {
         if {[string match {*"echo" "the end"*} $line]} {
             return $lines
         }
-        if {[regexp {^[0-9.]+ \[[^]]*\] (.*)$} $line -> words] && ![string match {"CONFIG"*} $words]} {
+        if {[regexp {^[0-9.]+ \[[^]]*\] (.*)$} $line -> words] \
+                && ![string match {"CONFIG"*} $words]} {
             lappend lines $words
         }
     }
@@ -75,7 +76,9 @@ test {redis-benchmark says that there is no server} {
     assert_match "Could not connect to Redis at /nosuch: *" [load_fails $benchmark -s /nosuch]
 }
 
-start_server {tags {benchmark}} {
+start_server {tags {benchmark} unix 1} {
+    r select 0 ;# where the tool is
+
     test {redis-benchmark sends exactly as many requests as it is told} {
         foreach {requests clients pipeline threads} {
             10 5 1 1   1 50 16 1   1001 7 16 1   1000 50 16 4   10 5 1 10   333 1 100 1
@@ -148,7 +151,7 @@ start_server {tags {benchmark}} {
         r config resetstat
         load $benchmark -n 20 -c 4 -q --dbnum 3 -t set
         assert_match "*db3:keys=1,*" [r info keyspace]
-        assert_equal 4 [calls_of select] ;# each connection; one more asks for the configuration
+        assert_equal 5 [calls_of select] ;# each connection, and the one that asks for CONFIG
         load $benchmark -n 20 -c 4 -q -u redis://127.0.0.1:[srv port]/5 -t set
         assert_match "*db5:keys=1,*" [r info keyspace]
         load $benchmark -n 20 -c 4 -q -3 --enable-tracking -P 4 set a x
@@ -166,7 +169,7 @@ start_server {tags {benchmark}} {
 
     test {redis-benchmark over a unix socket} {
         r config resetstat
-        set result [run_program [list $benchmark -s [srv unixsocket] -n 100 -q -t get]]
+        set result [run_program [list $benchmark -s [srv socket] -n 100 -q -t get]]
         assert_equal 0 [dict get $result status]
         assert_equal 100 [calls_of get]
     }
@@ -196,14 +199,15 @@ start_server {tags {benchmark}} {
         set lines [split $out \n]
         assert_equal "====== SET ======" [lindex $lines 0]
         assert_match "  1000 requests completed in *.?? seconds" [lindex $lines 1]
-        assert_equal {{  10 parallel clients} {  20 bytes payload} {  keep alive: 1}
-            {  host configuration "save": } {  host configuration "appendonly": no}
-            {  multi-thread: no} {} {Latency by percentile distribution:}} [lrange $lines 2 9]
+        assert_equal [list {  10 parallel clients} {  20 bytes payload} {  keep alive: 1} \
+            {  host configuration "save": } {  host configuration "appendonly": no} \
+            {  multi-thread: no} {} {Latency by percentile distribution:}] [lrange $lines 2 9]
         set percentile {\n0\.000% <= \d+\.\d{3} milliseconds \(cumulative count \d+\)\n}
         assert {[regexp $percentile $out]} $out
         assert {[regexp {\n100\.000% <= \d+\.\d{3} milliseconds \(cumulative count 1000\)\n\nCum} \
             $out]} $out
-        assert {[regexp {\n\nCumulative distribution of latencies:\n\d+\.\d{3}% <= 0\.100 } $out]} $out
+        assert {[regexp {\n\nCumulative distribution of latencies:\n\d+\.\d{3}% <= 0\.100 } \
+            $out]} $out
         assert {[regexp {\n100\.000% <= \d+\.\d00 milliseconds \(cumulative count 1000\)\n\nSum} \
             $out]} $out
         set tail [form_of [join [lrange $lines end-6 end] \n]]
@@ -216,8 +220,9 @@ start_server {tags {benchmark}} {
         set out [load $benchmark -n 5000 -c 20 -t get]
         set last_share -1
         set last_count 0
-        foreach {-> share count} [regexp -all -inline {([\d.]+)% <= [\d.]+ milliseconds \(cumulative count (\d+)\)} \
-                [string range $out 0 [string first Cumulative $out]]] {
+        set row {([\d.]+)% <= [\d.]+ milliseconds \(cumulative count (\d+)\)}
+        set percentiles [string range $out 0 [string first Cumulative $out]]
+        foreach {-> share count} [regexp -all -inline $row $percentiles] {
             assert {$share > $last_share} $out
             assert {$count >= $last_count && $count >= $share * 50 - 1e-6} $out
             set last_share $share
@@ -230,8 +235,11 @@ start_server {tags {benchmark}} {
         set line {SET: N requests per second, pN=N msec}
         assert_equal "$line\n\n" [form_of [load $benchmark -n 100 -t set -q]]
         set lines [split [load $benchmark -n 100 -t ping,lrange_100 --csv] \n]
-        assert_equal {"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"} \
-            [lindex $lines 0]
+        set columns {"test","rps"}
+        foreach figure {avg min p50 p95 p99 max} {
+            append columns ",\"${figure}_latency_ms\""
+        }
+        assert_equal $columns [lindex $lines 0]
         set figures [string repeat {,"N"} 7]
         set names {}
         foreach row [lrange $lines 1 end-1] {
@@ -260,18 +268,19 @@ start_server {tags {benchmark}} {
     }
 
     test {redis-benchmark --rate: a server that stands still shows in the latencies} {
-        # 200 requests are due while it sleeps. Two connections of a closed loop would see but two
-        # slow ones; here the 99th of a hundred is one of those that waited.
+        # 500 of 1500 requests are due while it sleeps. Two connections of a closed loop would see
+        # but two slow ones; here 19 of 20 is one of those that waited.
         set sleeper [redis_deferring_client]
-        set channel [open |[list $benchmark -p [srv port] --rate 500 -n 600 -c 2 -t get --csv] r]
-        wait_for_condition 600 50 {[calls_of get] > 0} {fail "no load"}
-        $sleeper debug sleep 0.4
+        r config resetstat
+        set channel [open |[list $benchmark -p [srv port] --rate 500 -n 1500 -c 2 -t get --csv] r]
+        wait_for_condition 600 50 {[calls_of get] > 0} else { fail "no load" }
+        $sleeper debug sleep 1
         set out [read $channel]
         close $channel
         $sleeper read
         $sleeper close
         set p95 [string trim [lindex [split [lindex [split $out \n] 1] ,] 5] {"}]
-        assert {$p95 >= 150} $out
+        assert {$p95 >= 300} $out
     } {} {needs:debug}
 
     test {redis-benchmark -I opens connections and waits} {
@@ -286,18 +295,18 @@ start_server {tags {benchmark}} {
 
     start_server {} {
         test {redis-benchmark --compare: both servers in turn, and ratios} {
-            foreach level {0 -1} {
-                r $level config resetstat
-            }
+            r config resetstat
+            r -1 config resetstat
             set other 127.0.0.1:[srv -1 port]
             set out [load $benchmark --compare $other --rounds 3 -n 200 -t get -q]
-            assert_equal "GET: N times the requests per second of N:N (N .. N), N times its pN (N .. N)\n\n" \
-                [regsub {N.N.N.N} [form_of $out] N]
-            foreach level {0 -1} {
-                assert_match "*cmdstat_get:calls=600,*" [r $level info commandstats]
-            }
+            set line "GET: N times the requests per second of N.N:N (N .. N),"
+            append line " N times its pN (N .. N)\n\n"
+            assert_equal $line [form_of $out]
+            assert_match "*cmdstat_get:calls=600,*" [r info commandstats]
+            assert_match "*cmdstat_get:calls=600,*" [r -1 info commandstats]
             set out [load $benchmark --compare $other --rounds 2 -n 100 -t get]
-            assert_match "====== GET ======\n  A = 127.0.0.1:[srv port]\n  B = $other\n  2 rounds*" $out
+            set head "====== GET ======\n  A = 127.0.0.1:[srv port]\n  B = $other\n  2 rounds*"
+            assert_match $head $out
             assert_match "*A/B*requests per second *average latency*p50 latency*p99 latency*" $out
             set lines [split [load $benchmark --compare $other --rounds 2 -n 100 -t get --csv] \n]
             assert_equal 21 [llength [split [lindex $lines 0] ,]]

@@ -13,6 +13,8 @@
 
 #define VALUES 20000
 
+static uint64_t values[VALUES];
+
 static int compare(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);

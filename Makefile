@@ -10,6 +10,8 @@
 
 BUILD ?= build
 PREFIX ?= /usr/local
+# Where its configuration and init script go.
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),,$(PREFIX))/etc
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 OPT ?= -O2
 LTO ?= 1
@@ -116,7 +118,7 @@ SUITE_ENV = EVENKEEL_VARIANT=$(VARIANT) EVENKEEL_OUT=$(abspath $(OUT)) \
             EVENKEEL_BIN=$(abspath $(OUT)/bin) PYTHON=$(abspath $(PYTHON)) CC="$(CC)"
 
 .PHONY: all deps run test check lint unit tcl bench check-cost lab lab-check fuzz fuzz-keep generated \
-        format where help install clean distclean units FORCE
+        format where help install deb test-package clean distclean units FORCE
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -167,17 +169,14 @@ format: ## lay out the C files (.clang-format)
 where: ## where a command's row and handler stand (CMD=get)
 	@python3 tests/lint/where.py "$(CMD)"
 
-install: all ## copy programs to PREFIX (/usr/local), below DESTDIR
-	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/evenkeel"
-	install -m 755 $(BINARIES) "$(DESTDIR)$(PREFIX)/bin"
-	install -d "$(DESTDIR)$(PREFIX)/share/man/man1" \
-	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions"
-	install -m 644 docs/man/*.1 "$(DESTDIR)$(PREFIX)/share/man/man1"
-	install -m 644 docs/completion/* \
-	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions"
-	for name in $(NAMES); do ln -sf redis-server "$(DESTDIR)$(PREFIX)/bin/$$name"; done
-	install -m 644 LICENSE $(wildcard redis.conf sentinel.conf) \
-	    "$(DESTDIR)$(PREFIX)/share/evenkeel"
+install: all ## programs, man pages, completion, service to PREFIX (/usr/local), below DESTDIR
+	packaging/install.sh $(OUT)/bin "$(PREFIX)" "$(SYSCONFDIR)"
+
+deb: all ## a package for the Debian or Ubuntu at hand, in build/packages
+	@packaging/deb.sh $(OUT)/bin $(BUILD)/packages
+
+test-package: all ## installs the package in a fresh Debian 12 and uses it (root, debootstrap)
+	packaging/test.sh "$$(packaging/deb.sh $(OUT)/bin $(BUILD)/packages)" $(ARGS)
 
 clean: ## remove what was built, but not the Python environment
 	find "$(BUILD)" -mindepth 1 -maxdepth 1 ! -name venv -exec rm -rf {} +
@@ -186,7 +185,7 @@ distclean: ## remove all of build/
 	rm -rf "$(BUILD)"
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 # --- how things are built -----------------------------------------------------------------------
 

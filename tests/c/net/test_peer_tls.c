@@ -36,7 +36,7 @@ static void test_words(void **state) {
 }
 
 static void test_values(void **state) {
-    static const struct {
+    const struct {
         const char *word;
         const char **place;
     } rows[] = {

@@ -120,7 +120,9 @@ static void test_closed(const char *host, int port) {
     redisContext *c = redisConnect(host, port);
     freeReplyObject(redisCommand(c, "QUIT"));
     redisReply *reply = redisCommand(c, "PING");
-    check("a connection that the server has closed", !reply && c->err == REDIS_ERR_EOF);
+    /* The end is seen by the read or, where the server was faster, by the write already. */
+    check("a connection that the server has closed",
+          !reply && (c->err == REDIS_ERR_EOF || c->err == REDIS_ERR_IO));
     freeReplyObject(reply);
     redisFree(c);
 }

@@ -474,31 +474,34 @@ start_server {} {
     }
 
     test {A turn is bounded: beside many pipelines another client is answered again and again} {
-        r flushall
-        r config resetstat
-        set sleeper [redis_deferring_client]
-        $sleeper debug sleep 0.2
-        set other [redis_client]
-        set clients {}
-        set each [accurate 20000 100000]
-        for {set i 0} {$i < 20} {incr i} {
-            set client [redis_deferring_client]
-            $client write [string repeat [client::encode "incr loop:$i"] $each]
-            lappend clients $client
-        }
-        set answered 0
-        $other deferred yes
-        for {set done 0} {$done < 20 * $each} {incr answered} {
-            $other write [commands ping {info commandstats}]
-            assert_equal PONG [$other read]
-            regexp {cmdstat_incr:calls=(\d+)} [$other read] -> done
-        }
-        assert_morethan_equal $answered 5
-        for {set i 0} {$i < 20} {incr i} {
-            assert_equal $each [r get loop:$i]
-        }
-        foreach client [concat $clients $sleeper $other] {
-            $client close
+        # Where we do not get the processor ourselves we ask less often than we would be answered.
+        try_again 20 {
+            r flushall
+            r config resetstat
+            set sleeper [redis_deferring_client]
+            $sleeper debug sleep 0.2
+            set other [redis_client]
+            set clients {}
+            set each [accurate 20000 100000]
+            for {set i 0} {$i < 20} {incr i} {
+                set client [redis_deferring_client]
+                $client write [string repeat [client::encode "incr loop:$i"] $each]
+                lappend clients $client
+            }
+            set answered 0
+            $other deferred yes
+            for {set done 0} {$done < 20 * $each} {incr answered} {
+                $other write [commands ping {info commandstats}]
+                assert_equal PONG [$other read]
+                regexp {cmdstat_incr:calls=(\d+)} [$other read] -> done
+            }
+            for {set i 0} {$i < 20} {incr i} {
+                assert_equal $each [r get loop:$i]
+            }
+            foreach client [concat $clients $sleeper $other] {
+                $client close
+            }
+            assert_morethan_equal $answered 5
         }
         r flushall
     } {OK} {needs:debug}

@@ -238,22 +238,31 @@ static void temporary_name(char name[TEMPORARY_NAME_BYTES], int id) {
 
 /* ---- where it is written (persist/saver_job.h) ---- */
 
-static char folder[PATH_MAX]; /* where the present one is written */
+static struct rewrite_file {
+    char folder[PATH_MAX]; /* the present one when it began */
+    char path[PATH_MAX + TEMPORARY_NAME_BYTES];
+} rewrite_file;
 
-static int open_file(void *in, int id) {
-    char name[TEMPORARY_NAME_BYTES], path[PATH_MAX + TEMPORARY_NAME_BYTES];
+static int open_file(void *argument, int id) {
+    struct rewrite_file *f = argument;
+    char name[TEMPORARY_NAME_BYTES];
     temporary_name(name, id);
-    snprintf(path, sizeof(path), "%s/%s", (const char *)in, name);
-    int fd = system_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
-    if (fd < 0) log_warning("Opening %s: %s", path, strerror(errno));
+    snprintf(f->path, sizeof(f->path), "%s/%s", f->folder, name);
+    int fd = system_open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
+    if (fd < 0) log_warning("Opening %s: %s", f->path, strerror(errno));
     return fd;
 }
 
-static bool close_file(void *unused, int fd, int error) {
+/* What is given up goes here, too: the main thread may have removed it before it was there. */
+static bool close_file(void *argument, int fd, int error) {
+    struct rewrite_file *f = argument;
     if (!error && !file_sync(fd)) error = errno;
     if (system_close(fd) != 0 && !error) error = errno;
-    if (error) log_warning("Writing the append only file anew: %s", strerror(error));
-    return error == 0;
+    if (!error) return true;
+    log_warning("Writing the append only file anew: %s", strerror(error));
+    if (system_unlink(f->path) != 0 && errno != ENOENT)
+        log_warning("Removing %s: %s", f->path, strerror(errno));
+    return false;
 }
 
 /* False after a line in the log. */
@@ -266,14 +275,14 @@ static bool start_rewrite(void) {
         .sync_every_bytes = aof_options()->incremental_fsync ? SYNC_EVERY_BYTES : 0,
         .open = open_file,
         .close = close_file,
-        .argument = folder,
+        .argument = &rewrite_file,
         .ended = save_ended};
     bool opens = state == WAITS;
     ASSERT(!aof_switch_is_under_way());
     rewrite.scheduled = false;
     rewrite.for_log = state != OFF;
     rewrite.begun_sec = now_sec();
-    file_present_folder(folder);
+    file_present_folder(rewrite_file.folder);
     if (opens) begin_logging(-1, 0);
     if (logging) {
         rewrite.from = aof_writer_end();

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/stream.h"
@@ -65,6 +66,9 @@
 /* Entry and value of a piece: more goes through the type's saving. */
 #define FLAT_BYTES_MAX 32768
 
+/* What a line of the log shows of a key. */
+#define KEY_SHOWN(length) ((length) < 64 ? (length) : 64)
+
 /* A window without room. */
 static char nowhere[1];
 
@@ -87,7 +91,8 @@ static struct {
     struct scribe *scribe; /* NULL: no save is under way */
     enum saver_format format;
     bool copying;
-    bool ended; /* the scribe was told that no more comes */
+    bool failed; /* a value that no file can have: the save is given up at the next step */
+    bool ended;  /* the scribe was told that no more comes */
     uint64_t keys_total;
     struct lane lane, aside;
     struct {
@@ -381,6 +386,12 @@ static bool save_on(struct tape *t, const struct entry *e, size_t members) {
     bool all = walk.format == SAVER_COMMANDS ? type->rewrite(v, entry_key(e), c, &t->sink)
                                              : type->save(v, c, &t->sink);
     tape_pause(t);
+    if (sink_error(&t->sink) && !walk.failed) {
+        struct slice key = entry_key(e);
+        log_warning("A value cannot be saved, of the key %.*s: %s", (int)KEY_SHOWN(key.length),
+                    key.bytes, strerror(sink_error(&t->sink)));
+        walk.failed = true;
+    }
     return all;
 }
 
@@ -526,6 +537,7 @@ void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
     write_tail(&plan.tail);
     walk.scribe = scribe_create(&plan);
     walk.copying = true;
+    walk.failed = false;
     walk.ended = false;
     walk.keys_total = rdb_keys_total();
     lane_init(&walk.lane);
@@ -594,12 +606,12 @@ static void copy_slice(int64_t begun_nsec, int64_t granted_nsec) {
     }
     time_budget_spend(&walk.budget, begun_nsec, now_nsec);
     main_nsec += (uint64_t)(now_nsec - begun_nsec);
-    if (done) end_copying(true);
+    if (done) end_copying(!walk.failed);
 }
 
 bool walk_step(void) {
     if (!walk.copying || batch_is_within()) return false;
-    if (scribe_has_failed(walk.scribe)) {
+    if (walk.failed || scribe_has_failed(walk.scribe)) {
         walk_give_up();
         return false;
     }

@@ -277,6 +277,13 @@ void effects_unit_end(void) {
     if (!held) reply_allow(record);
 }
 
+void effects_cut(enum effect_reader reader) {
+    if (!pending || stopped) return;
+    for (const struct effect_sink *const *sink = active; *sink; sink++)
+        if ((*sink)->reader & reader) hand_to(*sink);
+    for (struct effect *e = pending; e; e = e->next) e->readers &= ~(unsigned)reader;
+}
+
 /* ---- calls ---- */
 
 /* Who gets the request as it was sent, where the call has said nothing else. */

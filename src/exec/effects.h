@@ -105,6 +105,9 @@ void effects_call_begin(const struct call *call);
 void effects_call_end(const struct call *call, bool outermost);
 /* After each client that was served: hands on what was collected. */
 void effects_unit_end(void);
+/* What the open unit has done so far is handed to the sinks of this reader now, as a unit of its
+ * own: they are to end, and what comes is not for them. Nothing happens between units. */
+void effects_cut(enum effect_reader reader);
 
 /* A turn is made within a call or a load. What is changed in it while a unit is open becomes part
  * of that unit, since it happens in the midst of it; and who is told of that waits for the unit.

@@ -52,6 +52,7 @@ void stream_close(void) {
 }
 
 void stream_take_effects(bool take) {
+    if (!take) effects_cut(EFFECT_STREAM); /* REPLICAOF within EXEC */
     takes = take;
     selected = AOF_FORMAT_NO_DATABASE;
     written = history_place();

@@ -21,7 +21,7 @@ void stream_open(void);
 /* The backlog is closed: nobody follows it. */
 void stream_close(void);
 /* Whether effects are written (a primary), or only what stream_pass_on gets (a replica). At first
- * they are. */
+ * they are. What an open unit has done before is in the history when this returns. */
 void stream_take_effects(bool take);
 bool stream_is_own(void);
 

@@ -4,7 +4,11 @@
  */
 #include "replication/link.h"
 
+#include <sys/uio.h>
+
+#include "exec/effects.h"
 #include "exec/gates.h"
+#include "net/feed.h"
 #include "option/settings.h"
 #include "replication/fake_primary.h"
 
@@ -275,6 +279,51 @@ static void test_hand_over(void **state) {
 
 /* ---- whatever it says ---- */
 
+static void assert_written(int64_t since, const char *bytes) {
+    struct feed_reader reader = {.feed = NULL};
+    struct iovec piece;
+    assert_int_equal(history_place() - since, (int64_t)strlen(bytes));
+    assert_true(feed_follow(&reader, history_feed(), since));
+    feed_set_limit(history_feed(), history_place());
+    assert_int_equal(feed_pieces(&reader, &piece, 1, strlen(bytes)), 1);
+    assert_memory_equal(piece.iov_base, bytes, strlen(bytes));
+    feed_leave(&reader);
+}
+
+#define WRITTEN                                                                       \
+    "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nincr\r\n" \
+    "$1\r\nn\r\n*1\r\n$4\r\nEXEC\r\n"
+
+/* What a transaction has written before it makes this server a replica is in the history, for the
+ * new primary is asked whether it has just that; and it is there once, also where the server is a
+ * primary again when the transaction ends. */
+static void test_follows_within_a_transaction(void **state) {
+    char line[64];
+    snprintf(line, sizeof(line), "replicaof 127.0.0.1 %d", f.port);
+    for (int returns = 0; returns < 2; returns++) {
+        fake_link_up(&f);
+        link_stop_following();
+        fake_hang_up(&f);
+        peers_turns();
+        effects_add_interest(EFFECT_LOG, 1); /* somebody wants the whole unit */
+        struct peer p = peer_connect();
+        int64_t place = history_place();
+        whole_say(&p, "multi", "+OK\r\n");
+        whole_say(&p, "incr n", "+QUEUED\r\n");
+        whole_say(&p, line, "+QUEUED\r\n");
+        if (returns) whole_say(&p, "replicaof no one", "+QUEUED\r\n");
+        whole_say(&p, "exec", returns ? "*3\r\n:2\r\n+OK\r\n+OK\r\n" : "*2\r\n:1\r\n+OK\r\n");
+        effects_add_interest(EFFECT_LOG, -1);
+        assert_written(place, WRITTEN);
+        peer_close(&p);
+        if (returns) break;
+        fake_greet(&f);
+        fake_expect_psync(&f, history_id(), history_place() + 1);
+        link_stop_following();
+        fake_hang_up(&f);
+    }
+}
+
 static void say_nonsense(void) {
     static const char *const pieces[] = {"+PONG\r\n",
                                          "+OK\r\n",
@@ -346,6 +395,7 @@ int main(void) {
         TEST(test_renamed),          TEST(test_promoted),
         TEST(test_blocked_clients),  TEST(test_hand_over),
         TEST(test_nonsense),         TEST(test_ends_behind_its_answer),
+        TEST(test_follows_within_a_transaction),
     };
     if (whole_open() != 0) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

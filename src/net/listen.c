@@ -136,7 +136,8 @@ static const struct option_row option_rows[] = {
      .print = bind_print,
      .apply = apply_bind,
      .help = "Addresses to listen on, separated by blanks; * and ::* are all of IPv4 and of IPv6. "
-             "An address after a minus sign may be missing on this host. Without a value: all."},
+             "An address after a minus sign may be missing on this host. Without a value: all. "
+             "The link to a primary comes from the first, where it can."},
     {.name = "port",
      .type = OPTION_TYPE_INT,
      .flags = OPTION_MUTABLE,
@@ -526,6 +527,11 @@ int listen_port(void) { return (int)port; }
 int listen_tls_port(void) { return (int)tls_port; }
 int64_t listen_backlog(void) { return backlog; }
 const char *listen_unix_path(void) { return unix_path; }
+
+const char *listen_source_address(void) {
+    const char *first = bind_count ? bind_addresses.bytes : "";
+    return *first == '-' || *first == '*' ? "" : first;
+}
 
 const char *listen_first_address(void) {
     const char *address = bind_count ? bind_addresses.bytes : "*";

@@ -30,4 +30,7 @@ int64_t listen_backlog(void);       /* tcp-backlog */
 const char *listen_unix_path(void); /* "" = none */
 /* "127.0.0.1:6379", "*:6379", or the unix socket: for process titles. Valid until the next call. */
 const char *listen_first_address(void);
+/* From which this server connects to others of its kind: the first one that `bind` names; "" where
+ * that is none of its own, or may be missing. Valid until `bind` changes. */
+const char *listen_source_address(void);
 #endif

@@ -126,12 +126,23 @@ static void close_peer(void) {
 
 static void peer_ready(struct loop_watcher *watcher, unsigned ready);
 
+/* From the address that clients know this server by; from any where the primary cannot be reached
+ * from that one, or it is of the other family. */
+static bool connect_peer(void) {
+    struct peer_address address = {.host = primary.host,
+                                   .port = primary.port,
+                                   .source = listen_source_address(),
+                                   .transport = tls_for_replication()};
+    if (peer_connect(primary.peer, &address)) return true;
+    if (!*address.source) return false;
+    address.source = NULL;
+    return peer_connect(primary.peer, &address);
+}
+
 static void connect_now(void) {
     static const struct peer_limits limits = {REPLY_BYTES_MAX, 64};
-    const struct peer_address address = {
-        .host = primary.host, .port = primary.port, .transport = tls_for_replication()};
     if (!primary.peer) primary.peer = peer_create(MEMORY_REPLICATION, &limits);
-    if (!peer_connect(primary.peer, &address)) {
+    if (!connect_peer()) {
         log_warning("Unable to connect to MASTER: %s", peer_error(primary.peer));
         close_peer();
         return;

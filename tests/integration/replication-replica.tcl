@@ -182,3 +182,34 @@ start_server [list overrides [concat $quick {rename-command {SET put}}]] {
     }
 }
 }
+
+# The primary knows a replica by the address that clients know it by.
+start_server [list tags {repl} overrides $quick] {
+start_server [list overrides $quick] {
+    test {The link comes from the first address of the option bind} {
+        foreach {addresses source} {
+            {127.0.0.2 127.0.0.1} 127.0.0.2
+            {127.0.0.1 127.0.0.2} 127.0.0.1
+            {-127.0.0.2 127.0.0.1} 127.0.0.1
+            {0.0.0.0} 127.0.0.1
+        } {
+            assert_equal OK [r config set bind $addresses]
+            follow 0 -1
+            assert_match "slave0:ip=$source,*" [lsearch -inline [split [r -1 info replication] \n] \
+                slave0:*] $addresses
+            r replicaof no one
+            wait_for_condition 1000 10 {[s -1 connected_slaves] == 0} else {
+                fail "the primary keeps a replica that has gone"
+            }
+        }
+    }
+
+    tests_where [has_ipv6] "no IPv6" {
+        test {... and from any where the primary cannot be reached from that one} {
+            assert_equal OK [r config set bind "::1 127.0.0.1"]
+            follow 0 -1
+            assert_match "*slave0:ip=127.0.0.1,*" [r -1 info replication]
+        }
+    }
+}
+}

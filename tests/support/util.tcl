@@ -183,6 +183,12 @@ proc write_whole {path bytes} {
     close $f
 }
 
+# Whether this host has ::1.
+proc has_ipv6 {} {
+    expr {[file exists /proc/net/if_inet6] \
+        && [regexp {0{31}1 } [read_whole /proc/net/if_inet6]]}
+}
+
 # --- processes ---------------------------------------------------------------------------------
 
 # True while a process runs; one that ended and was not waited for does not.

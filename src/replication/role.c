@@ -65,8 +65,9 @@ void role_open(const struct role_observer *who,
 
 static bool writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
 
+/* A transaction may have made this server a replica before the call. */
 const struct gate_row role_gate_read_only = {
-    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
+    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_QUEUED) | GATE_FROM_CODE,
     .stops = writes,
     .refusal = "-READONLY You can't write against a read only replica."};
 

@@ -324,6 +324,23 @@ static void test_follows_within_a_transaction(void **state) {
     }
 }
 
+/* ... and what it is to write behind that is refused, as to a replica's client. */
+static void test_writes_behind_following(void **state) {
+    char line[64];
+    snprintf(line, sizeof(line), "replicaof 127.0.0.1 %d", f.port);
+    struct peer p = peer_connect();
+    whole_say(&p, "multi", "+OK\r\n");
+    whole_say(&p, line, "+QUEUED\r\n");
+    whole_say(&p, "set k v", "+QUEUED\r\n");
+    whole_say(&p, "get k", "+QUEUED\r\n");
+    whole_say(&p, "exec",
+              "*3\r\n+OK\r\n-READONLY You can't write against a read only replica.\r\n$-1\r\n");
+    whole_say(&p, "multi", "+OK\r\n");
+    whole_say(&p, "get k", "+QUEUED\r\n");
+    whole_say(&p, "exec", "*1\r\n$-1\r\n");
+    peer_close(&p);
+}
+
 static void say_nonsense(void) {
     static const char *const pieces[] = {"+PONG\r\n",
                                          "+OK\r\n",
@@ -395,7 +412,7 @@ int main(void) {
         TEST(test_renamed),          TEST(test_promoted),
         TEST(test_blocked_clients),  TEST(test_hand_over),
         TEST(test_nonsense),         TEST(test_ends_behind_its_answer),
-        TEST(test_follows_within_a_transaction),
+        TEST(test_follows_within_a_transaction), TEST(test_writes_behind_following),
     };
     if (whole_open() != 0) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,7 @@
 /* Buckets whose elements table_each asks for ahead: some twenty misses under way. */
 #define EACH_AHEAD 4
 /* Buckets that table_scan_run asks for ahead, in which it then finds the elements to ask for. */
-#define SCAN_BUCKETS_AHEAD 8
+#define SCAN_BUCKETS_AHEAD 32
 #define CHUNK_BUCKETS ((size_t)1024)
 #define CHUNK_SHIFT 10
 #define PAGE_CHUNKS ((size_t)512)

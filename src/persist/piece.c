@@ -46,12 +46,16 @@ void piece_give_entry(struct pipeline *p, const struct entry *e) {
 
 /* ---- a key ---- */
 
+bool piece_has_recency(void) {
+    return recency_uses_frequency() || evict_policy() == EVICT_VOLATILE_LRU ||
+           evict_policy() == EVICT_ALLKEYS_LRU;
+}
+
 size_t piece_recency(const struct entry *e, char bytes[PIECE_RECENCY_BYTES_MAX]) {
     struct buffer text;
     struct buffer_sink out;
     bool counts = recency_uses_frequency();
-    if (!counts && evict_policy() != EVICT_VOLATILE_LRU && evict_policy() != EVICT_ALLKEYS_LRU)
-        return 0;
+    if (!piece_has_recency()) return 0;
     buffer_init(&text, MEMORY_OTHER);
     buffer_sink_init(&out, &text);
     sink_write_byte(&out.sink, counts ? RDB_FREQUENCY : RDB_IDLE);

@@ -59,6 +59,7 @@ void piece_give_bytes(struct pipeline *p, struct slice bytes);
 /* Recency stands before the key it is said of, where the policy keeps any: what of it the file
  * gets. 0: nothing. Main thread, or a child's. */
 #define PIECE_RECENCY_BYTES_MAX 8
+bool piece_has_recency(void);
 size_t piece_recency(const struct entry *e, char out[PIECE_RECENCY_BYTES_MAX]);
 
 /* A block, as a snapshot has it; as commands. For pipeline_create; any thread. */

@@ -28,7 +28,7 @@
 /* Above all numbers that processes have (PID_MAX_LIMIT of Linux): a walk's names are no child's. */
 #define WALK_ID_BASE (1 << 22)
 /* How long a walk that has used up its time waits for more. */
-#define WALK_PAUSE_MSEC 1
+#define WALK_PAUSE_MSEC 2
 /* Marks of given-up saves are taken away by so many positions a turn. */
 #define CLEAN_POSITIONS 256
 

@@ -49,6 +49,10 @@
 
 /* So long at most in a turn: short beside what clients notice. */
 #define SLICE_NSEC INT64_C(500000)
+/* A slice begins when so much of it may be spent, or half of what gathers (base/time_budget.h): the
+ * first keys of each are waited for, and there are some hundred of them. */
+#define SLICE_MIN_NSEC (SLICE_NSEC / 2)
+#define GATHERED_HALF_NSEC INT64_C(50000) /* for each percent */
 /* Positions of a table at a time, some hundred keys, and members of a large value: some ten
  * microseconds between two looks at the clock. */
 #define STEP_POSITIONS 256
@@ -91,8 +95,9 @@ static struct {
     struct scribe *scribe; /* NULL: no save is under way */
     enum saver_format format;
     bool copying;
-    bool failed; /* a value that no file can have: the save is given up at the next step */
-    bool ended;  /* the scribe was told that no more comes */
+    bool with_recency; /* the policy keeps some that the file has */
+    bool failed;       /* a value that no file can have: the save is given up at the next step */
+    bool ended;        /* the scribe was told that no more comes */
     uint64_t keys_total;
     struct lane lane, aside;
     struct {
@@ -418,18 +423,19 @@ static bool go_on(size_t budget) {
     return all;
 }
 
-static void begin_entry(struct lane *l, int database, const struct entry *e) {
+/* Database and recency; then the whole entry, where it is one piece: true. */
+static bool begin_entry(struct lane *l, int database, const struct entry *e) {
     char recency[PIECE_RECENCY_BYTES_MAX];
     select_database(l, database);
-    size_t length = walk.format == SAVER_COMMANDS ? 0 : piece_recency(e, recency);
+    size_t length = walk.with_recency ? piece_recency(e, recency) : 0;
     if (length) lane_bytes(l, recency, length);
+    return copy_whole(l, e, entry_allocation(e));
 }
 
 /* Beside the one that is out in part: whole. */
 static void emit_aside(int database, const struct entry *e) {
     struct lane *l = &walk.aside;
-    begin_entry(l, database, e);
-    if (copy_whole(l, e, entry_allocation(e))) return;
+    if (begin_entry(l, database, e)) return;
     /* The main lane's record waits meanwhile. */
     typeof(walk.record) outer = walk.record;
     begin_record(l, e);
@@ -444,8 +450,7 @@ static bool emit(int database, const struct entry *e, size_t budget, void *conte
         return true;
     }
     if (!walk.record.entry) {
-        begin_entry(l, database, e);
-        if (copy_whole(l, e, entry_allocation(e))) return true;
+        if (begin_entry(l, database, e)) return true;
         begin_record(l, e);
     }
     bool all = go_on(budget);
@@ -533,6 +538,7 @@ void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
                                .wake = wake};
     ASSERT(!walk.scribe);
     walk.format = job->format;
+    walk.with_recency = job->format != SAVER_COMMANDS && piece_has_recency();
     write_head(&plan.head);
     write_tail(&plan.tail);
     walk.scribe = scribe_create(&plan);
@@ -609,6 +615,11 @@ static void copy_slice(int64_t begun_nsec, int64_t granted_nsec) {
     if (done) end_copying(!walk.failed);
 }
 
+static int64_t slice_least(void) {
+    int64_t half = GATHERED_HALF_NSEC * budget_percent;
+    return half < SLICE_MIN_NSEC ? half : SLICE_MIN_NSEC;
+}
+
 bool walk_step(void) {
     if (!walk.copying || batch_is_within()) return false;
     if (walk.failed || scribe_has_failed(walk.scribe)) {
@@ -619,13 +630,13 @@ bool walk_step(void) {
     int64_t now_nsec = clock_monotonic_nsec();
     int64_t granted_nsec = time_budget_left(&walk.budget, now_nsec);
     if (is_urgent() || granted_nsec > SLICE_NSEC) granted_nsec = SLICE_NSEC;
-    if (granted_nsec <= 0 || may_rest()) return false;
+    if (granted_nsec < slice_least() || may_rest()) return false;
     enum cause previous = cause_enter(CAUSE_PERSISTENCE, now_nsec);
     copy_slice(now_nsec, granted_nsec);
     cause_leave(previous, clock_monotonic_nsec());
     if (walk.copying) look_at_held();
     if (!walk.copying || may_rest()) return false;
-    return is_urgent() || time_budget_left(&walk.budget, clock_monotonic_nsec()) > 0;
+    return is_urgent() || time_budget_left(&walk.budget, clock_monotonic_nsec()) >= slice_least();
 }
 
 bool walk_end(bool *good) {

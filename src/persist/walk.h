@@ -31,7 +31,7 @@ bool walk_is_copying(void);
 /* A turn begins: what may be spent in it is counted anew. */
 void walk_turn(void);
 /* Copies on as long as this turn may. True where the loop should not sleep; where it may, but there
- * is more to copy, walk_step is to be called again within a millisecond. */
+ * is more to copy, walk_step is to be called again within some milliseconds. */
 bool walk_step(void);
 /* Nothing more is copied or written; the end comes as ever. Harmless where none is under way. */
 void walk_give_up(void);

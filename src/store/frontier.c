@@ -72,6 +72,7 @@ static bool is_wanted(const struct frontier_part *part, const struct entry *e, u
 }
 
 static bool is_large(const struct entry *e) {
+    if (e->type == ENTRY_STRING && !(e->flags & (ENTRY_BLOB | ENTRY_LONG_KEY))) return false;
     return entry_bytes(e) >= FRONTIER_STEP_BYTES || entry_free_effort(e) > FRONTIER_STEP_EFFORT;
 }
 

@@ -323,6 +323,7 @@ start_server {} {
     }
 
     test {a save point} {
+        r save
         r config set save "1 3"
         r set a 1
         r set b 2

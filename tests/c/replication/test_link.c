@@ -290,7 +290,7 @@ static void assert_written(int64_t since, const char *bytes) {
     feed_leave(&reader);
 }
 
-#define WRITTEN                                                                       \
+#define WRITTEN                                                                  \
     "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nincr\r\n" \
     "$1\r\nn\r\n*1\r\n$4\r\nEXEC\r\n"
 
@@ -404,15 +404,24 @@ static void test_nonsense(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_greeting),         TEST(test_hasty_primary),
-        TEST(test_answers_to_psync), TEST(test_falls_back),
-        TEST(test_continue_unasked), TEST(test_ping_refused),
-        TEST(test_auth_refused),     TEST(test_tries_again),
-        TEST(test_silence),          TEST(test_lost_and_again),
-        TEST(test_renamed),          TEST(test_promoted),
-        TEST(test_blocked_clients),  TEST(test_hand_over),
-        TEST(test_nonsense),         TEST(test_ends_behind_its_answer),
-        TEST(test_follows_within_a_transaction), TEST(test_writes_behind_following),
+        TEST(test_greeting),
+        TEST(test_hasty_primary),
+        TEST(test_answers_to_psync),
+        TEST(test_falls_back),
+        TEST(test_continue_unasked),
+        TEST(test_ping_refused),
+        TEST(test_auth_refused),
+        TEST(test_tries_again),
+        TEST(test_silence),
+        TEST(test_lost_and_again),
+        TEST(test_renamed),
+        TEST(test_promoted),
+        TEST(test_blocked_clients),
+        TEST(test_hand_over),
+        TEST(test_nonsense),
+        TEST(test_ends_behind_its_answer),
+        TEST(test_follows_within_a_transaction),
+        TEST(test_writes_behind_following),
     };
     if (whole_open() != 0) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -416,6 +416,14 @@ static void end_for_fault(void) {
     client_finish_closing();
 }
 
+/* Between requests there may be line ends and empty ones without end: they are applied when they
+ * have come. Within a transaction they go with it. */
+static void pass_empty(void) {
+    if (stream.begin != stream.next || stream.fault || stream.parser.arguments) return;
+    stream.next = stream.parsed;
+    advance_to(stream.next);
+}
+
 /* Until nothing is left that may run, or the turn's time is up. */
 static void run_groups(void) {
     int64_t until = clock_monotonic_nsec() + BATCH_TURN_USEC * 1000;
@@ -424,6 +432,7 @@ static void run_groups(void) {
     do {
         count = parse_group();
         if (count) run_group(count);
+        if (!count) pass_empty();
     } while (count && !stream.stopped && may_run(stream.client) && clock_monotonic_nsec() < until);
     stream.running = false;
     run_pause_clock();

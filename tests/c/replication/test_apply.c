@@ -45,17 +45,40 @@ static void cut_and_link_again(void) {
     fake_link_again(&f);
 }
 
+/* What says nothing is applied when it has come: a primary that says nothing else is not kept in
+ * memory. Within a transaction it goes with that. */
+static void test_says_nothing(void **state) {
+    size_t before = memory_used(MEMORY_REPLICATION);
+    static char lines[65537], requests[65537];
+    memset(lines, '\n', 65536);
+    for (size_t i = 0; i < 65536; i++) requests[i] = "*0\r\n"[i % 4];
+    for (int i = 0; i < 64; i++) {
+        apply(lines);
+        apply(requests);
+    }
+    assert_in_range(memory_used(MEMORY_REPLICATION) - before, 0, 3 << 20); /* the backlog is 1 MB */
+    int64_t place = history_place();
+    fake_say(&f, MULTI "\n\n" SET_A "\n");
+    turn_a_little();
+    assert_int_equal(history_place(), place);
+    place += (int64_t)strlen(MULTI "\n\n" SET_A "\n" EXEC);
+    fake_say(&f, EXEC);
+    FAKE_UNTIL(&f, history_place() == place);
+}
+
 /* Byte by byte the place is only ever behind whole commands and transactions. */
 static void test_places(void **state) {
     static const char text[] = SET_A INCR_A MULTI INCR_A INCR_A EXEC "\r\n" INCR_A;
     static const size_t ends[] = {sizeof(SET_A) - 1, sizeof(SET_A INCR_A) - 1,
                                   sizeof(SET_A INCR_A MULTI INCR_A INCR_A EXEC) - 1,
+                                  sizeof(SET_A INCR_A MULTI INCR_A INCR_A EXEC "\r") - 1,
+                                  sizeof(SET_A INCR_A MULTI INCR_A INCR_A EXEC "\r\n") - 1,
                                   sizeof(text) - 1};
     int64_t from = history_place();
     struct peer p = peer_connect();
     for (size_t i = 0, known = 0; text[i]; i++) {
         fake_say_bytes(&f, text + i, 1);
-        if (known < 4 && ends[known] == i + 1) {
+        if (known < 6 && ends[known] == i + 1) {
             FAKE_UNTIL(&f, history_place() == from + (int64_t)ends[known]);
             known++;
         } else {
@@ -255,6 +278,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(test_places),
+        TEST(test_says_nothing),
         TEST(test_cut_in_transaction),
         TEST(test_cuts),
         TEST(test_handed_on),

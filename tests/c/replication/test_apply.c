@@ -49,7 +49,7 @@ static void cut_and_link_again(void) {
  * memory. Within a transaction it goes with that. */
 static void test_says_nothing(void **state) {
     size_t before = memory_used(MEMORY_REPLICATION);
-    static char lines[65537], requests[65537];
+    char lines[65537], requests[65537];
     memset(lines, '\n', 65536);
     for (size_t i = 0; i < 65536; i++) requests[i] = "*0\r\n"[i % 4];
     for (int i = 0; i < 64; i++) {
@@ -69,7 +69,8 @@ static void test_says_nothing(void **state) {
 /* Byte by byte the place is only ever behind whole commands and transactions. */
 static void test_places(void **state) {
     static const char text[] = SET_A INCR_A MULTI INCR_A INCR_A EXEC "\r\n" INCR_A;
-    static const size_t ends[] = {sizeof(SET_A) - 1, sizeof(SET_A INCR_A) - 1,
+    static const size_t ends[] = {sizeof(SET_A) - 1,
+                                  sizeof(SET_A INCR_A) - 1,
                                   sizeof(SET_A INCR_A MULTI INCR_A INCR_A EXEC) - 1,
                                   sizeof(SET_A INCR_A MULTI INCR_A INCR_A EXEC "\r") - 1,
                                   sizeof(SET_A INCR_A MULTI INCR_A INCR_A EXEC "\r\n") - 1,
@@ -277,20 +278,11 @@ static void test_database(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_places),
-        TEST(test_says_nothing),
-        TEST(test_cut_in_transaction),
-        TEST(test_cuts),
-        TEST(test_handed_on),
-        TEST(test_due_keys),
-        TEST(test_acknowledges),
-        TEST(test_client),
-        TEST(test_paused),
-        TEST(test_no_protocol),
-        TEST(test_odd_commands),
-        TEST(test_promoted_by_stream),
-        TEST(test_large),
-        TEST(test_database),
+        TEST(test_places),       TEST(test_says_nothing), TEST(test_cut_in_transaction),
+        TEST(test_cuts),         TEST(test_handed_on),    TEST(test_due_keys),
+        TEST(test_acknowledges), TEST(test_client),       TEST(test_paused),
+        TEST(test_no_protocol),  TEST(test_odd_commands), TEST(test_promoted_by_stream),
+        TEST(test_large),        TEST(test_database),
     };
     if (whole_open() != 0) return 1;
     make_script_client();

@@ -45,11 +45,12 @@ static void cut_and_link_again(void) {
     fake_link_again(&f);
 }
 
+static char lines[65537], requests[65537];
+
 /* What says nothing is applied when it has come: a primary that says nothing else is not kept in
  * memory. Within a transaction it goes with that. */
 static void test_says_nothing(void **state) {
     size_t before = memory_used(MEMORY_REPLICATION);
-    char lines[65537], requests[65537];
     memset(lines, '\n', 65536);
     for (size_t i = 0; i < 65536; i++) requests[i] = "*0\r\n"[i % 4];
     for (int i = 0; i < 64; i++) {

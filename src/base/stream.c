@@ -103,6 +103,11 @@ void buffer_sink_init(struct buffer_sink *b, struct buffer *out) {
     open_window(&b->sink, out);
 }
 
+void buffer_sink_end(struct buffer_sink *b) {
+    bool whole = sink_flush(&b->sink);
+    ASSERT(whole);
+}
+
 /* ---- Sources ---- */
 
 void source_init(struct source *s, const struct source_type *type, char *window,

@@ -104,6 +104,8 @@ struct buffer_sink {
     struct buffer *out;
 };
 void buffer_sink_init(struct buffer_sink *b, struct buffer *out);
+/* All is in the buffer; where nobody has failed the sink, which is asserted. */
+void buffer_sink_end(struct buffer_sink *b);
 
 /* ---- Sources ---- */
 

@@ -474,7 +474,7 @@ static void command_bgrewriteaof(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("bgrewriteaof", command_bgrewriteaof, 1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
-            "Writes the append only file anew, in a child process."),
+            "Writes the append only file anew, in the background."),
 };
 
 /* ---- INFO ---- */

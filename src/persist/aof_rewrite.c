@@ -48,8 +48,7 @@ static void give_select(struct pipeline *p, int database) {
     buffer_init(&text, MEMORY_OTHER);
     buffer_sink_init(&out, &text);
     aof_rewrite_select(&out.sink, database);
-    bool whole = sink_flush(&out.sink);
-    ASSERT(whole);
+    buffer_sink_end(&out);
     piece_give_bytes(p, buffer_slice(&text));
     buffer_free(&text);
 }

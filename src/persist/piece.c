@@ -6,6 +6,7 @@
  */
 #include "persist/piece.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -51,24 +52,27 @@ bool piece_has_recency(void) {
            evict_policy() == EVICT_ALLKEYS_LRU;
 }
 
+/* The window is all there is. */
+static bool no_more(struct sink *s, const void *more, size_t length) {
+    errno = ENOSPC;
+    return false;
+}
+
+static const struct sink_type window_only = {.drain = no_more};
+
 size_t piece_recency(const struct entry *e, char bytes[PIECE_RECENCY_BYTES_MAX]) {
-    struct buffer text;
-    struct buffer_sink out;
-    bool counts = recency_uses_frequency();
+    struct sink out;
     if (!piece_has_recency()) return 0;
-    buffer_init(&text, MEMORY_OTHER);
-    buffer_sink_init(&out, &text);
-    sink_write_byte(&out.sink, counts ? RDB_FREQUENCY : RDB_IDLE);
-    if (counts)
-        sink_write_byte(&out.sink, (unsigned char)recency_frequency(e));
-    else
-        saved_write_length(&out.sink, recency_idle_seconds(e));
-    bool whole = sink_flush(&out.sink);
-    ASSERT(whole && text.length <= PIECE_RECENCY_BYTES_MAX);
-    size_t length = text.length;
-    memcpy(bytes, text.bytes, length);
-    buffer_free(&text);
-    return length;
+    sink_init(&out, &window_only, bytes, PIECE_RECENCY_BYTES_MAX);
+    if (recency_uses_frequency()) {
+        sink_write_byte(&out, RDB_FREQUENCY);
+        sink_write_byte(&out, (unsigned char)recency_frequency(e));
+    } else {
+        sink_write_byte(&out, RDB_IDLE);
+        saved_write_length(&out, recency_idle_seconds(e));
+    }
+    ASSERT(!sink_error(&out));
+    return sink_window(&out).length;
 }
 
 static void write_head(const struct entry *e, struct value v, struct sink *out) {

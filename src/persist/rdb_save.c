@@ -119,8 +119,7 @@ static void save_database(int database, struct save *save) {
     buffer_init(&head, MEMORY_OTHER);
     buffer_sink_init(&out, &head);
     rdb_save_database(&out.sink, database, true);
-    bool whole = sink_flush(&out.sink);
-    ASSERT(whole);
+    buffer_sink_end(&out);
     piece_give_bytes(save->pipeline, buffer_slice(&head));
     buffer_free(&head);
     keyspace_each(keyspace_at(database), save_entry, save);

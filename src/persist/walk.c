@@ -94,10 +94,9 @@ struct tape {
 static struct {
     struct scribe *scribe; /* NULL: no save is under way */
     enum saver_format format;
-    bool copying;
+    bool copying;      /* not yet: the scribe was told that no more comes */
     bool with_recency; /* the policy keeps some that the file has */
     bool failed;       /* a value that no file can have: the save is given up at the next step */
-    bool ended;        /* the scribe was told that no more comes */
     uint64_t keys_total;
     struct lane lane, aside;
     struct {
@@ -283,8 +282,7 @@ static void select_database(struct lane *l, int database) {
         aof_rewrite_select(&out.sink, database);
     else
         rdb_save_database(&out.sink, database, false);
-    bool whole = sink_flush(&out.sink);
-    ASSERT(whole);
+    buffer_sink_end(&out);
     lane_bytes(l, text.bytes, text.length);
     buffer_free(&text);
 }
@@ -516,8 +514,7 @@ static void write_head(struct buffer *head) {
     rdb_save_head(&out.sink, preamble);
     for (int i = 0; i < keyspace_databases(); i++)
         if (keyspace_count(keyspace_at(i))) rdb_save_database(&out.sink, i, true);
-    bool whole = sink_flush(&out.sink);
-    ASSERT(whole);
+    buffer_sink_end(&out);
 }
 
 static void write_tail(struct buffer *tail) {
@@ -526,8 +523,7 @@ static void write_tail(struct buffer *tail) {
     if (walk.format == SAVER_COMMANDS) return;
     buffer_sink_init(&out, tail);
     rdb_save_tail(&out.sink, walk.format == SAVER_PREAMBLE);
-    bool whole = sink_flush(&out.sink);
-    ASSERT(whole);
+    buffer_sink_end(&out);
 }
 
 void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
@@ -544,7 +540,6 @@ void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
     walk.scribe = scribe_create(&plan);
     walk.copying = true;
     walk.failed = false;
-    walk.ended = false;
     walk.keys_total = rdb_keys_total();
     lane_init(&walk.lane);
     lane_init(&walk.aside);
@@ -576,7 +571,6 @@ static void end_copying(bool whole) {
         lane_drop(&walk.lane);
         lane_drop(&walk.aside);
     }
-    walk.ended = true;
     scribe_end(walk.scribe, whole);
 }
 
@@ -640,7 +634,7 @@ bool walk_step(void) {
 }
 
 bool walk_end(bool *good) {
-    if (!walk.scribe || !walk.ended || !scribe_has_ended(walk.scribe, good)) return false;
+    if (!walk.scribe || walk.copying || !scribe_has_ended(walk.scribe, good)) return false;
     scribe_free(walk.scribe);
     walk.scribe = NULL;
     return true;

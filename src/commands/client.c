@@ -442,6 +442,10 @@ static void command_monitor(struct call *call) {
 
 static void command_reset(struct call *call) {
     struct client *c = call->client;
+    if (c->flags & CLIENT_STREAMED) { /* a replica, or the primary */
+        reply_error(c, "can only reset normal client connections");
+        return;
+    }
     transaction_end(c);
     tracking_stop(c);
     monitor_remove(c);

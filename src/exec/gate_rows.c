@@ -101,7 +101,7 @@ const struct gate_row gate_subscriber = {
 
 static bool touches_keys(const struct call *call) { return gate_flags(call) & TOUCHES_KEYS; }
 
-/* 6.2 lists it as a replica. */
+/* 6.2 lists a monitor as a replica, and says so to both. */
 const struct gate_row gate_monitor = {.origins = NETWORK,
                                       .stops = touches_keys,
                                       .refusal = "Replica can't interract with the keyspace"};

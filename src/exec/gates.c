@@ -111,7 +111,7 @@ static unsigned gates_of(const struct client *c) {
     if (c->words.access & (ACL_STRANGER | ACL_LIMITED)) on |= 1u << GATE_USER;
     if (c->flags & CLIENT_CLOSING) on |= 1u << GATE_CLOSING;
     if (c->flags & CLIENT_LISTENS) on |= 1u << GATE_SUBSCRIBER;
-    if (c->words.report & MONITOR_ON) on |= 1u << GATE_MONITOR;
+    if (c->words.report & MONITOR_ON || c->flags & CLIENT_STREAMED) on |= 1u << GATE_MONITOR;
     return on;
 }
 

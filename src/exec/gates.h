@@ -32,7 +32,7 @@ enum gate {
     GATE_LOADING,
     GATE_BUSY,    /* a script runs beyond its time */
     GATE_NESTED,  /* no turn more may be made within this one */
-    GATE_MONITOR, /* the client monitors */
+    GATE_MONITOR, /* the client monitors, or is a replica */
     GATE_PAUSE,   /* CLIENT PAUSE */
     GATE_LOG,     /* more waits to be logged than may */
     GATE_SAVE,    /* a save that walks copies: who changes a large value may have to wait */
@@ -92,12 +92,12 @@ enum gate_verdict gates_ask(const struct call *call);
 /* The states that are on, a bit each. */
 extern unsigned gates_on;
 /* What of a client's flags makes a gate matter. */
-#define GATE_WORDS(exec_bits)                   \
-    ((struct client_words){                     \
-        .net = CLIENT_CLOSING | CLIENT_LISTENS, \
-        .access = ACL_STRANGER | ACL_LIMITED,   \
-        .report = MONITOR_ON,                   \
-        .exec = (exec_bits),                    \
+#define GATE_WORDS(exec_bits)                                     \
+    ((struct client_words){                                       \
+        .net = CLIENT_CLOSING | CLIENT_LISTENS | CLIENT_STREAMED, \
+        .access = ACL_STRANGER | ACL_LIMITED,                     \
+        .report = MONITOR_ON,                                     \
+        .exec = (exec_bits),                                      \
     })
 
 /* True where no gate can stop a call of this client that has a command and enough arguments. */

@@ -237,6 +237,31 @@ start_server {tags {repl} overrides {repl-diskless-sync no repl-ping-replica-per
         await_replicas 0
     }
 
+    test {A replica touches no keys, and does not become another client} {
+        r del e
+        set errors [s unexpected_error_replies]
+        set replica [ask {psync ? -1} capa psync2]
+        read_copy $replica
+        set script {return redis.call('set', 'e', 1)}
+        foreach words [list {client setname same} {set e 1} {get e} [list eval $script 0] reset \
+                           {client setname same2}] {
+            $replica write [client::encode $words]
+        }
+        $replica flush
+        wait_for_condition 1000 10 {
+            [string match {* name=same2 *flags=S *} [r client list type replica]]
+        } else {
+            fail "no such replica: [r client list]"
+        }
+        assert_equal 0 [r exists e]
+        assert_equal 4 [expr {[s unexpected_error_replies] - $errors}]
+        r set e 1
+        assert_equal {SELECT 9} [next_command $replica]
+        assert_equal {set e 1} [next_command $replica]
+        $replica close
+        await_replicas 0
+    }
+
     test {A replica that does not read is closed at its limit, and what was held for it goes} {
         with_config {client-output-buffer-limit {replica 8mb 0 0}} {
             set replica [ask {psync ? -1} capa psync2]
@@ -283,6 +308,15 @@ start_server {tags {repl} overrides {repl-diskless-sync no repl-ping-replica-per
         }
         assert_error {ERR REPLCONF ip-address provided by replica instance is too long: * bytes} {
             r replconf ip-address [string repeat 1 46]
+        }
+        foreach address [list "1.2.3.4\r\nrole:slave" "a b" "a,state=online" "a\x00b" "\x7f" \
+                             "h\xe4"] {
+            assert_error_text {ERR REPLCONF ip-address has a byte that no address has} {
+                r replconf ip-address $address
+            }
+        }
+        foreach address {{} 1.2.3.4 fe80::1%eth0 a-host.example_1} {
+            assert_equal OK [r replconf ip-address $address]
         }
         assert_equal 0 [s connected_slaves]
     }

@@ -68,8 +68,8 @@ static struct {
     bool by_sync; /* the primary knows no PSYNC: neither a history nor acknowledgements */
     char id[HISTORY_ID_CHARS + 1]; /* of the copy that comes */
     int64_t place;
-    int database;                /* that the stream goes on in */
-    int64_t heard_sec, lost_sec; /* monotonic; -1: not lost */
+    int database;                           /* that the stream goes on in */
+    int64_t begun_sec, heard_sec, lost_sec; /* monotonic; -1: not lost */
     int64_t cron_sec;
     const struct link_takeover *takeover;
 } primary = {.lost_sec = -1};
@@ -148,7 +148,7 @@ static void connect_now(void) {
         return;
     }
     primary.watcher.callback = peer_ready;
-    primary.heard_sec = now_sec();
+    primary.begun_sec = primary.heard_sec = now_sec();
     primary.by_sync = false;
     set_state(LINK_CONNECTING);
     watch_peer();
@@ -445,8 +445,10 @@ static bool greet_step(void) {
     return true;
 }
 
+/* A primary that refuses at once is asked again each second, not as fast as it answers. */
 static void reconnect_after_failure(void) {
     give_up();
+    if (primary.begun_sec == now_sec()) return;
     say_and_connect("Reconnecting to MASTER %s:%d after failure");
 }
 

@@ -117,6 +117,22 @@ static inline void fake_greet(struct fake_primary *f) {
     fake_say(f, "+OK\r\n+OK\r\n");
 }
 
+/* What is done each second is done. */
+static inline void fake_pass_seconds(void) {
+    whole_pass(1000);
+    whole_pass(1000);
+}
+
+/* After a link that has failed within the second in which it began: asked again in the next one. */
+static inline void fake_greet_again(struct fake_primary *f) {
+    struct socket_peer peer;
+    FAKE_UNTIL(f, link_state() == LINK_WAITS);
+    for (int turn = 0; turn < 20; turn++) fake_turn(f);
+    assert_int_equal(socket_accept(f->listener, &peer), -1);
+    whole_pass(1000);
+    fake_greet(f);
+}
+
 static inline void fake_expect_psync(struct fake_primary *f, const char *id, int64_t place) {
     char text[128];
     snprintf(text, sizeof(text), "PSYNC %s %lld", id, (long long)place);
@@ -143,12 +159,6 @@ static inline void fake_link_again(struct fake_primary *f) {
 /* Before each test: no client. The clock goes on where it was, since what is done each second would
  * else not be done before it has come there again. */
 static inline void fake_begin(void **state) { (void)peers_begin(state); }
-
-/* What is done each second is done. */
-static inline void fake_pass_seconds(void) {
-    whole_pass(1000);
-    whole_pass(1000);
-}
 
 /* A client's request, and its reply. */
 static inline void assert_answer(struct peer *p, const char *line, const char *reply) {

@@ -122,12 +122,25 @@ static void test_falls_back(void **state) {
     assert_false(link_may_continue());
 }
 
+/* A primary that refuses both is asked again once a second. */
+static void test_refused_for_good(void **state) {
+    say_and_wait("-ERR no\r\n");
+    for (int i = 0; i < 3; i++) {
+        FAKE_UNTIL(&f, f.got.length >= 6);
+        assert_memory_equal(f.got.bytes, "SYNC\r\n", 6);
+        fake_say(&f, "-ERR no\r\n");
+        fake_greet_again(&f);
+        fake_expect(&f, "PSYNC ? -1");
+        fake_say(&f, "-ERR no\r\n");
+    }
+}
+
 /* A primary that goes on where nobody asked it to is no primary of this data. */
 static void test_continue_unasked(void **state) {
     say_and_wait("+FULLRESYNC " FAKE_ID " 7\r\n");
     FAKE_UNTIL(&f, link_state() == LINK_RECEIVES);
     fake_hang_up(&f);
-    fake_greet(&f);
+    fake_greet_again(&f);
     fake_expect(&f, "PSYNC ? -1");
     fake_say(&f, "+CONTINUE\r\n");
     FAKE_UNTIL(&f, f.got.length >= 6);
@@ -408,6 +421,7 @@ int main(void) {
         TEST(test_hasty_primary),
         TEST(test_answers_to_psync),
         TEST(test_falls_back),
+        TEST(test_refused_for_good),
         TEST(test_continue_unasked),
         TEST(test_ping_refused),
         TEST(test_auth_refused),

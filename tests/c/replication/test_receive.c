@@ -155,14 +155,14 @@ static void test_swap_restores(void **state) {
         ask_for_copy();
         say_direct("$EOF:" MARK "\r\n", length, "", "");
         fake_hang_up(&f);
-        fake_greet(&f);
+        fake_greet_again(&f);
         fake_expect(&f, "PSYNC ? -1");
         assert_keys("$1\r\n1\r\n", "$-1\r\n");
         link_stop_following();
     }
     ask_for_copy();
     say_direct("$EOF:" MARK "\r\n", copy.length, "another mark of as many characters......", "");
-    fake_greet(&f);
+    fake_greet_again(&f);
     assert_keys("$1\r\n1\r\n", "$-1\r\n");
 }
 
@@ -172,7 +172,7 @@ static void test_cut_file(void **state) {
     say_length();
     fake_say_bytes(&f, copy.bytes, copy.length / 2);
     fake_hang_up(&f);
-    fake_greet(&f);
+    fake_greet_again(&f);
     fake_expect(&f, "PSYNC ? -1");
     assert_keys("$1\r\n1\r\n", "$-1\r\n");
 }
@@ -183,7 +183,7 @@ static void test_damaged_file(void **state) {
     say_length();
     copy.bytes[copy.length / 2] ^= 0x55;
     fake_say_bytes(&f, copy.bytes, copy.length);
-    fake_greet(&f);
+    fake_greet_again(&f);
     fake_expect(&f, "PSYNC ? -1");
     assert_keys("$-1\r\n", "$-1\r\n");
     assert_int_equal(access("dump.rdb", F_OK), -1);
@@ -196,14 +196,14 @@ static void test_headers(void **state) {
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         ask_for_copy();
         fake_say(&f, bad[i]);
-        fake_greet(&f);
+        fake_greet_again(&f);
         fake_expect(&f, "PSYNC ? -1");
         assert_keys("$1\r\n1\r\n", "$-1\r\n");
         link_stop_following();
     }
     ask_for_copy();
     for (int i = 0; i < 2000; i++) fake_say(&f, "x");
-    fake_greet(&f);
+    fake_greet_again(&f);
 }
 
 /* After so much silence it is given up; a line end is a word. */

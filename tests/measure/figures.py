@@ -15,7 +15,7 @@ RECORD = numpy.dtype([('due', '<u4'), ('latency', '<u4'), ('late', '<u4'), ('ope
                       ('result', 'u1'), ('stream', 'u1'), ('zero', 'u1')])
 LOAD, HERD, PROBE, MISS = range(4)
 OK, MISSED, ERROR, OOM, LOST, UNANSWERED = range(6)
-GET, SET, EX, DEL, UNLINK, PING = range(6)
+GET, SET, EX, DEL, UNLINK, HSET, PING = range(7)
 BIN_S = 0.1
 NORMAL_MSEC = 10  # below it a latency counts as normal on any machine
 CALM_BINS = 5
@@ -175,7 +175,9 @@ def latency_figures(data):
     groups = {'': (data.stream == LOAD) | (data.stream == HERD), 'probe ': data.stream == PROBE,
               'GET ': (data.stream == LOAD) & (data.operation == GET),
               'SET ': (data.stream == LOAD) & ((data.operation == SET) | (data.operation == EX)),
-              'DEL ': (data.stream == LOAD) & (data.operation >= DEL)}
+              'HSET ': (data.stream == LOAD) & (data.operation == HSET),
+              'DEL ': (data.stream == LOAD) & ((data.operation == DEL) |
+                                               (data.operation == UNLINK))}
     for name, chosen in groups.items():
         values = data.latency[chosen]
         if len(values):
@@ -388,29 +390,84 @@ def saves(event):
     return SAVES.get((event.get('words') or [''])[0])
 
 
-def saving_figures(data):
-    """What the last save of a run that has one cost. Its end is known to a sample's distance, and
-    not at all where no sample came meanwhile."""
-    phase = data.run['phases'][-1]
+def save_span(data, phase):
+    """(began, ended or None) of the last save, on the run's timeline; None where there is none. The
+    end is known to a sample's distance, and not at all where no sample came meanwhile."""
     events = [event for event in phase['events'] if saves(event)]
     if not events:
-        return {}
-    under_way, copied = saves(events[-1])
+        return None
     zero = data.run['phases'][0]['started_monotonic_nsec'] / 1e9
     began, ended = events[-1]['began'] - zero, phase['saved_monotonic'] - zero
-    goes_on, used = data.field(under_way), data.field('used_memory')
+    goes_on = data.field(saves(events[-1])[0])
     seen = data.at[(data.at > began) & (goes_on > 0)]
-    over = data.at[data.at > seen[-1]] if len(seen) else []
-    early = (data.stream == LOAD) & (data.due >= began) & (data.due < began + SAVE_BEGINS_S)
+    if not len(seen):
+        return began, None
+    over = data.at[data.at > seen[-1]]
+    return began, float(over[0]) if len(over) else ended
+
+
+def elements_of(run):
+    """Keys, or the fields of hashes."""
+    load = run['phases'][-1]['load']
+    return run['phases'][-1]['keys_after'] * int(load.get('fields', 1))
+
+
+def main_thread_figures(data, phase):
+    """What a save took of the thread that serves: of a fork's, only the fork is known."""
+    now, then = phase['saving'], phase['saving_before']
+    elements = max(elements_of(data.run), 1)
+    walked = now.get('walk_main_thread_usec', 0) - then.get('walk_main_thread_usec', 0)
+    usec = walked or now['latest_fork_usec']
+    found = {'main thread, ns a key or field': 1e3 * usec / elements}
+    if walked:
+        found['writes held'] = now['walk_writers_held'] - then['walk_writers_held']
+        found['keys copied ahead'] = now['walk_keys_ahead']
+        found['large values copied at once'] = now['walk_values_rushed']
+    return found
+
+
+def saving_memory_figures(data, began, ended, bytes_copied):
+    """Used memory and the process' own, each with what a child's pages came to besides."""
+    during = (data.at >= began) & (data.at <= ended)
+    found = {}
+    for name, field in (('used memory', 'used_memory'), ('RSS', 'used_memory_rss')):
+        values = data.field(field)
+        if values is None or not during.any() or not (data.at < began).any():
+            continue
+        before = float(values[data.at < began][-1])
+        most = float(values[during].max()) + bytes_copied
+        found[f'{name} and copies at most, % of that before'] = 100 * most / before
+    return found
+
+
+def saving_figures(data):
+    """What the last save of a run that has one cost."""
+    phase = data.run['phases'][-1]
+    span = save_span(data, phase)
+    if span is None:
+        return {}
+    began, ended = span
+    used, load = data.field('used_memory'), data.stream == LOAD
+    copied = saves([event for event in phase['events'] if saves(event)][-1])[1]
     bytes_copied = phase['saving'][copied]
+    early = load & (data.due >= began) & (data.due < began + SAVE_BEGINS_S)
     found = {'fork, ms': phase['saving']['latest_fork_usec'] / 1e3,
              f'p99.9 in the {SAVE_BEGINS_S} s from the save on, ms':
                  percentile(data.latency[early], 0.999),
              'copied on write, MB': bytes_copied / 1e6,
              'copied on write, % of used memory':
                  100 * bytes_copied / float(used[data.at < began][-1])}
-    if len(seen):
-        found['save took, s'] = (float(over[0]) if len(over) else ended) - began
+    before = load & (data.due < began)
+    if before.any():
+        found['p99.9 before the save, ms'] = percentile(data.latency[before], 0.999)
+    found.update(main_thread_figures(data, phase))
+    if ended is None:
+        return found
+    during = load & (data.due >= began) & (data.due < ended)
+    found['save took, s'] = ended - began
+    found['p99.9 during the save, ms'] = percentile(data.latency[during], 0.999)
+    found['max during the save, ms'] = percentile(data.latency[during], 1)
+    found.update(saving_memory_figures(data, began, ended, bytes_copied))
     return found
 
 

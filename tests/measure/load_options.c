@@ -43,6 +43,7 @@ static struct load_options given = {.target = {.host = "127.0.0.1", .port = 6379
                                     .deletes_oldest = true,
                                     .mix = {1},
                                     .mix_sum = 1,
+                                    .fields = 1,
                                     .arrivals = {.kind = ARRIVAL_POISSON}};
 
 static const struct row rows[] = {
@@ -95,7 +96,10 @@ static const struct row rows[] = {
     {RECORD, "scatter", KIND_CHOICE, &given.scatter, "no|yes",
      "popular keys anywhere, not the newest"},
     {RECORD, "mix", KIND_OTHER, 0, 0,
-     "weights: get=80,set=20,ex=0,del=0,unlink=0 (ex: SET with a TTL)"},
+     "weights: get=80,set=20,ex=0,del=0,unlink=0,hset=0 (ex: SET with a TTL)"},
+    {RECORD, "fields", KIND_WHOLE, &given.fields, 0, "of each hash that HSETs write to"},
+    {RECORD, "fields-at-once", KIND_WHOLE, &given.fields_at_once, 0,
+     "HSETs fill hash after hash, so many fields each; 0 = any one field"},
     {RECORD, "sets", KIND_CHOICE, &given.sets_are_new, "window|new", "which keys SETs write"},
     {RECORD, "deletes", KIND_CHOICE, &given.deletes_oldest, "window|oldest",
      "which keys DELs take"},
@@ -153,7 +157,7 @@ static bool parse_choice(const char *words, const char *value, bool *target) {
 }
 
 static bool parse_mix(const char *value) {
-    static const char *const names[MIX_OPERATIONS] = {"get", "set", "ex", "del", "unlink"};
+    static const char *const names[MIX_OPERATIONS] = {"get", "set", "ex", "del", "unlink", "hset"};
     memset(given.mix, 0, sizeof(given.mix));
     given.mix_sum = 0;
     while (*value) {
@@ -248,6 +252,9 @@ static void check_record(void) {
            "--rate is needed, or --arrivals closed, or --trace with --trace-speed");
     demand(given.seconds > 0, "--seconds is needed");
     demand(given.seconds + given.drain_s < 4000, "a run has at most 4000 seconds");
+    demand(given.fields && given.fields_at_once <= FIELDS_AT_ONCE_MAX &&
+               (!given.fields_at_once || given.fields % given.fields_at_once == 0),
+           "--fields is a multiple of --fields-at-once, which is at most 1000");
     demand(given.slow_pipeline && given.slow_pipeline <= 1000000, "--slow-pipeline is 1 to 10^6");
 }
 

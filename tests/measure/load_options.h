@@ -13,7 +13,8 @@
 #define TTL_MSEC_MAX 1e12
 /* A run whose own lateness exceeds 5 ms for more than this share of its requests is repeated. */
 #define LATE_SHARE_MAX 0.001
-#define MIX_OPERATIONS (OP_UNLINK + 1)
+#define MIX_OPERATIONS (OP_HSET + 1)
+#define FIELDS_AT_ONCE_MAX 1000 /* of one HSET: a request stays below some hundred kilobytes */
 
 enum loop { LOOP_COUNT, LOOP_RECORD };
 enum command { COMMAND_GET, COMMAND_SET, COMMAND_DEL };
@@ -33,6 +34,7 @@ struct load_options {
     const char *out, *info_fields, *trace_path;
     uint64_t connections, pipeline, databases, requests, seed;
     uint64_t herd_connections, herd_spread_msec, slow_readers, slow_pipeline, slow_bytes_per_s;
+    uint64_t fields, fields_at_once; /* of HSETs */
     uint64_t keys, first_key, held_keys, get_keys, get_first_key, due_at_msec, due_spread_msec,
         info_msec, key_bytes_max;
     double seconds, drain_s, reconnects_per_s, herd_at_s, herd_every_s, slow_at_s, zipf_exponent,

@@ -59,7 +59,7 @@
 enum role { ROLE_WORKER, ROLE_HERD, ROLE_SLOW, ROLE_PROBE, ROLE_INFO };
 
 struct request {
-    uint64_t due_nsec, key, deadline_msec;
+    uint64_t due_nsec, key, deadline_msec, field;
     uint32_t late_usec;
     uint8_t operation, stream;
     bool is_new;
@@ -100,6 +100,7 @@ static size_t info_length;
 static uint64_t key_low, key_high;
 static size_t trace_next;
 static uint64_t sets_new, deleted, issued, in_flight;
+static uint64_t fields_next; /* of all hashes, where they are filled in turn */
 static uint64_t start_nsec, start_realtime_msec;
 static bool sending; /* from the beginning of the schedule to its end */
 static uint64_t next_arrival, next_herd, next_probe, next_info, next_slow, next_reconnect;
@@ -252,11 +253,31 @@ static void put_set(const struct request *request) {
     scratch_length = (size_t)(to - scratch);
 }
 
+static void put_hset(const struct request *request) {
+    uint64_t fields = options.fields_at_once ? options.fields_at_once : 1;
+    need_room(options.key_bytes_max + WIRE_TEXT_BYTES_MAX);
+    char *to = wire_put_head(scratch + scratch_length, 2 + 2 * (unsigned)fields);
+    to = wire_put_word(to, "HSET", 4);
+    to = put_key(to, request->key);
+    scratch_length = (size_t)(to - scratch);
+    for (uint64_t i = 0; i < fields; i++) {
+        uint64_t length = size_law_draw(&options.value_bytes, &chance);
+        need_room(length + WIRE_TEXT_BYTES_MAX);
+        to = wire_put_number_word(scratch + scratch_length, request->field + i);
+        to = wire_put_word(to, filler, length);
+        scratch_length = (size_t)(to - scratch);
+    }
+}
+
 static void put_request(const struct request *request) {
-    static const char *const names[] = {"GET",    "SET",  "SET",  "DEL",
-                                        "UNLINK", "PING", "INFO", "SELECT"};
+    static const char *const names[] = {"GET",  "SET",  "SET",  "DEL",   "UNLINK",
+                                        "HSET", "PING", "INFO", "SELECT"};
     if (request->operation == OP_SET || request->operation == OP_EX) {
         put_set(request);
+        return;
+    }
+    if (request->operation == OP_HSET) {
+        put_hset(request);
         return;
     }
     need_room(options.key_bytes_max + WIRE_TEXT_BYTES_MAX);
@@ -335,6 +356,19 @@ static uint64_t deadline_drawn(void) {
     return load_realtime_msec() + size_law_draw(&options.ttl_msec, &chance);
 }
 
+/* Hashes are of the window, and a filled one joins it. */
+static void draw_field(struct request *request) {
+    if (!options.fields_at_once) {
+        request->key = window_key();
+        request->field = draw_below(&chance, options.fields);
+        return;
+    }
+    request->key = options.first_key + fields_next / options.fields;
+    request->field = fields_next % options.fields;
+    fields_next += options.fields_at_once;
+    if (key_high <= request->key) key_high = request->key + 1;
+}
+
 static void draw_request(struct request *request) {
     uint64_t at = draw_below(&chance, options.mix_sum);
     unsigned operation = OP_GET;
@@ -346,6 +380,8 @@ static void draw_request(struct request *request) {
         if (operation == OP_EX) request->deadline_msec = deadline_drawn();
     } else if (operation == OP_GET) {
         request->key = read_key();
+    } else if (operation == OP_HSET) {
+        draw_field(request);
     } else if (!options.deletes_oldest) {
         request->key = window_key();
     } else {

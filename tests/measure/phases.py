@@ -24,9 +24,13 @@ INFO_FIELDS = ['used_memory', 'used_memory_rss', 'used_memory_overhead', 'used_m
                'maxmemory_overshoot_bytes', 'eventloop_turn_cpu_usec_max', 'connected_clients',
                'total_commands_processed', 'keyspace_hits', 'keyspace_misses', 'keys', 'expires',
                'aof_buffer_length', 'rdb_bgsave_in_progress', 'aof_rewrite_in_progress',
-               'mem_clients_slaves', 'mem_replication_backlog']
+               'mem_clients_slaves', 'mem_replication_backlog', 'walk_waiting_bytes']
 # What is kept of INFO persistence and stats at a phase's end.
-SAVING_FIELDS = ('aof_delayed_fsync', 'rdb_last_cow_size', 'aof_last_cow_size', 'latest_fork_usec')
+SAVING_FIELDS = ('aof_delayed_fsync', 'rdb_last_cow_size', 'aof_last_cow_size', 'latest_fork_usec',
+                 'walk_main_thread_usec', 'walk_copied_bytes', 'walk_keys_ahead',
+                 'walk_values_rushed', 'walk_writers_held')
+# Where a case says which core saves: the child's, and that of the threads of a save without one.
+SAVING_CPULISTS = ('bgsave_cpulist', 'aof_rewrite_cpulist', 'bio_cpulist')
 HOG = 'import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass\n'
 TRIES = 3
 # Keys with deadlines cost more than those without, and the machine may have other work.
@@ -49,6 +53,9 @@ class Run:
         server_options = {**case['server'], **(variant.server or {})}
         for name, value in server_options.items():
             options += [f'--{name}', *str(value).split()]
+        for name in SAVING_CPULISTS if 'saving-core' in case else ():
+            core = SPARE_CORES[0] if case['saving-core'] == 'own' else SERVER_CORE
+            options += [f'--{name}', str(core)]
         self.disk = disk.Disk() if any('sync-ms' in phase for phase in case['phase']) else None
         prefix = self.disk.prefix if self.disk else []
         self.server = servers.Server(variant.name, variant.binary, options, prefix)
@@ -186,6 +193,7 @@ class Run:
                 raise MeasureError(f'{self.variant.name}: filling took {-ahead:.1f} s too long')
             time.sleep(ahead)
         before, waited, disk_before = self.server.cpu(), self.waited(), self._disk_counts()
+        saving_before = self._saving()
         self.server.wire.command('CONFIG', 'RESETSTAT')
         self.server.wire.command('SLOWLOG', 'RESET')
         if 'sync-ms' in phase:
@@ -208,7 +216,8 @@ class Run:
                       server_wait_s=(self.waited() - waited) / 1e9,
                       used_memory_after=self.server.wire.used_memory(), keys_after=self.keys(),
                       slowlog=self._slowlog('GET'), explained=self._explained(),
-                      saving=self._saving(), saved_monotonic=time.monotonic(),
+                      saving=self._saving(), saving_before=saving_before,
+                      saved_monotonic=time.monotonic(),
                       disk=[now - then for now, then in zip(self._disk_counts(), disk_before)],
                       due_msec=self.due_msec)
         return result

@@ -12,7 +12,8 @@ import tomllib
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, 'scenarios')
 CASE_NAMES = {'name', 'title', 'story', 'server', 'reference', 'reference-label', 'fill', 'phase',
-              'target', 'panels', 'compare', 'variants'}
+              'target', 'panels', 'compare', 'variants', 'saving-core'}
+SAVING_CORES = {'own', 'shared'}
 PHASE_NAMES = {'name', 'load', 'quick', 'event', 'start-before-due-s', 'rest-s', 'settle',
                'warm-up-s', 'sync-ms', 'await-save-s'}
 EVENTS = {'stop', 'hog', 'command', 'join'}
@@ -51,6 +52,7 @@ def _phase(where, phase, common, quick):
 def _case(path, whole, case, quick):
     where = f'{path}: case {case.get("name")}'
     _known(where, case, CASE_NAMES)
+    _known(f'{where}, saving-core', {case.get('saving-core', 'own')}, SAVING_CORES)
     case = copy.deepcopy(case)
     server = {**whole.get('server', {}), **case.get('server', {})}
     if quick:
@@ -103,7 +105,9 @@ def read_all(wanted, quick):
 
 def seconds(case):
     """A guess of what one run of a case takes, for the time left."""
-    total = 1.5 + sum(float(fill['load']['requests']) / 4e5 for fill in case['fill'])
+    total = 1.5 + sum(float(fill['load']['requests']) / 4e5 *
+                      max(float(fill['load'].get('fields-at-once', 0)) / 2, 1)
+                      for fill in case['fill'])
     for phase in case['phase']:
         load = phase['load']
         total += min(float(load.get('seconds', 10)),

@@ -824,6 +824,8 @@ static void run_held(struct client *c) {
     client_watch(c);
 }
 
+bool batch_has_resumed(void) { return !list_is_empty(&resumed); }
+
 bool batch_run_resumed(void) {
     int64_t end_nsec =
         list_is_empty(&resumed) ? 0 : clock_monotonic_nsec() + BATCH_TURN_USEC * 1000;
@@ -833,7 +835,7 @@ bool batch_run_resumed(void) {
     }
     reply_write_all();
     client_finish_closing();
-    return !list_is_empty(&resumed);
+    return batch_has_resumed();
 }
 
 void batch_run(void) {

@@ -136,6 +136,8 @@ void batch_resume(struct client *c);
 /* Takes up the clients to be resumed; true where some are left, their time being up. Writes, too,
  * the replies that were added outside of a batch. To be called before the loop sleeps. */
 bool batch_run_resumed(void);
+/* Whether clients have been resumed since, or were left: the loop is not to sleep. */
+bool batch_has_resumed(void);
 uint64_t batch_held_clients(void);
 /* Whose request is being executed, its checks included; NULL = nobody's. */
 const struct client *batch_running_client(void);

@@ -263,14 +263,15 @@ static bool end_of_turn(void) {
 }
 
 /* What clients are to hear of the turn's changes, and what expiry, eviction and the cron's work
- * between turns have sent to clients. Those that this has closed go before the loop sleeps. */
+ * between turns have sent to clients. Those that this has closed go before the loop sleeps, and who
+ * was let go on since batch_run_resumed (WAIT's end, a failover's) does so in the next turn. */
 static bool write_messages(void) {
     bool more = tracking_step();
     if (primary_step()) more = true;
     failover_step();
     reply_write_all();
     client_free_closing();
-    return more;
+    return more || batch_has_resumed();
 }
 
 static void turn_within(void) {

@@ -213,3 +213,30 @@ start_server [list overrides $quick] {
     }
 }
 }
+
+start_server [list tags {repl} overrides $quick] {
+start_server [list overrides $quick] {
+    # The median: a machine that pauses now and then does not do so in half of the rounds.
+    proc rounds_msec {} {
+        for {set i 0} {$i < 15} {incr i} {
+            set begin [clock microseconds]
+            r -1 set a $i
+            assert_equal 1 [r -1 wait 1 0]
+            lappend took [expr {([clock microseconds] - $begin) / 1000.0}]
+        }
+        return [lindex [lsort -real $took] 7]
+    }
+
+    test {WAIT, and what follows it, is answered when the replica is, not when the cron comes} {
+        follow 0 -1
+        foreach turn {1 2 3} {
+            r -1 config set hz 500
+            lappend often [rounds_msec]
+            r -1 config set hz 1
+            lappend seldom [rounds_msec]
+        }
+        set limit [expr {20 * [lindex [lsort -real $often] end]}]
+        assert_lessthan [lindex [lsort -real $seldom] 0] $limit "(milliseconds a round)"
+    }
+}
+}

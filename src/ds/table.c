@@ -162,6 +162,7 @@ struct table {
     uint16_t root_capacity;  /* pages */
     bool shrinking;          /* owes shrinking */
     bool listed;             /* in `payable` or `waiting` */
+    bool watched;            /* table_watch */
     int32_t unseen;          /* of bytes, in words: see table_bytes_seen */
     struct list_link link;
 };
@@ -722,6 +723,9 @@ void table_rest(struct table *t) {
     if (before && before->listed) debt_list(before);
     if (t && t->listed) debt_list(t);
 }
+
+void table_watch(struct table *t, bool watched) { t->watched = watched; }
+bool table_is_watched(const struct table *t) { return t->watched; }
 
 void table_detach(struct table *t) { debt_unlist(t); }
 

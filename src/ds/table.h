@@ -127,9 +127,13 @@ void table_set_resize(enum table_resize mode);
 void table_set_min_fill(unsigned percent);
 /* The table notices now. */
 void table_reconsider(struct table *t);
-/* This table neither splits nor merges, whatever it owes: somebody copies its elements in steps,
- * and nobody else changes it. One at a time; NULL: none. To be ended before the table goes. */
+/* This table neither splits nor merges, whatever it owes: somebody copies its elements in steps.
+ * One at a time; NULL: none. To be ended before the table goes. */
 void table_rest(struct table *t);
+/* Whether somebody wants to hear of elements before they change, come or go: for who changes them,
+ * and tells. The table itself does nothing with it. */
+void table_watch(struct table *t, bool watched);
+bool table_is_watched(const struct table *t);
 /* True while the table owes growth (splits put off) or shrinking, whether or not its mode lets it
  * pay now. */
 bool table_owes(const struct table *t);

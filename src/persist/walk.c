@@ -46,6 +46,7 @@
 #include "store/keyspace.h"
 #include "value/rewritten.h"
 #include "value/saved.h"
+#include "value/shadow.h"
 
 /* So long at most in a turn: short beside what clients notice. */
 #define SLICE_NSEC INT64_C(500000)
@@ -344,10 +345,14 @@ static void write_string_head(struct sink *out, const struct entry *e, size_t le
     rewritten_text_begin(out, length);
 }
 
+static struct shadow *shadow_of_entry(const struct entry *e) {
+    return e->type == ENTRY_STRING ? NULL : shadow_of(e->type, entry_object(e));
+}
+
 static void begin_record(struct lane *l, const struct entry *e) {
     struct tape *t = &walk.record.tape;
     walk.record.entry = e;
-    walk.record.cursor = (struct save_cursor){0};
+    walk.record.cursor = (struct save_cursor){.shadow = shadow_of_entry(e)};
     walk.record.text = (struct slice){NULL, 0};
     walk.record.copied = 0;
     tape_begin(t, l);
@@ -467,13 +472,26 @@ static void let_go(void) {
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }
 
+/* Of which types such a command changes members, and nothing else of a key that it leaves there. */
+static unsigned changed_members(const struct command *command) {
+    static const struct {
+        unsigned category, type;
+    } pairs[] = {
+        {ACL_HASH, ENTRY_HASH}, {ACL_SET, ENTRY_SET}, {ACL_SORTEDSET | ACL_GEO, ENTRY_ZSET}};
+    unsigned types = 0;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        if (command->categories & pairs[i].category) types |= 1U << pairs[i].type;
+    return types;
+}
+
 static bool any_key_awaits(const struct call *call) {
     struct key_range ranges[KEY_RANGES_MAX];
+    unsigned types = changed_members(call->command);
     int count = command_key_ranges(call->command, call->argc, call->argv, ranges);
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < ranges[i].count; k++) {
             struct key key = call_key(call, ranges[i].first + k * ranges[i].step);
-            if (keyspace_awaits_save(&key)) return true;
+            if (keyspace_awaits_save(&key, types)) return true;
         }
     }
     return false;
@@ -681,7 +699,9 @@ static const struct option_row option_rows[] = {
 };
 
 static void print_waiting(struct buffer *out) {
-    buffer_printf(out, "%zu", walk.scribe ? scribe_waiting(walk.scribe) + walk.aside.bytes : 0);
+    buffer_printf(
+        out, "%zu",
+        walk.scribe ? scribe_waiting(walk.scribe) + walk.aside.bytes + shadow_bytes() : 0);
 }
 static void print_usec(struct buffer *out) {
     buffer_printf(out, "%llu", (unsigned long long)(main_nsec / 1000));

@@ -21,6 +21,7 @@
 #include "base/panic.h"
 #include "ds/table.h"
 #include "ds/timebuckets.h"
+#include "value/shadow.h"
 
 struct frontier_part {
     struct frontier_part *next;
@@ -51,6 +52,7 @@ static struct {
     struct list_link standing, kept;
     struct waiting *begun; /* the one that is out in part */
     struct frontier_progress progress;
+    size_t shadow_bytes_max;
 } save;
 
 static const struct frontier_host *host;
@@ -76,6 +78,25 @@ static bool is_large(const struct entry *e) {
     return entry_bytes(e) >= FRONTIER_STEP_BYTES || entry_free_effort(e) > FRONTIER_STEP_EFFORT;
 }
 
+/* Handing it on at once would take long. */
+static bool is_huge(const struct entry *e) {
+    return entry_bytes(e) > FRONTIER_RUSH_BYTES_MAX ||
+           entry_free_effort(e) > FRONTIER_RUSH_EFFORT_MAX;
+}
+
+/* Its members may change while it waits. */
+static bool may_have_shadow(const struct entry *e) {
+    return e->type != ENTRY_STRING && shadow_is_possible(e->type, entry_object(e));
+}
+
+static void cast_shadow(const struct entry *e) {
+    if (may_have_shadow(e)) shadow_open(e->type, entry_object(e));
+}
+
+static void end_shadow(const struct entry *e) {
+    if (e->type != ENTRY_STRING) shadow_close(e->type, entry_object(e));
+}
+
 /* ---- handing on ---- */
 
 static void emit_whole(int database, const struct entry *e) {
@@ -94,6 +115,7 @@ static void wait_begin(struct entry *e, int database, struct list_link *queue) {
 static void set_begun(struct waiting *w) {
     if (save.begun == w) return;
     save.begun = w;
+    if (w) cast_shadow(w->entry);
     table_rest(w ? (struct table *)(uintptr_t)entry_table(w->entry) : NULL);
 }
 
@@ -101,6 +123,7 @@ static void wait_end(struct waiting *w) {
     struct entry *e = w->entry;
     if (save.begun == w) set_begun(NULL);
     list_remove(&w->link);
+    end_shadow(e);
     e->flags &= (uint8_t)~ENTRY_WAITS;
     if (w->kept_bytes) {
         lazyfree_note_kept(-(ptrdiff_t)w->kept_bytes);
@@ -217,6 +240,9 @@ void frontier_begin(frontier_emit *emit, void *context) {
     save.emit = emit;
     save.context = context;
     save.progress = (struct frontier_progress){0};
+    save.shadow_bytes_max = memory_used_total() / FRONTIER_SHADOW_SHARE;
+    if (save.shadow_bytes_max < FRONTIER_SHADOW_BYTES)
+        save.shadow_bytes_max = FRONTIER_SHADOW_BYTES;
     list_init(&save.standing);
     list_init(&save.kept);
     for (int i = 0; i < host->databases(); i++) {
@@ -251,8 +277,11 @@ void frontier_abort(void) {
 /* What is kept is in no table, and stays; what stands in one is as any other. */
 void frontier_forget(void) {
     if (!save.emit) return;
-    LIST_FOR_EACH (link, following, &save.standing)
-        LIST_ENTRY(link, struct waiting, link)->entry->flags &= (uint8_t)~ENTRY_WAITS;
+    LIST_FOR_EACH (link, following, &save.standing) {
+        struct entry *e = LIST_ENTRY(link, struct waiting, link)->entry;
+        e->flags &= (uint8_t)~ENTRY_WAITS;
+        end_shadow(e);
+    }
     set_begun(NULL);
     list_init(&save.standing);
     list_init(&save.kept);
@@ -287,6 +316,26 @@ void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash)
     entry_set_mark(e, mark);
 }
 
+static bool has_shadow(const struct entry *e) {
+    return e->type != ENTRY_STRING && shadow_of(e->type, entry_object(e));
+}
+
+void frontier_change_members(struct frontier_part *part, struct entry *e, uint64_t hash) {
+    bool waits = e->flags & ENTRY_WAITS;
+    if (!waits && !is_wanted(part, e, hash)) return;
+    if (!is_huge(e) || !may_have_shadow(e)) {
+        if (!has_shadow(e)) frontier_change(part, e, hash);
+        return;
+    }
+    if (!waits) {
+        save.progress.done++;
+        save.progress.ahead++;
+        wait_begin(e, part->database, &save.standing);
+        entry_set_mark(e, mark);
+    }
+    cast_shadow(e);
+}
+
 void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash) {
     if (__builtin_expect(e->flags & ENTRY_WAITS, 0)) {
         struct waiting *w = wait_find(&save.standing, e);
@@ -303,11 +352,12 @@ void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash)
         emit_whole(part->database, e);
 }
 
-bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash) {
+bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash,
+                          unsigned types) {
     bool waits = e->flags & ENTRY_WAITS;
     if (!waits && !is_wanted(part, e, hash)) return false;
-    if (entry_bytes(e) <= FRONTIER_RUSH_BYTES_MAX &&
-        entry_free_effort(e) <= FRONTIER_RUSH_EFFORT_MAX)
+    if (!is_huge(e)) return false;
+    if (types & 1U << e->type && may_have_shadow(e) && shadow_bytes() < save.shadow_bytes_max)
         return false;
     if (!waits) {
         save.progress.done++;

@@ -14,8 +14,10 @@
  *
  * So each entry of that moment is handed on exactly once, as it was then, and no other.
  *
- * A large value is handed on in steps. It waits in a queue until it is its turn, and whoever
- * changes it before it is out has the rest of it handed on at once (counted: frontier_progress).
+ * A large value is handed on in steps. It waits in a queue until it is its turn. Members of a hash,
+ * a set or a sorted set may change meanwhile: what they were is noted (value/shadow.h). Whoever
+ * changes anything else before it is out has the rest of it handed on at once (counted:
+ * frontier_progress).
  * One that is deleted, replaced, expired or evicted meanwhile is not freed: the frontier keeps it
  * until it is out. The same holds for the table of a database that is emptied. Bytes so kept count
  * as free, among those of lazyfree_pending_bytes.
@@ -50,11 +52,17 @@ struct timebuckets;
 #define FRONTIER_RUSH_BYTES_MAX ((size_t)1 << 20)
 #define FRONTIER_RUSH_EFFORT_MAX 2048
 
+/* What changed members of values that are still to be handed on may take: this part of the memory
+ * in use when the save began, at least so much. Beyond it writers wait. */
+#define FRONTIER_SHADOW_SHARE 20
+#define FRONTIER_SHADOW_BYTES ((size_t)64 << 20)
+
 /* Hands an entry on: about `budget` members of it, or bytes; all of it with SIZE_MAX. True when it
  * is out. While one is not out it is called again for the same entry, and meanwhile others may come
- * whole. `database` is the number that its database had at that moment. The entry does not change
- * until it is out; what is wanted of it afterwards must be copied. May change nothing of the
- * keyspace, and look no key up. */
+ * whole. `database` is the number that its database had at that moment. Nothing of the entry
+ * changes until it is out but members of a value that has a shadow then, from the first call to the
+ * last; what is wanted of it afterwards must be copied. May change nothing of the keyspace, and
+ * look no key up. */
 typedef bool frontier_emit(int database, const struct entry *e, size_t budget, void *context);
 
 /* False while marks of saves that were given up must go first: frontier_clean. */
@@ -101,12 +109,17 @@ void frontier_set_host(const struct frontier_host *host);
 
 /* The entry is about to be changed where it stands, or its value to move to another entry. */
 void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash);
+/* Members of its value are about to change, each with a shadow_note (value/shadow.h), and nothing
+ * else of it. */
+void frontier_change_members(struct frontier_part *part, struct entry *e, uint64_t hash);
 /* The entry leaves the table. Where it waits then (ENTRY_WAITS) frontier_keep is to be called in
  * place of lazyfree_entry. */
 void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash);
 /* Whoever changes the entry should rather wait: handing it on at once would take long
- * (FRONTIER_RUSH_*). It is next then. */
-MUST_USE bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash);
+ * (FRONTIER_RUSH_*). It is next then. `types`: a bit for each enum entry_type of which nothing but
+ * members is to change. */
+MUST_USE bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash,
+                                   unsigned types);
 /* Whether the entry would be kept if it left: replacing it costs less than a change does. */
 bool frontier_would_keep(const struct frontier_part *part, const struct entry *e, uint64_t hash);
 /* An entry comes into a table, new or in another's place, which has left. NULL: into a database

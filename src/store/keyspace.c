@@ -328,6 +328,10 @@ static inline void before_change(struct keyspace *ks, struct entry *e, uint64_t 
     if (__builtin_expect(ks->part != NULL, 0)) frontier_change(ks->part, e, hash);
 }
 
+static inline void before_change_of_members(struct keyspace *ks, struct entry *e, uint64_t hash) {
+    if (__builtin_expect(ks->part != NULL, 0)) frontier_change_members(ks->part, e, hash);
+}
+
 static inline void before_removal(struct keyspace *ks, struct entry *e, uint64_t hash) {
     if (__builtin_expect(ks->part != NULL, 0)) frontier_remove(ks->part, e, hash);
 }
@@ -419,10 +423,10 @@ static struct entry *find_due_or_not(const struct key *key) {
     return t ? table_find(t, key->hash, key->name.bytes, key->name.length) : NULL;
 }
 
-bool keyspace_awaits_save(const struct key *key) {
+bool keyspace_awaits_save(const struct key *key, unsigned types) {
     struct frontier_part *part = key->keyspace->part;
     struct entry *e = part ? find_due_or_not(key) : NULL;
-    return e && frontier_should_wait(part, e, key->hash);
+    return e && frontier_should_wait(part, e, key->hash, types);
 }
 
 enum keyspace_presence keyspace_presence(const struct key *key) {
@@ -618,7 +622,7 @@ struct entry *keyspace_change_begin(const struct key *key, struct entry *e, stru
     struct keyspace *ks = key->keyspace;
     ASSERT_SLOW(e->type != ENTRY_STRING);
     if (__builtin_expect(limbo_nested(), 0)) e = replace_by_copy(ks, e, key->hash);
-    before_change(ks, e, key->hash);
+    before_change_of_members(ks, e, key->hash);
     recency_note(e);
     *v = entry_object(e);
     ks->entry_bytes -= entry_outside_bytes(e);

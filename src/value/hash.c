@@ -19,6 +19,7 @@
 #include "value/packed.h"
 #include "value/rewritten.h"
 #include "value/saved.h"
+#include "value/shadow.h"
 
 /* Field and value. */
 #define TEXTS 2
@@ -91,10 +92,12 @@ static bool set_in_table(struct packed *h, struct slice field, struct slice text
     uint64_t hash = hash_bytes(field.bytes, field.length);
     table_slot slot = table_find_slot(h->table, hash, field.bytes, field.length);
     if (!slot) {
+        shadow_note(h->table, hash, field, NULL);
         pair_add(h, field, text, hash);
         return true;
     }
     void *old = table_slot_element(slot);
+    shadow_note(h->table, hash, field, old);
     size_t allocation = packed_allocation(TEXTS, field.length, text.length);
     bool same_form =
         packed_is_short(field.length, text.length) == (*(unsigned char *)old != PACKED_LONG);
@@ -144,6 +147,7 @@ bool hash_delete(struct value *v, struct slice field) {
     uint64_t hash = hash_bytes(field.bytes, field.length);
     void *p = table_remove(h->table, hash, field.bytes, field.length);
     if (!p) return false;
+    shadow_note(h->table, hash, field, p);
     packed_free(TEXTS, h, p);
     return true;
 }
@@ -253,15 +257,22 @@ static unsigned hash_form(struct value v) {
     return v.encoding == HASH_LISTPACK ? SAVED_HASH_ZIPLIST : SAVED_HASH;
 }
 
-static void save_pair(void *element, void *context) {
-    struct save_pass *pass = context;
+static struct value_texts pair_texts(const void *element) {
     struct packed_texts texts = packed_texts(TEXTS, element);
-    saved_write_text(pass->out, texts.first);
-    saved_write_text(pass->out, texts.second);
+    return (struct value_texts){texts.first, texts.second};
+}
+
+static void save_texts(struct value_texts pair, void *context) {
+    struct save_pass *pass = context;
+    saved_write_text(pass->out, pair.first);
+    saved_write_text(pass->out, pair.second);
     pass->written++;
 }
 
+static void save_pair(void *element, void *context) { save_texts(pair_texts(element), context); }
+
 static bool hash_save(struct value v, struct save_cursor *c, struct sink *out) {
+    if (c->shadow) return saved_write_shadow(c, out, save_texts);
     if (v.encoding == HASH_TABLE) return saved_write_table(as_table(v)->table, c, out, save_pair);
     saved_write_ziplist(out, v.pointer);
     return true;
@@ -274,10 +285,15 @@ static void rewrite_pair(struct slice field, struct slice text, void *context) {
     rewritten_text(r->out, text);
 }
 
+static void rewrite_texts(struct value_texts pair, void *rewritten) {
+    rewrite_pair(pair.first, pair.second, rewritten);
+}
+
 /* The cursor's at[0] is a position in the table, at[1] how many fields are written. */
 static bool hash_rewrite(struct value v, struct slice key, struct save_cursor *c,
                          struct sink *out) {
     struct rewritten r = {out, key, SLICE("HMSET"), 2, hash_count(v), c->at[1]};
+    if (c->shadow) return rewritten_write_shadow(&r, c, rewrite_texts);
     if (c->at[1] == 0 && c->budget >= r.count) {
         hash_each(v, rewrite_pair, &r);
         return true;
@@ -394,7 +410,8 @@ static const struct value_type row = {.name = "hash",
                                       .save = hash_save,
                                       .rewrite = hash_rewrite,
                                       .load = hash_load,
-                                      .table = hash_table_within};
+                                      .table = hash_table_within,
+                                      .texts = pair_texts};
 
 static const struct option_row option_rows[] = {
     OPTION_INT("hash-max-ziplist-entries", &entries_max, "512", 0, INT64_MAX, OPTION_MUTABLE,

@@ -7,6 +7,7 @@
 #include "base/panic.h"
 #include "base/stream.h"
 #include "value/saved.h"
+#include "value/shadow.h"
 
 /* A mark, the digits of a length, the line's end. */
 #define HEADER_CHARS (1 + NUMBER_INT64_CHARS + 2)
@@ -67,4 +68,15 @@ void rewritten_write_value(struct sink *out, enum value_kind kind, struct value 
     struct save_cursor c = {.budget = SIZE_MAX};
     bool whole = value_type(kind)->rewrite(v, key, &c, out);
     ASSERT(whole);
+}
+
+bool rewritten_write_shadow(struct rewritten *r, struct save_cursor *c, value_visit *visit) {
+    bool all;
+    r->count = shadow_count(c->shadow);
+    r->done = c->at[1];
+    do {
+        all = shadow_step(c->shadow, visit, r);
+    } while (!all && !rewritten_is_step(r, c->at[1], c));
+    c->at[1] = r->done;
+    return all;
 }

@@ -19,6 +19,7 @@
 #include "ds/table.h"
 #include "ds/ziplist.h"
 #include "option/option.h"
+#include "value/shadow.h"
 
 enum { LENGTH_6 = 0x00, LENGTH_14 = 0x40, LENGTH_32 = 0x80, LENGTH_64 = 0x81, LENGTH_CODED = 0xc0 };
 enum { CODED_INT8, CODED_INT16, CODED_INT32, CODED_LZF };
@@ -510,6 +511,16 @@ bool saved_write_table(const struct table *t, struct save_cursor *c, struct sink
     } while (c->at[0] && pass.written < c->budget);
     c->budget -= pass.written < c->budget ? pass.written : c->budget;
     return c->at[0] == 0;
+}
+
+bool saved_write_shadow(struct save_cursor *c, struct sink *out, value_visit *visit) {
+    struct save_pass pass = {out, 0};
+    bool all;
+    if (c->phase++ == 0) saved_write_length(out, shadow_count(c->shadow));
+    do {
+        all = shadow_step(c->shadow, visit, &pass);
+    } while (!all && pass.written < c->budget);
+    return all;
 }
 
 /* ---- Ziplists, and listpacks of pairs ---- */

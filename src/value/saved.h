@@ -82,13 +82,15 @@ MUST_USE bool saved_read_string(struct source *in, struct buffer *store, struct 
 
 /* ---- values ---- */
 
-/* How far a value that is saved in steps has come. All zero at first, but for `budget`. While one
- * stands its value does not change, nor do its tables pay what they owe. */
+/* How far a value that is saved in steps has come. All zero at first, but for `budget` and
+ * `shadow`. While one stands its tables do not pay what they owe, and the value does not change,
+ * but where it has a shadow. */
 struct save_cursor {
-    size_t budget;     /* members that may still be written in this step, about; at least 1 */
-    unsigned phase;    /* the rest is the type's own */
-    uint64_t at[2];    /* places, by position */
-    const void *place; /* or by address */
+    size_t budget;         /* members that may still be written in this step, about; at least 1 */
+    struct shadow *shadow; /* what is saved are its members, and not what is there now; or NULL */
+    unsigned phase;        /* the rest is the type's own */
+    uint64_t at[2];        /* places, by position */
+    const void *place;     /* or by address */
     struct buffer names[3];
 };
 /* Needed where a cursor is given up before all is written. */
@@ -132,6 +134,8 @@ struct save_pass {
     struct sink *out;
     size_t written; /* `write` counts elements here */
 };
+/* The same for the members of the cursor's shadow; `visit` gets such a pass. */
+MUST_USE bool saved_write_shadow(struct save_cursor *c, struct sink *out, value_visit *visit);
 MUST_USE bool saved_write_table(const struct table *t, struct save_cursor *c, struct sink *out,
                                 void (*write)(void *element, void *pass));
 /* For the types: the option's rows. */

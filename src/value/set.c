@@ -15,6 +15,7 @@
 #include "value/packed.h"
 #include "value/rewritten.h"
 #include "value/saved.h"
+#include "value/shadow.h"
 
 #define TEXTS 1
 
@@ -94,6 +95,7 @@ bool set_add(struct value *v, struct slice member) {
     struct packed *s = as_table(*v);
     uint64_t hash = hash_bytes(member.bytes, member.length);
     if (table_find(s->table, hash, member.bytes, member.length)) return false;
+    shadow_note(s->table, hash, member, NULL);
     member_add(s, member, hash);
     return true;
 }
@@ -110,6 +112,7 @@ bool set_remove(struct value *v, struct slice member) {
     uint64_t hash = hash_bytes(member.bytes, member.length);
     void *m = table_remove(s->table, hash, member.bytes, member.length);
     if (!m) return false;
+    shadow_note(s->table, hash, member, m);
     packed_free(TEXTS, s, m);
     return true;
 }
@@ -210,13 +213,22 @@ static unsigned set_form(struct value v) {
     return v.encoding == SET_INTSET ? SAVED_SET_INTSET : SAVED_SET;
 }
 
-static void save_member(void *element, void *context) {
+static struct value_texts member_texts(const void *element) {
+    return (struct value_texts){packed_first(TEXTS, element), {NULL, 0}};
+}
+
+static void save_texts(struct value_texts member, void *context) {
     struct save_pass *pass = context;
-    saved_write_text(pass->out, packed_first(TEXTS, element));
+    saved_write_text(pass->out, member.first);
     pass->written++;
 }
 
+static void save_member(void *element, void *context) {
+    save_texts(member_texts(element), context);
+}
+
 static bool set_save(struct value v, struct save_cursor *c, struct sink *out) {
+    if (c->shadow) return saved_write_shadow(c, out, save_texts);
     if (v.encoding == SET_INTSET) {
         saved_write_text(
             out, (struct slice){(const char *)intset_bytes(v.pointer), intset_size(v.pointer)});
@@ -231,9 +243,14 @@ static void rewrite_member(struct slice member, void *context) {
     rewritten_text(r->out, member);
 }
 
+static void rewrite_texts(struct value_texts member, void *rewritten) {
+    rewrite_member(member.first, rewritten);
+}
+
 /* The cursor's at[0] is a position in the table, at[1] how many members are written. */
 static bool set_rewrite(struct value v, struct slice key, struct save_cursor *c, struct sink *out) {
     struct rewritten r = {out, key, SLICE("SADD"), 1, set_count(v), c->at[1]};
+    if (c->shadow) return rewritten_write_shadow(&r, c, rewrite_texts);
     if (c->at[1] == 0 && c->budget >= r.count) {
         set_each(v, rewrite_member, &r);
         return true;
@@ -315,7 +332,8 @@ static const struct value_type row = {.name = "set",
                                       .save = set_save,
                                       .rewrite = set_rewrite,
                                       .load = set_load,
-                                      .table = set_table_within};
+                                      .table = set_table_within,
+                                      .texts = member_texts};
 
 static const struct option_row option_rows[] = {
     OPTION_INT("set-max-intset-entries", &integers_max, "512", 0, INT64_MAX, OPTION_MUTABLE,

@@ -46,6 +46,13 @@ enum value_loaded {
     VALUE_LOADED
 };
 
+/* A member: its text, and its value where it has one. A sorted set's score is the bytes of a
+ * double. */
+struct value_texts {
+    struct slice first, second;
+};
+typedef void value_visit(struct value_texts member, void *context);
+
 struct value_type {
     const char *name;                /* TYPE */
     const char *const *encodings;    /* OBJECT ENCODING, by number */
@@ -80,8 +87,11 @@ struct value_type {
     /* The one block that the value is: a copy of it, on a multiple of 8, is read as the value with
      * its address as the pointer. No bytes where it is more than that. NULL: it always is. O(1). */
     struct slice (*flat)(struct value v);
-    /* For DEBUG: its table, NULL in another encoding. NULL = no encoding has one. */
+    /* The table of its members, NULL in another encoding. NULL = no encoding has one. */
     const struct table *(*table)(struct value v);
+    /* A member, from an element of that table; who changes one calls shadow_note first
+     * (value/shadow.h). NULL = members are more than this. */
+    struct value_texts (*texts)(const void *element);
 };
 
 /* Rows live as long as the process. */

@@ -28,6 +28,7 @@
 #include "option/option.h"
 #include "value/rewritten.h"
 #include "value/saved.h"
+#include "value/shadow.h"
 
 /* Buckets by which a table grows ahead at once: some 1,400 members. */
 #define RESERVE_STEPS 256
@@ -230,10 +231,14 @@ static bool set_in_order(struct zset *z, struct slice member, double score) {
     uint64_t hash = text_hash(member);
     struct ordered_element *e = table_find(z->members, hash, member.bytes, member.length);
     if (!e) {
+        shadow_note(z->members, hash, member, NULL);
         element_add(z, member, hash, score);
         return true;
     }
-    if (e->score != score) ordered_set_score(z->order, e, score);
+    if (e->score != score) {
+        shadow_note(z->members, hash, member, e);
+        ordered_set_score(z->order, e, score);
+    }
     return false;
 }
 
@@ -271,9 +276,10 @@ bool zset_remove(struct value *v, struct slice member) {
         return true;
     }
     struct zset *z = as_ordered(*v);
-    struct ordered_element *e =
-        table_remove(z->members, text_hash(member), member.bytes, member.length);
+    uint64_t hash = text_hash(member);
+    struct ordered_element *e = table_remove(z->members, hash, member.bytes, member.length);
     if (!e) return false;
+    shadow_note(z->members, hash, member, e);
     ordered_remove(z->order, e);
     z->element_bytes -= ordered_element_bytes(e);
     ordered_element_free(e);
@@ -282,8 +288,10 @@ bool zset_remove(struct value *v, struct slice member) {
 
 static void remove_element(struct ordered_element *e, void *context) {
     struct zset *z = context;
-    bool there = table_remove_element(z->members, element_hash(e), e);
+    uint64_t hash = element_hash(e);
+    bool there = table_remove_element(z->members, hash, e);
     ASSERT(there);
+    shadow_note(z->members, hash, ordered_element_text(e), e);
     z->element_bytes -= ordered_element_bytes(e);
     ordered_element_free(e);
 }
@@ -499,8 +507,29 @@ static void save_listpack(const struct listpack *lp, struct sink *out) {
 }
 
 /* From the highest score down, as 6.2 does. The cursor's at[0] is how many are left. */
+static struct value_texts element_texts(const void *element) {
+    const struct ordered_element *e = element;
+    struct slice score = {(const char *)&e->score, sizeof(e->score)};
+    return (struct value_texts){ordered_element_text(e), score};
+}
+
+static double score_of_texts(struct value_texts member) {
+    double score;
+    memcpy(&score, member.second.bytes, sizeof(score));
+    return score;
+}
+
+static void save_texts(struct value_texts member, void *context) {
+    struct save_pass *pass = context;
+    saved_write_text(pass->out, member.first);
+    saved_write_double(pass->out, score_of_texts(member));
+    pass->written++;
+}
+
+/* A shadow's members come in the order of the table. */
 static bool zset_save(struct value v, struct save_cursor *c, struct sink *out) {
     struct zset_cursor place;
+    if (c->shadow) return saved_write_shadow(c, out, save_texts);
     if (v.encoding == ZSET_LISTPACK) {
         save_listpack(v.pointer, out);
         return true;
@@ -521,10 +550,18 @@ static bool zset_save(struct value v, struct save_cursor *c, struct sink *out) {
     return !there;
 }
 
+static void rewrite_texts(struct value_texts member, void *rewritten) {
+    struct rewritten *r = rewritten;
+    rewritten_member(r);
+    rewritten_double(r->out, score_of_texts(member));
+    rewritten_text(r->out, member.first);
+}
+
 /* From the lowest score up. The cursor's at[0] is how many are written. */
 static bool zset_rewrite(struct value v, struct slice key, struct save_cursor *c,
                          struct sink *out) {
     struct rewritten r = {out, key, SLICE("ZADD"), 2, zset_count(v), c->at[0]};
+    if (c->shadow) return rewritten_write_shadow(&r, c, rewrite_texts);
     struct zset_cursor place;
     char scratch[LISTPACK_SCRATCH];
     bool there = zset_seek(v, c->at[0], &place);
@@ -676,7 +713,8 @@ static const struct value_type row = {.name = "zset",
                                       .save = zset_save,
                                       .rewrite = zset_rewrite,
                                       .load = zset_load,
-                                      .table = zset_table_within};
+                                      .table = zset_table_within,
+                                      .texts = element_texts};
 
 static const struct option_row option_rows[] = {
     OPTION_INT("zset-max-ziplist-entries", &entries_max, "128", 0, INT64_MAX, OPTION_MUTABLE,

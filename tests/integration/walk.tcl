@@ -158,37 +158,89 @@ start_server [list overrides $walks tags {ours needs:debug}] {
         assert_file_has $digest
     }
 
-    test {a walk: who writes to a large value waits, in EXEC it is copied at once} {
+    test {a walk: who changes members of a large value does not wait, and nothing is copied at once} {
         r flushall
         r debug populate 20000 small 20
-        r eval {for i = 1, 60000 do redis.call('hset', 'large', i, 'value') end} 0
+        # Some of them stand where the walk comes late.
+        r eval {for i = 1, 4000 do for k = 0, 9 do
+            redis.call('hset', 'hash' .. k, i, 'value')
+            redis.call('sadd', 'set' .. k, 'member' .. i)
+            redis.call('zadd', 'zset' .. k, i % 100, 'member' .. i)
+        end end} 0
         set digest [digest_to_stay]
-        set writer [redis_deferring_client]
-        set tries 0
+        r bgsave
+        await_save
         set held [s walk_writers_held]
-        while {[s walk_writers_held] == $held && [incr tries] < 100} {
+        set ahead 0
+        for {set tries 0} {$ahead < 5 && $tries < 100} {incr tries} {
+            r debug reload nosave
             r bgsave
-            $writer hset large field$tries new
-            $writer read
+            for {set k 0} {$k < 10} {incr k} {
+                r hset hash$k new value 7 newer
+                r hdel hash$k 8 9
+                r srem set$k member5
+                r sadd set$k another
+                r zadd zset$k 5 another 1e9 member6
+                r zremrangebyrank zset$k 0 300
+            }
+            r multi
+            r hincrby hash1 count 1
+            r spop set2
+            r exec
+            r eval {redis.call('hset', 'hash4', 10, 'script')
+                    redis.call('geoadd', 'zset5', 1, 1, 'somewhere')} 0
+            if {[s rdb_bgsave_in_progress]} {set ahead [s walk_keys_ahead]}
             r config set snapshot-cpu-budget 100
             await_save
             r config set snapshot-cpu-budget 1
         }
         assert_lessthan $tries 100
-        r debug reload nosave
-        r bgsave
-        set rushed [s walk_values_rushed]
-        r multi
-        r hset large again new
-        r exec
-        assert_equal new [r hget large again]
-        r config set snapshot-cpu-budget 100
-        await_save
-        r config set snapshot-cpu-budget 1
-        assert_equal ok [s rdb_last_bgsave_status]
-        r debug reload nosave
-        assert_equal {} [r hget large again]
-        $writer close
+        assert_equal 0 [s walk_values_rushed]
+        assert_equal $held [s walk_writers_held]
+        assert_file_has $digest
+    }
+
+    foreach {what make change} {
+        list {'rpush', 'large', string.rep('element', 7) .. i} {lset large 0 new}
+        hash {'hset', 'large', i, 'value'} {pexpire large 100000000}
+    } {
+        test "a walk: other writers to a large $what wait, in EXEC it is copied at once" {
+            r flushall
+            r debug populate 20000 small 20
+            r eval "for i = 1, 60000 do redis.call($make) end" 0
+            set digest [digest_to_stay]
+            r bgsave
+            await_save
+            set writer [redis_deferring_client]
+            set tries 0
+            set held [s walk_writers_held]
+            while {[s walk_writers_held] == $held && [incr tries] < 100} {
+                r debug reload nosave
+                r bgsave
+                $writer {*}$change
+                $writer read
+                r config set snapshot-cpu-budget 100
+                await_save
+                r config set snapshot-cpu-budget 1
+            }
+            assert_lessthan $tries 100
+            assert_file_has $digest
+            set rushed 0
+            for {set tries 0} {!$rushed && $tries < 100} {incr tries} {
+                r multi
+                r {*}$change
+                $writer bgsave
+                $writer read
+                r exec
+                set rushed [s walk_values_rushed]
+                r config set snapshot-cpu-budget 100
+                await_save
+                r config set snapshot-cpu-budget 1
+                assert_file_has $digest
+            }
+            assert_equal 1 $rushed
+            $writer close
+        }
     }
 
     test {a walk: eviction and expiry meanwhile} {

@@ -17,6 +17,7 @@
 #include "store/keyspace_change.h"
 #include "store/limbo.h"
 #include "value/hash.h"
+#include "value/shadow.h"
 #include "value/types.h"
 
 #ifdef EVENKEEL_SANITIZER
@@ -27,6 +28,7 @@
 #define DATABASES 4
 #define KEYS_MAX 1500
 #define LARGE_FIELDS 600
+#define HUGE_FIELDS (FRONTIER_RUSH_EFFORT_MAX + 100)
 #define LARGE_TEXT 20000
 
 /* ---- entries as they were ---- */
@@ -87,14 +89,50 @@ static void moment_take(void) {
 
 /* ---- a save ---- */
 
-/* The entry that is out in part: nothing of it may change until it is whole. */
+/* The entry that is out in part: nothing of it may change until it is whole, but where it has a
+ * shadow. */
 static const struct entry *begun;
 static unsigned char begun_digest[SHA1_BYTES];
 static int begun_steps;
+static struct value begun_members; /* what its shadow has shown so far */
+static unsigned shadows_seen;
+
+static void show_member(struct value_texts member, void *hash) {
+    assert_true(hash_set(hash, member.first, member.second));
+}
+
+static void shown_whole(int database, const struct entry *e, struct value members) {
+    struct entry *shown = entry_create_object(entry_key(e), e->type, members, entry_deadline(e), 0);
+    assert_int_equal(hash_count(members), shadow_count(shadow_of(e->type, entry_object(e))));
+    states_add(&saved, database, shown);
+    entry_free(shown);
+    shadows_seen++;
+}
+
+/* As a save goes on with it: some members at a time. One that is not begun comes whole. */
+static bool emit_shadow(int database, const struct entry *e, struct shadow *s, size_t budget) {
+    struct value members = e == begun ? begun_members : hash_create();
+    bool all = false;
+    for (size_t steps = budget == SIZE_MAX ? budget : 1 + budget / 8; steps && !all; steps--)
+        all = shadow_step(s, show_member, &members);
+    if (all) {
+        if (e == begun) {
+            begun = NULL;
+            begun_members.pointer = NULL;
+        }
+        shown_whole(database, e, members);
+        return true;
+    }
+    begun = e;
+    begun_members = members;
+    return false;
+}
 
 static bool emit(int database, const struct entry *e, size_t budget, void *context) {
     unsigned char digest[SHA1_BYTES];
     assert_ptr_equal(context, &saved);
+    struct shadow *s = e->type == ENTRY_STRING ? NULL : shadow_of(e->type, entry_object(e));
+    if (s) return emit_shadow(database, e, s, budget);
     digest_value(e, digest);
     if (e == begun) {
         assert_memory_equal(digest, begun_digest, SHA1_BYTES);
@@ -111,10 +149,17 @@ static bool emit(int database, const struct entry *e, size_t budget, void *conte
     return false;
 }
 
+/* The save is given up: what it has of one goes. */
+static void drop_begun(void) {
+    if (begun && begun_members.pointer) hash_free(begun_members);
+    begun = NULL;
+    begun_members.pointer = NULL;
+}
+
 static void save_begin(void) {
     while (!frontier_may_begin()) assert_true(frontier_clean(3) == frontier_may_begin());
     moment_take();
-    begun = NULL;
+    drop_begun();
     frontier_begin(emit, &saved);
 }
 
@@ -159,6 +204,7 @@ static struct value hash_of(unsigned fields) {
 }
 
 static struct value any_hash(void) {
+    if (random_below(200) == 0) return hash_of(HUGE_FIELDS);
     return hash_of(random_below(60) == 0 ? LARGE_FIELDS : 1 + (unsigned)random_below(8));
 }
 
@@ -202,8 +248,13 @@ static void change_hash(void) {
     if (!e || e->type != ENTRY_HASH) return;
     e = keyspace_change_begin(&key, e, &v);
     char field[16];
-    int length = snprintf(field, sizeof(field), "f%u", (unsigned)random_below(20));
-    hash_set(&v, (struct slice){field, (size_t)length}, SLICE("another"));
+    size_t fields = hash_count(v) < LARGE_FIELDS ? 20 : 2 * hash_count(v);
+    int length = snprintf(field, sizeof(field), "f%u", (unsigned)random_below(fields));
+    struct slice name_of_field = {field, (size_t)length};
+    if (fields > 20 && random_below(2))
+        hash_delete(&v, name_of_field);
+    else
+        hash_set(&v, name_of_field, SLICE("another"));
     keyspace_change_end(&key, e, v);
 }
 
@@ -360,17 +411,63 @@ static void test_marks_run_out(void **state) {
     check_equal();
 }
 
+static struct key first_key(struct key_text *name) {
+    struct slice text = key_of(name, 1);
+    return (struct key){keyspace_at(0), text, key_hash(text)};
+}
+
+/* Members of a huge value change, and nobody waits or has it handed on at once. */
+static void test_members_change(void **state) {
+    struct key_text name;
+    const struct key key = first_key(&name);
+    struct frontier_progress progress;
+    struct value v;
+    struct entry *e = keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(HUGE_FIELDS));
+    save_begin();
+    shadows_seen = 0;
+    assert_true(keyspace_awaits_save(&key, 0));
+    assert_false(keyspace_awaits_save(&key, 1U << ENTRY_HASH));
+    for (unsigned i = 0; i < HUGE_FIELDS; i++) {
+        e = keyspace_change_begin(&key, e, &v);
+        hash_set(&v, SLICE("another"), SLICE("text"));
+        hash_delete(&v, SLICE("f7"));
+        keyspace_change_end(&key, e, v);
+        if (i % 100 == 0) assert_false(frontier_step(1, 8));
+    }
+    while (!frontier_step(1, 8)) continue;
+    frontier_progress(&progress);
+    assert_int_equal(progress.rushed, 0);
+    assert_int_equal(shadows_seen, 1);
+    assert_int_equal(shadow_bytes(), 0);
+    check_equal();
+}
+
+/* All its members go, and the key with them; then another value stands there. */
+static void test_members_go(void **state) {
+    struct key_text name;
+    const struct key key = first_key(&name);
+    struct value v;
+    struct entry *e = keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(HUGE_FIELDS));
+    save_begin();
+    e = keyspace_change_begin(&key, e, &v);
+    for (unsigned i = 0; i < HUGE_FIELDS; i++) {
+        char field[16];
+        int length = snprintf(field, sizeof(field), "f%u", i);
+        assert_true(hash_delete(&v, (struct slice){field, (size_t)length}));
+    }
+    keyspace_change_end(&key, e, v);
+    keyspace_remove_emptied(&key, e);
+    keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(3));
+    while (!frontier_step(1, 8)) continue;
+    check_equal();
+}
+
 static void test_nothing(void **state) {
     save_begin();
     write_string();
     assert_true(frontier_step(1, 1));
     check_equal();
     frontier_abort();
-}
-
-static struct key first_key(struct key_text *name) {
-    struct slice text = key_of(name, 1);
-    return (struct key){keyspace_at(0), text, key_hash(text)};
 }
 
 /* What is deleted before it is out is kept, counts as free, and is freed when it is out. */
@@ -495,6 +592,7 @@ static void test_forked(void **state) {
 
 static int end(void **state) {
     frontier_abort();
+    drop_begun();
     background_drain(BACKGROUND_FREE);
     return keys_nothing_left(state);
 }
@@ -505,15 +603,10 @@ int main(void) {
     value_register();
     keys_open();
     const struct CMUnitTest tests[] = {
-        TEST(test_any_changes),
-        TEST(test_marks_run_out),
-        TEST(test_nothing),
-        TEST(test_kept),
-        TEST(test_moved),
-        TEST(test_merged),
-        TEST(test_exchanged_while_cleaning),
-        TEST(test_emptied),
-        TEST(test_forked),
+        TEST(test_any_changes), TEST(test_marks_run_out), TEST(test_members_change),
+        TEST(test_members_go),  TEST(test_nothing),       TEST(test_kept),
+        TEST(test_moved),       TEST(test_merged),        TEST(test_exchanged_while_cleaning),
+        TEST(test_emptied),     TEST(test_forked),
     };
     assert_true(background_start());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Shadows of values' members.
+ *
+ * Invariants
+ *  1. Noted is what was, or was not, there at the moment, has changed since, and was ahead then.
+ *  2. A member of the table that is not noted is as it was, or behind.
+ *  3. While noted members are visited nothing more is noted: all is behind.
+ */
+#include "value/shadow.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/panic.h"
+
+/* A member of that moment, or that there was none of this text. */
+struct noted {
+    uint32_t first_length, second_length;
+    bool was_there;
+    char bytes[]; /* first, second */
+};
+
+struct shadow {
+    struct table *table; /* the value's */
+    const struct value_type *type;
+    struct table *noted;
+    size_t count;
+    uint64_t cursor;        /* of table_scan: the next position of the table; then of `noted` */
+    bool noted_are_visited; /* the table is behind */
+    /* Of the step under way. */
+    value_visit *visit;
+    void *context;
+};
+
+static struct table *shadows; /* by the addresses of their tables; NULL: there was none yet */
+static size_t noted_bytes;
+
+/* ---- tables ---- */
+
+static struct slice noted_text(const struct noted *n) {
+    return (struct slice){n->bytes, n->first_length};
+}
+
+static uint64_t noted_hash(const void *element) {
+    struct slice text = noted_text(element);
+    return hash_bytes(text.bytes, text.length);
+}
+
+static bool noted_matches(const void *element, const void *key, size_t length) {
+    struct slice text = noted_text(element);
+    return text.length == length && memcmp(text.bytes, key, length) == 0;
+}
+
+static const struct table_type noted_table = {noted_hash, noted_matches, MEMORY_SAVES};
+
+static uint64_t address_hash(const struct table *t) { return hash_bytes(&t, sizeof(t)); }
+
+static uint64_t shadow_hash(const void *element) {
+    return address_hash(((const struct shadow *)element)->table);
+}
+
+static bool shadow_matches(const void *element, const void *key, size_t length) {
+    return ((const struct shadow *)element)->table == key;
+}
+
+static const struct table_type shadow_table = {shadow_hash, shadow_matches, MEMORY_SAVES};
+
+static struct shadow *find(const struct table *t) {
+    return table_find(shadows, address_hash(t), t, sizeof(t));
+}
+
+/* ---- opening and closing ---- */
+
+static struct table *table_of(enum value_kind kind, struct value v) {
+    const struct value_type *type = value_type(kind);
+    return type->texts && type->table ? (struct table *)(uintptr_t)type->table(v) : NULL;
+}
+
+bool shadow_is_possible(enum value_kind kind, struct value v) { return table_of(kind, v) != NULL; }
+
+void shadow_open(enum value_kind kind, struct value v) {
+    struct table *t = table_of(kind, v);
+    ASSERT(t);
+    if (table_is_watched(t)) return;
+    if (!shadows) shadows = table_create(&shadow_table);
+    struct shadow *s = memory_zalloc(sizeof(*s), MEMORY_SAVES);
+    s->table = t;
+    s->type = value_type(kind);
+    s->noted = table_create(&noted_table);
+    s->count = table_count(t);
+    table_insert(shadows, address_hash(t), s);
+    table_watch(t, true);
+    noted_bytes += memory_good_size(sizeof(*s)) + table_bytes(s->noted);
+}
+
+struct shadow *shadow_of(enum value_kind kind, struct value v) {
+    const struct table *t = table_of(kind, v);
+    return t && table_is_watched(t) ? find(t) : NULL;
+}
+
+static size_t noted_size(const struct noted *n) {
+    return sizeof(*n) + n->first_length + n->second_length;
+}
+
+static void free_noted(void *element, void *context) {
+    struct noted *n = element;
+    noted_bytes -= memory_good_size(noted_size(n));
+    memory_free_sized(n, noted_size(n), MEMORY_SAVES);
+}
+
+void shadow_close(enum value_kind kind, struct value v) {
+    struct shadow *s = shadow_of(kind, v);
+    if (!s) return;
+    bool there = table_remove_element(shadows, address_hash(s->table), s);
+    ASSERT(there);
+    table_watch(s->table, false);
+    noted_bytes -= memory_good_size(sizeof(*s)) + table_bytes(s->noted);
+    while (!table_free_step(s->noted, SIZE_MAX, free_noted, NULL)) continue;
+    memory_free_sized(s, sizeof(*s), MEMORY_SAVES);
+}
+
+size_t shadow_bytes(void) { return noted_bytes; }
+size_t shadow_count(const struct shadow *s) { return s->count; }
+
+/* ---- noting ---- */
+
+static void add_noted(struct shadow *s, uint64_t hash, struct slice first, struct slice second,
+                      bool was_there) {
+    struct noted head = {(uint32_t)first.length, (uint32_t)second.length, was_there};
+    struct noted *n = memory_alloc(noted_size(&head), MEMORY_SAVES);
+    *n = head;
+    if (first.length) memcpy(n->bytes, first.bytes, first.length);
+    if (second.length) memcpy(n->bytes + first.length, second.bytes, second.length);
+    noted_bytes += memory_good_size(noted_size(n));
+    noted_bytes -= table_bytes(s->noted);
+    table_insert(s->noted, hash, n);
+    noted_bytes += table_bytes(s->noted);
+}
+
+static bool is_noted(const struct shadow *s, struct slice text, uint64_t hash) {
+    return table_find(s->noted, hash, text.bytes, text.length) != NULL;
+}
+
+void shadow_note_watched(const struct table *t, uint64_t hash, struct slice text,
+                         const void *element) {
+    struct shadow *s = find(t);
+    ASSERT(s);
+    if (s->noted_are_visited || table_place(hash) < table_place(s->cursor)) return;
+    if (is_noted(s, text, hash)) return;
+    struct value_texts was = {text, {NULL, 0}};
+    if (element) was = s->type->texts(element);
+    add_noted(s, hash, was.first, was.second, element != NULL);
+}
+
+/* ---- visiting ---- */
+
+static void visit_member(void *element, void *shadow) {
+    struct shadow *s = shadow;
+    struct value_texts texts = s->type->texts(element);
+    if (table_count(s->noted) &&
+        is_noted(s, texts.first, hash_bytes(texts.first.bytes, texts.first.length)))
+        return;
+    s->visit(texts, s->context);
+}
+
+static void visit_noted(void *element, void *shadow) {
+    const struct shadow *s = shadow;
+    const struct noted *n = element;
+    struct slice first = noted_text(n), second = {n->bytes + n->first_length, n->second_length};
+    if (n->was_there) s->visit((struct value_texts){first, second}, s->context);
+}
+
+bool shadow_step(struct shadow *s, value_visit *visit, void *context) {
+    s->visit = visit;
+    s->context = context;
+    s->cursor = s->noted_are_visited ? table_scan(s->noted, s->cursor, visit_noted, s)
+                                     : table_scan(s->table, s->cursor, visit_member, s);
+    if (s->cursor) return false;
+    if (s->noted_are_visited) return true;
+    s->noted_are_visited = true;
+    return false;
+}

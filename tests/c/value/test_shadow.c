@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tests of value/shadow: large values that are saved in steps while their members change, come and
+ * go. What the file has must be the value of the moment at which the shadow was opened.
+ *
+ * SEED=n runs the same random choices again; each run prints its seed.
+ */
+#include "value/shadow.h"
+
+#include "value/hash.h"
+#include "value/rewritten.h"
+#include "value/saved.h"
+#include "value/set.h"
+#include "value/types.h"
+#include "value/values.h"
+#include "value/zset.h"
+
+#ifdef EVENKEEL_SANITIZER
+#define ROUNDS 15
+#else
+#define ROUNDS 60
+#endif
+#define MEMBERS 1200 /* names that members are drawn from: more than any small form holds */
+#define LONG_TEXT 400
+
+static const enum value_kind kinds[] = {VALUE_HASH, VALUE_SET, VALUE_ZSET};
+
+/* ---- values, and their changes ---- */
+
+static struct slice any_member(void) {
+    static char name[32];
+    int length = snprintf(name, sizeof(name), "member:%u", (unsigned)random_below(MEMBERS));
+    return (struct slice){name, (size_t)length};
+}
+
+static struct slice any_text(void) {
+    static char text[LONG_TEXT];
+    size_t length = random_below(random_below(5) ? 20 : sizeof(text));
+    memset(text, 'a' + (int)random_below(26), sizeof(text));
+    return (struct slice){text, length};
+}
+
+static void change_member(enum value_kind kind, struct value *v) {
+    bool goes = random_below(3) == 0;
+    switch (kind) {
+    case VALUE_HASH:
+        if (goes)
+            hash_delete(v, any_member());
+        else
+            hash_set(v, any_member(), any_text());
+        break;
+    case VALUE_SET:
+        if (goes)
+            set_remove(v, any_member());
+        else
+            set_add(v, any_member());
+        break;
+    default:
+        if (goes)
+            zset_remove(v, any_member());
+        else
+            zset_set(v, any_member(), (double)random_below(50) / 4);
+    }
+}
+
+static void remove_many(enum value_kind kind, struct value *v) {
+    if (kind == VALUE_ZSET) {
+        size_t count = zset_count(*v) / 3;
+        zset_remove_span(v, (struct zset_span){random_below(zset_count(*v) - count + 1), count});
+        return;
+    }
+    for (int i = 0; i < MEMBERS; i++)
+        if (kind == VALUE_HASH)
+            hash_delete(v, any_member());
+        else
+            set_remove(v, any_member());
+}
+
+static void change(enum value_kind kind, struct value *v) {
+    for (size_t n = random_below(random_below(10) ? 10 : 300); n; n--) change_member(kind, v);
+    if (random_below(30) == 0 && value_type(kind)->count(*v)) remove_many(kind, v);
+}
+
+static struct value make(enum value_kind kind) {
+    struct value v = kind == VALUE_HASH  ? hash_create()
+                     : kind == VALUE_SET ? set_create()
+                                         : zset_create();
+    while (value_type(kind)->count(v) < MEMBERS / 2) change_member(kind, &v);
+    assert_true(shadow_is_possible(kind, v));
+    return v;
+}
+
+/* ---- saving ---- */
+
+static void load(enum value_kind kind, const struct buffer *bytes, struct value *out) {
+    struct source in;
+    struct buffer store;
+    buffer_init(&store, MEMORY_OTHER);
+    slice_source_init(&in, buffer_slice(bytes));
+    unsigned form = value_type(kind)->form(*out);
+    assert_int_equal(value_type(kind)->load(form, &in, &store, out), VALUE_LOADED);
+    buffer_free(&store);
+}
+
+/* A value is saved in steps, between which it changes; the shadow is opened at the moment, or, as
+ * by somebody's first change, a while before the first step. */
+static void test_saved(void **state) {
+    for (int round = 0; round < ROUNDS; round++) {
+        enum value_kind kind = kinds[round % 3];
+        struct value v = make(kind), loaded = v;
+        unsigned char digest[SHA1_BYTES], found[SHA1_BYTES];
+        struct buffer bytes;
+        struct buffer_sink out;
+        size_t saves_before = memory_used(MEMORY_SAVES);
+        buffer_init(&bytes, MEMORY_OTHER);
+        buffer_sink_init(&out, &bytes);
+        digest_of(kind, v, digest);
+        shadow_open(kind, v);
+        shadow_open(kind, v);
+        for (size_t n = random_below(5); n; n--) change(kind, &v);
+        struct save_cursor c = {.shadow = shadow_of(kind, v)};
+        assert_non_null(c.shadow);
+        table_rest((struct table *)(uintptr_t)value_type(kind)->table(v));
+        do {
+            change(kind, &v);
+            c.budget = 1 + random_below(random_below(4) ? 30 : 5000);
+        } while (!value_type(kind)->save(v, &c, &out.sink));
+        buffer_sink_end(&out);
+        table_rest(NULL);
+        save_cursor_end(&c);
+        assert_true(shadow_bytes() > 0);
+        shadow_close(kind, v);
+        shadow_close(kind, v);
+        assert_null(shadow_of(kind, v));
+        assert_int_equal(shadow_bytes(), 0);
+        assert_true(memory_used(MEMORY_SAVES) <= saves_before + 4096); /* the table of shadows */
+        change(kind, &v);
+        load(kind, &bytes, &loaded);
+        digest_of(kind, loaded, found);
+        assert_memory_equal(found, digest, SHA1_BYTES);
+        value_type(kind)->release(loaded);
+        value_type(kind)->release(v);
+        buffer_free(&bytes);
+    }
+}
+
+/* ---- visiting ---- */
+
+struct seen {
+    struct value *rest; /* a copy of the moment's value, of which what is seen is taken away */
+    enum value_kind kind;
+    size_t count;
+};
+
+static void see(struct value_texts member, void *context) {
+    struct seen *seen = context;
+    struct listpack_value text;
+    char scratch[LISTPACK_SCRATCH];
+    double score;
+    seen->count++;
+    switch (seen->kind) {
+    case VALUE_HASH:
+        assert_true(hash_get(*seen->rest, member.first, &text));
+        assert_true(slice_equal(listpack_value_text(&text, scratch), member.second));
+        assert_true(hash_delete(seen->rest, member.first));
+        break;
+    case VALUE_SET: assert_true(set_remove(seen->rest, member.first)); break;
+    default:
+        assert_true(zset_score(*seen->rest, member.first, &score));
+        assert_memory_equal(&score, member.second.bytes, sizeof(score));
+        assert_true(zset_remove(seen->rest, member.first));
+    }
+}
+
+/* Each member of the moment comes once, as it was, and no other. */
+static void test_visited(void **state) {
+    for (int round = 0; round < ROUNDS; round++) {
+        enum value_kind kind = kinds[round % 3];
+        struct value v = make(kind), rest = value_type(kind)->copy(v);
+        struct seen seen = {&rest, kind, 0};
+        size_t count = value_type(kind)->count(v);
+        shadow_open(kind, v);
+        struct shadow *s = shadow_of(kind, v);
+        table_rest((struct table *)(uintptr_t)value_type(kind)->table(v));
+        do {
+            change(kind, &v);
+        } while (!shadow_step(s, see, &seen));
+        table_rest(NULL);
+        assert_int_equal(shadow_count(s), count);
+        assert_int_equal(seen.count, count);
+        assert_int_equal(value_type(kind)->count(rest), 0);
+        shadow_close(kind, v);
+        value_type(kind)->release(rest);
+        value_type(kind)->release(v);
+    }
+}
+
+static void count_visits(struct value_texts member, void *count) { ++*(size_t *)count; }
+
+/* A member is noted once, and none is when all have been visited. */
+static void test_noted_once(void **state) {
+    size_t visits = 0;
+    struct value v = make(VALUE_HASH);
+    struct slice member = any_member();
+    shadow_open(VALUE_HASH, v);
+    struct shadow *s = shadow_of(VALUE_HASH, v);
+    size_t bytes = shadow_bytes();
+    hash_set(&v, member, SLICE("one"));
+    assert_true(shadow_bytes() > bytes);
+    bytes = shadow_bytes();
+    hash_set(&v, member, SLICE("two"));
+    hash_delete(&v, member);
+    hash_set(&v, member, SLICE("three"));
+    assert_int_equal(shadow_bytes(), bytes);
+    while (!shadow_step(s, count_visits, &visits)) continue;
+    assert_int_equal(visits, shadow_count(s));
+    for (int i = 0; i < MEMBERS; i++) change_member(VALUE_HASH, &v);
+    assert_int_equal(shadow_bytes(), bytes);
+    shadow_close(VALUE_HASH, v);
+    value_type(VALUE_HASH)->release(v);
+}
+
+/* Small forms have none, and lists never. */
+static void test_possible(void **state) {
+    struct value hash = hash_create(), set = set_create();
+    assert_false(shadow_is_possible(VALUE_HASH, hash));
+    assert_false(shadow_is_possible(VALUE_SET, set));
+    assert_null(shadow_of(VALUE_HASH, hash));
+    shadow_close(VALUE_HASH, hash);
+    hash_free(hash);
+    set_free(set);
+}
+
+/* As commands: each has its members in full, and all are there. */
+static void test_rewritten(void **state) {
+    struct value v = make(VALUE_SET);
+    size_t count = set_count(v), commands = 0, words = 0;
+    struct buffer bytes;
+    struct buffer_sink out;
+    buffer_init(&bytes, MEMORY_OTHER);
+    buffer_sink_init(&out, &bytes);
+    shadow_open(VALUE_SET, v);
+    struct save_cursor c = {.shadow = shadow_of(VALUE_SET, v)};
+    table_rest((struct table *)(uintptr_t)value_type(VALUE_SET)->table(v));
+    do {
+        change(VALUE_SET, &v);
+        c.budget = 1 + random_below(200);
+    } while (!value_type(VALUE_SET)->rewrite(v, SLICE("key"), &c, &out.sink));
+    table_rest(NULL);
+    buffer_sink_end(&out);
+    shadow_close(VALUE_SET, v);
+    for (size_t i = 0; i < bytes.length; i++) {
+        if (bytes.bytes[i] == '$') words++;
+        if (bytes.bytes[i] != '*') continue;
+        commands++;
+        words -= 2; /* SADD and the key */
+    }
+    assert_int_equal(words, count);
+    assert_int_equal(commands, (count + REWRITTEN_MEMBERS_MAX - 1) / REWRITTEN_MEMBERS_MAX);
+    buffer_free(&bytes);
+    set_free(v);
+}
+
+int main(void) {
+    value_register();
+    const struct CMUnitTest tests[] = {
+        TEST(test_saved),     TEST(test_visited),  TEST(test_noted_once),
+        TEST(test_rewritten), TEST(test_possible),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -42,7 +42,8 @@ void walk_await_end(int64_t msec);
 
 /* Keys that came to the encoder, and keys there were. */
 void walk_progress(uint64_t *done, uint64_t *total);
-/* Who writes to a large value that is to be copied, or while the scribe is far behind, waits. */
+/* Who changes more than members of a large hash, set or sorted set that is to be copied, or any
+ * other large value, waits; and whoever writes while the scribe is far behind. */
 extern const struct gate_row walk_gate;
 
 /* In a forked child: the walk is the parent's. */

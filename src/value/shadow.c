@@ -14,6 +14,9 @@
 #include "base/memory.h"
 #include "base/panic.h"
 
+/* Places of a table at a time, some eighty members: the memory of those to come is asked for. */
+#define STEP_POSITIONS 16
+
 /* A member of that moment, or that there was none of this text. */
 struct noted {
     uint32_t first_length, second_length;
@@ -174,8 +177,9 @@ static void visit_noted(void *element, void *shadow) {
 bool shadow_step(struct shadow *s, value_visit *visit, void *context) {
     s->visit = visit;
     s->context = context;
-    s->cursor = s->noted_are_visited ? table_scan(s->noted, s->cursor, visit_noted, s)
-                                     : table_scan(s->table, s->cursor, visit_member, s);
+    s->cursor = s->noted_are_visited
+                    ? table_scan_run(s->noted, s->cursor, STEP_POSITIONS, visit_noted, s)
+                    : table_scan_run(s->table, s->cursor, STEP_POSITIONS, visit_member, s);
     if (s->cursor) return false;
     if (s->noted_are_visited) return true;
     s->noted_are_visited = true;

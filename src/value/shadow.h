@@ -45,8 +45,8 @@ size_t shadow_bytes(void);
 
 /* Members at that moment. */
 size_t shadow_count(const struct shadow *s);
-/* Visits the members of one place more. True when all have been; from the first call to that the
- * table neither splits nor merges (table_rest). `visit` may change nothing. */
+/* Visits some more members, a hundred or so. True when all have been; from the first call to that
+ * the table neither splits nor merges (table_rest). `visit` may change nothing. */
 MUST_USE bool shadow_step(struct shadow *s, value_visit *visit, void *context);
 
 /* ---- for the types: changing ---- */

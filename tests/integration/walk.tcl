@@ -158,7 +158,7 @@ start_server [list overrides $walks tags {ours needs:debug}] {
         assert_file_has $digest
     }
 
-    test {a walk: who changes members of a large value does not wait, and nothing is copied at once} {
+    test {a walk: members of large values change, nobody waits, and nothing is copied at once} {
         r flushall
         r debug populate 20000 small 20
         # Some of them stand where the walk comes late.

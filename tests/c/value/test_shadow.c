@@ -26,17 +26,18 @@ static const enum value_kind kinds[] = {VALUE_HASH, VALUE_SET, VALUE_ZSET};
 
 /* ---- values, and their changes ---- */
 
+static char member_name[32], long_text[LONG_TEXT];
+
 static struct slice any_member(void) {
-    static char name[32];
-    int length = snprintf(name, sizeof(name), "member:%u", (unsigned)random_below(MEMBERS));
+    char *name = member_name;
+    int length = snprintf(name, sizeof(member_name), "member:%u", (unsigned)random_below(MEMBERS));
     return (struct slice){name, (size_t)length};
 }
 
 static struct slice any_text(void) {
-    static char text[LONG_TEXT];
-    size_t length = random_below(random_below(5) ? 20 : sizeof(text));
-    memset(text, 'a' + (int)random_below(26), sizeof(text));
-    return (struct slice){text, length};
+    size_t length = random_below(random_below(5) ? 20 : LONG_TEXT);
+    memset(long_text, 'a' + (int)random_below(26), LONG_TEXT);
+    return (struct slice){long_text, length};
 }
 
 static void change_member(enum value_kind kind, struct value *v) {

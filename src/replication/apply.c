@@ -15,7 +15,10 @@
  *     in a turn within a command.
  *  3. Nothing is read while whole requests wait to be run: what comes faster than it can be applied
  *     stays in the socket.
- *  4. `lost` is set when the client has closed; what it had goes with the next step, never while a
+ *  4. The primary is told a place when the own log has all up to there that it must have
+ *     (reply_may_leave): under appendfsync always what is acknowledged is synced, as in 6.2. One
+ *     place at a time waits so (`owes`); who asks meanwhile is told a later one behind it.
+ *  5. `lost` is set when the client has closed; what it had goes with the next step, never while a
  *     request of it runs.
  */
 #include "replication/apply.h"
@@ -33,6 +36,7 @@
 #include "command/command.h"
 #include "exec/client_flags.h"
 #include "exec/dispatch.h"
+#include "exec/effects.h"
 #include "exec/run.h"
 #include "io/loop.h"
 #include "net/batch.h"
@@ -73,6 +77,9 @@ static struct {
     struct request group[BATCH_GROUP];
     size_t ends[BATCH_GROUP]; /* where each ends in `input` */
 
+    bool owes, owes_more;
+    int64_t owed_place, told_place;
+    uint64_t owed_record;
     struct buffer output;
     size_t sent;
 } stream = {.input = {.class = MEMORY_REPLICATION}, .output = {.class = MEMORY_REPLICATION}};
@@ -121,13 +128,39 @@ static void note_error(struct client *c, struct slice text) {
 
 static const struct reply_stream to_primary = {write_output, note_error};
 
-void apply_acknowledge(void) {
+static void tell(int64_t place) {
     char digits[NUMBER_INT64_CHARS];
-    if (!stream.client || stream.mute || stream.output.length > OUTPUT_BYTES_MAX) return;
-    size_t length = number_format_int64(digits, history_place());
+    if (stream.mute || stream.output.length > OUTPUT_BYTES_MAX) return;
+    stream.told_place = place;
+    size_t length = number_format_int64(digits, place);
     const struct slice words[] = {SLICE("REPLCONF"), SLICE("ACK"), {digits, length}};
     aof_format_append(&stream.output, 3, words);
     reply_stream_more(stream.client);
+}
+
+void apply_acknowledge(void) {
+    if (!stream.client) return;
+    if (stream.owes) {
+        stream.owes_more = true;
+        return;
+    }
+    stream.owes = true;
+    stream.owed_place = history_place();
+    stream.owed_record = effects_record_ended();
+}
+
+void apply_keep_alive(void) {
+    if (stream.client && stream.owes) tell(stream.told_place);
+    apply_acknowledge();
+}
+
+void apply_tell(void) {
+    while (stream.client && stream.owes && reply_may_leave(stream.owed_record)) {
+        tell(stream.owed_place);
+        stream.owes = false;
+        if (stream.owes_more) apply_acknowledge();
+        stream.owes_more = false;
+    }
 }
 
 /* ---- input ---- */
@@ -342,7 +375,7 @@ static void forget_all(void) {
     stream.room = stream.sent = 0;
     stream.begin = stream.next = stream.parsed = 0;
     stream.client = NULL;
-    stream.stopped = false;
+    stream.stopped = stream.owes = stream.owes_more = false;
 }
 
 /* The client itself goes by itself. */
@@ -382,6 +415,7 @@ bool apply_begin(struct peer *peer, struct slice early, int in_database,
     stream.ended = ended;
     stream.how = APPLY_LOST;
     stream.lost = stream.mute = false;
+    stream.told_place = 0;
     stream.fault = NULL;
     stream.waits = stream.input.length > 0;
     stream.parser = (struct request_parser){.authenticated = true, .bulk_max = INT64_MAX};

@@ -48,8 +48,13 @@ int64_t apply_heard_sec(void);
 int64_t apply_read_place(void);
 /* The database that the stream is in; of the last one where none is under way. */
 int apply_database(void);
-/* The primary is told how far we are. Nothing where there is no stream, or `mute`. */
+/* The primary is to be told how far we are, when our log has that (apply_tell). Nothing where there
+ * is no stream, or `mute`. */
 void apply_acknowledge(void);
+/* The same, each second; what it was told last meanwhile, so that it knows that we live. */
+void apply_keep_alive(void);
+/* Behind the log's work, before the loop sleeps: tells it what may be told. */
+void apply_tell(void);
 /* It knows nothing of acknowledgements: it was asked by SYNC. */
 void apply_set_mute(bool mute);
 /* Before the loop sleeps: runs what has come, for BATCH_TURN_USEC or so. True where more is there

@@ -646,7 +646,7 @@ void link_cron(void) {
     primary.cron_sec = now;
     look_at_silence();
     if (primary.state == LINK_WAITS) say_and_connect("Connecting to MASTER %s:%d");
-    if (primary.state == LINK_UP) apply_acknowledge();
+    if (primary.state == LINK_UP) apply_keep_alive();
 }
 
 /* ---- options ---- */

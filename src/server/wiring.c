@@ -267,7 +267,8 @@ static bool end_of_turn(void) {
  * was let go on since batch_run_resumed (WAIT's end, a failover's) does so in the next turn. */
 static bool write_messages(void) {
     bool more = tracking_step();
-    if (primary_step()) more = true;
+    if (primary_step()) more = true; /* the log's turn, too */
+    apply_tell();
     failover_step();
     reply_write_all();
     client_free_closing();

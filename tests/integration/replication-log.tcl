@@ -122,5 +122,35 @@ start_server {overrides {appendonly yes appendfsync always save {} repl-diskless
         $replica close
     }
 }
+
+start_server {overrides {save {} repl-diskless-sync-delay 0} tags {repl ours}} {
+start_server {overrides {save {} appendonly yes appendfsync always} tags {repl ours}} {
+    proc place_and_lag {} {
+        regexp {offset=(\d+),lag=(\d+)} [s -1 slave0] -> place lag
+        return [list $place $lag]
+    }
+
+    test {always: a replica acknowledges what its log has synced, and is no silent one meanwhile} {
+        follow 0 -1
+        await_log 0
+        r -1 set before 1
+        assert_equal 1 [r -1 wait 1 0]
+        faults $rules_file {slow 3600000 appendonly.aof}
+        r -1 set held 1
+        assert_equal 0 [r -1 wait 1 300]
+        # It says each second that it lives, from a place before.
+        set end [expr {[clock seconds] + 3}]
+        wait_for_condition 3000 10 {
+            [clock seconds] > $end && [lindex [place_and_lag] 1] <= 1
+        } else {
+            fail "silent: [s -1 slave0]"
+        }
+        assert_lessthan [lindex [place_and_lag] 0] [s -1 master_repl_offset]
+        assert_equal 0 [r -1 wait 1 1]
+        faults $rules_file
+        assert_equal 1 [r -1 wait 1 0]
+    }
+}
+}
 unset ::env(EVENKEEL_FAULTS)
 set ::options(server) $before

@@ -2,15 +2,6 @@
 # Being a replica, with servers of one kind: copies, the stream, cut links, chains, roles, and what
 # clients of a replica may do.
 
-# A server ends well only when the file of its log is there.
-proc await_log {level} {
-    wait_for_condition 3000 10 {
-        [s $level aof_rewrite_in_progress] == 0 && [s $level aof_rewrite_scheduled] == 0
-    } else {
-        fail "the log is still being written"
-    }
-}
-
 proc write_some {count} {
     for {set i 0} {$i < $count} {incr i} {
         set key key:[expr {int(rand() * 50)}]

@@ -67,6 +67,15 @@ proc follow {level primary} {
     await_link $level
 }
 
+# A server ends well only when the file of its log is there.
+proc await_log {level} {
+    wait_for_condition 3000 10 {
+        [s $level aof_rewrite_in_progress] == 0 && [s $level aof_rewrite_scheduled] == 0
+    } else {
+        fail "the log is still being written"
+    }
+}
+
 proc await_link {level} {
     wait_for_condition 3000 10 {[s $level master_link_status] eq "up"} else {
         fail "no link: [r $level info replication]"

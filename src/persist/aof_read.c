@@ -12,7 +12,9 @@
  *
  * Invariants
  *  1. The source stands at `end` of the command that was read, but for `taken` bytes before it.
- *  2. kept[0..argc) are blocks that nobody has taken, or NULL; behind them all are NULL.
+ *  2. kept[0..argc) are blocks that nobody has taken, or NULL; behind them all are NULL. They are
+ * of class MEMORY_OTHER while the command is being read, since turns of the loop may come
+ * meanwhile, in which all of MEMORY_CLIENTS is some client's (net/client_memory.c).
  *  3. What is allocated for a command is in proportion to the bytes of it that have come.
  */
 #include "persist/aof_read.h"
@@ -66,9 +68,10 @@ static void make_room(struct aof_reader *r, size_t arguments) {
 /* What the last command left. */
 static void drop_command(struct aof_reader *r) {
     for (int i = 0; r->blobs && i < r->argc; i++) {
-        blob_free(r->kept[i], MEMORY_CLIENTS);
+        blob_free(r->kept[i], r->whole ? MEMORY_CLIENTS : MEMORY_OTHER);
         r->kept[i] = NULL;
     }
+    r->whole = false;
     r->blobs = NULL;
     r->argc = 0;
     if (r->room > ARGUMENTS_KEPT) free_room(r);
@@ -216,7 +219,7 @@ static bool read_text(struct aof_reader *r, int index, size_t length) {
         return source_skip(r->in, length - shown);
     }
     if (length >= BATCH_ADOPT_BYTES) {
-        struct blob *b = r->kept[index] = blob_create(length, MEMORY_CLIENTS);
+        struct blob *b = r->kept[index] = blob_create(length, MEMORY_OTHER);
         r->blobs = r->kept;
         b->length = length;
         r->argv[index] = blob_slice(b);
@@ -255,6 +258,14 @@ static void place_texts(struct aof_reader *r) {
     }
 }
 
+/* The command is whole: its blocks are of the class that who takes them expects. */
+static void hand_over(struct aof_reader *r) {
+    r->whole = true;
+    for (int i = 0; r->blobs && i < r->argc; i++)
+        if (r->kept[i])
+            memory_move(r->kept[i], blob_bytes(r->kept[i]), MEMORY_OTHER, MEMORY_CLIENTS);
+}
+
 static enum aof_read read_in_parts(struct aof_reader *r) {
     int64_t count;
     enum aof_read status = read_line(r, '*', &count);
@@ -265,6 +276,7 @@ static enum aof_read read_in_parts(struct aof_reader *r) {
     for (int i = 0; i < count && status == AOF_READ_COMMAND; i++) status = read_argument(r, i);
     if (status != AOF_READ_COMMAND) return status;
     place_texts(r);
+    hand_over(r);
     r->end = source_offset(r->in);
     return AOF_READ_COMMAND;
 }

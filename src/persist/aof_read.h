@@ -50,6 +50,7 @@ struct aof_reader {
     /* Private. */
     size_t room; /* of `argv` and `kept` */
     struct blob **kept;
+    bool whole;         /* all of the command was read */
     struct buffer text; /* short arguments that do not lie in the window */
     uint64_t taken;     /* bytes of the window that are still to be skipped */
 };

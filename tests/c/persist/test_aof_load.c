@@ -150,6 +150,22 @@ static void test_reads_in_pieces(void **state) {
     assert_int_equal(keys(), 1);
 }
 
+/* Turns of the loop come while an argument is read that fills several windows: its memory is of the
+ * class of clients', and no client's. */
+static void test_turns_within_an_argument(void **state) {
+    enum { TEXT_BYTES = 8 << 20 };
+    struct buffer text = {.class = MEMORY_OTHER};
+    memset(buffer_reserve(&text, TEXT_BYTES), 't', TEXT_BYTES);
+    text.length = TEXT_BYTES;
+    aof_format_append(&log_bytes, 3,
+                      (struct slice[]){SLICE("SET"), SLICE("a"), buffer_slice(&text)});
+    uint64_t turns = loop_stats(peers_loop)->turns;
+    assert_int_equal(load(), AOF_LOADED);
+    assert_true(loop_stats(peers_loop)->turns > turns);
+    assert_int_equal(keys(), 1);
+    buffer_free(&text);
+}
+
 static int begin(void **state) {
     faults_clear();
     buffer_init(&log_bytes, MEMORY_OTHER);
@@ -168,8 +184,8 @@ static int open_all(void **state) { return whole_open(); }
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_sorts_of_files), TEST(test_transactions),
-                                       TEST(test_reads_fail), TEST(test_cut_fails),
-                                       TEST(test_reads_in_pieces)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_sorts_of_files), TEST(test_transactions),    TEST(test_reads_fail),
+        TEST(test_cut_fails),      TEST(test_reads_in_pieces), TEST(test_turns_within_an_argument)};
     return cmocka_run_group_tests(tests, open_all, NULL);
 }

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Saves that walk, within a whole server: what is written is the data of the beginning, in each
+ * format, whatever is changed meanwhile; who waits for it; how they end.
+ *
+ * SEED=n runs the same random choices again; each run prints its seed. The clock is the system's,
+ * so that the walk has a share of time: which of the changes come before a key is copied differs.
+ */
+#include "persist/walk.h"
+
+#include "base/faults.h"
+#include "server/whole.h"
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "base/stream.h"
+#include "io/background.h"
+#include "io/file_stream.h"
+#include "net/client.h"
+#include "net/client_memory.h"
+#include "persist/aof_load.h"
+#include "persist/rdb_load.h"
+#include "persist/saver.h"
+#include "store/digest.h"
+#include "store/frontier.h"
+
+#define FILE_NAME "walked"
+#define DATABASES 3
+#define LARGE_MEMBERS 9000 /* who would change so many waits (FRONTIER_RUSH_EFFORT_MAX) */
+#define BLOCK_BYTES 65536
+
+static struct peer client, other;
+
+/* ---- the scribe waits while the gate is shut ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool shut;
+
+static void set_gate(bool to) {
+    pthread_mutex_lock(&lock);
+    shut = to;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- a job ---- */
+
+static int opened_id, closed_error;
+static struct saver_end last_end;
+static unsigned ends;
+
+static int open_file(void *argument, int id) {
+    pthread_mutex_lock(&lock);
+    while (shut) pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    opened_id = id;
+    return system_open(FILE_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+}
+
+static bool close_file(void *argument, int fd, int error) {
+    closed_error = error;
+    system_close(fd);
+    return !error;
+}
+
+static void note_end(const struct saver_end *end) {
+    last_end = *end;
+    ends++;
+}
+
+static void start(enum saver_format format) {
+    const struct saver_job job = {.kind = CHILD_SNAPSHOT,
+                                  .title = "walk",
+                                  .label = "test",
+                                  .format = format,
+                                  .open = open_file,
+                                  .close = close_file,
+                                  .ended = note_end};
+    opened_id = closed_error = -1;
+    last_end = (struct saver_end){0};
+    ends = 0;
+    assert_true(saver_start(&job));
+    assert_int_equal(saver_kind(), CHILD_SNAPSHOT);
+    assert_false(saver_is_a_process());
+    assert_true(walk_is_under_way() && walk_is_copying());
+}
+
+static void turn(void) {
+    clock_refresh();
+    peers_turns();
+}
+
+static void await_end(void) {
+    while (saver_is_busy()) turn();
+    assert_int_equal(ends, 1);
+    assert_false(frontier_is_open());
+}
+
+/* ---- requests ---- */
+
+static void say(struct peer *p, const char *line) {
+    peer_send(p, slice_of(line));
+    peer_send(p, SLICE("\r\n"));
+}
+
+static void __attribute__((format(printf, 1, 2))) ask(const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    say(&client, line);
+    while (client.got.length == 0) {
+        turn();
+        peer_receive(&client, SIZE_MAX);
+    }
+    buffer_clear(&client.got);
+}
+
+static void ask_bytes(const char *command, size_t bytes) {
+    char head[192];
+    struct buffer request = {.class = MEMORY_OTHER};
+    snprintf(head, sizeof(head), "%s\r\n$%zu\r\n", command, bytes);
+    buffer_append_c_string(&request, head);
+    memset(buffer_reserve(&request, bytes), 'b', bytes);
+    request.length += bytes;
+    buffer_append_c_string(&request, "\r\n");
+    peer_send(&client, buffer_slice(&request));
+    buffer_free(&request);
+    while (client.got.length == 0) {
+        turn();
+        peer_receive(&client, SIZE_MAX);
+    }
+    buffer_clear(&client.got);
+}
+
+static void set_option(const char *name, const char *value) {
+    ask("CONFIG SET %s %s", name, value);
+}
+
+static uint64_t metric(const char *name) {
+    say(&client, "INFO persistence");
+    turn();
+    peer_receive(&client, SIZE_MAX);
+    buffer_append(&client.got, "", 1);
+    const char *at = strstr(client.got.bytes, name);
+    assert_non_null(at);
+    uint64_t value = strtoull(at + strlen(name) + 1, NULL, 10);
+    buffer_clear(&client.got);
+    return value;
+}
+
+/* ---- data ---- */
+
+static void fill_large(const char *suffix) {
+    ask("EVAL \"for i = 1, %d do "
+        "redis.call('hset', 'hash%s', 'field' .. i, string.rep('v', i %% 60)) "
+        "redis.call('sadd', 'set%s', 'member' .. i) redis.call('zadd', 'zset%s', i / 4, i) "
+        "redis.call('rpush', 'list%s', 'element' .. i) end return 1\" 0",
+        LARGE_MEMBERS, suffix, suffix, suffix, suffix);
+}
+
+static void fill(void) {
+    for (int database = 0; database < DATABASES; database++) {
+        ask("SELECT %d", database);
+        ask("EVAL \"for i = 1, 3000 do redis.call('set', 's' .. i, string.rep('t', i %% 90)) end "
+            "for i = 1, 200 do redis.call('hset', 'h' .. i, 'a', i, 'b', string.rep('w', i)) "
+            "redis.call('sadd', 'i' .. i, i, 2, 3) redis.call('zadd', 'z' .. i, i, 'a', 2, 'b') "
+            "redis.call('rpush', 'l' .. i, 'a', i) redis.call('setrange', 'r' .. i, i, 'x') "
+            "redis.call('xadd', 'x', i .. '-1', 'f', i) "
+            "redis.call('pexpire', 's' .. i, 100000000 + i) end return 1\" 0");
+        ask("XGROUP CREATE x g 0");
+        ask("XREADGROUP GROUP g c COUNT 5 STREAMS x >");
+    }
+    ask("SELECT 0");
+    fill_large("");
+    ask("SETRANGE long 700000 end");
+}
+
+static void change(void) {
+    static const char *const lines[] = {"SET s%u new",
+                                        "DEL s%u",
+                                        "APPEND r%u more",
+                                        "RENAME s%u h%u",
+                                        "HSET h%u c d",
+                                        "HDEL hash field%u",
+                                        "HSET hash field%u other",
+                                        "SREM set member%u",
+                                        "ZADD zset 1 %u",
+                                        "LPOP list",
+                                        "RPUSH list %u",
+                                        "SETRANGE long %u y",
+                                        "XADD x * f %u",
+                                        "EXPIRE i%u 5000",
+                                        "COPY zset copy%u REPLACE",
+                                        "MOVE l%u 2",
+                                        "SWAPDB 0 1",
+                                        "UNLINK zset",
+                                        "SET new%u text",
+                                        "PEXPIRE z%u 1",
+                                        "GETSET s%u more",
+                                        "SUNIONSTORE u%u set i1"};
+    char line[128];
+    unsigned key = 1 + (unsigned)random_below(300);
+    snprintf(line, sizeof(line), lines[random_below(sizeof(lines) / sizeof(lines[0]))], key, key);
+    if (random_below(200) == 0) snprintf(line, sizeof(line), "FLUSHDB");
+    say(&client, line);
+    turn();
+    peer_receive(&client, SIZE_MAX);
+    buffer_clear(&client.got);
+}
+
+static void forget_all(void) {
+    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
+}
+
+static void load(enum saver_format format) {
+    if (format != SAVER_SNAPSHOT) {
+        assert_int_equal(aof_load(FILE_NAME), AOF_LOADED);
+        return;
+    }
+    const struct rdb_loading how = {.keeps_expired = true};
+    struct rdb_loaded result;
+    struct file_source in;
+    int fd = open(FILE_NAME, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    file_source_open(&in, fd, -1);
+    if (!rdb_load(&in.source, &how, &result)) fail_msg("%s", result.reason);
+    file_source_close(&in);
+    close(fd);
+}
+
+static void assert_loads(enum saver_format format, const unsigned char wanted[SHA1_BYTES]) {
+    unsigned char found[SHA1_BYTES];
+    forget_all();
+    load(format);
+    digest_all(found);
+    assert_memory_equal(found, wanted, SHA1_BYTES);
+}
+
+/* ---- tests ---- */
+
+static void save_among_changes(enum saver_format format) {
+    unsigned char before[SHA1_BYTES];
+    fill();
+    digest_all(before);
+    start(format);
+    unsigned changes = 0;
+    while (walk_is_copying() && ++changes < 5000) change();
+    assert_true(changes > 1);
+    set_option("snapshot-cpu-budget", "100");
+    await_end();
+    assert_true(last_end.good && !last_end.on_purpose);
+    assert_int_equal(closed_error, 0);
+    assert_int_equal(opened_id, last_end.id);
+    assert_loads(format, before);
+    set_option("snapshot-cpu-budget", "1");
+}
+
+static void test_snapshot(void **state) { save_among_changes(SAVER_SNAPSHOT); }
+static void test_preamble(void **state) { save_among_changes(SAVER_PREAMBLE); }
+static void test_commands(void **state) { save_among_changes(SAVER_COMMANDS); }
+
+/* Compressed texts are put together from parts; the encoder has helpers. */
+static void test_compressed(void **state) {
+    set_option("rdbcompression", "yes");
+    save_among_changes(SAVER_SNAPSHOT);
+    set_option("rdbcompression", "no");
+}
+
+/* A walk says which keys are used often, as a child does. */
+static void test_frequency(void **state) {
+    set_option("maxmemory-policy", "allkeys-lfu");
+    for (unsigned i = 0; i < 3000; i++) ask("GET none");
+    ask("SET often v");
+    for (unsigned i = 0; i < 3000; i++) ask("GET often");
+    say(&client, "OBJECT FREQ often");
+    turn();
+    peer_receive(&client, SIZE_MAX);
+    struct buffer shown = client.got;
+    client.got = (struct buffer){.class = MEMORY_OTHER};
+    start(SAVER_SNAPSHOT);
+    await_end();
+    forget_all();
+    load(SAVER_SNAPSHOT);
+    say(&client, "OBJECT FREQ often");
+    turn();
+    peer_receive(&client, SIZE_MAX);
+    assert_true(shown.length > 4); /* above what a new key has */
+    peer_assert_got(&client, buffer_slice(&shown));
+    buffer_free(&shown);
+    buffer_clear(&client.got);
+    set_option("maxmemory-policy", "noeviction");
+}
+
+/* Who writes to a large value waits until it is out, others do not. */
+static void test_writer_waits(void **state) {
+    unsigned char before[SHA1_BYTES];
+    fill_large("");
+    ask("SET small v");
+    digest_all(before);
+    uint64_t held = metric("walk_writers_held");
+    set_gate(true);
+    start(SAVER_SNAPSHOT);
+    say(&other, "HSET hash another field");
+    turn();
+    assert_int_equal(metric("walk_writers_held"), held + 1);
+    ask("SET small w");
+    ask("HGET hash field1");
+    while (other.got.length == 0) {
+        turn();
+        peer_receive(&other, SIZE_MAX);
+    }
+    peer_assert_got(&other, SLICE(":1\r\n"));
+    set_gate(false);
+    await_end();
+    assert_loads(SAVER_SNAPSHOT, before);
+}
+
+/* Nobody can wait in a transaction: there it is copied at once, once. */
+static void test_transaction_does_not(void **state) {
+    unsigned char before[SHA1_BYTES];
+    fill_large("");
+    digest_all(before);
+    ask("MULTI");
+    ask("HSET hash another field");
+    ask("HSET hash yet more");
+    set_gate(true);
+    start(SAVER_SNAPSHOT);
+    say(&client, "EXEC");
+    loop_turn(peers_loop, 0);
+    peer_receive(&client, SIZE_MAX);
+    peer_assert_got(&client, SLICE("*2\r\n:1\r\n:1\r\n"));
+    buffer_clear(&client.got);
+    assert_int_equal(metric("walk_values_rushed"), 1);
+    set_gate(false);
+    await_end();
+    assert_loads(SAVER_SNAPSHOT, before);
+}
+
+/* While nothing is written only so much is copied; and who writes waits where much more than that
+ * has been, because keys were about to change. */
+static void test_scribe_is_behind(void **state) {
+    enum { TEXTS = 110, TEXT_BYTES = 800000, WAITING = 8 << 20, HELD = 64 << 20 };
+    unsigned char before[SHA1_BYTES];
+    char line[128];
+    for (unsigned i = 0; i < TEXTS; i++) {
+        snprintf(line, sizeof(line), "*3\r\n$3\r\nSET\r\n$4\r\nt%03u", i);
+        ask_bytes(line, TEXT_BYTES);
+    }
+    digest_all(before);
+    set_option("snapshot-cpu-budget", "100");
+    set_gate(true);
+    start(SAVER_SNAPSHOT);
+    uint64_t waiting = 0;
+    while (waiting < WAITING) waiting = metric("walk_waiting_bytes");
+    for (unsigned i = 0; i < 200; i++) turn();
+    assert_true(metric("walk_waiting_bytes") < WAITING + TEXT_BYTES + 4 * BLOCK_BYTES);
+    uint64_t held = metric("walk_writers_held");
+    unsigned number = 0;
+    for (; number < TEXTS && metric("walk_writers_held") == held; number++) {
+        snprintf(line, sizeof(line), "APPEND t%03u x", number);
+        say(&other, line);
+        turn();
+    }
+    assert_true(number < TEXTS);
+    assert_true(metric("walk_waiting_bytes") >= HELD);
+    assert_true(metric("walk_waiting_bytes") < HELD + 2 * TEXT_BYTES);
+    set_gate(false);
+    peer_receive(&other, SIZE_MAX);
+    await_end();
+    for (size_t answers = 0; answers < number;) {
+        turn();
+        peer_receive(&other, SIZE_MAX);
+        answers = 0;
+        for (size_t i = 0; i < other.got.length; i++) answers += other.got.bytes[i] == ':';
+    }
+    assert_true(last_end.good);
+    assert_loads(SAVER_SNAPSHOT, before);
+    set_option("snapshot-cpu-budget", "1");
+}
+
+/* What is given up leaves nothing behind, and the next save is whole. */
+static void test_given_up(void **state) {
+    unsigned char before[SHA1_BYTES];
+    fill();
+    for (unsigned round = 0; round < 20; round++) {
+        start(round % 2 ? SAVER_SNAPSHOT : SAVER_COMMANDS);
+        for (size_t i = random_below(30); i; i--) change();
+        if (round % 3 == 0)
+            saver_kill_and_wait(CHILD_SNAPSHOT);
+        else
+            saver_kill(CHILD_SNAPSHOT);
+        await_end();
+        assert_true(last_end.good || last_end.on_purpose);
+        if (!last_end.good && opened_id >= 0) assert_int_equal(closed_error, ECANCELED);
+    }
+    digest_all(before);
+    set_option("snapshot-cpu-budget", "100");
+    start(SAVER_SNAPSHOT);
+    await_end();
+    assert_loads(SAVER_SNAPSHOT, before);
+    set_option("snapshot-cpu-budget", "1");
+}
+
+static void test_one_of_another_kind(void **state) {
+    ask("SET a b");
+    start(SAVER_SNAPSHOT);
+    saver_kill(CHILD_LOG_REWRITE);
+    saver_kill_and_wait(CHILD_LOG_REWRITE);
+    await_end();
+    assert_true(last_end.good);
+}
+
+/* The method is what begins the next; one that walks ends where it is no longer wanted. */
+static void test_method(void **state) {
+    fill();
+    start(SAVER_SNAPSHOT);
+    set_option("snapshot-method", "fork");
+    await_end();
+    assert_true(last_end.on_purpose && !last_end.good);
+    set_option("snapshot-method", "walk");
+}
+
+/* A disk that is full: the save fails, and nothing else. */
+static void test_disk_fails(void **state) {
+    for (unsigned after = 0; after < 3; after++) {
+        fill();
+        faults_fail(FAULT_WRITE, ENOSPC, after, 1, FILE_NAME);
+        start(SAVER_SNAPSHOT);
+        for (unsigned i = 0; i < 20; i++) change();
+        set_option("snapshot-cpu-budget", "100");
+        await_end();
+        faults_clear();
+        assert_false(last_end.good || last_end.on_purpose);
+        assert_int_equal(closed_error, ENOSPC);
+        set_option("snapshot-cpu-budget", "1");
+    }
+}
+
+static void test_open_fails(void **state) {
+    fill();
+    faults_fail(FAULT_OPEN, EACCES, 0, 1, FILE_NAME);
+    start(SAVER_SNAPSHOT);
+    set_option("snapshot-cpu-budget", "100");
+    await_end();
+    faults_clear();
+    assert_false(last_end.good || last_end.on_purpose);
+    assert_int_equal(closed_error, -1);
+    set_option("snapshot-cpu-budget", "1");
+}
+
+static void test_one_at_a_time(void **state) {
+    ask("SET a b");
+    start(SAVER_SNAPSHOT);
+    errno = 0;
+    assert_false(saver_start(&(struct saver_job){.kind = CHILD_LOG_REWRITE}));
+    assert_int_equal(errno, EBUSY);
+    await_end();
+    assert_true(last_end.good);
+    assert_true(last_end.id > 1 << 22);
+}
+
+/* ---- */
+
+static int begin(void **state) {
+    int failed = whole_begin(state);
+    clock_use_system();
+    clock_refresh();
+    client = peer_connect();
+    other = peer_connect();
+    set_option("snapshot-method", "walk");
+    set_option("snapshot-cpu-budget", "1");
+    set_option("rdbcompression", "no");
+    return failed;
+}
+
+static int end(void **state) {
+    set_gate(false);
+    saver_kill_and_wait(CHILD_SNAPSHOT);
+    peer_close(&client);
+    peer_close(&other);
+    unlink(FILE_NAME);
+    /* The client of scripts stays. */
+    peers_clients_bytes = 0;
+    LIST_FOR_EACH (link, following, client_captured_list())
+        peers_clients_bytes += client_memory_of(LIST_ENTRY(link, struct client, link));
+    int failed = whole_nothing_left(state);
+    background_drain(BACKGROUND_SAVE);
+    background_drain(BACKGROUND_FREE);
+    return failed;
+}
+
+static int open_all(void **state) { return whole_open(); }
+
+static int close_all(void **state) {
+    background_stop();
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_snapshot),
+        TEST(test_preamble),
+        TEST(test_commands),
+        TEST(test_compressed),
+        TEST(test_frequency),
+        TEST(test_writer_waits),
+        TEST(test_transaction_does_not),
+        TEST(test_scribe_is_behind),
+        TEST(test_given_up),
+        TEST(test_one_of_another_kind),
+        TEST(test_method),
+        TEST(test_disk_fails),
+        TEST(test_open_fails),
+        TEST(test_one_at_a_time),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

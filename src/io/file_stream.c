@@ -166,6 +166,8 @@ static void drop_read(struct file_source *f) {
 static ssize_t read_once(struct source *s, void *bytes, size_t length) {
     struct file_source *f = source_of(s);
     if (length > READ_BYTES_MAX) length = READ_BYTES_MAX;
+    if (length > f->end - f->at) length = (size_t)(f->end - f->at);
+    if (!length) return 0;
     for (;;) {
         ssize_t got = system_read(f->fd, bytes, length);
         if (got < 0 && errno == EINTR) continue;
@@ -184,7 +186,8 @@ void file_source_open(struct file_source *f, int fd, int wait_msec) {
     *f = (struct file_source){.fd = fd,
                               .wait_msec = wait_msec,
                               .window = memory_alloc(FILE_WINDOW_BYTES, MEMORY_OTHER),
-                              .at = position(fd, false)};
+                              .at = position(fd, false),
+                              .end = UINT64_MAX};
     f->dropped = f->at;
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
         length = (uint64_t)about.st_size > f->at ? (uint64_t)about.st_size - f->at : 0;
@@ -194,6 +197,11 @@ void file_source_open(struct file_source *f, int fd, int wait_msec) {
 }
 
 void file_source_drop_cache(struct file_source *f) { f->drops_cache = true; }
+
+void file_source_end_at_length(struct file_source *f) {
+    if (f->source.length == SOURCE_LENGTH_UNKNOWN) return;
+    f->end = f->at - f->source.fetched + f->source.length;
+}
 
 void file_source_close(struct file_source *f) {
     int error = errno;

@@ -45,6 +45,7 @@ struct file_source {
     int wait_msec;
     char *window;
     uint64_t at, dropped; /* in the file: behind what was read; before this the cache was dropped */
+    uint64_t end;         /* nothing is read from here on */
     bool drops_cache;
 };
 
@@ -53,5 +54,7 @@ struct file_source {
 void file_source_open(struct file_source *f, int fd, int wait_msec);
 /* The system need not keep what was read: for a file that is read once. */
 void file_source_drop_cache(struct file_source *f);
+/* A plain file ends where it did when it was opened here, whatever has been added to it since. */
+void file_source_end_at_length(struct file_source *f);
 void file_source_close(struct file_source *f);
 #endif

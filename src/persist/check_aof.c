@@ -6,6 +6,9 @@
  *
  * A file is sound up to its last whole command that stands in no transaction, or ends one: so what
  * --fix leaves loads, with aof-load-truncated no. Commands are not run, and so not judged.
+ *
+ * A server may be writing to the file. What it adds is not looked at; and where the file has grown
+ * its end is not known to be unsound, so nothing is cut off.
  */
 #include "persist/check_aof.h"
 
@@ -13,6 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/system.h"
 #include "io/file.h"
@@ -82,7 +86,15 @@ static bool is_confirmed(void) {
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
+static bool has_changed(int fd, uint64_t size) {
+    struct stat about;
+    if (fstat(fd, &about) == 0 && (uint64_t)about.st_size == size) return false;
+    puts("The file is being written to: its size has changed since. Check it when nobody does.");
+    return true;
+}
+
 static bool cut_off(int fd, uint64_t size, uint64_t sound) {
+    if (has_changed(fd, size)) return false;
     printf("This will shrink the AOF from %" PRIu64 " bytes, with %" PRIu64 " bytes, to %" PRIu64
            " bytes\n",
            size, size - sound, sound);
@@ -90,6 +102,7 @@ static bool cut_off(int fd, uint64_t size, uint64_t sound) {
         puts("Aborting...");
         return false;
     }
+    if (has_changed(fd, size)) return false;
     bool good = file_truncate(fd, (off_t)sound) && file_sync(fd);
     puts(good ? "Successfully truncated AOF" : "Failed to truncate AOF");
     return good;
@@ -124,6 +137,7 @@ int check_aof(const char *path, bool fix) {
         return 1;
     }
     file_source_open(&f, fd, -1);
+    file_source_end_at_length(&f);
     bool good = false;
     if (f.source.length == SOURCE_LENGTH_UNKNOWN)
         printf("Cannot stat file: %s\n", path);

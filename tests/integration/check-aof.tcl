@@ -111,3 +111,51 @@ start_server {overrides {save {}}} {
         assert_equal 27 [file size $path]
     } undefined ours
 }
+
+# Asked whether to cut, a file that grows meanwhile; returns what is said behind the question.
+proc grow_at_question {checker path} {
+    set pipe [open |[list $checker --fix $path 2>@1] r+]
+    set said ""
+    while {![string match {*Continue\? *: } $said] && ![eof $pipe]} {
+        append said [read $pipe 1]
+    }
+    set file [open $path a]
+    puts -nonewline $file more
+    close $file
+    puts $pipe y
+    flush $pipe
+    set rest [read $pipe]
+    return [list [catch {close $pipe}] $rest]
+}
+
+test {a file that somebody writes to is not cut off} {
+    set bytes [log_of {set a 1}]*1
+    set path [tmpfile aof]
+    write_whole $path $bytes
+    lassign [grow_at_question $checker $path] failed rest
+    assert_equal 1 $failed
+    assert_match "The file is being written to: *" $rest
+    assert_equal ${bytes}more [read_whole $path]
+}
+
+start_server {overrides {appendonly yes appendfsync no save {}} tags {ours}} {
+    test {the log of a server that writes: its state at one moment} {
+        set path [file join [srv dir] appendonly.aof]
+        set writer [redis_deferring_client]
+        for {set i 0} {$i < 20} {incr i} {
+            for {set j 0} {$j < 2000} {incr j} {
+                $writer set key:$j value
+            }
+            $writer flush
+            set said [dict get [run_program [list $checker $path]] out]
+            regexp {size=(\d+), ok_up_to=(\d+), ok_up_to_line=\d+, diff=(\d+)} $said \
+                -> size sound diff
+            assert_equal $diff [expr {$size - $sound}] $said
+            assert {$diff < 100}
+            for {set j 0} {$j < 2000} {incr j} {
+                $writer read
+            }
+        }
+        $writer close
+    }
+}

@@ -125,6 +125,21 @@ static void test_from_where_it_stands(void **state) {
 
 /* ---- Incremental syncs ---- */
 
+/* What is added behind it is none of this reading's. */
+static void test_ends_at_its_length(void **state) {
+    struct file_source in;
+    char two[2];
+    assert_int_equal(write(file, text, 1000), 1000);
+    assert_int_equal(lseek(file, 998, SEEK_SET), 998);
+    file_source_open(&in, file, -1);
+    file_source_end_at_length(&in);
+    assert_int_equal(pwrite(file, text, 1000, 1000), 1000);
+    assert_true(source_read(&in.source, two, 2));
+    assert_memory_equal(two, text + 998, 2);
+    assert_true(source_at_end(&in.source));
+    file_source_close(&in);
+}
+
 static void test_syncs_in_steps(void **state) {
     struct file_sink f;
     file_sink_open(&f, file, -1);
@@ -254,10 +269,15 @@ static void test_nobody_reads_or_writes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_there_and_back),         TEST(test_from_where_it_stands),
-        TEST(test_syncs_in_steps),         TEST(test_syncs_without_ranges),
-        TEST(test_sync_that_fails),        TEST(test_full_disk),
-        TEST(test_read_that_fails),        TEST(test_socket_that_does_not_block),
+        TEST(test_there_and_back),
+        TEST(test_from_where_it_stands),
+        TEST(test_ends_at_its_length),
+        TEST(test_syncs_in_steps),
+        TEST(test_syncs_without_ranges),
+        TEST(test_sync_that_fails),
+        TEST(test_full_disk),
+        TEST(test_read_that_fails),
+        TEST(test_socket_that_does_not_block),
         TEST(test_nobody_reads_or_writes),
     };
     signal(SIGPIPE, SIG_IGN);

@@ -36,11 +36,18 @@ static struct peer client, other;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool shut;
+static unsigned waiting; /* scribes at the gate */
 
 static void set_gate(bool to) {
     pthread_mutex_lock(&lock);
     shut = to;
     pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void await_gate(void) {
+    pthread_mutex_lock(&lock);
+    while (!waiting) pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }
 
@@ -52,7 +59,10 @@ static unsigned ends;
 
 static int open_file(void *argument, int id) {
     pthread_mutex_lock(&lock);
+    waiting++;
+    pthread_cond_broadcast(&changed);
     while (shut) pthread_cond_wait(&changed, &lock);
+    waiting--;
     pthread_mutex_unlock(&lock);
     opened_id = id;
     return system_open(FILE_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -176,6 +186,8 @@ static void fill(void) {
     ask("SELECT 0");
     fill_large("");
     ask("SETRANGE long 700000 end");
+    ask("PEXPIRE zset 100000000");
+    ask("PEXPIRE long 100000000");
 }
 
 static void change(void) {
@@ -341,8 +353,8 @@ static void test_transaction_does_not(void **state) {
 }
 
 /* While nothing is written only so much is copied; and who writes waits where much more than that
- * has been, because keys were about to change. */
-static void test_scribe_is_behind(void **state) {
+ * has been, because keys were about to change; but not for a save that is given up. */
+static void fall_behind(bool gives_up) {
     enum { TEXTS = 110, TEXT_BYTES = 800000, WAITING = 8 << 20, HELD = 64 << 20 };
     unsigned char before[SHA1_BYTES];
     char line[128];
@@ -354,8 +366,7 @@ static void test_scribe_is_behind(void **state) {
     set_option("snapshot-cpu-budget", "100");
     set_gate(true);
     start(SAVER_SNAPSHOT);
-    uint64_t waiting = 0;
-    while (waiting < WAITING) waiting = metric("walk_waiting_bytes");
+    while (metric("walk_waiting_bytes") < WAITING) continue;
     for (unsigned i = 0; i < 200; i++) turn();
     assert_true(metric("walk_waiting_bytes") < WAITING + TEXT_BYTES + 4 * BLOCK_BYTES);
     uint64_t held = metric("walk_writers_held");
@@ -368,18 +379,42 @@ static void test_scribe_is_behind(void **state) {
     assert_true(number < TEXTS);
     assert_true(metric("walk_waiting_bytes") >= HELD);
     assert_true(metric("walk_waiting_bytes") < HELD + 2 * TEXT_BYTES);
-    set_gate(false);
-    peer_receive(&other, SIZE_MAX);
-    await_end();
+    if (gives_up)
+        saver_kill(CHILD_SNAPSHOT);
+    else
+        set_gate(false);
     for (size_t answers = 0; answers < number;) {
         turn();
         peer_receive(&other, SIZE_MAX);
         answers = 0;
         for (size_t i = 0; i < other.got.length; i++) answers += other.got.bytes[i] == ':';
     }
-    assert_true(last_end.good);
-    assert_loads(SAVER_SNAPSHOT, before);
+    set_gate(false);
+    await_end();
+    assert_int_equal(last_end.good, !gives_up);
+    if (last_end.good) assert_loads(SAVER_SNAPSHOT, before);
     set_option("snapshot-cpu-budget", "1");
+}
+
+static void test_scribe_is_behind(void **state) { fall_behind(false); }
+static void test_given_up_behind(void **state) { fall_behind(true); }
+
+/* What a disk holds up longer than anybody waits goes on by itself; its end is told once. */
+static void test_disk_stands_still(void **state) {
+    ask("SET a b");
+    set_gate(true);
+    start(SAVER_SNAPSHOT);
+    while (walk_is_copying()) turn();
+    await_gate();
+    saver_kill_and_wait(CHILD_SNAPSHOT);
+    assert_int_equal(ends, 1);
+    assert_true(last_end.on_purpose && !last_end.good);
+    assert_true(saver_is_busy());
+    assert_int_equal(saver_kind(), CHILD_KINDS);
+    saver_kill_and_wait(CHILD_SNAPSHOT);
+    set_gate(false);
+    await_end();
+    assert_int_equal(closed_error, ECANCELED);
 }
 
 /* What is given up leaves nothing behind, and the next save is whole. */
@@ -488,6 +523,7 @@ static int end(void **state) {
     LIST_FOR_EACH (link, following, client_captured_list())
         peers_clients_bytes += client_memory_of(LIST_ENTRY(link, struct client, link));
     int failed = whole_nothing_left(state);
+    assert_int_equal(memory_used(MEMORY_SAVES), 0);
     background_drain(BACKGROUND_SAVE);
     background_drain(BACKGROUND_FREE);
     return failed;
@@ -512,6 +548,8 @@ int main(void) {
         TEST(test_writer_waits),
         TEST(test_transaction_does_not),
         TEST(test_scribe_is_behind),
+        TEST(test_given_up_behind),
+        TEST(test_disk_stands_still),
         TEST(test_given_up),
         TEST(test_one_of_another_kind),
         TEST(test_method),

@@ -223,6 +223,7 @@ static int answer_options(void) {
 
 int main(int argc, char **argv) {
     char reason[TOOL_REASON_CHARS];
+    if (tool_options_describe(&benchmark_tool_options, argc, argv)) return 0;
     benchmark_options_init(&options);
     int taken = benchmark_options_read(&options, argc - 1, argv + 1, reason);
     if (taken < 0) {

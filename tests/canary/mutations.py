@@ -282,7 +282,7 @@ mutate('frontier-bytes', 'store/keyspace.c',
        '',
        'a save has bytes as they are now', 'unit store/test_frontier')
 mutate('frontier-collection', 'store/keyspace.c',
-       '    before_change(ks, e, key->hash);\n'
+       '    before_change_of_members(ks, e, key->hash);\n'
        '    recency_note(e);',
        '    recency_note(e);',
        'a save has a collection as it is now', 'unit store/test_frontier')
@@ -325,6 +325,35 @@ mutate('frontier-flushed', 'store/keyspace.c',
        'if (!old.part || !frontier_take_table(old.part, old.volatiles, old.entry_bytes, way))',
        'if (true)',
        'a database that is emptied is not saved', 'unit store/test_frontier')
+
+mutate('frontier-kept-queue', 'store/frontier.c',
+       '        list_append(&save.kept, &w->link);\n', '        list_append(&save.standing, &w->link);\n',
+       'a large value that is deleted while it waits is not kept', 'unit store/test_frontier')
+mutate('frontier-rest-missing', 'store/frontier.c',
+       '        save.progress.rushed++;\n        emit_whole(w->database, e);\n',
+       '        save.progress.rushed++;\n',
+       'a large value that is changed while it waits is not saved', 'unit store/test_frontier')
+mutate('frontier-boundary', 'store/frontier.c',
+       'table_place(hash) >= table_place(part->cursor)', 'table_place(hash) > table_place(part->cursor)',
+       'the first place ahead counts as passed', 'unit store/test_frontier')
+mutate('frontier-merged-run', 'store/frontier.c', 'merged ? 1 : positions, pass,',
+       'positions, pass,', 'keys that a merge brought in are saved again',
+       'unit store/test_frontier')
+mutate('frontier-standing-freed', 'store/frontier.c',
+       'if (part->done && (part != save.now || list_is_empty(&save.standing))) return false;',
+       'if (part->done) return false;',
+       'a database is freed with values that wait to be saved', 'unit store/test_frontier')
+mutate('frontier-forgets-half', 'store/frontier.c',
+       '        e->flags &= (uint8_t)~ENTRY_WAITS;\n        end_shadow(e);\n    }\n    set_begun(NULL);',
+       '        end_shadow(e);\n    }\n    set_begun(NULL);',
+       'in a child entries wait for a save that is not its own', 'unit store/test_frontier')
+mutate('frontier-number', 'store/frontier.c',
+       '        part->database = i;\n', '        part->database = 0;\n',
+       'all keys are saved as those of database 0', 'unit store/test_frontier')
+mutate('frontier-kept-bytes', 'store/frontier.c',
+       '    w->kept_bytes = entry_bytes(e);\n    lazyfree_note_kept((ptrdiff_t)w->kept_bytes);\n',
+       '    w->kept_bytes = entry_bytes(e);\n',
+       'what waits to be saved does not count as free', 'unit store/test_frontier')
 
 # ---- net ----
 
@@ -376,8 +405,8 @@ mutate('below-written', 'net/reply.c',
        'if (false)\n            list_append(&below',
        'chunks leave before the outer output', 'unit exec/test_run')
 mutate('below-read', 'net/batch.c',
-       'if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;\n    ready',
-       'if (c->flags & CLIENT_CLOSING) return;\n    ready',
+       'if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;\n    note_turn();\n    ready',
+       'if (c->flags & CLIENT_CLOSING) return;\n    note_turn();\n    ready',
        'a client whose request runs is read', 'unit exec/test_run')
 mutate('below-closed', 'net/client.c', '        if (!(c->flags & CLIENT_BELOW)) {\n',
        '        if (true) {\n', 'a client is taken leave of while its request runs',
@@ -696,6 +725,101 @@ mutate('snapshot-checksum', 'persist/rdb_load.c',
 mutate('snapshot-loads-the-dead', 'persist/rdb_load.c',
        'over && !l->how->keeps_expired;', 'over && l->how->keeps_expired;',
        'keys that are over come back with a load', 'tcl integration/snapshot RELOAD')
+
+# ---- saves that walk ----
+
+WALK = 'unit persist/test_walk'
+mutate('walk-no-aside', 'persist/walk.c', 'if (walk.record.entry && walk.record.entry != e) {',
+       'if (false) {', 'a key is written in the midst of a large value', WALK)
+mutate('walk-aside-lost', 'persist/walk.c', '    if (all) join_lanes();\n', '',
+       'what was copied beside a large value is not written', WALK)
+mutate('walk-aside-database', 'persist/walk.c',
+       '    if (l->database >= 0) walk.lane.database = l->database;\n', '',
+       'keys behind a large value are in the wrong database', WALK)
+mutate('walk-record-lost', 'persist/walk.c', '    walk.record = outer;\n', '',
+       'a large value that others overtook is written in part', WALK)
+mutate('walk-part-ends', 'persist/walk.c', 'p->ends = is_last && length == text.length;',
+       'p->ends = length == text.length;', 'a long text is written as several', WALK)
+mutate('walk-text-offset', 'persist/walk.c', '    rest.bytes += walk.record.copied;\n', '',
+       'each part of a long text is its first', WALK)
+mutate('walk-large-deadline', 'persist/walk.c', '        piece_write_deadline(e, &t->sink);\n', '',
+       'a log that is written anew has no deadlines of large values', WALK)
+mutate('walk-nobody-waits', 'persist/walk.c', 'return is_far_behind() || any_key_awaits(call);',
+       'return is_far_behind();', 'who writes to a large value does not wait', WALK)
+mutate('walk-far-behind', 'persist/walk.c', 'return is_far_behind() || any_key_awaits(call);',
+       'return any_key_awaits(call);', 'memory has no bound while a disk stands still', WALK)
+mutate('walk-never-rests', 'persist/walk.c',
+       'return scribe_waiting(walk.scribe) >= WAITING_BYTES_MAX && !is_urgent();', 'return false;',
+       'all is copied though nothing is written', WALK)
+mutate('walk-holds-for-ever', 'persist/walk.c',
+       '    gate_set(GATE_SAVE, false);\n    let_go();\n', '    gate_set(GATE_SAVE, false);\n',
+       'who waits for a save that is given up waits on', WALK)
+mutate('walk-recency', 'persist/walk.c',
+       'walk.with_recency = job->format != SAVER_COMMANDS && piece_has_recency();',
+       'walk.with_recency = false;', 'a save forgets which keys are used', WALK)
+mutate('walk-database-zero', 'persist/walk.c', '*l = (struct lane){.database = -1};',
+       '*l = (struct lane){.database = 0};', 'keys stand before the first database', WALK)
+mutate('scribe-tail', 'persist/scribe.c', '    sink_write(out, tail.bytes, tail.length);\n',
+       '    (void)tail;\n', 'a snapshot has no end', WALK)
+mutate('scribe-parts', 'persist/scribe.c', '        if (piece->ends) pass_on_whole(s, piece->how);\n',
+       '        pass_on_whole(s, piece->how);\n', 'parts of a text are compressed one by one', WALK)
+mutate('scribe-first-error', 'persist/scribe.c', '    if (!s->error) s->error = error;\n',
+       '    s->error = ECANCELED;\n', 'the log does not say why a save failed', WALK)
+mutate('scribe-count', 'persist/scribe.c', '    atomic_fetch_sub(&s->waiting, sizeof(*b));\n', '',
+       'a save stands still once 8 MB were copied', WALK)
+mutate('scribe-sync', 'persist/scribe.c',
+       '    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);\n', '    (void)file_sync(s->fd);\n',
+       'a save whose sync fails counts as good', 'unit persist/test_scribe')
+mutate('scribe-too-late', 'persist/scribe.c',
+       '    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);\n'
+       '    if (is_given_up(s)) fail(s, ECANCELED);\n',
+       '    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);\n',
+       'data that FLUSHALL has deleted comes back by a file', 'unit persist/test_scribe')
+mutate('piece-flat', 'persist/piece.c',
+       'write(e, (struct value){e->type == ENTRY_STRING ? &text : bytes, e->encoding}, out);',
+       'write(e, (struct value){bytes, e->encoding}, out);',
+       'a text beside its entry is taken for what leads to it', WALK)
+mutate('piece-owned', 'persist/piece.c',
+       'if (!sink_error(out) || piece->kind == PIECE_OWNED) encode_piece(piece, out, write);',
+       'if (!sink_error(out)) encode_piece(piece, out, write);',
+       'what a failed save was given is not freed', WALK)
+mutate('piece-frequency', 'persist/piece.c', '(unsigned char)recency_frequency(e));',
+       '(unsigned char)0);', 'all keys are saved as never used', WALK)
+mutate('piece-deadline', 'persist/piece.c', '        sink_write_byte(out, RDB_DEADLINE_MSEC);\n'
+       '        saved_write_number(out, (uint64_t)entry_deadline(e), 8);\n', '',
+       'no key of a save has a deadline', WALK)
+mutate('saver-orphan', 'persist/saver.c', '    if (orphan) {\n', '    if (false) {\n',
+       "a save's end is told twice", WALK)
+mutate('saver-method', 'persist/saver.c', 'if (wanted == METHOD_FORK) saver_end_walk();',
+       '(void)0;', 'a walk goes on that is no longer wanted', WALK)
+mutate('saver-on-purpose', 'persist/saver.c', '.on_purpose = killed && !good,',
+       '.on_purpose = false,', 'a save that was given up counts as failed', WALK)
+mutate('saver-kind', 'persist/saver.c', '    else if (job.kind == kind)\n', '    else\n',
+       "the log's end ends a snapshot", WALK)
+mutate('saver-busy', 'persist/saver.c', 'return method == METHOD_WALK || child_lives(); }',
+       'return child_lives(); }', 'two saves walk at once', WALK)
+mutate('saver-marks', 'persist/saver.c',
+       '    while (!frontier_clean(CLEAN_POSITIONS)) continue;\n', '',
+       'a walk begins among marks of others', WALK)
+
+mutate('shadow-once', 'value/shadow.c', '    if (is_noted(s, text, hash)) return;\n', '',
+       'a member that changes twice is saved as it was in between', 'unit value/test_shadow')
+mutate('shadow-behind', 'value/shadow.c',
+       'if (s->noted_are_visited || table_place(hash) < table_place(s->cursor)) return;',
+       'if (s->noted_are_visited) return;', 'a member that was visited is saved again',
+       'unit value/test_shadow')
+mutate('shadow-new', 'value/shadow.c', '    if (n->was_there) s->visit(', '    s->visit(',
+       'a save has members that are newer', 'unit value/test_shadow')
+mutate('shadow-hash-set', 'value/hash.c', '    shadow_note(h->table, hash, field, old);\n', '',
+       'a save has a field as it is now', WALK)
+mutate('shadow-hash-new', 'value/hash.c', '        shadow_note(h->table, hash, field, NULL);\n', '',
+       'a save has a field that is newer', WALK)
+mutate('shadow-set-remove', 'value/set.c', '    shadow_note(s->table, hash, member, m);\n', '',
+       'a save misses a member that was removed', WALK)
+mutate('shadow-zset-score', 'value/zset.c', '        shadow_note(z->members, hash, member, e);\n', '',
+       'a save has a score as it is now', WALK)
+mutate('frontier-members', 'store/frontier.c', '        if (!has_shadow(e)) frontier_change(part, e, hash);\n',
+       '', 'a small collection is saved as it is now', 'unit store/test_frontier')
 
 mutate('log-sync-failure-unseen', 'persist/aof_writer.c',
        '    if (j->sync_error)\n        fail(j->sync_error, &sync_fails, "Syncing");\n    else if',

@@ -136,7 +136,7 @@ static ssize_t too_early(void) {
     return -1;
 }
 
-ssize_t connection_read(struct connection *c, void *bytes, size_t length) {
+ssize_t connection_read_apart(struct connection *c, void *bytes, size_t length) {
     if (!c->established) return too_early();
     c->read_needs = LOOP_READABLE;
     c->write_needs = LOOP_WRITABLE; /* invariant 4 */
@@ -144,26 +144,58 @@ ssize_t connection_read(struct connection *c, void *bytes, size_t length) {
     int error = errno;
     ASSERT(is_need(c->read_needs));
     c->is_pending = got > 0 && c->transport->has_pending(c);
-    if (c->loop) loop_pending_end(c->loop, &c->pending); /* not twice in a turn */
-    tell_pending(c);
     errno = error;
     return got;
 }
 
-ssize_t connection_writev(struct connection *c, const struct iovec *pieces, int count) {
+void connection_settle_read(struct connection *c) {
+    if (c->loop) loop_pending_end(c->loop, &c->pending); /* not twice in a turn */
+    tell_pending(c);
+}
+
+ssize_t connection_read(struct connection *c, void *bytes, size_t length) {
+    ssize_t got = connection_read_apart(c, bytes, length);
+    int error = errno;
+    if (c->established) connection_settle_read(c);
+    errno = error;
+    return got;
+}
+
+static ssize_t write_apart(struct connection *c, const struct iovec *pieces, int count) {
     if (!c->established) return too_early();
     c->write_needs = LOOP_WRITABLE;
     ssize_t sent = c->transport->writev(c, pieces, count);
     int error = errno;
     ASSERT(is_need(c->write_needs));
-    note_pending(c);
+    c->is_pending = c->transport->has_pending(c);
     errno = error;
     return sent;
 }
 
-ssize_t connection_write(struct connection *c, const void *bytes, size_t length) {
+void connection_settle_write(struct connection *c) { tell_pending(c); }
+
+ssize_t connection_writev(struct connection *c, const struct iovec *pieces, int count) {
+    ssize_t sent = write_apart(c, pieces, count);
+    int error = errno;
+    if (c->established) connection_settle_write(c);
+    errno = error;
+    return sent;
+}
+
+/* It is only read, and iov_base has no const. */
+static struct iovec piece_of(const void *bytes, size_t length) {
     struct iovec piece = {.iov_len = length};
-    memcpy(&piece.iov_base, &bytes, sizeof(bytes)); /* it is only read, and iov_base has no const */
+    memcpy(&piece.iov_base, &bytes, sizeof(bytes));
+    return piece;
+}
+
+ssize_t connection_write_apart(struct connection *c, const void *bytes, size_t length) {
+    struct iovec piece = piece_of(bytes, length);
+    return write_apart(c, &piece, 1);
+}
+
+ssize_t connection_write(struct connection *c, const void *bytes, size_t length) {
+    struct iovec piece = piece_of(bytes, length);
     return connection_writev(c, &piece, 1);
 }
 

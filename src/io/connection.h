@@ -96,6 +96,14 @@ MUST_USE ssize_t connection_read(struct connection *c, void *bytes, size_t lengt
 MUST_USE ssize_t connection_write(struct connection *c, const void *bytes, size_t length);
 MUST_USE ssize_t connection_writev(struct connection *c, const struct iovec *pieces, int count);
 
+/* The same in two parts, for who has another thread read or write (net/transfer): the first there,
+ * in any thread; the second afterwards, by the loop's own. Between the two nothing else is called
+ * of this connection but connection_unwatch; the handshake was done before. */
+MUST_USE ssize_t connection_read_apart(struct connection *c, void *bytes, size_t length);
+MUST_USE ssize_t connection_write_apart(struct connection *c, const void *bytes, size_t length);
+void connection_settle_read(struct connection *c);
+void connection_settle_write(struct connection *c);
+
 /* What to wait for at the socket by an owner that wants this; 0 where it wants nothing. */
 unsigned connection_interest(struct connection *c, unsigned wanted);
 /* What of the last connection_interest's `wanted` is to be tried, the socket being `ready`;

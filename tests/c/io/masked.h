@@ -12,6 +12,7 @@
 #define EVENKEEL_TESTS_IO_MASKED_H
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 
 #include "base/random.h"
 #include "base/system.h"
@@ -27,6 +28,7 @@ struct masked {
     struct connection connection; /* first */
     int flight;                   /* the present one */
     size_t flight_done;           /* of its characters */
+    uint64_t draws;               /* what it is to draw next */
     uint64_t received, sent;      /* places in the streams */
     char ahead[MASKED_RECORD_BYTES];
     size_t ahead_start, ahead_end;
@@ -38,7 +40,8 @@ struct masked {
 static bool masked_smooth;         /* nothing is cut, nothing waits without need */
 static bool masked_refuses;        /* `open` fails */
 static unsigned masked_open_count; /* connections */
-static unsigned masked_crossed_reads, masked_crossed_writes, masked_ahead_count; /* to be seen */
+/* To be seen. A connection may be used by another thread than others. */
+static atomic_uint masked_crossed_reads, masked_crossed_writes, masked_ahead_count;
 
 static inline char masked_byte(char byte, uint64_t place) {
     return (char)(byte ^ (char)(0x5a + place * 7 + (place >> 8)));
@@ -51,14 +54,21 @@ static inline bool masked_is_ready(const struct connection *c, short events) {
     return poll(&ready, 1, 0) == 1 && ready.revents & events;
 }
 
-static inline size_t masked_cut(size_t bytes) {
-    if (masked_smooth || bytes < 2 || random_below(3) == 0) return bytes;
-    return 1 + random_below(bytes);
+/* From its own seed: the generator is the main thread's. */
+static inline uint64_t masked_below(struct masked *m, uint64_t bound) {
+    m->draws = m->draws * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (m->draws >> 33) % bound;
+}
+
+static inline size_t masked_cut(struct masked *m, size_t bytes) {
+    if (masked_smooth || bytes < 2 || masked_below(m, 3) == 0) return bytes;
+    return 1 + masked_below(m, bytes);
 }
 
 static bool masked_open(struct connection *c, char *reason, size_t reason_size) {
     snprintf(reason, reason_size, "%s", masked_refuses ? "no masks are left" : "");
     masked_open_count += !masked_refuses;
+    masked_of(c)->draws = random_u64();
     return !masked_refuses;
 }
 
@@ -73,7 +83,7 @@ static bool masked_has_pending(const struct connection *c) {
 static inline ssize_t masked_pass_flight(struct masked *m, bool reads) {
     const char *flight = masked_flights[m->flight] + m->flight_done;
     char got[MASKED_FLIGHT_CHARS];
-    size_t length = masked_cut(MASKED_FLIGHT_CHARS - m->flight_done);
+    size_t length = masked_cut(m, MASKED_FLIGHT_CHARS - m->flight_done);
     if (!reads) return system_write(m->connection.fd, flight, length);
     ssize_t count = system_read(m->connection.fd, got, length);
     if (count <= 0 || !memcmp(got, flight, (size_t)count)) return count;
@@ -102,7 +112,7 @@ static enum connection_step masked_handshake(struct connection *c, char *reason,
 
 /* Whether this call is to wait for the socket's other direction; that is ready, so it ends. */
 static inline bool masked_crosses(struct masked *m, short events) {
-    bool crosses = !masked_smooth && !m->has_waited && random_below(4) == 0 &&
+    bool crosses = !masked_smooth && !m->has_waited && masked_below(m, 4) == 0 &&
                    masked_is_ready(&m->connection, events);
     m->has_waited = crosses;
     if (crosses) errno = EAGAIN;
@@ -117,7 +127,7 @@ static ssize_t masked_read(struct connection *c, void *bytes, size_t length) {
             masked_crossed_reads++;
             return -1;
         }
-        ssize_t got = system_read(c->fd, m->ahead, masked_cut(sizeof(m->ahead)));
+        ssize_t got = system_read(c->fd, m->ahead, masked_cut(m, sizeof(m->ahead)));
         if (got <= 0) return got;
         for (ssize_t i = 0; i < got; i++) m->ahead[i] = masked_byte(m->ahead[i], m->received++);
         m->ahead_start = 0;
@@ -125,7 +135,7 @@ static ssize_t masked_read(struct connection *c, void *bytes, size_t length) {
     }
     size_t taken = m->ahead_end - m->ahead_start;
     if (taken > length) taken = length;
-    taken = masked_cut(taken);
+    taken = masked_cut(m, taken);
     memcpy(bytes, m->ahead + m->ahead_start, taken);
     m->ahead_start += taken;
     masked_ahead_count += masked_has_pending(c);
@@ -167,7 +177,7 @@ static ssize_t masked_writev(struct connection *c, const struct iovec *pieces, i
         masked_crossed_writes++;
         return masked_refuse(m, record, length, all);
     }
-    size_t cut = masked_cut(length);
+    size_t cut = masked_cut(m, length);
     for (size_t i = 0; i < cut; i++) wire[i] = masked_byte(record[i], m->sent + i);
     ssize_t sent = system_write(c->fd, wire, cut);
     if (sent < 0) return errno == EAGAIN ? masked_refuse(m, record, length, all) : -1;

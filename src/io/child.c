@@ -47,6 +47,7 @@
 #include "io/background.h"
 #include "io/loop.h"
 #include "io/signals.h"
+#include "io/threads.h"
 #include "metric/cause.h"
 #include "metric/latency.h"
 #include "metric/row.h"
@@ -229,6 +230,7 @@ static void begin_child(const struct child_job *job, const int pipe_ends[2]) {
     signals_in_child();
     log_after_fork(true);
     background_in_child();
+    threads_in_child();
     close_others();
     self.here = true;
     self.pipe = pipe_ends[1];
@@ -370,6 +372,7 @@ static pid_t timed_fork(int64_t *begun) {
     *begun = clock_monotonic_nsec();
     enum cause previous = cause_enter(CAUSE_FORK, *begun);
     log_before_fork();
+    threads_rest(); /* none holds a lock that the child may want */
     pid_t pid = system_fork();
     int error = errno;
     if (pid == 0) return 0;

@@ -1,30 +1,199 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What configurations and tools know of I/O threads before they are built (option/missing.h).
+ * I/O threads. threads.h has the idea.
+ *
+ * Invariants, under the lock:
+ *  1. first..last are the jobs that nobody has begun, in the order of giving; `working` threads are
+ *     each in one more.
+ *  2. `asleep` threads wait for `given_more`. A job that is given wakes one of them.
+ *  3. The giver waits for one job (`awaited`) or for rest (`resting`), and is woken for that alone,
+ *     once: not for each job that ends before.
  */
 #include "io/threads.h"
 
-#include "metric/row.h"
-#include "option/missing.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
 
-static int64_t threads;
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "io/affinity.h"
+#include "io/signals.h"
+#include "metric/metric.h"
+#include "option/option.h"
+
+#define THREADS_MAX 128
+#define THREAD_NAME_CHARS 16 /* the system's limit */
+
+static int64_t threads_option;
 static bool do_reads;
+static int64_t clients_min;
+static uint64_t active;
+
+static pthread_t threads[THREADS_MAX];
+static unsigned running;
+static bool forked; /* we are a child: the parent's threads are not here */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t given_more = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t done_more = PTHREAD_COND_INITIALIZER;
+static struct threads_job *first, *last;
+static unsigned asleep, working;
+static const struct threads_job *awaited; /* NULL = none */
+static bool resting, ending;
 
 static const struct option_row option_rows[] = {
-    {MISSING("io-threads", NULL, OPTION_TYPE_INT, &threads, "1", 0, "threads", 10,
-             "I/O threads are not built yet",
-             "Threads that read, parse and write; 1 = the main thread."),
-     .low = 1, .high = 128},
-    MISSING_BOOL("io-threads-do-reads", NULL, &do_reads, "no", 0, "threads", 20, NULL,
-                 "I/O threads read and parse too, and not only write."),
+    OPTION_INT(
+        "io-threads", &threads_option, "1", 1, THREADS_MAX, 0, "threads", 10,
+        "Threads that write to clients' sockets, and read where io-threads-do-reads says so; "
+        "commands are run by the main thread, which is one of them. 1: it does all. Over "
+        "TLS they encrypt and decrypt, too."),
+    OPTION_BOOL("io-threads-do-reads", &do_reads, false, 0, "threads", 20,
+                "I/O threads read too, and not only write."),
+    OPTION_INT("io-threads-clients-min", &clients_min, "16", 1, INT32_MAX, OPTION_MUTABLE,
+               "threads", 25,
+               "Clients ready at once below which I/O threads sleep: the main thread serves so few "
+               "before another one would have woken up."),
 };
 
 static const struct metric_row metric_rows[] = {
-    METRIC_NOTHING("Server", 240, "io_threads_active"),
-    METRIC_NOTHING("Stats", 370, "io_threaded_reads_processed"),
-    METRIC_NOTHING("Stats", 380, "io_threaded_writes_processed"),
+    {.section = "Server",
+     .place = 240,
+     .name = "io_threads_active",
+     .type = METRIC_UINT64,
+     .variable = &active,
+     .help =
+         "1 where I/O threads had work in the last turn that served clients, else 0: they sleep "
+         "while few clients are ready at once."},
 };
 
 void threads_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}
+
+unsigned threads_count(void) { return forked ? 0 : running; }
+unsigned threads_clients_min(void) { return (unsigned)clients_min; }
+bool threads_do_reads(void) { return do_reads && threads_count() > 0; }
+void threads_note_active(bool is_active) { active = is_active; }
+
+static void lock(void) { ASSERT(pthread_mutex_lock(&mutex) == 0); }
+static void unlock(void) { ASSERT(pthread_mutex_unlock(&mutex) == 0); }
+static void wait_for(pthread_cond_t *news) { ASSERT(pthread_cond_wait(news, &mutex) == 0); }
+
+/* ---- a thread ---- */
+
+static struct threads_job *take_first(void) {
+    struct threads_job *job = first;
+    first = job->next;
+    working++;
+    return job;
+}
+
+static void end_job(struct threads_job *job) {
+    working--;
+    atomic_store_explicit(&job->done, true, memory_order_release);
+    if (awaited == job || (resting && !first && !working)) pthread_cond_signal(&done_more);
+}
+
+/* With the lock, which is given up while one works. */
+static void do_jobs(void) {
+    while (first) {
+        struct threads_job *job = take_first();
+        unlock();
+        job->work(job);
+        memory_publish();
+        lock();
+        end_job(job);
+    }
+}
+
+static void *thread_main(void *argument) {
+    signals_thread_start();
+    affinity_apply(AFFINITY_SERVER);
+    lock();
+    for (;;) {
+        do_jobs();
+        if (ending) break;
+        asleep++;
+        wait_for(&given_more);
+        asleep--;
+    }
+    unlock();
+    signals_thread_end();
+    return NULL;
+}
+
+bool threads_start(void) {
+    char name[THREAD_NAME_CHARS];
+    while (running + 1 < (unsigned)threads_option) {
+        int error = pthread_create(&threads[running], NULL, thread_main, NULL);
+        if (error) {
+            log_warning("Fatal: Can't initialize IO thread: %s", strerror(error));
+            return false;
+        }
+        running++;
+        snprintf(name, sizeof(name), "io_thd_%u", running);
+        pthread_setname_np(threads[running - 1], name);
+    }
+    return true;
+}
+
+void threads_stop(void) {
+    if (!running || forked) return;
+    lock();
+    ending = true;
+    pthread_cond_broadcast(&given_more);
+    unlock();
+    while (running) ASSERT(pthread_join(threads[--running], NULL) == 0);
+    ending = false;
+}
+
+void threads_in_child(void) {
+    forked = true;
+    first = NULL;
+}
+
+/* ---- the giver ---- */
+
+void threads_give(struct threads_job *job) {
+    job->next = NULL;
+    atomic_store_explicit(&job->done, false, memory_order_relaxed);
+    if (!threads_count()) {
+        job->work(job);
+        atomic_store_explicit(&job->done, true, memory_order_relaxed);
+        return;
+    }
+    lock();
+    if (first)
+        last->next = job;
+    else
+        first = job;
+    last = job;
+    bool wakes = asleep > 0;
+    unlock();
+    if (wakes) pthread_cond_signal(&given_more);
+}
+
+static bool is_done(struct threads_job *job) {
+    return atomic_load_explicit(&job->done, memory_order_acquire);
+}
+
+void threads_wait(struct threads_job *job) {
+    if (is_done(job)) return;
+    lock();
+    awaited = job;
+    while (!is_done(job)) wait_for(&done_more);
+    awaited = NULL;
+    unlock();
+}
+
+void threads_rest(void) {
+    if (!threads_count()) return;
+    lock();
+    resting = true;
+    while (first || working) wait_for(&done_more);
+    resting = false;
+    unlock();
 }

@@ -1,9 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Options and INFO fields of I/O threads, until these are built.
+ * I/O threads: jobs that the main thread gives away and waits for.
+ *
+ *   threads_give --> done in the order of giving, by whoever is free --> threads_wait
+ *
+ * `io-threads` counts the main thread: one less is started, once. They sleep while nothing is given
+ * (nobody ever spins), and so does the main thread while it waits: what a job does is a thread's,
+ * never the giver's.
+ *
+ * Who touches what: from threads_give until threads_wait or threads_rest returns, a job and all
+ * that it names are its thread's. The giver reads and changes none of it meanwhile.
+ *
+ * A job is to be some ten system calls or more: giving one, and hearing of its end, costs about as
+ * much as two of them.
  */
 #ifndef EVENKEEL_IO_THREADS_H
 #define EVENKEEL_IO_THREADS_H
+#include <stdatomic.h>
+#include <stdbool.h>
 
-/* Registers the rows. Once, at start. */
+#include "base/attributes.h"
+
+/* First in its owner's struct. */
+struct threads_job {
+    void (*work)(struct threads_job *job); /* in a thread, not the giver's */
+    struct threads_job *next;
+    atomic_bool done;
+};
+
+/* Options io-threads..., and INFO. Once, at start. */
 void threads_register(void);
+/* Starts io-threads less one. False, with a line of the log, where the system refuses one. */
+MUST_USE bool threads_start(void);
+/* All is done; ends them. Harmless where there are none. */
+void threads_stop(void);
+/* How many work besides the main thread; 0 also in a forked child. */
+unsigned threads_count(void);
+/* io-threads-do-reads, where there are threads. */
+bool threads_do_reads(void);
+/* io-threads-clients-min: the fewest clients ready at once whose reads are given away. */
+unsigned threads_clients_min(void);
+/* For INFO: whether the last turn that served clients has given jobs. */
+void threads_note_active(bool active);
+
+/* From the main thread only, as all that follows. In a forked child the job is done at once. */
+void threads_give(struct threads_job *job);
+/* Returns when the job, which was given, is done. */
+void threads_wait(struct threads_job *job);
+/* Returns when all that was given is done. */
+void threads_rest(void);
+/* In a forked child, whose parent was at rest: there are no threads. */
+void threads_in_child(void);
 #endif

@@ -20,7 +20,10 @@
  *     Nothing is in both: what moves into a query leaves the bytes that it came from.
  *  6. When a protocol error is put into the batch, all that its client sent before it has run; so
  *     it never meets a held client: its bytes are held as they came and give the same error again.
- *  7. The batches of outer turns stay as they are while a nested one runs, but for requests that it
+ *  7. A client that is AWAITED stands in `collected`, or is a piece of one of the readers on their
+ *     way that has not been taken, and no other. Its bytes are taken before anything else of it is
+ *     read. No reader's buffer is used again before the batch of what it read has run.
+ *  8. The batches of outer turns stay as they are while a nested one runs, but for requests that it
  *     has run for them (run_already). Their arguments are not looked at again.
  */
 #include "net/batch.h"
@@ -28,6 +31,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/panic.h"
 #include "metric/metric.h"
@@ -36,6 +40,7 @@
 #include "net/limits.h"
 #include "net/reply.h"
 #include "net/request.h"
+#include "net/transfer.h"
 #include "option/option.h"
 
 /* A request in the making: its bytes so far, and the parser's place in them. */
@@ -88,6 +93,12 @@ static struct batch batch = {.requests = first_requests,
 static unsigned depth;                                  /* turns within turns */
 static struct list_link resumed = {&resumed, &resumed}; /* of held_link: to go on */
 static uint64_t held_clients;
+static bool has_threads;
+/* With I/O threads: */
+static struct list_link collected = {&collected, &collected}; /* of held_link: to be read */
+static unsigned collected_count;
+static struct transfer *readers; /* in a ring */
+static unsigned readers_room, readers_first, readers_count;
 static size_t large_bytes; /* of `filling` and `owned` of all queries */
 static uint64_t turn;      /* the loop's turn that turn_end_nsec belongs to */
 static int64_t turn_end_nsec;
@@ -395,6 +406,7 @@ void batch_hold_request(struct request *r) {
 }
 
 static void forget_held(struct client *c) {
+    if (c->flags & CLIENT_AWAITED && !list_is_empty(&c->held_link)) collected_count--;
     list_remove(&c->held_link);
     if (c->flags & CLIENT_HELD) held_clients--;
     c->flags &= ~(unsigned)(CLIENT_HELD | CLIENT_HELD_REQUEST);
@@ -605,9 +617,8 @@ static void parse_query(struct client *c) {
 
 /* ---- reading ---- */
 
-/* Reads and says how much came; 0 where nothing did, the client then may be closing. */
-static size_t read_some(struct client *c, char *into, size_t room) {
-    ssize_t got = client_receive(c, into, room);
+/* What a read has given: how much came; 0 where nothing did, the client then may be closing. */
+static size_t count_read(struct client *c, ssize_t got) {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     if (got <= 0) {
         if (got)
@@ -623,6 +634,19 @@ static size_t read_some(struct client *c, char *into, size_t room) {
     return (size_t)got;
 }
 
+static size_t read_some(struct client *c, char *into, size_t room) {
+    return count_read(c, client_receive(c, into, room));
+}
+
+/* Its query has got more. */
+static void go_on_with_query(struct client *c) {
+    parse_query(c);
+    if (!c->query) return;
+    client_note_input(query_bytes(c->query));
+    if ((int64_t)(c->query->length + query_held(c->query)) > query_bytes_max)
+        client_close_for_limit(c, "query buffer");
+}
+
 static void read_into_query(struct client *c) {
     struct query *q = c->query;
     if (q->filling) {
@@ -636,11 +660,7 @@ static void read_into_query(struct client *c) {
         if (!got) return;
         query_append(q, batch.input + batch.input_used, got);
     }
-    parse_query(c);
-    if (!c->query) return;
-    client_note_input(query_bytes(c->query));
-    if ((int64_t)(c->query->length + query_held(c->query)) > query_bytes_max)
-        client_close_for_limit(c, "query buffer");
+    go_on_with_query(c);
 }
 
 /* The turn's time is up when a batch has just run and the clock says so. */
@@ -770,6 +790,18 @@ static void write_replies(void) {
     client_memory_enforce();
 }
 
+/* The same where a batch is through, and there are I/O threads. None has anything between turns:
+ * who goes on there is written to by this one. */
+static __attribute__((noinline)) void give_replies(void) {
+    if (batch.outer || batch.resuming) {
+        write_replies();
+        return;
+    }
+    reply_end();
+    reply_write_batch(batch.reading);
+    client_memory_enforce();
+}
+
 /* The same where no request runs. */
 static void pause_and_write(void) {
     if (executor->pause) executor->pause();
@@ -849,7 +881,11 @@ void batch_run(void) {
         int left = batch.request_count - done;
         run_group(batch.requests + done, left < BATCH_GROUP ? left : BATCH_GROUP);
     }
-    pause_and_write();
+    if (executor->pause) executor->pause();
+    if (__builtin_expect(has_threads, 0))
+        give_replies();
+    else
+        write_replies();
     if (executor->after_replies && !batch.resuming)
         executor->after_replies(batch.requests, batch.request_count,
                                 clock_monotonic_nsec() - loop_wake_nsec(client_loop()));
@@ -861,6 +897,197 @@ void batch_run(void) {
     if (batch.inline_words.length) buffer_clear(&batch.inline_words);
     batch.running = false;
     if (__builtin_expect(client_interrupted, 0)) between_requests();
+}
+
+/* ---- reading by I/O threads ---- */
+
+/* For each thread one to work on and one that waits. */
+#define READERS_PER_THREAD 2
+
+void batch_open_threads(void) {
+    has_threads = true;
+    reply_open_threads();
+    if (!threads_do_reads()) return;
+    readers_room = READERS_PER_THREAD * threads_count();
+    readers = memory_zalloc(readers_room * sizeof(*readers), MEMORY_POOLS);
+    for (unsigned i = 0; i < readers_room; i++) {
+        readers[i].input = memory_alloc(BATCH_INPUT_BYTES, MEMORY_POOLS);
+        readers[i].room = BATCH_INPUT_BYTES;
+        readers[i].at_once = BATCH_READ_BYTES;
+    }
+}
+
+static struct transfer *reader(unsigned number) {
+    return &readers[(readers_first + number) % readers_room];
+}
+
+/* Large arguments are read straight into their block, which is the main thread's. */
+static bool can_be_collected(const struct client *c, unsigned ready) {
+    unsigned unusual = CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY | CLIENT_HELD | CLIENT_STREAMED |
+                       CLIENT_BELOW | CLIENT_PRIMARY;
+    return ready == LOOP_READABLE && !(c->flags & unusual) && !(c->query && c->query->filling);
+}
+
+static void collect(struct client *c) {
+    c->flags |= CLIENT_AWAITED;
+    list_append(&collected, &c->held_link);
+    collected_count++;
+}
+
+/* It is not to be read by a thread, or not yet. */
+static void uncollect(struct client *c) {
+    list_remove(&c->held_link);
+    collected_count--;
+}
+
+static struct client *collected_take(void) {
+    struct client *c = LIST_ENTRY(collected.next, struct client, held_link);
+    uncollect(c);
+    return c;
+}
+
+/* Serves it, or collects it. */
+static void collect_or_serve(struct client *c, unsigned ready) {
+    if (readers && !batch.outer && can_be_collected(c, ready)) {
+        collect(c);
+        return;
+    }
+    client_ready(c, ready);
+    if (c->flags & CLIENT_CARRIED) client_watch(c);
+}
+
+static __attribute__((noinline)) void carried_ready(struct client *c, unsigned ready) {
+    note_turn();
+    ready = client_carried_ready(c, ready);
+    if (ready) {
+        collect_or_serve(c, ready);
+    } else {
+        yield_if_late();
+        client_watch(c);
+    }
+}
+
+/* One that is AWAITED is heard of again while it stays collected. */
+static void watcher_ready_threads(struct loop_watcher *watcher, unsigned ready) {
+    struct client *c = (struct client *)watcher;
+    if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW | CLIENT_AWAITED)) return;
+    if (c->flags & CLIENT_AWAY) reply_settle(); /* over TLS: more of it is pending */
+    if (c->flags & CLIENT_CARRIED)
+        carried_ready(c, ready);
+    else
+        collect_or_serve(c, ready);
+    if (__builtin_expect(client_interrupted, 0)) client_finish_closing();
+}
+
+/* So many of those collected go to a thread. */
+static void give_reader(unsigned count) {
+    struct transfer *t = reader(readers_count);
+    transfer_begin(t);
+    while (collected_count && t->count < (int)count) {
+        struct client *c = collected_take();
+        if (can_be_collected(c, LOOP_READABLE)) {
+            if (c->flags & CLIENT_CARRIED) c->flags |= CLIENT_AWAY;
+            transfer_add(t, c, NULL, 0);
+        } else {
+            c->flags &= ~(unsigned)CLIENT_AWAITED;
+        }
+    }
+    readers_count++;
+    transfer_read(t);
+}
+
+/* Its bytes, which stay where they are until the batch has run. */
+static void take_bytes(struct client *c, const char *bytes, size_t length) {
+    batch.reading = c;
+    if (c->query) {
+        query_append(c->query, bytes, length);
+        go_on_with_query(c);
+    } else {
+        parse_region(c, bytes, bytes + length);
+    }
+    batch.reading = NULL;
+}
+
+/* As the end of client_ready, where a thread has read. */
+static void take_piece(const struct transfer_piece *p) {
+    struct client *c = p->client;
+    c->flags &= ~(unsigned)CLIENT_AWAITED;
+    reply_back(c);
+    if (c->flags & CLIENT_CLOSING) return;
+    transfer_settle_read(p);
+    errno = p->error;
+    size_t got = count_read(c, p->done);
+    if (got && !client_ignores_input(c)) take_bytes(c, p->bytes, got);
+    client_memory_note(c);
+    client_memory_enforce();
+    if (c->flags & CLIENT_CARRIED) client_watch(c);
+    if (__builtin_expect(client_interrupted, 0)) client_finish_closing();
+}
+
+/* Those that a thread had no room for come first again. */
+static void collect_untried(struct transfer *t) {
+    while (t->count > t->tried) {
+        struct client *c = t->pieces[--t->count].client;
+        c->flags &= ~(unsigned)CLIENT_AWAITED;
+        reply_back(c);
+        if (c->flags & CLIENT_CLOSING) continue;
+        c->flags |= CLIENT_AWAITED;
+        list_prepend(&collected, &c->held_link);
+        collected_count++;
+    }
+}
+
+/* Takes all that a reader has. A turn within a request may have taken some of it meanwhile. */
+static void take_all(struct transfer *t) {
+    threads_wait(&t->job);
+    collect_untried(t);
+    while (t->taken < t->tried) take_piece(&t->pieces[t->taken++]);
+}
+
+/* As many for each reader as give all threads something, and each what is worth it. */
+static unsigned reader_share(void) {
+    unsigned share = collected_count / readers_room, least = (unsigned)transfer_pieces_min();
+    if (share > TRANSFER_PIECES_MAX) return TRANSFER_PIECES_MAX;
+    return share < least ? least : share;
+}
+
+static void read_by_threads(void) {
+    unsigned share = reader_share();
+    bool late = false;
+    for (;;) {
+        while (!late && collected_count && readers_count < readers_room) give_reader(share);
+        if (!readers_count) return;
+        take_all(reader(0));
+        batch_run();
+        readers_first = (readers_first + 1) % readers_room;
+        readers_count--;
+        late = clock_monotonic_nsec() >= turn_end_nsec;
+    }
+}
+
+static void read_alone(void) {
+    while (collected_count) {
+        struct client *c = collected_take();
+        c->flags &= ~(unsigned)CLIENT_AWAITED;
+        if (c->flags & CLIENT_CLOSING) continue;
+        client_ready(c, LOOP_READABLE);
+        if (c->flags & CLIENT_CARRIED) client_watch(c);
+        if (__builtin_expect(client_interrupted, 0)) client_finish_closing();
+    }
+    batch_run();
+}
+
+void batch_run_threads(void) {
+    bool many = collected_count >= threads_clients_min();
+    batch_run();
+    note_turn();
+    if (many)
+        read_by_threads();
+    else
+        read_alone();
+    bool active = reply_settle() || many;
+    threads_note_active(active);
+    if (active) reply_write_all(); /* what has waited for a thread's end */
 }
 
 /* ---- requests apart ---- */
@@ -898,6 +1125,22 @@ static void run_waiting(const struct batch *outer) {
     pause_and_write();
 }
 
+/* No thread has anything from here on. Who was only collected is ready still. */
+static void rest_before_within(void) {
+    reply_settle();
+    threads_rest();
+    while (collected_count) collected_take()->flags &= ~(unsigned)CLIENT_AWAITED;
+}
+
+/* What threads had read outside is taken here: those clients should not wait. The buffers stay
+ * until the outermost turn has run what of them it has parsed. */
+static void take_within(void) {
+    for (unsigned i = 0; i < readers_count; i++) {
+        take_all(reader(i));
+        while (collected_count) collected_take()->flags &= ~(unsigned)CLIENT_AWAITED;
+    }
+}
+
 unsigned batch_turns_left(void) { return BATCH_DEPTH_MAX - depth; }
 
 bool batch_turn_within(uint64_t record) {
@@ -905,12 +1148,14 @@ bool batch_turn_within(uint64_t record) {
     struct batch outer;
     struct output outer_output;
     if (depth == BATCH_DEPTH_MAX) return false;
+    if (__builtin_expect(has_threads, 0)) rest_before_within();
     depth++;
     if (runs) runs->flags |= CLIENT_BELOW;
     reply_enter(&outer_output, runs, record);
     outer = batch;
     batch_begin(&outer);
     run_waiting(&outer);
+    if (__builtin_expect(has_threads, 0)) take_within();
     loop_turn_within(client_loop());
     batch_run();
     write_replies();
@@ -924,13 +1169,11 @@ bool batch_turn_within(uint64_t record) {
     return true;
 }
 
-const struct client_parts batch_client_parts = {
-    .ready = watcher_ready,
-    .marked = reply_free,
-    .closed = forget_held,
-    .freed = query_free_all,
-    .input_bytes = batch_query_bytes,
-    .last_words = reply_writable,
-    .cron_needed = limits_need_cron,
-    .cron = limits_check_output,
-};
+#define PARTS(on_ready)                                                                            \
+    {                                                                                              \
+        .ready = (on_ready), .marked = reply_free, .closed = forget_held, .freed = query_free_all, \
+        .input_bytes = batch_query_bytes, .last_words = reply_writable,                            \
+        .cron_needed = limits_need_cron, .cron = limits_check_output                               \
+    }
+const struct client_parts batch_client_parts = PARTS(watcher_ready);
+const struct client_parts batch_client_parts_threads = PARTS(watcher_ready_threads);

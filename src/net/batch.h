@@ -25,6 +25,21 @@
  *  - No timer runs, and no hook: no expiry, eviction, table work or freeing between turns happens
  *    in the midst of a command. The clock goes on, and figures do (server/cron's cron_within).
  *  - Held clients do not go on; those that wait for keys are served when the outermost call ends.
+ *
+ * With I/O threads (io-threads above 1) a turn's ready clients are first only collected
+ * (CLIENT_AWAITED). After its events they are read, some thirty at a time, by whichever thread is
+ * free; the main thread takes what was read in the order of collecting, parses and runs it as one
+ * batch, and gives the replies away to be written, while the next clients are being read. So the
+ * order of one client's requests, and of commands as a whole, is that of one thread: all but system
+ * calls and encryption happens in the main one.
+ *  - Where few are ready the main thread reads and writes as it does alone, and nobody is woken.
+ *  - All that was given is back when batch_run_threads returns: between turns, in timers and hooks,
+ *    and in turns within others, no thread has anything. What a turn had no time for stays
+ *    collected, and comes first in the next one.
+ *  - In between, a request may close, or send messages to, a client that a thread is reading or
+ *    writing to. Its struct and its descriptor live on until the turn's end; its messages wait
+ *    where it is written to, or where its transport is in use (CLIENT_AWAY), and leave behind what
+ *    went before. What was read of one that is closing is dropped.
  */
 #ifndef EVENKEEL_NET_BATCH_H
 #define EVENKEEL_NET_BATCH_H
@@ -90,10 +105,15 @@ struct batch_executor {
 
 void batch_register(void); /* options and metrics */
 void batch_open(const struct batch_executor *executor);
-/* For client_open. */
-extern const struct client_parts batch_client_parts;
+/* From here on there are I/O threads (io/threads.h, net/reply.h). Before the first client. */
+void batch_open_threads(void);
+/* For client_open; the second where there are I/O threads. */
+extern const struct client_parts batch_client_parts, batch_client_parts_threads;
 /* Runs what stands in the batch; after a turn's events. */
 void batch_run(void);
+/* In place of it where there are I/O threads: they read what is ready, where that is many, and it
+ * is run; what they were given is settled when this returns. */
+void batch_run_threads(void);
 /* Where REPLY_PENDING_BYTES are reached, writes what clients were sent so far, also in the middle
  * of a request: for one that sends to many. May close clients, the request's own included. */
 void batch_relieve(void);

@@ -39,6 +39,7 @@
 #include "base/system.h"
 #include "ds/table.h"
 #include "io/child.h"
+#include "io/threads.h"
 #include "metric/metric.h"
 #include "net/client_memory.h"
 #include "option/option.h"
@@ -313,8 +314,10 @@ size_t client_connection_bytes(const struct client *c) {
 }
 
 static bool watch(struct client *c, unsigned interest) {
-    if (__builtin_expect(c->flags & CLIENT_CARRIED, 0))
+    if (__builtin_expect(c->flags & CLIENT_CARRIED, 0)) {
+        if (c->flags & CLIENT_AWAY) threads_rest(); /* what its transport needs is to be known */
         return connection_watch(client_connection(c), loop, &c->watcher, interest);
+    }
     return loop_watch(loop, &c->watcher, interest);
 }
 
@@ -631,6 +634,7 @@ void client_hang_up_closed(void) {
 }
 
 static void client_free(struct client *c) {
+    ASSERT(!(c->flags & CLIENT_AWAY));
     parts->freed(c);
     hang_up(c);
     memory_free(c->name, MEMORY_CLIENTS);

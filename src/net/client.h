@@ -47,6 +47,8 @@ enum client_flags {
     CLIENT_CARRIED = 1 << 18,     /* its bytes pass through a transport: io/connection.h */
     CLIENT_STREAMED = 1 << 19,    /* it is sent a stream instead of replies: reply.h */
     CLIENT_PRIMARY = 1 << 20,     /* the server that this one is a replica of */
+    CLIENT_AWAITED = 1 << 21,     /* an I/O thread reads its socket, or is to: nobody else does */
+    CLIENT_AWAY = 1 << 22,        /* one writes to it, or reads by its transport: nobody writes */
 };
 /* Replies to it are dropped. */
 #define CLIENT_REPLIES_DROPPED \
@@ -103,7 +105,8 @@ struct client {
     struct list_link link;       /* in the list of all clients, or of those to be freed */
     struct list_link write_link; /* in reply.c's list of clients whose chunks were just added, or,
                                     closing, in that of clients that were just marked */
-    struct list_link held_link;  /* in the list of who holds it, or of those to go on */
+    struct list_link held_link;  /* in the list of who holds it, of those to go on, or of those
+                                    that I/O threads are to read */
     uint64_t id;
     union {
         uint32_t flags; /* words.net, by the name that net/ calls it by */
@@ -217,7 +220,8 @@ static inline struct connection *client_connection(const struct client *c) {
     return client_rare(c, CLIENT_RARE_CONNECTION);
 }
 /* As read, write and writev of its socket, through its transport. Nobody reads or writes in another
- * way. Who writes knows whether it is CLIENT_CARRIED: that is tested with other flags. */
+ * way, but I/O threads (net/transfer.h). Who writes knows whether it is CLIENT_CARRIED: that is
+ * tested with other flags. */
 MUST_USE static inline ssize_t client_receive(const struct client *c, void *bytes, size_t length) {
     if (__builtin_expect(c->flags & CLIENT_CARRIED, 0))
         return connection_read(client_connection(c), bytes, length);

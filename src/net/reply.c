@@ -17,7 +17,12 @@
  *     may come behind what stands in the outer output. It waits in `below` for reply_leave.
  *     What its request had replied so far is meanwhile not its `replies` but its output's `own`:
  *     what is added is a message of others', and stands apart (`later`) until the request has
- * ended.
+ *     ended.
+ *  6. Where there are I/O threads a batch's regions may be given to them (reply_write_batch). The
+ *     bytes stay where they are: the output buffer goes on behind them (`base`), or is another one,
+ *     until reply_settle. A client whose region is written so, or whose transport is read
+ *     (CLIENT_AWAY), is written to by nobody else: what is added to it are chunks, and waits in
+ *     `away`. What is left of its region comes before them.
  *
  * Source of the formats: the Redis serialization protocol's specification, versions 2 and 3.
  */
@@ -35,6 +40,7 @@
 #include "net/client.h"
 #include "net/client_memory.h"
 #include "net/limits.h"
+#include "net/transfer.h"
 
 struct reply_chunk {
     struct reply_chunk *next;
@@ -61,6 +67,13 @@ struct error_count {
 
 /* Pieces written with one call at most. */
 #define WRITE_PIECES_MAX 32
+/* Output buffers in rotation where there are I/O threads, so that the next batch has room while the
+ * one before is written. */
+#define OUTPUTS_MAX 4
+/* The next one is taken where less than this is left: a batch of small replies needs no more. */
+#define OUTPUT_ROOM_MIN (REPLY_OUTPUT_BYTES / 2)
+/* Transfers on their way at most: two batches of as many regions as there may be. */
+#define TRANSFERS_MAX (2 * REPLY_REGIONS_MAX / TRANSFER_PIECES_MAX)
 /* The longest header: a mark, 20 digits, "\r\n". */
 #define HEADER_CHARS 24
 
@@ -71,6 +84,12 @@ static size_t pending; /* bytes of chunks that were added since all was written 
 static struct list_link to_write = {&to_write, &to_write};
 static struct list_link gated = {&gated, &gated}; /* of write_link: who waits for a record */
 static struct list_link below = {&below, &below}; /* the same: who waits for its outer turn */
+static struct list_link away = {&away, &away};    /* the same: who waits for an I/O thread */
+static struct transfer *transfers;                /* TRANSFERS_MAX; NULL = no I/O threads */
+static int transfers_count;                       /* of them on their way, from the first */
+static char *outputs[OUTPUTS_MAX];
+static bool outputs_given[OUTPUTS_MAX]; /* regions in it are on their way */
+static int output_number;               /* of the outermost turn's */
 static void (*before_write)(void);
 static uint64_t record_safe; /* what tells of this record, or an earlier one, may leave */
 static struct error_count error_counts[ERROR_CODES_MAX];
@@ -820,13 +839,14 @@ static inline __attribute__((always_inline)) void write_region(
 }
 
 static __attribute__((noinline)) void write_unusual(const struct region *r) {
+    ASSERT(!(r->client->flags & CLIENT_AWAY)); /* else it had been given with other regions */
     if (!(r->client->flags & CLIENT_CLOSING)) write_region(r, client_send_carried);
 }
 
 static inline void write_regions(void) {
     for (int i = 0; i < region_count; i++) {
         const struct region *r = &regions[i];
-        if (__builtin_expect(r->client->flags & (CLIENT_CLOSING | CLIENT_CARRIED), 0))
+        if (__builtin_expect(r->client->flags & (CLIENT_CLOSING | CLIENT_CARRIED | CLIENT_AWAY), 0))
             write_unusual(r);
         else
             write_region(r, client_send_plain);
@@ -842,19 +862,136 @@ void reply_before_write(void) {
     if (before_write) before_write();
 }
 
-void reply_write_all(void) {
-    if (__builtin_expect(before_write != NULL, 0)) before_write();
+static inline __attribute__((always_inline)) void write_rest(void) {
     write_regions();
-    output.used = 0;
+    output.used = output.base;
     while (!list_is_empty(&to_write)) {
         struct client *c = LIST_ENTRY(to_write.next, struct client, write_link);
         list_remove(&c->write_link);
-        if (__builtin_expect(c->flags & CLIENT_BELOW, 0))
-            list_append(&below, &c->write_link);
+        if (__builtin_expect(c->flags & (CLIENT_BELOW | CLIENT_AWAY), 0))
+            list_append(c->flags & CLIENT_BELOW ? &below : &away, &c->write_link);
         else
             flush_chunks(c);
     }
     pending = 0;
+}
+
+void reply_write_all(void) {
+    if (__builtin_expect(before_write != NULL, 0)) before_write();
+    write_rest();
+}
+
+/* ---- I/O threads ---- */
+
+void reply_open_threads(void) {
+    ASSERT(output.bytes && !transfers);
+    transfers = memory_zalloc(TRANSFERS_MAX * sizeof(*transfers), MEMORY_POOLS);
+    outputs[0] = output.bytes;
+    for (int i = 1; i < OUTPUTS_MAX; i++)
+        outputs[i] = memory_alloc(REPLY_OUTPUT_BYTES, MEMORY_POOLS);
+}
+
+/* Whether a thread may write this; else the main thread sees to it. */
+static bool may_be_given(const struct region *r, const struct client *goes_on) {
+    struct client *c = r->client;
+    unsigned unusual = CLIENT_CLOSING | CLIENT_STREAMED | CLIENT_AWAY;
+    return c != goes_on && !(c->flags & unusual) && !c->replies && may_leave(r->record) &&
+           limits_allow(c, r->length);
+}
+
+/* An empty one. May settle those before. */
+static struct transfer *transfer_next(void) {
+    if (transfers_count == TRANSFERS_MAX) reply_settle();
+    struct transfer *t = &transfers[transfers_count];
+    transfer_begin(t);
+    return t;
+}
+
+static void transfer_give(struct transfer *t) {
+    if (!t->count) return;
+    transfers_count++;
+    outputs_given[output_number] = true;
+    transfer_write(t);
+}
+
+/* Those that are not given stay. */
+static void give_regions(const struct client *goes_on) {
+    int kept = 0;
+    struct transfer *t = transfer_next();
+    for (int i = 0; i < region_count; i++) {
+        struct region *r = &regions[i];
+        if (!may_be_given(r, goes_on)) {
+            regions[kept++] = *r;
+            continue;
+        }
+        r->client->flags |= CLIENT_AWAY;
+        transfer_add(t, r->client, output.bytes + r->start, r->length);
+        if (t->count < TRANSFER_PIECES_MAX) continue;
+        transfer_give(t);
+        t = transfer_next();
+    }
+    transfer_give(t);
+    region_count = kept;
+    if (outputs_given[output_number]) output.base = output.used;
+}
+
+/* The next batch's replies go behind what was given, or, where that leaves little room, elsewhere.
+ */
+static void output_go_on(void) {
+    if (REPLY_OUTPUT_BYTES - output.base >= OUTPUT_ROOM_MIN) return;
+    int next = (output_number + 1) % OUTPUTS_MAX;
+    if (outputs_given[next]) reply_settle();
+    output_number = next;
+    output.bytes = outputs[next];
+    output.used = output.base = 0;
+}
+
+void reply_write_batch(const struct client *goes_on) {
+    if (before_write) before_write();
+    bool gives = region_count >= transfer_pieces_min() && !output.outer;
+    if (gives) give_regions(goes_on);
+    write_rest();
+    if (gives) output_go_on();
+}
+
+void reply_back(struct client *c) {
+    c->flags &= ~(unsigned)CLIENT_AWAY;
+    if (list_is_empty(&c->write_link) || c->flags & CLIENT_CLOSING) return;
+    list_remove(&c->write_link);
+    list_append(&to_write, &c->write_link);
+}
+
+/* As the end of write_region; what has come since comes behind. */
+static void settle_piece(const struct transfer_piece *p) {
+    struct client *c = p->client;
+    reply_back(c);
+    if (c->flags & CLIENT_CLOSING) return;
+    transfer_settle_write(p);
+    errno = p->error;
+    ssize_t sent = count_written(c, p->done);
+    if (sent < 0) return;
+    if ((size_t)sent < p->length) {
+        limits_check_unread(c);
+        if (c->flags & CLIENT_CLOSING) return;
+        struct reply_chunks later = take_chunks(c);
+        chunk_store(c, p->bytes + sent, p->length - (size_t)sent);
+        put_behind(c, later);
+        limits_check_output(c);
+    } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY && !c->replies) {
+        client_close_later(c);
+    }
+}
+
+bool reply_settle(void) {
+    if (!transfers_count) return false;
+    /* The last first: most of the others are done when it is, and cost no sleep. */
+    for (int i = transfers_count; i--;) threads_wait(&transfers[i].job);
+    for (int i = 0; i < transfers_count; i++)
+        for (int k = 0; k < transfers[i].count; k++) settle_piece(&transfers[i].pieces[k]);
+    transfers_count = 0;
+    for (int i = 0; i < OUTPUTS_MAX; i++) outputs_given[i] = false;
+    output.base = 0;
+    return true;
 }
 
 /* ---- nested turns ---- */

@@ -41,6 +41,7 @@ struct reply_chunks {
 struct output {
     char *bytes; /* REPLY_OUTPUT_BYTES */
     size_t used, current_start;
+    size_t base;             /* what stands before it I/O threads have, and write */
     struct client *current;  /* whose replies go here, from current_start on; NULL = nobody's */
     uint64_t record;         /* what is replied now tells of what was done under it: reply_depend */
     struct output *outer;    /* that of the turn around this one, or NULL */
@@ -93,6 +94,21 @@ void reply_end(void);
 /* Writes what stands in the output buffer, client by client, and empties it. What may not leave yet
  * is kept in chunks; so is what was added to clients with CLIENT_BELOW, until reply_leave. */
 void reply_write_all(void);
+
+/* ---- I/O threads: net/batch ---- */
+
+/* From here on there are I/O threads, and reply_write_batch may give them replies to write. */
+void reply_open_threads(void);
+/* As reply_write_all, where a batch has run, but where many clients have replies in the output
+ * buffer these go to I/O threads, until reply_settle; but for those of `goes_on` (NULL = none), of
+ * whom more requests may run before. No request of any other that got one may. */
+void reply_write_batch(const struct client *goes_on);
+/* Waits until what was given is written, and sees to what is left: a client may be closed, or wait
+ * for its socket. To be called before clients are freed, and before turns within. False where
+ * nothing was given. */
+bool reply_settle(void);
+/* Its transport is free again: what waited for that is written with the next reply_write_all. */
+void reply_back(struct client *c);
 
 /* ---- nested turns: net/batch ---- */
 

@@ -12,6 +12,7 @@
 #include "io/background.h"
 #include "io/loop.h"
 #include "io/signals.h"
+#include "io/threads.h"
 #include "persist/aof.h"
 #include "persist/aof_options.h"
 #include "persist/snapshot.h"
@@ -63,6 +64,7 @@ static int serve(void) {
     loop_run(loop);
     shutdown_finish();
     signals_setup(NULL);
+    threads_stop();
     background_stop();
     if (!restart_is_prepared()) return 0;
     restart_execute(0);

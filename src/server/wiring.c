@@ -94,6 +94,7 @@
 #include "net/listen.h"
 #include "net/peer.h"
 #include "net/reply.h"
+#include "net/transfer.h"
 #include "persist/aof.h"
 #include "persist/dump.h"
 #include "persist/loading.h"
@@ -175,6 +176,7 @@ void wiring_register(void) {
     client_register();
     client_memory_register();
     reply_register();
+    transfer_register();
     batch_register();
     limits_register();
     call_register();
@@ -289,6 +291,10 @@ static bool (*const before_sleep[])(void) = {link_step,           flush_resume, 
                                              lazyfree_step,       expire_slice,   cron_idle_step,
                                              saver_step,          write_messages, NULL};
 static const struct loop_hooks loop_hooks = {after_wake, after_events, before_sleep};
+/* The same with I/O threads. */
+static void (*const after_events_threads[])(void) = {batch_run_threads, NULL};
+static const struct loop_hooks loop_hooks_threads = {after_wake, after_events_threads,
+                                                     before_sleep};
 
 static const struct memory_limit_clients clients = {client_memory_normal, client_memory_leaving,
                                                     batch_large_bytes,
@@ -375,13 +381,17 @@ bool wiring_open(struct loop *loop) {
     client_memory_set_maxmemory(memory_limit_bytes);
     keyspace_open();
     if (!tls_options_open()) return false;
-    if (!client_open(loop, &batch_client_parts)) return false;
+    if (!threads_start()) return false;
+    bool threads = threads_count() > 0;
+    if (!client_open(loop, threads ? &batch_client_parts_threads : &batch_client_parts))
+        return false;
     reply_open();
     batch_open(dispatch_executor());
+    if (threads) batch_open_threads();
     run_set_within(turn_within);
     script_open();
     acl_log_describe_clients(client_describe);
-    loop_set_hooks(loop, &loop_hooks);
+    loop_set_hooks(loop, threads ? &loop_hooks_threads : &loop_hooks);
     if (!acl_file_open()) return false;
     child_open(loop, child_observers);
     saver_open(loop);

@@ -2,7 +2,8 @@
  * What the tests of net/ share: clients over socketpairs, their other ends ("peers"), and turns of
  * a real loop, put together as server/wiring.c does it. With PEERS_CUT defined, what the server
  * reads and writes is cut short to 1 to so many bytes, and interrupted (base/faults.h). With
- * PEERS_MASKED defined, all goes through a transport (io/masked.h) instead of plain sockets.
+ * PEERS_MASKED defined, all goes through a transport (io/masked.h) instead of plain sockets. With
+ * PEERS_THREADS defined, so many I/O threads read and write, also for a single client.
  */
 #ifndef EVENKEEL_TESTS_NET_PEERS_H
 #define EVENKEEL_TESTS_NET_PEERS_H
@@ -14,6 +15,7 @@
 #endif
 #include "base/seed.h"
 #include "io/masked.h"
+#include "io/threads.h"
 #include "net/batch.h"
 #include "net/client.h"
 #include "net/reply.h"
@@ -32,7 +34,7 @@ struct peer {
 };
 
 /* Rounds of random traffic: a variant has not to show again what the plain test does. */
-#if defined(PEERS_CUT) || defined(PEERS_MASKED)
+#if defined(PEERS_CUT) || defined(PEERS_MASKED) || defined(PEERS_THREADS)
 #define ROUNDS_OF_PEERS 5
 #else
 #define ROUNDS_OF_PEERS 12
@@ -46,7 +48,15 @@ static inline bool peers_end_of_turn(void) {
     return false;
 }
 
-static void (*const peers_after_events[])(void) = {batch_run, NULL};
+#ifdef PEERS_THREADS
+#define PEERS_RUN batch_run_threads
+#define PEERS_PARTS batch_client_parts_threads
+#else
+#define PEERS_RUN batch_run
+#define PEERS_PARTS batch_client_parts
+#endif
+
+static void (*const peers_after_events[])(void) = {PEERS_RUN, NULL};
 static bool (*const peers_before_sleep[])(void) = {peers_end_of_turn, NULL};
 
 /* Other steps before the loop sleeps: peers_end_of_turn and those that a test needs; ended by NULL.
@@ -54,6 +64,18 @@ static bool (*const peers_before_sleep[])(void) = {peers_end_of_turn, NULL};
 static inline void peers_set_before_sleep(bool (*const *steps)(void)) {
     loop_set_hooks(peers_loop,
                    &(struct loop_hooks){.after_events = peers_after_events, .before_sleep = steps});
+}
+
+/* Before the first client. */
+static inline void peers_open_threads(unsigned count) {
+    char lines[128];
+    struct buffer error = {.class = MEMORY_OTHER};
+    threads_register();
+    snprintf(lines, sizeof(lines),
+             "io-threads %u\nio-threads-do-reads yes\nio-threads-clients-min 1\n", count + 1);
+    assert_true(option_load_text(slice_of(lines), OPTION_FROM_FILE, &error));
+    assert_true(threads_start());
+    batch_open_threads();
 }
 
 static inline int peers_open(const struct batch_executor *executor) {
@@ -64,9 +86,12 @@ static inline int peers_open(const struct batch_executor *executor) {
     reply_register();
     peers_loop = loop_create();
     peers_clients_bytes = memory_used(MEMORY_CLIENTS);
-    if (!client_open(peers_loop, &batch_client_parts)) return -1;
+    if (!client_open(peers_loop, &PEERS_PARTS)) return -1;
     reply_open();
     batch_open(executor);
+#ifdef PEERS_THREADS
+    peers_open_threads(PEERS_THREADS);
+#endif
     peers_set_before_sleep(peers_before_sleep);
     return 0;
 }
@@ -77,6 +102,14 @@ static inline void peers_do_not_cut(void) {
     faults_cut(0, 0, 0);
 #endif
     masked_smooth = true;
+}
+
+/* For a test of what happens to several clients in one batch, where no thread can have replied to
+ * some of them before the others' requests run. */
+static inline void peers_need_one_thread(void) {
+#ifdef PEERS_THREADS
+    skip();
+#endif
 }
 
 /* Some turns, so that what one leaves to the next is done too. Cut short, it takes as many as it

@@ -335,6 +335,7 @@ static void test_random_traffic(void **state) {
 }
 
 static void test_many_clients_in_one_batch(void **state) {
+    peers_need_one_thread();
     peers_do_not_cut();
     peers_do_not_cut();
     enum { COUNT = 200 };
@@ -486,6 +487,7 @@ static void test_quit_in_the_batch(void **state) {
 
 /* Both orders: what the victim sent before is run or not, but it gets no reply any more. */
 static void test_killed_in_the_batch(void **state) {
+    peers_need_one_thread();
     peers_do_not_cut();
     for (int form = 0; form < 4; form++) {
         struct peer killer = peer_connect(), victim = peer_connect(), third = peer_connect();

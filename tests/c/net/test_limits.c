@@ -195,6 +195,7 @@ static void test_replies_from_others(void **state) {
 
 /* One's own reply and another's message are below the limit each, and together above it. */
 static void test_sum_with_others(void **state) {
+    peers_need_one_thread();
     peers_do_not_cut();
     struct peer p = peer_connect();
     other = peer_connect();
@@ -245,6 +246,7 @@ static void test_subscribers(void **state) {
 }
 
 static void test_rewrite(void **state) {
+    peers_need_one_thread(); /* else io-threads is among the lines */
     struct buffer text = {.class = MEMORY_OTHER};
     set_limit("normal 3 1kb 5 Replica 1mb 0 0 pubsub 1gb 1001 99999999999");
     option_rewrite_text(SLICE("client-output-buffer-limit normal 9 9 9\n"), false, &text);

@@ -34,7 +34,6 @@ static void test_refusals(void **state) {
     assert_false(set("activedefrag", "yes"));
     assert_non_null(strstr(last_reason, "Active defragmentation cannot be enabled: it requires"));
     assert_false(set("gopher-enabled", "yes"));
-    assert_line_refused("io-threads 4", "I/O threads are not built yet");
     assert_line_refused("io-threads 200", "argument must be between 1 and 128 inclusive");
     assert_line_refused("cluster-enabled yes", "cluster mode is not built yet");
     assert_line_refused("loadmodule /x.so a", "modules are not built yet");

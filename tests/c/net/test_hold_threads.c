@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The tests of test_hold.c again, where I/O threads read and write.
+ */
+#define PEERS_THREADS 3
+#include "net/test_hold.c"

@@ -81,7 +81,10 @@ static int run_words(int count, char **arguments) {
     struct cli_words words;
     int status = 1;
     cli_words_init(&words);
-    if (gather_words(&words, count, arguments) && cli_run_connect() && cli_link_is_greeted()) {
+    bool good = gather_words(&words, count, arguments);
+    if (good && cli_lines_show_help(words.words, words.count)) {
+        status = 0;
+    } else if (good && cli_run_connect() && cli_link_is_greeted()) {
         enum cli_outcome outcome = cli_run(words.words, words.count, options.repeat);
         status = outcome == CLI_LOST || (outcome == CLI_REFUSED && options.exit_by_error);
     }

@@ -52,11 +52,13 @@ static void set_preference(const struct slice *words, size_t count) {
     }
 }
 
-static void show_help(const struct slice *words, size_t count) {
+bool cli_lines_show_help(const struct slice *words, size_t count) {
     struct buffer out = {.class = MEMORY_OTHER};
+    if (!slice_is(words[0], "help") && !slice_is(words[0], "?")) return false;
     cli_help_print(&out, words + 1, count - 1, isatty(STDOUT_FILENO));
     cli_format_flush(&out);
     buffer_free(&out);
+    return true;
 }
 
 static void connect_elsewhere(const struct slice *words) {
@@ -76,8 +78,6 @@ static void connect_elsewhere(const struct slice *words) {
 static bool run_own(const struct slice *words, size_t count, enum line_verdict *verdict) {
     if (slice_is(words[0], "quit") || slice_is(words[0], "exit")) {
         *verdict = LINE_END;
-    } else if (slice_is(words[0], "help") || slice_is(words[0], "?")) {
-        show_help(words, count);
     } else if (slice_is(words[0], ":set")) {
         set_preference(words, count);
     } else if (slice_is(words[0], "clear") && count == 1) {
@@ -85,7 +85,7 @@ static bool run_own(const struct slice *words, size_t count, enum line_verdict *
     } else if (slice_is(words[0], "connect") && count == 3) {
         connect_elsewhere(words);
     } else {
-        return false;
+        return cli_lines_show_help(words, count);
     }
     return true;
 }

@@ -3,7 +3,14 @@
  */
 #ifndef EVENKEEL_TOOLS_CLI_LINES_H
 #define EVENKEEL_TOOLS_CLI_LINES_H
+#include <stdbool.h>
+#include <stddef.h>
+
 struct cli_options;
+struct slice;
+
+/* Prints the help that these words ask for, "help" or "?" first; false where they do not. */
+bool cli_lines_show_help(const struct slice *words, size_t count);
 
 /* Until the input ends, "quit" or "exit". Returns the program's exit status. `o` changes where
  * "connect" says so. */

@@ -116,6 +116,15 @@ test {No server: the reason, and status 1} {
     assert_equal 1 [dict get [run_program [list $::cli -s /no/such/socket] "ping\n"] status]
 }
 
+test {Help needs no server, on the command line either} {
+    foreach words {{help get} {? get} {HELP get}} {
+        set result [run_program [list $::cli -s /no/such/socket {*}$words]]
+        assert_equal {0 {}} [list [dict get $result status] [dict get $result err]]
+        assert_match "*GET key*The value of a key.*" [dict get $result out]
+    }
+    assert_match "*SDIFF*" [dict get [run_program [list $::cli help @set]] out]
+}
+
 start_server {tags {"cli"}} {
     r set text "a\"b\nc"
     r rpush list a b

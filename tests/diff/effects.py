@@ -237,6 +237,7 @@ class EffectsPair(pair.Pair):
         self.paths = paths
         self.feeds = {}
         self.log = None
+        self.begun = time.monotonic()
         super().__init__(paths, patience)
         self.recorded = {'log': [], 'stream': []}
         self.controls[0].ask([b'DEBUG', b'EFFECTS', b'START'])
@@ -303,13 +304,13 @@ class EffectsPair(pair.Pair):
         original = [replayed(control) for control in self.controls][0]
         self.compare_effects(ordered=False)
         (_, (_, (_, by_effects))), = self.controls[0].ask([b'CONFIG', b'GET', SCRIPTS_OPTION])
-        compare_replayed(self.paths, self.log, self.recorded['stream'], original,
+        compare_replayed(self.paths, self.log, self.recorded['stream'], original, self.begun,
                          f'{SCRIPTS_OPTION.decode()} {by_effects.decode()}\n')
 
 
-def compare_replayed(paths, log, stream, original, options=''):
-    """Both records into fresh servers: stock loads the log as its own, and while it does no key is
-    due; ours is sent the stream."""
+def compare_replayed(paths, log, stream, original, begun, options=''):
+    """Both records, of what was done since `begun`, into fresh servers: stock loads the log as its
+    own, and while it does no key is due; ours is sent the stream."""
     for which in ('log', 'stream'):
         if which == 'log':
             server = servers.Server('replay', paths[1], STOCK_OPTIONS + options,
@@ -321,7 +322,9 @@ def compare_replayed(paths, log, stream, original, options=''):
             control = servers.Control(server)
             if which == 'stream':
                 send_all(control, stream)
-            found = state.differences(replayed(control), original)
+            again = replayed(control)
+            passed_ms = 1000 * (time.monotonic() - begun)
+            found = state.differences(state.allow_time(again, passed_ms), original)
         finally:
             server.end()
         if found:
@@ -491,6 +494,7 @@ def evictions(paths, script):
     recorded must leave the same data. Returns how many went."""
     server = servers.Server('ours', paths[0], LOG_OPTIONS)
     log = None
+    begun = time.monotonic()
     try:
         servers.wait_until_ready(server)
         log = Log(server)
@@ -512,7 +516,7 @@ def evictions(paths, script):
         control.ask([b'CONFIG', b'SET', b'maxmemory', b'0'])
         original = replayed(control)
         take_recorded(control, log, recorded)
-        compare_replayed(paths, log, recorded['stream'], original)
+        compare_replayed(paths, log, recorded['stream'], original, begun)
         return int(state.info_fields(control)['evicted_keys'])
     finally:
         if log:

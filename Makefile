@@ -262,6 +262,7 @@ $(OUT)/faulty/redis-server: $(main_redis-server:src/%.c=$(OUT)/obj/%.o) \
 	$(QUIET_LINK)$(LINK) $(NO_LTO) $(filter %.o,$^) $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
 
 # The simulation: whole servers with another system below them (tests/sim/README.md).
+SIM_WRAPPED := -Wl,--wrap=clock_calibrate,--wrap=walk_begin
 SIM_OBJECTS := $(patsubst tests/sim/%.c,$(OUT)/obj-sim/%.o,$(wildcard tests/sim/*.c))
 .PHONY: sim
 sim: $(OUT)/sim/evenkeel-sim ## the simulation of several servers: tests/sim/README.md
@@ -273,13 +274,13 @@ $(OUT)/obj-sim/server/main.o: $(main_redis-server) $(OUT)/flags | $(OUT)/needed
 	$(QUIET_CC)$(COMPILE) $(NO_LTO) -Wno-missing-prototypes -Dmain=server_main -c $< -o $@
 $(OUT)/sim/evenkeel-sim: $(SIM_OBJECTS) $(OUT)/obj-sim/server/main.o $(LIBRARY)
 	@mkdir -p $(@D)
-	$(QUIET_LINK)$(LINK) $(NO_LTO) -Wl,--wrap=clock_calibrate $(filter %.o,$^) $(LIBRARY) -o $@ \
+	$(QUIET_LINK)$(LINK) $(NO_LTO) $(SIM_WRAPPED) $(filter %.o,$^) $(LIBRARY) -o $@ \
 	    $(ALLOCATOR) $(LIBS)
 
 # The same with another source in place of one of ours, for tests/sim/plants.
 $(OUT)/sim/plants/%: $(OUT)/sim/plants/%.c $(SIM_OBJECTS) $(OUT)/obj-sim/server/main.o $(LIBRARY)
 	$(QUIET_LINK)$(COMPILE) $(NO_LTO) -c $< -o $@.o && $(LINK) $(NO_LTO) \
-	    -Wl,--wrap=clock_calibrate $(filter %.o,$^) $@.o $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
+	    $(SIM_WRAPPED) $(filter %.o,$^) $@.o $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
 
 # One short line for each step; V=1 shows the commands.
 ifneq ($(V),1)

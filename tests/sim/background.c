@@ -35,7 +35,8 @@ void background_in_child(void) {
 }
 
 const char *background_kind_name(enum background_kind kind) {
-    static const char *const names[] = {"close", "sync", "rewrite", "free"};
+    static const char *const names[] = {"close", "sync", "rewrite", "save", "free"};
+    _Static_assert(sizeof(names) / sizeof(names[0]) == BACKGROUND_KINDS, "one a kind");
     return names[kind];
 }
 

@@ -41,7 +41,7 @@ static struct {
 /* What a seed's process tells. */
 struct result {
     unsigned long long seed;
-    uint64_t hash, turns, replies, numbers, full_syncs, partial_syncs, promises, promotions;
+    uint64_t hash, turns, replies, numbers, full_syncs, partial_syncs, promises, promotions, saves;
     int64_t simulated_nsec;
     char finding[512];
 };
@@ -90,6 +90,7 @@ static void run_seed(unsigned long long seed, int turn, int out) {
     }
     r.promises = promises();
     r.promotions = operator_promotions();
+    r.saves = world->saves;
     r.simulated_nsec = world->now_nsec - begun;
     memcpy(r.finding, world->finding, sizeof(r.finding));
     if (write(out, &r, sizeof(r)) != sizeof(r)) exit(2);
@@ -124,7 +125,7 @@ static pid_t start_seed(unsigned long long seed, int turn, int job, int out) {
 
 static struct sum {
     unsigned long long done, found, differ;
-    uint64_t turns, replies, numbers, full_syncs, partial_syncs, promises, promotions;
+    uint64_t turns, replies, numbers, full_syncs, partial_syncs, promises, promotions, saves;
     double simulated;
 } sum;
 
@@ -137,6 +138,7 @@ static void add_result(const struct result *r, bool shown) {
     sum.partial_syncs += r->partial_syncs;
     sum.promises += r->promises;
     sum.promotions += r->promotions;
+    sum.saves += r->saves;
     sum.simulated += (double)r->simulated_nsec / 1e9;
     sum.found += r->finding[0] != 0;
     if (r->finding[0] || shown)
@@ -263,10 +265,11 @@ int main(int argc, char **argv) {
            seconds, (double)sum.done / seconds, sum.simulated, (unsigned long long)sum.turns);
     printf(
         "%llu replies, %llu numbers, %llu full and %llu partial syncs, "
-        "%llu promises, %llu promotions\n",
+        "%llu promises, %llu promotions, %llu saves looked at\n",
         (unsigned long long)sum.replies, (unsigned long long)sum.numbers,
         (unsigned long long)sum.full_syncs, (unsigned long long)sum.partial_syncs,
-        (unsigned long long)sum.promises, (unsigned long long)sum.promotions);
+        (unsigned long long)sum.promises, (unsigned long long)sum.promotions,
+        (unsigned long long)sum.saves);
     printf("%llu passed, %llu failed\n", sum.done - sum.found, sum.found + sum.differ);
     return sum.found || sum.differ;
 }

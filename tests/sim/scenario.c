@@ -53,6 +53,8 @@ static void set_options(int node) {
     add_option(node, "auto-aof-rewrite-percentage %d", once_in(3) ? 0 : 50);
     add_option(node, "auto-aof-rewrite-min-size %d", 4096 << draw(5));
     add_option(node, "aof-use-rdb-preamble %s", chance(70) ? "yes" : "no");
+    add_option(node, "snapshot-method %s", chance(60) ? "walk" : "fork");
+    add_option(node, "snapshot-cpu-budget %d", (int)draw_scale(100));
     add_option(node, "lazyfree-lazy-user-del %s", chance(50) ? "yes" : "no");
     add_option(node, "hz %d", (int)draw_scale(40));
     add_option(node, "repl-backlog-size %d", 16384 << draw(6));

@@ -69,8 +69,8 @@ struct world {
     int64_t now_nsec;
     uint64_t draws;
     uint64_t seed, hash;
-    uint64_t turns, notes;
-    bool tells; /* --trace */
+    uint64_t turns, notes, saves; /* that walked and were looked at */
+    bool tells;                   /* --trace */
     int trace_fd;
     int next_pid;
     char finding[512]; /* what a task has found to be wrong; "" = nothing */

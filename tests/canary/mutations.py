@@ -327,14 +327,16 @@ mutate('frontier-flushed', 'store/keyspace.c',
        'a database that is emptied is not saved', 'unit store/test_frontier')
 
 mutate('frontier-kept-queue', 'store/frontier.c',
-       '        list_append(&save.kept, &w->link);\n', '        list_append(&save.standing, &w->link);\n',
+       '        list_append(&save.kept, &w->link);\n',
+       '        list_append(&save.standing, &w->link);\n',
        'a large value that is deleted while it waits is not kept', 'unit store/test_frontier')
 mutate('frontier-rest-missing', 'store/frontier.c',
        '        save.progress.rushed++;\n        emit_whole(w->database, e);\n',
        '        save.progress.rushed++;\n',
        'a large value that is changed while it waits is not saved', 'unit store/test_frontier')
 mutate('frontier-boundary', 'store/frontier.c',
-       'table_place(hash) >= table_place(part->cursor)', 'table_place(hash) > table_place(part->cursor)',
+       'table_place(hash) >= table_place(part->cursor)',
+       'table_place(hash) > table_place(part->cursor)',
        'the first place ahead counts as passed', 'unit store/test_frontier')
 mutate('frontier-merged-run', 'store/frontier.c', 'merged ? 1 : positions, pass,',
        'positions, pass,', 'keys that a merge brought in are saved again',
@@ -344,7 +346,8 @@ mutate('frontier-standing-freed', 'store/frontier.c',
        'if (part->done) return false;',
        'a database is freed with values that wait to be saved', 'unit store/test_frontier')
 mutate('frontier-forgets-half', 'store/frontier.c',
-       '        e->flags &= (uint8_t)~ENTRY_WAITS;\n        end_shadow(e);\n    }\n    set_begun(NULL);',
+       '        e->flags &= (uint8_t)~ENTRY_WAITS;\n        end_shadow(e);\n    }\n'
+       '    set_begun(NULL);',
        '        end_shadow(e);\n    }\n    set_begun(NULL);',
        'in a child entries wait for a save that is not its own', 'unit store/test_frontier')
 mutate('frontier-number', 'store/frontier.c',
@@ -761,14 +764,16 @@ mutate('walk-database-zero', 'persist/walk.c', '*l = (struct lane){.database = -
        '*l = (struct lane){.database = 0};', 'keys stand before the first database', WALK)
 mutate('scribe-tail', 'persist/scribe.c', '    sink_write(out, tail.bytes, tail.length);\n',
        '    (void)tail;\n', 'a snapshot has no end', WALK)
-mutate('scribe-parts', 'persist/scribe.c', '        if (piece->ends) pass_on_whole(s, piece->how);\n',
+mutate('scribe-parts', 'persist/scribe.c',
+       '        if (piece->ends) pass_on_whole(s, piece->how);\n',
        '        pass_on_whole(s, piece->how);\n', 'parts of a text are compressed one by one', WALK)
 mutate('scribe-first-error', 'persist/scribe.c', '    if (!s->error) s->error = error;\n',
        '    s->error = ECANCELED;\n', 'the log does not say why a save failed', WALK)
 mutate('scribe-count', 'persist/scribe.c', '    atomic_fetch_sub(&s->waiting, sizeof(*b));\n', '',
        'a save stands still once 8 MB were copied', WALK)
 mutate('scribe-sync', 'persist/scribe.c',
-       '    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);\n', '    (void)file_sync(s->fd);\n',
+       '    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);\n',
+       '    (void)file_sync(s->fd);\n',
        'a save whose sync fails counts as good', 'unit persist/test_scribe')
 mutate('scribe-too-late', 'persist/scribe.c',
        '    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);\n'
@@ -816,9 +821,11 @@ mutate('shadow-hash-new', 'value/hash.c', '        shadow_note(h->table, hash, f
        'a save has a field that is newer', WALK)
 mutate('shadow-set-remove', 'value/set.c', '    shadow_note(s->table, hash, member, m);\n', '',
        'a save misses a member that was removed', WALK)
-mutate('shadow-zset-score', 'value/zset.c', '        shadow_note(z->members, hash, member, e);\n', '',
+mutate('shadow-zset-score', 'value/zset.c', '        shadow_note(z->members, hash, member, e);\n',
+       '',
        'a save has a score as it is now', WALK)
-mutate('frontier-members', 'store/frontier.c', '        if (!has_shadow(e)) frontier_change(part, e, hash);\n',
+mutate('frontier-members', 'store/frontier.c',
+       '        if (!has_shadow(e)) frontier_change(part, e, hash);\n',
        '', 'a small collection is saved as it is now', 'unit store/test_frontier')
 
 mutate('log-sync-failure-unseen', 'persist/aof_writer.c',

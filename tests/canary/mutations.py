@@ -763,7 +763,8 @@ mutate('walk-recency', 'persist/walk.c',
 mutate('walk-database-zero', 'persist/walk.c', '*l = (struct lane){.database = -1};',
        '*l = (struct lane){.database = 0};', 'keys stand before the first database', WALK)
 mutate('scribe-tail', 'persist/scribe.c', '    sink_write(out, tail.bytes, tail.length);\n',
-       '    (void)tail;\n', 'a snapshot has no end', WALK)
+       '    (void)tail;\n', 'what a snapshot says behind its keys is missing',
+       'unit persist/test_scribe')
 mutate('scribe-parts', 'persist/scribe.c',
        '        if (piece->ends) pass_on_whole(s, piece->how);\n',
        '        pass_on_whole(s, piece->how);\n', 'parts of a text are compressed one by one', WALK)

@@ -70,6 +70,7 @@ static struct scribe *begin_scribe(void) {
     buffer_init(&plan.head, MEMORY_SAVES);
     buffer_init(&plan.tail, MEMORY_SAVES);
     buffer_append_c_string(&plan.head, "head");
+    buffer_append_c_string(&plan.tail, "tail");
     closed_error = -1;
     kept = false;
     return scribe_create(&plan);
@@ -90,7 +91,7 @@ static void test_all_is_well(void **state) {
     assert_true(end_scribe(s));
     assert_int_equal(closed_error, 0);
     assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_size, 4 + 1 + 8);
+    assert_int_equal(status.st_size, 4 + 4 + 1 + 8);
 }
 
 /* FLUSHALL, or another primary's data: the old data may not come back by a file that is nearly

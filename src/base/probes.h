@@ -29,7 +29,12 @@
     X(table__merge) \
     X(free__start) \
     X(free__done) \
-    X(fork__done)
+    X(fork__done) \
+    X(walk__start) \
+    X(walk__slice) \
+    X(walk__copy) \
+    X(walk__held) \
+    X(walk__done)
 /* clang-format on */
 
 #if defined(__has_include) && !defined(EVENKEEL_NO_PROBES)

@@ -166,7 +166,19 @@ static const struct advice {
     {"off-cpu",
      "The server's thread was kept from running in turns none of whose commands was slow: other "
      "work has its processor, or the host does. Its clients wait all the same."},
-    {"fork", "Starting a child process takes longer the more memory the server has."},
+    {"fork",
+     "Starting a child process takes longer the more memory the server has: "
+     "snapshot-method walk needs none."},
+    {"walk-slice",
+     "A save that walks copies keys for half a millisecond at a time. What takes longer was kept "
+     "from running, or waited for memory: look for a machine that swaps, or a processor that "
+     "others use."},
+    {"walk-copy",
+     "A large value was copied at once, since a transaction, a script or a deadline was to change "
+     "it while a save was under way. Spread it over several keys, or change it outside of them."},
+    {"walk-held",
+     "A write waited while a save copied its large key, or until the disk was less far behind. "
+     "Spread what such keys hold over several, or save when less is written."},
 };
 
 static const char *advice_for(const char *event) {

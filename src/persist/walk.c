@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "base/probes.h"
 #include "base/stream.h"
 #include "base/time_budget.h"
 #include "command/call.h"
@@ -33,6 +34,7 @@
 #include "command/command_keys.h"
 #include "exec/gates.h"
 #include "metric/cause.h"
+#include "metric/latency.h"
 #include "metric/row.h"
 #include "net/batch.h"
 #include "net/client.h"
@@ -74,6 +76,8 @@
 /* What a line of the log shows of a key. */
 #define KEY_SHOWN(length) ((length) < 64 ? (length) : 64)
 
+#define NSEC_PER_MSEC 1000000
+
 /* A window without room. */
 static char nowhere[1];
 
@@ -99,6 +103,7 @@ static struct {
     bool with_recency; /* the policy keeps some that the file has */
     bool failed;       /* a value that no file can have: the save is given up at the next step */
     uint64_t keys_total;
+    uint64_t main_nsec_before; /* main_nsec when it began */
     struct lane lane, aside;
     struct {
         const struct entry *entry; /* NULL: none */
@@ -446,29 +451,50 @@ static void emit_aside(int database, const struct entry *e) {
     walk.record = outer;
 }
 
+/* A value of several pieces was copied at once, where somebody looks at how long that takes. */
+static void note_copy(const struct entry *e, int64_t begun_nsec) {
+    if (!begun_nsec) return;
+    int64_t nsec = clock_monotonic_nsec() - begun_nsec;
+    latency_note("walk-copy", nsec / NSEC_PER_MSEC);
+    PROBE3(walk__copy, entry_key(e).bytes, entry_key(e).length, nsec);
+}
+
+static int64_t copy_begins(size_t budget) {
+    if (budget != SIZE_MAX || !(latency_is_on() || PROBE_IS_TRACED(walk__copy))) return 0;
+    return clock_monotonic_nsec();
+}
+
 static bool emit(int database, const struct entry *e, size_t budget, void *context) {
     struct lane *l = &walk.lane;
+    int64_t begun_nsec;
     if (walk.record.entry && walk.record.entry != e) {
+        begun_nsec = copy_begins(SIZE_MAX);
         emit_aside(database, e);
+        note_copy(e, begun_nsec);
         return true;
     }
     if (!walk.record.entry) {
         if (begin_entry(l, database, e)) return true;
         begin_record(l, e);
     }
+    begun_nsec = copy_begins(budget);
     bool all = go_on(budget);
     if (all) join_lanes();
+    note_copy(e, begun_nsec);
     return all;
 }
 
 /* ---- who must wait ---- */
 
 static struct list_link held = {&held, &held}; /* of struct client.held_link */
-static bool held_behind; /* some of them, until the scribe is less far behind */
+static bool held_behind;        /* some of them, until the scribe is less far behind */
+static int64_t held_since_nsec; /* the first of them */
 
 /* They are asked again. */
 static void let_go(void) {
     held_behind = walk.record_ended = false;
+    if (!list_is_empty(&held) && latency_is_on())
+        latency_note("walk-held", (clock_monotonic_nsec() - held_since_nsec) / NSEC_PER_MSEC);
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }
 
@@ -508,6 +534,8 @@ static bool should_wait(const struct call *call) {
 static enum gate_verdict hold(const struct call *call) {
     if (is_far_behind()) held_behind = true;
     writers_held++;
+    PROBE2(walk__held, call->client->id, scribe_waiting(walk.scribe));
+    if (list_is_empty(&held)) held_since_nsec = clock_monotonic_nsec();
     batch_hold_request(call->request);
     list_append(&held, &call->client->held_link);
     return GATE_HELD;
@@ -559,6 +587,8 @@ void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
     walk.copying = true;
     walk.failed = false;
     walk.keys_total = rdb_keys_total();
+    walk.main_nsec_before = main_nsec;
+    PROBE1(walk__start, walk.keys_total);
     lane_init(&walk.lane);
     lane_init(&walk.aside);
     time_budget_start(&walk.budget, budget_percent, clock_monotonic_nsec());
@@ -576,6 +606,12 @@ static void note_progress(void) {
     last_rushed = p.rushed;
 }
 
+static uint64_t keys_copied(void) {
+    struct frontier_progress p;
+    frontier_progress(&p);
+    return p.done;
+}
+
 static void end_copying(bool whole) {
     note_progress();
     walk.copying = false;
@@ -589,6 +625,7 @@ static void end_copying(bool whole) {
         lane_drop(&walk.lane);
         lane_drop(&walk.aside);
     }
+    PROBE3(walk__done, keys_copied(), main_nsec - walk.main_nsec_before, whole);
     scribe_end(walk.scribe, whole);
 }
 
@@ -624,6 +661,8 @@ static void copy_slice(int64_t begun_nsec, int64_t granted_nsec) {
     }
     time_budget_spend(&walk.budget, begun_nsec, now_nsec);
     main_nsec += (uint64_t)(now_nsec - begun_nsec);
+    if (latency_is_on()) latency_note("walk-slice", (now_nsec - begun_nsec) / NSEC_PER_MSEC);
+    PROBE2(walk__slice, keys_copied(), now_nsec - begun_nsec);
     if (done) end_copying(!walk.failed);
 }
 

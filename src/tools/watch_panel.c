@@ -17,7 +17,7 @@
 
 #include "base/panic.h"
 
-/* Those of docs/tuning.md, in its order. */
+/* Of those in docs/tuning.md; in its order but for the last. */
 static const char *const knob_names[] = {
     "maxmemory",
     "maxmemory-policy",
@@ -43,13 +43,15 @@ static const char *const knob_names[] = {
     "hashtable-min-fill",
     "activerehashing",
     "latency-attribution",
+    "snapshot-cpu-budget",
 };
 #define KNOBS (sizeof(knob_names) / sizeof(knob_names[0]))
 _Static_assert(KNOBS <= PANEL_KNOBS_MAX, "a knob needs a letter");
 
 /* Together they match every knob, and little else. */
-static const char *const patterns[] = {"maxmemory*",  "lazyfree*", "active*",
-                                       "*hashtable*", "hz",        "latency-attribution"};
+static const char *const patterns[] = {"maxmemory*",         "lazyfree*", "active*",
+                                       "*hashtable*",        "hz",        "latency-attribution",
+                                       "snapshot-cpu-budget"};
 
 size_t panel_patterns(const char *const **out) {
     *out = patterns;

@@ -11,10 +11,11 @@ if {[file executable [file dirname $::options(server)]/redis-lab]} {
 # Columns of CSV that any Redis 6.2 can fill, and those that only ours can.
 set common {ops_per_sec probe_p50_usec probe_p99_usec probe_max_usec main_thread_cpu_percent
     evicted_per_sec overshoot_bytes counted_bytes used_bytes clients_bytes rss_bytes
-    expired_per_sec stale_percent keys clients}
+    expired_per_sec stale_percent keys clients save_percent}
 set only_ours {off_cpu_percent eviction_percent budget_exhausted_per_sec due_backlog tables_owing
     tables_bytes overshoot_peak_bytes ceiling_hits_per_sec evicted_clients_per_sec
-    expire_lag_p99_usec lazyfree_bytes commands_percent expiry_percent freeing_percent
+    expire_lag_p99_usec lazyfree_bytes walk_copied_bytes_per_sec walk_waiting_bytes
+    walk_writers_held_per_sec walk_percent commands_percent expiry_percent freeing_percent
     tables_percent io_percent idle_percent}
 
 # The lines of CSV as dicts.

@@ -243,6 +243,31 @@ start_server [list overrides $walks tags {ours needs:debug}] {
         }
     }
 
+    test {a walk: the latency monitor has writers that waited and values copied at once} {
+        r flushall
+        r debug populate 20000 small 20
+        r eval {for i = 1, 150000 do redis.call('hset', 'large', i, 'value') end} 0
+        r config set latency-monitor-threshold 1
+        r latency reset
+        set writer [redis_deferring_client]
+        foreach {event within} {walk-held no walk-copy yes} {
+            for {set tries 0} {[r latency history $event] eq {} && $tries < 100} {incr tries} {
+                if {$within} {r multi; r pexpire large 100000000}
+                $writer bgsave
+                $writer read
+                if {$within} {r exec} else {r pexpire large 100000000}
+                r config set snapshot-cpu-budget 100
+                await_save
+                r config set snapshot-cpu-budget 1
+            }
+            assert_lessthan $tries 100
+            assert_match "*- $event: *" [r latency doctor]
+        }
+        $writer close
+        r config set latency-monitor-threshold 0
+        r latency reset
+    }
+
     test {a walk: eviction and expiry meanwhile} {
         r flushall
         fill_all

@@ -56,7 +56,7 @@ static void test_figures_and_knobs(void **state) {
     assert_string_equal(picture.cells[0],
                         "redis-lab watch  127.0.0.1:6379  Redis 6.2.16                       "
                         "            ");
-    assert_shows("20 of 33 figures         now   knobs (*: changed here)");
+    assert_shows("20 of 39 figures         now   knobs (*: changed here)");
     assert_shows("evicted keys              50   ");
     assert_shows("used memory            2.00K   ");
     assert_shows("evicting                   -   ");

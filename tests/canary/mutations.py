@@ -894,6 +894,25 @@ mutate('primary-lag-of-one', 'replication/primary.c', 'now - r->heard_sec <= lag
        'now - r->heard_sec < 0;', 'no replica counts as a good one',
        'tcl integration/replication-primary')
 
+mutate('link-asks-at-once', 'replication/link.c',
+       '    if (primary.begun_sec == now_sec()) return;\n', '',
+       'a primary that refuses is asked as fast as it answers', 'unit replication/test_link')
+mutate('resumed-while-asleep', 'server/wiring.c', 'return more || batch_has_resumed();',
+       'return more;', 'who has waited for replicas waits on for the cron',
+       'tcl integration/replication-replica WAIT, and what follows it')
+mutate('replica-touches-keys', 'exec/gates.c', ' || c->flags & CLIENT_STREAMED) on', ') on',
+       'a replica writes over its link', 'tcl integration/replication-primary touches no keys')
+mutate('replica-address-comma', 'replication/primary.c', " || text.bytes[i] == ',') return false;",
+       ') return false;', 'an address brings fields of INFO along',
+       'tcl integration/replication-primary bad words')
+mutate('acknowledged-before-sync', 'replication/apply.c',
+       'stream.owes && reply_may_leave(stream.owed_record)', 'stream.owes',
+       'a replica acknowledges what its log has not synced',
+       'tcl integration/replication-log a replica acknowledges')
+mutate('file-grows-on', 'io/file_stream.c',
+       '    f->end = f->at - f->source.fetched + f->source.length;\n', '',
+       'what is added to a file is read with it', 'unit io/test_file_stream')
+
 # ---- those that no test saw once ----
 
 mutate('exec-flags', 'exec/gates.c', 'flags | transaction_flags(call->client) : flags;',

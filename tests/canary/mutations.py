@@ -334,13 +334,6 @@ mutate('frontier-rest-missing', 'store/frontier.c',
        '        save.progress.rushed++;\n        emit_whole(w->database, e);\n',
        '        save.progress.rushed++;\n',
        'a large value that is changed while it waits is not saved', 'unit store/test_frontier')
-mutate('frontier-boundary', 'store/frontier.c',
-       'table_place(hash) >= table_place(part->cursor)',
-       'table_place(hash) > table_place(part->cursor)',
-       'the first place ahead counts as passed', 'unit store/test_frontier')
-mutate('frontier-merged-run', 'store/frontier.c', 'merged ? 1 : positions, pass,',
-       'positions, pass,', 'keys that a merge brought in are saved again',
-       'unit store/test_frontier')
 mutate('frontier-standing-freed', 'store/frontier.c',
        'if (part->done && (part != save.now || list_is_empty(&save.standing))) return false;',
        'if (part->done) return false;',

@@ -181,6 +181,7 @@ static void fill(void) {
             "redis.call('sadd', 'i' .. i, i, 2, 3) redis.call('zadd', 'z' .. i, i, 'a', 2, 'b') "
             "redis.call('rpush', 'l' .. i, 'a', i) redis.call('setrange', 'r' .. i, i, 'x') "
             "redis.call('xadd', 'x', i .. '-1', 'f', i) "
+            "redis.call('set', 't' .. i, string.rep('u', i * 120)) "
             "redis.call('pexpire', 's' .. i, 100000000 + i) end return 1\" 0");
         ask("XGROUP CREATE x g 0");
         ask("XREADGROUP GROUP g c COUNT 5 STREAMS x >");
@@ -343,6 +344,7 @@ static void test_members_change(void **state) {
     for (unsigned i = 1; i <= LARGE_MEMBERS; i += 7) {
         ask("HSET hash field%u new", i);
         ask("HDEL hash field%u", i + 1);
+        ask("HSET hash new%u field", i);
         ask("SADD set new%u", i);
         ask("SPOP set");
         ask("ZADD zset 7 %u", i);
@@ -488,8 +490,10 @@ static void test_method(void **state) {
 
 /* A disk that is full: the save fails, and nothing else. */
 static void test_disk_fails(void **state) {
+    set_option("snapshot-threads", "4"); /* so that much is on its way when a write fails */
     for (unsigned after = 0; after < 3; after++) {
         fill();
+        for (unsigned i = 0; i < 40; i++) ask("SETRANGE long%u 100000 end", i);
         faults_fail(FAULT_WRITE, ENOSPC, after, 1, FILE_NAME);
         start(SAVER_SNAPSHOT);
         for (unsigned i = 0; i < 20; i++) change();
@@ -500,6 +504,7 @@ static void test_disk_fails(void **state) {
         assert_int_equal(closed_error, ENOSPC);
         set_option("snapshot-cpu-budget", "1");
     }
+    set_option("snapshot-threads", "1");
 }
 
 static void test_open_fails(void **state) {

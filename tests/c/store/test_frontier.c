@@ -552,6 +552,22 @@ static void test_emptied(void **state) {
     check_equal();
 }
 
+/* The same where all of its table is behind the frontier, and a large value waits to be out. */
+static void test_emptied_while_one_waits(void **state) {
+    struct key_text name;
+    const struct key key = first_key(&name);
+    struct value v = hash_of(LARGE_FIELDS);
+    size_t bytes = entry_bytes(keyspace_put_object(&key, NULL, ENTRY_HASH, v));
+    save_begin();
+    assert_false(frontier_step(1000, 1));
+    assert_int_equal(saved.count, 0);
+    assert_int_equal(told_flush(keyspace_at(0)), 1);
+    assert_true(lazyfree_pending_bytes() >= bytes);
+    while (!frontier_step(10, 1)) continue;
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    check_equal();
+}
+
 /* A child that was forked meanwhile has no save: whatever waits in the parent goes as ever. */
 static void change_in_child(void) {
     background_in_child();
@@ -604,10 +620,18 @@ int main(void) {
     value_register();
     keys_open();
     const struct CMUnitTest tests[] = {
-        TEST(test_any_changes), TEST(test_marks_run_out), TEST(test_members_change),
-        TEST(test_members_go),  TEST(test_nothing),       TEST(test_kept),
-        TEST(test_moved),       TEST(test_merged),        TEST(test_exchanged_while_cleaning),
-        TEST(test_emptied),     TEST(test_forked),
+        TEST(test_any_changes),
+        TEST(test_marks_run_out),
+        TEST(test_members_change),
+        TEST(test_members_go),
+        TEST(test_nothing),
+        TEST(test_kept),
+        TEST(test_moved),
+        TEST(test_merged),
+        TEST(test_exchanged_while_cleaning),
+        TEST(test_emptied),
+        TEST(test_emptied_while_one_waits),
+        TEST(test_forked),
     };
     assert_true(background_start());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -370,6 +370,79 @@ start_server {tags {"cli"}} {
         cli_terminal_quit $terminal
     }
 
+    # What a mode shows on a terminal of 80 columns until it matches; Ctrl-C ends what goes on.
+    proc mode_rows {pattern args} {
+        set terminal [cli_terminal -n 9 {*}$args]
+        set text ""
+        await_shown $terminal text $pattern
+        if {![regexp {%ended} $text]} {type_keys $terminal rest "\x03"}
+        set keep $text
+        terminal_end $terminal text
+        set rows [terminal_rows [regsub -all {%\w+ [^\n]*\n} $keep ""] 80]
+        foreach row $rows {assert_lessthan_equal [string length $row] 80}
+        return $rows
+    }
+
+    test {A terminal: the screen of each mode} {
+        r flushall
+        r config set maxmemory-policy allkeys-lfu
+        r set text [string repeat t 100]
+        r rpush list a b c
+        for {set i 0} {$i < 300} {incr i} {r get text}
+
+        set samples {min: \d+, max: \d+, avg: \d+\.\d\d \((\d+) samples\)}
+        set rows [mode_rows {\(5 samples\)} --latency]
+        assert {[regexp "^$samples\$" [lindex $rows 0]]}
+        assert_equal 1 [llength $rows]
+        set rows [mode_rows {range\r\n.*range\r\n} --latency-history -i 0.1]
+        for {set i 0} {$i < 2} {incr i} {
+            assert {[regexp "^$samples -- 0\\.\\d\\d seconds range\$" [lindex $rows $i]]}
+        }
+
+        set rows [mode_rows {0m\r\n-{45}\r\n[^\n]*\n[^\n]*\n} --latency-dist -i 0.1]
+        assert_equal [string repeat - 45] [lindex $rows 0]
+        assert_match ". - \\* #*milliseconds" [lindex $rows 1]
+        assert_match "From 0 to 100%:*" [lindex $rows 6]
+        foreach row [lrange $rows 8 9] {assert_equal .-*#1 [string range $row 0 4]}
+
+        set rows [mode_rows {(\(\+\d+\).*){3}} --stat -i 0.05]
+        assert_match "------- data ------ -*load -* - child -" [lindex $rows 0]
+        assert_match "keys       mem      clients blocked requests            connections*" \
+            [lindex $rows 1]
+        assert {[regexp {^2 +\S+ +\d+ +0 +\d+ \(\+0\) +\d+$} [lindex $rows 2]]}
+
+        set rows [mode_rows {%ended 0} --bigkeys]
+        assert_match {*Biggest string found so far '"text"' with 100 bytes*} [join $rows \n]
+        foreach shown {{*Sampled 2 keys in the keyspace!*} {*Biggest string found '"text"' has 100*}
+                {*Biggest   list found '"list"' has 3 items*}
+                {*1 strings with 100 bytes (50.00% of keys, avg size 100.00)*}} {
+            assert_match $shown [join $rows \n]
+        }
+        assert_match {*Biggest string found '"text"' has 1[1-9]? bytes*} \
+            [join [mode_rows {%ended 0} --memkeys] \n]
+        assert_match {*hot key found with counter: *keyname: "text"*} \
+            [join [mode_rows {%ended 0} --hotkeys] \n]
+        assert_match {Max latency so far: * microseconds.*Worst run took *x longer than*} \
+            [join [mode_rows {%ended 0} --intrinsic-latency 1] \n]
+        set rows [mode_rows {Gets/sec.*Gets/sec} --lru-test 100]
+        assert {[regexp {^\d+ Gets/sec \| Hits: \d+ \([\d.]+%\) \| Misses: \d+ \([\d.]+%\)$} \
+            [lindex $rows 0]]}
+
+        # Progress is shown while it lasts, and gone at the end.
+        set file [tmpfile rdb]
+        set terminal [cli_terminal --rdb $file]
+        set text ""
+        await_shown $terminal text {%ended 0}
+        foreach shown {{sending REPLCONF capa eof*sending REPLCONF rdb-only 1*}
+                {*SYNC sent to master, writing *Transfer finished with success*}} {
+            assert_match $shown [join [shown_rows $text] ""]
+        }
+        assert {![regexp {%\x1b} [lindex [split $text \n] end-2]]}
+        close $terminal
+        r config set maxmemory-policy noeviction
+        r flushall
+    }
+
     test {A terminal: hints end with the row, completion, and what was typed before} {
         set port [srv port]
         set terminal [cli_terminal]

@@ -323,10 +323,14 @@ const struct gate_row primary_replicas_gate = {
 
 /* ---- each turn, each second ---- */
 
+/* Without a feed there is no replica, and no WAIT comes to its end. */
 bool primary_step(void) {
+    bool more = false;
     history_settle();
-    reply_before_write(); /* the log's turn comes first: what it has may go at once */
-    bool more = replica_step();
+    if (history_feed()) {
+        reply_before_write(); /* the log's turn comes first: what it has may go at once */
+        more = replica_step();
+    }
     (void)full_sync_step();
     if (!list_is_empty(&waiting)) serve_waiting();
     return more;

@@ -270,7 +270,7 @@ static bool end_of_turn(void) {
 static bool write_messages(void) {
     bool more = tracking_step();
     if (primary_step()) more = true; /* the log's turn, too */
-    apply_tell();
+    if (apply_is_under_way()) apply_tell();
     failover_step();
     reply_write_all();
     client_free_closing();

@@ -35,7 +35,10 @@
 enum method { METHOD_FORK, METHOD_WALK, METHOD_NONE };
 
 static struct loop *loop;
-static struct saver_job job;
+static struct saver_job jobs[SAVER_JOBS_MAX]; /* of one save: a child has one */
+static bool left[SAVER_JOBS_MAX];
+static unsigned job_count;
+static uint64_t joined;
 static enum method method = METHOD_NONE;
 static bool orphan, killed;
 static struct loop_timer timer;
@@ -44,7 +47,7 @@ static int wanted = METHOD_FORK; /* snapshot-method */
 /* ---- by a child ---- */
 
 static bool write_format(struct sink *out) {
-    switch (job.format) {
+    switch (jobs[0].format) {
     case SAVER_SNAPSHOT: return rdb_save(out);
     case SAVER_PREAMBLE: return aof_rewrite_save(out, true);
     case SAVER_COMMANDS: return aof_rewrite_save(out, false);
@@ -54,18 +57,19 @@ static bool write_format(struct sink *out) {
 
 static int save_in_child(void *unused) {
     struct file_sink f;
-    int fd = job.open(job.argument, (int)getpid());
+    const struct saver_job *job = &jobs[0];
+    int fd = job->open(job->argument, (int)getpid());
     if (fd < 0) return 1;
     file_sink_open(&f, fd, -1);
-    file_sink_set_sync(&f, job.sync_every_bytes, true);
+    file_sink_set_sync(&f, job->sync_every_bytes, true);
     int error = write_format(&f.sink) ? 0 : sink_error(&f.sink);
     file_sink_close(&f);
-    return job.close(job.argument, fd, error) ? 0 : 1;
+    return job->close(job->argument, fd, error) ? 0 : 1;
 }
 
-/* What is told may begin the next. */
+/* A job alone may begin the next in what it is told. */
 static void tell_end(const struct saver_end *end) {
-    void (*ended)(const struct saver_end *end) = job.ended;
+    void (*ended)(const struct saver_end *end) = jobs[0].ended;
     method = METHOD_NONE;
     killed = false;
     ended(end);
@@ -80,9 +84,9 @@ static void child_ended(const struct child_end *end, void *unused) {
 }
 
 static bool start_child(void) {
-    const struct child_job child = {.kind = job.kind,
-                                    .title = job.title,
-                                    .label = job.label,
+    const struct child_job child = {.kind = jobs[0].kind,
+                                    .title = jobs[0].title,
+                                    .label = jobs[0].label,
                                     .keys_total = rdb_keys_total(),
                                     .ended = child_ended};
     method = METHOD_FORK;
@@ -97,16 +101,32 @@ static int walk_id(void) { return WALK_ID_BASE + (int)getpid(); }
 
 static void wake(void) { loop_wake(loop); }
 
+/* `good`: of each job; NULL: none is, on purpose. */
+static void tell_walk_end(const bool *good) {
+    struct saver_end ends[SAVER_JOBS_MAX];
+    for (unsigned i = 0; i < job_count; i++) {
+        bool is_good = good && good[i];
+        ends[i] = (struct saver_end){.good = is_good,
+                                     .on_purpose = !is_good && (!good || killed || left[i]),
+                                     .id = walk_id()};
+    }
+    for (unsigned i = 1; i < job_count; i++) jobs[i].ended(&ends[i]);
+    if (good)
+        tell_end(&ends[0]);
+    else
+        jobs[0].ended(&ends[0]);
+}
+
 static void look_for_end(void) {
-    bool good;
-    if (!walk_end(&good)) return;
+    bool good[SAVER_JOBS_MAX];
+    if (!walk_end(good)) return;
     if (orphan) {
         orphan = false;
         method = METHOD_NONE;
         return;
     }
-    log_notice("%s: saved by a walk, without a child", job.label);
-    tell_end(&(struct saver_end){.good = good, .on_purpose = killed && !good, .id = walk_id()});
+    log_notice("%s: saved by a walk, without a child", jobs[0].label);
+    tell_walk_end(good);
 }
 
 static int64_t timer_due(struct loop_timer *unused) {
@@ -117,7 +137,7 @@ static bool start_walk(void) {
     while (!frontier_clean(CLEAN_POSITIONS)) continue;
     method = METHOD_WALK;
     killed = false;
-    walk_begin(&job, walk_id(), wake);
+    walk_begin(&jobs[0], walk_id(), wake);
     loop_timer_start(loop, &timer, WALK_PAUSE_MSEC);
     return true;
 }
@@ -135,14 +155,50 @@ bool saver_start(const struct saver_job *what) {
         errno = EBUSY;
         return false;
     }
-    job = *what;
-    return wanted == METHOD_WALK && loop ? start_walk() : start_child();
+    jobs[0] = *what;
+    left[0] = false;
+    job_count = 1;
+    return saver_walks() ? start_walk() : start_child();
+}
+
+bool saver_walks(void) { return wanted == METHOD_WALK && loop; }
+
+bool saver_may_join(void) {
+    return method == METHOD_WALK && job_count < SAVER_JOBS_MAX && !left[0] && walk_may_join();
+}
+
+bool saver_join(const struct saver_job *what) {
+    if (!saver_may_join() || what->kind != jobs[0].kind || what->format != jobs[0].format)
+        return false;
+    left[job_count] = false;
+    jobs[job_count++] = *what;
+    walk_join(what);
+    joined++;
+    return true;
+}
+
+void saver_leave(const void *argument) {
+    bool others = false;
+    unsigned mine = SAVER_JOBS_MAX;
+    if (method == METHOD_NONE || orphan) return;
+    for (unsigned i = 0; i < job_count; i++) {
+        if (jobs[i].argument == argument)
+            mine = i;
+        else
+            others = others || !left[i];
+    }
+    if (mine == SAVER_JOBS_MAX) return;
+    left[mine] = true;
+    if (others)
+        walk_leave(argument);
+    else
+        saver_kill(jobs[mine].kind);
 }
 
 bool saver_is_busy(void) { return method == METHOD_WALK || child_lives(); }
 
 enum child_kind saver_kind(void) {
-    if (method == METHOD_WALK) return orphan ? CHILD_KINDS : job.kind;
+    if (method == METHOD_WALK) return orphan ? CHILD_KINDS : jobs[0].kind;
     return child_kind();
 }
 
@@ -153,7 +209,7 @@ int saver_id(void) { return method == METHOD_WALK ? walk_id() : (int)child_pid()
 void saver_kill(enum child_kind kind) {
     if (method != METHOD_WALK)
         child_kill(kind);
-    else if (job.kind == kind)
+    else if (jobs[0].kind == kind)
         saver_end_walk();
 }
 
@@ -162,14 +218,14 @@ void saver_kill_and_wait(enum child_kind kind) {
         child_kill_and_wait(kind);
         return;
     }
-    if (job.kind != kind || orphan) return;
+    if (jobs[0].kind != kind || orphan) return;
     saver_end_walk();
     walk_await_end(CHILD_PATIENCE_MSEC);
     look_for_end();
     if (method != METHOD_WALK || orphan) return;
     log_warning("The disk holds up who writes; the save is given up without waiting for it.");
     orphan = true;
-    job.ended(&(struct saver_end){.on_purpose = true, .id = walk_id()});
+    tell_walk_end(NULL);
 }
 
 void saver_turn(void) {
@@ -246,6 +302,13 @@ static const struct metric_row metric_rows[] = {
                  "Keys that it has saved."),
     METRIC_PRINT("Persistence", 60, "current_save_keys_total", print_total,
                  "Keys there were at its beginning."),
+    {.section = "Persistence",
+     .place = 138,
+     .name = "walk_saves_shared",
+     .type = METRIC_UINT64,
+     .variable = &joined,
+     .reset = true,
+     .help = "Copies for replicas that shared a walk with a snapshot's file."},
 };
 
 void saver_register(void) {

@@ -4,7 +4,8 @@
  * snapshot-method says how. `fork`: a child sees the memory of the moment and writes it out, as
  * Redis 6.2 does. `walk`: the server copies its keys bit by bit, each before it changes, to a
  * thread that writes (persist/walk.h); no page is copied, and nothing stops for the fork. One save
- * at a time, whatever the method, and none beside a child of another kind that saves.
+ * at a time, whatever the method, and none beside a child of another kind that saves; but a walk's
+ * may be for several (saver_join).
  */
 #ifndef EVENKEEL_PERSIST_SAVER_H
 #define EVENKEEL_PERSIST_SAVER_H
@@ -23,6 +24,20 @@ void saver_open(struct loop *loop);
 
 /* Between two units. The job is copied. False with errno set; EBUSY: one is under way. */
 MUST_USE bool saver_start(const struct saver_job *job);
+/* Who begins now walks. */
+bool saver_walks(void);
+/* The save that was begun in this unit, before anything has changed, is for this job, too: of the
+ * same kind and format, with an argument of its own. The job is copied; its `open` and `close` run
+ * after those of the first. Whoever of them fails does not end it for the others; but they go on
+ * only as fast as the slowest takes what is written. False where that cannot be: a child saves, or
+ * the first key is copied. */
+MUST_USE bool saver_join(const struct saver_job *job);
+/* Whether it can be now. */
+bool saver_may_join(void);
+/* Ends the save for the job of this argument, and as a whole where no other shares it. Its `ended`
+ * is told later. What it writes to must take no more when this turn ends: the others wait for it.
+ * Harmless where there is none. */
+void saver_leave(const void *argument);
 /* A save is under way, or another child that is in its way. */
 bool saver_is_busy(void);
 /* Of that one; CHILD_KINDS where there is none. */

@@ -24,6 +24,9 @@ struct saver_end {
     uint64_t copied_bytes; /* on write */
 };
 
+/* So many may share one save: a file, and sockets. */
+#define SAVER_JOBS_MAX 2
+
 struct saver_job {
     enum child_kind kind; /* CHILD_SNAPSHOT or CHILD_LOG_REWRITE */
     const char *title;    /* of a child, for ps */
@@ -40,7 +43,8 @@ struct saver_job {
     bool (*close)(void *argument, int fd, int error);
     /* Borrowed until the end. */
     void *argument;
-    /* In the main thread, between two commands. The next may be started here. */
+    /* In the main thread, between two commands. The next may be started here, but by a job that
+     * shares its save. */
     void (*ended)(const struct saver_end *end);
 };
 #endif

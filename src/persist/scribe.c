@@ -9,6 +9,8 @@
  *  1. What stands below `thread` is touched by jobs alone, which run one at a time.
  *  2. `ended` is set last of all: then no job is left, and the memory is the main thread's.
  *  3. Once `given_up` is set nothing waits any more but for the system.
+ *  4. What is encoded goes to `out`: the file's sink itself where there is one job, else the fork,
+ *     whose window goes to each file that has not failed. The fork fails when all have.
  */
 #include "persist/scribe.h"
 
@@ -29,21 +31,37 @@
 #include "persist/rdb_format.h"
 #include "persist/rdb_save.h"
 
+#define FORK_WINDOW_BYTES 65536
+
 /* For tests, who delay each key: so often it is asked whether all is given up. */
 #define DELAY_STEP_USEC 1000
 
-struct scribe {
-    struct scribe_plan plan;
-    atomic_size_t waiting;
-    _Atomic uint64_t keys;
-    atomic_bool given_up, failed, ended;
+/* Where one job writes. */
+struct writer {
+    struct saver_job job;
+    atomic_bool left;
     bool good; /* once `ended` */
 
     /* thread */
-    int fd;
-    bool opened;
-    int error; /* errno of the first failure */
+    int fd;    /* -1: it is not open */
+    int error; /* errno of the first failure of its own */
     struct file_sink file;
+};
+
+struct scribe {
+    struct scribe_plan plan;
+    struct writer writers[SAVER_JOBS_MAX];
+    unsigned writer_count;
+    atomic_size_t waiting;
+    _Atomic uint64_t keys;
+    atomic_bool given_up, failed, ended;
+
+    /* thread */
+    bool opened;
+    int error; /* errno of the first failure that ends it for all */
+    struct sink fork;
+    char *fork_window;
+    struct sink *out;
     struct pipeline *pipeline;
     struct buffer parts;
 };
@@ -51,9 +69,16 @@ struct scribe {
 struct scribe *scribe_create(const struct scribe_plan *plan) {
     struct scribe *s = memory_zalloc(sizeof(*s), MEMORY_SAVES);
     s->plan = *plan;
-    s->fd = -1;
     buffer_init(&s->parts, MEMORY_SAVES);
+    scribe_join(s, &plan->job);
     return s;
+}
+
+void scribe_join(struct scribe *s, const struct saver_job *job) {
+    ASSERT(s->writer_count < SAVER_JOBS_MAX && job->format == s->plan.job.format);
+    struct writer *w = &s->writers[s->writer_count++];
+    w->job = *job;
+    w->fd = -1;
 }
 
 struct scribe_block *scribe_block_create(void) {
@@ -75,21 +100,73 @@ static void fail(struct scribe *s, int error) {
 
 static bool writes_commands(const struct scribe *s) { return s->plan.job.format == SAVER_COMMANDS; }
 
+#define WRITER_FOR_EACH(w, s) \
+    for (struct writer *w = (s)->writers; w < (s)->writers + (s)->writer_count; w++)
+
+static void writer_fail(struct writer *w, int error) {
+    if (!w->error) w->error = error;
+}
+
+static void writer_write(struct writer *w, struct slice bytes) {
+    if (atomic_load(&w->left)) writer_fail(w, ECANCELED);
+    if (w->error) return;
+    sink_write(&w->file.sink, bytes.bytes, bytes.length);
+    if (sink_error(&w->file.sink)) writer_fail(w, sink_error(&w->file.sink));
+}
+
+/* To each that has not failed; errno of the last where all have. */
+static bool fork_drain(struct sink *sink, const void *more, size_t length) {
+    struct scribe *s = (struct scribe *)((char *)sink - offsetof(struct scribe, fork));
+    int error = 0;
+    bool any = false;
+    WRITER_FOR_EACH(w, s) {
+        writer_write(w, sink_window(sink));
+        if (length) writer_write(w, (struct slice){more, length});
+        if (w->error) error = w->error;
+        any = any || !w->error;
+    }
+    sink_set_window(sink, s->fork_window, FORK_WINDOW_BYTES);
+    if (!any) errno = error;
+    return any;
+}
+
+static const struct sink_type fork_type = {.drain = fork_drain};
+
+static void open_out(struct scribe *s) {
+    s->out = &s->writers[0].file.sink;
+    if (s->writer_count == 1) return;
+    s->fork_window = memory_alloc(FORK_WINDOW_BYTES, MEMORY_SAVES);
+    sink_init(&s->fork, &fork_type, s->fork_window, FORK_WINDOW_BYTES);
+    s->out = &s->fork;
+}
+
+static bool writer_open(struct writer *w, int id) {
+    w->fd = w->job.open(w->job.argument, id);
+    if (w->fd < 0) {
+        writer_fail(w, errno);
+        return false;
+    }
+    file_sink_open(&w->file, w->fd, -1);
+    file_sink_set_sync(&w->file, w->job.sync_every_bytes, true);
+    return true;
+}
+
 static void begin(struct scribe *s) {
     struct slice head = buffer_slice(&s->plan.head);
+    bool any = false;
     s->opened = true;
-    s->fd = s->plan.job.open(s->plan.job.argument, s->plan.id);
-    if (s->fd < 0) {
-        fail(s, errno);
+    WRITER_FOR_EACH(w, s)
+    if (writer_open(w, s->plan.id)) any = true;
+    if (!any) {
+        fail(s, s->writers[0].error);
         return;
     }
-    file_sink_open(&s->file, s->fd, -1);
-    file_sink_set_sync(&s->file, s->plan.job.sync_every_bytes, true);
-    if (!writes_commands(s)) rdb_save_begin(&s->file.sink);
-    sink_write(&s->file.sink, head.bytes, head.length);
-    s->pipeline = pipeline_create(
-        &s->file.sink, writes_commands(s) ? piece_encode_commands : piece_encode_snapshot,
-        s->plan.threads);
+    open_out(s);
+    if (!writes_commands(s)) rdb_save_begin(s->out);
+    sink_write(s->out, head.bytes, head.length);
+    s->pipeline =
+        pipeline_create(s->out, writes_commands(s) ? piece_encode_commands : piece_encode_snapshot,
+                        s->plan.threads);
 }
 
 /* For tests: as rdb_delay, but it ends where all is given up. */
@@ -150,7 +227,7 @@ static void write_block(void *argument) {
 
 /* What stands behind all keys. */
 static void finish(struct scribe *s) {
-    struct sink *out = &s->file.sink;
+    struct sink *out = s->out;
     struct slice tail = buffer_slice(&s->plan.tail);
     sink_write(out, tail.bytes, tail.length);
     if (!(writes_commands(s) ? sink_flush(out) : rdb_save_end(out))) fail(s, sink_error(out));
@@ -158,19 +235,22 @@ static void finish(struct scribe *s) {
 
 static void end_pipeline(struct scribe *s) {
     if (!s->pipeline) return;
-    if (!pipeline_end(s->pipeline)) fail(s, sink_error(&s->file.sink));
+    if (!pipeline_end(s->pipeline)) fail(s, sink_error(s->out));
     if (is_given_up(s)) fail(s, ECANCELED);
     if (!s->error) finish(s);
-    file_sink_close(&s->file);
+    memory_free(s->fork_window, MEMORY_SAVES);
 }
 
 /* On disk before its owner gives it its name: so what takes long is over when it is asked for the
  * last time whether all is given up, and no file of data that is gone comes late. What is no file
  * has no disk (EINVAL). */
-static void settle(struct scribe *s) {
-    if (s->error || s->fd < 0) return;
-    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);
-    if (is_given_up(s)) fail(s, ECANCELED);
+static void settle(struct scribe *s, struct writer *w) {
+    if (s->error) writer_fail(w, s->error);
+    if (!w->error && !sink_flush(&w->file.sink)) writer_fail(w, sink_error(&w->file.sink));
+    file_sink_close(&w->file);
+    if (w->error) return;
+    if (!file_sync(w->fd) && errno != EINVAL) writer_fail(w, errno);
+    if (is_given_up(s) || atomic_load(&w->left)) writer_fail(w, ECANCELED);
 }
 
 static void write_end(void *argument) {
@@ -178,8 +258,11 @@ static void write_end(void *argument) {
     void (*wake)(void) = s->plan.wake;
     if (!s->opened && !is_given_up(s)) begin(s);
     end_pipeline(s);
-    settle(s);
-    if (s->opened && s->fd >= 0) s->good = s->plan.job.close(s->plan.job.argument, s->fd, s->error);
+    WRITER_FOR_EACH(w, s) {
+        if (w->fd < 0) continue;
+        settle(s, w);
+        w->good = w->job.close(w->job.argument, w->fd, w->error);
+    }
     atomic_store(&s->ended, true);
     wake();
 }
@@ -197,6 +280,11 @@ void scribe_end(struct scribe *s, bool whole) {
     background_submit(BACKGROUND_SAVE, write_end, s);
 }
 
+void scribe_leave(struct scribe *s, const void *argument) {
+    WRITER_FOR_EACH(w, s)
+    if (w->job.argument == argument) atomic_store(&w->left, true);
+}
+
 void scribe_give_up(struct scribe *s) { atomic_store(&s->given_up, true); }
 
 size_t scribe_waiting(const struct scribe *s) { return atomic_load(&s->waiting); }
@@ -207,7 +295,7 @@ bool scribe_has_failed(const struct scribe *s) { return atomic_load(&s->failed);
 
 bool scribe_has_ended(const struct scribe *s, bool *good) {
     if (!atomic_load(&s->ended)) return false;
-    *good = s->good;
+    for (unsigned i = 0; i < s->writer_count; i++) good[i] = s->writers[i].good;
     return true;
 }
 

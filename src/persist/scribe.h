@@ -4,8 +4,10 @@
  *   main thread: blocks of pieces --> scribe: encode, compress, sum --> file or pipe
  *
  * The main thread never waits for it: how far it is behind is a number (scribe_waiting) that the
- * walk looks at. Blocks are jobs of io/background, so they are done in the order in which they were
- * handed over; the scribe may have more threads help (io/pipeline).
+ * walk looks at. What is encoded may go to several files and pipes: as fast as the slowest of them
+ * takes it, and whoever fails or leaves does not end it for the others. Blocks are jobs of
+ * io/background, so they are done in the order in which they were handed over; the scribe may have
+ * more threads help (io/pipeline).
  */
 #ifndef EVENKEEL_PERSIST_SCRIBE_H
 #define EVENKEEL_PERSIST_SCRIBE_H
@@ -42,6 +44,12 @@ struct scribe_plan {
 
 /* Nothing is opened yet where this returns. */
 MUST_USE struct scribe *scribe_create(const struct scribe_plan *plan);
+/* The job, of the same format, gets all of it, too. No block was handed over yet, and it is not
+ * ended; at most SAVER_JOBS_MAX. */
+void scribe_join(struct scribe *s, const struct saver_job *job);
+/* Nothing more is written for the job with this argument. What it writes to takes no more by now,
+ * or soon: the others wait for that. */
+void scribe_leave(struct scribe *s, const void *argument);
 /* An empty block, the caller's. */
 MUST_USE struct scribe_block *scribe_block_create(void);
 void scribe_block_free(struct scribe_block *b);
@@ -59,7 +67,8 @@ size_t scribe_waiting(const struct scribe *s);
 uint64_t scribe_keys(const struct scribe *s);
 /* It has failed already: more need not be handed over, but it must be ended. */
 bool scribe_has_failed(const struct scribe *s);
-/* After scribe_end: everything is done, well or not. */
+/* After scribe_end: everything is done; whether well, of each job in the order in which they came.
+ */
 bool scribe_has_ended(const struct scribe *s, bool *good);
 /* It has ended. */
 void scribe_free(struct scribe *s);

@@ -52,7 +52,7 @@
 static char temporary_now[TEMPORARY_NAME_BYTES];
 static bool stop_writes, incremental_sync;
 static char *filename;
-static void (*ended)(bool good); /* is told of children */
+static void (*began)(void), (*ended)(bool good); /* are told of saves in the background */
 
 static struct {
     uint64_t changes_saved;    /* keyspace_changes() when the last good save began */
@@ -66,7 +66,10 @@ static struct {
 static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
 
 const char *snapshot_path(void) { return filename; }
-void snapshot_set_child_ended(void (*who)(bool good)) { ended = who; }
+void snapshot_set_observer(void (*who_began)(void), void (*who_ended)(bool good)) {
+    began = who_began;
+    ended = who_ended;
+}
 
 static uint64_t changes_since(void) { return keyspace_changes() - state.changes_saved; }
 
@@ -299,6 +302,7 @@ bool snapshot_start_child(void) {
         return false;
     }
     log_notice("Background saving started by pid %d", saver_id());
+    if (began) began();
     return true;
 }
 

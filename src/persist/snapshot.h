@@ -33,9 +33,9 @@ void snapshot_note_reloaded(void);
 extern const struct flush_observer snapshot_flush_observer;
 /* A child begins to save to dbfilename, as for BGSAVE. False after a line in the log. */
 bool snapshot_start_child(void);
-/* Who is to hear how each such child has ended, when what it means for clients was done; NULL:
- * nobody. */
-void snapshot_set_child_ended(void (*ended)(bool good));
+/* Who is to hear when such a save has begun, before anything changes, and how it has ended, when
+ * what that means for clients was done; NULL: nobody. */
+void snapshot_set_observer(void (*began)(void), void (*ended)(bool good));
 /* dbfilename, in the present folder. */
 const char *snapshot_path(void);
 

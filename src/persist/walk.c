@@ -551,6 +551,12 @@ static void look_at_held(void) {
 
 /* ---- a save ---- */
 
+static uint64_t keys_copied(void) {
+    struct frontier_progress p;
+    frontier_progress(&p);
+    return p.done;
+}
+
 static void write_head(struct buffer *head) {
     struct buffer_sink out;
     bool preamble = walk.format == SAVER_PREAMBLE;
@@ -596,6 +602,10 @@ void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
     gate_set(GATE_SAVE, true);
 }
 
+bool walk_may_join(void) { return walk.copying && keys_copied() == 0; }
+void walk_join(const struct saver_job *job) { scribe_join(walk.scribe, job); }
+void walk_leave(const void *argument) { scribe_leave(walk.scribe, argument); }
+
 bool walk_is_under_way(void) { return walk.scribe != NULL; }
 bool walk_is_copying(void) { return walk.copying; }
 
@@ -604,12 +614,6 @@ static void note_progress(void) {
     frontier_progress(&p);
     last_ahead = p.ahead;
     last_rushed = p.rushed;
-}
-
-static uint64_t keys_copied(void) {
-    struct frontier_progress p;
-    frontier_progress(&p);
-    return p.done;
 }
 
 static void end_copying(bool whole) {
@@ -699,8 +703,8 @@ bool walk_end(bool *good) {
 
 void walk_await_end(int64_t msec) {
     int64_t until = clock_monotonic_nsec() + msec * INT64_C(1000000);
-    bool good;
-    while (walk.scribe && !scribe_has_ended(walk.scribe, &good) && clock_monotonic_nsec() < until)
+    bool good[SAVER_JOBS_MAX];
+    while (walk.scribe && !scribe_has_ended(walk.scribe, good) && clock_monotonic_nsec() < until)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 

@@ -24,6 +24,13 @@ void walk_register(void);
  * its changes, and frontier_may_begin. `id` is for the job's `open`; `wake` is called from another
  * thread: walk_end is worth asking. O(databases). */
 void walk_begin(const struct saver_job *job, int id, void (*wake)(void));
+/* Another job, of the same format, may have what this walk copies: no key was copied yet. That
+ * nothing has changed since it began is for the caller to know. */
+MUST_USE bool walk_may_join(void);
+/* It may; at most SAVER_JOBS_MAX jobs. */
+void walk_join(const struct saver_job *job);
+/* As scribe_leave. One is under way. */
+void walk_leave(const void *argument);
 /* Until walk_end has told of its end. */
 bool walk_is_under_way(void);
 /* Its data is still being copied. */
@@ -35,7 +42,7 @@ void walk_turn(void);
 bool walk_step(void);
 /* Nothing more is copied or written; the end comes as ever. Harmless where none is under way. */
 void walk_give_up(void);
-/* Whether it has ended, and how: told once, and then none is under way. */
+/* Whether it has ended, and how for each job: told once, and then none is under way. */
 MUST_USE bool walk_end(bool *good);
 /* Waits up to so long for the end. */
 void walk_await_end(int64_t msec);

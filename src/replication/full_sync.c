@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Full syncs. full_sync.h has the idea.
  *
+ * A file that is saved by a walk and copies to sockets may share it (persist/saver.h): who waits
+ * for sockets goes along with any snapshot that begins. Then each ends as if it were alone.
+ *
  *   none --start--> to a file ----the child has ended----> none     (replicas get the file)
  *     |                                                     ^
  *     +--start--> to sockets --pipe's end, child's end------+       (replicas get the mark)
@@ -15,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,6 +60,10 @@ static uint64_t full_syncs;
 static bool file_is_for_replicas_only;
 /* Where the child writes it: dbfilename and the folder may change meanwhile. */
 static char file_path[2 * PATH_MAX];
+/* In the history, of the data of the snapshot that is being saved; -1: there is none, or no
+ * backlog when it began. */
+static int64_t snapshot_place = -1;
+static char snapshot_history[HISTORY_ID_CHARS + 1];
 
 static struct {
     struct loop_watcher pipe;
@@ -112,6 +120,7 @@ static void send_file(struct replica *r) {
 }
 
 static void file_ended(bool good) {
+    snapshot_place = -1;
     if (job != JOB_FILE) return;
     job = JOB_NONE;
     if (!good) log_warning("SYNC failed. BGSAVE child returned an error");
@@ -126,7 +135,6 @@ static void file_ended(bool good) {
 static bool start_file(void) {
     if (!snapshot_start_child()) return false;
     job = JOB_FILE;
-    note_file_path();
     file_is_for_replicas_only = !snapshot_wanted_at_end();
     REPLICA_FOR_EACH(r, REPLICA_WAITS_START) take_along(r, REPLICA_WAITS_END);
     return true;
@@ -197,6 +205,10 @@ static void pipe_ready(struct loop_watcher *watcher, unsigned ready) {
     if (slowest_lag() >= COPY_HELD_BYTES_MAX) loop_unwatch(loop, watcher);
 }
 
+/* Both ends are the saver's where it has begun; but the one to be read is ours. -1: it has taken
+ * the one that it writes to. */
+static atomic_int saver_ends[2];
+
 static void save_ended(const struct saver_end *end) {
     if (end->good)
         log_notice("Background RDB transfer terminated with success");
@@ -204,17 +216,21 @@ static void save_ended(const struct saver_end *end) {
         log_warning("Background transfer terminated by signal %d", end->signal);
     else
         log_warning("Background transfer error");
+    int unused = atomic_exchange(&saver_ends[1], -1);
+    if (unused >= 0) system_close(unused);
     copy.child_ended = true;
     copy.child_good = end->good;
-    if (copy.feed) look_at_end();
+    if (!copy.feed) return;
+    if (unused >= 0) copy.pipe_ended = true; /* nobody has written to it, and nobody will */
+    look_at_end();
 }
 
 /* ---- where it is written (persist/saver_job.h) ---- */
 
 static int open_pipe(void *argument, int id) {
-    const int *ends = argument;
-    if (child_here()) system_close(ends[0]);
-    return ends[1];
+    atomic_int *ends = argument;
+    if (child_here()) system_close(atomic_load(&ends[0]));
+    return atomic_exchange(&ends[1], -1);
 }
 
 static bool close_pipe_end(void *argument, int fd, int error) {
@@ -223,10 +239,8 @@ static bool close_pipe_end(void *argument, int fd, int error) {
     return error == 0;
 }
 
-/* Both ends are the saver's where it has begun; but the one to be read is ours. */
-static int saver_ends[2];
-
-static bool save_to_pipe(const int from[2]) {
+/* A save of its own, or, with `joins`, that of the snapshot which has just begun. */
+static bool save_to_pipe(const int from[2], bool joins) {
     const struct saver_job save = {.kind = CHILD_SNAPSHOT,
                                    .title = "redis-rdb-to-slaves",
                                    .label = "RDB",
@@ -235,21 +249,30 @@ static bool save_to_pipe(const int from[2]) {
                                    .close = close_pipe_end,
                                    .argument = saver_ends,
                                    .ended = save_ended};
-    if (saver_is_busy()) return false;
-    memcpy(saver_ends, from, sizeof(saver_ends));
-    if (!saver_start(&save)) return false;
+    if (joins ? !saver_may_join() : saver_is_busy()) return false;
+    for (int i = 0; i < 2; i++) atomic_store(&saver_ends[i], from[i]);
+    if (!(joins ? saver_join(&save) : saver_start(&save))) {
+        atomic_store(&saver_ends[1], -1);
+        return false;
+    }
+    if (saver_is_a_process()) atomic_store(&saver_ends[1], -1); /* the child has its own */
     log_notice("Background RDB transfer started by pid %d", saver_id());
     return true;
 }
 
-static bool start_sockets(void) {
+static void expect_copy(struct replica *r) {
+    replica_say(r, "$EOF:%.*s\r\n", MARK_CHARS, copy.mark);
+    r->copy_ended = false;
+}
+
+static bool start_sockets(bool joins) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0) return false;
-    bool good = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 && save_to_pipe(ends);
+    bool good = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 && save_to_pipe(ends, joins);
     if (!good || saver_is_a_process()) system_close(ends[1]);
     copy.pipe = (struct loop_watcher){.fd = ends[0], .callback = pipe_ready};
     if (!good || !loop_watch(loop, &copy.pipe, LOOP_READABLE)) {
-        if (good) saver_kill(CHILD_SNAPSHOT);
+        if (good) saver_leave(saver_ends);
         close_pipe();
         return false;
     }
@@ -259,8 +282,7 @@ static bool start_sockets(void) {
     job = JOB_SOCKETS;
     REPLICA_FOR_EACH(r, REPLICA_WAITS_START) {
         take_along(r, REPLICA_RECEIVES_COPY);
-        replica_say(r, "$EOF:%.*s\r\n", MARK_CHARS, copy.mark);
-        r->copy_ended = false;
+        expect_copy(r);
         bool follows = feed_follow(&r->copy, copy.feed, 0);
         ASSERT(follows);
     }
@@ -269,7 +291,7 @@ static bool start_sockets(void) {
 
 void full_sync_stop(void) {
     if (!copy.feed) return;
-    if (job == JOB_SOCKETS) saver_kill(CHILD_SNAPSHOT);
+    if (job == JOB_SOCKETS) saver_leave(saver_ends);
     forget_copy();
 }
 
@@ -281,14 +303,36 @@ static bool all_read_eof(void) {
     return shared & REPLICA_READS_EOF;
 }
 
+static void begin_at_this_place(void) {
+    stream_begin_copy();
+    job_place = history_place();
+}
+
+/* A snapshot begins: who waits for sockets shares its walk. */
+static void snapshot_began(void) {
+    note_file_path();
+    snapshot_place = history_feed() ? history_place() : -1;
+    snprintf(snapshot_history, sizeof(snapshot_history), "%s", history_id());
+    if (job != JOB_NONE || copy.feed || !saver_may_join()) return;
+    if (!diskless || !count_in(REPLICA_WAITS_START) || !all_read_eof()) return;
+    begin_at_this_place();
+    if (start_sockets(true)) log_notice("The copy for replicas shares the walk of the snapshot");
+}
+
+/* A snapshot that waits for its turn as well takes them along. */
+static bool start_with_snapshot(void) {
+    if (!snapshot_is_scheduled() || !saver_walks() || saver_is_busy()) return false;
+    return snapshot_start_child() && job == JOB_SOCKETS;
+}
+
 /* A copy begins for all who wait. */
 static void start(void) {
     bool to_sockets = diskless && all_read_eof();
+    if (to_sockets && start_with_snapshot()) return;
     log_notice("Starting BGSAVE for SYNC with target: %s",
                to_sockets ? "replicas sockets" : "disk");
-    stream_begin_copy();
-    job_place = history_place();
-    if (to_sockets ? start_sockets() : start_file()) return;
+    begin_at_this_place();
+    if (to_sockets ? start_sockets(false) : start_file()) return;
     log_warning("BGSAVE for replication failed");
     fail_waiting("BGSAVE failed, replication can't continue");
 }
@@ -306,11 +350,42 @@ static bool share_file(struct replica *late) {
     return false;
 }
 
+/* The file of a snapshot that walks, since whose beginning nothing was done: its data is still that
+ * of the history's end. Under fork a replica waits for the next one, as 6.2's. */
+static bool share_snapshot(struct replica *late) {
+    if (job != JOB_NONE || saver_kind() != CHILD_SNAPSHOT || saver_is_a_process()) return false;
+    if (snapshot_place < 0 || snapshot_place != history_place() ||
+        strcmp(snapshot_history, history_id()) != 0)
+        return false;
+    begin_at_this_place();
+    job = JOB_FILE;
+    file_is_for_replicas_only = false;
+    take_along(late, REPLICA_WAITS_END);
+    return true;
+}
+
+/* The copy that a walk sends to others, of which one has got nothing yet: so all of it is there. */
+static bool share_sockets(struct replica *late) {
+    if (job != JOB_SOCKETS || saver_is_a_process() || !(late->capabilities & REPLICA_READS_EOF))
+        return false;
+    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) {
+        if (r->copy.place != 0) continue;
+        replica_follow_with(late, r);
+        feed_follow_reader(&late->copy, &r->copy);
+        be_with_copy(late, REPLICA_RECEIVES_COPY);
+        expect_copy(late);
+        return true;
+    }
+    return false;
+}
+
 void full_sync_request(struct replica *r) {
     full_syncs++;
     replica_set_state(r, REPLICA_WAITS_START);
-    if (share_file(r)) {
+    if (share_file(r) || share_snapshot(r)) {
         log_notice("Waiting for end of BGSAVE for SYNC");
+    } else if (share_sockets(r)) {
+        log_notice("The copy that begins for other replicas goes to this one, too");
     } else if (job == JOB_SOCKETS) {
         log_notice("Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
     } else if (saver_kind() == CHILD_SNAPSHOT) {
@@ -370,7 +445,7 @@ bool full_sync_step(void) {
     if (!count_in(REPLICA_RECEIVES_COPY)) {
         if (job == JOB_SOCKETS) {
             log_notice("Diskless rdb transfer, last replica dropped, killing fork child.");
-            saver_kill(CHILD_SNAPSHOT);
+            saver_leave(saver_ends);
         }
         forget_copy();
         return false;
@@ -411,5 +486,5 @@ void full_sync_register(void) {
 
 void full_sync_open(struct loop *of) {
     loop = of;
-    snapshot_set_child_ended(file_ended);
+    snapshot_set_observer(snapshot_began, file_ended);
 }

@@ -6,6 +6,11 @@
  * is under way at a time; who comes later waits for the next one, or shares the file that is being
  * written, since the history from its beginning on is held for those who wait.
  *
+ * Where saves walk (snapshot-method) more is shared: who waits for sockets goes along with a
+ * snapshot that begins; who comes while a snapshot is saved gets its file where nothing was done
+ * since it began; and who comes while a copy goes to sockets gets it, too, as long as one of those
+ * has taken nothing of it.
+ *
  * A pipe is read only as fast as the slowest of its replicas takes it, so that memory stays small.
  */
 #ifndef EVENKEEL_REPLICATION_FULL_SYNC_H

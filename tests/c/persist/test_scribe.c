@@ -128,25 +128,126 @@ static void test_no_file(void **state) {
     assert_int_equal(closed_error, 0);
 }
 
+/* ---- a second job ---- */
+
+static char other_path[] = "/tmp/evenkeel-scribe-other-XXXXXX";
+static int other_closed_error;
+
+static int open_other(void *argument, int id) {
+    return system_open(other_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+static bool close_other(void *argument, int fd, int error) {
+    other_closed_error = error;
+    system_close(fd);
+    return !error;
+}
+
+static struct scribe *begin_both(void) {
+    struct scribe *s = begin_scribe();
+    const struct saver_job job = {
+        .kind = CHILD_SNAPSHOT, .open = open_other, .close = close_other, .argument = other_path};
+    scribe_join(s, &job);
+    other_closed_error = -1;
+    return s;
+}
+
+static void end_both(struct scribe *s, bool first, bool second) {
+    bool good[SAVER_JOBS_MAX] = {false};
+    background_drain(BACKGROUND_SAVE);
+    assert_true(scribe_has_ended(s, good));
+    assert_int_equal(good[0], first);
+    assert_int_equal(good[1], second);
+    scribe_free(s);
+}
+
+static void assert_length(const char *name, off_t length) {
+    struct stat status;
+    assert_int_equal(stat(name, &status), 0);
+    assert_int_equal(status.st_size, length);
+}
+
+static void test_two_jobs(void **state) {
+    struct scribe *s = begin_both();
+    scribe_end(s, true);
+    end_both(s, true, true);
+    assert_length(path, 4 + 1 + 8);
+    assert_length(other_path, 4 + 1 + 8);
+}
+
+/* Where one cannot be opened, or written, the other is whole. */
+static void test_one_of_two_fails(void **state) {
+    static const struct {
+        enum fault_call call;
+        int error;
+    } faults[] = {{FAULT_OPEN, EACCES}, {FAULT_WRITE, ENOSPC}, {FAULT_FSYNC, EIO}};
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        for (int which = 0; which < 2; which++) {
+            faults_fail(faults[i].call, faults[i].error, 0, 1, which ? other_path : path);
+            struct scribe *s = begin_both();
+            scribe_end(s, true);
+            end_both(s, which == 1, which == 0);
+            faults_clear();
+            assert_length(which ? path : other_path, 4 + 1 + 8);
+            int told = which ? other_closed_error : closed_error;
+            assert_int_equal(told, faults[i].call == FAULT_OPEN ? -1 : faults[i].error);
+        }
+    }
+}
+
+static void test_both_fail(void **state) {
+    faults_fail(FAULT_WRITE, ENOSPC, 0, 2, "/tmp/evenkeel-scribe");
+    struct scribe *s = begin_both();
+    scribe_end(s, true);
+    end_both(s, false, false);
+    faults_clear();
+    assert_int_equal(closed_error, ENOSPC);
+    assert_int_equal(other_closed_error, ENOSPC);
+}
+
+/* Nobody wants the one any more: the other is written to its end. */
+static void test_one_of_two_leaves(void **state) {
+    struct scribe *s = begin_both();
+    scribe_leave(s, other_path);
+    scribe_end(s, true);
+    end_both(s, true, false);
+    assert_int_equal(other_closed_error, ECANCELED);
+    assert_length(path, 4 + 1 + 8);
+}
+
+static void test_two_given_up(void **state) {
+    set_gate(true);
+    struct scribe *s = begin_both();
+    scribe_end(s, true);
+    await_sync();
+    scribe_give_up(s);
+    set_gate(false);
+    end_both(s, false, false);
+    assert_int_equal(closed_error, ECANCELED);
+    assert_int_equal(other_closed_error, ECANCELED);
+}
+
 static int open_all(void **state) {
-    int fd = mkstemp(path);
-    if (fd < 0) return 1;
+    int fd = mkstemp(path), other = mkstemp(other_path);
+    if (fd < 0 || other < 0) return 1;
     close(fd);
+    close(other);
     faults_before_change = at_gate;
     return whole_open();
 }
 
 static int close_all(void **state) {
     background_stop();
-    return unlink(path);
+    return unlink(path) | unlink(other_path);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_is_well),
-        cmocka_unit_test(test_given_up_while_syncing),
-        cmocka_unit_test(test_sync_fails),
-        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_all_is_well),  cmocka_unit_test(test_given_up_while_syncing),
+        cmocka_unit_test(test_sync_fails),   cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_two_jobs),     cmocka_unit_test(test_one_of_two_fails),
+        cmocka_unit_test(test_both_fail),    cmocka_unit_test(test_one_of_two_leaves),
+        cmocka_unit_test(test_two_given_up),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -86,8 +86,9 @@ bool benchmark_server_init_other(struct benchmark_server *s,
 
 /* The value of CONFIG GET's answer, which is an array or RESP3's map. */
 static bool take_config(const struct peer_reply *reply, char value[BENCHMARK_CONFIG_CHARS]) {
-    if (!reply || !peer_reply_is_aggregate(reply) || reply->nodes < 3) return false;
+    if (!reply || !peer_reply_is_aggregate(reply) || reply->children != 2) return false;
     const struct peer_reply *second = peer_reply_next(peer_reply_first(reply));
+    if (second->type != PEER_BULK && second->type != PEER_STATUS) return false;
     string_show(second->text, value, BENCHMARK_CONFIG_CHARS);
     return true;
 }

@@ -316,3 +316,37 @@ start_server {tags {benchmark} unix 1} {
         }
     }
 }
+
+# Says the same to each client that says something.
+proc answer_with {words channel address port} {
+    fconfigure $channel -translation binary -buffering none -blocking 0
+    fileevent $channel readable [list answer_once $words $channel]
+}
+proc answer_once {words channel} {
+    if {[read $channel] eq "" || [catch {puts -nonewline $channel $words}]} {close $channel}
+}
+
+foreach {answer shape} {
+    "*1\r\n*1\r\n+x\r\n" {one element that has one}
+    "*2\r\n+save\r\n*2\r\n+a\r\n+b\r\n" {an array where a text should be}
+    "*0\r\n" {nothing}
+    ":1\r\n" {a number}
+} {
+    test "A server whose CONFIG GET answers with $shape is measured all the same" {
+        set listener [socket -server [list answer_with $answer] -myaddr 127.0.0.1 0]
+        set port [lindex [fconfigure $listener -sockname] 2]
+        set run [open |[list $benchmark -p $port -n 10 -c 1 -t ping_mbulk -q 2>@1] r]
+        fconfigure $run -blocking 0
+        set out ""
+        set until [expr {[clock milliseconds] + $::patience_ms}]
+        while {[clock milliseconds] < $until && ![eof $run]} {
+            append out [read $run]
+            after 25 {set ::benchmark_waited 1}
+            vwait ::benchmark_waited
+        }
+        close $listener
+        fconfigure $run -blocking 1
+        close $run
+        assert_match "*PING_MBULK: * requests per second*" $out
+    }
+}

@@ -14,6 +14,9 @@
 #include "persist/rdb_save.h"
 #include "server/whole.h"
 
+/* Head, tail, the mark of the end, the sum. */
+#define WHOLE_BYTES (4 + 4 + 1 + 8)
+
 static char path[] = "/tmp/evenkeel-scribe-XXXXXX";
 static int closed_error; /* what `close` was told; -1: it was not called */
 static bool kept;
@@ -91,7 +94,7 @@ static void test_all_is_well(void **state) {
     assert_true(end_scribe(s));
     assert_int_equal(closed_error, 0);
     assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_size, 4 + 4 + 1 + 8);
+    assert_int_equal(status.st_size, WHOLE_BYTES);
 }
 
 /* FLUSHALL, or another primary's data: the old data may not come back by a file that is nearly
@@ -171,8 +174,8 @@ static void test_two_jobs(void **state) {
     struct scribe *s = begin_both();
     scribe_end(s, true);
     end_both(s, true, true);
-    assert_length(path, 4 + 1 + 8);
-    assert_length(other_path, 4 + 1 + 8);
+    assert_length(path, WHOLE_BYTES);
+    assert_length(other_path, WHOLE_BYTES);
 }
 
 /* Where one cannot be opened, or written, the other is whole. */
@@ -188,7 +191,7 @@ static void test_one_of_two_fails(void **state) {
             scribe_end(s, true);
             end_both(s, which == 1, which == 0);
             faults_clear();
-            assert_length(which ? path : other_path, 4 + 1 + 8);
+            assert_length(which ? path : other_path, WHOLE_BYTES);
             int told = which ? other_closed_error : closed_error;
             assert_int_equal(told, faults[i].call == FAULT_OPEN ? -1 : faults[i].error);
         }
@@ -212,7 +215,7 @@ static void test_one_of_two_leaves(void **state) {
     scribe_end(s, true);
     end_both(s, true, false);
     assert_int_equal(other_closed_error, ECANCELED);
-    assert_length(path, 4 + 1 + 8);
+    assert_length(path, WHOLE_BYTES);
 }
 
 static void test_two_given_up(void **state) {

@@ -766,14 +766,25 @@ mutate('scribe-first-error', 'persist/scribe.c', '    if (!s->error) s->error = 
 mutate('scribe-count', 'persist/scribe.c', '    atomic_fetch_sub(&s->waiting, sizeof(*b));\n', '',
        'a save stands still once 8 MB were copied', WALK)
 mutate('scribe-sync', 'persist/scribe.c',
-       '    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);\n',
-       '    (void)file_sync(s->fd);\n',
+       '    if (!file_sync(w->fd) && errno != EINVAL) writer_fail(w, errno);\n',
+       '    (void)file_sync(w->fd);\n',
        'a save whose sync fails counts as good', 'unit persist/test_scribe')
 mutate('scribe-too-late', 'persist/scribe.c',
-       '    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);\n'
-       '    if (is_given_up(s)) fail(s, ECANCELED);\n',
-       '    if (!file_sync(s->fd) && errno != EINVAL) fail(s, errno);\n',
+       'if (is_given_up(s) || atomic_load(&w->left)) writer_fail(w, ECANCELED);',
+       '(void)0;',
        'data that FLUSHALL has deleted comes back by a file', 'unit persist/test_scribe')
+mutate('scribe-one-for-all', 'persist/scribe.c', '        any = any || !w->error;\n',
+       '        any = !error;\n', 'who fails ends a save for those that share it',
+       'unit persist/test_scribe')
+mutate('scribe-leave', 'persist/scribe.c',
+       'if (w->job.argument == argument) atomic_store(&w->left, true);', ';',
+       'who has left a save is told that it has all', 'unit persist/test_scribe')
+mutate('share-late', 'replication/full_sync.c', 'snapshot_place != history_place() ||', '',
+       'a replica misses what was done since a snapshot began', 'tcl integration/walk-shared walk')
+mutate('share-ends-all', 'persist/saver.c',
+       '    if (others)\n        walk_leave(argument);\n    else\n',
+       '', 'a replica that goes ends the snapshot that it shares',
+       'tcl integration/walk-shared leaves')
 mutate('piece-flat', 'persist/piece.c',
        'write(e, (struct value){e->type == ENTRY_STRING ? &text : bytes, e->encoding}, out);',
        'write(e, (struct value){bytes, e->encoding}, out);',
@@ -791,9 +802,10 @@ mutate('saver-orphan', 'persist/saver.c', '    if (orphan) {\n', '    if (false)
        "a save's end is told twice", WALK)
 mutate('saver-method', 'persist/saver.c', 'if (wanted == METHOD_FORK) saver_end_walk();',
        '(void)0;', 'a walk goes on that is no longer wanted', WALK)
-mutate('saver-on-purpose', 'persist/saver.c', '.on_purpose = killed && !good,',
+mutate('saver-on-purpose', 'persist/saver.c',
+       '.on_purpose = !is_good && (!good || killed || left[i]),',
        '.on_purpose = false,', 'a save that was given up counts as failed', WALK)
-mutate('saver-kind', 'persist/saver.c', '    else if (job.kind == kind)\n', '    else\n',
+mutate('saver-kind', 'persist/saver.c', '    else if (jobs[0].kind == kind)\n', '    else\n',
        "the log's end ends a snapshot", WALK)
 mutate('saver-busy', 'persist/saver.c', 'return method == METHOD_WALK || child_lives(); }',
        'return child_lives(); }', 'two saves walk at once', WALK)

@@ -456,7 +456,7 @@ static bool serve_move(struct client *c, void *state, const struct key *key) {
     return true;
 }
 
-static void free_waiting_move(void *state) { memory_free(state, MEMORY_OTHER); }
+static void free_waiting_move(void *state) { memory_free(state, MEMORY_CLIENTS); }
 
 static const struct blocked_kind move_kind = {serve_move, reply_waited_in_vain, free_waiting_move};
 
@@ -471,7 +471,7 @@ static void blocking_move(struct call *call, struct move move, int timeout_index
     }
     struct slice target = call->argv[2];
     move.words = NULL;
-    struct waiting_move *w = memory_alloc(sizeof(*w) + target.length, MEMORY_OTHER);
+    struct waiting_move *w = memory_alloc(sizeof(*w) + target.length, MEMORY_CLIENTS);
     *w = (struct waiting_move){
         .move = move, .target_hash = call_key_hash(call, 2), .length = target.length};
     memcpy(w->target, target.bytes, target.length);

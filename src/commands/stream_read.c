@@ -324,7 +324,7 @@ static struct waiting_read *waiting_create(const struct call *call, const struct
     size_t count = (size_t)r->streams, bytes = r->group.length + r->consumer.length;
     for (size_t i = 0; i < count; i++) bytes += call->argv[(size_t)r->first_key + i].length;
     size_t head = sizeof(struct waiting_read) + count * sizeof(struct waited_stream);
-    struct waiting_read *w = memory_alloc(head + bytes, MEMORY_OTHER);
+    struct waiting_read *w = memory_alloc(head + bytes, MEMORY_CLIENTS);
     char *free_bytes = (char *)w + head;
     w->reading = *r;
     w->reading.group = keep(r->group, &free_bytes);
@@ -337,7 +337,7 @@ static struct waiting_read *waiting_create(const struct call *call, const struct
     return w;
 }
 
-static void waiting_free(void *state) { memory_free(state, MEMORY_OTHER); }
+static void waiting_free(void *state) { memory_free(state, MEMORY_CLIENTS); }
 
 static void reply_waited_in_vain(struct client *c, void *state) { reply_null_array(c); }
 

@@ -20,6 +20,10 @@
  *     is served and blocks again waits for the next time. Nobody is asked once the key is gone.
  *  5. No key is ready when blocked_serve returns, unless it was called within itself.
  *
+ *  6. A wait with its state and links, and what it pays for, is its client's memory:
+ * MEMORY_CLIENTS. A key's row is paid for by a wait that stands in its list, at first the one that
+ * it was made for; nobody pays for a row that is being made, or whose list is empty: MEMORY_OTHER.
+ *
  * Ownership: the wait owns its state (blocked_kind.free_state), its links and its entry of the slow
  * log.
  */
@@ -41,6 +45,7 @@
 #include "io/loop.h"
 #include "net/batch.h"
 #include "net/client.h"
+#include "net/client_memory.h"
 #include "net/reply.h"
 #include "publish/tracking.h"
 #include "report/slowlog.h"
@@ -50,6 +55,7 @@
 struct waited_key {
     struct key_row row;     /* its links are of wait_link.link */
     struct list_link ready; /* in `ready_keys`, or by itself */
+    struct wait *payer;     /* whose client's memory it is, or NULL */
     bool in_service;        /* keeps it while key_serve looks at it */
 };
 
@@ -68,6 +74,7 @@ struct wait {
     uint32_t reference;         /* of the index by deadline */
     bool timed;
     size_t serial; /* grows with each wait: tells who stood there when serving began */
+    size_t bytes;  /* with those of its state and of the keys that it pays for */
     size_t links_count;
     struct wait_link links[];
 };
@@ -99,6 +106,26 @@ static struct waited_key *key_find_or_create(const struct key *key) {
 static void key_free_if_unused(struct waited_key *k) {
     if (k->row.links_count || !list_is_empty(&k->ready) || k->in_service) return;
     key_table_free(&keys, &k->row);
+}
+
+static void key_set_payer(struct waited_key *k, struct wait *w) {
+    size_t bytes = memory_usable_size(k);
+    if (k->payer) {
+        k->payer->bytes -= bytes;
+        memory_move(k, bytes, MEMORY_CLIENTS, MEMORY_OTHER);
+    }
+    k->payer = w;
+    if (!w) return;
+    w->bytes += bytes;
+    memory_move(k, bytes, MEMORY_OTHER, MEMORY_CLIENTS);
+}
+
+/* Who pays is gone: the first one of those that are left does. */
+static void key_find_payer(struct waited_key *k) {
+    struct list_link *first = k->row.links.next;
+    struct wait *w = k->row.links_count ? LIST_ENTRY(first, struct wait_link, link)->wait : NULL;
+    key_set_payer(k, w);
+    if (w) client_memory_note(w->client);
 }
 
 /* ---- time limits ---- */
@@ -165,8 +192,9 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
     }
     size_t wanted = first ? (size_t)((last - first) / step + 1) : 0;
     ASSERT(!blocked_is(c));
-    struct wait *w = memory_alloc(sizeof(*w) + wanted * sizeof(w->links[0]), MEMORY_OTHER);
+    struct wait *w = memory_alloc(sizeof(*w) + wanted * sizeof(w->links[0]), MEMORY_CLIENTS);
     *w = (struct wait){.client = c, .kind = kind, .state = state, .serial = next_serial++};
+    w->bytes = memory_usable_size(w) + (state ? memory_usable_size(state) : 0);
     for (size_t i = 0; i < wanted; i++) {
         const struct key key = call_key(call, first + (int)i * step);
         struct waited_key *k = key_find_or_create(&key);
@@ -175,8 +203,10 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
         link->key = k;
         link->wait = w;
         key_table_link(&k->row, &link->link);
+        if (!k->payer) key_set_payer(k, w);
     }
     client_set_rare(c, CLIENT_RARE_BLOCKED, w);
+    client_memory_note(c);
     waiting++;
     batch_hold(c);
     if (timeout_msec != BLOCKED_FOREVER) deadline_add(w, timeout_msec);
@@ -185,15 +215,17 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
 /* Out of all lists, and freed; the client itself is not touched. */
 static void wait_end(struct wait *w) {
     client_set_rare(w->client, CLIENT_RARE_BLOCKED, NULL);
+    client_memory_note(w->client);
     for (size_t i = 0; i < w->links_count; i++) {
         struct waited_key *k = w->links[i].key;
         key_table_unlink(&k->row, &w->links[i].link);
+        if (k->payer == w) key_find_payer(k);
         key_free_if_unused(k);
     }
     if (w->timed) timebuckets_remove(deadlines, w);
     if (w->slow) slowlog_free_prepared(w->slow);
     if (w->kind->free_state) w->kind->free_state(w->state);
-    memory_free(w, MEMORY_OTHER);
+    memory_free(w, MEMORY_CLIENTS);
     waiting--;
 }
 
@@ -203,7 +235,13 @@ static void client_closes(struct client *c) {
     if (blocked_is(c)) wait_end(wait_of(c));
 }
 
-const struct client_observer blocked_client_observer = {.closing = client_closes};
+static size_t wait_bytes(const struct client *c) {
+    const struct wait *w = wait_of(c);
+    return w ? w->bytes : 0;
+}
+
+const struct client_observer blocked_client_observer = {.closing = client_closes,
+                                                        .bytes = wait_bytes};
 
 static void go_on(struct wait *w) {
     struct client *c = w->client;
@@ -339,6 +377,7 @@ static void check_key(void *element, void *context) {
     struct waited_key *k = element;
     size_t *links = context, last = 0;
     ASSERT(k->row.links_count || !list_is_empty(&k->ready) || k->in_service);
+    ASSERT((k->row.links_count != 0) == (k->payer != NULL));
     LIST_FOR_EACH (link, next, &k->row.links) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
         ASSERT(w->client->flags & CLIENT_HELD && wait_of(w->client) == w);

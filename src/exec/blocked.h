@@ -32,7 +32,8 @@ struct blocked_kind {
     bool (*serve)(struct client *c, void *state, const struct key *key);
     /* The time is up: replies. */
     void (*timed_out)(struct client *c, void *state);
-    /* The client waits no longer, or is gone. NULL where nothing is to be freed. */
+    /* The client waits no longer, or is gone. NULL where nothing is to be freed. The state is one
+     * block of MEMORY_CLIENTS, which blocked_begin takes and counts as the client's. */
     void (*free_state)(void *state);
 };
 

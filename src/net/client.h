@@ -278,6 +278,9 @@ extern const struct child_observer client_child_observer;
 void client_keep_in_child(struct client *kept);
 /* What they hold together. O(observers). */
 size_t client_bytes_above(const struct client *c);
+/* What the table takes by which client_find finds them: of MEMORY_CLIENTS, and no single one's.
+ * O(1). */
+size_t client_table_bytes(void);
 /* What its input takes: an incomplete request, and what is held of it. */
 size_t client_input_bytes(const struct client *c);
 /* Closes those that are marked: layers above free what they have of them. Only between requests, or

@@ -10,7 +10,8 @@
  *  1. A client that is not CLIENT_CLOSING has a weight when client_memory_note last found a buffer
  * of it; one that is has none.
  *  2. A weight stands in the list of its `bytes`; a list's bit is set while it is not empty.
- *  3. All of the class MEMORY_CLIENTS is client_memory_of() of some client, closing ones included.
+ *  3. All of the class MEMORY_CLIENTS is client_memory_of() of some client, closing ones included,
+ * but for the table of all.
  */
 #include "net/client_memory.h"
 
@@ -194,7 +195,7 @@ void client_memory_set_maxmemory(int64_t (*read)(void)) { maxmemory = read; }
 /* ---- checks ---- */
 
 void client_memory_check(void) {
-    size_t sum = leaving, weights = 0, listed = 0;
+    size_t sum = leaving + client_table_bytes(), weights = 0, listed = 0;
     LIST_FOR_EACH (link, following, client_list()) {
         const struct client *c = LIST_ENTRY(link, struct client, link);
         sum += client_memory_of(c);

@@ -2,8 +2,9 @@
  * The memory of clients: how much each holds, who holds the most, and maxmemory-clients.
  *
  * Everything of the class MEMORY_CLIENTS belongs to one client: its struct, its name, what it has
- * sent and not been answered, replies that it has not taken. So the class' sum is the sum over
- * clients, to the byte.
+ * sent and not been answered, replies that it has not taken, what it waits for or is told of; what
+ * several share is one's of them. So the class' sum is the sum over clients and the table that
+ * finds them, to the byte.
  */
 #ifndef EVENKEEL_NET_CLIENT_MEMORY_H
 #define EVENKEEL_NET_CLIENT_MEMORY_H

@@ -43,9 +43,11 @@
  *  3. A prefix has a client at least. A client's prefixes stand in order, none twice, and each has
  *     the client's id; only broadcasting ones have any.
  *  4. A prefix stands in `changed` exactly while it has collected keys.
- *  5. A tracker's bytes are of MEMORY_CLIENTS and its client's (struct client_observer); keys,
- *     prefixes and what is collected are nobody's own: MEMORY_OTHER. (The radix tree that finds
- *     prefixes counts itself as MEMORY_DATASET.)
+ *  5. A tracker's bytes, and those of prefixes that it pays for, are of MEMORY_CLIENTS and its
+ *     client's (struct client_observer). A prefix is paid for by one that has it, at first the one
+ *     that it was made for; nobody pays where only clients have it that are to be closed. Keys,
+ *     such prefixes, what is collected, and the ids of those who share a prefix are nobody's own:
+ *     MEMORY_OTHER. (The radix tree that finds prefixes counts itself as MEMORY_DATASET.)
  *  6. A client has TRACKING_MESSAGES_WAIT exactly while its messages wait: one client at most, and
  *     one more for each turn within a call. Those of outer turns stand on who made the turn's
  * stack.
@@ -109,6 +111,7 @@ struct changed_key {
 
 struct prefix {
     struct list_link link; /* in `changed` */
+    struct tracker *payer; /* whose client's memory it is, or NULL */
     struct table *keys;    /* of struct changed_key; NULL = none */
     struct idset clients;
     size_t length;
@@ -122,6 +125,7 @@ struct tracker {
     bool caching;             /* CLIENT CACHING has been said */
     struct prefix **prefixes; /* in the order of their names */
     size_t prefixes_count, prefixes_capacity;
+    size_t paid_bytes; /* of prefixes */
 };
 
 static int64_t keys_max;
@@ -398,9 +402,23 @@ static size_t common_length(struct slice a, struct slice b) {
     return length;
 }
 
+static void prefix_set_payer(struct prefix *p, struct tracker *t) {
+    size_t bytes = memory_usable_size(p);
+    if (p->payer) {
+        p->payer->paid_bytes -= bytes;
+        memory_move(p, bytes, MEMORY_CLIENTS, MEMORY_OTHER);
+    }
+    p->payer = t;
+    if (!t) return;
+    t->paid_bytes += bytes;
+    memory_move(p, bytes, MEMORY_OTHER, MEMORY_CLIENTS);
+}
+
+/* Nobody pays for it yet. */
 static struct prefix *prefix_create(struct slice name) {
     struct prefix *p = memory_alloc(sizeof(*p) + name.length, MEMORY_OTHER);
     list_init(&p->link);
+    p->payer = NULL;
     p->keys = NULL;
     p->clients = (struct idset){0};
     p->length = name.length;
@@ -425,8 +443,19 @@ static void prefix_free(struct prefix *p) {
     memory_free(p, MEMORY_OTHER);
 }
 
-static void prefix_leave(struct prefix *p, uint64_t id) {
-    idset_remove(&p->clients, id, MEMORY_OTHER);
+/* Who pays has left: some other one does. Those that are to be closed are not found. */
+static void prefix_find_payer(struct prefix *p) {
+    struct tracker *t = NULL;
+    size_t position = 0;
+    uint64_t id;
+    while (!t && (id = idset_next(&p->clients, &position)) != 0) t = tracker_find(id);
+    prefix_set_payer(p, t);
+    if (t) client_memory_note(t->client);
+}
+
+static void prefix_leave(struct prefix *p, const struct tracker *t) {
+    idset_remove(&p->clients, t->client->id, MEMORY_OTHER);
+    if (p->payer == t) prefix_find_payer(p);
     if (!p->clients.count) prefix_free(p);
 }
 
@@ -651,7 +680,8 @@ void tracking_after_call(const struct call *call, bool outermost, bool unit_goes
 static size_t tracker_bytes(const struct client *c) {
     const struct tracker *t = tracker_of(c);
     if (!t) return 0;
-    return memory_usable_size(t) + (t->prefixes ? memory_usable_size(t->prefixes) : 0);
+    return memory_usable_size(t) + (t->prefixes ? memory_usable_size(t->prefixes) : 0) +
+           t->paid_bytes;
 }
 
 static void show_interest(int delta) {
@@ -674,6 +704,7 @@ static void add_prefix(struct tracker *t, struct slice name) {
     void **found = prefixes ? rax_find(prefixes, name) : NULL;
     struct prefix *p = found ? *found : prefix_create(name);
     if (!idset_add(&p->clients, t->client->id, MEMORY_OTHER)) return;
+    if (!p->payer) prefix_set_payer(p, t);
     if (t->prefixes_count == t->prefixes_capacity) {
         t->prefixes_capacity = t->prefixes_capacity ? t->prefixes_capacity * 2 : 1;
         t->prefixes = memory_realloc(t->prefixes, t->prefixes_capacity * sizeof(struct prefix *),
@@ -702,7 +733,7 @@ void tracking_stop(struct client *c) {
     struct tracker *t = tracker_of(c);
     if (!t) return;
     if (c->words.publish & TRACKING_MESSAGES_WAIT) redirect_at_stop = t->mode.redirect;
-    for (size_t i = 0; i < t->prefixes_count; i++) prefix_leave(t->prefixes[i], c->id);
+    for (size_t i = 0; i < t->prefixes_count; i++) prefix_leave(t->prefixes[i], t);
     list_remove(&t->link);
     client_word_set(&c->words.publish, TRACKING_ON | TRACKING_BROKEN | TRACKING_BROADCASTS, false);
     client_set_rare(c, CLIENT_RARE_TRACKING, NULL);
@@ -840,10 +871,14 @@ static void check_key(void *element, void *context) {
 static size_t check_tracker(const struct tracker *t) {
     ASSERT(t->client->words.publish & TRACKING_ON && tracker_of(t->client) == t);
     ASSERT(t->mode.broadcasts || !t->prefixes_count);
+    size_t paid_bytes = 0;
     for (size_t i = 0; i < t->prefixes_count; i++) {
         ASSERT(idset_has(&t->prefixes[i]->clients, t->client->id));
+        ASSERT(t->prefixes[i]->payer || t->client->flags & CLIENT_CLOSING);
+        if (t->prefixes[i]->payer == t) paid_bytes += memory_usable_size(t->prefixes[i]);
         ASSERT(!i || compare_prefixes(&t->prefixes[i - 1], &t->prefixes[i]) < 0);
     }
+    ASSERT_COMPARE(paid_bytes, ==, t->paid_bytes);
     return t->prefixes_count;
 }
 

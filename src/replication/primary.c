@@ -251,7 +251,7 @@ static void wait_timed_out(struct client *c, void *state) {
 static void wait_free(void *state) {
     struct waiting *w = state;
     list_remove(&w->link);
-    memory_free_sized(w, sizeof(*w), MEMORY_OTHER);
+    memory_free_sized(w, sizeof(*w), MEMORY_CLIENTS);
 }
 
 static const struct blocked_kind wait_kind = {.timed_out = wait_timed_out, .free_state = wait_free};
@@ -283,7 +283,7 @@ static void command_wait(struct call *call) {
         reply_integer(call->client, count);
         return;
     }
-    struct waiting *w = memory_alloc(sizeof(*w), MEMORY_OTHER); /* as the wait itself */
+    struct waiting *w = memory_alloc(sizeof(*w), MEMORY_CLIENTS);
     *w = (struct waiting){.client = call->client, .place = place, .replicas = replicas};
     list_append(&waiting, &w->link);
     blocked_begin(call, &wait_kind, 0, 0, 0, timeout_msec, w);

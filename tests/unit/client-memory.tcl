@@ -80,6 +80,38 @@ start_server {tags {ours}} {
         r config set maxmemory-clients 0
     }
 
+    test {what a client waits for, and is told of, is its memory} {
+        r config resetstat
+        set keys {}
+        set prefixes {}
+        for {set i 0} {$i < 10000} {incr i} {
+            lappend keys [format %0250d $i]
+            lappend prefixes prefix [format %0250d $i]
+        }
+        set waits [redis_deferring_client]
+        $waits blpop {*}$keys 0
+        wait_for_condition 500 10 {[s blocked_clients] == 1} else {
+            fail "it does not wait"
+        }
+        r config set maxmemory-clients 2mb
+        wait_for_condition 500 10 {[s blocked_clients] == 0} else {
+            fail "who waits for 10000 keys is not disconnected: [r client list]"
+        }
+        assert_equal 1 [s evicted_clients]
+        r config set maxmemory-clients 0
+        set told [redis_deferring_client]
+        $told client tracking on redirect [r client id] bcast {*}$prefixes
+        assert_equal OK [$told read]
+        r config set maxmemory-clients 2mb
+        wait_for_condition 500 10 {[s tracking_clients] == 0} else {
+            fail "who is told of 10000 prefixes is not disconnected: [r client list]"
+        }
+        assert_equal 2 [s evicted_clients]
+        r config set maxmemory-clients 0
+        $waits close
+        $told close
+    }
+
     test {a percentage is of maxmemory; the option lowered acts at once} {
         r config resetstat
         r config set maxmemory 100mb

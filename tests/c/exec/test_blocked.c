@@ -41,13 +41,13 @@ static bool serve(struct client *c, void *state, const struct key *key) {
 static void free_state(void *state) {
     states--;
     *(int *)state = 0; /* who is asked afterwards shows */
-    memory_free(state, MEMORY_OTHER);
+    memory_free(state, MEMORY_CLIENTS);
 }
 
 static const struct blocked_kind kind = {serve, answer, free_state};
 
 static void wait_for_key(struct call *call, int64_t timeout_msec) {
-    int *state = memory_alloc(sizeof(*state), MEMORY_OTHER);
+    int *state = memory_alloc(sizeof(*state), MEMORY_CLIENTS);
     *state = MAGIC;
     states++;
     blocked_begin(call, &kind, 1, 1, 1, timeout_msec, state);
@@ -174,6 +174,43 @@ static void test_asked_until_it_is_gone(void **state) {
     peer_close(&q);
 }
 
+/* The keys that clients wait for are somebody's memory: of those who share one the first one's, and
+ * when that is gone the next one's. */
+static void test_memory_is_the_clients(void **state) {
+    enum { KEYS = 200, NAME_BYTES = 500, NAMES_BYTES = KEYS * NAME_BYTES };
+    struct peer p = peer_connect(), q = peer_connect();
+    struct buffer line = {.class = MEMORY_OTHER};
+    size_t idle = client_memory_of(p.client);
+    buffer_printf(&line, "*%d\r\n$5\r\nblpop\r\n", KEYS + 2);
+    for (int i = 0; i < KEYS; i++)
+        buffer_printf(&line, "$%d\r\n%0*d\r\n", NAME_BYTES, NAME_BYTES, i);
+    buffer_append_c_string(&line, "$1\r\n0\r\n");
+    for (int round = 0; round < 2; round++) {
+        const char *const ways[] = {"client unblock %llu\r\n", "client kill id %llu\r\n"};
+        struct peer killer = peer_connect();
+        char text[64];
+        peer_send(&p, buffer_slice(&line));
+        assert_in_range(client_memory_of(p.client), NAMES_BYTES, 2 * NAMES_BYTES);
+        check_all();
+        peer_send(&q, buffer_slice(&line));
+        assert_in_range(client_memory_of(q.client), idle, NAMES_BYTES / 2);
+        check_all();
+        snprintf(text, sizeof(text), ways[round], (unsigned long long)p.id);
+        tell(&killer, text, ":1\r\n");
+        if (round == 0) assert_in_range(client_memory_of(p.client), 1, idle + 100);
+        assert_in_range(client_memory_of(q.client), NAMES_BYTES, 2 * NAMES_BYTES);
+        check_all();
+        snprintf(text, sizeof(text), ways[0], (unsigned long long)q.id);
+        tell(&killer, text, ":1\r\n");
+        assert_in_range(client_memory_of(q.client), 1, idle + 100);
+        check_all();
+        peer_close(&killer);
+    }
+    buffer_free(&line);
+    peer_close(&p);
+    peer_close(&q);
+}
+
 /* ---- many ---- */
 
 #define PEERS 12
@@ -238,11 +275,9 @@ static int end(void **state) { return whole_nothing_left(state); }
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, whole_begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_closed_by_last_reply),
-        TEST(test_closed_as_it_begins),
-        TEST(test_the_dead_are_not_asked),
-        TEST(test_asked_until_it_is_gone),
-        TEST(test_random),
+        TEST(test_closed_by_last_reply),   TEST(test_closed_as_it_begins),
+        TEST(test_the_dead_are_not_asked), TEST(test_asked_until_it_is_gone),
+        TEST(test_memory_is_the_clients),  TEST(test_random),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

@@ -692,6 +692,45 @@ static void test_memory_goes_back(void **state) {
     peer_close(&p);
 }
 
+/* Prefixes are somebody's memory: of those who share one some one's, at first that of the first. */
+static void test_prefixes_are_the_clients(void **state) {
+    enum { NAMES = 100, NAME_BYTES = 1000, ALL_BYTES = NAMES * NAME_BYTES };
+    struct peer first = connect_3(), second = connect_3(), third = connect_3();
+    struct peer *all[] = {&first, &second, &third};
+    char texts[NAMES][NAME_BYTES + 1], line[64];
+    const char *words[2 * NAMES + 4] = {"client", "tracking", "on", "bcast"};
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "%0*d", NAME_BYTES, i);
+        words[4 + 2 * i] = "prefix";
+        words[5 + 2 * i] = texts[i];
+    }
+    for (int i = 0; i < 3; i++) {
+        buffer_clear(&input);
+        send_words(words, 2 * NAMES + 4);
+        peer_send(all[i], buffer_slice(&input));
+        peer_assert_got(all[i], SLICE("+OK\r\n"));
+        size_t bytes = client_memory_of(all[i]->client);
+        assert_in_range(bytes, i == 0 ? ALL_BYTES : 0, i == 0 ? 2 * ALL_BYTES : ALL_BYTES / 2);
+        client_memory_check();
+    }
+    SAY(&first, "+OK\r\n", "client", "tracking", "off");
+    assert_in_range(client_memory_of(first.client), 0, ALL_BYTES / 2);
+    assert_in_range(client_memory_of(second.client) + client_memory_of(third.client), ALL_BYTES,
+                    2 * ALL_BYTES);
+    tracking_check();
+    client_memory_check();
+    snprintf(line, sizeof(line), "%llu", (unsigned long long)second.id);
+    SAY(&first, ":1\r\n", "client", "kill", "id", line);
+    tracking_check();
+    client_memory_check();
+    assert_in_range(client_memory_of(third.client), ALL_BYTES, 2 * ALL_BYTES);
+    peer_close(&second);
+    peer_close(&third);
+    assert_int_equal(tracking_prefixes(), 0);
+    client_memory_check();
+    peer_close(&first);
+}
+
 /* Messages close the clients that do not read them: those of a key, of a flush, of a prefix. */
 static void test_closed_while_told(void **state) {
     static const char *const modes[] = {"noloop", "noloop", "bcast"};
@@ -813,6 +852,7 @@ int main(void) {
         TEST(test_mixed_writers),
         TEST(test_limit),
         TEST(test_memory_goes_back),
+        TEST(test_prefixes_are_the_clients),
         TEST(test_closed_while_told),
         TEST(test_overlaps),
     };

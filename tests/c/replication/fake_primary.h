@@ -173,6 +173,6 @@ static inline void make_script_client(void) {
     peer_send(&p, SLICE("eval \"return redis.call('ping')\" 0\r\n"));
     peer_close(&p);
     peers_turns();
-    peers_clients_bytes = memory_used(MEMORY_CLIENTS);
+    peers_clients_bytes = peers_bytes_now();
 }
 #endif

@@ -14,7 +14,7 @@ static inline int scripted_open(void **state) {
     whole_say(&p, "script flush", "+OK\r\n");
     peer_close(&p);
     client_free_closing();
-    peers_clients_bytes = memory_used(MEMORY_CLIENTS);
+    peers_clients_bytes = peers_bytes_now();
     return 0;
 }
 #endif

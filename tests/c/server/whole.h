@@ -27,7 +27,7 @@ static inline int whole_open(void) {
     whole_set_clock();
     wiring_register();
     peers_loop = loop_create();
-    peers_clients_bytes = memory_used(MEMORY_CLIENTS);
+    peers_clients_bytes = peers_bytes_now();
     return wiring_open(peers_loop) ? 0 : -1;
 }
 

@@ -15,11 +15,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "io/affinity.h"
 #include "io/signals.h"
+#include "metric/attribution.h"
 #include "metric/metric.h"
 #include "option/option.h"
 
@@ -180,13 +182,19 @@ static bool is_done(struct threads_job *job) {
     return atomic_load_explicit(&job->done, memory_order_acquire);
 }
 
-void threads_wait(struct threads_job *job) {
-    if (is_done(job)) return;
+/* It is a wait as that for events: nobody keeps the thread from its processor. */
+static void wait_for_job(struct threads_job *job) {
+    int64_t begin_nsec = clock_monotonic_nsec();
     lock();
     awaited = job;
     while (!is_done(job)) wait_for(&done_more);
     awaited = NULL;
     unlock();
+    attribution_waited(begin_nsec, clock_monotonic_nsec());
+}
+
+void threads_wait(struct threads_job *job) {
+    if (!is_done(job)) wait_for_job(job);
 }
 
 void threads_rest(void) {

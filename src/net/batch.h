@@ -99,7 +99,8 @@ struct batch_executor {
      * replies, to read. For whoever counts the time of commands. May be NULL. */
     void (*pause)(void);
     /* The replies are handed to the sockets, `nsec` after the loop knew that the clients were
-     * ready. Not called where the requests had been held. May be NULL. */
+     * ready; to I/O threads, where there are any that write them. Not called where the requests had
+     * been held. May be NULL. */
     void (*after_replies)(const struct request *requests, int count, int64_t nsec);
 };
 

@@ -35,6 +35,7 @@
 #include "base/list.h"
 #include "base/number.h"
 #include "base/panic.h"
+#include "io/child.h"
 #include "metric/metric.h"
 #include "net/capture.h"
 #include "net/client.h"
@@ -984,6 +985,10 @@ static void settle_piece(const struct transfer_piece *p) {
 
 bool reply_settle(void) {
     if (!transfers_count) return false;
+    if (child_here()) { /* they are the parent's, who settles them */
+        transfers_count = 0;
+        return false;
+    }
     /* The last first: most of the others are done when it is, and cost no sleep. */
     for (int i = transfers_count; i--;) threads_wait(&transfers[i].job);
     for (int i = 0; i < transfers_count; i++)

@@ -11,7 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/seed.h"
+#include "metric/attribution.h"
 #include "option/option.h"
 
 #define JOBS 2000
@@ -156,6 +158,29 @@ static void test_nobody_is_busy(void **state) {
     threads_stop();
 }
 
+/* The giver's wait is not time in which it was kept from its processor. On a busy machine it is
+ * kept from it as well, so one of many tries is enough. */
+static bool waits_idly(void) {
+    works[0].job.work = sleep_a_while;
+    attribution_reset();
+    int64_t begin_nsec = clock_monotonic_nsec();
+    attribution_start(begin_nsec, clock_thread_cpu_nsec());
+    threads_give(&works[0].job);
+    threads_wait(&works[0].job);
+    int64_t end_nsec = clock_monotonic_nsec();
+    attribution_turn_end(end_nsec, clock_thread_cpu_nsec());
+    return (int64_t)attribution_sums().off_cpu_nsec < end_nsec - begin_nsec - 150000000;
+}
+
+static void test_waiting_is_idle(void **state) {
+    start(1);
+    draw_works();
+    int tries = 0;
+    while (tries < 50 && !waits_idly()) tries++;
+    assert_int_not_equal(tries, 50);
+    threads_stop();
+}
+
 /* In a child there is nobody else. */
 static void act_in_child(void) {
     threads_in_child();
@@ -199,8 +224,8 @@ int main(void) {
     threads_register();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_are_done),   cmocka_unit_test(test_none_waits_for_another),
-        cmocka_unit_test(test_nobody_is_busy), cmocka_unit_test(test_forked_child),
-        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_nobody_is_busy), cmocka_unit_test(test_waiting_is_idle),
+        cmocka_unit_test(test_forked_child),   cmocka_unit_test(test_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,10 +85,7 @@ static size_t *choose_by_drawing(size_t count, size_t wanted) {
     return chosen;
 }
 
-/* `wanted` different numbers below `count` (wanted <= count), each choice as likely, in random
- * order; to be freed with memory_free(.., MEMORY_OTHER). O(count) memory where `wanted` is more
- * than a third, else O(wanted). */
-static size_t *choose_distinct(size_t count, size_t wanted) {
+size_t *draw_numbers(size_t count, size_t wanted) {
     ASSERT_COMPARE(wanted, <=, count);
     return wanted > count / MIX_SHARE ? choose_by_mixing(count, wanted)
                                       : choose_by_drawing(count, wanted);
@@ -174,7 +171,7 @@ static void distinct_by_walk(const struct draw *d, size_t wanted) {
 }
 
 static void distinct_by_rank(const struct draw *d, size_t wanted) {
-    size_t *ranks = choose_distinct(d->type->count(d->v), wanted);
+    size_t *ranks = draw_numbers(d->type->count(d->v), wanted);
     for (size_t i = 0; i < wanted; i++) {
         struct draw_item item;
         d->type->at(d->v, ranks[i], &item);
@@ -186,7 +183,7 @@ static void distinct_by_rank(const struct draw *d, size_t wanted) {
 static void distinct_of_copies(const struct draw *d, size_t wanted) {
     struct text_list all;
     copy_all(d, &all);
-    size_t *chosen = choose_distinct(d->type->count(d->v), wanted);
+    size_t *chosen = draw_numbers(d->type->count(d->v), wanted);
     for (size_t i = 0; i < wanted; i++) reply_copy(d, &all, chosen[i]);
     memory_free(chosen, MEMORY_OTHER);
     text_list_free(&all);

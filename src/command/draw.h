@@ -41,6 +41,11 @@ struct draw_type {
     void (*reply_second)(struct client *c, struct slice second); /* NULL where `with` is */
 };
 
+/* `wanted` different numbers below `count` (wanted <= count), each choice as likely, in random
+ * order; to be freed with memory_free(.., MEMORY_OTHER). O(count) memory where `wanted` is more
+ * than a third, else O(wanted). */
+size_t *draw_numbers(size_t count, size_t wanted);
+
 /* The whole command: key, then a count and the word, or neither. No count: a member or null. From 0
  * on: so many different ones, or all. Below: so many, which may come again. O(what is replied), and
  * O(members) where more than a third are wanted or the value is walked. */

@@ -7,6 +7,9 @@
  */
 #include "commands/set.h"
 
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "base/number.h"
 #include "command/arguments.h"
 #include "command/call.h"
@@ -94,15 +97,39 @@ static void reply_all(struct client *c, struct value v) {
     set_each(v, reply_visited, c);
 }
 
-/* Takes a member at random out, and replies it. Whoever repeats it is told which. */
+/* Whoever repeats it is told which. */
+static void note_popped(const struct call *call, struct slice text) {
+    const struct slice effect[] = {SLICE("SREM"), call->argv[1], text};
+    reply_bulk(call->client, text);
+    effect_add(call->keyspace, EFFECT_BOTH, 3, effect);
+}
+
+/* Takes a member at random out, and replies it. */
 static void pop_one(const struct call *call, struct value *v) {
     char scratch[LISTPACK_SCRATCH];
     struct listpack_value member = set_random(*v);
     struct slice text = listpack_value_text(&member, scratch);
-    const struct slice effect[] = {SLICE("SREM"), call->argv[1], text};
-    reply_bulk(call->client, text);
-    effect_add(call->keyspace, EFFECT_BOTH, 3, effect);
+    note_popped(call, text);
     set_remove(v, text);
+}
+
+static int compare_places(const void *a, const void *b) {
+    const size_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* As pop_one so many times, where each moves what follows: they are chosen first, then go in one
+ * pass. */
+static void pop_of_intset(const struct call *call, struct value *v, size_t count) {
+    size_t *places = draw_numbers(set_count(*v), count);
+    for (size_t i = 0; i < count; i++) {
+        char digits[NUMBER_INT64_CHARS];
+        size_t length = number_format_int64(digits, intset_at(set_intset(*v), places[i]));
+        note_popped(call, (struct slice){digits, length});
+    }
+    qsort(places, count, sizeof(*places), compare_places);
+    set_remove_places(v, places, count);
+    memory_free(places, MEMORY_OTHER);
 }
 
 static void pop_all(struct call *call, struct edit *edit) {
@@ -123,7 +150,10 @@ static void pop_many(struct call *call, struct edit *edit, uint64_t count) {
     }
     struct value *v = edit_value(edit, NULL);
     reply_set(call->client, (int64_t)count);
-    for (uint64_t i = 0; i < count; i++) pop_one(call, v);
+    if (v->encoding == SET_INTSET)
+        pop_of_intset(call, v, (size_t)count);
+    else
+        for (uint64_t i = 0; i < count; i++) pop_one(call, v);
     edit_close(edit, count, NOTIFY_SET, NULL);
 }
 

@@ -10,6 +10,11 @@
  *   difference    walks the first and asks the others, or, where that would be more work, gathers
  *                 the first and takes the members of the others out
  *
+ * A key that is named again and again is a run of sources, which is walked and asked once. What it
+ * costs a member more is one operation on doubles each time, in their order, for so they round; or
+ * one in all, where scores and weights are integers whose sums are exact in any order. (Keys of as
+ * many members that are named in turn are no runs.)
+ *
  * Invariants
  *  1. A member's scores are combined in order of their sources' sizes, equal sizes in order of the
  *     arguments: as 6.2, for sums of doubles depend on it.
@@ -40,6 +45,8 @@
 #define INDEX_PLACES_PER_MEMBER 2
 /* Of a place in the index the upper bits are the hash's, the lower ones the member's number + 1. */
 #define INDEX_NUMBER_BITS 40
+/* Integers up to this, and their sums, are exact. */
+#define EXACT_MAX 0x1p53
 
 enum operation { OPERATION_UNION, OPERATION_INTERSECTION, OPERATION_DIFFERENCE };
 enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
@@ -136,7 +143,10 @@ struct combination {
     struct source *sources;
     size_t source_count;
     bool with_scores;
-    const struct source *walked;
+    const struct source *walked; /* the first of a run */
+    size_t walked_run;
+    double weights_sum, weights_reach; /* of the run, and of their amounts */
+    bool weights_whole;                /* they are integers, and none is 0 */
     struct gathered *items;
     size_t count, capacity;
     uint64_t *places; /* NULL: no member comes twice */
@@ -221,6 +231,17 @@ static void gather_sort(struct combination *c) {
 
 /* ---- the operations ---- */
 
+static bool same_source(const struct source *a, const struct source *b) {
+    return a->count && b->count && a->value.pointer == b->value.pointer;
+}
+
+/* How many sources from number `first` on are the same. */
+static size_t run_at(const struct combination *c, size_t first) {
+    size_t end = first + 1;
+    while (end < c->source_count && same_source(&c->sources[first], &c->sources[end])) end++;
+    return end - first;
+}
+
 static double weighted(const struct source *s, double score) {
     double product = s->weight * score;
     return isnan(product) ? 0 : product;
@@ -236,42 +257,73 @@ static double aggregated(enum aggregate how, double old, double more) {
     return isnan(sum) ? 0 : sum;
 }
 
+/* Whether all sums with the run's scores are exact. With 0 the sign of 0 would depend on order. */
+static bool run_is_exact(const struct combination *c, double old, double score) {
+    return c->aggregate == AGGREGATE_SUM && c->weights_whole && score != 0 &&
+           trunc(score) == score && trunc(old) == old &&
+           fabs(old) + c->weights_reach * fabs(score) <= EXACT_MAX;
+}
+
+/* What a member has, and then those of the run that is walked from its number `from` on (0 or 1).
+ */
+static double run_aggregated(const struct combination *c, double old, double score, size_t from) {
+    if (c->walked_run - from > 1 && run_is_exact(c, old, score)) {
+        double weights = c->weights_sum - (from ? c->walked->weight : 0);
+        return weights == 0 ? old + 0.0 : old + weights * score;
+    }
+    for (size_t i = from; i < c->walked_run; i++)
+        old = aggregated(c->aggregate, old, weighted(&c->walked[i], score));
+    return old;
+}
+
 static void unite_visit(struct slice member, double score, void *context) {
     struct combination *c = context;
-    score = weighted(c->walked, score);
+    double first = weighted(c->walked, score);
     if (!c->places) {
-        gather_add(c, member, score);
+        gather_add(c, member, run_aggregated(c, first, score, 1));
         return;
     }
     uint64_t hash = hash_bytes(member.bytes, member.length), *vacant;
     struct gathered *there = index_find(c, member, hash, &vacant);
     if (there) {
-        there->score = aggregated(c->aggregate, there->score, score);
+        there->score = run_aggregated(c, there->score, score, 0);
         return;
     }
-    gather_add(c, member, score);
+    gather_add(c, member, run_aggregated(c, first, score, 1));
     index_note(c, vacant, hash);
     if (c->count == c->capacity) gather_grow(c);
+}
+
+static void walk_run(struct combination *c, size_t first) {
+    c->walked = &c->sources[first];
+    c->walked_run = run_at(c, first);
+    c->weights_sum = c->weights_reach = 0;
+    c->weights_whole = true;
+    for (size_t i = 0; i < c->walked_run; i++) {
+        double weight = c->walked[i].weight;
+        c->weights_sum += weight;
+        c->weights_reach += fabs(weight);
+        c->weights_whole = c->weights_whole && weight != 0 && trunc(weight) == weight;
+    }
+    source_each(&c->sources[first], unite_visit, c);
 }
 
 /* Sources come from the smallest on: no fewer members than the largest has will be gathered. */
 static void unite(struct combination *c) {
     size_t largest = c->sources[c->source_count - 1].count, filled = 0;
-    for (size_t i = 0; i < c->source_count; i++) filled += c->sources[i].count != 0;
+    for (size_t i = 0; i < c->source_count; i += run_at(c, i)) filled += c->sources[i].count != 0;
     bool indexed = filled > 1;
     if (indexed && largest < ITEMS_AT_FIRST) largest = ITEMS_AT_FIRST;
     gather_open(c, indexed ? largest + 1 : largest, indexed);
-    for (size_t i = 0; i < c->source_count; i++) {
-        c->walked = &c->sources[i];
-        source_each(&c->sources[i], unite_visit, c);
-    }
+    for (size_t i = 0; i < c->source_count; i += c->walked_run) walk_run(c, i);
 }
 
 static void intersect_visit(struct slice member, double score, void *context) {
     struct combination *c = context;
-    double result = weighted(&c->sources[0], score), other;
+    double result = weighted(&c->sources[0], score), other = score;
     for (size_t i = 1; i < c->source_count; i++) {
-        if (!source_score(&c->sources[i], member, &other)) return;
+        bool known = same_source(&c->sources[i - 1], &c->sources[i]);
+        if (!known && !source_score(&c->sources[i], member, &other)) return;
         result = aggregated(c->aggregate, result, c->sources[i].weight * other);
     }
     gather_add(c, member, result);
@@ -285,8 +337,10 @@ static void intersect(struct combination *c) {
 static void subtract_asking(struct slice member, double score, void *context) {
     struct combination *c = context;
     double other;
-    for (size_t i = 1; i < c->source_count; i++)
-        if (source_score(&c->sources[i], member, &other)) return;
+    for (size_t i = 1; i < c->source_count; i++) {
+        bool known = i > 1 && same_source(&c->sources[i - 1], &c->sources[i]);
+        if (!known && source_score(&c->sources[i], member, &other)) return;
+    }
     gather_add(c, member, score);
 }
 
@@ -318,7 +372,8 @@ static void subtract(struct combination *c) {
     }
     source_each(&c->sources[0], index_visit, c);
     if (!c->count) return;
-    for (size_t i = 1; i < c->source_count; i++) source_each(&c->sources[i], take_out_visit, c);
+    for (size_t i = 1; i < c->source_count; i += run_at(c, i))
+        source_each(&c->sources[i], take_out_visit, c);
     for (size_t i = 0; i < c->count; i++)
         if (!isnan(c->items[i].score)) c->items[left++] = c->items[i];
     c->count = left;

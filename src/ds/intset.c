@@ -151,6 +151,22 @@ void intset_remove_at(struct intset **set, size_t index) {
     (*set)->count--;
 }
 
+void intset_remove_places(struct intset **set, const size_t *places, size_t count) {
+    struct intset *s = *set;
+    uint8_t *to = s->members;
+    if (!count) return;
+    ASSERT(places[count - 1] < s->count);
+    to += s->width * places[0];
+    for (size_t i = 0; i < count; i++) {
+        size_t from = places[i] + 1, end = i + 1 < count ? places[i + 1] : s->count;
+        ASSERT(from <= end);
+        memmove(to, s->members + s->width * from, s->width * (end - from));
+        to += s->width * (end - from);
+    }
+    resize(set, size_for(s->width, s->count - count));
+    (*set)->count -= (uint32_t)count;
+}
+
 bool intset_remove(struct intset **set, int64_t member) {
     if (!intset_has(*set, member)) return false;
     intset_remove_at(set, intset_count_below(*set, member));

@@ -45,6 +45,8 @@ bool intset_add(struct intset **s, int64_t member);
 /* False where it is not there. */
 bool intset_remove(struct intset **s, int64_t member);
 void intset_remove_at(struct intset **s, size_t index);
+/* Those at these places, ascending and each once, in one pass. */
+void intset_remove_places(struct intset **s, const size_t *places, size_t count);
 
 /* Whether foreign bytes are a set that the functions above may read: sizes, a known width, members
  * strictly ascending. O(size). */

@@ -117,6 +117,13 @@ bool set_remove(struct value *v, struct slice member) {
     return true;
 }
 
+void set_remove_places(struct value *v, const size_t *places, size_t count) {
+    struct intset *s = v->pointer;
+    ASSERT(v->encoding == SET_INTSET);
+    intset_remove_places(&s, places, count);
+    v->pointer = s;
+}
+
 /* ---- Walking ---- */
 
 struct visit {

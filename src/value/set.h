@@ -27,6 +27,10 @@ bool set_add(struct value *v, struct slice member);
 /* False where it is not there. */
 bool set_remove(struct value *v, struct slice member);
 
+/* Of an intset (set_intset): takes out the members at these places, ascending and each once.
+ * O(members) in all. */
+void set_remove_places(struct value *v, const size_t *places, size_t count);
+
 /* Visits every member; the set may not change meanwhile. */
 typedef void set_visit(struct slice member, void *context);
 void set_each(struct value v, set_visit *visit, void *context);

@@ -82,6 +82,18 @@ static void compare(const struct intset *s, const bool *inside, int64_t base) {
     intset_check(s);
 }
 
+/* Any of the members at once, none and all among them. */
+static void remove_some(struct intset **s, bool *inside, int64_t base) {
+    size_t places[MODEL_RANGE], count = 0;
+    unsigned percent = (unsigned)random_below(101);
+    for (size_t i = 0; i < intset_count(*s); i++) {
+        if (random_below(100) >= percent) continue;
+        inside[intset_at(*s, i) - base] = false;
+        places[count++] = i;
+    }
+    intset_remove_places(s, places, count);
+}
+
 static void test_model(void **state) {
     static const int64_t bases[] = {-300, INT16_MAX - 300, INT32_MIN - (int64_t)300, INT64_MIN,
                                     INT64_MAX - MODEL_RANGE};
@@ -101,7 +113,8 @@ static void test_model(void **state) {
                 inside[pick] = false;
             }
             assert_int_equal(intset_memory(s), memory_used(MEMORY_DATASET) - used_before);
-            if (step % 500 == 0) compare(s, inside, bases[b]);
+            if (step % 250 == 0) remove_some(&s, inside, bases[b]);
+            if (step % 250 == 0) compare(s, inside, bases[b]);
         }
         compare(s, inside, bases[b]);
         struct intset *copy = intset_dup(s);

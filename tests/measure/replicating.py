@@ -4,7 +4,8 @@
 Memory: three replicas, servers of the same program, are stopped and fall behind by what is written;
 so much more memory the primary uses. CPU time: three replicas keep up with a load of SETs. These
 are no servers but readers (run this file as a program), which take what comes and acknowledge each
-second, so that what is measured is the primary's alone, and both primaries have the same ones.
+second, so that what is measured is the primary's alone, and all primaries have the same ones: the
+baseline, ours, and ours with an I/O thread.
 """
 import os
 import socket
@@ -31,6 +32,7 @@ ACKNOWLEDGE_S = 1
 READ_BYTES = 1 << 20
 OPTIONS = ('--repl-diskless-sync', 'no', '--repl-timeout', 3600, '--repl-backlog-size', '1mb',
            '--client-output-buffer-limit', 'replica', 0, 0, 0)
+THREADS = 2
 CPU_CASES = [(pipeline, keyspace) for keyspace in ('hot', 'random') for pipeline in (1, 16)]
 
 
@@ -98,8 +100,8 @@ def memory_rows(config):
 class Followed:
     """A primary with replicas that keep up, stopped while nobody asks it."""
 
-    def __init__(self, name, binary, config):
-        self.server = Server(name, binary, OPTIONS)
+    def __init__(self, name, binary, config, *options):
+        self.server = Server(name, binary, (*OPTIONS, *options))
         run_load(self.server, command='fill', pipeline=100, keys=keys(config),
                  value_bytes=VALUE_BYTES)
         self.server.settle()
@@ -112,17 +114,26 @@ class Followed:
 
     def sample(self, config, pipeline, keyspace):
         self.server.resume()
-        before = self.server.cpu()[0]
+        before, all_before = self.server.cpu()[0], self.all_threads()
         result = run_load(self.server, LOAD_CORE, command='set', pipeline=pipeline,
                           keyspace=keyspace, keys=keys(config), value_bytes=VALUE_BYTES,
                           connections=CONNECTIONS, seconds=run_seconds(config, pipeline),
                           seed=time.monotonic_ns())
         behind = replication_memory(self.server)
         time.sleep(SETTLE_S)
-        used = self.server.cpu()[0] - before
+        used, all_used = self.server.cpu()[0] - before, self.all_threads() - all_before
         await_online(self.server, REPLICAS)
         self.server.pause()
-        return {'cpu': used / result['requests'], 'rps': result['rps'], 'behind': behind / 1e6}
+        return {'cpu': used / result['requests'], 'all': all_used / result['requests'],
+                'rps': result['rps'], 'behind': behind / 1e6}
+
+    def all_threads(self):
+        """Nanoseconds of CPU; idle, as for Server.cpu()."""
+        folder, total = f'/proc/{self.server.pid}/task', 0
+        for task in os.listdir(folder):
+            with open(f'{folder}/{task}/schedstat') as file:
+                total += int(file.read().split()[0])
+        return total
 
     def stop(self):
         self.server.resume()
@@ -152,6 +163,11 @@ def cpu_rows(config, samples):
             rows.append(Row(label, text, samples[case, 'ours', figure],
                             samples[case, 'baseline', figure], form, limit))
             label = ''
+        for figure, text, limit in (('cpu', 'main thread', ('ratio', '<=', 0.6)),
+                                    ('all', 'all threads', None)):
+            rows.append(Row('', f'io-threads {THREADS}: {text}, CPU ns a command',
+                            samples[case, 'threads', figure], samples[case, 'baseline', figure],
+                            '{:,.0f}', limit))
     return rows
 
 
@@ -159,9 +175,9 @@ def cpu_rows(config, samples):
 
 def plan(config):
     memory = 2 * (4 + behind_bytes(config) / 30e6)
-    one_round = sum(2 * (run_seconds(config, pipeline) + 0.3) for pipeline, _ in CPU_CASES)
+    one_round = sum(3 * (run_seconds(config, pipeline) + 0.3) for pipeline, _ in CPU_CASES)
     return [('replication: memory', min(config.rounds, 3) * memory),
-            ('replication: filling', 2 * (keys(config) / 200e3 + 1))] + [
+            ('replication: filling', 3 * (keys(config) / 200e3 + 1))] + [
         (f'replication: round {i + 1} of {config.rounds}', one_round)
         for i in range(config.rounds)]
 
@@ -170,14 +186,15 @@ def measure(config, progress):
     progress.next()
     rows, samples = memory_rows(config), {}
     progress.next()
-    pair = [Followed(name, getattr(config, name), config) for name in ('ours', 'baseline')]
+    primaries = [Followed(name, getattr(config, name), config) for name in ('ours', 'baseline')]
+    primaries.append(Followed('threads', config.ours, config, '--io-threads', THREADS))
     for number in range(config.rounds):
         progress.next()
         for case in CPU_CASES:
-            for followed in pair if number % 2 else reversed(pair):
+            for followed in primaries if number % 2 else reversed(primaries):
                 for figure, value in followed.sample(config, *case).items():
                     samples.setdefault((case, followed.server.name, figure), []).append(value)
-    for followed in pair:
+    for followed in primaries:
         followed.stop()
     return rows + cpu_rows(config, samples)
 
@@ -189,7 +206,8 @@ def notes(config):
             f'CPU: {REPLICAS} readers that take all and acknowledge each second, on other cores; '
             f'{config.rounds} rounds, the servers in turn, runs of {run_seconds(config, 16):g} s '
             f'(pipeline 16) and {run_seconds(config, 1):g} s (pipeline 1); the main thread\'s '
-            'time, from schedstat. Ratios are taken round by round: median [min..max].']
+            'time, from schedstat, but where all threads\' is said. Ratios are taken round by '
+            'round: median [min..max].']
 
 
 # ---- a replica that reads ----

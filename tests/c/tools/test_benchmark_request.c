@@ -59,6 +59,34 @@ static void test_drawn_numbers_are_below_the_bound_and_all_come(void **state) {
     benchmark_request_free(&r);
 }
 
+static void test_drawn_numbers_have_all_twelve_digits(void **state) {
+    struct benchmark_request r;
+    assert_true(benchmark_request_of_words(&r, &SLICE(BENCHMARK_RANDOM_WORD), 1, true));
+    uint64_t chance = 7, most = UINT64_C(1000000000000), seen = 0;
+    unsigned at_place[BENCHMARK_RANDOM_DIGITS] = {0};
+    for (size_t turn = 0; turn < 1000; turn++) {
+        uint64_t same = chance, number = 0;
+        benchmark_request_draw(&r, r.bytes.bytes, 1, most, &chance);
+        for (size_t i = 0; i < BENCHMARK_RANDOM_DIGITS; i++) {
+            char digit = r.bytes.bytes[r.places[0] + i];
+            assert_in_range(digit, '0', '9');
+            at_place[i] |= 1u << (digit - '0');
+            number = number * 10 + (uint64_t)(digit - '0');
+        }
+        /* Scaled down, the same chance gives the same leading digits, within the last one. */
+        benchmark_request_draw(&r, r.bytes.bytes, 1, most / 100000, &same);
+        uint64_t shorter = 0;
+        for (size_t i = 0; i < BENCHMARK_RANDOM_DIGITS; i++) {
+            shorter = shorter * 10 + (uint64_t)(r.bytes.bytes[r.places[0] + i] - '0');
+        }
+        assert_int_equal(shorter, number / 100000);
+        seen += number / 100000 != 0;
+    }
+    assert_true(seen > 900);
+    for (size_t i = 0; i < BENCHMARK_RANDOM_DIGITS; i++) assert_int_equal(at_place[i], 0x3ff);
+    benchmark_request_free(&r);
+}
+
 static void test_too_many_places_are_refused(void **state) {
     struct benchmark_request r;
     struct slice words[BENCHMARK_PLACES_MAX + 1];
@@ -116,6 +144,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places_are_found_in_words),
         cmocka_unit_test(test_drawn_numbers_are_below_the_bound_and_all_come),
+        cmocka_unit_test(test_drawn_numbers_have_all_twelve_digits),
         cmocka_unit_test(test_too_many_places_are_refused),
         cmocka_unit_test(test_tests_are_chosen_by_their_names),
         cmocka_unit_test(test_values_and_scores),

@@ -26,6 +26,7 @@
 #define MARK_CHARS 40
 #define HEADER_CHARS 128
 #define WAIT_MSEC 3600000
+#define ACK_MSEC 1000 /* as replicas do */
 /* Between two figures of progress on a terminal. */
 #define PROGRESS_NSEC INT64_C(200000000)
 
@@ -82,7 +83,8 @@ static bool tell_primary(const char *name, const char *value) {
     }
     /* An older server does not know it, and does well without. */
     if (reply->type == PEER_ERROR) {
-        fprintf(stderr, "REPLCONF %s: %.*s\n", name, (int)reply->text.length, reply->text.bytes);
+        fprintf(stderr, "REPLCONF %s: ", name);
+        cli_format_complain("", reply->text);
     }
     return true;
 }
@@ -208,6 +210,19 @@ int cli_copy_rdb_run(const struct cli_options *o) {
     return 0;
 }
 
+/* Who had no length to count to says that it is ready for the rest; there is no reply. A primary
+ * that does not know yet that its child has ended passes over it, so it is said again and again
+ * until something comes. */
+static void ask_for_stream(void) {
+    struct slice ack[] = {SLICE("REPLCONF"), SLICE("ACK"), SLICE("0")};
+    struct peer *peer = cli_link_peer();
+    while (peer_state(peer) == PEER_OPEN && !peer_input(peer).length) {
+        cli_link_send(ack, 3);
+        (void)peer_advance(peer);
+        if (peer_wait_ready(peer, ACK_MSEC)) (void)peer_advance(peer);
+    }
+}
+
 int cli_copy_replica_run(const struct cli_options *o) {
     struct snapshot s = {.fd = -1};
     struct buffer out = {.class = MEMORY_OTHER};
@@ -220,9 +235,7 @@ int cli_copy_replica_run(const struct cli_options *o) {
                 s.bytes);
     }
     if (!receive(&s)) return 1;
-    /* Who had no length to count to says when it is ready for the rest; there is no reply. */
-    struct slice ack[] = {SLICE("REPLCONF"), SLICE("ACK"), SLICE("0")};
-    if (s.mark[0]) cli_link_send(ack, 3);
+    if (s.mark[0]) ask_for_stream();
     fprintf(stderr, "SYNC done. Logging commands from master.\n");
     const struct peer_reply *request;
     while ((request = cli_link_read())) {

@@ -135,8 +135,7 @@ static enum session_end debug_session(const struct cli_words *w) {
     const struct peer_reply *reply =
         cli_link_call((struct slice[]){SLICE("SCRIPT"), SLICE("DEBUG"), mode}, 3);
     if (!reply || reply->type == PEER_ERROR) {
-        fprintf(stderr, "Error: %.*s\n", reply ? (int)reply->text.length : 0,
-                reply ? reply->text.bytes : "");
+        cli_format_complain("Error: ", reply ? reply->text : slice_of(cli_link_error()));
         return SESSION_QUIT;
     }
     printf(

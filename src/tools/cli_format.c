@@ -5,6 +5,9 @@
  * within others set in below them. Raw: texts as they are, one a line, whatever is within what.
  * CSV: the same in quotes, one line a reply.
  *
+ * Invariant: of what the server sends nothing that is formatted moves a terminal's cursor, changes
+ * its colours or its title. Raw replies and texts like INFO's are as the server has them.
+ *
  * Depth is bounded by PEER_DEPTH_MAX, so the functions call themselves.
  */
 #include "tools/cli_format.h"
@@ -12,6 +15,37 @@
 #include <inttypes.h>
 
 #define MARGIN_CHARS (PEER_DEPTH_MAX * 16)
+#define DELETE_CHAR 0x7f
+#define UTF8_OF_CONTROL 0xc2 /* before 0x80 to 0x9f it is a control character, too */
+
+/* --- text without quotes ---------------------------------------------------------------------- */
+
+/* Bytes from `at` on that a terminal obeys: 0, 1, or 2. */
+static size_t count_obeyed(struct slice text, size_t at) {
+    unsigned char c = (unsigned char)text.bytes[at];
+    unsigned char next = at + 1 < text.length ? (unsigned char)text.bytes[at + 1] : 0;
+    if (c == UTF8_OF_CONTROL && next >= 0x80 && next < 0xa0) return 2;
+    return c < ' ' || c == DELETE_CHAR;
+}
+
+/* All but the characters of `kept`. */
+static void append_harmless(struct buffer *out, struct slice text, const char *kept) {
+    for (size_t i = 0; i < text.length;) {
+        char c = text.bytes[i];
+        size_t obeyed = c && strchr(kept, c) ? 0 : count_obeyed(text, i);
+        if (!obeyed) buffer_append_char(out, text.bytes[i++]);
+        for (; obeyed; obeyed--) buffer_printf(out, "\\x%02x", (unsigned char)text.bytes[i++]);
+    }
+}
+
+void cli_format_plain(struct buffer *out, struct slice text) { append_harmless(out, text, ""); }
+
+void cli_format_complain(const char *before, struct slice text) {
+    struct buffer line = {.class = MEMORY_OTHER};
+    cli_format_plain(&line, text);
+    fprintf(stderr, "%s%.*s\n", before, (int)line.length, line.length ? line.bytes : "");
+    buffer_free(&line);
+}
 
 /* --- formatted -------------------------------------------------------------------------------- */
 
@@ -67,16 +101,16 @@ static void format_aggregate(struct buffer *out, const struct peer_reply *reply,
 
 static void append_text(struct buffer *out, const char *before, struct slice text) {
     buffer_append_c_string(out, before);
-    buffer_append(out, text.bytes, text.length);
+    cli_format_plain(out, text);
     buffer_append_char(out, '\n');
 }
 
 static void format_bulk(struct buffer *out, const struct peer_reply *reply) {
     if (reply->verbatim) {
-        append_text(out, "", reply->text);
-        return;
+        append_harmless(out, reply->text, "\t\r\n");
+    } else {
+        buffer_append_quoted(out, reply->text);
     }
-    buffer_append_quoted(out, reply->text);
     buffer_append_char(out, '\n');
 }
 

@@ -11,6 +11,11 @@
  * text, or an error, is shown as it is (INFO). O(reply). */
 void cli_format_reply(struct buffer *out, const struct peer_reply *reply, enum cli_output output,
                       const struct cli_options *o, bool as_text);
+/* Appends text that stands without quotes, an error's for example: bytes that a terminal would obey
+ * become \xNN, all else stays as it is. O(text). */
+void cli_format_plain(struct buffer *out, struct slice text);
+/* Says on standard error what the server answered: `before`, the text as above, a line end. */
+void cli_format_complain(const char *before, struct slice text);
 /* Writes to standard output; ends the program where that is gone. `out` is empty then. */
 void cli_format_flush(struct buffer *out);
 /* Commands whose reply is text for people, not a value: INFO, CLIENT LIST ... */

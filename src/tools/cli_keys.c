@@ -33,7 +33,7 @@ struct scan {
 };
 
 static void complain(const struct peer_reply *reply) {
-    fprintf(stderr, "Error: %.*s\n", (int)reply->text.length, reply->text.bytes);
+    cli_format_complain("Error: ", reply->text);
 }
 
 static void scan_begin(struct scan *s, const struct cli_options *o) {

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "net/peer.h"
+#include "tools/cli_format.h"
 
 /* Of one reply. A person asked for it, so that only absurd ones are refused. */
 #define TEXT_BYTES_MAX ((size_t)64 << 30)
@@ -81,7 +82,7 @@ static bool greet_by(const char *what, const struct slice *words, size_t count) 
     if (reply && reply->type != PEER_ERROR) return true;
     fprintf(stderr, "%s failed: ", what);
     if (reply) {
-        fprintf(stderr, "%.*s\n", (int)reply->text.length, reply->text.bytes);
+        cli_format_complain("", reply->text);
     } else {
         fprintf(stderr, "%s\n", cli_link_error());
     }

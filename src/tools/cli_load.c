@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "tools/cli_format.h"
 #include "tools/cli_link.h"
 #include "tools/cli_options.h"
 
@@ -39,7 +40,7 @@ static bool take_turn(int64_t keys, struct rounds *r) {
     for (int i = 0; i < PIPELINE; i++) {
         const struct peer_reply *reply = cli_link_must_read();
         if (reply->type == PEER_ERROR) {
-            fprintf(stderr, "Error: %.*s\n", (int)reply->text.length, reply->text.bytes);
+            cli_format_complain("Error: ", reply->text);
             return false;
         }
         missed[i] = reply->type == PEER_NIL;

@@ -17,6 +17,7 @@
 #include "base/system.h"
 #include "io/loop.h"
 #include "net/peer.h"
+#include "tools/cli_format.h"
 #include "tools/cli_link.h"
 #include "tools/cli_options.h"
 
@@ -73,7 +74,7 @@ static void take_reply(struct transfer *t, const struct peer_reply *reply) {
     t->replies++;
     if (reply->type != PEER_ERROR) return;
     t->errors++;
-    fprintf(stderr, "%.*s\n", (int)reply->text.length, reply->text.bytes);
+    cli_format_complain("", reply->text);
 }
 
 /* Waits for either side; false where the connection ended. */

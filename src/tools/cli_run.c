@@ -10,6 +10,7 @@
 #include "tools/cli_run.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "base/memory.h"
 #include "base/number.h"
@@ -95,7 +96,7 @@ static void note_reply(const struct slice *words, size_t count, const struct pee
 
 static void show(const struct slice *words, size_t count, const struct peer_reply *reply) {
     if (reply->type == PEER_ERROR && options->exit_by_error) {
-        fprintf(stderr, "%.*s\n", (int)reply->text.length, reply->text.bytes);
+        cli_format_complain("", reply->text);
         return;
     }
     bool as_text = cli_format_is_text_command(words, count);
@@ -103,8 +104,9 @@ static void show(const struct slice *words, size_t count, const struct peer_repl
     cli_format_flush(&out);
 }
 
-/* Shows what comes until somebody has enough, or the connection ends. */
-static enum cli_outcome follow_stream(void) {
+/* Shows what comes until somebody has enough, or the connection ends. With `begins` the first reply
+ * may refuse it: then nothing follows. */
+static enum cli_outcome follow_stream(bool begins) {
     if (options->output == CLI_FORMATTED) {
         printf("Reading messages... (press Ctrl-C to quit)\n");
         (void)fflush(stdout);
@@ -114,11 +116,15 @@ static enum cli_outcome follow_stream(void) {
     while ((reply = cli_link_read())) {
         cli_format_reply(&out, reply, (enum cli_output)options->output, options, false);
         cli_format_flush(&out);
+        if (begins && reply->type == PEER_ERROR) break;
+        begins = false;
     }
+    bool refused = begins && reply;
     bool enough = cli_link_take_interrupt();
     cli_link_heed_interrupt(false);
     /* What was followed is not asked for again by itself. */
-    link_has_answered = false;
+    link_has_answered = refused;
+    if (refused) return CLI_REFUSED;
     if (!enough) return CLI_LOST;
     /* The server would go on sending. */
     printf("\n");
@@ -141,7 +147,10 @@ static bool follow_redirection(const struct peer_reply *reply) {
     int64_t port = 0;
     if (!options->follow || reply->type != PEER_ERROR) return false;
     int count = string_split_words(reply->text, &storage, &parts);
-    if (count < 0) return false;
+    if (count < 0) {
+        buffer_free(&storage);
+        return false;
+    }
     bool asks = count == 3 && slice_equal(parts[0], SLICE("ASK"));
     bool good = asks || (count == 3 && slice_equal(parts[0], SLICE("MOVED")));
     const char *colon = good ? strrchr(parts[2].bytes, ':') : NULL;
@@ -154,8 +163,12 @@ static bool follow_redirection(const struct peer_reply *reply) {
         options->connection.port = port;
         options->connection.path = NULL;
         if (options->output == CLI_FORMATTED) {
-            printf("-> Redirected to slot [%s] located at %s:%d\n", parts[1].bytes,
-                   options->connection.host, (int)port);
+            buffer_append_c_string(&out, "-> Redirected to slot [");
+            cli_format_plain(&out, parts[1]);
+            buffer_append_c_string(&out, "] located at ");
+            cli_format_plain(&out, slice_of(options->connection.host));
+            buffer_printf(&out, ":%" PRId64 "\n", port);
+            cli_format_flush(&out);
         }
         good = cli_run_connect();
         if (good && asks) (void)cli_link_call(&SLICE("ASKING"), 1);
@@ -189,12 +202,13 @@ static enum cli_outcome unsubscribe(const struct slice *words, size_t count) {
 }
 
 static enum cli_outcome run_once(const struct slice *words, size_t count) {
-    static const char *const subscribing[] = {"subscribe", "psubscribe", NULL};
-    static const char *const unsubscribing[] = {"unsubscribe", "punsubscribe", NULL};
+    static const char *const subscribing[] = {"subscribe", "psubscribe", "ssubscribe", NULL};
+    static const char *const unsubscribing[] = {"unsubscribe", "punsubscribe", "sunsubscribe",
+                                                NULL};
     static const char *const feeding[] = {"monitor", "sync", "psync", NULL};
     if (is_one_of(words[0], subscribing) && count > 1) {
         cli_link_send(words, count);
-        return follow_stream();
+        return follow_stream(true);
     }
     if (is_one_of(words[0], unsubscribing)) return unsubscribe(words, count);
     bool was_open = cli_link_is_open();
@@ -205,7 +219,7 @@ static enum cli_outcome run_once(const struct slice *words, size_t count) {
     note_reply(words, count, reply);
     bool refused = reply->type == PEER_ERROR;
     show(words, count, reply);
-    if (!refused && is_one_of(words[0], feeding)) return follow_stream();
+    if (!refused && is_one_of(words[0], feeding)) return follow_stream(false);
     return refused ? CLI_REFUSED : CLI_ANSWERED;
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/number.h"
+#include "tools/cli_format.h"
 #include "tools/cli_link.h"
 #include "tools/cli_options.h"
 #include "tools/cli_run.h"
@@ -31,15 +32,15 @@ static int64_t field(struct slice info, const char *name) {
 }
 
 /* Of all databases: "db0:keys=5,expires=0". */
-static int64_t count_keys(struct slice info) {
-    int64_t keys = 0;
+static uint64_t count_keys(struct slice info) {
+    uint64_t keys = 0; /* a sum that no server has may wrap */
     const char *at = info.bytes, *end = info.bytes + info.length;
     while ((at = memmem(at, (size_t)(end - at), ":keys=", 6))) {
         const char *digits = at + 6;
         size_t count = 0;
         int64_t value = 0;
         while (digits + count < end && digits[count] >= '0' && digits[count] <= '9') count++;
-        if (number_parse_int64(digits, count, &value)) keys += value;
+        if (number_parse_int64(digits, count, &value)) keys += (uint64_t)value;
         at = digits;
     }
     return keys;
@@ -60,7 +61,7 @@ static void print_line(struct slice info, int64_t *requests) {
     snprintf(served, sizeof(served), "%" PRId64 " (+%" PRId64 ")", total,
              *requests < 0 ? 0 : total - *requests);
     *requests = total;
-    printf("%-10" PRId64 " %-8s%-8" PRId64 "%-8" PRId64 "%-20s%-12" PRId64 "%s\n", count_keys(info),
+    printf("%-10" PRIu64 " %-8s%-8" PRId64 "%-8" PRId64 "%-20s%-12" PRId64 "%s\n", count_keys(info),
            memory, field(info, "connected_clients"), field(info, "blocked_clients"), served,
            field(info, "total_connections_received"), child_of(info));
 }
@@ -71,7 +72,7 @@ int cli_stat_run(const struct cli_options *o) {
     for (uint64_t line = 0; o->repeat <= 1 || line < (uint64_t)o->repeat; line++) {
         const struct peer_reply *reply = cli_link_must_call("INFO");
         if (reply->type != PEER_BULK) {
-            fprintf(stderr, "Error: %.*s\n", (int)reply->text.length, reply->text.bytes);
+            cli_format_complain("Error: ", reply->text);
             return 1;
         }
         if (line % LINES_A_HEADER == 0) {

@@ -172,6 +172,22 @@ start_server {tags {"cli"}} {
         }
     }
 
+    test {Formatted replies have no characters that a terminal obeys} {
+        set bell "return redis.status_reply('\\7\\27\[2Ja\\194\\155\\195\\164\\t')"
+        assert_cli "\\x07\\x1b\[2Ja\\xc2\\x9b\u00e4\\x09\n" --no-raw eval $bell 0
+        set bell [string map {status_reply error_reply} $bell]
+        assert_cli "(error) \\x07\\x1b\[2Ja\\xc2\\x9b\u00e4\\x09\n" --no-raw eval $bell 0
+        assert_cli_fails 1 "*x07*x1b\\\[2Ja*" -e eval $bell 0
+        assert_cli "\x07\x1b\[2Ja\u009b\u00e4\t\n\n" --raw eval $bell 0
+    }
+
+    test {A subscription that is refused ends} {
+        assert_cli "ERR unknown command `ssubscribe`, with args beginning with: `a`, \n\n" ssubscribe a
+        r acl setuser mute on nopass +@all resetchannels
+        assert_match "*NOPERM*" [cli --user mute --pass x --no-auth-warning subscribe a]
+        r acl deluser mute
+    }
+
     test {INFO and its kin are shown as text} {
         assert_match "# Server\nredis_version:*" [cli --no-raw info server]
         assert_match "# Server\nredis_version:*" [cli --no-raw -3 info server]

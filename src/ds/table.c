@@ -99,8 +99,11 @@
 
 /* Buckets whose elements table_each asks for ahead: some twenty misses under way. */
 #define EACH_AHEAD 4
-/* Buckets that table_scan_run asks for ahead, in which it then finds the elements to ask for. */
-#define SCAN_BUCKETS_AHEAD 32
+/* table_scan_run asks for a group of buckets, then for what those of the group before have, and
+ * then visits the one before that. Each bucket and each element is in a page of its own, and what
+ * is asked for stops until the page tables have been walked: in a row they are walked together. */
+#define SCAN_GROUP ((size_t)8)
+#define SCAN_RING (3 * SCAN_GROUP)
 #define CHUNK_BUCKETS ((size_t)1024)
 #define CHUNK_SHIFT 10
 #define PAGE_CHUNKS ((size_t)512)
@@ -310,13 +313,27 @@ static size_t chain_count(const struct bucket *b) {
     return count;
 }
 
+static void bucket_visit(const struct bucket *b, void (*visit)(void *element, void *context),
+                         void *context) {
+    for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1)
+        visit(word_element(b->slots[__builtin_ctz(m)]), context);
+}
+
+/* What is in the first bucket, and the one that it leads to. */
+static void chain_prefetch(const struct bucket *b) {
+    if (b->head & HEAD_LINK) prefetch(bucket_next(b));
+    bucket_prefetch_elements(b);
+}
+
+static void chain_prefetch_rest(const struct bucket *b) {
+    if (b->head & HEAD_LINK) chain_prefetch(bucket_next(b));
+}
+
 static void chain_visit(const struct bucket *b, void (*visit)(void *element, void *context),
                         void *context) {
     for (; b != NULL; b = bucket_next(b)) {
-        if (b->head & HEAD_LINK) prefetch(bucket_next(b));
-        bucket_prefetch_elements(b);
-        for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1)
-            visit(word_element(b->slots[__builtin_ctz(m)]), context);
+        chain_prefetch(b);
+        bucket_visit(b, visit, context);
     }
 }
 
@@ -936,19 +953,34 @@ uint64_t table_scan(const struct table *t, uint64_t cursor,
     return cursor;
 }
 
+/* Those up to `until` have been asked for, and their elements but what overflow buckets have. */
+static void scan_visit(const struct bucket *const *ring, size_t done, size_t until,
+                       void (*visit)(void *element, void *context), void *context) {
+    for (size_t i = done; i < until; i++) chain_prefetch_rest(ring[i % SCAN_RING]);
+    for (size_t i = done; i < until; i++) {
+        const struct bucket *b = ring[i % SCAN_RING];
+        bucket_visit(b, visit, context);
+        chain_visit(bucket_next(b), visit, context);
+    }
+}
+
 uint64_t table_scan_run(const struct table *t, uint64_t cursor, size_t positions,
                         void (*visit)(void *element, void *context), void *context) {
-    size_t ring[SCAN_BUCKETS_AHEAD], asked = 0, done = 0;
+    const struct bucket *ring[SCAN_RING];
+    size_t asked = 0, seen = 0, done = 0;
     if (t->buckets == 0) return 0;
-    for (bool last = positions == 0; !last || done < asked; done++) {
-        for (; !last && asked - done < SCAN_BUCKETS_AHEAD; asked++) {
-            size_t index = ring[asked % SCAN_BUCKETS_AHEAD] = scan_next(t, &cursor);
-            prefetch(bucket_at(t, index));
+    for (bool last = positions == 0; !last || done < asked;) {
+        for (; !last && asked - done < SCAN_RING; asked++) {
+            const struct bucket *b = bucket_at(t, scan_next(t, &cursor));
+            ring[asked % SCAN_RING] = b;
+            prefetch(b);
             last = cursor == 0 || asked + 1 == positions;
         }
-        if (done + EACH_AHEAD < asked)
-            bucket_prefetch_elements(bucket_at(t, ring[(done + EACH_AHEAD) % SCAN_BUCKETS_AHEAD]));
-        chain_visit(bucket_at(t, ring[done % SCAN_BUCKETS_AHEAD]), visit, context);
+        for (; seen < asked && seen - done < 2 * SCAN_GROUP; seen++)
+            chain_prefetch(ring[seen % SCAN_RING]);
+        size_t until = done + SCAN_GROUP < seen ? done + SCAN_GROUP : seen;
+        scan_visit(ring, done, until, visit, context);
+        done = until;
     }
     return cursor;
 }

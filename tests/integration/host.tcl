@@ -466,6 +466,25 @@ start_server {overrides {tcp-backlog 1}} {
         assert_equal 0 [status_field [srv pid] THP_enabled]
     } undefined {ours}
 
+    test {heap-huge-pages: asked for from then on, whatever disable-thp says} {
+        set allocator [s mem_allocator]
+        if {![string match jemalloc* $allocator]} {
+            assert_error "*heap-huge-pages*jemalloc*" {r config set heap-huge-pages yes}
+            assert_equal no [config_get heap-huge-pages]
+            skip "the allocator is $allocator"
+        }
+        r config set heap-huge-pages yes
+        # More than the allocator has at hand: it must take some. Advised memory has the flag hg.
+        r debug populate 200000 huge 100
+        assert_morethan [regexp -all -line {^VmFlags:.* hg} [read_whole /proc/[srv pid]/smaps]] 0
+        r config set heap-huge-pages no
+        if {[status_field [srv pid] THP_enabled] ne ""} {
+            assert_equal 0 [status_field [srv pid] THP_enabled]
+        }
+        assert_equal 200000 [r dbsize]
+        r flushall
+    } undefined {ours needs:debug}
+
     test {ignore-warnings is kept} {
         assert_equal "" [config_get ignore-warnings]
         r config set ignore-warnings ARM64-COW-BUG

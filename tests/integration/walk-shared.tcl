@@ -37,6 +37,24 @@ proc close_all {replicas} {
     await_replicas 0
 }
 
+# Whether the log has a line like this from line `from` on.
+proc is_logged {pattern from} {
+    set lines [lrange [split [server_text [server_id 0]] \n] $from end]
+    expr {[lsearch $lines $pattern] >= 0}
+}
+
+# Runs `body` with saves that take longer each time, until what it tells is true: on a machine that
+# stands still a save may be over before anything else is done.
+proc with_longer_saves {body} {
+    for {set delay 1000} {$delay < 1000000} {set delay [expr {4 * $delay}]} {
+        config_set rdb-key-save-delay $delay
+        set done [uplevel 1 $body]
+        config_set rdb-key-save-delay 0
+        if {$done} return
+    }
+    fail "each save ends too early"
+}
+
 set shared {save {} snapshot-method walk repl-diskless-sync yes repl-diskless-sync-delay 1000
     repl-ping-replica-period 1000 rdbcompression no}
 
@@ -64,16 +82,18 @@ start_server [list overrides $shared tags {repl ours needs:debug}] {
     }
 
     test {a replica that leaves does not end the save that it shares} {
-        config_set rdb-key-save-delay 1000
-        set replicas [waiting_replicas 2]
-        set from [count_log_lines]
-        set digest [r debug digest]
-        r bgsave
-        close_all $replicas
-        wait_for_log "*last replica dropped*" $from
-        config_set rdb-key-save-delay 0
-        r set after 1
-        await_save
+        populate 1000
+        with_longer_saves {
+            set replicas [waiting_replicas 2]
+            set from [count_log_lines]
+            r set before $from
+            set digest [r debug digest]
+            r bgsave
+            close_all $replicas
+            r set after 1
+            await_save
+            is_logged "*last replica dropped*" $from
+        }
         assert_equal ok [s rdb_last_bgsave_status]
         r debug reload nosave
         assert_equal $digest [r debug digest]
@@ -170,15 +190,22 @@ start_server [list overrides $shared tags {repl ours needs:debug}] {
 
     test {a replica gets the file of a snapshot since whose beginning nothing was done} {
         populate 1000
+        close_all [waiting_replicas 1]
         r select 9
-        config_set rdb-key-save-delay 1000
-        r bgsave
-        set replicas [list [ask {psync ? -1} capa eof capa psync2]]
-        assert_match {+FULLRESYNC *} [set line [next_line [lindex $replicas 0]]]
+        with_longer_saves {
+            set from [count_log_lines]
+            r bgsave
+            set replicas [waiting_replicas 1]
+            set shares [is_logged "*Waiting for end of BGSAVE for SYNC*" $from]
+            if {!$shares} {
+                close_all $replicas
+                await_save
+            }
+            set shares
+        }
         r set between 1
-        config_set rdb-key-save-delay 0
         await_save
-        lassign [read_copy [lindex $replicas 0] $line] id place bytes
+        lassign [read_copy [lindex $replicas 0]] id place bytes
         assert {$bytes eq [snapshot_bytes]}
         assert_equal {SELECT 9} [next_command [lindex $replicas 0]]
         assert_equal {set between 1} [next_command [lindex $replicas 0]]
@@ -186,18 +213,29 @@ start_server [list overrides $shared tags {repl ours needs:debug}] {
     }
 
     test {where something was done since, another walk follows} {
-        config_set rdb-key-save-delay 1000
+        populate 1000
+        # With the first replica comes the backlog.
+        close_all [waiting_replicas 1]
         config_set repl-diskless-sync-delay 0
-        r bgsave
-        r set between 2
-        set from [count_log_lines]
-        set replica [ask {psync ? -1} capa eof capa psync2]
-        wait_for_log "*Can't attach the replica to the current BGSAVE*" $from
-        config_set rdb-key-save-delay 0
+        with_longer_saves {
+            set from [count_log_lines]
+            r bgsave
+            r set between 2
+            set replica [waiting_replicas 1]
+            set late [is_logged "*Can't attach the replica to the current BGSAVE*" $from]
+            if {!$late && ![is_logged "*Starting BGSAVE for SYNC*" $from]} {
+                fail "it shares what is older"
+            }
+            if {!$late} {
+                close_all $replica
+                await_save
+            }
+            set late
+        }
         r set fresh yes
         lassign [read_copy $replica] id place bytes
         assert_match *fresh* $bytes
-        close_all [list $replica]
+        close_all $replica
     }
 
     test {a replica that asks before another has got anything shares its copy} {
@@ -227,9 +265,8 @@ start_server [list overrides $shared tags {repl ours needs:debug}] {
                 assert_equal {SELECT 9} [next_command $replica]
                 assert_equal "set after $tries" [next_command $replica]
             }
-            set lines [lrange [split [server_text [server_id 0]] \n] $from end]
             close_all $replicas
-            if {[lsearch $lines "*goes to this one, too*"] >= 0} break
+            if {[is_logged "*goes to this one, too*" $from]} break
         }
         assert_lessthan $tries 50
         assert_equal [lindex $places 0] [lindex $places 1]

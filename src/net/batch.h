@@ -27,7 +27,7 @@
  *  - Held clients do not go on; those that wait for keys are served when the outermost call ends.
  *
  * With I/O threads (io-threads above 1) a turn's ready clients are first only collected
- * (CLIENT_AWAITED). After its events they are read, some thirty at a time, by whichever thread is
+ * (CLIENT_AWAITED). After its events they are read, up to sixty at a time, by whichever thread is
  * free; the main thread takes what was read in the order of collecting, parses and runs it as one
  * batch, and gives the replies away to be written, while the next clients are being read. So the
  * order of one client's requests, and of commands as a whole, is that of one thread: all but system

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Transfers: reads, or writes, of several clients as one job of I/O threads (io/threads.h).
  *
- * Hand-over is counted by the transfer and not by the client: some thirty clients' reads go to a
+ * Hand-over is counted by the transfer and not by the client: up to sixty clients' reads go to a
  * thread at once, into one buffer, one behind the other; so do their writes. A thread touches no
  * struct client: what it needs of one stands in the piece. It reads and writes sockets and
  * transports, and says what came of it. What follows from that (limits, errors, what is left of a
@@ -20,9 +20,10 @@
 struct client;
 struct connection;
 
-/* Clients of one transfer at most. Beside what their system calls cost, some 100 us, handing it
- * over is little; and the batch that is made of what they sent is one group of BATCH_GROUP. */
-#define TRANSFER_PIECES_MAX 32
+/* Clients of one transfer at most: two groups of a batch (BATCH_GROUP). The main thread may sleep
+ * once for each transfer that it waits for, so half as many cost it a quarter more, and all threads
+ * together a few percent. */
+#define TRANSFER_PIECES_MAX 64
 struct transfer_piece {
     struct client *client; /* the main thread's */
     int fd;

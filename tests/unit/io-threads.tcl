@@ -519,6 +519,7 @@ start_server {overrides {io-threads 4 io-threads-do-reads yes save {}} tags {io-
     }
 
     test {A few clients wake no thread, and none is busy} {
+        r config set io-threads-clients-min 16
         set clients [io_open_many 5]
         set before [io_counted]
         set paths {}

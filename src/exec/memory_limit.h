@@ -17,7 +17,8 @@ void memory_limit_register(void); /* options and metrics */
 /* How clients' memory is asked for (net/client_memory, net/batch). Without it all of the class
  * MEMORY_CLIENTS is theirs, no argument is large, and nobody is disconnected. */
 struct memory_limit_clients {
-    size_t (*bytes)(void);   /* of all normal and pubsub clients, O(1) */
+    /* Of all normal and pubsub clients, and of what these are still to be told, O(1). */
+    size_t (*bytes)(void);
     size_t (*leaving)(void); /* those of them that closing clients give back by the turn's end */
     /* Those of them that large arguments take, which are to become values, O(1). */
     size_t (*arguments)(void);

@@ -134,8 +134,9 @@ static size_t items;
 static size_t added;         /* keys, since the table was trimmed last */
 static struct rax *prefixes; /* of struct prefix; NULL until the first */
 static struct list_link changed = {&changed, &changed};
-static struct client *credited; /* NULL = whose request runs */
-static bool serving;            /* clients that waited: the running call's reply is complete */
+static size_t all_changed_bytes; /* of their keys */
+static struct client *credited;  /* NULL = whose request runs */
+static bool serving;             /* clients that waited: the running call's reply is complete */
 static struct list_link trackers = {&trackers, &trackers};
 static size_t trackers_count;
 static uint64_t flush_told; /* the number of the call that was told of, from 1 on */
@@ -428,11 +429,19 @@ static struct prefix *prefix_create(struct slice name) {
     return p;
 }
 
-static void release_changed(void *element, void *context) { memory_free(element, MEMORY_OTHER); }
+static size_t changed_bytes(const struct changed_key *k) {
+    return memory_good_size(sizeof(*k) + k->length);
+}
+
+static void release_changed(void *element, void *context) {
+    all_changed_bytes -= changed_bytes(element);
+    memory_free(element, MEMORY_OTHER);
+}
 
 static void prefix_drop_keys(struct prefix *p) {
     struct table *t = p->keys;
     p->keys = NULL;
+    if (t) all_changed_bytes -= table_bytes(t);
     list_remove(&p->link);
     while (t && !table_free_step(t, SIZE_MAX, release_changed, NULL)) continue;
 }
@@ -464,13 +473,16 @@ static void collect(struct prefix *p, struct slice name, uint64_t hash, uint64_t
     if (!p->keys) {
         p->keys = table_create(&changed_table);
         list_append(&changed, &p->link);
+        all_changed_bytes += table_bytes(p->keys);
     }
     k = table_find(p->keys, hash, name.bytes, name.length);
     if (!k) {
         k = memory_alloc(sizeof(*k) + name.length, MEMORY_OTHER);
         k->length = name.length;
         if (name.length) memcpy(k->name, name.bytes, name.length);
+        all_changed_bytes += changed_bytes(k) - table_bytes(p->keys);
         table_insert(p->keys, hash, k);
+        all_changed_bytes += table_bytes(p->keys);
     }
     k->writer = writer;
 }
@@ -857,6 +869,7 @@ bool tracking_find_overlap(const struct client *c, const struct slice *names, si
 
 size_t tracking_keys(void) { return keys ? table_count(keys) : 0; }
 size_t tracking_items(void) { return items; }
+size_t tracking_untold_bytes(void) { return all_changed_bytes; }
 size_t tracking_prefixes(void) { return prefixes ? rax_count(prefixes) : 0; }
 size_t tracking_clients(void) { return trackers_count; }
 
@@ -901,6 +914,7 @@ void tracking_check(void) {
         count += (c->words.publish & TRACKING_MESSAGES_WAIT) != 0;
     }
     ASSERT_COMPARE(count, ==, waiting.length != 0);
+    ASSERT(list_is_empty(&changed) == (all_changed_bytes == 0));
     buffer_init(&name, MEMORY_OTHER);
     while (prefixes && rax_seek(prefixes, relation, buffer_slice(&name), &name, &value)) {
         const struct prefix *p = value;

@@ -109,6 +109,8 @@ bool tracking_step(void);
 size_t tracking_keys(void);
 size_t tracking_items(void);
 size_t tracking_prefixes(void);
+/* What the names of keys take of which listeners to prefixes are still to be told. */
+size_t tracking_untold_bytes(void);
 size_t tracking_clients(void);
 /* Asserts the invariants; walks everything. */
 void tracking_check(void);

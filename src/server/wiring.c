@@ -296,9 +296,10 @@ static void (*const after_events_threads[])(void) = {batch_run_threads, NULL};
 static const struct loop_hooks loop_hooks_threads = {after_wake, after_events_threads,
                                                      before_sleep};
 
-static const struct memory_limit_clients clients = {client_memory_normal, client_memory_leaving,
-                                                    batch_large_bytes,
-                                                    client_memory_disconnect_largest};
+/* That is what an eviction tells its trackers: it must not make the next one necessary. */
+static size_t client_bytes(void) { return client_memory_normal() + tracking_untold_bytes(); }
+static const struct memory_limit_clients clients = {
+    client_bytes, client_memory_leaving, batch_large_bytes, client_memory_disconnect_largest};
 
 /* The order of what follows a change: its effect on log and replicas, clients' caches, WATCH,
  * events, who waits for the key. */

@@ -499,6 +499,45 @@ start_server {tags {ours}} {
         r config set maxmemory-exclude-client-buffers no
     } {OK}
 
+    test {Trackers of all keys who read nothing push out all of them, or none} {
+        set writer [redis_deferring_client]
+        foreach {exempt least most} {no 0 200 yes 1000 2000} {
+            r config set maxmemory 0
+            r flushall
+            r config set maxmemory-policy allkeys-random
+            r config set maxmemory-exclude-client-buffers $exempt
+            r config set maxmemory-ceiling 0
+            fill 2000
+            limit_to_used 100000
+            set trackers {}
+            for {set i 0} {$i < 10} {incr i} {
+                set tracker [raw_client]
+                $tracker write "HELLO 3\r\nCLIENT TRACKING ON BCAST\r\n"
+                $tracker flush
+                lappend trackers $tracker
+            }
+            wait_for_condition 500 10 {[s tracking_clients] == 10} else {fail "they do not track"}
+            # More than the sockets take. None is written when all keys are gone: -OOM.
+            set before [s evicted_keys]
+            for {set i 0} {$i < 200 && [r dbsize] > 0} {incr i} {
+                for {set k 0} {$k < 100} {incr k} {
+                    $writer set new:$i-$k-[string repeat n 100] v
+                }
+                for {set k 0} {$k < 100} {incr k} {
+                    catch {$writer read}
+                }
+            }
+            assert_lessthan 0 [expr {[s evicted_keys] - $before}]
+            assert_range [r dbsize] $least $most
+            foreach tracker $trackers {
+                $tracker close
+            }
+        }
+        $writer close
+        r config set maxmemory-exclude-client-buffers no
+        r config set maxmemory 0
+    } {OK}
+
     test {Client buffers count, or do not} {
         r config set maxmemory 0
         r flushall

@@ -19,6 +19,7 @@ import pair
 import servers
 import state
 import wire
+from families import SHORT_MS
 
 LOG_NAME = 'log.aof'
 LOG_OPTIONS = f'''appendonly yes
@@ -322,6 +323,7 @@ def compare_replayed(paths, log, stream, original, begun, options=''):
             control = servers.Control(server)
             if which == 'stream':
                 send_all(control, stream)
+                time.sleep(SHORT_MS / 1000)  # deadlines that have passed begin anew
             again = replayed(control)
             passed_ms = 1000 * (time.monotonic() - begun)
             found = state.differences(state.allow_time(again, passed_ms), original)

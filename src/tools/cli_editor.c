@@ -9,6 +9,8 @@
  *  1. A hint never reaches the row's last column: the cursor stays in its row.
  *  2. While characters wait to be read (a paste) no hint is drawn.
  *  3. A terminal that is dumb, or not told of, gets no hints.
+ *  4. While a line is edited an interrupt is let in only where the next character is waited for:
+ * the prompt is on the screen before libedit waits, and Ctrl-C counts from then on.
  */
 #include "tools/cli_editor.h"
 
@@ -16,6 +18,7 @@
 #include <histedit.h>
 #include <locale.h>
 #include <poll.h>
+#include <signal.h>
 #include <wchar.h>
 
 #include "base/memory.h"
@@ -30,8 +33,9 @@ static EditLine *editor; /* NULL = standard input is no terminal */
 static History *past;
 static const char *shown_prompt = "";
 static bool hints = true, can_draw;
-static struct buffer line; /* the last one given */
-static char *plain_line;   /* of getline */
+static sigset_t usual_signals; /* as blocked while no line is edited */
+static struct buffer line;     /* the last one given */
+static char *plain_line;       /* of getline */
 static size_t plain_size;
 
 /* --- hints ------------------------------------------------------------------------------------ */
@@ -83,13 +87,20 @@ static bool draw_hint(void) {
     return draws;
 }
 
+/* Reads a byte, as read(2) does; EINTR also for an interrupt that came before. */
+static ssize_t read_byte(char *byte) {
+    struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (ppoll(&ready, 1, NULL, &usual_signals) < 0) return -1;
+    return system_read(STDIN_FILENO, byte, 1);
+}
+
 /* One character, its bytes gathered; 0 at the end, or after an interrupt; -1 where it fails. */
 static int read_character(EditLine *unused, wchar_t *c) {
     mbstate_t state = {0};
     bool drawn = draw_hint();
     for (;;) {
         char byte;
-        ssize_t got = system_read(STDIN_FILENO, &byte, 1);
+        ssize_t got = read_byte(&byte);
         if (got < 0 && errno == EINTR && !cli_link_take_interrupt()) continue;
         if (drawn && !terminal_write(SLICE("\033[K"))) return 0;
         drawn = false;
@@ -223,9 +234,14 @@ const char *cli_editor_read(const char *prompt) {
     int length = 0;
     if (!editor) return read_plain();
     shown_prompt = prompt;
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &interrupt, &usual_signals);
     cli_link_heed_interrupt(true);
     el_resize(editor);
     const char *typed = el_gets(editor, &length);
+    (void)sigprocmask(SIG_SETMASK, &usual_signals, NULL);
     cli_link_heed_interrupt(false);
     if (!typed || length <= 0) {
         (void)terminal_write(SLICE("\n"));

@@ -57,7 +57,7 @@ const char *cli_link_error(void) {
 
 /* One round of waiting; false where there is no connection, or an interrupt. */
 static bool wait_round(void) {
-    if (peer_state(peer) == PEER_CLOSED) return false;
+    if (peer_state(peer) == PEER_CLOSED || (heeds_interrupt && interrupted)) return false;
     bool ready = peer_wait_ready(peer, WAIT_MSEC);
     if (heeds_interrupt && interrupted) return false;
     /* A failure shows in the state; replies that came before it are still given. */

@@ -7,11 +7,13 @@ usage: tests/fuzz/hostile_servers.py [--bin FOLDER] [--rounds N] [--seed N]
 
 By hand, with a build that has sanitizers: `make SANITIZER=address`. A tool may refuse, fail and say
 why; it may not crash, nor go on for ever once the server is gone, nor take memory for a length that
-is only claimed. Exit status: 0 none did, 1 some did.
+is only claimed, nor show a terminal what it would obey, where replies are formatted.
+Exit status: 0 none did, 1 some did.
 """
 import argparse
 import os
 import random
+import re
 import resource
 import socket
 import struct
@@ -36,7 +38,11 @@ TOOLS = [
         ["--rdb", "-"], ["--pipe"], ["--pipe", "--pipe-timeout", "1"], ["--replica"],
         ["--eval", "SCRIPT", "k", ",", "a"], ["--ldb", "--eval", "SCRIPT"], ["--lru-test", "10"],
         ["-r", "3", "incr", "n"], ["-x", "set", "k"], ["-a", "p", "--user", "u", "ping"],
-        ["-n", "3", "ping"], [], ["-3"], ["subscribe", "c"], ["monitor"], ["-e", "get", "k"],
+        ["-n", "3", "ping"], [], ["-3"], ["-c", "get", "k"],
+        ["--quoted-input", "get", '"\\x00"'], ["--memkeys-samples", "5"], ["unsubscribe"],
+        ["-3", "--show-pushes", "yes", "subscribe", "c"],
+        ["--csv", "--latency", "-i", "0.1"], ["-3", "--stat", "-i", "0.01", "-r", "3"],
+        ["subscribe", "c"], ["monitor"], ["-e", "get", "k"],
         ["--latency-dist", "-i", "0.1"], ["--latency-history", "-i", "0.1"])
 ] + [
     ["redis-benchmark", "-n", "50", "-c", "5", *words] for words in (
@@ -59,8 +65,24 @@ REPLIES = [
     b"$20\r\nREDIS0009\xff" + b"\0" * 10 + b"\r\n",
     b"$EOF:" + b"e" * 40 + b"\r\n" + b"d" * 90 + b"e" * 40,
     b"$60\r\n# Keyspace\r\ndb0:keys=5,expires=0,avg_ttl=0\r\nused_memory:1\r\n\r\n",
+    b"$90\r\n" + b"db0:keys=9223372036854775807\r\n" * 3 + b"\r\n",
+    b"$45\r\nused_memory:18446744073709551616\r\nloading:-1\r\n",
+    b"-MOVED 1 127.0.0.1:1\r\n", b"-ASK 2 :0\r\n", b"-MOVED 3 ::\r\n", b"-MOVED 4 \"\r\n",
+    b"-MOVED 5 " + b"h" * 300 + b":1\r\n", b"+\x1b]0;title\x07\r\n",
+    b"-\x1b[2J\x9b\xc2\x9b\r\n",
+    b"(1\x1b[2J\r\n", b",1\x07\r\n", b"*1\r\n+\x00\r\n", b"!4\r\nE \x1bc\r\n",
+    b"=8\r\ntxt:\x1b[2J\r\n", b"*2\r\n$0\r\n\r\n*1\r\n$-1\r\n",
+    b"*2\r\n$1\r\n0\r\n*1\r\n*1\r\n:1\r\n",
     b"*3\r\n+message\r\n+c\r\n+hello\r\n", b"*1\r\n*1\r\n*1\r\n+deep\r\n",
 ]
+# Modes whose output is text of the server's own, or a snapshot, or for a terminal's colours.
+UNFORMATTED = {"info", "--rdb", "--csv", "--latency-dist"}
+OBEYED = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
+# Lines as people may type them.
+LINES = [b"get x", b'set "a', b"set 'b\\x'", b'"\\xff\\x00" y', b"select 99999999999", b"3 get x",
+         b"99999999999999999999 ping", b"help " + b"x" * 500, b"connect h 99999", b":set x",
+         b"\0get\0", b"\xff\xfe", b"", b" ", b"x" * 70000, b'"' * 1000, b"hello 3", b"reset",
+         b"unsubscribe", b"subscribe a", b"shutdown", b"eval 'return 1' 0", b"quit now"]
 LENGTHS = [b"-1", b"-2", b"0", b"5", b"2147483647", b"2147483648", b"9223372036854775807",
            b"99999999999999999999", b"-9223372036854775808", b"1e9", b"", b"x", b"00000000007"]
 
@@ -142,11 +164,14 @@ def one(folder, seed, home):
     tool, *words = draw.choice(TOOLS)
     words = [{"OUT": f"{home}/out", "SCRIPT": f"{home}/script.lua"}.get(word, word)
              for word in words]
-    given = draw.choice((b"", b"ping\r\nget k\nset \"a\\x00b\" c\nmulti\nexec\n" * 3,
+    given = draw.choice((b"", b"\n".join(draw.choices(LINES, k=10)),
+                         b"ping\r\nget k\nset \"a\\x00b\" c\nmulti\nexec\n" * 3,
                          draw.randbytes(3000), b"*1\r\n$4\r\nPING\r\n" * 50, b"a" * 100000))
     server.start()
     command = [os.path.join(folder, tool), "-p", str(server.port), *words]
-    environment = {**os.environ, "HOME": home, "ASAN_OPTIONS": f"exitcode={SANITIZER_STATUS}:"
+    formatted = tool == "redis-cli" and not UNFORMATTED & set(words)
+    environment = {**os.environ, "HOME": home, **({"FAKETTY": "1"} if formatted else {}),
+                   "ASAN_OPTIONS": f"exitcode={SANITIZER_STATUS}:"
                    "allocator_may_return_null=0:max_allocation_size_mb=2000",
                    "UBSAN_OPTIONS": f"exitcode={SANITIZER_STATUS}",
                    "TSAN_OPTIONS": f"exitcode={SANITIZER_STATUS}"}
@@ -160,6 +185,10 @@ def one(folder, seed, home):
     if done.returncode < 0 or done.returncode == SANITIZER_STATUS or b"Sanitizer" in done.stderr:
         return (f"seed {seed}: status {done.returncode}: {' '.join(command)}\n"
                 f"{done.stderr[-3000:].decode('latin-1')}")
+    shown = OBEYED.search(done.stdout) if formatted else None
+    if shown:
+        return (f"seed {seed}: shows what a terminal obeys: {' '.join(command)}\n"
+                f"{done.stdout[max(shown.start() - 100, 0):shown.end() + 100]!r}")
     return None
 
 

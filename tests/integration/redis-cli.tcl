@@ -182,7 +182,8 @@ start_server {tags {"cli"}} {
     }
 
     test {A subscription that is refused ends} {
-        assert_cli "ERR unknown command `ssubscribe`, with args beginning with: `a`, \n\n" ssubscribe a
+        assert_cli "ERR unknown command `ssubscribe`, with args beginning with: `a`, \n\n" \
+            ssubscribe a
         r acl setuser mute on nopass +@all resetchannels
         assert_match "*NOPERM*" [cli --user mute --pass x --no-auth-warning subscribe a]
         r acl deluser mute

@@ -6,8 +6,8 @@ to all ten. What they do not read counts as memory, so that more keys are pushed
 
 usage: trackers.py --baseline PATH [--server PATH]
 
-Half a minute. Each server is filled with KEYS keys and given ROOM_BYTES more; then NEW_KEYS keys are
-written. Printed is how many keys are there at the end, and were at the least: as many as in the
+Half a minute. Each server is filled with KEYS keys and given ROOM_BYTES more; then NEW_KEYS keys
+are written. Printed is how many keys are there at the end, and were at the least: as many as in the
 beginning where nothing but their number decides. Trackers read all, or nothing.
 """
 import argparse

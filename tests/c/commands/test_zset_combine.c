@@ -54,14 +54,15 @@ static int64_t cost(struct peer *p, const char *command, const char *first, int 
     return least;
 }
 
+static const struct {
+    const char *command, *first;
+    int64_t ratio_max;
+} cases[] = {{"zunionstore", "", RATIO_MAX},
+             {"zunionstore", " o", RATIO_MAX},
+             {"zinterstore", "", SUMS_RATIO_MAX},
+             {"zdiffstore", " o", RATIO_MAX}};
+
 static void test_repeated_sources(void **state) {
-    static const struct {
-        const char *command, *first;
-        int64_t ratio_max;
-    } cases[] = {{"zunionstore", "", RATIO_MAX},
-                 {"zunionstore", " o", RATIO_MAX},
-                 {"zinterstore", "", SUMS_RATIO_MAX},
-                 {"zdiffstore", " o", RATIO_MAX}};
     struct peer p = peer_connect();
     fill(&p, "k", 0);
     fill(&p, "o", MEMBERS / 2);

@@ -75,6 +75,7 @@ void threads_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }
 
+bool threads_are_wanted(void) { return threads_option > 1; }
 unsigned threads_count(void) { return forked ? 0 : running; }
 unsigned threads_clients_min(void) { return (unsigned)clients_min; }
 bool threads_do_reads(void) { return do_reads && threads_count() > 0; }

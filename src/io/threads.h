@@ -29,7 +29,10 @@ struct threads_job {
 
 /* Options io-threads..., and INFO. Once, at start. */
 void threads_register(void);
-/* Starts io-threads less one. False, with a line of the log, where the system refuses one. */
+/* Whether io-threads asks for any. */
+bool threads_are_wanted(void);
+/* Starts io-threads less one, once all that they use (the log) is set up. False, with a line of the
+ * log, where the system refuses one. */
 MUST_USE bool threads_start(void);
 /* All is done; ends them. Harmless where there are none. */
 void threads_stop(void);

@@ -371,6 +371,12 @@ static void hear_faults(void) {
     signals_set_crash_handler(crash_on_signal);
 }
 
+static bool start_threads(void) {
+    if (!threads_start()) return false;
+    batch_open_threads();
+    return true;
+}
+
 bool wiring_open(struct loop *loop) {
     keyspace_set_observers(keyspace_observers);
     client_set_observers(client_observers);
@@ -382,13 +388,11 @@ bool wiring_open(struct loop *loop) {
     client_memory_set_maxmemory(memory_limit_bytes);
     keyspace_open();
     if (!tls_options_open()) return false;
-    if (!threads_start()) return false;
-    bool threads = threads_count() > 0;
+    bool threads = threads_are_wanted();
     if (!client_open(loop, threads ? &batch_client_parts_threads : &batch_client_parts))
         return false;
     reply_open();
     batch_open(dispatch_executor());
-    if (threads) batch_open_threads();
     run_set_within(turn_within);
     script_open();
     acl_log_describe_clients(client_describe);
@@ -406,7 +410,7 @@ bool wiring_open(struct loop *loop) {
     stalls_open(loop);
     crash_open();
     hear_faults();
-    return true;
+    return !threads || start_threads();
 }
 
 bool wiring_listen(struct loop *loop) {

@@ -24,6 +24,7 @@
 #include "exec/blocked.h"
 #include "exec/effects.h"
 #include "publish/notify.h"
+#include "publish/tracking.h"
 
 /* Scores of one ZADD that need no allocation. */
 #define SCORES_ON_STACK 32
@@ -291,7 +292,9 @@ static void pop_named(struct client *c, struct edit *edit, bool from_top) {
 static bool serve_pop(struct client *c, const struct key *key, bool from_top) {
     struct edit edit;
     if (!edit_open_key(&edit, key, ENTRY_ZSET) || !edit.entry) return false;
+    tracking_credit(c); /* another client's request runs */
     pop_named(c, &edit, from_top);
+    tracking_credit(NULL);
     return true;
 }
 

@@ -104,7 +104,8 @@ struct tracked_key {
 };
 
 struct changed_key {
-    uint64_t writer; /* the client that changed it last; 0 = it expired or was evicted */
+    uint64_t writer; /* the client that changed it last; 0 = it expired, or was evicted, or a script
+                        changed it */
     size_t length;
     char name[];
 };
@@ -597,12 +598,25 @@ bool tracking_step(void) {
 
 /* ---- what the keyspace tells ---- */
 
+static const struct client *changer_now(void) {
+    bool captured = credited && credited->flags & CLIENT_CAPTURED;
+    return credited && !captured ? credited : batch_running_client();
+}
+
+/* What a script changes is the change of who runs it, but not below a prefix: as 6.2. */
+static bool in_script(void) {
+    const struct call *running = call_running();
+    return running && call_is_scripts(running);
+}
+
 static void key_changed(const struct key *key, enum keyspace_cause cause) {
     struct slice name = key->name;
     uint64_t hash = key->hash;
-    const struct client *changer = credited ? credited : batch_running_client();
-    if (prefixes && rax_count(prefixes))
-        collect_in_prefixes(name, hash, changer && cause == KEYSPACE_WRITTEN ? changer->id : 0);
+    const struct client *changer = changer_now();
+    if (prefixes && rax_count(prefixes)) {
+        bool own = changer && cause == KEYSPACE_WRITTEN && !in_script();
+        collect_in_prefixes(name, hash, own ? changer->id : 0);
+    }
     struct tracked_key *k = keys ? table_find(keys, hash, name.bytes, name.length) : NULL;
     if (k) key_invalidate(k, hash, changer);
 }

@@ -309,6 +309,39 @@ start_server {tags {tracking}} {
         }
     }
 
+    test {NOLOOP: a script changes keys for who runs it, but for nobody below a prefix} {
+        foreach {mode seen} {{} 0 BCAST 1} {
+            r flushall
+            set c [tracker NOLOOP {*}$mode]
+            exchange $c {{GET k}} $::null
+            $c write [client::encode {EVAL "return redis.call('incr', 'k')" 1 k}]
+            $c flush
+            if {$seen} {
+                assert_bytes $c ":1\r\n" [told k]
+            } else {
+                assert_bytes $c ":1\r\n"
+            }
+            assert_silent $c
+            $c close
+        }
+    }
+
+    test {NOLOOP: what BZPOPMIN takes when it is served is who waited's change} {
+        r flushall
+        set pusher [tracker NOLOOP BCAST]
+        set waiter [tracker NOLOOP BCAST]
+        $waiter write [client::encode {BZPOPMIN z 0}]
+        $waiter flush
+        wait_for_condition 200 10 {[s blocked_clients] == 1} else {
+            fail "nobody waits"
+        }
+        exchange $pusher {{ZADD z 1 a}} ":1\r\n" [told z]
+        assert_bytes $waiter "*3\r\n" [bulk z] [bulk a] ",1\r\n"
+        assert_silent $waiter
+        $pusher close
+        $waiter close
+    }
+
     test {OPTIN and OPTOUT: CACHING counts for one command, or one transaction} {
         r flushall
         foreach {mode word listed first} {OPTIN YES caching-yes k OPTOUT NO caching-no x} {

@@ -367,7 +367,8 @@ start_server {tags {"cli"}} {
             "multi\r" "$port\\\[2\\\]\\(TX\\)>" "incr n\r" "$port\\\[2\\\]\\(TX\\)>" \
             "select 3\r" "$port\\\[2\\\]\\(TX\\)>" "exec\r" "$port\\\[3\\\]>" \
             "get \"a\r" "$port\\\[3\\\]>" "nosuch\r" "$port\\\[3\\\]>" \
-            "2 ping\r" "$port\\\[3\\\]>"] {
+            "2 ping\r" "$port\\\[3\\\]>" "multi\r" "$port\\\[3\\\]\\(TX\\)>" \
+            "select 4\r" "$port\\\[3\\\]\\(TX\\)>" "discard\r" "$port\\\[3\\\]>"] {
             set before [llength [shown_rows $text]]
             puts -nonewline $terminal $keys
             wait_for_condition 200 50 {
@@ -383,7 +384,8 @@ start_server {tags {"cli"}} {
             "$p\[2\](TX)> incr n" QUEUED "$p\[2\](TX)> select 3" QUEUED "$p\[2\](TX)> exec" \
             "1) (integer) 1" "2) OK" "$p\[3\]> get \"a" "Invalid argument(s)" "$p\[3\]> nosuch" \
             "(error) ERR unknown command `nosuch`, with args beginning with:" "$p\[3\]> 2 ping" \
-            PONG PONG "$p\[3\]>"] [without_times [shown_rows $text]]
+            PONG PONG "$p\[3\]> multi" OK "$p\[3\](TX)> select 4" QUEUED \
+            "$p\[3\](TX)> discard" OK "$p\[3\]>"] [without_times [shown_rows $text]]
         cli_terminal_quit $terminal
     }
 

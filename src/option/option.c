@@ -140,7 +140,8 @@ static bool check_range(const struct option_row *row, int64_t number, char *reas
                         size_t reason_size) {
     if (number >= row->low && number <= row->high) return true;
     if (row->type == OPTION_TYPE_BYTES_OR_PERCENT && number < 0) {
-        snprintf(reason, reason_size, "a percentage must be at most %" PRId64 "%%", -row->low);
+        snprintf(reason, reason_size, "percentage argument must be less or equal to %" PRId64,
+                 -row->low);
         return false;
     }
     const char *format = row->type == OPTION_TYPE_OCTAL
@@ -236,7 +237,7 @@ static bool parse_value(const struct option_row *row, struct slice word, struct 
         return refuse(reason, reason_size, "argument couldn't be parsed as an octal number");
     case OPTION_TYPE_BYTES_OR_PERCENT:
         if (parse_bytes_or_percent(word, &value->number)) break;
-        return refuse(reason, reason_size, "argument must be a memory value or a percentage");
+        return refuse(reason, reason_size, "argument must be a memory or percent value");
     case OPTION_TYPE_ENUM: return parse_enum(row, word, &value->number, reason, reason_size);
     case OPTION_TYPE_STRING: return parse_string(row, word, reason, reason_size);
     case OPTION_TYPE_CUSTOM: PANIC("a custom option has no value of its own");

@@ -26,6 +26,12 @@ start_server {tags {ours}} {
             assert_error {ERR Invalid argument*} {r config set maxmemory-clients $value}
             assert_equal 100% [config_get maxmemory-clients]
         }
+        foreach {value text} {101% {percentage argument must be less or equal to 100} \
+                                  x {argument must be a memory or percent value}} {
+            assert_error "*CONFIG SET 'maxmemory-clients' - $text" {
+                r config set maxmemory-clients $value
+            }
+        }
         r config set maxmemory-clients 0
     }
 

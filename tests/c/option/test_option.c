@@ -239,9 +239,9 @@ static void test_bytes_or_percent(void **state) {
     assert_int_equal(share, -50);
     assert_takes("share", "1kb", "1024");
     assert_takes("share", "0%", "0");
-    assert_refuses("share", "-5%", "argument must be a memory value or a percentage");
-    assert_refuses("share", "%", "argument must be a memory value or a percentage");
-    assert_refuses("share", "5%%", "argument must be a memory value or a percentage");
+    assert_refuses("share", "-5%", "argument must be a memory or percent value");
+    assert_refuses("share", "%", "argument must be a memory or percent value");
+    assert_refuses("share", "5%%", "argument must be a memory or percent value");
     assert_false(set("share", "1001%"));
 }
 

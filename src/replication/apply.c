@@ -486,5 +486,6 @@ bool apply_step(void) {
         end();
         return false;
     }
+    if (stream.begin == stream.input.length) compact(); /* nothing may come for long */
     return stream.waits && may_run(stream.client);
 }

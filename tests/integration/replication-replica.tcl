@@ -218,6 +218,20 @@ start_server [list overrides $quick] {
         return [lindex [lsort -real $took] 7]
     }
 
+    test {Nothing is left of a large value's way through the stream, though nothing follows it} {
+        foreach level {-1 0} {
+            r $level config set repl-timeout 7200
+            r $level config set repl-ping-replica-period 3600
+        }
+        follow 0 -1
+        r -1 set large [string repeat x 16000000]
+        await_same -1 0
+        wait_for_condition 500 10 {[s used_memory] < [s -1 used_memory] + 4000000} else {
+            fail "[s used_memory], the primary [s -1 used_memory]: [r memory stats]"
+        }
+        r -1 del large
+    }
+
     test {WAIT, and what follows it, is answered when the replica is, not when the cron comes} {
         follow 0 -1
         foreach turn {1 2 3} {

@@ -399,8 +399,8 @@ start_server {tags {ours}} {
         foreach {name value most} {
             maxmemory-ceiling 1001% 1000 maxmemory-soft-limit 101% 100 maxmemory-clients 150% 100
         } {
-            assert_error_text "ERR Invalid argument '$value' for CONFIG SET '$name' - a percentage\
-                must be at most $most%" {r config set $name $value}
+            assert_error_text "ERR Invalid argument '$value' for CONFIG SET '$name' -\
+                percentage argument must be less or equal to $most" {r config set $name $value}
         }
         foreach {name value} {
             maxmemory-eviction-cpu-budget 25 maxmemory-exclude-client-buffers yes

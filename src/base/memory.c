@@ -485,7 +485,8 @@ size_t memory_used_uncounted(void) {
 }
 
 size_t memory_used_total(void) {
-    int64_t used = 0;
+    int64_t used = 0; /* read in every turn: written out, no class costs more than two additions */
+#pragma GCC unroll 16
     for (unsigned i = 0; i < MEMORY_CLASSES; i++) used += is_counted(i) ? used_signed(i) : 0;
     return used < 0 ? 0 : (size_t)used;
 }

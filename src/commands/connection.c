@@ -97,26 +97,31 @@ static void command_auth(struct call *call) {
 static bool auth_is_secret(const struct call *call, int index) { return index > 0; }
 
 /* False after an error reply. */
-static bool set_name(struct call *call, struct slice name) {
-    if (argument_is_client_name(name)) {
-        client_set_name(call->client, name);
-        return true;
-    }
+static bool check_name(struct call *call, struct slice name) {
+    if (argument_is_client_name(name)) return true;
     reply_error(call->client,
                 "Client names cannot contain spaces, newlines or special characters.");
     return false;
 }
 
 /* The words after HELLO's version, each done when it is met: so 6.2, where what came before a fault
- * stays done. False after an error reply. */
+ * stays done. But who has not authenticated gets no name before he has, or a stranger would have
+ * his kept, and shown in lists and logs. False after an error reply. */
 static bool hello_options(struct call *call) {
+    int awaited = 0; /* the name's place, where it waits for that; 0 = nothing waits */
     for (int i = 2; i < call->argc; i++) {
         int more = call->argc - 1 - i;
         if (more >= 2 && argument_is(call, i, "auth")) {
             if (!authenticate(call, call->argv[i + 1], call->argv[i + 2])) return false;
+            if (awaited) client_set_name(call->client, call->argv[awaited]);
+            awaited = 0;
             i += 2;
         } else if (more >= 1 && argument_is(call, i, "setname")) {
-            if (!set_name(call, call->argv[i + 1])) return false;
+            if (!check_name(call, call->argv[i + 1])) return false;
+            if (call->client->words.access & ACL_STRANGER)
+                awaited = i + 1;
+            else
+                client_set_name(call->client, call->argv[i + 1]);
             i++;
         } else {
             reply_error_format(call->client, "Syntax error in HELLO option '%.*s'",

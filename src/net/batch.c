@@ -199,6 +199,7 @@ static const struct batch *batch_of(const struct request *r) {
 
 static struct query *query_create(void) {
     struct query *q = memory_zalloc(sizeof(*q), MEMORY_CLIENTS);
+    q->parser.authenticated = true; /* until parser_prepare knows */
     q->storage.class = MEMORY_CLIENTS;
     return q;
 }
@@ -285,12 +286,18 @@ size_t batch_input_bytes(const struct client *c) {
     return bytes;
 }
 
+/* Doubled, so that a request of many arguments is not copied for each read; but not beyond what a
+ * stranger's may take. */
+static size_t query_capacity_for(const struct query *q, size_t length) {
+    size_t doubled = q->length ? 2 * q->capacity : 0;
+    if (!q->parser.authenticated && doubled > REQUEST_UNAUTHENTICATED_BYTES_MAX)
+        doubled = REQUEST_UNAUTHENTICATED_BYTES_MAX;
+    return memory_good_size(length < doubled ? doubled : length);
+}
+
 static void query_append(struct query *q, const char *bytes, size_t length) {
     if (q->length + length > q->capacity) {
-        /* Doubled, so that a request of many arguments is not copied for each read. */
-        size_t wanted = q->length + length;
-        if (q->length && wanted < 2 * q->capacity) wanted = 2 * q->capacity;
-        q->capacity = memory_good_size(wanted);
+        q->capacity = query_capacity_for(q, q->length + length);
         char *moved = memory_alloc(q->capacity, MEMORY_CLIENTS);
         if (q->length) memcpy(moved, q->bytes, q->length);
         for (int i = 0; i < q->parser.argc; i++) {
@@ -643,8 +650,11 @@ static void go_on_with_query(struct client *c) {
     parse_query(c);
     if (!c->query) return;
     client_note_input(query_bytes(c->query));
-    if ((int64_t)(c->query->length + query_held(c->query)) > query_bytes_max)
+    size_t bytes = c->query->length + query_held(c->query);
+    if ((int64_t)bytes > query_bytes_max)
         client_close_for_limit(c, "query buffer");
+    else if (bytes > REQUEST_UNAUTHENTICATED_BYTES_MAX && client_is_stranger(c))
+        client_close_for_limit(c, "query buffer (it has not authenticated)");
 }
 
 static void read_into_query(struct client *c) {

@@ -11,9 +11,9 @@
  *     soft limit, with no check below it since and the chunks never all gone.
  *  2. The limits are read at each check, so that CONFIG SET holds at once.
  *
- * Who has not authenticated, and must, has no limit of bytes: the socket's own buffer is all that
- * it may leave unread. Only errors are said to it, and a hundred such clients would otherwise hold
- * what the limits allow to friends.
+ * Who has not authenticated, and must, may leave unread what the socket's own buffer takes, and no
+ * more. Only errors are said to it, and a hundred such clients would otherwise hold what the limits
+ * allow to friends. Where its replies wait for the disk it has LIMITS_STRANGER_BYTES_MAX.
  *
  * A client that is sent a stream is of the class "replica", one that listens to a channel or
  * pattern of the class "pubsub", every other of "normal". Where 6.2 reads a number in a file that
@@ -154,6 +154,7 @@ static void check(struct client *c, size_t bytes) {
 }
 
 void limits_check_output(struct client *c) {
+    if (c->chunk_bytes > LIMITS_STRANGER_BYTES_MAX) limits_check_unread(c);
     if (!(c->flags & CLIENT_STREAMED)) check(c, c->chunk_bytes);
 }
 

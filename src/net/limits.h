@@ -22,6 +22,9 @@ void limits_check_stream(struct client *c, size_t unsent);
  * the hard limit, the first LIMITS_FREE_BYTES of them not counted. O(1). */
 #define LIMITS_FREE_BYTES 16384 /* a fact of 6.2: each client has a buffer of that size */
 MUST_USE bool limits_allow(struct client *c, size_t bytes);
+/* What replies of one that has not authenticated may take while they wait for something else than
+ * its socket: for the disk (reply_depend). More than one batch of its requests can be answered. */
+#define LIMITS_STRANGER_BYTES_MAX 65536
 /* The socket did not take all of its replies: closes the client where it has not authenticated and
  * must. O(1). */
 void limits_check_unread(struct client *c);

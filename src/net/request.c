@@ -70,11 +70,12 @@ static enum request_status parse_inline(struct request_parser *p, const char **c
     struct slice *words;
     size_t stored = storage->length;
     int count = string_split_words((struct slice){line, length}, storage, &words);
-    if (count > p->capacity) {
+    bool too_many = count > REQUEST_UNAUTHENTICATED_ARGUMENTS_MAX && !p->authenticated;
+    if (too_many || count > p->capacity) {
         p->room = count;
         storage->length = stored; /* the words come again */
         memory_free(words, MEMORY_OTHER);
-        return REQUEST_ROOM;
+        return too_many ? limit(p, "unauthenticated multibulk length") : REQUEST_ROOM;
     }
     if (count > 0) memcpy(p->argv, words, (size_t)count * sizeof(*words));
     memory_free(words, MEMORY_OTHER);

@@ -18,6 +18,9 @@
 #define REQUEST_ARGUMENTS_MAX (1024 * 1024) /* 6.2: "invalid multibulk length" above it */
 #define REQUEST_UNAUTHENTICATED_ARGUMENTS_MAX 10
 #define REQUEST_UNAUTHENTICATED_BULK_MAX 16384
+/* Bytes of a request that is not complete, for who holds them (net/batch): two of the longest
+ * arguments, so the longest user and password, less the few bytes around them; 6.2 has ten. */
+#define REQUEST_UNAUTHENTICATED_BYTES_MAX 32768
 /* No limit on an argument's length is below this, so shorter lengths need no check. The option's
  * own minimum is far above. */
 #define REQUEST_BULK_MAX_LEAST 100

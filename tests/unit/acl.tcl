@@ -590,6 +590,33 @@ start_server {tags {acl}} {
         $client close
     }
 
+    test {HELLO names nobody who has not authenticated, but then it does} {
+        r acl setuser default >p
+        set client [raw_client]
+        $client deferred no
+        proc listed_names {} {
+            set names {}
+            foreach line [split [string trim [r client list]] "\n"] {
+                regexp { name=(\S*) } $line -> name
+                lappend names $name
+            }
+            return [lsort $names]
+        }
+        assert_error_text {NOAUTH Authentication required.} {$client client setname a}
+        assert_error {NOAUTH HELLO must*} {$client hello 2 setname early}
+        assert_error {ERR Client names cannot*} {$client hello 2 setname {a b}}
+        assert_error {WRONGPASS*} {$client hello 2 setname early auth default wrong}
+        assert_equal {{} {}} [listed_names]
+        assert_error {ERR Syntax error in HELLO option 'x'} {
+            $client hello 2 setname early auth default p x
+        }
+        assert_equal early [$client client getname]
+        $client hello 2 setname late
+        assert_equal late [$client client getname]
+        $client close
+        r acl setuser default nopass
+    }
+
     test {The default user, switched off, lets in only who authenticates as another} {
         user u on nopass +@all
         r acl setuser default off

@@ -438,6 +438,43 @@ start_server {tags {closing} overrides {requirepass secret hz 1}} {
         assert_lessthan [expr {[s used_memory_peak] - $peak}] 4000000
     }
 
+    # Each has a name that nobody keeps, and a request of ten long arguments that never ends: first
+    # as much of it as is taken, then more.
+    test {Many who have not authenticated hold a small, known amount} {
+        set count [expr {$::options(tls) ? 30 : 200}] ;# Tcl's handshakes take long
+        set bytes 32000
+        set lines [count_log_lines]
+        set name [string repeat n 16000]
+        set argument "\$16384\r\n[string repeat a 16384]\r\n"
+        set request "*10\r\n[string repeat $argument 10]"
+        set before [expr {[s used_memory] - [s mem_tls]}]
+        set strangers {}
+        for {set i 0} {$i < $count} {incr i} {
+            set client [raw_client]
+            $client write [commands [list hello 3 setname $name]]
+            assert_match "-NOAUTH HELLO must*" [$client raw_read 150]
+            $client write [string range $request 0 [expr {$bytes - 1}]]
+            lappend strangers $client
+        }
+        wait_for_condition 500 10 {[s used_memory] - [s mem_tls] - $before > $count * $bytes} else {
+            fail "they hold [expr {[s used_memory] - $before}] bytes"
+        }
+        assert_lessthan [expr {[s used_memory] - [s mem_tls] - $before}] [expr {$count * 36000}]
+        assert_equal [expr {$count + 1}] [s connected_clients]
+        foreach client $strangers {
+            catch {
+                $client write [string range $request $bytes end]
+            }
+        }
+        wait_for_condition 500 10 {[s connected_clients] == 1} else {
+            fail "[s connected_clients] are there"
+        }
+        wait_for_log {*query buffer (it has not authenticated)*} $lines
+        foreach client $strangers {
+            $client close
+        }
+    }
+
     test {Who has not authenticated and reads may say much} {
         set client [raw_client]
         set wanted [string repeat "-NOAUTH Authentication required.\r\n" 20000]

@@ -401,6 +401,37 @@ static void test_limits_before_authentication(void **state) {
     require_authentication(false);
 }
 
+/* What is held of a request that does not end has a bound besides those of its parts; for friends
+ * it has none. */
+static void test_bytes_before_authentication(void **state) {
+    for (int required = 0; required < 2; required++) {
+        require_authentication(required);
+        struct peer p = peer_connect();
+        struct buffer text = {.class = MEMORY_OTHER};
+        buffer_append_c_string(&text, "*10\r\n");
+        for (int i = 0; i < 10; i++) {
+            buffer_append_c_string(&text, "$16384\r\n");
+            for (int k = 0; k < 16384; k++) buffer_append_char(&text, 'a');
+            buffer_append_c_string(&text, "\r\n");
+        }
+        for (size_t sent = 0; sent < text.length - 1 && peer_is_served(&p);) {
+            size_t piece = 1 + (size_t)random_below(9000);
+            if (piece > text.length - 1 - sent) piece = text.length - 1 - sent;
+            peer_send(&p, (struct slice){text.bytes + sent, piece});
+            sent += piece;
+            if (!required || !peer_is_served(&p)) continue;
+            assert_in_range(batch_query_bytes(p.client), 0,
+                            REQUEST_UNAUTHENTICATED_BYTES_MAX + 1024);
+            assert_in_range(sent, 0, REQUEST_UNAUTHENTICATED_BYTES_MAX);
+        }
+        assert_int_equal(peer_is_served(&p), !required);
+        if (!required) assert_true(batch_query_bytes(p.client) > text.length);
+        buffer_free(&text);
+        require_authentication(false);
+        peer_close(&p);
+    }
+}
+
 /* What a command earlier in the batch has lifted holds no longer; wherever the batch is split. */
 static void test_limit_lifted_in_the_batch(void **state) {
     require_authentication(true);
@@ -579,6 +610,7 @@ int main(void) {
         TEST(test_many_clients_in_one_batch),
         TEST(test_error_after_commands),
         TEST(test_limits_before_authentication),
+        TEST(test_bytes_before_authentication),
         TEST(test_limit_lifted_in_the_batch),
         TEST(test_limit_lifted_in_the_middle_of_a_request),
         TEST(test_longest_argument_changes_in_the_batch),

@@ -8,7 +8,11 @@
 #include "net/reply.h"
 
 #include "base/number.h"
+#include "net/limits.h"
 #include "net/peers.h"
+
+/* A bit of the word of access/, as if it meant that one has not authenticated. */
+#define STRANGER 1
 
 /* ---- The executor ---- */
 
@@ -395,6 +399,31 @@ static void test_no_reply_before_its_record(void **state) {
     peer_close(&p);
 }
 
+/* Who has not authenticated asks on while its replies wait. */
+static void test_strangers_wait_for_records(void **state) {
+    for (int stranger = 0; stranger < 2; stranger++) {
+        client_set_access(stranger ? STRANGER : 0, stranger ? STRANGER : 0);
+        struct peer p = peer_connect();
+        reply_depend(++records);
+        size_t most = 0;
+        for (int i = 0; i < 20000 && peer_is_served(&p); i++) {
+            peer_try_send(&p, "p\r\np\r\np\r\n", 9);
+            if (i % 100 == 0) peers_turns();
+            if (peer_is_served(&p) && p.client->chunk_bytes > most) most = p.client->chunk_bytes;
+        }
+        peers_turns();
+        assert_int_equal(peer_is_served(&p), !stranger);
+        if (stranger)
+            assert_in_range(most, 1, LIMITS_STRANGER_BYTES_MAX);
+        else
+            assert_true(p.client->chunk_bytes > LIMITS_STRANGER_BYTES_MAX);
+        client_set_access(0, 0);
+        reply_allow(records);
+        reply_write_all();
+        peer_close(&p);
+    }
+}
+
 /* What was replied before a record leaves though later replies wait; so does what is relieved in
  * the middle of a request. */
 static void test_earlier_replies_leave(void **state) {
@@ -473,6 +502,7 @@ int main(void) {
         TEST(test_close_now),
         TEST(test_replies_from_others),
         TEST(test_no_reply_before_its_record),
+        TEST(test_strangers_wait_for_records),
         TEST(test_earlier_replies_leave),
         TEST(test_last_words_wait),
     };

@@ -75,8 +75,10 @@ static const struct sample samples[] = {
     UNAUTHENTICATED("*1\r\n$16384\r\nabc", ""),
     UNAUTHENTICATED("*1048577\r\n", "error: invalid multibulk length\n"),
     UNAUTHENTICATED("*1\r\n$536870913\r\n", "limit: invalid bulk length\n"),
-    UNAUTHENTICATED("a b c d e f g h i j k l\n",
-                    "\"a\" \"b\" \"c\" \"d\" \"e\" \"f\" \"g\" \"h\" \"i\" \"j\" \"k\" \"l\"\n"),
+    UNAUTHENTICATED("a b c d e f g h i j\n",
+                    "\"a\" \"b\" \"c\" \"d\" \"e\" \"f\" \"g\" \"h\" \"i\" \"j\"\n"),
+    UNAUTHENTICATED("PING\na b c d e f g h i j k\n",
+                    "\"PING\"\nlimit: unauthenticated multibulk length\n"),
 };
 #define SAMPLES (sizeof(samples) / sizeof(samples[0]))
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/string.h"
 #include "metric/metric.h"
 
@@ -24,9 +25,18 @@
 /* A line of these files at most; what is longer is not ours. */
 #define LINE_BYTES 512
 
-static const char *root = "";
+/* Reading takes some 150 us, most of it for /proc/stat, which the kernel makes up as a whole each
+ * time: once for all fields of an INFO, and no more often than this. */
+#define SAMPLE_NSEC INT64_C(100000000)
 
-void host_cpu_set_root(const char *folder) { root = folder; }
+static const char *root = "";
+static struct host_cpu sample;
+static int64_t sampled_nsec; /* 0: not yet */
+
+void host_cpu_set_root(const char *folder) {
+    root = folder;
+    sampled_nsec = 0;
+}
 
 static FILE *open_file(const char *path) {
     char whole[PATH_MAX];
@@ -119,17 +129,26 @@ struct host_cpu host_cpu_read(void) {
 
 /* ---- INFO cpu ---- */
 
+static const struct host_cpu *sampled(void) {
+    int64_t now = clock_monotonic_nsec();
+    if (!sampled_nsec || now - sampled_nsec > SAMPLE_NSEC) {
+        sampled_nsec = now;
+        sample = host_cpu_read();
+    }
+    return &sample;
+}
+
 static void print_steal(struct buffer *out) {
-    buffer_printf(out, "%" PRId64, host_cpu_read().steal_usec);
+    buffer_printf(out, "%" PRId64, sampled()->steal_usec);
 }
 static void print_throttled(struct buffer *out) {
-    buffer_printf(out, "%" PRId64, host_cpu_read().throttled_usec);
+    buffer_printf(out, "%" PRId64, sampled()->throttled_usec);
 }
 static void print_throttled_count(struct buffer *out) {
-    buffer_printf(out, "%" PRId64, host_cpu_read().throttled_count);
+    buffer_printf(out, "%" PRId64, sampled()->throttled_count);
 }
-static bool has_steal(void) { return host_cpu_read().steal_usec >= 0; }
-static bool has_throttling(void) { return host_cpu_read().throttled_usec >= 0; }
+static bool has_steal(void) { return sampled()->steal_usec >= 0; }
+static bool has_throttling(void) { return sampled()->throttled_usec >= 0; }
 
 static const struct metric_row metric_rows[] = {
     {.section = "CPU",

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "metric/metric.h"
 #include "report/host_files.h"
 
@@ -61,6 +62,7 @@ static void test_root_group(void **state) {
 static void assert_info(const char *expected) {
     struct buffer text;
     buffer_init(&text, MEMORY_OTHER);
+    host_cpu_set_root(host_root); /* nothing is remembered */
     metric_declare_section("CPU", true);
     host_cpu_register();
     metric_print(SLICE("cpu"), &text);
@@ -86,11 +88,37 @@ static void test_info(void **state) {
     assert_info(expected);
 }
 
+/* The files are read once for all fields, and not again so soon. */
+static void test_info_remembers(void **state) {
+    char expected[64];
+    struct buffer text;
+    long tick_usec = 1000000 / sysconf(_SC_CLK_TCK);
+    clock_use_fixed(1000000, 1000000000);
+    buffer_init(&text, MEMORY_OTHER);
+    metric_declare_section("CPU", true);
+    host_cpu_register();
+    for (int passed_msec = 0; passed_msec < 200; passed_msec += 50) {
+        char line[64];
+        snprintf(line, sizeof(line), "cpu 1 2 3 4 5 6 7 %d 0 0\n", passed_msec);
+        host_put("/proc/stat", line);
+        buffer_clear(&text);
+        metric_print(SLICE("cpu"), &text);
+        int seen = passed_msec < 150 ? 0 : 150;
+        snprintf(expected, sizeof(expected), "# CPU\r\nhost_steal_usec:%ld\r\n", seen * tick_usec);
+        assert_string_equal(text.bytes, expected);
+        clock_advance_usec(50000);
+    }
+    buffer_free(&text);
+    metric_forget_all();
+    clock_use_system();
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, host_begin, host_end)
     const struct CMUnitTest tests[] = {
-        CASE(test_nothing_there), CASE(test_steal),      CASE(test_version_2), CASE(test_container),
-        CASE(test_version_1),     CASE(test_root_group), CASE(test_info),
+        CASE(test_nothing_there), CASE(test_steal),          CASE(test_version_2),
+        CASE(test_container),     CASE(test_version_1),      CASE(test_root_group),
+        CASE(test_info),          CASE(test_info_remembers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,13 +151,15 @@ static void count_replies(struct worker *w, const struct benchmark_client *c, un
 static void serve(struct worker *w, struct benchmark_client *c, uint32_t events) {
     char reason[BENCHMARK_REASON_CHARS];
     unsigned answered;
+    /* Then it is not counted in `busy`, and what comes is a push. */
+    bool was_idle = c->state == CLIENT_READY;
     if (c->state == CLIENT_CLOSED) return;
     if (!benchmark_client_advance(c, &w->run->load->target, w->epoll, events, w->buffer, &answered,
                                   reason)) {
         give_up(w->run, reason);
         return;
     }
-    if (!answered && c->state != CLIENT_READY) return;
+    if (was_idle || (!answered && c->state != CLIENT_READY)) return;
     int64_t now = clock_monotonic_nsec();
     if (answered) count_replies(w, c, answered, now);
     if (c->state != CLIENT_READY) return;

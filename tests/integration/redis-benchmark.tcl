@@ -283,6 +283,24 @@ start_server {tags {benchmark} unix 1} {
         assert {$p95 >= 300} $out
     } {} {needs:debug}
 
+    test {redis-benchmark: what is said to a connection that waits for its turn is no answer} {
+        # Who has read the key is told when it changes, and is idle nearly all the time.
+        set channel [open |[list $benchmark -p [srv port] -3 --enable-tracking --rate 500 -n 500 \
+            -c 20 -q get a 2>@1] r]
+        fconfigure $channel -blocking 0
+        set out ""
+        set until [expr {[clock milliseconds] + $::patience_ms}]
+        while {[clock milliseconds] < $until && ![eof $channel]} {
+            r set a x
+            append out [read $channel]
+            after 2
+        }
+        assert {[eof $channel]} $out
+        fconfigure $channel -blocking 1
+        close $channel
+        assert_match "get a: * requests per second*" $out
+    }
+
     test {redis-benchmark -I opens connections and waits} {
         set channel [open |[list $benchmark -p [srv port] -I -c 7] r]
         assert_equal "Creating 7 idle connections and waiting forever (Ctrl+C when done)" \

@@ -22,14 +22,14 @@
 
 static struct cli_options *options;
 static struct cli_session session;
-static int64_t queued_database; /* of a SELECT in a transaction; -1 = none */
+/* Of each command of the transaction the database that it selects, an int64_t; -1 = none. */
+static struct buffer queued = {.class = MEMORY_OTHER};
 static struct buffer out = {.class = MEMORY_OTHER};
 static bool link_has_answered; /* since it was opened */
 
 void cli_run_init(struct cli_options *o) {
     options = o;
     session = (struct cli_session){.database = o->connection.database};
-    queued_database = -1;
 }
 
 const struct cli_session *cli_run_session(void) { return &session; }
@@ -43,7 +43,7 @@ void cli_run_show_push(const struct peer_reply *push) {
 bool cli_run_connect(void) {
     link_has_answered = false;
     session.in_transaction = false;
-    queued_database = -1;
+    buffer_free(&queued);
     if (!cli_link_open()) return false;
     /* What cannot be selected again is not what the prompt should show. */
     session.database = cli_link_is_greeted() ? options->connection.database : 0;
@@ -68,26 +68,44 @@ static bool is_status(const struct peer_reply *reply, const char *text) {
     return reply->type == PEER_STATUS && slice_is(reply->text, text);
 }
 
-static void note_select(const struct slice *words, size_t count, const struct peer_reply *reply) {
+/* The database that the words select; -1 = none. */
+static int64_t selected_by(const struct slice *words, size_t count) {
     int64_t database;
-    if (count != 2 || !number_parse_int64(words[1].bytes, words[1].length, &database)) return;
-    if (is_status(reply, "QUEUED")) queued_database = database;
-    if (is_status(reply, "OK")) set_database(database);
+    bool selects = count == 2 && slice_is(words[0], "select") &&
+                   number_parse_int64(words[1].bytes, words[1].length, &database);
+    return selects ? database : -1;
 }
 
-static void end_transaction(bool ran) {
+/* `reply` is EXEC's: of what was queued only what the server did counts. */
+static void note_executed(const struct peer_reply *reply) {
+    const struct peer_reply *child = peer_reply_first(reply);
+    size_t count = queued.length / sizeof(int64_t);
+    for (size_t i = 0; i < reply->children && i < count; i++, child = peer_reply_next(child)) {
+        int64_t database;
+        memcpy(&database, queued.bytes + i * sizeof(database), sizeof(database));
+        if (database >= 0 && is_status(child, "OK")) set_database(database);
+    }
+}
+
+static void end_transaction(void) {
     session.in_transaction = false;
-    if (ran && queued_database >= 0) set_database(queued_database);
-    queued_database = -1;
+    buffer_free(&queued);
 }
 
 static void note_reply(const struct slice *words, size_t count, const struct peer_reply *reply) {
-    if (slice_is(words[0], "select")) note_select(words, count, reply);
+    int64_t database = selected_by(words, count);
+    if (session.in_transaction && is_status(reply, "QUEUED")) {
+        buffer_append(&queued, &database, sizeof(database));
+    }
+    if (database >= 0 && is_status(reply, "OK")) set_database(database);
     if (slice_is(words[0], "multi") && is_status(reply, "OK")) session.in_transaction = true;
-    if (slice_is(words[0], "exec")) end_transaction(peer_reply_is_aggregate(reply));
-    if (slice_is(words[0], "discard") && is_status(reply, "OK")) end_transaction(false);
+    if (slice_is(words[0], "exec")) {
+        if (peer_reply_is_aggregate(reply)) note_executed(reply);
+        end_transaction();
+    }
+    if (slice_is(words[0], "discard") && is_status(reply, "OK")) end_transaction();
     if (slice_is(words[0], "reset") && is_status(reply, "RESET")) {
-        end_transaction(false);
+        end_transaction();
         set_database(0);
     }
 }
@@ -188,7 +206,7 @@ static const struct peer_reply *call(const struct slice *words, size_t count) {
 
 /* --- a run ------------------------------------------------------------------------------------ */
 
-/* One reply a channel, which RESP3 has as pushes. */
+/* One reply a channel, which RESP3 has as pushes; in a transaction there is only one. */
 static enum cli_outcome unsubscribe(const struct slice *words, size_t count) {
     cli_link_send(words, count);
     for (size_t i = 1; i < count || i == 1; i++) {
@@ -197,6 +215,9 @@ static enum cli_outcome unsubscribe(const struct slice *words, size_t count) {
         link_has_answered = true;
         show(words, count, reply);
         if (reply->type == PEER_ERROR) return CLI_REFUSED;
+        if (!is_status(reply, "QUEUED")) continue;
+        note_reply(words, count, reply);
+        break;
     }
     return CLI_ANSWERED;
 }

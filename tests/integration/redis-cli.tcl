@@ -181,6 +181,11 @@ start_server {tags {"cli"}} {
         assert_cli "\x07\x1b\[2Ja\u009b\u00e4\t\n\n" --raw eval $bell 0
     }
 
+    test {An UNSUBSCRIBE in a transaction has one answer} {
+        assert_equal "OK\nQUEUED\nOK\nPONG\n" \
+            [cli_with_input "multi\nunsubscribe a b\ndiscard\nping\n"]
+    }
+
     test {A subscription that is refused ends} {
         assert_cli "ERR unknown command `ssubscribe`, with args beginning with: `a`, \n\n" \
             ssubscribe a
@@ -386,6 +391,27 @@ start_server {tags {"cli"}} {
             "(error) ERR unknown command `nosuch`, with args beginning with:" "$p\[3\]> 2 ping" \
             PONG PONG "$p\[3\]> multi" OK "$p\[3\](TX)> select 4" QUEUED \
             "$p\[3\](TX)> discard" OK "$p\[3\]>"] [without_times [shown_rows $text]]
+        cli_terminal_quit $terminal
+    }
+
+    test {A terminal: after EXEC the prompt shows the database that the server has} {
+        set port [srv port]
+        set terminal [cli_terminal]
+        set text ""
+        await_rows $terminal text "^127.0.0.1:$port>$"
+        foreach {keys prompt} {
+            multi "(TX)" {select 999} "(TX)" exec ""
+            multi "(TX)" {select 3} "(TX)" {incr n} "(TX)" {select 999} "(TX)" exec {[3]}
+            multi {[3](TX)} {select 5} {[3](TX)} nosuch {[3](TX)} exec {[3]}
+            multi {[3](TX)} {select 5} {[3](TX)} {exec x} {[3]}
+            multi {[3](TX)} {select 4} {[3](TX)} {select 6} {[3](TX)} exec {[6]} {select 999} {[6]}
+        } {
+            type_keys $terminal text "$keys\r"
+            await_shown $terminal text "\n[string map {[ \\[ ] \\] ( \\( ) \\)} \
+                127.0.0.1:$port$prompt]> "
+        }
+        type_keys $terminal text "client list\r"
+        await_shown $terminal text { db=6 [^\n]*cmd=client}
         cli_terminal_quit $terminal
     }
 

@@ -30,7 +30,7 @@ struct transfer {
     uint64_t errors, replies;
     int64_t heard_nsec; /* when something last moved */
     bool input_ended, finished;
-    char last_byte;
+    bool within_line;       /* the last byte of input was no line end */
     char goodbye[21];       /* what ECHO is given */
     char bytes[READ_BYTES]; /* of input, as it was read */
 };
@@ -40,7 +40,7 @@ static void say_goodbye(struct transfer *t) {
     struct slice words[] = {SLICE("ECHO"), slice_of(t->goodbye)};
     t->input_ended = true;
     /* An inline request without its line end must not swallow the ECHO. */
-    if (t->last_byte && t->last_byte != '\n') peer_send_bytes(t->peer, SLICE("\r\n"));
+    if (t->within_line) peer_send_bytes(t->peer, SLICE("\r\n"));
     peer_send(t->peer, words, 2);
     printf("All data transferred. Waiting for the last reply...\n");
     (void)fflush(stdout);
@@ -58,7 +58,7 @@ static bool take_input(struct transfer *t) {
         say_goodbye(t);
     } else {
         peer_send_bytes(t->peer, (struct slice){t->bytes, (size_t)got});
-        t->last_byte = t->bytes[got - 1];
+        t->within_line = t->bytes[got - 1] != '\n';
     }
     return true;
 }

@@ -330,6 +330,7 @@ start_server {tags {"cli"}} {
         assert_equal 1 [dict get $result status]
         assert_match "*errors: 2, replies: 3\n" [dict get $result out]
         assert_match "ERR unknown command*ERR value is not an integer*" [dict get $result err]
+        assert_match "*errors: 0, replies: 1\n" [cli_with_input "set k000 v\x00" --pipe]
     }
 
     test {--rdb fetches a snapshot, by length and by mark} {

@@ -2,10 +2,12 @@
  * redis-cli: commands to a server, and modes that look at one.
  */
 #include <errno.h>
+#include <signal.h>
 #include <termios.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/system.h"
 #include "base/version.h"
 #include "tools/cli_copy.h"
 #include "tools/cli_eval.h"
@@ -24,26 +26,64 @@ static struct cli_options options;
 
 /* --- the password ----------------------------------------------------------------------------- */
 
+static const int ending_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+#define ENDING_SIGNALS (sizeof(ending_signals) / sizeof(ending_signals[0]))
+static struct termios usual_terminal;
+
+/* Ends by the signal all the same: its usual action is back by now. */
+static void on_ending_signal(int sig) {
+    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &usual_terminal);
+    (void)raise(sig);
+}
+
+/* Without echo, and not to be suspended: the shell would have it so. */
+static void silence_terminal(struct sigaction before[ENDING_SIGNALS]) {
+    struct termios quiet = usual_terminal;
+    struct sigaction action = {.sa_handler = on_ending_signal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < ENDING_SIGNALS; i++) {
+        (void)sigaction(ending_signals[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) (void)sigaction(ending_signals[i], &action, NULL);
+    }
+    quiet.c_lflag &= ~(tcflag_t)ECHO;
+    quiet.c_cc[VSUSP] = _POSIX_VDISABLE;
+    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+}
+
+static void restore_terminal(const struct sigaction before[ENDING_SIGNALS]) {
+    (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &usual_terminal);
+    for (size_t i = 0; i < ENDING_SIGNALS; i++)
+        (void)sigaction(ending_signals[i], &before[i], NULL);
+}
+
+/* A line and no byte behind it, which may be the command's. NULL where there is none. */
+static char *read_password(void) {
+    struct buffer line = {.class = MEMORY_OTHER};
+    for (;;) {
+        char byte;
+        ssize_t got = system_read(STDIN_FILENO, &byte, 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0 && !line.length) return NULL;
+        if (got <= 0 || byte == '\n') break;
+        buffer_append_char(&line, byte);
+    }
+    return line.bytes ? line.bytes : memory_strdup("", MEMORY_OTHER);
+}
+
 static bool ask_password(void) {
-    struct termios before, quiet;
-    char *line = NULL;
-    size_t size = 0;
-    bool terminal = tcgetattr(STDIN_FILENO, &before) == 0;
+    struct sigaction before[ENDING_SIGNALS];
+    bool terminal = tcgetattr(STDIN_FILENO, &usual_terminal) == 0;
     if (terminal) {
-        quiet = before;
-        quiet.c_lflag &= ~(tcflag_t)ECHO;
-        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+        silence_terminal(before);
         fputs("Please input password: ", stderr);
     }
-    ssize_t length = getline(&line, &size, stdin);
+    char *line = read_password();
     if (terminal) {
-        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+        restore_terminal(before);
         fputc('\n', stderr);
     }
-    if (length > 0 && line[length - 1] == '\n') line[length - 1] = '\0';
-    if (length > 0) options.connection.password = memory_strdup(line, MEMORY_OTHER);
-    free(line);
-    return length > 0;
+    if (line) options.connection.password = line;
+    return line != NULL;
 }
 
 static bool settle_password(void) {

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/string.h"
 #include "base/system.h"
 
@@ -64,7 +66,8 @@ bool cli_history_is_secret(const char *line) {
     struct slice *words;
     int count = string_split_words(slice_of(line), &storage, &words);
     bool secret = count < 0 && line_may_be_secret(line);
-    int first = count > 1 && words[0].length && isdigit((unsigned char)words[0].bytes[0]);
+    int64_t times;
+    int first = count > 1 && number_parse_int64(words[0].bytes, words[0].length, &times);
     if (count > first) secret = words_are_secret(words + first, count - first);
     if (count >= 0) memory_free(words, MEMORY_OTHER);
     buffer_free(&storage);
@@ -115,6 +118,11 @@ void cli_history_append(const char *line) {
     if (!*path_of(path)) return;
     int fd = system_open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) return;
+    /* A file that was there may have been anyone's to read; what is no file stays as it is. */
+    struct stat about;
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077) {
+        (void)fchmod(fd, 0600);
+    }
     struct buffer text = {.class = MEMORY_OTHER};
     buffer_append_c_string(&text, line);
     buffer_append_char(&text, '\n');

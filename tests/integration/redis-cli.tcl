@@ -257,6 +257,10 @@ start_server {tags {"cli"}} {
         assert_cli "me\n" --user me acl whoami
         unset ::env(REDISCLI_AUTH)
         assert_equal "me\n" [cli_with_input "p%w\n" --user me --askpass acl whoami]
+        # What stands behind the password is the command's.
+        assert_equal "OK\n" [cli_with_input "p%w\nv\nw" --user me --askpass -x set body]
+        assert_equal "v\nw" [r get body]
+        assert_equal "me\n" [cli_with_input "p%w\nacl whoami\n" --user me --askpass]
         r acl deluser me
     }
 
@@ -523,7 +527,8 @@ start_server {tags {"cli"}} {
         set terminal [cli_terminal]
         set text ""
         foreach line {{ping one} {auth secret-1} {config set requirepass ""}
-                {acl setuser u >secret-2} {hello 3 auth default secret-3} {ping two}} {
+                {acl setuser u >secret-2} {hello 3 auth default secret-3} {-1 auth secret-4}
+                {ping two}} {
             puts -nonewline $terminal "$line\r"
         }
         await_shown $terminal text {"two"}
@@ -532,6 +537,26 @@ start_server {tags {"cli"}} {
         assert_equal "ping one\nping two\nquit\n" [read_whole $file]
         assert_equal 00600 [file attributes $file -permissions]
         r acl deluser u
+        # One that others could read, as an editor may leave it.
+        set terminal [cli_terminal]
+        set text ""
+        await_rows $terminal text "[srv port]>$"
+        set file $::cli_home/.rediscli_history
+        write_whole $file "ping old\n"
+        file attributes $file -permissions 0644
+        cli_terminal_quit $terminal
+        assert_equal "ping old\nquit\n" [read_whole $file]
+        assert_equal 00600 [file attributes $file -permissions]
+    }
+
+    test {A password that is not typed to its end leaves the terminal as it was} {
+        foreach {keys status} [list "se\x03" -2 "se\x1c" -3 "\x04" 1] {
+            set terminal [cli_terminal --askpass ping]
+            set text ""
+            await_shown $terminal text "Please input password: "
+            type_keys $terminal text $keys
+            assert_equal [list $status restored] [terminal_end $terminal text]
+        }
     }
 
     test {A terminal: SUBSCRIBE until it is interrupted; a connection that ended is opened anew} {

@@ -86,7 +86,7 @@ static bool show_lines(const struct peer_reply *reply) {
         }
         const char *colour = colours ? colour_of(text->text) : "";
         buffer_append_c_string(&out, colour);
-        buffer_append(&out, text->text.bytes, text->text.length);
+        cli_format_text(&out, text->text);
         buffer_append_c_string(&out, *colour ? "\033[0m\n" : "\n");
     }
     cli_format_flush(&out);

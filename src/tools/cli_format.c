@@ -6,7 +6,8 @@
  * CSV: the same in quotes, one line a reply.
  *
  * Invariant: of what the server sends nothing that is formatted moves a terminal's cursor, changes
- * its colours or its title. Raw replies and texts like INFO's are as the server has them.
+ * its colours or its title; texts like INFO's keep their tabs and line ends. Raw replies are as the
+ * server has them.
  *
  * Depth is bounded by PEER_DEPTH_MAX, so the functions call themselves.
  */
@@ -39,6 +40,9 @@ static void append_harmless(struct buffer *out, struct slice text, const char *k
 }
 
 void cli_format_plain(struct buffer *out, struct slice text) { append_harmless(out, text, ""); }
+void cli_format_text(struct buffer *out, struct slice text) {
+    append_harmless(out, text, "\t\r\n");
+}
 
 void cli_format_complain(const char *before, struct slice text) {
     struct buffer line = {.class = MEMORY_OTHER};
@@ -107,7 +111,7 @@ static void append_text(struct buffer *out, const char *before, struct slice tex
 
 static void format_bulk(struct buffer *out, const struct peer_reply *reply) {
     if (reply->verbatim) {
-        append_harmless(out, reply->text, "\t\r\n");
+        cli_format_text(out, reply->text);
     } else {
         buffer_append_quoted(out, reply->text);
     }
@@ -195,7 +199,11 @@ static const struct peer_reply *flat_one(struct buffer *out, const struct peer_r
 void cli_format_reply(struct buffer *out, const struct peer_reply *reply, enum cli_output output,
                       const struct cli_options *o, bool as_text) {
     if (as_text && (reply->type == PEER_BULK || reply->type == PEER_ERROR)) {
-        buffer_append(out, reply->text.bytes, reply->text.length);
+        if (output == CLI_RAW) {
+            buffer_append(out, reply->text.bytes, reply->text.length);
+        } else {
+            cli_format_text(out, reply->text);
+        }
         if (!out->length || out->bytes[out->length - 1] != '\n') buffer_append_char(out, '\n');
     } else if (output == CLI_FORMATTED) {
         format_one(out, reply, "");

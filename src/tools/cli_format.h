@@ -8,12 +8,14 @@
 #include "tools/cli_options.h"
 
 /* Appends the reply as `output` has it, with the line end or delimiter behind it. `as_text`: a
- * text, or an error, is shown as it is (INFO). O(reply). */
+ * text, or an error, is shown without quotes and type (INFO). O(reply). */
 void cli_format_reply(struct buffer *out, const struct peer_reply *reply, enum cli_output output,
                       const struct cli_options *o, bool as_text);
 /* Appends text that stands without quotes, an error's for example: bytes that a terminal would obey
  * become \xNN, all else stays as it is. O(text). */
 void cli_format_plain(struct buffer *out, struct slice text);
+/* The same of text that has lines and tabs, which stay. O(text). */
+void cli_format_text(struct buffer *out, struct slice text);
 /* Says on standard error what the server answered: `before`, the text as above, a line end. */
 void cli_format_complain(const char *before, struct slice text);
 /* Writes to standard output; ends the program where that is gone. `out` is empty then. */

@@ -118,7 +118,10 @@ static void show(const struct slice *words, size_t count, const struct peer_repl
         return;
     }
     bool as_text = cli_format_is_text_command(words, count);
-    cli_format_reply(&out, reply, (enum cli_output)options->output, options, as_text);
+    enum cli_output output = (enum cli_output)options->output;
+    /* A picture has colours. */
+    if (as_text && slice_is(words[0], "lolwut")) output = CLI_RAW;
+    cli_format_reply(&out, reply, output, options, as_text);
     cli_format_flush(&out);
 }
 

@@ -75,8 +75,8 @@ REPLIES = [
     b"*2\r\n$1\r\n0\r\n*1\r\n*1\r\n:1\r\n",
     b"*3\r\n+message\r\n+c\r\n+hello\r\n", b"*1\r\n*1\r\n*1\r\n+deep\r\n",
 ]
-# Modes whose output is text of the server's own, or a snapshot, or for a terminal's colours.
-UNFORMATTED = {"info", "--rdb", "--csv", "--latency-dist"}
+# Modes whose output is a snapshot, or for a terminal's colours, or not formatted.
+UNFORMATTED = {"--rdb", "--csv", "--latency-dist"}
 OBEYED = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 # Lines as people may type them.
 LINES = [b"get x", b'set "a', b"set 'b\\x'", b'"\\xff\\x00" y', b"select 99999999999", b"3 get x",

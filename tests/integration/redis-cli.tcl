@@ -587,6 +587,13 @@ start_server {tags {"cli"}} {
         }
     }
 
+    test {The debugger shows what a terminal obeys as numbers} {
+        set file [tmpfile lua]
+        write_whole $file "local x = 1\t-- \x1b\[2J\nreturn x\n"
+        assert_match "*local x = 1\t-- \\\\x1b\\\[2J\n*" \
+            [cli_with_input "continue\n" --ldb --eval $file]
+    }
+
     test {The debugger of scripts in a terminal} {
         r set k v
         set file [tmpfile lua]
@@ -607,5 +614,16 @@ start_server {tags {"cli"}} {
         await_shown $terminal text ":[srv port]\\\[9\\\]> "
         assert_equal v [r get k]
         cli_terminal_quit $terminal
+    }
+}
+
+# A server whose INFO says what it is told to.
+start_server {tags {"cli"} lines "rename-command info was-info\nrename-command eval info\n"} {
+    test {Texts like INFO's keep their lines and tabs, and nothing else that a terminal obeys} {
+        set script {return 'a\tb\n\27[2J\7\194\155\195\164'}
+        assert_cli "a\tb\n\\x1b\[2J\\x07\\xc2\\x9b\u00e4\n" --no-raw info $script 0
+        set script {return redis.error_reply('a\27[2J')}
+        assert_cli "a\\x1b\[2J\n" --no-raw info $script 0
+        assert_cli "a\x1b\[2J\n" --raw info "return 'a\\27\[2J'" 0
     }
 }

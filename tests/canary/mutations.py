@@ -961,10 +961,10 @@ mutate('tools-obeyed-text', 'tools/cli_format.c', 'return c < \' \' || c == DELE
        'return c == DELETE_CHAR;', 'a server moves the cursor of who looks at an error',
        'tcl integration/redis-cli no characters that a terminal obeys')
 mutate('tools-queued-select', 'tools/cli_run.c',
-       'if (ran && queued_database >= 0) set_database(queued_database);',
-       'if (queued_database >= 0) set_database(queued_database);',
-       'the prompt has the database of a transaction that was given up',
-       'tcl integration/redis-cli prompt, database, transaction')
+       'if (database >= 0 && is_status(child, "OK")) set_database(database);',
+       'if (database >= 0) set_database(database);',
+       'the prompt has the database of a SELECT that EXEC has refused',
+       'tcl integration/redis-cli prompt shows the database')
 mutate('tools-hint-row', 'tools/cli_editor.c', 'size_t room = (size_t)columns - 1 - at;',
        'size_t room = (size_t)columns + 1 - at;', 'a hint goes on in the next row',
        'tcl integration/redis-cli hints end with the row')

@@ -19,7 +19,8 @@ if [ "${1:-}" = redis-server ]; then
         ;;
     esac
     if [ "$(id -u)" = 0 ]; then
-        find . \! -user evenkeel -exec chown evenkeel:evenkeel '{}' +
+        # A link is handed over itself, not what it points to.
+        find . \! -user evenkeel -exec chown -h evenkeel:evenkeel '{}' +
         exec setpriv --reuid=evenkeel --regid=evenkeel --clear-groups -- "$@"
     fi
 fi

@@ -121,6 +121,14 @@ check 'it restarts' "/etc/init.d/evenkeel restart && ($up) && $cli get key | gre
 # --- upgraded, removed, purged --------------------------------------------------------------------
 check 'an upgrade keeps the configuration and the data' "dpkg -i /evenkeel.deb &&
     grep -q 'port $port' /etc/evenkeel/redis.conf && test -s /var/lib/evenkeel/dump.rdb"
+check 'an upgrade follows no link of the user evenkeel' "cd /etc/evenkeel && mv redis.conf kept &&
+    echo secret >/root/secret && chmod 600 /root/secret && ln -s /root/secret redis.conf &&
+    { dpkg -i --force-confold /evenkeel.deb || true; } &&
+    test \"\$(stat -c %U:%a /root/secret)\" = root:600 && rm -f redis.conf && mv kept redis.conf &&
+    dpkg --configure -a"
+check 'an upgrade does without a configuration that was deleted' \
+    'cd /etc/evenkeel && mv redis.conf /root/kept && dpkg -i /evenkeel.deb </dev/null &&
+    test ! -e redis.conf && mv /root/kept redis.conf'
 check 'removed: the server ends, the data stay' "apt-get remove -y evenkeel &&
     test ! -e /usr/bin/redis-server && test -s /var/lib/evenkeel/dump.rdb &&
     test -f /etc/evenkeel/redis.conf"

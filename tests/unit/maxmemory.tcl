@@ -325,7 +325,7 @@ start_server {} {
         assert_morethan [s evicted_keys] 300000
         assert_lessthan [s maxmemory_overshoot_peak_bytes] [expr {$limit / 2}]
         evict_defaults
-    } {OK} {needs:debug}
+    } {OK} {needs:debug needs:speed}
 
     test {lazyfree-lazy-eviction: large values go to the background, and count as gone} {
         r config set maxmemory-policy allkeys-random

@@ -81,13 +81,13 @@ start_server {} {
 
     test {MEMORY STATS agrees with itself and with INFO} {
         r flushall
-        populate 1000 key: 1000
+        populate 4000 key: 1000
         set stats [r memory stats]
         dict with stats {}
-        assert_equal 1000 ${keys.count}
+        assert_equal 4000 ${keys.count}
         assert_equal [dict get $stats total.allocated] \
             [expr {${overhead.total} + ${dataset.bytes}}]
-        assert_range ${dataset.bytes} 1000000 3000000
+        assert_range ${dataset.bytes} 4000000 12000000
         assert_range ${keys.bytes-per-key} 1000 3000
         assert_range ${dataset.percentage} 50 100.5
         assert_range ${peak.percentage} 1 101

@@ -29,6 +29,7 @@ sys.path.insert(0, HERE)
 import disk  # noqa: E402
 import report  # noqa: E402
 import servers  # noqa: E402
+import witness  # noqa: E402
 
 RECORD_BYTES = 16
 
@@ -253,16 +254,21 @@ def check_arguments(checks):
 
 def made_up_run(folder):
     """A run of 2 s at 1,000 requests/s with a stall from 0.5 to 0.805 s; 1,000 keys fall due at 1 s
-    and the server gives them up evenly within a second."""
+    and the server gives them up evenly within a second. A turn of 13 ms is one that the machine
+    stopped in, one of 2.5 is not."""
     with open(os.path.join(folder, 'latencies.bin'), 'wb') as file:
         for due in range(0, 2_000_000, 1000):
             latency = 805_000 - due if 500_000 <= due < 805_000 else 1000
             file.write(struct.pack('<IIIBBBB', due, latency, 0, 0, due % 2000 == 0, 0, 0))
     with open(os.path.join(folder, 'info.csv'), 'w') as file:
-        file.write('at_usec,now_msec,sets_new,deleted,deadlines_passed,used_memory,keys\n')
+        file.write('at_usec,now_msec,sets_new,deleted,deadlines_passed,used_memory,keys,'
+                   'eventloop_turn_cpu_usec_max,eventloop_turn_cpu_usec_histogram\n')
         for msec in range(0, 2000, 100):
             held = 5000 if msec < 1000 else 5000 - (msec - 1000)
-            file.write(f'{msec * 1000},{10_000_000 + msec},0,0,0,{held * 100},{held}\n')
+            longest, turns = (800, f'512={msec}') if msec < 500 else (13000, f'512={msec};8192=1')
+            turns += ';2048=1' if msec >= 900 else ''
+            file.write(f'{msec * 1000},{10_000_000 + msec},0,0,0,{held * 100},{held},'
+                       f'{longest},{turns}\n')
     with open(os.path.join(folder, 'deadlines.csv'), 'w') as file:
         file.write('deadline_msec,keys\n10000990,1000\n')
     load = {'seconds': 2, 'info-ms': 100}
@@ -271,7 +277,7 @@ def made_up_run(folder):
              'seconds': 2.0, 'warm-up-s': 0, 'events': [], 'server_cpu_s': 1.0,
              'server_wait_s': 0.2, 'slowlog': [], 'explained': [], 'keys_after': 4000,
              'used_memory_after': 400000, 'due_msec': 10_000_000, 'started_msec': 10_000_000,
-             'late': late, 'disk': [0, 0]}
+             'late': late, 'disk': [0, 0], 'stops': [(0.463, 0.013)]}
     fill = {'folder': folder, 'sets_new': 5000, 'keys_after': 5000, 'used_memory_after': 500000,
             'load': {'due-spread-ms': 1000}}
     return {'phases': [phase], 'fills': [fill], 'maxmemory': 0}
@@ -293,6 +299,9 @@ def check_figures(checks):
                             ('requests', 2000, 2000), ('dead keys held at most', 1000, 1000),
                             ('dead keys held at the end', 100, 100),
                             ('largest step of used memory in 100 ms, MB', 0.01, 0.01),
+                            ('longest turn, CPU ms', 13, 13),
+                            ('longest turn while the machine ran, CPU ms', 4.096, 4.096),
+                            ('machine stood still, ms at most', 13, 13),
                             ('server CPU, % of a core', 50, 50),
                             ('server waited for its core, %', 10, 10)):
         checks.that(f'figure: {name}', low <= found[name] <= high, found[name])
@@ -373,12 +382,33 @@ def check_disk(checks):
     checks.that('and take their time', took >= 2, took)
 
 
+def check_witness(checks):
+    """One that is stopped itself sees what a stopped machine shows."""
+    watching = witness.Witness(servers.SPARE_CORES[-1])
+    time.sleep(1)
+    begun = time.monotonic()
+    watching.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.3)
+    watching.process.send_signal(signal.SIGCONT)
+    time.sleep(0.2)
+    found = [(end, length) for end, length in watching.stops() if length > 0.2]
+    checks.that('a witness that stood still tells it', bool(found), found)
+    checks.that('and when', all(begun < end < begun + 10 for end, _ in found), found)
+    calm = [(900.0, '512=9'), (900.0, '512=20'), (1500.0, '512=30;1024=1')]
+    at = [0.0, 0.1, 0.2]
+    checks.that('the longest turn is exact where nothing stopped',
+                witness.longest_turn_apart(calm, at, []) == 1.5)
+    checks.that('a stop takes the sample behind it along',
+                witness.longest_turn_apart(calm, at, [(0.095, 0.005)]) is None)
+
+
 def main():
     servers.build_load()
     checks = Checks()
     for check in (check_schedule, check_stall, check_own_lateness, check_late_end, check_pool,
                   check_lost_connection, check_probe_and_herd, check_trace, check_count,
-                  check_arguments, check_clean_tree, check_figures, check_disk):
+                  check_arguments, check_clean_tree, check_figures, check_disk,
+                  check_witness):
         check(checks)
     print(f'{checks.passed} passed, {checks.failed} failed')
     return 1 if checks.failed else 0

@@ -11,6 +11,8 @@ import os
 
 import numpy
 
+import witness
+
 RECORD = numpy.dtype([('due', '<u4'), ('latency', '<u4'), ('late', '<u4'), ('operation', 'u1'),
                       ('result', 'u1'), ('stream', 'u1'), ('zero', 'u1')])
 LOAD, HERD, PROBE, MISS = range(4)
@@ -50,6 +52,8 @@ class Data:
         self.end, self.begin = self.spans[-1][2], float(phases[0]['warm-up-s'])
         self.at = numpy.array([offset + float(row['at_usec']) / 1e6 for offset, row in samples])
         self.rows = [row for _, row in samples]
+        self.stops = [(end - zero / 1e9, length)
+                      for phase in phases for end, length in phase['stops']]
 
     def warm(self):
         """The same run without its warm-up, for the figures; the moments stay as they are."""
@@ -342,6 +346,13 @@ def server_figures(data):
     turns = data.field('eventloop_turn_cpu_usec_max')
     if turns is not None:
         found['longest turn, CPU ms'] = float(numpy.nanmax(turns)) / 1e3
+        apart = witness.longest_turn_apart(
+            list(zip(turns, (row['eventloop_turn_cpu_usec_histogram'] for row in data.rows))),
+            data.at, data.stops)
+        if apart is not None:
+            found['longest turn while the machine ran, CPU ms'] = apart
+    found['machine stood still, ms at most'] = \
+        1e3 * max((length for _, length in data.stops), default=0)
     fresh = data.run['fills'][-1] if data.run['fills'] else None
     for phase in phases if len(phases) > 1 else []:
         if not phase['keys_after']:

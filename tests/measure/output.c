@@ -90,8 +90,9 @@ static void put_field(const char *info, const char *name, size_t length) {
     putc(',', info_stream);
     for (const char *at = info; (at = strchr(at, '\n')); at++) {
         if (strncmp(at + 1, name, length) || at[1 + length] != ':') continue;
-        const char *value = at + length + 2;
-        fwrite(value, 1, strcspn(value, "\r\n,"), info_stream);
+        /* a histogram has commas */
+        for (const char *value = at + length + 2; *value && !strchr("\r\n", *value); value++)
+            putc(*value == ',' ? ';' : *value, info_stream);
         return;
     }
 }

@@ -15,6 +15,7 @@ import time
 
 import disk
 import servers
+import witness
 from servers import MeasureError, LOAD_CORE, SERVER_CORE, SPARE_CORES, Load
 
 INFO_FIELDS = ['used_memory', 'used_memory_rss', 'used_memory_overhead', 'used_memory_dataset',
@@ -24,7 +25,8 @@ INFO_FIELDS = ['used_memory', 'used_memory_rss', 'used_memory_overhead', 'used_m
                'maxmemory_overshoot_bytes', 'eventloop_turn_cpu_usec_max', 'connected_clients',
                'total_commands_processed', 'keyspace_hits', 'keyspace_misses', 'keys', 'expires',
                'aof_buffer_length', 'rdb_bgsave_in_progress', 'aof_rewrite_in_progress',
-               'mem_clients_slaves', 'mem_replication_backlog', 'walk_waiting_bytes']
+               'mem_clients_slaves', 'mem_replication_backlog', 'walk_waiting_bytes',
+               'eventloop_turn_cpu_usec_histogram']
 # What is kept of INFO persistence and stats at a phase's end.
 SAVING_FIELDS = ('aof_delayed_fsync', 'rdb_last_cow_size', 'aof_last_cow_size', 'latest_fork_usec',
                  'walk_main_thread_usec', 'walk_copied_bytes', 'walk_keys_ahead',
@@ -198,6 +200,7 @@ class Run:
         self.server.wire.command('SLOWLOG', 'RESET')
         if 'sync-ms' in phase:
             self.disk.set_sync_msec(phase['sync-ms'])
+        watching = witness.Witness(SPARE_CORES[-1])
         process = self._load(load, folder)
         notes, began = [], time.monotonic()
         threads = [threading.Thread(target=self._events, args=(event, began, notes), daemon=True)
@@ -205,6 +208,7 @@ class Run:
         for thread in threads:
             thread.start()
         result = self._finish(process, folder)
+        result['stops'] = watching.stops()
         for thread in threads:
             thread.join()
         time.sleep(phase.get('rest-s', 0))

@@ -14,7 +14,10 @@
  *     must not keep the loop awake.
  *  4. A write waits for input only until the next read, since that may have taken what the write
  *     waits for. (A read that waits for room needs nothing of the kind: the room stays.)
- *  5. One whose handshake has expired stands in the loop's pending ones until its owner closes it.
+ *  5. What a transport holds for a connection is booked to the owner's class, from the transport's,
+ *     when it has changed by CONNECTION_BOOK_BYTES: by the loop's thread, and not between the two
+ *     parts of a call that another thread makes. booked_total is the sum, by transports' classes.
+ *  6. One whose handshake has expired stands in the loop's pending ones until its owner closes it.
  */
 #include "io/connection.h"
 
@@ -29,6 +32,7 @@
 /* Accepted, and not established. */
 static struct list_link handshakes = {&handshakes, &handshakes};
 static size_t handshakes_count;
+static size_t booked_total[MEMORY_CLASSES];
 
 static void begin_handshake(struct connection *c) {
     c->opened_nsec = c->heard_nsec = clock_monotonic_nsec();
@@ -63,26 +67,44 @@ struct connection *connection_open(const struct connection_transport *transport,
     return NULL;
 }
 
+static void book_as(struct connection *c, size_t bytes) {
+    enum memory_class memory = c->transport->memory;
+    memory_move(NULL, bytes - c->booked_bytes, memory, c->class);
+    booked_total[memory] += bytes - c->booked_bytes;
+    c->booked_bytes = bytes;
+}
+
+/* Invariant 5. What is freed may have been another's: a session that all share. */
+static void book(struct connection *c) {
+    size_t held = c->held_bytes > 0 ? (size_t)c->held_bytes : 0;
+    size_t change = held > c->booked_bytes ? held - c->booked_bytes : c->booked_bytes - held;
+    if (__builtin_expect(change >= CONNECTION_BOOK_BYTES, 0)) book_as(c, held);
+}
+
+size_t connection_booked_bytes(enum memory_class memory) { return booked_total[memory]; }
+
 void connection_close(struct connection *c) {
     if (!c) return;
     if (c->loop) connection_unwatch(c);
     end_handshake(c);
     c->transport->close(c);
+    book_as(c, 0);
     memory_free_sized(c, c->transport->bytes, c->class);
 }
 
 void connection_abandon(struct connection *c) { c->established = false; }
 
 void connection_move(struct connection *c, enum memory_class class) {
-    memory_move(c, connection_bytes(c), c->class, class);
+    memory_move(c, memory_good_size(c->transport->bytes), c->class, class);
+    memory_move(NULL, c->booked_bytes, c->class, class);
     c->class = class;
 }
 
 size_t connection_bytes(const struct connection *c) {
-    return memory_good_size(c->transport->bytes);
+    return memory_good_size(c->transport->bytes) + c->booked_bytes;
 }
 
-/* Invariants 2 and 5. */
+/* Invariants 2 and 6. */
 static void tell_pending(struct connection *c) {
     if (!c->loop) return;
     if (c->expired || (c->is_pending && c->wanted & LOOP_READABLE))
@@ -108,6 +130,7 @@ enum connection_step connection_handshake(struct connection *c, char *reason, si
     }
     if (c->side == CONNECTION_ACCEPTS) c->heard_nsec = clock_monotonic_nsec();
     enum connection_step step = c->transport->handshake(c, reason, reason_size);
+    book(c);
     if (step == CONNECTION_WAITS) ASSERT(is_need(c->step_needs));
     if (step != CONNECTION_DONE) return step;
     c->established = true;
@@ -149,6 +172,7 @@ ssize_t connection_read_apart(struct connection *c, void *bytes, size_t length) 
 }
 
 void connection_settle_read(struct connection *c) {
+    book(c);
     if (c->loop) loop_pending_end(c->loop, &c->pending); /* not twice in a turn */
     tell_pending(c);
 }
@@ -172,7 +196,10 @@ static ssize_t write_apart(struct connection *c, const struct iovec *pieces, int
     return sent;
 }
 
-void connection_settle_write(struct connection *c) { tell_pending(c); }
+void connection_settle_write(struct connection *c) {
+    book(c);
+    tell_pending(c);
+}
 
 ssize_t connection_writev(struct connection *c, const struct iovec *pieces, int count) {
     ssize_t sent = write_apart(c, pieces, count);

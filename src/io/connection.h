@@ -11,6 +11,9 @@
  * and then the other; connection_interest translates one way, connection_ready the other. What a
  * transport has read from the socket beyond what it was asked for is pending: the system does not
  * tell of it, so the loop does (struct loop_pending).
+ *
+ * What a transport allocates for a connection is its owner's: the transport keeps an account of it,
+ * and connection_bytes has it.
  */
 #ifndef EVENKEEL_IO_CONNECTION_H
 #define EVENKEEL_IO_CONNECTION_H
@@ -33,6 +36,7 @@ struct connection;
 struct connection_transport {
     const char *name;
     size_t bytes; /* of its struct, which begins with struct connection, zeroed when made */
+    enum memory_class memory; /* of what it allocates besides, where it says that it holds any */
     /* Makes ready for the handshake. False with a reason; `close` is not called then. */
     bool (*open)(struct connection *c, char *reason, size_t reason_size);
     /* Goes on as far as one read or write of the socket brings it. CONNECTION_WAITS: step_needs
@@ -65,6 +69,8 @@ struct connection {
     struct loop_pending pending;
     struct list_link link; /* of an accepted one that is not established: among all such */
     int64_t opened_nsec, heard_nsec; /* monotonic; of the latter's last step */
+    int64_t held_bytes;  /* of the transport's class, by its account; written in its calls alone */
+    size_t booked_bytes; /* of these, what is booked to `class` */
 };
 
 /* Over a connected socket, or one that is connecting; the descriptor stays the caller's. The struct
@@ -78,8 +84,12 @@ void connection_close(struct connection *c);
 void connection_abandon(struct connection *c);
 /* Its owner is another: its struct is booked to `class` from now on. O(1). */
 void connection_move(struct connection *c, enum memory_class class);
-/* Bytes of its class. O(1). */
+/* Bytes of its class: its struct, and what its transport holds, to CONNECTION_BOOK_BYTES. O(1). */
 size_t connection_bytes(const struct connection *c);
+/* Of all connections, what their transports of this class hold and owners' classes have. O(1). */
+size_t connection_booked_bytes(enum memory_class memory);
+/* Buffers come and go with each record; what is less than this is not booked anew. */
+#define CONNECTION_BOOK_BYTES 4096
 
 /* A step of the handshake, to be made when the socket is ready for connection_interest;
  * CONNECTION_DONE also where it was done before. */

@@ -20,7 +20,8 @@
  *     after EAGAIN is never less than libssl has begun to send, and its first bytes are the same.
  *  7. Once libssl has failed, only SSL_free is called: no goodbye is said in the midst of a record.
  *
- * What libssl allocates is booked to MEMORY_TLS. Its own locks make it safe in several threads; its
+ * What libssl allocates is booked to MEMORY_TLS; what it does so in a call for a connection is in
+ * that one's account, too (io/connection.h). Its own locks make it safe in several threads; its
  * errors are each thread's own, and cleared before each call whose result is looked at.
  *
  * An end without close_notify is an end as any other: requests, replies and snapshots tell by
@@ -71,7 +72,8 @@ static char *server_name; /* NULL = none; MEMORY_OTHER */
 static enum tls_auth auth;
 static struct tls_stats stats;
 static bool prepared;
-static __thread bool shakes_hands; /* invariant 3 */
+static __thread bool shakes_hands;          /* invariant 3 */
+static __thread struct connection *account; /* whose call of libssl it is; NULL = nobody's */
 
 static struct tls *tls_of(struct connection *c) { return (struct tls *)c; }
 
@@ -79,16 +81,33 @@ static struct tls *tls_of(struct connection *c) { return (struct tls *)c; }
 
 static bool is_too_large(size_t size) { return shakes_hands && size > TLS_HANDSHAKE_BLOCK_MAX; }
 
-static void *ssl_alloc(size_t size, const char *file, int line) {
-    return size && !is_too_large(size) ? memory_try_alloc(size, MEMORY_TLS) : NULL;
+/* Notes what a block takes, before it goes or once it is there. */
+static void note_block(const void *block, int sign) {
+    if (account && block) account->held_bytes += sign * (int64_t)memory_usable_size(block);
 }
 
-static void ssl_free(void *block, const char *file, int line) { memory_free(block, MEMORY_TLS); }
+static void *ssl_alloc(size_t size, const char *file, int line) {
+    void *block = size && !is_too_large(size) ? memory_try_alloc(size, MEMORY_TLS) : NULL;
+    note_block(block, 1);
+    return block;
+}
+
+static void ssl_free(void *block, const char *file, int line) {
+    note_block(block, -1);
+    memory_free(block, MEMORY_TLS);
+}
 
 static void *ssl_realloc(void *block, size_t size, const char *file, int line) {
-    if (size) return is_too_large(size) ? NULL : memory_try_realloc(block, size, MEMORY_TLS);
-    memory_free(block, MEMORY_TLS);
-    return NULL;
+    if (!size) {
+        ssl_free(block, file, line);
+        return NULL;
+    }
+    if (is_too_large(size)) return NULL;
+    size_t had = block ? memory_usable_size(block) : 0;
+    void *moved = memory_try_realloc(block, size, MEMORY_TLS);
+    note_block(moved, 1);
+    if (account && moved) account->held_bytes -= (int64_t)had;
+    return moved;
 }
 
 /* ---- the socket ---- */
@@ -469,7 +488,8 @@ static int step(struct tls *t) {
     return done;
 }
 
-static enum connection_step handshake(struct connection *c, char *reason, size_t reason_size) {
+static enum connection_step go_on_with_handshake(struct connection *c, char *reason,
+                                                 size_t reason_size) {
     struct tls *t = tls_of(c);
     if (!t->ssl && !make_ssl(t)) return handshake_failed(t, reason, reason_size);
     int done = step(t);
@@ -484,6 +504,13 @@ static enum connection_step handshake(struct connection *c, char *reason, size_t
     case SSL_ERROR_WANT_WRITE: c->step_needs = LOOP_WRITABLE; return CONNECTION_WAITS;
     default: return handshake_failed(t, reason, reason_size);
     }
+}
+
+static enum connection_step handshake(struct connection *c, char *reason, size_t reason_size) {
+    account = c;
+    enum connection_step step = go_on_with_handshake(c, reason, reason_size);
+    account = NULL;
+    return step;
 }
 
 /* ---- reading and writing ---- */
@@ -509,7 +536,7 @@ static ssize_t end_of_reading(struct tls *t, size_t got, bool ended, int error) 
     return ended ? 0 : fail_with(error);
 }
 
-static ssize_t read_bytes(struct connection *c, void *bytes, size_t length) {
+static ssize_t read_records(struct connection *c, void *bytes, size_t length) {
     struct tls *t = tls_of(c);
     size_t got = 0;
     if (t->ended) return 0;
@@ -536,6 +563,13 @@ static ssize_t read_bytes(struct connection *c, void *bytes, size_t length) {
     return got || !length ? (ssize_t)got : fail_with(EAGAIN);
 }
 
+static ssize_t read_bytes(struct connection *c, void *bytes, size_t length) {
+    account = c;
+    ssize_t got = read_records(c, bytes, length);
+    account = NULL;
+    return got;
+}
+
 /* What the next record is to have: of one piece as it stands, of several gathered in `record`.
  * `passed` bytes of the pieces have been sent. */
 static const char *next_record(const struct iovec *pieces, int count, size_t passed, char *record,
@@ -559,7 +593,7 @@ static const char *next_record(const struct iovec *pieces, int count, size_t pas
     return record;
 }
 
-static ssize_t write_pieces(struct connection *c, const struct iovec *pieces, int count) {
+static ssize_t write_records(struct connection *c, const struct iovec *pieces, int count) {
     struct tls *t = tls_of(c);
     char record[RECORD_BYTES];
     const char *bytes;
@@ -580,6 +614,13 @@ static ssize_t write_pieces(struct connection *c, const struct iovec *pieces, in
     return (ssize_t)sent;
 }
 
+static ssize_t write_pieces(struct connection *c, const struct iovec *pieces, int count) {
+    account = c;
+    ssize_t sent = write_records(c, pieces, count);
+    account = NULL;
+    return sent;
+}
+
 static bool has_pending(const struct connection *c) {
     const struct tls *t = (const struct tls *)c;
     return t->ended || t->read_error || (!t->broken && t->ssl && SSL_has_pending(t->ssl));
@@ -598,6 +639,7 @@ static void close_connection(struct connection *c) {
 const struct connection_transport tls_transport = {
     .name = "tls",
     .bytes = sizeof(struct tls),
+    .memory = MEMORY_TLS,
     .open = open_connection,
     .handshake = handshake,
     .read = read_bytes,

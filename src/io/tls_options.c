@@ -141,7 +141,9 @@ static const struct option_row option_rows[] = {
            "Seconds for which a session can be resumed."),
 };
 
-static void print_memory(struct buffer *out) { buffer_printf(out, "%zu", memory_used(MEMORY_TLS)); }
+static void print_memory(struct buffer *out) {
+    buffer_printf(out, "%zu", memory_used(MEMORY_TLS) + connection_booked_bytes(MEMORY_TLS));
+}
 static void print_open_handshakes(struct buffer *out) {
     buffer_printf(out, "%zu", connection_handshakes());
 }
@@ -154,8 +156,8 @@ static void print_failed(struct buffer *out) { print_count(out, tls_stats()->fai
 
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Memory", 1225, "mem_tls", print_memory,
-                 "Bytes of the class tls: what libssl holds for certificates, sessions and "
-                 "connections."),
+                 "Bytes that libssl holds for certificates, sessions and connections; those of "
+                 "clients' are in mem_clients_normal, too."),
     METRIC_PRINT("Clients", 1000, "tls_handshakes_in_progress", print_open_handshakes,
                  "Clients accepted over TLS that have not shown yet who they are."),
     METRIC_PRINT("Stats", 1120, "tls_handshakes", print_handshakes,

@@ -731,6 +731,13 @@ static inline __attribute__((always_inline)) void client_ready(struct client *c,
     if (batches_run != before) yield_if_late();
 }
 
+/* A step of a handshake may take a millisecond, and many may be due; and it takes memory. */
+static void handshake_goes_on(struct client *c) {
+    client_memory_note(c);
+    client_memory_enforce();
+    yield_if_late();
+}
+
 /* One that is not to be served, or not by the socket's account. */
 static __attribute__((noinline)) void unusual_ready(struct client *c, unsigned ready) {
     if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;
@@ -739,7 +746,7 @@ static __attribute__((noinline)) void unusual_ready(struct client *c, unsigned r
     if (ready)
         client_ready(c, ready);
     else
-        yield_if_late(); /* a step of a handshake may take a millisecond, and many may be due */
+        handshake_goes_on(c);
     client_watch(c);
 }
 
@@ -972,7 +979,7 @@ static __attribute__((noinline)) void carried_ready(struct client *c, unsigned r
     if (ready) {
         collect_or_serve(c, ready);
     } else {
-        yield_if_late();
+        handshake_goes_on(c);
         client_watch(c);
     }
 }

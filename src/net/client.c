@@ -631,7 +631,12 @@ static void hang_up(struct client *c) {
 }
 
 void client_hang_up_closed(void) {
-    LIST_FOR_EACH (link, following, &closed) hang_up(LIST_ENTRY(link, struct client, link));
+    LIST_FOR_EACH (link, following, &closed) {
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        size_t before = client_memory_of(c);
+        hang_up(c);
+        client_memory_leave_less(before - client_memory_of(c));
+    }
 }
 
 static void client_free(struct client *c) {

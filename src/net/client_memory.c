@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Clients by what they hold.
  *
- * A client that owns a buffer has a weight, a small block that stands in one of 64 lists by the
- * power of two of its bytes, the smallest all in one; a word of bits says which lists are not
- * empty. So the largest clients are found without a look at any other, and an idle client, which
- * owns nothing but its struct, costs nothing here.
+ * A client that owns a buffer, or has a transport, has a weight, a small block that stands in one
+ * of 64 lists by the power of two of its bytes, the smallest all in one; a word of bits says which
+ * lists are not empty. So the largest clients are found without a look at any other, and an idle
+ * client, which owns nothing but its struct, costs nothing here.
  *
  * Invariants (client_memory_check)
  *  1. A client that is not CLIENT_CLOSING has a weight when client_memory_note last found a buffer
@@ -103,7 +103,8 @@ static void drop(struct client *c) {
 }
 
 void client_memory_note(struct client *c) {
-    bool owns = c->query || c->held || c->chunk_bytes || client_bytes_above(c);
+    bool owns =
+        c->query || c->held || c->chunk_bytes || c->flags & CLIENT_CARRIED || client_bytes_above(c);
     /* One without a connection is nobody's to be disconnected. */
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED) || (!owns && !c->weight)) return;
     if (!owns) {
@@ -159,7 +160,7 @@ static size_t disconnect_in(struct list_link *list, size_t bytes_wanted) {
     return given;
 }
 
-/* Those without buffers hold no more than a struct and a name each. */
+/* Those without buffers or a transport hold no more than a struct and a name each. */
 static size_t disconnect_idle(size_t bytes_wanted) {
     size_t given = 0;
     LIST_FOR_EACH (link, following, client_list()) {

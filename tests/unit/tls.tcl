@@ -76,6 +76,40 @@ start_server [list overrides [both_ports {}]] {
         }
     }
 
+    test {What libssl holds for clients is theirs: tot-mem, mem_clients_normal, maxmemory-clients} {
+        proc clients_of_tls {} {
+            set sizes {}
+            foreach line [split [string trim [r client list]] "\n"] {
+                if {[regexp "laddr=127.0.0.1:$::tls_port .* tot-mem=(\\d+) " $line -> size]} {
+                    lappend sizes $size
+                }
+            }
+            return $sizes
+        }
+        set before [s mem_clients_normal]
+        set clients {}
+        for {set i 0} {$i < 20} {incr i} {
+            lappend clients [over_tls]
+        }
+        set sizes [clients_of_tls]
+        assert_equal 20 [llength $sizes]
+        foreach size $sizes {
+            assert_range $size 8000 60000
+        }
+        set held [expr {[s mem_clients_normal] - $before}]
+        assert_range $held [expr {20 * 8000}] [s mem_tls]
+        r config set maxmemory-clients [expr {$before + $held / 2}]
+        # The one that asks counts, too, with what it is answered.
+        assert_range [llength [clients_of_tls]] 5 12
+        r config set maxmemory-clients 0
+        foreach client $clients {
+            $client close
+        }
+        wait_for_condition 500 10 {[s mem_clients_normal] <= $before + 4096} else {
+            fail "[s mem_clients_normal] bytes of clients, $before before"
+        }
+    }
+
     test {Who speaks no TLS on its port is sent away} {
         foreach bytes {"PING\r\n" "*1\r\n\$4\r\nPING\r\n" "GET / HTTP/1.0\r\n\r\n"} {
             set client [client::connect 127.0.0.1 $::tls_port]

@@ -534,6 +534,11 @@ static void test_sessions(void **state) {
 
 static int raw_fd;
 
+/* All that libssl has, of connections too. */
+static size_t tls_bytes(void) {
+    return memory_used(MEMORY_TLS) + connection_booked_bytes(MEMORY_TLS);
+}
+
 static void raw_open(void) {
     int fds[2];
     open_pair(fds);
@@ -590,7 +595,7 @@ static void test_long_messages(void **state) {
         said[0] = 1;
         for (int byte = 0; byte < 3; byte++)
             said[1 + byte] = (unsigned char)(claims[i] >> (16 - 8 * byte));
-        size_t before = memory_used(MEMORY_TLS), most = 0;
+        size_t before = tls_bytes(), most = 0;
         raw_open();
         allocated_most = 0;
         memory_set_hook(&largest_hook);
@@ -599,7 +604,7 @@ static void test_long_messages(void **state) {
             say_record(said, length);
             memset(said, 0, 4);
             left -= length;
-            if (memory_used(MEMORY_TLS) - before > most) most = memory_used(MEMORY_TLS) - before;
+            if (tls_bytes() - before > most) most = tls_bytes() - before;
         }
         turns(3);
         memory_set_hook(NULL);
@@ -612,20 +617,20 @@ static void test_long_messages(void **state) {
 
 /* Nothing where nothing was said; a bound wherever it stops. */
 static void test_memory_of_handshakes(void **state) {
-    size_t before = memory_used(MEMORY_TLS);
+    size_t before = tls_bytes();
     raw_open();
     turns(3);
-    assert_int_equal(memory_used(MEMORY_TLS), before); /* it has said nothing */
+    assert_int_equal(tls_bytes(), before); /* it has said nothing */
     raw_close();
     /* Stops at each of its messages in turn. */
     for (int steps = 1; steps < 4; steps++) {
         wild_open(TLS1_3_VERSION);
-        size_t with_client = memory_used(MEMORY_TLS), most = 0;
+        size_t with_client = tls_bytes(), most = 0;
         SSL_connect(wild);
-        size_t of_client = memory_used(MEMORY_TLS) - with_client;
+        size_t of_client = tls_bytes() - with_client;
         for (int i = 0; i < steps; i++) {
             one_turn();
-            size_t now = memory_used(MEMORY_TLS) - with_client - of_client;
+            size_t now = tls_bytes() - with_client - of_client;
             if (now > most) most = now;
         }
         assert_in_range(most, 1, HANDSHAKE_BYTES_MAX);
@@ -634,9 +639,47 @@ static void test_memory_of_handshakes(void **state) {
     }
     wild_open(TLS1_3_VERSION);
     wild_shake_hands();
-    if (getenv("VERBOSE"))
-        printf("both ends at rest: %zu bytes\n", memory_used(MEMORY_TLS) - before);
+    if (getenv("VERBOSE")) printf("both ends at rest: %zu bytes\n", tls_bytes() - before);
     wild_close();
+}
+
+static size_t booked_of(const struct end *e) {
+    return connection_bytes(e->connection) - memory_good_size(tls_transport.bytes);
+}
+
+/* What libssl holds for a connection is its owner's, to a step of CONNECTION_BOOK_BYTES: at rest,
+ * in the midst of a record, in another class; and nobody's when it is closed. The sessions that it
+ * keeps besides are small. */
+static void test_memory_is_the_owners(void **state) {
+    enum { SESSIONS = 4096, RECORD = 16000 };
+    size_t before = tls_bytes(), of_owners = memory_used(MEMORY_OTHER);
+    assert_int_equal(connection_booked_bytes(MEMORY_TLS), 0);
+    open_both();
+    size_t structs = connection_bytes(ends[0].connection) + connection_bytes(ends[1].connection);
+    shake_hands();
+    turns(10);
+    size_t booked = booked_of(&ends[0]) + booked_of(&ends[1]);
+    assert_int_equal(connection_booked_bytes(MEMORY_TLS), booked);
+    assert_int_equal(memory_used(MEMORY_OTHER) - of_owners, structs + booked);
+    assert_in_range(booked, 20000, 100000);
+    size_t truth = tls_bytes() - before;
+    assert_in_range(booked + 2 * CONNECTION_BOOK_BYTES + SESSIONS, truth, 2 * truth);
+    /* A record that is not whole stands in a buffer. */
+    size_t at_rest = booked_of(&ends[0]);
+    static const char header[] = {0x17, 3, 3, RECORD >> 8, (char)(RECORD & 255)};
+    static const char half[RECORD / 2];
+    assert_int_equal(write(ends[1].watcher.fd, header, sizeof(header)), sizeof(header));
+    assert_int_equal(write(ends[1].watcher.fd, half, sizeof(half)), sizeof(half));
+    turns(3);
+    assert_in_range(booked_of(&ends[0]), at_rest + RECORD - CONNECTION_BOOK_BYTES,
+                    at_rest + 2 * RECORD);
+    connection_move(ends[0].connection, MEMORY_CLIENTS);
+    assert_int_equal(memory_used(MEMORY_CLIENTS), connection_bytes(ends[0].connection));
+    end_close(&ends[0]);
+    end_close(&ends[1]);
+    assert_int_equal(memory_used(MEMORY_CLIENTS), 0);
+    assert_int_equal(memory_used(MEMORY_OTHER), of_owners);
+    assert_int_equal(connection_booked_bytes(MEMORY_TLS), 0);
 }
 
 static void test_expiry(void **state) {
@@ -688,6 +731,7 @@ int main(void) {
         TEST(test_no_tls),
         TEST(test_long_messages),
         TEST(test_memory_of_handshakes),
+        TEST(test_memory_is_the_owners),
         TEST(test_expiry),
     };
     return cmocka_run_group_tests(tests, begin_all, end_all);

@@ -11,7 +11,8 @@
  * Invariants
  *  1. Replicas in WAITS_END wait for the file, those in RECEIVES_COPY for the pipe; there are none
  *     of either kind without that copy under way.
- *  2. `copy` exists exactly while a copy goes to sockets, or its replicas still take it.
+ *  2. `copy` exists exactly while a copy goes to sockets, or its replicas still take it. No other
+ *     begins before that is over, not even to a file: as in 6.2, where the child lives so long.
  */
 #include "replication/full_sync.h"
 
@@ -386,7 +387,7 @@ void full_sync_request(struct replica *r) {
         log_notice("Waiting for end of BGSAVE for SYNC");
     } else if (share_sockets(r)) {
         log_notice("The copy that begins for other replicas goes to this one, too");
-    } else if (job == JOB_SOCKETS) {
+    } else if (copy.feed) {
         log_notice("Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
     } else if (saver_kind() == CHILD_SNAPSHOT) {
         log_notice(
@@ -408,7 +409,7 @@ static void start_what_waits(void) {
         int64_t waits = now_sec() - r->waits_since_sec;
         if (waits > longest) longest = waits;
     }
-    if (longest < 0 || saver_is_busy() || job != JOB_NONE) return;
+    if (longest < 0 || saver_is_busy() || job != JOB_NONE || copy.feed) return;
     if (!diskless || !all_read_eof() || longest >= delay_sec) start();
 }
 

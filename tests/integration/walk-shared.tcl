@@ -272,4 +272,30 @@ start_server [list overrides $shared tags {repl ours needs:debug}] {
         assert_equal [lindex $places 0] [lindex $places 1]
         $sleeper close
     }
+
+    test {a copy begins when all replicas of the one before have taken theirs} {
+        config_set repl-diskless-sync-delay 0
+        # What the slow one has not taken is little enough for the copy to come to its end.
+        for {set keys 5} {$keys < 200} {incr keys 5} {
+            r flushall
+            r debug populate $keys large 100000
+            set slow [waiting_replicas 1]
+            for {set i 0} {$i < 50 && [s rdb_bgsave_in_progress]} {incr i} {
+                after 10
+            }
+            if {![s rdb_bgsave_in_progress] && [string match *wait_bgsave* [s slave0]]} break
+            close_all $slow
+            await_save
+        }
+        assert_lessthan $keys 200
+        r flushall
+        r set late 1
+        set from [count_log_lines]
+        set late [waiting_replicas 1]
+        assert {[is_logged "*Current BGSAVE has socket target*" $from]}
+        [lindex $slow 0] close
+        lassign [read_copy $late] id place bytes
+        assert_match *late* $bytes
+        close_all $late
+    }
 }

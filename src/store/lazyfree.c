@@ -5,10 +5,16 @@
  * A table is freed in steps, and so is a value whose type can; after each step its bytes are
  * published, so that used_memory and the counts in INFO fall while the work goes on.
  *
- * Where much waits already a value of many blocks is put into a queue of the main thread, so that
- * no command takes as long as freeing it does. The queue shrinks at both ends: the main thread
- * frees in steps, a slice a turn, and while half of the room is free the other thread gets the
- * next.
+ * The main thread frees in steps too, a slice a turn, so that no command and no turn takes as long
+ * as a large value does. Two queues are its:
+ *
+ *   own       values of many blocks that are not to be freed in the background
+ *   overflow  those that are, while much waits there already
+ *
+ * What the thread has room for it gets: the overflow's while half of the room is free; of its own
+ * ones too where these have become more than may wait, for then commands make them faster than a
+ * slice a turn frees them. What the layers above free in steps (lazyfree_call) shares the
+ * slice.
  *
  * Invariants
  *  1. `pending` is the number of entries that were handed over and are not freed yet; `freed`
@@ -17,7 +23,8 @@
  *     They fall after what was freed is published, never before: the sum of all memory less what
  *     is pending is at no time more than what will be left, so that it never makes anyone evict.
  *  3. A table is in no list of those that owe (ds/table) when another thread gets it.
- *  4. own_bytes is the part of value_bytes that stands in the main thread's queue.
+ *  4. `bytes` of the two queues is the part of value_bytes that stands in them. What is in `own` is
+ *     no part of `pending`: that is the background's alone, as in 6.2.
  */
 #include "store/lazyfree.h"
 
@@ -60,9 +67,13 @@ struct queued {
     struct queued *next;
     struct entry *entry;
 };
-static struct queued *queue_first, **queue_end = &queue_first;
-static size_t own_bytes;
-static size_t kept_bytes; /* by others, and never in the two sums above */
+struct queue {
+    struct queued *first, *last;
+    size_t bytes;
+};
+static struct queue own, overflow;
+static bool (*step_above)(void); /* NULL: the layers above have nothing to free */
+static size_t kept_bytes;        /* by others, and never in the two sums above */
 
 /* ---- options and metrics ---- */
 
@@ -104,7 +115,8 @@ static const struct metric_row metric_rows[] = {
      .name = "lazyfree_pending_bytes",
      .type = METRIC_FUNCTION,
      .print = print_pending_bytes,
-     .help = "Bytes that wait to be freed in the background; they count as free for maxmemory."},
+     .help = "Bytes that wait to be freed, in the background or in slices of the main thread; they "
+             "count as free for maxmemory."},
     {.section = "Memory",
      .place = 1310,
      .name = "lazyfree_inline_count",
@@ -163,71 +175,113 @@ static void free_in_background(void *e) {
     lazyfree_note_freed(1);
 }
 
-static void queue_push(struct entry *e) {
-    struct queued *q = memory_alloc(sizeof(*q), MEMORY_OTHER);
-    *q = (struct queued){.entry = e};
-    *queue_end = q;
-    queue_end = &q->next;
-    own_bytes += entry_bytes(e);
+/* What waits, or is being freed, in the background. */
+static size_t background_bytes(void) {
+    return atomic_load(&value_bytes) - own.bytes - overflow.bytes;
 }
 
-static struct entry *queue_pop(void) {
-    struct queued *q = queue_first;
-    struct entry *e = q->entry;
-    queue_first = q->next;
-    if (!queue_first) queue_end = &queue_first;
+static void queue_push(struct queue *queue, struct entry *e) {
+    struct queued *q = memory_alloc(sizeof(*q), MEMORY_OTHER);
+    *q = (struct queued){.entry = e};
+    if (queue->first)
+        queue->last->next = q;
+    else
+        queue->first = q;
+    queue->last = q;
+    queue->bytes += entry_bytes(e);
+}
+
+static void queue_pop(struct queue *queue) {
+    struct queued *q = queue->first;
+    queue->first = q->next;
     memory_free_sized(q, sizeof(*q), MEMORY_OTHER);
-    return e;
+}
+
+static void note_waiting(struct entry *e) {
+    atomic_fetch_add(&value_bytes, entry_bytes(e));
+    entry_unlink(e);
 }
 
 static void hand_over(void *e) {
-    bool full = atomic_load(&value_bytes) >= pending_max;
+    bool full = background_bytes() + overflow.bytes >= pending_max;
     freed_inline += full;
     if (full && entry_free_effort(e) <= LAZYFREE_BLOCKS_AT_ONCE) {
         entry_free(e);
         return;
     }
-    atomic_fetch_add(&pending, 1);
-    atomic_fetch_add(&value_bytes, entry_bytes(e));
-    entry_unlink(e);
+    lazyfree_note_handed(1);
+    note_waiting(e);
     if (full)
-        queue_push(e);
+        queue_push(&overflow, e);
     else
         background_submit(BACKGROUND_FREE, free_in_background, e);
 }
 
-/* The queue's first: to the other thread, where that has little left, or a part of it goes. */
-static void queue_step(void) {
-    struct entry *e = queue_first->entry;
+static void put_off(void *e) {
+    note_waiting(e);
+    queue_push(&own, e);
+}
+
+static bool has_room(const struct queue *queue) {
+    return background_bytes() < pending_max / 2 &&
+           (queue == &overflow || queue->bytes > pending_max);
+}
+
+/* The queue's first: to the other thread, where it may and that has little left, or a part of it
+ * goes. */
+static void queue_step(struct queue *queue) {
+    struct entry *e = queue->first->entry;
     size_t before = entry_bytes(e), left = 0;
-    if (atomic_load(&value_bytes) - own_bytes < pending_max / 2) {
-        own_bytes -= before;
-        background_submit(BACKGROUND_FREE, free_in_background, queue_pop());
+    if (has_room(queue)) {
+        queue->bytes -= before;
+        if (queue == &own) lazyfree_note_handed(1);
+        queue_pop(queue);
+        background_submit(BACKGROUND_FREE, free_in_background, e);
         return;
     }
     bool gone = entry_free_step(e, LAZYFREE_BLOCKS_AT_ONCE);
     if (!gone) left = entry_bytes(e);
-    own_bytes -= before - left;
+    queue->bytes -= before - left;
     atomic_fetch_sub(&value_bytes, before - left);
     if (!gone) return;
-    queue_pop();
-    lazyfree_note_freed(1);
+    queue_pop(queue);
+    if (queue == &overflow) lazyfree_note_freed(1);
 }
 
-bool lazyfree_step(void) {
-    if (!queue_first) return false;
+void lazyfree_call(bool (*step)(void)) {
+    ASSERT(!step_above || step_above == step);
+    step_above = step;
+}
+
+static bool has_work(void) { return own.first || overflow.first || step_above; }
+
+/* A step of each. */
+static void step_all(void) {
+    if (own.first) queue_step(&own);
+    if (overflow.first) queue_step(&overflow);
+    if (step_above && !step_above()) step_above = NULL;
+}
+
+static __attribute__((noinline)) bool free_slice(void) {
     int64_t begin_nsec = clock_monotonic_nsec(), now_nsec = begin_nsec;
     enum cause before = cause_enter(CAUSE_FREEING, begin_nsec);
-    while (queue_first && now_nsec - begin_nsec < (int64_t)LAZYFREE_SLICE_USEC * 1000) {
-        queue_step();
+    while (has_work() && now_nsec - begin_nsec < (int64_t)LAZYFREE_SLICE_USEC * 1000) {
+        step_all();
         now_nsec = clock_monotonic_nsec();
     }
     cause_leave(before, now_nsec);
-    return queue_first != NULL;
+    return has_work();
+}
+
+bool lazyfree_step(void) { return has_work() && free_slice(); }
+
+static void (*way_of(const struct entry *e, bool lazily))(void *e) {
+    if (lazily) return lazyfree_is_large(e) ? hand_over : free_now;
+    return entry_free_effort(e) > LAZYFREE_BLOCKS_AT_ONCE ? put_off : free_now;
 }
 
 void lazyfree_entry(struct entry *e, bool lazily) {
-    void (*release)(void *e) = lazily && lazyfree_is_large(e) ? hand_over : free_now;
+    void (*release)(void *e) = way_of(e, lazily);
     if (limbo_is_open())
         limbo_retire(e, entry_bytes(e), release);
     else
@@ -237,14 +291,16 @@ void lazyfree_entry(struct entry *e, bool lazily) {
 /* Small ones, which most are, without an entry around them. */
 void lazyfree_value(enum value_kind kind, struct value v) {
     const struct value_type *type = value_type(kind);
+    bool lazily = wanted[LAZYFREE_SERVER_DEL];
+    size_t effort_min = lazily ? LAZYFREE_EFFORT_MIN : LAZYFREE_BLOCKS_AT_ONCE;
     bool large =
-        type->bytes(v) >= LAZYFREE_VALUE_BYTES_MIN || type->free_effort(v) > LAZYFREE_EFFORT_MIN;
-    if (!large || !wanted[LAZYFREE_SERVER_DEL]) {
+        type->free_effort(v) > effort_min || (lazily && type->bytes(v) >= LAZYFREE_VALUE_BYTES_MIN);
+    if (!large) {
         type->release(v);
         return;
     }
     lazyfree_entry(entry_create_object(SLICE(""), (enum entry_type)kind, v, ENTRY_NO_DEADLINE, 0),
-                   true);
+                   lazily);
 }
 
 /* ---- a database ---- */

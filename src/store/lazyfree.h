@@ -4,6 +4,10 @@
  * Large values and whole databases are handed to io/background. INFO counts what waits there, and
  * its bytes count as free (lazyfree_pending_bytes), so that what is on its way out makes nobody
  * evict more. While a call runs, all that goes waits in the limbo first (limbo.h).
+ *
+ * Where the options say that a value is not to be freed in the background, the main thread frees
+ * it: at once where that takes about 50 us, else in slices between turns of the loop. Its bytes
+ * count in the same way.
  */
 #ifndef EVENKEEL_STORE_LAZYFREE_H
 #define EVENKEEL_STORE_LAZYFREE_H
@@ -27,9 +31,10 @@ struct timebuckets;
  * is a quarter of a second of the thread's work. A single value may be larger, and a database that
  * was emptied does not count: it was there before. */
 #define LAZYFREE_PENDING_BYTES_MAX ((size_t)256 << 20)
-/* A value of no more blocks than this is freed at once then: about 50 us. */
+/* A value of no more blocks than this is freed at once then, as is one that is not to be freed in
+ * the background: about 50 us. */
 #define LAZYFREE_BLOCKS_AT_ONCE 512
-/* How long the main thread frees such values in a turn: as fast as commands can make them. */
+/* How long the main thread frees larger ones in a turn: about as fast as commands can make them. */
 #define LAZYFREE_SLICE_USEC 500
 
 /* Why something is freed, each with an option that says whether in the background. */
@@ -50,12 +55,17 @@ void lazyfree_bound_pending(size_t bytes_max);
 /* Before the loop sleeps: goes on with what is the main thread's to free; true where more is left.
  */
 bool lazyfree_step(void);
+/* Something above is to be freed in steps of the main thread: from now on `step` is called for
+ * each, of about LAZYFREE_BLOCKS_AT_ONCE blocks, until it returns false. One function (asserted).
+ */
+void lazyfree_call(bool (*step)(void));
 /* True where the value is large enough for the background. */
 bool lazyfree_is_large(const struct entry *e);
-/* Frees an entry that stands in no table any more: with `lazily`, a large one in the background. */
+/* Frees an entry that stands in no table any more: with `lazily`, a large one in the background,
+ * else one of many blocks in slices of the main thread. */
 void lazyfree_entry(struct entry *e, bool lazily);
-/* Frees a value that no key has: what a command made on its way. A large one in the background
- * where lazyfree-lazy-server-del says so. */
+/* Frees a value that no key has: what a command made on its way, or took out of another. As
+ * lazyfree_entry, in the way that lazyfree-lazy-server-del says. */
 void lazyfree_value(enum value_kind kind, struct value v);
 /* How a database is freed. */
 enum lazyfree_way {
@@ -74,7 +84,7 @@ void lazyfree_note_freed(size_t objects);
 /* Bytes that somebody keeps for a while, and will free: they count as pending. Negative when they
  * are no longer kept, right before they are freed. */
 void lazyfree_note_kept(ptrdiff_t bytes);
-/* Bytes handed to the background and not yet freed. Read before memory_used_total, it is never less
- * than what is left of them in that sum. O(1). */
+/* Bytes handed to the background, or to the main thread's slices, and not yet freed. Read before
+ * memory_used_total, it is never less than what is left of them in that sum. O(1). */
 size_t lazyfree_pending_bytes(void);
 #endif

@@ -172,14 +172,14 @@ static void release_counted(struct ordered_element *e, void *context) {
     ordered_element_free(e);
 }
 
-/* First the table, which owns no element, at once: it is an eighth of the blocks at most. */
+/* First the table, which owns no element, a bucket for a block. */
 static bool zset_release_step(struct value v, size_t effort) {
     if (v.encoding == ZSET_LISTPACK) {
         zset_free(v);
         return true;
     }
     struct zset *z = as_ordered(v);
-    if (z->members) table_free(z->members);
+    if (z->members && !table_free_step(z->members, effort, NULL, NULL)) return false;
     z->members = NULL;
     ordered_delete_range(z->order, 0, effort, release_counted, z);
     if (ordered_count(z->order)) return false;

@@ -9,6 +9,7 @@
 #include "base/seed.h"
 #include "option/option.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 #include "store/told.h"
 
 #define START_MSEC INT64_C(1750000000000)
@@ -34,8 +35,14 @@ static inline int keys_begin(void **state) {
     return 0;
 }
 
+/* What the main thread frees in slices. */
+static inline void keys_free_slices(void) {
+    while (lazyfree_step()) continue;
+}
+
 static inline int keys_nothing_left(void **state) {
     for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
+    keys_free_slices();
     assert_int_equal(memory_used(MEMORY_DATASET), keys_dataset_before);
     return 0;
 }

@@ -234,13 +234,14 @@ static struct value set_of(unsigned members) {
     return v;
 }
 
-/* What a command made on its way goes to the thread where it is large and the option says so. */
+/* What a command made on its way goes, where it is large, to the thread or in slices, as the option
+ * says. */
 static void test_values_of_no_key(void **state) {
     static const struct {
         unsigned members;
         const char *lazily;
         bool waits;
-    } cases[] = {{10, "yes", false}, {100000, "no", false}, {100000, "yes", true}};
+    } cases[] = {{10, "yes", false}, {100000, "no", true}, {100000, "yes", true}};
     size_t objects = info("lazyfreed_objects");
     for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         set_option("lazyfree-lazy-server-del", cases[i].lazily);
@@ -248,6 +249,7 @@ static void test_values_of_no_key(void **state) {
         lazyfree_value(VALUE_SET, set_of(cases[i].members));
         assert_int_equal(lazyfree_pending_bytes() > 0, cases[i].waits);
         assert_int_equal(memory_used(MEMORY_DATASET) > keys_dataset_before, cases[i].waits);
+        keys_free_slices();
         let_thread_go();
     }
     set_option("lazyfree-lazy-server-del", "no");
@@ -333,6 +335,81 @@ static void test_queue_goes_to_the_thread(void **state) {
     let_thread_go();
     assert_int_equal(lazyfree_pending_bytes(), 0);
     lazyfree_bound_pending(SIZE_MAX);
+}
+
+static void delete_key(unsigned number) {
+    struct key_text name;
+    struct slice key = key_of(&name, number);
+    assert_true(told_delete_with(keyspace_at(0), key, key_hash(key), false));
+}
+
+/* Not to be freed in the background, and much: the name goes, the main thread frees it in slices.
+ * It is no object of the background's, and its bytes count as those of what waits there. */
+static void test_slices_of_what_is_not_lazy(void **state) {
+    enum { MEMBERS = 20000 };
+    size_t objects = info("lazyfreed_objects"), inline_before = info("lazyfree_inline_count");
+    store_set(1, MEMBERS);
+    store_set(2, MEMBERS);
+    store_set(3, LAZYFREE_BLOCKS_AT_ONCE);
+    size_t large = entry_bytes(key_find(keyspace_at(0), 1)), slices = 0;
+    delete_key(3);
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    freed_blocks = 0;
+    memory_set_hook(&counting);
+    delete_key(1);
+    delete_key(2);
+    assert_true(freed_blocks < MEMBERS / 10);
+    size_t pending = lazyfree_pending_bytes();
+    assert_in_range(pending, 2 * large - large / 10, 2 * large + large / 10);
+    for (bool more = true; more; slices++) {
+        freed_blocks = 0;
+        more = lazyfree_step();
+        assert_in_range(freed_blocks, 1, LAZYFREE_SLICE_USEC + 2 * LAZYFREE_BLOCKS_AT_ONCE);
+        assert_true(lazyfree_pending_bytes() < pending);
+        pending = lazyfree_pending_bytes();
+        assert_int_equal(info("lazyfree_pending_objects"), 0);
+    }
+    memory_set_hook(NULL);
+    assert_true(slices > 10);
+    assert_int_equal(pending, 0);
+    assert_int_equal(info("lazyfreed_objects"), objects);
+    assert_int_equal(info("lazyfree_inline_count"), inline_before);
+}
+
+/* Those of the main thread are no reason to call the background full; where they are too many it
+ * helps, and then they are its objects. */
+static void test_background_helps(void **state) {
+    enum { SETS = 4, MEMBERS = 20000 };
+    size_t objects = info("lazyfreed_objects"), inline_before = info("lazyfree_inline_count");
+    for (unsigned i = 1; i <= SETS + 1; i++) store_set(i, MEMBERS);
+    size_t one = entry_bytes(key_find(keyspace_at(0), 1));
+    lazyfree_bound_pending(2 * one + one / 2);
+    hold_thread_up();
+    for (unsigned i = 1; i <= SETS; i++) delete_key(i);
+    assert_int_equal(info("lazyfree_pending_objects"), 0);
+    unlink_key(SETS + 1);
+    assert_int_equal(info("lazyfree_pending_objects"), 1);
+    assert_int_equal(info("lazyfree_inline_count"), inline_before);
+    (void)lazyfree_step();
+    size_t helped = info("lazyfree_pending_objects") - 1;
+    assert_in_range(helped, 1, 2);
+    keys_free_slices();
+    let_thread_go();
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+    assert_int_equal(info("lazyfreed_objects"), objects + 1 + helped);
+    lazyfree_bound_pending(SIZE_MAX);
+}
+
+static unsigned steps_left;
+static bool step_above(void) { return --steps_left > 0; }
+
+/* The layers above free in the same slices, until they have no more. */
+static void test_steps_above(void **state) {
+    steps_left = 3;
+    lazyfree_call(step_above);
+    keys_free_slices();
+    assert_int_equal(steps_left, 0);
+    assert_false(lazyfree_step());
 }
 
 static void fill(unsigned keys) {
@@ -441,6 +518,9 @@ int main(void) {
         TEST(test_end_while_pending),
         TEST(test_steps_of_the_main_thread),
         TEST(test_queue_goes_to_the_thread),
+        TEST(test_slices_of_what_is_not_lazy),
+        TEST(test_background_helps),
+        TEST(test_steps_above),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

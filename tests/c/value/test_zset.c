@@ -364,7 +364,8 @@ static void test_release_step(void **state) {
         assert_int_equal(type->bytes(v), memory_used(MEMORY_DATASET) - used_before);
         steps++;
     }
-    assert_int_equal(steps, 19);
+    /* 19 of the members before the last one, and before these some of the table's buckets. */
+    assert_in_range(steps, 19 + 2, 19 + 10);
     v = zset_create();
     zset_set(&v, SLICE("small"), 1);
     assert_true(type->release_step(v, 1));

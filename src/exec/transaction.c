@@ -13,6 +13,10 @@
  *
  * What runs it is exec/execute's. The client is not freed before that has ended.
  *
+ * A long queue that is given up (DISCARD, an EXEC that runs nothing, closing) is freed in steps
+ * between turns of the loop. It is no client's any more then, and counts as free: MEMORY_LEAVING.
+ * Only the sum moves there at once; each block is booked back right before it is freed.
+ *
  * A watch links a client and a key of a database, whose contents SWAPDB may exchange below it: it
  * is about what the client would find under the name. The keyspace tells of changes, and the first
  * sets TRANSACTION_WATCH_FAILED and ends all watches of the client, for nothing that follows can
@@ -28,7 +32,9 @@
  *  4. A client with TRANSACTION_WATCH_FAILED watches nothing.
  *  5. `bytes` is what the struct, the queue and the links take: all of MEMORY_CLIENTS, so that they
  *     count as the client's. The names of watched keys are shared, and of MEMORY_OTHER.
- *  6. The keyspace knows of our interest exactly while a table is not empty.
+ *  6. `leaving_bytes` is the sum of `bytes` in the list of what is given up: our part of
+ *     MEMORY_LEAVING.
+ *  7. The keyspace knows of our interest exactly while a table is not empty.
  */
 #include "exec/transaction.h"
 
@@ -47,6 +53,10 @@
 #include "net/reply.h"
 #include "store/key_table.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
+
+/* So many commands are given up at once: about 50 us. */
+#define QUEUED_AT_ONCE LAZYFREE_BLOCKS_AT_ONCE
 
 struct watch {
     struct list_link of_key, of_client;
@@ -60,8 +70,8 @@ struct transaction {
     struct list_link watches; /* of struct watch.of_client */
     struct list_link failing; /* in the list of that name, or by itself */
     size_t watches_count;
-    size_t bytes;
-    int64_t count; /* of commands queued; EXEC keeps it while it runs them */
+    size_t bytes, queue_bytes; /* in all, of these the queue's */
+    int64_t count;             /* of commands queued; EXEC keeps it while it runs them */
     unsigned command_flags, lacking_flags; /* that any of them has, that any lacks */
 };
 
@@ -190,6 +200,7 @@ void transaction_queue(struct request *r) {
         t->last = q;
         t->count++;
         t->bytes += q->bytes;
+        t->queue_bytes += q->bytes;
         t->command_flags |= q->command->flags;
         t->lacking_flags |= ~q->command->flags;
     }
@@ -206,8 +217,39 @@ void transaction_fail(struct client *c) {
     if (client_in_transaction(c)) set(c, TRANSACTION_QUEUE_FAILED);
 }
 
+/* What is given up. */
+static struct queued *leaving_first, *leaving_last;
+static size_t leaving_bytes;
+
+static bool free_leaving(void) {
+    for (int i = 0; leaving_first && i < QUEUED_AT_ONCE; i++) {
+        struct queued *q = leaving_first;
+        leaving_first = q->next;
+        leaving_bytes -= q->bytes;
+        memory_move(NULL, q->bytes, MEMORY_LEAVING, MEMORY_CLIENTS);
+        queued_free(q);
+    }
+    return leaving_first != NULL;
+}
+
+/* No call has run, so each command has all its blobs. */
+static void give_queue_up(struct transaction *t) {
+    memory_move(NULL, t->queue_bytes, MEMORY_CLIENTS, MEMORY_LEAVING);
+    leaving_bytes += t->queue_bytes;
+    t->bytes -= t->queue_bytes;
+    t->queue_bytes = 0;
+    if (leaving_first)
+        leaving_last->next = t->first;
+    else
+        leaving_first = t->first;
+    leaving_last = t->last;
+    t->first = NULL;
+    lazyfree_call(free_leaving);
+}
+
 /* As transaction_begin found it, but for the watched keys. */
 static void drop_queue(struct client *c, struct transaction *t) {
+    if (t->first && t->count > QUEUED_AT_ONCE) give_queue_up(t);
     while (t->first) transaction_drop_first(t);
     t->last = NULL;
     t->count = 0;
@@ -230,6 +272,7 @@ void transaction_drop_first(struct transaction *t) {
     struct queued *q = t->first;
     t->first = q->next;
     t->bytes -= q->bytes;
+    t->queue_bytes -= q->bytes;
     queued_free(q);
 }
 
@@ -429,6 +472,7 @@ static size_t check_client(const struct client *c) {
     ASSERT(t->client == c && list_is_empty(&t->failing));
     bytes = memory_usable_size(t);
     for (const struct queued *q = t->first; q; q = q->next, queued++) bytes += q->bytes;
+    ASSERT_COMPARE(bytes - memory_usable_size(t), ==, t->queue_bytes);
     LIST_FOR_EACH (link, following, &t->watches) {
         const struct watch *w = LIST_ENTRY(link, struct watch, of_client);
         ASSERT(w->client == c);
@@ -443,7 +487,9 @@ static size_t check_client(const struct client *c) {
 }
 
 void transaction_check(void) {
-    size_t of_keys = 0, of_clients = 0;
+    size_t of_keys = 0, of_clients = 0, given_up = 0;
+    for (const struct queued *q = leaving_first; q; q = q->next) given_up += q->bytes;
+    ASSERT_COMPARE(given_up, ==, leaving_bytes);
     key_table_check(&keys);
     for (int i = 0; i < keyspace_databases(); i++) key_table_each(&keys, i, check_key, &of_keys);
     LIST_FOR_EACH (link, following, client_list())

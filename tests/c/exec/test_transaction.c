@@ -10,6 +10,7 @@
 #include "server/whole.h"
 #include "store/expire.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 
 #define CLIENTS 5
 #define KEYS 6
@@ -395,6 +396,80 @@ static void test_closed_while_it_runs(void **state) {
     peer_close(&other);
 }
 
+static size_t freed_blocks;
+static void on_free(size_t bytes) {
+    freed_blocks++;
+    clock_advance_usec(1);
+}
+static const struct memory_hook counting = {.freed = on_free};
+
+static struct peer peer_that_queues(int commands) {
+    struct peer p = peer_connect();
+    char *value = memory_zalloc(LARGE_BYTES + 1, MEMORY_OTHER);
+    memset(value, 'x', LARGE_BYTES);
+    SAY(&p, "+OK\r\n", "watch", "w");
+    SAY(&p, "+OK\r\n", "multi");
+    for (int i = 1; i < commands; i++) SAY(&p, "+QUEUED\r\n", "set", "k", "value");
+    SAY(&p, "+QUEUED\r\n", "set", "k", value);
+    memory_free(value, MEMORY_OTHER);
+    return p;
+}
+
+/* What the slices free after it, each no more than it may: all of these bytes, and no others. */
+static void free_what_leaves(size_t bytes, int commands) {
+    size_t slices = 0, blocks = 0, left = memory_used(MEMORY_LEAVING);
+    assert_int_equal(left, bytes);
+    memory_set_hook(&counting);
+    for (bool more = true; more; slices++) {
+        freed_blocks = 0;
+        more = lazyfree_step();
+        blocks += freed_blocks;
+        assert_in_range(freed_blocks, 1, LAZYFREE_SLICE_USEC + 2 * LAZYFREE_BLOCKS_AT_ONCE);
+        assert_true(memory_used(MEMORY_LEAVING) < left);
+        left = memory_used(MEMORY_LEAVING);
+        transaction_check();
+        client_memory_check();
+    }
+    memory_set_hook(NULL);
+    assert_int_equal(left, 0);
+    assert_int_equal(blocks, commands + 1); /* the large argument's block */
+    assert_true(slices > 2);
+}
+
+/* A long queue that is given up goes in slices: it is nobody's at once, and counts as free. A short
+ * one goes with the command. */
+static void test_given_up_in_slices(void **state) {
+    enum { COMMANDS = 5000 };
+    for (int closes = 0; closes < 2; closes++) {
+        struct peer p = peer_that_queues(COMMANDS);
+        size_t bytes = transaction_bytes(p.client), all = memory_used_total();
+        assert_true(bytes > COMMANDS * 32 + LARGE_BYTES);
+        freed_blocks = 0;
+        memory_set_hook(&counting);
+        if (closes) {
+            client_close_later(p.client);
+            client_free_closing();
+        } else {
+            transaction_end(p.client);
+            assert_int_equal(transaction_bytes(p.client), 0);
+        }
+        memory_set_hook(NULL);
+        assert_true(freed_blocks < 50);
+        assert_true(memory_used_total() <= all - bytes);
+        transaction_check();
+        client_memory_check();
+        size_t leaving = memory_used(MEMORY_LEAVING);
+        assert_in_range(leaving, bytes - 1000, bytes); /* less what it watched */
+        free_what_leaves(leaving, COMMANDS);
+        peer_close(&p);
+    }
+    struct peer p = peer_that_queues(100);
+    transaction_end(p.client);
+    assert_int_equal(memory_used(MEMORY_LEAVING), 0);
+    assert_false(lazyfree_step());
+    peer_close(&p);
+}
+
 /* Keys are looked up among as many watches as are fewer, and dropped with the last client. */
 static void test_many_watches(void **state) {
     struct peer peers[20];
@@ -435,6 +510,7 @@ int main(void) {
         TEST(test_model),
         TEST(test_large_argument_is_taken_over),
         TEST(test_closed_while_it_runs),
+        TEST(test_given_up_in_slices),
         TEST(test_many_watches),
     };
 #undef TEST

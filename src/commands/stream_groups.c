@@ -27,6 +27,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 
 /* XAUTOCLAIM looks at so many entries for each that it may claim, and claims so many. Facts of
  * 6.2. */
@@ -94,10 +95,12 @@ static void xgroup_setid(struct on_group *x) {
 /* Who waits for the group learns that it is gone. */
 static void xgroup_destroy(struct on_group *x) {
     struct call *call = x->call;
-    bool there = stream_group_destroy(change_begin(x), call->argv[3]);
+    struct value taken;
+    bool there = stream_group_take(change_begin(x), call->argv[3], &taken);
     if (there) blocked_signal_key(&x->edit.key);
     reply_integer(call->client, there);
     change_end(x, there, "xgroup-destroy");
+    if (there) lazyfree_value(VALUE_STREAM, taken);
 }
 
 static void xgroup_createconsumer(struct on_group *x) {
@@ -109,12 +112,13 @@ static void xgroup_createconsumer(struct on_group *x) {
 
 static void xgroup_delconsumer(struct on_group *x) {
     size_t pending = 0;
-    struct value v = change_begin(x);
+    struct value v = change_begin(x), taken;
     struct stream_consumer *consumer = stream_consumer_find(x->g, x->call->argv[4]);
-    if (consumer) pending = stream_consumer_destroy(v, x->g, consumer);
+    if (consumer) pending = stream_consumer_take(v, x->g, consumer, &taken);
     reply_integer(x->call->client, (int64_t)pending);
     /* As 6.2 counts it, even where there was none. */
     change_end(x, 1, "xgroup-delconsumer");
+    if (consumer) lazyfree_value(VALUE_STREAM, taken);
 }
 
 static const struct {

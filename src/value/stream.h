@@ -112,15 +112,18 @@ const struct rax *stream_groups(struct value v);
 struct stream_group *stream_group_find(struct value v, struct slice name);
 /* NULL where there is one already. */
 struct stream_group *stream_group_create(struct value v, struct slice name, struct stream_id last);
-/* With consumers and all; false where there is none. */
-bool stream_group_destroy(struct value v, struct slice name);
+/* Takes the group out, with consumers and all: into a stream that has nothing else, and that is
+ * only to be freed, as long as that takes. False where there is none. O(consumers). */
+bool stream_group_take(struct value v, struct slice name, struct value *taken);
 /* NULL where there is none. */
 struct stream_consumer *stream_consumer_find(struct stream_group *g, struct slice name);
 /* NULL where there is one already. */
 struct stream_consumer *stream_consumer_create(struct value v, struct stream_group *g,
                                                struct slice name, int64_t now_msec);
-/* With what is pending for it; returns how many entries that were. */
-size_t stream_consumer_destroy(struct value v, struct stream_group *g, struct stream_consumer *c);
+/* Takes the consumer out, with what is pending for it: into a stream that is only to be freed.
+ * Returns how many entries were pending. O(1) where no other consumer has any, else O(pending). */
+size_t stream_consumer_take(struct value v, struct stream_group *g, struct stream_consumer *c,
+                            struct value *taken);
 /* NULL where it is not pending. */
 struct stream_pending *stream_pending_find(const struct stream_group *g, struct stream_id id);
 /* The entry is pending for this consumer from now on, whoever had it before; a new one has been

@@ -27,6 +27,10 @@ static size_t consumer_size(size_t name_length) {
     return sizeof(struct named_consumer) + name_length;
 }
 
+static size_t consumer_bytes(const struct stream_consumer *c) {
+    return memory_good_size(consumer_size(c->name.length)) + rax_bytes(c->pending);
+}
+
 /* ---- Trees that are counted ---- */
 
 /* What the key had is put back, and returned; NULL where it is new. */
@@ -113,11 +117,6 @@ static bool group_free_step(struct stream_groups *all, struct stream_group *g, s
     return true;
 }
 
-static void release_group(struct stream_groups *all, struct stream_group *g) {
-    size_t effort = SIZE_MAX;
-    ASSERT(group_free_step(all, g, &effort));
-}
-
 bool stream_groups_free_step(struct stream *s, size_t effort) {
     struct stream_groups *all = s->groups;
     struct buffer name;
@@ -177,11 +176,37 @@ struct stream_group *stream_group_create(struct value v, struct slice name, stru
     return g;
 }
 
-bool stream_group_destroy(struct value v, struct slice name) {
-    struct stream_groups *all = stream_of(v)->groups;
+/* Books bytes and blocks to the groups of another stream. */
+static void move_sums(struct stream_groups *from, struct stream_groups *to, size_t bytes,
+                      size_t blocks) {
+    from->bytes -= bytes;
+    from->blocks -= blocks;
+    to->bytes += bytes;
+    to->blocks += blocks;
+}
+
+/* Adds what the group and its consumers take, with what is pending. O(consumers). */
+static void group_add_sums(const struct stream_group *g, struct stream_groups *sums) {
+    size_t pending = rax_count(g->pending);
+    struct buffer name;
+    void *consumer;
+    buffer_init(&name, MEMORY_OTHER);
+    while (walk(g->consumers, &name, &consumer)) sums->bytes += consumer_bytes(consumer);
+    buffer_free(&name);
+    sums->bytes += memory_good_size(sizeof(*g)) + rax_bytes(g->pending) + rax_bytes(g->consumers) +
+                   pending * memory_good_size(sizeof(struct stream_pending));
+    sums->blocks += pending + rax_count(g->consumers);
+}
+
+bool stream_group_take(struct value v, struct slice name, struct value *taken) {
+    struct stream_groups *from = stream_of(v)->groups, sums = {0};
     void *g;
-    if (!all || !rax_remove(all->by_name, name, &g)) return false;
-    release_group(all, g);
+    if (!from || !rax_remove(from->by_name, name, &g)) return false;
+    *taken = stream_create();
+    struct stream_groups *to = stream_of(*taken)->groups = groups_create();
+    group_add_sums(g, &sums);
+    move_sums(from, to, sums.bytes, sums.blocks);
+    rax_insert(to->by_name, SLICE(""), g, NULL);
     return true;
 }
 
@@ -206,9 +231,10 @@ struct stream_consumer *stream_consumer_create(struct value v, struct stream_gro
     return &c->consumer;
 }
 
-size_t stream_consumer_destroy(struct value v, struct stream_group *g, struct stream_consumer *c) {
-    struct stream_groups *all = stream_of(v)->groups;
-    size_t count = rax_count(c->pending), effort = SIZE_MAX;
+/* Frees what is pending for the consumer, who has nothing then. O(pending). */
+static void release_pending_of(struct stream_groups *all, struct stream_group *g,
+                               struct stream_consumer *c) {
+    size_t effort = SIZE_MAX;
     struct buffer key;
     void *pending;
     buffer_init(&key, MEMORY_OTHER);
@@ -218,7 +244,36 @@ size_t stream_consumer_destroy(struct value v, struct stream_group *g, struct st
     }
     buffer_free(&key);
     ASSERT(counted_free_step(all, c->pending, &effort, NULL));
-    release_consumer(all, g, c);
+    c->pending = counted_create(all);
+}
+
+/* The group's whole tree goes to `other`, another stream's group that has nothing pending. */
+static void move_pending(struct stream_groups *from, struct stream_group *g,
+                         struct stream_groups *to, struct stream_group *other) {
+    struct rax *all = g->pending;
+    size_t count = rax_count(all);
+    g->pending = other->pending;
+    other->pending = all;
+    move_sums(from, to,
+              rax_bytes(all) - rax_bytes(g->pending) +
+                  count * memory_good_size(sizeof(struct stream_pending)),
+              count);
+}
+
+size_t stream_consumer_take(struct value v, struct stream_group *g, struct stream_consumer *c,
+                            struct value *taken) {
+    struct stream_groups *from = stream_of(v)->groups;
+    size_t count = rax_count(c->pending);
+    *taken = stream_create();
+    struct stream_group *other = stream_group_create(*taken, SLICE(""), g->last_id);
+    struct stream_groups *to = stream_of(*taken)->groups;
+    if (count == rax_count(g->pending))
+        move_pending(from, g, to, other);
+    else
+        release_pending_of(from, g, c);
+    ASSERT(counted_remove(from, g->consumers, c->name) == c);
+    ASSERT(!counted_insert(to, other->consumers, c->name, c));
+    move_sums(from, to, consumer_bytes(c), 1);
     return count;
 }
 
@@ -328,18 +383,14 @@ static void group_check(const struct stream_group *g, struct stream_groups *sums
     buffer_init(&name, MEMORY_OTHER);
     rax_check(g->pending);
     rax_check(g->consumers);
-    sums->bytes += memory_good_size(sizeof(*g)) + rax_bytes(g->pending) + rax_bytes(g->consumers);
     while (walk(g->consumers, &name, &consumer)) {
         const struct stream_consumer *c = consumer;
         ASSERT(slice_equal(c->name, buffer_slice(&name)));
         pending += consumer_check(g, c);
-        sums->bytes += memory_good_size(consumer_size(c->name.length)) + rax_bytes(c->pending);
-        sums->blocks++;
     }
     buffer_free(&name);
     ASSERT_COMPARE(pending, ==, rax_count(g->pending));
-    sums->bytes += pending * memory_good_size(sizeof(struct stream_pending));
-    sums->blocks += pending;
+    group_add_sums(g, sums);
 }
 
 void stream_groups_check(const struct stream *s) {

@@ -216,10 +216,10 @@ static void flush(struct call *call, int first, int last, bool lazily) {
         keys += keyspace_count(keyspace_at(i));
         bytes += keyspace_entry_bytes(keyspace_at(i));
     }
-    bool waits = !lazily && flush_should_wait(call, keys, bytes);
-    enum lazyfree_way way = lazily ? LAZYFREE_LATER : waits ? LAZYFREE_AWAITED : LAZYFREE_NOW;
+    bool much = flush_is_long(keys, bytes);
+    enum lazyfree_way way = lazily ? LAZYFREE_LATER : much ? LAZYFREE_AWAITED : LAZYFREE_NOW;
     for (int i = first; i <= last; i++) edit_flush(keyspace_at(i), way);
-    if (waits)
+    if (!lazily && much && flush_can_wait(call))
         flush_wait(call);
     else
         reply_ok(call->client);

@@ -51,10 +51,11 @@ void flush_all_done(void) {
     if (observer && observer->done) observer->done();
 }
 
-bool flush_should_wait(const struct call *call, size_t keys, size_t bytes) {
-    if (keys <= KEYS_AT_ONCE && bytes <= BYTES_AT_ONCE) return false;
-    return call->request && !limbo_nested();
+bool flush_is_long(size_t keys, size_t bytes) {
+    return keys > KEYS_AT_ONCE || bytes > BYTES_AT_ONCE;
 }
+
+bool flush_can_wait(const struct call *call) { return call->request && !limbo_nested(); }
 
 static void finish(void *loop) {
     atomic_fetch_add(&finished, 1);

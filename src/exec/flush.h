@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * FLUSHALL and FLUSHDB SYNC of much data: the database is empty at once, the client has its answer
- * when what was there is freed, and all others are served meanwhile.
+ * when what was there is freed, and all others are served meanwhile. Within EXEC or a script nobody
+ * waits, for nobody else may be served there: what was there is freed behind it.
  */
 #ifndef EVENKEEL_EXEC_FLUSH_H
 #define EVENKEEL_EXEC_FLUSH_H
@@ -21,9 +22,11 @@ void flush_set_observer(const struct flush_observer *observer);
 void flush_all_begins(void);
 void flush_all_done(void);
 
-/* Whether freeing so many keys of so many bytes takes so long that the client should wait for it,
- * and whether it can: a call within EXEC, a script or a module cannot. */
-bool flush_should_wait(const struct call *call, size_t keys, size_t bytes);
+/* Whether freeing so many keys of so many bytes takes so long that the client should wait for it.
+ */
+bool flush_is_long(size_t keys, size_t bytes);
+/* Whether it can: a call within EXEC, a script or a module has its answer before all is freed. */
+bool flush_can_wait(const struct call *call);
 /* Holds the call's client until all that was handed to the background before is freed, and then
  * answers OK. The command must not have replied. */
 void flush_wait(struct call *call);

@@ -139,6 +139,148 @@ start_server {} {
 }
 
 start_server {tags {ours}} {
+    # Bytes that wait right after the command, before the loop has turned.
+    proc pending_after {args} {
+        r multi
+        r {*}$args
+        r info memory
+        set text [lindex [r exec] 1]
+        assert_equal 0 [info_property $text lazyfree_pending_objects]
+        info_property $text lazyfree_pending_bytes
+    }
+
+    proc wait_until_nothing_waits {} {
+        wait_for_condition 500 20 {[s lazyfree_pending_bytes] == 0} else {
+            fail "[s lazyfree_pending_bytes] bytes are still there"
+        }
+    }
+
+    proc large_hash {key} {
+        for {set first 0} {$first < 60000} {incr first 10000} {
+            set words {}
+            for {set i $first} {$i < $first + 10000} {incr i} {
+                lappend words field:$i value:$i
+            }
+            r hset $key {*}$words
+        }
+    }
+
+    test {What a large value takes goes behind the command, also where nothing is lazy} {
+        set freed [s lazyfreed_objects]
+        r set other y
+        set dumped [r dump other]
+        foreach words [list {del k} {set k x} {rename other k} {expire k -1} \
+                {copy other k replace} [list restore k 0 $dumped replace]] {
+            r flushall
+            r set other y
+            set before [s used_memory]
+            large_hash k
+            assert_morethan [pending_after {*}$words] 1000000 $words
+            wait_until_nothing_waits
+            assert_lessthan [s used_memory] [expr {$before + 500000}] $words
+        }
+        assert_equal $freed [s lazyfreed_objects]
+        r flushall
+    } {OK}
+
+    test {A value whose freeing is under way is gone: its key can be made anew, saved, compared} {
+        large_hash k
+        set digest [r debug digest]
+        r multi
+        r del k
+        r hset k a b
+        r del k
+        r exec
+        large_hash k
+        assert_equal $digest [r debug digest]
+        r del k
+        r debug reload
+        assert_equal 0 [r dbsize]
+        wait_until_nothing_waits
+    }
+
+    test {XGROUP DESTROY and DELCONSUMER give up what is pending; it goes behind the command} {
+        for {set i 1} {$i <= 20000} {incr i} {
+            r xadd s $i-1 f v
+        }
+        foreach words {{xgroup destroy s g} {xgroup delconsumer s g c} {del s}} {
+            r xgroup create s g 0
+            r xreadgroup group g c count 20000 streams s >
+            assert_equal 20000 [lindex [r xpending s g] 0]
+            assert_morethan [pending_after {*}$words] 500000 $words
+            wait_until_nothing_waits
+            switch [lindex $words 1] {
+                destroy {assert_equal {} [r xinfo groups s]}
+                delconsumer {
+                    assert_equal {0 {} {} {}} [r xpending s g]
+                    assert_equal {} [r xinfo consumers s g]
+                    assert_equal {} [lindex [r xreadgroup group g d count 3 streams s 0] 0 1]
+                    r xgroup destroy s g
+                }
+                s {assert_equal 0 [r exists s]}
+            }
+        }
+    }
+
+    test {DELCONSUMER leaves what others have pending} {
+        for {set i 1} {$i <= 2000} {incr i} {
+            r xadd s $i-1 f v
+        }
+        r xgroup create s g 0
+        r xreadgroup group g one count 1500 streams s >
+        r xreadgroup group g two count 500 streams s >
+        assert_equal 1500 [r xgroup delconsumer s g one]
+        assert_equal {500 1501-1 2000-1 {{two 500}}} [r xpending s g]
+        assert_equal 500 [r xgroup delconsumer s g two]
+        assert_equal {0 {} {} {}} [r xpending s g]
+        assert_equal 1 [r del s]
+    }
+
+    test {FLUSHALL SYNC of many keys within MULTI or a script: freed behind it} {
+        set seen 0
+        foreach words {{flushall sync} flushdb {eval {return redis.call('flushall')} 0}} {
+            r debug populate 200000
+            set before [s lazyfreed_objects]
+            set used [s used_memory]
+            r multi
+            r {*}$words
+            r dbsize
+            r info memory
+            lassign [r exec] reply keys text
+            assert_equal {OK 0} [list $reply $keys]
+            # The other thread may be through already, where this one stood still.
+            incr seen [expr {[info_property $text lazyfree_pending_bytes] > 0}]
+            wait_until_nothing_waits
+            assert_morethan [expr {$used - [s used_memory]}] 8000000 $words
+            assert_equal $before [s lazyfreed_objects]
+        }
+        assert_morethan $seen 0
+    }
+
+    test {A full server does not evict because of what is on its way out} {
+        r flushall
+        large_hash k
+        r debug populate 1000
+        set bytes [r memory usage k]
+        r config set maxmemory-policy allkeys-lru
+        r config set maxmemory [expr {[s used_memory] + 1000000}]
+        set evicted [s evicted_keys]
+        set client [redis_deferring_client]
+        $client del k
+        set value [string repeat x [expr {$bytes / 120}]]
+        for {set i 0} {$i < 100} {incr i} {
+            $client set small:$i $value
+        }
+        client_replies $client 101
+        $client close
+        assert_equal $evicted [s evicted_keys]
+        assert_equal 1100 [r dbsize]
+        r config set maxmemory 0
+        r config set maxmemory-policy noeviction
+        r flushall
+        wait_until_nothing_waits
+    }
+
     test {FLUSHALL SYNC of many keys: counted as none of the background's, and on one's own time} {
         foreach words {{flushall sync} flushall {flushdb sync} flushdb} {
             r debug populate 100000

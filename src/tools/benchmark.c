@@ -17,8 +17,10 @@
 #include "tools/benchmark_report.h"
 #include "tools/benchmark_server.h"
 #include "tools/benchmark_tests.h"
+#include "tools/terminal.h"
 
 #define NSEC_A_SECOND 1e9
+#define PROGRESS_CHARS 128 /* of the figures: four, and words */
 
 static struct benchmark_options options;
 static struct benchmark_server server, other;
@@ -29,7 +31,19 @@ static int watched_columns;
 
 /* --- while a test runs ------------------------------------------------------------------------ */
 
-/* A line that the next one overwrites; only on a terminal. */
+/* Over the row that is there; what does not fit is left out, the title's end first: a second row
+ * would stay. Returns the columns that it took. */
+static int show_row(const char *title, const char *figures) {
+    int width, rows;
+    terminal_size(&width, &rows);
+    int figures_length = (int)strlen(figures);
+    if (figures_length > width - 1) figures_length = width - 1;
+    int title_length = (int)strnlen(title, (size_t)(width - 1 - figures_length));
+    printf("\r%.*s%.*s", title_length, title, figures_length, figures);
+    return title_length + figures_length;
+}
+
+/* A row that the next one overwrites; only on a terminal. */
 static void show_progress(const struct benchmark_progress *now) {
     uint64_t requests = now->requests - watched.requests;
     uint64_t nsec = now->latency_sum_nsec - watched.latency_sum_nsec;
@@ -38,8 +52,10 @@ static void show_progress(const struct benchmark_progress *now) {
     double overall = now->seconds > 0 ? (double)now->requests / now->seconds : 0;
     double average = requests ? (double)nsec / (double)requests / 1e6 : 0;
     double whole = now->requests ? (double)now->latency_sum_nsec / (double)now->requests / 1e6 : 0;
-    int columns = printf("\r%s: rps=%.1f (overall: %.1f) avg_msec=%.3f (overall: %.3f)",
-                         watched_title, rate, overall, average, whole);
+    char figures[PROGRESS_CHARS];
+    snprintf(figures, sizeof(figures), ": rps=%.1f (overall: %.1f) avg_msec=%.3f (overall: %.3f)",
+             rate, overall, average, whole);
+    int columns = show_row(watched_title, figures);
     if (columns < watched_columns) printf("%*s", watched_columns - columns, "");
     watched_columns = columns;
     watched = *now;

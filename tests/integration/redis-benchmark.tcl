@@ -29,6 +29,22 @@ proc form_of {text} {
     return $text
 }
 
+# All that a run shows in a terminal of 80 columns; it must end well.
+proc screen {benchmark args} {
+    set channel [terminal_open 24 80 $benchmark -p [srv port] {*}$args]
+    set text ""
+    await_shown $channel text {%ended \d+ \w+}
+    close $channel
+    assert_match "*%ended 0 restored*" $text
+    return [regsub {\n%ended .*$} [regsub {^%pid \d+\n} $text {}] {}]
+}
+
+# The rows that stay of it, without empty ones.
+proc forms_of_rows {text} {
+    set rows [lmap row [terminal_rows $text 80] {form_of [string trimright $row]}]
+    return [lsearch -all -inline -not -exact $rows {}]
+}
+
 proc calls_of {command} {
     if {[regexp "cmdstat_$command:calls=(\[0-9\]+)" [r info commandstats] -> calls]} {
         return $calls
@@ -251,6 +267,33 @@ start_server {tags {benchmark} unix 1} {
             {LRANGE_100 (first 100 elements)}] $names
         assert_equal "" [lindex $lines end]
         assert {[regexp {p50=\d+\.\d{5} msec} [load $benchmark -n 10 -t get -q --precision 5]]}
+    }
+
+    test {redis-benchmark in a terminal: a row of progress, and only the report stays} {
+        # A title that leaves no room for all of its figures at 80 columns.
+        set long {LPUSH (needed to benchmark LRANGE)}
+        set text [screen $benchmark --rate 1000 -n 800 -c 5 -t lrange_100 -q]
+        set shown [lsearch -all -inline [split $text \r] *rps=*]
+        assert_morethan [llength $shown] 1
+        foreach row $shown {
+            assert_lessthan [string length $row] 80
+        }
+        assert_match "LPUSH (needed *: rps=N (overall: N) avg_msec=N (overall: N)*" \
+            [form_of [lindex $shown 0]]
+        set line {requests per second, pN=N msec}
+        assert_equal [list "$long: N $line" "LRANGE_N (first N elements): N $line"] \
+            [forms_of_rows $text]
+
+        set rows [forms_of_rows [screen $benchmark --rate 1000 -n 800 -c 5 -t get]]
+        assert_equal {====== GET ======} [lindex $rows 0]
+        assert_match {*N requests completed in N seconds} [lindex $rows 1]
+        set summary [lrange $rows [lsearch $rows Summary:] end]
+        assert_equal [list Summary: {throughput summary: N requests per second} \
+            {latency summary (msec):} {avg min pN pN pN max} {N N N N N N}] \
+            [lmap row [lrange $summary 0 4] {join [regexp -all -inline {\S+} $row]}]
+
+        assert_equal [string map {\n \r\n} [form_of [load $benchmark -n 100 -t get --csv]]] \
+            [form_of [screen $benchmark -n 100 -t get --csv]]
     }
 
     test {redis-benchmark --rate keeps to it, --duration to its time} {

@@ -350,8 +350,8 @@ def server_figures(data):
             list(zip(turns, (row['eventloop_turn_cpu_usec_histogram'] for row in data.rows))),
             data.at, data.stops)
         if apart is not None:
-            found['longest turn while the machine ran, CPU ms'] = apart
-    found['machine stood still, ms at most'] = \
+            found['longest turn while its core ran, CPU ms'] = apart
+    found['core stood still, ms at most'] = \
         1e3 * max((length for _, length in data.stops), default=0)
     fresh = data.run['fills'][-1] if data.run['fills'] else None
     for phase in phases if len(phases) > 1 else []:

@@ -200,7 +200,7 @@ class Run:
         self.server.wire.command('SLOWLOG', 'RESET')
         if 'sync-ms' in phase:
             self.disk.set_sync_msec(phase['sync-ms'])
-        watching = witness.Witness(SPARE_CORES[-1])
+        watching = witness.Witness(SERVER_CORE)
         process = self._load(load, folder)
         notes, began = [], time.monotonic()
         threads = [threading.Thread(target=self._events, args=(event, began, notes), daemon=True)
@@ -209,6 +209,8 @@ class Run:
             thread.start()
         result = self._finish(process, folder)
         result['stops'] = watching.stops()
+        with open(os.path.join(folder, 'stops.json'), 'w') as file:
+            json.dump(result['stops'], file)
         for thread in threads:
             thread.join()
         time.sleep(phase.get('rest-s', 0))

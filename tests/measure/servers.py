@@ -284,6 +284,17 @@ def build_preloaded(source):
     return library
 
 
+def build_program(source):
+    """Compiles a program of one file, when its source is newer; its path."""
+    program = os.path.join(BUILD, os.path.basename(source)[:-2])
+    if os.path.exists(program) and os.path.getmtime(program) >= os.path.getmtime(source):
+        return program
+    os.makedirs(BUILD, exist_ok=True)
+    subprocess.run([*os.environ.get('CC', 'cc').split(), '-O2', '-Wall', '-Wextra', source, '-o',
+                    program], check=True)
+    return program
+
+
 def load_command(loop, port, options):
     """The load's command line. Options are those of load_options.c; _ may stand for -."""
     words = [LOAD, loop, '--port', str(port)]

@@ -1,56 +1,27 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""When the machine itself stands still: what no server can help.
+"""When a processor itself stood still: what no server on it can help.
 
-A host that gives a virtual machine only so much of each 100 ms stops all its processors at once for
-some milliseconds, and the kernel inside books that time to whatever thread ran. So a turn of a
-server's loop looks long though nothing was done in it. A witness is a process on another core: it
-sleeps for a millisecond again and again, and wakes late where the machine stood still. What it
-waited for its core, others being on it, is no such thing and is subtracted; it goes before them
-where the system lets it.
-
-  witness.py    until its input ends; a line for each time: "<end, monotonic seconds> <seconds>"
+A host that gives a virtual machine only so much of each 100 ms, or runs another on the same
+processor, stops it for some milliseconds, and the kernel inside books that time to whatever thread
+ran, and little of it as steal. So a turn of a server's loop looks long though nothing was done in
+it. A witness (witness.c) on the server's core sees it: it sleeps for a millisecond again and again,
+and tells when it woke late though nobody was before it.
 """
 import os
-import select
 import subprocess
-import sys
-import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import servers
 
-import servers  # noqa: E402
-
-SLEEP_S = 0.001
-STILL_S = 0.001  # less is how late timers are
 # A turn is booked when it ends, and then sampled: so long after a stop it may be seen first.
 BOOKED_WITHIN_S = 0.02
-PRIORITY = 10  # a lab that runs under `chrt -f 1` included
-
-
-def waited_s(file):
-    """How long this process stood runnable without a core."""
-    return int(os.pread(file, 64, 0).split()[1]) / 1e9
-
-
-def watch(over, tell):
-    file = os.open('/proc/self/schedstat', os.O_RDONLY)
-    waited, before = waited_s(file), time.monotonic()
-    while not over():
-        time.sleep(SLEEP_S)
-        now, waited_now = time.monotonic(), waited_s(file)
-        still = now - before - SLEEP_S - (waited_now - waited)
-        if still >= STILL_S:
-            tell(now, still)
-        waited, before = waited_now, time.monotonic()
 
 
 class Witness:
     """One of its own, from its making to `stops()`."""
 
     def __init__(self, core):
-        self.process = servers.start_process([sys.executable, __file__], core=core, text=True,
+        program = servers.build_program(os.path.join(servers.HERE, 'witness.c'))
+        self.process = servers.start_process([program], core=core, text=True,
                                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def stops(self):
@@ -63,9 +34,9 @@ class Witness:
 
 
 def longest_turn_apart(turns, at, stops):
-    """The longest turn, in ms, of the samples that no stop of the machine touched; None where there
-    is none. `turns`: of each sample the longest so far and the histogram, as INFO has them. Where
-    the longest so far is a stop's, the histogram says what else there was: up to the end of its
+    """The longest turn, in ms, of the samples that no stop touched; None where there is none.
+    `turns`: of each sample the longest so far and the histogram, as INFO has them. Where the
+    longest so far is a stop's, the histogram says what else there was: up to the end of its
     class."""
     longest, before_usec, before, since = None, 0.0, {}, None
     for moment, (most_usec, text) in zip(at, turns):
@@ -79,16 +50,3 @@ def longest_turn_apart(turns, at, stops):
             longest = max(longest or 0, most / 1e3)
         before_usec, before, since = most_usec, classes, moment
     return longest
-
-
-def main():
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
-    except PermissionError:
-        pass
-    watch(lambda: select.select([sys.stdin], [], [], 0)[0],
-          lambda end, length: print(f'{end:.6f} {length:.6f}', flush=True))
-
-
-if __name__ == '__main__':
-    main()

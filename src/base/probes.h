@@ -45,6 +45,9 @@
 
 #ifdef PROBES_BUILT
 #define _SDT_HAS_SEMAPHORES 1
+/* Arguments stand in registers, or are constants. In a static variable's own place, which the
+ * header's own default allows, bpftrace does not find them, nor any other probe of the program. */
+#define STAP_SDT_ARG_CONSTRAINT nr
 #include <sys/sdt.h>
 
 #define PROBE_DECLARE(name) \

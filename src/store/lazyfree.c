@@ -344,10 +344,11 @@ static void free_table(struct database_job *job) {
 
 static void free_database(void *argument) {
     struct database_job *job = argument;
-    PROBE1(free__start, job->bytes);
+    size_t bytes = job->bytes;
+    PROBE1(free__start, bytes);
     if (job->index) free_index(job);
     if (job->table) free_table(job);
-    PROBE1(free__done, job->bytes);
+    PROBE1(free__done, bytes);
     memory_free(job, MEMORY_OTHER);
 }
 

@@ -397,8 +397,8 @@ mutate('below-later-early', 'net/reply.c',
        'if (output.later.first && output.current == c) spill();', 'if (false) spill();',
        'what was set apart comes before the reply in the output buffer', 'unit exec/test_run')
 mutate('below-written', 'net/reply.c',
-       'if (__builtin_expect(c->flags & CLIENT_BELOW, 0))\n            list_append(&below',
-       'if (false)\n            list_append(&below',
+       'if (__builtin_expect(c->flags & (CLIENT_BELOW | CLIENT_AWAY), 0))',
+       'if (__builtin_expect(c->flags & CLIENT_AWAY, 0))',
        'chunks leave before the outer output', 'unit exec/test_run')
 mutate('below-read', 'net/batch.c',
        'if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;\n    note_turn();\n    ready',
@@ -410,8 +410,9 @@ mutate('below-closed', 'net/client.c', '        if (!(c->flags & CLIENT_BELOW)) 
 
 # ---- publish, exec ----
 
-mutate('noloop-credit', 'publish/tracking.c', 'credited ? credited : batch_running_client();',
-       'batch_running_client();', 'who waited is told of what it moved itself',
+mutate('noloop-credit', 'publish/tracking.c',
+       'return credited && !captured ? credited : batch_running_client();',
+       'return captured ? credited : batch_running_client();', 'who waited is told of what it moved itself',
        'tcl unit/tracking NOLOOP')
 mutate('noloop-mixed', 'publish/tracking.c', '    else if (append_keys(n, id, &n->others))\n',
        '    else if (append_keys(n, 0, &n->others))\n',
@@ -599,8 +600,9 @@ mutate('within-reads-below', 'net/batch.c',
 mutate('within-reads-parsed', 'net/batch.c', '        if (b->reading == c) return true;\n', '',
        'a client is read while its bytes are parsed outside', 'unit exec/test_run')
 mutate('within-writes-below', 'net/reply.c',
-       'if (__builtin_expect(c->flags & CLIENT_BELOW, 0))', 'if (c->flags & CLIENT_CAPTURED)',
-       'a message overtakes the reply of the running client', 'unit exec/test_run')
+       'list_append(c->flags & CLIENT_BELOW ? &below : &away, &c->write_link);',
+       'list_append(&away, &c->write_link);',
+       'a message to the running client waits for a thread that has nothing', 'unit exec/test_run')
 mutate('within-says-nothing-of-units', 'exec/effects.c', '    if (nested) depend_on_open_unit();\n',
        '', 'who writes in a nested turn is answered before the record', 'unit exec/test_run')
 mutate('within-limbo-stays', 'store/limbo.c', '    depth = paused;\n', '',
@@ -949,8 +951,8 @@ mutate('time-with-eviction', 'exec/run.c',
        '        if (gate_is_set(GATE_MEMORY)) start = begin_after_eviction(start);\n', '',
        "a command's time has the eviction before it",
        'tcl unit/maxmemory time is without the eviction')
-mutate('throttling-absent', 'report/host_cpu.c', 'return host_cpu_read().throttled_usec >= 0; }',
-       'return host_cpu_read().throttled_usec >= -1; }',
+mutate('throttling-absent', 'report/host_cpu.c', 'return sampled()->throttled_usec >= 0; }',
+       'return sampled()->throttled_usec >= -1; }',
        'INFO shows throttling where there is none', 'unit report/test_host_cpu')
 mutate('verdict-boundary', 'report/slowlog.c', '>= VERDICT_MIXED_PERCENT;',
        '> VERDICT_MIXED_PERCENT;', 'a fifth of the time is not named', 'unit report/test_slowlog')

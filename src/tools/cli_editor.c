@@ -10,7 +10,10 @@
  *  2. While characters wait to be read (a paste) no hint is drawn.
  *  3. A terminal that is dumb, or not told of, gets no hints.
  *  4. While a line is edited an interrupt is let in only where the next character is waited for:
- * the prompt is on the screen before libedit waits, and Ctrl-C counts from then on.
+ * the prompt is on the screen before libedit waits, and Ctrl-C counts from then on. So is the news
+ * that the terminal has another size.
+ *  5. libedit hears of a size only where the row of the cursor is still there: else it would write
+ * beyond its picture of the screen. The next line has the size in any case.
  */
 #include "tools/cli_editor.h"
 
@@ -34,8 +37,10 @@ static History *past;
 static const char *shown_prompt = "";
 static bool hints = true, can_draw;
 static sigset_t usual_signals; /* as blocked while no line is edited */
-static struct buffer line;     /* the last one given */
-static char *plain_line;       /* of getline */
+static volatile sig_atomic_t resized;
+static size_t known_columns; /* to libedit */
+static struct buffer line;   /* the last one given */
+static char *plain_line;     /* of getline */
 static size_t plain_size;
 
 /* --- hints ------------------------------------------------------------------------------------ */
@@ -87,9 +92,44 @@ static bool draw_hint(void) {
     return draws;
 }
 
+/* --- size ------------------------------------------------------------------------------------- */
+
+static void on_resize(int sig) { resized = 1; }
+
+/* In place of libedit's, which it sets when a line begins. */
+static void listen_for_size(void) {
+    struct sigaction action = {.sa_handler = on_resize};
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGWINCH, &action, NULL);
+}
+
+static void tell_size(void) {
+    int columns, rows;
+    terminal_size(&columns, &rows);
+    known_columns = (size_t)columns;
+    el_resize(editor);
+}
+
+/* Where the line is being edited. */
+static void follow_size(void) {
+    const LineInfo *now = el_line(editor);
+    int columns, rows;
+    if (!resized) return;
+    resized = 0;
+    terminal_size(&columns, &rows);
+    size_t before =
+        strlen(shown_prompt) + columns_of(now->buffer, (size_t)(now->lastchar - now->buffer));
+    /* A wide character that does not fit leaves a row's last column empty. */
+    size_t row = (before + before / known_columns + 1) / known_columns;
+    if (row < (size_t)rows) tell_size();
+}
+
+/* --- characters ------------------------------------------------------------------------------- */
+
 /* Reads a byte, as read(2) does; EINTR also for an interrupt that came before. */
 static ssize_t read_byte(char *byte) {
     struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+    listen_for_size();
     if (ppoll(&ready, 1, NULL, &usual_signals) < 0) return -1;
     return system_read(STDIN_FILENO, byte, 1);
 }
@@ -101,7 +141,10 @@ static int read_character(EditLine *unused, wchar_t *c) {
     for (;;) {
         char byte;
         ssize_t got = read_byte(&byte);
-        if (got < 0 && errno == EINTR && !cli_link_take_interrupt()) continue;
+        if (got < 0 && errno == EINTR && !cli_link_take_interrupt()) {
+            follow_size();
+            continue;
+        }
         if (drawn && !terminal_write(SLICE("\033[K"))) return 0;
         drawn = false;
         if (got <= 0) return 0;
@@ -234,12 +277,14 @@ const char *cli_editor_read(const char *prompt) {
     int length = 0;
     if (!editor) return read_plain();
     shown_prompt = prompt;
-    sigset_t interrupt;
-    sigemptyset(&interrupt);
-    sigaddset(&interrupt, SIGINT);
-    (void)sigprocmask(SIG_BLOCK, &interrupt, &usual_signals);
+    sigset_t let_in;
+    sigemptyset(&let_in);
+    sigaddset(&let_in, SIGINT);
+    sigaddset(&let_in, SIGWINCH);
+    (void)sigprocmask(SIG_BLOCK, &let_in, &usual_signals);
     cli_link_heed_interrupt(true);
-    el_resize(editor);
+    resized = 0;
+    tell_size();
     const char *typed = el_gets(editor, &length);
     (void)sigprocmask(SIG_SETMASK, &usual_signals, NULL);
     cli_link_heed_interrupt(false);

@@ -523,6 +523,29 @@ start_server {tags {"cli"}} {
         cli_terminal_quit $terminal
     }
 
+    test {A terminal that becomes smaller than the line, and larger again} {
+        set terminal [cli_terminal]
+        set text ""
+        await_rows $terminal text "[srv port]>$"
+        type_keys $terminal text "echo [string repeat a 300]"
+        await_shown $terminal text "a{30}"
+        foreach size {{2 80} {5 1} {1 2} {24 80}} {
+            puts -nonewline $terminal "%size $size"
+            after 100
+            type_keys $terminal text b
+            await_shown $terminal text b
+        }
+        type_keys $terminal text "\r"
+        await_shown $terminal text {"a+bbbb"}
+        # The size counts for the next line, and while it is edited.
+        puts -nonewline $terminal "%size 24 40"
+        after 100
+        type_keys $terminal text "linsert l"
+        await_rows $terminal text "linsert l BEFORE\\|\\w+$"
+        type_keys $terminal text "\x15"
+        cli_terminal_quit $terminal
+    }
+
     test {History is kept for the next session, and secrets are not} {
         set terminal [cli_terminal]
         set text ""

@@ -412,8 +412,8 @@ mutate('below-closed', 'net/client.c', '        if (!(c->flags & CLIENT_BELOW)) 
 
 mutate('noloop-credit', 'publish/tracking.c',
        'return credited && !captured ? credited : batch_running_client();',
-       'return captured ? credited : batch_running_client();', 'who waited is told of what it moved itself',
-       'tcl unit/tracking NOLOOP')
+       'return captured ? credited : batch_running_client();',
+       'who waited is told of what it moved itself', 'tcl unit/tracking NOLOOP')
 mutate('noloop-mixed', 'publish/tracking.c', '    else if (append_keys(n, id, &n->others))\n',
        '    else if (append_keys(n, 0, &n->others))\n',
        "NOLOOP with others' keys tells one's own too", 'unit publish/test_tracking')

@@ -204,5 +204,6 @@ int main(int argc, char **argv) {
     random_seed(seed);
     cli_link_init(&options.connection, options.resp3, options.verbose, cli_run_show_push);
     cli_run_init(&options);
-    return run(argc - 1 - used, argv + 1 + used);
+    int status = run(argc - 1 - used, argv + 1 + used);
+    return fflush(stdout) != 0 || ferror(stdout) ? 1 : status;
 }

@@ -309,6 +309,14 @@ start_server {tags {"cli"}} {
         assert_match "*Sampled 1 keys*" [cli --memkeys-samples 5 --pattern l]
     }
 
+    test {Output that cannot be written is status 1} {
+        foreach words {{get l} --scan --bigkeys --memkeys {--stat -i 0.01 -r 2}} {
+            set result [run_program [list sh -c {exec "$@" >/dev/full} sh \
+                {*}[cli_words {*}$words]]]
+            assert_equal 1 [dict get $result status] $words
+        }
+    }
+
     test {--hotkeys wants a policy that counts} {
         assert_cli_fails 1 "Error: ERR An LFU maxmemory policy is not selected*" --hotkeys
         r config set maxmemory-policy allkeys-lfu

@@ -540,11 +540,11 @@ start_server {tags {"cli"}} {
         foreach size {{2 80} {5 1} {1 2} {24 80}} {
             puts -nonewline $terminal "%size $size"
             after 100
-            type_keys $terminal text b
+            type_keys $terminal text [string repeat b 200]
             await_shown $terminal text b
         }
         type_keys $terminal text "\r"
-        await_shown $terminal text {"a+bbbb"}
+        await_shown $terminal text {"a+b+"}
         # The size counts for the next line, and while it is edited.
         puts -nonewline $terminal "%size 24 40"
         after 100

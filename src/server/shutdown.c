@@ -26,6 +26,7 @@
 #include "persist/aof.h"
 #include "persist/loading.h"
 #include "persist/snapshot.h"
+#include "replication/full_sync.h"
 #include "replication/primary.h"
 #include "server/startup.h"
 #include "server/supervise.h"
@@ -42,6 +43,7 @@ static bool stop(enum saving saving) {
     /* What is there is a part of what the file has. */
     if (loading_is_under_way()) saving = SAVE_NEVER;
     log_warning("User requested shutdown...");
+    full_sync_stop(); /* who writes to its pipe would wait for ever: nobody reads it any more */
     snapshot_end_child();
     if (!aof_end(saving == SAVE_NEVER)) return false;
     if (saving == SAVE_ALWAYS || (saving == SAVE_AS_CONFIGURED && snapshot_wanted_at_end())) {
@@ -109,6 +111,7 @@ void shutdown_finish(void) {
     if (has_socket) log_notice("Removing the unix socket file.");
     listen_close();
     (void)aof_end(true); /* what the last turn has done; replies wait for it */
+    full_sync_stop();    /* one that has begun in the last turn */
     client_close_all();
     free_keys_for_sanitizer();
     log_warning("Redis is now ready to exit, bye bye...");

@@ -298,4 +298,21 @@ start_server [list overrides $shared tags {repl ours needs:debug}] {
         assert_match *late* $bytes
         close_all $late
     }
+
+    test {SHUTDOWN does not wait for a replica that reads nothing} {
+        config_set repl-diskless-sync-delay 0
+        r flushall
+        r debug populate 640 large 100000
+        config_set snapshot-cpu-budget 100
+        set replicas [waiting_replicas 1]
+        wait_for_condition 3000 10 {[s walk_waiting_bytes] > 7000000} else {
+            fail "nothing waits: [s walk_waiting_bytes] bytes"
+        }
+        catch {r shutdown nosave}
+        assert_equal 1 [await_end [srv process] 60000]
+        set status [reap [srv process]]
+        [lindex $replicas 0] close
+        server_launch [server_id 0]
+        set status
+    } {0}
 }

@@ -25,9 +25,9 @@
 #include "net/reply.h"
 #include "store/limbo.h"
 
-/* What is less is freed within the command: about 2 ms. */
+/* What is less is freed within the command: about 2 ms, where it is many small blocks. */
 #define KEYS_AT_ONCE 10000
-#define BYTES_AT_ONCE ((size_t)16 << 20)
+#define BYTES_AT_ONCE ((size_t)2 << 20)
 
 struct waiter {
     struct list_link link;

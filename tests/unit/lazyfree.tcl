@@ -257,6 +257,16 @@ start_server {tags {ours}} {
         assert_morethan $seen 0
     }
 
+    test {FLUSHALL SYNC of a few large values within MULTI: freed behind it} {
+        try_again 20 {
+            large_hash k
+            large_hash l
+            large_hash m
+            assert_morethan [pending_after flushall] 1000000
+        }
+        wait_until_nothing_waits
+    }
+
     test {A full server does not evict because of what is on its way out} {
         r flushall
         large_hash k

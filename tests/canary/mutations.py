@@ -172,6 +172,12 @@ mutate('saved-member-twice', 'ds/distinct.c',
        'listpack_equal(lp, (uint32_t)d->places[i], text))\n            break;',
        'a member stands twice in a sorted set',
        'unit value/test_saved')
+mutate('stream-take-consumer', 'value/stream_groups.c',
+       '    move_sums(from, to, consumer_bytes(c), 1);\n', '',
+       'a consumer that is taken out still counts in its stream', 'unit value/test_stream')
+mutate('stream-take-pending', 'value/stream_groups.c',
+       '    if (count == rax_count(g->pending))\n', '    if (count)\n',
+       "DELCONSUMER takes the others' pending entries too", 'unit value/test_stream')
 
 # ---- store ----
 
@@ -350,6 +356,17 @@ mutate('frontier-kept-bytes', 'store/frontier.c',
        '    w->kept_bytes = entry_bytes(e);\n    lazyfree_note_kept((ptrdiff_t)w->kept_bytes);\n',
        '    w->kept_bytes = entry_bytes(e);\n',
        'what waits to be saved does not count as free', 'unit store/test_frontier')
+mutate('lazyfree-all-at-once', 'store/lazyfree.c',
+       '    return entry_free_effort(e) > LAZYFREE_BLOCKS_AT_ONCE ? put_off : free_now;\n',
+       '    return free_now;\n', 'DEL of a large value takes one long turn',
+       'unit store/test_lazyfree')
+mutate('lazyfree-own-is-full', 'store/lazyfree.c',
+       '    bool full = background_bytes() + overflow.bytes >= pending_max;\n',
+       '    bool full = atomic_load(&value_bytes) >= pending_max;\n',
+       "what the main thread frees fills the other thread's room", 'unit store/test_lazyfree')
+mutate('lazyfree-no-help', 'store/lazyfree.c',
+       'queue == &overflow || queue->bytes > pending_max', 'queue == &overflow',
+       'values that are not lazy are bounded by nothing', 'unit store/test_lazyfree')
 
 # ---- net ----
 
@@ -421,6 +438,12 @@ mutate('notify-database', 'publish/notify.c', 'number_format_int64(digits, keysp
        'number_format_int64(digits, 0)', 'events of all databases come from 0', 'tcl unit/notify')
 mutate('watch-forgotten', 'exec/transaction.c', '        t->command_flags |= q->command->flags;\n',
        '', 'EXEC runs writes where memory is full', 'tcl unit/multi')
+mutate('transaction-leaves-uncounted', 'exec/transaction.c',
+       '        memory_move(NULL, q->bytes, MEMORY_LEAVING, MEMORY_CLIENTS);\n', '',
+       'what was given up is taken off the clients twice', 'unit exec/test_transaction')
+mutate('transaction-leaving-lost', 'exec/transaction.c',
+       '        leaving_last->next = t->first;\n', '        leaving_first = t->first;\n',
+       'a queue given up behind another one loses that', 'unit exec/test_transaction')
 mutate('blocked-order', 'store/key_table.c', 'list_append(&row->links, link);',
        'list_prepend(&row->links, link);', 'the last that waits is served first',
        'tcl unit/type/list')

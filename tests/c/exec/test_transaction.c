@@ -416,7 +416,7 @@ static struct peer peer_that_queues(int commands) {
 }
 
 /* What the slices free after it, each no more than it may: all of these bytes, and no others. */
-static void free_what_leaves(size_t bytes, int commands) {
+static void free_what_leaves(size_t bytes, size_t blocks_wanted) {
     size_t slices = 0, blocks = 0, left = memory_used(MEMORY_LEAVING);
     assert_int_equal(left, bytes);
     memory_set_hook(&counting);
@@ -432,7 +432,7 @@ static void free_what_leaves(size_t bytes, int commands) {
     }
     memory_set_hook(NULL);
     assert_int_equal(left, 0);
-    assert_int_equal(blocks, commands + 1); /* the large argument's block */
+    assert_int_equal(blocks, blocks_wanted);
     assert_true(slices > 2);
 }
 
@@ -460,9 +460,14 @@ static void test_given_up_in_slices(void **state) {
         client_memory_check();
         size_t leaving = memory_used(MEMORY_LEAVING);
         assert_in_range(leaving, bytes - 1000, bytes); /* less what it watched */
-        free_what_leaves(leaving, COMMANDS);
+        free_what_leaves(leaving, COMMANDS + 1);       /* the large argument's block */
         peer_close(&p);
     }
+    struct peer two[] = {peer_that_queues(COMMANDS), peer_that_queues(COMMANDS / 2)};
+    for (int i = 0; i < 2; i++) transaction_end(two[i].client);
+    transaction_check();
+    free_what_leaves(memory_used(MEMORY_LEAVING), COMMANDS + COMMANDS / 2 + 2);
+    for (int i = 0; i < 2; i++) peer_close(&two[i]);
     struct peer p = peer_that_queues(100);
     transaction_end(p.client);
     assert_int_equal(memory_used(MEMORY_LEAVING), 0);

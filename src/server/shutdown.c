@@ -17,6 +17,7 @@
 #include "command/row.h"
 #include "exec/edit.h"
 #include "exec/effects.h"
+#include "io/background.h"
 #include "io/child.h"
 #include "io/loop.h"
 #include "io/signals.h"
@@ -31,6 +32,7 @@
 #include "server/startup.h"
 #include "server/supervise.h"
 #include "store/keyspace.h"
+#include "store/lazyfree.h"
 
 static struct loop *loop;
 static bool stopping;
@@ -100,6 +102,8 @@ void shutdown_open(struct loop *the_loop) {
 static void free_keys_for_sanitizer(void) {
 #ifdef EVENKEEL_SANITIZER
     for (int i = 0; i < keyspace_databases(); i++) edit_flush(keyspace_at(i), LAZYFREE_NOW);
+    while (lazyfree_step()) continue; /* what was to go in slices */
+    background_drain(BACKGROUND_FREE);
 #endif
 }
 

@@ -643,7 +643,9 @@ void walk_give_up(void) {
 }
 
 void walk_turn(void) {
-    if (walk.copying) time_budget_turn(&walk.budget);
+    if (!walk.copying) return;
+    time_budget_turn(&walk.budget);
+    frontier_turn();
 }
 
 /* Somebody waits, or much does: copying goes on without regard to its share of time. */

@@ -12,6 +12,8 @@
  *  4. Marks of this save are on entries ahead only. Passing an entry takes its mark away, of
  *     whatever save.
  *  5. One of those that wait may be out in part (`begun`); it is served before any other.
+ *  6. `waits` finds those that wait by their entries, however many there are; it is there exactly
+ *     while a save is.
  */
 #include "store/frontier.h"
 
@@ -50,7 +52,9 @@ static struct {
     void *context;
     struct frontier_part *parts, *now; /* all, and the one that is walked */
     struct list_link standing, kept;
+    struct table *waits;   /* of struct waiting */
     struct waiting *begun; /* the one that is out in part */
+    size_t rushed_effort;  /* of what was handed on at once in this turn */
     struct frontier_progress progress;
     size_t shadow_bytes_max;
 } save;
@@ -78,8 +82,9 @@ static bool is_large(const struct entry *e) {
     return entry_bytes(e) >= FRONTIER_STEP_BYTES || entry_free_effort(e) > FRONTIER_STEP_EFFORT;
 }
 
-/* Handing it on at once would take long. */
+/* Handing it on at once would take long, or more in this turn than was so already. */
 static bool is_huge(const struct entry *e) {
+    if (save.rushed_effort >= FRONTIER_RUSH_EFFORT_MAX && is_large(e)) return true;
     return entry_bytes(e) > FRONTIER_RUSH_BYTES_MAX ||
            entry_free_effort(e) > FRONTIER_RUSH_EFFORT_MAX;
 }
@@ -103,12 +108,34 @@ static void emit_whole(int database, const struct entry *e) {
     while (!save.emit(database, e, SIZE_MAX, save.context)) continue;
 }
 
+/* One that is about to change. */
+static void rush(int database, const struct entry *e) {
+    if (is_large(e))
+        save.rushed_effort += entry_free_effort(e) + entry_bytes(e) / FRONTIER_EFFORT_BYTES;
+    emit_whole(database, e);
+}
+
+/* ---- those that wait ---- */
+
+static uint64_t address_hash(const struct entry *e) { return hash_bytes(&e, sizeof(e)); }
+
+static uint64_t waiting_hash(const void *element) {
+    return address_hash(((const struct waiting *)element)->entry);
+}
+
+static bool waiting_matches(const void *element, const void *key, size_t length) {
+    return ((const struct waiting *)element)->entry == key;
+}
+
+static const struct table_type waiting_table = {waiting_hash, waiting_matches, MEMORY_OTHER};
+
 static void wait_begin(struct entry *e, int database, struct list_link *queue) {
     struct waiting *w = memory_zalloc(sizeof(*w), MEMORY_OTHER);
     w->entry = e;
     w->database = database;
     e->flags |= ENTRY_WAITS;
     list_append(queue, &w->link);
+    table_insert(save.waits, address_hash(e), w);
 }
 
 /* One is handed on in steps: its table, where it has one, stays as it is meanwhile. NULL: none. */
@@ -123,6 +150,8 @@ static void wait_end(struct waiting *w) {
     struct entry *e = w->entry;
     if (save.begun == w) set_begun(NULL);
     list_remove(&w->link);
+    bool there = table_remove_element(save.waits, address_hash(e), w);
+    ASSERT(there);
     end_shadow(e);
     e->flags &= (uint8_t)~ENTRY_WAITS;
     if (w->kept_bytes) {
@@ -132,13 +161,10 @@ static void wait_end(struct waiting *w) {
     memory_free_sized(w, sizeof(*w), MEMORY_OTHER);
 }
 
-/* Entries come and go at the end, so that is where most are found. */
-static struct waiting *wait_find(struct list_link *queue, const struct entry *e) {
-    struct list_link *link = queue->previous;
-    for (; link != queue; link = link->previous)
-        if (LIST_ENTRY(link, struct waiting, link)->entry == e) break;
-    ASSERT(link != queue);
-    return LIST_ENTRY(link, struct waiting, link);
+static struct waiting *wait_find(const struct entry *e) {
+    struct waiting *w = table_find(save.waits, address_hash(e), e, sizeof(e));
+    ASSERT(w);
+    return w;
 }
 
 static struct waiting *wait_first(void) {
@@ -191,6 +217,8 @@ static void close_save(void) {
     }
     save.emit = NULL;
     save.parts = save.now = NULL;
+    table_free(save.waits);
+    save.waits = NULL;
 }
 
 bool frontier_step(size_t positions, size_t budget) {
@@ -245,6 +273,8 @@ void frontier_begin(frontier_emit *emit, void *context) {
         save.shadow_bytes_max = FRONTIER_SHADOW_BYTES;
     list_init(&save.standing);
     list_init(&save.kept);
+    save.waits = table_create(&waiting_table);
+    save.rushed_effort = 0;
     for (int i = 0; i < host->databases(); i++) {
         struct table *t = host->table(i);
         if (!t || table_count(t) == 0) continue;
@@ -259,6 +289,8 @@ void frontier_begin(frontier_emit *emit, void *context) {
     }
     save.now = save.parts;
 }
+
+void frontier_turn(void) { save.rushed_effort = 0; }
 
 bool frontier_is_open(void) { return save.emit != NULL; }
 
@@ -287,6 +319,7 @@ void frontier_forget(void) {
     list_init(&save.kept);
     for (int i = 0; i < host->databases(); i++) host->set_part(i, NULL);
     save.emit = NULL;
+    save.waits = NULL;
     save.parts = save.now = NULL;
 }
 
@@ -302,9 +335,9 @@ void frontier_progress(struct frontier_progress *p) { *p = save.progress; }
 
 void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash) {
     if (__builtin_expect(e->flags & ENTRY_WAITS, 0)) {
-        struct waiting *w = wait_find(&save.standing, e);
+        struct waiting *w = wait_find(e);
         save.progress.rushed++;
-        emit_whole(w->database, e);
+        rush(w->database, e);
         wait_end(w);
         return;
     }
@@ -312,7 +345,7 @@ void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash)
     save.progress.rushed += is_large(e);
     save.progress.done++;
     save.progress.ahead++;
-    emit_whole(part->database, e);
+    rush(part->database, e);
     entry_set_mark(e, mark);
 }
 
@@ -338,7 +371,7 @@ void frontier_change_members(struct frontier_part *part, struct entry *e, uint64
 
 void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash) {
     if (__builtin_expect(e->flags & ENTRY_WAITS, 0)) {
-        struct waiting *w = wait_find(&save.standing, e);
+        struct waiting *w = wait_find(e);
         list_remove(&w->link);
         list_append(&save.kept, &w->link);
         return;
@@ -365,7 +398,7 @@ bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t 
         wait_begin(e, part->database, &save.standing);
         entry_set_mark(e, mark);
     }
-    struct waiting *w = wait_find(&save.standing, e);
+    struct waiting *w = wait_find(e);
     list_remove(&w->link);
     list_prepend(&save.standing, &w->link);
     return true;
@@ -380,7 +413,7 @@ void frontier_add(const struct frontier_part *part, struct entry *e, uint64_t ha
 }
 
 void frontier_keep(struct entry *e, bool lazily) {
-    struct waiting *w = wait_find(&save.kept, e);
+    struct waiting *w = wait_find(e);
     w->lazily = lazily;
     w->kept_bytes = entry_bytes(e);
     lazyfree_note_kept((ptrdiff_t)w->kept_bytes);

@@ -337,9 +337,16 @@ mutate('frontier-kept-queue', 'store/frontier.c',
        '        list_append(&save.standing, &w->link);\n',
        'a large value that is deleted while it waits is not kept', 'unit store/test_frontier')
 mutate('frontier-rest-missing', 'store/frontier.c',
-       '        save.progress.rushed++;\n        emit_whole(w->database, e);\n',
+       '        save.progress.rushed++;\n        rush(w->database, e);\n',
        '        save.progress.rushed++;\n',
        'a large value that is changed while it waits is not saved', 'unit store/test_frontier')
+mutate('frontier-rushed-uncounted', 'store/frontier.c',
+       'rushed_effort += entry_free_effort(e) + ', 'rushed_effort += 0 * ',
+       'many large values that change in one turn are copied at once', 'unit store/test_frontier')
+mutate('frontier-turn-forgotten', 'store/frontier.c',
+       'void frontier_turn(void) { save.rushed_effort = 0; }',
+       'void frontier_turn(void) {}',
+       'after some values writers of large ones wait always', 'unit store/test_frontier')
 mutate('frontier-standing-freed', 'store/frontier.c',
        'if (part->done && (part != save.now || list_is_empty(&save.standing))) return false;',
        'if (part->done) return false;',

@@ -378,6 +378,7 @@ static bool save_among_changes(bool gives_up) {
     save_begin();
     for (;;) {
         for (size_t i = random_below(steps_each); i; i--) act();
+        if (random_below(10)) frontier_turn();
         if (gives_up && random_below(50) == 0) break;
         if (frontier_step(1 + random_below(12), 1 + random_below(100))) return true;
     }
@@ -440,6 +441,60 @@ static void test_members_change(void **state) {
     assert_int_equal(progress.rushed, 0);
     assert_int_equal(shadows_seen, 1);
     assert_int_equal(shadow_bytes(), 0);
+    check_equal();
+}
+
+/* One that waits is changed otherwise than in its members: then it is handed on at once. */
+static void test_waiting_one_changes(void **state) {
+    struct key_text name;
+    const struct key key = first_key(&name);
+    struct frontier_progress progress;
+    struct entry *e = keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(HUGE_FIELDS));
+    save_begin();
+    assert_true(keyspace_awaits_save(&key, 0));
+    keyspace_put_deadline(&key, e, clock_cached_msec() + 1000000);
+    frontier_progress(&progress);
+    assert_int_equal(progress.rushed, 1);
+    while (!frontier_step(1, 8)) continue;
+    check_equal();
+}
+
+static struct key numbered_key(struct key_text *name, unsigned i) {
+    struct slice text = key_of(name, i);
+    return (struct key){keyspace_at(0), text, key_hash(text)};
+}
+
+/* Of many large values that change in one turn a few are handed on at once. The others have shadows
+ * where members change, or their writers wait, until the next turn begins. */
+static void test_many_in_a_turn(void **state) {
+    enum { MANY = 40, AT_ONCE_MAX = FRONTIER_RUSH_EFFORT_MAX / LARGE_FIELDS + 1 };
+    struct key_text name;
+    struct frontier_progress progress;
+    for (unsigned i = 0; i < MANY + 2; i++) {
+        const struct key key = numbered_key(&name, i);
+        keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(LARGE_FIELDS));
+    }
+    save_begin();
+    shadows_seen = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        const struct key key = numbered_key(&name, i);
+        struct value v;
+        struct entry *e = keyspace_change_begin(&key, keyspace_find(&key), &v);
+        hash_set(&v, SLICE("another"), SLICE("text"));
+        keyspace_change_end(&key, e, v);
+    }
+    frontier_progress(&progress);
+    size_t at_once = progress.rushed;
+    assert_in_range(at_once, 2, AT_ONCE_MAX);
+    assert_int_equal(progress.ahead, MANY);
+    const struct key other = numbered_key(&name, MANY);
+    assert_false(keyspace_awaits_save(&other, 1U << ENTRY_HASH));
+    assert_true(keyspace_awaits_save(&other, 0));
+    frontier_turn();
+    const struct key another = numbered_key(&name, MANY + 1);
+    assert_false(keyspace_awaits_save(&another, 0));
+    while (!frontier_step(1, 8)) continue;
+    assert_int_equal(shadows_seen, MANY + 2 - at_once);
     check_equal();
 }
 
@@ -625,6 +680,8 @@ int main(void) {
         TEST(test_any_changes),
         TEST(test_marks_run_out),
         TEST(test_members_change),
+        TEST(test_waiting_one_changes),
+        TEST(test_many_in_a_turn),
         TEST(test_members_go),
         TEST(test_nothing),
         TEST(test_kept),

@@ -13,6 +13,7 @@
 
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,8 +32,6 @@ void panic_set_hook(void (*hook)(const char *title, const char *detail, const ch
                                  int line)) {
     report_hook = hook;
 }
-
-bool panic_in_progress(void) { return atomic_load(&in_progress); }
 
 static void write_line(const char *title, const char *detail, const char *file, int number) {
     char line[LINE_BYTES_MAX];

@@ -7,7 +7,6 @@
  */
 #ifndef EVENKEEL_BASE_PANIC_H
 #define EVENKEEL_BASE_PANIC_H
-#include <stdbool.h>
 
 void panic_assert_failed(const char *expression, const char *file, int line)
     __attribute__((noreturn, cold));
@@ -38,6 +37,4 @@ void panic_set_writer(void (*write)(const char *line));
  * abort(); a failure inside the hook ends the process at once. */
 void panic_set_hook(void (*hook)(const char *title, const char *detail, const char *file,
                                  int line));
-/* True while a report is being made. */
-bool panic_in_progress(void);
 #endif

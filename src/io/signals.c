@@ -6,7 +6,7 @@
  *
  * Crash: the handler runs on an alternate stack, because an overflown stack cannot carry it; below
  * that stack lies a page without access, so that the report cannot silently overwrite memory.
- *  1. The first thread to crash makes the report, and only one report is ever made.
+ *  1. The first thread to crash, or to panic, makes the report, and only one report is ever made.
  *  2. A crash of that thread during the report goes straight to the default action.
  *  3. Other threads that crash meanwhile wait; the first one's end is theirs.
  *  4. A report that hangs (the crash may have happened inside the allocator, its lock held) is
@@ -14,7 +14,7 @@
  *
  * Watchdog: a timer that is set anew again and again, and whose signal interrupts the main thread
  * where that did not happen in time. Other threads block it. A crash takes the same timer for
- * its own alarm.
+ * its own alarm; where it is another thread's, the main thread may go on, and sets it no more.
  *
  * All state that a handler reads is a lock-free atomic. What goes into a report is not here: that
  * is server/crash and server/watchdog.
@@ -128,18 +128,29 @@ void signals_default_and_raise(int sig) {
     _exit(128 + sig); /* a signal whose default is to be ignored */
 }
 
-static void on_crash(int sig, siginfo_t *info, void *ucontext) {
+bool signals_report_begin(void) {
     int self = gettid();
     int reporter = 0;
-    if (atomic_compare_exchange_strong(&crash_thread, &reporter, self)) {
-        set_default(SIGALRM);
-        alarm(SIGNALS_REPORT_SECONDS_MAX);
-        crash_handler *handler = atomic_load(&crash_reported);
-        if (handler != NULL) handler(sig, info, ucontext);
-    } else if (reporter != self) {
-        for (;;) pause();
+    if (!atomic_compare_exchange_strong(&crash_thread, &reporter, self)) {
+        while (reporter != self) pause();
+        return false;
     }
+    set_default(SIGALRM);
+    alarm(SIGNALS_REPORT_SECONDS_MAX);
+    return true;
+}
+
+static void on_crash(int sig, siginfo_t *info, void *ucontext) {
+    crash_handler *handler = atomic_load(&crash_reported);
+    if (signals_report_begin() && handler != NULL) handler(sig, info, ucontext);
     signals_default_and_raise(sig);
+}
+
+/* The system reads the set before it finds that there is no such thing to do with it. */
+bool signals_can_read(const void *address) {
+    enum { NOTHING_TO_DO = -1, SET_BYTES = 8 };
+    return address && (syscall(SYS_rt_sigprocmask, NOTHING_TO_DO, address, NULL, SET_BYTES) == 0 ||
+                       errno != EFAULT);
 }
 
 static void alternate_stack_create(void) {
@@ -220,6 +231,7 @@ static void on_watchdog(int sig, siginfo_t *info, void *ucontext) {
 }
 
 void signals_watchdog(int64_t msec, void (*handler)(void *ucontext)) {
+    if (atomic_load_explicit(&crash_thread, memory_order_relaxed)) return;
     if (atomic_exchange(&watchdog_expired, handler) != handler) {
         struct sigaction action;
         memset(&action, 0, sizeof(action));

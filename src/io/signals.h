@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 struct loop;
 
 /* SIGHUP and SIGPIPE are ignored from now on; SIGTERM and SIGINT ask for shutdown and wake `loop`
@@ -34,6 +36,13 @@ void signals_in_child(void);
  * handler may call alarm() to change that). NULL gives these signals back to the system. */
 #define SIGNALS_REPORT_SECONDS_MAX 60
 void signals_set_crash_handler(void (*handler)(int sig, siginfo_t *info, void *ucontext));
+/* For a panic, which reports without a signal: as if this thread had crashed. Others that crash
+ * meanwhile wait, and the time is limited. False: this thread reports already. Where another one
+ * does it never returns. Async-signal-safe. */
+MUST_USE bool signals_report_begin(void);
+/* Whether a word can be read there, by asking the system: a broken process' pointers and stack may
+ * be anywhere. Async-signal-safe. */
+bool signals_can_read(const void *address);
 /* Ends the process by `sig` as if nothing had ever been installed for it. Async-signal-safe. */
 void signals_default_and_raise(int sig) __attribute__((noreturn));
 /* For the crash handler: stops all other threads for good where they are, as if they had crashed

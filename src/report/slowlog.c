@@ -24,8 +24,8 @@
 #include "net/client.h"
 #include "option/option.h"
 
-/* A longer log, as slowlog-max-len allows, is freed in the background by a reset. */
-#define RESET_AT_ONCE 1000
+/* More entries at once are freed in the background: slowlog-max-len allows any number. */
+#define DROP_AT_ONCE 1000
 
 /* From this share on the second largest part of the time is named too. */
 #define VERDICT_MIXED_PERCENT 20
@@ -127,6 +127,45 @@ static void drop_oldest(void) {
     entry_count--;
 }
 
+static void free_list(void *argument) {
+    struct list_link *list = argument;
+    size_t count = 0;
+    LIST_FOR_EACH (link, following, list) {
+        memory_free(LIST_ENTRY(link, struct slowlog_entry, link), MEMORY_OTHER);
+        if (++count % DROP_AT_ONCE == 0) memory_publish();
+    }
+    memory_free(list, MEMORY_OTHER);
+}
+
+/* The link of the newest entry that goes where so many stay: from the nearer end. */
+static struct list_link *first_beyond(size_t stay) {
+    struct list_link *link = &entries;
+    size_t dropped = entry_count - stay;
+    if (dropped < stay) {
+        while (dropped--) link = link->previous;
+        return link;
+    }
+    while (stay--) link = link->next;
+    return link->next;
+}
+
+/* Many go in the background: a log of a million entries may be cut to a hundred. */
+static void drop_beyond(size_t stay) {
+    if (entry_count <= stay) return;
+    if (entry_count - stay <= DROP_AT_ONCE) {
+        while (entry_count > stay) drop_oldest();
+        return;
+    }
+    struct list_link *list = memory_alloc(sizeof(*list), MEMORY_OTHER);
+    struct list_link *first = first_beyond(stay), *last = entries.previous;
+    first->previous->next = &entries;
+    entries.previous = first->previous;
+    *list = (struct list_link){.next = first, .previous = last};
+    first->previous = last->next = list;
+    entry_count = stay;
+    background_submit(BACKGROUND_FREE, free_list, list);
+}
+
 bool slowlog_wants(const struct call *call, int64_t nsec) {
     if (slower_than_usec < 0 || nsec / 1000 < slower_than_usec) return false;
     return !(call->command->flags & COMMAND_SKIP_SLOWLOG);
@@ -147,7 +186,7 @@ void slowlog_take_prepared(struct slowlog_entry *e, int64_t nsec) {
     e->span.wall_usec = e->usec;
     list_prepend(&entries, &e->link);
     entry_count++;
-    while ((int64_t)entry_count > entries_max) drop_oldest();
+    drop_beyond((size_t)entries_max);
 }
 
 void slowlog_free_prepared(struct slowlog_entry *entry) { memory_free(entry, MEMORY_OTHER); }
@@ -165,16 +204,6 @@ static const struct slowlog_entry *entry_or_end(const struct list_link *link) {
 const struct slowlog_entry *slowlog_newest(void) { return entry_or_end(entries.next); }
 const struct slowlog_entry *slowlog_older(const struct slowlog_entry *entry) {
     return entry_or_end(entry->link.next);
-}
-
-static void free_list(void *argument) {
-    struct list_link *list = argument;
-    size_t count = 0;
-    LIST_FOR_EACH (link, following, list) {
-        memory_free(LIST_ENTRY(link, struct slowlog_entry, link), MEMORY_OTHER);
-        if (++count % RESET_AT_ONCE == 0) memory_publish();
-    }
-    memory_free(list, MEMORY_OTHER);
 }
 
 /* ---- the verdict ---- */
@@ -247,13 +276,4 @@ void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *ou
     buffer_append_char(out, '.');
 }
 
-void slowlog_reset(void) {
-    if (entry_count > RESET_AT_ONCE) {
-        struct list_link *list = memory_alloc(sizeof(*list), MEMORY_OTHER);
-        list_insert_after(&entries, list); /* a second head, ahead of all */
-        list_remove(&entries);
-        entry_count = 0;
-        background_submit(BACKGROUND_FREE, free_list, list);
-    }
-    while (entry_count) drop_oldest();
-}
+void slowlog_reset(void) { drop_beyond(0); }

@@ -38,8 +38,8 @@ void slowlog_register(void); /* slowlog-log-slower-than, slowlog-max-len */
 void slowlog_keep_large_arguments(const struct call *call);
 /* Whether a call that took so long is to be noted. */
 bool slowlog_wants(const struct call *call, int64_t nsec);
-/* Makes an entry of a call that is wanted. Drops entries beyond slowlog-max-len: O(entries
- * dropped). */
+/* Makes an entry of a call that is wanted. Drops entries beyond slowlog-max-len, many of them in
+ * the background: O(the smaller of those kept and those dropped). */
 void slowlog_note(const struct call *call, const struct attribution_span *span);
 /* The same in two steps, for a call that waits and is noted when it is served: an entry by itself,
  * which is the caller's; and into the log with it, `nsec` longer, or away. */

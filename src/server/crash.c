@@ -5,9 +5,12 @@
  * the fault, the stack, registers, the running command and its client, the last lines of the log,
  * the list of clients, INFO, which allocates, and the memory test. A second fault on the way ends
  * the process at once (io/signals, base/panic), and what is written by then stands in the log:
- * each line is written when it is known. Nothing before INFO takes a lock or allocates.
+ * each line is written when it is known. Nothing before INFO takes a lock or allocates. What lies
+ * where a register or an argument points is read only if the system says that it can be: a stack
+ * that has overflown points at nothing, and a command may have freed what it was given.
  *
- * The memory test stops the other threads for good, so it comes last.
+ * The memory test stops the other threads for good, so it comes last. The allocator's own thread
+ * cannot be stopped so, and would find its memory changed: it is ended before.
  *
  * The end: a signal is raised again with its default action, a panic aborts; with use-exit-on-panic
  * the process exits instead, without a core file.
@@ -100,9 +103,6 @@ __attribute__((format(printf, 1, 2))) static void line(const char *format, ...) 
 /* ---- registers ---- */
 
 #if defined(__x86_64__)
-static uintptr_t stack_of(const ucontext_t *context) {
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-}
 static void report_register_values(const ucontext_t *context) {
     static const char *const names[] = {"R8",  "R9",  "R10", "R11", "R12", "R13",
                                         "R14", "R15", "RDI", "RSI", "RBP", "RBX",
@@ -113,7 +113,6 @@ static void report_register_values(const ucontext_t *context) {
              (unsigned long long)r[i + 1], names[i + 2], (unsigned long long)r[i + 2]);
 }
 #elif defined(__aarch64__)
-static uintptr_t stack_of(const ucontext_t *context) { return context->uc_mcontext.sp; }
 static void report_register_values(const ucontext_t *context) {
     for (int i = 0; i < 31; i++)
         line("X%d:%016llx", i, (unsigned long long)context->uc_mcontext.regs[i]);
@@ -122,7 +121,6 @@ static void report_register_values(const ucontext_t *context) {
          (unsigned long long)context->uc_mcontext.pstate);
 }
 #else
-static uintptr_t stack_of(const ucontext_t *context) { return 0; }
 static void report_register_values(const ucontext_t *context) {}
 #endif
 
@@ -130,9 +128,9 @@ static void report_register_values(const ucontext_t *context) {}
 __attribute__((no_sanitize("address"))) static void report_registers(const ucontext_t *context) {
     log_raw(LOG_LEVEL_WARNING, "\n------ REGISTERS ------\n");
     report_register_values(context);
-    uintptr_t stack = stack_of(context);
-    if (!stack || stack % sizeof(void *)) return;
-    /* The page of the stack pointer alone is sure to be there. */
+    uintptr_t stack = stack_trace_pointer(context);
+    if (!stack || stack % sizeof(void *) || !signals_can_read((const void *)stack)) return;
+    /* Behind the stack pointer's page there may be nothing. */
     const uintptr_t *words = (const uintptr_t *)stack;
     for (int i = 0; i < STACK_WORDS_SHOWN; i++) {
         uintptr_t at = stack + (size_t)i * sizeof(*words);
@@ -143,9 +141,18 @@ __attribute__((no_sanitize("address"))) static void report_registers(const ucont
 
 /* ---- the running command ---- */
 
+/* The word that the byte is in. */
+static bool can_read(const char *byte) {
+    return signals_can_read((const void *)((uintptr_t)byte & ~(sizeof(uint64_t) - 1)));
+}
+
 static void report_argument(int index, struct slice text) {
     char shown[ARGUMENT_SHOWN_BYTES + 1];
     size_t length = text.length < ARGUMENT_SHOWN_BYTES ? text.length : ARGUMENT_SHOWN_BYTES;
+    if (length && !(can_read(text.bytes) && can_read(text.bytes + length - 1))) {
+        line("argv[%d] (%zu bytes) cannot be read", index, text.length);
+        return;
+    }
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text.bytes[i];
         shown[i] = (char)(c >= ' ' && c <= '~' ? c : '.');
@@ -199,11 +206,17 @@ static void report_memory(void) {
     if (!test_memory) return;
 #ifndef EVENKEEL_SANITIZER
     log_raw(LOG_LEVEL_WARNING, "\n------ FAST MEMORY TEST ------\n");
+    bool is_ended = memory_set_background_purge(false);
     signals_stop_other_threads();
     struct memory_test_own own = memory_test_own(MEMORY_TEST_SECONDS);
     line("%zu KiB tested%s.", own.pages_tested * 4,
-         own.complete ? "" : ", not all of it: the time was up");
-    if (own.result.faults)
+         own.complete ? "" : ", not all of it: that would take too long");
+    if (own.result.faults && !is_ended)
+        line(
+            "%zu words read back wrong; but the allocator's thread ran meanwhile, and may have "
+            "written to them.",
+            own.result.faults);
+    else if (own.result.faults)
         line(
             "The memory is FAULTY: %zu words read back wrong, the first in the page at %p. Test "
             "the machine before anything else: redis-server --test-memory, or memtest86+.",
@@ -237,8 +250,9 @@ static void report_rest(const ucontext_t *context) {
             ": please report the crash with all of the above.\n\n");
 }
 
+/* A second one in the midst of a report says no more than its own line. */
 void crash_on_panic(const char *title, const char *detail, const char *file, int number) {
-    if (log_enabled) {
+    if (signals_report_begin() && log_enabled) {
         report_begin();
         log_warning("=== %s ===", title);
         log_warning("==> %s:%d '%s'", file, number, detail);
@@ -248,7 +262,7 @@ void crash_on_panic(const char *title, const char *detail, const char *file, int
 }
 
 void crash_on_signal(int sig, siginfo_t *info, void *ucontext) {
-    if (panic_in_progress() || !log_enabled) return; /* it is reported already */
+    if (!log_enabled) return;
     report_begin();
     log_warning("Redis %s crashed by signal: %d, si_code: %d", REDIS_VERSION, sig, info->si_code);
     if (sig == SIGSEGV || sig == SIGBUS) log_warning("Accessing address: %p", info->si_addr);

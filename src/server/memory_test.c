@@ -120,7 +120,8 @@ int memory_test_run(const char *text) {
         return 1;
     }
     size_t bytes = (size_t)megabytes * MEGABYTE;
-    /* Filled in at once: a machine that has less says so here, and not in the middle. */
+    /* Filled in at once: a machine that has less shows it here, and not in the middle: it refuses
+     * what is more than it has at all, and ends the process for more than is free. */
     void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (block == MAP_FAILED) {
@@ -156,6 +157,7 @@ struct region {
 
 static struct region regions[REGIONS_MAX];
 static size_t region_count;
+static bool regions_missed; /* there are more */
 
 static bool take_hex(const char **text, uintptr_t *value) {
     const char *start = *text;
@@ -176,7 +178,10 @@ static void keep_region(const char *line) {
     uintptr_t here = (uintptr_t)&r;
     if (!take_hex(&line, &r.begin) || *line++ != '-' || !take_hex(&line, &r.end)) return;
     if (strncmp(line, " rw-p", 5) || (here >= r.begin && here < r.end)) return;
-    if (region_count < REGIONS_MAX) regions[region_count++] = r;
+    if (region_count < REGIONS_MAX)
+        regions[region_count++] = r;
+    else
+        regions_missed = true;
 }
 
 static void find_regions(void) {
@@ -185,6 +190,7 @@ static void find_regions(void) {
     ssize_t got;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     region_count = 0;
+    regions_missed = false;
     while (fd >= 0 && (got = read(fd, text + kept, sizeof(text) - 1 - kept)) > 0) {
         char *line = text, *end;
         text[kept + (size_t)got] = 0;
@@ -234,28 +240,31 @@ static bool is_the_kernels(uintptr_t page) {
 static bool is_the_kernels(uintptr_t page) { return false; }
 #endif
 
-static bool is_in_memory(uintptr_t page) {
+/* The system's pages may be larger than ours. */
+static bool is_in_memory(uintptr_t page, uintptr_t system_bytes) {
     unsigned char state;
-    return mincore((void *)page, PAGE_BYTES, &state) == 0 && (state & 1);
+    void *start = (void *)(page - page % system_bytes);
+    return mincore(start, PAGE_BYTES, &state) == 0 && (state & 1);
 }
 
 struct memory_test_own memory_test_own(int seconds_max) {
-    struct memory_test_own own = {.complete = true};
+    struct memory_test_own own = {0};
     sigset_t all, before;
+    uintptr_t system_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
     find_regions();
+    own.complete = !regions_missed;
+    bool late = false;
     sigfillset(&all);
     sigdelset(&all, SIGALRM); /* ends a report that takes too long */
     sigdelset(&all, SIGSEGV);
     sigprocmask(SIG_BLOCK, &all, &before);
     int64_t until = clock_monotonic_nsec() + (int64_t)seconds_max * 1000000000;
-    for (size_t i = 0; i < region_count && own.complete; i++) {
+    for (size_t i = 0; i < region_count && !late; i++) {
         struct region r = regions[i];
         for (uintptr_t page = r.begin; page + PAGE_BYTES <= r.end; page += PAGE_BYTES) {
-            if (!is_in_memory(page) || is_the_kernels(page)) continue;
-            if (clock_monotonic_nsec() > until) {
-                own.complete = false;
-                break;
-            }
+            if (!is_in_memory(page, system_bytes) || is_the_kernels(page)) continue;
+            late = clock_monotonic_nsec() > until;
+            if (late) break;
             size_t faults = test_page((volatile uint64_t *)page);
             if (faults && !own.result.faults) own.result.first_fault = (const void *)page;
             own.result.faults += faults;
@@ -263,5 +272,6 @@ struct memory_test_own memory_test_own(int seconds_max) {
         }
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
+    own.complete = own.complete && !late;
     return own;
 }

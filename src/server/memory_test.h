@@ -27,7 +27,7 @@ int memory_test_run(const char *text);
 struct memory_test_own {
     struct memory_test_result result;
     size_t pages_tested;
-    bool complete; /* false: the time was up */
+    bool complete; /* false: the time was up, or there are too many mappings */
 };
 struct memory_test_own memory_test_own(int seconds_max);
 #endif

@@ -31,9 +31,12 @@
 
 #include "command/call.h"
 #include "command/command.h"
+#include "io/signals.h"
 #include "server/startup.h"
 
 #define FRAMES_MAX 100
+#define FRAME_BYTES_MAX (1 << 20)
+#define PROBE_BYTES 4096
 #define LINE_BYTES_MAX 512
 #define MARK_BYTES_MAX 64
 
@@ -165,6 +168,28 @@ static void *instruction_of(const ucontext_t *context) {
 #endif
 }
 
+uintptr_t stack_trace_pointer(const void *ucontext) {
+    const ucontext_t *context = ucontext;
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    return context->uc_mcontext.sp;
+#else
+    return 0;
+#endif
+}
+
+/* A pointer that is nowhere would end the walk, and the process, at once. But the frame with which
+ * a stack overflows reaches beyond it, by its size at most, and those before it are there. */
+static bool has_stack(const void *ucontext) {
+    uintptr_t end = stack_trace_pointer(ucontext);
+    if (!end) return true;
+    end -= end % sizeof(uint64_t);
+    for (uintptr_t at = end; at - end < FRAME_BYTES_MAX; at += PROBE_BYTES)
+        if (signals_can_read((const void *)at)) return true;
+    return false;
+}
+
 void stack_trace_open(void) {
     void *frame;
     /* The first call loads the unwinder, which allocates. */
@@ -183,7 +208,9 @@ void stack_trace_write(const void *ucontext, void (*write)(const char *text)) {
         write_frame(&program, instruction, 0);
     }
     write("\nBacktrace:\n");
-    int count = backtrace(frames, FRAMES_MAX);
+    bool walks = !ucontext || has_stack(ucontext);
+    if (!walks) line("The stack pointer points at nothing.");
+    int count = walks ? backtrace(frames, FRAMES_MAX) : 0;
     for (int i = 0; i < count; i++) write_frame(&program, frames[i], 1);
     program_close(&program);
 }

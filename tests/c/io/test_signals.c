@@ -264,6 +264,42 @@ static void scenario_two_threads_crash(void) {
     raise(SIGILL);
 }
 
+/* As a panic does: no signal, until it aborts. */
+static void scenario_panic(void) {
+    signals_set_crash_handler(handler);
+    report_char(signals_report_begin() ? 'b' : '-');
+    report_char(signals_report_begin() ? '-' : 'o');
+    struct itimerval left;
+    signals_watchdog(1, NULL); /* must not take the alarm away */
+    getitimer(ITIMER_REAL, &left);
+    report_char(left.it_value.tv_sec > SIGNALS_REPORT_SECONDS_MAX / 2 ? 't' : '-');
+    abort();
+}
+
+static void scenario_crash_beside_panic(void) {
+    signals_set_crash_handler(slow_handler);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, crash_too, NULL) != 0) _exit(98);
+    report_char(signals_report_begin() ? 'b' : '-');
+    atomic_store(&reporting, true);
+    usleep(100000);
+    report_char('e');
+    abort();
+}
+
+static void *panic_too(void *argument) {
+    while (!atomic_load(&reporting)) usleep(100);
+    report_char(signals_report_begin() ? '!' : '?');
+    return NULL;
+}
+
+static void scenario_panic_beside_crash(void) {
+    signals_set_crash_handler(slow_handler);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, panic_too, NULL) != 0) _exit(98);
+    raise(SIGILL);
+}
+
 static void scenario_raise_default(void) {
     signals_setup(NULL);
     sigset_t all;
@@ -312,6 +348,9 @@ static void test_crashes(void **state) {
         {"crash in the report", scenario_crash_in_report, SIGSEGV, "h", false},
         {"another crash in the report", scenario_other_crash_in_report, SIGSEGV, "h", false},
         {"two threads", scenario_two_threads_crash, SIGILL, "h", false},
+        {"a panic", scenario_panic, SIGABRT, "bot", false},
+        {"a crash beside a panic", scenario_crash_beside_panic, SIGABRT, "be", false},
+        {"a panic beside a crash", scenario_panic_beside_crash, SIGILL, "h", false},
         {"raise by default", scenario_raise_default, SIGTERM, "", false},
         {"the report hangs", scenario_report_hangs, SIGALRM, "h", false},
     };
@@ -396,6 +435,24 @@ static void test_watchdog_fires_once_unless_it_is_reset(void **state) {
     alarm(HANG_GUARD_SECONDS);
 }
 
+static void test_what_can_be_read(void **state) {
+    static const uint64_t constant = 1;
+    sigset_t before, after;
+    char *pages = mmap(NULL, 2 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    assert_int_equal(mprotect(pages + 4096, 4096, PROT_NONE), 0);
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    assert_true(signals_can_read(&constant));
+    assert_true(signals_can_read(&before));
+    assert_true(signals_can_read(pages + 4096 - sizeof(uint64_t)));
+    assert_false(signals_can_read(pages + 4096));
+    munmap(pages, 2 * 4096);
+    assert_false(signals_can_read(pages));
+    assert_false(signals_can_read(NULL));
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    assert_memory_equal(&before, &after, 8); /* all that the system has of them */
+}
+
 static atomic_ullong turns_of_other_thread;
 
 static void *turn_for_ever(void *argument) {
@@ -453,6 +510,7 @@ int main(void) {
         cmocka_unit_test(test_raise_never_returns),
         TEST(test_shutdown_during_the_wait),
         TEST(test_watchdog_fires_once_unless_it_is_reset),
+        cmocka_unit_test(test_what_can_be_read),
         cmocka_unit_test(test_other_threads_are_stopped),
         TEST(test_thread_leaves_signals_to_the_main_thread),
     };

@@ -252,9 +252,34 @@ static void test_nothing_is_left(void **state) {
     assert_int_equal(memory_used(MEMORY_OTHER), before);
 }
 
-/* A long log is freed in the background, and a new one begins at once. */
+/* So many entries, their ids one below the other. */
+static void assert_entries(size_t count) {
+    const struct slowlog_entry *e = slowlog_newest();
+    assert_int_equal(slowlog_length(), count);
+    for (int64_t id = count ? e->id : 0; count; count--, id--, e = slowlog_older(e)) {
+        assert_non_null(e);
+        assert_int_equal(e->id, id);
+    }
+    assert_null(e);
+}
+
+/* A long log is freed in the background, as a whole or in part, and goes on at once. */
 static void test_reset_of_a_long_log(void **state) {
     size_t before = memory_used(MEMORY_OTHER);
+    set_option("slowlog-max-len", "100000");
+    for (int i = 0; i < 6000; i++) note_word("ping", MSEC);
+    static const char *const shorter[] = {"4500", "4499", "100", "1"};
+    static const size_t kept[] = {4500, 4499, 100, 1};
+    for (size_t i = 0; i < sizeof(shorter) / sizeof(shorter[0]); i++) {
+        set_option("slowlog-max-len", shorter[i]);
+        for (int k = 0; k < 3; k++) note_word("ping", MSEC);
+        assert_entries(kept[i]);
+    }
+    set_option("slowlog-max-len", "100000");
+    for (int i = 0; i < 5000; i++) note_word("ping", MSEC);
+    set_option("slowlog-max-len", "0");
+    note_word("ping", MSEC);
+    assert_entries(0);
     set_option("slowlog-max-len", "100000");
     for (int i = 0; i < 5000; i++) note_word("ping", MSEC);
     int64_t id = slowlog_newest()->id;

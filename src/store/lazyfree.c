@@ -13,7 +13,8 @@
  *
  * What the thread has room for it gets: the overflow's while half of the room is free; of its own
  * ones too where these have become more than may wait, for then commands make them faster than a
- * slice a turn frees them. What the layers above free in steps (lazyfree_call) shares the
+ * slice a turn frees them. Neither grows beyond a bound: then who adds a value frees as much first.
+ * What the layers above free in steps (lazyfree_call) shares the
  * slice.
  *
  * Invariants
@@ -48,6 +49,10 @@
 #define INDEX_ELEMENTS_PER_STEP 65536
 /* Of a value: as many as the keys of a step. */
 #define BLOCKS_PER_STEP ((size_t)BUCKETS_PER_STEP * TABLE_BUCKET_SLOTS)
+
+/* A queue that holds more than so many times what may wait in the background is freed by who adds
+ * to it: as much as is added. */
+#define QUEUE_BOUNDS_MAX 3
 
 struct database_job {
     struct table *table;
@@ -202,26 +207,6 @@ static void note_waiting(struct entry *e) {
     entry_unlink(e);
 }
 
-static void hand_over(void *e) {
-    bool full = background_bytes() + overflow.bytes >= pending_max;
-    freed_inline += full;
-    if (full && entry_free_effort(e) <= LAZYFREE_BLOCKS_AT_ONCE) {
-        entry_free(e);
-        return;
-    }
-    lazyfree_note_handed(1);
-    note_waiting(e);
-    if (full)
-        queue_push(&overflow, e);
-    else
-        background_submit(BACKGROUND_FREE, free_in_background, e);
-}
-
-static void put_off(void *e) {
-    note_waiting(e);
-    queue_push(&own, e);
-}
-
 static bool has_room(const struct queue *queue) {
     return background_bytes() < pending_max / 2 &&
            (queue == &overflow || queue->bytes > pending_max);
@@ -246,6 +231,34 @@ static void queue_step(struct queue *queue) {
     if (!gone) return;
     queue_pop(queue);
     if (queue == &overflow) lazyfree_note_freed(1);
+}
+
+/* Before one more comes: a script or a transaction may delete many before the loop turns again. */
+static void relieve(struct queue *queue) {
+    while (queue->first && (has_room(queue) || queue->bytes > QUEUE_BOUNDS_MAX * pending_max))
+        queue_step(queue);
+}
+
+static void hand_over(void *e) {
+    bool full = background_bytes() + overflow.bytes >= pending_max;
+    freed_inline += full;
+    if (full && entry_free_effort(e) <= LAZYFREE_BLOCKS_AT_ONCE) {
+        entry_free(e);
+        return;
+    }
+    if (full) relieve(&overflow);
+    lazyfree_note_handed(1);
+    note_waiting(e);
+    if (full)
+        queue_push(&overflow, e);
+    else
+        background_submit(BACKGROUND_FREE, free_in_background, e);
+}
+
+static void put_off(void *e) {
+    relieve(&own);
+    note_waiting(e);
+    queue_push(&own, e);
 }
 
 void lazyfree_call(bool (*step)(void)) {

@@ -379,7 +379,7 @@ static void test_slices_of_what_is_not_lazy(void **state) {
 /* Those of the main thread are no reason to call the background full; where they are too many it
  * helps, and then they are its objects. */
 static void test_background_helps(void **state) {
-    enum { SETS = 4, MEMBERS = 20000 };
+    enum { SETS = 3, MEMBERS = 20000 };
     size_t objects = info("lazyfreed_objects"), inline_before = info("lazyfree_inline_count");
     for (unsigned i = 1; i <= SETS + 1; i++) store_set(i, MEMBERS);
     size_t one = entry_bytes(key_find(keyspace_at(0), 1));
@@ -398,6 +398,32 @@ static void test_background_helps(void **state) {
     assert_int_equal(lazyfree_pending_bytes(), 0);
     assert_int_equal(info("lazyfreed_objects"), objects + 1 + helped);
     lazyfree_bound_pending(SIZE_MAX);
+}
+
+/* Many in one turn: what waits is bounded, for the command frees what is beyond. */
+static void test_queues_are_bounded(void **state) {
+    enum { SETS = 30, MEMBERS = 5000, BOUNDS = 3 };
+    for (int lazily = 0; lazily < 2; lazily++) {
+        store_set(1, MEMBERS);
+        size_t one = entry_bytes(key_find(keyspace_at(0), 1)), bound = 2 * one + one / 2, most = 0;
+        lazyfree_bound_pending(bound);
+        hold_thread_up();
+        for (unsigned i = 0; i < SETS; i++) {
+            if (i) store_set(1, MEMBERS);
+            if (lazily)
+                unlink_key(1);
+            else
+                delete_key(1);
+            size_t pending = lazyfree_pending_bytes();
+            if (pending > most) most = pending;
+        }
+        /* What a queue holds, one more, and what the other thread has. */
+        assert_in_range(most, BOUNDS * bound, (BOUNDS + 1) * bound + 3 * one);
+        keys_free_slices();
+        let_thread_go();
+        assert_int_equal(lazyfree_pending_bytes(), 0);
+        lazyfree_bound_pending(SIZE_MAX);
+    }
 }
 
 static unsigned steps_left;
@@ -520,6 +546,7 @@ int main(void) {
         TEST(test_queue_goes_to_the_thread),
         TEST(test_slices_of_what_is_not_lazy),
         TEST(test_background_helps),
+        TEST(test_queues_are_bounded),
         TEST(test_steps_above),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -348,6 +348,13 @@ static inline void free_entry(struct entry *e, bool lazily) {
         lazyfree_entry(e, lazily);
 }
 
+static inline void free_expired(struct entry *e) {
+    if (__builtin_expect(e->flags & ENTRY_WAITS, 0))
+        frontier_keep(e, lazyfree_wanted(LAZYFREE_EXPIRE));
+    else
+        lazyfree_expired(e);
+}
+
 /* Out of table and index. */
 static void take_out(struct keyspace *ks, struct entry *e, uint64_t hash) {
     before_removal(ks, e, hash);
@@ -371,7 +378,7 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
     note_lag(e);
     take_out(ks, e, hash);
     tell_removed(&(struct key){ks, entry_key(e), hash}, KEYSPACE_EXPIRED);
-    free_entry(e, lazyfree_wanted(LAZYFREE_EXPIRE));
+    free_expired(e);
     if (begin_nsec) latency_note("expire-del", (clock_monotonic_nsec() - begin_nsec) / 1000000);
     expired++;
     gone++;
@@ -451,7 +458,7 @@ static void remove_hidden(struct keyspace *ks, struct slice key, uint64_t hash) 
     ASSERT(is_due(hidden));
     take_out(ks, hidden, hash);
     tell_removed(&(struct key){ks, entry_key(hidden), hash}, KEYSPACE_EXPIRED);
-    free_entry(hidden, lazyfree_wanted(LAZYFREE_EXPIRE));
+    free_expired(hidden);
     expired++;
 }
 

@@ -293,12 +293,20 @@ static void (*way_of(const struct entry *e, bool lazily))(void *e) {
     return entry_free_effort(e) > LAZYFREE_BLOCKS_AT_ONCE ? put_off : free_now;
 }
 
-void lazyfree_entry(struct entry *e, bool lazily) {
-    void (*release)(void *e) = way_of(e, lazily);
+static void retire(struct entry *e, void (*release)(void *e)) {
     if (limbo_is_open())
         limbo_retire(e, entry_bytes(e), release);
     else
         release(e);
+}
+
+void lazyfree_entry(struct entry *e, bool lazily) { retire(e, way_of(e, lazily)); }
+
+void lazyfree_expired(struct entry *e) {
+    if (wanted[LAZYFREE_EXPIRE])
+        lazyfree_entry(e, true);
+    else
+        retire(e, free_now);
 }
 
 /* Small ones, which most are, without an entry around them. */

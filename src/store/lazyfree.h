@@ -6,8 +6,8 @@
  * evict more. While a call runs, all that goes waits in the limbo first (limbo.h).
  *
  * Where the options say that a value is not to be freed in the background, the main thread frees
- * it: at once where that takes about 50 us, else in slices between turns of the loop. Its bytes
- * count in the same way.
+ * it: at once where that takes about 50 us or it has expired, else in slices between turns of the
+ * loop. Its bytes count in the same way.
  */
 #ifndef EVENKEEL_STORE_LAZYFREE_H
 #define EVENKEEL_STORE_LAZYFREE_H
@@ -64,6 +64,10 @@ bool lazyfree_is_large(const struct entry *e);
 /* Frees an entry that stands in no table any more: with `lazily`, a large one in the background,
  * else one of many blocks in slices of the main thread. */
 void lazyfree_entry(struct entry *e, bool lazily);
+/* As lazyfree_entry for one that has expired, in the way that lazyfree-lazy-expire says; but where
+ * that says no at once, however large: LATENCY's expire-cycle and expire-del tell of it, as in 6.2.
+ */
+void lazyfree_expired(struct entry *e);
 /* Frees a value that no key has: what a command made on its way, or took out of another. As
  * lazyfree_entry, in the way that lazyfree-lazy-server-del says. */
 void lazyfree_value(enum value_kind kind, struct value v);

@@ -183,6 +183,16 @@ start_server {tags {ours}} {
         r flushall
     } {OK}
 
+    test {What has expired goes at once where nothing is lazy, however large} {
+        r debug set-active-expire 0
+        large_hash k
+        r pexpire k 1
+        after 10
+        assert_equal 0 [pending_after exists k]
+        assert_equal 0 [r dbsize]
+        r debug set-active-expire 1
+    } {OK} {needs:debug}
+
     test {A value whose freeing is under way is gone: its key can be made anew, saved, compared} {
         large_hash k
         set digest [r debug digest]

@@ -7,6 +7,7 @@
  */
 #include "io/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -220,6 +221,19 @@ bool file_replace(const char *path, struct slice text, unsigned new_mode) {
 
 void file_present_folder(char path[PATH_MAX]) {
     if (!getcwd(path, PATH_MAX)) snprintf(path, PATH_MAX, ".");
+}
+
+size_t file_count_names(bool (*wanted)(const char *name), char name[NAME_MAX + 1]) {
+    size_t count = 0, seen = 0;
+    const struct dirent *entry;
+    DIR *folder = opendir(".");
+    while (folder && seen++ < FILE_NAMES_MAX && (entry = readdir(folder)) != NULL) {
+        if (!wanted(entry->d_name)) continue;
+        snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
+        count++;
+    }
+    if (folder) closedir(folder);
+    return count;
 }
 
 static void close_later(void *argument) { system_close((int)(intptr_t)argument); }

@@ -79,6 +79,10 @@ void file_replacement_cancel(struct file_replacement *r);
 /* The present folder, or "." where it cannot be told: in front of names used when it may be
  * another one, or by another thread. */
 void file_present_folder(char path[PATH_MAX]);
+/* How many names in the present folder `wanted` likes, of the first FILE_NAMES_MAX; one of them in
+ * `name`. 0 where it cannot be read. */
+#define FILE_NAMES_MAX 100000 /* a tenth of a second */
+size_t file_count_names(bool (*wanted)(const char *name), char name[NAME_MAX + 1]);
 /* Takes the name away at once; the bytes, which may be many, are freed by a background thread.
  * False with errno set where the name stays. */
 MUST_USE bool file_remove(const char *path);

@@ -26,6 +26,7 @@
 #include "base/version.h"
 #include "command/command.h"
 #include "io/affinity.h"
+#include "io/file.h"
 #include "metric/metric.h"
 #include "net/listen.h"
 #include "option/option.h"
@@ -494,7 +495,32 @@ void startup_announce(void) {
     supervise_status("Loading the data");
 }
 
+static bool starts_with(const char *text, const char *start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* What saves and rewrites write to until it is whole: ours, and 6.2's. */
+static bool is_temporary(const char *name) {
+    const char *end = strrchr(name, '.');
+    if (!end) return false;
+    return (starts_with(name, "temp-") && strcmp(end, ".rdb") == 0) ||
+           (starts_with(name, "temp-rewriteaof-") && strcmp(end, ".aof") == 0);
+}
+
+/* A server that was killed leaves them, as large as its data; nobody takes them away, since they
+ * may be another's that is saving here. */
+static void announce_leftovers(void) {
+    char name[NAME_MAX + 1];
+    size_t count = file_count_names(is_temporary, name);
+    if (count)
+        log_warning(
+            "%zu temporary file%s of a save that was cut short, as %s, take%s space in this "
+            "server's folder. Unless another server is saving there, delete %s.",
+            count, count == 1 ? "" : "s", name, count == 1 ? "s" : "", count == 1 ? "it" : "them");
+}
+
 void startup_announce_ready(void) {
+    announce_leftovers();
     if (port_shown()) log_notice("Ready to accept connections");
     if (*listen_unix_path())
         log_notice("The server is now ready to accept connections at %s", listen_unix_path());

@@ -191,6 +191,23 @@ start_server {} {
         assert_equal {} [glob -nocomplain [file dirname [dump_file]]/temp-*.rdb]
     }
 
+    test {What a save that was cut short has left is told of at the start} {
+        set lines [count_log_lines]
+        restart_server
+        wait_for_log {*Ready to accept connections*} $lines
+        assert_no_match {*cut short*} \
+            [join [lrange [split [server_text [server_id 0]] \n] $lines end] \n]
+        set left {}
+        foreach name {temp-999999999.rdb temp-rewriteaof-bg-999999999.aof temp-none.txt} {
+            lappend left [file join [srv dir] $name]
+            close [open [lindex $left end] w]
+        }
+        set lines [count_log_lines]
+        restart_server
+        wait_for_log {*2 temporary files of a save that was cut short*999999999.*} $lines
+        file delete {*}$left
+    }
+
     test {BGSAVE: one child at a time, and one that is killed} {
         r config set rdb-key-save-delay 1000000
         r bgsave

@@ -243,6 +243,23 @@ static void test_full_disk(void **state) {
     assert_alone();
 }
 
+static bool is_wanted(const char *name) { return strncmp(name, "wanted-", 7) == 0; }
+
+static void test_names(void **state) {
+    static const char *const names[] = {"wanted-1", "other", "wanted-2"};
+    char here[PATH_MAX], temporary[] = "/tmp/names-XXXXXX", name[NAME_MAX + 1] = "";
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_non_null(mkdtemp(temporary));
+    assert_int_equal(chdir(temporary), 0);
+    assert_int_equal(file_count_names(is_wanted, name), 0);
+    for (int i = 0; i < 3; i++) close(open(names[i], O_CREAT | O_WRONLY, 0600));
+    assert_int_equal(file_count_names(is_wanted, name), 2);
+    assert_true(is_wanted(name));
+    for (int i = 0; i < 3; i++) assert_int_equal(unlink(names[i]), 0);
+    assert_int_equal(chdir(here), 0);
+    assert_int_equal(rmdir(temporary), 0);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
 int main(void) {
@@ -257,6 +274,7 @@ int main(void) {
         TEST(test_interrupted_syncs),
         TEST(test_folder_that_cannot_be_synced),
         TEST(test_remove),
+        TEST(test_names),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

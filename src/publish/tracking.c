@@ -114,6 +114,7 @@ struct prefix {
     struct list_link link; /* in `changed` */
     struct tracker *payer; /* whose client's memory it is, or NULL */
     struct table *keys;    /* of struct changed_key; NULL = none */
+    size_t table_bytes;    /* of it, as counted: it may grow between two changes */
     struct idset clients;
     size_t length;
     char name[];
@@ -422,6 +423,7 @@ static struct prefix *prefix_create(struct slice name) {
     list_init(&p->link);
     p->payer = NULL;
     p->keys = NULL;
+    p->table_bytes = 0;
     p->clients = (struct idset){0};
     p->length = name.length;
     if (name.length) memcpy(p->name, name.bytes, name.length);
@@ -439,10 +441,16 @@ static void release_changed(void *element, void *context) {
     memory_free(element, MEMORY_OTHER);
 }
 
+static void count_table(struct prefix *p) {
+    size_t bytes = p->keys ? table_bytes(p->keys) : 0;
+    all_changed_bytes += bytes - p->table_bytes;
+    p->table_bytes = bytes;
+}
+
 static void prefix_drop_keys(struct prefix *p) {
     struct table *t = p->keys;
     p->keys = NULL;
-    if (t) all_changed_bytes -= table_bytes(t);
+    count_table(p);
     list_remove(&p->link);
     while (t && !table_free_step(t, SIZE_MAX, release_changed, NULL)) continue;
 }
@@ -474,16 +482,15 @@ static void collect(struct prefix *p, struct slice name, uint64_t hash, uint64_t
     if (!p->keys) {
         p->keys = table_create(&changed_table);
         list_append(&changed, &p->link);
-        all_changed_bytes += table_bytes(p->keys);
     }
     k = table_find(p->keys, hash, name.bytes, name.length);
     if (!k) {
         k = memory_alloc(sizeof(*k) + name.length, MEMORY_OTHER);
         k->length = name.length;
         if (name.length) memcpy(k->name, name.bytes, name.length);
-        all_changed_bytes += changed_bytes(k) - table_bytes(p->keys);
+        all_changed_bytes += changed_bytes(k);
         table_insert(p->keys, hash, k);
-        all_changed_bytes += table_bytes(p->keys);
+        count_table(p);
     }
     k->writer = writer;
 }

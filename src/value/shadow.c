@@ -28,6 +28,7 @@ struct shadow {
     struct table *table; /* the value's */
     const struct value_type *type;
     struct table *noted;
+    size_t table_bytes; /* of `noted`, as counted: it may grow between two notes */
     size_t count;
     uint64_t cursor;        /* of table_scan: the next position of the table; then of `noted` */
     bool noted_are_visited; /* the table is behind */
@@ -82,6 +83,12 @@ static struct table *table_of(enum value_kind kind, struct value v) {
 
 bool shadow_is_possible(enum value_kind kind, struct value v) { return table_of(kind, v) != NULL; }
 
+static void count_noted_table(struct shadow *s) {
+    size_t bytes = table_bytes(s->noted);
+    noted_bytes += bytes - s->table_bytes;
+    s->table_bytes = bytes;
+}
+
 void shadow_open(enum value_kind kind, struct value v) {
     struct table *t = table_of(kind, v);
     ASSERT(t);
@@ -94,7 +101,8 @@ void shadow_open(enum value_kind kind, struct value v) {
     s->count = table_count(t);
     table_insert(shadows, address_hash(t), s);
     table_watch(t, true);
-    noted_bytes += memory_good_size(sizeof(*s)) + table_bytes(s->noted);
+    noted_bytes += memory_good_size(sizeof(*s));
+    count_noted_table(s);
 }
 
 struct shadow *shadow_of(enum value_kind kind, struct value v) {
@@ -118,7 +126,7 @@ void shadow_close(enum value_kind kind, struct value v) {
     bool there = table_remove_element(shadows, address_hash(s->table), s);
     ASSERT(there);
     table_watch(s->table, false);
-    noted_bytes -= memory_good_size(sizeof(*s)) + table_bytes(s->noted);
+    noted_bytes -= memory_good_size(sizeof(*s)) + s->table_bytes;
     while (!table_free_step(s->noted, SIZE_MAX, free_noted, NULL)) continue;
     memory_free_sized(s, sizeof(*s), MEMORY_SAVES);
 }
@@ -136,9 +144,8 @@ static void add_noted(struct shadow *s, uint64_t hash, struct slice first, struc
     if (first.length) memcpy(n->bytes, first.bytes, first.length);
     if (second.length) memcpy(n->bytes + first.length, second.bytes, second.length);
     noted_bytes += memory_good_size(noted_size(n));
-    noted_bytes -= table_bytes(s->noted);
     table_insert(s->noted, hash, n);
-    noted_bytes += table_bytes(s->noted);
+    count_noted_table(s);
 }
 
 static bool is_noted(const struct shadow *s, struct slice text, uint64_t hash) {

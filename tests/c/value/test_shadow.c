@@ -6,6 +6,7 @@
  */
 #include "value/shadow.h"
 
+#include "ds/table.h"
 #include "value/hash.h"
 #include "value/rewritten.h"
 #include "value/saved.h"
@@ -220,6 +221,21 @@ static void test_noted_once(void **state) {
     value_type(VALUE_HASH)->release(v);
 }
 
+/* The table of what is noted may grow between two notes: its splits are put off while a child
+ * saves. */
+static void test_bytes_after_growth(void **state) {
+    struct value v = make(VALUE_SET);
+    table_set_resize(TABLE_RESIZE_AVOID);
+    shadow_open(VALUE_SET, v);
+    for (int i = 0; i < MEMBERS; i++) set_remove(&v, any_member());
+    size_t bytes = memory_used(MEMORY_SAVES);
+    table_set_resize(TABLE_RESIZE_FREE);
+    assert_true(table_pay_owed(SIZE_MAX) > 0 && memory_used(MEMORY_SAVES) > bytes);
+    shadow_close(VALUE_SET, v);
+    assert_int_equal(shadow_bytes(), 0);
+    set_free(v);
+}
+
 /* Small forms have none, and lists never. */
 static void test_possible(void **state) {
     struct value hash = hash_create(), set = set_create();
@@ -265,7 +281,7 @@ int main(void) {
     value_register();
     const struct CMUnitTest tests[] = {
         TEST(test_saved),     TEST(test_visited),  TEST(test_noted_once),
-        TEST(test_rewritten), TEST(test_possible),
+        TEST(test_rewritten), TEST(test_possible), TEST(test_bytes_after_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,11 +27,12 @@
  *  - Held clients do not go on; those that wait for keys are served when the outermost call ends.
  *
  * With I/O threads (io-threads above 1) a turn's ready clients are first only collected
- * (CLIENT_AWAITED). After its events they are read, up to sixty at a time, by whichever thread is
- * free; the main thread takes what was read in the order of collecting, parses and runs it as one
- * batch, and gives the replies away to be written, while the next clients are being read. So the
- * order of one client's requests, and of commands as a whole, is that of one thread: all but system
- * calls and encryption happens in the main one.
+ * (CLIENT_AWAITED). After its events they are read, up to sixty at a time: the last of them by the
+ * other threads, those before them meanwhile by the main thread, and over TLS all by the others.
+ * What was read the main thread takes in the order of collecting, parses and runs as one batch, and
+ * gives the replies away to be written, while the next clients are being read. So the order of one
+ * client's requests, and of commands as a whole, is that of one thread: what others do is system
+ * calls and encryption.
  *  - Where few are ready the main thread reads and writes as it does alone, and nobody is woken.
  *  - All that was given is back when batch_run_threads returns: between turns, in timers and hooks,
  *    and in turns within others, no thread has anything. What a turn had no time for stays

@@ -1094,6 +1094,13 @@ static unsigned read_share(unsigned sharers) {
 
 static bool is_late(void) { return clock_monotonic_nsec() >= turn_end_nsec; }
 
+/* The first of them in any case: where turn after turn is late they would come first for ever, and
+ * never be read. */
+static void read_until_late(void) {
+    do read_here(TRANSFER_PIECES_MAX);
+    while (collected_count && !is_late());
+}
+
 /* The last of those collected go to threads, a share to each; the main thread reads the others,
  * where it would only sleep, and then finds the threads done: all run in the order in which they
  * were ready. It has just looked at these sockets, so it reads one at three fifths of what that
@@ -1103,10 +1110,10 @@ static void read_with_threads(void) {
     struct list_link *link = collected.next;
     for (unsigned here = collected_count; here > count * share; here--) link = link->next;
     for (; count && link != &collected; count--) link = give_reader(link, share);
-    for (;;) {
-        while (collected_count && !is_late()) read_here(TRANSFER_PIECES_MAX);
-        if (!readers_count) return;
+    read_until_late();
+    while (readers_count) {
         take_first_reader();
+        if (collected_count && !is_late()) read_until_late();
     }
 }
 
@@ -1134,7 +1141,7 @@ void batch_run_threads(void) {
     batch_run();
     note_turn();
     if (!many)
-        read_here(collected_count);
+        read_until_late();
     else if (are_over_tls())
         read_by_threads();
     else

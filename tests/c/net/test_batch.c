@@ -7,6 +7,7 @@
  */
 #include "net/batch.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/number.h"
 #include "net/peers.h"
@@ -49,6 +50,12 @@ static void take(struct request *r, int index) {
     blob_free(b, MEMORY_DATASET);
 }
 
+/* Longer than a turn is to be. */
+static void take_long(void) {
+    int64_t end_nsec = clock_monotonic_nsec() + 2 * BATCH_TURN_USEC * 1000;
+    while (clock_monotonic_nsec() < end_nsec) continue;
+}
+
 static void execute(struct request *r) {
     struct client *c = r->client;
     struct slice word = r->argv[0];
@@ -67,6 +74,9 @@ static void execute(struct request *r) {
         reply_integer(c, victim != NULL);
     } else if (slice_is(word, "take")) {
         take(r, (int)number_of(r, 1));
+    } else if (slice_is(word, "long")) {
+        take_long();
+        reply_ok(c);
     } else if (slice_is(word, "bulk-max")) {
         option_set_text("proto-max-bulk-len", "1mb");
         reply_ok(c);
@@ -359,6 +369,42 @@ static void test_many_clients_in_one_batch(void **state) {
     for (int i = 0; i < COUNT; i++) peer_close(&peers[i]);
 }
 
+/* A large argument ends in turn after turn, and its command takes all of the turn's time: others,
+ * who were ready before, are served all the same. */
+static void test_others_in_late_turns(void **state) {
+    enum { OTHERS = 8, TURNS = 20, LARGE = BATCH_ADOPT_BYTES, FIRST = LARGE / 2 };
+    struct peer others[OTHERS], larges[TURNS];
+    struct script large = script_new();
+    peers_do_not_cut();
+    buffer_printf(&large.input, "*2\r\n$4\r\nlong\r\n$%d\r\n", LARGE);
+    memset(buffer_reserve(&large.input, LARGE), 'x', LARGE);
+    large.input.length += LARGE;
+    buffer_append_c_string(&large.input, "\r\n");
+    size_t left = large.input.length - FIRST;
+    for (int i = 0; i < OTHERS; i++) others[i] = peer_connect();
+    for (int i = 0; i < TURNS; i++) {
+        larges[i] = peer_connect();
+        peer_send(&larges[i], (struct slice){large.input.bytes, FIRST});
+    }
+    for (int i = 0; i < OTHERS; i++) peer_try_send(&others[i], "digest\n", 7);
+    for (int i = 0; i < TURNS; i++) {
+        peer_try_send(&larges[i], large.input.bytes + FIRST, left);
+        loop_turn(peers_loop, 0);
+        for (int k = 0; k < OTHERS; k++)
+            if (peer_receive(&others[k], SIZE_MAX)) peer_try_send(&others[k], "digest\n", 7);
+    }
+    for (int i = 0; i < OTHERS; i++) {
+        assert_true(others[i].got.length > 0);
+        peer_close(&others[i]);
+    }
+    for (int i = 0; i < TURNS; i++) {
+        peer_send(&larges[i], SLICE(""));
+        peer_assert_got(&larges[i], SLICE("+OK\r\n"));
+        peer_close(&larges[i]);
+    }
+    script_free(&large);
+}
+
 /* ---- Errors and limits ---- */
 
 static void test_error_after_commands(void **state) {
@@ -608,6 +654,7 @@ int main(void) {
         TEST(test_words_take_no_more),
         TEST(test_random_traffic),
         TEST(test_many_clients_in_one_batch),
+        TEST(test_others_in_late_turns),
         TEST(test_error_after_commands),
         TEST(test_limits_before_authentication),
         TEST(test_bytes_before_authentication),

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
@@ -74,11 +75,11 @@ bool cli_history_is_secret(const char *line) {
     return secret;
 }
 
-/* The file's last lines, written anew under another name first. */
+/* The file's last lines, written anew under a name that nobody can know before. */
 static void cut_file(const char *path, char **lines, size_t count) {
     char other[PATH_CHARS + 8];
-    snprintf(other, sizeof(other), "%s.new", path);
-    int fd = system_open(other, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+    snprintf(other, sizeof(other), "%s.XXXXXX", path);
+    int fd = mkostemp(other, O_CLOEXEC);
     if (fd < 0) return;
     struct buffer text = {.class = MEMORY_OTHER};
     for (size_t i = 0; i < count; i++) buffer_append_c_string(&text, lines[i]);

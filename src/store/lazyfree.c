@@ -233,9 +233,12 @@ static void queue_step(struct queue *queue) {
     if (queue == &overflow) lazyfree_note_freed(1);
 }
 
-/* Before one more comes: a script or a transaction may delete many before the loop turns again. */
-static void relieve(struct queue *queue) {
-    while (queue->first && (has_room(queue) || queue->bytes > QUEUE_BOUNDS_MAX * pending_max))
+/* Before so many bytes come: a script or a transaction may delete many before the loop turns again.
+ * No more than come, since a single value may be larger than the bound by any factor. */
+static void relieve(struct queue *queue, size_t coming) {
+    size_t before = queue->bytes;
+    while (queue->first && (has_room(queue) || (queue->bytes > QUEUE_BOUNDS_MAX * pending_max &&
+                                                before - queue->bytes < coming)))
         queue_step(queue);
 }
 
@@ -246,7 +249,7 @@ static void hand_over(void *e) {
         entry_free(e);
         return;
     }
-    if (full) relieve(&overflow);
+    if (full) relieve(&overflow, entry_bytes(e));
     lazyfree_note_handed(1);
     note_waiting(e);
     if (full)
@@ -256,7 +259,7 @@ static void hand_over(void *e) {
 }
 
 static void put_off(void *e) {
-    relieve(&own);
+    relieve(&own, entry_bytes(e));
     note_waiting(e);
     queue_push(&own, e);
 }

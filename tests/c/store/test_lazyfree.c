@@ -426,6 +426,32 @@ static void test_queues_are_bounded(void **state) {
     }
 }
 
+/* A queue may hold a value that is larger than the bound. Who adds to it frees as much as it adds,
+ * not all of that one. */
+static void test_as_much_as_is_added(void **state) {
+    enum { HUGE_MEMBERS = 300000, MEMBERS = 5000, SETS = 6, HUGE = 3 };
+    for (int lazily = 0; lazily < 2; lazily++) {
+        void (*give_up)(unsigned number) = lazily ? unlink_key : delete_key;
+        for (unsigned i = 1; i <= SETS; i++) store_set(i, i == HUGE ? HUGE_MEMBERS : MEMBERS);
+        lazyfree_bound_pending(entry_bytes(key_find(keyspace_at(0), 1)));
+        hold_thread_up();
+        size_t last = 0;
+        memory_set_hook(&counting);
+        for (unsigned i = 1; i <= SETS; i++) {
+            freed_blocks = 0;
+            give_up(i);
+            last = freed_blocks;
+            assert_in_range(last, 0, 2 * (MEMBERS + 2 * LAZYFREE_BLOCKS_AT_ONCE));
+        }
+        memory_set_hook(NULL);
+        assert_true(last > MEMBERS / 2);
+        keys_free_slices();
+        let_thread_go();
+        assert_int_equal(lazyfree_pending_bytes(), 0);
+        lazyfree_bound_pending(SIZE_MAX);
+    }
+}
+
 static unsigned steps_left;
 static bool step_above(void) { return --steps_left > 0; }
 
@@ -547,6 +573,7 @@ int main(void) {
         TEST(test_slices_of_what_is_not_lazy),
         TEST(test_background_helps),
         TEST(test_queues_are_bounded),
+        TEST(test_as_much_as_is_added),
         TEST(test_steps_above),
     };
     return cmocka_run_group_tests(tests, begin, end);

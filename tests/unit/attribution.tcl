@@ -121,8 +121,8 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
     }
 
     test {Mixed: the verdict names both parts} {
-        # The stop is about as long as the work: some try has each above the fifth. Not where in most
-        # tries other work has the processor for most of the time, as the system says of the thread.
+        # The stop is about as long as the work: some try has each above the fifth. Not where other
+        # work has the processor for most of the time in most tries, as the system says.
         set verdicts {}
         set disturbed 0
         set found 0

@@ -135,15 +135,15 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
             incr disturbed [expr {[queued_usec] - $queued > $work_ms * 500}]
             set entry [explained]
             lappend verdicts [field $entry verdict]
-            set found [string match "Mixed: for * the command itself worked*" \
-                [field $entry verdict]]
+            # The stop itself: other work may have made a part of it.
+            set found [expr {[field $entry off_cpu_usec] > $work_ms * 500 &&
+                [string match "Mixed: for * the command itself worked*" [field $entry verdict]]}]
         }
         if {!$found && 2 * $disturbed > [llength $verdicts]} {
             skip "other work had the processor in most tries"
         }
         assert $found $verdicts
         assert_match "*did not run (*" [field $entry verdict]
-        assert_morethan [field $entry off_cpu_usec] [expr {$work_ms * 500}]
     }
 
     test {Innocent: another process has the processor} {

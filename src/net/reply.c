@@ -92,7 +92,8 @@ static char *outputs[OUTPUTS_MAX];
 static bool outputs_given[OUTPUTS_MAX]; /* regions in it are on their way */
 static int output_number;               /* of the outermost turn's */
 static void (*before_write)(void);
-static uint64_t record_safe; /* what tells of this record, or an earlier one, may leave */
+static void (*send_streams)(void); /* NULL: no client is sent one */
+static uint64_t record_safe;       /* what tells of this record, or an earlier one, may leave */
 static struct error_count error_counts[ERROR_CODES_MAX];
 static int error_codes;
 static uint64_t error_replies, unexpected_errors, bytes_written, writes;
@@ -853,6 +854,14 @@ static inline void write_regions(void) {
             write_region(r, client_send_plain);
     }
     region_count = 0;
+}
+
+void reply_set_streams(void (*send)(void)) { send_streams = send; }
+
+void reply_write_streams(void) {
+    if (__builtin_expect(!send_streams, 1)) return;
+    reply_before_write();
+    send_streams();
 }
 
 bool reply_may_leave(uint64_t record) { return may_leave(record); }

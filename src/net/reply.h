@@ -185,6 +185,11 @@ void reply_stream_more(struct client *c);
 /* Writes pieces; returns how many bytes the socket took, 0 where none now. -1: the connection is
  * gone, and the client closes. */
 ssize_t reply_stream_send(struct client *c, const struct iovec *pieces, int count);
+/* `send` goes on with all streams that have more. NULL: there are none. */
+void reply_set_streams(void (*send)(void));
+/* No request runs, and replies are about to be written: streams go on first. So who has a reply
+ * finds what it tells of in all streams whose sockets have room, as in 6.2. */
+void reply_write_streams(void);
 
 /* ---- CLIENT REPLY ---- */
 

@@ -251,9 +251,25 @@ struct replica *replica_make(struct client *c) {
     return r;
 }
 
+/* To all that have room in their sockets. */
+static void send_what_is_new(void) {
+    struct feed *feed = history_feed();
+    if (!feed) return;
+    bool grown = stream_look_at_log();
+    if (feed_end(feed) != seen_end) grown = true;
+    seen_end = feed_end(feed);
+    if (!grown && !woken) return;
+    woken = false;
+    LIST_FOR_EACH (link, following, &replicas) {
+        struct replica *r = LIST_ENTRY(link, struct replica, link);
+        reply_stream_more(r->client);
+        limits_check_stream(r->client, feed_lag(&r->stream));
+    }
+}
+
 void replica_begin(struct replica *r) {
     list_append(&replicas, &r->link);
-    count++;
+    if (count++ == 0) reply_set_streams(send_what_is_new);
     r->waits_since_sec = r->heard_sec = now_sec();
     client_set_never_idle(r->client, true);
     reply_set_stream(r->client, &stream_of_replicas);
@@ -272,7 +288,7 @@ static void forget(struct client *c) {
     if (r->state != REPLICA_KNOWN) {
         log_notice("Connection with replica %s lost.", replica_name(r));
         list_remove(&r->link);
-        count--;
+        if (--count == 0) reply_set_streams(NULL);
         changes++;
         reply_set_stream(c, NULL);
     }
@@ -298,17 +314,7 @@ const struct client_observer replica_client_observer = {.closing = forget, .byte
 bool replica_step(void) {
     struct feed *feed = history_feed();
     if (!feed) return false;
-    bool grown = stream_look_at_log();
-    if (feed_end(feed) != seen_end) grown = true;
-    seen_end = feed_end(feed);
-    if (grown || woken) {
-        woken = false;
-        LIST_FOR_EACH (link, following, &replicas) {
-            struct replica *r = LIST_ENTRY(link, struct replica, link);
-            reply_stream_more(r->client);
-            limits_check_stream(r->client, feed_lag(&r->stream));
-        }
-    }
+    send_what_is_new();
     return feed_free_step(feed);
 }
 

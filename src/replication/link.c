@@ -32,8 +32,8 @@
 #include "io/tls_options.h"
 #include "net/client.h"
 #include "net/listen.h"
-#include "net/peer.h"
 #include "option/option.h"
+#include "peer/peer.h"
 #include "persist/aof.h"
 #include "replication/apply.h"
 #include "replication/history.h"
@@ -42,7 +42,7 @@
 #include "replication/saved_history.h"
 #include "replication/stream.h"
 
-/* Of one wake of the socket: so many reads (net/peer bounds each). */
+/* Of one wake of the socket: so many reads (peer/peer bounds each). */
 #define ROUNDS_MAX 16
 #define SHOWN_BYTES 256
 #define REPLY_BYTES_MAX 65536

@@ -3,7 +3,7 @@
  *
  *     CLOSED --connect--> CONNECTING --open, greeted--> READY --send--> BUSY --answered--> READY
  *
- * Of net/peer it differs in that replies are passed over and not read, and bytes are sent from
+ * Of peer/peer it differs in that replies are passed over and not read, and bytes are sent from
  * where they stand. Nothing waits. A connection belongs to one thread and that thread's epoll.
  */
 #ifndef EVENKEEL_TOOLS_BENCHMARK_CLIENT_H
@@ -14,8 +14,8 @@
 
 #include "base/attributes.h"
 #include "base/string.h"
-#include "net/peer.h"
-#include "net/reply_scan.h"
+#include "peer/peer.h"
+#include "peer/reply_scan.h"
 
 /* Read at once; a buffer of the thread's. */
 #define BENCHMARK_READ_BYTES 65536

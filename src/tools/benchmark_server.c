@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A server of redis-benchmark: reached once over net/peer before load is sent to it.
+ * A server of redis-benchmark: reached once over peer/peer before load is sent to it.
  */
 #include "tools/benchmark_server.h"
 

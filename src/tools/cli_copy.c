@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/system.h"
-#include "net/peer.h"
+#include "peer/peer.h"
 #include "tools/cli_format.h"
 #include "tools/cli_link.h"
 #include "tools/cli_options.h"

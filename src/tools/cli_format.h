@@ -4,7 +4,7 @@
 #ifndef EVENKEEL_TOOLS_CLI_FORMAT_H
 #define EVENKEEL_TOOLS_CLI_FORMAT_H
 #include "base/string.h"
-#include "net/peer_reply.h"
+#include "peer/peer_reply.h"
 #include "tools/cli_options.h"
 
 /* Appends the reply as `output` has it, with the line end or delimiter behind it. `as_text`: a

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "net/peer.h"
+#include "peer/peer.h"
 #include "tools/cli_format.h"
 
 /* Of one reply. A person asked for it, so that only absurd ones are refused. */

@@ -10,7 +10,7 @@
 
 #include "base/attributes.h"
 #include "base/string.h"
-#include "net/peer_reply.h"
+#include "peer/peer_reply.h"
 #include "tools/tool_connection.h"
 
 struct cli_options;

@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "base/system.h"
 #include "io/loop.h"
-#include "net/peer.h"
+#include "peer/peer.h"
 #include "tools/cli_format.h"
 #include "tools/cli_link.h"
 #include "tools/cli_options.h"

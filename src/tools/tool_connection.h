@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "net/peer_tls.h"
+#include "peer/peer_tls.h"
 #include "tools/tool_options.h"
 
 struct tool_connection {

@@ -23,7 +23,7 @@
 #include "base/panic.h"
 #include "io/loop.h"
 #include "io/signals.h"
-#include "net/peer.h"
+#include "peer/peer.h"
 #include "tools/terminal.h"
 #include "tools/watch_figures.h"
 #include "tools/watch_options.h"

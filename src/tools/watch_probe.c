@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/panic.h"
-#include "net/peer.h"
+#include "peer/peer.h"
 #include "tools/watch_figures.h"
 
 struct probe {

@@ -2,12 +2,12 @@
  * Fuzzes the parser of replies: any bytes, in any pieces, give what the same bytes give at once,
  * and never more than the limits allow.
  *
- * Covers: src/net/peer_reply.c
+ * Covers: src/peer/peer_reply.c
  *
  * The input's first byte picks the limits, the second how many bytes with sizes of pieces follow
  * (they are used in turn, again and again); the rest is what the other side sends.
  */
-#include "../c/net/peer_feed.h"
+#include "../c/peer/peer_feed.h"
 
 #define TEXT_BYTES_MAX 60000
 #define SIZES_MAX 15

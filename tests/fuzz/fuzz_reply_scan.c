@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fuzzes the passing over of replies: the same bytes in pieces of any size give the same replies.
  *
- * Covers: src/net/reply_scan.c
+ * Covers: src/peer/reply_scan.c
  *
  * The input's first byte is the size of a piece; the rest is what the other side sends.
  */
 #include "base/panic.h"
-#include "net/reply_scan.h"
+#include "peer/reply_scan.h"
 
 #define RECORD_MAX 4096
 

@@ -38,7 +38,7 @@
 #include "histogram.h"
 #include "load.h"
 #include "net.h"
-#include "net/reply_scan.h"
+#include "peer/reply_scan.h"
 #include "wire.h"
 
 #define EVENTS_MAX 512

@@ -37,8 +37,8 @@
 
 #include "load.h"
 #include "net.h"
-#include "net/reply_scan.h"
 #include "output.h"
+#include "peer/reply_scan.h"
 #include "wire.h"
 
 /* A turn reads less than it may send: else arrivals would fall behind while replies pour in. */

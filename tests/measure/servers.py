@@ -24,7 +24,7 @@ LOAD = os.path.join(BUILD, 'load')
 LOAD_SOURCES = [os.path.join(HERE, f'{name}.c')
                 for name in ('load', 'load_count', 'load_record', 'load_options', 'net',
                              'histogram', 'output', 'trace', 'wire', 'draw')]
-LOAD_SOURCES.append(os.path.join(ROOT, 'src/net/reply_scan.c'))
+LOAD_SOURCES.append(os.path.join(ROOT, 'src/peer/reply_scan.c'))
 CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, LOAD_CORE = CORES[0], CORES[1 % len(CORES)]
 SPARE_CORES = CORES[2:] or [LOAD_CORE]

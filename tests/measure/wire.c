@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The load's side of the protocol: requests as text. Replies are passed over by net/reply_scan.h.
+ * The load's side of the protocol: requests as text. Replies are passed over by peer/reply_scan.h.
  */
 #include "wire.h"
 

@@ -23,8 +23,8 @@
 #include "io/loop.h"
 #include "net/client.h"
 #include "net/client_memory.h"
-#include "net/peer_reply.h"
 #include "option/option.h"
+#include "peer/peer_reply.h"
 #include "server/wiring.h"
 #include "store/keyspace.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/seed.h"
 #include "io/socket.h"
-#include "net/peer.h"
+#include "peer/peer.h"
 #include "tools/watch_figures.h"
 
 #define MSEC INT64_C(1000000)

@@ -8,7 +8,7 @@
  * Invariant: `kind` is 0 exactly between two parts, `parts_left` between two replies, and
  * `body_left` is above 0 only within a bulk, whose line end is counted in it.
  */
-#include "net/reply_scan.h"
+#include "peer/reply_scan.h"
 
 /* No server sends more bytes in a bulk or members in an aggregate; sums of less do not overflow. */
 #define COUNT_MAX (UINT64_C(1) << 48)

@@ -11,7 +11,7 @@
  *  3. Output from `sent` on was not written.
  *  4. After the end of the connection the input stays, so that what came before can be read.
  */
-#include "net/peer.h"
+#include "peer/peer.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,10 +3,10 @@
  *
  * For who sends load and only counts what comes back: redis-benchmark and the lab's load. Nothing
  * is allocated and nothing kept but the text of an error. Who needs a reply's content takes
- * net/peer_reply.h.
+ * peer/peer_reply.h.
  */
-#ifndef EVENKEEL_NET_REPLY_SCAN_H
-#define EVENKEEL_NET_REPLY_SCAN_H
+#ifndef EVENKEEL_PEER_REPLY_SCAN_H
+#define EVENKEEL_PEER_REPLY_SCAN_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

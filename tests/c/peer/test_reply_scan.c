@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replies are passed over alike however the bytes are cut into pieces.
  */
-#include "net/reply_scan.h"
+#include "peer/reply_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of net/peer against a server of the test's own: a listening socket whose other end says
+ * Tests of peer/peer against a server of the test's own: a listening socket whose other end says
  * what the test wants, when it wants. No other process, no waiting: both ends are here.
  */
-#include "net/peer.h"
+#include "peer/peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * TLS for programs that connect to servers: words of their command lines, in a table.
  */
-#include "net/peer_tls.h"
+#include "peer/peer_tls.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -16,7 +16,7 @@
  *     frame goes; an attribute's nodes and texts go too, and it is no child of its parent.
  *  5. After an error nothing is parsed until the parser is reset.
  */
-#include "net/peer_reply.h"
+#include "peer/peer_reply.h"
 
 #include <math.h>
 

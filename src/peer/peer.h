@@ -10,15 +10,15 @@
  * What follows the last reply taken stays in the input: a link that leaves the protocol (a
  * snapshot after PSYNC) goes on with peer_input.
  */
-#ifndef EVENKEEL_NET_PEER_H
-#define EVENKEEL_NET_PEER_H
+#ifndef EVENKEEL_PEER_PEER_H
+#define EVENKEEL_PEER_PEER_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
 #include "base/string.h"
-#include "net/peer_reply.h"
+#include "peer/peer_reply.h"
 
 /* Input held at once; while so much is not taken nothing is read. */
 #define PEER_INPUT_BYTES_MAX 65536

@@ -4,8 +4,8 @@
  * The other side is not trusted: what a reply may take is bounded by struct peer_limits, nothing
  * is set aside because a header announces it, and depth is bounded. One reply is held at a time.
  */
-#ifndef EVENKEEL_NET_PEER_REPLY_H
-#define EVENKEEL_NET_PEER_REPLY_H
+#ifndef EVENKEEL_PEER_PEER_REPLY_H
+#define EVENKEEL_PEER_PEER_REPLY_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

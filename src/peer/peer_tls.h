@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * TLS for programs that connect to servers (the tools): what their command lines say of it.
  */
-#ifndef EVENKEEL_NET_PEER_TLS_H
-#define EVENKEEL_NET_PEER_TLS_H
+#ifndef EVENKEEL_PEER_PEER_TLS_H
+#define EVENKEEL_PEER_PEER_TLS_H
 #include <stdbool.h>
 #include <stddef.h>
 

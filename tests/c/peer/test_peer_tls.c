@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of net/peer_tls: the words of command lines, and what they come to.
+ * Tests of peer/peer_tls: the words of command lines, and what they come to.
  */
-#include "net/peer_tls.h"
+#include "peer/peer_tls.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of net/peer_reply: every type, whole and in every splitting, and each limit.
+ * Tests of peer/peer_reply: every type, whole and in every splitting, and each limit.
  */
-#include "net/peer_reply.h"
+#include "peer/peer_reply.h"
 
 #include <math.h>
 
 #include "base/seed.h"
-#include "net/peer_feed.h"
+#include "peer/peer_feed.h"
 
 static const struct peer_limits wide = {1 << 20, 1000};
 

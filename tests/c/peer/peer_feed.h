@@ -5,12 +5,12 @@
  * The record: +text -text :1 "text" nil ,1.5 #1 (123 [array] {map} <set> >[push]; a line a reply,
  * and "error: ..." at the end where one came.
  */
-#ifndef EVENKEEL_TESTS_NET_PEER_FEED_H
-#define EVENKEEL_TESTS_NET_PEER_FEED_H
+#ifndef EVENKEEL_TESTS_PEER_PEER_FEED_H
+#define EVENKEEL_TESTS_PEER_PEER_FEED_H
 #include <inttypes.h>
 
 #include "base/panic.h"
-#include "net/peer_reply.h"
+#include "peer/peer_reply.h"
 
 static inline const char *peer_feed_opening(enum peer_type type) {
     switch (type) {

@@ -58,9 +58,9 @@
 #include "persist/aof_switch.h"
 #include "persist/aof_writer.h"
 #include "persist/disk_gate.h"
-#include "persist/loading.h"
 #include "persist/saver.h"
 #include "persist/snapshot.h"
+#include "rdb/loading.h"
 
 #define FILE_MODE 0644
 #define TEMPORARY_NAME_BYTES 64

@@ -42,9 +42,9 @@
 #include "net/client.h"
 #include "persist/aof_options.h"
 #include "persist/aof_read.h"
-#include "persist/loading.h"
-#include "persist/rdb_format.h"
-#include "persist/rdb_load.h"
+#include "rdb/loading.h"
+#include "rdb/rdb_format.h"
+#include "rdb/rdb_load.h"
 #include "store/keyspace.h"
 
 /* Commands that were answered with an error and are named in the log; the others are counted. */

@@ -18,7 +18,7 @@ enum aof_loaded {
 };
 
 /* Loads it into the databases as they are, with the option aof-load-truncated as it stands; says in
- * the log what is wrong. While it lasts clients are answered as persist/loading.h has it. Within a
+ * the log what is wrong. While it lasts clients are answered as rdb/loading.h has it. Within a
  * call only between run_nest_begin and run_nest_end. Not while another load is under way. */
 MUST_USE enum aof_loaded aof_load(const char *path);
 #endif

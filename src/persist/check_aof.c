@@ -22,8 +22,8 @@
 #include "io/file.h"
 #include "io/file_stream.h"
 #include "persist/aof_read.h"
-#include "persist/check_rdb.h"
-#include "persist/rdb_format.h"
+#include "rdb/check_rdb.h"
+#include "rdb/rdb_format.h"
 
 static void print_fault(uint64_t offset, const char *fault) {
     printf("0x%16" PRIx64 ": %s\n", offset, fault);

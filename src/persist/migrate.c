@@ -34,7 +34,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "peer/peer.h"
-#include "persist/dump.h"
+#include "rdb/dump.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"

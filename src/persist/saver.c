@@ -20,9 +20,9 @@
 #include "io/loop.h"
 #include "metric/row.h"
 #include "option/option.h"
-#include "persist/aof_rewrite.h"
-#include "persist/rdb_save.h"
 #include "persist/walk.h"
+#include "rdb/log_base.h"
+#include "rdb/rdb_save.h"
 #include "store/frontier.h"
 
 /* Above all numbers that processes have (PID_MAX_LIMIT of Linux): a walk's names are no child's. */
@@ -49,8 +49,8 @@ static int wanted = METHOD_FORK; /* snapshot-method */
 static bool write_format(struct sink *out) {
     switch (jobs[0].format) {
     case SAVER_SNAPSHOT: return rdb_save(out);
-    case SAVER_PREAMBLE: return aof_rewrite_save(out, true);
-    case SAVER_COMMANDS: return aof_rewrite_save(out, false);
+    case SAVER_PREAMBLE: return log_base_save(out, true);
+    case SAVER_COMMANDS: return log_base_save(out, false);
     }
     return false;
 }

@@ -27,9 +27,9 @@
 #include "io/file.h"
 #include "io/file_stream.h"
 #include "io/pipeline.h"
-#include "persist/piece.h"
-#include "persist/rdb_format.h"
-#include "persist/rdb_save.h"
+#include "rdb/piece.h"
+#include "rdb/rdb_format.h"
+#include "rdb/rdb_save.h"
 
 #define FORK_WINDOW_BYTES 65536
 

@@ -24,7 +24,7 @@
 
 struct scribe;
 
-/* Pieces (persist/piece.h), one behind another. Class MEMORY_SAVES. */
+/* Pieces (rdb/piece.h), one behind another. Class MEMORY_SAVES. */
 struct scribe_block {
     struct scribe_block *next; /* for its owner */
     struct scribe *scribe;

@@ -35,11 +35,11 @@
 #include "net/reply.h"
 #include "option/option.h"
 #include "persist/disk_gate.h"
-#include "persist/loading.h"
-#include "persist/rdb_load.h"
-#include "persist/rdb_save.h"
 #include "persist/save_points.h"
 #include "persist/saver.h"
+#include "rdb/loading.h"
+#include "rdb/rdb_load.h"
+#include "rdb/rdb_save.h"
 #include "store/keyspace.h"
 
 #define RETRY_SECONDS 5

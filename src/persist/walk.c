@@ -39,10 +39,10 @@
 #include "net/batch.h"
 #include "net/client.h"
 #include "option/option.h"
-#include "persist/aof_rewrite.h"
-#include "persist/piece.h"
-#include "persist/rdb_save.h"
 #include "persist/scribe.h"
+#include "rdb/log_base.h"
+#include "rdb/piece.h"
+#include "rdb/rdb_save.h"
 #include "store/entry.h"
 #include "store/frontier.h"
 #include "store/keyspace.h"
@@ -285,7 +285,7 @@ static void select_database(struct lane *l, int database) {
     buffer_init(&text, MEMORY_SAVES);
     buffer_sink_init(&out, &text);
     if (walk.format == SAVER_COMMANDS)
-        aof_rewrite_select(&out.sink, database);
+        log_base_select(&out.sink, database);
     else
         rdb_save_database(&out.sink, database, false);
     buffer_sink_end(&out);

@@ -6,7 +6,7 @@
  *       straight into the databases, by repl-diskless-load; the old data may be kept until all is
  *       there, and comes back where it is not (swapdb)
  *
- * While it comes clients are served, and while it is loaded they are answered (persist/loading.h).
+ * While it comes clients are served, and while it is loaded they are answered (rdb/loading.h).
  */
 #ifndef EVENKEEL_REPLICATION_RECEIVE_H
 #define EVENKEEL_REPLICATION_RECEIVE_H

@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 #include "exec/effects.h"
-#include "persist/rdb_fields.h"
+#include "rdb/rdb_fields.h"
 #include "replication/stream.h"
 #include "store/keyspace.h"
 

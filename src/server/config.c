@@ -18,7 +18,7 @@
 #include "metric/metric.h"
 #include "net/reply.h"
 #include "option/option.h"
-#include "persist/loading.h"
+#include "rdb/loading.h"
 #include "server/startup.h"
 #include "server/title.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "persist/check_aof.h"
-#include "persist/check_rdb.h"
+#include "rdb/check_rdb.h"
 
 static int run_check_rdb(const char *path, bool flag) { return check_rdb(path); }
 

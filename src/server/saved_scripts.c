@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "persist/rdb_fields.h"
+#include "rdb/rdb_fields.h"
 #include "replication/saved_history.h"
 #include "script/script.h"
 

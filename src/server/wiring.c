@@ -22,7 +22,7 @@
  *   access/acl_log                    describes clients by commands/client
  *   store/keyspace a key changes      keyspace_observers, in their order
  *   exec/flush    FLUSHALL            persist/snapshot
- *   persist/rdb_fields                snapshot_fields: what snapshots say besides keys
+ *   rdb/rdb_fields                snapshot_fields: what snapshots say besides keys
  *   io/child      a fork, in the      child_observers, in their order
  *                 child, its end
  *   io/signals    crash               server/crash
@@ -96,17 +96,17 @@
 #include "net/transfer.h"
 #include "peer/peer.h"
 #include "persist/aof.h"
-#include "persist/dump.h"
-#include "persist/loading.h"
 #include "persist/migrate.h"
-#include "persist/rdb_fields.h"
-#include "persist/sanitize.h"
 #include "persist/saver.h"
 #include "persist/snapshot.h"
 #include "persist/walk.h"
 #include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
+#include "rdb/dump.h"
+#include "rdb/loading.h"
+#include "rdb/rdb_fields.h"
+#include "rdb/sanitize.h"
 #include "replication/apply.h"
 #include "replication/failover.h"
 #include "replication/full_sync.h"

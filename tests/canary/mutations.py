@@ -747,10 +747,10 @@ mutate('snapshot-leaves-file', 'persist/snapshot.c',
 mutate('snapshot-within-exec', 'persist/snapshot.c',
        'saver_is_busy() || call->origin == CALL_QUEUED)', 'saver_is_busy())',
        'BGSAVE in EXEC saves half a transaction', 'tcl integration/snapshot EXEC')
-mutate('snapshot-checksum', 'persist/rdb_load.c',
+mutate('snapshot-checksum', 'rdb/rdb_load.c',
        'if (absent || stated == sum) {', 'if (absent || stated != sum + 1) {',
        'a damaged file is loaded', 'tcl integration/snapshot damaged')
-mutate('snapshot-loads-the-dead', 'persist/rdb_load.c',
+mutate('snapshot-loads-the-dead', 'rdb/rdb_load.c',
        'over && !l->how->keeps_expired;', 'over && l->how->keeps_expired;',
        'keys that are over come back with a load', 'tcl integration/snapshot RELOAD')
 
@@ -817,17 +817,17 @@ mutate('share-ends-all', 'persist/saver.c',
        '    if (others)\n        walk_leave(argument);\n    else\n',
        '', 'a replica that goes ends the snapshot that it shares',
        'tcl integration/walk-shared leaves')
-mutate('piece-flat', 'persist/piece.c',
+mutate('piece-flat', 'rdb/piece.c',
        'write(e, (struct value){e->type == ENTRY_STRING ? &text : bytes, e->encoding}, out);',
        'write(e, (struct value){bytes, e->encoding}, out);',
        'a text beside its entry is taken for what leads to it', WALK)
-mutate('piece-owned', 'persist/piece.c',
+mutate('piece-owned', 'rdb/piece.c',
        'if (!sink_error(out) || piece->kind == PIECE_OWNED) encode_piece(piece, out, write);',
        'if (!sink_error(out)) encode_piece(piece, out, write);',
        'what a failed save was given is not freed', WALK)
-mutate('piece-frequency', 'persist/piece.c', '(unsigned char)recency_frequency(e));',
+mutate('piece-frequency', 'rdb/piece.c', '(unsigned char)recency_frequency(e));',
        '(unsigned char)0);', 'all keys are saved as never used', WALK)
-mutate('piece-deadline', 'persist/piece.c', '        sink_write_byte(out, RDB_DEADLINE_MSEC);\n'
+mutate('piece-deadline', 'rdb/piece.c', '        sink_write_byte(out, RDB_DEADLINE_MSEC);\n'
        '        saved_write_number(out, (uint64_t)entry_deadline(e), 8);\n', '',
        'no key of a save has a deadline', WALK)
 mutate('saver-orphan', 'persist/saver.c', '    if (orphan) {\n', '    if (false) {\n',

@@ -29,7 +29,7 @@
 #include "io/socket.h"
 #include "net/client.h"
 #include "option/option.h"
-#include "persist/dump.h"
+#include "rdb/dump.h"
 #include "replication/history.h"
 #include "replication/link.h"
 #include "replication/stream.h"

@@ -3,7 +3,7 @@
  * the same data; or it is refused at a place and with a reason. No byte stays in memory after
  * either.
  *
- * Covers: src/persist/rdb_load.c src/persist/rdb_save.c
+ * Covers: src/rdb/rdb_load.c src/rdb/rdb_save.c
  *
  * The input is a file; its checksum is not looked at.
  */
@@ -14,9 +14,9 @@
 #include "base/stream.h"
 #include "exec/edit.h"
 #include "option/option.h"
-#include "persist/dump.h"
-#include "persist/rdb_load.h"
-#include "persist/rdb_save.h"
+#include "rdb/dump.h"
+#include "rdb/rdb_load.h"
+#include "rdb/rdb_save.h"
 #include "server/wiring.h"
 #include "store/digest.h"
 #include "store/keyspace.h"

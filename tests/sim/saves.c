@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "base/stream.h"
 #include "io/background.h"
-#include "persist/rdb_load.h"
+#include "rdb/rdb_load.h"
 #include "sim/world.h"
 #include "store/digest.h"
 #include "store/entry.h"

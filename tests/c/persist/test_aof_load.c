@@ -13,7 +13,7 @@
 #include "io/file.h"
 #include "io/file_stream.h"
 #include "persist/aof_format.h"
-#include "persist/loading.h"
+#include "rdb/loading.h"
 
 #define LOG "loaded.aof"
 #define WORDS_MAX 8

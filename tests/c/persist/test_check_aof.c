@@ -3,7 +3,7 @@
  */
 #include "persist/check_aof.h"
 
-#include "printed.h"
+#include "rdb/printed.h"
 
 #define BYTES(literal) ((struct slice){literal, sizeof(literal) - 1})
 #define SET "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n"  /* 27 bytes */

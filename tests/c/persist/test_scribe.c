@@ -11,7 +11,7 @@
 
 #include "io/background.h"
 #include "io/file.h"
-#include "persist/rdb_save.h"
+#include "rdb/rdb_save.h"
 #include "server/whole.h"
 
 /* Head, tail, the mark of the end, the sum. */

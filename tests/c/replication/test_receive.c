@@ -9,7 +9,7 @@
 
 #include "base/stream.h"
 #include "option/settings.h"
-#include "persist/rdb_save.h"
+#include "rdb/rdb_save.h"
 #include "replication/fake_primary.h"
 
 #define MARK "0123456789012345678901234567890123456789"

@@ -7,9 +7,9 @@
 
 #include "base/stream.h"
 #include "exec/effects.h"
-#include "persist/rdb_fields.h"
-#include "persist/rdb_load.h"
-#include "persist/rdb_save.h"
+#include "rdb/rdb_fields.h"
+#include "rdb/rdb_load.h"
+#include "rdb/rdb_save.h"
 #include "replication/stream.h"
 #include "script/script.h"
 

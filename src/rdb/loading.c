@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Loading: what clients, the log and INFO are told while the databases are filled.
+ *
+ *   (none) --loading_begin--> under way --loading_end--> (none)
+ *                                 |                        ^
+ *                                 | the server is to stop  |
+ *                                 `----> cut short --------'
+ *
+ * Invariants:
+ *  1. GATE_LOADING is on, and expiry held, exactly while a load is under way.
+ *  2. What a load that was cut short has left is not saved: who saves asks loading_is_cut_short.
+ *     It is set at most once, for the loop it was told of ends the process.
+ *  3. A turn is made from loading_advance and loading_look alone, so between keys or in the midst
+ *     of reading one, when no entry is held.
+ *
+ * Turns come by bytes, as in 6.2, and by time: bytes that come from a slow disk, or of which a few
+ * make a value that takes long, should not make clients wait. The clock is looked at once each
+ * LOOK_BYTES.
+ */
+#include "rdb/loading.h"
+
+#include <inttypes.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/panic.h"
+#include "base/stream.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "exec/gates.h"
+#include "exec/run.h"
+#include "metric/metric.h"
+#include "option/option.h"
+#include "store/keyspace.h"
+
+/* A few hundred microseconds of loading; 4 us a second of asking the clock. */
+#define LOOK_BYTES 65536
+/* The log hears how far it is every so often. */
+#define SAY_NSEC INT64_C(5000000000)
+#define MSEC_NSEC INT64_C(1000000)
+
+static int64_t turn_bytes;
+static volatile sig_atomic_t under_way; /* a signal handler asks */
+static bool cut_short;
+static void (*before_turn)(void);
+
+static struct {
+    const char *what;
+    uint64_t total, done, memory;
+    uint64_t turned_bytes, looked_bytes; /* `done` at the last turn, and look at the clock */
+    int64_t begun_nsec, turned_nsec, said_nsec;
+    int64_t begun_sec; /* wall time */
+    void (*rest)(void *argument);
+    void *rest_argument;
+} load;
+
+bool loading_is_under_way(void) { return under_way; }
+
+bool loading_is_cut_short(void) { return cut_short; }
+
+void loading_set_before_turn(void (*before)(void)) { before_turn = before; }
+
+/* ---- how far ---- */
+
+/* 0 to 1. Where nobody knows how many bytes come, the memory that they took is all there is to
+ * guess from, and a guess never says that all is done: as 6.2. */
+static double share_done(void) {
+    if (load.total) return (double)load.done / (double)load.total;
+    double share = load.memory ? (double)load.done / (double)load.memory : 0;
+    return share < 0.9999 ? share : 0.9999;
+}
+
+/* As 6.2 guesses: at the mean rate so far; a second where that is not known yet. */
+static int64_t seconds_left(void) {
+    int64_t passed = clock_wall_usec() / 1000000 - load.begun_sec;
+    uint64_t total = load.total ? load.total : load.memory;
+    uint64_t left = total > load.done ? total - load.done : !load.total;
+    if (passed <= 0) return 1;
+    double seconds = (double)passed * (double)left / ((double)load.done + 1);
+    return seconds < (double)INT64_MAX ? (int64_t)seconds : INT64_MAX;
+}
+
+static void say_progress(void) {
+    if (load.total || load.memory)
+        log_notice("Loading the %s: %" PRIu64 " MB, %.1f%%, about %" PRId64 " seconds left",
+                   load.what, load.done >> 20, share_done() * 100, seconds_left());
+    else
+        log_notice("Loading the %s: %" PRIu64 " MB", load.what, load.done >> 20);
+}
+
+/* ---- turns ---- */
+
+static void turn(int64_t now_nsec) {
+    load.turned_bytes = load.done;
+    if (now_nsec - load.said_nsec >= SAY_NSEC) {
+        load.said_nsec = now_nsec;
+        say_progress();
+    }
+    if (load.rest) load.rest(load.rest_argument);
+    if (before_turn) before_turn();
+    if (!run_turn_within()) cut_short = true;
+    load.turned_nsec = clock_monotonic_nsec();
+}
+
+void loading_set_rest(void (*rest)(void *argument), void *argument) {
+    load.rest = rest;
+    load.rest_argument = argument;
+}
+
+void loading_look(void) {
+    if (!under_way || cut_short) return;
+    int64_t now_nsec = clock_monotonic_nsec();
+    load.looked_bytes = load.done;
+    bool due = load.done - load.turned_bytes >= (uint64_t)turn_bytes;
+    if (due || now_nsec - load.turned_nsec >= LOADING_TURN_MSEC * MSEC_NSEC) turn(now_nsec);
+}
+
+void loading_advance(uint64_t bytes_done) {
+    if (!under_way) return;
+    load.done = bytes_done;
+    if (bytes_done - load.looked_bytes >= LOOK_BYTES ||
+        bytes_done - load.turned_bytes >= (uint64_t)turn_bytes)
+        loading_look();
+}
+
+static void advance_by(struct source *in, void *argument) {
+    loading_advance(source_offset(in));
+    if (cut_short) source_refuse(in, "the server is to stop");
+}
+
+void loading_watch(struct source *in) {
+    if (!under_way) return;
+    size_t each = turn_bytes < LOOK_BYTES ? (size_t)turn_bytes : LOOK_BYTES;
+    source_watch(in, each, advance_by, NULL);
+}
+
+/* ---- begin and end ---- */
+
+void loading_begin(const char *what, uint64_t bytes_total) {
+    ASSERT(!under_way);
+    int64_t now_nsec = clock_monotonic_nsec();
+    memset(&load, 0, sizeof(load));
+    load.what = what;
+    load.total = bytes_total;
+    load.begun_nsec = load.turned_nsec = load.said_nsec = now_nsec;
+    load.begun_sec = clock_wall_usec() / 1000000;
+    under_way = true;
+    gate_set(GATE_LOADING, true);
+    keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, true);
+}
+
+void loading_end(bool good) {
+    ASSERT(under_way);
+    keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, false);
+    gate_set(GATE_LOADING, false);
+    under_way = false;
+    if (!good && !cut_short) return; /* who loads has said what is wrong: the log's last line */
+    log_verbose("Loading the %s %s after %.3f seconds and %" PRIu64 " bytes", load.what,
+                good ? "is done" : "was cut short",
+                (double)(clock_monotonic_nsec() - load.begun_nsec) / 1e9, load.done);
+}
+
+void loading_note_memory(uint64_t bytes) { load.memory = bytes; }
+
+/* ---- the gate, the option, INFO ---- */
+
+static bool needs_data(const struct call *call) {
+    return gate_flags_lacking(call) & COMMAND_LOADING;
+}
+
+const struct gate_row loading_gate = {.origins = GATE_FROM(CALL_NETWORK),
+                                      .stops = needs_data,
+                                      .refusal = "-LOADING Redis is loading the dataset in memory"};
+
+static const struct option_row option_rows[] = {
+    OPTION_BYTES("loading-process-events-interval-bytes", &turn_bytes, "2mb", 1024, INT32_MAX,
+                 OPTION_MUTABLE, "snapshots", 110,
+                 "While a snapshot or log is loaded clients are answered after each so many bytes "
+                 "of it, or every 50 milliseconds where that is sooner."),
+};
+
+static void print_loading(struct buffer *out) { buffer_printf(out, "%d", (int)under_way); }
+static void print_share(struct buffer *out) { buffer_printf(out, "%.2f", share_done() * 100); }
+static void print_left(struct buffer *out) { buffer_printf(out, "%" PRId64, seconds_left()); }
+
+#define WHILE_LOADING(p, n, t, var, fn, h)                                                   \
+    {                                                                                        \
+        .section = "Persistence", .place = (p), .name = (n), .type = (t), .variable = (var), \
+        .print = (fn), .present = loading_is_under_way, .help = (h)                          \
+    }
+
+static const struct metric_row metric_rows[] = {
+    {.section = "Persistence",
+     .place = 10,
+     .name = "loading",
+     .type = METRIC_FUNCTION,
+     .print = print_loading,
+     .help = "1 while a snapshot or log is loaded."},
+    WHILE_LOADING(910, "loading_start_time", METRIC_INT64, &load.begun_sec, NULL,
+                  "While loading: when it began, as Unix time."),
+    WHILE_LOADING(920, "loading_total_bytes", METRIC_UINT64, &load.total, NULL,
+                  "While loading: bytes of the file; 0: not known."),
+    WHILE_LOADING(930, "loading_rdb_used_mem", METRIC_UINT64, &load.memory, NULL,
+                  "While loading: what the data took in memory when the file was written."),
+    WHILE_LOADING(940, "loading_loaded_bytes", METRIC_UINT64, &load.done, NULL,
+                  "While loading: bytes that are loaded."),
+    WHILE_LOADING(950, "loading_loaded_perc", METRIC_FUNCTION, NULL, print_share,
+                  "While loading: the share that is loaded, in percent."),
+    WHILE_LOADING(960, "loading_eta_seconds", METRIC_FUNCTION, NULL, print_left,
+                  "While loading: seconds that are left, at the rate so far."),
+};
+
+void loading_register(void) {
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+}

@@ -57,10 +57,10 @@
 #include "persist/aof_options.h"
 #include "persist/aof_switch.h"
 #include "persist/aof_writer.h"
-#include "persist/disk_gate.h"
-#include "persist/saver.h"
-#include "persist/snapshot.h"
 #include "rdb/loading.h"
+#include "save/disk_gate.h"
+#include "save/saver.h"
+#include "save/snapshot.h"
 
 #define FILE_MODE 0644
 #define TEMPORARY_NAME_BYTES 64
@@ -236,7 +236,7 @@ static void temporary_name(char name[TEMPORARY_NAME_BYTES], int id) {
     snprintf(name, TEMPORARY_NAME_BYTES, "temp-rewriteaof-bg-%d.aof", id);
 }
 
-/* ---- where it is written (persist/saver_job.h) ---- */
+/* ---- where it is written (save/saver_job.h) ---- */
 
 static struct rewrite_file {
     char folder[PATH_MAX]; /* the present one when it began */

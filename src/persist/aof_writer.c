@@ -51,7 +51,7 @@
 #include "metric/latency.h"
 #include "persist/aof_gather.h"
 #include "persist/aof_options.h"
-#include "persist/saver.h"
+#include "save/saver.h"
 
 #define SECOND_NSEC INT64_C(1000000000)
 /* The main thread writes no more than this at once: some hundred small commands, 3 us. */

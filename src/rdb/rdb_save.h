@@ -17,7 +17,7 @@ void rdb_save_register(void);
 MUST_USE bool rdb_save(struct sink *out);
 /* The same for a file in which a log follows. */
 MUST_USE bool rdb_save_preamble(struct sink *out);
-/* ---- its parts, for a save that walks (persist/walk.h) ---- */
+/* ---- its parts, for a save that walks (save/walk.h) ---- */
 
 /* Around all that is written: the checksum begins; the end, the checksum, and the sink is flushed.
  * False where that failed. Any thread. */

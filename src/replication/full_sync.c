@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Full syncs. full_sync.h has the idea.
  *
- * A file that is saved by a walk and copies to sockets may share it (persist/saver.h): who waits
+ * A file that is saved by a walk and copies to sockets may share it (save/saver.h): who waits
  * for sockets goes along with any snapshot that begins. Then each ends as if it were alone.
  *
  *   none --start--> to a file ----the child has ended----> none     (replicas get the file)
@@ -38,11 +38,11 @@
 #include "net/feed.h"
 #include "net/reply.h"
 #include "option/option.h"
-#include "persist/saver.h"
-#include "persist/snapshot.h"
 #include "replication/history.h"
 #include "replication/replica.h"
 #include "replication/stream.h"
+#include "save/saver.h"
+#include "save/snapshot.h"
 
 /* What the slowest replica has not taken of a pipe: beyond this it is not read. */
 #define COPY_HELD_BYTES_MAX ((size_t)1 << 20)
@@ -226,7 +226,7 @@ static void save_ended(const struct saver_end *end) {
     look_at_end();
 }
 
-/* ---- where it is written (persist/saver_job.h) ---- */
+/* ---- where it is written (save/saver_job.h) ---- */
 
 static int open_pipe(void *argument, int id) {
     atomic_int *ends = argument;

@@ -35,12 +35,12 @@
 #include "peer/peer.h"
 #include "persist/aof.h"
 #include "persist/aof_options.h"
-#include "persist/saver.h"
-#include "persist/snapshot.h"
 #include "rdb/loading.h"
 #include "rdb/rdb_load.h"
 #include "replication/full_sync.h"
 #include "replication/primary.h"
+#include "save/saver.h"
+#include "save/snapshot.h"
 #include "store/keyspace.h"
 
 #define MARK_CHARS 40

@@ -21,7 +21,7 @@
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
  *   store/keyspace a key changes      keyspace_observers, in their order
- *   exec/flush    FLUSHALL            persist/snapshot
+ *   exec/flush    FLUSHALL            save/snapshot
  *   rdb/rdb_fields                snapshot_fields: what snapshots say besides keys
  *   io/child      a fork, in the      child_observers, in their order
  *                 child, its end
@@ -97,9 +97,6 @@
 #include "peer/peer.h"
 #include "persist/aof.h"
 #include "persist/migrate.h"
-#include "persist/saver.h"
-#include "persist/snapshot.h"
-#include "persist/walk.h"
 #include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
@@ -122,6 +119,9 @@
 #include "report/monitor.h"
 #include "report/slowlog.h"
 #include "report/stalls.h"
+#include "save/saver.h"
+#include "save/snapshot.h"
+#include "save/walk.h"
 #include "script/commands.h"
 #include "script/debugger.h"
 #include "script/gates.h"

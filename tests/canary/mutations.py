@@ -735,16 +735,16 @@ mutate('script-of-database-0', 'script/bridge.c',
 
 # ---- persist ----
 
-mutate('snapshot-counts-later-changes', 'persist/snapshot.c',
+mutate('snapshot-counts-later-changes', 'save/snapshot.c',
        'note_saved(state.changes_at_start);', 'note_saved(keyspace_changes());',
        'what is changed while a child saves counts as saved', 'tcl integration/snapshot child')
-mutate('snapshot-failure-unnoticed', 'persist/snapshot.c',
+mutate('snapshot-failure-unnoticed', 'save/snapshot.c',
        '    if (!end->on_purpose) state.failed = true;\n', '',
        'writes go on though nothing is saved', 'tcl integration/snapshot BGSAVE')
-mutate('snapshot-leaves-file', 'persist/snapshot.c',
+mutate('snapshot-leaves-file', 'save/snapshot.c',
        '    if (end->signal || end->on_purpose) remove_temporary(end->id);\n', '',
        'a killed child leaves its file', 'tcl integration/snapshot BGSAVE')
-mutate('snapshot-within-exec', 'persist/snapshot.c',
+mutate('snapshot-within-exec', 'save/snapshot.c',
        'saver_is_busy() || call->origin == CALL_QUEUED)', 'saver_is_busy())',
        'BGSAVE in EXEC saves half a transaction', 'tcl integration/snapshot EXEC')
 mutate('snapshot-checksum', 'rdb/rdb_load.c',
@@ -756,64 +756,64 @@ mutate('snapshot-loads-the-dead', 'rdb/rdb_load.c',
 
 # ---- saves that walk ----
 
-WALK = 'unit persist/test_walk'
-mutate('walk-no-aside', 'persist/walk.c', 'if (walk.record.entry && walk.record.entry != e) {',
+WALK = 'unit save/test_walk'
+mutate('walk-no-aside', 'save/walk.c', 'if (walk.record.entry && walk.record.entry != e) {',
        'if (false) {', 'a key is written in the midst of a large value', WALK)
-mutate('walk-aside-lost', 'persist/walk.c', '    if (all) join_lanes();\n', '',
+mutate('walk-aside-lost', 'save/walk.c', '    if (all) join_lanes();\n', '',
        'what was copied beside a large value is not written', WALK)
-mutate('walk-aside-database', 'persist/walk.c',
+mutate('walk-aside-database', 'save/walk.c',
        '    if (l->database >= 0) walk.lane.database = l->database;\n', '',
        'keys behind a large value are in the wrong database', WALK)
-mutate('walk-record-lost', 'persist/walk.c', '    walk.record = outer;\n', '',
+mutate('walk-record-lost', 'save/walk.c', '    walk.record = outer;\n', '',
        'a large value that others overtook is written in part', WALK)
-mutate('walk-part-ends', 'persist/walk.c', 'p->ends = is_last && length == text.length;',
+mutate('walk-part-ends', 'save/walk.c', 'p->ends = is_last && length == text.length;',
        'p->ends = length == text.length;', 'a long text is written as several', WALK)
-mutate('walk-text-offset', 'persist/walk.c', '    rest.bytes += walk.record.copied;\n', '',
+mutate('walk-text-offset', 'save/walk.c', '    rest.bytes += walk.record.copied;\n', '',
        'each part of a long text is its first', WALK)
-mutate('walk-large-deadline', 'persist/walk.c', '        piece_write_deadline(e, &t->sink);\n', '',
+mutate('walk-large-deadline', 'save/walk.c', '        piece_write_deadline(e, &t->sink);\n', '',
        'a log that is written anew has no deadlines of large values', WALK)
-mutate('walk-nobody-waits', 'persist/walk.c', 'return is_far_behind() || any_key_awaits(call);',
+mutate('walk-nobody-waits', 'save/walk.c', 'return is_far_behind() || any_key_awaits(call);',
        'return is_far_behind();', 'who writes to a large value does not wait', WALK)
-mutate('walk-far-behind', 'persist/walk.c', 'return is_far_behind() || any_key_awaits(call);',
+mutate('walk-far-behind', 'save/walk.c', 'return is_far_behind() || any_key_awaits(call);',
        'return any_key_awaits(call);', 'memory has no bound while a disk stands still', WALK)
-mutate('walk-never-rests', 'persist/walk.c',
+mutate('walk-never-rests', 'save/walk.c',
        'return scribe_waiting(walk.scribe) >= WAITING_BYTES_MAX && !is_urgent();', 'return false;',
        'all is copied though nothing is written', WALK)
-mutate('walk-holds-for-ever', 'persist/walk.c',
+mutate('walk-holds-for-ever', 'save/walk.c',
        '    gate_set(GATE_SAVE, false);\n    let_go();\n', '    gate_set(GATE_SAVE, false);\n',
        'who waits for a save that is given up waits on', WALK)
-mutate('walk-recency', 'persist/walk.c',
+mutate('walk-recency', 'save/walk.c',
        'walk.with_recency = job->format != SAVER_COMMANDS && piece_has_recency();',
        'walk.with_recency = false;', 'a save forgets which keys are used', WALK)
-mutate('walk-database-zero', 'persist/walk.c', '*l = (struct lane){.database = -1};',
+mutate('walk-database-zero', 'save/walk.c', '*l = (struct lane){.database = -1};',
        '*l = (struct lane){.database = 0};', 'keys stand before the first database', WALK)
-mutate('scribe-tail', 'persist/scribe.c', '    sink_write(out, tail.bytes, tail.length);\n',
+mutate('scribe-tail', 'save/scribe.c', '    sink_write(out, tail.bytes, tail.length);\n',
        '    (void)tail;\n', 'what a snapshot says behind its keys is missing',
-       'unit persist/test_scribe')
-mutate('scribe-parts', 'persist/scribe.c',
+       'unit save/test_scribe')
+mutate('scribe-parts', 'save/scribe.c',
        '        if (piece->ends) pass_on_whole(s, piece->how);\n',
        '        pass_on_whole(s, piece->how);\n', 'parts of a text are compressed one by one', WALK)
-mutate('scribe-first-error', 'persist/scribe.c', '    if (!s->error) s->error = error;\n',
+mutate('scribe-first-error', 'save/scribe.c', '    if (!s->error) s->error = error;\n',
        '    s->error = ECANCELED;\n', 'the log does not say why a save failed', WALK)
-mutate('scribe-count', 'persist/scribe.c', '    atomic_fetch_sub(&s->waiting, sizeof(*b));\n', '',
+mutate('scribe-count', 'save/scribe.c', '    atomic_fetch_sub(&s->waiting, sizeof(*b));\n', '',
        'a save stands still once 8 MB were copied', WALK)
-mutate('scribe-sync', 'persist/scribe.c',
+mutate('scribe-sync', 'save/scribe.c',
        '    if (!file_sync(w->fd) && errno != EINVAL) writer_fail(w, errno);\n',
        '    (void)file_sync(w->fd);\n',
-       'a save whose sync fails counts as good', 'unit persist/test_scribe')
-mutate('scribe-too-late', 'persist/scribe.c',
+       'a save whose sync fails counts as good', 'unit save/test_scribe')
+mutate('scribe-too-late', 'save/scribe.c',
        'if (is_given_up(s) || atomic_load(&w->left)) writer_fail(w, ECANCELED);',
        '(void)0;',
-       'data that FLUSHALL has deleted comes back by a file', 'unit persist/test_scribe')
-mutate('scribe-one-for-all', 'persist/scribe.c', '        any = any || !w->error;\n',
+       'data that FLUSHALL has deleted comes back by a file', 'unit save/test_scribe')
+mutate('scribe-one-for-all', 'save/scribe.c', '        any = any || !w->error;\n',
        '        any = !error;\n', 'who fails ends a save for those that share it',
-       'unit persist/test_scribe')
-mutate('scribe-leave', 'persist/scribe.c',
+       'unit save/test_scribe')
+mutate('scribe-leave', 'save/scribe.c',
        'if (w->job.argument == argument) atomic_store(&w->left, true);', ';',
-       'who has left a save is told that it has all', 'unit persist/test_scribe')
+       'who has left a save is told that it has all', 'unit save/test_scribe')
 mutate('share-late', 'replication/full_sync.c', 'snapshot_place != history_place() ||', '',
        'a replica misses what was done since a snapshot began', 'tcl integration/walk-shared walk')
-mutate('share-ends-all', 'persist/saver.c',
+mutate('share-ends-all', 'save/saver.c',
        '    if (others)\n        walk_leave(argument);\n    else\n',
        '', 'a replica that goes ends the snapshot that it shares',
        'tcl integration/walk-shared leaves')
@@ -830,18 +830,18 @@ mutate('piece-frequency', 'rdb/piece.c', '(unsigned char)recency_frequency(e));'
 mutate('piece-deadline', 'rdb/piece.c', '        sink_write_byte(out, RDB_DEADLINE_MSEC);\n'
        '        saved_write_number(out, (uint64_t)entry_deadline(e), 8);\n', '',
        'no key of a save has a deadline', WALK)
-mutate('saver-orphan', 'persist/saver.c', '    if (orphan) {\n', '    if (false) {\n',
+mutate('saver-orphan', 'save/saver.c', '    if (orphan) {\n', '    if (false) {\n',
        "a save's end is told twice", WALK)
-mutate('saver-method', 'persist/saver.c', 'if (wanted == METHOD_FORK) saver_end_walk();',
+mutate('saver-method', 'save/saver.c', 'if (wanted == METHOD_FORK) saver_end_walk();',
        '(void)0;', 'a walk goes on that is no longer wanted', WALK)
-mutate('saver-on-purpose', 'persist/saver.c',
+mutate('saver-on-purpose', 'save/saver.c',
        '.on_purpose = !is_good && (!good || killed || left[i]),',
        '.on_purpose = false,', 'a save that was given up counts as failed', WALK)
-mutate('saver-kind', 'persist/saver.c', '    else if (jobs[0].kind == kind)\n', '    else\n',
+mutate('saver-kind', 'save/saver.c', '    else if (jobs[0].kind == kind)\n', '    else\n',
        "the log's end ends a snapshot", WALK)
-mutate('saver-busy', 'persist/saver.c', 'return method == METHOD_WALK || child_lives(); }',
+mutate('saver-busy', 'save/saver.c', 'return method == METHOD_WALK || child_lives(); }',
        'return child_lives(); }', 'two saves walk at once', WALK)
-mutate('saver-marks', 'persist/saver.c',
+mutate('saver-marks', 'save/saver.c',
        '    while (!frontier_clean(CLEAN_POSITIONS)) continue;\n', '',
        'a walk begins among marks of others', WALK)
 

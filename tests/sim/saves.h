@@ -6,11 +6,11 @@
  * forgets its data, loads the file and sums up again. What is sent to replicas through a pipe is
  * not looked at: they come to equal digests later.
  *
- * Stands between persist/saver.c and persist/walk.c, by --wrap of walk_begin.
+ * Stands between save/saver.c and save/walk.c, by --wrap of walk_begin.
  */
 #ifndef EVENKEEL_TESTS_SIM_SAVES_H
 #define EVENKEEL_TESTS_SIM_SAVES_H
-#include "persist/saver_job.h"
+#include "save/saver_job.h"
 
 void __wrap_walk_begin(const struct saver_job *job, int id, void (*wake)(void));
 void __real_walk_begin(const struct saver_job *job, int id, void (*wake)(void));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The two causes of one gate. Where both are there the snapshot's is told, as in 6.2.
  */
-#include "persist/disk_gate.h"
+#include "save/disk_gate.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  *  2. A walk whose end was told before it came (saver_kill_and_wait) is an orphan: it is under way
  *     still, and nobody hears of it.
  */
-#include "persist/saver.h"
+#include "save/saver.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,9 +20,9 @@
 #include "io/loop.h"
 #include "metric/row.h"
 #include "option/option.h"
-#include "persist/walk.h"
 #include "rdb/log_base.h"
 #include "rdb/rdb_save.h"
+#include "save/walk.h"
 #include "store/frontier.h"
 
 /* Above all numbers that processes have (PID_MAX_LIMIT of Linux): a walk's names are no child's. */

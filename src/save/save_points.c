@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The option save, as 6.2 takes it.
  */
-#include "persist/save_points.h"
+#include "save/save_points.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,14 +8,14 @@
  * A large value's copy takes several steps. What others cause to be handed on meanwhile waits
  * aside, since what the file has of a key stands together.
  */
-#ifndef EVENKEEL_PERSIST_WALK_H
-#define EVENKEEL_PERSIST_WALK_H
+#ifndef EVENKEEL_SAVE_WALK_H
+#define EVENKEEL_SAVE_WALK_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "persist/saver_job.h"
+#include "save/saver_job.h"
 
 /* Options and metrics. Once, at start. */
 void walk_register(void);

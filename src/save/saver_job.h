@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is to be saved in the background, and where: for who asks for it (persist/saver.h), and for
+ * What is to be saved in the background, and where: for who asks for it (save/saver.h), and for
  * who does it.
  */
-#ifndef EVENKEEL_PERSIST_SAVER_JOB_H
-#define EVENKEEL_PERSIST_SAVER_JOB_H
+#ifndef EVENKEEL_SAVE_SAVER_JOB_H
+#define EVENKEEL_SAVE_SAVER_JOB_H
 #include <stdbool.h>
 #include <stdint.h>
 

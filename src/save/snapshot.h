@@ -2,8 +2,8 @@
  * Snapshots of the data set: saved at once or by a child, by command, by save points and at the
  * end; loaded at start.
  */
-#ifndef EVENKEEL_PERSIST_SNAPSHOT_H
-#define EVENKEEL_PERSIST_SNAPSHOT_H
+#ifndef EVENKEEL_SAVE_SNAPSHOT_H
+#define EVENKEEL_SAVE_SNAPSHOT_H
 #include <stdbool.h>
 
 #include "base/attributes.h"

@@ -9,15 +9,15 @@
  * io/background, so they are done in the order in which they were handed over; the scribe may have
  * more threads help (io/pipeline).
  */
-#ifndef EVENKEEL_PERSIST_SCRIBE_H
-#define EVENKEEL_PERSIST_SCRIBE_H
+#ifndef EVENKEEL_SAVE_SCRIBE_H
+#define EVENKEEL_SAVE_SCRIBE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
 #include "base/string.h"
-#include "persist/saver_job.h"
+#include "save/saver_job.h"
 
 /* A little less than the largest piece of a pipeline, into which whole blocks must fit. */
 #define SCRIBE_BLOCK_BYTES 65000

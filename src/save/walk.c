@@ -16,7 +16,7 @@
  *  2. A lane's `database` is that of the last key in it; -1: none yet.
  *  3. Blocks reach the scribe in the order in which the file has them.
  */
-#include "persist/walk.h"
+#include "save/walk.h"
 
 #include <string.h>
 #include <time.h>
@@ -39,10 +39,10 @@
 #include "net/batch.h"
 #include "net/client.h"
 #include "option/option.h"
-#include "persist/scribe.h"
 #include "rdb/log_base.h"
 #include "rdb/piece.h"
 #include "rdb/rdb_save.h"
+#include "save/scribe.h"
 #include "store/entry.h"
 #include "store/frontier.h"
 #include "store/keyspace.h"

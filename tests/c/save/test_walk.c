@@ -5,7 +5,7 @@
  * SEED=n runs the same random choices again; each run prints its seed. The clock is the system's,
  * so that the walk has a share of time: which of the changes come before a key is copied differs.
  */
-#include "persist/walk.h"
+#include "save/walk.h"
 
 #include "base/faults.h"
 #include "server/whole.h"
@@ -19,8 +19,8 @@
 #include "net/client.h"
 #include "net/client_memory.h"
 #include "persist/aof_load.h"
-#include "persist/saver.h"
 #include "rdb/rdb_load.h"
+#include "save/saver.h"
 #include "store/digest.h"
 #include "store/frontier.h"
 #include "value/shadow.h"

@@ -12,7 +12,7 @@
  *  4. What is encoded goes to `out`: the file's sink itself where there is one job, else the fork,
  *     whose window goes to each file that has not failed. The fork fails when all have.
  */
-#include "persist/scribe.h"
+#include "save/scribe.h"
 
 #include <errno.h>
 #include <stdatomic.h>

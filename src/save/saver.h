@@ -3,17 +3,17 @@
  *
  * snapshot-method says how. `fork`: a child sees the memory of the moment and writes it out, as
  * Redis 6.2 does. `walk`: the server copies its keys bit by bit, each before it changes, to a
- * thread that writes (persist/walk.h); no page is copied, and nothing stops for the fork. One save
+ * thread that writes (save/walk.h); no page is copied, and nothing stops for the fork. One save
  * at a time, whatever the method, and none beside a child of another kind that saves; but a walk's
  * may be for several (saver_join).
  */
-#ifndef EVENKEEL_PERSIST_SAVER_H
-#define EVENKEEL_PERSIST_SAVER_H
+#ifndef EVENKEEL_SAVE_SAVER_H
+#define EVENKEEL_SAVE_SAVER_H
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "persist/saver_job.h"
+#include "save/saver_job.h"
 
 struct loop;
 

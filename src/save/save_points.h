@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Save points: after how many seconds with how many changes a snapshot is due.
  */
-#ifndef EVENKEEL_PERSIST_SAVE_POINTS_H
-#define EVENKEEL_PERSIST_SAVE_POINTS_H
+#ifndef EVENKEEL_SAVE_SAVE_POINTS_H
+#define EVENKEEL_SAVE_SAVE_POINTS_H
 #include <stdbool.h>
 #include <stdint.h>
 

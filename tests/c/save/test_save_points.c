@@ -4,8 +4,8 @@
 #include "metric/metric.h"
 #include "option/settings.h"
 #include "persist/aof_options.h"
-#include "persist/snapshot.h"
 #include "rdb/sanitize.h"
+#include "save/snapshot.h"
 
 static bool refuse(char *reason, size_t reason_size) {
     snprintf(reason, reason_size, "there is no log here");

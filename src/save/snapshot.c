@@ -11,7 +11,7 @@
  *
  * Invariant: the file under dbfilename is a whole snapshot at all times (io/file).
  */
-#include "persist/snapshot.h"
+#include "save/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,12 +34,12 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
-#include "persist/disk_gate.h"
-#include "persist/save_points.h"
-#include "persist/saver.h"
 #include "rdb/loading.h"
 #include "rdb/rdb_load.h"
 #include "rdb/rdb_save.h"
+#include "save/disk_gate.h"
+#include "save/save_points.h"
+#include "save/saver.h"
 #include "store/keyspace.h"
 
 #define RETRY_SECONDS 5
@@ -103,7 +103,7 @@ static void describe_file(struct snapshot_file *f) {
     snprintf(f->name, sizeof(f->name), "%s", filename);
 }
 
-/* As a saver's job has them (persist/saver_job.h). */
+/* As a saver's job has them (save/saver_job.h). */
 static int open_file(void *argument, int id) {
     struct snapshot_file *f = argument;
     char name[TEMPORARY_NAME_BYTES], temporary[PATH_MAX + TEMPORARY_NAME_BYTES];

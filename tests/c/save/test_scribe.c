@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The scribe's end: what is given up at the last moment does not take the place of anything.
  */
-#include "persist/scribe.h"
+#include "save/scribe.h"
 
 #include <pthread.h>
 #include <sys/stat.h>

@@ -2,8 +2,8 @@
  * Writes are refused while what they do could not be kept: the last snapshot failed, or the append
  * only file cannot be written.
  */
-#ifndef EVENKEEL_PERSIST_DISK_GATE_H
-#define EVENKEEL_PERSIST_DISK_GATE_H
+#ifndef EVENKEEL_SAVE_DISK_GATE_H
+#define EVENKEEL_SAVE_DISK_GATE_H
 #include <stdbool.h>
 
 void disk_gate_set_snapshot(bool fails);

@@ -15,8 +15,8 @@
 #include "base/panic.h"
 #include "base/random.h"
 #include "metric/row.h"
-#include "net/feed.h"
 #include "option/option.h"
+#include "replication/feed.h"
 
 /* So that a block of the feed is not more than all of it. */
 #define BACKLOG_BYTES_MIN 16384

@@ -21,7 +21,7 @@
 #include "base/attributes.h"
 #include "base/list.h"
 #include "base/string.h"
-#include "net/feed.h"
+#include "replication/feed.h"
 
 struct client;
 struct client_observer;

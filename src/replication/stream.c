@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "net/feed.h"
 #include "net/reply.h"
 #include "persist/aof_format.h"
+#include "replication/feed.h"
 #include "replication/history.h"
 
 /* What turns have added that the log does not have yet. Where there are more the last one stands

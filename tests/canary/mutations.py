@@ -887,18 +887,18 @@ mutate('log-database-forgotten', 'persist/aof_format.c', '        *selected = da
 
 # ---- replication ----
 
-mutate('feed-trims-what-is-read', 'net/feed.c',
+mutate('feed-trims-what-is-read', 'replication/feed.c',
        '!(*slot_of(feed, feed->first))->readers &&\n           ', '',
-       'what a replica has still to read is freed', 'unit net/test_feed')
-mutate('feed-beyond-its-limit', 'net/feed.c',
+       'what a replica has still to read is freed', 'unit replication/test_feed')
+mutate('feed-beyond-its-limit', 'replication/feed.c',
        'int64_t end = feed->end < feed->limit ? feed->end : feed->limit;',
-       'int64_t end = feed->end;', 'a replica gets what may not leave yet', 'unit net/test_feed')
-mutate('feed-keeps-too-little', 'net/feed.c', 'place_of(feed, feed->first + 1)) >= feed->kept',
+       'int64_t end = feed->end;', 'a replica gets what may not leave yet', 'unit replication/test_feed')
+mutate('feed-keeps-too-little', 'replication/feed.c', 'place_of(feed, feed->first + 1)) >= feed->kept',
        'place_of(feed, feed->first)) >= feed->kept', 'the backlog lacks its oldest bytes',
-       'unit net/test_feed')
-mutate('feed-leaves-nothing', 'net/feed.c',
+       'unit replication/test_feed')
+mutate('feed-leaves-nothing', 'replication/feed.c',
        '    reader->block->readers--;\n    trim(reader->feed);\n', '    trim(reader->feed);\n',
-       'a replica that is gone holds its blocks for ever', 'unit net/test_feed')
+       'a replica that is gone holds its blocks for ever', 'unit replication/test_feed')
 mutate('history-second-end', 'replication/history.c', 'second_end = place + 1;',
        'second_end = place;', 'who has come to the end of the last history must begin anew',
        'unit replication/test_history')

@@ -7,9 +7,9 @@
 #include <sys/uio.h>
 
 #include "base/log.h"
-#include "net/feed.h"
 #include "option/settings.h"
 #include "replication/fake_primary.h"
+#include "replication/feed.h"
 
 #define SET_A "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n"
 #define INCR_A "*2\r\n$4\r\nINCR\r\n$1\r\na\r\n"

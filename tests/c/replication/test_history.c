@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "metric/metric.h"
-#include "net/feed.h"
 #include "option/settings.h"
+#include "replication/feed.h"
 
 static const char other_id[] = "0123456789abcdef0123456789abcdef01234567";
 static char reason[200];

@@ -8,9 +8,9 @@
 
 #include "exec/effects.h"
 #include "exec/gates.h"
-#include "net/feed.h"
 #include "option/settings.h"
 #include "replication/fake_primary.h"
+#include "replication/feed.h"
 
 static struct fake_primary f;
 

@@ -4,7 +4,7 @@
  */
 #include "replication/stream.h"
 
-#include "net/feed.h"
+#include "replication/feed.h"
 #include "replication/history.h"
 #include "server/whole.h"
 

@@ -10,8 +10,8 @@
  * found in O(1) a block; many at once (a reader that was far behind has gone) leave all sums at
  * once (MEMORY_LEAVING) and are freed in steps of feed_free_step.
  */
-#ifndef EVENKEEL_NET_FEED_H
-#define EVENKEEL_NET_FEED_H
+#ifndef EVENKEEL_REPLICATION_FEED_H
+#define EVENKEEL_REPLICATION_FEED_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

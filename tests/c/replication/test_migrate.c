@@ -3,7 +3,7 @@
  * connection at any place; and which connections are kept. What two servers do with each other is
  * tests/integration/migrate.tcl.
  */
-#include "persist/migrate.h"
+#include "replication/migrate.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -17,7 +17,7 @@
  *  3. A connection is kept only while each of its requests is answered.
  *  4. Beyond one value no more than UNSENT_BYTES_MAX wait to be sent.
  */
-#include "persist/migrate.h"
+#include "replication/migrate.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * MIGRATE: keys of this server become keys of another one.
  */
-#ifndef EVENKEEL_PERSIST_MIGRATE_H
-#define EVENKEEL_PERSIST_MIGRATE_H
+#ifndef EVENKEEL_REPLICATION_MIGRATE_H
+#define EVENKEEL_REPLICATION_MIGRATE_H
 
 /* Registers commands and metrics. Once, at start. */
 void migrate_register(void);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of net/feed: each reader gets every byte once and in order, what is kept can be asked for,
- * and memory is that of one copy.
+ * Tests of replication/feed: each reader gets every byte once and in order, what is kept can be
+ * asked for, and memory is that of one copy.
  *
  * SEED=n runs the same random choices again; each run prints its seed.
  */
-#include "net/feed.h"
+#include "replication/feed.h"
 
 #include <string.h>
 #include <sys/uio.h>

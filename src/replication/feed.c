@@ -12,7 +12,7 @@
  *  3. The first block is kept, held or the last one.
  *  4. The directory is a ring; it has a power of two of slots.
  */
-#include "net/feed.h"
+#include "replication/feed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aof/aof_format.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -44,7 +45,6 @@
 #include "net/reply.h"
 #include "net/request.h"
 #include "peer/peer.h"
-#include "persist/aof_format.h"
 #include "replication/history.h"
 #include "replication/stream.h"
 #include "store/keyspace.h"

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aof/aof.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -34,7 +35,6 @@
 #include "net/listen.h"
 #include "option/option.h"
 #include "peer/peer.h"
-#include "persist/aof.h"
 #include "replication/apply.h"
 #include "replication/history.h"
 #include "replication/primary.h"

@@ -21,6 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aof/aof.h"
+#include "aof/aof_options.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -33,8 +35,6 @@
 #include "metric/row.h"
 #include "option/option.h"
 #include "peer/peer.h"
-#include "persist/aof.h"
-#include "persist/aof_options.h"
 #include "rdb/loading.h"
 #include "rdb/rdb_load.h"
 #include "replication/full_sync.h"

@@ -10,9 +10,9 @@
 
 #include <string.h>
 
+#include "aof/aof_format.h"
 #include "base/panic.h"
 #include "net/reply.h"
-#include "persist/aof_format.h"
 #include "replication/feed.h"
 #include "replication/history.h"
 

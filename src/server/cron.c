@@ -9,6 +9,7 @@
  */
 #include "server/cron.h"
 
+#include "aof/aof.h"
 #include "base/clock.h"
 #include "command/call.h"
 #include "io/child.h"
@@ -18,7 +19,6 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
-#include "persist/aof.h"
 #include "replication/link.h"
 #include "replication/migrate.h"
 #include "replication/own_keys.h"

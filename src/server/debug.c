@@ -13,6 +13,10 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "aof/aof.h"
+#include "aof/aof_load.h"
+#include "aof/aof_options.h"
+#include "aof/aof_writer.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -29,10 +33,6 @@
 #include "exec/run.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "persist/aof.h"
-#include "persist/aof_load.h"
-#include "persist/aof_options.h"
-#include "persist/aof_writer.h"
 #include "rdb/dump.h"
 #include "rdb/loading.h"
 #include "rdb/rdb_load.h"

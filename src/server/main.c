@@ -5,6 +5,8 @@
  * there is a thread or an epoll instance, modules open with the options as they are, and nothing
  * is served before all of them are.
  */
+#include "aof/aof.h"
+#include "aof/aof_options.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -13,8 +15,6 @@
 #include "io/loop.h"
 #include "io/signals.h"
 #include "io/threads.h"
-#include "persist/aof.h"
-#include "persist/aof_options.h"
 #include "replication/link.h"
 #include "replication/saved_history.h"
 #include "save/snapshot.h"

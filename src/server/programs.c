@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "persist/check_aof.h"
+#include "aof/check_aof.h"
 #include "rdb/check_rdb.h"
 
 static int run_check_rdb(const char *path, bool flag) { return check_rdb(path); }

@@ -10,6 +10,7 @@
  */
 #include "server/shutdown.h"
 
+#include "aof/aof.h"
 #include "base/log.h"
 #include "command/arguments.h"
 #include "command/call.h"
@@ -24,7 +25,6 @@
 #include "net/client.h"
 #include "net/listen.h"
 #include "net/reply.h"
-#include "persist/aof.h"
 #include "rdb/loading.h"
 #include "replication/full_sync.h"
 #include "replication/primary.h"

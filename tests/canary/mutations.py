@@ -585,11 +585,11 @@ mutate('effects-sink-stays', 'exec/effects.c', '    find_active();\n    keyspace
        '    keyspace_add_interest', 'a sink that is off takes', 'unit exec/test_effects')
 mutate('bytes-of-any-form', 'net/request.c', '        if (!ends_line(at)) return false;\n    }\n',
        '    }\n', 'a request is logged that no loader reads', 'unit net/test_request')
-mutate('gather-in-vain', 'persist/aof_gather.c', 'in_vain ? more : 0', '0',
-       'each sync waits for clients that do not come', 'unit persist/test_aof_gather')
-mutate('gather-not-extended', 'persist/aof_writer.c',
+mutate('gather-in-vain', 'aof/aof_gather.c', 'in_vain ? more : 0', '0',
+       'each sync waits for clients that do not come', 'unit aof/test_aof_gather')
+mutate('gather-not-extended', 'aof/aof_writer.c',
        '        if (job->gather_nsec) extend_job();\n', '',
-       'a sync waits, and takes nothing of what comes', 'unit persist/test_aof_writer')
+       'a sync waits, and takes nothing of what comes', 'unit aof/test_aof_writer')
 mutate('effects-text', 'exec/effects.c', '        text += argv[i].length;\n', '',
        'the words of an effect overwrite each other', 'unit exec/test_effects')
 mutate('effects-after-the-served', 'exec/run.c',
@@ -733,7 +733,7 @@ mutate('script-of-database-0', 'script/bridge.c',
        '    c->database = eval->client->database;\n', '    c->database = 0;\n',
        'a script runs in another database than its caller', 'tcl unit/scripting database')
 
-# ---- persist ----
+# ---- snapshots and logs ----
 
 mutate('snapshot-counts-later-changes', 'save/snapshot.c',
        'note_saved(state.changes_at_start);', 'note_saved(keyspace_changes());',
@@ -866,24 +866,24 @@ mutate('frontier-members', 'store/frontier.c',
        '        if (!has_shadow(e)) frontier_change(part, e, hash);\n',
        '', 'a small collection is saved as it is now', 'unit store/test_frontier')
 
-mutate('log-sync-failure-unseen', 'persist/aof_writer.c',
+mutate('log-sync-failure-unseen', 'aof/aof_writer.c',
        '    if (j->sync_error)\n        fail(j->sync_error, &sync_fails, "Syncing");\n    else if',
-       '    if', 'writes go on though no sync succeeds', 'unit persist/test_aof_writer')
-mutate('log-always-unsynced', 'persist/aof_writer.c',
+       '    if', 'writes go on though no sync succeeds', 'unit aof/test_aof_writer')
+mutate('log-always-unsynced', 'aof/aof_writer.c',
        '(j->syncs || !is_always() || syncs_rest())) {', '(true)) {',
        'under always a reply leaves that tells of what is not synced',
-       'unit persist/test_aof_writer')
-mutate('log-pieces-offset', 'persist/aof_queue.c', '            range.offset = 0;\n', '',
+       'unit aof/test_aof_writer')
+mutate('log-pieces-offset', 'aof/aof_queue.c', '            range.offset = 0;\n', '',
        'what is written of a block begins where that of the one before did',
-       'unit persist/test_aof_queue')
-mutate('log-part-written', 'persist/aof_queue.c', '        *written += moved;\n',
+       'unit aof/test_aof_queue')
+mutate('log-part-written', 'aof/aof_queue.c', '        *written += moved;\n',
        '        *written = moved;\n', 'a write that breaks off is repeated in part',
-       'unit persist/test_aof_queue')
-mutate('log-released-early', 'persist/aof_queue.c',
+       'unit aof/test_aof_queue')
+mutate('log-released-early', 'aof/aof_queue.c',
        'q->first->start + q->first->used <= below', 'q->first->start <= below',
-       'what is not written yet is freed', 'unit persist/test_aof_queue')
-mutate('log-database-forgotten', 'persist/aof_format.c', '        *selected = database;\n', '',
-       'each command of another database has its SELECT', 'unit persist/test_aof_format')
+       'what is not written yet is freed', 'unit aof/test_aof_queue')
+mutate('log-database-forgotten', 'aof/aof_format.c', '        *selected = database;\n', '',
+       'each command of another database has its SELECT', 'unit aof/test_aof_format')
 
 # ---- replication ----
 
@@ -892,8 +892,10 @@ mutate('feed-trims-what-is-read', 'replication/feed.c',
        'what a replica has still to read is freed', 'unit replication/test_feed')
 mutate('feed-beyond-its-limit', 'replication/feed.c',
        'int64_t end = feed->end < feed->limit ? feed->end : feed->limit;',
-       'int64_t end = feed->end;', 'a replica gets what may not leave yet', 'unit replication/test_feed')
-mutate('feed-keeps-too-little', 'replication/feed.c', 'place_of(feed, feed->first + 1)) >= feed->kept',
+       'int64_t end = feed->end;', 'a replica gets what may not leave yet',
+       'unit replication/test_feed')
+mutate('feed-keeps-too-little', 'replication/feed.c',
+       'place_of(feed, feed->first + 1)) >= feed->kept',
        'place_of(feed, feed->first)) >= feed->kept', 'the backlog lacks its oldest bytes',
        'unit replication/test_feed')
 mutate('feed-leaves-nothing', 'replication/feed.c',

@@ -3,16 +3,16 @@
  * a window of any size and names alone give the same commands and the same end; what is at fault is
  * said with its place.
  *
- * Covers: src/persist/aof_read.c
+ * Covers: src/aof/aof_read.c
  *
  * The first byte is the size of the window.
  */
 #include <string.h>
 
+#include "aof/aof_format.h"
+#include "aof/aof_read.h"
 #include "base/memory.h"
 #include "base/panic.h"
-#include "persist/aof_format.h"
-#include "persist/aof_read.h"
 
 #define WINDOW_MAX 256
 

@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "aof/aof_load.h"
 #include "base/stream.h"
 #include "io/file_stream.h"
-#include "persist/aof_load.h"
 #include "store/digest.h"
 
 #define LOG "rewritten.aof"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Save points, and the other options of persistence: names of files, what is refused.
  */
+#include "aof/aof_options.h"
 #include "metric/metric.h"
 #include "option/settings.h"
-#include "persist/aof_options.h"
 #include "rdb/sanitize.h"
 #include "save/snapshot.h"
 

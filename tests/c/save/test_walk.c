@@ -12,13 +12,13 @@
 
 #include <pthread.h>
 
+#include "aof/aof_load.h"
 #include "base/list.h"
 #include "base/stream.h"
 #include "io/background.h"
 #include "io/file_stream.h"
 #include "net/client.h"
 #include "net/client_memory.h"
-#include "persist/aof_load.h"
 #include "rdb/rdb_load.h"
 #include "save/saver.h"
 #include "store/digest.h"

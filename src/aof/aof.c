@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * When the log is written, written anew, begun and ended.
+ *
+ *          appendonly yes at start, loaded
+ *   OFF ---------------------------------------------> ON
+ *    |  ^                                             ^  |
+ *    |  +---- appendonly no ------------------------- | -+
+ *    |  |                                             |
+ *    +--+-> WAITS --- the first file has its name ----+
+ *     CONFIG SET appendonly yes
+ *
+ * WAITS: there is no file that stands for the data yet. A child writes one; what has happened since
+ * its fork is kept in memory and added. What fails there is tried again; the old file, if any,
+ * stays untouched until then.
+ *
+ * A file is written anew in these states, too: BGREWRITEAOF, growth, and, without a log, on demand
+ * only. The child writes what it sees at the fork; aof_switch adds the rest and gives it its name.
+ * What is kept begins with a SELECT, for its reader comes from the child's part.
+ *
+ * Invariants
+ *  1. Effects are wanted, and the writer is open, exactly in ON, and in WAITS from a fork until its
+ *     file is the log or is given up (`logging`).
+ *  2. A fork sees what the log has before `from`, and nothing else: none happens while a unit has
+ *     effects that are not logged yet (effects_are_pending).
+ *  3. A child and a switch are never both under way.
+ */
+#include "aof/aof.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "aof/aof_format.h"
+#include "aof/aof_load.h"
+#include "aof/aof_options.h"
+#include "aof/aof_switch.h"
+#include "aof/aof_writer.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "base/system.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/row.h"
+#include "exec/effects.h"
+#include "exec/gates.h"
+#include "io/background.h"
+#include "io/file.h"
+#include "io/loop.h"
+#include "metric/row.h"
+#include "net/batch.h"
+#include "net/client.h"
+#include "net/reply.h"
+#include "rdb/loading.h"
+#include "save/disk_gate.h"
+#include "save/saver.h"
+#include "save/snapshot.h"
+
+#define FILE_MODE 0644
+#define TEMPORARY_NAME_BYTES 64
+/* So much is dirty at most twice over while a file is written. */
+#define SYNC_EVERY_BYTES ((uint64_t)4 << 20)
+/* After one that failed. */
+#define RETRY_NSEC INT64_C(5000000000)
+
+enum state { OFF, WAITS, ON };
+
+static enum state state;
+static bool logging;                           /* effects go to the writer */
+static int selected;                           /* the database of the log's last SELECT */
+static struct list_link held = {&held, &held}; /* of struct client.held_link */
+
+static struct {
+    uint64_t from;  /* the position of the fork */
+    bool for_log;   /* it was not OFF then */
+    bool scheduled; /* to begin as soon as that can be */
+    bool failed;
+    int64_t failed_nsec;
+    int64_t begun_sec, took_sec;
+    int64_t cow_bytes;
+    int64_t base_bytes; /* the file's length after the last one, or at the start */
+    char temporary[TEMPORARY_NAME_BYTES];
+} rewrite = {.took_sec = -1};
+
+static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
+
+bool aof_is_on(void) { return state != OFF; }
+
+static bool saver_rewrites(void) { return saver_kind() == CHILD_LOG_REWRITE; }
+
+static bool rewrite_is_under_way(void) { return saver_rewrites() || aof_switch_is_under_way(); }
+
+/* ---- the sink ---- */
+
+/* SELECT, where the command that follows is about another database than the one before. */
+static inline char *select_database(char *out, int database) {
+    if (database == selected) return out;
+    selected = database;
+    return aof_format_write_select(out, database);
+}
+
+static void take(int database, int argc, const struct slice *argv) {
+    char *out = aof_writer_reserve(AOF_FORMAT_SELECT_BYTES_MAX + aof_format_bytes_max(argc, argv));
+    out = select_database(out, database);
+    aof_writer_commit(aof_format_write(out, argc, argv));
+}
+
+/* The log's form is what most clients send. */
+static void take_bytes(int database, struct slice bytes) {
+    char *out = aof_writer_reserve(AOF_FORMAT_SELECT_BYTES_MAX + bytes.length);
+    out = select_database(out, database);
+    memcpy(out, bytes.bytes, bytes.length);
+    aof_writer_commit(out + bytes.length);
+}
+
+const struct effect_sink aof_sink = {.reader = EFFECT_LOG,
+                                     .take = take,
+                                     .take_bytes = take_bytes,
+                                     .holds_replies = true,
+                                     .on = &logging};
+
+/* ---- the writer's host ---- */
+
+static void wake(void) { loop_wake(client_loop()); }
+
+static void hold_writers(bool hold) {
+    gate_set(GATE_LOG, hold);
+    if (hold) {
+        log_warning("Writing waits: the disk is slower than what is to be logged (%" PRIu64
+                    " bytes wait).",
+                    aof_writer_state().queued);
+        return;
+    }
+    while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
+    wake(); /* the hook that takes them up may have run in this turn */
+}
+
+static void __attribute__((noreturn)) die(void) { _exit(1); }
+
+static const struct aof_writer_host host = {effects_record_ended, reply_allow, hold_writers,
+                                            disk_gate_set_log,    die,         wake};
+
+/* Within another call SCRIPT KILL must pass, or a script could run as long as the disk is slow. */
+static bool writes(const struct call *call) {
+    unsigned replicates = batch_is_within() ? 0 : COMMAND_MAY_REPLICATE;
+    return gate_flags(call) & (COMMAND_WRITE | replicates);
+}
+
+static enum gate_verdict hold(const struct call *call) {
+    batch_hold_request(call->request);
+    list_append(&held, &call->client->held_link);
+    return GATE_HELD;
+}
+
+const struct gate_row aof_gate = {
+    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY), .stops = writes, .stop = hold};
+
+/* ---- logging begins and ends ---- */
+
+static void begin_logging(int fd, uint64_t file_bytes) {
+    aof_writer_open(&host, fd, file_bytes);
+    selected = AOF_FORMAT_NO_DATABASE;
+    logging = true;
+    effects_add_interest(EFFECT_LOG, 1);
+    reply_set_before_write(aof_writer_flush);
+}
+
+static void end_logging(void) {
+    if (!logging) return;
+    reply_set_before_write(NULL);
+    logging = false;
+    effects_add_interest(EFFECT_LOG, -1);
+    aof_writer_close();
+}
+
+/* ---- a file is written anew ---- */
+
+static int64_t file_bytes(void) {
+    struct stat status;
+    return stat(aof_options()->filename, &status) == 0 ? (int64_t)status.st_size : 0;
+}
+
+static void remove_temporary(void) {
+    if (!file_remove(rewrite.temporary) && errno != ENOENT)
+        log_warning("Removing %s: %s", rewrite.temporary, strerror(errno));
+}
+
+/* With the child's file given up, or in its place. */
+static void end_rewrite(bool good, bool on_purpose) {
+    rewrite.took_sec = now_sec() - rewrite.begun_sec;
+    if (good) {
+        rewrite.failed = false;
+        rewrite.base_bytes = file_bytes();
+        if (state == WAITS) state = ON;
+        log_notice("The append only file was written anew: %" PRId64 " bytes.", rewrite.base_bytes);
+        return;
+    }
+    rewrite.failed = !on_purpose;
+    rewrite.failed_nsec = clock_monotonic_nsec();
+    if (state != WAITS) return;
+    end_logging();
+    rewrite.scheduled = true;
+}
+
+static void switch_ended(bool good) { end_rewrite(good, false); }
+
+static void save_ended(const struct saver_end *end) {
+    rewrite.cow_bytes = (int64_t)end->copied_bytes;
+    if (end->good) {
+        log_notice("The append only file is written anew; what came since is added.");
+        aof_switch_begin(&(struct aof_switch){.temporary = rewrite.temporary,
+                                              .path = aof_options()->filename,
+                                              .from = rewrite.from,
+                                              .has_log = rewrite.for_log,
+                                              .ended = switch_ended,
+                                              .die = die,
+                                              .wake = wake});
+        return;
+    }
+    if (end->signal || end->on_purpose)
+        log_warning("Writing the append only file anew was ended by signal %d.", end->signal);
+    else
+        log_warning("Writing the append only file anew failed: lines above say why.");
+    remove_temporary();
+    if (logging) aof_writer_keep(AOF_WRITER_KEEP_NOTHING);
+    end_rewrite(false, end->on_purpose);
+}
+
+static void temporary_name(char name[TEMPORARY_NAME_BYTES], int id) {
+    snprintf(name, TEMPORARY_NAME_BYTES, "temp-rewriteaof-bg-%d.aof", id);
+}
+
+/* ---- where it is written (save/saver_job.h) ---- */
+
+static struct rewrite_file {
+    char folder[PATH_MAX]; /* the present one when it began */
+    char path[PATH_MAX + TEMPORARY_NAME_BYTES];
+} rewrite_file;
+
+static int open_file(void *argument, int id) {
+    struct rewrite_file *f = argument;
+    char name[TEMPORARY_NAME_BYTES];
+    temporary_name(name, id);
+    snprintf(f->path, sizeof(f->path), "%s/%s", f->folder, name);
+    int fd = system_open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
+    if (fd < 0) log_warning("Opening %s: %s", f->path, strerror(errno));
+    return fd;
+}
+
+/* What is given up goes here, too: the main thread may have removed it before it was there. */
+static bool close_file(void *argument, int fd, int error) {
+    struct rewrite_file *f = argument;
+    if (!error && !file_sync(fd)) error = errno;
+    if (system_close(fd) != 0 && !error) error = errno;
+    if (!error) return true;
+    log_warning("Writing the append only file anew: %s", strerror(error));
+    if (system_unlink(f->path) != 0 && errno != ENOENT)
+        log_warning("Removing %s: %s", f->path, strerror(errno));
+    return false;
+}
+
+/* False after a line in the log. */
+static bool start_rewrite(void) {
+    const struct saver_job job = {
+        .kind = CHILD_LOG_REWRITE,
+        .title = "redis-aof-rewrite",
+        .label = "AOF",
+        .format = aof_options()->preamble ? SAVER_PREAMBLE : SAVER_COMMANDS,
+        .sync_every_bytes = aof_options()->incremental_fsync ? SYNC_EVERY_BYTES : 0,
+        .open = open_file,
+        .close = close_file,
+        .argument = &rewrite_file,
+        .ended = save_ended};
+    bool opens = state == WAITS;
+    ASSERT(!aof_switch_is_under_way());
+    rewrite.scheduled = false;
+    rewrite.for_log = state != OFF;
+    rewrite.begun_sec = now_sec();
+    file_present_folder(rewrite_file.folder);
+    if (opens) begin_logging(-1, 0);
+    if (logging) {
+        rewrite.from = aof_writer_end();
+        aof_writer_keep(rewrite.from);
+        selected = AOF_FORMAT_NO_DATABASE;
+    }
+    if (saver_start(&job)) {
+        temporary_name(rewrite.temporary, saver_id());
+        log_notice("Writing the append only file anew in the background, by pid %d", saver_id());
+        return true;
+    }
+    log_warning("Can't write the append only file anew: %s", strerror(errno));
+    rewrite.failed = true;
+    rewrite.failed_nsec = clock_monotonic_nsec();
+    if (opens) end_logging();
+    if (logging) aof_writer_keep(AOF_WRITER_KEEP_NOTHING);
+    return false;
+}
+
+/* One can begin at once: no other child's, no unit in the midst of what it logs. */
+static bool may_start(void) {
+    return !saver_is_busy() && !aof_switch_is_under_way() && !effects_are_pending();
+}
+
+/* The child's work, and that of a switch, is over or given up. */
+static void end_rewrite_now(void) {
+    if (saver_rewrites()) {
+        log_notice("Killing the AOF rewrite's child: %d", saver_id());
+        saver_kill_and_wait(CHILD_LOG_REWRITE);
+    }
+    aof_switch_finish();
+}
+
+static bool has_grown(void) {
+    const struct aof_options *o = aof_options();
+    if (state != ON || !o->rewrite_percentage) return false;
+    int64_t bytes = (int64_t)aof_writer_state().file_bytes;
+    if (bytes <= o->rewrite_min_bytes) return false;
+    int64_t base = rewrite.base_bytes ? rewrite.base_bytes : 1;
+    double growth = (double)(bytes - base) * 100 / (double)base;
+    if (growth < (double)o->rewrite_percentage) return false;
+    log_notice("The append only file has grown by %.0f %%.", growth);
+    return true;
+}
+
+/* ---- switching on and off ---- */
+
+/* What an open unit has done until now is not logged, since all of it would never be: so neither is
+ * the first half of a transaction that switches it off. (6.2 leaves a MULTI without an EXEC.) */
+static void switch_off(void) {
+    rewrite.scheduled = false;
+    state = OFF; /* what ends now is not tried again */
+    end_rewrite_now();
+    if (logging && !aof_writer_drain(true))
+        log_warning("The append only file lacks the last changes.");
+    end_logging();
+}
+
+/* What appendonly says now, by CONFIG SET. */
+static bool switched(char *reason, size_t reason_size) {
+    bool on = aof_options()->enabled;
+    if (loading_is_under_way()) {
+        snprintf(reason, reason_size, "appendonly can't be changed while data is loaded");
+        return false;
+    }
+    if (on == (state != OFF)) return true;
+    if (!on) {
+        switch_off();
+        return true;
+    }
+    end_rewrite_now(); /* of a file that nothing would be added to */
+    state = WAITS;
+    if (!may_start()) {
+        log_notice("The append only file is begun when the child that runs now has ended.");
+        rewrite.scheduled = true;
+        return true;
+    }
+    if (start_rewrite()) return true;
+    state = OFF;
+    snprintf(reason, reason_size, "Unable to turn on AOF. Check server logs.");
+    return false;
+}
+
+/* ---- other data takes the place of this ---- */
+
+void aof_suspend(void) {
+    if (state != OFF) switch_off();
+}
+
+void aof_go_on(void) {
+    if (!aof_options()->enabled || state != OFF) return;
+    end_rewrite_now();
+    state = WAITS;
+    if (!may_start() || !start_rewrite()) rewrite.scheduled = true;
+}
+
+/* ---- start and end ---- */
+
+static bool open_and_load(int fd) {
+    int64_t begun = clock_monotonic_nsec();
+    struct stat status;
+    enum aof_loaded loaded = aof_load(aof_options()->filename);
+    if (loaded == AOF_REFUSED) return false;
+    if (fstat(fd, &status) != 0) {
+        log_warning("The append only file: %s", strerror(errno));
+        return false;
+    }
+    snapshot_begin();
+    begin_logging(fd, (uint64_t)status.st_size);
+    state = ON;
+    rewrite.base_bytes = (int64_t)status.st_size;
+    if (loaded == AOF_LOADED || loaded == AOF_TRUNCATED)
+        log_notice("DB loaded from append only file: %.3f seconds",
+                   (double)(clock_monotonic_nsec() - begun) / 1e9);
+    return true;
+}
+
+bool aof_load_at_start(void) {
+    const char *path = aof_options()->filename;
+    int fd = system_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, FILE_MODE);
+    if (fd < 0 || !file_sync_folder(path)) {
+        log_warning("Can't open the append only file %s: %s", path, strerror(errno));
+        return false;
+    }
+    if (open_and_load(fd)) return true;
+    system_close(fd);
+    return false;
+}
+
+bool aof_is_there(void) { return access(aof_options()->filename, F_OK) == 0 || errno != ENOENT; }
+
+bool aof_settle(void) {
+    if (aof_switch_is_under_way()) aof_switch_finish();
+    return state != ON || aof_writer_drain(false);
+}
+
+void aof_note_reloaded(bool good) {
+    if (!good && !loading_is_cut_short()) die(); /* the log's last line says why */
+    if (state == ON) aof_writer_note_cut();
+}
+
+bool aof_end(bool in_any_case) {
+    if (state == WAITS && !in_any_case) {
+        log_warning("The first append only file is not written yet, can't exit.");
+        return false;
+    }
+    if (state == OFF && !rewrite_is_under_way()) return true;
+    end_rewrite_now();
+    rewrite.scheduled = false;
+    if (state != ON || aof_writer_drain(true)) return true;
+    log_warning("The append only file lacks the last changes%s",
+                in_any_case ? "." : ", can't exit.");
+    return in_any_case;
+}
+
+void aof_turn(void) {
+    if (logging) aof_writer_turn();
+    if (aof_switch_is_under_way()) aof_switch_turn();
+}
+
+static bool retry_is_due(void) {
+    return !rewrite.failed || clock_monotonic_nsec() - rewrite.failed_nsec >= RETRY_NSEC;
+}
+
+void aof_cron(void) {
+    aof_turn();
+    if (logging) aof_writer_flush();
+    if (state == OFF && !rewrite.scheduled) return;
+    if (may_start() && retry_is_due() && (rewrite.scheduled || has_grown())) (void)start_rewrite();
+}
+
+/* ---- BGREWRITEAOF ---- */
+
+static void command_bgrewriteaof(struct call *call) {
+    struct client *c = call->client;
+    if (rewrite_is_under_way()) {
+        reply_error(c, "Background append only file rewriting already in progress");
+    } else if (!may_start() || snapshot_is_scheduled()) {
+        rewrite.scheduled = true;
+        reply_status(c, "Background append only file rewriting scheduled");
+    } else if (start_rewrite()) {
+        reply_status(c, "Background append only file rewriting started");
+    } else {
+        reply_error(c,
+                    "Can't execute an AOF background rewriting. Please check the server logs for "
+                    "more information.");
+    }
+}
+
+static struct command rows[] = {
+    COMMAND("bgrewriteaof", command_bgrewriteaof, 1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
+            "Writes the append only file anew, in the background."),
+};
+
+/* ---- INFO ---- */
+
+static void print_enabled(struct buffer *out) { buffer_printf(out, "%d", state != OFF); }
+static void print_in_progress(struct buffer *out) {
+    buffer_printf(out, "%d", rewrite_is_under_way());
+}
+static void print_scheduled(struct buffer *out) { buffer_printf(out, "%d", rewrite.scheduled); }
+static void print_current(struct buffer *out) {
+    buffer_printf(out, "%" PRId64, rewrite_is_under_way() ? now_sec() - rewrite.begun_sec : -1);
+}
+static void print_rewrite_status(struct buffer *out) {
+    buffer_append_c_string(out, rewrite.failed ? "err" : "ok");
+}
+static void print_write_status(struct buffer *out) {
+    buffer_append_c_string(out, aof_writer_state().error ? "err" : "ok");
+}
+static void print_size(struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, aof_writer_state().file_bytes);
+}
+static void print_buffer(struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, aof_writer_state().queued);
+}
+static void print_rewrite_buffer(struct buffer *out) {
+    uint64_t bytes = aof_switch_missing();
+    if (saver_rewrites() && logging) bytes = aof_writer_end() - rewrite.from;
+    buffer_printf(out, "%" PRIu64, bytes);
+}
+static void print_pending(struct buffer *out) {
+    buffer_printf(out, "%zu", background_pending(BACKGROUND_SYNC));
+}
+static void print_delayed(struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, aof_writer_state().delayed);
+}
+static void print_memory(struct buffer *out) { buffer_printf(out, "%zu", memory_used(MEMORY_AOF)); }
+
+#define WHILE_ON(p, n, fn, h)                                                         \
+    {                                                                                 \
+        .section = "Persistence", .place = (p), .name = (n), .type = METRIC_FUNCTION, \
+        .print = (fn), .present = aof_is_on, .help = h " Only while the log is on."   \
+    }
+
+static const struct metric_row metric_rows[] = {
+    METRIC_PRINT("Persistence", 140, "aof_enabled", print_enabled,
+                 "Whether writes are logged to the append only file."),
+    METRIC_PRINT("Persistence", 150, "aof_rewrite_in_progress", print_in_progress,
+                 "Whether the file is being written anew, until the new one has its place."),
+    METRIC_PRINT("Persistence", 160, "aof_rewrite_scheduled", print_scheduled,
+                 "Whether that is to begin when another child has ended."),
+    METRIC_NUMBER("Persistence", 170, "aof_last_rewrite_time_sec", &rewrite.took_sec,
+                  "Seconds that the last one took; -1: there was none."),
+    METRIC_PRINT("Persistence", 180, "aof_current_rewrite_time_sec", print_current,
+                 "Seconds since the present one began; -1: none."),
+    METRIC_PRINT("Persistence", 190, "aof_last_bgrewrite_status", print_rewrite_status,
+                 "ok, or err after one that failed."),
+    METRIC_PRINT("Persistence", 200, "aof_last_write_status", print_write_status,
+                 "ok, or err while the file cannot be written or synced."),
+    METRIC_NUMBER("Persistence", 210, "aof_last_cow_size", &rewrite.cow_bytes,
+                  "Bytes that were copied while the last child wrote the file anew."),
+    WHILE_ON(240, "aof_current_size", print_size, "Bytes of the file."),
+    {.section = "Persistence",
+     .place = 250,
+     .name = "aof_base_size",
+     .type = METRIC_INT64,
+     .variable = &rewrite.base_bytes,
+     .present = aof_is_on,
+     .help = "The same at the start, or when it was last written anew. Only while the log is on."},
+    WHILE_ON(260, "aof_pending_rewrite", print_scheduled, "As aof_rewrite_scheduled."),
+    WHILE_ON(270, "aof_buffer_length", print_buffer, "Bytes that are not written yet."),
+    WHILE_ON(280, "aof_rewrite_buffer_length", print_rewrite_buffer,
+             "Bytes that a file that is being written anew has not got yet."),
+    WHILE_ON(290, "aof_pending_bio_fsync", print_pending,
+             "Writes and syncs that another thread is to do, or does."),
+    WHILE_ON(300, "aof_delayed_fsync", print_delayed,
+             "How often writers had to wait, the disk being too slow."),
+    METRIC_PRINT("Memory", 370, "mem_aof_buffer", print_memory,
+                 "Bytes of the append only file's buffers."),
+};
+
+void aof_register(void) {
+    aof_options_register(switched);
+    command_register(COMMAND_ROWS(rows));
+    metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    metric_register_reset(aof_writer_reset_stats);
+}

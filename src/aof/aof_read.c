@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Reading a log. Source of the format: the files of Redis 6.2.
+ *
+ *   a command lies whole in the window, as nearly all do    read_in_window: slices of the window
+ *   it does not, has a long argument, or is at fault        read_in_parts: arguments are copied
+ *
+ * The first way changes nothing where it does not come to an end, and the second begins anew; so
+ * what is at fault is always found by the second, which tells it.
+ *
+ * A power cut may leave a file whose end was never written, and reads as zeros. That is no more of
+ * a fault than a file that ends there, so it counts as one that does.
+ *
+ * Invariants
+ *  1. The source stands at `end` of the command that was read, but for `taken` bytes before it.
+ *  2. kept[0..argc) are blocks that nobody has taken, or NULL; behind them all are NULL. They are
+ * of class MEMORY_OTHER while the command is being read, since turns of the loop may come
+ * meanwhile, in which all of MEMORY_CLIENTS is some client's (net/client_memory.c).
+ *  3. What is allocated for a command is in proportion to the bytes of it that have come.
+ */
+#include "aof/aof_read.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/blob.h"
+#include "base/memory.h"
+#include "net/batch.h"
+#include "net/request.h"
+
+/* Of a number: more would not fit 64 bits. */
+#define DIGITS_MAX 18
+/* An argument takes so many bytes at least: "$0\r\n\r\n". */
+#define ARGUMENT_BYTES_MIN 6
+/* Room that is made for the arguments of a command at first. */
+#define ROOM_FIRST 16
+/* A buffer that has grown beyond this goes with the command that wanted it. */
+#define TEXT_BYTES_KEPT (1 << 20)
+#define ARGUMENTS_KEPT (1 << 16)
+/* Looked at in one go. */
+#define ZEROS_BYTES 4096
+
+void aof_reader_open(struct aof_reader *r, struct source *in) {
+    *r = (struct aof_reader){.in = in, .line = 1};
+    buffer_init(&r->text, MEMORY_OTHER);
+}
+
+static void free_room(struct aof_reader *r) {
+    memory_free(r->argv, MEMORY_OTHER);
+    memory_free(r->kept, MEMORY_OTHER);
+    r->argv = NULL;
+    r->kept = NULL;
+    r->room = 0;
+}
+
+static void make_room(struct aof_reader *r, size_t arguments) {
+    if (arguments <= r->room) return;
+    size_t room = r->room ? r->room : ROOM_FIRST;
+    while (room < arguments) room *= 2;
+    r->argv = memory_realloc(r->argv, room * sizeof(r->argv[0]), MEMORY_OTHER);
+    r->kept = memory_realloc(r->kept, room * sizeof(r->kept[0]), MEMORY_OTHER);
+    memset(r->kept + r->room, 0, (room - r->room) * sizeof(r->kept[0]));
+    r->room = room;
+}
+
+/* What the last command left. */
+static void drop_command(struct aof_reader *r) {
+    for (int i = 0; r->blobs && i < r->argc; i++) {
+        blob_free(r->kept[i], r->whole ? MEMORY_CLIENTS : MEMORY_OTHER);
+        r->kept[i] = NULL;
+    }
+    r->whole = false;
+    r->blobs = NULL;
+    r->argc = 0;
+    if (r->room > ARGUMENTS_KEPT) free_room(r);
+    if (r->text.capacity > TEXT_BYTES_KEPT) {
+        buffer_free(&r->text);
+        buffer_init(&r->text, MEMORY_OTHER);
+    }
+    buffer_clear(&r->text);
+}
+
+void aof_reader_close(struct aof_reader *r) {
+    drop_command(r);
+    free_room(r);
+    buffer_free(&r->text);
+}
+
+bool aof_read_is(const struct aof_reader *r, const char *name) {
+    return slice_equal_nocase(r->argv[0], slice_of(name));
+}
+
+/* ---- in the window ---- */
+
+/* A line that lies whole in [*at, end), and is as it should be; *at goes behind it. */
+static bool take_line(const char **at, const char *end, char prefix, int64_t *number) {
+    const char *p = *at;
+    if (p == end || *p != prefix) return false;
+    const char *first = ++p;
+    *number = 0;
+    while (p < end && *p >= '0' && *p <= '9' && p - first < DIGITS_MAX)
+        *number = *number * 10 + (*p++ - '0');
+    if (p == first || end - p < 2 || p[0] != '\r' || p[1] != '\n') return false;
+    *at = p + 2;
+    return true;
+}
+
+static bool read_in_window(struct aof_reader *r) {
+    struct slice window = source_window(r->in);
+    const char *at = window.bytes, *end = at + window.length;
+    int64_t count, length;
+    if (!window.length || !take_line(&at, end, '*', &count)) return false;
+    if (count < 1 || (uint64_t)count > window.length / ARGUMENT_BYTES_MIN) return false;
+    make_room(r, r->only_names ? 1 : (size_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        if (!take_line(&at, end, '$', &length)) return false;
+        if (length >= BATCH_ADOPT_BYTES || end - at < length + 2) return false;
+        if (at[length] != '\r' || at[length + 1] != '\n') return false;
+        if (i == 0 || !r->only_names) r->argv[i] = (struct slice){at, (size_t)length};
+        at += length + 2;
+    }
+    r->argc = (int)count;
+    r->taken = (uint64_t)(at - window.bytes);
+    r->end = r->begin + r->taken;
+    r->line += 1 + 2 * (uint64_t)count;
+    return true;
+}
+
+/* ---- in parts ---- */
+
+static enum aof_read tell(struct aof_reader *r, enum aof_read what, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static enum aof_read tell(struct aof_reader *r, enum aof_read what, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(r->fault, sizeof(r->fault), format, arguments);
+    va_end(arguments);
+    return what;
+}
+
+/* The source gives no more. */
+static enum aof_read tell_end(struct aof_reader *r, const char *wanted) {
+    if (r->in->status == SOURCE_GOOD || r->in->status == SOURCE_ENDED)
+        return tell(r, AOF_READ_CUT, "Reached EOF before reading %s", wanted);
+    return tell(r, AOF_READ_FAILED, "%s", source_fault(r->in));
+}
+
+/* -1: there is none. */
+static int next_byte(struct aof_reader *r) {
+    unsigned char byte;
+    if (source_at_end(r->in) || !source_read(r->in, &byte, 1)) return -1;
+    return byte;
+}
+
+/* Nothing but zeros follows, up to the end. */
+static bool zeros_follow(struct aof_reader *r) {
+    static const char zeros[ZEROS_BYTES];
+    while (!source_at_end(r->in)) {
+        struct slice window = source_window(r->in);
+        size_t length = window.length < sizeof(zeros) ? window.length : sizeof(zeros);
+        if (!length || memcmp(window.bytes, zeros, length) != 0) return false;
+        if (!source_skip(r->in, length)) return false;
+    }
+    return r->in->status == SOURCE_GOOD;
+}
+
+/* `byte` is the first that should not stand there. */
+static enum aof_read tell_bad(struct aof_reader *r, int byte) {
+    if (byte || !zeros_follow(r)) return AOF_READ_BAD;
+    return tell(r, AOF_READ_CUT, "Nothing but zeros up to the end");
+}
+
+/* The two bytes that end a line or an argument, `first` the first of them. */
+static enum aof_read read_line_end(struct aof_reader *r, int first) {
+    if (first < 0) return tell_end(r, "\\r\\n");
+    int second = next_byte(r);
+    if (first == '\r' && second < 0) return tell_end(r, "\\n");
+    if (first == '\r' && second == '\n') {
+        r->line++;
+        return AOF_READ_COMMAND;
+    }
+    tell(r, AOF_READ_BAD, "Expected \\r\\n, got: %02x%02x", (unsigned)first,
+         second < 0 ? 0U : (unsigned)second);
+    if (second > 0 && first != '\r') return AOF_READ_BAD;
+    return tell_bad(r, first == '\r' ? second : first);
+}
+
+static enum aof_read read_line(struct aof_reader *r, char prefix, int64_t *number) {
+    r->offset = source_offset(r->in);
+    int byte = next_byte(r), digits = 0;
+    if (byte < 0) return tell_end(r, prefix == '*' ? "a command" : "an argument's length");
+    if (byte != prefix) {
+        tell(r, AOF_READ_BAD,
+             isprint(byte) ? "Expected prefix '%c', got: '%c'" : "Expected prefix '%c', got: %02x",
+             prefix, (unsigned)byte);
+        return tell_bad(r, byte);
+    }
+    *number = 0;
+    while ((byte = next_byte(r)) >= '0' && byte <= '9') {
+        if (++digits > DIGITS_MAX) return tell(r, AOF_READ_BAD, "A number has too many digits");
+        *number = *number * 10 + (byte - '0');
+    }
+    if (byte >= 0 && !digits) {
+        tell(r, AOF_READ_BAD, "Expected a number behind '%c'", prefix);
+        return tell_bad(r, byte);
+    }
+    return read_line_end(r, byte);
+}
+
+/* The bytes of argument `index`, which `argc` counts already. */
+static bool read_text(struct aof_reader *r, int index, size_t length) {
+    if (r->only_names) {
+        size_t shown = index ? 0 : length < AOF_NAME_BYTES_MAX ? length : AOF_NAME_BYTES_MAX;
+        if (!source_read(r->in, buffer_reserve(&r->text, shown), shown)) return false;
+        r->text.length += shown;
+        if (index == 0) r->argv[0] = (struct slice){NULL, shown};
+        return source_skip(r->in, length - shown);
+    }
+    if (length >= BATCH_ADOPT_BYTES) {
+        struct blob *b = r->kept[index] = blob_create(length, MEMORY_OTHER);
+        r->blobs = r->kept;
+        b->length = length;
+        r->argv[index] = blob_slice(b);
+        return source_read(r->in, b->bytes, length);
+    }
+    r->argv[index] = (struct slice){NULL, length};
+    bool good = source_read(r->in, buffer_reserve(&r->text, length), length);
+    if (good) r->text.length += length;
+    return good;
+}
+
+static enum aof_read read_argument(struct aof_reader *r, int index) {
+    int64_t length;
+    enum aof_read status = read_line(r, '$', &length);
+    if (status != AOF_READ_COMMAND) return status;
+    r->offset = source_offset(r->in);
+    uint64_t left = source_left_max(r->in);
+    if ((uint64_t)length + 2 > left)
+        return tell(r, AOF_READ_CUT, "Expected to read %" PRId64 " bytes, got %" PRIu64 " bytes",
+                    length + 2, left);
+    if (length > REQUEST_BULK_MAX_MOST)
+        return tell(r, AOF_READ_BAD, "An argument of %" PRId64 " bytes is too long", length);
+    make_room(r, r->only_names ? 1 : (size_t)index + 1);
+    r->argc = index + 1;
+    if (!read_text(r, index, (size_t)length)) return tell_end(r, "all of an argument");
+    return read_line_end(r, next_byte(r));
+}
+
+/* The texts are all there: `text` moves no more. */
+static void place_texts(struct aof_reader *r) {
+    const char *at = r->text.bytes;
+    for (int i = 0; i < (r->only_names ? 1 : r->argc); i++) {
+        if (r->argv[i].bytes) continue;
+        r->argv[i].bytes = at;
+        at += r->argv[i].length;
+    }
+}
+
+/* The command is whole: its blocks are of the class that who takes them expects. */
+static void hand_over(struct aof_reader *r) {
+    r->whole = true;
+    for (int i = 0; r->blobs && i < r->argc; i++)
+        if (r->kept[i])
+            memory_move(r->kept[i], blob_bytes(r->kept[i]), MEMORY_OTHER, MEMORY_CLIENTS);
+}
+
+static enum aof_read read_in_parts(struct aof_reader *r) {
+    int64_t count;
+    enum aof_read status = read_line(r, '*', &count);
+    if (status != AOF_READ_COMMAND) return status;
+    if (count < 1 || count > INT32_MAX)
+        return tell(r, AOF_READ_BAD, "A command of %" PRId64 " arguments", count);
+    buffer_reserve(&r->text, 1); /* an empty text has an address too */
+    for (int i = 0; i < count && status == AOF_READ_COMMAND; i++) status = read_argument(r, i);
+    if (status != AOF_READ_COMMAND) return status;
+    place_texts(r);
+    hand_over(r);
+    r->end = source_offset(r->in);
+    return AOF_READ_COMMAND;
+}
+
+enum aof_read aof_read(struct aof_reader *r) {
+    drop_command(r);
+    if (r->taken && !source_skip(r->in, r->taken)) return tell_end(r, "on");
+    r->taken = 0;
+    r->begin = r->offset = source_offset(r->in);
+    if (source_at_end(r->in)) return AOF_READ_END;
+    if (r->in->status != SOURCE_GOOD) return tell_end(r, "on");
+    return read_in_window(r) ? AOF_READ_COMMAND : read_in_parts(r);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The new file's last steps. aof_switch.h has the idea.
+ *
+ *   APPENDS --little is missing--> SYNCS --> APPENDS --little is missing--> RENAMES --> over
+ *      \______________________________\__________\__________________________/
+ *                                      a failure: over, all as it was
+ *
+ * Each arrow is a job of the thread BACKGROUND_REWRITE; the main thread only looks at its result
+ * and decides on the next (aof_switch_turn). A round appends what was missing when it began, while
+ * the main thread goes on with the old file; rounds become shorter as long as appending is faster
+ * than what comes. ROUNDS_MAX bounds them.
+ *
+ * Why nothing is lost or doubled: the log is a stream of positions. The child's part stands for all
+ * before `from`; what follows is appended exactly once, from `position` on, in order, and the
+ * writer goes on from where it ends (aof_writer_switch). What is written, or acknowledged, to the
+ * old file alone can be lost only by the rename, so from before it until the switch nothing is:
+ *
+ *   always     Nobody writes (aof_writer_rest). The thread appends the rest, syncs, renames and
+ *              syncs the folder; then replies go on. So at every moment the name stands for a file
+ *              that has, synced, all that was answered.
+ *   else       The main thread writes to both (aof_writer_follow), beginning with the rest. So at
+ *              every moment both files have all that was answered, but for what is allowed to wait
+ *              while a sync holds the old one. The new one was synced before, but for these last
+ *              rounds.
+ *
+ * The rest's first bytes are a SELECT, since the log forgets the database at the fork
+ * (aof/aof).
+ */
+#include "aof/aof_switch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "aof/aof_options.h"
+#include "aof/aof_queue.h"
+#include "aof/aof_writer.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "base/system.h"
+#include "io/background.h"
+#include "io/file.h"
+#include "metric/latency.h"
+
+/* So little the main thread appends itself: some 30 us. */
+#define LITTLE_BYTES ((uint64_t)65536)
+/* Each is shorter than the one before unless writes come faster than a file takes them; then the
+ * last part is as long as it is. */
+#define ROUNDS_MAX 100
+
+enum phase { OVER, APPENDS, SYNCS, WAITS_FOR_REST, RENAMES };
+
+/* What the thread is asked for, and what came of it. */
+struct step {
+    struct aof_range range;
+    bool opens, appends, syncs, renames;
+    atomic_bool done;
+    int error;
+    const char *failed; /* what it did then */
+    int folder_error;
+    bool renamed;
+    int64_t rename_nsec;
+};
+
+static struct aof_switch now;
+static enum phase phase;
+static struct step step;
+static int fd = -1;
+static uint64_t bytes;    /* of the new file */
+static uint64_t position; /* it has all up to here */
+static uint64_t step_to;  /* the same when the step is done */
+static uint64_t synced;
+static bool rest_synced, always;
+static unsigned rounds;
+
+bool aof_switch_is_under_way(void) { return phase != OVER; }
+
+uint64_t aof_switch_missing(void) {
+    return phase != OVER && now.has_log ? aof_writer_end() - position : 0;
+}
+
+/* ---- on the thread ---- */
+
+static bool fails(const char *what) {
+    step.error = errno ? errno : EIO;
+    step.failed = what;
+    return false;
+}
+
+static bool open_new(void) {
+    fd = system_open(now.temporary, O_WRONLY | O_APPEND | O_CLOEXEC, 0);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0) return fails("opening it");
+    bytes = (uint64_t)status.st_size;
+    return true;
+}
+
+static bool rename_new(void) {
+    int64_t begun = clock_monotonic_nsec();
+    int status = system_rename(now.temporary, now.path);
+    step.rename_nsec = clock_monotonic_nsec() - begun;
+    if (status != 0) return fails("renaming it");
+    step.renamed = true;
+    if (!file_sync_folder(now.path)) step.folder_error = errno ? errno : EIO;
+    return true;
+}
+
+static void take_step(void *argument) {
+    void (*wake)(void) = now.wake;
+    size_t written;
+    bool good = !step.opens || open_new();
+    if (good && step.appends && !aof_range_write(fd, step.range, &written))
+        good = fails("appending to it");
+    if (good && step.syncs && !file_sync(fd)) good = fails("syncing it");
+    if (good && step.renames) good = rename_new();
+    atomic_store(&step.done, true);
+    wake();
+}
+
+/* ---- on the main thread ---- */
+
+static void begin_step(enum phase next, struct step what, uint64_t to) {
+    phase = next;
+    step = what;
+    step_to = to;
+    step.appends = to > position;
+    if (step.appends) step.range = aof_queue_range(&aof_writer_queue, position, to);
+    background_submit(BACKGROUND_REWRITE, take_step, NULL);
+}
+
+static void end(bool good) {
+    phase = OVER;
+    void (*ended)(bool) = now.ended;
+    memory_free((char *)now.temporary, MEMORY_AOF);
+    memory_free((char *)now.path, MEMORY_AOF);
+    fd = -1;
+    ended(good);
+}
+
+static void give_up(void) {
+    if (now.has_log) {
+        aof_writer_go_on();
+        aof_writer_keep(AOF_WRITER_KEEP_NOTHING);
+    }
+    if (fd >= 0) system_close(fd);
+    if (!step.renamed && !file_remove(now.temporary) && errno != ENOENT)
+        log_warning("Removing %s: %s", now.temporary, strerror(errno));
+    end(false);
+}
+
+static void note_latency(const char *event, int64_t nsec) {
+    if (latency_is_on()) latency_note(event, nsec / 1000000);
+}
+
+/* The new file has its name. */
+static void take_over(void) {
+    if (step.folder_error) {
+        log_warning("Syncing the append only file's folder: %s", strerror(step.folder_error));
+        if (always) now.die();
+    }
+    note_latency("aof-rename", step.rename_nsec);
+    if (!now.has_log)
+        system_close(fd);
+    else if (always)
+        aof_writer_switch(fd, bytes, position, position);
+    else
+        aof_writer_switch_followed(synced);
+    end(true);
+}
+
+static void begin_rename(void) {
+    if (!now.has_log) {
+        begin_step(RENAMES, (struct step){.renames = true}, position);
+        return;
+    }
+    phase = WAITS_FOR_REST;
+    always = aof_options()->fsync == AOF_FSYNC_ALWAYS;
+    if (!aof_writer_rest(always)) return;
+    if (always) {
+        begin_step(RENAMES, (struct step){.syncs = true, .renames = true}, aof_writer_end());
+        return;
+    }
+    int64_t begun = clock_monotonic_nsec();
+    bool good = aof_writer_follow(fd, bytes, position);
+    note_latency("aof-rewrite-diff-write", clock_monotonic_nsec() - begun);
+    if (!good)
+        give_up();
+    else
+        begin_step(RENAMES, (struct step){.renames = true}, position);
+}
+
+/* The last step ended well. */
+static void go_on(void) {
+    bool little = aof_switch_missing() <= LITTLE_BYTES || rounds >= ROUNDS_MAX;
+    if (!little) {
+        rounds++;
+        begin_step(APPENDS, (struct step){0}, aof_writer_end());
+    } else if (!rest_synced) {
+        rest_synced = true;
+        begin_step(SYNCS, (struct step){.syncs = true}, position);
+    } else {
+        begin_rename();
+    }
+}
+
+void aof_switch_begin(const struct aof_switch *what) {
+    ASSERT(phase == OVER);
+    now = *what;
+    now.temporary = memory_strdup(what->temporary, MEMORY_AOF);
+    now.path = memory_strdup(what->path, MEMORY_AOF);
+    position = synced = what->from;
+    rest_synced = !what->has_log; /* the child has synced its part */
+    rounds = 0;
+    begin_step(APPENDS, (struct step){.opens = true},
+               what->has_log ? aof_writer_end() : what->from);
+}
+
+void aof_switch_turn(void) {
+    if (phase == OVER) return;
+    if (phase == WAITS_FOR_REST) {
+        begin_rename();
+        return;
+    }
+    if (!atomic_load(&step.done)) return;
+    if (step.error) {
+        log_warning("The new append only file is given up, %s: %s", step.failed,
+                    strerror(step.error));
+        give_up();
+        return;
+    }
+    bytes += step_to - position;
+    position = step_to;
+    if (step.syncs) synced = position;
+    if (phase == RENAMES) {
+        take_over();
+        return;
+    }
+    if (now.has_log) aof_writer_keep(position);
+    go_on();
+}
+
+void aof_switch_finish(void) {
+    if (phase == OVER) return;
+    background_drain(BACKGROUND_REWRITE);
+    if (phase == RENAMES)
+        aof_switch_turn();
+    else
+        give_up();
+}

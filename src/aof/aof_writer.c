@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The writer of the append only file. aof_writer.h says who writes when.
+ *
+ *            +------------------ written ------------------+
+ *            |                                             v
+ *   appended (queue) --a job of the other thread--> written [synced] --> replies leave
+ *
+ * Why it is not always the same one under everysec. A write of few records into the page cache
+ * takes 1 to 3 us; handing it over costs more (a lock and a wake-up there, an event and a turn of
+ * the loop back), and each reply waits for both. 50 clients, SET of 32 bytes, a busy machine with a
+ * busy disk, ns of CPU a command, the main thread's and all:
+ *
+ *                 the main thread writes      the other one         stock
+ *   pipeline 1    4,109  4,128   31 k/s    5,086  6,422   28 k/s   4,808  4,822   38 k/s
+ *   pipeline 16     982  1,017  165 k/s      935  1,061  222 k/s   1,682  1,688  155 k/s
+ *
+ * So few bytes are written here, and many there: where much comes at once the hand-over is shared
+ * by many commands, and what the system makes a writer wait for (a full journal, too many dirty
+ * pages) holds up nobody but their replies. After a write here that took long the other thread does
+ * them all, for a second; then the main thread tries again. What it never does is to write while a
+ * sync holds the file: the kernel would make it wait for the disk.
+ *
+ * Invariants
+ *  1. At most one job is under way for the file (`job`). While it writes nobody else does.
+ *  2. file.position <= end of the queue; what is between is in the queue, and what a job has. So is
+ *     all from `kept` on.
+ *  3. The file ends with a whole unit wherever the process is killed, but in the midst of a write:
+ *     ranges begin and end between units, and what failed in part is cut off. Where even that
+ *     fails the position counts what the file has, so that the rest follows it.
+ *  4. Under `always` a record is allowed only when all that was appended up to it is synced; else
+ *     when it is written, or a sync alone is under way (`job` without bytes), or the file fails.
+ *  5. The main thread changes a job only while that is GATHERS, and makes it EXTENDED for as long.
+ */
+#include "aof/aof_writer.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "aof/aof_gather.h"
+#include "aof/aof_options.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "base/system.h"
+#include "io/background.h"
+#include "io/bell.h"
+#include "io/file.h"
+#include "metric/latency.h"
+#include "save/saver.h"
+
+#define SECOND_NSEC INT64_C(1000000000)
+/* The main thread writes no more than this at once: some hundred small commands, 3 us. */
+#define WRITE_HERE_BYTES_MAX ((uint64_t)8 << 10)
+/* A write here that took so long was held up; the other thread writes then for a while. */
+#define WRITE_LONG_NSEC INT64_C(2000000)
+#define RETRY_NSEC SECOND_NSEC
+/* A failure that lasts is logged again after this. */
+#define LOG_AGAIN_NSEC (30 * SECOND_NSEC)
+
+struct target {
+    int fd;            /* -1 = none */
+    uint64_t position; /* it has all up to here */
+    uint64_t bytes;    /* its length */
+};
+
+/*   GATHERS <-> EXTENDED (by the main thread)
+ *      |
+ *      +----> RUNS --> DONE, or ORPHAN: nobody waits for its end */
+enum job_state { JOB_RUNS, JOB_GATHERS, JOB_EXTENDED, JOB_DONE, JOB_ORPHAN };
+
+/* What the other thread does: writes a range, if it has bytes; then syncs. While it waits for more
+ * to come (aof_gather.h) the range may grow. */
+struct job {
+    atomic_int state;
+    struct bell gathered; /* it need not wait longer */
+    int64_t gather_nsec;  /* how long it may; 0: not at all */
+    int fd;
+    struct aof_range range;
+    uint64_t to; /* where the range ends, and what a sync makes safe */
+    uint64_t file_bytes;
+    bool syncs;
+    uint64_t record; /* allowed when it is done */
+    void (*wake)(void);
+    /* The result. */
+    size_t written;
+    int write_error, sync_error;
+    int64_t write_nsec, sync_nsec;
+};
+
+struct aof_queue aof_writer_queue;
+
+static const struct aof_writer_host *host;
+static struct target file = {.fd = -1}, followed = {.fd = -1};
+static struct job *job;
+static uint64_t kept = AOF_WRITER_KEEP_NOTHING;
+static uint64_t synced;
+static uint64_t allowed; /* the last record */
+static bool rests;       /* no job that writes is begun, and, wholly, nothing is written */
+static bool rests_wholly;
+static bool holds; /* writers wait */
+static bool write_fails, sync_fails;
+static int error_now;
+static int64_t retry_nsec, logged_nsec;
+static int64_t sync_begun_nsec;   /* the last one */
+static int64_t queued_since_nsec; /* while a sync holds the file: of the oldest; 0 = none waits */
+static int64_t other_until_nsec;  /* until then the other thread writes */
+static uint64_t delayed;
+static atomic_int_fast64_t sleep_usec;
+
+static bool is_always(void) { return aof_options()->fsync == AOF_FSYNC_ALWAYS; }
+
+/* no-appendfsync-on-rewrite. */
+static bool syncs_rest(void) { return aof_options()->no_fsync_on_rewrite && saver_is_busy(); }
+
+static uint64_t queued(void) { return aof_writer_queue.end - file.position; }
+
+bool aof_writer_is_open(void) { return host != NULL; }
+
+static void allow(uint64_t record) {
+    if (record > allowed) allowed = record;
+    host->allow(record);
+}
+
+static void release(void) {
+    uint64_t below = file.fd < 0 ? aof_writer_queue.end : file.position;
+    if (followed.fd >= 0 && followed.position < below) below = followed.position;
+    if (kept < below) below = kept;
+    aof_queue_release(&aof_writer_queue, below);
+}
+
+/* ---- writing and syncing, on whatever thread ---- */
+
+static void sleep_first(void) {
+    int64_t usec = atomic_load_explicit(&sleep_usec, memory_order_relaxed);
+    if (!usec) return;
+    struct timespec left = {usec / 1000000, usec % 1000000 * 1000};
+    while (nanosleep(&left, &left) && errno == EINTR) continue;
+}
+
+/* Returns errno or 0. `*written` is what the file has of it: all, or nothing but where a part could
+ * not be cut off. */
+static int write_range(int fd, uint64_t file_bytes, struct aof_range range, size_t *written) {
+    sleep_first();
+    if (aof_range_write(fd, range, written)) return 0;
+    int error = errno;
+    if (*written && file_truncate(fd, (off_t)file_bytes)) *written = 0;
+    return error;
+}
+
+static void note_latency(const char *event, int64_t nsec) {
+    if (latency_is_on()) latency_note(event, nsec / 1000000);
+}
+
+static void note_write(int64_t nsec, bool syncing) {
+    if (!latency_is_on() || nsec < latency_threshold_msec() * 1000000) return;
+    note_latency("aof-write", nsec);
+    note_latency(syncing           ? "aof-write-pending-fsync"
+                 : saver_is_busy() ? "aof-write-active-child"
+                                   : "aof-write-alone",
+                 nsec);
+}
+
+/* ---- failures ---- */
+
+static void note_error(void) {
+    int error = write_fails || sync_fails ? error_now : 0;
+    host->failing(error);
+    if (!error) log_warning("The append only file can be written again.");
+}
+
+static void fail(int error, bool *which, const char *doing) {
+    int64_t now = clock_monotonic_nsec();
+    bool news = !*which || error != error_now;
+    *which = true;
+    error_now = error;
+    retry_nsec = now + RETRY_NSEC;
+    if (news || now - logged_nsec > LOG_AGAIN_NSEC) {
+        log_warning("%s the append only file failed: %s", doing, strerror(error));
+        logged_nsec = now;
+    }
+    if (is_always()) {
+        log_warning(
+            "With appendfsync always no write may be answered that is not on disk. "
+            "Exiting.");
+        host->die();
+    }
+    if (news) note_error();
+}
+
+static void succeed(bool *which) {
+    if (!*which) return;
+    *which = false;
+    note_error();
+}
+
+static bool is_failing(void) { return write_fails || sync_fails; }
+
+/* ---- the bounds ---- */
+
+static void set_hold(bool hold) {
+    if (hold == holds) return;
+    holds = hold;
+    if (hold) delayed++;
+    host->hold_writers(hold);
+}
+
+static bool sync_holds(void) { return job && !job->range.length; }
+
+static void look_at_bounds(void) {
+    const struct aof_options *o = aof_options();
+    bool waits = file.fd >= 0 && queued() && (job || rests);
+    if (!waits || !sync_holds()) queued_since_nsec = 0;
+    if (!waits) {
+        set_hold(false);
+        return;
+    }
+    int64_t now = clock_monotonic_nsec();
+    if (sync_holds() && !queued_since_nsec) queued_since_nsec = now;
+    bool old = sync_holds() && now - queued_since_nsec > o->queue_age_max_msec * 1000000;
+    set_hold(old || queued() > (uint64_t)o->queue_bytes_max);
+}
+
+/* ---- jobs ---- */
+
+static void close_descriptor(void *argument) { system_close((int)(intptr_t)argument); }
+
+/* The last descriptor of a large file that has no name takes long to close. */
+static void close_later(int fd) {
+    background_submit(BACKGROUND_CLOSE, close_descriptor, (void *)(intptr_t)fd);
+}
+
+/* The main thread may be about to make it larger: that takes no longer than a turn of this loop. */
+static void end_gathering(struct job *j) {
+    int gathers = JOB_GATHERS;
+    bell_wait(&j->gathered, j->gather_nsec);
+    while (!atomic_compare_exchange_strong(&j->state, &gathers, JOB_RUNS)) {
+        gathers = JOB_GATHERS;
+        sched_yield();
+    }
+}
+
+static void run_job(void *argument) {
+    struct job *j = argument;
+    int fd = j->fd;
+    if (j->gather_nsec) end_gathering(j);
+    int64_t begun = clock_monotonic_nsec();
+    if (j->range.length) j->write_error = write_range(fd, j->file_bytes, j->range, &j->written);
+    int64_t now = clock_monotonic_nsec();
+    j->write_nsec = now - begun;
+    if (j->syncs && !j->write_error && !file_sync(fd)) j->sync_error = errno ? errno : EIO;
+    j->sync_nsec = clock_monotonic_nsec() - now;
+    void (*wake)(void) = j->wake;
+    if (atomic_exchange(&j->state, JOB_DONE) == JOB_RUNS) {
+        wake(); /* the job may be gone */
+        return;
+    }
+    close_later(fd); /* the file was given up meanwhile */
+    memory_free(j, MEMORY_AOF);
+}
+
+/* Up to this position of the queue. */
+static void set_range(struct job *j, uint64_t to) {
+    j->range = aof_queue_range(&aof_writer_queue, file.position, to);
+    j->to = to;
+    j->record = host->record();
+}
+
+static void begin_job(uint64_t to, bool syncs) {
+    struct job *j = memory_zalloc(sizeof(*j), MEMORY_AOF);
+    j->fd = file.fd;
+    set_range(j, to);
+    j->file_bytes = file.bytes;
+    j->syncs = syncs;
+    j->wake = host->wake;
+    job = j;
+    if (syncs) sync_begun_nsec = clock_monotonic_nsec();
+    if (syncs && is_always() && j->range.length)
+        j->gather_nsec = aof_gather_begin(j->record, sync_begun_nsec);
+    if (j->gather_nsec) atomic_init(&j->state, JOB_GATHERS);
+    background_submit(BACKGROUND_SYNC, run_job, j);
+}
+
+/* What was appended since it began is its matter, too, where it still waits for more. */
+static void extend_job(void) {
+    int gathers = JOB_GATHERS;
+    if (!atomic_compare_exchange_strong(&job->state, &gathers, JOB_EXTENDED)) return;
+    set_range(job, aof_writer_queue.end);
+    atomic_store(&job->state, JOB_GATHERS);
+    if (aof_gather_is_complete(job->record) && !bell_has_rung(&job->gathered))
+        bell_ring(&job->gathered);
+}
+
+static void await_job(void) {
+    if (job->gather_nsec) bell_ring(&job->gathered);
+    background_drain(BACKGROUND_SYNC);
+}
+
+/* Under `always` it has synced what replies waited for. */
+static void note_released(const struct job *j) {
+    aof_gather_released(j->record - allowed, host->record(), clock_monotonic_nsec(),
+                        j->write_nsec + j->sync_nsec);
+}
+
+static void end_job(void) {
+    const struct job done = *job, *j = &done; /* the host may not come back */
+    memory_free(job, MEMORY_AOF);
+    job = NULL;
+    file.position += j->written;
+    file.bytes += j->written;
+    if (j->gather_nsec) aof_gather_ended(j->record);
+    if (j->range.length) note_write(j->write_nsec, false);
+    if (j->write_error)
+        fail(j->write_error, &write_fails, "Writing");
+    else if (j->range.length)
+        succeed(&write_fails);
+    if (j->syncs && is_always()) note_latency("aof-fsync-always", j->sync_nsec);
+    if (j->sync_error)
+        fail(j->sync_error, &sync_fails, "Syncing");
+    else if (j->syncs && !j->write_error) {
+        synced = j->to;
+        succeed(&sync_fails);
+    }
+    if (!j->write_error && !j->sync_error && (j->syncs || !is_always() || syncs_rest())) {
+        if (j->syncs && is_always()) note_released(j);
+        allow(j->record);
+    }
+    release();
+}
+
+static void look_at_job(void) {
+    if (job && atomic_load(&job->state) == JOB_DONE) end_job();
+}
+
+/* ---- the main thread writes ---- */
+
+static bool write_to(struct target *t) {
+    struct aof_range range = aof_queue_range(&aof_writer_queue, t->position, aof_writer_queue.end);
+    size_t written;
+    int error = write_range(t->fd, t->bytes, range, &written);
+    t->position += written;
+    t->bytes += written;
+    if (!error && t == &file) succeed(&write_fails);
+    if (error && t == &file) fail(error, &write_fails, "Writing");
+    if (error && t == &followed)
+        log_warning("Writing the new append only file failed: %s", strerror(error));
+    return !error;
+}
+
+static bool write_here(void) {
+    int64_t begun = clock_monotonic_nsec();
+    bool good = write_to(&file);
+    if (good && followed.fd >= 0) good = write_to(&followed);
+    int64_t now = clock_monotonic_nsec(), nsec = now - begun;
+    if (nsec > WRITE_LONG_NSEC) other_until_nsec = now + SECOND_NSEC;
+    note_write(nsec, job != NULL);
+    release();
+    return good;
+}
+
+/* ---- flushing ---- */
+
+static void flush_always(void) {
+    bool syncs = !syncs_rest();
+    if (queued() || (syncs && synced < file.position))
+        begin_job(aof_writer_queue.end, syncs);
+    else
+        allow(host->record());
+}
+
+static bool other_writes(void) {
+    return !rests && (aof_options()->write_thread || queued() > WRITE_HERE_BYTES_MAX ||
+                      (other_until_nsec && clock_monotonic_nsec() < other_until_nsec));
+}
+
+static void sync_if_due(void) {
+    if (aof_options()->fsync != AOF_FSYNC_EVERYSEC || synced >= file.position) return;
+    if (clock_monotonic_nsec() - sync_begun_nsec < SECOND_NSEC || syncs_rest()) return;
+    begin_job(file.position, true);
+}
+
+static bool is_behind(void) {
+    return queued() || (followed.fd >= 0 && followed.position < aof_writer_queue.end);
+}
+
+static void flush_idle(void) {
+    if (is_failing() && clock_monotonic_nsec() < retry_nsec) {
+        allow(host->record());
+        return;
+    }
+    if (queued() && other_writes()) {
+        begin_job(aof_writer_queue.end, false);
+        return;
+    }
+    bool good = !is_behind() || write_here();
+    if (good || followed.fd < 0) allow(host->record());
+    sync_if_due();
+}
+
+void aof_writer_flush(void) {
+    if (!host) return;
+    look_at_job();
+    if (file.fd < 0) {
+        allow(host->record());
+        release();
+    } else if (job) {
+        if (job->gather_nsec) extend_job();
+        if (sync_holds() && !is_always()) allow(host->record());
+    } else if (is_always()) {
+        if (!rests) flush_always();
+    } else if (!rests_wholly) {
+        flush_idle();
+    }
+    if (job || rests || holds) look_at_bounds();
+}
+
+void aof_writer_turn(void) {
+    if (job) look_at_job();
+}
+
+bool aof_writer_drain(bool sync) {
+    if (job) await_job();
+    look_at_job();
+    ASSERT(!job);
+    look_at_bounds();
+    if (file.fd < 0) return true;
+    if (queued() && !write_here()) return false;
+    if ((sync || (is_always() && !syncs_rest())) && synced < file.position) {
+        if (!file_sync(file.fd)) {
+            fail(errno, &sync_fails, "Syncing");
+            return false;
+        }
+        synced = file.position;
+        succeed(&sync_fails);
+    }
+    allow(host->record());
+    return true;
+}
+
+/* ---- opening, closing, switching ---- */
+
+void aof_writer_open(const struct aof_writer_host *the_host, int fd, uint64_t file_bytes) {
+    ASSERT(!host);
+    host = the_host;
+    aof_queue_open(&aof_writer_queue);
+    file = (struct target){fd, 0, file_bytes};
+    synced = 0;
+    allowed = host->record();
+    aof_gather_reset();
+    sync_begun_nsec = clock_monotonic_nsec();
+}
+
+/* The file is nobody's any more. What the other thread does with it, it ends, and then closes it.
+ */
+static void give_up_file(void) {
+    struct job *j = job;
+    job = NULL;
+    bool syncs_alone = j && !j->range.length; /* asked before: an orphan may be gone at once */
+    if (j && atomic_exchange(&j->state, JOB_ORPHAN) == JOB_RUNS) {
+        ASSERT(syncs_alone);
+    } else {
+        if (j) memory_free(j, MEMORY_AOF);
+        if (file.fd >= 0) close_later(file.fd);
+    }
+    file.fd = -1;
+    if (write_fails || sync_fails) {
+        write_fails = sync_fails = false;
+        note_error();
+    }
+}
+
+void aof_writer_close(void) {
+    ASSERT(followed.fd < 0);
+    if (job && job->range.length) await_job();
+    give_up_file();
+    set_hold(false);
+    rests = rests_wholly = false;
+    kept = AOF_WRITER_KEEP_NOTHING;
+    queued_since_nsec = other_until_nsec = 0;
+    aof_queue_close(&aof_writer_queue);
+    host = NULL;
+}
+
+void aof_writer_keep(uint64_t from) {
+    ASSERT(from == AOF_WRITER_KEEP_NOTHING || kept == AOF_WRITER_KEEP_NOTHING || from >= kept);
+    kept = from;
+    release();
+}
+
+bool aof_writer_rest(bool wholly) {
+    rests = true;
+    rests_wholly = wholly;
+    look_at_job();
+    return !job || (sync_holds() && !wholly);
+}
+
+bool aof_writer_follow(int fd, uint64_t file_bytes, uint64_t position) {
+    ASSERT(rests && followed.fd < 0);
+    followed = (struct target){fd, position, file_bytes};
+    return write_to(&followed);
+}
+
+void aof_writer_go_on(void) {
+    rests = false;
+    rests_wholly = false;
+    followed.fd = -1;
+    release();
+}
+
+void aof_writer_switch(int fd, uint64_t file_bytes, uint64_t position, uint64_t how_far_synced) {
+    give_up_file();
+    file = (struct target){fd, position, file_bytes};
+    synced = how_far_synced;
+    followed.fd = -1;
+    rests = rests_wholly = false;
+    kept = AOF_WRITER_KEEP_NOTHING;
+    release();
+    look_at_bounds();
+}
+
+void aof_writer_switch_followed(uint64_t how_far_synced) {
+    struct target t = followed;
+    aof_writer_switch(t.fd, t.bytes, t.position, how_far_synced);
+}
+
+struct aof_writer_state aof_writer_state(void) {
+    return (struct aof_writer_state){
+        .file_bytes = file.bytes,
+        .queued = host && file.fd >= 0 ? queued() : 0,
+        .written = file.position,
+        .synced = synced,
+        .delayed = delayed,
+        .busy = job != NULL,
+        .syncing = sync_holds(),
+        .error = is_failing() ? error_now : 0,
+    };
+}
+
+void aof_writer_reset_stats(void) { delayed = 0; }
+
+void aof_writer_note_cut(void) {
+    struct stat status;
+    if (fstat(file.fd, &status) == 0)
+        file.bytes = (uint64_t)status.st_size;
+    else
+        log_warning("The append only file: %s", strerror(errno));
+}
+
+void aof_writer_set_sleep(int64_t usec) { atomic_store(&sleep_usec, usec); }

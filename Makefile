@@ -24,9 +24,9 @@ PROGRAMS := redis-server redis-cli redis-benchmark redis-lab
 # Links to redis-server: it looks at the name it is called by (src/server/programs.c).
 NAMES := redis-check-rdb redis-check-aof
 main_redis-server := src/server/main.c
-main_redis-cli := src/tools/cli.c
-main_redis-lab := src/tools/lab.c
-main_redis-benchmark := src/tools/benchmark.c
+main_redis-cli := src/cli/cli.c
+main_redis-lab := src/lab/lab.c
+main_redis-benchmark := src/benchmark/benchmark.c
 libs_redis-cli := -ledit
 
 # --- variants -----------------------------------------------------------------------------------

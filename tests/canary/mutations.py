@@ -991,30 +991,30 @@ mutate('verdict-boundary', 'report/slowlog.c', '>= VERDICT_MIXED_PERCENT;',
 
 # ---- tools ----
 
-mutate('tools-obeyed-text', 'tools/cli_format.c', 'return c < \' \' || c == DELETE_CHAR;',
+mutate('tools-obeyed-text', 'cli/cli_format.c', 'return c < \' \' || c == DELETE_CHAR;',
        'return c == DELETE_CHAR;', 'a server moves the cursor of who looks at an error',
        'tcl integration/redis-cli no characters that a terminal obeys')
-mutate('tools-queued-select', 'tools/cli_run.c',
+mutate('tools-queued-select', 'cli/cli_run.c',
        'if (database >= 0 && is_status(child, "OK")) set_database(database);',
        'if (database >= 0) set_database(database);',
        'the prompt has the database of a SELECT that EXEC has refused',
        'tcl integration/redis-cli prompt shows the database')
-mutate('tools-hint-row', 'tools/cli_editor.c', 'size_t room = (size_t)columns - 1 - at;',
+mutate('tools-hint-row', 'cli/cli_editor.c', 'size_t room = (size_t)columns - 1 - at;',
        'size_t room = (size_t)columns + 1 - at;', 'a hint goes on in the next row',
        'tcl integration/redis-cli hints end with the row')
-mutate('tools-secret-kept', 'tools/cli_history.c',
+mutate('tools-secret-kept', 'cli/cli_history.c',
        '    if (slice_is(words[0], "auth")) return true;\n', '',
        'the history keeps the password of AUTH', 'tcl integration/redis-cli secrets are not')
-mutate('tools-pipe-errors', 'tools/cli_pipe.c',
+mutate('tools-pipe-errors', 'cli/cli_pipe.c',
        '    t->errors++;\n    cli_format_complain', '    cli_format_complain',
        '--pipe does not count errors', 'tcl integration/redis-cli --pipe sends')
-mutate('tools-biggest-key', 'tools/cli_keys.c', 'size <= sum->biggest', 'size > sum->biggest',
+mutate('tools-biggest-key', 'cli/cli_keys.c', 'size <= sum->biggest', 'size > sum->biggest',
        '--bigkeys finds the least', 'tcl integration/redis-cli --bigkeys and --memkeys')
-mutate('tools-drawn-digits', 'tools/benchmark_request.c', 'number % 100 * 2', 'number % 50 * 2',
-       'half of the keys are never drawn', 'unit tools/test_benchmark_request')
-mutate('tools-ratio', 'tools/benchmark_compare.c', 'double one = first[i] / second[i];',
+mutate('tools-drawn-digits', 'benchmark/benchmark_request.c', 'number % 100 * 2', 'number % 50 * 2',
+       'half of the keys are never drawn', 'unit benchmark/test_benchmark_request')
+mutate('tools-ratio', 'benchmark/benchmark_compare.c', 'double one = first[i] / second[i];',
        'double one = second[i] / first[i];', '--compare says which server is slower as faster',
-       'unit tools/test_benchmark_compare')
+       'unit benchmark/test_benchmark_compare')
 mutate('tools-option-least', 'tools/tool_options.c', 'number >= row->least &&',
        'number + 1 >= row->least &&', 'an option takes one less than its least value',
        'unit tools/test_tool_options')

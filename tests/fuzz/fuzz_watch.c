@@ -2,17 +2,17 @@
  * Fuzzes what `redis-lab watch` makes of a server's words and of keys: any text as INFO, as options
  * and as errors gives a picture that a terminal can bear.
  *
- * Covers: src/tools/watch_figures.c src/tools/watch_screen.c src/tools/watch_panel.c
+ * Covers: src/lab/watch_figures.c src/lab/watch_screen.c src/lab/watch_panel.c
  *
  * The input: two bytes with the terminal's size, one with the number of bytes that are keys, those
- * keys, and the text. The picture is checked by tests/c/tools/picture.h.
+ * keys, and the text. The picture is checked by tests/c/lab/picture.h.
  */
 #include <ctype.h>
 
-#include "../c/tools/picture.h"
-#include "tools/watch_figures.h"
-#include "tools/watch_panel.h"
-#include "tools/watch_screen.h"
+#include "../c/lab/picture.h"
+#include "lab/watch_figures.h"
+#include "lab/watch_panel.h"
+#include "lab/watch_screen.h"
 
 #define TEXT_BYTES_MAX 20000
 

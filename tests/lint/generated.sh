@@ -41,6 +41,6 @@ redis-cli --describe-man docs/man/redis-cli.1
 redis-cli --describe-completion docs/completion/redis-cli
 redis-benchmark --describe-man docs/man/redis-benchmark.1
 redis-benchmark --describe-completion docs/completion/redis-benchmark
-redis-server --describe-commands src/tools/cli_summaries.h awk -f tests/lint/help_rows.awk
+redis-server --describe-commands src/cli/cli_summaries.h awk -f tests/lint/help_rows.awk
 END
 exit $status

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The rows of src/tools/cli_summaries.h from the page of `redis-server --describe-commands`:
+# The rows of src/cli/cli_summaries.h from the page of `redis-server --describe-commands`:
 # name, group and what each command does, so that redis-cli says what the server's rows say.
 BEGIN {
     FS = " [|] "
@@ -8,8 +8,8 @@ BEGIN {
     print "/* SPDX-License-Identifier: BSD-3-Clause"
     print " * What each command does. Made from the server's rows by `make generated`; not written by hand."
     print " */"
-    print "#ifndef EVENKEEL_TOOLS_CLI_SUMMARIES_H"
-    print "#define EVENKEEL_TOOLS_CLI_SUMMARIES_H"
+    print "#ifndef EVENKEEL_CLI_CLI_SUMMARIES_H"
+    print "#define EVENKEEL_CLI_CLI_SUMMARIES_H"
     print ""
     print "struct cli_summary {"
     print "    const char *name, *group, *text;"

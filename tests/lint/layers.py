@@ -4,8 +4,9 @@
 
 usage: layers.py includes            by #include
        layers.py symbols OBJ_FOLDER  by symbol: no object needs one that only a folder defines which
-                                     its own folder may not include (OBJ_FOLDER/<folder>/x.o),
-                                     and below server/ none makes system calls by itself
+                                     its own folder may not include (OBJ_FOLDER/<folder>/x.o);
+                                     and only the programs' own folders make system calls by
+                                     themselves
 
 Further rules of layout: LAYERS names only folders above a line; x_internal.h stays in its folder;
 store/keyspace_change.h is for exec/edit.c, the one place that changes keys; the families of
@@ -25,6 +26,8 @@ SYSTEM_CALLS = set('read pread readv write pwrite writev send recv accept accept
                    'epoll_wait open open64 fopen fopen64 fsync fdatasync rename'.split())
 # These make the calls, or read a small file of the system's at start or once a second.
 MAKES_SYSTEM_CALLS = {'base/system', 'base/clock', 'report/host_cpu'}
+# Folders of whole programs, which no test links below a system of its own.
+PROGRAMS = ('server', 'tools', 'cli', 'benchmark', 'lab')
 KEYSPACE_CHANGE = 'store/keyspace_change.h'
 CHANGES_KEYSPACE = ('store/keyspace.c', 'exec/edit.c')
 SHARED_BY_FAMILIES = 'commands'  # commands/commands.h and .c: the list of all families
@@ -133,8 +136,7 @@ def check_symbols(allowed, objects, faults):
 def check_system_calls(needed, faults):
     for folder, stem, symbol in needed:
         place = f'{folder}/{stem}'
-        if symbol in SYSTEM_CALLS and folder not in ('server', 'tools') and \
-                place not in MAKES_SYSTEM_CALLS:
+        if symbol in SYSTEM_CALLS and folder not in PROGRAMS and place not in MAKES_SYSTEM_CALLS:
             faults.append(f'{place}.o calls {symbol} by itself: base/system.h has what to use, so '
                           'that a test can replace it')
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Figures of a run as text.
+ *
+ * The forms are those that 6.2 prints, so that what reads them goes on reading them. Latencies are
+ * exact to the microsecond below 2 ms, where 6.2 rounds up to the next 8, so its steps of the
+ * cumulative distribution end in 3 and 7 and ours in 0.
+ */
+#include "benchmark/benchmark_report.h"
+
+#include <inttypes.h>
+
+#define STEP_USEC 100         /* of the cumulative distribution ... */
+#define FINE_STEPS_USEC 2000  /* ... up to here, and then ... */
+#define COARSE_STEP_USEC 1000 /* ... this */
+
+double benchmark_report_rate(const struct benchmark_result *result) {
+    return result->seconds > 0 ? (double)result->requests / result->seconds : 0;
+}
+
+static double msec_at(const struct benchmark_result *result, double share) {
+    return (double)benchmark_latency_usec_at(&result->latency, share) / 1000;
+}
+
+/* The six figures of a summary, in its order. */
+static void figures_of(const struct benchmark_result *result, double figures[6]) {
+    figures[0] = benchmark_latency_average_msec(&result->latency);
+    figures[1] = (double)result->latency.least_usec / 1000;
+    figures[2] = msec_at(result, 0.5);
+    figures[3] = msec_at(result, 0.95);
+    figures[4] = msec_at(result, 0.99);
+    figures[5] = (double)result->latency.most_usec / 1000;
+}
+
+void benchmark_report_csv_names(FILE *out) {
+    static const char *const names[] = {"avg", "min", "p50", "p95", "p99", "max"};
+    fputs("\"test\",\"rps\"", out);
+    for (size_t i = 0; i < 6; i++) fprintf(out, ",\"%s_latency_ms\"", names[i]);
+    fputc('\n', out);
+}
+
+void benchmark_report_csv(FILE *out, const char *title, const struct benchmark_result *result,
+                          const struct benchmark_options *options) {
+    double figures[6];
+    figures_of(result, figures);
+    fprintf(out, "\"%s\",\"%.2f\"", title, benchmark_report_rate(result));
+    for (size_t i = 0; i < 6; i++) {
+        fprintf(out, ",\"%.*f\"", (int)options->decimals, figures[i]);
+    }
+    fputc('\n', out);
+}
+
+void benchmark_report_line(FILE *out, const char *title, const struct benchmark_result *result,
+                           const struct benchmark_options *options) {
+    fprintf(out, "%s: %.2f requests per second, p50=%.*f msec\n", title,
+            benchmark_report_rate(result), (int)options->decimals, msec_at(result, 0.5));
+}
+
+static void print_setting(FILE *out, const struct benchmark_result *result,
+                          const struct benchmark_options *o,
+                          const struct benchmark_server *server) {
+    fprintf(out, "  %" PRIu64 " requests completed in %.2f seconds\n", result->requests,
+            result->seconds);
+    fprintf(out, "  %" PRId64 " parallel clients\n", o->clients);
+    fprintf(out, "  %" PRId64 " bytes payload\n", o->value_bytes);
+    fprintf(out, "  keep alive: %" PRId64 "\n", o->keep_alive);
+    if (server->has_config) {
+        fprintf(out, "  host configuration \"save\": %s\n", server->save);
+        fprintf(out, "  host configuration \"appendonly\": %s\n", server->appendonly);
+    }
+    fprintf(out, "  multi-thread: %s\n", o->threads > 1 ? "yes" : "no");
+    if (o->threads > 1) fprintf(out, "  threads: %" PRId64 "\n", o->threads);
+    if (o->warmup_s > 0) fprintf(out, "  warm-up: %.2f seconds, not counted\n", o->warmup_s);
+    if (o->rate) {
+        fprintf(out, "  rate: %" PRId64 " requests per second are due; latency from then on\n",
+                o->rate);
+    }
+}
+
+/* Levels that halve what is left to 100 %; one is printed where more are counted than before. */
+static void print_percentiles(FILE *out, const struct benchmark_result *result, int decimals) {
+    const struct benchmark_latency *l = &result->latency;
+    uint64_t counted = 0;
+    fputs("\nLatency by percentile distribution:\n", out);
+    for (double left = 100; l->count && counted < l->count; left /= 2) {
+        double level = left == 100 ? 0 : 100 - left;
+        uint64_t usec = benchmark_latency_usec_at(l, level / 100);
+        uint64_t count = benchmark_latency_count_to(l, usec);
+        if (count == counted) continue;
+        counted = count;
+        fprintf(out, "%.3f%% <= %.*f milliseconds (cumulative count %" PRIu64 ")\n", level,
+                decimals, (double)usec / 1000, count);
+    }
+    fprintf(out, "100.000%% <= %.*f milliseconds (cumulative count %" PRIu64 ")\n", decimals,
+            (double)l->most_usec / 1000, l->count);
+}
+
+static void print_steps(FILE *out, const struct benchmark_result *result, int decimals) {
+    const struct benchmark_latency *l = &result->latency;
+    uint64_t counted = 0, usec = 0;
+    fputs("\nCumulative distribution of latencies:\n", out);
+    while (counted < l->count) {
+        bool is_first = usec == 0;
+        usec += usec < FINE_STEPS_USEC ? STEP_USEC : COARSE_STEP_USEC;
+        uint64_t count = benchmark_latency_count_to(l, usec);
+        if (count == counted && !is_first) continue;
+        counted = count;
+        fprintf(out, "%.3f%% <= %.*f milliseconds (cumulative count %" PRIu64 ")\n",
+                100 * (double)count / (double)l->count, decimals, (double)usec / 1000, count);
+    }
+}
+
+static void print_summary(FILE *out, const struct benchmark_result *result, int decimals) {
+    static const char *const names[] = {"avg", "min", "p50", "p95", "p99", "max"};
+    double figures[6];
+    figures_of(result, figures);
+    fprintf(out, "\nSummary:\n  throughput summary: %.2f requests per second\n",
+            benchmark_report_rate(result));
+    fputs("  latency summary (msec):\n    ", out);
+    for (size_t i = 0; i < 6; i++) fprintf(out, i ? " %9s" : "%9s", names[i]);
+    fputs("\n    ", out);
+    for (size_t i = 0; i < 6; i++) {
+        fprintf(out, i ? " %9.*f" : "%9.*f", decimals, figures[i]);
+    }
+    fputc('\n', out);
+}
+
+void benchmark_report_whole(FILE *out, const char *title, const struct benchmark_result *result,
+                            const struct benchmark_options *options,
+                            const struct benchmark_server *server) {
+    int decimals = (int)options->decimals;
+    fprintf(out, "====== %s ======\n", title);
+    print_setting(out, result, options, server);
+    print_percentiles(out, result, decimals);
+    print_steps(out, result, decimals);
+    print_summary(out, result, decimals);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Requests as bytes, and chance in them.
+ *
+ * The generator is xorshift64* (Vigna 2014): a few instructions, a state for each thread. What is
+ * drawn must only be even enough for load.
+ */
+#include "benchmark/benchmark_request.h"
+
+#include <inttypes.h>
+
+bool benchmark_request_of_words(struct benchmark_request *r, const struct slice *words,
+                                size_t count, bool draws) {
+    *r = (struct benchmark_request){.bytes.class = MEMORY_OTHER};
+    buffer_printf(&r->bytes, "*%zu\r\n", count);
+    for (size_t i = 0; i < count; i++) {
+        buffer_printf(&r->bytes, "$%zu\r\n", words[i].length);
+        size_t begin = r->bytes.length, at = begin;
+        buffer_append(&r->bytes, words[i].bytes, words[i].length);
+        while (draws) {
+            const char *found = memmem(r->bytes.bytes + at, r->bytes.length - at,
+                                       BENCHMARK_RANDOM_WORD, BENCHMARK_RANDOM_DIGITS);
+            if (!found) break;
+            if (r->place_count == BENCHMARK_PLACES_MAX) return false;
+            r->places[r->place_count++] = (size_t)(found - r->bytes.bytes);
+            at = (size_t)(found - r->bytes.bytes) + BENCHMARK_RANDOM_DIGITS;
+        }
+        buffer_append(&r->bytes, "\r\n", 2);
+    }
+    return true;
+}
+
+void benchmark_request_of_bytes(struct benchmark_request *r, struct slice bytes) {
+    *r = (struct benchmark_request){.bytes.class = MEMORY_OTHER};
+    buffer_append(&r->bytes, bytes.bytes, bytes.length);
+}
+
+void benchmark_request_free(struct benchmark_request *r) { buffer_free(&r->bytes); }
+
+void benchmark_request_repeat(const struct benchmark_request *r, char *to, unsigned times) {
+    for (unsigned i = 0; i < times; i++, to += r->bytes.length) {
+        memcpy(to, r->bytes.bytes, r->bytes.length);
+    }
+}
+
+static uint64_t draw(uint64_t *state) {
+    uint64_t x = *state;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return x * UINT64_C(2685821657736338717);
+}
+
+/* Two digits a division: this is most of what a request with chance in it costs us. */
+static const char digit_pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
+
+static void put_digits(char *to, uint64_t number) {
+    for (int i = BENCHMARK_RANDOM_DIGITS - 2; i >= 0; i -= 2, number /= 100) {
+        memcpy(to + i, digit_pairs + number % 100 * 2, 2);
+    }
+}
+
+void benchmark_request_draw(const struct benchmark_request *r, char *bytes, unsigned times,
+                            uint64_t keyspace, uint64_t *state) {
+    for (unsigned i = 0; i < times; i++, bytes += r->bytes.length) {
+        for (size_t place = 0; place < r->place_count; place++) {
+            uint64_t number = (uint64_t)(((unsigned __int128)draw(state) * keyspace) >> 64);
+            put_digits(bytes + r->places[place], number);
+        }
+    }
+}

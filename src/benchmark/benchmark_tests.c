@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tests as rows: the title that is printed, the names that choose it, the words that are sent.
+ *
+ * Titles, names and requests are those of 6.2, so that figures can be compared.
+ */
+#include "benchmark/benchmark_tests.h"
+
+#include "base/panic.h"
+
+#define WORDS_MAX 24
+#define KEY "key:" BENCHMARK_RANDOM_WORD
+#define ELEMENT "element:" BENCHMARK_RANDOM_WORD
+
+/* In words: VALUE is the value of -d, SCORE a number where numbers are random, else 0. */
+#define VALUE "VALUE"
+#define SCORE "SCORE"
+#define PAIR " " KEY " " VALUE
+
+struct row {
+    const char *title, *names; /* names have a comma before and behind each */
+    const char *words;         /* with one blank between two */
+    bool is_inline;
+};
+
+static const struct row rows[] = {
+    {"PING_INLINE", ",ping,ping_inline,", "PING", true},
+    {"PING_MBULK", ",ping,ping_mbulk,", "PING", false},
+    {"SET", ",set,", "SET" PAIR, false},
+    {"GET", ",get,", "GET " KEY, false},
+    {"INCR", ",incr,", "INCR counter:" BENCHMARK_RANDOM_WORD, false},
+    {"LPUSH", ",lpush,", "LPUSH mylist " VALUE, false},
+    {"RPUSH", ",rpush,", "RPUSH mylist " VALUE, false},
+    {"LPOP", ",lpop,", "LPOP mylist", false},
+    {"RPOP", ",rpop,", "RPOP mylist", false},
+    {"SADD", ",sadd,", "SADD myset " ELEMENT, false},
+    {"HSET", ",hset,", "HSET myhash " ELEMENT " " VALUE, false},
+    {"SPOP", ",spop,", "SPOP myset", false},
+    {"ZADD", ",zadd,", "ZADD myzset " SCORE " " ELEMENT, false},
+    {"ZPOPMIN", ",zpopmin,", "ZPOPMIN myzset", false},
+    {"LPUSH (needed to benchmark LRANGE)", ",lrange,lrange_100,lrange_300,lrange_500,lrange_600,",
+     "LPUSH mylist " VALUE, false},
+    {"LRANGE_100 (first 100 elements)", ",lrange,lrange_100,", "LRANGE mylist 0 99", false},
+    {"LRANGE_300 (first 300 elements)", ",lrange,lrange_300,", "LRANGE mylist 0 299", false},
+    {"LRANGE_500 (first 500 elements)", ",lrange,lrange_500,", "LRANGE mylist 0 499", false},
+    {"LRANGE_600 (first 600 elements)", ",lrange,lrange_600,", "LRANGE mylist 0 599", false},
+    {"MSET (10 keys)", ",mset,", "MSET" PAIR PAIR PAIR PAIR PAIR PAIR PAIR PAIR PAIR PAIR, false},
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+size_t benchmark_test_count(void) { return ROWS; }
+const char *benchmark_test_title(size_t test) { return rows[test].title; }
+
+static bool row_has_name(const struct row *row, const char *name, size_t length) {
+    if (!length) return false;
+    for (const char *at = row->names; at[1]; at = strchr(at + 1, ',')) {
+        if (!strncasecmp(at + 1, name, length) && at[length + 1] == ',') return true;
+    }
+    return false;
+}
+
+bool benchmark_test_is_chosen(size_t test, const char *names) {
+    if (!names) return true;
+    while (true) {
+        size_t length = strcspn(names, ",");
+        if (row_has_name(&rows[test], names, length)) return true;
+        if (!names[length]) return false;
+        names += length + 1;
+    }
+}
+
+const char *benchmark_tests_unknown(const char *names, size_t *length) {
+    while (true) {
+        *length = strcspn(names, ",");
+        size_t test = 0;
+        while (test < ROWS && !row_has_name(&rows[test], names, *length)) test++;
+        if (test == ROWS) return names;
+        if (!names[*length]) return NULL;
+        names += *length + 1;
+    }
+}
+
+void benchmark_test_request(size_t test, size_t value_bytes, bool draws,
+                            struct benchmark_request *request) {
+    if (rows[test].is_inline) {
+        benchmark_request_of_bytes(request, SLICE("PING\r\n"));
+        return;
+    }
+    char *value = memory_alloc(value_bytes, MEMORY_OTHER);
+    memset(value, 'x', value_bytes);
+    struct slice words[WORDS_MAX];
+    size_t count = 0;
+    for (const char *at = rows[test].words; *at; at += *at == ' ') {
+        struct slice word = {at, strcspn(at, " ")};
+        at += word.length;
+        if (slice_is(word, VALUE)) word = (struct slice){value, value_bytes};
+        if (slice_is(word, SCORE)) word = slice_of(draws ? BENCHMARK_RANDOM_WORD : "0");
+        ASSERT(count < WORDS_MAX);
+        words[count++] = word;
+    }
+    bool fits = benchmark_request_of_words(request, words, count, draws);
+    ASSERT(fits);
+    memory_free(value, MEMORY_OTHER);
+}

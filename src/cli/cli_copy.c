@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * SYNC, and what the server sends after it: line ends while it prepares, a header ("$" and a number
+ * of bytes, or "$EOF:" and a mark of 40 characters that ends what has no known length), the
+ * snapshot, then requests without end.
+ *
+ * Invariants
+ *  1. Of a snapshot that ends by a mark the last bytes, fewer than the mark has, are held back:
+ * they may be its beginning.
+ *  2. Success is said only when all bytes are in the file and the system has synced it.
+ */
+#include "cli/cli_copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/system.h"
+#include "cli/cli_format.h"
+#include "cli/cli_link.h"
+#include "cli/cli_options.h"
+#include "peer/peer.h"
+
+#define MARK_CHARS 40
+#define HEADER_CHARS 128
+#define WAIT_MSEC 3600000
+#define ACK_MSEC 1000 /* as replicas do */
+/* Between two figures of progress on a terminal. */
+#define PROGRESS_NSEC INT64_C(200000000)
+
+struct snapshot {
+    uint64_t bytes;            /* announced; none where there is a mark */
+    char mark[MARK_CHARS + 1]; /* "" = the length is known */
+    int fd;                    /* -1 = thrown away */
+    uint64_t taken;
+    struct buffer tail; /* held back */
+    bool shows_progress;
+    int64_t shown_nsec;
+};
+
+/* More input; false where the connection ended and all of it was taken. */
+static bool read_more(void) {
+    struct peer *peer = cli_link_peer();
+    if (peer_state(peer) == PEER_CLOSED) return false;
+    if (peer_wait_ready(peer, WAIT_MSEC)) (void)peer_advance(peer);
+    return peer_state(peer) != PEER_CLOSED || peer_input(peer).length > 0;
+}
+
+/* A line without its end; line ends alone are passed over. False where none comes. */
+static bool read_line(char line[HEADER_CHARS]) {
+    struct peer *peer = cli_link_peer();
+    for (;;) {
+        struct slice input = peer_input(peer);
+        const char *end = memchr(input.bytes, '\n', input.length);
+        if (!end && input.length >= HEADER_CHARS) return false;
+        if (!end) {
+            size_t before = input.length;
+            if (!read_more() ||
+                (peer_state(peer) == PEER_CLOSED && peer_input(peer).length == before)) {
+                return false;
+            }
+            continue;
+        }
+        size_t length = (size_t)(end - input.bytes);
+        size_t kept = length && input.bytes[length - 1] == '\r' ? length - 1 : length;
+        if (kept >= HEADER_CHARS) kept = HEADER_CHARS - 1;
+        memcpy(line, input.bytes, kept);
+        line[kept] = '\0';
+        peer_input_consume(peer, length + 1);
+        if (kept) return true;
+    }
+}
+
+static bool tell_primary(const char *name, const char *value) {
+    struct slice words[] = {SLICE("REPLCONF"), slice_of(name), slice_of(value)};
+    fprintf(stderr, "sending REPLCONF %s %s\n", name, value);
+    const struct peer_reply *reply = cli_link_call(words, 3);
+    if (!reply) {
+        fprintf(stderr, "Error: %s\n", cli_link_error());
+        return false;
+    }
+    /* An older server does not know it, and does well without. */
+    if (reply->type == PEER_ERROR) {
+        fprintf(stderr, "REPLCONF %s: ", name);
+        cli_format_complain("", reply->text);
+    }
+    return true;
+}
+
+/* Sends SYNC and reads the header. False where no snapshot comes, which was said. */
+static bool begin(struct snapshot *s) {
+    char line[HEADER_CHARS];
+    cli_link_send(&SLICE("SYNC"), 1);
+    if (!read_line(line)) {
+        fprintf(stderr, "SYNC failed: %s\n", cli_link_error());
+        return false;
+    }
+    if (!strncmp(line, "$EOF:", 5) && strlen(line) == 5 + MARK_CHARS) {
+        memcpy(s->mark, line + 5, MARK_CHARS + 1);
+        return true;
+    }
+    if (line[0] == '$' && number_parse_uint64(line + 1, strlen(line) - 1, &s->bytes)) return true;
+    char shown[HEADER_CHARS];
+    fprintf(stderr, "SYNC with master failed: %s\n",
+            string_show(slice_of(line), shown, sizeof(shown)));
+    return false;
+}
+
+static bool write_all(struct snapshot *s, struct slice bytes) {
+    s->taken += bytes.length;
+    while (s->fd >= 0 && bytes.length) {
+        ssize_t written = system_write(s->fd, bytes.bytes, bytes.length);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) {
+            fprintf(stderr, "Error writing data to file: %s\n", strerror(errno));
+            return false;
+        }
+        bytes.bytes += written;
+        bytes.length -= (size_t)written;
+    }
+    return true;
+}
+
+static void show_progress(struct snapshot *s) {
+    int64_t now = clock_monotonic_nsec();
+    if (!s->shows_progress || now - s->shown_nsec < PROGRESS_NSEC) return;
+    s->shown_nsec = now;
+    if (s->bytes) {
+        fprintf(stderr, "\r%5.1f %%\033[K", (double)s->taken * 100 / (double)s->bytes);
+    } else {
+        fprintf(stderr, "\r%.1f MB\033[K", (double)s->taken / 1e6);
+    }
+}
+
+/* False after an error; `done` where the mark came. What follows it stays in the input. */
+static bool take_until_mark(struct snapshot *s, struct slice input, bool *done) {
+    buffer_append(&s->tail, input.bytes, input.length);
+    const char *mark = memmem(s->tail.bytes, s->tail.length, s->mark, MARK_CHARS);
+    size_t ready = mark ? (size_t)(mark - s->tail.bytes) : 0, behind = 0;
+    if (mark) behind = s->tail.length - ready - MARK_CHARS;
+    if (!mark && s->tail.length >= MARK_CHARS) ready = s->tail.length - (MARK_CHARS - 1);
+    if (!write_all(s, (struct slice){s->tail.bytes, ready})) return false;
+    s->tail.length -= ready;
+    memmove(s->tail.bytes, s->tail.bytes + ready, s->tail.length);
+    peer_input_consume(cli_link_peer(), input.length - behind);
+    *done = mark != NULL;
+    return true;
+}
+
+static bool take_counted(struct snapshot *s, struct slice input, bool *done) {
+    if (input.length > s->bytes - s->taken) input.length = (size_t)(s->bytes - s->taken);
+    if (!write_all(s, input)) return false;
+    peer_input_consume(cli_link_peer(), input.length);
+    *done = s->taken == s->bytes;
+    return true;
+}
+
+/* The snapshot, whole; false where it is not, which was said. */
+static bool receive(struct snapshot *s) {
+    bool done = !s->mark[0] && !s->bytes;
+    s->tail.class = MEMORY_OTHER;
+    while (!done) {
+        struct slice input = peer_input(cli_link_peer());
+        if (!input.length && !read_more()) {
+            fprintf(stderr, "Error reading the snapshot: %s\n", cli_link_error());
+            break;
+        }
+        input = peer_input(cli_link_peer());
+        bool good = s->mark[0] ? take_until_mark(s, input, &done) : take_counted(s, input, &done);
+        if (!good) break;
+        show_progress(s);
+    }
+    if (s->shows_progress && s->shown_nsec) fprintf(stderr, "\r\033[K");
+    buffer_free(&s->tail);
+    return done;
+}
+
+int cli_copy_rdb_run(const struct cli_options *o) {
+    bool to_output = !strcmp(o->file, "-");
+    struct snapshot s = {.fd = STDOUT_FILENO, .shows_progress = isatty(STDERR_FILENO)};
+    if (!tell_primary("capa", "eof") || !tell_primary("rdb-only", "1") || !begin(&s)) return 1;
+    if (s.mark[0]) {
+        fprintf(stderr,
+                "SYNC sent to master, writing bytes of bulk transfer until EOF marker to "
+                "'%s'\n",
+                o->file);
+    } else {
+        fprintf(stderr, "SYNC sent to master, writing %" PRIu64 " bytes to '%s'\n", s.bytes,
+                o->file);
+    }
+    if (!to_output) s.fd = system_open(o->file, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
+    if (s.fd < 0) {
+        fprintf(stderr, "Error opening '%s': %s\n", o->file, strerror(errno));
+        return 1;
+    }
+    if (!receive(&s)) return 1;
+    cli_link_close();
+    /* A pipe cannot be synced, and need not be. */
+    if (!to_output && (system_fsync(s.fd) != 0 || system_close(s.fd) != 0)) {
+        fprintf(stderr, "Error syncing '%s': %s\n", o->file, strerror(errno));
+        return 1;
+    }
+    if (s.mark[0]) {
+        fprintf(stderr, "Transfer finished with success after %" PRIu64 " bytes\n", s.taken);
+    } else {
+        fprintf(stderr, "Transfer finished with success.\n");
+    }
+    return 0;
+}
+
+/* Who had no length to count to says that it is ready for the rest; there is no reply. A primary
+ * that does not know yet that its child has ended passes over it, so it is said again and again
+ * until something comes. */
+static void ask_for_stream(void) {
+    struct slice ack[] = {SLICE("REPLCONF"), SLICE("ACK"), SLICE("0")};
+    struct peer *peer = cli_link_peer();
+    while (peer_state(peer) == PEER_OPEN && !peer_input(peer).length) {
+        cli_link_send(ack, 3);
+        (void)peer_advance(peer);
+        if (peer_wait_ready(peer, ACK_MSEC)) (void)peer_advance(peer);
+    }
+}
+
+int cli_copy_replica_run(const struct cli_options *o) {
+    struct snapshot s = {.fd = -1};
+    struct buffer out = {.class = MEMORY_OTHER};
+    if (!tell_primary("capa", "eof") || !begin(&s)) return 1;
+    if (s.mark[0]) {
+        fprintf(stderr,
+                "SYNC with master, discarding bytes of bulk transfer until EOF marker...\n");
+    } else {
+        fprintf(stderr, "SYNC with master, discarding %" PRIu64 " bytes of bulk transfer...\n",
+                s.bytes);
+    }
+    if (!receive(&s)) return 1;
+    if (s.mark[0]) ask_for_stream();
+    fprintf(stderr, "SYNC done. Logging commands from master.\n");
+    const struct peer_reply *request;
+    while ((request = cli_link_read())) {
+        cli_format_reply(&out, request, CLI_CSV, o, false);
+        cli_format_flush(&out);
+    }
+    fprintf(stderr, "Error: %s\n", cli_link_error());
+    buffer_free(&out);
+    return 1;
+}

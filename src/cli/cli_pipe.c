@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Mass insertion: input goes out while replies come in, neither waits for the other. Behind the
+ * last byte goes an ECHO of a text that nobody can guess; its reply is the last.
+ *
+ * Invariants
+ *  1. At most UNSENT_BYTES_MAX of input are held: the server's pace is ours.
+ *  2. Errors are shown and counted, all other replies only counted.
+ */
+#include "cli/cli_pipe.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/system.h"
+#include "cli/cli_format.h"
+#include "cli/cli_link.h"
+#include "cli/cli_options.h"
+#include "io/loop.h"
+#include "peer/peer.h"
+
+#define UNSENT_BYTES_MAX ((size_t)256 * 1024)
+#define READ_BYTES 65536
+#define ROUND_MSEC 1000
+
+struct transfer {
+    struct peer *peer;
+    uint64_t errors, replies;
+    int64_t heard_nsec; /* when something last moved */
+    bool input_ended, finished;
+    bool within_line;       /* the last byte of input was no line end */
+    char goodbye[21];       /* what ECHO is given */
+    char bytes[READ_BYTES]; /* of input, as it was read */
+};
+
+static void say_goodbye(struct transfer *t) {
+    random_hex(t->goodbye, sizeof(t->goodbye) - 1);
+    struct slice words[] = {SLICE("ECHO"), slice_of(t->goodbye)};
+    t->input_ended = true;
+    /* An inline request without its line end must not swallow the ECHO. */
+    if (t->within_line) peer_send_bytes(t->peer, SLICE("\r\n"));
+    peer_send(t->peer, words, 2);
+    printf("All data transferred. Waiting for the last reply...\n");
+    (void)fflush(stdout);
+}
+
+/* False where standard input cannot be read. */
+static bool take_input(struct transfer *t) {
+    ssize_t got = system_read(STDIN_FILENO, t->bytes, sizeof(t->bytes));
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+    if (got < 0) {
+        fprintf(stderr, "Error reading from standard input: %s\n", strerror(errno));
+        return false;
+    }
+    if (got == 0) {
+        say_goodbye(t);
+    } else {
+        peer_send_bytes(t->peer, (struct slice){t->bytes, (size_t)got});
+        t->within_line = t->bytes[got - 1] != '\n';
+    }
+    return true;
+}
+
+static void take_reply(struct transfer *t, const struct peer_reply *reply) {
+    if (reply->type == PEER_PUSH) return;
+    if (t->input_ended && reply->type == PEER_BULK &&
+        slice_equal(reply->text, slice_of(t->goodbye))) {
+        printf("Last reply received from server.\n");
+        t->finished = true;
+        return;
+    }
+    t->replies++;
+    if (reply->type != PEER_ERROR) return;
+    t->errors++;
+    cli_format_complain("", reply->text);
+}
+
+/* Waits for either side; false where the connection ended. */
+static bool take_turn(struct transfer *t) {
+    unsigned interest = peer_interest(t->peer);
+    bool reads = !t->input_ended && peer_unsent_bytes(t->peer) < UNSENT_BYTES_MAX;
+    struct pollfd ready[2] = {
+        {.fd = peer_fd(t->peer),
+         .events = (short)((interest & LOOP_READABLE ? POLLIN : 0) |
+                           (interest & LOOP_WRITABLE ? POLLOUT : 0))},
+        {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
+    };
+    int timeout_msec = peer_has_pending(t->peer) ? 0 : ROUND_MSEC;
+    int count = poll(ready, 2, timeout_msec);
+    if (count > 0) t->heard_nsec = clock_monotonic_nsec();
+    if (ready[1].revents && !take_input(t)) return false;
+    if (count > 0 || !timeout_msec) (void)peer_advance(t->peer);
+    const struct peer_reply *reply;
+    while (!t->finished && (reply = peer_next(t->peer))) take_reply(t, reply);
+    if (t->finished || peer_state(t->peer) != PEER_CLOSED) return true;
+    fprintf(stderr, "Error: %s\n", cli_link_error());
+    return false;
+}
+
+int cli_pipe_run(const struct cli_options *o) {
+    struct transfer t = {.peer = cli_link_peer(), .heard_nsec = clock_monotonic_nsec()};
+    int64_t patience_nsec = o->pipe_timeout_sec * INT64_C(1000000000);
+    bool whole = true;
+    while (whole && !t.finished) {
+        whole = take_turn(&t);
+        if (whole && !t.finished && t.input_ended && patience_nsec &&
+            clock_monotonic_nsec() - t.heard_nsec > patience_nsec) {
+            fprintf(stderr, "No replies for %" PRId64 " seconds: exiting.\n", o->pipe_timeout_sec);
+            whole = false;
+        }
+    }
+    if (!whole) t.errors++;
+    printf("errors: %" PRIu64 ", replies: %" PRIu64 "\n", t.errors, t.replies);
+    return t.errors != 0;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * redis-cli --pipe: requests from standard input to the server, as fast as it takes them.
+ */
+#ifndef EVENKEEL_CLI_CLI_PIPE_H
+#define EVENKEEL_CLI_CLI_PIPE_H
+struct cli_options;
+
+/* The program's exit status: 1 where a reply was an error, or the last one did not come. */
+int cli_pipe_run(const struct cli_options *o);
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * redis-lab: tools for those who tune a server. The first word says which.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "lab/watch.h"
+
+static const char usage[] =
+    "Usage: redis-lab watch [option ...]\n"
+    "\n"
+    "  watch          the knobs of a running server and the figures they move\n"
+    "                 (redis-lab watch --help lists its options)\n"
+    "  -v, --version  print the version\n"
+    "  -h, --help     print this\n"
+    "\n"
+    "The scenarios of the lab are run by make lab: see tests/measure/README.md.\n";
+
+int main(int argc, char **argv) {
+    if (argc >= 2 && !strcmp(argv[1], "watch")) return watch_run(argc - 2, argv + 2);
+    if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
+        return fputs(usage, stdout) < 0;
+    }
+    if (argc == 2 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version"))) {
+        return printf("redis-lab %s\n", EVENKEEL_VERSION) < 0;
+    }
+    fputs(usage, stderr);
+    return 2;
+}

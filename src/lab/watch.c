@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Two connections to the server, a keyboard, and the loop that joins them.
+ *
+ * The control connection asks for INFO each interval, for the knobs each second, and sets them; the
+ * probe connection has nothing but PINGs, so that a long answer to INFO is not in their way. Each
+ * question to the control connection stands in a queue until its reply comes: that is how a reply
+ * is told from another.
+ *
+ * Invariants
+ *  1. Each reply of the control connection that is no push belongs to the oldest question.
+ *  2. At most one INFO is unanswered: a server that stands still is not asked twice.
+ *  3. Both connections are open, or neither is. When one ends, the screen says so and both are
+ *     opened anew each second; without a screen the program ends.
+ *  4. Nothing blocks but the greeting of a new connection (bounded) and a slow terminal.
+ */
+#include "lab/watch.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/panic.h"
+#include "io/loop.h"
+#include "io/signals.h"
+#include "lab/watch_figures.h"
+#include "lab/watch_options.h"
+#include "lab/watch_panel.h"
+#include "lab/watch_probe.h"
+#include "lab/watch_screen.h"
+#include "peer/peer.h"
+#include "tools/terminal.h"
+
+/* INFO is some ten KiB; a server that sends much more is none. */
+#define TEXT_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define NODES_MAX 65536
+/* Questions that may wait for their replies: those of a sample, and some changes of knobs. */
+#define QUESTIONS_MAX 32
+/* A first connection may have to find a name and cross the world; later ones must not freeze the
+ * screen for long. */
+#define FIRST_GREETING_MSEC 5000
+#define LATER_GREETING_MSEC 300
+#define RECONNECT_MSEC 1000
+#define KNOBS_MSEC 1000
+/* Silence for so long is worth a word. */
+#define SILENCE_MSEC 500
+#define TEXT_CHARS 256
+#define STATE_CHARS (TEXT_CHARS + 32)
+
+enum question_kind { ASKED_INFO, ASKED_LATENCYSTATS, ASKED_OPTIONS, ASKED_SET };
+struct question {
+    enum question_kind kind;
+    size_t knob; /* of a set */
+    char value[PANEL_VALUE_CHARS];
+    int64_t asked_nsec;
+};
+
+static struct watch_options options;
+static struct loop *loop;
+static struct peer *control, *probing;
+static struct probe *probe;
+static struct figures *figures;
+static struct panel panel;
+static struct question questions[QUESTIONS_MAX]; /* a ring */
+static uint64_t asked, answered;
+static uint64_t own_commands; /* sent before the last INFO */
+static struct buffer info, picture;
+static struct loop_watcher control_watcher, probe_watcher, keyboard_watcher;
+static struct loop_timer sample_timer, probe_timer, reconnect_timer;
+static bool connected, on_screen;
+static int64_t lines_printed, knobs_asked_nsec;
+static int exit_status;
+static struct buffer server_name;
+static char failure[TEXT_CHARS];
+
+static const struct peer_limits limits = {TEXT_BYTES_MAX, NODES_MAX};
+
+/* --- the end, and the picture ----------------------------------------------------------------- */
+
+static void give_up(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The loop ends; the first reason counts. */
+static void give_up(int status, const char *format, ...) {
+    if (!exit_status && status) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(failure, sizeof(failure), format, arguments);
+        va_end(arguments);
+        exit_status = status;
+    }
+    loop_stop(loop);
+}
+
+static void describe_state(char out[STATE_CHARS]) {
+    out[0] = '\0';
+    int64_t now = clock_monotonic_nsec();
+    if (!connected) {
+        snprintf(out, STATE_CHARS, "not connected: %s", failure);
+        return;
+    }
+    int64_t silent = probe_waiting_nsec(probe, now);
+    if (answered < asked) {
+        int64_t waits = now - questions[answered % QUESTIONS_MAX].asked_nsec;
+        if (waits > silent) silent = waits;
+    }
+    if (silent >= SILENCE_MSEC * INT64_C(1000000)) {
+        snprintf(out, STATE_CHARS, "no answer for %.1f s", (double)silent / 1e9);
+    }
+}
+
+static void draw(void) {
+    if (!on_screen) return;
+    int columns, rows;
+    char state[STATE_CHARS];
+    describe_state(state);
+    terminal_size(&columns, &rows);
+    buffer_clear(&picture);
+    screen_draw(&(struct screen){server_name.bytes, state, &panel, figures}, columns, rows,
+                &picture);
+    if (!terminal_write(buffer_slice(&picture))) give_up(1, "the terminal is gone");
+}
+
+/* --- questions and answers -------------------------------------------------------------------- */
+
+static void rearm(struct peer *peer, struct loop_watcher *watcher) {
+    if (!loop_watch(loop, watcher, peer_interest(peer))) give_up(1, "epoll refuses a connection");
+}
+
+static bool ask(const struct question *question, const struct slice *words, size_t count) {
+    if (asked - answered == QUESTIONS_MAX) return false;
+    struct question *place = &questions[asked++ % QUESTIONS_MAX];
+    *place = *question;
+    place->asked_nsec = clock_monotonic_nsec();
+    peer_send(control, words, count);
+    return true;
+}
+
+static bool info_is_asked(void) {
+    for (uint64_t i = answered; i < asked; i++) {
+        enum question_kind kind = questions[i % QUESTIONS_MAX].kind;
+        if (kind == ASKED_INFO || kind == ASKED_LATENCYSTATS) return true;
+    }
+    return false;
+}
+
+static void ask_for_knobs(void) {
+    const char *const *patterns;
+    size_t count = panel_patterns(&patterns);
+    for (size_t i = 0; i < count; i++) {
+        struct slice words[] = {SLICE("CONFIG"), SLICE("GET"), slice_of(patterns[i])};
+        ask(&(struct question){.kind = ASKED_OPTIONS}, words, 3);
+    }
+    knobs_asked_nsec = clock_monotonic_nsec();
+}
+
+/* An error's or status' words, for a message. */
+static const char *words_of(const struct peer_reply *reply, char out[TEXT_CHARS]) {
+    int length = reply->text.length < TEXT_CHARS ? (int)reply->text.length : TEXT_CHARS - 1;
+    snprintf(out, TEXT_CHARS, "%.*s", length, reply->text.bytes);
+    return out;
+}
+
+static void finish_sample(void) {
+    struct figures_measured measured = {.now_nsec = clock_monotonic_nsec(),
+                                        .own_commands = own_commands};
+    probe_collect(probe, &measured);
+    figures_add(figures, buffer_slice(&info), &measured);
+    if (!options.csv) {
+        draw();
+        return;
+    }
+    /* The first reading has no rates. */
+    if (figures_samples(figures) < 2) return;
+    buffer_clear(&picture);
+    figures_csv_line(figures, clock_wall_usec(), &picture);
+    if (fwrite(picture.bytes, 1, picture.length, stdout) != picture.length || fflush(stdout)) {
+        give_up(1, "standard output is closed");
+        return;
+    }
+    if (++lines_printed == options.samples) loop_stop(loop);
+}
+
+static void take_info(enum question_kind kind, const struct peer_reply *reply) {
+    char words[TEXT_CHARS];
+    if (kind == ASKED_INFO) buffer_clear(&info);
+    if (reply->type == PEER_BULK) {
+        buffer_append(&info, reply->text.bytes, reply->text.length);
+        buffer_append_c_string(&info, "\r\n");
+    } else if (reply->type == PEER_ERROR && kind == ASKED_INFO) {
+        if (options.csv) give_up(1, "INFO: %s", words_of(reply, words));
+        panel_say(&panel, "INFO: %s", words_of(reply, words));
+    }
+    if (kind == ASKED_LATENCYSTATS) finish_sample();
+}
+
+static void take_options(const struct peer_reply *reply) {
+    char words[TEXT_CHARS];
+    if (reply->type == PEER_ERROR) panel_say(&panel, "CONFIG GET: %s", words_of(reply, words));
+    if (reply->type != PEER_ARRAY && reply->type != PEER_MAP) return;
+    const struct peer_reply *name = peer_reply_first(reply);
+    for (uint32_t i = 0; i + 1 < reply->children; i += 2) {
+        const struct peer_reply *value = peer_reply_next(name);
+        panel_take_option(&panel, name->text, value->text);
+        name = peer_reply_next(value);
+    }
+}
+
+static void take_set(const struct question *question, const struct peer_reply *reply) {
+    char words[TEXT_CHARS];
+    bool refused = reply->type == PEER_ERROR;
+    panel_set_done(&panel, question->knob, question->value,
+                   refused ? words_of(reply, words) : NULL);
+    if (!refused) figures_mark(figures, question->asked_nsec);
+    ask_for_knobs();
+}
+
+static void take_answer(const struct peer_reply *reply) {
+    if (reply->type == PEER_PUSH || answered == asked) return;
+    struct question question = questions[answered++ % QUESTIONS_MAX];
+    switch (question.kind) {
+    case ASKED_INFO:
+    case ASKED_LATENCYSTATS: take_info(question.kind, reply); break;
+    case ASKED_OPTIONS: take_options(reply); break;
+    case ASKED_SET: take_set(&question, reply); break;
+    }
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+/* One question of the greeting; false with the reason in `failure`. An error is one only where it
+ * is not `tolerated`. */
+static const struct peer_reply *greet(struct peer *peer, int64_t msec, bool tolerated,
+                                      const struct slice *words, size_t count) {
+    const struct peer_reply *reply = peer_call(peer, msec, words, count);
+    if (!reply) {
+        snprintf(failure, sizeof(failure), "%s", peer_error(peer));
+    } else if (reply->type == PEER_ERROR && !tolerated) {
+        words_of(reply, failure);
+        return NULL;
+    }
+    return reply;
+}
+
+static bool authenticate(struct peer *peer, int64_t msec) {
+    struct slice user = slice_of(options.user ? options.user : "default");
+    struct slice password = slice_of(options.password ? options.password : "");
+    if (options.resp3) {
+        struct slice hello[] = {SLICE("HELLO"), SLICE("3"), SLICE("AUTH"), user, password};
+        if (!greet(peer, msec, false, hello, options.password ? 5 : 2)) return false;
+    } else if (options.user) {
+        if (!greet(peer, msec, false, (struct slice[]){SLICE("AUTH"), user, password}, 3)) {
+            return false;
+        }
+    } else if (options.password) {
+        if (!greet(peer, msec, false, (struct slice[]){SLICE("AUTH"), password}, 2)) return false;
+    }
+    struct slice name[] = {SLICE("CLIENT"), SLICE("SETNAME"), SLICE("redis-lab-watch")};
+    return greet(peer, msec, true, name, 3);
+}
+
+static void describe_server(struct slice text) {
+    struct slice redis = SLICE("of unknown version"), ours;
+    buffer_clear(&server_name);
+    if (options.path) {
+        buffer_append_c_string(&server_name, options.path);
+    } else {
+        buffer_printf(&server_name, "%s:%" PRId64, options.host, options.port);
+    }
+    figures_find(text, "redis_version", &redis);
+    buffer_append_c_string(&server_name, "  ");
+    if (figures_find(text, "evenkeel_version", &ours)) {
+        buffer_append_c_string(&server_name, "Evenkeel ");
+        buffer_append(&server_name, ours.bytes, ours.length);
+        buffer_append_c_string(&server_name, " as ");
+    }
+    buffer_append_c_string(&server_name, "Redis ");
+    buffer_append(&server_name, redis.bytes, redis.length);
+}
+
+static void drop_connections(void) {
+    loop_unwatch(loop, &control_watcher);
+    loop_unwatch(loop, &probe_watcher);
+    peer_close(control);
+    peer_close(probing);
+    connected = false;
+}
+
+static bool connect_peer(struct peer *peer, int64_t msec) {
+    struct peer_address address = {
+        .host = options.host, .port = (int)options.port, .path = options.path};
+    if (peer_connect(peer, &address)) return authenticate(peer, msec);
+    snprintf(failure, sizeof(failure), "%s", peer_error(peer));
+    return false;
+}
+
+/* Both, greeted; false with the reason in `failure`, and neither is open. */
+static bool connect_both(int64_t msec) {
+    const struct peer_reply *reply = NULL;
+    drop_connections();
+    if (connect_peer(control, msec) && connect_peer(probing, msec)) {
+        reply = greet(control, msec, false, (struct slice[]){SLICE("INFO"), SLICE("server")}, 2);
+    }
+    if (reply && reply->type != PEER_BULK) {
+        snprintf(failure, sizeof(failure), "it does not answer INFO as Redis does");
+        reply = NULL;
+    }
+    if (!reply) {
+        drop_connections();
+        return false;
+    }
+    describe_server(reply->text);
+    failure[0] = '\0';
+    connected = true;
+    asked = answered = 0;
+    probe_restart(probe);
+    figures_interrupt(figures);
+    control_watcher.fd = peer_fd(control);
+    probe_watcher.fd = peer_fd(probing);
+    rearm(control, &control_watcher);
+    rearm(probing, &probe_watcher);
+    return true;
+}
+
+static int64_t on_reconnect_due(struct loop_timer *timer) {
+    bool back = connect_both(LATER_GREETING_MSEC);
+    draw();
+    return back ? LOOP_TIMER_END : RECONNECT_MSEC;
+}
+
+static void lose(struct peer *peer) {
+    char reason[TEXT_CHARS];
+    snprintf(reason, sizeof(reason), "%s", peer_error(peer));
+    drop_connections();
+    if (options.csv) {
+        give_up(1, "%s", reason);
+        return;
+    }
+    snprintf(failure, sizeof(failure), "%s", reason);
+    panel_forget_values(&panel);
+    loop_timer_start(loop, &reconnect_timer, RECONNECT_MSEC);
+    draw();
+}
+
+static void advance_control(void) {
+    const struct peer_reply *reply;
+    bool alive = peer_advance(control);
+    while ((reply = peer_next(control))) take_answer(reply);
+    if (!alive || peer_state(control) == PEER_CLOSED) {
+        lose(control);
+    } else if (connected) {
+        rearm(control, &control_watcher);
+    }
+}
+
+static void advance_probe(void) {
+    bool alive = peer_advance(probing);
+    probe_take(probe, clock_monotonic_nsec());
+    if (!alive || peer_state(probing) == PEER_CLOSED) {
+        lose(probing);
+    } else {
+        rearm(probing, &probe_watcher);
+    }
+}
+
+static void on_control_ready(struct loop_watcher *watcher, unsigned ready) { advance_control(); }
+static void on_probe_ready(struct loop_watcher *watcher, unsigned ready) { advance_probe(); }
+
+/* --- timers and keys -------------------------------------------------------------------------- */
+
+static int64_t on_probe_due(struct loop_timer *timer) {
+    if (connected) {
+        probe_send(probe, clock_monotonic_nsec());
+        advance_probe();
+    }
+    return options.probe_msec;
+}
+
+static int64_t on_sample_due(struct loop_timer *timer) {
+    if (!connected) return options.interval_msec;
+    if (info_is_asked()) {
+        draw(); /* how long it takes already */
+        return options.interval_msec;
+    }
+    if (on_screen && clock_monotonic_nsec() - knobs_asked_nsec >= KNOBS_MSEC * INT64_C(1000000)) {
+        ask_for_knobs();
+    }
+    own_commands = asked + probe_sent(probe);
+    if (ask(&(struct question){.kind = ASKED_INFO}, &SLICE("INFO"), 1)) {
+        ask(&(struct question){.kind = ASKED_LATENCYSTATS},
+            (struct slice[]){SLICE("INFO"), SLICE("latencystats")}, 2);
+    }
+    advance_control();
+    return options.interval_msec;
+}
+
+static void set_knob(void) {
+    struct question question = {.kind = ASKED_SET, .knob = panel.selected};
+    snprintf(question.value, sizeof(question.value), "%s", panel.typed);
+    struct slice words[] = {SLICE("CONFIG"), SLICE("SET"),
+                            slice_of(panel.knobs[panel.selected].name), slice_of(question.value)};
+    if (!connected || !ask(&question, words, 4)) {
+        panel_say(&panel, "Not set: the server does not answer.");
+        return;
+    }
+    panel_say(&panel, "Setting %s ...", panel.knobs[panel.selected].name);
+    advance_control();
+}
+
+static void on_key(const struct terminal_key *key) {
+    switch (panel_key(&panel, key)) {
+    case PANEL_NOTHING: break;
+    case PANEL_QUIT: loop_stop(loop); break;
+    case PANEL_SET: set_knob(); break;
+    case PANEL_MARK:
+        figures_mark(figures, clock_monotonic_nsec());
+        panel.comparing = true;
+        panel_say(&panel, "Marked.");
+        break;
+    case PANEL_UNMARK:
+        figures_unmark(figures);
+        panel_say(&panel, "No mark.");
+        break;
+    }
+}
+
+static void on_keyboard_ready(struct loop_watcher *watcher, unsigned ready) {
+    char bytes[TEXT_CHARS];
+    size_t length = terminal_read(bytes, sizeof(bytes));
+    if (!length) {
+        give_up(1, "the terminal is gone");
+        return;
+    }
+    for (size_t at = 0; at < length;) {
+        struct terminal_key key;
+        at += terminal_decode_key(bytes + at, length - at, &key);
+        on_key(&key);
+    }
+    draw();
+}
+
+static bool before_sleep(void) {
+    if (signals_shutdown_requested() || terminal_quit_requested()) loop_stop(loop);
+    bool stale = terminal_take_resized();
+    if (terminal_suspend_if_asked()) stale = true;
+    if (stale) draw();
+    return false;
+}
+
+static bool (*const before_sleep_hooks[])(void) = {before_sleep, NULL};
+
+/* --- begin and end ---------------------------------------------------------------------------- */
+
+static void open_all(void) {
+    loop = loop_create();
+    signals_setup(loop);
+    control = peer_create(MEMORY_OTHER, &limits);
+    probing = peer_create(MEMORY_OTHER, &limits);
+    probe = probe_create(probing);
+    figures = figures_create();
+    panel_init(&panel);
+    buffer_init(&info, MEMORY_OTHER);
+    buffer_init(&server_name, MEMORY_OTHER);
+    buffer_init(&picture, MEMORY_OTHER);
+    control_watcher.callback = on_control_ready;
+    probe_watcher.callback = on_probe_ready;
+    keyboard_watcher = (struct loop_watcher){.fd = STDIN_FILENO, .callback = on_keyboard_ready};
+    sample_timer.callback = on_sample_due;
+    probe_timer.callback = on_probe_due;
+    reconnect_timer.callback = on_reconnect_due;
+    loop_set_hooks(loop, &(struct loop_hooks){.before_sleep = before_sleep_hooks});
+}
+
+static void close_all(void) {
+    drop_connections();
+    loop_unwatch(loop, &keyboard_watcher);
+    peer_free(control);
+    peer_free(probing);
+    probe_free(probe);
+    figures_free(figures);
+    buffer_free(&info);
+    buffer_free(&server_name);
+    buffer_free(&picture);
+    signals_setup(NULL);
+    loop_free(loop);
+}
+
+/* False with the reason in `failure`. */
+static bool begin(void) {
+    if (!options.csv && !terminal_is_there()) {
+        snprintf(failure, sizeof(failure),
+                 "standard input and output are no terminal (--csv needs none)");
+        return false;
+    }
+    if (!connect_both(FIRST_GREETING_MSEC)) return false;
+    if (options.csv) {
+        figures_csv_header(&picture);
+        fwrite(picture.bytes, 1, picture.length, stdout);
+        fflush(stdout);
+        return true;
+    }
+    on_screen = terminal_open(loop) && loop_watch(loop, &keyboard_watcher, LOOP_READABLE);
+    if (!on_screen) snprintf(failure, sizeof(failure), "the terminal cannot be used");
+    return on_screen;
+}
+
+int watch_run(int count, char **words) {
+    switch (watch_options_read(&options, count, words, failure, sizeof(failure))) {
+    case WATCH_OPTIONS_HELP: return fputs(watch_usage, stdout) < 0;
+    case WATCH_OPTIONS_BAD:
+        fprintf(stderr, "redis-lab watch: %s (--help lists the options)\n", failure);
+        return 2;
+    case WATCH_OPTIONS_RUN: break;
+    }
+    open_all();
+    if (begin()) {
+        loop_timer_start(loop, &probe_timer, 0);
+        loop_timer_start(loop, &sample_timer, 0);
+        loop_run(loop);
+    } else {
+        exit_status = 1;
+    }
+    terminal_close();
+    if (exit_status) fprintf(stderr, "redis-lab watch: %s\n", failure);
+    close_all();
+    return exit_status;
+}

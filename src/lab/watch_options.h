@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The command line of `redis-lab watch`.
+ */
+#ifndef EVENKEEL_LAB_WATCH_OPTIONS_H
+#define EVENKEEL_LAB_WATCH_OPTIONS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct watch_options {
+    const char *host, *path, *user, *password; /* path: of a unix socket; NULL where not given */
+    int64_t port, interval_msec, probe_msec;
+    int64_t samples; /* CSV only: end after so many; 0 = never */
+    bool resp3, csv;
+};
+
+enum watch_options_status { WATCH_OPTIONS_RUN, WATCH_OPTIONS_HELP, WATCH_OPTIONS_BAD };
+
+/* Reads the words behind "watch"; texts are borrowed from them. The password is taken from the
+ * environment (REDISCLI_AUTH, as redis-cli does) where none is given. BAD: `reason` says why. */
+enum watch_options_status watch_options_read(struct watch_options *o, int count, char **words,
+                                             char *reason, size_t reason_size);
+extern const char watch_usage[];
+#endif

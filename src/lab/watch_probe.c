@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The probe: a ring of sending times, and the times that the answers took.
+ *
+ * Invariants
+ *  1. Replies come in the order of requests, so the oldest sending time is that of the next reply.
+ *  2. sent - answered_here <= PROBE_UNANSWERED_MAX.
+ *  3. Answers beyond PROBE_ANSWERS_MAX in one sample count for the longest only.
+ */
+#include "lab/watch_probe.h"
+
+#include "base/memory.h"
+#include "base/panic.h"
+#include "lab/watch_figures.h"
+#include "peer/peer.h"
+
+struct probe {
+    struct peer *peer;
+    int64_t sent_nsec[PROBE_UNANSWERED_MAX]; /* a ring */
+    uint64_t sent, answered_here;            /* on this connection */
+    uint32_t usec[PROBE_ANSWERS_MAX];        /* of the answers since the last sample */
+    size_t count;
+    uint32_t longest_usec;
+};
+
+struct probe *probe_create(struct peer *peer) {
+    struct probe *p = memory_zalloc(sizeof(*p), MEMORY_OTHER);
+    p->peer = peer;
+    return p;
+}
+
+void probe_free(struct probe *p) { memory_free(p, MEMORY_OTHER); }
+void probe_restart(struct probe *p) { p->sent = p->answered_here = 0; }
+
+void probe_send(struct probe *p, int64_t now_nsec) {
+    if (p->sent - p->answered_here == PROBE_UNANSWERED_MAX) return;
+    p->sent_nsec[p->sent++ % PROBE_UNANSWERED_MAX] = now_nsec;
+    peer_send(p->peer, &SLICE("PING"), 1);
+}
+
+void probe_take(struct probe *p, int64_t now_nsec) {
+    const struct peer_reply *reply;
+    while ((reply = peer_next(p->peer))) {
+        if (reply->type == PEER_PUSH || p->answered_here == p->sent) continue;
+        int64_t took = now_nsec - p->sent_nsec[p->answered_here++ % PROBE_UNANSWERED_MAX];
+        uint32_t usec = took < 0 ? 0 : took / 1000 > UINT32_MAX ? UINT32_MAX : took / 1000;
+        if (usec > p->longest_usec) p->longest_usec = usec;
+        if (p->count < PROBE_ANSWERS_MAX) p->usec[p->count++] = usec;
+    }
+}
+
+int64_t probe_waiting_nsec(const struct probe *p, int64_t now_nsec) {
+    if (p->answered_here == p->sent) return 0;
+    return now_nsec - p->sent_nsec[p->answered_here % PROBE_UNANSWERED_MAX];
+}
+
+uint64_t probe_sent(const struct probe *p) { return p->sent; }
+
+static int compare(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The value that `percent` of the sorted answers do not pass. */
+static uint32_t quantile(const struct probe *p, size_t percent) {
+    size_t rank = (p->count * percent + 99) / 100;
+    return p->usec[rank ? rank - 1 : 0];
+}
+
+void probe_collect(struct probe *p, struct figures_measured *measured) {
+    measured->probes = p->count;
+    if (p->count) {
+        qsort(p->usec, p->count, sizeof(p->usec[0]), compare);
+        measured->probe_p50_usec = quantile(p, 50);
+        measured->probe_p99_usec = quantile(p, 99);
+        measured->probe_max_usec = p->longest_usec;
+    }
+    p->count = 0;
+    p->longest_usec = 0;
+}

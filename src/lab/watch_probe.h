@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A probe of a server's answering time: a PING on schedule, without waiting for the one before.
+ *
+ * Because the schedule goes on while the server stands still, a stall counts for as long as it
+ * lasts, not once.
+ */
+#ifndef EVENKEEL_LAB_WATCH_PROBE_H
+#define EVENKEEL_LAB_WATCH_PROBE_H
+#include <stddef.h>
+#include <stdint.h>
+
+struct peer;
+struct figures_measured;
+
+/* Unanswered probes at most; the schedule waits then (20 s at 5 ms). */
+#define PROBE_UNANSWERED_MAX 4096
+/* Answers between two samples at most: a minute at 1 ms, and all that was unanswered before. */
+#define PROBE_ANSWERS_MAX 65536
+
+struct probe;
+/* `peer` stays the caller's, and is connected by it. */
+struct probe *probe_create(struct peer *peer);
+void probe_free(struct probe *p);
+/* The connection is another one: what was unanswered never will be. */
+void probe_restart(struct probe *p);
+/* Appends one PING to the peer's output, sent `now_nsec` (monotonic); peer_advance follows. */
+void probe_send(struct probe *p, int64_t now_nsec);
+/* Takes the replies that have come by `now_nsec`. */
+void probe_take(struct probe *p, int64_t now_nsec);
+/* How long the oldest unanswered one waits, in ns; 0 where none does. */
+int64_t probe_waiting_nsec(const struct probe *p, int64_t now_nsec);
+/* Probes sent on this connection. */
+uint64_t probe_sent(const struct probe *p);
+/* Fills in the probe's part, and begins anew. O(n log n) in the answers. */
+void probe_collect(struct probe *p, struct figures_measured *measured);
+#endif

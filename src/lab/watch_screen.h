@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The picture of `redis-lab watch`: text with escape sequences, made from figures and panel alone.
+ */
+#ifndef EVENKEEL_LAB_WATCH_SCREEN_H
+#define EVENKEEL_LAB_WATCH_SCREEN_H
+#include "base/string.h"
+
+struct figures;
+struct panel;
+
+struct screen {
+    const char *server; /* address, name, version */
+    const char *state;  /* "" where all is well: "no answer for 2.1 s" */
+    const struct panel *panel;
+    const struct figures *figures;
+};
+
+/* A smaller terminal gets one line that says so. */
+#define SCREEN_COLUMNS_MIN 40
+#define SCREEN_ROWS_MIN 6
+/* From here on knobs and the comparison stand side by side. */
+#define SCREEN_COLUMNS_WIDE 108
+
+/* Appends one whole picture for a terminal of that size. Nothing the server says reaches the
+ * terminal but printable ASCII. O(columns x rows). */
+void screen_draw(const struct screen *s, int columns, int rows, struct buffer *out);
+#endif

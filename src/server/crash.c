@@ -21,31 +21,25 @@
 #include <ucontext.h>
 
 #include "base/clock.h"
-#include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/panic.h"
 #include "base/string.h"
 #include "base/version.h"
-#include "command/call.h"
-#include "command/command.h"
 #include "io/signals.h"
 #include "metric/metric.h"
-#include "net/client.h"
 #include "option/option.h"
 #include "server/memory_test.h"
 #include "server/stack_trace.h"
 
 /* The report's time limit (io/signals) has room for it several times over. */
 #define MEMORY_TEST_SECONDS 10
-#define CLIENTS_SHOWN_MAX 100
-#define ARGUMENTS_SHOWN_MAX 32
-#define ARGUMENT_SHOWN_BYTES 128
 #define RECENT_LINES 32
 #define RECENT_LINE_BYTES 200
 #define STACK_WORDS_SHOWN 16
 
 static bool log_enabled, exit_on_panic, test_memory;
+static const struct crash_parts *parts;
 static atomic_uint recent_next;
 static char recent[RECENT_LINES][RECENT_LINE_BYTES];
 static atomic_bool reporting;
@@ -87,8 +81,8 @@ static void report_recent(void) {
 
 /* ---- lines without the log's prefix ---- */
 
-__attribute__((format(printf, 1, 2))) static void line(const char *format, ...) {
-    char text[512];
+void crash_line(const char *format, ...) {
+    char text[CRASH_LINE_BYTES_MAX];
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(text, sizeof(text) - 1, format, arguments);
@@ -109,16 +103,17 @@ static void report_register_values(const ucontext_t *context) {
                                         "RDX", "RAX", "RCX", "RSP", "RIP", "EFL"};
     const greg_t *r = context->uc_mcontext.gregs;
     for (int i = 0; i < 18; i += 3)
-        line("%s:%016llx %s:%016llx %s:%016llx", names[i], (unsigned long long)r[i], names[i + 1],
-             (unsigned long long)r[i + 1], names[i + 2], (unsigned long long)r[i + 2]);
+        crash_line("%s:%016llx %s:%016llx %s:%016llx", names[i], (unsigned long long)r[i],
+                   names[i + 1], (unsigned long long)r[i + 1], names[i + 2],
+                   (unsigned long long)r[i + 2]);
 }
 #elif defined(__aarch64__)
 static void report_register_values(const ucontext_t *context) {
     for (int i = 0; i < 31; i++)
-        line("X%d:%016llx", i, (unsigned long long)context->uc_mcontext.regs[i]);
-    line("SP:%016llx PC:%016llx PSTATE:%016llx", (unsigned long long)context->uc_mcontext.sp,
-         (unsigned long long)context->uc_mcontext.pc,
-         (unsigned long long)context->uc_mcontext.pstate);
+        crash_line("X%d:%016llx", i, (unsigned long long)context->uc_mcontext.regs[i]);
+    crash_line("SP:%016llx PC:%016llx PSTATE:%016llx", (unsigned long long)context->uc_mcontext.sp,
+               (unsigned long long)context->uc_mcontext.pc,
+               (unsigned long long)context->uc_mcontext.pstate);
 }
 #else
 static void report_register_values(const ucontext_t *context) {}
@@ -135,49 +130,8 @@ __attribute__((no_sanitize("address"))) static void report_registers(const ucont
     for (int i = 0; i < STACK_WORDS_SHOWN; i++) {
         uintptr_t at = stack + (size_t)i * sizeof(*words);
         if (at / 4096 != stack / 4096) return;
-        line("(%016llx) -> %016llx", (unsigned long long)at, (unsigned long long)words[i]);
+        crash_line("(%016llx) -> %016llx", (unsigned long long)at, (unsigned long long)words[i]);
     }
-}
-
-/* ---- the running command ---- */
-
-/* The word that the byte is in. */
-static bool can_read(const char *byte) {
-    return signals_can_read((const void *)((uintptr_t)byte & ~(sizeof(uint64_t) - 1)));
-}
-
-static void report_argument(int index, struct slice text) {
-    char shown[ARGUMENT_SHOWN_BYTES + 1];
-    size_t length = text.length < ARGUMENT_SHOWN_BYTES ? text.length : ARGUMENT_SHOWN_BYTES;
-    if (length && !(can_read(text.bytes) && can_read(text.bytes + length - 1))) {
-        line("argv[%d] (%zu bytes) cannot be read", index, text.length);
-        return;
-    }
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text.bytes[i];
-        shown[i] = (char)(c >= ' ' && c <= '~' ? c : '.');
-    }
-    shown[length] = 0;
-    line("argv[%d] (%zu bytes): '%s'", index, text.length, shown);
-}
-
-static void report_client(const struct client *c) {
-    line("id=%llu fd=%d name=%s flags=0x%llx db=%d resp=%d created=%lld active=%lld omem=%zu",
-         (unsigned long long)c->id, c->watcher.fd, c->name ? c->name : "",
-         (unsigned long long)client_words_number(&c->words), c->database, (int)c->protocol,
-         (long long)c->created_msec, (long long)c->active_msec, c->reply_bytes);
-}
-
-static void report_command(void) {
-    const struct call *call = call_running();
-    if (!call) return;
-    log_raw(LOG_LEVEL_WARNING, "\n------ CURRENT CLIENT INFO ------\n");
-    report_client(call->client);
-    line("cmd=%s argc=%d", call->command->name, call->argc);
-    for (int i = 0; i < call->argc && i < ARGUMENTS_SHOWN_MAX; i++)
-        report_argument(i, call_argument_shown(call, i));
-    if (call->argc > ARGUMENTS_SHOWN_MAX)
-        line("and %d more arguments", call->argc - ARGUMENTS_SHOWN_MAX);
 }
 
 /* ---- the report ---- */
@@ -191,17 +145,6 @@ static void report_info(void) {
     buffer_free(&text);
 }
 
-/* Nothing is asked of the clients' own code, which may be what crashed. */
-static void report_clients(void) {
-    struct list_link *list = client_list();
-    int shown = 0;
-    log_raw(LOG_LEVEL_WARNING, "\n------ CLIENT LIST OUTPUT ------\n");
-    for (struct list_link *at = list->next; at && at != list && shown < CLIENTS_SHOWN_MAX;
-         at = at->next, shown++)
-        report_client(LIST_ENTRY(at, struct client, link));
-    if (client_count() > CLIENTS_SHOWN_MAX) line("of %zu clients in all", client_count());
-}
-
 static void report_memory(void) {
     if (!test_memory) return;
 #ifndef EVENKEEL_SANITIZER
@@ -209,20 +152,20 @@ static void report_memory(void) {
     bool is_ended = memory_set_background_purge(false);
     signals_stop_other_threads();
     struct memory_test_own own = memory_test_own(MEMORY_TEST_SECONDS);
-    line("%zu KiB tested%s.", own.pages_tested * 4,
-         own.complete ? "" : ", not all of it: that would take too long");
+    crash_line("%zu KiB tested%s.", own.pages_tested * 4,
+               own.complete ? "" : ", not all of it: that would take too long");
     if (own.result.faults && !is_ended)
-        line(
+        crash_line(
             "%zu words read back wrong; but the allocator's thread ran meanwhile, and may have "
             "written to them.",
             own.result.faults);
     else if (own.result.faults)
-        line(
+        crash_line(
             "The memory is FAULTY: %zu words read back wrong, the first in the page at %p. Test "
             "the machine before anything else: redis-server --test-memory, or memtest86+.",
             own.result.faults, own.result.first_fault);
     else
-        line(
+        crash_line(
             "No fault was found. That speaks against broken memory, and proves nothing: "
             "redis-server --test-memory tests longer.");
 #endif
@@ -239,9 +182,9 @@ static void write_raw(const char *text) { log_raw(LOG_LEVEL_WARNING, text); }
 static void report_rest(const ucontext_t *context) {
     stack_trace_write(context, write_raw);
     if (context) report_registers(context);
-    report_command();
+    parts->running();
     report_recent();
-    report_clients();
+    parts->clients();
     report_info();
     report_memory();
     log_raw(LOG_LEVEL_WARNING,
@@ -276,4 +219,4 @@ void crash_on_out_of_memory(size_t size) {
     PANIC("Redis aborting for OUT OF MEMORY. Allocating %zu bytes!", size);
 }
 
-void crash_open(void) { stack_trace_open(); }
+void crash_open(const struct crash_parts *shown) { parts = shown; }

@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/system.h"
-#include "net/listen.h"
 #include "option/option.h"
 
 #define BACKLOG_FILE "/proc/sys/net/core/somaxconn"
@@ -82,8 +81,8 @@ static bool read_number(const char *path, int64_t *number) {
     return read_setting(path, text, sizeof(text)) && number_parse_int64(text, strlen(text), number);
 }
 
-static void warn_of_backlog(void) {
-    int64_t most, backlog = listen_backlog();
+static void warn_of_backlog(int64_t backlog) {
+    int64_t most;
     if (!read_number(BACKLOG_FILE, &most) || most <= 0 || most >= backlog) return;
     log_warning(
         "WARNING: tcp-backlog is %lld, but the system cuts it to %lld: where more "
@@ -112,8 +111,8 @@ static void warn_of_huge_pages(void) {
         "madvise into " HUGE_PAGES_FILE ".");
 }
 
-void host_announce_warnings(void) {
-    warn_of_backlog();
+void host_announce_warnings(int64_t backlog) {
+    warn_of_backlog(backlog);
     warn_of_overcommit();
     warn_of_huge_pages();
 }

@@ -18,6 +18,7 @@
 #include "replication/link.h"
 #include "replication/saved_history.h"
 #include "save/snapshot.h"
+#include "server/process_parts.h"
 #include "server/programs.h"
 #include "server/restart.h"
 #include "server/shutdown.h"
@@ -74,7 +75,7 @@ static int serve(void) {
 int main(int argc, char **argv) {
     int status;
     argv = title_take_arguments(argc, argv);
-    restart_take_arguments(argv);
+    restart_take_arguments(argv, &process_restart_program);
     tzset();
     clock_refresh();
     seed();

@@ -15,17 +15,17 @@
 #include "io/affinity.h"
 #include "io/signals.h"
 #include "option/option.h"
-#include "server/config.h"
 #include "server/oom_score.h"
-#include "server/startup.h"
 
 static char **arguments;
+static const struct restart_program *program;
 static char folder[PATH_MAX];
 static bool prepared;
 static int64_t prepared_msec;
 
-void restart_take_arguments(char **argv) {
+void restart_take_arguments(char **argv, const struct restart_program *asked) {
     arguments = argv;
+    program = asked;
     if (!getcwd(folder, sizeof(folder))) folder[0] = 0;
 }
 
@@ -35,15 +35,15 @@ bool restart_is_possible(void) {
         log_warning("Can't restart: the configuration came from standard input.");
         return false;
     }
-    if (access(startup_executable(), X_OK) == 0) return true;
-    log_warning("Can't restart: %s: %s", startup_executable(), strerror(errno));
+    if (access(program->executable(), X_OK) == 0) return true;
+    log_warning("Can't restart: %s: %s", program->executable(), strerror(errno));
     return false;
 }
 
 bool restart_prepare(int64_t msec) {
     char reason[OPTION_REASON_BYTES];
     if (!restart_is_possible()) return false;
-    if (*startup_config_file() && !config_rewrite(false, reason, sizeof(reason))) {
+    if (!program->keep_configuration(reason, sizeof(reason))) {
         log_warning("Can't restart: %s", reason);
         return false;
     }
@@ -63,6 +63,6 @@ void restart_execute(int64_t msec) {
     oom_score_restore();
     affinity_restore();
     if (*folder && chdir(folder)) log_warning("chdir %s: %s", folder, strerror(errno));
-    execv(startup_executable(), arguments);
-    log_warning("%s cannot be executed: %s", startup_executable(), strerror(errno));
+    execv(program->executable(), arguments);
+    log_warning("%s cannot be executed: %s", program->executable(), strerror(errno));
 }

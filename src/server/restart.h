@@ -4,10 +4,20 @@
 #ifndef EVENKEEL_SERVER_RESTART_H
 #define EVENKEEL_SERVER_RESTART_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* First in main: `argv` lives as long as the process; the working directory is noted. */
-void restart_take_arguments(char **argv);
+/* What a restart must ask the program about itself. */
+struct restart_program {
+    const char *(*executable)(void); /* an absolute path */
+    /* Saves the present configuration to where the next start reads it; true where it came from no
+     * file. False with a sentence in `reason`. */
+    bool (*keep_configuration)(char *reason, size_t reason_size);
+};
+
+/* First in main: `argv` and `program` live as long as the process; the working directory is noted.
+ */
+void restart_take_arguments(char **argv, const struct restart_program *program);
 /* False after a line in the log: the program's file cannot be executed, or its configuration came
  * from standard input and is gone. */
 bool restart_is_possible(void);

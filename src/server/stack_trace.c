@@ -29,18 +29,18 @@
 #include <sys/stat.h>
 #include <ucontext.h>
 
-#include "command/call.h"
-#include "command/command.h"
 #include "io/signals.h"
-#include "server/startup.h"
 
 #define FRAMES_MAX 100
 #define FRAME_BYTES_MAX (1 << 20)
 #define PROBE_BYTES 4096
 #define LINE_BYTES_MAX 512
+#define NAME_BYTES_MAX 48
 #define MARK_BYTES_MAX 64
 
 static void (*writer)(const char *text);
+static const char *executable = "";
+static const void *(*running)(char *name, size_t size);
 
 __attribute__((format(printf, 1, 2))) static void line(const char *format, ...) {
     char text[LINE_BYTES_MAX];
@@ -127,10 +127,10 @@ static const char *program_function(const struct program *p, size_t address, siz
 
 /* " {getCommand}" where the function that begins at `start` is the running command's handler. */
 static void mark_of(const char *start, char *mark, size_t size) {
-    const struct call *call = call_running();
+    char name[NAME_BYTES_MAX];
     *mark = 0;
-    if (call && start == (const char *)(uintptr_t)call->command->handler)
-        snprintf(mark, size, " {%sCommand}", call->command->name);
+    if (start && running && running(name, sizeof(name)) == start)
+        snprintf(mark, size, " {%sCommand}", name);
 }
 
 /* `back` is 1 where the frame is a return address: the call stands before it, and behind a call
@@ -150,7 +150,7 @@ static void write_frame(const struct program *p, void *frame, size_t back) {
     if (name) offset = (size_t)(call - (const char *)info.dli_saddr);
     const char *better = own ? program_function(p, in_file, &offset) : NULL;
     if (better) name = better;
-    const char *file = own ? startup_executable() : info.dli_fname;
+    const char *file = own ? executable : info.dli_fname;
     mark_of(name ? call - offset : NULL, mark, sizeof(mark));
     if (name)
         line("%s(%s+0x%zx)[%p]%s", file, name, offset + back, frame, mark);
@@ -190,8 +190,10 @@ static bool has_stack(const void *ucontext) {
     return false;
 }
 
-void stack_trace_open(void) {
+void stack_trace_open(const char *program, const void *(*command)(char *name, size_t size)) {
     void *frame;
+    executable = program;
+    running = command;
     /* The first call loads the unwinder, which allocates. */
     backtrace(&frame, 1);
 }

@@ -490,7 +490,7 @@ void startup_announce(void) {
     else
         log_notice("Running mode=standalone, port=%d.", port_shown());
     log_warning("Server initialized");
-    host_announce_warnings();
+    host_announce_warnings(listen_backlog());
     affinity_apply(AFFINITY_SERVER);
     supervise_status("Loading the data");
 }

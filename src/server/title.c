@@ -5,16 +5,14 @@
  * environment follows right behind. Both are copied away at start, and the title is written over
  * them, cut to what fits. The copies live as long as the process.
  *
- * A template is text with variables in braces: {title} (how the program was called),
- * {listen-addr}, {server-mode}, {port}, {tls-port}, {unixsocket}, {config-file}.
+ * A template is text with variables in braces: {title} (how the program was called), and those
+ * that title_register was given.
  */
 #include "server/title.h"
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "net/listen.h"
 #include "option/option.h"
-#include "server/startup.h"
 
 extern char **environ;
 
@@ -24,6 +22,7 @@ static char **arguments; /* the copy */
 static const char *program = "";
 static bool enabled, written;
 static char *template;
+static const struct title_variable *variables;
 
 /* ---- the template ---- */
 
@@ -31,23 +30,14 @@ static char *template;
 static bool append_variable(struct slice name, struct buffer *out) {
     if (slice_is(name, "title")) {
         buffer_append_c_string(out, program);
-    } else if (slice_is(name, "listen-addr")) {
-        buffer_append_c_string(out, listen_first_address());
-    } else if (slice_is(name, "server-mode")) {
-        return true; /* empty but for clusters and sentinels */
-    } else if (slice_is(name, "port")) {
-        buffer_printf(out, "%d", listen_port());
-    } else if (slice_is(name, "tls-port")) {
-        buffer_printf(out, "%d", listen_tls_port());
-    } else if (slice_is(name, "unixsocket")) {
-        const char *path = listen_unix_path();
-        buffer_append_c_string(out, path ? path : "");
-    } else if (slice_is(name, "config-file")) {
-        buffer_append_c_string(out, startup_config_file());
-    } else {
-        return false;
+        return true;
     }
-    return true;
+    for (const struct title_variable *v = variables; v->name; v++) {
+        if (!slice_is(name, v->name)) continue;
+        v->append(out);
+        return true;
+    }
+    return false;
 }
 
 /* "{{" stands for a brace. False where the template is not well formed. */
@@ -100,7 +90,8 @@ static const struct option_row option_rows[] = {
              "{server-mode}, {port}, {tls-port}, {unixsocket}, {config-file}."},
 };
 
-void title_register(void) {
+void title_register(const struct title_variable *others) {
+    variables = others;
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
 }
 
@@ -121,15 +112,15 @@ static void grow_area(char *const *strings) {
 
 char **title_take_arguments(int argc, char **argv) {
     arguments = copy_strings(argv, (size_t)argc);
-    size_t variables = 0;
-    while (environ && environ[variables]) variables++;
+    size_t count = 0;
+    while (environ && environ[count]) count++;
     if (argc > 0) {
         program = arguments[0];
         area = argv[0];
         grow_area(argv);
         if (environ) grow_area(environ);
     }
-    if (environ) environ = copy_strings(environ, variables);
+    if (environ) environ = copy_strings(environ, count);
     return arguments;
 }
 

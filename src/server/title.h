@@ -4,7 +4,17 @@
 #ifndef EVENKEEL_SERVER_TITLE_H
 #define EVENKEEL_SERVER_TITLE_H
 
-void title_register(void); /* set-proc-title, proc-title-template */
+struct buffer;
+
+/* A variable of templates: its name without braces, and a function that appends its value. */
+struct title_variable {
+    const char *name;
+    void (*append)(struct buffer *out);
+};
+
+/* Registers set-proc-title and proc-title-template. `variables` are those besides {title}, ended by
+ * a row without a name; they must live as long as the process. */
+void title_register(const struct title_variable *variables);
 /* First in main: keeps argv and the environment elsewhere, so that their place is free for the
  * title. Returns the copy of argv, which is to be used from then on. */
 char **title_take_arguments(int argc, char **argv);

@@ -13,30 +13,21 @@
 
 #include "base/log.h"
 #include "base/number.h"
-#include "command/call.h"
-#include "command/command.h"
 #include "io/signals.h"
-#include "net/client.h"
 #include "option/option.h"
 #include "server/stack_trace.h"
 
+#define RUNNING_BYTES_MAX 256
+
 static int64_t period_msec;
 static int64_t turn_msec;
-
-static void report_running(void) {
-    char text[256];
-    const struct call *call = call_running();
-    if (call)
-        snprintf(text, sizeof(text), "The command %s of client %llu (%d arguments) is running.\n",
-                 call->command->name, (unsigned long long)call->client->id, call->argc);
-    else
-        snprintf(text, sizeof(text), "No command is running.\n");
-    log_raw_from_signal(text);
-}
+static void (*describe_running)(char *text, size_t size);
 
 static void expired(void *ucontext) {
+    char text[RUNNING_BYTES_MAX];
     log_from_signal("\n--- WATCHDOG TIMER EXPIRED ---");
-    report_running();
+    describe_running(text, sizeof(text));
+    log_raw_from_signal(text);
     stack_trace_write(ucontext, log_raw_from_signal);
     log_from_signal("--------\n");
 }
@@ -83,6 +74,7 @@ static const struct option_row option_rows[] = {
              "every day."},
 };
 
-void watchdog_register(void) {
+void watchdog_register(void (*describe)(char *text, size_t size)) {
+    describe_running = describe;
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
 }

@@ -30,6 +30,8 @@
  *                 SIGALRM             server/watchdog, while watchdog-period is set
  *   base/panic    a line              base/log, from the beginning
  *   base/panic, base/memory, base/log server/crash
+ *   server/crash, server/title, server/watchdog, server/restart, server/stack_trace
+ *                 what the server is  server/process_parts
  */
 #include "server/wiring.h"
 #include "server/commands_pending.h"
@@ -136,8 +138,10 @@
 #include "server/info.h"
 #include "server/memory.h"
 #include "server/oom_score.h"
+#include "server/process_parts.h"
 #include "server/saved_scripts.h"
 #include "server/shutdown.h"
+#include "server/stack_trace.h"
 #include "server/startup.h"
 #include "server/supervise.h"
 #include "server/title.h"
@@ -158,14 +162,14 @@ void wiring_register(void) {
 
     listen_register(); /* first, so that redis.conf begins with the network */
     startup_register();
-    title_register();
+    title_register(process_title_variables);
     host_register();
     supervise_register();
     oom_score_register();
     affinity_register();
     child_register();
     cron_register();
-    watchdog_register();
+    watchdog_register(process_describe_running);
     crash_register();
     keyspace_register();
     expire_register();
@@ -408,7 +412,8 @@ bool wiring_open(struct loop *loop) {
     shutdown_open(loop);
     info_open(loop);
     stalls_open(loop);
-    crash_open();
+    stack_trace_open(startup_executable(), process_running_function);
+    crash_open(&process_crash_parts);
     hear_faults();
     return !threads || start_threads();
 }

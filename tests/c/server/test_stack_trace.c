@@ -50,7 +50,7 @@ static void crash_in_child(void (*crash)(void), char *trace, size_t size) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
         trace_fd = ends[1];
-        stack_trace_open();
+        stack_trace_open("test", NULL);
         signals_set_crash_handler(on_crash);
         crash();
         _exit(0);

@@ -2,7 +2,7 @@
  * Assertions and the end of the process.
  *
  * ASSERT stays on in release builds; ASSERT_SLOW only in debug builds (EVENKEEL_DEBUG). Both write
- * the operands' text, file and line and end by abort(), after the hook, by which server/crash adds
+ * the operands' text, file and line and end by abort(), after the hook, by which process/crash adds
  * registers, stack, client and the last events.
  */
 #ifndef EVENKEEL_BASE_PANIC_H

@@ -17,7 +17,7 @@
  * its own alarm; where it is another thread's, the main thread may go on, and sets it no more.
  *
  * All state that a handler reads is a lock-free atomic. What goes into a report is not here: that
- * is server/crash and server/watchdog.
+ * is process/crash and process/watchdog.
  */
 #include "io/signals.h"
 

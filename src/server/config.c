@@ -18,9 +18,9 @@
 #include "metric/metric.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "process/title.h"
 #include "rdb/loading.h"
 #include "server/startup.h"
-#include "server/title.h"
 
 /* Of a new file, and of a rewritten one where the old one's cannot be had. */
 #define FILE_MODE 0644

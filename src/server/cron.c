@@ -19,12 +19,12 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "process/watchdog.h"
 #include "replication/link.h"
 #include "replication/migrate.h"
 #include "replication/own_keys.h"
 #include "replication/primary.h"
 #include "save/snapshot.h"
-#include "server/watchdog.h"
 #include "store/expire.h"
 #include "store/keyspace.h"
 

@@ -15,15 +15,15 @@
 #include "io/loop.h"
 #include "io/signals.h"
 #include "io/threads.h"
+#include "process/restart.h"
+#include "process/title.h"
 #include "replication/link.h"
 #include "replication/saved_history.h"
 #include "save/snapshot.h"
 #include "server/process_parts.h"
 #include "server/programs.h"
-#include "server/restart.h"
 #include "server/shutdown.h"
 #include "server/startup.h"
-#include "server/title.h"
 #include "server/wiring.h"
 
 static void seed(void) {

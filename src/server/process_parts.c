@@ -15,9 +15,9 @@
 #include "io/signals.h"
 #include "net/client.h"
 #include "net/listen.h"
+#include "process/crash.h"
+#include "process/restart.h"
 #include "server/config.h"
-#include "server/crash.h"
-#include "server/restart.h"
 #include "server/startup.h"
 
 #define CLIENTS_SHOWN_MAX 100

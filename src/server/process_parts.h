@@ -5,7 +5,7 @@
 #define EVENKEEL_SERVER_PROCESS_PARTS_H
 #include <stddef.h>
 
-#include "server/title.h"
+#include "process/title.h"
 
 struct crash_parts;
 struct restart_program;

@@ -25,12 +25,12 @@
 #include "net/client.h"
 #include "net/listen.h"
 #include "net/reply.h"
+#include "process/supervise.h"
 #include "rdb/loading.h"
 #include "replication/full_sync.h"
 #include "replication/primary.h"
 #include "save/snapshot.h"
 #include "server/startup.h"
-#include "server/supervise.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 

@@ -30,11 +30,11 @@
 #include "metric/metric.h"
 #include "net/listen.h"
 #include "option/option.h"
+#include "process/host.h"
+#include "process/memory_test.h"
+#include "process/oom_score.h"
+#include "process/supervise.h"
 #include "server/describe.h"
-#include "server/host.h"
-#include "server/memory_test.h"
-#include "server/oom_score.h"
-#include "server/supervise.h"
 
 #ifndef BUILD_ID
 #define BUILD_ID "0"

@@ -25,12 +25,12 @@
  *   rdb/rdb_fields                snapshot_fields: what snapshots say besides keys
  *   io/child      a fork, in the      child_observers, in their order
  *                 child, its end
- *   io/signals    crash               server/crash
+ *   io/signals    crash               process/crash
  *                 SIGTERM, SIGINT     server/shutdown
- *                 SIGALRM             server/watchdog, while watchdog-period is set
+ *                 SIGALRM             process/watchdog, while watchdog-period is set
  *   base/panic    a line              base/log, from the beginning
- *   base/panic, base/memory, base/log server/crash
- *   server/crash, server/title, server/watchdog, server/restart, server/stack_trace
+ *   base/panic, base/memory, base/log process/crash
+ *   process/crash, process/title, process/watchdog, process/restart, process/stack_trace
  *                 what the server is  server/process_parts
  */
 #include "server/wiring.h"
@@ -98,6 +98,13 @@
 #include "net/reply.h"
 #include "net/transfer.h"
 #include "peer/peer.h"
+#include "process/crash.h"
+#include "process/host.h"
+#include "process/oom_score.h"
+#include "process/stack_trace.h"
+#include "process/supervise.h"
+#include "process/title.h"
+#include "process/watchdog.h"
 #include "publish/notify.h"
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
@@ -130,22 +137,15 @@
 #include "script/script.h"
 #include "sentinel/options.h"
 #include "server/config.h"
-#include "server/crash.h"
 #include "server/cron.h"
 #include "server/debug.h"
 #include "server/debug_effects.h"
-#include "server/host.h"
 #include "server/info.h"
 #include "server/memory.h"
-#include "server/oom_score.h"
 #include "server/process_parts.h"
 #include "server/saved_scripts.h"
 #include "server/shutdown.h"
-#include "server/stack_trace.h"
 #include "server/startup.h"
-#include "server/supervise.h"
-#include "server/title.h"
-#include "server/watchdog.h"
 #include "store/defrag.h"
 #include "store/evict.h"
 #include "store/expire.h"

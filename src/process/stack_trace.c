@@ -15,7 +15,7 @@
  * Invariant: nothing here allocates or takes a lock that this program's own code holds while it
  * runs; the dynamic linker's lock is recursive and no thread here loads libraries.
  */
-#include "server/stack_trace.h"
+#include "process/stack_trace.h"
 
 #include <dlfcn.h>
 #include <elf.h>

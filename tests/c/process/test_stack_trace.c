@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of server/stack_trace where the stack is what broke: it has overflown, or its pointer is
+ * Tests of process/stack_trace where the stack is what broke: it has overflown, or its pointer is
  * nowhere. Each is tried in a forked child, which writes the trace into a pipe.
  */
-#include "server/stack_trace.h"
+#include "process/stack_trace.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The watchdog: says in the log where the server hangs, while it hangs.
  */
-#ifndef EVENKEEL_SERVER_WATCHDOG_H
-#define EVENKEEL_SERVER_WATCHDOG_H
+#ifndef EVENKEEL_PROCESS_WATCHDOG_H
+#define EVENKEEL_PROCESS_WATCHDOG_H
 #include <stddef.h>
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
  * start needs privileges: then the change of an option is refused and everything stays as it was.
  * As in 6.2, "no" leaves the score that is set.
  */
-#include "server/oom_score.h"
+#include "process/oom_score.h"
 
 #include <errno.h>
 #include <fcntl.h>

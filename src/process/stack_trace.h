@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A stack as text, with the names of functions: for the crash report and the watchdog.
  */
-#ifndef EVENKEEL_SERVER_STACK_TRACE_H
-#define EVENKEEL_SERVER_STACK_TRACE_H
+#ifndef EVENKEEL_PROCESS_STACK_TRACE_H
+#define EVENKEEL_PROCESS_STACK_TRACE_H
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The crash report: what the log says when the server ends by a fault.
  */
-#ifndef EVENKEEL_SERVER_CRASH_H
-#define EVENKEEL_SERVER_CRASH_H
+#ifndef EVENKEEL_PROCESS_CRASH_H
+#define EVENKEEL_PROCESS_CRASH_H
 #include <signal.h>
 #include <stddef.h>
 

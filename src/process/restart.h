@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The program executed again in this process: DEBUG RESTART and CRASH-AND-RECOVER.
  */
-#ifndef EVENKEEL_SERVER_RESTART_H
-#define EVENKEEL_SERVER_RESTART_H
+#ifndef EVENKEEL_PROCESS_RESTART_H
+#define EVENKEEL_PROCESS_RESTART_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -9,13 +9,13 @@
  *     been interrupted inside syslog or the allocator, their locks held.
  *  2. A shorter period than two of the cron's would report a server that is well: it is raised.
  */
-#include "server/watchdog.h"
+#include "process/watchdog.h"
 
 #include "base/log.h"
 #include "base/number.h"
 #include "io/signals.h"
 #include "option/option.h"
-#include "server/stack_trace.h"
+#include "process/stack_trace.h"
 
 #define RUNNING_BYTES_MAX 256
 

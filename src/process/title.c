@@ -8,7 +8,7 @@
  * A template is text with variables in braces: {title} (how the program was called), and those
  * that title_register was given.
  */
-#include "server/title.h"
+#include "process/title.h"
 
 #include "base/memory.h"
 #include "base/string.h"

@@ -26,7 +26,7 @@
  *     the thread goes on after it was off its processor.
  * Pages that are not in memory are passed over: to touch them would take memory.
  */
-#include "server/memory_test.h"
+#include "process/memory_test.h"
 
 #include <errno.h>
 #include <fcntl.h>

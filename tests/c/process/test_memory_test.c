@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of server/memory_test: memory that holds what is written passes; memory that does not is
+ * Tests of process/memory_test: memory that holds what is written passes; memory that does not is
  * found; a process' own memory is the same afterwards.
  *
  * Broken memory is made by mapping one page of a file twice: what is written to one place shows in
  * the other, as with an address line that is stuck.
  */
-#include "server/memory_test.h"
+#include "process/memory_test.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Tests of the machine's memory: for --test-memory, and after a crash.
  */
-#ifndef EVENKEEL_SERVER_MEMORY_TEST_H
-#define EVENKEEL_SERVER_MEMORY_TEST_H
+#ifndef EVENKEEL_PROCESS_MEMORY_TEST_H
+#define EVENKEEL_PROCESS_MEMORY_TEST_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What is looked at on the host at start, and warned of.
  */
-#ifndef EVENKEEL_SERVER_HOST_H
-#define EVENKEEL_SERVER_HOST_H
+#ifndef EVENKEEL_PROCESS_HOST_H
+#define EVENKEEL_PROCESS_HOST_H
 #include <stdint.h>
 
 void host_register(void); /* disable-thp, ignore-warnings */

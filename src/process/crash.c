@@ -15,7 +15,7 @@
  * The end: a signal is raised again with its default action, a panic aborts; with use-exit-on-panic
  * the process exits instead, without a core file.
  */
-#include "server/crash.h"
+#include "process/crash.h"
 
 #include <stdatomic.h>
 #include <ucontext.h>
@@ -29,8 +29,8 @@
 #include "io/signals.h"
 #include "metric/metric.h"
 #include "option/option.h"
-#include "server/memory_test.h"
-#include "server/stack_trace.h"
+#include "process/memory_test.h"
+#include "process/stack_trace.h"
 
 /* The report's time limit (io/signals) has room for it several times over. */
 #define MEMORY_TEST_SECONDS 10

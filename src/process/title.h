@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The process title that ps shows, made from the option proc-title-template.
  */
-#ifndef EVENKEEL_SERVER_TITLE_H
-#define EVENKEEL_SERVER_TITLE_H
+#ifndef EVENKEEL_PROCESS_TITLE_H
+#define EVENKEEL_PROCESS_TITLE_H
 
 struct buffer;
 

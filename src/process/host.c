@@ -6,7 +6,7 @@
  * a forking process, and huge pages, of which a child's first write copies 2 MiB. Each gets
  * one line at start: what will happen, and what to do.
  */
-#include "server/host.h"
+#include "process/host.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Telling the system's supervisor, systemd or upstart, how the server is.
  */
-#ifndef EVENKEEL_SERVER_SUPERVISE_H
-#define EVENKEEL_SERVER_SUPERVISE_H
+#ifndef EVENKEEL_PROCESS_SUPERVISE_H
+#define EVENKEEL_PROCESS_SUPERVISE_H
 #include <stdbool.h>
 
 void supervise_register(void); /* supervised; INFO's process_supervised */

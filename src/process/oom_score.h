@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The score by which the kernel picks whom to kill when memory runs out.
  */
-#ifndef EVENKEEL_SERVER_OOM_SCORE_H
-#define EVENKEEL_SERVER_OOM_SCORE_H
+#ifndef EVENKEEL_PROCESS_OOM_SCORE_H
+#define EVENKEEL_PROCESS_OOM_SCORE_H
 #include <stdbool.h>
 
 enum oom_role { OOM_PRIMARY, OOM_REPLICA, OOM_CHILD, OOM_ROLES };

@@ -11,7 +11,7 @@
  * What cannot be sent is lost: the server serves all the same, and the supervisor has its own time
  * limit.
  */
-#include "server/supervise.h"
+#include "process/supervise.h"
 
 #include <errno.h>
 #include <signal.h>

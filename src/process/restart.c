@@ -6,7 +6,7 @@
  * what it was at start: working directory (arguments may name files relative to it), score,
  * processors, the watchdog's timer.
  */
-#include "server/restart.h"
+#include "process/restart.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include "io/affinity.h"
 #include "io/signals.h"
 #include "option/option.h"
-#include "server/oom_score.h"
+#include "process/oom_score.h"
 
 static char **arguments;
 static const struct restart_program *program;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks that each folder of src/ needs only what src/LAYERS allows it.
 
-usage: layers.py includes            by #include
+usage: layers.py includes            by #include; LAYERS grants nothing that no include uses
        layers.py symbols OBJ_FOLDER  by symbol: no object needs one that only a folder defines which
                                      its own folder may not include (OBJ_FOLDER/<folder>/x.o);
                                      and only the programs' own folders make system calls by
@@ -28,6 +28,7 @@ SYSTEM_CALLS = set('read pread readv write pwrite writev send recv accept accept
 MAKES_SYSTEM_CALLS = {'base/system', 'base/clock', 'report/host_cpu'}
 # Folders of whole programs, which no test links below a system of its own.
 PROGRAMS = ('process', 'server', 'tools', 'cli', 'benchmark', 'lab')
+TOP = 'server'  # may include all folders, now and later
 KEYSPACE_CHANGE = 'store/keyspace_change.h'
 CHANGES_KEYSPACE = ('store/keyspace.c', 'exec/edit.c')
 SHARED_BY_FAMILIES = 'commands'  # commands/commands.h and .c: the list of all families
@@ -65,6 +66,7 @@ def family_clash(folder, stem, other_stem):
 
 
 def check_includes(allowed, faults):
+    used = collections.defaultdict(set)
     for path in sorted(glob.glob(os.path.join(SRC, '*/*.[ch]'))):
         folder, name = path.split(os.sep)[-2:]
         with open(path, errors='replace') as file:
@@ -75,6 +77,7 @@ def check_includes(allowed, faults):
                 place = f'src/{folder}/{name}:{number}'
                 target = match[1]
                 other = target.split('/')[0]
+                used[folder].add(other)
                 if '/' not in target or not os.path.exists(os.path.join(SRC, target)):
                     faults.append(f'{place}: "{target}" is not a header src/<folder>/<file>')
                 elif other not in allowed.get(folder, ()):
@@ -86,6 +89,11 @@ def check_includes(allowed, faults):
                 elif other == folder and family_clash(
                         folder, os.path.splitext(name)[0], os.path.basename(target)[:-2]):
                     faults.append(f'{place}: the families of commands/ do not include each other')
+    for folder, others in allowed.items():
+        if folder == TOP:
+            continue
+        for other in sorted(others - used[folder] - {folder}):
+            faults.append(f'src/LAYERS: {folder} is granted {other}, and includes nothing of it')
 
 
 def objects_of_sources(objects):

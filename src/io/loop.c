@@ -18,10 +18,10 @@
  *  3. A round is a wait, its events, and then what was pending before it: `pending` is in the order
  *     of the rounds in which its members began or were last called. A turn that yields leaves the
  *     rest of its round, of both parts, to the next turn: so neither part starves the other.
- *  4. `timers` is sorted by due time, equal ones in the order of starting. A sorted list, because
- *     a server has a handful of timers (cron and a few modules' ones): insertion walks it from the
- *     end, the earliest is the first link. A timer whose callback runs is in no list; timers that
- *     are due in this turn stand in a list on run_timers' stack, where stopping one works as well.
+ *  4. `timers` is a priority queue by due time; of two timers that are due at once the one that was
+ *     started earlier comes first. A timer whose callback runs is in no queue and in no list.
+ * Timers that are due in this turn stand in a list on run_timers' stack, where stopping one works
+ * too.
  *  5. Only the outermost turn runs timers and books CPU time, and no loop_turn_within.
  *  6. Time in a wait is CAUSE_IDLE, time from there to the end of what was ready CAUSE_IO, the rest
  *     of a turn CAUSE_OTHER, where nobody names a narrower cause.
@@ -58,7 +58,8 @@ struct loop {
     bool yield;
     unsigned depth;
     int ready_next, ready_count;
-    struct list_link timers;
+    struct heap timers;
+    uint64_t timers_started;  /* so far: gives each its order */
     struct list_link pending; /* of struct loop_pending */
     uint64_t round;
 
@@ -88,9 +89,25 @@ static void wake_ready(struct loop_watcher *watcher, unsigned ready) {
     (void)got; /* EAGAIN: another turn has taken it */
 }
 
+/* ---- the order of timers ---- */
+
+static struct loop_timer *timer_of(const struct heap_item *item) {
+    return item ? LIST_ENTRY(item, struct loop_timer, item) : NULL;
+}
+
+static bool timer_before(const struct heap_item *a, const struct heap_item *b) {
+    const struct loop_timer *one = timer_of(a), *other = timer_of(b);
+    if (one->due_nsec != other->due_nsec) return one->due_nsec < other->due_nsec;
+    return one->order < other->order;
+}
+
+static struct loop_timer *first_timer(const struct loop *loop) {
+    return timer_of(heap_first(&loop->timers));
+}
+
 struct loop *loop_create(void) {
     struct loop *loop = memory_zalloc(sizeof(*loop), MEMORY_OTHER);
-    list_init(&loop->timers);
+    heap_init(&loop->timers, timer_before, MEMORY_OTHER);
     list_init(&loop->pending);
     loop->hooks = no_hooks;
     loop->cpu_accounting = true;
@@ -107,7 +124,7 @@ struct loop *loop_create(void) {
 
 void loop_free(struct loop *loop) {
     ASSERT(loop->depth == 0);
-    LIST_FOR_EACH (link, following, &loop->timers) list_remove(link);
+    heap_free(&loop->timers);
     LIST_FOR_EACH (link, following, &loop->pending) list_remove(link);
     system_close(loop->wake.fd);
     system_close(loop->epoll_fd);
@@ -160,16 +177,9 @@ void loop_pending_end(struct loop *loop, struct loop_pending *pending) {
     if (list_is_empty(&loop->pending)) loop->restless &= ~(unsigned)RESTLESS_PENDING;
 }
 
-static struct loop_timer *timer_of(const struct list_link *link) {
-    return LIST_ENTRY(link, struct loop_timer, link);
-}
-
 static void timer_insert(struct loop *loop, struct loop_timer *timer) {
-    struct list_link *place = loop->timers.previous;
-    while (place != &loop->timers && timer_of(place)->due_nsec > timer->due_nsec) {
-        place = place->previous;
-    }
-    list_insert_after(place, &timer->link);
+    timer->order = loop->timers_started++;
+    heap_insert(&loop->timers, &timer->item);
 }
 
 static int64_t timer_span_nsec(int64_t msec) {
@@ -184,7 +194,8 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t after
 }
 
 void loop_timer_stop(struct loop *loop, struct loop_timer *timer) {
-    if (timer->link.next != NULL) list_remove(&timer->link);
+    if (heap_has(&timer->item)) heap_remove(&loop->timers, &timer->item);
+    if (timer->link.next) list_remove(&timer->link);
 }
 
 static void timer_rearm(struct loop *loop, struct loop_timer *timer, int64_t after_msec) {
@@ -199,17 +210,17 @@ static void timer_rearm(struct loop *loop, struct loop_timer *timer, int64_t aft
 /* Those due now are set apart first, so that a timer that wants to run again at once waits for the
  * next turn instead of holding this one. */
 static void run_timers(struct loop *loop) {
-    if (list_is_empty(&loop->timers)) return;
+    if (!heap_first(&loop->timers)) return;
     int64_t now = clock_monotonic_nsec();
     struct list_link due;
+    struct loop_timer *timer;
     list_init(&due);
-    while (!list_is_empty(&loop->timers) && timer_of(loop->timers.next)->due_nsec <= now) {
-        struct list_link *link = loop->timers.next;
-        list_remove(link);
-        list_append(&due, link);
+    while ((timer = first_timer(loop)) && timer->due_nsec <= now) {
+        heap_remove(&loop->timers, &timer->item);
+        list_append(&due, &timer->link);
     }
     while (!list_is_empty(&due)) {
-        struct loop_timer *timer = timer_of(due.next);
+        timer = LIST_ENTRY(due.next, struct loop_timer, link);
         list_remove(&timer->link);
         int64_t after_msec = timer->callback(timer);
         if (after_msec >= 0) timer_rearm(loop, timer, after_msec);
@@ -237,8 +248,9 @@ static bool call_before_sleep(const struct loop_hooks *hooks) {
 /* How long this turn may sleep: rounded up to whole milliseconds, since waking early would only
  * spin until the timer is due. */
 static int sleep_msec(const struct loop *loop, int64_t timeout_msec) {
-    if (loop->depth == 1 && timeout_msec != 0 && !list_is_empty(&loop->timers)) {
-        int64_t left = timer_of(loop->timers.next)->due_nsec - clock_monotonic_nsec();
+    const struct loop_timer *timer = first_timer(loop);
+    if (loop->depth == 1 && timeout_msec != 0 && timer) {
+        int64_t left = timer->due_nsec - clock_monotonic_nsec();
         int64_t msec = left <= 0 ? 0 : left / NSEC_PER_MSEC + (left % NSEC_PER_MSEC != 0);
         if (timeout_msec < 0 || msec < timeout_msec) timeout_msec = msec;
     }
@@ -394,12 +406,7 @@ void loop_check(const struct loop *loop) {
         ASSERT(watcher == NULL || watcher->interest != 0);
     }
     ASSERT(list_is_empty(&loop->pending) == !(loop->restless & RESTLESS_PENDING));
-    int64_t due_nsec = INT64_MIN;
-    LIST_FOR_EACH (link, following, &loop->timers) {
-        ASSERT(link->next->previous == link && link->previous->next == link);
-        ASSERT_COMPARE(timer_of(link)->due_nsec, >=, due_nsec);
-        due_nsec = timer_of(link)->due_nsec;
-    }
+    heap_check(&loop->timers);
 }
 
 void loop_dump(const struct loop *loop, struct buffer *out) {
@@ -409,8 +416,10 @@ void loop_dump(const struct loop *loop, struct buffer *out) {
                   (unsigned long long)stats->events, loop->ready_count - loop->ready_next,
                   loop_is_stopping(loop) ? ", stopping" : "");
     int64_t now = clock_monotonic_nsec();
-    LIST_FOR_EACH (link, following, &loop->timers) {
-        buffer_printf(out, "timer: due in %lld us\n",
-                      (long long)(timer_of(link)->due_nsec - now) / NSEC_PER_USEC);
-    }
+    const struct loop_timer *first = first_timer(loop);
+    buffer_printf(out, "timers: %zu", loop->timers.count);
+    if (first)
+        buffer_printf(out, ", the first due in %lld us",
+                      (long long)(first->due_nsec - now) / NSEC_PER_USEC);
+    buffer_append_char(out, '\n');
 }

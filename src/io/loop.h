@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/heap.h"
 #include "base/list.h"
 #include "metric/metric.h"
 
@@ -73,8 +74,10 @@ struct loop_pending {
  * end of one run and the next. */
 #define LOOP_TIMER_END (-1)
 struct loop_timer {
-    struct list_link link;
+    struct heap_item item; /* in the loop's queue, or */
+    struct list_link link; /* in the list of those that the running turn calls */
     int64_t due_nsec;
+    uint64_t order; /* of starting: of two that are due at once the earlier one comes first */
     int64_t (*callback)(struct loop_timer *timer);
 };
 
@@ -91,10 +94,10 @@ void loop_unwatch(struct loop *loop, struct loop_watcher *watcher);
 /* Both are harmless where it is so already. To be ended before the struct or the watcher goes. */
 void loop_pending_begin(struct loop *loop, struct loop_pending *pending);
 void loop_pending_end(struct loop *loop, struct loop_pending *pending);
-/* Runs `after_msec` (0 or more) from now, in a turn to come; starts anew where it runs already.
- * O(number of timers): there are a handful, since clients' timeouts are not timers here. */
+/* Runs the callback `after_msec` (0 or more) from now, in a turn to come; a timer that is started
+ * already starts anew. O(log(timers)). */
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t after_msec);
-/* Harmless for a timer that does not run. */
+/* Harmless for a timer that is not started. O(log(timers)). */
 void loop_timer_stop(struct loop *loop, struct loop_timer *timer);
 /* What a turn calls: arrays in the order of calling, each ended by NULL; NULL for an empty one. */
 struct loop_hooks {

@@ -2,7 +2,7 @@
  * Tests of io/loop: delivery, removal inside callbacks, nesting, timers, the order of a turn.
  *
  * Descriptors are eventfds, which become readable by a write and stay writable. SEED=n repeats the
- * random test.
+ * random tests.
  */
 #include "io/loop.h"
 
@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/seed.h"
 #include "base/string.h"
 #include "io/faults.h"
 
@@ -366,15 +367,6 @@ static void test_yield_leaves_the_rest_for_the_next_turn(void **state) {
 }
 
 static void test_random_removals(void **state) {
-    const char *text = getenv("SEED");
-    uint64_t seed;
-    if (text != NULL) {
-        seed = strtoull(text, NULL, 10);
-    } else {
-        random_secret(&seed, sizeof(seed));
-    }
-    print_message("SEED=%llu\n", (unsigned long long)seed);
-    random_seed(seed);
     herd_create(64, random_action);
     for (int i = 0; i < 2000; i++) {
         loop_turn(loop, 0);
@@ -612,6 +604,36 @@ static void test_timer_frees_itself(void **state) {
     assert_string_equal(run_after_msec(5), "xa");
 }
 
+/* Thousands of timers, started and stopped at random: each that is left runs once, in order. */
+#define MANY_TIMERS 5000
+static struct many_timer {
+    struct loop_timer timer; /* first */
+    int64_t after_msec;
+    int runs;
+} many[MANY_TIMERS];
+static int64_t many_last_msec;
+
+static int64_t many_run(struct loop_timer *timer) {
+    struct many_timer *self = (struct many_timer *)(void *)timer;
+    assert_true(self->after_msec >= many_last_msec);
+    many_last_msec = self->after_msec;
+    self->runs++;
+    return LOOP_TIMER_END;
+}
+
+static void test_thousands_of_timers(void **state) {
+    memset(many, 0, sizeof(many));
+    many_last_msec = 0;
+    for (int i = 0; i < MANY_TIMERS; i++) {
+        many[i].timer.callback = many_run;
+        many[i].after_msec = 1 + (int64_t)random_below(1000);
+        loop_timer_start(loop, &many[i].timer, many[i].after_msec);
+    }
+    for (int i = 0; i < MANY_TIMERS; i += 3) loop_timer_stop(loop, &many[i].timer);
+    for (int msec = 0; msec < 1000; msec += 10) run_after_msec(10);
+    for (int i = 0; i < MANY_TIMERS; i++) assert_int_equal(many[i].runs, i % 3 != 0);
+}
+
 /* A wait ends by the timer even where the clock does not move; nothing runs then. */
 static void test_fixed_clock_does_not_sleep_for_ever(void **state) {
     loop_timer_start(loop, &timers[0].timer, 3);
@@ -793,7 +815,7 @@ static void test_dump(void **state) {
     buffer_init(&out, MEMORY_OTHER);
     loop_dump(loop, &out);
     assert_non_null(strstr(out.bytes, "depth 0"));
-    assert_non_null(strstr(out.bytes, "timer: due in 7000 us"));
+    assert_non_null(strstr(out.bytes, "timers: 1, the first due in 7000 us"));
     buffer_free(&out);
 }
 
@@ -824,6 +846,7 @@ int main(void) {
         TIMED(test_timer_wants_to_run_at_once),
         TIMED(test_timer_holds_its_rate),
         TIMED(test_timer_frees_itself),
+        TIMED(test_thousands_of_timers),
         TIMED(test_fixed_clock_does_not_sleep_for_ever),
         TIMED(test_system_clock_runs_timers),
         TIMED(test_order_of_a_turn),
@@ -836,5 +859,6 @@ int main(void) {
         TIMED(test_dump),
     };
     alarm(HANG_GUARD_SECONDS);
+    seed_from_environment();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Listeners: what the options name is opened at start; accepted sockets become clients.
+ * Listeners: what the options name is opened at start; accepted sockets go to their kind.
  *
- * `port`, `tls-port` and `bind` may change while the server runs: the new sockets of both ports are
+ * `port`, `tls-port` and `bind` may change while the server runs: the new sockets of all kinds are
  * opened in a set of their own, and only when all of them are there the old ones are closed. An
  * address that stays keeps its socket, and with it the connections that wait to be accepted. Where
  * new addresses overlap old ones (127.0.0.1 and *) the old must be closed first; if the new cannot
@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/panic.h"
 #include "base/string.h"
 #include "base/system.h"
 #include "io/child.h"
@@ -38,27 +39,26 @@
 
 /* Addresses that `bind` may name: as 6.2. */
 #define ADDRESSES_MAX 16
-#define PORTS 2 /* the plain one, and that of TLS */
-#define LISTENERS_MAX (ADDRESSES_MAX * PORTS)
+#define LISTENERS_MAX (ADDRESSES_MAX * LISTEN_KINDS_MAX)
 #define REASON_CHARS 160                     /* why a connection is not taken */
 #define ADDRESS_TEXT_MAX 256                 /* no longer name is resolved */
 #define ACCEPT_TELL_NSEC INT64_C(1000000000) /* between lines on the same failure */
 #define ACCEPT_REST_MSEC 100                 /* ten vain tries a second cost nothing */
-/* While no handshake has a place: a few handshakes take as long. */
-#define HANDSHAKE_REST_MSEC 10
+/* While a kind has no room: a few handshakes over TLS take as long. */
+#define NO_ROOM_REST_MSEC 10
 /* Longer than a distant client needs between two messages; a place is not for who only keeps it. */
 #define HANDSHAKE_SILENCE_MSEC 1000
 /* How often handshakes are looked at that may have taken too long. */
 #define HANDSHAKE_LOOK_MSEC 250
 
 struct listener {
-    struct loop_watcher watcher;                  /* first: the loop hands it back */
-    const struct connection_transport *transport; /* of its clients; NULL = plain sockets */
+    struct loop_watcher watcher; /* first: the loop hands it back */
+    const struct listen_kind *kind;
     int port;
     char address[ADDRESS_TEXT_MAX]; /* as `bind` names it, without the minus sign */
 };
 
-/* The TCP listeners of both ports. */
+/* The TCP listeners of all kinds. */
 struct listener_set {
     struct listener listeners[LISTENERS_MAX];
     int count;
@@ -68,8 +68,10 @@ static struct loop *loop;
 static struct listener_set sets[2];
 static struct listener_set *current = &sets[0]; /* the other one is empty */
 static struct listener unix_listener = {.watcher.fd = -1};
+static const struct listen_kind *kinds[LISTEN_KINDS_MAX];
+static int kind_count;
 static int64_t port, tls_port, backlog, unix_mode;
-static int64_t failed_port; /* of the last socket that could not be had */
+static const struct listen_kind *failed_kind; /* of the last socket that could not be had */
 static int64_t handshakes_max, handshake_timeout_sec;
 static char *unix_path;
 static bool protected_mode;
@@ -201,31 +203,50 @@ static const struct metric_row metric_rows[] = {
      .help = "Connections refused because maxclients was reached."},
 };
 
+static const struct listen_kind plain_clients, tls_clients;
+
 void listen_register(void) {
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
+    kind_count = 0;
+    listen_add_kind(&plain_clients);
+    listen_add_kind(&tls_clients);
+    unix_listener.kind = &plain_clients;
 }
 
-/* ---- accepting ---- */
+void listen_add_kind(const struct listen_kind *kind) {
+    ASSERT_COMPARE(kind_count, <, LISTEN_KINDS_MAX);
+    kinds[kind_count++] = kind;
+}
+
+/* ---- clients ---- */
 
 /* `text` is for those who can read it: not before a transport's handshake. */
-static void refuse(const struct listener *l, int fd, const char *text) {
+static void refuse(const struct listen_kind *kind, int fd, const char *text) {
     /* The socket is new and empty: a short line always fits; where it does not the peer is gone. */
-    ssize_t ignored = l->transport ? 0 : system_write(fd, text, strlen(text));
+    ssize_t ignored = kind->transport ? 0 : system_write(fd, text, strlen(text));
     (void)ignored;
     system_close(fd);
 }
 
-static void accept_one(const struct listener *l, int fd, const struct socket_peer *peer) {
+/* Clients, and what else counts as they do. */
+static size_t count_connections(void) {
+    size_t count = client_count();
+    for (int i = 0; i < kind_count; i++)
+        if (kinds[i]->counted) count += kinds[i]->counted();
+    return count;
+}
+
+static void accept_client(const struct listen_kind *kind, int fd, const struct socket_peer *peer) {
     char reason[REASON_CHARS];
-    if (client_count() >= (size_t)client_maxclients()) {
+    if (count_connections() >= (size_t)client_maxclients()) {
         rejected++;
-        refuse(l, fd, "-ERR max number of clients reached\r\n");
+        refuse(kind, fd, "-ERR max number of clients reached\r\n");
         return;
     }
     if (protected_mode && !bind_count && !client_strangers_any() && !socket_peer_is_local(peer)) {
         rejected++;
-        refuse(l, fd,
+        refuse(kind, fd,
                "-DENIED Protected mode is on: no address is bound and no password is set, so only "
                "clients of this host are served. Set 'bind' or a password, or, knowing what it "
                "means, 'protected-mode no'.\r\n");
@@ -235,15 +256,15 @@ static void accept_one(const struct listener *l, int fd, const struct socket_pee
         log_verbose("Accepted connection to %s", unix_path);
     else
         log_verbose("Accepted %s:%d", peer->address, peer->port);
-    if (!client_create(fd, peer, l->transport, reason, sizeof(reason)))
+    if (!client_create(fd, peer, kind->transport, reason, sizeof(reason)))
         log_warning("Error registering fd event for the new client: %s (%s:%d)", reason,
                     peer->address, peer->port);
-    else if (l->transport && connection_handshakes() == 1)
+    else if (kind->transport && connection_handshakes() == 1)
         loop_timer_start(loop, &handshake_timer, HANDSHAKE_LOOK_MSEC);
 }
 
-static bool has_room(const struct listener *l) {
-    return !l->transport || connection_handshakes() < (size_t)handshakes_max;
+static bool has_room_for_handshake(void) {
+    return connection_handshakes() < (size_t)handshakes_max;
 }
 
 static int64_t look_at_handshakes(struct loop_timer *unused) {
@@ -252,6 +273,16 @@ static int64_t look_at_handshakes(struct loop_timer *unused) {
     connection_end_handshakes(whole, all_taken ? HANDSHAKE_SILENCE_MSEC : whole);
     return connection_handshakes() ? HANDSHAKE_LOOK_MSEC : LOOP_TIMER_END;
 }
+
+static const struct listen_kind plain_clients = {
+    .name = "TCP", .port = listen_port, .accepted = accept_client};
+static const struct listen_kind tls_clients = {.name = "TLS",
+                                               .transport = &tls_transport,
+                                               .port = listen_tls_port,
+                                               .accepted = accept_client,
+                                               .has_room = has_room_for_handshake};
+
+/* ---- accepting ---- */
 
 /* Of one cause it is said once in a time. */
 static void tell_not_accepted(int error) {
@@ -289,11 +320,11 @@ static void rest(void) {
     rest_for(ACCEPT_REST_MSEC);
 }
 
-/* Not the plain ones: nobody there waits for a handshake. */
-static void rest_of_tls(void) {
+/* The other kinds go on: they have room. */
+static void rest_of_kind(const struct listen_kind *kind) {
     for (int i = 0; i < current->count; i++)
-        if (current->listeners[i].transport) loop_unwatch(loop, &current->listeners[i].watcher);
-    if (!rests_until_nsec) rest_for(HANDSHAKE_REST_MSEC);
+        if (current->listeners[i].kind == kind) loop_unwatch(loop, &current->listeners[i].watcher);
+    if (!rests_until_nsec) rest_for(NO_ROOM_REST_MSEC);
 }
 
 void listen_within(void) {
@@ -304,8 +335,8 @@ static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
     const struct listener *l = (const struct listener *)watcher;
     for (int i = 0; i < LISTEN_ACCEPTS_MAX; i++) {
         struct socket_peer peer;
-        if (!has_room(l)) {
-            rest_of_tls();
+        if (l->kind->has_room && !l->kind->has_room()) {
+            rest_of_kind(l->kind);
             return;
         }
         int fd = socket_accept(watcher->fd, &peer);
@@ -315,7 +346,7 @@ static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
             rest();
             return;
         }
-        accept_one(l, fd, &peer);
+        l->kind->accepted(l->kind, fd, &peer);
     }
 }
 
@@ -342,14 +373,13 @@ static void set_close(struct listener_set *s) {
 struct place {
     const char *address; /* without the minus sign */
     int port;
-    const struct connection_transport *transport;
+    const struct listen_kind *kind;
 };
 
 static const struct listener *set_find(const struct listener_set *s, const struct place *p) {
     for (int i = 0; i < s->count; i++) {
         const struct listener *l = &s->listeners[i];
-        if (l->port == p->port && l->transport == p->transport && !strcmp(l->address, p->address))
-            return l;
+        if (l->port == p->port && l->kind == p->kind && !strcmp(l->address, p->address)) return l;
     }
     return NULL;
 }
@@ -375,11 +405,11 @@ static bool set_add(struct listener_set *s, struct place p, bool quiet) {
     if (fd >= 0 && watch(&l->watcher, fd, reason, sizeof(reason))) {
         snprintf(l->address, sizeof(l->address), "%s", p.address);
         l->port = p.port;
-        l->transport = p.transport;
+        l->kind = p.kind;
         s->count++;
         return true;
     }
-    failed_port = p.port;
+    failed_kind = p.kind;
     if (!quiet)
         log_warning("Warning: Could not create server TCP listening socket %s:%d: %s", p.address,
                     p.port, reason);
@@ -387,12 +417,11 @@ static bool set_add(struct listener_set *s, struct place p, bool quiet) {
                         error == EPROTONOSUPPORT || error == ENOPROTOOPT);
 }
 
-/* The sockets of one port (0 = none) on all addresses; false at the first that cannot be had. */
-static bool set_add_port(struct listener_set *s, int64_t of_port,
-                         const struct connection_transport *transport, bool quiet) {
+/* The sockets of one kind on all addresses; false at the first that cannot be had. */
+static bool set_add_kind(struct listener_set *s, const struct listen_kind *kind, bool quiet) {
     const char *address = bind_addresses.bytes;
-    struct place p = {.address = "*", .port = (int)of_port, .transport = transport};
-    if (!of_port) return true;
+    struct place p = {.address = "*", .port = kind->port(), .kind = kind};
+    if (!p.port) return true;
     if (!bind_count) {
         struct place any = p;
         any.address = "-::*";
@@ -409,8 +438,8 @@ static bool set_add_port(struct listener_set *s, int64_t of_port,
  * be none where all may be missing. */
 static bool set_open(struct listener_set *s, bool quiet) {
     s->count = 0;
-    bool done =
-        set_add_port(s, port, NULL, quiet) && set_add_port(s, tls_port, &tls_transport, quiet);
+    bool done = true;
+    for (int i = 0; i < kind_count && done; i++) done = set_add_kind(s, kinds[i], quiet);
     if (!done) set_close(s);
     return done;
 }
@@ -429,7 +458,7 @@ static void set_restore(struct listener_set *s) {
     for (int i = 0; i < count; i++) {
         char address[ADDRESS_TEXT_MAX];
         memcpy(address, s->listeners[i].address, sizeof(address));
-        const struct place p = {address, s->listeners[i].port, s->listeners[i].transport};
+        const struct place p = {address, s->listeners[i].port, s->listeners[i].kind};
         set_add(s, p, false);
     }
 }
@@ -463,7 +492,7 @@ static bool apply_port(const struct option_row *row, char *reason, size_t reason
 
 static bool serves_tls(void) {
     for (int i = 0; i < current->count; i++)
-        if (current->listeners[i].transport) return true;
+        if (current->listeners[i].kind == &tls_clients) return true;
     return false;
 }
 
@@ -486,9 +515,8 @@ static bool apply_bind(const struct option_row *row, char *reason, size_t reason
 bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
     loop = the_loop;
     if (!set_open(current, false)) {
-        bool of_tls = failed_port == tls_port;
         snprintf(reason, reason_size, "Failed listening on port %d (%s), aborting.",
-                 (int)(of_tls ? tls_port : port), of_tls ? "TLS" : "TCP");
+                 failed_kind->port(), failed_kind->name);
         return false;
     }
     if (*unix_path) {

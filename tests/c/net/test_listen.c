@@ -34,6 +34,29 @@ static const struct batch_executor executor = {
 
 static char reason[256];
 
+/* ---- connections of another kind than clients ---- */
+
+static int others_port; /* 0 = none */
+static int others[8], others_count;
+static bool others_have_room = true;
+
+static int port_of_others(void) { return others_port; }
+static bool room_for_others(void) { return others_have_room; }
+static size_t count_of_others(void) { return (size_t)others_count; }
+
+static void take_other(const struct listen_kind *kind, int fd, const struct socket_peer *peer) {
+    assert_string_equal(kind->name, "others");
+    assert_string_equal(peer->address, "127.0.0.1");
+    assert_true(others_count < 8);
+    others[others_count++] = fd;
+}
+
+static const struct listen_kind kind_of_others = {.name = "others",
+                                                  .port = port_of_others,
+                                                  .accepted = take_other,
+                                                  .has_room = room_for_others,
+                                                  .counted = count_of_others};
+
 /* A port that was free just now. */
 static int free_port(void) {
     int fd = socket_listen_tcp("127.0.0.1", 0, 1, reason, sizeof(reason));
@@ -46,6 +69,7 @@ static int free_port(void) {
 static int begin_all(void **state) {
     if (peers_open(&executor)) return -1;
     listen_register();
+    listen_add_kind(&kind_of_others);
     option_set_text("maxclients", "100");
     char port[16];
     snprintf(port, sizeof(port), "%d", free_port());
@@ -92,6 +116,21 @@ static void assert_ended(int fd) {
     for (int i = 0; i < 1000 && (got = read(fd, &byte, 1)) < 0 && errno == EAGAIN; i++)
         loop_turn(peers_loop, 1);
     assert_true(got == 0 || errno == ECONNRESET);
+}
+
+/* The server has said this, and closed it. */
+static void assert_ended_with(int fd, const char *text) {
+    char got[128];
+    size_t length = 0;
+    ssize_t more = -1;
+    assert_true(socket_set_nonblocking(fd, true));
+    for (int i = 0; i < 1000 && more != 0; i++) {
+        more = read(fd, got + length, sizeof(got) - length);
+        if (more > 0) length += (size_t)more;
+        if (more < 0) loop_turn(peers_loop, 1);
+    }
+    assert_int_equal(length, strlen(text));
+    assert_memory_equal(got, text, length);
 }
 
 /* All peers have closed, and the server knows. */
@@ -239,6 +278,81 @@ static void test_epoll_refuses_a_listener(void **state) {
     assert_int_equal(open_descriptors(), before);
 }
 
+static bool set_port(int number) {
+    char text[16];
+    snprintf(text, sizeof(text), "%d", number);
+    struct slice word = slice_of(text);
+    return option_set(option_find(SLICE("port")), &word, 1, OPTION_FROM_CONFIG_SET, reason,
+                      sizeof(reason));
+}
+
+static void await_others(int count) {
+    for (int turn = 0; turn < 1000 && others_count < count; turn++) loop_turn(peers_loop, 1);
+    assert_int_equal(others_count, count);
+}
+
+static int peer_of_others(void) {
+    int fd = socket_connect_tcp("127.0.0.1", others_port, NULL, reason, sizeof(reason));
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* The kind is listened on as soon as listeners are opened anew; it is handed its sockets, is no
+ * client, and waits while it has no room. */
+static void test_another_kind(void **state) {
+    int fds[3];
+    others_port = free_port();
+    assert_true(set_port(free_port()));
+    fds[0] = peer_of_others();
+    await_others(1);
+    assert_int_equal(client_count(), 0);
+    others_have_room = false;
+    fds[1] = peer_of_others();
+    fds[2] = peer_of_listener();
+    assert_serves(fds[2]); /* who has room goes on */
+    assert_int_equal(others_count, 1);
+    others_have_room = true;
+    await_others(2);
+    others_port = 0;
+    assert_true(set_port(free_port()));
+    for (int i = 0; i < 2; i++) close(others[i]);
+    for (int i = 0; i < 3; i++) close(fds[i]);
+    others_count = 0;
+    await_nobody();
+}
+
+/* They count for maxclients as clients do, and no more than their kind says. */
+static void test_another_kind_counts(void **state) {
+    option_set_text("maxclients", "3");
+    others_count = 2;
+    int first = peer_of_listener();
+    assert_serves(first);
+    int second = peer_of_listener();
+    assert_ended_with(second, "-ERR max number of clients reached\r\n");
+    others_count = 0;
+    int third = peer_of_listener();
+    assert_serves(third);
+    option_set_text("maxclients", "100");
+    close(first);
+    close(second);
+    close(third);
+    await_nobody();
+}
+
+/* A port of theirs that is taken: nothing changes, and the reason names it. */
+static void test_another_kind_without_its_port(void **state) {
+    int old = listen_port(), before = open_descriptors();
+    others_port = old;
+    assert_false(set_port(free_port()));
+    assert_int_equal(listen_port(), old);
+    assert_int_equal(open_descriptors(), before);
+    others_port = 0;
+    int fd = peer_of_listener();
+    assert_serves(fd);
+    close(fd);
+    await_nobody();
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, peers_nothing_left)
     const struct CMUnitTest tests[] = {
@@ -249,6 +363,9 @@ int main(void) {
         CASE(test_epoll_refuses_a_client),
         CASE(test_epoll_refuses_a_change),
         CASE(test_epoll_refuses_a_listener),
+        CASE(test_another_kind),
+        CASE(test_another_kind_counts),
+        CASE(test_another_kind_without_its_port),
     };
     return cmocka_run_group_tests(tests, begin_all, end_all);
 }

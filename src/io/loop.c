@@ -6,11 +6,14 @@
  * events of a wait stand in one array in the loop and are handed out from the front.
  *
  * Invariants:
- *  1. ready[ready_next .. ready_count) are the events still to be handed out; the address in each
- *     is NULL or that of a watcher with an interest. Removing a watcher looks it up there and
+ *  1. Of a hand-out events[next .. count) are still to be served; the address in each is NULL or
+ *     that of a watcher with an interest. Removing a watcher looks it up there and
  *     clears it, so a freed watcher is never called. This is a scan of at most LOOP_EVENTS_MAX
  *     words, and only when something is removed; an index in each watcher would cost every client
  *     eight bytes to save it.
+ *     There are two hand-outs: `ready`, and `first` for watchers with LOOP_FIRST. These have an
+ * epoll instance of their own, asked in each turn before `ready` is served; the main instance
+ * watches that one, so that they end a wait as well.
  *  2. A turn that yielded leaves its events to the next one, nested or not. A nested turn uses the
  *     same array. It begins by dropping what the outer one still hands out (level-triggered epoll
  *     reports it again, in the nested turn's own wait) and ends with nothing left, or yields; so
@@ -51,13 +54,18 @@
 
 enum restless { RESTLESS_STOP = 1, RESTLESS_PENDING = 2 };
 
+/* What an epoll instance has told. */
+struct hand_out {
+    struct epoll_event *events;
+    int next, count;
+};
+
 struct loop {
     int epoll_fd;
     struct loop_watcher wake; /* the eventfd of loop_wake */
     unsigned restless;        /* enum restless: why it does not sleep; 0 = it may */
     bool yield;
     unsigned depth;
-    int ready_next, ready_count;
     struct heap timers;
     uint64_t timers_started;  /* so far: gives each its order */
     struct list_link pending; /* of struct loop_pending */
@@ -69,7 +77,11 @@ struct loop {
     int64_t cpu_mark_nsec; /* thread CPU time at the end of the last turn */
     int64_t wake_nsec;     /* when the last wait ended */
     struct loop_stats stats;
-    struct epoll_event ready[LOOP_EVENTS_MAX];
+    struct loop_watcher first_set; /* the epoll instance of LOOP_FIRST; fd -1 until there is one */
+    unsigned first_watchers;       /* in it */
+    struct hand_out ready, first;
+    struct epoll_event ready_events[LOOP_EVENTS_MAX];
+    struct epoll_event first_events[LOOP_FIRST_EVENTS_MAX];
 };
 
 static void (*const no_calls[])(void) = {NULL};
@@ -88,6 +100,9 @@ static void wake_ready(struct loop_watcher *watcher, unsigned ready) {
     ssize_t got = system_read(watcher->fd, &count, sizeof(count));
     (void)got; /* EAGAIN: another turn has taken it */
 }
+
+/* The main instance tells that the one of LOOP_FIRST is ready: this turn has served it already. */
+static void first_set_ready(struct loop_watcher *watcher, unsigned ready) {}
 
 /* ---- the order of timers ---- */
 
@@ -116,6 +131,9 @@ struct loop *loop_create(void) {
     loop->wake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (loop->wake.fd < 0) PANIC("eventfd: %s", strerror(errno));
     loop->wake.callback = wake_ready;
+    loop->first_set = (struct loop_watcher){.fd = -1, .callback = first_set_ready};
+    loop->ready.events = loop->ready_events;
+    loop->first.events = loop->first_events;
     if (!loop_watch(loop, &loop->wake, LOOP_READABLE)) {
         PANIC("epoll_ctl refuses an eventfd: %s", strerror(errno));
     }
@@ -127,39 +145,61 @@ void loop_free(struct loop *loop) {
     heap_free(&loop->timers);
     LIST_FOR_EACH (link, following, &loop->pending) list_remove(link);
     system_close(loop->wake.fd);
+    if (loop->first_set.fd >= 0) system_close(loop->first_set.fd);
     system_close(loop->epoll_fd);
     memory_free(loop, MEMORY_OTHER);
 }
 
 /* Invariant 1. A descriptor stands at most once among the events of a wait. */
-static void forget_pending(struct loop *loop, const struct loop_watcher *watcher) {
-    for (int i = loop->ready_next; i < loop->ready_count; i++) {
-        if (loop->ready[i].data.ptr == watcher) {
-            loop->ready[i].data.ptr = NULL;
+static void forget_pending(struct hand_out *h, const struct loop_watcher *watcher) {
+    for (int i = h->next; i < h->count; i++) {
+        if (h->events[i].data.ptr == watcher) {
+            h->events[i].data.ptr = NULL;
             return;
         }
     }
 }
 
+/* Makes the instance of LOOP_FIRST with its first watcher. */
+static bool open_first_set(struct loop *loop) {
+    if (loop->first_set.fd >= 0) return true;
+    loop->first_set.fd = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->first_set.fd < 0) return false;
+    if (loop_watch(loop, &loop->first_set, LOOP_READABLE)) return true;
+    int error = errno;
+    system_close(loop->first_set.fd);
+    loop->first_set.fd = -1;
+    errno = error;
+    return false;
+}
+
 bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned interest) {
-    ASSERT((interest & ~(unsigned)(LOOP_READABLE | LOOP_WRITABLE | LOOP_HANGUP)) == 0);
+    ASSERT((interest & ~(unsigned)(LOOP_READABLE | LOOP_WRITABLE | LOOP_HANGUP | LOOP_FIRST)) == 0);
     if (interest == watcher->interest) return true;
     if (interest == 0) {
         loop_unwatch(loop, watcher);
         return true;
     }
+    bool first = interest & LOOP_FIRST, begins = watcher->interest == 0;
+    ASSERT(begins || first == !!(watcher->interest & LOOP_FIRST));
+    if (first && !open_first_set(loop)) return false;
     struct epoll_event event = {.events = epoll_events_of(interest), .data.ptr = watcher};
-    int operation = watcher->interest == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (system_epoll_ctl(loop->epoll_fd, operation, watcher->fd, &event) != 0) return false;
+    int set = first ? loop->first_set.fd : loop->epoll_fd;
+    int operation = begins ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (system_epoll_ctl(set, operation, watcher->fd, &event) != 0) return false;
     watcher->interest = interest;
+    loop->first_watchers += first && begins;
     return true;
 }
 
 void loop_unwatch(struct loop *loop, struct loop_watcher *watcher) {
     if (watcher->interest == 0) return;
+    bool first = watcher->interest & LOOP_FIRST;
     watcher->interest = 0;
-    forget_pending(loop, watcher);
-    int status = system_epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watcher->fd, NULL);
+    loop->first_watchers -= first;
+    forget_pending(first ? &loop->first : &loop->ready, watcher);
+    int set = first ? loop->first_set.fd : loop->epoll_fd;
+    int status = system_epoll_ctl(set, EPOLL_CTL_DEL, watcher->fd, NULL);
     (void)status; /* closing the descriptor removes it in any case */
 }
 
@@ -265,48 +305,59 @@ static struct loop_pending *next_pending(const struct loop *loop) {
 }
 
 static bool round_is_left(const struct loop *loop) {
-    return loop->ready_next < loop->ready_count || next_pending(loop);
+    return loop->ready.next < loop->ready.count || next_pending(loop);
 }
 
-/* Fills ready[]. An interrupted wait is one in which nothing became ready. What a turn that yielded
+/* Fills `ready`. An interrupted wait is one in which nothing became ready. What a turn that yielded
  * has left comes first, without a wait: were it dropped, the kernel would report the same ones in
  * the same order again, and those at the end might never get their turn. Enters CAUSE_IO and
  * returns the cause before. */
 static enum cause wait_ready(struct loop *loop, int64_t timeout_msec) {
     loop->stats.turns++;
     if (loop->yield && round_is_left(loop)) return cause_enter(CAUSE_IO, clock_monotonic_nsec());
-    loop->ready_next = loop->ready_count = 0;
+    loop->ready.next = loop->ready.count = 0;
     loop->round++;
     int sleep = sleep_msec(loop, timeout_msec);
     int64_t begin_nsec = clock_monotonic_nsec();
     enum cause before = cause_enter(CAUSE_IDLE, begin_nsec);
-    int count = system_epoll_wait(loop->epoll_fd, loop->ready, LOOP_EVENTS_MAX, sleep);
+    int count = system_epoll_wait(loop->epoll_fd, loop->ready_events, LOOP_EVENTS_MAX, sleep);
     if (count < 0 && errno != EINTR) PANIC("epoll_wait: %s", strerror(errno));
     loop->wake_nsec = clock_monotonic_nsec();
     cause_enter(CAUSE_IO, loop->wake_nsec);
     attribution_waited(begin_nsec, loop->wake_nsec);
-    loop->ready_count = count < 0 ? 0 : count;
-    loop->stats.wakes += loop->ready_count > 0;
+    loop->ready.count = count < 0 ? 0 : count;
+    loop->stats.wakes += loop->ready.count > 0;
     return before;
+}
+
+static inline void serve_event(struct loop *loop, const struct epoll_event *event) {
+    struct loop_watcher *watcher = event->data.ptr;
+    if (watcher == NULL) return;
+    uint32_t events = event->events;
+    unsigned ready = (events & EPOLLIN ? LOOP_READABLE : 0u) |
+                     (events & EPOLLOUT ? LOOP_WRITABLE : 0u) |
+                     (events & EPOLLRDHUP ? LOOP_HANGUP : 0u);
+    /* An earlier callback of this turn may have taken the interest away. */
+    ready &= watcher->interest;
+    if (events & (EPOLLERR | EPOLLHUP)) ready |= LOOP_READABLE;
+    if (ready == 0) return;
+    loop->stats.events++;
+    watcher->callback(watcher, ready);
 }
 
 static void serve_ready(struct loop *loop) {
     loop->yield = false;
-    while (loop->ready_next < loop->ready_count && !loop->yield) {
-        const struct epoll_event *event = &loop->ready[loop->ready_next++];
-        struct loop_watcher *watcher = event->data.ptr;
-        if (watcher == NULL) continue;
-        uint32_t events = event->events;
-        unsigned ready = (events & EPOLLIN ? LOOP_READABLE : 0u) |
-                         (events & EPOLLOUT ? LOOP_WRITABLE : 0u) |
-                         (events & EPOLLRDHUP ? LOOP_HANGUP : 0u);
-        /* An earlier callback of this turn may have taken the interest away. */
-        ready &= watcher->interest;
-        if (events & (EPOLLERR | EPOLLHUP)) ready |= LOOP_READABLE;
-        if (ready == 0) continue;
-        loop->stats.events++;
-        watcher->callback(watcher, ready);
-    }
+    while (loop->ready.next < loop->ready.count && !loop->yield)
+        serve_event(loop, &loop->ready.events[loop->ready.next++]);
+}
+
+/* All of them, whatever loop_yield says: they are few. */
+static __attribute__((noinline)) void serve_first(struct loop *loop) {
+    struct hand_out *h = &loop->first;
+    int count = system_epoll_wait(loop->first_set.fd, h->events, LOOP_FIRST_EVENTS_MAX, 0);
+    h->next = 0;
+    h->count = count < 0 ? 0 : count;
+    while (h->next < h->count) serve_event(loop, &h->events[h->next++]);
 }
 
 static __attribute__((noinline)) void serve_pending(struct loop *loop) {
@@ -341,6 +392,7 @@ static void turn(struct loop *loop, int64_t timeout_msec, const struct loop_hook
     enum cause before = wait_ready(loop, timeout_msec);
     clock_refresh();
     call_all(hooks->after_wake);
+    if (__builtin_expect(loop->first_watchers != 0, 0)) serve_first(loop);
     serve_ready(loop);
     if (__builtin_expect(loop->restless != 0, 0)) serve_pending(loop);
     call_all(hooks->after_events);
@@ -397,14 +449,19 @@ void loop_set_cpu_accounting(struct loop *loop, bool on) {
     loop->cpu_accounting = on;
 }
 
-void loop_check(const struct loop *loop) {
-    ASSERT_COMPARE(loop->ready_next, >=, 0);
-    ASSERT_COMPARE(loop->ready_next, <=, loop->ready_count);
-    ASSERT_COMPARE(loop->ready_count, <=, LOOP_EVENTS_MAX);
-    for (int i = loop->ready_next; i < loop->ready_count; i++) {
-        const struct loop_watcher *watcher = loop->ready[i].data.ptr;
+static void check_hand_out(const struct hand_out *h, int most, unsigned first) {
+    ASSERT_COMPARE(h->next, >=, 0);
+    ASSERT_COMPARE(h->count, <=, most);
+    for (int i = h->next; i < h->count; i++) {
+        const struct loop_watcher *watcher = h->events[i].data.ptr;
         ASSERT(watcher == NULL || watcher->interest != 0);
+        ASSERT(watcher == NULL || (watcher->interest & LOOP_FIRST) == first);
     }
+}
+
+void loop_check(const struct loop *loop) {
+    check_hand_out(&loop->ready, LOOP_EVENTS_MAX, 0);
+    check_hand_out(&loop->first, LOOP_FIRST_EVENTS_MAX, LOOP_FIRST);
     ASSERT(list_is_empty(&loop->pending) == !(loop->restless & RESTLESS_PENDING));
     heap_check(&loop->timers);
 }
@@ -413,7 +470,7 @@ void loop_dump(const struct loop *loop, struct buffer *out) {
     const struct loop_stats *stats = &loop->stats;
     buffer_printf(out, "loop: depth %u, turns %llu, wakes %llu, events %llu, pending %d%s\n",
                   loop->depth, (unsigned long long)stats->turns, (unsigned long long)stats->wakes,
-                  (unsigned long long)stats->events, loop->ready_count - loop->ready_next,
+                  (unsigned long long)stats->events, loop->ready.count - loop->ready.next,
                   loop_is_stopping(loop) ? ", stopping" : "");
     int64_t now = clock_monotonic_nsec();
     const struct loop_timer *first = first_timer(loop);

@@ -2,8 +2,9 @@
  * The event loop: one epoll instance, timers, and the order of a turn.
  *
  * A turn is: before-sleep hooks, wait, refresh the wall clock, after-wake hooks, ready descriptors
- * (at most LOOP_EVENTS_MAX), after-events hooks, due timers. The watcher lives in its owner's
- * struct. Each turn's thread CPU time goes into a histogram (one clock read a turn).
+ * (at most LOOP_EVENTS_MAX, those of LOOP_FIRST before), after-events hooks, due timers. The
+ * watcher lives in its owner's struct. Each turn's thread CPU time goes into a histogram (one clock
+ * read a turn).
  *
  * Turns nest: a callback, hook or timer may call loop_turn, so that the server goes on answering
  * while a long command or a load runs. A nested turn serves descriptors and calls all hooks (they
@@ -38,12 +39,19 @@
 struct buffer;
 struct loop;
 
-/* LOOP_HANGUP: the other end sends no more. For who does not read now and still wants to know. */
+/* Ready descriptors of LOOP_FIRST that one turn serves at most; the next turn goes on. */
+#define LOOP_FIRST_EVENTS_MAX 64
+
+/* LOOP_HANGUP: the other end sends no more. For who does not read now and still wants to know.
+ * LOOP_FIRST: each turn serves the watcher before those without it, and before a hand-out that
+ * loop_yield has put off; for the few connections that must not look dead while a herd of clients
+ * is ready. Its callback should read until nothing is left. */
 enum {
     LOOP_READABLE = 1,
     LOOP_WRITABLE = 2,
     LOOP_HANGUP = 4,
     LOOP_PENDING = 8, /* told, not watched for: see struct loop_pending */
+    LOOP_FIRST = 16,  /* said with an interest, never told */
 };
 
 /* Embedded in its owner (a client, a listener). Zeroed before first use; must not move in memory
@@ -86,7 +94,8 @@ MUST_USE struct loop *loop_create(void);
 /* Not during a turn. Watchers stay their owners'; timers are stopped. */
 void loop_free(struct loop *loop);
 /* Sets what is watched (0: as loop_unwatch): one system call, none where nothing changes. Returns
- * false (errno set) where epoll refuses; the interest then stays as it was. */
+ * false (errno set) where epoll refuses; the interest then stays as it was. LOOP_FIRST may be given
+ * or taken away only together with the first, or the last, of the interest (asserted). */
 MUST_USE bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsigned interest);
 /* Removes it from epoll, where it is there, and forgets its pending event: to be done before the
  * descriptor is closed. */

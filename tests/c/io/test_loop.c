@@ -471,6 +471,120 @@ static void test_nested_turn_from_a_timer(void **state) {
     herd_free();
 }
 
+/* --- watchers that are served first ------------------------------------------------------------
+ */
+
+#define HERD_OF_ORDINARY (LOOP_EVENTS_MAX * 3)
+static struct source *ordinary[HERD_OF_ORDINARY];
+static int ordinary_calls;
+
+static void ordinary_action(struct source *source) {
+    ordinary_calls++;
+    loop_yield(loop);
+}
+
+/* It comes before every ordinary one of its turn. */
+static void first_action(struct source *source) {
+    assert_int_equal(ordinary_calls, 0);
+    source_drain(source);
+}
+
+static struct source *first_create(void (*action)(struct source *source)) {
+    struct source *source = source_create(0, action);
+    loop_unwatch(loop, &source->watcher);
+    assert_true(loop_watch(loop, &source->watcher, LOOP_READABLE | LOOP_FIRST));
+    return source;
+}
+
+/* However many others are ready, and although each of them ends its turn's hand-out. */
+static void test_served_first(void **state) {
+    struct source *first = first_create(first_action);
+    for (int i = 0; i < HERD_OF_ORDINARY; i++) {
+        ordinary[i] = source_create(i, ordinary_action);
+        source_feed(ordinary[i]);
+    }
+    for (int turn = 1; turn <= 20; turn++) {
+        source_feed(first);
+        ordinary_calls = 0;
+        loop_turn(loop, 0);
+        loop_check(loop);
+        assert_int_equal(first->calls, turn);
+        assert_int_equal(ordinary_calls, 1);
+    }
+    ordinary_calls = 0;
+    loop_turn(loop, 0);
+    assert_int_equal(first->calls, 20); /* nothing came */
+    source_free(first);
+    ordinary_calls = 0;
+    loop_turn(loop, 0);
+    assert_int_equal(ordinary_calls, 1);
+    for (int i = 0; i < HERD_OF_ORDINARY; i++) source_free(ordinary[i]);
+}
+
+static void test_first_ends_a_wait(void **state) {
+    ordinary_calls = 0;
+    struct source *first = first_create(first_action);
+    source_feed(first);
+    loop_turn(loop, -1);
+    assert_int_equal(first->calls, 1);
+    assert_int_equal(first->last_ready, LOOP_READABLE);
+    /* Another interest, and none. */
+    assert_true(loop_watch(loop, &first->watcher, LOOP_WRITABLE | LOOP_FIRST));
+    loop_turn(loop, -1);
+    assert_int_equal(first->last_ready, LOOP_WRITABLE);
+    loop_unwatch(loop, &first->watcher);
+    loop_turn(loop, 0);
+    assert_int_equal(first->calls, 2);
+    source_free(first);
+}
+
+static struct source *firsts[3];
+
+/* Frees the others, which are ready too, and turns the loop within. */
+static void first_frees_others(struct source *source) {
+    source_drain(source);
+    for (int i = 0; i < 3; i++) {
+        if (!firsts[i] || firsts[i] == source) continue;
+        source_free(firsts[i]);
+        firsts[i] = NULL;
+    }
+    source_feed(source);
+    if (source->calls == 1) loop_turn_within(loop);
+}
+
+static void test_first_frees_others_of_its_turn(void **state) {
+    for (int i = 0; i < 3; i++) {
+        firsts[i] = first_create(first_frees_others);
+        source_feed(firsts[i]);
+    }
+    loop_turn(loop, 0);
+    int left = 0;
+    for (int i = 0; i < 3; i++) {
+        if (!firsts[i]) continue;
+        left++;
+        assert_int_equal(firsts[i]->calls, 2); /* once in the turn within */
+        source_free(firsts[i]);
+    }
+    assert_int_equal(left, 1);
+    loop_check(loop);
+}
+
+static void test_epoll_refuses_a_first_one(void **state) {
+    struct source *a = source_create(0, source_drain);
+    loop_unwatch(loop, &a->watcher);
+    for (int passed = 0; passed < 2; passed++) { /* its set, and then itself */
+        fault_epoll_ctl = (struct fault){.passed = passed, .failed = 1, .error = ENOSPC};
+        assert_false(loop_watch(loop, &a->watcher, LOOP_READABLE | LOOP_FIRST));
+        assert_int_equal(errno, ENOSPC);
+        assert_int_equal(a->watcher.interest, 0);
+    }
+    assert_true(loop_watch(loop, &a->watcher, LOOP_READABLE | LOOP_FIRST));
+    source_feed(a);
+    loop_turn(loop, 0);
+    assert_int_equal(a->calls, 1);
+    source_free(a);
+}
+
 /* --- timers ------------------------------------------------------------------------------------
  */
 
@@ -847,6 +961,10 @@ int main(void) {
         TIMED(test_timer_holds_its_rate),
         TIMED(test_timer_frees_itself),
         TIMED(test_thousands_of_timers),
+        PLAIN(test_served_first),
+        PLAIN(test_first_ends_a_wait),
+        PLAIN(test_first_frees_others_of_its_turn),
+        PLAIN(test_epoll_refuses_a_first_one),
         TIMED(test_fixed_clock_does_not_sleep_for_ever),
         TIMED(test_system_clock_runs_timers),
         TIMED(test_order_of_a_turn),

@@ -102,10 +102,7 @@ static void names_copy(struct acl_names *to, const struct acl_names *from) {
 /* ---- passwords ---- */
 
 static void password_digest(struct slice password, struct acl_password *out) {
-    struct sha256 s;
-    sha256_begin(&s);
-    sha256_add(&s, password.bytes, password.length);
-    sha256_end(&s, out->digest);
+    sha256_of(password, out->digest);
 }
 
 /* Looks at every byte, whatever they are. */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/sha256.h"
+#include "base/sha.h"
 #include "base/string.h"
 #include "command/command.h"
 

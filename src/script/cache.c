@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "base/sha1.h"
+#include "base/sha.h"
 #include "ds/table.h"
 #include "metric/row.h"
 
@@ -59,10 +59,7 @@ void cache_register(void) {
 void cache_sha(struct slice text, char sha[static CACHE_SHA_CHARS]) {
     static const char hex[] = "0123456789abcdef";
     unsigned char digest[SHA1_BYTES];
-    struct sha1 s;
-    sha1_begin(&s);
-    sha1_add(&s, text.bytes, text.length);
-    sha1_end(&s, digest);
+    sha1_of(text, digest);
     for (size_t i = 0; i < SHA1_BYTES; i++) {
         *sha++ = hex[digest[i] >> 4];
         *sha++ = hex[digest[i] & 15];

@@ -4,7 +4,7 @@
  */
 #ifndef EVENKEEL_STORE_DIGEST_H
 #define EVENKEEL_STORE_DIGEST_H
-#include "base/sha1.h"
+#include "base/sha.h"
 
 struct entry;
 

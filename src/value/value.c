@@ -17,26 +17,19 @@ const struct value_type *value_type(unsigned kind) {
     return rows[kind];
 }
 
-static void sum_of(struct slice text, unsigned char sum[SHA1_BYTES]) {
-    struct sha1 s;
-    sha1_begin(&s);
-    sha1_add(&s, text.bytes, text.length);
-    sha1_end(&s, sum);
-}
-
 static struct slice digest_slice(const struct value_digest *d) {
     return (struct slice){(const char *)d->sum, SHA1_BYTES};
 }
 
 void value_digest_part(struct value_digest *d, struct slice text) {
     unsigned char sum[SHA1_BYTES];
-    sum_of(text, sum);
+    sha1_of(text, sum);
     for (int i = 0; i < SHA1_BYTES; i++) d->sum[i] ^= sum[i];
 }
 
 void value_digest_next(struct value_digest *d, struct slice text) {
     value_digest_part(d, text);
-    sum_of(digest_slice(d), d->sum);
+    sha1_of(digest_slice(d), d->sum);
 }
 
 void value_digest_pair(struct value_digest *d, struct slice first, struct slice second) {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/sha1.h"
+#include "base/sha.h"
 #include "base/string.h"
 #include "ds/listpack.h"
 

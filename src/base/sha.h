@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * SHA-1 and SHA-256 (FIPS 180-4) of a text, by libcrypto.
+ *
+ * SHA-1 names scripts and sums up values, as in Redis 6.2: it keeps no secret. SHA-256 is the form
+ * in which passwords are kept.
+ */
+#ifndef EVENKEEL_BASE_SHA_H
+#define EVENKEEL_BASE_SHA_H
+#include "base/string.h"
+
+#define SHA1_BYTES 20
+#define SHA256_BYTES 32
+
+/* From any thread. Neither allocates. */
+void sha1_of(struct slice text, unsigned char digest[SHA1_BYTES]);
+/* Leaves nothing of the text in memory. */
+void sha256_of(struct slice text, unsigned char digest[SHA256_BYTES]);
+#endif

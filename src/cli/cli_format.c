@@ -17,25 +17,47 @@
 
 #define MARGIN_CHARS (PEER_DEPTH_MAX * 16)
 #define DELETE_CHAR 0x7f
-#define UTF8_OF_CONTROL 0xc2 /* before 0x80 to 0x9f it is a control character, too */
-
 /* --- text without quotes ---------------------------------------------------------------------- */
 
-/* Bytes from `at` on that a terminal obeys: 0, 1, or 2. */
-static size_t count_obeyed(struct slice text, size_t at) {
-    unsigned char c = (unsigned char)text.bytes[at];
-    unsigned char next = at + 1 < text.length ? (unsigned char)text.bytes[at + 1] : 0;
-    if (c == UTF8_OF_CONTROL && next >= 0x80 && next < 0xa0) return 2;
-    return c < ' ' || c == DELETE_CHAR;
+/* A range of characters of several bytes in UTF-8 (RFC 3629): how many bytes follow the first, and
+ * between what the second is. Numbers that are longer than they need be, surrogates and what is
+ * beyond Unicode are left out, and so are U+0080 to U+009F, the control characters of a second set,
+ * which terminals obey. */
+static const struct utf8_range {
+    unsigned char first, last, following, second_least, second_most;
+} utf8_ranges[] = {
+    {0xc2, 0xc2, 1, 0xa0, 0xbf}, {0xc3, 0xdf, 1, 0x80, 0xbf}, {0xe0, 0xe0, 2, 0xa0, 0xbf},
+    {0xe1, 0xec, 2, 0x80, 0xbf}, {0xed, 0xed, 2, 0x80, 0x9f}, {0xee, 0xef, 2, 0x80, 0xbf},
+    {0xf0, 0xf0, 3, 0x90, 0xbf}, {0xf1, 0xf3, 3, 0x80, 0xbf}, {0xf4, 0xf4, 3, 0x80, 0x8f},
+};
+
+/* Bytes of the printable character that `at` points to; 0 where there is none. */
+static size_t printable_bytes(const unsigned char *at, size_t left) {
+    if (*at < 0x80) return *at >= ' ' && *at != DELETE_CHAR;
+    for (size_t i = 0; i < sizeof(utf8_ranges) / sizeof(utf8_ranges[0]); i++) {
+        const struct utf8_range *range = &utf8_ranges[i];
+        if (*at < range->first || *at > range->last) continue;
+        if (left <= range->following) return 0;
+        if (at[1] < range->second_least || at[1] > range->second_most) return 0;
+        for (size_t n = 2; n <= range->following; n++)
+            if (at[n] < 0x80 || at[n] > 0xbf) return 0;
+        return range->following + 1U;
+    }
+    return 0;
 }
 
-/* All but the characters of `kept`. */
+/* Appends printable characters and those of `kept` as they are, and each other byte as a number:
+ * a single byte from 0x80 to 0x9f would be obeyed by a terminal in its 8-bit mode. */
 static void append_harmless(struct buffer *out, struct slice text, const char *kept) {
     for (size_t i = 0; i < text.length;) {
-        char c = text.bytes[i];
-        size_t obeyed = c && strchr(kept, c) ? 0 : count_obeyed(text, i);
-        if (!obeyed) buffer_append_char(out, text.bytes[i++]);
-        for (; obeyed; obeyed--) buffer_printf(out, "\\x%02x", (unsigned char)text.bytes[i++]);
+        const char *at = text.bytes + i;
+        size_t bytes = printable_bytes((const unsigned char *)at, text.length - i);
+        if (*at && strchr(kept, *at)) bytes = 1;
+        if (bytes)
+            buffer_append(out, at, bytes);
+        else
+            buffer_printf(out, "\\x%02x", (unsigned char)*at);
+        i += bytes ? bytes : 1;
     }
 }
 

@@ -33,8 +33,12 @@ void scan_set_pattern(struct scan *s, struct slice pattern);
 
 /* True where the text fits the pattern. Counts it as seen. */
 bool scan_fits(struct scan *s, struct slice text);
-/* Visits what stands at position s->cursor, asks scan_fits of each, keeps what fits, and returns
- * the next cursor. */
+/* How many are still to be looked at, at least 1 within a step. */
+static inline size_t scan_wanted(const struct scan *s) {
+    return (uint64_t)s->count > s->seen ? (uint64_t)s->count - s->seen : 1;
+}
+/* Visits what stands at position s->cursor, or scan_wanted() of it, asks scan_fits of each, keeps
+ * what fits, and returns the next cursor. */
 typedef uint64_t scan_step(struct scan *s);
 /* Steps until COUNT were seen or ten times as many positions, or to the end. */
 void scan_run(struct scan *s, scan_step *step);

@@ -227,7 +227,7 @@ static void scan_visit(struct slice field, struct slice text, void *context) {
 }
 
 static uint64_t scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
-    return hash_scan(v, cursor, scan_visit, s);
+    return hash_scan(v, cursor, scan_wanted(&s->scan), scan_visit, s);
 }
 
 static void command_hscan(struct call *call) { member_scan_run(call, ENTRY_HASH, scan_position); }

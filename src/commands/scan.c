@@ -84,7 +84,7 @@ static void command_keys(struct call *call) {
 
 static uint64_t step_in_keyspace(struct scan *scan) {
     struct search *s = (struct search *)scan;
-    return keyspace_scan(s->keyspace, scan->cursor, consider, s);
+    return keyspace_scan(s->keyspace, scan->cursor, scan_wanted(scan), consider, s);
 }
 
 static void command_scan(struct call *call) {

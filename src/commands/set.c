@@ -361,7 +361,7 @@ static void scan_visit(struct slice member, void *context) {
 }
 
 static uint64_t scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
-    return set_scan(v, cursor, scan_visit, s);
+    return set_scan(v, cursor, scan_wanted(&s->scan), scan_visit, s);
 }
 
 static void command_sscan(struct call *call) { member_scan_run(call, ENTRY_SET, scan_position); }

@@ -222,7 +222,7 @@ static void scan_visit(struct slice member, double score, void *context) {
 }
 
 static uint64_t scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
-    return zset_scan(v, cursor, scan_visit, s);
+    return zset_scan(v, cursor, scan_wanted(&s->scan), scan_visit, s);
 }
 
 static void command_zscan(struct call *call) { member_scan_run(call, ENTRY_ZSET, scan_position); }

@@ -41,7 +41,10 @@
  * the cursor to that interval's end, so the promise holds after the step where it held before.
  * Between steps a split halves an interval and a merge joins two, and neither moves an element's
  * position, so the promise holds then too; after a merge the cursor may stand within an interval,
- * and the part below it is visited again. The end of the last interval is the number 0.
+ * and the part below it is visited again. The end of the last interval is the number 0. A bucket's
+ * interval can be cut into SCAN_PARTS equal parts by the bits of the hash that follow; a step that
+ * visits the elements of some of these parts in order, and ends where a part ends, keeps the
+ * promise for the same reason.
  *
  * The random pick. Give each bucket as many places as the longest chain has slots, draw a bucket
  * and a place, and draw again where there is no element: each element has exactly one place, so
@@ -104,6 +107,7 @@
  * is asked for stops until the page tables have been walked: in a row they are walked together. */
 #define SCAN_GROUP ((size_t)8)
 #define SCAN_RING (3 * SCAN_GROUP)
+#define SCAN_PARTS (1U << TABLE_SCAN_PART_BITS)
 #define CHUNK_BUCKETS ((size_t)1024)
 #define CHUNK_SHIFT 10
 #define PAGE_CHUNKS ((size_t)512)
@@ -931,13 +935,16 @@ void table_prefetch_element(const struct table *t, uint64_t hash) {
 
 /* ---- Walks and picks ---- */
 
+/* The mask of the bucket that the cursor is in: as index_of, but a bucket that has been split in
+ * this round is addressed by one bit more than the others of its half. */
+static inline uint64_t scan_mask(const struct table *t, uint64_t cursor) {
+    uint64_t mask = t->low_mask;
+    return (cursor & mask) + mask + 1 < t->buckets ? mask << 1 | 1 : mask;
+}
+
 /* The bucket that the cursor is in; the cursor moves on behind it. */
 static size_t scan_next(const struct table *t, uint64_t *cursor) {
-    /* The mask of that bucket: as index_of, but a bucket that has been split in this round is
-     * addressed by one bit more than the others of its half. */
-    uint64_t mask = t->low_mask, index;
-    if ((*cursor & mask) + mask + 1 < t->buckets) mask = mask << 1 | 1;
-    index = *cursor & mask;
+    uint64_t mask = scan_mask(t, *cursor), index = *cursor & mask;
     /* One more, counted from the mask's highest bit down. */
     uint64_t next = index, bit = (mask + 1) >> 1;
     for (; next & bit; bit >>= 1) next ^= bit;
@@ -951,6 +958,59 @@ uint64_t table_scan(const struct table *t, uint64_t cursor,
     size_t index = scan_next(t, &cursor);
     chain_visit(bucket_at(t, index), visit, context);
     return cursor;
+}
+
+/* The part of a bucket's interval that a hash, or a cursor, is in; `level` is the number of bits
+ * that address the bucket. */
+static inline unsigned scan_part(uint64_t hash, unsigned level) {
+    return (unsigned)(table_place(hash >> level) >> (64 - TABLE_SCAN_PART_BITS));
+}
+
+static unsigned word_part(const struct table *t, uint64_t word, unsigned level) {
+    bool tagged = !split_hashes(level) && !split_hashes(level + TABLE_SCAN_PART_BITS - 1);
+    return scan_part(tagged ? word >> (ADDRESS_BITS - TAG_HASH_SHIFT)
+                            : t->type->element_hash(word_element(word)),
+                     level);
+}
+
+/* Visits the bucket's elements of the parts from `from` on and below `until`. */
+static void bucket_visit_parts(const struct table *t, const struct bucket *b, unsigned level,
+                               unsigned from, unsigned until,
+                               void (*visit)(void *element, void *context), void *context) {
+    for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1) {
+        uint64_t word = b->slots[__builtin_ctz(m)];
+        unsigned part = word_part(t, word, level);
+        if (part >= from && part < until) visit(word_element(word), context);
+    }
+}
+
+static void chain_count_parts(const struct table *t, const struct bucket *b, unsigned level,
+                              size_t counts[SCAN_PARTS]) {
+    for (; b != NULL; b = bucket_next(b)) {
+        for (unsigned m = head_occupied(b->head); m != 0; m &= m - 1)
+            counts[word_part(t, b->slots[__builtin_ctz(m)], level)]++;
+    }
+}
+
+uint64_t table_scan_some(const struct table *t, uint64_t cursor, size_t wanted,
+                         void (*visit)(void *element, void *context), void *context) {
+    if (t->buckets == 0) return 0;
+    uint64_t start = cursor, mask = scan_mask(t, cursor);
+    size_t index = scan_next(t, &cursor);
+    const struct bucket *b = bucket_at(t, index);
+    if (start == index && chain_count(b) <= wanted) {
+        chain_visit(b, visit, context);
+        return cursor;
+    }
+    unsigned level = (unsigned)__builtin_popcountll(mask);
+    unsigned from = scan_part(start, level), until = from;
+    size_t counts[SCAN_PARTS] = {0}, found = 0;
+    chain_count_parts(t, b, level, counts);
+    while (until < SCAN_PARTS && (found < wanted || counts[until] == 0)) found += counts[until++];
+    for (; b != NULL; b = bucket_next(b))
+        bucket_visit_parts(t, b, level, from, until, visit, context);
+    if (until == SCAN_PARTS) return cursor;
+    return index | table_place(until) >> (64 - TABLE_SCAN_PART_BITS) << level;
 }
 
 /* Those up to `until` have been asked for, and their elements but what overflow buckets have. */

@@ -87,8 +87,14 @@ void table_prefetch_element(const struct table *t, uint64_t hash);
  * in bit-reversed hash order. */
 uint64_t table_scan(const struct table *t, uint64_t cursor,
                     void (*visit)(void *element, void *context), void *context);
+/* As table_scan, but a call stops within the bucket position as soon as it has visited `wanted`
+ * elements, or few more: those that agree in TABLE_SCAN_PART_BITS further bits of the hash are
+ * visited together. Cursors of this function and of table_scan may be mixed. */
+#define TABLE_SCAN_PART_BITS 4
+uint64_t table_scan_some(const struct table *t, uint64_t cursor, size_t wanted,
+                         void (*visit)(void *element, void *context), void *context);
 
-/* The same for up to `positions` of them, at least 1, asking for the memory of those to come
+/* As table_scan for up to `positions` of them, at least 1, asking for the memory of those to come
  * meanwhile. */
 uint64_t table_scan_run(const struct table *t, uint64_t cursor, size_t positions,
                         void (*visit)(void *element, void *context), void *context);

@@ -842,11 +842,12 @@ static void walk_visit(void *element, void *context) {
         w->due[w->due_count++] = element;
 }
 
-uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, keyspace_visit *visit, void *context) {
+uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, size_t wanted, keyspace_visit *visit,
+                       void *context) {
     struct walk w = {.visit = visit, .context = context};
     if (!ks->table) return 0;
     pay_share(ks, STEPS_PER_SCAN);
-    cursor = table_scan(ks->table, cursor, walk_visit, &w);
+    cursor = table_scan_some(ks->table, cursor, wanted, walk_visit, &w);
     for (size_t i = 0; i < w.due_count; i++) expire_now(ks, w.due[i], element_hash(w.due[i]));
     return cursor;
 }

@@ -60,12 +60,13 @@ enum keyspace_presence keyspace_presence(const struct key *key);
 size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool lazily);
 /* For commands that use an entry that they found by keyspace_find. */
 void keyspace_note_access(struct entry *e);
-/* SCAN: calls `visit` for each key of one table position that is not due, deletes those that are,
- * and returns the next cursor; see table_scan. `visit` must neither change the keyspace nor look
- * keys up, for a lookup may pay a step of owed shrinking. */
+/* SCAN: looks at about `wanted` keys, and at most those of one table position: calls `visit` for
+ * each that is not due, deletes those that are, and returns the next cursor; see table_scan_some.
+ * `visit` must neither change the keyspace nor look keys up, for a lookup may pay a step of owed
+ * shrinking. */
 typedef void keyspace_visit(struct entry *e, void *context);
-MUST_USE uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, keyspace_visit *visit,
-                                void *context);
+MUST_USE uint64_t keyspace_scan(struct keyspace *ks, uint64_t cursor, size_t wanted,
+                                keyspace_visit *visit, void *context);
 /* Calls `visit` once for each key that is not due. O(keys). `visit` as above. */
 void keyspace_each(const struct keyspace *ks, keyspace_visit *visit, void *context);
 /* A random key, each as likely as any other; NULL where there is none. Deletes the due ones that it

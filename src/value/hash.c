@@ -176,13 +176,14 @@ static void each_of_listpack(const struct listpack *lp, hash_visit *visit, void 
     }
 }
 
-uint64_t hash_scan(struct value v, uint64_t cursor, hash_visit *visit, void *context) {
+uint64_t hash_scan(struct value v, uint64_t cursor, size_t wanted, hash_visit *visit,
+                   void *context) {
     if (v.encoding == HASH_LISTPACK) {
         each_of_listpack(v.pointer, visit, context);
         return 0;
     }
     struct visit pass = {visit, context};
-    return table_scan(as_table(v)->table, cursor, visit_pair, &pass);
+    return table_scan_some(as_table(v)->table, cursor, wanted, visit_pair, &pass);
 }
 
 void hash_each(struct value v, hash_visit *visit, void *context) {
@@ -299,7 +300,7 @@ static bool hash_rewrite(struct value v, struct slice key, struct save_cursor *c
         return true;
     }
     do {
-        c->at[0] = hash_scan(v, c->at[0], rewrite_pair, &r);
+        c->at[0] = hash_scan(v, c->at[0], SIZE_MAX, rewrite_pair, &r);
     } while (c->at[0] && !rewritten_is_step(&r, c->at[1], c));
     c->at[1] = r.done;
     return c->at[0] == 0;

@@ -31,9 +31,10 @@ bool hash_delete(struct value *v, struct slice field);
 /* Visits every field; the hash may not change meanwhile. */
 typedef void hash_visit(struct slice field, struct slice text, void *context);
 void hash_each(struct value v, hash_visit *visit, void *context);
-/* HSCAN: visits the fields of one table position (all of a listpack's at cursor 0) and returns the
- * next cursor, 0 at the end; see table_scan. */
-uint64_t hash_scan(struct value v, uint64_t cursor, hash_visit *visit, void *context);
+/* HSCAN: visits about `wanted` fields, and at most those of one table position (all of a
+ * listpack's at cursor 0), and returns the next cursor, 0 at the end; see table_scan_some. */
+uint64_t hash_scan(struct value v, uint64_t cursor, size_t wanted, hash_visit *visit,
+                   void *context);
 /* A field of a hash that is not empty, each as likely, and its value. O(1), in a listpack
  * O(fields). */
 void hash_random(struct value v, struct listpack_value *field, struct listpack_value *text);

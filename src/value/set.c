@@ -144,9 +144,10 @@ static void each_of_intset(struct value v, set_visit *visit, void *context) {
     }
 }
 
-uint64_t set_scan(struct value v, uint64_t cursor, set_visit *visit, void *context) {
+uint64_t set_scan(struct value v, uint64_t cursor, size_t wanted, set_visit *visit, void *context) {
     struct visit pass = {visit, context};
-    if (v.encoding == SET_TABLE) return table_scan(as_table(v)->table, cursor, visit_member, &pass);
+    if (v.encoding == SET_TABLE)
+        return table_scan_some(as_table(v)->table, cursor, wanted, visit_member, &pass);
     each_of_intset(v, visit, context);
     return 0;
 }
@@ -263,7 +264,7 @@ static bool set_rewrite(struct value v, struct slice key, struct save_cursor *c,
         return true;
     }
     do {
-        c->at[0] = set_scan(v, c->at[0], rewrite_member, &r);
+        c->at[0] = set_scan(v, c->at[0], SIZE_MAX, rewrite_member, &r);
     } while (c->at[0] && !rewritten_is_step(&r, c->at[1], c));
     c->at[1] = r.done;
     return c->at[0] == 0;

@@ -34,9 +34,9 @@ void set_remove_places(struct value *v, const size_t *places, size_t count);
 /* Visits every member; the set may not change meanwhile. */
 typedef void set_visit(struct slice member, void *context);
 void set_each(struct value v, set_visit *visit, void *context);
-/* SSCAN: visits the members of one table position (all of an intset's at cursor 0) and returns the
- * next cursor, 0 at the end; see table_scan. */
-uint64_t set_scan(struct value v, uint64_t cursor, set_visit *visit, void *context);
+/* SSCAN: visits about `wanted` members, and at most those of one table position (all of an
+ * intset's at cursor 0), and returns the next cursor, 0 at the end; see table_scan_some. */
+uint64_t set_scan(struct value v, uint64_t cursor, size_t wanted, set_visit *visit, void *context);
 /* A member of a set that is not empty, each as likely. O(1). */
 struct listpack_value set_random(struct value v);
 

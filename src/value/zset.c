@@ -427,13 +427,14 @@ static void visit_element(void *element, void *context) {
     v->visit(ordered_element_text(e), e->score, v->context);
 }
 
-uint64_t zset_scan(struct value v, uint64_t cursor, zset_visit *visit, void *context) {
+uint64_t zset_scan(struct value v, uint64_t cursor, size_t wanted, zset_visit *visit,
+                   void *context) {
     if (v.encoding == ZSET_LISTPACK) {
         zset_each(v, visit, context);
         return 0;
     }
     struct visit pass = {visit, context};
-    return table_scan(as_ordered(v)->members, cursor, visit_element, &pass);
+    return table_scan_some(as_ordered(v)->members, cursor, wanted, visit_element, &pass);
 }
 
 struct zset_item zset_random(struct value v) {

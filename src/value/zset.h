@@ -75,9 +75,10 @@ bool zset_prev(struct zset_cursor *c);
 /* Visits every member, from the lowest score on; the sorted set may not change meanwhile. */
 typedef void zset_visit(struct slice member, double score, void *context);
 void zset_each(struct value v, zset_visit *visit, void *context);
-/* ZSCAN: visits the members of one table position (all of a listpack's at cursor 0) and returns the
- * next cursor, 0 at the end; see table_scan. */
-uint64_t zset_scan(struct value v, uint64_t cursor, zset_visit *visit, void *context);
+/* ZSCAN: visits about `wanted` members, and at most those of one table position (all of a
+ * listpack's at cursor 0), and returns the next cursor, 0 at the end; see table_scan_some. */
+uint64_t zset_scan(struct value v, uint64_t cursor, size_t wanted, zset_visit *visit,
+                   void *context);
 /* A member of a sorted set that is not empty, each as likely. O(log members). */
 struct zset_item zset_random(struct value v);
 

@@ -312,7 +312,8 @@ static void model_step(struct model *m) {
     } else if (chance < 93) {
         model_sample(m);
     } else if (chance < 96) {
-        m->cursor = table_scan(t, m->cursor, model_check_inside, m);
+        size_t wanted = 1 + random_below(10);
+        m->cursor = table_scan_some(t, m->cursor, wanted, model_check_inside, m);
     } else if (chance < 99) {
         table_sweep(t, &m->position, model_check_inside, m);
     } else {
@@ -411,6 +412,39 @@ static void test_scan_run(void **state) {
     elements_free(elements);
 }
 
+/* At rest a scan in small steps comes to each element once; a step visits as many as are wanted, or
+ * the few more that agree in the bits that tell parts apart. */
+static void test_scan_some(void **state) {
+    enum { COUNT = 20000, PART_MOST = 6 };
+    struct element *elements = elements_make(COUNT);
+    struct table *t = table_create(&type);
+    assert_int_equal(table_scan_some(t, 77, 5, hit, NULL), 0);
+    for (size_t count = 1; count <= COUNT; count = count * 5 / 2) {
+        put_range(t, elements, table_count(t), count);
+        for (size_t wanted = 1; wanted < 30; wanted += 1 + wanted / 3) {
+            size_t steps = 0, all = 0, alone = 0;
+            uint64_t cursor = 0;
+            clear_hits(elements, COUNT);
+            do {
+                size_t visits = 0;
+                uint64_t before = cursor;
+                cursor = table_scan_some(t, cursor, wanted, hit, &visits);
+                assert_true(visits < wanted + PART_MOST);
+                assert_true(cursor == 0 || table_place(cursor) > table_place(before));
+                assert_true(cursor < (2 * table_buckets(t)) << TABLE_SCAN_PART_BITS);
+                all += visits;
+                alone += visits == wanted;
+                steps++;
+            } while (cursor != 0);
+            assert_int_equal(all, count);
+            for (size_t i = 0; i < count; i++) assert_int_equal(elements[i].hits, 1);
+            if (wanted == 1 && count > 1000) assert_true(alone > steps * 3 / 4);
+        }
+    }
+    table_free(t);
+    elements_free(elements);
+}
+
 /* What happens between two steps of a scan: some elements that need not be seen come or go. */
 static void scan_disturb(struct table *t, struct element *others, size_t count, bool growing) {
     for (size_t i = random_below(40); i > 0; i--) {
@@ -437,11 +471,13 @@ static void test_scan_promise(void **state) {
         size_t steps = 0, most_buckets = table_buckets(t);
         uint64_t cursor = 0;
         do {
-            cursor = table_scan(t, cursor, hit, NULL);
+            size_t wanted = 1 + random_below(6);
+            cursor = round % 2 ? table_scan(t, cursor, hit, NULL)
+                               : table_scan_some(t, cursor, wanted, hit, NULL);
             if (random_below(300) == 0) growing = !growing;
             scan_disturb(t, others, OTHERS, growing);
             if (table_buckets(t) > most_buckets) most_buckets = table_buckets(t);
-            assert_true(++steps <= 2 * most_buckets);
+            assert_true(++steps <= (2 * most_buckets) << (round % 2 ? 0 : TABLE_SCAN_PART_BITS));
         } while (cursor != 0);
         table_check(t);
         for (size_t i = 0; i < STAY; i++) assert_true(stay[i].hits > 0);
@@ -466,6 +502,8 @@ static void test_scan_foreign_cursor(void **state) {
     for (int i = 0; i < 10000; i++) {
         uint64_t cursor = random_u64() >> random_below(64);
         assert_true(table_scan(t, cursor, hit, NULL) < 2 * table_buckets(t));
+        uint64_t next = table_scan_some(t, cursor, 1, hit, NULL);
+        assert_true(next == 0 || table_place(next) > table_place(cursor));
     }
     table_free(t);
     elements_free(elements);
@@ -1053,6 +1091,7 @@ int main(void) {
         TEST(test_model),
         TEST(test_scan_at_rest),
         TEST(test_scan_run),
+        TEST(test_scan_some),
         TEST(test_scan_promise),
         TEST(test_scan_foreign_cursor),
         TEST(test_sweep_and_each),

@@ -121,7 +121,7 @@ static void test_paused(void **state) {
     assert_ptr_equal(keyspace_random(ks), key_find(ks, 200));
     uint64_t cursor = 0;
     do {
-        cursor = keyspace_scan(ks, cursor, count_one, &seen);
+        cursor = keyspace_scan(ks, cursor, SIZE_MAX, count_one, &seen);
     } while (cursor);
     assert_int_equal(seen, 1);
     assert_int_equal(keyspace_count(ks), 101);

@@ -53,7 +53,7 @@ static unsigned scanned(void) {
     unsigned seen = 0;
     uint64_t cursor = 0;
     do {
-        cursor = keyspace_scan(ks, cursor, count_one, &seen);
+        cursor = keyspace_scan(ks, cursor, SIZE_MAX, count_one, &seen);
     } while (cursor);
     return seen;
 }

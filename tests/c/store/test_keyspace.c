@@ -344,7 +344,7 @@ static void test_lookups_pay_a_share(void **state) {
     for (int i = 0; i < 10; i++) assert_non_null(keyspace_random(ks));
     assert_int_equal(merges_of(ks), merges + 140);
     uint64_t cursor = 0;
-    for (int i = 0; i < 10; i++) cursor = keyspace_scan(ks, cursor, ignore, NULL);
+    for (int i = 0; i < 10; i++) cursor = keyspace_scan(ks, cursor, SIZE_MAX, ignore, NULL);
     assert_int_equal(merges_of(ks), merges + 150);
     assert_true(option_set(row, &no, 1, OPTION_FROM_CONFIG_SET, reason, sizeof(reason)));
     for (unsigned i = 0; i < 800; i++) key_find(ks, i);

@@ -116,7 +116,7 @@ static size_t read_for_a_while(int64_t msec) {
         }
     }
     do {
-        cursor = keyspace_scan(ks, cursor, visit, &seen);
+        cursor = keyspace_scan(ks, cursor, SIZE_MAX, visit, &seen);
     } while (cursor);
     assert_int_equal(seen, keyspace_count(ks));
     return expired;

@@ -69,7 +69,7 @@ static void model_check(void) {
     bool twice = true;
     uint64_t cursor = 0;
     do {
-        cursor = hash_scan(m.hash, cursor, see, &twice);
+        cursor = hash_scan(m.hash, cursor, 3, see, &twice);
     } while (cursor);
     assert_all_seen();
     if (m.count == 0) return;

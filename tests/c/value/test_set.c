@@ -60,7 +60,7 @@ static void model_check(void) {
     bool twice = true;
     uint64_t cursor = 0;
     do {
-        cursor = set_scan(m.set, cursor, see, &twice);
+        cursor = set_scan(m.set, cursor, 3, see, &twice);
     } while (cursor);
     assert_all_seen();
     if (m.count == 0) return;

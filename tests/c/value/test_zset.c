@@ -172,7 +172,7 @@ static void model_check(bool scores_are_equal) {
     zset_each(zset, see, NULL);
     assert_all_seen();
     do {
-        cursor = zset_scan(zset, cursor, see, &twice);
+        cursor = zset_scan(zset, cursor, 3, see, &twice);
     } while (cursor);
     assert_all_seen();
     if (!count) return;

@@ -23,6 +23,9 @@
 /* Load limit: 16/3 elements a bucket on average. */
 #define TABLE_LOAD_NUMERATOR 16
 #define TABLE_LOAD_DENOMINATOR 3
+/* The share of one element in a table at its load limit: 64 / (16/3) = 12 bytes of its bucket, and
+ * some 2 of overflow buckets, of which there is one for each five buckets. */
+#define TABLE_ELEMENT_BYTES 14
 
 struct table;
 

@@ -15,6 +15,9 @@
 
 #include "base/memory.h"
 
+/* The share of one element in a large index: the pointer to it. */
+#define TIMEBUCKETS_ELEMENT_BYTES 8
+
 struct timebuckets;
 
 struct timebuckets_type {

@@ -2,7 +2,7 @@
  * MEMORY: what a key takes, what the server takes and for what, and what the allocator says.
  *
  * All figures of STATS and DOCTOR are taken at one moment, before the reply is made, and are those
- * that INFO memory shows. USAGE needs no samples: an entry knows its size (entry_bytes).
+ * that INFO memory shows. USAGE needs no samples: an entry knows its size (keyspace_key_bytes).
  */
 #include "server/memory.h"
 
@@ -190,7 +190,7 @@ static void memory_usage(struct call *call) {
     }
     struct entry *e = call_find(call, 2);
     if (e)
-        reply_integer(call->client, (int64_t)entry_bytes(e));
+        reply_integer(call->client, (int64_t)keyspace_key_bytes(e));
     else
         reply_null(call->client);
 }
@@ -216,8 +216,8 @@ static const char *const help[] = {
     "STATS",
     "    What memory is used for, as a map.",
     "USAGE <key> [SAMPLES <count>]",
-    "    Bytes that the key and its value take. Nothing is estimated; the number of samples",
-    "    is taken for compatibility.",
+    "    Bytes that the key and its value take, with the key's share of the tables that find it.",
+    "    All elements are counted; the number of samples is taken for compatibility.",
     NULL,
 };
 

@@ -1009,6 +1009,11 @@ size_t keyspace_overhead_bytes(void) {
 
 size_t keyspace_entry_bytes(const struct keyspace *ks) { return ks->entry_bytes; }
 
+size_t keyspace_key_bytes(const struct entry *e) {
+    size_t index = entry_has_deadline(e) ? TIMEBUCKETS_ELEMENT_BYTES : 0;
+    return entry_bytes(e) + TABLE_ELEMENT_BYTES + index;
+}
+
 static void add_bytes(void *element, void *context) { *(size_t *)context += entry_bytes(element); }
 
 static size_t entry_bytes_walked(const struct keyspace *ks) {

@@ -127,6 +127,9 @@ size_t keyspace_table_bytes(const struct keyspace *ks);
 size_t keyspace_deadline_bytes(const struct keyspace *ks);
 /* Bytes of a database's entries with their values. O(1). */
 size_t keyspace_entry_bytes(const struct keyspace *ks);
+/* Bytes that one key takes: its entry with the value, and its average share of the hash table and
+ * of the index by deadline. So the sum over all keys of a large database is about its memory. */
+size_t keyspace_key_bytes(const struct entry *e);
 uint64_t keyspace_changes(void); /* since start: rdb_changes_since_last_save */
 uint64_t keyspace_written(void); /* those of commands; expiry does not count here */
 /* A hit of a command that had the entry without keyspace_read. */

@@ -244,25 +244,27 @@ static void take_all(const struct effect_sink *sink, bool alone, bool others) {
         if (e->readers & sink->reader && (e->alone ? alone : others)) hand(sink, e);
 }
 
-static void take_framed(const struct effect_sink *sink, int first_database) {
+/* EXEC is written in the database of the last effect, so that it needs no SELECT of its own. */
+static void take_framed(const struct effect_sink *sink, int first_database, int last_database) {
     take_word(sink, first_database, SLICE("MULTI"));
     take_all(sink, framed, true);
-    take_word(sink, first_database, SLICE("EXEC"));
+    take_word(sink, last_database, SLICE("EXEC"));
 }
 
 static void hand_to(const struct effect_sink *sink) {
     size_t alone = 0, others = 0;
-    int first_database = 0;
+    int first_database = 0, last_database = 0;
     for (const struct effect *e = pending; e; e = e->next) {
         if (!(e->readers & sink->reader)) continue;
         bool within = framed || !e->alone;
         if (within && !others) first_database = e->database;
+        if (within) last_database = e->database;
         others += within;
         alone += !within;
     }
     if (alone) take_all(sink, true, false);
     if (others > (framed ? 0 : 1))
-        take_framed(sink, first_database);
+        take_framed(sink, first_database, last_database);
     else if (others)
         take_all(sink, false, true);
 }

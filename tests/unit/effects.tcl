@@ -196,6 +196,24 @@ start_server {} {
         assert_equal {} [recorded log]
     } undefined {ours}
 
+    # 6.2 writes EXEC in the database that the client has then.
+    test {effects: EXEC needs no SELECT of its own} {
+        recorded stream
+        recorded log
+        r multi
+        r set a 1
+        r select 5
+        r set b 1
+        r exec
+        r select 9
+        set expected {MULTI {set a 1} {@5 set b 1} {@5 EXEC}}
+        assert_equal $expected [recorded log]
+        assert_equal $expected [recorded stream]
+        r eval {redis.call('set', 'a', 1); redis.call('select', 5); redis.call('set', 'b', 1)} 0
+        assert_equal [string map {9 5} $expected] [recorded log]
+        recorded stream
+    } undefined {ours}
+
     test {effects: who is served follows in a unit of its own} {
         r flushall
         set first [redis_deferring_client]

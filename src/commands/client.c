@@ -97,7 +97,8 @@ static size_t argument_bytes(const struct call *call) {
     return bytes;
 }
 
-/* One line, without its end. `call` is the one that runs, or NULL. */
+/* One line, without its end. `call` is the one that runs, or NULL. As in 6.2, `events` has an "r"
+ * for blocked and paused clients as well, although nothing is read from those here. */
 static void append_client(const struct call *call, struct client *c, struct buffer *out) {
     const struct command *command = c->slots[CLIENT_SLOT_COMMAND];
     int64_t now = clock_cached_msec();
@@ -114,10 +115,10 @@ static void append_client(const struct call *call, struct client *c, struct buff
     buffer_printf(out, " qbuf=%zu qbuf-free=%zu argv-mem=%zu",
                   batch_query_used(c) + batch_input_bytes(c), batch_query_room(c),
                   call && c == call->client ? argument_bytes(call) : 0);
-    buffer_printf(out, " obl=%zu oll=%zu omem=%zu tot-mem=%zu events=%s%s cmd=%s",
+    buffer_printf(out, " obl=%zu oll=%zu omem=%zu tot-mem=%zu events=r%s cmd=%s",
                   reply_output_bytes(c), reply_chunk_count(c), reply_chunk_bytes(c),
-                  client_memory_of(c), c->watcher.interest & LOOP_READABLE ? "r" : "",
-                  c->watcher.interest & LOOP_WRITABLE ? "w" : "", command ? command->name : "NULL");
+                  client_memory_of(c), c->watcher.interest & LOOP_WRITABLE ? "w" : "",
+                  command ? command->name : "NULL");
     buffer_printf(out, " user=%.*s redir=%lld", (int)user_of(c).length, user_of(c).bytes,
                   (long long)tracking_redirect(c));
 }

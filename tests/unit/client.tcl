@@ -520,6 +520,33 @@ start_server {tags {client pause}} {
         r del paused
     } {1} {ours}
 
+    test {CLIENT LIST: events of clients that are blocked, paused, and do not read} {
+        set client [redis_deferring_client]
+        $client client id
+        set id [$client read]
+        assert_match "* events=r *" [r client list id $id]
+        $client blpop nolist 0
+        await_held 1
+        assert_match "* flags=b * events=r *" [r client list id $id]
+        r client unblock $id
+        $client read
+        r client pause 100000 write
+        $client set paused 1
+        wait_for_condition 200 10 {[string match "* flags=b *" [r client list id $id]]} else {
+            fail "the client is not held"
+        }
+        assert_match "* events=r *" [r client list id $id]
+        r client unpause
+        $client read
+        r set big [string repeat x 10000000]
+        $client get big
+        wait_for_condition 500 10 {[string match "* events=rw *" [r client list id $id]]} else {
+            fail [r client list id $id]
+        }
+        $client close
+        r del paused big
+    } {2}
+
     test {CLIENT UNPAUSE without a pause} {
         assert_equal OK [r client unpause]
     }

@@ -234,6 +234,9 @@ static void debug_error(struct call *call) {
     buffer_init(&text, MEMORY_OTHER);
     buffer_append_char(&text, '-');
     buffer_append(&text, call->argv[2].bytes, call->argv[2].length);
+    /* As in 6.2, line ends at the end become blanks, too: reply_error_slice would drop them. */
+    for (size_t i = 0; i < text.length; i++)
+        if (memchr("\r\n", text.bytes[i], 2)) text.bytes[i] = ' ';
     reply_error_slice(call->client, buffer_slice(&text));
     buffer_free(&text);
 }

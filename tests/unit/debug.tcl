@@ -34,7 +34,8 @@ start_server {} {
     } undefined {ours}
 
     test {DEBUG ERROR shows all bytes but ends of lines} {
-        foreach {text shown} {abc\0def abc\0def \0 \0 "a\r\nb" "a  b" "WHAT is it" "WHAT is it"} {
+        foreach {text shown} {abc\0def abc\0def \0 \0 "a\r\nb" "a  b" "WHAT is it" "WHAT is it" \
+                "a\r\n" "a  " "\n" " " "a " "a " "a\n\n" "a  "} {
             set client [raw_client]
             $client write [client::encode [list debug error $text]]
             $client flush

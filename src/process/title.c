@@ -26,22 +26,27 @@ static const struct title_variable *variables;
 
 /* ---- the template ---- */
 
+static bool is_name(struct slice text, const char *name) {
+    return slice_equal(text, slice_of(name));
+}
+
 /* Appends a variable's value; false where there is no such variable. */
-static bool append_variable(struct slice name, struct buffer *out) {
-    if (slice_is(name, "title")) {
-        buffer_append_c_string(out, program);
+static bool append_variable(struct slice name, const char *title, struct buffer *out) {
+    if (is_name(name, "title")) {
+        buffer_append_c_string(out, title);
         return true;
     }
     for (const struct title_variable *v = variables; v->name; v++) {
-        if (!slice_is(name, v->name)) continue;
+        if (!is_name(name, v->name)) continue;
         v->append(out);
         return true;
     }
     return false;
 }
 
-/* "{{" stands for a brace. False where the template is not well formed. */
-static bool expand(struct slice text, struct buffer *out) {
+/* "{{" stands for a brace. False where the template is not well formed. Blanks at both ends of the
+ * result are dropped. */
+static bool expand(struct slice text, const char *title, struct buffer *out) {
     for (size_t i = 0; i < text.length; i++) {
         if (text.bytes[i] != '{' || (i + 1 < text.length && text.bytes[i + 1] == '{')) {
             i += text.bytes[i] == '{';
@@ -50,19 +55,25 @@ static bool expand(struct slice text, struct buffer *out) {
         }
         const char *start = text.bytes + i + 1;
         const char *end = memchr(start, '}', text.length - i - 1);
-        if (!end || !append_variable((struct slice){start, (size_t)(end - start)}, out))
+        if (!end || !append_variable((struct slice){start, (size_t)(end - start)}, title, out))
             return false;
         i = (size_t)(end - text.bytes);
     }
     while (out->length && out->bytes[out->length - 1] == ' ') out->length--;
+    size_t leading = 0;
+    while (leading < out->length && out->bytes[leading] == ' ') leading++;
+    out->length -= leading;
+    if (leading) memmove(out->bytes, out->bytes + leading, out->length);
     return true;
 }
 
+/* As in 6.2, a template must give some text even where the program's name is empty: {title} alone
+ * is refused. */
 static bool check_template(const struct option_row *row, struct slice value, char *reason,
                            size_t reason_size) {
     struct buffer out;
     buffer_init(&out, MEMORY_OTHER);
-    bool good = value.length && expand(value, &out);
+    bool good = expand(value, "", &out) && out.length;
     buffer_free(&out);
     if (!good)
         snprintf(reason, reason_size, "template format is invalid or contains unknown variables");
@@ -129,7 +140,7 @@ void title_write(void) {
     if (!enabled || !area || area_bytes < 2) return;
     struct buffer title;
     buffer_init(&title, MEMORY_OTHER);
-    expand(slice_of(template), &title);
+    expand(slice_of(template), program, &title);
     size_t length = title.length < area_bytes - 1 ? title.length : area_bytes - 1;
     memset(area, 0, area_bytes);
     if (length) memcpy(area, title.bytes, length);

@@ -43,7 +43,8 @@ static void append_unix_path(struct buffer *out) {
 }
 
 static void append_config_file(struct buffer *out) {
-    buffer_append_c_string(out, startup_config_file());
+    const char *file = startup_config_file();
+    buffer_append_c_string(out, *file ? file : "-");
 }
 
 const struct title_variable process_title_variables[] = {{"listen-addr", append_address},

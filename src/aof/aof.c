@@ -62,7 +62,9 @@
 #include "save/saver.h"
 #include "save/snapshot.h"
 
+/* As 6.2: the umask alone decides who may write a rewritten file. */
 #define FILE_MODE 0644
+#define REWRITTEN_MODE 0666
 #define TEMPORARY_NAME_BYTES 64
 /* So much is dirty at most twice over while a file is written. */
 #define SYNC_EVERY_BYTES ((uint64_t)4 << 20)
@@ -248,7 +250,7 @@ static int open_file(void *argument, int id) {
     char name[TEMPORARY_NAME_BYTES];
     temporary_name(name, id);
     snprintf(f->path, sizeof(f->path), "%s/%s", f->folder, name);
-    int fd = system_open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
+    int fd = system_open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, REWRITTEN_MODE);
     if (fd < 0) log_warning("Opening %s: %s", f->path, strerror(errno));
     return fd;
 }

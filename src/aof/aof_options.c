@@ -16,13 +16,6 @@ static const struct option_name fsync_names[] = {{"everysec", AOF_FSYNC_EVERYSEC
                                                  {"no", AOF_FSYNC_NO},
                                                  {NULL, 0}};
 
-static bool filename_check(const struct option_row *row, struct slice value, char *reason,
-                           size_t reason_size) {
-    if (value.length == 0 || !memchr(value.bytes, '/', value.length)) return true;
-    snprintf(reason, reason_size, "%s can't be a path, just a filename", row->name);
-    return false;
-}
-
 /* What a file or the command line says is made true when all is open. */
 static bool apply_enabled(const struct option_row *row, char *reason, size_t reason_size) {
     return option_source_now() != OPTION_FROM_CONFIG_SET || switched(reason, reason_size);
@@ -46,7 +39,7 @@ static const struct option_row rows[] = {
      .place = 20,
      .fallback = "appendonly.aof",
      .variable = &options.filename,
-     .check = filename_check,
+     .check = option_check_filename,
      .help = "The append only file's name, in the folder that dir names."},
     OPTION_ENUM("appendfsync", &options.fsync, "everysec", fsync_names, OPTION_MUTABLE, SECTION, 30,
                 "When the append only file is synced to disk: before the reply to each write, "

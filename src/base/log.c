@@ -27,6 +27,7 @@
 #define PREFIX_BYTES_MAX 96
 #define SECONDS_PER_DAY 86400
 #define QUARTER_SECONDS 900
+#define FILE_MODE 0666 /* the umask decides, as in 6.2 */
 
 static _Atomic enum log_level lowest_level = LOG_LEVEL_NOTICE;
 static _Atomic char role = 'M';
@@ -60,7 +61,7 @@ bool log_set_file(const char *new_path) {
         return false;
     }
     if (length > 0) {
-        int file = system_open(new_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+        int file = system_open(new_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, FILE_MODE);
         if (file < 0) return false;
         system_close(file);
     }
@@ -142,7 +143,8 @@ void log_after_fork(bool in_child) {
 static void write_target(const char *bytes, size_t length) {
     int saved_errno = errno;
     int file = STDOUT_FILENO;
-    if (path[0] != '\0') file = system_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (path[0] != '\0')
+        file = system_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, FILE_MODE);
     while (file >= 0 && length > 0) {
         ssize_t written = system_write(file, bytes, length);
         if (written < 0 && errno == EINTR) continue;

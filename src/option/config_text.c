@@ -337,7 +337,9 @@ void option_rewrite_text(struct slice old_text, bool force_all, struct buffer *o
     struct rewritten *rows = rows_render();
     bool heading = rewrite_old(rows, old_text, out);
     for (size_t i = 0; i < option_count(); i++) {
-        bool wanted = force_all || rows[i].included || !option_is_default(option_at(i));
+        const struct option_row *row = option_at(i);
+        bool wanted = force_all || rows[i].included || row->flags & OPTION_ALWAYS_WRITTEN ||
+                      !option_is_default(row);
         if (!wanted || rows[i].taken == rows[i].lines.length) continue;
         if (!heading) buffer_append_c_string(out, GENERATED_HEADING "\n");
         heading = true;

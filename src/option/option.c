@@ -458,6 +458,17 @@ void option_print(const struct option_row *row, struct buffer *out) {
     }
 }
 
+/* As in 6.2, a backslash makes a path, too. */
+bool option_check_filename(const struct option_row *row, struct slice value, char *reason,
+                           size_t reason_size) {
+    for (size_t i = 0; i < value.length; i++) {
+        if (value.bytes[i] != '/' && value.bytes[i] != '\\') continue;
+        snprintf(reason, reason_size, "%s can't be a path, just a filename", row->name);
+        return false;
+    }
+    return true;
+}
+
 bool option_is_default(const struct option_row *row) {
     if (row->type != OPTION_TYPE_CUSTOM) {
         return value_equal(row, value_load(row), fallback_value(row));

@@ -44,6 +44,7 @@ enum option_flags {
                                   itself); without, values are taken and kept */
     OPTION_ALIAS_FIRST = 1 << 6, /* CONFIG GET shows the name only to patterns that the alias does
                                     not fit: as 6.2 does with slaveof */
+    OPTION_ALWAYS_WRITTEN = 1 << 7, /* CONFIG REWRITE adds it to a file also at its default */
 };
 
 struct option_name {
@@ -145,6 +146,10 @@ bool option_any_bytes_parse(const struct option_row *row, const struct slice *wo
                             char *reason, size_t reason_size);
 void option_any_bytes_print(const struct option_row *row, struct buffer *out);
 void option_any_bytes_rewrite(const struct option_row *row, struct buffer *out);
+
+/* A `check` for names of files that stand in the working directory: a path is refused. */
+bool option_check_filename(const struct option_row *row, struct slice value, char *reason,
+                           size_t reason_size);
 bool option_is_repeated(void);
 /* The value as CONFIG GET shows it; nothing for a row without a value. */
 void option_print(const struct option_row *row, struct buffer *out);

@@ -88,7 +88,7 @@ static bool apply_points(const struct option_row *row, char *reason, size_t reas
 
 static const struct option_row option_rows[] = {
     {MISSING("save", NULL, OPTION_TYPE_CUSTOM, NULL, "3600 1 300 100 60 10000",
-             OPTION_MUTABLE | OPTION_MULTI, "snapshots", 10, NULL,
+             OPTION_MUTABLE | OPTION_MULTI | OPTION_ALWAYS_WRITTEN, "snapshots", 10, NULL,
              "Save points: seconds and changes, in pairs. A snapshot is due after so many seconds "
              "in which so many keys changed. An empty text is none."),
      .parse = save_parse, .print = save_print, .rewrite = save_rewrite, .apply = apply_points},

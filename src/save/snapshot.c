@@ -45,7 +45,7 @@
 #define RETRY_SECONDS 5
 /* So much is dirty at most twice over while a file is written. */
 #define SYNC_EVERY_BYTES ((uint64_t)4 << 20)
-#define FILE_MODE 0644
+#define FILE_MODE 0666 /* the umask decides, as in 6.2 */
 #define TEMPORARY_NAME_BYTES 64
 
 /* What this process writes at the moment; "" = nothing. */
@@ -394,13 +394,6 @@ static struct command rows[] = {
 
 /* ---- options and INFO ---- */
 
-static bool filename_check(const struct option_row *row, struct slice value, char *reason,
-                           size_t reason_size) {
-    if (value.length == 0 || !memchr(value.bytes, '/', value.length)) return true;
-    snprintf(reason, reason_size, "%s can't be a path, just a filename", row->name);
-    return false;
-}
-
 static bool apply_stop_writes(const struct option_row *row, char *reason, size_t reason_size) {
     look_at_gate();
     return true;
@@ -423,7 +416,7 @@ static const struct option_row option_rows[] = {
      .place = 60,
      .fallback = "dump.rdb",
      .variable = &filename,
-     .check = filename_check,
+     .check = option_check_filename,
      .help = "The snapshot's file name, in the folder that dir names."},
     OPTION_BOOL("rdb-save-incremental-fsync", &incremental_sync, true, OPTION_MUTABLE, "snapshots",
                 80, "Sync a snapshot to disk in steps while it is written, not all at the end."),

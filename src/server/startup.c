@@ -96,6 +96,17 @@ static void dir_print(const struct option_row *row, struct buffer *out) {
     buffer_append_c_string(out, getcwd(folder, sizeof(folder)) ? folder : "");
 }
 
+/* One word in quotes, as 6.2 writes it: a path may hold several blanks in a row. */
+static void dir_rewrite(const struct option_row *row, struct buffer *out) {
+    struct buffer folder;
+    buffer_init(&folder, MEMORY_OTHER);
+    dir_print(row, &folder);
+    buffer_printf(out, "%s ", row->name);
+    buffer_append_quoted(out, buffer_slice(&folder));
+    buffer_append_char(out, '\n');
+    buffer_free(&folder);
+}
+
 static bool apply_logfile(const struct option_row *row, char *reason, size_t reason_size) {
     if (log_set_file(logfile)) return true;
     snprintf(reason, reason_size, "Can't open the log file: %s", strerror(errno));
@@ -171,6 +182,7 @@ static const struct option_row option_rows[] = {
      .fallback = "./",
      .parse = dir_parse,
      .print = dir_print,
+     .rewrite = dir_rewrite,
      .help = "Working directory: where files without a path are read and written."},
     {.name = "jemalloc-bg-thread",
      .type = OPTION_TYPE_BOOL,

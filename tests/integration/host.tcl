@@ -425,6 +425,28 @@ foreach {mask setting expected} {077 0 700 022 0 755 077 0777 777 022 600 600} {
     }
 }
 
+foreach {mask expected} {077 600 022 644 002 664 000 666} {
+    with_wrapper [list sh -c "umask $mask; exec \"\$@\"" sh] {
+        start_server {overrides {logfile log appendonly no}} {
+            test "The umask decides on the modes of snapshot, log and rewritten file: $mask" {
+                r set k v
+                r save
+                r config set appendonly yes
+                wait_for_condition 500 20 {
+                    [s aof_rewrite_in_progress] == 0 && [s aof_rewrite_scheduled] == 0
+                } else {
+                    fail "the rewrite goes on"
+                }
+                foreach name {dump.rdb appendonly.aof log} {
+                    assert_equal $expected \
+                        [string range [file attributes [srv folder]/$name -permissions] end-2 end] \
+                        $name
+                }
+            }
+        }
+    }
+}
+
 test {unixsocketperm: three octal digits, and no more} {
     foreach value {1000 1777 07777 7777777 -1} {
         set result [run_server_to_end \
@@ -505,6 +527,19 @@ start_server {overrides {tcp-backlog 1}} {
             {r config set proc-title-template $open}
         assert_equal "{title} x {port} {unixsocket}{tls-port} {listen-addr}" \
             [config_get proc-title-template]
+    }
+
+    # What must be left over is some text beside the program's name.
+    test {Templates of the process title that are refused and taken} {
+        foreach {template taken} {
+            "{title}" 0   "{title}{title}" 0   " {title} " 0   "{title} {unixsocket}" 0   "" 0
+            "{Title} x" 0   "{ title} x" 0   "{}" 0   "{server-mode}" 0   "{title} {" 0
+            "{title} {config-file}" 1   "{listen-addr}" 1   "{title} }" 1   "{{title}}" 1   " x " 1
+        } {
+            assert_equal [expr {!$taken}] [catch {r config set proc-title-template $template}] \
+                $template
+        }
+        assert_match "x*" [read_whole /proc/[srv pid]/cmdline]
     }
 }
 

@@ -292,6 +292,44 @@ start_server {lines \
         }
     }
 
+    test {CONFIG REWRITE writes the save points, also where they are the default} {
+        set text [read_whole [srv config_file]]
+        set without [regsub -all -line {^save .*\n} $text {}]
+        foreach {points lines} {
+            {3600 1 300 100 60 10000} "save 3600 1\nsave 300 100\nsave 60 10000\n"
+            {900 1} "save 900 1\n"
+            {} "save \"\"\n"
+        } {
+            write_whole [srv config_file] $without
+            r config set save $points
+            r config rewrite
+            set written [read_whole [srv config_file]]
+            assert_equal $lines [join [regexp -all -inline -line {^save .*\n} $written] {}]
+        }
+        write_whole [srv config_file] $text
+    }
+
+    test {CONFIG REWRITE puts the folder in quotes, which keep its blanks} {
+        set before [config_get dir]
+        set folder "$before/a  b"
+        file mkdir $folder
+        r config set dir $folder
+        r config rewrite
+        assert_match "*\ndir \"$folder\"\n*" [read_whole [srv config_file]]
+        restart_server
+        assert_equal $folder [config_get dir]
+        r config set dir $before
+        r config rewrite
+        assert_match "*\ndir \"$before\"\n*" [read_whole [srv config_file]]
+    }
+
+    test {Names of files are no paths} {
+        foreach name {a/b a\\b / \\ /x x\\} {
+            assert_error_text "ERR Invalid argument '$name' for CONFIG SET 'dbfilename' -\
+                dbfilename can't be a path, just a filename" {r config set dbfilename $name}
+        }
+    }
+
     test {CONFIG REWRITE into a folder that is gone} {
         set moved [srv folder].moved
         file rename [srv folder] $moved

@@ -167,6 +167,7 @@ static const struct tool_option rows[] = {
      .flag = PLACE(errors)},
     {.name = "--help", .help = "Print this.", .group = GROUP_OUTPUT, .flag = PLACE(help)},
     {.name = "--version",
+     .other = "-v",
      .help = "Print the version.",
      .group = GROUP_OUTPUT,
      .flag = PLACE(version)},

@@ -74,8 +74,11 @@ test {redis-benchmark says how it is used} {
     foreach line [split [dict get $help out] \n] {
         assert {[string length $line] <= 80} $line
     }
-    set version [run_program [list $benchmark --version]]
-    assert_match "redis-benchmark *" [dict get $version out]
+    foreach word {--version -v} {
+        set version [run_program [list $benchmark $word]]
+        assert_equal 0 [dict get $version status]
+        assert_match "redis-benchmark *" [dict get $version out]
+    }
     assert_match "*unknown option --nosuch*" [load_fails $benchmark --nosuch]
     assert_match "*-c wants a value*" [load_fails $benchmark -c]
     assert_match "*-c wants a number*" [load_fails $benchmark -c 0]

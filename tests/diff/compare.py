@@ -12,7 +12,7 @@ SLACK_S = 5
 SLACK_MS = 20_000
 MONITOR_LINE = re.compile(rb'^\d+\.\d{6} \[(\d+) (?:127\.0\.0\.1:\d+|lua)\] ')
 CLIENT_FIELD = re.compile(
-    rb'\b(addr|laddr|fd|age|idle|qbuf|qbuf-free|argv-mem|obl|oll|omem|tot-mem|events)=\S*')
+    rb'\b(addr|laddr|fd|age|idle|qbuf|qbuf-free|argv-mem|obl|oll|omem|tot-mem)=\S*')
 MESSAGES = {b'message': 3, b'pmessage': 4, b'subscribe': 3, b'psubscribe': 3, b'unsubscribe': 3,
             b'punsubscribe': 3}
 PAIRED = object()

@@ -193,7 +193,7 @@ ROWS = [
     Row('`MONITOR`, `lua-replicate-commands no`: the first `EVALSHA` of a script'),
     Row('`lua-replicate-commands no`: `EVALSHA` of a script that has changed nothing'),
     Row('`lua-replicate-commands no`: a script that reads from a group of consumers'),
-    Row('`PUBLISH`, `PFCOUNT` of a script before it writes'),
+    Row('`PUBLISH`, `PFCOUNT` of a script before it writes, `DEL` of a due key that it has met'),
     # What effects.py lets pass in log and stream.
     Row('log and stream: `XCLAIM` of an ID without `-0`'),
     Row('log and stream: `XADD`, `XTRIM` with `MINID ~`'),

@@ -492,7 +492,10 @@ static void set_flag(struct client *c, enum client_flags flag, bool on) {
     c->flags = on ? c->flags | flag : c->flags & ~(unsigned)flag;
 }
 
-void reply_set_off(struct client *c, bool off) { set_flag(c, CLIENT_REPLY_OFF, off); }
+void reply_set_off(struct client *c, bool off) {
+    bool stays = c->flags & CLIENT_CLOSE_AFTER_REPLY && c->flags & CLIENT_REPLY_OFF;
+    set_flag(c, CLIENT_REPLY_OFF, off || stays);
+}
 void reply_skip_next(struct client *c, bool skip) { set_flag(c, CLIENT_REPLY_SKIP_NEXT, skip); }
 void reply_skip_no_more(struct client *c) { set_flag(c, CLIENT_REPLY_SKIP, false); }
 

@@ -193,7 +193,8 @@ void reply_write_streams(void);
 
 /* ---- CLIENT REPLY ---- */
 
-/* Whether replies are dropped from now on. */
+/* Whether replies are dropped from now on. A client that closes after its reply, and whose later
+ * replies are dropped for that, stays off. */
 void reply_set_off(struct client *c, bool off);
 /* Whether those of the next request are dropped. */
 void reply_skip_next(struct client *c, bool skip);

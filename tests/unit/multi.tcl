@@ -253,6 +253,23 @@ start_server {tags {multi}} {
         assert_equal yes [r get killed]
     }
 
+    test {Of a transaction that kills its client nothing is sent after that, whatever comes} {
+        set client [redis_deferring_client]
+        $client client id
+        set id [$client read]
+        $client multi
+        $client client kill id $id skipme no
+        $client client reply on
+        $client ping
+        $client exec
+        assert_equal {OK QUEUED QUEUED QUEUED} [client_replies $client 4]
+        wait_for_condition 500 10 {[r client list id $id] eq ""} else {
+            fail "the client stays"
+        }
+        assert_equal "*3\r\n:1\r\n" [$client raw_rest]
+        $client close
+    }
+
     test {CLIENT KILL and closing in the middle: nothing is left} {
         set client [redis_client]
         set id [$client client id]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of tools/cli_format: which bytes of a server's text reach the terminal.
+ * Tests of cli/cli_format: which bytes of a server's text reach the terminal.
  */
-#include "tools/cli_format.h"
+#include "cli/cli_format.h"
 
 #include "base/seed.h"
 

@@ -328,10 +328,8 @@ static bool load_preamble(struct load *l) {
 
 /* What follows the last whole command goes. */
 static bool cut_off(const struct load *l) {
-    int fd = system_open(l->path, O_WRONLY | O_CLOEXEC, 0);
-    bool good = fd >= 0 && file_truncate(fd, (off_t)l->whole) && file_sync(fd);
+    bool good = file_truncate(l->file.fd, (off_t)l->whole) && file_sync(l->file.fd);
     if (!good) log_warning("Error truncating the AOF file: %s", strerror(errno));
-    if (fd >= 0) system_close(fd);
     return good;
 }
 
@@ -366,7 +364,21 @@ static enum aof_loaded load_all(struct load *l) {
     }
 }
 
-static enum aof_loaded load_file(const char *path, int fd) {
+int aof_load_open(const char *path) {
+    char first;
+    int fd = system_open(path, O_RDWR | O_CLOEXEC, 0); /* to be cut off, too */
+    if (fd < 0 && (errno == EACCES || errno == EROFS))
+        fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd >= 0 && file_read_at(fd, &first, 1, 0) >= 0) return fd;
+    int error = errno;
+    if (fd >= 0) system_close(fd);
+    if (error != ENOENT)
+        log_warning("Fatal error: can't open the append log file for reading: %s", strerror(error));
+    errno = error;
+    return -1;
+}
+
+enum aof_loaded aof_load_take(const char *path, int fd) {
     struct load l = {.path = path};
     struct source *in = &l.file.source;
     file_source_open(&l.file, fd, -1);
@@ -386,17 +398,12 @@ static enum aof_loaded load_file(const char *path, int fd) {
         aof_reader_close(&l.reader);
     }
     file_source_close(&l.file);
+    system_close(fd);
     return loaded;
 }
 
 enum aof_loaded aof_load(const char *path) {
-    int fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0 && errno == ENOENT) return AOF_NONE;
-    if (fd < 0) {
-        log_warning("Fatal error: can't open the append log file for reading: %s", strerror(errno));
-        return AOF_REFUSED;
-    }
-    enum aof_loaded loaded = load_file(path, fd);
-    system_close(fd);
-    return loaded;
+    int fd = aof_load_open(path);
+    if (fd < 0) return errno == ENOENT ? AOF_NONE : AOF_REFUSED;
+    return aof_load_take(path, fd);
 }

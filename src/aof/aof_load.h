@@ -21,4 +21,11 @@ enum aof_loaded {
  * the log what is wrong. While it lasts clients are answered as rdb/loading.h has it. Within a
  * call only between run_nest_begin and run_nest_end. Not while another load is under way. */
 MUST_USE enum aof_loaded aof_load(const char *path);
+
+/* aof_load in two steps, for a caller that gives up data for the file's: it gives up nothing before
+ * the file is open. The load needs no descriptor more. -1 with errno set where the file cannot be
+ * opened, or its first byte not be read; then the log says why, but for ENOENT. */
+MUST_USE int aof_load_open(const char *path);
+/* Closes the descriptor. `path` is for the log. */
+MUST_USE enum aof_loaded aof_load_take(const char *path, int fd);
 #endif

@@ -147,16 +147,19 @@ static void debug_loadaof(struct call *call) {
     struct run_nesting nesting;
     if (refused_while_loading(call)) return;
     if (!aof_settle()) {
-        reply_error(call->client, "The append only file cannot be written: the log says why");
+        reply_error(call->client, "The append only file is not whole: the log says why");
         return;
     }
-    if (!aof_is_there()) { /* 6.2 ends */
-        reply_error(call->client, "There is no append only file");
+    int fd = aof_load_open(aof_options()->filename);
+    if (fd < 0) { /* 6.2 ends */
+        reply_error(call->client, errno == ENOENT
+                                      ? "There is no append only file"
+                                      : "The append only file cannot be read: the log says why");
         return;
     }
     for (int i = 0; i < keyspace_databases(); i++) edit_flush(keyspace_at(i), LAZYFREE_NOW);
     run_nest_begin(&nesting);
-    enum aof_loaded loaded = aof_load(aof_options()->filename);
+    enum aof_loaded loaded = aof_load_take(aof_options()->filename, fd);
     run_nest_end(&nesting);
     snapshot_note_reloaded();
     effect_none();

@@ -136,8 +136,43 @@ static void test_cut_fails(void **state) {
     }
     faults_clear();
     assert_int_equal(load(), AOF_TRUNCATED);
-    faults_fail(FAULT_OPEN, EACCES, 0, 1, LOG);
+    faults_fail(FAULT_OPEN, EACCES, 0, 2, LOG);
     assert_int_equal(aof_load(LOG), AOF_REFUSED);
+    faults_clear();
+    /* Read only: it can be read, and not be cut off. */
+    assert_true(file_replace(LOG, buffer_slice(&log_bytes), 0600));
+    faults_fail(FAULT_OPEN, EROFS, 0, 1, LOG);
+    assert_int_equal(aof_load(LOG), AOF_REFUSED);
+    assert_int_equal(size_of_log(), log_bytes.length);
+    log_bytes.length -= 2;
+    assert_true(file_replace(LOG, buffer_slice(&log_bytes), 0600));
+    faults_clear();
+    faults_fail(FAULT_OPEN, EROFS, 0, 1, LOG);
+    assert_int_equal(aof_load(LOG), AOF_LOADED);
+    faults_clear();
+}
+
+/* What can be told before data is given up for the file's. */
+static void test_open_alone(void **state) {
+    add("SET a 1");
+    assert_int_equal(load(), AOF_LOADED);
+    faults_fail(FAULT_OPEN, EMFILE, 0, 1, LOG);
+    assert_int_equal(aof_load_open(LOG), -1);
+    assert_int_equal(errno, EMFILE);
+    faults_clear();
+    faults_fail(FAULT_READ, EIO, 0, 1, LOG);
+    assert_int_equal(aof_load_open(LOG), -1);
+    assert_int_equal(errno, EIO);
+    faults_clear();
+    assert_int_equal(aof_load_open("nosuch.aof"), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(aof_load_open("."), -1);
+    int fd = aof_load_open(LOG);
+    assert_true(fd >= 0);
+    faults_fail(FAULT_OPEN, EMFILE, 0, 1000, NULL);
+    for (int i = 0; i < keyspace_databases(); i++) told_flush(keyspace_at(i));
+    assert_int_equal(aof_load_take(LOG, fd), AOF_LOADED);
+    assert_int_equal(keys(), 1);
     faults_clear();
 }
 
@@ -184,8 +219,12 @@ static int open_all(void **state) { return whole_open(); }
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_sorts_of_files), TEST(test_transactions),    TEST(test_reads_fail),
-        TEST(test_cut_fails),      TEST(test_reads_in_pieces), TEST(test_turns_within_an_argument)};
+    const struct CMUnitTest tests[] = {TEST(test_sorts_of_files),
+                                       TEST(test_transactions),
+                                       TEST(test_reads_fail),
+                                       TEST(test_cut_fails),
+                                       TEST(test_open_alone),
+                                       TEST(test_reads_in_pieces),
+                                       TEST(test_turns_within_an_argument)};
     return cmocka_run_group_tests(tests, open_all, NULL);
 }

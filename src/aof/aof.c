@@ -11,7 +11,15 @@
  *
  * WAITS: there is no file that stands for the data yet. A child writes one; what has happened since
  * its fork is kept in memory and added. What fails there is tried again; the old file, if any,
- * stays untouched until then.
+ * stays untouched until then. What a client is promised:
+ *
+ *   WAITS, before the rename    Nothing: a restart reads the old file. Replies leave at once, as
+ *                               those of 6.2 do.
+ *   from the rename on, and ON  All that was ever answered, as appendfsync says: a restart reads
+ *                               the new file, and that had it before it got its name.
+ *
+ * A client sees by one INFO that the rename is over: aof_rewrite_in_progress and
+ * aof_rewrite_scheduled are both 0.
  *
  * A file is written anew in these states, too: BGREWRITEAOF, growth, and, without a log, on demand
  * only. The child writes what it sees at the fork; aof_switch adds the rest and gives it its name.
@@ -62,9 +70,8 @@
 #include "save/saver.h"
 #include "save/snapshot.h"
 
-/* As 6.2: the umask alone decides who may write a rewritten file. */
 #define FILE_MODE 0644
-#define REWRITTEN_MODE 0666
+#define REWRITTEN_MODE 0666 /* as in 6.2: the umask alone decides who may write a rewritten file */
 #define TEMPORARY_NAME_BYTES 64
 /* So much is dirty at most twice over while a file is written. */
 #define SYNC_EVERY_BYTES ((uint64_t)4 << 20)
@@ -87,8 +94,16 @@ static struct {
     int64_t begun_sec, took_sec;
     int64_t cow_bytes;
     int64_t base_bytes; /* the file's length after the last one, or at the start */
-    char temporary[TEMPORARY_NAME_BYTES];
 } rewrite = {.took_sec = -1};
+
+/* The file that is written anew. All names are in the folder that was the present one when that
+ * began, because `dir` may become another. */
+static struct rewrite_file {
+    char folder[PATH_MAX];
+    char path[PATH_MAX + TEMPORARY_NAME_BYTES];      /* for the process or thread that writes it */
+    char temporary[PATH_MAX + TEMPORARY_NAME_BYTES]; /* the main thread's copy of `path` */
+    char log[2 * PATH_MAX];                          /* the name that it is to get */
+} rewrite_file;
 
 static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
 
@@ -143,7 +158,13 @@ static void hold_writers(bool hold) {
     wake(); /* the hook that takes them up may have run in this turn */
 }
 
-static void __attribute__((noreturn)) die(void) { _exit(1); }
+/* Nobody will want the file that is being written anew. */
+static void __attribute__((noreturn)) die(void) {
+    saver_kill(CHILD_LOG_REWRITE);
+    if (rewrite_is_under_way() && system_unlink(rewrite_file.temporary) != 0 && errno != ENOENT)
+        log_warning("Removing %s: %s", rewrite_file.temporary, strerror(errno));
+    _exit(1);
+}
 
 static const struct aof_writer_host host = {effects_record_ended, reply_allow, hold_writers,
                                             disk_gate_set_log,    die,         wake};
@@ -183,14 +204,15 @@ static void end_logging(void) {
 
 /* ---- a file is written anew ---- */
 
-static int64_t file_bytes(void) {
+static int64_t log_bytes(void) {
     struct stat status;
-    return stat(aof_options()->filename, &status) == 0 ? (int64_t)status.st_size : 0;
+    if (logging) return (int64_t)aof_writer_state().file_bytes;
+    return stat(rewrite_file.log, &status) == 0 ? (int64_t)status.st_size : 0;
 }
 
 static void remove_temporary(void) {
-    if (!file_remove(rewrite.temporary) && errno != ENOENT)
-        log_warning("Removing %s: %s", rewrite.temporary, strerror(errno));
+    if (!file_remove(rewrite_file.temporary) && errno != ENOENT)
+        log_warning("Removing %s: %s", rewrite_file.temporary, strerror(errno));
 }
 
 /* With the child's file given up, or in its place. */
@@ -198,7 +220,7 @@ static void end_rewrite(bool good, bool on_purpose) {
     rewrite.took_sec = now_sec() - rewrite.begun_sec;
     if (good) {
         rewrite.failed = false;
-        rewrite.base_bytes = file_bytes();
+        rewrite.base_bytes = log_bytes();
         if (state == WAITS) state = ON;
         log_notice("The append only file was written anew: %" PRId64 " bytes.", rewrite.base_bytes);
         return;
@@ -216,8 +238,8 @@ static void save_ended(const struct saver_end *end) {
     rewrite.cow_bytes = (int64_t)end->copied_bytes;
     if (end->good) {
         log_notice("The append only file is written anew; what came since is added.");
-        aof_switch_begin(&(struct aof_switch){.temporary = rewrite.temporary,
-                                              .path = aof_options()->filename,
+        aof_switch_begin(&(struct aof_switch){.temporary = rewrite_file.temporary,
+                                              .path = rewrite_file.log,
                                               .from = rewrite.from,
                                               .has_log = rewrite.for_log,
                                               .ended = switch_ended,
@@ -234,22 +256,17 @@ static void save_ended(const struct saver_end *end) {
     end_rewrite(false, end->on_purpose);
 }
 
-static void temporary_name(char name[TEMPORARY_NAME_BYTES], int id) {
-    snprintf(name, TEMPORARY_NAME_BYTES, "temp-rewriteaof-bg-%d.aof", id);
+/* `path` has the room of those in struct rewrite_file. */
+static void temporary_path(char *path, int id) {
+    snprintf(path, sizeof(rewrite_file.path), "%s/temp-rewriteaof-bg-%d.aof", rewrite_file.folder,
+             id);
 }
 
 /* ---- where it is written (save/saver_job.h) ---- */
 
-static struct rewrite_file {
-    char folder[PATH_MAX]; /* the present one when it began */
-    char path[PATH_MAX + TEMPORARY_NAME_BYTES];
-} rewrite_file;
-
 static int open_file(void *argument, int id) {
     struct rewrite_file *f = argument;
-    char name[TEMPORARY_NAME_BYTES];
-    temporary_name(name, id);
-    snprintf(f->path, sizeof(f->path), "%s/%s", f->folder, name);
+    temporary_path(f->path, id);
     int fd = system_open(f->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, REWRITTEN_MODE);
     if (fd < 0) log_warning("Opening %s: %s", f->path, strerror(errno));
     return fd;
@@ -265,6 +282,12 @@ static bool close_file(void *argument, int fd, int error) {
     if (system_unlink(f->path) != 0 && errno != ENOENT)
         log_warning("Removing %s: %s", f->path, strerror(errno));
     return false;
+}
+
+static void describe_file(void) {
+    file_present_folder(rewrite_file.folder);
+    snprintf(rewrite_file.log, sizeof(rewrite_file.log), "%s/%s", rewrite_file.folder,
+             aof_options()->filename);
 }
 
 /* False after a line in the log. */
@@ -284,7 +307,7 @@ static bool start_rewrite(void) {
     rewrite.scheduled = false;
     rewrite.for_log = state != OFF;
     rewrite.begun_sec = now_sec();
-    file_present_folder(rewrite_file.folder);
+    describe_file();
     if (opens) begin_logging(-1, 0);
     if (logging) {
         rewrite.from = aof_writer_end();
@@ -292,7 +315,7 @@ static bool start_rewrite(void) {
         selected = AOF_FORMAT_NO_DATABASE;
     }
     if (saver_start(&job)) {
-        temporary_name(rewrite.temporary, saver_id());
+        temporary_path(rewrite_file.temporary, saver_id());
         log_notice("Writing the append only file anew in the background, by pid %d", saver_id());
         return true;
     }
@@ -301,6 +324,7 @@ static bool start_rewrite(void) {
     rewrite.failed_nsec = clock_monotonic_nsec();
     if (opens) end_logging();
     if (logging) aof_writer_keep(AOF_WRITER_KEEP_NOTHING);
+    rewrite.scheduled = opens; /* WAITS until one has come through */
     return false;
 }
 
@@ -343,6 +367,31 @@ static void switch_off(void) {
     end_logging();
 }
 
+/* Whether a file can be created in the present folder, and one that has the log's name be written.
+ * False after a line in the log. Leaves nothing behind. */
+static bool may_be_written(void) {
+    char temporary[TEMPORARY_NAME_BYTES], folder[PATH_MAX];
+    const char *names[] = {temporary, aof_options()->filename};
+    snprintf(temporary, sizeof(temporary), "temp-rewriteaof-%d.aof", (int)getpid());
+    for (int i = 0; i < 2; i++) {
+        int creates = names[i] == temporary ? O_CREAT : 0;
+        int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | creates; /* it may be a pipe */
+        int fd = system_open(names[i], flags, FILE_MODE);
+        if (fd < 0 && !creates && errno == ENOENT) continue;
+        if (fd < 0) {
+            int error = errno;
+            file_present_folder(folder);
+            log_warning("The append only file cannot be turned on: opening %s in %s: %s", names[i],
+                        folder, strerror(error));
+            return false;
+        }
+        system_close(fd);
+        if (creates && system_unlink(temporary) != 0)
+            log_warning("Removing %s: %s", temporary, strerror(errno));
+    }
+    return true;
+}
+
 /* What appendonly says now, by CONFIG SET. */
 static bool switched(char *reason, size_t reason_size) {
     bool on = aof_options()->enabled;
@@ -355,6 +404,10 @@ static bool switched(char *reason, size_t reason_size) {
         switch_off();
         return true;
     }
+    if (!may_be_written()) {
+        snprintf(reason, reason_size, "Unable to turn on AOF. Check server logs.");
+        return false;
+    }
     end_rewrite_now(); /* of a file that nothing would be added to */
     state = WAITS;
     if (!may_start()) {
@@ -364,6 +417,7 @@ static bool switched(char *reason, size_t reason_size) {
     }
     if (start_rewrite()) return true;
     state = OFF;
+    rewrite.scheduled = false;
     snprintf(reason, reason_size, "Unable to turn on AOF. Check server logs.");
     return false;
 }
@@ -414,11 +468,10 @@ bool aof_load_at_start(void) {
     return false;
 }
 
-bool aof_is_there(void) { return access(aof_options()->filename, F_OK) == 0 || errno != ENOENT; }
-
 bool aof_settle(void) {
     if (aof_switch_is_under_way()) aof_switch_finish();
-    return state != ON || aof_writer_drain(false);
+    if (state == WAITS) log_warning("The first append only file is not written yet.");
+    return state == OFF || (state == ON && aof_writer_drain(false));
 }
 
 void aof_note_reloaded(bool good) {
@@ -427,6 +480,7 @@ void aof_note_reloaded(bool good) {
 }
 
 bool aof_end(bool in_any_case) {
+    if (aof_switch_has_to_end()) aof_switch_finish();
     if (state == WAITS && !in_any_case) {
         log_warning("The first append only file is not written yet, can't exit.");
         return false;
@@ -434,6 +488,7 @@ bool aof_end(bool in_any_case) {
     if (state == OFF && !rewrite_is_under_way()) return true;
     end_rewrite_now();
     rewrite.scheduled = false;
+    if (state == ON) log_notice("Calling fsync() on the AOF file."); /* which may take long */
     if (state != ON || aof_writer_drain(true)) return true;
     log_warning("The append only file lacks the last changes%s",
                 in_any_case ? "." : ", can't exit.");

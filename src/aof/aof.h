@@ -22,11 +22,9 @@ bool aof_is_on(void);
 /* At start, with appendonly yes: loads the file, which is made where there is none, and goes on
  * with it. False after a line in the log. */
 MUST_USE bool aof_load_at_start(void);
-/* Whether there is a file, on or off; where that cannot be told there is one, which cannot be read.
- */
-MUST_USE bool aof_is_there(void);
 /* Before the file is read again (DEBUG LOADAOF): all is written, and a file that is to take its
- * place has done so or is given up. False where that failed: the log says why. */
+ * place has done so or is given up. False where that failed, or where the first file is not written
+ * yet, so that no file has the data: the log says why. */
 MUST_USE bool aof_settle(void);
 /* It was read again, and may have been cut off at its end. Not `good`: the data is only a part of
  * what the log stands for, so that nothing may be added to it, nor a snapshot of it take the place

@@ -2,8 +2,9 @@
  * The new file's last steps. aof_switch.h has the idea.
  *
  *   APPENDS --little is missing--> SYNCS --> APPENDS --little is missing--> RENAMES --> over
- *      \______________________________\__________\__________________________/
- *                                      a failure: over, all as it was
+ *      \______________________________\__________\__________________________/  \      ^
+ *                                      a failure: over, all as it was         v      |
+ *                                                              SYNCS_FOLDER, each second
  *
  * Each arrow is a job of the thread BACKGROUND_REWRITE; the main thread only looks at its result
  * and decides on the next (aof_switch_turn). A round appends what was missing when it began, while
@@ -22,6 +23,18 @@
  *              every moment both files have all that was answered, but for what is allowed to wait
  *              while a sync holds the old one. The new one was synced before, but for these last
  *              rounds.
+ *
+ * A log's first file is switched to in the same way, but no old file has what is answered
+ * meanwhile:
+ *
+ *   before the rename    A restart does not find the new file. No reply waits, and what is answered
+ *                        may be lost: the log is not on yet.
+ *   from the rename on   A restart may find the new file, so it has all that was ever answered:
+ *                        replies wait as above from before the rename, under `always` until the
+ *                        folder is synced, else until the main thread has written to the new file.
+ *
+ * Where the folder cannot be synced a power cut may bring the old file back. So the switch is not
+ * over: the main thread goes on writing to both files, and the folder is synced again each second.
  *
  * The rest's first bytes are a SELECT, since the log forgets the database at the fork
  * (aof/aof).
@@ -51,13 +64,14 @@
 /* Each is shorter than the one before unless writes come faster than a file takes them; then the
  * last part is as long as it is. */
 #define ROUNDS_MAX 100
+#define FOLDER_AGAIN_NSEC INT64_C(1000000000)
 
-enum phase { OVER, APPENDS, SYNCS, WAITS_FOR_REST, RENAMES };
+enum phase { OVER, APPENDS, SYNCS, WAITS_FOR_REST, RENAMES, WAITS_FOR_FOLDER, SYNCS_FOLDER };
 
 /* What the thread is asked for, and what came of it. */
 struct step {
     struct aof_range range;
-    bool opens, appends, syncs, renames;
+    bool opens, appends, syncs, renames, syncs_folder;
     atomic_bool done;
     int error;
     const char *failed; /* what it did then */
@@ -76,11 +90,17 @@ static uint64_t step_to;  /* the same when the step is done */
 static uint64_t synced;
 static bool rest_synced, always;
 static unsigned rounds;
+static bool finishing;            /* now, one way or the other */
+static int64_t folder_again_nsec; /* WAITS_FOR_FOLDER: the next try */
+static int folder_error_said;
 
 bool aof_switch_is_under_way(void) { return phase != OVER; }
 
+bool aof_switch_has_to_end(void) { return phase >= RENAMES; }
+
 uint64_t aof_switch_missing(void) {
-    return phase != OVER && now.has_log ? aof_writer_end() - position : 0;
+    return phase != OVER && phase < WAITS_FOR_FOLDER && now.has_log ? aof_writer_end() - position
+                                                                    : 0;
 }
 
 /* ---- on the thread ---- */
@@ -105,7 +125,6 @@ static bool rename_new(void) {
     step.rename_nsec = clock_monotonic_nsec() - begun;
     if (status != 0) return fails("renaming it");
     step.renamed = true;
-    if (!file_sync_folder(now.path)) step.folder_error = errno ? errno : EIO;
     return true;
 }
 
@@ -117,6 +136,8 @@ static void take_step(void *argument) {
         good = fails("appending to it");
     if (good && step.syncs && !file_sync(fd)) good = fails("syncing it");
     if (good && step.renames) good = rename_new();
+    if (good && step.syncs_folder && !file_sync_folder(now.path))
+        step.folder_error = errno ? errno : EIO;
     atomic_store(&step.done, true);
     wake();
 }
@@ -158,11 +179,6 @@ static void note_latency(const char *event, int64_t nsec) {
 
 /* The new file has its name. */
 static void take_over(void) {
-    if (step.folder_error) {
-        log_warning("Syncing the append only file's folder: %s", strerror(step.folder_error));
-        if (always) now.die();
-    }
-    note_latency("aof-rename", step.rename_nsec);
     if (!now.has_log)
         system_close(fd);
     else if (always)
@@ -174,14 +190,15 @@ static void take_over(void) {
 
 static void begin_rename(void) {
     if (!now.has_log) {
-        begin_step(RENAMES, (struct step){.renames = true}, position);
+        begin_step(RENAMES, (struct step){.renames = true, .syncs_folder = true}, position);
         return;
     }
     phase = WAITS_FOR_REST;
     always = aof_options()->fsync == AOF_FSYNC_ALWAYS;
     if (!aof_writer_rest(always)) return;
     if (always) {
-        begin_step(RENAMES, (struct step){.syncs = true, .renames = true}, aof_writer_end());
+        begin_step(RENAMES, (struct step){.syncs = true, .renames = true, .syncs_folder = true},
+                   aof_writer_end());
         return;
     }
     int64_t begun = clock_monotonic_nsec();
@@ -190,7 +207,24 @@ static void begin_rename(void) {
     if (!good)
         give_up();
     else
-        begin_step(RENAMES, (struct step){.renames = true}, position);
+        begin_step(RENAMES, (struct step){.renames = true, .syncs_folder = true}, position);
+}
+
+/* The new file has its name, and the folder may be synced. */
+static void end_rename(void) {
+    bool dies = now.has_log && (always || aof_options()->fsync == AOF_FSYNC_ALWAYS);
+    if (step.folder_error && step.folder_error != folder_error_said)
+        log_warning("Syncing the append only file's folder: %s", strerror(step.folder_error));
+    folder_error_said = step.folder_error;
+    if (step.folder_error && dies) now.die();
+    if (phase == RENAMES) note_latency("aof-rename", step.rename_nsec);
+    if (!step.folder_error || !now.has_log || finishing) {
+        take_over();
+        return;
+    }
+    phase = WAITS_FOR_FOLDER;
+    aof_writer_keep(AOF_WRITER_KEEP_NOTHING);
+    folder_again_nsec = clock_monotonic_nsec() + FOLDER_AGAIN_NSEC;
 }
 
 /* The last step ended well. */
@@ -207,6 +241,10 @@ static void go_on(void) {
     }
 }
 
+static void begin_folder(void) {
+    begin_step(SYNCS_FOLDER, (struct step){.renamed = true, .syncs_folder = true}, position);
+}
+
 void aof_switch_begin(const struct aof_switch *what) {
     ASSERT(phase == OVER);
     now = *what;
@@ -215,6 +253,7 @@ void aof_switch_begin(const struct aof_switch *what) {
     position = synced = what->from;
     rest_synced = !what->has_log; /* the child has synced its part */
     rounds = 0;
+    folder_error_said = 0;
     begin_step(APPENDS, (struct step){.opens = true},
                what->has_log ? aof_writer_end() : what->from);
 }
@@ -223,6 +262,13 @@ void aof_switch_turn(void) {
     if (phase == OVER) return;
     if (phase == WAITS_FOR_REST) {
         begin_rename();
+        return;
+    }
+    if (phase == WAITS_FOR_FOLDER) {
+        if (aof_writer_follow_fails())
+            take_over();
+        else if (clock_monotonic_nsec() >= folder_again_nsec)
+            begin_folder();
         return;
     }
     if (!atomic_load(&step.done)) return;
@@ -235,8 +281,8 @@ void aof_switch_turn(void) {
     bytes += step_to - position;
     position = step_to;
     if (step.syncs) synced = position;
-    if (phase == RENAMES) {
-        take_over();
+    if (phase == RENAMES || phase == SYNCS_FOLDER) {
+        end_rename();
         return;
     }
     if (now.has_log) aof_writer_keep(position);
@@ -246,8 +292,14 @@ void aof_switch_turn(void) {
 void aof_switch_finish(void) {
     if (phase == OVER) return;
     background_drain(BACKGROUND_REWRITE);
-    if (phase == RENAMES)
+    if (phase == WAITS_FOR_FOLDER) {
+        begin_folder();
+        background_drain(BACKGROUND_REWRITE);
+    }
+    finishing = true;
+    if (aof_switch_has_to_end())
         aof_switch_turn();
     else
         give_up();
+    finishing = false;
 }

@@ -25,6 +25,8 @@ struct aof_switch {
 /* One at a time. It goes on in aof_switch_turn, and its work on a thread of its own. */
 void aof_switch_begin(const struct aof_switch *what);
 bool aof_switch_is_under_way(void);
+/* The new file gets its name now, or has it. */
+bool aof_switch_has_to_end(void);
 /* Each turn while it is under way. */
 void aof_switch_turn(void);
 /* Waits until it has ended, one way or the other: what had its new name goes on as the log, what

@@ -103,7 +103,7 @@ static uint64_t allowed; /* the last record */
 static bool rests;       /* no job that writes is begun, and, wholly, nothing is written */
 static bool rests_wholly;
 static bool holds; /* writers wait */
-static bool write_fails, sync_fails;
+static bool write_fails, sync_fails, follow_fails;
 static int error_now;
 static int64_t retry_nsec, logged_nsec;
 static int64_t sync_begun_nsec;   /* the last one */
@@ -346,8 +346,9 @@ static bool write_to(struct target *t) {
     t->bytes += written;
     if (!error && t == &file) succeed(&write_fails);
     if (error && t == &file) fail(error, &write_fails, "Writing");
-    if (error && t == &followed)
+    if (error && t == &followed && !follow_fails)
         log_warning("Writing the new append only file failed: %s", strerror(error));
+    if (t == &followed) follow_fails = error != 0;
     return !error;
 }
 
@@ -401,12 +402,21 @@ static void flush_idle(void) {
     sync_if_due();
 }
 
+/* Replies wait for nothing until the first file is about to get its name. From then on a restart
+ * may read that file, so each reply waits until the file has what the reply tells of. */
+static void flush_without_log(void) {
+    if (rests_wholly || (rests && is_always())) return;
+    bool is_whole = followed.fd < 0 || followed.position == aof_writer_queue.end;
+    if (!is_whole && !write_to(&followed)) return;
+    allow(host->record());
+    release();
+}
+
 void aof_writer_flush(void) {
     if (!host) return;
     look_at_job();
     if (file.fd < 0) {
-        allow(host->record());
-        release();
+        flush_without_log();
     } else if (job) {
         if (job->gather_nsec) extend_job();
         if (sync_holds() && !is_always()) allow(host->record());
@@ -477,6 +487,7 @@ void aof_writer_close(void) {
     ASSERT(followed.fd < 0);
     if (job && job->range.length) await_job();
     give_up_file();
+    allow(host->record()); /* no file that a reply could wait for */
     set_hold(false);
     rests = rests_wholly = false;
     kept = AOF_WRITER_KEEP_NOTHING;
@@ -501,8 +512,11 @@ bool aof_writer_rest(bool wholly) {
 bool aof_writer_follow(int fd, uint64_t file_bytes, uint64_t position) {
     ASSERT(rests && followed.fd < 0);
     followed = (struct target){fd, position, file_bytes};
+    follow_fails = false;
     return write_to(&followed);
 }
+
+bool aof_writer_follow_fails(void) { return follow_fails; }
 
 void aof_writer_go_on(void) {
     rests = false;

@@ -48,10 +48,12 @@ struct aof_writer_host {
     void (*wake)(void);
 };
 
-/* Begins with a file, open for appending, which is the writer's from now on; -1: none yet, what is
- * appended waits for aof_writer_switch, and no reply waits. */
+/* Begins with a file, open for appending, which is the writer's from now on. -1: there is no log
+ * yet. Then all that is appended stays in the queue for aof_writer_switch, and replies leave at
+ * once until the writer rests wholly, or follows a file: that file is about to become the log. */
 void aof_writer_open(const struct aof_writer_host *host, int fd, uint64_t file_bytes);
-/* Closes the file on another thread. What is not written is lost: drain first. */
+/* Closes the file on another thread. What is not written is lost: drain first. Replies that waited
+ * leave. */
 void aof_writer_close(void);
 bool aof_writer_is_open(void);
 
@@ -89,6 +91,7 @@ MUST_USE bool aof_writer_rest(bool wholly);
  * `file_bytes` and all up to `position`; what is missing at once. False where that failed: go on.
  * Where it fails later no reply leaves any more until it is switched to. */
 MUST_USE bool aof_writer_follow(int fd, uint64_t file_bytes, uint64_t position);
+bool aof_writer_follow_fails(void);
 /* The file that is followed stays a stranger; the writer does not rest any more. */
 void aof_writer_go_on(void);
 /* The file that was followed, or this one, is the log from now on: it has all up to `position`, and

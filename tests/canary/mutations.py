@@ -882,6 +882,16 @@ mutate('log-part-written', 'aof/aof_queue.c', '        *written += moved;\n',
 mutate('log-released-early', 'aof/aof_queue.c',
        'q->first->start + q->first->used <= below', 'q->first->start <= below',
        'what is not written yet is freed', 'unit aof/test_aof_queue')
+mutate('log-first-file', 'aof/aof_writer.c',
+       'if (rests_wholly || (rests && is_always())) return;',
+       'if (rests && !rests_wholly && is_always()) return;',
+       'replies leave while the first file gets its name', 'unit aof/test_aof_switch')
+mutate('log-first-file-followed', 'aof/aof_writer.c',
+       'if (!is_whole && !write_to(&followed)) return;', 'if (!is_whole && !host) return;',
+       'the first file lacks what is answered after its rename', 'unit aof/test_aof_switch')
+mutate('log-folder-once', 'aof/aof_switch.c',
+       'if (!step.folder_error || !now.has_log || finishing) {', 'if (phase) {',
+       'a folder that cannot be synced is not tried again', 'unit aof/test_aof_switch')
 mutate('log-database-forgotten', 'aof/aof_format.c', '        *selected = database;\n', '',
        'each command of another database has its SELECT', 'unit aof/test_aof_format')
 

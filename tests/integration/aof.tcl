@@ -8,7 +8,7 @@ proc log_file {{level 0}} {
 
 proc await_rewrite {{level 0}} {
     wait_for_condition 2000 10 {
-        [s $level aof_rewrite_in_progress] == 0 && [s $level aof_rewrite_scheduled] == 0
+        [regexp {aof_rewrite_in_progress:0.*aof_rewrite_scheduled:0} [r $level info persistence]]
     } else {
         fail "the file is still being written anew"
     }
@@ -301,6 +301,30 @@ start_server {overrides {appendonly yes save {}} tags {ours}} {
     }
 }
 
+# --- CONFIG SET appendonly yes that cannot be done --------------------------------------------
+
+start_server {overrides {appendonly no save {}}} {
+    test {CONFIG SET appendonly yes where no file can be written: an error, and nothing changes} {
+        r set k v
+        foreach obstacle {name folder} {
+            if {$obstacle eq "name"} {
+                file mkdir [log_file]
+            } else {
+                file delete [log_file]
+                file delete -force [srv dir]
+            }
+            assert_error {ERR *'appendonly'*Unable to turn on AOF. Check server logs.} {
+                r config set appendonly yes
+            }
+            assert_equal no [config_get appendonly]
+            assert_equal {0 0 0} [list [s aof_enabled] [s aof_rewrite_in_progress] \
+                [s aof_rewrite_scheduled]]
+            assert_equal OK [r set k $obstacle]
+        }
+        file mkdir [srv dir]
+    }
+}
+
 # --- a disk that fails -------------------------------------------------------------------------
 
 set server_before $::options(server)
@@ -426,6 +450,65 @@ with_faulty_server $faulty $rules_file {overrides {appendonly yes save {}} tags 
         assert_survives_kill
     }
 
+    test {always: a log that fails ends the process, and leaves no file half written anew} {
+        r config set appendfsync always
+        populate 3000
+        r config set rdb-key-save-delay 10000
+        r bgrewriteaof
+        wait_for_condition 1000 10 {
+            [llength [glob -nocomplain [file join [srv dir] temp-rewriteaof-*]]] == 1
+        } else {
+            fail "no file is written anew"
+        }
+        faults $rules_file {fail write ENOSPC 0 1000000 appendonly.aof}
+        set client [redis_deferring_client]
+        $client set k 2
+        assert_equal "" [$client raw_rest]
+        faults $rules_file
+        wait_for_condition 1000 10 {
+            [glob -nocomplain [file join [srv dir] temp-rewriteaof-*]] eq ""
+        } else {
+            fail "a file is left"
+        }
+        restart_server
+        r config set rdb-key-save-delay 0
+    }
+
+    test {DEBUG LOADAOF without a descriptor: an error, and the data is there} {
+        foreach policy {always everysec} {
+            r config set appendfsync $policy
+            r set kept $policy
+            set before [digest]
+            foreach rule {{fail open EMFILE 0 1000000 appendonly.aof}
+                {fail read EIO 0 1 appendonly.aof}} {
+                faults $rules_file $rule
+                assert_error {ERR The append only file cannot be read: the log says why} {
+                    r debug loadaof
+                }
+                faults $rules_file
+                assert_equal $before [digest]
+                assert_equal OK [r debug loadaof]
+                assert_equal $before [digest]
+            }
+        }
+    }
+
+    test {CONFIG SET dir while the file is written anew: it takes the old one's place} {
+        populate 300
+        set folder [tmpdir]
+        r config set rdb-key-save-delay 10000
+        r bgrewriteaof
+        r config set dir $folder
+        r config set rdb-key-save-delay 0
+        await_rewrite
+        assert_equal ok [s aof_last_bgrewrite_status]
+        assert_equal {} [glob -nocomplain [file join $folder *]]
+        assert_equal {} [glob -nocomplain [file join [srv dir] temp-*.aof]]
+        assert_equal [file size [log_file]] [s aof_base_size]
+        r config set dir [srv dir]
+        assert_survives_kill
+    }
+
     test {a file that is written anew and fails leaves the old one} {
         foreach rule {
             {fail open EACCES 0 1 temp-rewriteaof} {fail write ENOSPC 0 1 temp-rewriteaof}
@@ -460,5 +543,138 @@ foreach call {write fsync} {
             restart_server
             assert_range [r get k] 1 2
         }
+    }
+}
+
+# --- the first file of a log that is turned on -------------------------------------------------
+
+# Any file of that name is gone, and the next start reads the log.
+proc forget_log {} {
+    r config set appendonly no
+    file delete [log_file]
+}
+
+with_faulty_server $faulty $rules_file {overrides {appendonly no save {}} tags {ours}} {
+    foreach policy {always everysec no} {
+        test "$policy: a restart that finds the first file finds all that was answered" {
+            forget_log
+            r config set appendfsync $policy
+            set counter [r incr counter]
+            set writer [redis_deferring_client]
+            # It has its name, and who gave it that goes on later.
+            faults $rules_file {rename 0 3600000 appendonly.aof}
+            $writer config set appendonly yes
+            $writer config rewrite
+            assert_equal OK [$writer read]
+            wait_for_condition 2000 10 {[file exists [log_file]]} else {
+                fail "there is no file"
+            }
+            $writer incr counter
+            set answered 0
+            for {set i 0} {$i < 2 && [$writer readable 300]} {incr i} {
+                incr answered
+                set reply [$writer read]
+                if {$reply ne "OK"} {
+                    set counter $reply
+                }
+            }
+            # Of CONFIG REWRITE, and of the write.
+            assert_equal [expr {$policy ne "always"}] [expr {$answered == 2}]
+            $writer close
+            restart_server 0 KILL
+            assert_morethan [r get counter] [expr {$counter - 1}]
+            faults $rules_file
+            await_rewrite
+        }
+    }
+
+    test {always: what was answered before the first file got its name is in it} {
+        forget_log
+        r config set appendfsync always
+        set writer [redis_deferring_client]
+        faults $rules_file {rename 3600000 0 appendonly.aof}
+        set from [count_log_lines]
+        r config set appendonly yes
+        wait_for_log "*is written anew; what came since is added*" $from
+        after 100
+        $writer incr counter
+        assert_equal 0 [$writer readable 100]
+        faults $rules_file
+        set counter [$writer read]
+        $writer close
+        await_rewrite
+        r config rewrite
+        restart_server 0 KILL
+        assert_equal $counter [r get counter]
+    }
+
+    test {the first file's name that cannot be had: replies leave, and it is tried again} {
+        forget_log
+        set from [count_log_lines]
+        faults $rules_file {fail rename EIO 0 1 appendonly.aof}
+        r config set appendonly yes
+        wait_for_log "*The new append only file is given up, renaming it*" $from
+        assert_equal OK [r set k while]
+        assert_equal {1 err} [list [s aof_enabled] [s aof_last_bgrewrite_status]]
+        faults $rules_file
+        await_rewrite
+        assert_equal {1 ok} [list [s aof_enabled] [s aof_last_bgrewrite_status]]
+        assert_survives_kill
+    }
+
+    test {a fork that fails while the first file is due is tried again} {
+        forget_log
+        r config set rdb-key-save-delay 20000
+        populate 20
+        r bgsave
+        r config set appendonly yes
+        assert_equal 1 [s aof_rewrite_scheduled]
+        set from [count_log_lines]
+        faults $rules_file {fail fork ENOMEM 0 1 *}
+        wait_for_log "*Can't write the append only file anew*" $from
+        r config set rdb-key-save-delay 0
+        assert_equal {1 1} [list [s aof_enabled] [s aof_rewrite_scheduled]]
+        faults $rules_file
+        wait_for_log "*The append only file was written anew*" $from
+        assert_survives_kill
+    }
+
+    test {no first file: SHUTDOWN and SIGTERM are refused, each says so, and DEBUG LOADAOF} {
+        forget_log
+        r set k last
+        faults $rules_file {fail write ENOSPC 0 1000000 temp-rewriteaof}
+        r config set appendonly yes
+        for {set i 0} {$i < 2} {incr i} {
+            set from [count_log_lines]
+            exec kill -TERM [srv pid]
+            wait_for_log "*The first append only file is not written yet, can't exit.*" $from
+            wait_for_log "*SIGTERM received but errors trying to shut down*" $from
+            assert_error {ERR Errors trying to SHUTDOWN. Check logs.} {r shutdown}
+        }
+        assert_error {ERR The append only file is not whole: the log says why} {r debug loadaof}
+        assert_equal last [r get k]
+        faults $rules_file
+        await_rewrite
+        assert_equal OK [r debug loadaof]
+        assert_equal last [r get k]
+        exec kill -TERM [srv pid]
+        wait_for_condition 2000 10 {![process_alive [srv pid]]} else {
+            fail "SIGTERM is not obeyed"
+        }
+        restart_server
+        assert_equal last [r get k]
+    }
+
+    test {no first file: SHUTDOWN NOSAVE ends the server} {
+        forget_log
+        faults $rules_file {fail write ENOSPC 0 1000000 temp-rewriteaof}
+        r config set appendonly yes
+        catch {r shutdown nosave}
+        wait_for_condition 2000 10 {![process_alive [srv pid]]} else {
+            fail "it goes on"
+        }
+        assert_equal {} [glob -nocomplain [file join [srv dir] temp-*.aof]]
+        faults $rules_file
+        restart_server
     }
 }

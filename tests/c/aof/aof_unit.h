@@ -21,6 +21,7 @@
 #include "option/option.h"
 
 #define UNIT_TEXT_BYTES ((size_t)4 << 20)
+#define UNIT_RECORDS_MAX 65536
 
 static struct {
     uint64_t record, allowed;
@@ -30,6 +31,7 @@ static struct {
     jmp_buf at_death;
     char text[UNIT_TEXT_BYTES]; /* all that was appended */
     size_t length;
+    size_t lengths[UNIT_RECORDS_MAX]; /* of the text when a record ended */
 } told;
 
 static char unit_folder[] = "/tmp/evenkeel-aof-XXXXXX";
@@ -81,7 +83,12 @@ static void append(size_t length) {
     told.length += length;
     aof_writer_commit(out + length);
     told.record++;
+    assert_true(told.record < UNIT_RECORDS_MAX);
+    told.lengths[told.record] = told.length;
 }
+
+/* So many bytes of it were answered for. */
+static inline size_t answered(void) { return told.lengths[told.allowed]; }
 
 /* What the file has is what was appended, up to some byte, or all. */
 static size_t assert_prefix(const char *path) {

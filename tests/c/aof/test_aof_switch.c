@@ -132,6 +132,139 @@ static void test_finish(void **state) {
     }
 }
 
+/* ---- the first file of a log ---- */
+
+/* Nothing stands for the data, and no file has the name yet; a child has written the data that
+ * there was, which is none. */
+static void begin_first_file(const char *policy) {
+    aof_writer_close();
+    unlink(unit_path);
+    set_option("appendfsync", policy);
+    aof_writer_open(&unit_host, -1, 0);
+    aof_writer_keep(0);
+    write_temporary(0);
+    append(1000);
+    aof_writer_flush();
+    assert_int_equal(told.allowed, told.record);
+}
+
+/* Up to the step in which it gets its name: of that the main thread hears nothing yet. */
+static void begin_name(uint64_t from) {
+    begin_switch(from, true);
+    for (int i = 0; i < 1000 && !aof_switch_has_to_end(); i++) step();
+    assert_true(aof_switch_has_to_end());
+    background_drain(BACKGROUND_REWRITE);
+}
+
+/* `always`: from before the rename until the folder is synced no reply leaves. */
+static void test_first_file_always(void **state) {
+    begin_first_file("always");
+    begin_name(0);
+    assert_true(is_there(unit_path));
+    append(100);
+    aof_writer_flush();
+    assert_int_equal(told.allowed, told.record - 1);
+    set_option("appendfsync", "everysec"); /* the thread has begun what `always` asks for */
+    aof_writer_flush();
+    assert_int_equal(told.allowed, told.record - 1);
+    set_option("appendfsync", "always");
+    go_to_end();
+    for (int i = 0; i < 3; i++) step();
+    assert_int_equal(ended, 1);
+    assert_whole(unit_path);
+    assert_int_equal(told.allowed, told.record);
+}
+
+/* Else the file has what is answered from the rename on, while the folder is being synced, too. */
+static void test_first_file_everysec(void **state) {
+    begin_first_file("everysec");
+    begin_name(0);
+    assert_true(is_there(unit_path));
+    append(100);
+    aof_writer_flush();
+    assert_int_equal(told.allowed, told.record);
+    assert_whole(unit_path);
+    set_option("appendfsync", "always"); /* written is not enough any more */
+    append(100);
+    aof_writer_flush();
+    assert_int_equal(told.allowed, told.record - 1);
+    go_to_end();
+    for (int i = 0; i < 3; i++) step();
+    assert_whole(unit_path);
+    assert_int_equal(told.allowed, told.record);
+}
+
+/* There is no log still: replies go on as before. */
+static void check_first_rename_fails(const char *policy) {
+    begin_first_file(policy);
+    faults_fail(FAULT_RENAME, EIO, 0, 1, "log.aof");
+    begin_name(0);
+    append(100);
+    go_to_end();
+    assert_int_equal(ended, -1);
+    assert_false(is_there(unit_path) || is_there(temporary));
+    aof_writer_flush();
+    assert_int_equal(told.allowed, told.record);
+}
+
+static void test_first_rename_fails(void **state) {
+    check_first_rename_fails("always");
+    unit_end(state);
+    unit_begin(state);
+    check_first_rename_fails("everysec");
+}
+
+/* appendonly no, while replies wait. */
+static void test_first_file_is_given_up(void **state) {
+    begin_first_file("always");
+    faults_fail(FAULT_RENAME, EIO, 0, 1, "log.aof");
+    begin_name(0);
+    append(100);
+    aof_writer_flush();
+    assert_int_equal(told.allowed, told.record - 1);
+    aof_switch_finish();
+    assert_int_equal(ended, -1);
+    aof_writer_close();
+    assert_int_equal(told.allowed, told.record);
+}
+
+/* ---- a folder that cannot be synced ---- */
+
+/* A power cut may bring the old file back: so both have what is answered until the folder is
+ * synced.
+ */
+static void test_folder_fails(void **state) {
+    append(1000);
+    aof_writer_flush();
+    aof_writer_keep(aof_writer_end());
+    write_temporary(1000);
+    char old[128];
+    snprintf(old, sizeof(old), "%s/old.aof", unit_folder);
+    assert_int_equal(link(unit_path, old), 0);
+    faults_fail(FAULT_OPEN, EIO, 1, 1, unit_folder); /* the first is the new file's */
+    begin_name(1000);
+    for (int second = 0; second < 3; second++) {
+        aof_switch_turn();
+        background_drain(BACKGROUND_REWRITE);
+        faults_clear();
+        aof_switch_turn();
+        assert_int_equal(ended, 0);
+        append(100);
+        settle(); /* no sync holds the old file */
+        aof_writer_flush();
+        assert_int_equal(told.allowed, told.record);
+        assert_whole(unit_path);
+        assert_int_equal(aof_switch_missing(), 0);
+        assert_whole(old);
+        clock_advance_usec(1100000);
+        faults_fail(FAULT_OPEN, EIO, 0, 1, unit_folder);
+    }
+    faults_clear();
+    go_to_end();
+    assert_int_equal(ended, 1);
+    assert_int_equal(unlink(old), 0);
+}
+
 /* ---- a kill at any moment ---- */
 
 /* A process that is killed leaves what has been written. In a random history, with random
@@ -145,6 +278,11 @@ static void look(void) {
         held_up = told.length;
     if (told.allowed == told.record && told.length != held_up)
         assert_int_equal(length, told.length);
+}
+
+/* The same of a first file: from the rename on it has all that was ever answered. */
+static void look_at_first(void) {
+    if (is_there(unit_path)) assert_true(assert_prefix(unit_path) >= answered());
 }
 
 static void random_turn(void) {
@@ -163,6 +301,33 @@ static void random_turn(void) {
     aof_switch_turn();
     aof_writer_flush();
     look();
+}
+
+static void random_first_file(void) {
+    static const char *const policies[] = {"always", "everysec", "no"};
+    begin_first_file(policies[random_below(3)]);
+    for (size_t i = random_below(20); i; i--) append(1 + random_below(30000));
+    begin_switch(0, true);
+    for (int i = 0; i < 2000 && !ended; i++) {
+        if (random_below(3)) append(1 + random_below(300));
+        if (!random_below(6)) set_option("appendfsync", policies[random_below(3)]);
+        aof_writer_flush();
+        if (random_below(2)) background_drain(BACKGROUND_REWRITE);
+        look_at_first();
+        aof_switch_turn();
+        look_at_first();
+    }
+    assert_int_equal(ended, 1);
+    aof_writer_flush();
+    look_at_first();
+}
+
+static void test_random_first_file(void **state) {
+    for (int round = 0; round < 20; round++) {
+        unit_end(state);
+        unit_begin(state);
+        random_first_file();
+    }
 }
 
 static void random_rewrite(void) {
@@ -196,7 +361,13 @@ int main(void) {
         TEST(test_rename_fails),
         TEST(test_rename_fails_always),
         TEST(test_finish),
+        TEST(test_first_file_always),
+        TEST(test_first_file_everysec),
+        TEST(test_first_rename_fails),
+        TEST(test_first_file_is_given_up),
+        TEST(test_folder_fails),
         TEST(test_random),
+        TEST(test_random_first_file),
     };
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

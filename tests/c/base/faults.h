@@ -11,6 +11,7 @@
  *
  *  - a slow disk: each sync of a file takes so long, and a write to that file waits for it, as
  *    kernels do.
+ *  - slow renames: each waits so long before it takes effect, and so long after that.
  *
  * A watcher, where one is set, is told of what changes files: before each such call, and after one
  * that went well (tests/c/io/power.h keeps a record of them).
@@ -110,9 +111,21 @@ static inline void faults_slow(int msec, const char *path) {
     __atomic_store_n(&faults_slow_msec, msec, __ATOMIC_SEQ_CST);
 }
 
+/* Renames to such a path take so many milliseconds before the new name is there, and so many after;
+ * a change counts for the one that is under way, too. */
+static int faults_rename_msec[2];
+static char faults_rename_path[128];
+
+static inline void faults_slow_renames(int before_msec, int after_msec, const char *path) {
+    snprintf(faults_rename_path, sizeof(faults_rename_path), "%s", path ? path : "");
+    __atomic_store_n(&faults_rename_msec[0], before_msec, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&faults_rename_msec[1], after_msec, __ATOMIC_SEQ_CST);
+}
+
 /* No faults any more, counts at 0. */
 static inline void faults_clear(void) {
     faults_slow(0, NULL);
+    faults_slow_renames(0, 0, NULL);
     memset(fault_rules, 0, sizeof(fault_rules));
     memset(fault_counts, 0, sizeof(fault_counts));
     faults_cut(0, 0, 0);
@@ -256,6 +269,16 @@ static inline void faults_be_slow(int fd) {
     faults_set_synced(self, none);
 }
 
+/* 0: before the rename, 1: after it. Keeps errno. */
+static inline void faults_rename_slowly(int half, const char *to) {
+    int error = errno;
+    for (int msec = 0; msec < __atomic_load_n(&faults_rename_msec[half], __ATOMIC_SEQ_CST) &&
+                       strstr(to, faults_rename_path);
+         msec++)
+        faults_wait_a_little();
+    errno = error;
+}
+
 static inline bool faults_is_synced(int fd) {
     struct stat about;
     bool found = false;
@@ -392,8 +415,11 @@ int system_ftruncate(int fd, off_t length) {
 int system_rename(const char *from, const char *to) {
     struct fault_change change = {.call = FAULT_RENAME, .fd = -1, .path = from, .to = to};
     if (faults_fails(FAULT_RENAME, -1, to)) return -1;
+    faults_rename_slowly(0, to);
     faults_begin(&change);
-    return faults_end(&change, rename(from, to));
+    int result = faults_end(&change, rename(from, to));
+    faults_rename_slowly(1, to);
+    return result;
 }
 
 int system_unlink(const char *path) {

@@ -7,8 +7,9 @@
  *   fail CALL ERRNO AFTER TIMES PATH   read write accept epoll_ctl epoll_wait open close fsync
  *                                      rename truncate unlink fork; PATH: part of a path, or *
  *   slow MSEC PATH                     syncs take so long, and writes to that file wait for them
- *   memory AFTER TIMES                 memory_try_ calls fail
- * An empty file ends all faults. Without the variable there are none.
+ *   rename BEFORE AFTER PATH           renames to it take so many milliseconds, before it has its
+ * new name and after memory AFTER TIMES                 memory_try_ calls fail An empty file ends
+ * all faults. Without the variable there are none.
  *
  * EVENKEEL_POWER="FOLDER NOTES" notes what happens to files below FOLDER, so that the power can be
  * cut once all of the server's processes were killed: with EVENKEEL_POWER_CUT=SEED besides, the
@@ -52,6 +53,8 @@ static bool take_line(const char *line) {
         faults_refuse_memory(first, second);
     } else if (sscanf(line, "slow %u %127s", &first, path) == 2) {
         faults_slow((int)first, strcmp(path, "*") == 0 ? NULL : path);
+    } else if (sscanf(line, "rename %u %u %127s", &first, &second, path) == 3) {
+        faults_slow_renames((int)first, (int)second, strcmp(path, "*") == 0 ? NULL : path);
     } else if (sscanf(line, "fail %15s %15s %u %u %127s", call_name, error_name, &first, &second,
                       path) == 5) {
         enum fault_call call = call_of(call_name);

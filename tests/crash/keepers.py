@@ -14,11 +14,13 @@ NOTHING = "0" * 40
 SECONDS = (0.05, 0.8)
 
 
+def fields(client, section):
+    lines = client("INFO", section).decode().split("\r\n")
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
 def info(client, section, field):
-    for line in client("INFO", section).decode().split("\r\n"):
-        if line.startswith(field + ":"):
-            return line.split(":", 1)[1]
-    raise KeyError(field)
+    return fields(client, section)[field]
 
 
 class Snapshots:
@@ -134,10 +136,11 @@ class Log:
     filled = 0.1
     power = True  # syncs are pretended, also where the power stays
     preambles = ("yes", "no")
+    policies_to_draw = POLICIES
 
     def __init__(self, draw, strike):
         self.draw, self.strike = draw, strike
-        self.policies = draw.choice(POLICIES)
+        self.policies = draw.choice(self.policies_to_draw)
         self.may_die = "always" in self.policies and strike == "faults"
         self.rewrites = draw.random() < 0.5
         self.slow_msec = draw.choice(SLOW_MSEC[self.policies[-1]])
@@ -191,11 +194,10 @@ class Log:
             self.child = True
 
     def _look(self, client):
-        if info(client, "persistence", "aof_rewrite_in_progress") != "0":
+        told = fields(client, "persistence")
+        if (told["aof_rewrite_in_progress"], told["aof_rewrite_scheduled"]) != ("0", "0"):
             return
-        if info(client, "persistence", "aof_rewrite_scheduled") != "0":
-            return
-        if info(client, "persistence", "aof_last_bgrewrite_status") == "ok":
+        if told["aof_last_bgrewrite_status"] == "ok":
             self.saved += 1
         else:
             self.failed += 1
@@ -272,6 +274,109 @@ class Log:
                 f"through, {sum(k.failed for k in some)} failed; "
                 f"{sum(k.refused for k in some)} starts refused")
         return lines
+
+
+# A rename of the new file takes so many milliseconds before it has its name, and so many after.
+SLOW_RENAMES = (None, None, (0, 5), (20, 0), (0, 50), (30, 300), (0, 300))
+METHODS = ("fork", "fork", "walk")
+
+
+class SwitchedLog(Log):
+    """The log is switched on and off all the time, and all that says how it is written. What was
+    answered under `always` must be there from the moment on in which the first file has its name;
+    what was answered before the log is switched off stays in the old file."""
+
+    policies_to_draw = POLICIES + (("always",),) * 4
+
+    def __init__(self, draw, strike):
+        super().__init__(draw, strike)
+        self.rename = draw.choice(SLOW_RENAMES)
+        self.seconds = (0.1, 2.5)
+        self.always_only = self.policies == ("always",)
+        self.on = self.in_place = True
+        self.before = None  # the file of that name when the log was last switched on
+        self.kept_until = 0.0  # what was answered before this is in the old file
+        self.found = False  # the first file, after the strike
+        self.switched = 0
+
+    @property
+    def rules(self):
+        slow = (f"rename {self.rename[0]} {self.rename[1]} appendonly",) if self.rename else ()
+        return (*super().rules, *slow)
+
+    @staticmethod
+    def _identity(folder):
+        try:
+            return os.stat(os.path.join(folder, "appendonly.aof")).st_ino
+        except FileNotFoundError:
+            return None
+
+    def _switch_on(self, client, folder):
+        self.before = self._identity(folder)
+        self.on, self.in_place = True, False
+        if isinstance(client("CONFIG", "SET", "appendonly", "yes"), Exception):
+            self.on = False
+
+    def _switch_off(self, client):
+        if self.on and self.in_place:
+            self.kept_until = time.monotonic()
+        self.on = self.in_place = False
+        client("CONFIG", "SET", "appendonly", "no")
+        self.switched += 1
+
+    def _look_whether_in_place(self, client):
+        told = fields(client, "persistence")
+        if (told["aof_enabled"], told["aof_rewrite_in_progress"],
+                told["aof_rewrite_scheduled"]) == ("1", "0", "0"):
+            self.in_place = True
+
+    def step(self, client, quiet):
+        time.sleep(STEP_SECONDS)
+        draw = self.draw
+        if self.on and not self.in_place:
+            self._look_whether_in_place(client)
+        way = draw.random()
+        if way < 0.1 and self.on:
+            self._switch_off(client)
+        elif way < 0.4 and not self.on:
+            self._switch_on(client, client("CONFIG", "GET", "dir")[1].decode())
+        elif way < 0.25:
+            client("CONFIG", "SET", "appendfsync", draw.choice(self.policies))
+        elif way < 0.3:
+            client("CONFIG", "SET", "snapshot-method", draw.choice(METHODS))
+        elif way < 0.35:
+            client("CONFIG", "SET", "aof-use-rdb-preamble", draw.choice(self.preambles))
+        elif way < 0.45 and self.on and self.rewrites:
+            client("BGREWRITEAOF")
+
+    def finish(self, client, quiet):
+        until = time.monotonic() + FINISH_SECONDS
+        if not self.on:
+            self._switch_on(client, client("CONFIG", "GET", "dir")[1].decode())
+        while not self.in_place:
+            if time.monotonic() > until:
+                raise AssertionError("the log's first file is not written")
+            self._look_whether_in_place(client)
+            time.sleep(STEP_SECONDS)
+        super().finish(client, quiet)
+
+    def leftovers(self, folder):
+        self.found = self._identity(folder) not in (None, self.before)
+        yield False
+
+    def may_lose(self, struck):
+        if not self.always_only:
+            return math.inf
+        kept = self.on and (self.in_place or self.found)
+        return 0 if kept else struck.at - self.kept_until
+
+    @staticmethod
+    def report(keepers):
+        return [f"{sum(k.switched for k in keepers)} times off; at the strike the log was on in "
+                f"{sum(k.on and k.in_place for k in keepers)} rounds, off in "
+                f"{sum(not k.on for k in keepers)}; its first file was found, and not told, in "
+                f"{sum(k.on and not k.in_place and k.found for k in keepers)}",
+                *Log.report(keepers)]
 
 
 class CutLog(Log):

@@ -262,7 +262,7 @@ $(OUT)/faulty/redis-server: $(main_redis-server:src/%.c=$(OUT)/obj/%.o) \
 	$(QUIET_LINK)$(LINK) $(NO_LTO) $(filter %.o,$^) $(LIBRARY) -o $@ $(ALLOCATOR) $(LIBS)
 
 # The simulation: whole servers with another system below them (tests/sim/README.md).
-SIM_WRAPPED := -Wl,--wrap=clock_calibrate,--wrap=walk_begin
+SIM_WRAPPED := -Wl,--wrap=clock_calibrate,--wrap=walk_begin,--wrap=aof_switch_begin
 SIM_OBJECTS := $(patsubst tests/sim/%.c,$(OUT)/obj-sim/%.o,$(wildcard tests/sim/*.c))
 .PHONY: sim
 sim: $(OUT)/sim/evenkeel-sim ## the simulation of several servers: tests/sim/README.md

@@ -34,6 +34,11 @@ void load_stop(void);
 bool load_rests(void); /* nobody awaits a reply */
 /* From now on what is answered by this node is to outlive its ends; -1: by none. */
 void load_expect_durable(int node);
+/* The node has come to an end. What it had answered must be there when it starts again; not `kept`:
+ * only what load_note_safe was told of. */
+void load_note_end(int node, bool kept);
+/* All that the node has answered is on its disk, whatever happens there later. */
+void load_note_safe(int node);
 uint64_t load_replies(void);
 uint64_t load_numbers(void);
 #endif

@@ -14,6 +14,7 @@
 #include "sim/operator.h"
 #include "sim/player.h"
 #include "sim/scheduler.h"
+#include "sim/switcher.h"
 #include "sim/world.h"
 
 /* The load ends by whichever comes first. */
@@ -41,15 +42,18 @@ static void __attribute__((format(printf, 2, 3))) add_option(int node, const cha
     node_add_argument(node, value);
 }
 
-static bool logs_always; /* in this run */
+static bool logs_always;            /* in this run */
+static int64_t switches_every_nsec; /* logs are switched on and off; 0: never */
 
 static void set_options(int node) {
     add_option(node, "port %d", network_port(node));
     add_option(node, "protected-mode no");
     add_option(node, "always-show-logo no");
     add_option(node, "save %s", chance(50) ? "" : "3 20");
-    add_option(node, "appendonly %s", logs_always || chance(40) ? "yes" : "no");
+    bool logs = logs_always || chance(40);
+    add_option(node, "appendonly %s", logs ? "yes" : "no");
     add_option(node, "appendfsync %s", logs_always ? "always" : chance(50) ? "everysec" : "no");
+    switcher_start(node, switches_every_nsec, logs, logs_always);
     add_option(node, "auto-aof-rewrite-percentage %d", once_in(3) ? 0 : 50);
     add_option(node, "auto-aof-rewrite-min-size %d", 4096 << draw(5));
     add_option(node, "aof-use-rdb-preamble %s", chance(70) ? "yes" : "no");
@@ -80,6 +84,7 @@ static void set_up(void) {
     bool promotes = nodes_count() > 1 && chance(80);
     scheduler_set_observer(history_see);
     logs_always = nodes_count() == 1 || chance(40);
+    switches_every_nsec = chance(60) ? NSEC_PER_SEC / 10 + draw_scale(3 * NSEC_PER_SEC) : 0;
     for (int node = 0; node < nodes_count(); node++) {
         set_options(node);
         node_start(node);
@@ -115,6 +120,7 @@ void scenario_run(void) {
     replies_wanted = LOAD_REPLIES_MIN + draw(LOAD_REPLIES_MORE);
     if (!scheduler_run(end_nsec, has_replies)) return;
     faults_end();
+    switcher_end();
     load_stop();
     end_nsec = world->now_nsec + REST_NSEC;
     if (!scheduler_run(end_nsec, load_rests)) return;

@@ -35,6 +35,7 @@ static int count;
 static struct actor *actors[ACTORS_MAX];
 static int actors_count;
 static network_observer *observer;
+static bool (*may_end)(int node, int exit_status);
 
 /* ---- Actors ---- */
 
@@ -54,6 +55,7 @@ void scheduler_remove(const struct actor *a) {
 static void see_nothing(int link, int end, const uint8_t *bytes, size_t length) {}
 
 void scheduler_set_observer(network_observer *seen) { observer = seen; }
+void scheduler_set_end_observer(bool (*who)(int node, int exit_status)) { may_end = who; }
 
 /* ---- Nodes ---- */
 
@@ -95,6 +97,7 @@ void node_start(int node) {
     if (node_runs(node)) abort();
     if (!n->up) n->boot_nsec = world->now_nsec - (int64_t)draw(BOOT_NSEC_MAX);
     n->up = true;
+    n->folder_failed = false;
     n->starts++;
     struct task *t = task_new(node, -1);
     nodes[node].task = (int)(t - world->tasks);
@@ -178,6 +181,7 @@ static void look_at_end(struct task *t) {
     network_release_all(t);
     int status = reap(t);
     orphan(t);
+    if (may_end && WIFEXITED(status) && may_end(node, WEXITSTATUS(status))) return;
     find("the server of node %d has ended by itself: %s %d (%s.log)", node,
          WIFEXITED(status) ? "exit" : "signal",
          WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), nodes[node].path);

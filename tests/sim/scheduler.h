@@ -22,6 +22,8 @@ struct actor {
 void scheduler_add(struct actor *a);
 void scheduler_remove(const struct actor *a);
 void scheduler_set_observer(network_observer *seen);
+/* A server has ended by itself: `may_end` says whether it may, and sees to what follows. */
+void scheduler_set_end_observer(bool (*may_end)(int node, int exit_status));
 /* Until `until_nsec`, or until `enough` (may be NULL) says so; false where something was found. */
 bool scheduler_run(int64_t until_nsec, bool (*enough)(void));
 

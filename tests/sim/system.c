@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -215,13 +216,30 @@ static void be_slow(void) {
     task_sleep(nsec);
 }
 
+/* Only of names: files are written and synced without errors here. */
+static bool fails(int percent) {
+    if (!world->nodes[self->node].bad_names || !chance((unsigned)percent)) return false;
+    note("fails", self->node, percent, 0);
+    errno = EIO;
+    return true;
+}
+
+static bool folder_fails(int fd) {
+    struct stat about;
+    if (fstat(fd, &about) || !S_ISDIR(about.st_mode) || !fails(30)) return false;
+    world->nodes[self->node].folder_failed = true;
+    return true;
+}
+
 int system_fsync(int fd) {
     be_slow();
+    if (folder_fails(fd)) return -1;
     return disk_fsync(fd);
 }
 
 int system_fdatasync(int fd) {
     be_slow();
+    if (folder_fails(fd)) return -1;
     return disk_fdatasync(fd);
 }
 
@@ -235,7 +253,14 @@ int system_ftruncate(int fd, off_t length) {
 int system_rename(const char *from, const char *to) {
     before_change();
     note("renames", self->node, 0, 0);
-    return disk_rename(from, to);
+    if (fails(50)) return -1;
+    int result = disk_rename(from, to);
+    struct node *n = &world->nodes[self->node];
+    if (result == 0 && n->log_is_first && strstr(to, "appendonly.aof")) {
+        n->log_has_name = true;
+        n->log_renames++;
+    }
+    return result;
 }
 
 int system_unlink(const char *path) {

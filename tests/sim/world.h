@@ -61,6 +61,11 @@ struct node {
     unsigned starts;          /* of its server */
     bool cut[NODES_MAX + 1];  /* from that node nothing comes; the last is clients' */
     bool slow_disk;
+    bool bad_names;       /* renames and syncs of folders fail now and then */
+    bool folder_failed;   /* a folder's sync did, in this life of its server */
+    bool log_is_first;    /* the file that is to become the log next is that of a log that is on */
+    bool log_has_name;    /* one such has its name, since that was asked for last */
+    unsigned log_renames; /* of such files */
 };
 
 struct world {

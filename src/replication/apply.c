@@ -18,8 +18,9 @@
  *  4. The primary is told a place when the own log has all up to there that it must have
  *     (reply_may_leave): under appendfsync always what is acknowledged is synced, as in 6.2. One
  *     place at a time waits so (`owes`); who asks meanwhile is told a later one behind it.
- *  5. `lost` is set when the client has closed; what it had goes with the next step, never while a
- *     request of it runs.
+ *  5. `lost` is set when the client closes, and from then on nobody looks at the client, because it
+ *     may be freed before the next step (alive()). What the client had goes with that step, never
+ *     while a request of it runs.
  */
 #include "replication/apply.h"
 
@@ -90,16 +91,19 @@ static int database; /* when the last stream ended */
 
 static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
 
+/* The stream's client; NULL where there is none, or not any more. */
+static struct client *alive(void) { return stream.lost ? NULL : stream.client; }
+
 /* While it waits for us nobody can tell whether it speaks. */
 int64_t apply_heard_sec(void) {
-    const struct client *c = stream.client;
+    const struct client *c = alive();
     return c && (stream.waits || c->flags & CLIENT_HELD) ? now_sec() : heard_sec;
 }
 bool apply_is_under_way(void) { return stream.client != NULL; }
 int64_t apply_read_place(void) {
     return history_place() + (int64_t)(stream.client ? stream.input.length - stream.begin : 0);
 }
-int apply_database(void) { return stream.client ? stream.client->database : database; }
+int apply_database(void) { return alive() ? stream.client->database : database; }
 void apply_set_mute(bool mute) { stream.mute = mute; }
 
 /* ---- what the primary is told ---- */
@@ -150,12 +154,12 @@ void apply_acknowledge(void) {
 }
 
 void apply_keep_alive(void) {
-    if (stream.client && stream.owes) tell(stream.told_place);
+    if (alive() && stream.owes) tell(stream.told_place);
     apply_acknowledge();
 }
 
 void apply_tell(void) {
-    while (stream.client && stream.owes && reply_may_leave(stream.owed_record)) {
+    while (alive() && stream.owes && reply_may_leave(stream.owed_record)) {
         tell(stream.owed_place);
         stream.owes = false;
         if (stream.owes_more) apply_acknowledge();
@@ -426,10 +430,12 @@ bool apply_begin(struct peer *peer, struct slice early, int in_database,
 }
 
 void apply_stop(void) {
-    struct client *c = stream.client;
-    if (!c) return;
-    database = c->database;
-    client_close_later(c);
+    struct client *c = alive();
+    if (!stream.client) return;
+    if (c) {
+        database = c->database;
+        client_close_later(c);
+    }
     if (stream.running)
         stream.stopped = true; /* one of its requests: the step makes an end of it */
     else

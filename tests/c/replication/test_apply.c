@@ -190,6 +190,30 @@ static void test_client(void **state) {
     peer_close(&p);
 }
 
+/* Its client is freed between two steps, as where a write to the primary fails before the loop
+ * sleeps: until the next step nobody looks at it. For the address sanitizer. */
+static void test_client_freed(void **state) {
+    apply("*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n" SET_A);
+    apply_acknowledge();
+    LIST_FOR_EACH (link, following, client_list()) {
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        if (c->flags & CLIENT_PRIMARY) client_close_later(c);
+    }
+    client_free_closing();
+    assert_true(apply_is_under_way());
+    assert_true(apply_heard_sec() >= 0);
+    assert_int_equal(apply_database(), 3);
+    apply_keep_alive();
+    apply_tell();
+    apply_stop();
+    assert_false(apply_is_under_way());
+    assert_int_equal(apply_database(), 3);
+    fake_hang_up(&f);
+    link_follow("127.0.0.1", f.port);
+    fake_link_again(&f);
+    apply(INCR_A);
+}
+
 static void test_paused(void **state) {
     struct peer p = peer_connect();
     int64_t place = history_place();
@@ -283,7 +307,7 @@ int main(void) {
         TEST(test_cuts),         TEST(test_handed_on),    TEST(test_due_keys),
         TEST(test_acknowledges), TEST(test_client),       TEST(test_paused),
         TEST(test_no_protocol),  TEST(test_odd_commands), TEST(test_promoted_by_stream),
-        TEST(test_large),        TEST(test_database),
+        TEST(test_large),        TEST(test_database),     TEST(test_client_freed),
     };
     if (whole_open() != 0) return 1;
     make_script_client();

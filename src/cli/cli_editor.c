@@ -9,11 +9,15 @@
  *  1. A hint never reaches the row's last column: the cursor stays in its row.
  *  2. While characters wait to be read (a paste) no hint is drawn.
  *  3. A terminal that is dumb, or not told of, gets no hints.
- *  4. While a line is edited an interrupt is let in only where the next character is waited for:
- * the prompt is on the screen before libedit waits, and Ctrl-C counts from then on. So is the news
- * that the terminal has another size.
- *  5. libedit hears of a size only where the row of the cursor is still there: else it would write
- * beyond its picture of the screen. The next line has the size in any case.
+ *  4. While a line is edited, signals are let in only where the next character is waited for: an
+ * interrupt, the news that the terminal has another size, and those by which libedit puts the
+ * terminal back.
+ *  5. The terminal hands over each key by itself before the prompt is written. Else a key that is
+ * typed as soon as the prompt is seen would be the terminal's: Ctrl-D would be lost, and letters
+ * would be shown twice.
+ *  6. When libedit hears of a size, the line is drawn anew from its prompt on, because libedit keeps
+ * the place of the cursor, which may not exist in its new picture of the screen, and it would write
+ * beyond that picture.
  */
 #include "cli/cli_editor.h"
 
@@ -110,18 +114,41 @@ static void tell_size(void) {
     el_resize(editor);
 }
 
-/* Where the line is being edited. */
-static void follow_size(void) {
+/* The row in which the cursor stands, from the prompt's row on, in a terminal of so many columns. */
+static size_t cursor_row(size_t columns) {
     const LineInfo *now = el_line(editor);
+    size_t before = columns_of(now->buffer, (size_t)(now->cursor - now->buffer));
+    return (strlen(shown_prompt) + before) / columns;
+}
+
+/* Erases the line and its prompt; the cursor is then where the prompt began. Some terminals break
+ * the rows of a line anew when their size changes, and others do not: of both answers the one with
+ * fewer rows is taken, because what stands above the prompt must stay. */
+static void erase_line(size_t columns) {
+    size_t as_drawn = cursor_row(known_columns), broken_anew = cursor_row(columns);
+    size_t up = as_drawn < broken_anew ? as_drawn : broken_anew;
+    struct buffer out = {.class = MEMORY_OTHER};
+    buffer_append_char(&out, '\r');
+    if (!can_draw) {
+        buffer_append_char(&out, '\n');
+    } else {
+        if (up) buffer_printf(&out, "\033[%zuA", up);
+        buffer_append_c_string(&out, "\033[J");
+    }
+    (void)terminal_write(buffer_slice(&out));
+    buffer_free(&out);
+}
+
+/* Draws the line anew, without its hint, where the terminal's size has changed. */
+static bool follow_size(void) {
     int columns, rows;
-    if (!resized) return;
+    if (!resized) return false;
     resized = 0;
     terminal_size(&columns, &rows);
-    size_t before =
-        strlen(shown_prompt) + columns_of(now->buffer, (size_t)(now->lastchar - now->buffer));
-    /* A wide character that does not fit leaves a row's last column empty. */
-    size_t row = (before + before / known_columns + 1) / known_columns;
-    if (row < (size_t)rows) tell_size();
+    erase_line((size_t)columns);
+    tell_size();
+    el_set(editor, EL_REFRESH);
+    return true;
 }
 
 /* --- characters ------------------------------------------------------------------------------- */
@@ -142,7 +169,7 @@ static int read_character(EditLine *unused, wchar_t *c) {
         char byte;
         ssize_t got = read_byte(&byte);
         if (got < 0 && errno == EINTR && !cli_link_take_interrupt()) {
-            follow_size();
+            if (follow_size()) drawn = draw_hint();
             continue;
         }
         if (drawn && !terminal_write(SLICE("\033[K"))) return 0;
@@ -273,16 +300,19 @@ static const char *read_plain(void) {
     return plain_line;
 }
 
+static const int editing_signals[] = {SIGINT, SIGWINCH, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
+#define EDITING_SIGNALS (sizeof(editing_signals) / sizeof(editing_signals[0]))
+
 const char *cli_editor_read(const char *prompt) {
     int length = 0;
     if (!editor) return read_plain();
     shown_prompt = prompt;
     sigset_t let_in;
     sigemptyset(&let_in);
-    sigaddset(&let_in, SIGINT);
-    sigaddset(&let_in, SIGWINCH);
+    for (size_t i = 0; i < EDITING_SIGNALS; i++) sigaddset(&let_in, editing_signals[i]);
     (void)sigprocmask(SIG_BLOCK, &let_in, &usual_signals);
     cli_link_heed_interrupt(true);
+    el_set(editor, EL_PREP_TERM, 1);
     resized = 0;
     tell_size();
     const char *typed = el_gets(editor, &length);

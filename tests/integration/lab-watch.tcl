@@ -208,9 +208,9 @@ start_server {} {
         await_shown $terminal text {hz 10}
         assert_match "*\033\\\[?1049h*" $text
         await_shown $terminal text {PING p50\S* +[\d.]+(us|ms|s)}
-        puts -nonewline $terminal p
+        send_keys $terminal p
         await_shown $terminal text {hz \(10\) = }
-        puts -nonewline $terminal 51\x7f0\r
+        send_keys $terminal 51\x7f0\r
         await_shown $terminal text {hz: 10 -> 50}
         assert_equal 50 [config_get hz]
         set text ""
@@ -218,9 +218,9 @@ start_server {} {
         set screen [screen_of $text 24 80]
         assert_match "redis-lab watch  127.0.0.1:[srv port]  *Redis 6.2*" [lindex $screen 0]
         assert_match "*now  before/* since/*change*" [lindex $screen 1]
-        puts -nonewline $terminal \t
+        send_keys $terminal \t
         await_shown $terminal text {p \*hz .{0,10}50}
-        puts -nonewline $terminal q
+        send_keys $terminal q
         set ended [terminal_end $terminal text]
         assert_equal {0 restored} $ended
         assert_match "*\033\\\[?25h\033\\\[?1049l*" $text
@@ -230,14 +230,14 @@ start_server {} {
         set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 100]
         set text ""
         await_shown $terminal text {hz \d+}
-        puts -nonewline $terminal pabc\r
+        send_keys $terminal pabc\r
         await_shown $terminal text {hz abc: argument couldn't be parsed into an integer}
-        puts -nonewline $terminal \t
+        send_keys $terminal \t
         set text ""
         await_shown $terminal text {q: quit}
         # It may have been drawn more than once.
         assert_no_match "*before/*" [regsub -all {before/since} $text {}]
-        puts -nonewline $terminal q
+        send_keys $terminal q
         assert_equal {0 restored} [terminal_end $terminal text]
     }
 
@@ -246,13 +246,13 @@ start_server {} {
         set text ""
         await_shown $terminal text {20 of 3\d figures}
         set text ""
-        puts -nonewline $terminal "%size 50 120\n"
+        terminal_size $terminal 50 120
         await_shown $terminal text {\x1b\[50;1H}
         assert_no_match "*of 3? figures*" $text
         set text ""
-        puts -nonewline $terminal "%size 4 20\n"
+        terminal_size $terminal 4 20
         await_shown $terminal text {The terminal is too}
-        puts -nonewline $terminal q
+        send_keys $terminal q
         assert_equal {0 restored} [terminal_end $terminal text]
     }
 
@@ -280,7 +280,7 @@ start_server {} {
             else { fail "it is not stopped" }
         exec kill -CONT $pid
         await_shown $terminal text {\x1b\[\?1049h.*redis-lab watch.*q: quit}
-        puts -nonewline $terminal q
+        send_keys $terminal q
         assert_equal {0 restored} [terminal_end $terminal text]
     }
 
@@ -306,7 +306,7 @@ start_server {} {
         await_shown $terminal text {not connected: the other side closed}
         set text ""
         await_shown $terminal text {Redis 6\.2\.\d+ +\x1b.*hz \d+}
-        puts -nonewline $terminal q
+        send_keys $terminal q
         assert_equal {0 restored} [terminal_end $terminal text]
     }
 }
@@ -370,9 +370,9 @@ start_server {overrides {rename-command {CONFIG {}}}} {
         set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 100]
         set text ""
         await_shown $terminal text {the server shows no knobs.*CONFIG GET: ERR unknown command}
-        puts -nonewline $terminal p\r
+        send_keys $terminal p\r
         await_shown $terminal text {This server has no hz}
-        puts -nonewline $terminal q
+        send_keys $terminal q
         assert_equal {0 restored} [terminal_end $terminal text]
     }
 }

@@ -46,11 +46,23 @@ proc assert_cli_fails {status err args} {
 
 # A person at the keyboard, with a home of their own.
 proc cli_terminal {args} {
+    return [cli_terminal_start on {*}$args]
+}
+
+# The same where the terminal's output is on or off at first.
+proc cli_terminal_start {output args} {
     set ::cli_home [tmpdir home]
     set environment [list /usr/bin/env HOME=$::cli_home TERM=xterm LC_ALL=C.UTF-8 \
         REDISCLI_HISTFILE= \
         REDISCLI_RCFILE=$::cli_home/rc]
-    return [terminal_open 24 80 {*}$environment {*}[cli_words -n 0 {*}$args]]
+    return [terminal_start $output 24 80 [concat $environment [cli_words -n 0 {*}$args]]]
+}
+
+# What was shown since `text` was begun, with the answer to `modes` in it soon.
+proc ask_modes {channel variable} {
+    upvar 1 $variable text
+    terminal_order $channel modes
+    return [append text [read $channel]]
 }
 
 # Ends it by "quit": a status of 0, and the terminal as it was.
@@ -388,7 +400,7 @@ start_server {tags {"cli"}} {
             "2 ping\r" "$port\\\[3\\\]>" "multi\r" "$port\\\[3\\\]\\(TX\\)>" \
             "select 4\r" "$port\\\[3\\\]\\(TX\\)>" "discard\r" "$port\\\[3\\\]>"] {
             set before [llength [shown_rows $text]]
-            puts -nonewline $terminal $keys
+            send_keys $terminal $keys
             wait_for_condition 200 50 {
                 [llength [shown_rows [append text [read $terminal]]]] > $before &&
                 [regexp "$prompt\$" [lindex [shown_rows $text] end]]
@@ -506,28 +518,28 @@ start_server {tags {"cli"}} {
         set terminal [cli_terminal]
         set text ""
         await_rows $terminal text "$port>$"
-        puts -nonewline $terminal "linsert l"
+        send_keys $terminal "linsert l"
         await_rows $terminal text "linsert l BEFORE|AFTER pivot element$"
-        puts -nonewline $terminal " before"
+        send_keys $terminal " before"
         await_rows $terminal text "linsert l before pivot element$"
-        puts -nonewline $terminal "\x15set key value"
+        send_keys $terminal "\x15set key value"
         await_rows $terminal text "^.{79}\$"
         assert_match {*> set key value \[NX|XX\]*} [lindex [shown_rows $text] end]
-        puts -nonewline $terminal "\x15hget\t\t"
+        send_keys $terminal "\x15hget\t\t"
         await_rows $terminal text "> hget key field$"
         assert_match "*hget     hgetall*" [join [terminal_rows $text 80] \n]
-        puts -nonewline $terminal "\x15GETR\t"
+        send_keys $terminal "\x15GETR\t"
         await_rows $terminal text "> GETRANGE key first last$"
-        puts -nonewline $terminal "\x15help @ge\t\r"
+        send_keys $terminal "\x15help @ge\t\r"
         await_rows $terminal text ">$"
         await_shown $terminal text "GEOADD"
-        puts -nonewline $terminal "ping marker\r"
+        send_keys $terminal "ping marker\r"
         await_shown $terminal text {"marker"}
-        puts -nonewline $terminal ":set nohints\rget"
+        send_keys $terminal ":set nohints\rget"
         await_rows $terminal text "> get$"
-        puts -nonewline $terminal "\x15\x1b\[A\x1b\[A"
+        send_keys $terminal "\x15\x1b\[A\x1b\[A"
         await_rows $terminal text "> ping marker$"
-        puts -nonewline $terminal "\x15"
+        send_keys $terminal "\x15"
         cli_terminal_quit $terminal
     }
 
@@ -535,23 +547,60 @@ start_server {tags {"cli"}} {
         set terminal [cli_terminal]
         set text ""
         await_rows $terminal text "[srv port]>$"
-        type_keys $terminal text "echo [string repeat a 300]"
+        set typed [string repeat a 300]
+        type_keys $terminal text "echo $typed"
         await_shown $terminal text "a{30}"
         foreach size {{2 80} {5 1} {1 2} {24 80}} {
-            puts -nonewline $terminal "%size $size"
+            terminal_size $terminal {*}$size
             after 100
             type_keys $terminal text [string repeat b 200]
+            append typed [string repeat b 200]
             await_shown $terminal text b
         }
         type_keys $terminal text "\r"
         await_shown $terminal text {"a+b+"}
+        assert {[string first "\"$typed\"" $text] >= 0} $text
         # The size counts for the next line, and while it is edited.
-        puts -nonewline $terminal "%size 24 40"
-        after 100
+        terminal_size $terminal 24 40
         type_keys $terminal text "linsert l"
         await_rows $terminal text "linsert l BEFORE\\|\\w+$"
         type_keys $terminal text "\x15"
         cli_terminal_quit $terminal
+    }
+
+    test {A terminal: sizes and keys at any moments lose nothing of the line} {
+        set terminal [cli_terminal]
+        set text ""
+        await_rows $terminal text "[srv port]>$"
+        for {set round 0} {$round < [accurate 5 50]} {incr round} {
+            set typed [random_string 1 1]
+            send_keys $terminal "echo $typed"
+            for {set i [random_int 30]} {$i > 0} {incr i -1} {
+                set more [random_string 1 [random_pick {1 20 200}]]
+                append typed $more
+                send_keys $terminal $more
+                terminal_size $terminal [random_pick {1 2 24}] [random_pick {1 2 10 80 300}]
+                if {[random_int 4] == 0} {after [random_int 20]}
+            }
+            terminal_size $terminal 24 80
+            type_keys $terminal text "\r"
+            # The reply stands in a line of its own, whatever was drawn before it.
+            await_shown $terminal text "\n\"\\w+\"\r\n.*[srv port]> "
+            assert {[string first "\n\"$typed\"\r\n" $text] >= 0} "$typed, but: $text"
+        }
+        cli_terminal_quit $terminal
+    }
+
+    test {What is typed as soon as the prompt is there is the editor's} {
+        # The output waits, so that the program stands in the write of its prompt.
+        set terminal [cli_terminal_start off]
+        set text ""
+        wait_for_condition 100 20 {[string match "*%modes raw\n*" [ask_modes $terminal text]]} else {
+            fail "the terminal still edits lines itself while the prompt is written"
+        }
+        send_keys $terminal "\x04"
+        terminal_order $terminal output on
+        assert_equal {0 restored} [terminal_end $terminal text]
     }
 
     test {History is kept for the next session, and secrets are not} {
@@ -560,7 +609,7 @@ start_server {tags {"cli"}} {
         foreach line {{ping one} {auth secret-1} {config set requirepass ""}
                 {acl setuser u >secret-2} {hello 3 auth default secret-3} {-1 auth secret-4}
                 {ping two}} {
-            puts -nonewline $terminal "$line\r"
+            send_keys $terminal "$line\r"
         }
         await_shown $terminal text {"two"}
         cli_terminal_quit $terminal
@@ -593,7 +642,7 @@ start_server {tags {"cli"}} {
     test {A terminal: SUBSCRIBE until it is interrupted; a connection that ended is opened anew} {
         set terminal [cli_terminal]
         set text ""
-        puts -nonewline $terminal "subscribe news\r"
+        send_keys $terminal "subscribe news\r"
         await_shown $terminal text {Reading messages... \(press Ctrl-C to quit\)}
         await_shown $terminal text {\(integer\) 1}
         r publish news hello

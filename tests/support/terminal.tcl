@@ -1,16 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs on a pseudo-terminal.
-
-# A program on a pseudo terminal: what is written to the channel are keys, what is read is what it
-# shows. "%pid N" comes first, "%ended STATUS ATTRIBUTES" last, where ATTRIBUTES says whether the
-# terminal's are as before.
+#
+# A driver in Python owns the terminal. Each of our orders to it is a line of its own, because
+# keys and sizes that follow each other closely are read at once on a busy machine:
+#   keys BASE64        these bytes are typed
+#   size ROWS COLUMNS  the terminal has another size; what is typed later comes later
+#   output on|off      off: a program that writes waits in its write
+#   modes              answers "%modes LINE", where LINE is raw or cooked
+# Its own lines begin with "%", between those that the program shows: "%pid N" comes first,
+# "%ended STATUS ATTRIBUTES" last, where ATTRIBUTES says whether the terminal's are as before.
 set ::terminal_program {
-import fcntl, os, select, signal, struct, sys, termios
+import base64, fcntl, os, select, signal, struct, sys, termios
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-rows, columns = int(sys.argv[1]), int(sys.argv[2])
 ours, theirs = os.openpty()
-fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+
+def set_size(rows, columns):
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack('HHHH', int(rows), int(columns), 0, 0))
+
+def obey(order, *words):
+    if order == b'keys':
+        os.write(ours, base64.b64decode(words[0]))
+    elif order == b'size':
+        set_size(*words)
+    elif order == b'output':
+        termios.tcflow(theirs, termios.TCOON if words[0] == b'on' else termios.TCOOFF)
+    elif order == b'modes':
+        raw = not termios.tcgetattr(theirs)[3] & termios.ICANON
+        os.write(1, b'%modes raw\n' if raw else b'%modes cooked\n')
+
+set_size(*sys.argv[1:3])
 before = termios.tcgetattr(theirs)
+if sys.argv[3] == 'off':
+    obey(b'output', b'off')
 pid = os.fork()
 if pid == 0:
     os.setsid()
@@ -18,22 +39,20 @@ if pid == 0:
     for fd in (0, 1, 2):
         os.dup2(theirs, fd)
     os.closerange(3, 100)
-    os.execv(sys.argv[3], sys.argv[3:])
+    os.execv(sys.argv[4], sys.argv[4:])
 os.write(1, b'%%pid %d\n' % pid)
-status, keys_open = None, True
+status, orders, more = None, b'', True
 while True:
-    ready = select.select([ours] + ([0] if keys_open else []), [], [], 0.05)[0]
+    ready = select.select([ours] + ([0] if more else []), [], [], 0.05)[0]
     if ours in ready:
         os.write(1, os.read(ours, 65536))
     if 0 in ready:
-        keys = os.read(0, 4096)
-        keys_open = bool(keys)
-        if keys.startswith(b'%size '):
-            size = [int(word) for word in keys.split()[1:3]]
-            fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack('HHHH', size[0], size[1], 0, 0))
-        elif keys:
-            os.write(ours, keys)
-        elif status is None:
+        read = os.read(0, 65536)
+        more = bool(read)
+        *whole, orders = (orders + read).split(b'\n')
+        for order in whole:
+            obey(*order.split())
+        if not more and status is None:
             os.kill(pid, signal.SIGKILL)
     if not ready and status is not None:
         break
@@ -45,11 +64,29 @@ same = 'restored' if termios.tcgetattr(theirs) == before else 'changed'
 os.write(1, b'\n%%ended %d %s\n' % (status, same.encode()))
 }
 
-# Starts a program with its arguments in a terminal of that size; the channel to it.
+# Starts a program with its arguments in a terminal of that size; the channel to it. Output that is
+# off is let through by the order that turns it on.
 proc terminal_open {rows columns args} {
-    set channel [open |[list python3 -c $::terminal_program $rows $columns {*}$args 2>@stderr] r+]
+    return [terminal_start on $rows $columns $args]
+}
+
+proc terminal_start {output rows columns words} {
+    set channel [open |[list python3 -c $::terminal_program $rows $columns $output {*}$words \
+        2>@stderr] r+]
     fconfigure $channel -translation binary -blocking 0 -buffering none
     return $channel
+}
+
+proc terminal_order {channel args} {
+    puts $channel [join $args " "]
+}
+
+proc send_keys {channel keys} {
+    terminal_order $channel keys [binary encode base64 $keys]
+}
+
+proc terminal_size {channel rows columns} {
+    terminal_order $channel size $rows $columns
 }
 
 # Waits until what was shown since `text` was begun matches; appends it to the variable.
@@ -70,7 +107,7 @@ proc await_shown {channel variable pattern} {
 proc type_keys {channel variable keys} {
     upvar 1 $variable text
     set text ""
-    puts -nonewline $channel $keys
+    send_keys $channel $keys
 }
 
 # Waits for the program's end: its status, and what is with the terminal's attributes.

@@ -15,9 +15,9 @@
  *  5. The terminal hands over each key by itself before the prompt is written. Else a key that is
  * typed as soon as the prompt is seen would be the terminal's: Ctrl-D would be lost, and letters
  * would be shown twice.
- *  6. When libedit hears of a size, the line is drawn anew from its prompt on, because libedit keeps
- * the place of the cursor, which may not exist in its new picture of the screen, and it would write
- * beyond that picture.
+ *  6. When libedit hears of a size, the line is drawn anew from its prompt on, because libedit
+ * keeps the place of the cursor, which may not exist in its new picture of the screen, and would
+ * write beyond that picture.
  */
 #include "cli/cli_editor.h"
 
@@ -114,7 +114,7 @@ static void tell_size(void) {
     el_resize(editor);
 }
 
-/* The row in which the cursor stands, from the prompt's row on, in a terminal of so many columns. */
+/* The row of the cursor, counted from the prompt's row, in a terminal of so many columns. */
 static size_t cursor_row(size_t columns) {
     const LineInfo *now = el_line(editor);
     size_t before = columns_of(now->buffer, (size_t)(now->cursor - now->buffer));

@@ -5,13 +5,23 @@
 # Reading order: this file, support/conductor.tcl, support/test.tcl, support/server.tcl,
 # support/client.tcl, then any file of unit/.
 
-set ::tests [file dirname [file normalize [info script]]]
+# A string of a test is bytes, one character for each: over the wire, in files, in the arguments and
+# the output of programs, in the names of files. The locale must not say otherwise, so its encoding
+# is taken off what Tcl has read with it already.
+set locale_encoding [encoding system]
+encoding system iso8859-1
+foreach channel {stdin stdout stderr} {
+    fconfigure $channel -encoding iso8859-1
+}
+set ::argv [lmap word $::argv {encoding convertto $locale_encoding $word}]
+set ::tclsh [encoding convertto $locale_encoding [info nameofexecutable]]
+set ::tests [file dirname [file normalize [encoding convertto $locale_encoding [info script]]]]
 set ::tmp_serial 0
 
 # What the environment could tell servers and programs; a test that wants it sets it.
 unset -nocomplain ::env(NOTIFY_SOCKET) ::env(UPSTART_JOB) ::env(REDISCLI_AUTH)
 
-foreach part {client assert util server test conductor replica faulty tls terminal} {
+foreach part {client assert stolen util server test conductor replica faulty tls terminal} {
     source [file join $::tests support $part.tcl]
 }
 
@@ -47,7 +57,8 @@ set ::usage {usage: tests/run [options]       (many: may be given several times)
 Tags: ours (differs from Redis 6.2 on purpose; left out when another server is tested), resp2 (makes
 sense in RESP2 only), tls:skip (not over TLS), slow, needs:client, needs:list ... (wants a feature;
 our server is not asked for those that are not built: ::not_built in tests/test_helper.tcl).
-The last line printed is `N passed, N failed`; the exit status is 0 when nothing failed.}
+The last line printed is `N passed, N failed`; the exit status is 0 when nothing failed. Before it
+stand the tests that were skipped because `the machine stole N ms`.}
 
 proc usage_error {message} {
     puts stderr "tests/run: $message (--help lists the options)"

@@ -86,7 +86,7 @@ test {No server: the reason, and status 1} {
 
 start_server {} {
     # Where the machine stands still for an interval, no probe was answered in it.
-    test {--csv prints a line of names and a line a sample} { try_again 20 {
+    test {--csv prints a line of names and a line a sample} { try_again 20 20 {
         set rows [watch_csv $lab --samples 3]
         assert_equal 3 [llength $rows]
         set last 0
@@ -127,7 +127,7 @@ start_server {} {
         assert_lessthan [expr {abs([dict get $row used_bytes] - [s used_memory])}] 200000
     }
 
-    test {Commands of others count, those of the probe do not} { try_again 20 {
+    test {Commands of others count, those of the probe do not} { try_again 20 20 {
         set out ""
         set quiet [watch_csv $lab --samples 2 --interval 1000 --probe-interval 1]
         set worst 0

@@ -186,11 +186,11 @@ start_server {tags {"cli"}} {
 
     test {Formatted replies have no characters that a terminal obeys} {
         set bell "return redis.status_reply('\\7\\27\[2Ja\\194\\155\\195\\164\\t')"
-        assert_cli "\\x07\\x1b\[2Ja\\xc2\\x9b\u00e4\\x09\n" --no-raw eval $bell 0
+        assert_cli "\\x07\\x1b\[2Ja\\xc2\\x9b\xc3\xa4\\x09\n" --no-raw eval $bell 0
         set bell [string map {status_reply error_reply} $bell]
-        assert_cli "(error) \\x07\\x1b\[2Ja\\xc2\\x9b\u00e4\\x09\n" --no-raw eval $bell 0
+        assert_cli "(error) \\x07\\x1b\[2Ja\\xc2\\x9b\xc3\xa4\\x09\n" --no-raw eval $bell 0
         assert_cli_fails 1 "*x07*x1b\\\[2Ja*" -e eval $bell 0
-        assert_cli "\x07\x1b\[2Ja\u009b\u00e4\t\n\n" --raw eval $bell 0
+        assert_cli "\x07\x1b\[2Ja\xc2\x9b\xc3\xa4\t\n\n" --raw eval $bell 0
     }
 
     test {An UNSUBSCRIBE in a transaction has one answer} {
@@ -207,8 +207,8 @@ start_server {tags {"cli"}} {
     }
 
     test {INFO and its kin are shown as text} {
-        assert_match "# Server\nredis_version:*" [cli --no-raw info server]
-        assert_match "# Server\nredis_version:*" [cli --no-raw -3 info server]
+        assert_match "# Server\r\nredis_version:*" [cli --no-raw info server]
+        assert_match "# Server\r\nredis_version:*" [cli --no-raw -3 info server]
         assert_match "id=*\n" [cli --no-raw client list]
     }
 
@@ -595,7 +595,9 @@ start_server {tags {"cli"}} {
         # The output waits, so that the program stands in the write of its prompt.
         set terminal [cli_terminal_start off]
         set text ""
-        wait_for_condition 100 20 {[string match "*%modes raw\n*" [ask_modes $terminal text]]} else {
+        wait_for_condition 100 20 {
+            [string match "*%modes raw\n*" [ask_modes $terminal text]]
+        } else {
             fail "the terminal still edits lines itself while the prompt is written"
         }
         send_keys $terminal "\x04"
@@ -701,7 +703,7 @@ start_server {tags {"cli"}} {
 start_server {tags {"cli"} lines "rename-command info was-info\nrename-command eval info\n"} {
     test {Texts like INFO's keep their lines and tabs, and nothing else that a terminal obeys} {
         set script {return 'a\tb\n\27[2J\7\194\155\195\164'}
-        assert_cli "a\tb\n\\x1b\[2J\\x07\\xc2\\x9b\u00e4\n" --no-raw info $script 0
+        assert_cli "a\tb\n\\x1b\[2J\\x07\\xc2\\x9b\xc3\xa4\n" --no-raw info $script 0
         set script {return redis.error_reply('a\27[2J')}
         assert_cli "a\\x1b\[2J\n" --no-raw info $script 0
         assert_cli "a\x1b\[2J\n" --raw info "return 'a\\27\[2J'" 0

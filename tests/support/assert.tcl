@@ -159,17 +159,3 @@ proc wait_for_condition {tries delay condition else body} {
     }
     uplevel 1 $body
 }
-
-# For what holds only where the machine does not stand still meanwhile: the body is evaluated until
-# it succeeds, at most `tries` times. Its last failure is the test's.
-proc try_again {tries body} {
-    for {set i 1} {$i < $tries} {incr i} {
-        if {[catch {uplevel 1 $body} result options] != 1
-                || [dict get $options -errorcode] eq "SKIP"} {
-            # One level more, or the loop would go on.
-            dict incr options -level
-            return -options $options $result
-        }
-    }
-    uplevel 1 $body
-}

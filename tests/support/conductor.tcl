@@ -12,6 +12,7 @@ namespace eval conductor {
     variable passed 0
     variable failed 0
     variable skipped 0
+    variable stolen {}       ;# {unit name why}: skipped because the machine stole time
     variable failures {}     ;# {unit name}
     variable finished 0
     variable worker          ;# array: $channel,field
@@ -60,9 +61,9 @@ proc conductor::start_next {} {
     dict set options worker [incr serial]
     dict set options scratch [file join $::options(scratch) $serial]
     file mkdir [dict get $options scratch]
-    set channel [open |[list [info nameofexecutable] [file join $::options(tests) test_helper.tcl] \
+    set channel [open |[list $::tclsh [file join $::options(tests) test_helper.tcl] \
         --worker $options $unit < /dev/null 2>@1] r]
-    fconfigure $channel -blocking 0 -encoding utf-8
+    fconfigure $channel -blocking 0
     array set worker [list $channel,unit $unit $channel,seen [clock seconds] $channel,test {} \
         $channel,scratch [dict get $options scratch] $channel,done 0 \
         $channel,passed 0 $channel,failed 0 $channel,skipped 0]
@@ -108,6 +109,10 @@ proc conductor::on_skip {channel name why} {
     incr skipped
     incr worker($channel,skipped)
     set worker($channel,test) {}
+    if {[string match "the machine stole *" $why]} {
+        variable stolen
+        lappend stolen [list $worker($channel,unit) $name $why]
+    }
     if {$::options(verbose) && $why ne "not among --only"} {
         puts "[colour 33 skip]  $worker($channel,unit): $name ($why)"
     }
@@ -188,8 +193,12 @@ proc conductor::summary {} {
             puts "  [lindex $failure 0]: [lindex $failure 1]"
         }
     }
+    variable stolen
+    foreach skip $stolen {
+        puts "skipped: [lindex $skip 2]: [lindex $skip 0]: [lindex $skip 1]"
+    }
     if {$skipped} {
-        puts "$skipped skipped"
+        puts "$skipped skipped, [llength $stolen] of them because the machine stole time"
     }
     if {!$passed && !$failed} {
         puts "no test ran"

@@ -213,23 +213,21 @@ proc children_of {pid} {
 }
 
 # Runs a program to its end. -> dict of status (exit status, or the name of the signal that ended
-# it), out and err. Words: as exec takes them, without redirections; input: given on its standard
-# input.
+# it), out and err, both exact bytes. Words: as exec takes them, without redirections; input: bytes
+# given on its standard input.
 proc run_program {words {input ""}} {
+    set out [tmpfile out]
     set err [tmpfile err]
-    set options {}
-    set code [catch {exec -keepnewline {*}$words << $input 2> $err} out options]
     set status 0
-    if {$code} {
+    if {[catch {exec {*}$words << $input > $out 2> $err} message options]} {
         set how [dict get $options -errorcode]
         switch -- [lindex $how 0] {
             CHILDSTATUS - CHILDKILLED { set status [lindex $how 2] }
-            default { error $out }
+            default { error $message }
         }
-        regsub {child (process exited abnormally|killed: [^\n]*)$} $out {} out
     }
-    set result [dict create status $status out $out err [read_whole $err]]
-    file delete $err
+    set result [dict create status $status out [read_whole $out] err [read_whole $err]]
+    file delete $out $err
     return $result
 }
 

@@ -31,16 +31,6 @@ proc latencystat {name} {
     return [info_property [r info latencystats] $name]
 }
 
-# For how long the server's main thread was ready to run and had no processor; -1 where the system
-# does not count it.
-proc queued_usec {} {
-    set path /proc/[srv 0 pid]/task/[srv 0 pid]/schedstat
-    if {[catch {read_whole $path} text]} {
-        return -1
-    }
-    return [expr {[lindex $text 0] == 0 ? -1 : [lindex $text 1] / 1000}]
-}
-
 # Sends the command, and stops the server's process for `stop_ms` while it runs. True where that
 # was in time, that is, where the command's entry is that long.
 proc stop_within {stop_ms args} {
@@ -69,7 +59,7 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
 
     test {EXPLAIN answers one map an entry, GET stays as it was} {
         # On a busy machine any command may be a slow one, by the clock.
-        try_again 20 {
+        try_again 20 5 {
             r slowlog reset
             assert_equal {} [r slowlog explain]
             r bitcount big
@@ -125,14 +115,16 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
         # work has the processor for most of the time in most tries, as the system says.
         set verdicts {}
         set disturbed 0
+        set stolen 0
         set found 0
         for {set try 0} {$try < 30 && !$found} {incr try} {
             r slowlog reset
             r bitop not copy big
             set work_ms [expr {[field [explained] cpu_usec] / 1000}]
-            set queued [queued_usec]
+            set mark [stolen_mark]
             if {![stop_within $work_ms bitop not copy big]} continue
-            incr disturbed [expr {[queued_usec] - $queued > $work_ms * 500}]
+            incr stolen [set lost [stolen_ms $mark]]
+            incr disturbed [expr {$lost * 2 > $work_ms}]
             set entry [explained]
             lappend verdicts [field $entry verdict]
             # The stop itself: other work may have made a part of it.
@@ -140,7 +132,7 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
                 [string match "Mixed: for * the command itself worked*" [field $entry verdict]]}]
         }
         if {!$found && 2 * $disturbed > [llength $verdicts]} {
-            skip "other work had the processor in most tries"
+            skip_for_stolen $stolen
         }
         assert $found $verdicts
         assert_match "*did not run (*" [field $entry verdict]
@@ -183,25 +175,31 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
         set other [redis_deferring_client]
         r ping
         pause_process [srv 0 pid]
-        set queued [queued_usec]
         $other bitcount big
         $other get nothing
         $other flush
+        set mark [stolen_mark]
         after 300
         set begin [clock microseconds]
         exec kill -CONT [srv 0 pid]
         $other read
         $other read
-        # What the commands may have waited for: the processor, where others have it, and at most
-        # since the server goes on. The time it was stopped is neither.
+        # All that the commands may have waited for has passed since the server goes on.
         set passed [expr {[clock microseconds] - $begin}]
-        set waited [expr {$queued < 0 ? $passed : min($passed, [queued_usec] - $queued + 150000)}]
         $other close
+        set sum 0
         foreach entry [r slowlog explain -1] {
-            assert_lessthan_equal [field $entry off_cpu_usec] $waited $entry
+            if {[field $entry command] in {{bitcount big} {get nothing}}} {
+                incr sum [field $entry off_cpu_usec]
+            }
         }
+        assert_lessthan_equal $sum $passed [r slowlog explain -1]
         assert_morethan [expr {[latencystat main_thread_idle_usec] +
             [latencystat main_thread_off_cpu_unclaimed_usec]}] [expr {$before + 200000}]
+        # Where as much passed as the stop was long, it could be hidden in there.
+        if {$passed >= 300000} {
+            skip_for_stolen [stolen_ms $mark]
+        }
     }
 
     test {latency-attribution no: nothing is measured, and that is said} {
@@ -287,7 +285,7 @@ start_server {tags {ours}} {
 
     test {LATENCY HISTOGRAM: what the client feels holds what came before it} {
         # The machine may stand still within the PING.
-        try_again 20 {
+        try_again 20 5 {
             r config resetstat
             set other [redis_deferring_client]
             $other write [client::encode {debug sleep 0.05}][client::encode ping]

@@ -475,7 +475,7 @@ start_server {} {
 
     test {A turn is bounded: beside many pipelines another client is answered again and again} {
         # Where we do not get the processor ourselves we ask less often than we would be answered.
-        try_again 20 {
+        try_again 20 20 {
             r flushall
             r config resetstat
             set sleeper [redis_deferring_client]

@@ -334,7 +334,7 @@ start_server {overrides {maxclients 10}} {
 start_server {overrides {timeout 1}} {
     test {An idle connection is closed after timeout seconds} {
         # Where we are kept from it, it is closed before it says anything.
-        try_again 20 {
+        try_again 20 500 {
             set client [raw_client]
             $client ping
             assert_equal PONG [$client read]

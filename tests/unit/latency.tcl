@@ -32,7 +32,7 @@ start_server {} {
     }
 
     test {A command that takes as long as the threshold is kept} {
-        try_again 60 {
+        try_again 60 10 {
             r config set latency-monitor-threshold 20
             next_second
             set before [clock seconds]
@@ -53,7 +53,7 @@ start_server {} {
     } {} {needs:debug}
 
     test {One second has one sample, its longest} {
-        try_again 60 {
+        try_again 60 10 {
             r latency reset
             next_second
             r debug sleep 0.03
@@ -75,7 +75,7 @@ start_server {} {
     test {Names of events are told apart by case, but for RESET} {
         assert_equal {} [r latency history COMMAND]
         assert_error_text {ERR No samples available for event 'COMMAND'} {r latency graph COMMAND}
-        try_again 60 {
+        try_again 60 10 {
             r latency reset
             r debug sleep 0.03
             assert_equal 1 [r latency reset COMMAND nosuch]
@@ -84,7 +84,7 @@ start_server {} {
     } {} {needs:debug}
 
     test {GRAPH: a headline, a line, four lines of chart, the ages below} {
-        try_again 60 {
+        try_again 60 10 {
             r latency reset
             next_second
             r debug sleep 0.03
@@ -103,7 +103,7 @@ start_server {} {
     } {} {needs:debug}
 
     test {GRAPH of one sample} {
-        try_again 60 {
+        try_again 60 10 {
             r latency reset
             r debug sleep 0.03
             assert_equal {{ } { } { } _ { }} [lrange [graph_lines command] 2 6]
@@ -115,7 +115,7 @@ start_server {} {
     }
 
     test {RESET forgets the events that it names, or all} {
-        try_again 60 {
+        try_again 60 10 {
             r latency reset
             r debug sleep 0.03
             assert_equal 0 [r latency reset nosuch]
@@ -128,7 +128,7 @@ start_server {} {
     } {} {needs:debug}
 
     test {With the threshold back at 0 samples stay and none comes} {
-        try_again 60 {
+        try_again 60 10 {
             r config set latency-monitor-threshold 20
             r latency reset
             next_second

@@ -268,7 +268,7 @@ start_server {tags {ours}} {
     }
 
     test {FLUSHALL SYNC of a few large values within MULTI: freed behind it} {
-        try_again 20 {
+        try_again 20 1 {
             large_hash k
             large_hash l
             large_hash m
@@ -347,7 +347,7 @@ start_server {tags {ours}} {
 
     test {lazyfree_pending_bytes is what waits} {
         # All may be freed between the two figures of one INFO, where the machine stands still then.
-        try_again 20 {
+        try_again 20 1 {
             r debug populate 300000 key 50
             set full [s used_memory]
             r flushall async

@@ -568,6 +568,30 @@ start_server {tags {"cli"}} {
         cli_terminal_quit $terminal
     }
 
+    test {A terminal of another size: the line is drawn anew, and goes on} {
+        set terminal [cli_terminal]
+        set text ""
+        await_rows $terminal text "[srv port]>$"
+        set typed [string repeat a 1500]
+        type_keys $terminal text "echo $typed"
+        wait_for_condition 100 20 {[regexp -all a [append text [read $terminal]]] >= 1500} else {
+            fail $text
+        }
+        # Wider, then with fewer rows than the line had before.
+        foreach {rows columns} {24 300 6 300 24 2 24 80} {
+            set text ""
+            terminal_size $terminal $rows $columns
+            await_shown $terminal text a
+            append typed b
+            type_keys $terminal text b
+            await_shown $terminal text b
+        }
+        type_keys $terminal text "\r"
+        await_shown $terminal text {"a+b+"}
+        assert {[string first "\"$typed\"" $text] >= 0} $text
+        cli_terminal_quit $terminal
+    }
+
     test {A terminal: sizes and keys at any moments lose nothing of the line} {
         set terminal [cli_terminal]
         set text ""

@@ -146,7 +146,7 @@ begin=$(date +%s)
 status=0
 inside "$test" >"$scratch/test.log" 2>&1 || status=$?
 say "took $(($(date +%s) - begin)) s"
-grep -E '^FAIL|passed +[0-9]+ failed' "$scratch/test.log" || true
+grep -E '^FAIL|^skipped: |passed +[0-9]+ failed' "$scratch/test.log" || true
 tally=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$scratch/test.log" | tail -n 1)
 say "${tally:-no tally}"
 if [ $status != 0 ]; then

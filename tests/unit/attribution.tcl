@@ -117,7 +117,7 @@ start_server {tags {ours} overrides {slowlog-log-slower-than 5000}} {
         set disturbed 0
         set stolen 0
         set found 0
-        for {set try 0} {$try < 30 && !$found} {incr try} {
+        for {set try 0} {$try < 30 && !$found && $disturbed < 10} {incr try} {
             r slowlog reset
             r bitop not copy big
             set work_ms [expr {[field [explained] cpu_usec] / 1000}]

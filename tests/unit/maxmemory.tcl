@@ -155,7 +155,7 @@ start_server {} {
         r config set maxmemory-policy allkeys-lru
         r config set maxmemory-samples 10
         fill 1000
-        wait_for_condition 100 50 {[r object idletime key:0] >= 2} else {
+        wait_for_condition 100 50 {[r object idletime key:999] >= 2} else {
             fail "the key does not grow old"
         }
         for {set i 0} {$i < 500} {incr i} {

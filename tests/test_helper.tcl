@@ -18,8 +18,10 @@ set ::tclsh [encoding convertto $locale_encoding [info nameofexecutable]]
 set ::tests [file dirname [file normalize [encoding convertto $locale_encoding [info script]]]]
 set ::tmp_serial 0
 
-# What the environment could tell servers and programs; a test that wants it sets it.
-unset -nocomplain ::env(NOTIFY_SOCKET) ::env(UPSTART_JOB) ::env(REDISCLI_AUTH)
+# What the environment could tell servers and programs; a test that wants it sets it. The locale is
+# the order of texts in SORT ALPHA and in scripts.
+unset -nocomplain ::env(NOTIFY_SOCKET) ::env(UPSTART_JOB) ::env(REDISCLI_AUTH) ::env(LANG)
+array unset ::env LC_*
 
 foreach part {client assert stolen util server test conductor replica faulty tls terminal} {
     source [file join $::tests support $part.tcl]

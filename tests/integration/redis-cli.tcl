@@ -693,6 +693,17 @@ start_server {tags {"cli"}} {
         }
     }
 
+    test {A signal that ends it at the prompt leaves the terminal as it was} {
+        foreach {signal status} {TERM -15 HUP -1 QUIT -3} {
+            set terminal [cli_terminal]
+            set text ""
+            await_rows $terminal text "[srv port]>$"
+            regexp {%pid (\d+)} $text -> pid
+            exec kill -$signal $pid
+            assert_equal [list $status restored] [terminal_end $terminal text] $signal
+        }
+    }
+
     test {The debugger shows what a terminal obeys as numbers} {
         set file [tmpfile lua]
         write_whole $file "local x = 1\t-- \x1b\[2J\nreturn x\n"

@@ -257,8 +257,9 @@ static const struct option_row option_rows[] = {
      .check = check_ceiling,
      .help = "Bytes, or percent of maxmemory, that the budget or the exclusion of client buffers "
              "may let memory grow to; 0 = no ceiling. Above it the largest clients are "
-             "disconnected where clients hold more than the room up to here, else keys are evicted "
-             "whatever the budget. Without budget and exclusion it does nothing."},
+             "disconnected where clients hold more than the room up to here, but none that holds "
+             "less than 8 kb; else keys are evicted whatever the budget. Without budget and "
+             "exclusion it does nothing."},
     {.name = "maxmemory-soft-limit",
      .type = OPTION_TYPE_BYTES_OR_PERCENT,
      .flags = OPTION_MUTABLE,

@@ -2,9 +2,9 @@
  * Clients by what they hold.
  *
  * A client that owns a buffer, or has a transport, has a weight, a small block that stands in one
- * of 64 lists by the power of two of its bytes, the smallest all in one; a word of bits says which
- * lists are not empty. So the largest clients are found without a look at any other, and an idle
- * client, which owns nothing but its struct, costs nothing here.
+ * of 64 lists by the power of two of its bytes without the transport's, the smallest all in one; a
+ * word of bits says which lists are not empty. So the largest clients are found without a look at
+ * any other, and an idle client, which owns nothing but its struct, costs nothing here.
  *
  * Invariants (client_memory_check)
  *  1. A client that is not CLIENT_CLOSING has a weight when client_memory_note last found a buffer
@@ -27,6 +27,8 @@
 #define NEVER_TAKEN (CLIENT_NO_EVICT | CLIENT_STREAMED)
 #define LISTS 64
 #define WEIGHT_BYTES_MIN 4096 /* a power of two */
+#define LIST_SMALLEST 12      /* of what is less than twice WEIGHT_BYTES_MIN */
+_Static_assert(WEIGHT_BYTES_MIN == 1 << LIST_SMALLEST, "a list is numbered by its lowest bit");
 
 struct client_weight {
     struct list_link link;
@@ -67,6 +69,11 @@ size_t client_memory_leaving(void) {
 }
 
 /* ---- weights ---- */
+
+/* A transport is as large for every client, and stays as long as the connection does. */
+static size_t weight_bytes(const struct client *c) {
+    return client_memory_of(c) - client_connection_bytes(c);
+}
 
 /* Those below WEIGHT_BYTES_MIN stand together, so that a few small replies move nobody. */
 static unsigned list_of_bytes(size_t bytes) {
@@ -115,10 +122,10 @@ void client_memory_note(struct client *c) {
         c->weight = memory_alloc(sizeof(*c->weight), MEMORY_CLIENTS);
         *c->weight = (struct client_weight){.client = c};
         list_init(&c->weight->link);
-        put_in(c->weight, client_memory_of(c));
+        put_in(c->weight, weight_bytes(c));
         return;
     }
-    set_bytes(c->weight, client_memory_of(c));
+    set_bytes(c->weight, weight_bytes(c));
 }
 
 void client_memory_note_chunks(struct client *c, ptrdiff_t bytes) {
@@ -161,22 +168,27 @@ static size_t disconnect_in(struct list_link *list, size_t bytes_wanted) {
 }
 
 /* Those without buffers or a transport hold no more than a struct and a name each. */
-static size_t disconnect_idle(size_t bytes_wanted) {
+static void disconnect_idle(size_t bytes_wanted) {
     size_t given = 0;
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (given >= bytes_wanted) break;
         if (!(c->flags & (NEVER_TAKEN | CLIENT_CLOSING)) && !c->weight) given += disconnect(c);
     }
-    return given;
 }
 
 size_t client_memory_disconnect_largest(size_t bytes_wanted) {
     size_t given = 0;
-    for (int list = LISTS - 1; list >= 0 && given < bytes_wanted; list--)
+    for (int list = LISTS - 1; list > LIST_SMALLEST && given < bytes_wanted; list--)
         if (filled >> list & 1) given += disconnect_in(&lists[list], bytes_wanted - given);
-    if (given < bytes_wanted) given += disconnect_idle(bytes_wanted - given);
     return given;
+}
+
+static void disconnect_any(size_t bytes_wanted) {
+    size_t given = client_memory_disconnect_largest(bytes_wanted);
+    if (given < bytes_wanted && filled >> LIST_SMALLEST & 1)
+        given += disconnect_in(&lists[LIST_SMALLEST], bytes_wanted - given);
+    if (given < bytes_wanted) disconnect_idle(bytes_wanted - given);
 }
 
 static size_t limit_bytes(void) {
@@ -188,7 +200,7 @@ static size_t limit_bytes(void) {
 void client_memory_enforce(void) {
     if (__builtin_expect(limit == 0, 1)) return;
     size_t most = limit_bytes(), held = client_memory_normal() - client_memory_leaving();
-    if (most && held > most) client_memory_disconnect_largest(held - most);
+    if (most && held > most) disconnect_any(held - most);
 }
 
 void client_memory_set_maxmemory(int64_t (*read)(void)) { maxmemory = read; }

@@ -32,11 +32,13 @@ void client_memory_note(struct client *c);
  * has changed: a message to thousands of subscribers gives each a chunk and takes it away. */
 void client_memory_note_chunks(struct client *c, ptrdiff_t bytes);
 /* Disconnects the largest clients, but none with CLIENT NO-EVICT, until they give back so many
- * bytes; returns those of them that it found. The largest are found to a factor of 2, those below
- * 4 KiB in no order. O(clients disconnected), where all of those with buffers are not enough
- * O(clients). */
+ * bytes; returns those of them that it found. The largest are found to a factor of 2. A client
+ * whose buffers take less than 8 KiB stays: closing it gives next to nothing back, and whoever
+ * could raise the limit is among these. O(clients disconnected). */
 size_t client_memory_disconnect_largest(size_t bytes_wanted);
-/* Does so where maxmemory-clients is passed. O(1) where it is not. */
+/* Disconnects clients where maxmemory-clients is passed: the largest, and where these are not
+ * enough any, but none with CLIENT NO-EVICT. O(1) where it is not passed, else O(clients
+ * disconnected), and O(clients) where all of those with buffers are not enough. */
 void client_memory_enforce(void);
 
 /* The client is marked as closing: it counts as leaving with what it holds now. */

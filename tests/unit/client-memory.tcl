@@ -136,6 +136,35 @@ start_server {tags {ours}} {
         r config set maxmemory 0
     }
 
+    test {maxmemory-ceiling: clients that hold next to nothing stay, whatever the limit} {
+        r config resetstat
+        set others {}
+        for {set i 0} {$i < 5} {incr i} {
+            lappend others [redis_deferring_client]
+        }
+        set slow [slow_reader 20000000]
+        wait_for_condition 500 10 {[s mem_clients_normal] > 5000000} else {
+            fail "only [s mem_clients_normal] bytes"
+        }
+        r config set maxmemory-eviction-cpu-budget 50
+        r config set maxmemory 1
+        for {set round 0} {$round < 2} {incr round} {
+            foreach client $others {
+                $client ping
+                assert_equal PONG [$client read]
+                $client set key value
+                assert_error {OOM*} {$client read}
+            }
+        }
+        assert_morethan [s maxmemory_ceiling_hits] 0
+        assert_equal 1 [s evicted_clients] "(the slow reader)"
+        foreach client [concat $others $slow] {
+            $client close
+        }
+        r config set maxmemory 0
+        r config set maxmemory-eviction-cpu-budget 100
+    }
+
     test {CLIENT NO-EVICT keeps a client, and slow readers never pass the limit} {
         r config resetstat
         set kept [redis_deferring_client]

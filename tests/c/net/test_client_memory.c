@@ -180,10 +180,14 @@ static void test_no_evict(void **state) {
     kept.client->flags |= CLIENT_NO_EVICT;
     client_memory_disconnect_largest(1);
     assert_true(peer_is_served(&idle));
-    client_memory_disconnect_largest(SIZE_MAX); /* those without buffers, too */
+    client_memory_disconnect_largest(SIZE_MAX); /* none without buffers */
+    peers_turns();
+    assert_false(peer_is_served(&other));
+    assert_true(peer_is_served(&kept) && peer_is_served(&idle));
+    option_set_text("maxmemory-clients", "1"); /* those without buffers, too */
     peers_turns();
     assert_true(peer_is_served(&kept));
-    assert_false(peer_is_served(&other) || peer_is_served(&idle));
+    assert_false(peer_is_served(&idle));
     peer_close(&kept);
     peer_close(&other);
     peer_close(&idle);

@@ -221,6 +221,7 @@ static void command_set(struct call *call) {
     if (get && !(options.flags & SET_XX && !edit.entry)) edit_read(&edit, call);
     if (get && !reply_string_or_null(call, edit.entry)) return;
     if ((options.flags & SET_NX && edit.entry) || (options.flags & SET_XX && !edit.entry)) {
+        if (edit.entry) keyspace_note_access(edit.entry);
         if (!get) reply_null(call->client);
         return;
     }
@@ -244,6 +245,8 @@ static void command_setnx(struct call *call) {
         struct string_value value = value_of_argument(call, 2);
         edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
         edit_close(&edit, 1, NOTIFY_STRING, "set");
+    } else {
+        keyspace_note_access(edit.entry);
     }
     reply_integer(call->client, absent);
 }
@@ -393,9 +396,12 @@ static void command_mset(struct call *call) {
 
 static void command_msetnx(struct call *call) {
     if (!pairs_complete(call)) return;
-    bool found = false;
-    for (int i = 1; i < call->argc && !found; i += 2) found = call_find(call, i) != NULL;
-    if (!found) set_pairs(call);
+    struct entry *found = NULL;
+    for (int i = 1; i < call->argc && !found; i += 2) found = call_find(call, i);
+    if (found)
+        keyspace_note_access(found);
+    else
+        set_pairs(call);
     reply_integer(call->client, !found);
 }
 
@@ -530,6 +536,7 @@ static void command_setrange(struct call *call) {
     char scratch[ENTRY_STRING_SCRATCH];
     size_t old_length = edit.entry ? entry_string(edit.entry, scratch).length : 0;
     struct slice piece = call->argv[3];
+    if (piece.length == 0 && edit.entry) keyspace_note_access(edit.entry);
     if (piece.length == 0)
         reply_integer(call->client, (int64_t)old_length);
     else if (length_allowed(call, offset, piece.length))

@@ -183,7 +183,9 @@ static void command_restore(struct call *call) {
     struct dump_value d;
     int64_t ttl;
     if (!restore_options(call, &r)) return;
-    if (!r.replace && call_find(call, 1)) {
+    struct entry *there = r.replace ? NULL : call_find(call, 1);
+    if (there) {
+        keyspace_note_access(there);
         reply_error(call->client, "-BUSYKEY Target key name already exists.");
         return;
     }

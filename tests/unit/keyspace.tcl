@@ -357,6 +357,25 @@ start_server {} {
         set idle
     } {1 1 1 1 0 0 0 0 0 0}
 
+    test {A write that leaves its key as it is, is an access, too} {
+        r flushall
+        r set old v
+        set dumped [r dump old]
+        set commands {
+            {set k x nx} {setnx k x} {msetnx new x k x} {setrange k 0 {}} {append k {}} {persist k}
+            {set k x xx keepttl}
+        }
+        lappend commands [list restore k 0 $dumped]
+        foreach command $commands {
+            r restore k 0 $dumped replace idletime 5000
+            catch {r {*}$command}
+            assert_lessthan [r object idletime k] 4000 "($command)"
+        }
+        r restore k 0 $dumped replace idletime 5000
+        r exists k
+        assert_morethan [r object idletime k] 4000
+    }
+
     test {OBJECT} {
         r flushdb
         r set k v

@@ -118,7 +118,8 @@ bool hash_set(struct value *v, struct slice field, struct slice text) {
 
 bool hash_set_of_any_length(struct value *v, struct slice field, struct slice text) {
     if (v->encoding == HASH_LISTPACK &&
-        !listpack_has_room(v->pointer, listpack_element_size(field) + listpack_element_size(text)))
+        !saved_listpack_fits(v->pointer,
+                             listpack_element_size(field) + listpack_element_size(text)))
         convert(v);
     if (v->encoding == HASH_TABLE) return set_in_table(as_table(*v), field, text);
     struct listpack *lp = v->pointer;
@@ -219,7 +220,7 @@ struct table *hash_table(struct value v) {
 
 struct value hash_take_listpack(struct listpack *lp) {
     struct value v = {lp, HASH_LISTPACK};
-    if (hash_count(v) > (uint64_t)entries_max) convert(&v);
+    if (hash_count(v) > (uint64_t)entries_max || !saved_listpack_fits(lp, 0)) convert(&v);
     return v;
 }
 

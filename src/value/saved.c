@@ -537,6 +537,11 @@ struct listpack *saved_read_ziplist(struct source *in, struct buffer *store) {
     return lp;
 }
 
+bool saved_listpack_fits(const struct listpack *lp, size_t more_bytes) {
+    size_t size = listpack_size(lp);
+    return size <= SAVED_LISTPACK_BYTES_MAX && more_bytes <= SAVED_LISTPACK_BYTES_MAX - size;
+}
+
 void saved_write_ziplist(struct sink *out, const struct listpack *lp) {
     struct buffer bytes;
     if (out->type->defer) {

@@ -658,6 +658,7 @@ bool stream_take_node(struct value v, struct stream_id id, const void *bytes, si
     uint64_t live;
     struct stream_id last;
     if (stream_id_compare(id, s->last_id) <= 0) return false;
+    if (size > LISTPACK_BYTES_MAX - NUMBER_BYTES) return false; /* its numbers may grow */
     struct listpack *lp = listpack_from_foreign(bytes, size);
     if (!lp) return false;
     bool good = node_examine(lp, id, &live, &last);

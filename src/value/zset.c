@@ -246,8 +246,8 @@ bool zset_set(struct value *v, struct slice member, double score) {
     struct score_text scratch;
     ASSERT_SLOW(!isnan(score));
     if (v->encoding == ZSET_LISTPACK &&
-        !listpack_has_room(v->pointer, listpack_element_size(member) +
-                                           listpack_element_size(score_write(score, &scratch))))
+        !saved_listpack_fits(v->pointer, listpack_element_size(member) +
+                                             listpack_element_size(score_write(score, &scratch))))
         convert(v);
     if (v->encoding == ZSET_ORDERED) return set_in_order(as_ordered(*v), member, score);
     struct listpack *lp = v->pointer;
@@ -620,7 +620,7 @@ static enum value_loaded load_listpack(struct source *in, struct buffer *store, 
     listpack_free(texts);
     if (!lp) return empty ? VALUE_EMPTY : VALUE_REFUSED;
     *out = (struct value){lp, ZSET_LISTPACK};
-    if (zset_count(*out) > (uint64_t)entries_max) convert(out);
+    if (zset_count(*out) > (uint64_t)entries_max || !saved_listpack_fits(lp, 0)) convert(out);
     return VALUE_LOADED;
 }
 

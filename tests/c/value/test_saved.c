@@ -448,6 +448,29 @@ static void test_claims_that_hold(void **state) {
     buffer_free(&store);
 }
 
+/* However large the options let a compact form become, it is no larger than what is loaded. */
+static void test_largest_listpacks(void **state) {
+    enum { TEXT_BYTES = 16 << 20, TEXTS = SAVED_LISTPACK_BYTES_MAX / TEXT_BYTES };
+    struct value hash = hash_create(), zset = zset_create();
+    char *bytes = memory_zalloc(TEXT_BYTES, MEMORY_OTHER);
+    set_option("hash-max-ziplist-value", "1gb");
+    set_option("zset-max-ziplist-value", "1gb");
+    for (int i = 0; i < TEXTS; i++) {
+        assert_string_equal(encoding_of(VALUE_HASH, hash), "ziplist");
+        assert_string_equal(encoding_of(VALUE_ZSET, zset), "ziplist");
+        bytes[0] = (char)i;
+        hash_set(&hash, (struct slice){bytes, 1}, (struct slice){bytes, TEXT_BYTES});
+        zset_set(&zset, (struct slice){bytes, TEXT_BYTES}, i);
+    }
+    assert_string_equal(encoding_of(VALUE_HASH, hash), "hashtable");
+    assert_string_equal(encoding_of(VALUE_ZSET, zset), "skiplist");
+    hash_free(hash);
+    zset_free(zset);
+    memory_free(bytes, MEMORY_OTHER);
+    set_option("hash-max-ziplist-value", "64");
+    set_option("zset-max-ziplist-value", "64");
+}
+
 static int end_texts(void **state) {
     buffer_free(&text_storage[0]);
     buffer_free(&text_storage[1]);
@@ -459,8 +482,14 @@ int main(void) {
     buffer_init(&text_storage[0], MEMORY_OTHER);
     buffer_init(&text_storage[1], MEMORY_OTHER);
     const struct CMUnitTest tests[] = {
-        TEST(test_steps),   TEST(test_extents), TEST(test_given_up),         TEST(test_damaged),
-        TEST(test_vectors), TEST(test_claims),  TEST(test_claims_that_hold),
+        TEST(test_steps),
+        TEST(test_extents),
+        TEST(test_given_up),
+        TEST(test_damaged),
+        TEST(test_vectors),
+        TEST(test_claims),
+        TEST(test_claims_that_hold),
+        TEST(test_largest_listpacks),
     };
     return cmocka_run_group_tests(tests, NULL, end_texts);
 }

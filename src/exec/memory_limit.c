@@ -175,6 +175,7 @@ void memory_limit_set_exempt(bool is_exempt) {
 
 static bool apply_limit(const struct option_row *row, char *reason, size_t reason_size) {
     soft_baseline = SIZE_MAX;
+    lacked = false; /* by the old limit */
     answer_all();
     look_at_gate();
     lazyfree_bound_pending(limit ? (size_t)limit / PENDING_ONE_IN : SIZE_MAX);

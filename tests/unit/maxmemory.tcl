@@ -248,6 +248,33 @@ start_server {} {
         evict_defaults
     }
 
+    test {CONFIG SET maxmemory in a transaction: what scripts behind it are allowed} {
+        r flushall
+        r config set maxmemory-policy noeviction
+        r config set maxmemory 1
+        assert_error {OOM*} {r set k v}
+        r config set maxmemory 0
+        r multi
+        r config set maxmemory 100mb
+        r eval {return redis.call('set', 'k', 'v')} 0
+        assert_equal {OK OK} [r exec]
+        r config set maxmemory 0
+        assert_equal v [r get k]
+    }
+
+    test {CONFIG SET maxmemory in a transaction evicts nothing in the midst of it} {
+        r flushall
+        r config set maxmemory-policy allkeys-lru
+        r set k v
+        r multi
+        r config set maxmemory 1
+        r get k
+        assert_equal {OK v} [r exec]
+        assert_equal {} [r get k]
+        r config set maxmemory 0
+        r config set maxmemory-policy noeviction
+    } {OK} {ours}
+
     test {CONFIG SET of limit and policy under load: no reply is lost, none is wrong} {
         r config set maxmemory-policy allkeys-lru
         fill 1000

@@ -53,8 +53,8 @@ enum saved_deferred {
     SAVED_DEFERRED_ZIPLIST /* the bytes of a listpack: saved_write_ziplist */
 };
 /* A hash or a sorted set whose listpack would be larger takes its other form. Both are saved as
- * ziplists, which may take twice as much, and a ziplist of more than half of LISTPACK_BYTES_MAX is
- * not loaded. */
+ * ziplists, which may take twice as much, and a ziplist of more than LISTPACK_BYTES_MAX is not
+ * loaded. */
 #define SAVED_LISTPACK_BYTES_MAX (LISTPACK_BYTES_MAX / 8)
 MUST_USE bool saved_listpack_fits(const struct listpack *lp, size_t more_bytes);
 /* Shorter texts are written at once: that takes no longer than to defer them. */

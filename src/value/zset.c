@@ -583,44 +583,62 @@ static bool score_of_value(const struct listpack_value *v, double *score) {
     return !v->text.bytes || number_parse_double(v->text.bytes, v->text.length, score);
 }
 
-/* Members and scores in our form; NULL where a score is none, or the order is not that of a sorted
- * set, which no file of 6.2 has. */
-static struct listpack *listpack_of_texts(const struct listpack *texts) {
-    struct listpack *lp = listpack_create();
+/* A member behind all others. */
+static void add_last(struct value *v, struct slice member, double score) {
     struct score_text text;
+    if (v->encoding == ZSET_ORDERED) {
+        element_add(as_ordered(*v), member, text_hash(member), score);
+        return;
+    }
+    struct listpack *lp = v->pointer;
+    listpack_append(&lp, member);
+    listpack_append(&lp, score_write(score, &text));
+    v->pointer = lp;
+}
+
+/* Adds members and scores; false where a score is none, or the order is not that of a sorted set,
+ * which no file of 6.2 has. */
+static bool add_texts(struct value *v, const struct listpack *texts) {
     char scratch[LISTPACK_SCRATCH];
     double last = -INFINITY;
     uint32_t last_at = 0;
     for (uint32_t at = listpack_first(texts); at;) {
+        uint32_t here = at;
         double score;
         struct listpack_value member = listpack_take(texts, &at);
         struct listpack_value number = listpack_take(texts, &at);
         struct slice name = listpack_value_text(&member, scratch);
         if (!score_of_value(&number, &score) || score < last ||
-            (last_at && score == last && compare_member(lp, last_at, name) >= 0)) {
-            listpack_free(lp);
-            return NULL;
-        }
+            (last_at && score == last && compare_member(texts, last_at, name) >= 0))
+            return false;
         last = score;
-        listpack_append(&lp, name);
-        last_at = listpack_last(lp);
-        listpack_append(&lp, score_write(score, &text));
+        last_at = here;
+        add_last(v, name, score);
     }
-    return lp;
+    return true;
+}
+
+/* A score takes more room in a listpack than a short text of it does: twice as much at most. */
+static bool texts_are_small(const struct listpack *texts) {
+    return saved_listpack_fits(texts, 0) && listpack_count(texts) / 2 <= (uint64_t)entries_max;
 }
 
 static enum value_loaded load_listpack(struct source *in, struct buffer *store, struct value *out) {
-    struct listpack *texts = saved_read_ziplist(in, store), *lp = NULL;
+    struct listpack *texts = saved_read_ziplist(in, store);
     if (!texts) return VALUE_REFUSED;
-    bool empty = listpack_count(texts) == 0;
+    bool empty = listpack_count(texts) == 0, good = false;
+    struct value v = zset_create();
     if (!empty && saved_pairs_are_distinct(in, texts)) {
-        lp = listpack_of_texts(texts);
-        if (!lp) source_refuse(in, "a sorted set's scores are damaged");
+        if (!texts_are_small(texts)) convert(&v);
+        good = add_texts(&v, texts) || source_refuse(in, "a sorted set's scores are damaged");
     }
     listpack_free(texts);
-    if (!lp) return empty ? VALUE_EMPTY : VALUE_REFUSED;
-    *out = (struct value){lp, ZSET_LISTPACK};
-    if (zset_count(*out) > (uint64_t)entries_max || !saved_listpack_fits(lp, 0)) convert(out);
+    if (!good) {
+        zset_free(v);
+        return empty ? VALUE_EMPTY : VALUE_REFUSED;
+    }
+    if (v.encoding == ZSET_LISTPACK && !saved_listpack_fits(v.pointer, 0)) convert(&v);
+    *out = v;
     return VALUE_LOADED;
 }
 

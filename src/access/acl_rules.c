@@ -214,12 +214,6 @@ static const struct command *ruled_command(struct slice name) {
     return found && acl_command_is_ruled(found) ? found : NULL;
 }
 
-/* Of a command that there is not, what 6.2 has is taken without an effect: nobody can run it, and a
- * configuration for 6.2 loads. */
-static enum acl_fault fault_of_name(struct slice name) {
-    return command_is_missing(name) ? ACL_RULE_TAKEN : ACL_RULE_UNKNOWN_COMMAND;
-}
-
 static void subcommands_drop(struct acl_user *u, const uint64_t mask[ACL_COMMAND_WORDS]) {
     size_t kept = 0;
     for (size_t i = 0; i < u->subcommands_count; i++) {
@@ -267,9 +261,8 @@ bool acl_user_has_subcommand(const struct acl_user *u, const struct command *com
 
 static enum acl_fault subcommand_add(struct acl_user *u, struct slice name, struct slice sub) {
     const struct command *command = ruled_command(name);
-    enum acl_fault fault = command ? ACL_RULE_TAKEN : fault_of_name(name);
-    if (fault == ACL_RULE_TAKEN && (!sub.length || !is_plain(sub))) fault = ACL_RULE_SYNTAX;
-    if (!command || fault != ACL_RULE_TAKEN) return fault;
+    if (!command) return ACL_RULE_UNKNOWN_COMMAND;
+    if (!sub.length || !is_plain(sub)) return ACL_RULE_SYNTAX;
     if (acl_user_has_command(u, command) || acl_user_has_subcommand(u, command, sub))
         return ACL_RULE_TAKEN;
     u->subcommands = grown(u->subcommands, u->subcommands_count, &u->subcommands_capacity,
@@ -291,7 +284,7 @@ static enum acl_fault command_change(struct acl_user *u, struct slice text, bool
                               (struct slice){bar + 1, text.length - length - 1});
     }
     const struct command *command = ruled_command(text);
-    if (!command) return fault_of_name(text);
+    if (!command) return ACL_RULE_UNKNOWN_COMMAND;
     mask_set(mask, command->number, true);
     commands_change(u, mask, allow);
     return ACL_RULE_TAKEN;

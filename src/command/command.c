@@ -17,7 +17,6 @@
 /* No command's name is longer, since no line of the configuration is; longer words are not looked
  * up. */
 #define NAME_BYTES_MAX 65536
-#define MISSING_MAX 64
 
 /* A name's first eight bytes, lower case and padded with zeros, stand beside the row, so that most
  * names are compared as one number. */
@@ -31,14 +30,6 @@ static struct slot slots[SLOTS];
 _Static_assert(SLOTS >= 2 * COMMANDS_MAX, "lookups are short where at most half is taken");
 static struct command *all[COMMANDS_MAX];
 static size_t count;
-
-/* A command that is not built. It has no place in the table: only rename-command knows of it. */
-struct missing {
-    const char *name;
-    const char *called; /* after rename-command, MEMORY_OTHER; NULL = removed */
-};
-static struct missing missing[MISSING_MAX];
-static size_t missing_count;
 
 struct bit_name {
     unsigned bit;
@@ -170,45 +161,13 @@ struct command *command_find(struct slice name) {
 
 /* ---- rename-command ---- */
 
-void command_register_missing(const char *const *names, size_t names_count) {
-    ASSERT(missing_count + names_count <= MISSING_MAX);
-    for (size_t i = 0; i < names_count; i++) {
-        ASSERT(!command_find(slice_of(names[i])));
-        missing[missing_count++] = (struct missing){names[i], names[i]};
-    }
-}
-
-static struct missing *missing_find(struct slice name) {
-    for (size_t i = 0; i < missing_count; i++)
-        if (missing[i].called && slice_is(name, missing[i].called)) return &missing[i];
-    return NULL;
-}
-
-bool command_is_missing(struct slice name) {
-    for (size_t i = 0; i < missing_count; i++)
-        if (slice_is(name, missing[i].name)) return true;
-    return false;
-}
-
-bool command_has_name(struct slice name) { return command_find(name) || missing_find(name); }
-
-/* The new name is kept for the life of the process, as the row is. */
-static void call_by(const char **called, const char *name, struct slice new_name) {
-    if (*called != name) memory_free((char *)*called, MEMORY_OTHER);
-    *called = new_name.length ? slice_dup_c_string(new_name, MEMORY_OTHER) : NULL;
-}
-
 bool command_rename(struct slice name, struct slice new_name) {
     struct command *row = command_find(name), *row_there = command_find(new_name);
-    struct missing *lost = missing_find(name), *lost_there = missing_find(new_name);
-    if ((!row && !lost) || new_name.length > NAME_BYTES_MAX) return false;
-    if ((row_there && row_there != row) || (lost_there && lost_there != lost)) return false;
-    if (row) {
-        call_by(&row->called, row->name, new_name);
-        table_rebuild();
-    } else {
-        call_by(&lost->called, lost->name, new_name);
-    }
+    if (!row || new_name.length > NAME_BYTES_MAX || (row_there && row_there != row)) return false;
+    /* The new name is kept for the life of the process, as the row is. */
+    if (row->called != row->name) memory_free((char *)row->called, MEMORY_OTHER);
+    row->called = new_name.length ? slice_dup_c_string(new_name, MEMORY_OTHER) : NULL;
+    table_rebuild();
     return true;
 }
 

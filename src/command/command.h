@@ -116,14 +116,6 @@ struct command {
 
 /* Rows live as long as the process. */
 void command_register(struct command *rows, size_t count);
-/* Commands of Redis 6.2 that are not built. They stay unknown to clients, but as any other they can
- * be renamed and removed, and their names are taken: a configuration for 6.2 loads. After the rows.
- * The names live as long as the process. */
-void command_register_missing(const char *const *names, size_t count);
-/* Whether a command, built or missing, answers to this name. */
-bool command_has_name(struct slice name);
-/* Whether it is the name of one that is not built, whatever rename-command has made of that. */
-bool command_is_missing(struct slice name);
 /* Before the server starts. "" removes the command. False where `name` is unknown or `new_name`
  * taken. */
 MUST_USE bool command_rename(struct slice name, struct slice new_name);

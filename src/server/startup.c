@@ -139,7 +139,7 @@ static bool include_parse(const struct option_row *row, const struct slice *word
 static bool rename_parse(const struct option_row *row, const struct slice *words, size_t count,
                          char *reason, size_t reason_size) {
     if (count != 2) return false;
-    if (!command_has_name(words[0])) {
+    if (!command_find(words[0])) {
         snprintf(reason, reason_size, "No such command in rename-command");
         return false;
     }

@@ -34,7 +34,6 @@
  *                 what the server is  server/process_parts
  */
 #include "server/wiring.h"
-#include "server/commands_pending.h"
 
 #include "access/acl.h"
 #include "access/acl_file.h"
@@ -44,6 +43,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/panic.h"
+#include "cluster/commands.h"
 #include "cluster/options.h"
 #include "command/call.h"
 #include "commands/acl.h"
@@ -89,6 +89,7 @@
 #include "io/signals.h"
 #include "io/threads.h"
 #include "io/tls_options.h"
+#include "modules/commands.h"
 #include "modules/options.h"
 #include "net/batch.h"
 #include "net/client.h"
@@ -247,8 +248,9 @@ void wiring_register(void) {
     info_register();
     memory_command_register();
     debug_register();
+    cluster_commands_register();
+    modules_commands_register();
     shutdown_register();
-    commands_pending_register(); /* when all that are built are there */
 }
 
 /* Walks everything that clients have: debug builds do so each turn. */

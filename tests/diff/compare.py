@@ -80,7 +80,7 @@ def may_move(message, other):
 def rule_of(request):
     name = request[0].upper()
     if name in (b'OBJECT', b'MEMORY', b'CLIENT', b'ACL', b'CONFIG', b'PUBSUB', b'XINFO', b'COMMAND',
-                b'LATENCY', b'SLOWLOG', b'STRALGO'):
+                b'LATENCY', b'SLOWLOG', b'STRALGO', b'MODULE'):
         return RULES.get(name + b' ' + request[1].upper()) if len(request) > 1 else RULES.get(name)
     return RULES.get(name)
 
@@ -217,13 +217,6 @@ def client_lines(request, ours, stock):
     return both[0] == both[1]
 
 
-def built_names(request, ours, stock):
-    """Names of commands, without those that are not built."""
-    if ours[0] != stock[0] or not isinstance(ours[1], list) or not isinstance(stock[1], list):
-        return False
-    return {name for _, name in ours[1]} == {name for _, name in stock[1]} - known.NOT_BUILT
-
-
 def user(request, ours, stock):
     """ACL GETUSER: the rules of commands are in no order."""
     if ours[0] != stock[0] or not isinstance(ours[1], list) or not isinstance(stock[1], list) \
@@ -239,13 +232,8 @@ def users(request, ours, stock):
 
 
 def _same_rules(ours, stock):
-    """The words of a user's rules. Which categories stand for a set of commands depends on how
-    many commands there are, so with categories the commands count only once all are built."""
-    both = [sorted(word for word in line.split() if word[1:] not in known.NOT_BUILT)
-            for line in (ours, stock)]
-    if b'@' in (ours + stock).replace(b'@all', b''):
-        both = [[word for word in words if word[:1] not in b'+-'] for words in both]
-    return both[0] == both[1]
+    """The words of a user's rules, in any order."""
+    return sorted(ours.split()) == sorted(stock.split())
 
 
 def config_get(request, ours, stock):
@@ -278,10 +266,10 @@ RULES = {
     b'CLIENT INFO': client_lines, b'CLIENT LIST': client_lines, b'CLIENT HELP': same_kind,
     b'CONFIG GET': config_get, b'CONFIG HELP': same_kind, b'HELLO': hello,
     b'PUBSUB CHANNELS': unordered, b'PUBSUB HELP': same_kind, b'XINFO HELP': same_kind,
-    b'COMMAND': same_kind, b'COMMAND COUNT': same_kind, b'COMMAND HELP': same_kind,
+    b'COMMAND': unordered, b'COMMAND HELP': same_kind,
     b'ACL GENPASS': same_shape, b'ACL LOG': same_shape, b'ACL HELP': same_kind,
-    b'ACL CAT': built_names, b'ACL LIST': users, b'ACL USERS': unordered, b'ACL GETUSER': user,
+    b'ACL CAT': unordered, b'ACL LIST': users, b'ACL USERS': unordered, b'ACL GETUSER': user,
     b'LATENCY DOCTOR': same_kind, b'LATENCY HELP': same_kind, b'SLOWLOG GET': same_kind,
     b'SLOWLOG LEN': same_kind,
-    b'SLOWLOG HELP': same_kind, b'XGROUP HELP': same_kind,
+    b'SLOWLOG HELP': same_kind, b'MODULE HELP': same_kind, b'XGROUP HELP': same_kind,
 }

@@ -178,11 +178,15 @@ TIME
 SET string value
 2x GET string
 WAIT 0 int
+COMMAND
 COMMAND COUNT
 3x COMMAND INFO command+
 3x COMMAND GETKEYS command key key? value?
 COMMAND GETKEYS (ZUNIONSTORE zset | SINTER | XREAD STREAMS) zset_counted
 COMMAND (HELP | x) x?
+CLUSTER (HELP | INFO | SLOTS | x) x?
+(READONLY | READWRITE | ASKING) x?
+MODULE (LIST | HELP | UNLOAD x | x) x?
 nocommand value?
 text
 '''
@@ -228,7 +232,8 @@ OPTION_VALUES = pools.words(
     b'replica 1gb 1mb 10', b'100 200 300', b'2 1 0', b' 10', b'10 ')
 COMMAND_NAMES = pools.words(
     'get SET mget sort xread zunionstore nosuch bitop georadius xgroup object memory del blpop '
-    'zinter lmove config ping multi client mset rename pfcount stralgo copy', b'')
+    'zinter lmove config ping multi client mset rename pfcount stralgo copy cluster asking module',
+    b'')
 pools.POOLS.update({
     'acl_rule': ACL_RULES, 'option': OPTIONS, 'option_value': OPTION_VALUES,
     'option_pattern': pools.words('maxmemory* list-* *-max-* [hs]*-max-* nosuch*'),

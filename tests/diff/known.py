@@ -10,11 +10,6 @@ import re
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../docs/differences.md')
 
 
-# What ARCHITECTURE.md lists as missing.
-NOT_BUILT = frozenset(
-    b'asking cluster module readonly readwrite'.split())
-
-
 # Keys that are due and that a sample's SCANs with TYPE meet: hardly ever one.
 DUE_SCANNED_MAX = 2
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "persist/aof_switch.h"
+#include "aof/aof_switch.h"
 #include "sim/client.h"
 #include "sim/load.h"
 #include "sim/scheduler.h"

@@ -141,7 +141,7 @@ start_server {tags {acl}} {
         assert_equal {off allchannels} [dict get [getuser u] flags]
     }
 
-    test {Rules may name each command of 6.2, also one that is not built} {
+    test {Rules may name each command of 6.2, with a subcommand or without} {
         foreach rule {+cluster -cluster +cluster|info +MODULE|list -replicaof +slaveof +failover
             +asking +readonly -readwrite} {
             assert_equal OK [r acl setuser u $rule] $rule

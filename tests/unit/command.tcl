@@ -3,7 +3,9 @@
 
 # name, arity, flags, first key, last key, step, ACL categories
 set command_facts {
+    asking    1 {fast}                                  0  0 0 {@keyspace @fast}
     auth     -2 {noscript loading stale fast no_auth}   0  0 0 {@fast @connection}
+    cluster  -2 {admin random stale}                    0  0 0 {@admin @slow @dangerous}
     command  -1 {random loading stale}                  0  0 0 {@slow @connection}
     config   -2 {admin noscript loading stale}          0  0 0 {@admin @slow @dangerous}
     dbsize    1 {readonly fast}                         0  0 0 {@keyspace @read @fast}
@@ -16,7 +18,10 @@ set command_facts {
     hello    -1 {noscript loading stale fast no_auth}   0  0 0 {@fast @connection}
     incr      2 {write denyoom fast}                    1  1 1 {@write @string @fast}
     info     -1 {random loading stale}                  0  0 0 {@slow @dangerous}
+    module   -2 {admin noscript}                        0  0 0 {@admin @slow @dangerous}
     ping     -1 {stale fast}                            0  0 0 {@fast @connection}
+    readonly  1 {fast}                                  0  0 0 {@keyspace @fast}
+    readwrite 1 {fast}                                  0  0 0 {@keyspace @fast}
     select    2 {loading stale fast}                    0  0 0 {@keyspace @fast}
     set      -3 {write denyoom}                         1  1 1 {@write @string @slow}
     shutdown -1 {admin noscript loading stale}          0  0 0 {@admin @slow @dangerous}

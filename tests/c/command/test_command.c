@@ -155,37 +155,6 @@ static void test_rename(void **state) {
     assert_ptr_equal(find("get"), &rows[0]);
 }
 
-/* Commands that are not built are found by nobody, but their names are names. */
-static void test_rename_missing(void **state) {
-    static const char *const names_missing[] = {"dump", "cluster", "role"};
-    command_register_missing(names_missing, 3);
-    assert_null(find("dump"));
-    assert_true(command_has_name(SLICE("DUMP")));
-    assert_true(command_has_name(SLICE("get")));
-    assert_false(command_has_name(SLICE("dum")));
-    assert_false(command_has_name(SLICE("")));
-    assert_false(rename_to("get", "Dump"));
-    assert_false(rename_to("dump", "get"));
-    assert_false(rename_to("dump", "ROLE"));
-    assert_true(rename_to("dump", "DUMP"));
-    assert_true(rename_to("dump", "mine"));
-    assert_false(command_has_name(SLICE("dump")));
-    assert_false(rename_to("dump", "other"));
-    assert_null(find("mine"));
-    assert_false(rename_to("get", "MINE"));
-    assert_true(rename_to("get", "dump"));
-    assert_ptr_equal(find("dump"), &rows[0]);
-    assert_true(rename_to("mine", ""));
-    assert_true(rename_to("dump", "mine"));
-    assert_true(rename_to("mine", "get"));
-    assert_true(rename_to("role", ""));
-    assert_true(rename_to("cluster", ""));
-    assert_false(command_has_name(SLICE("")));
-    assert_true(command_is_missing(SLICE("CLUSTER")) && command_is_missing(SLICE("dump")));
-    assert_false(command_is_missing(SLICE("mine")) || command_is_missing(SLICE("get")));
-    assert_ptr_equal(find("get"), &rows[0]);
-}
-
 static void test_arity(void **state) {
     for (int argc = 1; argc < 6; argc++) {
         assert_int_equal(command_arity_fits(&rows[0], argc), argc == 2);
@@ -246,7 +215,6 @@ int main(void) {
         cmocka_unit_test(test_stats_reset),
         cmocka_unit_test(test_key_hash),
         cmocka_unit_test(test_rename),
-        cmocka_unit_test(test_rename_missing),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

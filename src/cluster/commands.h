@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * CLUSTER, READONLY, READWRITE, ASKING. */
+#ifndef EVENKEEL_CLUSTER_COMMANDS_H
+#define EVENKEEL_CLUSTER_COMMANDS_H
+
+void cluster_commands_register(void);
+#endif

@@ -208,7 +208,7 @@ static struct command rows[] = {
             "Not a command: closes the connection."),
     COMMAND("quit", command_quit, -1,
             NO_SCRIPT | ANYTIME | FAST | COMMAND_NO_AUTH | COMMAND_UNLISTED | COMMAND_UNQUEUED |
-                COMMAND_ENDS_TRANSACTION | COMMAND_FOR_SUBSCRIBERS,
+                COMMAND_ENDS_TRANSACTION | COMMAND_FOR_SUBSCRIBERS | COMMAND_WHILE_BUSY,
             ACL_CONNECTION, NO_KEYS, "Answers OK and closes the connection."),
 };
 

@@ -245,3 +245,35 @@ start_server [list overrides $quick] {
     }
 }
 }
+
+# Its acknowledgements are heard meanwhile: when the script has ended the primary has heard of it
+# lately.
+start_server [list tags {repl} overrides [concat $quick {repl-timeout 3 lua-time-limit 20}]] {
+    start_server [list overrides $quick] {
+        test {A primary that is busy in a script for longer than repl-timeout keeps its replica} {
+            follow 0 -1
+            r -1 set before 1
+            set client [redis_deferring_client -1]
+            $client eval {while true do end} 0
+            wait_for_condition 500 20 {[catch {r -1 ping} reply] && [string match BUSY* $reply]} \
+                    else {
+                fail "the script does not count as slow"
+            }
+            after 4500
+            r -1 script kill
+            catch {$client read}
+            $client close
+            r -1 set after 1
+            wait_for_condition 500 20 {[r exists after]} else {
+                fail "the replica does not hear of what came after the script"
+            }
+            # Replicas that were silent for too long are dropped once a second.
+            set second [lindex [r -1 time] 0]
+            wait_for_condition 500 20 {[lindex [r -1 time] 0] > $second + 2} else {
+                fail "time stands still"
+            }
+            assert_equal 1 [s -1 sync_full]
+            assert_equal 0 [s -1 sync_partial_ok]
+        }
+    }
+}

@@ -738,6 +738,7 @@ start_server {tags {ours}} {
 
 start_server {} {
     r config set lua-time-limit 20
+    set command_rows [r command]
 
     # A client whose script runs beyond its time: others are told so.
     proc slow_script {script} {
@@ -757,6 +758,41 @@ start_server {} {
         assert_error "ERR Error running script*Script killed by user with SCRIPT KILL..." {
             $client read}
         assert_equal PONG [r ping]
+        $client close
+    }
+
+    # Each command of 6.2 with as few arguments as it takes, and what of others ends a script. What
+    # is refused by another error, or holds its peace, has passed.
+    test {Which commands pass while a script is slow} {
+        set client [slow_script {while true do end}]
+        set passed {}
+        set rows [lmap row $command_rows {list [lindex $row 0] [lindex $row 1]}]
+        foreach row [concat $rows {{quit 1} {script 3} {shutdown 3}}] {
+            lassign $row name arity
+            set other [raw_client]
+            $other {*}[list $name {*}[lrepeat [expr {abs($arity) - 1}] x]]
+            if {![string match "*BUSY Redis*" [$other raw_line]]} {
+                lappend passed $name
+            }
+            $other close
+        }
+        r script kill
+        catch {$client read}
+        $client close
+        assert_equal {auth discard hello multi quit replconf reset unwatch watch} [lsort $passed]
+    }
+
+    # What of a transaction passes alone is queued; EXEC does not pass.
+    test {A transaction while a script is slow} {
+        set other [redis_client]
+        set client [slow_script {while true do end}]
+        assert_equal OK [$other multi]
+        assert_equal QUEUED [$other replconf capa eof]
+        assert_error {EXECABORT Transaction discarded because of: BUSY *} {$other exec}
+        assert_equal OK [$other quit]
+        assert {[$other closed]}
+        r script kill
+        catch {$client read}
         $client close
     }
 

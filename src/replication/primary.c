@@ -84,20 +84,13 @@ static void continue_stream(struct replica *r, int64_t place) {
         replica_name(r), feed_lag(&r->stream), place + 1);
 }
 
-/* "PSYNC id offset"; false where it needs a copy. */
-static bool may_continue(const struct call *call, const struct replica *r, int64_t *place) {
-    char reason[200];
-    int64_t wanted;
-    if (slice_is(call->argv[1], "?")) return false;
-    bool is_number = number_parse_int64(call->argv[2].bytes, call->argv[2].length, &wanted);
-    if (is_number && wanted > 0 &&
-        history_can_continue(call->argv[1], wanted - 1, reason, sizeof(reason))) {
-        *place = wanted - 1;
-        return true;
-    }
+/* "PSYNC id wanted"; false where it needs a copy. */
+static bool may_continue(const struct replica *r, struct slice id, int64_t wanted) {
+    char reason[200] = "its offset is no place";
+    if (slice_is(id, "?")) return false;
+    if (wanted > 0 && history_can_continue(id, wanted - 1, reason, sizeof(reason))) return true;
     partial_syncs_refused++;
-    log_notice("Partial resynchronization not accepted from %s: %s", replica_name(r),
-               is_number && wanted > 0 ? reason : "its offset is no place");
+    log_notice("Partial resynchronization not accepted from %s: %s", replica_name(r), reason);
     return false;
 }
 
@@ -120,12 +113,13 @@ static bool sync_is_refused(struct call *call) {
 }
 
 static void synchronize(struct call *call, bool is_old) {
+    int64_t wanted;
     if (sync_is_refused(call)) return;
+    if (!is_old && !argument_int64(call, 2, &wanted, NULL)) return;
     struct replica *r = replica_make(call->client);
-    int64_t place;
     log_notice("Replica %s asks for synchronization", replica_name(r));
-    if (!is_old && may_continue(call, r, &place)) {
-        continue_stream(r, place);
+    if (!is_old && may_continue(r, call->argv[1], wanted)) {
+        continue_stream(r, wanted - 1);
         return;
     }
     r->is_old = is_old;
@@ -177,7 +171,7 @@ static bool set_word(struct call *call, struct replica *r, struct slice word, in
         if (slice_is(text, "eof")) r->capabilities |= REPLICA_READS_EOF;
         if (slice_is(text, "psync2")) r->capabilities |= REPLICA_READS_PSYNC2;
     } else {
-        if (!argument_int64(call, value, &number, NULL)) return false;
+        if (!argument_int64_between(call, value, 0, 1, &number)) return false;
         r->data_not = number != 0;
     }
     return true;

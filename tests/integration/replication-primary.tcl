@@ -59,7 +59,7 @@ start_server {tags {repl} overrides {repl-diskless-sync no repl-ping-replica-per
         await_replicas 0
         set end [s master_repl_offset]
         foreach {wanted_id wanted good} [list $id 1 1 $id $end 1 $id [expr {$end + 1}] 1 \
-            $id [expr {$end + 2}] 0 $id 0 0 $id -1 0 [string repeat a 40] 1 0 $id x 0 \
+            $id [expr {$end + 2}] 0 $id 0 0 $id -1 0 [string repeat a 40] 1 0 \
             [s master_replid2] 1 0 ? -1 0] {
             set replica [ask [list psync $wanted_id $wanted] capa psync2]
             set line [next_line $replica]
@@ -71,7 +71,7 @@ start_server {tags {repl} overrides {repl-diskless-sync no repl-ping-replica-per
             await_replicas 0
         }
         assert_equal 3 [s sync_partial_ok]
-        assert_equal 6 [s sync_partial_err]
+        assert_equal 5 [s sync_partial_err]
     }
 
     test {SYNC: no line before the copy} {
@@ -300,11 +300,40 @@ start_server {tags {repl} overrides {repl-diskless-sync no repl-ping-replica-per
         assert_equal {} [lindex [r role] 2]
     }
 
+    test {PSYNC: an offset that is no integer of 64 bits begins no copy} {
+        set copies [s sync_full]
+        foreach id [list ? a [s master_replid]] {
+            foreach offset {abc 1.5 01 +1 -0 "" 9223372036854775808 -9223372036854775809} {
+                assert_error_text {ERR value is not an integer or out of range} {
+                    r psync $id $offset
+                }
+            }
+        }
+        assert_equal PONG [r ping]
+        assert_equal $copies [s sync_full]
+        assert_equal 0 [s connected_slaves]
+        # What is an integer, and no place, is answered with a copy.
+        foreach offset {9223372036854775807 -9223372036854775808} {
+            set replica [ask [list psync [s master_replid] $offset] capa psync2]
+            read_copy $replica
+            $replica close
+            await_replicas 0
+        }
+        assert_equal [expr {$copies + 2}] [s sync_full]
+    }
+
     test {REPLCONF: bad words} {
         assert_error_text {ERR syntax error} {r replconf capa}
         assert_error_text {ERR Unrecognized REPLCONF option: colour} {r replconf colour red}
         assert_error_text {ERR value is not an integer or out of range} {
             r replconf listening-port x
+        }
+        foreach {value reason} {
+            x {value is not an integer or out of range}
+            2 {value is out of range, value must between 0 and 1}
+            -1 {value is out of range, value must between 0 and 1}
+        } {
+            assert_error_text "ERR $reason" {r replconf rdb-only $value}
         }
         assert_error {ERR REPLCONF ip-address provided by replica instance is too long: * bytes} {
             r replconf ip-address [string repeat 1 46]

@@ -4,7 +4,9 @@
  * Invariants
  *  1. The list `held` has the clients that the pause holds, in the order in which they were
  *     stopped; it is empty while there is none.
- *  2. The timer runs exactly while clients' pause lasts, and is due at its end.
+ *  2. The timer runs exactly while clients' pause lasts. Where CLIENT PAUSE has just run it is due
+ *     at once, in the turn's end, when the replies have left (`unanswered`): the pause's time counts
+ *     from there, since a client that measures it begins with its reply. Then it is due at its end.
  *
  * What is not paused, as in 6.2: errors that exec/gates finds before it asks here (an unknown
  * command, a wrong number of arguments), QUIT, and clients that monitor. CLIENT UNPAUSE is a
@@ -25,12 +27,25 @@
 #include "net/client.h"
 #include "store/keyspace.h"
 
+#define NSEC_PER_MSEC 1000000
+
 static enum pause_mode mode; /* of CLIENT PAUSE */
 static bool writes_held;     /* besides */
-static int64_t end_nsec;
+static int64_t end_nsec, asked_nsec; /* of the last CLIENT PAUSE that was taken */
+static bool unanswered;
 static struct list_link held = {&held, &held}; /* of struct client.held_link */
 
+/* Rounded up: as in 6.2 the pause's last millisecond is over when the pause ends. */
+static int64_t begin_to_count(const struct loop_timer *t) {
+    unanswered = false;
+    int64_t span = end_nsec - asked_nsec;
+    asked_nsec = clock_monotonic_nsec();
+    end_nsec = span < INT64_MAX - asked_nsec ? asked_nsec + span : INT64_MAX;
+    return (end_nsec - t->due_nsec) / NSEC_PER_MSEC + 1;
+}
+
 static int64_t time_is_up(struct loop_timer *t) {
+    if (unanswered) return begin_to_count(t);
     pause_end();
     return LOOP_TIMER_END;
 }
@@ -53,13 +68,16 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
      * nobody could end it, for CLIENT UNPAUSE waits, too. */
     if (msec > INT64_MAX - clock_wall_usec() / 1000) return;
     int64_t now = clock_monotonic_nsec();
-    int64_t end = msec < (INT64_MAX - now) / 1000000 ? now + msec * 1000000 : INT64_MAX;
+    int64_t end =
+        msec < (INT64_MAX - now) / NSEC_PER_MSEC ? now + msec * NSEC_PER_MSEC : INT64_MAX;
     if (mode == PAUSE_NONE) end_nsec = 0;
     if (wanted > mode) mode = wanted;
     look(false);
     if (end <= end_nsec) return;
     end_nsec = end;
-    loop_timer_start(client_loop(), &timer, msec);
+    asked_nsec = now;
+    unanswered = !batch_is_within(); /* there its reply leaves in a turn that runs no timers */
+    loop_timer_start(client_loop(), &timer, unanswered ? 0 : msec);
 }
 
 void pause_end(void) {

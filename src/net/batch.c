@@ -25,6 +25,9 @@
  *     read. No reader's buffer is used again before the batch of what it read has run.
  *  8. The batches of outer turns stay as they are while a nested one runs, but for requests that it
  *     has run for them (run_already). Their arguments are not looked at again.
+ *  9. A client that goes on runs all that it had sent while it was held before the next one goes on:
+ *     the bytes that were read of it, and then those in its socket (`draining`), which are never
+ *     more than DRAIN_BYTES_MAX. So a client that keeps sending holds the next one up no longer.
  */
 #include "net/batch.h"
 
@@ -64,6 +67,8 @@ struct owned_argument {
 };
 
 #define QUERY_ARGUMENTS_MIN 16
+/* Above what the system keeps of a connection's input unread (tcp_rmem: 6 MiB). */
+#define DRAIN_BYTES_MAX ((size_t)8 << 20)
 
 /* What a turn has read and not yet answered. There is one, and one more for each turn that is made
  * within a command. */
@@ -92,6 +97,8 @@ static struct batch batch = {.requests = first_requests,
                              .inline_words = {.class = MEMORY_POOLS}};
 static unsigned depth;                                  /* turns within turns */
 static struct list_link resumed = {&resumed, &resumed}; /* of held_link: to go on */
+static struct client *draining; /* goes on before those: invariant 9; NULL = none */
+static size_t drain_bytes_left;
 static uint64_t held_clients;
 static bool has_threads;
 /* With I/O threads: */
@@ -413,6 +420,7 @@ void batch_hold_request(struct request *r) {
 }
 
 static void forget_held(struct client *c) {
+    if (draining == c) draining = NULL;
     if (c->flags & CLIENT_AWAITED && !list_is_empty(&c->held_link)) collected_count--;
     list_remove(&c->held_link);
     if (c->flags & CLIENT_HELD) held_clients--;
@@ -878,15 +886,41 @@ static void run_held(struct client *c) {
     batch.resuming = false;
     client_memory_note(c);
     client_watch(c);
+    if (list_is_empty(&resumed)) return;
+    draining = c;
+    drain_bytes_left = DRAIN_BYTES_MAX;
 }
 
-bool batch_has_resumed(void) { return !list_is_empty(&resumed); }
+/* One read of the client that goes on, and the requests in it. */
+static void drain(void) {
+    struct client *c = draining;
+    uint64_t before = bytes_read;
+    if (client_ignores_input(c) || c->flags & (CLIENT_HELD | CLIENT_AWAITED | CLIENT_PRIMARY)) {
+        draining = NULL;
+        return;
+    }
+    batch.resuming = true;
+    batch.reading = c;
+    client_read(c);
+    batch_run();
+    batch.reading = NULL;
+    batch.resuming = false;
+    client_memory_note(c);
+    if (c->flags & CLIENT_CARRIED) client_watch(c);
+    size_t got = (size_t)(bytes_read - before);
+    if (!got || got >= drain_bytes_left) draining = NULL;
+    drain_bytes_left -= got < drain_bytes_left ? got : drain_bytes_left;
+}
+
+bool batch_has_resumed(void) { return draining || !list_is_empty(&resumed); }
 
 bool batch_run_resumed(void) {
-    int64_t end_nsec =
-        list_is_empty(&resumed) ? 0 : clock_monotonic_nsec() + BATCH_TURN_USEC * 1000;
-    while (!list_is_empty(&resumed)) {
-        run_held(LIST_ENTRY(resumed.next, struct client, held_link));
+    int64_t end_nsec = batch_has_resumed() ? clock_monotonic_nsec() + BATCH_TURN_USEC * 1000 : 0;
+    while (batch_has_resumed()) {
+        if (draining)
+            drain();
+        else
+            run_held(LIST_ENTRY(resumed.next, struct client, held_link));
         if (clock_monotonic_nsec() >= end_nsec) break;
     }
     if (!batch.outer) reply_write_streams();

@@ -153,7 +153,8 @@ void batch_hold(struct client *c);
 /* As batch_hold, and `request`, which must not have done anything, runs again first. From the
  * executor only. */
 void batch_hold_request(struct request *request);
-/* Lets it go on, before the loop sleeps next. It may be held again then. */
+/* Lets it go on, before the loop sleeps next. It may be held again then. Clients go on in the order
+ * of these calls, and what one had sent meanwhile runs before the next one goes on. */
 void batch_resume(struct client *c);
 /* Takes up the clients to be resumed; true where some are left, their time being up. Writes, too,
  * the replies that were added outside of a batch. To be called before the loop sleeps. */

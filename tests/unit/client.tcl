@@ -735,6 +735,33 @@ start_server {tags {client pause}} {
         $client close
     }
 
+    # Lettuce counts on it.
+    test {CLIENT PAUSE: what each held client had sent runs before the next one's} {
+        r client pause 100000 write
+        set count 0
+        foreach name {x y z} {
+            set $name [redis_deferring_client]
+            [set $name] write [commands "rpush order ${name}0"]
+            [set $name] flush
+            await_held [incr count]
+        }
+        foreach i {1 2 3} {
+            foreach name {x y z} {
+                [set $name] write [commands "rpush order $name$i"]
+                [set $name] flush
+            }
+        }
+        r ping ;# 6.2 has read the segments before it
+        r ping
+        r client unpause
+        foreach name {x y z} {
+            client_replies [set $name] 4
+            [set $name] close
+        }
+        assert_equal {x0 x1 x2 x3 y0 y1 y2 y3 z0 z1 z2 z3} [r lrange order 0 -1]
+        r del order
+    }
+
     test {CLIENT PAUSE again while held clients go on} {
         set client [redis_deferring_client]
         r client pause 100000 write

@@ -81,7 +81,8 @@ static void test_transactions(void **state) {
     assert_came(&writer, "*1\r\n:1\r\n");
 }
 
-/* Those that wait go on in the order in which they were stopped, each with what it sent behind. */
+/* Those that wait go on in the order in which they were stopped, each with what it sent behind,
+ * also where that came in another piece. */
 static void test_order(void **state) {
     pause_hold_writes(true);
     say_held(&writer, "append a 1\r\nappend a 2");
@@ -89,10 +90,10 @@ static void test_order(void **state) {
     struct peer last = peer_connect();
     say_held(&last, "append a 4");
     pause_hold_writes(false);
-    assert_came(&writer, ":1\r\n:4\r\n");
-    assert_came(&other, ":2\r\n");
-    assert_came(&last, ":3\r\n");
-    whole_say(&asker, "get a", "$4\r\n1342\r\n");
+    assert_came(&writer, ":1\r\n:2\r\n");
+    assert_came(&other, ":3\r\n");
+    assert_came(&last, ":4\r\n");
+    whole_say(&asker, "get a", "$4\r\n1234\r\n");
     peer_close(&last);
 }
 
@@ -101,7 +102,7 @@ static void test_beside_pauses_of_clients(void **state) {
     pause_hold_writes(true);
     whole_say(&asker, "client pause 1000 write", "+OK\r\n");
     say_held(&writer, "append a 1");
-    whole_pass(1000);
+    whole_pass(1001);
     assert_int_equal(pause_mode(), PAUSE_WRITES);
     assert_int_equal(writer.got.length, 0);
     pause_hold_writes(false);
@@ -120,7 +121,7 @@ static void test_beside_pauses_of_clients(void **state) {
     assert_int_equal(pause_mode(), PAUSE_ALL);
     say_held(&other, "ping");
     say_held(&writer, "append a 3");
-    whole_pass(1000);
+    whole_pass(1001);
     assert_came(&other, "+PONG\r\n");
     assert_came(&writer, "");
     assert_int_equal(pause_mode(), PAUSE_WRITES);
@@ -160,15 +161,42 @@ static void test_nothing_expires(void **state) {
 static void test_longest_and_strongest(void **state) {
     pause_start(PAUSE_ALL, 1000);
     pause_start(PAUSE_WRITES, 500);
-    whole_pass(999);
+    whole_pass(0);
+    whole_pass(1000);
     assert_int_equal(pause_mode(), PAUSE_ALL);
     pause_start(PAUSE_WRITES, 1000);
-    whole_pass(999);
+    whole_pass(0);
+    whole_pass(1000);
     assert_int_equal(pause_mode(), PAUSE_ALL);
     say_held(&asker, "ping");
     whole_pass(1);
     assert_int_equal(pause_mode(), PAUSE_NONE);
     assert_came(&asker, "+PONG\r\n");
+}
+
+/* A pause is measured by who gets the reply, which leaves at the end of the turn: what else the turn
+ * takes does not shorten the pause. */
+static void test_counts_from_the_reply(void **state) {
+    pause_start(PAUSE_WRITES, 100);
+    clock_advance_usec(50000);
+    peers_turns();
+    say_held(&writer, "append a 1");
+    whole_pass(100);
+    assert_int_equal(pause_mode(), PAUSE_WRITES);
+    whole_pass(1);
+    assert_int_equal(pause_mode(), PAUSE_NONE);
+    assert_came(&writer, ":1\r\n");
+    /* One that has no end within the clock's range, and one that was ended before it counted. */
+    pause_start(PAUSE_WRITES, INT64_MAX - clock_wall_usec() / 1000);
+    whole_pass(1000);
+    assert_int_equal(pause_mode(), PAUSE_WRITES);
+    pause_end();
+    pause_start(PAUSE_WRITES, 100);
+    pause_end();
+    pause_start(PAUSE_WRITES, 10);
+    whole_pass(0);
+    whole_pass(11);
+    assert_int_equal(pause_mode(), PAUSE_NONE);
 }
 
 int main(void) {
@@ -181,6 +209,7 @@ int main(void) {
         TEST(test_again_and_again),
         TEST(test_nothing_expires),
         TEST(test_longest_and_strongest),
+        TEST(test_counts_from_the_reply),
     };
     if (whole_open() != 0) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

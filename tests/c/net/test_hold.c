@@ -20,6 +20,7 @@ static struct list_link waiting = {&waiting, &waiting}; /* of held_link */
 static uint64_t later_refused;                          /* refusals of "later" so far */
 static unsigned refuse_percent = 100;
 static int64_t later_takes_usec; /* with a fixed clock */
+static struct buffer *ran;       /* the arguments of what has run, NULL = nobody wants them */
 
 static int64_t digest_of(const struct slice *words, size_t count) {
     uint64_t digest = count;
@@ -53,6 +54,7 @@ static void execute(struct request *r) {
         while (!list_is_empty(&waiting))
             batch_resume(LIST_ENTRY(waiting.next, struct client, held_link));
     }
+    if (ran) buffer_append(ran, r->argv[1].bytes, r->argv[1].length);
     reply_integer(c, digest);
 }
 
@@ -305,6 +307,70 @@ static void test_resumed_within_a_turn(void **state) {
     }
 }
 
+/* What a client had sent while it was held runs before the next one goes on, in whatever pieces it
+ * came, and also where the turn's time is up in the middle of it. */
+static void test_order_of_clients(void **state) {
+    static const char *const wanted = "0123456789ABCDEFGHIJ";
+    struct buffer all = {.class = MEMORY_OTHER};
+    char line[] = "digest ?\r\n";
+    peers_do_not_cut();
+    for (int step_usec = 0; step_usec <= BATCH_TURN_USEC; step_usec += BATCH_TURN_USEC) {
+        struct peer x = peer_connect(), y = peer_connect();
+        peer_send(&x, SLICE("later 0\r\n"));
+        peer_send(&y, SLICE("later A\r\n"));
+        for (int i = 1; i < 10; i++) { /* in turns, each a segment */
+            line[7] = wanted[i];
+            peer_send(&x, slice_of(line));
+            line[7] = wanted[10 + i];
+            peer_send(&y, slice_of(line));
+        }
+        buffer_clear(&all);
+        ran = &all;
+        clock_use_fixed(INT64_C(1750000000000000), 1000000000);
+        refuse_percent = 0;
+        later_takes_usec = step_usec;
+        let_all_go();
+        for (int turns = 0; turns < 50; turns++) loop_turn(peers_loop, 0);
+        later_takes_usec = 0;
+        refuse_percent = 100;
+        clock_use_system();
+        ran = NULL;
+        assert_int_equal(all.length, strlen(wanted));
+        assert_memory_equal(all.bytes, wanted, all.length);
+        peer_receive(&x, SIZE_MAX);
+        peer_receive(&y, SIZE_MAX);
+        peer_close(&x);
+        peer_close(&y);
+    }
+    buffer_free(&all);
+}
+
+/* One that sends on and on holds up the next for no more than it could have sent before. */
+static void test_order_is_bounded(void **state) {
+    enum { SENT_MAX = 32 << 20, PIECE = 16000 };
+    static char bytes[PIECE];
+    struct peer x = peer_connect(), y = peer_connect();
+    size_t sent = 0;
+    peers_do_not_cut();
+    for (size_t i = 0; i < PIECE; i += 10) memcpy(bytes + i, "digest 1\r\n", 10);
+    peer_send(&x, SLICE("later 0\r\n"));
+    peer_send(&y, SLICE("later A\r\n"));
+    refuse_percent = 0;
+    let_all_go();
+    while (y.client->flags & CLIENT_HELD && sent < SENT_MAX) {
+        size_t rest = sent % PIECE;
+        sent += peer_try_send(&x, bytes + rest, PIECE - rest);
+        (void)batch_run_resumed();
+        peer_receive(&x, SIZE_MAX);
+    }
+    refuse_percent = 100;
+    assert_false(y.client->flags & CLIENT_HELD);
+    assert_true(sent < SENT_MAX);
+    peer_receive(&y, SIZE_MAX);
+    peer_close(&x);
+    peer_close(&y);
+}
+
 static void test_peer_goes_while_held(void **state) {
     for (int way = 0; way < 2; way++) {
         struct peer p = peer_connect();
@@ -506,6 +572,8 @@ int main(void) {
         TEST(test_random_holding),
         TEST(test_sizes_while_held),
         TEST(test_resumed_within_a_turn),
+        TEST(test_order_of_clients),
+        TEST(test_order_is_bounded),
     };
     return cmocka_run_group_tests(tests, hold_open, NULL);
 }

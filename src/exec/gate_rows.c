@@ -81,7 +81,8 @@ const struct gate_row gate_user = {.origins = NETWORK | GATE_FROM(CALL_QUEUED) |
 
 /* ---- the client's state ---- */
 
-/* It was too large: nothing is said. */
+/* Nothing is said: the client was too large, or the server ends, and what it has saved would lack
+ * what ran now. */
 const struct gate_row gate_closing = {.origins = NETWORK};
 
 static bool not_for_subscribers(const struct call *call) {

@@ -26,7 +26,7 @@ enum gate {
     GATE_DISK,       /* the last save failed, or the log cannot be written */
     GATE_REPLICAS,   /* fewer good replicas than min-replicas-to-write */
     GATE_READ_ONLY,  /* a replica that takes writes from its primary only */
-    GATE_CLOSING,    /* the client is marked to be closed */
+    GATE_CLOSING,    /* the client is marked to be closed, or the server has begun to end */
     GATE_SUBSCRIBER, /* it listens to channels */
     GATE_STALE,      /* a replica without its primary, with replica-serve-stale-data no */
     GATE_LOADING,

@@ -4,7 +4,9 @@
  *   serving -> stopping (SHUTDOWN, SIGTERM, SIGINT) -> the loop's turn ends -> finish -> exit 0
  *
  * The command stops the loop and closes its client without a reply; the turn in which it ran is
- * finished. In the midst of a script it is the script's end too, and of what it has changed so far
+ * finished, so that the replies before it leave, but no further request is run: it would be
+ * answered, and be in no file. A signal is looked for when the loop wakes, which it does at once,
+ * and so before the requests that woke it or came with it. In the midst of a script it is the script's end too, and of what it has changed so far
  * log and replicas get nothing (effects_stop). A second SIGINT meanwhile ends the process at once,
  * so that an impatient Ctrl-C is heard while a long command runs.
  */
@@ -18,6 +20,7 @@
 #include "command/row.h"
 #include "exec/edit.h"
 #include "exec/effects.h"
+#include "exec/gates.h"
 #include "io/background.h"
 #include "io/child.h"
 #include "io/loop.h"
@@ -57,6 +60,7 @@ static bool stop(enum saving saving) {
     }
     primary_say_last();
     stopping = true;
+    gate_set(GATE_CLOSING, true);
     effects_stop();
     loop_stop(loop);
     return true;

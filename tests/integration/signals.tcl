@@ -94,6 +94,45 @@ start_server {} {
     } {0} {ours}
 }
 
+# What runs once the data have been saved is nowhere: it may not be answered. All stand in the sockets
+# when the process goes on, so they come in one turn.
+foreach {how tags} {SHUTDOWN {} SIGTERM ours} {
+    start_server {} {
+        test "$how: no request that comes behind it is run" {
+            set ender [redis_deferring_client]
+            set others {}
+            foreach number {1 2 3} {
+                lappend others [redis_deferring_client]
+            }
+            r config set save "10000 1"
+            r set before 1
+            pause_process [srv pid]
+            if {$how eq "SHUTDOWN"} {
+                $ender shutdown
+                $ender flush
+            } else {
+                exec kill -TERM [srv pid]
+            }
+            foreach other $others {
+                $other incr behind
+                $other incr behind
+                $other flush
+            }
+            exec kill -CONT [srv pid]
+            foreach other $others {
+                assert {[$other closed]}
+                $other close
+            }
+            $ender close
+            assert_equal 1 [await_end [srv process]]
+            reap [srv process]
+            server_launch [server_id 0]
+            reconnect
+            assert_equal {1 {}} [list [r get before] [r get behind]]
+        } {} $tags
+    }
+}
+
 foreach {what script reply} {
     {has not written: it is ended} {while true do end} {*Script killed*}
     {has written: it ends first} {redis.call('set', 'x', 'y') for i = 1, 5e7 do end

@@ -5,8 +5,9 @@
  *  1. The list `held` has the clients that the pause holds, in the order in which they were
  *     stopped; it is empty while there is none.
  *  2. The timer runs exactly while clients' pause lasts. Where CLIENT PAUSE has just run it is due
- *     at once, in the turn's end, when the replies have left (`unanswered`): the pause's time counts
- *     from there, since a client that measures it begins with its reply. Then it is due at its end.
+ *     at once, in the turn's end, when the replies have left (`unanswered`): the pause's time
+ * counts from there, since a client that measures it begins with its reply. Then it is due at its
+ * end.
  *
  * What is not paused, as in 6.2: errors that exec/gates finds before it asks here (an unknown
  * command, a wrong number of arguments), QUIT, and clients that monitor. CLIENT UNPAUSE is a
@@ -29,8 +30,8 @@
 
 #define NSEC_PER_MSEC 1000000
 
-static enum pause_mode mode; /* of CLIENT PAUSE */
-static bool writes_held;     /* besides */
+static enum pause_mode mode;         /* of CLIENT PAUSE */
+static bool writes_held;             /* besides */
 static int64_t end_nsec, asked_nsec; /* of the last CLIENT PAUSE that was taken */
 static bool unanswered;
 static struct list_link held = {&held, &held}; /* of struct client.held_link */
@@ -68,8 +69,7 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
      * nobody could end it, for CLIENT UNPAUSE waits, too. */
     if (msec > INT64_MAX - clock_wall_usec() / 1000) return;
     int64_t now = clock_monotonic_nsec();
-    int64_t end =
-        msec < (INT64_MAX - now) / NSEC_PER_MSEC ? now + msec * NSEC_PER_MSEC : INT64_MAX;
+    int64_t end = msec < (INT64_MAX - now) / NSEC_PER_MSEC ? now + msec * NSEC_PER_MSEC : INT64_MAX;
     if (mode == PAUSE_NONE) end_nsec = 0;
     if (wanted > mode) mode = wanted;
     look(false);

@@ -409,9 +409,8 @@ static struct command rows[] = {
             "A replica asks for the stream from a place on, or for a copy."),
     COMMAND("sync", command_sync, 1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
             "A replica, or a tool, asks for a copy and then the stream."),
-    COMMAND("replconf", command_replconf, -1,
-            ADMIN | NO_SCRIPT | ANYTIME | COMMAND_WHILE_BUSY, NO_CATEGORY, NO_KEYS,
-            "A replica says what it is, and how far it has come."),
+    COMMAND("replconf", command_replconf, -1, ADMIN | NO_SCRIPT | ANYTIME | COMMAND_WHILE_BUSY,
+            NO_CATEGORY, NO_KEYS, "A replica says what it is, and how far it has come."),
     COMMAND("wait", command_wait, 3, NO_SCRIPT, ACL_KEYSPACE, NO_KEYS,
             "Waits until so many replicas have all that was written, or a time is up; returns how "
             "many have."),

@@ -6,9 +6,10 @@
  * The command stops the loop and closes its client without a reply; the turn in which it ran is
  * finished, so that the replies before it leave, but no further request is run: it would be
  * answered, and be in no file. A signal is looked for when the loop wakes, which it does at once,
- * and so before the requests that woke it or came with it. In the midst of a script it is the script's end too, and of what it has changed so far
- * log and replicas get nothing (effects_stop). A second SIGINT meanwhile ends the process at once,
- * so that an impatient Ctrl-C is heard while a long command runs.
+ * and so before the requests that woke it or came with it. In the midst of a script it is the
+ * script's end too, and of what it has changed so far log and replicas get nothing (effects_stop).
+ * A second SIGINT meanwhile ends the process at once, so that an impatient Ctrl-C is heard while a
+ * long command runs.
  */
 #include "server/shutdown.h"
 

@@ -174,8 +174,8 @@ static void test_longest_and_strongest(void **state) {
     assert_came(&asker, "+PONG\r\n");
 }
 
-/* A pause is measured by who gets the reply, which leaves at the end of the turn: what else the turn
- * takes does not shorten the pause. */
+/* A pause is measured by who gets the reply, which leaves at the end of the turn: what else the
+ * turn takes does not shorten the pause. */
 static void test_counts_from_the_reply(void **state) {
     pause_start(PAUSE_WRITES, 100);
     clock_advance_usec(50000);

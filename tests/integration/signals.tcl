@@ -94,8 +94,8 @@ start_server {} {
     } {0} {ours}
 }
 
-# What runs once the data have been saved is nowhere: it may not be answered. All stand in the sockets
-# when the process goes on, so they come in one turn.
+# What runs once the data have been saved is nowhere: it may not be answered. All stand in the
+# sockets when the process goes on, so they come in one turn.
 foreach {how tags} {SHUTDOWN {} SIGTERM ours} {
     start_server {} {
         test "$how: no request that comes behind it is run" {

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/panic.h"
 #include "base/system.h"
 #include "io/file.h"
 
@@ -29,6 +30,9 @@
 /* One read moves at most so much: what waits for an interruption, or hears of progress, waits no
  * longer than that takes. */
 #define READ_BYTES_MAX ((size_t)1 << 24)
+
+/* So often a writer asks whether what it writes is given up. */
+#define ASK_MSEC 10
 
 /* Waits until `fd` is ready; false with errno set. */
 static bool wait_for(int fd, short event, int wait_msec) {
@@ -64,13 +68,24 @@ static struct file_sink *sink_of(struct sink *s) {
     return (struct file_sink *)((char *)s - offsetof(struct file_sink, sink));
 }
 
+/* Until the descriptor takes more; false with errno set. */
+static bool await_room(const struct file_sink *f) {
+    if (!f->is_given_up) return wait_for(f->fd, POLLOUT, f->wait_msec);
+    while (!f->is_given_up(f->context)) {
+        if (wait_for(f->fd, POLLOUT, ASK_MSEC)) return true;
+        if (errno != ETIMEDOUT) return false;
+    }
+    errno = ECANCELED;
+    return false;
+}
+
 static bool write_pieces(struct file_sink *f, struct iovec *pieces, int count) {
     for (;;) {
         size_t written;
         bool done = file_write_pieces(f->fd, pieces, count, &written);
         f->at += written;
         if (done) return true;
-        if (!would_block(errno) || !wait_for(f->fd, POLLOUT, f->wait_msec)) return false;
+        if (!would_block(errno) || !await_room(f)) return false;
     }
 }
 
@@ -142,6 +157,13 @@ void file_sink_set_sync(struct file_sink *f, uint64_t bytes, bool drop_cache) {
     f->sync_every = bytes;
     f->drops_cache = drop_cache;
     f->sync_begun = f->sync_waited = f->at;
+}
+
+void file_sink_set_given_up(struct file_sink *f, bool (*is_given_up)(const void *context),
+                            const void *context) {
+    ASSERT(f->wait_msec < 0);
+    f->is_given_up = is_given_up;
+    f->context = context;
 }
 
 void file_sink_close(struct file_sink *f) {

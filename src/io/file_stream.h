@@ -25,6 +25,8 @@ struct file_sink {
     uint64_t sync_begun;  /* up to here writing to disk was begun ... */
     uint64_t sync_waited; /* ... and has ended */
     bool drops_cache, syncs_whole;
+    bool (*is_given_up)(const void *context); /* NULL: nobody is asked */
+    const void *context;
 };
 
 /* Writes to `fd` from where it stands; it stays the caller's. Where it does not block, each write
@@ -36,6 +38,10 @@ void file_sink_open(struct file_sink *f, int fd, int wait_msec);
  * memory.
  */
 void file_sink_set_sync(struct file_sink *f, uint64_t bytes, bool drop_cache);
+/* While a descriptor that does not block takes nothing, the writer asks this function several times
+ * a second; once it says true the write fails with ECANCELED. */
+void file_sink_set_given_up(struct file_sink *f, bool (*is_given_up)(const void *context),
+                            const void *context);
 /* Frees the window; what was not flushed is lost. Keeps errno. */
 void file_sink_close(struct file_sink *f);
 

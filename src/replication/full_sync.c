@@ -44,9 +44,15 @@
 #include "save/saver.h"
 #include "save/snapshot.h"
 
-/* What the slowest replica has not taken of a pipe: beyond this it is not read. */
-#define COPY_HELD_BYTES_MAX ((size_t)1 << 20)
+/* A replica that has so much to take wants no more for now. */
+#define COPY_HELD_BYTES_MAX (REPLICA_COPY_BYTES_FREE / 2)
+/* A replica is waited for while it takes so much of its copy in such a time: so a replica that was
+ * stopped, or a hostile one, delays others once, and a disk that is busy drops none. */
+#define PACE_BYTES COPY_HELD_BYTES_MAX
+#define PACE_NSEC INT64_C(5000000000)
 #define PIPE_READ_BYTES 65536
+/* So often in a turn where writers would wait otherwise: what a processor encodes in a turn. */
+#define PIPE_READS_PRESSED 16
 /* Behind "$EOF:", and at the copy's end. */
 #define MARK_CHARS 40
 
@@ -73,6 +79,10 @@ static struct {
     bool pipe_ended, child_ended, child_good;
     char bytes[PIPE_READ_BYTES];
 } copy = {.pipe = {.fd = -1}};
+
+/* Both ends are the saver's where it has begun; but the one to be read is ours. -1: it has taken
+ * the one that it writes to. */
+static atomic_int saver_ends[2];
 
 static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
 
@@ -176,13 +186,31 @@ static void look_at_end(void) {
     }
 }
 
-static size_t slowest_lag(void) {
-    size_t most = 0;
-    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) {
-        size_t lag = feed_lag(&r->copy);
-        if (lag > most) most = lag;
+static bool has_enough(const struct replica *r) {
+    /* Once the pipe rests it does so for a while. */
+    size_t enough = copy.pipe.interest ? COPY_HELD_BYTES_MAX : COPY_HELD_BYTES_MAX / 2;
+    return feed_lag(&r->copy) >= enough;
+}
+
+/* It has enough, and takes it: others go at its pace. */
+static bool sets_pace(struct replica *r, int64_t now_nsec) {
+    bool enough = has_enough(r);
+    if (!enough || r->copy.place - r->paced_place >= (int64_t)PACE_BYTES) {
+        r->paced_place = r->copy.place;
+        r->paced_nsec = now_nsec;
     }
-    return most;
+    return enough && now_nsec - r->paced_nsec < PACE_NSEC;
+}
+
+static bool pipe_may_rest(void) {
+    int64_t now_nsec = clock_monotonic_nsec();
+    bool wanted = saver_is_shared(saver_ends), paced = false;
+    if (saver_is_pressed()) return false;
+    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) {
+        if (!has_enough(r)) wanted = true;
+        if (sets_pace(r, now_nsec)) paced = true;
+    }
+    return paced || !wanted;
 }
 
 static void note_pipe_end(ssize_t got) {
@@ -194,21 +222,27 @@ static void note_pipe_end(ssize_t got) {
     look_at_end();
 }
 
-static void pipe_ready(struct loop_watcher *watcher, unsigned ready) {
-    ssize_t got = system_read(watcher->fd, copy.bytes, sizeof(copy.bytes));
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+/* False where nothing more is to be had for now. */
+static bool read_pipe(void) {
+    ssize_t got = system_read(copy.pipe.fd, copy.bytes, sizeof(copy.bytes));
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (got <= 0) {
         note_pipe_end(got);
-        return;
+        return false;
     }
     feed_append(copy.feed, copy.bytes, (size_t)got);
-    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) reply_stream_more(r->client);
-    if (slowest_lag() >= COPY_HELD_BYTES_MAX) loop_unwatch(loop, watcher);
+    return true;
 }
 
-/* Both ends are the saver's where it has begun; but the one to be read is ours. -1: it has taken
- * the one that it writes to. */
-static atomic_int saver_ends[2];
+static void pipe_ready(struct loop_watcher *watcher, unsigned ready) {
+    int reads = saver_is_pressed() ? PIPE_READS_PRESSED : 1;
+    while (reads-- && read_pipe()) continue;
+    REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) {
+        reply_stream_more(r->client);
+        replica_check_limit(r);
+    }
+    if (watcher->fd >= 0 && pipe_may_rest()) loop_unwatch(loop, watcher);
+}
 
 static void save_ended(const struct saver_end *end) {
     if (end->good)
@@ -222,8 +256,10 @@ static void save_ended(const struct saver_end *end) {
     copy.child_ended = true;
     copy.child_good = end->good;
     if (!copy.feed) return;
-    if (unused >= 0) copy.pipe_ended = true; /* nobody has written to it, and nobody will */
-    look_at_end();
+    if (!end->good && copy.pipe.fd >= 0)
+        note_pipe_end(0); /* what is in it is no copy, whether its replicas read or not */
+    else
+        look_at_end();
 }
 
 /* ---- where it is written (save/saver_job.h) ---- */
@@ -261,15 +297,15 @@ static bool save_to_pipe(const int from[2], bool joins) {
     return true;
 }
 
-static void expect_copy(struct replica *r) {
+static void expect_copy(struct replica *r, const struct replica *other) {
     replica_say(r, "$EOF:%.*s\r\n", MARK_CHARS, copy.mark);
-    r->copy_ended = false;
+    replica_expect_copy(r, copy.feed, other);
 }
 
 static bool start_sockets(bool joins) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0) return false;
-    bool good = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 && save_to_pipe(ends, joins);
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return false;
+    bool good = save_to_pipe(ends, joins);
     if (!good || saver_is_a_process()) system_close(ends[1]);
     copy.pipe = (struct loop_watcher){.fd = ends[0], .callback = pipe_ready};
     if (!good || !loop_watch(loop, &copy.pipe, LOOP_READABLE)) {
@@ -283,12 +319,12 @@ static bool start_sockets(bool joins) {
     job = JOB_SOCKETS;
     REPLICA_FOR_EACH(r, REPLICA_WAITS_START) {
         take_along(r, REPLICA_RECEIVES_COPY);
-        expect_copy(r);
-        bool follows = feed_follow(&r->copy, copy.feed, 0);
-        ASSERT(follows);
+        expect_copy(r, NULL);
     }
     return true;
 }
+
+size_t full_sync_memory(void) { return copy.feed ? feed_held_memory(copy.feed) : 0; }
 
 void full_sync_stop(void) {
     if (!copy.feed) return;
@@ -372,9 +408,8 @@ static bool share_sockets(struct replica *late) {
     REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) {
         if (r->copy.place != 0) continue;
         replica_follow_with(late, r);
-        feed_follow_reader(&late->copy, &r->copy);
         be_with_copy(late, REPLICA_RECEIVES_COPY);
-        expect_copy(late);
+        expect_copy(late, r);
         return true;
     }
     return false;
@@ -452,9 +487,7 @@ bool full_sync_step(void) {
         return false;
     }
     bool rests = copy.pipe.fd >= 0 && !copy.pipe.interest;
-    if (rests && slowest_lag() < COPY_HELD_BYTES_MAX / 2 &&
-        !loop_watch(loop, &copy.pipe, LOOP_READABLE))
-        full_sync_stop();
+    if (rests && !pipe_may_rest() && !loop_watch(loop, &copy.pipe, LOOP_READABLE)) full_sync_stop();
     return false;
 }
 

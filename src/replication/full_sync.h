@@ -11,11 +11,20 @@
  * since it began; and who comes while a copy goes to sockets gets it, too, as long as one of those
  * has taken nothing of it.
  *
- * A pipe is read only as fast as the slowest of its replicas takes it, so that memory stays small.
+ * How fast a pipe is read, while a replica has a megabyte that it has not taken:
+ *
+ *   the replica takes some          | the pipe rests, as in 6.2, so that memory stays small
+ *   it does not (PACE_BYTES)        | it rests only where nobody else wants more
+ *   a walk is pressed (saver.h)     | it does not rest: writers wait for no replica
+ *
+ * What a replica has not taken is held for it and counts under its output limit, at which it is
+ * dropped (replica_check_limit), and so it is when it takes nothing for repl-timeout. The save ends
+ * with the last of its replicas.
  */
 #ifndef EVENKEEL_REPLICATION_FULL_SYNC_H
 #define EVENKEEL_REPLICATION_FULL_SYNC_H
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/attributes.h"
 
@@ -35,6 +44,8 @@ void full_sync_cron(void);
 /* Before the loop sleeps: goes on where replicas have taken what a child wrote, and ends a child
  * whose replicas have all gone. Always false: sockets tell of the rest. */
 bool full_sync_step(void);
+/* Bytes of the copy that are held for replicas which have not taken them. */
+size_t full_sync_memory(void);
 /* Ends a child that writes to sockets, and drops its replicas. */
 void full_sync_stop(void);
 #endif

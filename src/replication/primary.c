@@ -360,10 +360,8 @@ static void drop_silent(int64_t now) {
         log_warning("Disconnecting timedout replica (streaming sync): %s", replica_name(r));
         replica_close(r);
     }
-    int64_t now_msec = clock_cached_msec();
     REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) {
-        if (!feed_lag(&r->copy) || now_msec - r->client->active_msec <= timeout_sec * 1000)
-            continue;
+        if (!feed_lag(&r->copy) || now - r->copy_taken_nsec / 1000000000 <= timeout_sec) continue;
         log_warning("Disconnecting timedout replica (full sync): %s", replica_name(r));
         replica_close(r);
     }
@@ -385,7 +383,7 @@ static void free_backlog(int64_t now) {
 static void check_limits(void) {
     LIST_FOR_EACH (link, following, replica_list()) {
         struct replica *r = LIST_ENTRY(link, struct replica, link);
-        limits_check_stream(r->client, feed_lag(&r->stream));
+        replica_check_limit(r);
     }
 }
 
@@ -484,9 +482,9 @@ static void print_replicas(struct buffer *out) {
 static void print_count(struct buffer *out) { buffer_printf(out, "%zu", replica_count()); }
 static void print_good(struct buffer *out) { buffer_printf(out, "%" PRId64, count_good()); }
 
-/* What clients that are replicas take, and what is held of the history for them. */
+/* What clients that are replicas take, and what is held of the history and of copies for them. */
 static void print_memory(struct buffer *out) {
-    size_t bytes = replica_memory();
+    size_t bytes = replica_memory() + full_sync_memory();
     LIST_FOR_EACH (link, following, replica_list()) {
         const struct replica *r = LIST_ENTRY(link, struct replica, link);
         if (!(r->client->flags & CLIENT_CLOSING)) bytes += client_memory_of(r->client);

@@ -61,6 +61,12 @@ struct replica *replica_next(const struct replica *after, enum replica_state sta
 
 static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
 
+void replica_check_limit(struct replica *r) {
+    size_t copy = feed_lag(&r->copy);
+    copy = copy > REPLICA_COPY_BYTES_FREE ? copy - REPLICA_COPY_BYTES_FREE : 0;
+    limits_check_stream(r->client, copy + feed_lag(&r->stream));
+}
+
 const char *replica_state_name(enum replica_state state) {
     static const char *const names[REPLICA_STATES] = {
         [REPLICA_KNOWN] = "none",
@@ -156,6 +162,13 @@ static enum step write_feed(struct replica *r, struct feed_reader *reader) {
     return STEP_WAITS; /* it is ready to take more; others first */
 }
 
+static enum step write_copy(struct replica *r) {
+    int64_t before = r->copy.place;
+    enum step step = write_feed(r, &r->copy);
+    if (r->copy.place != before) r->copy_taken_nsec = clock_monotonic_nsec();
+    return step;
+}
+
 static bool is_closing(const struct replica *r) { return r->client->flags & CLIENT_CLOSING; }
 
 /* What its copy has is in the log, too. */
@@ -170,7 +183,7 @@ static bool write_replica(struct client *c) {
     if (r->stream.feed && r->state != REPLICA_ONLINE && !copy_may_leave(r)) return true;
     if (r->state == REPLICA_RECEIVES_FILE && write_file(r) == STEP_WAITS) return false;
     if (r->state == REPLICA_RECEIVES_COPY) {
-        if (write_feed(r, &r->copy) == STEP_WAITS) return false;
+        if (write_copy(r) == STEP_WAITS) return false;
         if (r->copy_ended && r->copy.feed) {
             feed_leave(&r->copy);
             replica_copy_done(r);
@@ -215,6 +228,18 @@ bool replica_follow(struct replica *r, int64_t place) {
 void replica_follow_with(struct replica *r, const struct replica *other) {
     feed_leave(&r->stream);
     feed_follow_reader(&r->stream, &other->stream);
+}
+
+void replica_expect_copy(struct replica *r, struct feed *feed, const struct replica *other) {
+    if (other) {
+        feed_follow_reader(&r->copy, &other->copy);
+    } else {
+        bool follows = feed_follow(&r->copy, feed, 0);
+        ASSERT(follows);
+    }
+    r->copy_ended = false;
+    r->paced_place = r->copy.place;
+    r->copy_taken_nsec = r->paced_nsec = clock_monotonic_nsec();
 }
 
 void replica_send_file(struct replica *r, int fd, int64_t bytes) {
@@ -263,7 +288,7 @@ static void send_what_is_new(void) {
     LIST_FOR_EACH (link, following, &replicas) {
         struct replica *r = LIST_ENTRY(link, struct replica, link);
         reply_stream_more(r->client);
-        limits_check_stream(r->client, feed_lag(&r->stream));
+        replica_check_limit(r);
     }
 }
 

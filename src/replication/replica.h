@@ -42,6 +42,9 @@ enum replica_capability {
     REPLICA_READS_PSYNC2 = 1 << 1, /* +CONTINUE with a new id */
 };
 
+/* A copy is read ahead of each replica by about half as much, without being charged to it. */
+#define REPLICA_COPY_BYTES_FREE ((size_t)2 << 20)
+
 /* Longest address that REPLCONF ip-address may give. */
 #define REPLICA_ADDRESS_CHARS 45
 
@@ -62,6 +65,8 @@ struct replica {
     struct feed_reader stream;               /* of history_feed() */
     struct feed_reader copy;                 /* what a child writes for several */
     bool copy_ended;                         /* nothing follows in `copy` */
+    int64_t copy_taken_nsec;                 /* monotonic: when it took some of `copy` last */
+    int64_t paced_place, paced_nsec;         /* full_sync.c: others wait for it */
     struct buffer head;                      /* goes before all else */
     size_t head_sent;
     int file; /* -1: none */
@@ -104,6 +109,12 @@ MUST_USE bool replica_follow(struct replica *r, int64_t place);
 void replica_follow_with(struct replica *r, const struct replica *other);
 /* It gets the file, whose descriptor it takes, and then the stream. */
 void replica_send_file(struct replica *r, int fd, int64_t bytes);
+/* It gets what is written to the feed, from where the reader of another replica stands, or (NULL)
+ * from the beginning. */
+void replica_expect_copy(struct replica *r, struct feed *feed, const struct replica *other);
+/* Closes it where more is held for it than its output limit allows (client-output-buffer-limit):
+ * what it has not taken of the stream, and of a copy beyond REPLICA_COPY_BYTES_FREE. */
+void replica_check_limit(struct replica *r);
 /* It has all of its copy: it gets the stream, or is closed where it wanted the copy alone. */
 void replica_copy_done(struct replica *r);
 /* "127.0.0.1:6380": as its clients know it. */

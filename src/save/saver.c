@@ -177,19 +177,33 @@ bool saver_join(const struct saver_job *what) {
     return true;
 }
 
+/* Of the save under way; SAVER_JOBS_MAX: none of them. */
+static unsigned find_job(const void *argument) {
+    for (unsigned i = 0; i < job_count; i++)
+        if (jobs[i].argument == argument) return i;
+    return SAVER_JOBS_MAX;
+}
+
+static bool others_stay(unsigned mine) {
+    for (unsigned i = 0; i < job_count; i++)
+        if (i != mine && !left[i]) return true;
+    return false;
+}
+
+bool saver_is_shared(const void *argument) {
+    if (method == METHOD_NONE || orphan) return false;
+    unsigned mine = find_job(argument);
+    return mine < SAVER_JOBS_MAX && others_stay(mine);
+}
+
+bool saver_is_pressed(void) { return method == METHOD_WALK && walk_is_pressed(); }
+
 void saver_leave(const void *argument) {
-    bool others = false;
-    unsigned mine = SAVER_JOBS_MAX;
     if (method == METHOD_NONE || orphan) return;
-    for (unsigned i = 0; i < job_count; i++) {
-        if (jobs[i].argument == argument)
-            mine = i;
-        else
-            others = others || !left[i];
-    }
+    unsigned mine = find_job(argument);
     if (mine == SAVER_JOBS_MAX) return;
     left[mine] = true;
-    if (others)
+    if (others_stay(mine))
         walk_leave(argument);
     else
         saver_kill(jobs[mine].kind);

@@ -35,9 +35,14 @@ MUST_USE bool saver_join(const struct saver_job *job);
 /* Whether it can be now. */
 bool saver_may_join(void);
 /* Ends the save for the job of this argument, and as a whole where no other shares it. Its `ended`
- * is told later. What it writes to must take no more when this turn ends: the others wait for it.
- * Harmless where there is none. */
+ * is told later. Harmless where there is none. */
 void saver_leave(const void *argument);
+/* The save under way is for the job of this argument and for another one, which has not left. */
+bool saver_is_shared(const void *argument);
+/* Writers hand more over to the walk under way than is written: some megabytes wait. A job that is
+ * not a file must take what is written to it now, whether its peers read it or not, because
+ * otherwise writers would come to wait for those peers. */
+bool saver_is_pressed(void);
 /* A save is under way, or another child that is in its way. */
 bool saver_is_busy(void);
 /* Of that one; CHILD_KINDS where there is none. */

@@ -38,7 +38,9 @@ struct saver_job {
      * open: what is written to; -1 with errno set, after a line in the log. `id` is a number of its
      * own, for names: of no process but the child. */
     int (*open)(void *argument, int id);
-    /* close: all is written, or `error` says why not. Closes the descriptor whatever happens, and
+    /* A descriptor that a peer reads must not block (O_NONBLOCK), so that a save that is given up
+     * does not wait for the peer.
+     * close: all is written, or `error` says why not. Closes the descriptor whatever happens, and
      * says whether all is well; where not it has left a line in the log. */
     bool (*close)(void *argument, int fd, int error);
     /* Borrowed until the end. */

@@ -8,7 +8,8 @@
  * Invariants
  *  1. What stands below `thread` is touched by jobs alone, which run one at a time.
  *  2. `ended` is set last of all: then no job is left, and the memory is the main thread's.
- *  3. Once `given_up` is set nothing waits any more but for the system.
+ *  3. Once `given_up` is set the scribe waits for nothing but the system. In particular it waits no
+ *     longer for a pipe that does not block.
  *  4. What is encoded goes to `out`: the file's sink itself where there is one job, else the fork,
  *     whose window goes to each file that has not failed. The fork fails when all have.
  */
@@ -38,6 +39,7 @@
 
 /* Where one job writes. */
 struct writer {
+    const struct scribe *scribe;
     struct saver_job job;
     atomic_bool left;
     bool good; /* once `ended` */
@@ -77,6 +79,7 @@ struct scribe *scribe_create(const struct scribe_plan *plan) {
 void scribe_join(struct scribe *s, const struct saver_job *job) {
     ASSERT(s->writer_count < SAVER_JOBS_MAX && job->format == s->plan.job.format);
     struct writer *w = &s->writers[s->writer_count++];
+    w->scribe = s;
     w->job = *job;
     w->fd = -1;
 }
@@ -140,6 +143,12 @@ static void open_out(struct scribe *s) {
     s->out = &s->fork;
 }
 
+/* Asked while a pipe takes nothing. */
+static bool is_unwanted(const void *context) {
+    const struct writer *w = context;
+    return is_given_up(w->scribe) || atomic_load(&w->left);
+}
+
 static bool writer_open(struct writer *w, int id) {
     w->fd = w->job.open(w->job.argument, id);
     if (w->fd < 0) {
@@ -148,6 +157,7 @@ static bool writer_open(struct writer *w, int id) {
     }
     file_sink_open(&w->file, w->fd, -1);
     file_sink_set_sync(&w->file, w->job.sync_every_bytes, true);
+    file_sink_set_given_up(&w->file, is_unwanted, w);
     return true;
 }
 

@@ -47,8 +47,8 @@ MUST_USE struct scribe *scribe_create(const struct scribe_plan *plan);
 /* The job, of the same format, gets all of it, too. No block was handed over yet, and it is not
  * ended; at most SAVER_JOBS_MAX. */
 void scribe_join(struct scribe *s, const struct saver_job *job);
-/* Nothing more is written for the job with this argument. What it writes to takes no more by now,
- * or soon: the others wait for that. */
+/* Nothing more is written for the job with this argument. The other jobs wait until its write under
+ * way returns, which it does at once where its descriptor does not block (O_NONBLOCK). */
 void scribe_leave(struct scribe *s, const void *argument);
 /* An empty block, the caller's. */
 MUST_USE struct scribe_block *scribe_block_create(void);

@@ -64,6 +64,8 @@
 #define BYTES_PER_MEMBER 256
 /* The scribe may be so far behind: more would only be memory. */
 #define WAITING_BYTES_MAX ((size_t)8 << 20)
+/* The walk alone does not come so far ahead of the scribe: keys change faster than it writes. */
+#define PRESSED_BYTES (2 * WAITING_BYTES_MAX)
 /* The scribe is so far behind only because keys change faster than it writes: writers wait. */
 #define HELD_BYTES_MAX ((size_t)64 << 20)
 /* So much may wait beside a large value before the rest of it is copied without regard to time. */
@@ -608,6 +610,10 @@ void walk_leave(const void *argument) { scribe_leave(walk.scribe, argument); }
 
 bool walk_is_under_way(void) { return walk.scribe != NULL; }
 bool walk_is_copying(void) { return walk.copying; }
+
+bool walk_is_pressed(void) {
+    return walk.copying && scribe_waiting(walk.scribe) + frontier_kept_bytes() >= PRESSED_BYTES;
+}
 
 static void note_progress(void) {
     struct frontier_progress p;

@@ -35,6 +35,8 @@ void walk_leave(const void *argument);
 bool walk_is_under_way(void);
 /* Its data is still being copied. */
 bool walk_is_copying(void);
+/* Writers hand over more than is written: more waits than the walk copies by itself. */
+bool walk_is_pressed(void);
 /* A turn begins: what may be spent in it is counted anew. */
 void walk_turn(void);
 /* Copies on as long as this turn may. True where the loop should not sleep; where it may, but there

@@ -56,6 +56,7 @@ static struct {
     struct waiting *begun; /* the one that is out in part */
     size_t rushed_effort;  /* of what was handed on at once in this turn */
     struct frontier_progress progress;
+    size_t kept_bytes; /* of all that is kept and of all tables that are taken */
     size_t shadow_bytes_max;
 } save;
 
@@ -146,6 +147,12 @@ static void set_begun(struct waiting *w) {
     table_rest(w ? (struct table *)(uintptr_t)entry_table(w->entry) : NULL);
 }
 
+/* More is kept, or less. */
+static void note_kept(ptrdiff_t bytes) {
+    save.kept_bytes += (size_t)bytes;
+    lazyfree_note_kept(bytes);
+}
+
 static void wait_end(struct waiting *w) {
     struct entry *e = w->entry;
     if (save.begun == w) set_begun(NULL);
@@ -155,7 +162,7 @@ static void wait_end(struct waiting *w) {
     end_shadow(e);
     e->flags &= (uint8_t)~ENTRY_WAITS;
     if (w->kept_bytes) {
-        lazyfree_note_kept(-(ptrdiff_t)w->kept_bytes);
+        note_kept(-(ptrdiff_t)w->kept_bytes);
         lazyfree_entry(e, w->lazily);
     }
     memory_free_sized(w, sizeof(*w), MEMORY_OTHER);
@@ -203,7 +210,7 @@ static void walk_on(struct frontier_part *part, size_t positions) {
 }
 
 static void free_taken(struct frontier_part *part) {
-    lazyfree_note_kept(-(ptrdiff_t)part->kept_bytes);
+    note_kept(-(ptrdiff_t)part->kept_bytes);
     host->free_contents(part->table, part->index, part->entry_bytes, part->way);
     part->taken = false;
 }
@@ -219,6 +226,7 @@ static void close_save(void) {
     save.parts = save.now = NULL;
     table_free(save.waits);
     save.waits = NULL;
+    ASSERT(!save.kept_bytes);
 }
 
 bool frontier_step(size_t positions, size_t budget) {
@@ -321,6 +329,7 @@ void frontier_forget(void) {
     save.emit = NULL;
     save.waits = NULL;
     save.parts = save.now = NULL;
+    save.kept_bytes = 0;
 }
 
 void frontier_note_foreign(void) {
@@ -330,6 +339,7 @@ void frontier_note_foreign(void) {
 }
 
 void frontier_progress(struct frontier_progress *p) { *p = save.progress; }
+size_t frontier_kept_bytes(void) { return save.kept_bytes; }
 
 /* ---- doors ---- */
 
@@ -416,7 +426,7 @@ void frontier_keep(struct entry *e, bool lazily) {
     struct waiting *w = wait_find(e);
     w->lazily = lazily;
     w->kept_bytes = entry_bytes(e);
-    lazyfree_note_kept((ptrdiff_t)w->kept_bytes);
+    note_kept((ptrdiff_t)w->kept_bytes);
 }
 
 bool frontier_take_table(struct frontier_part *part, struct timebuckets *index, size_t entry_bytes,
@@ -428,7 +438,7 @@ bool frontier_take_table(struct frontier_part *part, struct timebuckets *index, 
     part->way = way;
     part->kept_bytes =
         entry_bytes + table_bytes(part->table) + (index ? timebuckets_bytes(index) : 0);
-    lazyfree_note_kept((ptrdiff_t)part->kept_bytes);
+    note_kept((ptrdiff_t)part->kept_bytes);
     return true;
 }
 

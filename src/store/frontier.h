@@ -96,6 +96,9 @@ struct frontier_progress {
     size_t rushed; /* values whose rest was handed on at once */
 };
 void frontier_progress(struct frontier_progress *p);
+/* Of values and tables that are kept until they are out, though they have left the data. */
+size_t frontier_kept_bytes(void);
+
 /* ---- for store/keyspace.c ---- */
 
 /* A database's part in the save; NULL in a database that has none. It goes with the contents when

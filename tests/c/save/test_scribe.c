@@ -230,6 +230,38 @@ static void test_two_given_up(void **state) {
     assert_int_equal(other_closed_error, ECANCELED);
 }
 
+/* ---- a pipe that nobody reads ---- */
+
+static int pipe_ends[2];
+
+static int open_pipe(void *argument, int id) { return pipe_ends[1]; }
+
+static void fill_pipe(void) {
+    static const char bytes[65536];
+    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK), 0);
+    while (write(pipe_ends[1], bytes, sizeof(bytes)) > 0) continue;
+    assert_int_equal(errno, EAGAIN);
+}
+
+/* The save of who gives up, or leaves, ends although the peer does not read. */
+static void test_pipe_is_not_waited_for(void **state) {
+    for (int leaves = 0; leaves < 2; leaves++) {
+        fill_pipe();
+        struct scribe *s = begin_scribe();
+        const struct saver_job job = {
+            .kind = CHILD_SNAPSHOT, .open = open_pipe, .close = close_other, .argument = pipe_ends};
+        scribe_join(s, &job);
+        scribe_end(s, true);
+        if (leaves)
+            scribe_leave(s, pipe_ends);
+        else
+            scribe_give_up(s);
+        end_both(s, leaves, false);
+        assert_int_equal(other_closed_error, ECANCELED);
+        close(pipe_ends[0]);
+    }
+}
+
 static int open_all(void **state) {
     int fd = mkstemp(path), other = mkstemp(other_path);
     if (fd < 0 || other < 0) return 1;
@@ -250,7 +282,7 @@ int main(void) {
         cmocka_unit_test(test_sync_fails),   cmocka_unit_test(test_no_file),
         cmocka_unit_test(test_two_jobs),     cmocka_unit_test(test_one_of_two_fails),
         cmocka_unit_test(test_both_fail),    cmocka_unit_test(test_one_of_two_leaves),
-        cmocka_unit_test(test_two_given_up),
+        cmocka_unit_test(test_two_given_up), cmocka_unit_test(test_pipe_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

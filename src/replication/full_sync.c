@@ -388,9 +388,10 @@ static bool share_file(struct replica *late) {
 }
 
 /* The file of a snapshot that walks, since whose beginning nothing was done: its data is still that
- * of the history's end. Under fork a replica waits for the next one, as 6.2's. */
+ * of the history's end. Both are asked, because DEBUG changes data without a word in the history.
+ * Under fork a replica waits for the next one, as 6.2's. */
 static bool share_snapshot(struct replica *late) {
-    if (job != JOB_NONE || saver_kind() != CHILD_SNAPSHOT || saver_is_a_process()) return false;
+    if (job != JOB_NONE || !snapshot_is_current() || saver_is_a_process()) return false;
     if (snapshot_place < 0 || snapshot_place != history_place() ||
         strcmp(snapshot_history, history_id()) != 0)
         return false;

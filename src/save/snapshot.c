@@ -61,6 +61,7 @@ static struct {
     int64_t cow_bytes;
     bool opened; /* the file was looked for: until then there is no save point to be due */
     bool failed, scheduled;
+    bool reloaded; /* since that child began: the data was replaced, and that counts as no change */
 } state = {.took_sec = -1};
 
 static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
@@ -224,7 +225,14 @@ bool snapshot_load(bool replaces) {
     return good;
 }
 
-void snapshot_note_reloaded(void) { state.changes_saved = keyspace_changes(); }
+void snapshot_note_reloaded(void) {
+    state.changes_saved = keyspace_changes();
+    state.reloaded = true;
+}
+
+bool snapshot_is_current(void) {
+    return saves_now() && !state.reloaded && state.changes_at_start == keyspace_changes();
+}
 
 void snapshot_begin(void) {
     state.last_good_sec = now_sec();
@@ -293,6 +301,7 @@ bool snapshot_start_child(void) {
     state.scheduled = false;
     if (!may_save()) return false;
     state.changes_at_start = keyspace_changes();
+    state.reloaded = false;
     state.tried_sec = state.begun_sec = now_sec();
     if (!saver_is_busy()) describe_file(&file);
     if (!saver_start(&job)) {

@@ -41,6 +41,8 @@ const char *snapshot_path(void);
 
 /* Several times a second: save points, what was put off. */
 void snapshot_cron(void);
+/* A save is under way, and nothing of the data has changed since it began. */
+bool snapshot_is_current(void);
 /* One begins as soon as it can. */
 bool snapshot_is_scheduled(void);
 /* Whether a server that ends is to save: there are save points. */

@@ -238,6 +238,42 @@ start_server [list overrides $shared tags {repl ours needs:debug}] {
         close_all $replica
     }
 
+    foreach {name change} {
+        "DEBUG POPULATE" {r debug populate 10 fresh}
+        "DEBUG RELOAD" {r debug reload nosave}
+    } {
+        test "where $name has changed the data without the history, another walk follows" {
+            r flushall
+            r debug populate 10 fresh
+            r save
+            r flushall
+            populate 1000
+            close_all [waiting_replicas 1]
+            config_set repl-diskless-sync-delay 0
+            with_longer_saves {
+                set from [count_log_lines]
+                set place [s master_repl_offset]
+                r bgsave
+                eval $change
+                assert_equal $place [s master_repl_offset]
+                set replica [waiting_replicas 1]
+                set late [is_logged "*Can't attach the replica to the current BGSAVE*" $from]
+                if {!$late && ![is_logged "*Starting BGSAVE for SYNC*" $from]} {
+                    fail "it shares what is older"
+                }
+                if {!$late} {
+                    close_all $replica
+                    await_save
+                }
+                set late
+            }
+            lassign [read_copy $replica] id place bytes
+            assert_match *fresh:9* $bytes
+            close_all $replica
+            await_save
+        }
+    }
+
     test {a replica that asks before another has got anything shares its copy} {
         config_set repl-diskless-sync-delay 0
         set sleeper [redis_deferring_client]

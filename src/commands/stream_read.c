@@ -75,8 +75,8 @@ static bool parse_option(const struct call *call, int *index, bool grouped, stru
     int64_t count;
     if (argument_is(call, *index, "block") && more) {
         if (call_is_scripts(call)) {
-            reply_error_format(c, "%s command is not allowed with BLOCK option from scripts",
-                               call->command->name);
+            reply_error_format(c, "%.*s command is not allowed with BLOCK option from scripts",
+                               (int)call->argv[0].length, call->argv[0].bytes);
             return false;
         }
         r->waits = true;

@@ -388,6 +388,18 @@ start_server {} {
         }
     } undefined {ours}
 
+    test {an error that names a command has the spelling of the caller where 6.2 has it} {
+        assert_error {*xReAd command is not allowed with BLOCK option from scripts*} {
+            r eval {return redis.call('xReAd', 'block', '0', 'streams', 's', '$')} 0
+        }
+        assert_error {*XReadGroup command is not allowed with BLOCK option from scripts*} {
+            r eval {return redis.call('XReadGroup', 'group', 'g', 'c', 'block', '0', 'streams',
+                's', '>')} 0
+        }
+        assert_error {*wrong number of arguments for 'xread' command} {r xReAd}
+        assert_error {*unknown command `nOsUcH`*} {r nOsUcH}
+    }
+
     test {a double that is no number keeps its sign} {
         set c [redis_client]
         $c hello 3

@@ -25,6 +25,8 @@
 /* Of an array so many slots are made in advance; beyond, it grows with what comes: a count is
  * easily said, as in SRANDMEMBER k -2000000000. */
 #define SLOTS_AT_ONCE 65536
+/* Lua's own bound on the parts of a table, beyond which it raises an error. */
+#define VALUES_MAX (INT64_C(1) << 26)
 /* And on its way to a reply: a field, a key, its value, a copy. */
 #define REPLY_PLACES 4
 /* Where a value on its way to a reply may stand, counted from the outermost: what 6.2's stack
@@ -37,15 +39,18 @@ static struct convert *convert_of(struct capture *capture) { return (struct conv
 
 static void group_close(struct convert *convert);
 
+static void fill(struct convert *convert) {
+    convert->full = true;
+    convert->capture.client->flags |= CLIENT_REPLY_OFF;
+}
+
 /* Nothing may fail while a command replies: a reply that is beyond lua-memory-limit is dropped from
  * there on, which a command that has much to say sees, and becomes an error at its end. */
 static bool is_full(struct convert *convert) {
     if (convert->full) return true;
-    if (__builtin_expect(engine_bytes() <= engine_bytes_max(), 1)) return false;
-    lua_gc(convert->L, LUA_GCCOLLECT, 0);
-    convert->full = engine_bytes() > engine_bytes_max();
-    if (convert->full) convert->capture.client->flags |= CLIENT_REPLY_OFF;
-    return convert->full;
+    if (engine_has_room(convert->L)) return false;
+    fill(convert);
+    return true;
 }
 
 /* Whether the value on top can be a key. */
@@ -110,6 +115,10 @@ static void take_group(struct capture *capture, enum capture_group kind, int64_t
     struct convert *convert = convert_of(capture);
     bool pairs = kind == CAPTURE_MAP || kind == CAPTURE_ATTRIBUTE;
     ASSERT(convert->depth < CONVERT_DEPTH_MAX);
+    if (count > VALUES_MAX) {
+        fill(convert);
+        return;
+    }
     int room = lua_checkstack(convert->L, PLACES);
     ASSERT(room);
     int slots = count < SLOTS_AT_ONCE ? (int)count : SLOTS_AT_ONCE;
@@ -230,12 +239,13 @@ void convert_begin(struct convert *convert, struct lua_State *L) {
 void convert_end(struct convert *convert) {
     convert->capture.client->flags &= ~(uint32_t)CLIENT_REPLY_OFF;
     if (convert->done && !convert->full) return;
+    bool broke_off = lua_gettop(convert->L) > convert->base;
     lua_settop(convert->L, convert->base); /* no reply, or one that broke off */
     if (!convert->full) {
         push_null(convert);
         return;
     }
-    lua_gc(convert->L, LUA_GCCOLLECT, 0);
+    if (broke_off) engine_drop(convert->L);
     push_field(convert->L, "err", SLICE("ERR not enough memory for the reply"));
     convert->failed = true;
 }

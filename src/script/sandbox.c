@@ -35,13 +35,9 @@
 #define BYTES_TOO_MANY "resulting string too large"
 /* As many values as a function of Lua can return. */
 #define UNPACKED_MAX 8000
-/* Lua's own settings of the collector. */
-#define COLLECTOR_PAUSE 200
-#define COLLECTOR_STEPS 200
 
 /* Addresses that are keys: of the mark in a proxy's metatable; of the registry. */
 static const char proxy_mark, real_globals, proxy_of_nothing, proxy_of_strings;
-static bool collector_touched; /* by the script that runs */
 
 static void push_registered(lua_State *L, const char *key) {
     lua_pushlightuserdata(L, (void *)key);
@@ -173,9 +169,9 @@ bool sandbox_load(struct lua_State *L, struct slice text, const char *name) {
         lua_pushliteral(L, "script too long");
         return false;
     }
-    lua_gc(L, LUA_GCSTOP, 0);
+    engine_suspend_collector(L);
     int status = lua_load(L, read_text, &reading, name);
-    lua_gc(L, LUA_GCRESTART, 0);
+    engine_resume_collector(L);
     return status == 0;
 }
 
@@ -229,7 +225,7 @@ static const char *read_gathered(lua_State *L, void *context, size_t *length) {
     if (!r->begun) {
         gather_pieces(L);
         r->text.bytes = lua_tolstring(L, 3, &r->text.length);
-        lua_gc(L, LUA_GCSTOP, 0);
+        engine_suspend_collector(L);
     }
     return read_text(L, context, length);
 }
@@ -240,7 +236,7 @@ static int wrapped_load(lua_State *L) {
     luaL_checktype(L, 1, LUA_TFUNCTION);
     lua_settop(L, 3);
     int status = lua_load(L, read_gathered, &reading, name);
-    lua_gc(L, LUA_GCRESTART, 0);
+    engine_resume_collector(L);
     if (status == 0) return 1;
     lua_pushnil(L);
     lua_insert(L, -2);
@@ -306,7 +302,7 @@ static int wrapped_insert(lua_State *L) {
 }
 
 static int wrapped_collectgarbage(lua_State *L) {
-    collector_touched = true;
+    engine_note_collector(L);
     return call_wrapped(L);
 }
 
@@ -460,7 +456,6 @@ static void close_globals(lua_State *L) {
 }
 
 void sandbox_open(struct lua_State *L, void (*open)(struct lua_State *L)) {
-    engine_hold();
     open_libraries(L);
     if (open) open(L);
     wrap_all(L);
@@ -470,7 +465,6 @@ void sandbox_open(struct lua_State *L, void (*open)(struct lua_State *L)) {
     close_libraries(L);
     close_strings(L);
     close_globals(L);
-    engine_let_go();
 }
 
 void sandbox_push_globals(struct lua_State *L) { push_registered(L, &real_globals); }
@@ -478,9 +472,4 @@ void sandbox_push_globals(struct lua_State *L) { push_registered(L, &real_global
 void sandbox_renew(struct lua_State *L) {
     lua_pushvalue(L, LUA_GLOBALSINDEX);
     lua_setfenv(L, -2);
-    if (!collector_touched) return;
-    collector_touched = false;
-    lua_gc(L, LUA_GCSETPAUSE, COLLECTOR_PAUSE);
-    lua_gc(L, LUA_GCSETSTEPMUL, COLLECTOR_STEPS);
-    lua_gc(L, LUA_GCRESTART, 0);
 }

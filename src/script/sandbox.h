@@ -23,7 +23,7 @@ struct lua_State;
 #define SANDBOX_SCRIPT_NAME "@user_script"
 
 /* Fills an empty state: libraries of Lua's own, then what `open` adds as globals, then all of it is
- * closed. Once a state. Nothing fails (engine_hold). */
+ * closed. Once a state. */
 void sandbox_open(struct lua_State *L, void (*open)(struct lua_State *L));
 /* Pushes the table of the globals: what is set there scripts see and cannot set. No script may get
  * the table itself. */
@@ -34,7 +34,7 @@ MUST_USE bool sandbox_load(struct lua_State *L, struct slice text, const char *n
 /* The table on top, where it is one of ours that scripts see a proxy of, becomes the real one: for
  * who shows it, and gives it to no script. */
 void sandbox_look_through(struct lua_State *L);
-/* A script begins: what the one before did to its function's environment, or to the collector, is
- * undone. The function is on top of the stack. */
+/* A script begins: what it did to its function's environment when it ran before is undone. The
+ * function is on top of the stack. */
 void sandbox_renew(struct lua_State *L);
 #endif

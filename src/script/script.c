@@ -14,7 +14,7 @@
  * lua-replicate-commands is off, as the script itself, to be run again.
  *
  * Invariants
- *  1. Lua's stack is empty between scripts, and no hook is set.
+ *  1. Nothing of Lua is reached but by engine_enter, and no hook is set between scripts.
  *  2. The random numbers of a script begin anew with it.
  */
 #include "script/script.h"
@@ -48,15 +48,22 @@
 #include "store/lazyfree.h"
 
 #define ERROR_HANDLER "__redis__err__handler" /* a global, as in 6.2 */
-/* Where on the stack the globals are, and the handler, while a script runs. Of what stands in the
- * registry by a number nothing is hashed. */
+/* Where on the stack the globals are until a script has run, and then its result. */
 #define GLOBALS_AT 1
-#define HANDLER_AT 2
+/* A script that takes more than this may have made KEYS or ARGV large: it costs far more than two
+ * tables do. */
+#define TEXTS_GROWTH_MAX 4096
 /* Instructions between two looks at the clock: some milliseconds at most. */
 #define HOOK_INSTRUCTIONS 100000
 
-static lua_State *state;
-static struct { int handler, keys, argv; /* the names of these two */ } registered;
+static struct engine *engine;
+/* In the registry by numbers, so that nothing is hashed. */
+static struct {
+    struct texts {
+        int name, table; /* table: 0 until the first script */
+    } keys, argv;
+    bool outgrown; /* the tables may be too large for another script */
+} registered;
 static int64_t time_limit_msec;
 
 /* The script that runs; sha NULL: none does. */
@@ -96,6 +103,7 @@ static int describe_error(lua_State *L) {
     if (known && strcmp(where.what, "C") == 0)
         known = lua_getstack(L, 2, &where) && lua_getinfo(L, "Sl", &where);
     lua_settop(L, 1);
+    lua_tolstring(L, 1, NULL); /* no number */
     if (!known) return 1;
     lua_pushfstring(L, "%s:%d: ", where.source, where.currentline);
     lua_insert(L, 1);
@@ -103,7 +111,7 @@ static int describe_error(lua_State *L) {
     return 1;
 }
 
-/* ---- the state ---- */
+/* ---- the engine ---- */
 
 static void add_globals(lua_State *L) {
     script_libraries_open(L);
@@ -112,43 +120,43 @@ static void add_globals(lua_State *L) {
     lua_setglobal(L, ERROR_HANDLER);
 }
 
-static int register_text(const char *text) {
-    lua_pushstring(state, text);
-    return luaL_ref(state, LUA_REGISTRYINDEX);
+static int register_text(lua_State *L, const char *text) {
+    lua_pushstring(L, text);
+    return luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static void open_state(lua_State *L, void *unused) {
+    engine_lift_limit();
+    sandbox_open(L, add_globals);
+    registered.keys = (struct texts){.name = register_text(L, "KEYS")};
+    registered.argv = (struct texts){.name = register_text(L, "ARGV")};
 }
 
 void script_open(void) {
-    state = engine_create();
-    sandbox_open(state, add_globals);
-    engine_hold();
-    sandbox_push_globals(state);
-    lua_getfield(state, -1, ERROR_HANDLER);
-    registered.handler = luaL_ref(state, LUA_REGISTRYINDEX);
-    lua_pop(state, 1);
-    registered.keys = register_text("KEYS");
-    registered.argv = register_text("ARGV");
-    engine_let_go();
+    engine = engine_create(describe_error);
+    bool opened = engine_enter(engine, open_state, NULL);
+    ASSERT(opened);
 }
 
 /* What the background frees. */
 struct old_scripts {
-    lua_State *state;
+    struct engine *engine;
     struct table *cached;
     size_t count;
 };
 
 static void free_old(void *argument) {
     struct old_scripts *old = argument;
-    engine_free(old->state);
+    engine_free(old->engine);
     cache_free(old->cached);
     lazyfree_note_freed(old->count);
     memory_free(old, MEMORY_SCRIPTS);
 }
 
-static void free_later(lua_State *old_state, struct table *cached) {
+static void free_later(struct engine *old_engine, struct table *cached) {
     struct old_scripts *old = memory_alloc(sizeof(*old), MEMORY_SCRIPTS);
-    *old = (struct old_scripts){old_state, cached, cached ? table_count(cached) : 0};
-    engine_part_with(old_state);
+    *old = (struct old_scripts){old_engine, cached, cached ? table_count(cached) : 0};
+    engine_part_with(old_engine);
     lazyfree_note_handed(old->count);
     background_submit(BACKGROUND_FREE, free_old, old);
 }
@@ -156,51 +164,57 @@ static void free_later(lua_State *old_state, struct table *cached) {
 void script_flush(bool lazily) {
     struct table *cached = cache_take_all();
     if (lazily) {
-        free_later(state, cached);
+        free_later(engine, cached);
     } else {
         cache_free(cached);
-        engine_free(state);
+        engine_free(engine);
     }
     script_open();
 }
 
-/* The collector lets garbage grow to as much again as is used, which the limit may not leave room
- * for. */
-static void collect_if_full(void) {
-    if (engine_bytes() > engine_bytes_max() / 2) lua_gc(state, LUA_GCCOLLECT, 0);
+/* ---- compiling ---- */
+
+struct compiling {
+    struct slice text;
+    bool without_limit;
+    int function;
+};
+
+static void compile(lua_State *L, void *context) {
+    struct compiling *c = context;
+    if (c->without_limit) engine_lift_limit();
+    if (!sandbox_load(L, c->text, SANDBOX_SCRIPT_NAME)) lua_error(L);
+    c->function = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-/* NULL: the fault is on top of Lua's stack, which is to be emptied by drop_fault. */
-static struct cached_script *find_or_compile(struct slice text) {
+/* NULL: engine_error has the fault. Nothing is collected while a text is compiled; so one for which
+ * memory lacks gets a second chance where garbage has been in its way. */
+static struct cached_script *find_or_compile(struct slice text, bool without_limit) {
+    struct compiling c = {.text = text, .without_limit = without_limit};
     char sha[CACHE_SHA_CHARS];
     cache_sha(text, sha);
     struct cached_script *s = cache_find(sha);
     if (s) return s;
-    if (!sandbox_load(state, text, SANDBOX_SCRIPT_NAME)) return NULL;
-    engine_hold();
-    int function = luaL_ref(state, LUA_REGISTRYINDEX);
-    engine_let_go();
-    return cache_add(sha, text, function);
-}
-
-static void drop_fault(void) {
-    lua_settop(state, 0);
-    collect_if_full();
+    size_t before = engine_bytes();
+    bool compiled = engine_enter(engine, compile, &c);
+    if (!compiled && engine_lacked()) {
+        engine_collect(engine);
+        if (engine_bytes() < before) compiled = engine_enter(engine, compile, &c);
+    }
+    return compiled ? cache_add(sha, text, c.function) : NULL;
 }
 
 struct cached_script *script_find_or_compile(struct call *call, struct slice text) {
-    struct cached_script *s = find_or_compile(text);
-    if (s) return s;
-    reply_error_format(call->client, "Error compiling script (new function): %s",
-                       lua_tostring(state, -1));
-    drop_fault();
-    return NULL;
+    struct cached_script *s = find_or_compile(text, call_is_repeated(call));
+    if (!s)
+        reply_error_format(call->client, "Error compiling script (new function): %s",
+                           engine_error(engine).bytes);
+    return s;
 }
 
 bool script_add(struct slice text, char *reason, size_t reason_size) {
-    if (find_or_compile(text)) return true;
-    snprintf(reason, reason_size, "%s", lua_tostring(state, -1));
-    drop_fault();
+    if (find_or_compile(text, true)) return true;
+    snprintf(reason, reason_size, "%s", engine_error(engine).bytes);
     return false;
 }
 
@@ -224,8 +238,7 @@ static void hook(lua_State *L, lua_Debug *where);
 
 /* From any coroutine: the next instruction of it, and of the script itself, ends in the hook. */
 static int kill_here(lua_State *L) {
-    lua_sethook(state, hook, LUA_MASKCOUNT, 1);
-    lua_sethook(L, hook, LUA_MASKCOUNT, 1);
+    engine_set_hook(L, hook, LUA_MASKCOUNT, 1);
     lua_pushliteral(L, "Script killed by user with SCRIPT KILL...");
     return lua_error(L);
 }
@@ -277,39 +290,82 @@ static void begin(const struct call *call, const struct cached_script *s) {
     running.busy = running.killed = false;
     script_random_seed(0);
     bridge_begin(call);
-    if (debugger_is_on())
-        debugger_attach(state, time_limit_msec);
-    else if (time_limit_msec)
-        lua_sethook(state, hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
 }
 
 static void end(void) {
-    lua_sethook(state, NULL, 0, 0);
-    lua_settop(state, 0);
-    collect_if_full();
     bridge_end();
     if (running.busy) gate_set(GATE_BUSY, false);
     running.sha = NULL;
 }
 
-static void set_texts(int name, const struct slice *texts, int count) {
-    lua_rawgeti(state, LUA_REGISTRYINDEX, name);
-    lua_createtable(state, count, 0);
-    for (int i = 0; i < count; i++) {
-        lua_pushlstring(state, texts[i].bytes, texts[i].length);
-        lua_rawseti(state, -2, i + 1);
+/* The table on top loses its elements and its metatable. */
+static void clear_table(lua_State *L) {
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        lua_pop(L, 1);
+        lua_pushvalue(L, -1);
+        lua_pushnil(L);
+        lua_rawset(L, -4); /* a key that is there: lua_next goes on */
     }
-    lua_rawset(state, GLOBALS_AT);
+    if (!lua_getmetatable(L, -1)) return;
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    lua_setmetatable(L, -2);
 }
 
-static void reply_result(struct call *call, const struct cached_script *s, int status) {
-    if (status) {
-        const char *text = lua_tostring(state, -1);
-        reply_error_format(call->client, "Error running script (call to f_%.*s): %s",
-                           CACHE_SHA_CHARS, s->sha, text ? text : "no text");
+/* KEYS or ARGV: the table of the script before, which nobody has any more, where it has not grown;
+ * so scripts without arguments make no garbage. */
+static void set_texts(lua_State *L, struct texts *t, const struct slice *texts, int count) {
+    if (t->table && !registered.outgrown) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, t->table);
+        clear_table(L);
     } else {
-        convert_reply(state, call->client, bridge_speaks_resp3());
+        lua_createtable(L, count, 0);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, t->name);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, GLOBALS_AT);
+        lua_pushvalue(L, -1);
+        if (t->table)
+            lua_rawseti(L, LUA_REGISTRYINDEX, t->table);
+        else
+            t->table = luaL_ref(L, LUA_REGISTRYINDEX);
     }
+    for (int i = 0; i < count; i++) {
+        lua_pushlstring(L, texts[i].bytes, texts[i].length);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_pop(L, 1);
+}
+
+struct run {
+    struct call *call;
+    const struct cached_script *script;
+    int first, keys;
+};
+
+/* What is given and what is returned is held whatever the limit says: it is the client's. */
+static void run(lua_State *L, void *context) {
+    const struct run *r = context;
+    const struct call *call = r->call;
+    if (running.repeats) engine_lift_limit();
+    if (debugger_is_on())
+        debugger_attach(L, time_limit_msec);
+    else if (time_limit_msec)
+        lua_sethook(L, hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+    engine_hold();
+    sandbox_push_globals(L);
+    set_texts(L, &registered.keys, call->argv + r->first, r->keys);
+    set_texts(L, &registered.argv, call->argv + r->first + r->keys,
+              call->argc - r->first - r->keys);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, r->script->function);
+    sandbox_renew(L);
+    engine_let_go();
+    lua_call(L, 0, 1);
+    lua_replace(L, GLOBALS_AT); /* a deep result needs all the stack that there is */
+    lua_settop(L, GLOBALS_AT);
+    engine_hold();
+    convert_reply(L, call->client, bridge_speaks_resp3());
+    engine_let_go();
 }
 
 /* ---- what it was, for those who run it again ---- */
@@ -337,23 +393,14 @@ static void say_script(const struct call *call, struct cached_script *s, unsigne
 }
 
 void script_run(struct call *call, struct cached_script *s, int first, int keys) {
+    struct run r = {call, s, first, keys};
     struct run_nesting nesting;
     begin(call, s);
     run_nest_begin(&nesting);
-    engine_hold();
-    sandbox_push_globals(state);
-    lua_rawgeti(state, LUA_REGISTRYINDEX, registered.handler);
-    lua_rawgeti(state, LUA_REGISTRYINDEX, s->function);
-    sandbox_renew(state);
-    set_texts(registered.keys, call->argv + first, keys);
-    set_texts(registered.argv, call->argv + first + keys, call->argc - first - keys);
-    engine_let_go();
-    int status = lua_pcall(state, 0, 1, HANDLER_AT);
-    lua_replace(state, GLOBALS_AT); /* a deep result needs all the stack that there is */
-    lua_settop(state, GLOBALS_AT);
-    engine_hold();
-    reply_result(call, s, status);
-    engine_let_go();
+    if (!engine_enter(engine, run, &r))
+        reply_error_format(call->client, "Error running script (call to f_%.*s): %s",
+                           CACHE_SHA_CHARS, s->sha, engine_error(engine).bytes);
+    registered.outgrown = engine_grown() > TEXTS_GROWTH_MAX;
     run_nest_end(&nesting);
     end();
     say_script(call, s, bridge_script_readers());

@@ -691,8 +691,8 @@ mutate('script-json-index', 'script/lib_json.c', '    json->index = -1;\n', '',
        'elements behind a nested array overwrite others', 'unit script/test_libraries')
 
 mutate('script-memory-limit', 'script/engine.c',
-       'if (!held && (all > most || more > most - all)) return NULL;',
-       'if (!held && (all > most || more >= most - all)) return NULL;',
+       '(!held && (all > most || more > most - all))',
+       '(!held && (all > most || more >= most - all))',
        'the last byte below lua-memory-limit is refused', 'unit script/test_engine')
 mutate('script-shrinking-refused', 'script/engine.c', '    if (size <= old_size) {\n',
        '    if (size < old_size && used < engine_bytes_max()) {\n',

@@ -24,6 +24,21 @@
 #define LOOKS 20
 #define LOOK_INSTRUCTIONS 10000
 
+static void try_input(lua_State *L, void *context) {
+    const struct slice *input = context;
+    struct slice rest = {input->bytes + 1, input->length - 1};
+    engine_hold();
+    sandbox_open(L, script_libraries_open);
+    engine_let_go();
+    uint64_t before = digest(L);
+    switch ((unsigned char)input->bytes[0] % MODES) {
+    case TEXT: try_text(L, rest); break;
+    case CODE: try_code(L, rest); break;
+    default: try_calls(L, rest);
+    }
+    ASSERT(digest(L) == before && engine_bytes() <= engine_bytes_max());
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum mode { TEXT, CODE, CALLS, MODES };
@@ -213,20 +228,28 @@ static void open_once(void) {
                       reason, sizeof(reason)));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (!is_open) open_once();
-    if (!size) return 0;
-    lua_State *L = engine_create();
+static void try_input(lua_State *L, void *context) {
+    const struct slice *input = context;
+    struct slice rest = {input->bytes + 1, input->length - 1};
+    engine_hold();
     sandbox_open(L, script_libraries_open);
+    engine_let_go();
     uint64_t before = digest(L);
-    struct slice rest = {(const char *)data + 1, size - 1};
-    switch (data[0] % MODES) {
+    switch ((unsigned char)input->bytes[0] % MODES) {
     case TEXT: try_text(L, rest); break;
     case CODE: try_code(L, rest); break;
     default: try_calls(L, rest);
     }
     ASSERT(digest(L) == before && engine_bytes() <= engine_bytes_max());
-    engine_free(L);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (!is_open) open_once();
+    if (!size) return 0;
+    struct engine *engine = engine_create(NULL);
+    bool entered = engine_enter(engine, try_input, &(struct slice){(const char *)data, size});
+    ASSERT(entered);
+    engine_free(engine);
     ASSERT(engine_bytes() == 0);
     return 0;
 }

@@ -5,7 +5,8 @@
 usage: style.py style|functions|paths|house
 
 style      files of at most 1,500 lines, lines of at most 100 columns, no tabs in C, the SPDX line,
-           no notes of work to do, no typedef'd struct, no blank in a file's name
+           no notes of work to do, no typedef'd struct, no blank in a file's name; a state of Lua
+           is made, entered from outside and kept beyond a call by src/script/engine.c alone
 functions  C functions of at most 70 lines, unless a comment in or right above them has the words
            "longer than a screen:" and the reason; no function-local statics but constants
 paths      every path that ARCHITECTURE.md, CONTRIBUTING.md, README.md and the folders' README.md
@@ -30,6 +31,10 @@ EXCUSE = re.compile(r'longer than a screen:\s*\S')
 SKIPPED_FOLDERS = {'.git', 'build', '__pycache__', 'corpus'}
 CODE = ('.c', '.h', '.py', '.sh', '.tcl')
 BRACES = re.compile(r'[{};]')
+# What only the file that has the state of Lua at hand may call, or have outside its functions.
+LUA_DOOR = 'src/script/engine.c'
+LUA_OUTSIDE = re.compile(r'\b(luaL?_newstate|lua_open|lua_close|lua_cpcall|lua_atpanic)\b|'
+                         r'^static [^()]*\blua_State\s*\*\w+(?: = \w+)?;')
 LOCAL_STATIC = re.compile(r'(?<![\w])(static|_Thread_local|__thread)\b')
 # Constant itself: "static const char names[]", "static const char *const names[]".
 CONSTANT = re.compile(r'static const (?:[^=;*]*\*\s*const\b)?[^=;*]*[=;]')
@@ -79,6 +84,9 @@ def check_style(faults):
                 faults.append(f'{path}:{number}: a note of work to do belongs into ARCHITECTURE.md '
                               '(what is missing)')
             if path.endswith(('.c', '.h')):
+                if path.startswith('src/') and path != LUA_DOOR and LUA_OUTSIDE.search(line):
+                    faults.append(f'{path}:{number}: a state of Lua outside a protected call; '
+                                  f'engine_enter ({LUA_DOOR}) gives one')
                 if '\t' in line:
                     faults.append(f'{path}:{number}: a tab')
                 if re.match(r'\s*typedef\s+(struct|union|enum)\b', line):

@@ -8,9 +8,10 @@
 
 #include "base/seed.h"
 #include "script/debug_session.h"
-#include "script/engine.h"
+#include "script/entered.h"
 #include "script/sandbox.h"
 
+static struct engine *engine;
 static lua_State *L;
 static struct debug_session session;
 
@@ -48,13 +49,14 @@ static int register_options(void **state) {
 }
 
 static int begin(void **state) {
-    L = engine_create();
+    engine = engine_create(NULL);
+    L = entered_state(engine);
     sandbox_open(L, add_redis);
     return 0;
 }
 
 static int end(void **state) {
-    engine_free(L);
+    engine_free(engine);
     return engine_bytes() == 0 ? 0 : -1;
 }
 

@@ -7,18 +7,20 @@
 #include <lua5.1/lualib.h>
 
 #include "base/seed.h"
-#include "script/engine.h"
+#include "script/entered.h"
 
+static struct engine *engine;
 static lua_State *L;
 
 static int begin(void **state) {
-    L = engine_create();
+    engine = engine_create(NULL);
+    L = entered_state(engine);
     luaL_openlibs(L);
     return 0;
 }
 
 static int end(void **state) {
-    engine_free(L);
+    engine_free(engine);
     return engine_bytes() == 0 ? 0 : -1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Tests of script/engine: what Lua is given, and at which byte no more.
  */
-#include "script/engine.h"
+#include "script/entered.h"
 
 #include <lua5.1/lauxlib.h>
 #include <lua5.1/lua.h>
@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "option/option.h"
 
+static struct engine *engine;
 static struct lua_State *state;
 static lua_Alloc allocate;
 static void *context;
@@ -27,14 +28,15 @@ static void set_limit(size_t bytes) {
 
 static int begin(void **test) {
     set_limit(0);
-    state = engine_create();
+    engine = engine_create(NULL);
+    state = entered_state(engine);
     allocate = lua_getallocf(state, &context);
     return 0;
 }
 
 static int end(void **test) {
     set_limit(0);
-    engine_free(state);
+    engine_free(engine);
     assert_int_equal(engine_bytes(), 0);
     assert_int_equal(memory_used(MEMORY_LUA), 0);
     return 0;
@@ -95,15 +97,16 @@ static void test_bytes_are_counted(void **test) {
     assert_true(engine_bytes() < empty + 200000);
 }
 
-static lua_State *filled_state(void) {
-    lua_State *L = engine_create();
+static struct engine *filled(void) {
+    struct engine *e = engine_create(NULL);
+    lua_State *L = entered_state(e);
     luaL_openlibs(L);
     assert_int_equal(luaL_dostring(L, "t = {} for i = 1, 60000 do t[i] = {tostring(i)} end"), 0);
-    return L;
+    return e;
 }
 
-static void *free_state(void *L) {
-    engine_free(L);
+static void *free_engine(void *e) {
+    engine_free(e);
     memory_publish();
     return NULL;
 }
@@ -111,13 +114,13 @@ static void *free_state(void *L) {
 /* One that another thread frees counts until it has, and the main thread's count is not touched. */
 static void test_parted_with(void **test) {
     size_t before = engine_bytes();
-    lua_State *old = filled_state();
+    struct engine *old = filled();
     pthread_t thread;
     size_t both = engine_bytes();
     assert_true(both > before + 60000 * sizeof(void *));
     engine_part_with(old);
     assert_int_equal(engine_bytes(), both);
-    assert_int_equal(pthread_create(&thread, NULL, free_state, old), 0);
+    assert_int_equal(pthread_create(&thread, NULL, free_engine, old), 0);
     for (int i = 0; i < 10000; i++) {
         lua_pushfstring(state, "%d", i);
         lua_pop(state, 1);
@@ -129,7 +132,7 @@ static void test_parted_with(void **test) {
 
 /* What is on its way out is held still: it leaves as much less room. */
 static void test_limit_with_another(void **test) {
-    lua_State *old = filled_state();
+    struct engine *old = filled();
     engine_part_with(old);
     set_limit(engine_bytes() + 500000);
     assert_null(allocate(context, NULL, 0, 700000));
@@ -137,6 +140,156 @@ static void test_limit_with_another(void **test) {
     void *block = allocate(context, NULL, 0, 700000);
     assert_non_null(block);
     allocate(context, block, 700000, 0);
+}
+
+/* ---- the door ---- */
+
+static int describe(lua_State *L) {
+    lua_pushfstring(L, "described %s", lua_tostring(L, 1));
+    return 1;
+}
+
+static void leave_by_error(lua_State *L, void *text) {
+    assert_int_equal(lua_gettop(L), 0);
+    engine_hold();
+    engine_set_hook(L, NULL, 0, 0);
+    lua_pushstring(L, text);
+    lua_error(L);
+}
+
+/* An error ends in the door, with its text, and nothing is held any more. */
+static void test_errors_end_in_the_door(void **test) {
+    struct engine *e = engine_create(describe);
+    assert_false(engine_enter(e, leave_by_error, "one"));
+    assert_string_equal(engine_error(e).bytes, "described one");
+    assert_false(engine_enter(engine, leave_by_error, "two"));
+    assert_string_equal(engine_error(engine).bytes, "two");
+    assert_false(engine_lacked());
+    set_limit(1);
+    assert_null(allocate(context, NULL, 0, 1));
+    engine_free(e);
+}
+
+static void take_much(lua_State *L, void *bytes) { lua_newuserdata(L, *(size_t *)bytes); }
+
+static void test_lacking_memory(void **test) {
+    size_t bytes = 1000000;
+    set_limit(engine_bytes() + 500000);
+    assert_false(engine_enter(engine, take_much, &bytes));
+    assert_true(engine_lacked());
+    assert_string_equal(engine_error(engine).bytes, "not enough memory");
+    bytes = 1000;
+    assert_true(engine_enter(engine, take_much, &bytes));
+    assert_false(engine_lacked());
+}
+
+static void take_without_limit(lua_State *L, void *bytes) {
+    engine_lift_limit();
+    take_much(L, bytes);
+}
+
+static void test_limit_is_lifted_for_one_entry(void **test) {
+    size_t bytes = 1000000;
+    set_limit(1);
+    assert_true(engine_enter(engine, take_without_limit, &bytes));
+    assert_false(engine_enter(engine, take_much, &bytes));
+    assert_null(allocate(context, NULL, 0, 1));
+}
+
+/* ---- what is collected ---- */
+
+static int cycles;
+
+static void push_witness(lua_State *L);
+
+/* A witness is garbage when it is made: its end is that of a cycle, and makes the next. */
+static int note_cycle(lua_State *L) {
+    cycles++;
+    push_witness(L);
+    return 0;
+}
+
+static void push_witness(lua_State *L) {
+    engine_hold();
+    lua_newuserdata(L, 1);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, note_cycle);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    engine_let_go();
+}
+
+#define LIVE_BYTES ((size_t)20 << 20)
+
+static void keep_much(lua_State *L, void *unused) {
+    luaL_openlibs(L);
+    lua_newtable(L);
+    for (int i = 1; engine_bytes() < LIVE_BYTES; i++) {
+        lua_createtable(L, 4, 0);
+        lua_rawseti(L, -2, i);
+    }
+    lua_setglobal(L, "kept");
+    push_witness(L);
+}
+
+static void make_garbage(lua_State *L, void *bytes) {
+    for (size_t made = 0; made < *(size_t *)bytes; made += 128) {
+        lua_createtable(L, 4, 0);
+        lua_pop(L, 1);
+    }
+}
+
+/* Runs `entries` that leave so much garbage each, where `percent` of the limit are kept. Returns
+ * how often everything was looked at. */
+static int cycles_of(int percent, int entries, size_t bytes) {
+    set_limit(0);
+    engine_collect(engine);
+    set_limit(LIVE_BYTES / (size_t)percent * 100);
+    cycles = 0;
+    for (int i = 0; i < entries; i++) {
+        assert_true(engine_enter(engine, make_garbage, &bytes));
+        assert_true(engine_bytes() <= engine_bytes_max());
+    }
+    return cycles;
+}
+
+/* What is kept is looked at in proportion to what was allocated, however small the pieces are, and
+ * however near the limit is; and garbage never fills the room. */
+static void test_collecting_is_paid_by_what_is_allocated(void **test) {
+    assert_true(engine_enter(engine, keep_much, NULL));
+    assert_in_range(cycles_of(10, 5000, 200), 0, 1);
+    assert_in_range(cycles_of(90, 5000, 200), 0, 3); /* a megabyte; room for two */
+    assert_in_range(cycles_of(99, 5000, 200), 0, 25);
+    assert_in_range(cycles_of(90, 200, 500000), 30, 300); /* a hundred megabytes */
+    assert_in_range(cycles_of(10, 200, 500000), 1, 12);
+}
+
+/* The memory of a limit that was lowered is looked at once in a while, and not by each call. */
+static void test_above_the_limit(void **test) {
+    assert_true(engine_enter(engine, keep_much, NULL));
+    set_limit(LIVE_BYTES / 2);
+    cycles = 0;
+    size_t bytes = 200;
+    for (int i = 0; i < 5000; i++) assert_false(engine_enter(engine, make_garbage, &bytes));
+    assert_in_range(cycles, 0, 1);
+    set_limit(0);
+    assert_true(engine_enter(engine, make_garbage, &bytes));
+}
+
+static void ask_for_room(lua_State *L, void *has) { *(bool *)has = engine_has_room(L); }
+
+static void test_room(void **test) {
+    bool has;
+    assert_true(engine_enter(engine, keep_much, NULL));
+    assert_true(engine_enter(engine, ask_for_room, &has));
+    assert_true(has);
+    set_limit(LIVE_BYTES / 2);
+    cycles = 0;
+    for (int i = 0; i < 100; i++) {
+        assert_true(engine_enter(engine, ask_for_room, &has));
+        assert_false(has);
+    }
+    assert_in_range(cycles, 1, 2);
 }
 
 /* ---- spare blocks ---- */
@@ -220,6 +373,12 @@ int main(void) {
         TEST(test_parted_with),
         TEST(test_limit_with_another),
         TEST(test_no_limit),
+        TEST(test_errors_end_in_the_door),
+        TEST(test_lacking_memory),
+        TEST(test_limit_is_lifted_for_one_entry),
+        TEST(test_collecting_is_paid_by_what_is_allocated),
+        TEST(test_above_the_limit),
+        TEST(test_room),
         TEST(test_small_blocks_are_given_again),
         TEST(test_a_spare_block_is_like_others),
         TEST(test_few_blocks_are_kept),

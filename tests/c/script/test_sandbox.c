@@ -10,11 +10,12 @@
 
 #include "base/random.h"
 #include "base/seed.h"
-#include "script/engine.h"
+#include "script/entered.h"
 #include "script/libraries.h"
 
 #define ROUNDS 3000
 
+static struct engine *engine;
 static lua_State *L;
 
 static int register_options(void **state) {
@@ -23,13 +24,14 @@ static int register_options(void **state) {
 }
 
 static int begin(void **state) {
-    L = engine_create();
+    engine = engine_create(NULL);
+    L = entered_state(engine);
     sandbox_open(L, script_libraries_open);
     return 0;
 }
 
 static int end(void **state) {
-    engine_free(L);
+    engine_free(engine);
     assert_int_equal(engine_bytes(), 0);
     return 0;
 }
@@ -328,6 +330,15 @@ static void test_random_texts(void **state) {
 
 /* ---- the next script ---- */
 
+static void run_stopping_the_collector(lua_State *state, void *unused) {
+    check("collectgarbage('setpause', 100000) collectgarbage('stop') return 1", "1");
+}
+
+static void run_making_garbage(lua_State *state, void *unused) {
+    check("for i = 1, 1000 do local s = ('x'):rep(100000) .. i end return 1", "1");
+    assert_true(engine_bytes() < 50000000);
+}
+
 static void test_a_script_begins_anew(void **state) {
     static const char text[] =
         "local before = getfenv(1) == _G\n"
@@ -344,8 +355,10 @@ static void test_a_script_begins_anew(void **state) {
     }
     check("return 1", "1");
     /* The collector runs again: garbage of a thousand times the limit's size is no matter. */
-    check("for i = 1, 1000 do local s = ('x'):rep(100000) .. i end return 1", "1");
-    assert_true(engine_bytes() < 50000000);
+    for (int i = 0; i < 2; i++) {
+        assert_true(engine_enter(engine, run_stopping_the_collector, NULL));
+        assert_true(engine_enter(engine, run_making_garbage, NULL));
+    }
 }
 
 static void test_globals_of_ours(void **state) {

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Memory that Lua is refused, request by request: each of the first, and later ones that are drawn.
+ * Whatever is refused, the client is answered, what the scripts before it left is there, and the
+ * same request does what it is to do once there is memory again.
+ */
+#include "base/random.h"
+#include "command/call.h"
+#include "exec/gates.h"
+#include "option/option.h"
+#include "script/cache.h"
+#include "script/engine.h"
+#include "script/scripted.h"
+
+/* Each request is refused in turn up to this one; beyond it, so many are drawn. */
+#define EACH 2000
+#define DRAWN 40
+
+static struct peer p;
+static unsigned asked, refused_at, refused_times, refused;
+
+static bool refuses(size_t size) {
+    bool refuse = asked >= refused_at && asked - refused_at < refused_times;
+    asked++;
+    refused += refuse;
+    return refuse;
+}
+
+/* Scripts that take memory by each of the ways that there are, and what they are answered; they
+ * leave nothing behind. */
+static const char *const corpus[][2] = {
+    {"eval \"return 1\" 0", ":1\r\n"},
+    {"eval \"return {1, 'two', {3}, 4.5, true, false}\" 0",
+     "*6\r\n:1\r\n$3\r\ntwo\r\n*1\r\n:3\r\n:4\r\n:1\r\n$-1\r\n"},
+    {"eval \"return {KEYS[1], ARGV[1], #ARGV}\" 1 k x y", "*3\r\n$1\r\nk\r\n$1\r\nx\r\n:2\r\n"},
+    {"eval \"return {ok = 'fine'}\" 0", "+fine\r\n"},
+    {"eval \"return redis.error_reply('MINE x')\" 0", "-MINE x\r\n"},
+    {"eval \"redis.call('set', 'k', 12.5) return redis.call('get', 'k')\" 0", "$4\r\n12.5\r\n"},
+    {"eval \"redis.setresp(3) redis.call('hset', 'h', 'f', 'v') local m = redis.call('hgetall', "
+     "'h').map redis.call('del', 'h') return m.f\" 0",
+     "$1\r\nv\r\n"},
+    {"eval \"local t = {} for i = 1, 100 do t[i] = 'k' .. i end redis.call('del', unpack(t)) "
+     "return #t\" 0",
+     ":100\r\n"},
+    {"eval \"local t = {} for i = 1, 300 do t['k' .. i] = {i, tostring(i)} end return t.k7[2]\" 0",
+     "$1\r\n7\r\n"},
+    {"eval \"return #table.concat({('x'):rep(3000), 1, 2}, ',')\" 0", ":3004\r\n"},
+    {"eval \"return ('%d %s %5.2f'):format(1, 'two', 3)\" 0", "$11\r\n1 two  3.00\r\n"},
+    {"eval \"return (('a b c'):gsub('%a', function(c) return c .. c end))\" 0",
+     "$8\r\naa bb cc\r\n"},
+    {"eval \"return cjson.encode(cjson.decode('[1,{\\\"a\\\":[true,null,\\\"x\\\"]}]'))\" 0",
+     "$25\r\n[1,{\"a\":[true,null,\"x\"]}]\r\n"},
+    {"eval \"return cmsgpack.unpack(cmsgpack.pack({1, {a = 'b'}, ('y'):rep(900)}))[2].a\" 0",
+     "$1\r\nb\r\n"},
+    {"eval \"return struct.unpack('>I2s', struct.pack('>I2s', 513, ('z'):rep(600)))\" 0",
+     ":513\r\n"},
+    {"eval \"local c = coroutine.wrap(function(a) while true do a = coroutine.yield(a + 1) end "
+     "end) return c(1) + c(5)\" 0",
+     ":8\r\n"},
+    {"eval \"return loadstring('local a = {...} return #a')(1, 2, 3)\" 0", ":3\r\n"},
+    {"eval \"local n = 0 return load(function() n = n + 1 return ({'return ', '7'})[n] end)()\" 0",
+     ":7\r\n"},
+    {"eval \"return redis.sha1hex('')\" 0", "$40\r\nda39a3ee5e6b4b0d3255bfef95601890afd80709\r\n"},
+    {"eval \"local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end return "
+     "f(500)\""
+     " 0",
+     ":500\r\n"},
+    {"eval \"local a, b = pcall(error, {1}) return b[1]\" 0", ":1\r\n"},
+    {"eval \"collectgarbage('collect') collectgarbage('step') return 1\" 0", ":1\r\n"},
+    {"eval \"local t = {} for i = 1, 400 do t[i] = {('s'):rep(i)} end collectgarbage() return #t\""
+     " 0",
+     ":400\r\n"},
+    {"eval \"local t = {} for i = 1, 3000 do t[i] = {i} end return #t\" 0", ":3000\r\n"},
+    {"script load \"local x = {'a', 'b', c = function() return 'd' end} return x\"", "$40\r\n"},
+    {"eval \"return redis.pcall('nosuch')\" 0",
+     "-@user_script: 1: Unknown Redis command called from Lua script\r\n"},
+    {"eval \"return redis.call('incr')\" 0", "-ERR Error running script (call to f_"},
+    {"eval \"return 1 +\" 0", "-ERR Error compiling script (new function): "},
+    {"eval \"error({})\" 0", "-ERR Error running script (call to f_"},
+    {"eval \"return xpcall(function() error('a') end, function() error('b') end)\" 0", "$-1\r\n"},
+    {"eval \"error(7)\" 0", "-ERR Error running script (call to f_"},
+};
+
+/* ---- one refusal ---- */
+
+static bool is_answered(const char *wanted) {
+    return p.got.length >= strlen(wanted) && memcmp(p.got.bytes, wanted, strlen(wanted)) == 0;
+}
+
+/* Sends the request from nothing. Returns whether anything was refused. */
+static bool try_request(const char *const row[2], unsigned at, unsigned times) {
+    asked = refused = 0;
+    refused_at = at;
+    refused_times = times;
+    engine_set_refusal(refuses);
+    peer_send(&p, slice_of(row[0]));
+    peer_send(&p, SLICE("\r\n"));
+    engine_set_refusal(NULL);
+    bool is_whole = p.got.length > 2 && p.got.bytes[p.got.length - 1] == '\n';
+    if (!is_whole || (!refused && !is_answered(row[1])))
+        fail_msg("%u requests refused from %u on: %s\n%.*s", times, at, row[0], (int)p.got.length,
+                 p.got.bytes);
+    buffer_clear(&p.got);
+    return refused;
+}
+
+/* What scripts find is as it was, and this request does what it should. */
+static void check_afterwards(const char *const row[2]) {
+    whole_say(&p,
+              "eval \"return type(redis.call) .. type(cjson.encode) .. math.random(1000000) .. "
+              "#KEYS\" 0",
+              "$23\r\nfunctionfunction1708290\r\n");
+    peer_send(&p, slice_of(row[0]));
+    peer_send(&p, SLICE("\r\n"));
+    if (!is_answered(row[1])) fail_msg("%s\n%.*s", row[0], (int)p.got.length, p.got.bytes);
+    buffer_clear(&p.got);
+    whole_say(&p, "script flush", "+OK\r\n");
+}
+
+static void run_rows(unsigned times) {
+    for (size_t i = 0; i < sizeof(corpus) / sizeof(corpus[0]); i++) {
+        unsigned at = 0;
+        for (; at < EACH && try_request(corpus[i], at, times); at++) check_afterwards(corpus[i]);
+        if (at < EACH) continue;
+        try_request(corpus[i], UINT32_MAX, 0);
+        unsigned most = asked;
+        for (int drawn = 0; drawn < DRAWN && most > EACH; drawn++) {
+            try_request(corpus[i], EACH + (unsigned)random_below(most - EACH), times);
+            check_afterwards(corpus[i]);
+        }
+    }
+}
+
+static int begin(void **state) {
+    whole_begin(state);
+    p = peer_connect();
+    return 0;
+}
+
+static int end(void **state) {
+    peer_close(&p);
+    assert_false(gate_is_set(GATE_BUSY) || gate_is_set(GATE_SCRIPT));
+    return whole_nothing_left(state);
+}
+
+static void test_one_request(void **state) { run_rows(1); }
+static void test_all_from_one_on(void **state) { run_rows(UINT32_MAX); }
+
+static int open_all(void **state) {
+    int result = scripted_open(state);
+    option_set_text("slowlog-log-slower-than", "-1"); /* it would keep the address of who is slow */
+    return result;
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(test_one_request),
+        TEST(test_all_from_one_on),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, open_all, NULL);
+}

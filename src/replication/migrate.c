@@ -188,7 +188,8 @@ static void take_replies(struct migration *m) {
 }
 
 /* Writes and reads until no more than so many bytes are unsent, and requests unanswered. False
- * after a failure of the connection. */
+ * after a failure of the connection, which may not be closed before. It may be closed afterwards
+ * where true is returned, too: with each request answered. */
 static bool exchange(struct migration *m, size_t unsent_max, size_t unanswered_max) {
     struct peer *peer = m->link->peer;
     int64_t silent_since = now_msec();
@@ -266,6 +267,11 @@ static void transfer(struct migration *m) {
     for (size_t i = 0; i < m->keys_count; i++) m->keys[i].state = MOVING_WAITS;
     if (!greet(m)) return;
     for (size_t i = 0; i < m->keys_count; i++) {
+        /* The connection may have ended while no request was unanswered. */
+        if (peer_state(m->link->peer) == PEER_CLOSED) {
+            note_failure(m, FAILURE_WRITING);
+            return;
+        }
         m->keys[i].state = send_key(m, &m->keys[i]) ? MOVING_SENT : MOVING_OVER;
         if (!exchange(m, UNSENT_BYTES_MAX, SIZE_MAX)) return;
     }
@@ -294,7 +300,7 @@ static void transfer_keys(struct migration *m) {
         transfer(m);
         again = kept && m->answered == 0 && m->failure != FAILURE_NONE && !m->late;
         m->link->used_msec = now_msec();
-        if (m->answered < m->asked) link_close(m->link);
+        if (m->answered < m->asked || peer_state(m->link->peer) == PEER_CLOSED) link_close(m->link);
     } while (again);
     buffer_free(&name);
 }

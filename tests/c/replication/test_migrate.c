@@ -167,6 +167,7 @@ static int kept(void) {
 
 #define OK "+OK\r\n"
 #define READING "-IOERR error or timeout reading to target instance\r\n"
+#define WRITING "-IOERR error or timeout writing to target instance\r\n"
 #define REFUSED "-ERR Target instance replied with error: "
 #define NONSENSE REFUSED "a reply that means nothing here\r\n"
 #define NOT_COUNTED (-1)
@@ -287,6 +288,32 @@ static void test_new_connections_are_not_tried_again(void **state) {
     assert_left("a");
 }
 
+static bool set_option(const char *name, const char *value) {
+    struct slice word = slice_of(value);
+    char reason[OPTION_REASON_BYTES];
+    return option_set(option_find(slice_of(name)), &word, 1, OPTION_FROM_FILE, reason,
+                      sizeof(reason));
+}
+
+/* The target says OK to a key that is still being sent, and ends the connection: no request is
+ * unanswered then, and there are keys left to send. */
+static void test_the_target_ends_between_two_keys(void **state) {
+    static const struct play ahead[] = {{{OK OK}, false}};
+    struct target t;
+    assert_true(set_option("rdbcompression", "no"));
+    run("setrange a 33554432 x");
+    run("mset b 2 c 3");
+    target_open(&t, ahead, 1);
+    run("migrate 127.0.0.1 %d '' 0 %d keys a b c", t.port, PATIENCE_MSEC);
+    assert_true(set_option("rdbcompression", "yes"));
+    target_join(&t);
+    assert_replied(WRITING);
+    assert_left("bc");
+    run("flushall");
+    assert_int_equal(kept(), 0);
+    target_close(&t);
+}
+
 static void test_silence(void **state) {
     static const struct play silent = {{OK, ""}, true};
     struct target t;
@@ -338,13 +365,6 @@ static void test_a_key_expires_on_its_way(void **state) {
     target_close(&t);
 }
 
-static bool set_option(const char *name, const char *value) {
-    struct slice word = slice_of(value);
-    char reason[OPTION_REASON_BYTES];
-    return option_set(option_find(slice_of(name)), &word, 1, OPTION_FROM_FILE, reason,
-                      sizeof(reason));
-}
-
 /* The server must listen somewhere: in the test's own folder. */
 static int setup(void **state) {
     wiring_register();
@@ -370,6 +390,7 @@ int main(void) {
         cmocka_unit_test(test_courses),
         cmocka_unit_test(test_kept_connections_fail),
         cmocka_unit_test(test_new_connections_are_not_tried_again),
+        cmocka_unit_test(test_the_target_ends_between_two_keys),
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_kept_at_most),
         cmocka_unit_test(test_a_key_expires_on_its_way),

@@ -645,6 +645,7 @@ static bool node_examine(const struct listpack *lp, struct stream_id key, uint64
             deleted++;
             continue;
         }
+        if (e.pairs == 0) return false; /* no command adds one, so no log could hold it */
         if (stream_id_compare(e.id, key) < 0) return false;
         if (*live > 0 && stream_id_compare(e.id, *last) <= 0) return false;
         *last = e.id;
@@ -658,7 +659,8 @@ bool stream_take_node(struct value v, struct stream_id id, const void *bytes, si
     uint64_t live;
     struct stream_id last;
     if (stream_id_compare(id, s->last_id) <= 0) return false;
-    if (size > LISTPACK_BYTES_MAX - NUMBER_BYTES) return false; /* its numbers may grow */
+    /* The number of deleted entries may take more bytes one day. */
+    if (size > LISTPACK_BYTES_MAX - NUMBER_BYTES) return false;
     struct listpack *lp = listpack_from_foreign(bytes, size);
     if (!lp) return false;
     bool good = node_examine(lp, id, &live, &last);
@@ -1001,8 +1003,8 @@ static void rewrite_claim(struct slice key, const struct save_cursor *c, struct 
     rewrite_id(out, stream_id_of_key(buffer_slice(&c->names[2])));
     rewritten_text(out, SLICE("TIME"));
     rewritten_integer(out, p->delivered_msec);
-    rewritten_text(out, SLICE("RETRYCOUNT"));
-    rewritten_number(out, p->deliveries);
+    rewritten_text(out, SLICE("RETRYCOUNT")); /* which takes no larger number */
+    rewritten_number(out, p->deliveries < INT64_MAX ? p->deliveries : INT64_MAX);
     rewritten_text(out, SLICE("JUSTID"));
     rewritten_text(out, SLICE("FORCE"));
 }

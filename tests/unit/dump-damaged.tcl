@@ -114,6 +114,8 @@ proc cases {} {
         "a stream: a time of letters" [list 0f [stream {6 8161}]] \
         "a stream: an entry of too few elements" [list 0f [stream {9 02}]] \
         "a stream: an entry of too many elements" [list 0f [stream {9 20}]] \
+        "a stream: entries without fields" [list 0f [stream [string cat {2 00 3 gone 8 gone 9 03 } \
+            {13 gone 14 03}]]] \
         "a stream: an entry of no elements" [list 0f [stream {9 00}]] \
         "a stream: an entry that is cut off" [list 0f [stream {13 gone 14 gone}]] \
         "a stream: IDs that fall" [list 0f [stream {12 dfff}]] \

@@ -156,3 +156,25 @@ start_server {} {
         $client close
     }
 }
+
+start_server {overrides {appendonly yes aof-use-rdb-preamble no}} {
+    # XCLAIM, by which the log says it, takes no number of deliveries that has all of 64 bits.
+    test {A log that is written anew keeps an entry that was delivered more often than can be} {
+        set value 0f0110000000000000000500000000000000001d1d0000000a00010100010101816602000102
+        append value 01000100018176020401ff010500010167050001000000000000000500000000000000
+        append value 00e80300000000000081ffffffffffffffff010163050000000000000001000000000000
+        append value 00050000000000000000
+        r debug set-skip-checksum-validation 1
+        r restore key 0 [payload $value]
+        r debug set-skip-checksum-validation 0
+        assert_equal {1 5-0 5-0 {{c 1}}} [r xpending key g]
+        r bgrewriteaof
+        wait_for_condition 3000 20 {
+            [s aof_rewrite_in_progress] == 0 && [s aof_rewrite_scheduled] == 0
+        } else {
+            fail "the log is not written anew"
+        }
+        r debug loadaof
+        assert_equal {1 5-0 5-0 {{c 1}}} [r xpending key g]
+    }
+}

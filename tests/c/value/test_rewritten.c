@@ -124,7 +124,7 @@ static void test_stream(void **state) {
     assert_words(VALUE_STREAM, v,
                  "XADD key 1-2 f 1|XSETID key 18446744073709551615-18446744073709551615|"
                  "XGROUP CREATE key  0-0|XGROUP CREATE key g 1-2|"
-                 "XCLAIM key g busy 0 1-2 TIME 1234 RETRYCOUNT 18446744073709551615 JUSTID FORCE|"
+                 "XCLAIM key g busy 0 1-2 TIME 1234 RETRYCOUNT 9223372036854775807 JUSTID FORCE|"
                  "XGROUP CREATECONSUMER key g idle|");
     stream_free(v);
 }

@@ -488,7 +488,32 @@ static void test_foreign(void **state) {
     assert_false(TAKEN(9, 1, 0, 1, 'x', 0, 2, 0, 0, 'x', 4)); /* not behind */
     assert_true(TAKEN(10, 0, 1, 1, 'x', 0, 3, 0, 0, 'x', 4)); /* 6.2 leaves such ones */
     assert_int_equal(rax_count(stream_nodes(v)), 1);
-    assert_true(TAKEN(10, 1, 0, 0, 0, 2, 0, 0, 3));
+    assert_true(TAKEN(10, 1, 0, 0, 0, 0, 0, 0, 1, 'x', 'x', 6));
+    assert_true(TAKEN(11, 1, 1, 0, 0, 3, 0, 0, 3, 0, 1, 0, 1, 'x', 'x', 6));
+    /* Without a pair, which no XADD could say. */
+    assert_false(TAKEN(13, 1, 0, 0, 0, 2, 0, 0, 3));
+    assert_false(TAKEN(13, 1, 0, 1, 'x', 0, 0, 0, 0, 0, 4));
+    stream_free(v);
+}
+
+/* A node as large as a listpack may be has no room for a larger number of deleted entries. */
+static void test_foreign_of_full_size(void **state) {
+    static const char head[] = "\x01\1\0\1\1\1\x81x\2\0\1\2\1\0\1\0\1\xf0", tail[] = "\4\1\xff";
+    struct value v = stream_create();
+    size_t size = LISTPACK_BYTES_MAX, text_at = LISTPACK_HEADER_BYTES + sizeof(head) - 1 + 4;
+    size_t back_at = size - (sizeof(tail) - 1) - 5, length = back_at - text_at;
+    const uint32_t sizes[] = {(uint32_t)size, (uint32_t)length};
+    char *bytes = memory_zalloc(size, MEMORY_OTHER); /* of which few pages are touched */
+    memcpy(bytes, &sizes[0], sizeof(sizes[0]));
+    bytes[4] = 10;
+    memcpy(bytes + LISTPACK_HEADER_BYTES, head, sizeof(head) - 1);
+    memcpy(bytes + text_at - 4, &sizes[1], sizeof(sizes[1]));
+    for (size_t i = 5, content = 5 + length; i-- > 0; content >>= 7)
+        bytes[back_at + i] = (char)((content & 127) | (i ? 128 : 0));
+    memcpy(bytes + size - (sizeof(tail) - 1), tail, sizeof(tail) - 1);
+    assert_true(listpack_validate(bytes, size, NULL, NULL));
+    assert_false(stream_take_node(v, id_of(5, 0), bytes, size));
+    memory_free(bytes, MEMORY_OTHER);
     stream_free(v);
 }
 
@@ -752,13 +777,13 @@ static void test_release_step(void **state) {
 int main(void) {
     value_register();
     const struct CMUnitTest tests[] = {
-        TEST(test_model),        TEST(test_ids),
-        TEST(test_node_bytes),   TEST(test_node_entries),
-        TEST(test_layout),       TEST(test_too_large),
-        TEST(test_trim),         TEST(test_trim_to_deleted),
-        TEST(test_foreign),      TEST(test_groups),
-        TEST(test_sums),         TEST(test_digest),
-        TEST(test_release_step),
+        TEST(test_model),      TEST(test_ids),
+        TEST(test_node_bytes), TEST(test_node_entries),
+        TEST(test_layout),     TEST(test_too_large),
+        TEST(test_trim),       TEST(test_trim_to_deleted),
+        TEST(test_foreign),    TEST(test_foreign_of_full_size),
+        TEST(test_groups),     TEST(test_sums),
+        TEST(test_digest),     TEST(test_release_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

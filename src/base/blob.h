@@ -16,13 +16,22 @@ struct blob {
 };
 
 static inline size_t blob_allocation(size_t capacity) { return sizeof(struct blob) + capacity; }
-/* Room for `capacity` bytes at least; length 0. */
-static inline struct blob *blob_create(size_t capacity, enum memory_class class) {
-    size_t good = memory_good_size(blob_allocation(capacity));
-    struct blob *b = memory_alloc(good, class);
+static inline struct blob *blob_in(void *block, size_t good) {
+    struct blob *b = block;
     b->length = 0;
     b->capacity = good - sizeof(struct blob);
     return b;
+}
+/* Room for `capacity` bytes at least; length 0. */
+static inline struct blob *blob_create(size_t capacity, enum memory_class class) {
+    size_t good = memory_good_size(blob_allocation(capacity));
+    return blob_in(memory_alloc(good, class), good);
+}
+/* As blob_create; NULL where the system has no memory for it. */
+static inline struct blob *blob_try_create(size_t capacity, enum memory_class class) {
+    size_t good = memory_good_size(blob_allocation(capacity));
+    void *block = memory_try_alloc(good, class);
+    return block ? blob_in(block, good) : NULL;
 }
 static inline void blob_free(struct blob *b, enum memory_class class) {
     if (b) memory_free_sized(b, blob_allocation(b->capacity), class);

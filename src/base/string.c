@@ -76,13 +76,17 @@ void buffer_clear(struct buffer *b) {
 }
 
 /* The first allocation fits what is asked for; later ones double, above a megabyte by a quarter. */
-__attribute__((noinline)) static void grow(struct buffer *b, size_t needed) {
+static size_t grown_capacity(const struct buffer *b, size_t needed) {
     size_t spare = 0;
     if (b->capacity > 0) {
         spare = b->capacity < GROWTH_DOUBLES_UP_TO ? b->capacity : b->capacity / 4;
     }
     size_t wanted = b->capacity + spare;
-    if (wanted < needed) wanted = needed;
+    return wanted < needed ? needed : wanted;
+}
+
+__attribute__((noinline)) static void grow(struct buffer *b, size_t needed) {
+    size_t wanted = grown_capacity(b, needed);
     b->bytes = memory_realloc(b->bytes, wanted, b->class);
     b->capacity = memory_good_size(wanted);
 }
@@ -91,6 +95,18 @@ char *buffer_reserve(struct buffer *b, size_t more) {
     if (__builtin_expect(more >= b->capacity - b->length, 0)) {
         ASSERT_COMPARE(more, <, (size_t)PTRDIFF_MAX - b->length);
         grow(b, b->length + more + 1);
+    }
+    return b->bytes + b->length;
+}
+
+char *buffer_try_reserve(struct buffer *b, size_t more) {
+    if (more >= b->capacity - b->length) {
+        ASSERT_COMPARE(more, <, (size_t)PTRDIFF_MAX - b->length);
+        size_t wanted = grown_capacity(b, b->length + more + 1);
+        char *bytes = memory_try_realloc(b->bytes, wanted, b->class);
+        if (!bytes) return NULL;
+        b->bytes = bytes;
+        b->capacity = memory_good_size(wanted);
     }
     return b->bytes + b->length;
 }

@@ -45,6 +45,8 @@ void buffer_free(struct buffer *b);
 void buffer_clear(struct buffer *b); /* keeps the capacity */
 /* Room for `more` bytes after length; returns where they go. */
 char *buffer_reserve(struct buffer *b, size_t more);
+/* As buffer_reserve; NULL, with nothing changed, where the system has no memory for it. */
+MUST_USE char *buffer_try_reserve(struct buffer *b, size_t more);
 void buffer_append(struct buffer *b, const void *bytes, size_t length);
 void buffer_append_c_string(struct buffer *b, const char *text);
 void buffer_append_char(struct buffer *b, char c);

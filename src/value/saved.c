@@ -228,6 +228,11 @@ static bool fits_member(struct source *in, uint64_t length) {
     return length <= UINT32_MAX || source_refuse(in, "a text is too long for a member");
 }
 
+/* Whoever sends a text that needs more memory than there is does not end the server by it. */
+static bool refuse_memory(struct source *in) {
+    return source_refuse(in, "there is no memory for a text");
+}
+
 /* A text's bytes as they stand, appended to `store`, which grows as they come. */
 static bool append_plain(struct source *in, struct buffer *store, uint64_t length) {
     if (length > source_left_max(in)) return source_refuse(in, "a text is longer than its file");
@@ -235,7 +240,9 @@ static bool append_plain(struct source *in, struct buffer *store, uint64_t lengt
     while (length > 0) {
         size_t chunk = store->length > UNKNOWN_CHUNK_BYTES ? store->length : UNKNOWN_CHUNK_BYTES;
         if (known || chunk > length) chunk = (size_t)length;
-        if (!source_read(in, buffer_reserve(store, chunk), chunk)) return false;
+        char *to = buffer_try_reserve(store, chunk);
+        if (!to) return refuse_memory(in);
+        if (!source_read(in, to, chunk)) return false;
         store->length += chunk;
         length -= chunk;
     }
@@ -258,7 +265,9 @@ static bool read_packed(struct source *in, struct buffer *store, struct slice *p
     return true;
 }
 
+/* `to` NULL: there was no memory for it. */
 static bool unpack(struct source *in, struct slice packed, char *to, size_t length) {
+    if (!to) return refuse_memory(in);
     return decompress_lzf(packed, to, length) || source_refuse(in, "compressed bytes are damaged");
 }
 
@@ -268,7 +277,7 @@ static bool append_compressed(struct source *in, struct buffer *store) {
     uint64_t length;
     buffer_init(&bytes, MEMORY_OTHER);
     bool good = read_packed(in, &bytes, &packed, &length) &&
-                unpack(in, packed, buffer_reserve(store, length), length);
+                unpack(in, packed, buffer_try_reserve(store, length), length);
     if (good) store->length += length;
     buffer_free(&bytes);
     return good;
@@ -325,7 +334,8 @@ bool saved_read_text(struct source *in, struct buffer *store, struct slice *text
 }
 
 static bool read_blob(struct source *in, uint64_t length, struct blob **blob) {
-    struct blob *b = blob_create(length, MEMORY_DATASET);
+    struct blob *b = blob_try_create(length, MEMORY_DATASET);
+    if (!b) return refuse_memory(in);
     b->length = length;
     if (source_read(in, b->bytes, length)) {
         *blob = b;
@@ -342,12 +352,13 @@ static bool read_compressed(struct source *in, struct buffer *store, struct blob
     uint64_t length;
     buffer_init(&bytes, MEMORY_OTHER);
     bool good = read_packed(in, &bytes, &packed, &length);
-    if (good && length > BLOB_BYTES_MIN) *blob = blob_create(length, MEMORY_DATASET);
-    if (good) {
-        char *to = *blob ? (*blob)->bytes : buffer_reserve(store, length);
-        size_t *written = *blob ? &(*blob)->length : &store->length;
-        good = unpack(in, packed, to, length);
-        *written = length;
+    if (good && length > BLOB_BYTES_MIN) {
+        *blob = blob_try_create(length, MEMORY_DATASET);
+        good = unpack(in, packed, *blob ? (*blob)->bytes : NULL, length);
+        if (good) (*blob)->length = length;
+    } else if (good) {
+        good = unpack(in, packed, buffer_try_reserve(store, length), length);
+        if (good) store->length = length;
     }
     buffer_free(&bytes);
     if (good) return true;

@@ -471,6 +471,42 @@ static void test_largest_listpacks(void **state) {
     set_option("zset-max-ziplist-value", "64");
 }
 
+#define LARGE_BYTES 200000
+
+static bool refuse_large(size_t size) { return size >= LARGE_BYTES; }
+
+/* Where the system has no memory for a text it is refused, whatever reads it. */
+static void test_no_memory(void **state) {
+    bool (*const reads[])(struct source *, struct buffer *) = {read_string, read_kept, read_text};
+    char *text = memory_zalloc(LARGE_BYTES, MEMORY_OTHER);
+    struct buffer plain = {.class = MEMORY_OTHER}, packed = {.class = MEMORY_OTHER};
+    struct buffer_sink b;
+    buffer_sink_init(&b, &plain);
+    saved_write_length(&b.sink, LARGE_BYTES);
+    sink_write(&b.sink, text, LARGE_BYTES);
+    buffer_sink_end(&b);
+    buffer_sink_init(&b, &packed);
+    saved_write_text(&b.sink, (struct slice){text, LARGE_BYTES});
+    buffer_sink_end(&b);
+    assert_true(saved_is_compressed(buffer_slice(&packed)));
+    for (size_t i = 0; i < 5; i++) { /* read_text takes what is not compressed where it stands */
+        bool is_packed = i >= 2;
+        struct buffer store = {.class = MEMORY_OTHER};
+        struct source in;
+        for (int refuses = 1; refuses >= 0; refuses--) {
+            slice_source_init(&in, buffer_slice(is_packed ? &packed : &plain));
+            memory_set_refusal(refuses ? refuse_large : NULL);
+            assert_int_equal(reads[is_packed ? i - 2 : i](&in, &store), !refuses);
+            memory_set_refusal(NULL);
+            if (refuses) assert_string_equal(source_fault(&in), "there is no memory for a text");
+        }
+        buffer_free(&store);
+    }
+    buffer_free(&plain);
+    buffer_free(&packed);
+    memory_free(text, MEMORY_OTHER);
+}
+
 static int end_texts(void **state) {
     buffer_free(&text_storage[0]);
     buffer_free(&text_storage[1]);
@@ -490,6 +526,7 @@ int main(void) {
         TEST(test_claims),
         TEST(test_claims_that_hold),
         TEST(test_largest_listpacks),
+        TEST(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, end_texts);
 }

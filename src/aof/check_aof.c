@@ -8,7 +8,7 @@
  * --fix leaves loads, with aof-load-truncated no. Commands are not run, and so not judged.
  *
  * A server may be writing to the file. What it adds is not looked at; and where the file has grown
- * its end is not known to be unsound, so nothing is cut off.
+ * its end is not known to be unsound, so that is all that is said of it, and nothing is cut off.
  */
 #include "aof/check_aof.h"
 
@@ -94,7 +94,6 @@ static bool has_changed(int fd, uint64_t size) {
 }
 
 static bool cut_off(int fd, uint64_t size, uint64_t sound) {
-    if (has_changed(fd, size)) return false;
     printf("This will shrink the AOF from %" PRIu64 " bytes, with %" PRIu64 " bytes, to %" PRIu64
            " bytes\n",
            size, size - sound, sound);
@@ -124,6 +123,7 @@ static bool check_and_fix(int fd, struct source *in, bool fix) {
         puts("AOF is valid");
         return true;
     }
+    if (has_changed(fd, size)) return false;
     if (fix) return cut_off(fd, size, sound);
     puts("AOF is not valid. Use the --fix option to try fixing it.");
     return false;
@@ -131,7 +131,8 @@ static bool check_and_fix(int fd, struct source *in, bool fix) {
 
 int check_aof(const char *path, bool fix) {
     struct file_source f;
-    int fd = system_open(path, (fix ? O_RDWR : O_RDONLY) | O_CLOEXEC, 0);
+    /* A pipe that nobody writes to is opened at once, too, and said to be none that can be checked. */
+    int fd = system_open(path, (fix ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC, 0);
     if (fd < 0) {
         printf("Cannot open file: %s\n", path);
         return 1;
@@ -140,7 +141,7 @@ int check_aof(const char *path, bool fix) {
     file_source_end_at_length(&f);
     bool good = false;
     if (f.source.length == SOURCE_LENGTH_UNKNOWN)
-        printf("Cannot stat file: %s\n", path);
+        printf("Not a regular file: %s\n", path);
     else if (f.source.length == 0)
         printf("Empty file: %s\n", path);
     else

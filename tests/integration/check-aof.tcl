@@ -138,6 +138,23 @@ test {a file that somebody writes to is not cut off} {
     assert_equal ${bytes}more [read_whole $path]
 }
 
+# The end of a file that grows is not known to be unsound: nobody is told to cut it off.
+test {a file that somebody writes to is not called damaged} {
+    set path [tmpfile aof]
+    write_whole $path [string repeat [log_of {set a 1}] 100000]*1
+    set writer [exec sh -c "while kill -0 [pid]; do printf 1 >> $path; done" &]
+    set said ""
+    for {set i 0} {$i < 200 && ![string match *written* $said]} {incr i} {
+        set said [dict get [run_program [list $checker $path]] out]
+        if {[string match *written* $said]} {
+            assert_match "*AOF analyzed: *\nThe file is being written to: *" $said
+            assert_no_match "*not valid*" $said
+        }
+    }
+    exec kill $writer
+    assert_match *written* $said
+} undefined ours
+
 start_server {overrides {appendonly yes appendfsync no save {}} tags {ours}} {
     test {the log of a server that writes: its state at one moment} {
         set path [file join [srv dir] appendonly.aof]

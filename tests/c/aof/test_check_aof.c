@@ -3,6 +3,8 @@
  */
 #include "aof/check_aof.h"
 
+#include <sys/stat.h>
+
 #include "rdb/printed.h"
 
 #define BYTES(literal) ((struct slice){literal, sizeof(literal) - 1})
@@ -138,7 +140,14 @@ static void test_no_file(void **state) {
     int status = check_aof(printed_folder, false);
     printed_end();
     assert_int_equal(status, 1);
-    assert_printed("Cannot stat file: /tmp/");
+    assert_printed("Not a regular file: /tmp/");
+    /* A pipe that nobody writes to is not waited for. */
+    assert_int_equal(mkfifo(printed_path, 0600), 0);
+    for (int fix = 0; fix < 2; fix++) {
+        assert_int_equal(check_as_it_is(fix), 1);
+        assert_printed("Not a regular file: /tmp/");
+    }
+    unlink(printed_path);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, whole_begin, whole_nothing_left)

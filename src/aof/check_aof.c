@@ -131,7 +131,8 @@ static bool check_and_fix(int fd, struct source *in, bool fix) {
 
 int check_aof(const char *path, bool fix) {
     struct file_source f;
-    /* A pipe that nobody writes to is opened at once, too, and said to be none that can be checked. */
+    /* A pipe that nobody writes to is opened at once, too, and said to be none that can be checked.
+     */
     int fd = system_open(path, (fix ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC, 0);
     if (fd < 0) {
         printf("Cannot open file: %s\n", path);

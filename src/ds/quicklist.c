@@ -643,9 +643,6 @@ const struct quicklist_node *quicklist_node_first(const struct quicklist *q) { r
 const struct quicklist_node *quicklist_node_next(const struct quicklist_node *n) { return n->next; }
 size_t quicklist_node_count(const struct quicklist_node *n) { return n->count; }
 
-/* Beyond an element's text: header, end mark, sizes. */
-#define ZIPLIST_EXTRA_BYTES 32
-
 void quicklist_node_each(const struct quicklist_node *n,
                          void (*visit)(const struct listpack_value *v, void *context),
                          void *context) {
@@ -674,11 +671,11 @@ bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *ou
         ziplist_from_listpack(lp, out);
         listpack_free(lp);
     } else if (n->form == NODE_PLAIN) {
-        if (n->plain->length > UINT32_MAX - ZIPLIST_EXTRA_BYTES) return false;
+        if (n->plain->length > QUICKLIST_TEXT_BYTES_MAX) return false;
         ziplist_from_text(blob_slice(n->plain), out);
     } else {
         struct blob *b = plain_decompressed(n->lzf);
-        bool fits = b->length <= UINT32_MAX - ZIPLIST_EXTRA_BYTES;
+        bool fits = b->length <= QUICKLIST_TEXT_BYTES_MAX;
         if (fits) ziplist_from_text(blob_slice(b), out);
         blob_free(b, MEMORY_DATASET);
         return fits;

@@ -22,6 +22,9 @@
 #define QUICKLIST_FILL_MIN (-5)
 #define QUICKLIST_FILL_MAX 32767
 #define QUICKLIST_DEPTH_MAX 65535
+/* A longer text can stand in a list and not be saved: a node is saved as a ziplist, whose sizes
+ * have 32 bits, and which takes some bytes of its own. */
+#define QUICKLIST_TEXT_BYTES_MAX ((size_t)UINT32_MAX - 32)
 
 struct quicklist;
 struct quicklist_node;

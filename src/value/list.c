@@ -158,10 +158,16 @@ static bool list_rewrite(struct value v, struct slice key, struct save_cursor *c
     return !c->place;
 }
 
+/* False for a text that could not be saved again: such a list would end all snapshots. */
+static bool push_loaded(struct quicklist *q, struct slice text) {
+    if (text.length > QUICKLIST_TEXT_BYTES_MAX) return false;
+    quicklist_push(q, QUICKLIST_TAIL, text);
+    return true;
+}
+
 static bool push_visited(const struct listpack_value *v, void *list) {
     char scratch[LISTPACK_SCRATCH];
-    quicklist_push(list, QUICKLIST_TAIL, listpack_value_text(v, scratch));
-    return true;
+    return push_loaded(list, listpack_value_text(v, scratch));
 }
 
 static bool load_texts(struct source *in, struct buffer *store, struct quicklist *q) {
@@ -170,7 +176,7 @@ static bool load_texts(struct source *in, struct buffer *store, struct quicklist
     if (!saved_read_count(in, 1, &count)) return false;
     for (; count > 0; count--) {
         if (!saved_read_text(in, store, &text)) return false;
-        quicklist_push(q, QUICKLIST_TAIL, text);
+        if (!push_loaded(q, text)) return source_refuse(in, "a text is too long for a list");
     }
     return true;
 }

@@ -5,6 +5,9 @@
  */
 #include "value/list.h"
 
+#include <sys/mman.h>
+
+#include "value/saved.h"
 #include "value/types.h"
 #include "values.h"
 
@@ -144,6 +147,24 @@ static void test_row(void **state) {
 
 /* In steps of so many nodes, after each of which `bytes` is what memory is left; also where nodes
  * are compressed, or long elements by themselves. */
+/* What no ziplist could hold is not taken, since no snapshot could be made with it any more. */
+static void test_a_text_too_long_to_be_saved(void **state) {
+    static const char head[] = "\1\x81\0\0\0\0\xff\xff\xff\xff"; /* one text of so many */
+    size_t size = sizeof(head) - 1 + UINT32_MAX;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0); /* never touched */
+    struct buffer store = {.class = MEMORY_OTHER};
+    struct source in;
+    struct value v;
+    assert_true(bytes != MAP_FAILED);
+    memcpy(bytes, head, sizeof(head) - 1);
+    slice_source_init(&in, (struct slice){bytes, size});
+    assert_int_equal(value_type(VALUE_LIST)->load(SAVED_LIST, &in, &store, &v), VALUE_REFUSED);
+    assert_string_equal(source_fault(&in), "a text is too long for a list");
+    buffer_free(&store);
+    munmap(bytes, size);
+}
+
 static void test_release_step(void **state) {
     enum { COUNT = 20000, NODES = 50 };
     const struct value_type *type = value_type(VALUE_LIST);
@@ -170,6 +191,7 @@ static void test_release_step(void **state) {
 
 int main(void) {
     value_register();
-    const struct CMUnitTest tests[] = {TEST(test_model), TEST(test_row), TEST(test_release_step)};
+    const struct CMUnitTest tests[] = {TEST(test_model), TEST(test_row), TEST(test_release_step),
+                                       TEST(test_a_text_too_long_to_be_saved)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -499,6 +499,7 @@ static bool build_grow(struct listpack_builder *b, size_t bytes) {
     size_t used = (size_t)(b->next - b->bytes);
     if (bytes >= LISTPACK_BYTES_MAX - used) return false;
     size_t capacity = used + bytes + 1 > 2 * used ? used + bytes + 1 : 2 * used;
+    if (capacity > LISTPACK_BYTES_MAX) capacity = LISTPACK_BYTES_MAX;
     uint8_t *room = memory_alloc(capacity, MEMORY_OTHER);
     memcpy(room, b->bytes, used);
     build_release(b);

@@ -152,7 +152,6 @@ static inline bool build_visited(const struct listpack_value *v, void *context) 
 
 struct listpack *ziplist_to_listpack(const void *bytes, size_t size) {
     struct listpack_builder builder;
-    if (size > LISTPACK_BYTES_MAX) return NULL;
     listpack_build_begin(&builder);
     if (each(bytes, size, build_visited, &builder)) return listpack_build_end(&builder);
     listpack_build_drop(&builder);
@@ -196,7 +195,7 @@ static bool pairs_are_distinct(const struct listpack *lp) {
 struct listpack *ziplist_pairs_to_listpack(const void *foreign, size_t size, bool *distinct) {
     const uint8_t *bytes = foreign;
     struct pairs p;
-    if (size < HEADER_BYTES || size > LISTPACK_BYTES_MAX) return NULL;
+    if (size < HEADER_BYTES) return NULL;
     p.left = bytes[8] | (size_t)bytes[9] << 8;
     if (p.left == COUNT_UNKNOWN) {
         struct listpack *lp = ziplist_to_listpack(bytes, size);

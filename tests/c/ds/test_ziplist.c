@@ -7,6 +7,8 @@
 
 #include "base/seed.h"
 
+#include <sys/mman.h>
+
 #include "base/memory.h"
 #include "base/number.h"
 #include "ds/listpack.h"
@@ -330,6 +332,39 @@ static void test_one_text(void **state) {
     memory_free(text, MEMORY_OTHER);
 }
 
+/* A ziplist of one text of so many zeros, of which few pages are touched, and one without bytes. */
+static struct slice map_zeros(size_t length) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    const size_t first = 10, second = first + 6 + length, size = second + 6 + 1;
+    const uint32_t sizes[] = {(uint32_t)size, (uint32_t)second, 2}, before = (uint32_t)length + 6;
+    char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+    assert_true(bytes != MAP_FAILED);
+    memcpy(bytes, sizes, first);
+    bytes[first + 1] = (char)0x80;
+    for (unsigned i = 0; i < 4; i++) bytes[first + 2 + i] = (char)(length >> (24 - 8 * i));
+    bytes[second] = (char)254;
+    memcpy(bytes + second + 1, &before, sizeof(before));
+    bytes[size - 1] = (char)0xff;
+    return (struct slice){bytes, size};
+}
+
+/* All that a listpack may hold is read back, so that what was saved can be loaded; and no more. */
+static void test_sizes_of_large_listpacks(void **state) {
+    struct slice bytes = map_zeros(LISTPACK_BYTES_MAX / 2 + 1000);
+    bool distinct;
+    struct listpack *lp = ziplist_to_listpack(bytes.bytes, bytes.length);
+    assert_non_null(lp);
+    assert_int_equal(listpack_count(lp), 2);
+    listpack_free(lp);
+    lp = ziplist_pairs_to_listpack(bytes.bytes, bytes.length, &distinct);
+    assert_non_null(lp);
+    listpack_free(lp);
+    munmap((void *)(uintptr_t)bytes.bytes, bytes.length);
+    bytes = map_zeros(LISTPACK_BYTES_MAX - 10);
+    assert_null(ziplist_to_listpack(bytes.bytes, bytes.length));
+    munmap((void *)(uintptr_t)bytes.bytes, bytes.length);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -337,7 +372,7 @@ int main(void) {
         TEST(test_known_bytes),     TEST(test_round_trips),    TEST(test_long_form),
         TEST(test_foreign),         TEST(test_damage),         TEST(test_pairs),
         TEST(test_damaged_pairs),   TEST(test_walk_sees_each), TEST(test_walk_ends_where_refused),
-        TEST(test_walk_to_a_fault), TEST(test_one_text),
+        TEST(test_walk_to_a_fault), TEST(test_one_text),       TEST(test_sizes_of_large_listpacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

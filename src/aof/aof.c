@@ -71,7 +71,8 @@
 #include "save/snapshot.h"
 
 #define FILE_MODE 0644
-#define REWRITTEN_MODE 0666 /* as in 6.2: the umask alone decides who may write a rewritten file */
+/* As in 6.2: the umask alone decides who may write a file that was written anew. */
+#define REWRITTEN_MODE 0666
 #define TEMPORARY_NAME_BYTES 64
 /* So much is dirty at most twice over while a file is written. */
 #define SYNC_EVERY_BYTES ((uint64_t)4 << 20)

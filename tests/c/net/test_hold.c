@@ -348,7 +348,7 @@ static void test_order_of_clients(void **state) {
 /* One that sends on and on holds up the next for no more than it could have sent before. */
 static void test_order_is_bounded(void **state) {
     enum { SENT_MAX = 32 << 20, PIECE = 16000 };
-    static char bytes[PIECE];
+    char bytes[PIECE];
     struct peer x = peer_connect(), y = peer_connect();
     size_t sent = 0;
     peers_do_not_cut();

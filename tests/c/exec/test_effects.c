@@ -250,8 +250,8 @@ static void test_exec_is_one_unit(void **state) {
     say("select 2");
     gives("differ c", ""); /* nothing before its time */
     gives("exec",
-          "log 0 MULTI;log 0 set a 1;log 2 absolute c;log 0 EXEC;"
-          "stream 0 MULTI;stream 0 set a 1;stream 2 relative c;stream 0 EXEC;");
+          "log 0 MULTI;log 0 set a 1;log 2 absolute c;log 2 EXEC;"
+          "stream 0 MULTI;stream 0 set a 1;stream 2 relative c;stream 2 EXEC;");
     say("select 0");
 }
 

@@ -419,6 +419,12 @@ void batch_hold_request(struct request *r) {
     keep_request(r);
 }
 
+/* It is not to be read by a thread, or not yet. */
+static void uncollect(struct client *c) {
+    list_remove(&c->held_link);
+    collected_count--;
+}
+
 static void forget_held(struct client *c) {
     if (draining == c) draining = NULL;
     if (c->flags & CLIENT_AWAITED && !list_is_empty(&c->held_link)) collected_count--;
@@ -632,15 +638,21 @@ static void parse_query(struct client *c) {
 
 /* ---- reading ---- */
 
+/* The end of what it had sent, the connection's end, or an error. */
+static void note_nothing_read(struct client *c, ssize_t got) {
+    if (draining == c) draining = NULL;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got)
+        log_verbose("Reading from client: %s", strerror(errno));
+    else
+        log_verbose("Client closed connection");
+    client_close_later(c);
+}
+
 /* What a read has given: how much came; 0 where nothing did, the client then may be closing. */
 static size_t count_read(struct client *c, ssize_t got) {
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     if (got <= 0) {
-        if (got)
-            log_verbose("Reading from client: %s", strerror(errno));
-        else
-            log_verbose("Client closed connection");
-        client_close_later(c);
+        note_nothing_read(c, got);
         return 0;
     }
     reads++;
@@ -872,13 +884,16 @@ static void run_group(struct request *first, int count) {
     }
 }
 
-/* One held client goes on. */
+/* One held client goes on. It is the one that is drained from here on, so that where it closes
+ * within the run it is forgotten with all else (forget_held). */
 static void run_held(struct client *c) {
     bool command_is_over = !(c->flags & CLIENT_HELD_REQUEST);
     forget_held(c);
     if (command_is_over) step_reply_skip(c);
     struct query *q = c->held;
     c->held = NULL;
+    draining = c;
+    drain_bytes_left = DRAIN_BYTES_MAX;
     batch.resuming = true;
     batch.reading = c;
     if (q) query_run(c, q);
@@ -886,19 +901,20 @@ static void run_held(struct client *c) {
     batch.resuming = false;
     client_memory_note(c);
     client_watch(c);
-    if (list_is_empty(&resumed)) return;
-    draining = c;
-    drain_bytes_left = DRAIN_BYTES_MAX;
+    if (list_is_empty(&resumed)) draining = NULL;
 }
 
-/* One read of the client that goes on, and the requests in it. */
+/* One read of the client that goes on, and the requests in it. Where the turn before was late it
+ * may still be collected for an I/O thread: no thread has it between turns, and it is read here. */
 static void drain(void) {
     struct client *c = draining;
     uint64_t before = bytes_read;
-    if (client_ignores_input(c) || c->flags & (CLIENT_HELD | CLIENT_AWAITED | CLIENT_PRIMARY)) {
+    if (client_ignores_input(c) || c->flags & (CLIENT_HELD | CLIENT_PRIMARY)) {
         draining = NULL;
         return;
     }
+    if (c->flags & CLIENT_AWAITED) uncollect(c);
+    c->flags &= ~(unsigned)CLIENT_AWAITED;
     batch.resuming = true;
     batch.reading = c;
     client_read(c);
@@ -907,8 +923,9 @@ static void drain(void) {
     batch.resuming = false;
     client_memory_note(c);
     if (c->flags & CLIENT_CARRIED) client_watch(c);
-    size_t got = (size_t)(bytes_read - before);
-    if (!got || got >= drain_bytes_left) draining = NULL;
+    /* CONFIG RESETSTAT may have run: then it counts as a whole piece. */
+    uint64_t got = bytes_read > before ? bytes_read - before : BATCH_READ_BYTES;
+    if (got >= drain_bytes_left) draining = NULL;
     drain_bytes_left -= got < drain_bytes_left ? got : drain_bytes_left;
 }
 
@@ -991,12 +1008,6 @@ static void collect(struct client *c) {
     c->flags |= CLIENT_AWAITED;
     list_append(&collected, &c->held_link);
     collected_count++;
-}
-
-/* It is not to be read by a thread, or not yet. */
-static void uncollect(struct client *c) {
-    list_remove(&c->held_link);
-    collected_count--;
 }
 
 static struct client *collected_take(void) {

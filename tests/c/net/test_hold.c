@@ -4,10 +4,12 @@
  *
  * The executor numbers each request's bytes by a digest. Words: "digest" answers it; "wait" answers
  * it when the client is let go (a command that blocks); "later" may not run for some time (a
- * command that is paused), and answers it then. SEED=n runs the same random choices again.
+ * command that is paused), and answers it then; "leave" closes the client behind its answer, and
+ * "forget" sets all counts to 0. SEED=n runs the same random choices again.
  */
 #include "base/clock.h"
 #include "base/hash.h"
+#include "metric/metric.h"
 #include "net/batch.h"
 #include "net/peers.h"
 
@@ -54,6 +56,8 @@ static void execute(struct request *r) {
         while (!list_is_empty(&waiting))
             batch_resume(LIST_ENTRY(waiting.next, struct client, held_link));
     }
+    if (slice_is(r->argv[0], "leave")) client_close_after_reply(c);
+    if (slice_is(r->argv[0], "forget")) metric_reset_all();
     if (ran) buffer_append(ran, r->argv[1].bytes, r->argv[1].length);
     reply_integer(c, digest);
 }
@@ -307,6 +311,21 @@ static void test_resumed_within_a_turn(void **state) {
     }
 }
 
+/* From here on whoever waits goes on, and each request takes that long. */
+static void let_all_go_slowly(int64_t usec) {
+    clock_use_fixed(INT64_C(1750000000000000), 1000000000);
+    refuse_percent = 0;
+    later_takes_usec = usec;
+    let_all_go();
+}
+
+static void go_on_as_ever(void) {
+    later_takes_usec = 0;
+    refuse_percent = 100;
+    clock_use_system();
+    ran = NULL;
+}
+
 /* What a client had sent while it was held runs before the next one goes on, in whatever pieces it
  * came, and also where the turn's time is up in the middle of it. */
 static void test_order_of_clients(void **state) {
@@ -326,15 +345,9 @@ static void test_order_of_clients(void **state) {
         }
         buffer_clear(&all);
         ran = &all;
-        clock_use_fixed(INT64_C(1750000000000000), 1000000000);
-        refuse_percent = 0;
-        later_takes_usec = step_usec;
-        let_all_go();
+        let_all_go_slowly(step_usec);
         for (int turns = 0; turns < 50; turns++) loop_turn(peers_loop, 0);
-        later_takes_usec = 0;
-        refuse_percent = 100;
-        clock_use_system();
-        ran = NULL;
+        go_on_as_ever();
         assert_int_equal(all.length, strlen(wanted));
         assert_memory_equal(all.bytes, wanted, all.length);
         peer_receive(&x, SIZE_MAX);
@@ -342,6 +355,101 @@ static void test_order_of_clients(void **state) {
         peer_close(&x);
         peer_close(&y);
     }
+    buffer_free(&all);
+}
+
+/* One whose connection ends when it goes on, with another one waiting behind it: nobody looks at it
+ * any more. */
+static void test_order_where_the_first_goes(void **state) {
+    struct peer x = peer_connect(), y = peer_connect();
+    peers_do_not_cut();
+    peer_send(&x, SLICE("later 0\r\nleave 1\r\n"));
+    peer_send(&y, SLICE("later A\r\n"));
+    let_all_go_slowly(BATCH_TURN_USEC);
+    assert_true(batch_run_resumed());
+    assert_false(peer_is_served(&x));
+    client_free_closing();
+    client_close_later(y.client);
+    client_free_closing();
+    assert_false(batch_has_resumed());
+    assert_false(batch_run_resumed());
+    go_on_as_ever();
+    peer_close(&x);
+    peer_close(&y);
+}
+
+/* CONFIG RESETSTAT among what the first has sent. */
+static void test_order_where_counts_begin_anew(void **state) {
+    enum { COUNT = 2 * BATCH_READ_BYTES / 10 };
+    struct buffer all = {.class = MEMORY_OTHER}, sent = {.class = MEMORY_OTHER};
+    struct peer x = peer_connect(), y = peer_connect();
+    peers_do_not_cut();
+    peer_send(&x, SLICE("later 0\r\n"));
+    peer_send(&y, SLICE("later A\r\n"));
+    buffer_append_c_string(&sent, "forget 1\r\n");
+    for (int i = 0; i < COUNT; i++) buffer_append_c_string(&sent, "digest 2\r\n");
+    peer_send(&x, buffer_slice(&sent));
+    ran = &all;
+    let_all_go_slowly(0);
+    peers_turns();
+    go_on_as_ever();
+    assert_int_equal(all.length, COUNT + 3);
+    assert_int_equal(all.bytes[all.length - 1], 'A');
+    peer_receive(&x, SIZE_MAX);
+    peer_receive(&y, SIZE_MAX);
+    peer_close(&x);
+    peer_close(&y);
+    buffer_free(&all);
+    buffer_free(&sent);
+}
+
+/* ---- A turn that is late ---- */
+
+#define OTHERS 254
+#define OTHERS_BEFORE 64
+static struct peer others[OTHERS];
+static struct peer *sends_in_the_middle; /* NULL = nobody sends */
+
+/* All that are ready in the turn that begins become so here, in this order. */
+static bool let_others_send(void) {
+    struct peer *middle = sends_in_the_middle;
+    sends_in_the_middle = NULL;
+    for (int i = 0; middle && i < OTHERS; i++) {
+        if (i == OTHERS_BEFORE) peer_try_send(middle, "digest 1\r\n", 10);
+        peer_try_send(&others[i], "digest o\r\n", 10);
+    }
+    return false;
+}
+
+static bool (*const before_sleep_with_others[])(void) = {peers_end_of_turn, batch_run_resumed,
+                                                         let_others_send, NULL};
+
+/* The first is ready, too, and the turn ends before it was read: with I/O threads it is collected
+ * then, to be read in the next one. Its request comes before the next client's. */
+static void test_order_where_a_turn_is_late(void **state) {
+    struct buffer all = {.class = MEMORY_OTHER};
+    struct peer x = peer_connect(), y = peer_connect();
+    peers_do_not_cut();
+    for (int i = 0; i < OTHERS; i++) others[i] = peer_connect();
+    peer_send(&x, SLICE("later 0\r\n"));
+    peer_send(&y, SLICE("later A\r\n"));
+    ran = &all;
+    peers_set_before_sleep(before_sleep_with_others);
+    sends_in_the_middle = &x;
+    let_all_go_slowly(BATCH_TURN_USEC);
+    for (int turns = 0; turns < 2 * OTHERS; turns++) loop_turn(peers_loop, 0);
+    go_on_as_ever();
+    peers_set_before_sleep(before_sleep);
+    assert_int_equal(all.length, OTHERS + 3);
+    assert_true(memchr(all.bytes, '1', all.length) < memchr(all.bytes, 'A', all.length));
+    for (int i = 0; i < OTHERS; i++) {
+        peer_receive(&others[i], SIZE_MAX);
+        peer_close(&others[i]);
+    }
+    peer_receive(&x, SIZE_MAX);
+    peer_receive(&y, SIZE_MAX);
+    peer_close(&x);
+    peer_close(&y);
     buffer_free(&all);
 }
 
@@ -355,15 +463,18 @@ static void test_order_is_bounded(void **state) {
     for (size_t i = 0; i < PIECE; i += 10) memcpy(bytes + i, "digest 1\r\n", 10);
     peer_send(&x, SLICE("later 0\r\n"));
     peer_send(&y, SLICE("later A\r\n"));
-    refuse_percent = 0;
-    let_all_go();
+    let_all_go_slowly(BATCH_TURN_USEC); /* a read a turn, so that there is more behind each */
     while (y.client->flags & CLIENT_HELD && sent < SENT_MAX) {
-        size_t rest = sent % PIECE;
-        sent += peer_try_send(&x, bytes + rest, PIECE - rest);
+        size_t taken;
+        do {
+            size_t rest = sent % PIECE;
+            taken = peer_try_send(&x, bytes + rest, PIECE - rest);
+            sent += taken;
+        } while (taken);
         (void)batch_run_resumed();
         peer_receive(&x, SIZE_MAX);
     }
-    refuse_percent = 100;
+    go_on_as_ever();
     assert_false(y.client->flags & CLIENT_HELD);
     assert_true(sent < SENT_MAX);
     peer_receive(&y, SIZE_MAX);
@@ -574,6 +685,9 @@ int main(void) {
         TEST(test_resumed_within_a_turn),
         TEST(test_order_of_clients),
         TEST(test_order_is_bounded),
+        TEST(test_order_where_the_first_goes),
+        TEST(test_order_where_counts_begin_anew),
+        TEST(test_order_where_a_turn_is_late),
     };
     return cmocka_run_group_tests(tests, hold_open, NULL);
 }

@@ -6,8 +6,8 @@
  *     stopped; it is empty while there is none.
  *  2. The timer runs exactly while clients' pause lasts. Where CLIENT PAUSE has just run it is due
  *     at once, in the turn's end, when the replies have left (`unanswered`): the pause's time
- * counts from there, since a client that measures it begins with its reply. Then it is due at its
- * end.
+ *     counts from there, since a client that measures it begins with its reply. Then it is due at
+ *     its end.
  *
  * What is not paused, as in 6.2: errors that exec/gates finds before it asks here (an unknown
  * command, a wrong number of arguments), QUIT, and clients that monitor. CLIENT UNPAUSE is a

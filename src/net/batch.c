@@ -25,9 +25,10 @@
  *     read. No reader's buffer is used again before the batch of what it read has run.
  *  8. The batches of outer turns stay as they are while a nested one runs, but for requests that it
  *     has run for them (run_already). Their arguments are not looked at again.
- *  9. A client that goes on runs all that it had sent while it was held before the next one goes
- * on: the bytes that were read of it, and then those in its socket (`draining`), which are never
- *     more than DRAIN_BYTES_MAX. So a client that keeps sending holds the next one up no longer.
+ *  9. A client that goes on runs all that it had sent while it was held before the next one may
+ *     go on: the bytes that were read of it, and then those in its socket (`draining`), which are
+ *     never more than DRAIN_BYTES_MAX. So a client that keeps sending holds the next one up no
+ *     longer. `draining` is never a client that has been closed: forget_held takes it back.
  */
 #include "net/batch.h"
 

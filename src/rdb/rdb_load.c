@@ -80,6 +80,7 @@ struct load {
 
     struct pending pending[PENDING_KEYS]; /* read n is in place n modulo their number */
     uint64_t read, put;
+    uint64_t expected; /* keys read when all that room was made for have come */
 
     struct crew *crew;         /* NULL: no key has gone by a batch yet */
     struct rdb_batch *filling; /* not NULL with a crew */
@@ -471,14 +472,24 @@ static bool read_module_auxiliary(struct load *l) {
     return true;
 }
 
+/* For how many keys more room may be made. Room that was made, for any database, and whose keys have
+ * not come yet counts: a file that says again and again how many come has no more room for them. */
+static uint64_t room_for_keys(struct load *l) {
+    uint64_t left = source_left_max(l->in), read = l->result->read;
+    uint64_t most = left == UINT64_MAX ? RESERVE_KEYS_UNKNOWN : left / RESERVE_KEY_BYTES;
+    if (l->expected < read) l->expected = read;
+    uint64_t missing = l->expected - read;
+    return most > missing ? most - missing : 0;
+}
+
 static bool read_sizes(struct load *l) {
     uint64_t keys, with_deadline;
     if (!saved_read_length(l->in, &keys) || !saved_read_length(l->in, &with_deadline))
         return source_fault_seen(l);
-    uint64_t left = source_left_max(l->in);
-    uint64_t most = left == UINT64_MAX ? RESERVE_KEYS_UNKNOWN : left / RESERVE_KEY_BYTES;
     if (l->how->checks_for) return true;
+    uint64_t most = room_for_keys(l);
     if (keys > most) keys = most;
+    l->expected += keys;
     while (!edit_expect(l->keyspace, keys, RESERVE_STEPS) && !loading_is_cut_short())
         loading_look();
     return !loading_is_cut_short() || source_refuse(l->in, "the server is to stop");

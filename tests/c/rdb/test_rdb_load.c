@@ -185,6 +185,30 @@ static void test_room_for_what_may_not_come(void **state) {
     assert_in_range(keyspace_table_bytes(keyspace_at(0)), 1 << 20, 64 << 20);
 }
 
+/* A file that promises more keys than it has bytes for, in each database anew, and again for the
+ * same one, gets room for as many as it can have: once, not once a promise. */
+static void test_room_is_made_once_a_file(void **state) {
+    enum { PROMISES = 64, BYTES_MORE = 1 << 20 };
+    struct buffer file;
+    size_t room = 0;
+    buffer_init(&file, MEMORY_OTHER);
+    buffer_append_c_string(&file, MAGIC);
+    for (int i = 0; i < PROMISES; i++) {
+        buffer_append_char(&file, '\xfe');
+        buffer_append_char(&file, (char)(i % keyspace_databases()));
+        buffer_append(&file, "\xfb\x81\x10\0\0\0\0\0\0\0\0", 11);
+    }
+    buffer_append(&file, "\0\1k\x80\0\x10\0\0", 8);
+    memset(buffer_reserve(&file, BYTES_MORE), 'x', BYTES_MORE);
+    file.length += BYTES_MORE;
+    buffer_append(&file, NO_SUM, sizeof(NO_SUM) - 1);
+    assert_true(load(buffer_slice(&file)));
+    assert_int_equal(result.keys, 1);
+    for (int i = 0; i < keyspace_databases(); i++) room += keyspace_table_bytes(keyspace_at(i));
+    assert_in_range(room, BYTES_MORE / 2, 2 * BYTES_MORE);
+    buffer_free(&file);
+}
+
 /* Each beginning of a good file is refused, at its end, with what was being read there. */
 static void test_cut_anywhere(void **state) {
     static const char file[] = MAGIC
@@ -275,6 +299,7 @@ int main(void) {
         TEST(test_key_is_shown_on_its_line),
         TEST(test_origin_is_shown_on_its_line),
         TEST(test_room_for_what_may_not_come),
+        TEST(test_room_is_made_once_a_file),
         TEST(test_cut_anywhere),
         TEST(test_forms_have_names),
         TEST(test_module_has_a_name),

@@ -226,6 +226,7 @@ static enum aof_read find_exec_ahead(struct load *l) {
     off_t place = lseek(fd, 0, SEEK_CUR);
     if (place < 0 || lseek(fd, (off_t)l->reader.end, SEEK_SET) < 0) return note_failure(l);
     file_source_open(&ahead, fd, -1);
+    loading_watch_ahead(&ahead.source);
     aof_reader_open(&r, &ahead.source);
     r.only_names = true;
     enum aof_read status = find_exec(&r);

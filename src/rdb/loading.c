@@ -48,7 +48,8 @@ static void (*before_turn)(void);
 static struct {
     const char *what;
     uint64_t total, done, memory;
-    uint64_t turned_bytes, looked_bytes; /* `done` at the last turn, and look at the clock */
+    uint64_t ahead, ahead_fetched; /* bytes that were read ahead; of the last source of such */
+    uint64_t turned_bytes, looked_bytes; /* bytes_passed at the last turn, and look at the clock */
     int64_t begun_nsec, turned_nsec, said_nsec;
     int64_t begun_sec; /* wall time */
     void (*rest)(void *argument);
@@ -91,8 +92,11 @@ static void say_progress(void) {
 
 /* ---- turns ---- */
 
+/* What takes time: bytes that are read ahead are read again. */
+static uint64_t bytes_passed(void) { return load.done + load.ahead; }
+
 static void turn(int64_t now_nsec) {
-    load.turned_bytes = load.done;
+    load.turned_bytes = bytes_passed();
     if (now_nsec - load.said_nsec >= SAY_NSEC) {
         load.said_nsec = now_nsec;
         say_progress();
@@ -111,16 +115,16 @@ void loading_set_rest(void (*rest)(void *argument), void *argument) {
 void loading_look(void) {
     if (!under_way || cut_short) return;
     int64_t now_nsec = clock_monotonic_nsec();
-    load.looked_bytes = load.done;
-    bool due = load.done - load.turned_bytes >= (uint64_t)turn_bytes;
+    load.looked_bytes = bytes_passed();
+    bool due = bytes_passed() - load.turned_bytes >= (uint64_t)turn_bytes;
     if (due || now_nsec - load.turned_nsec >= LOADING_TURN_MSEC * MSEC_NSEC) turn(now_nsec);
 }
 
 void loading_advance(uint64_t bytes_done) {
     if (!under_way) return;
     load.done = bytes_done;
-    if (bytes_done - load.looked_bytes >= LOOK_BYTES ||
-        bytes_done - load.turned_bytes >= (uint64_t)turn_bytes)
+    if (bytes_passed() - load.looked_bytes >= LOOK_BYTES ||
+        bytes_passed() - load.turned_bytes >= (uint64_t)turn_bytes)
         loading_look();
 }
 
@@ -129,10 +133,24 @@ static void advance_by(struct source *in, void *argument) {
     if (cut_short) source_refuse(in, "the server is to stop");
 }
 
-void loading_watch(struct source *in) {
+static void advance_ahead(struct source *in, void *argument) {
+    load.ahead += in->fetched - load.ahead_fetched;
+    load.ahead_fetched = in->fetched;
+    loading_advance(load.done);
+    if (cut_short) source_refuse(in, "the server is to stop");
+}
+
+static void watch(struct source *in, void (*advance)(struct source *in, void *argument)) {
     if (!under_way) return;
     size_t each = turn_bytes < LOOK_BYTES ? (size_t)turn_bytes : LOOK_BYTES;
-    source_watch(in, each, advance_by, NULL);
+    source_watch(in, each, advance, NULL);
+}
+
+void loading_watch(struct source *in) { watch(in, advance_by); }
+
+void loading_watch_ahead(struct source *in) {
+    load.ahead_fetched = in->fetched;
+    watch(in, advance_ahead);
 }
 
 /* ---- begin and end ---- */

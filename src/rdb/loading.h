@@ -38,6 +38,9 @@ void loading_look(void);
 void loading_set_rest(void (*rest)(void *argument), void *argument);
 /* Calls loading_advance as the source's bytes come in. A load that is cut short refuses it. */
 void loading_watch(struct source *in);
+/* Makes turns as the bytes of this source come in, which are read ahead of the place that the load
+ * has come to: they take time, but are no progress. A load that is cut short refuses the source. */
+void loading_watch_ahead(struct source *in);
 /* Whether the server is to stop, and the load is to come to its end: what is there is a part, which
  * nobody may save. Remains true for the rest of the process. */
 bool loading_is_cut_short(void);

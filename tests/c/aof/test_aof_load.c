@@ -201,6 +201,23 @@ static void test_turns_within_an_argument(void **state) {
     buffer_free(&text);
 }
 
+/* Turns of the loop come while the EXEC of a long transaction is looked for. */
+static void test_turns_before_a_transaction(void **state) {
+    enum { TEXT_BYTES = 8 << 20 };
+    struct buffer text = {.class = MEMORY_OTHER};
+    memset(buffer_reserve(&text, TEXT_BYTES), 't', TEXT_BYTES);
+    text.length = TEXT_BYTES;
+    add("SET before 1");
+    add("MULTI");
+    aof_format_append(&log_bytes, 3,
+                      (struct slice[]){SLICE("SET"), SLICE("a"), buffer_slice(&text)});
+    uint64_t turns = loop_stats(peers_loop)->turns;
+    assert_int_equal(load(), AOF_TRUNCATED);
+    assert_true(loop_stats(peers_loop)->turns > turns);
+    assert_int_equal(keys(), 1);
+    buffer_free(&text);
+}
+
 static int begin(void **state) {
     faults_clear();
     buffer_init(&log_bytes, MEMORY_OTHER);
@@ -225,6 +242,7 @@ int main(void) {
                                        TEST(test_cut_fails),
                                        TEST(test_open_alone),
                                        TEST(test_reads_in_pieces),
-                                       TEST(test_turns_within_an_argument)};
+                                       TEST(test_turns_within_an_argument),
+                                       TEST(test_turns_before_a_transaction)};
     return cmocka_run_group_tests(tests, open_all, NULL);
 }

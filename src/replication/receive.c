@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -123,11 +124,14 @@ static bool loads_as_it_comes(void) {
     return diskless_load == DISKLESS_SWAP || (diskless_load == DISKLESS_EMPTY && !keys);
 }
 
+/* Names with the present folder: `dir` may be another one when the copy is there. */
 static bool open_file(void) {
-    char name[TEMPORARY_NAME_BYTES];
-    snprintf(name, sizeof(name), "temp-%" PRId64 ".%d.rdb", clock_wall_usec() / 1000000,
-             (int)getpid());
-    if (!file_replacement_begin(&copy.file, snapshot_path(), name, FILE_MODE)) {
+    char folder[PATH_MAX], temporary[PATH_MAX + TEMPORARY_NAME_BYTES], path[2 * PATH_MAX];
+    file_present_folder(folder);
+    snprintf(temporary, sizeof(temporary), "%s/temp-%" PRId64 ".%d.rdb", folder,
+             clock_wall_usec() / 1000000, (int)getpid());
+    snprintf(path, sizeof(path), "%s/%s", folder, snapshot_path());
+    if (!file_replacement_begin(&copy.file, path, temporary, FILE_MODE)) {
         copy.file.fd = -1;
         log_warning("Opening the temp file needed for MASTER <-> REPLICA synchronization: %s",
                     strerror(errno));
@@ -326,19 +330,20 @@ static bool load_from(struct source *in) {
     return good;
 }
 
-static bool load_file(void) {
-    struct file_source f;
+/* To be read; -1 after a line in the log. */
+static int open_copy(void) {
     int fd = system_open(copy.file.temporary, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0) {
-        log_warning("Opening the received copy: %s", strerror(errno));
-        return false;
-    }
+    if (fd < 0) log_warning("Opening the received copy: %s", strerror(errno));
+    return fd;
+}
+
+static bool load_file(int fd) {
+    struct file_source f;
     file_source_open(&f, fd, -1);
     loading_begin("copy of the primary's data", f.source.length);
     bool good = load_from(&f.source);
     loading_end(good);
     file_source_close(&f);
-    system_close(fd);
     if (!good) log_warning("Failed trying to load the MASTER synchronization DB from disk");
     return good;
 }
@@ -389,32 +394,48 @@ static void keep_alive(void) {
     (void)peer_advance(copy.peer);
 }
 
-enum receive_loaded receive_load(struct slice *early) {
-    enum lazyfree_way way = lazy_flush ? LAZYFREE_LATER : LAZYFREE_NOW;
-    bool from_file = copy.file.fd >= 0;
+static enum receive_loaded load_from_file(enum lazyfree_way way) {
+    int fd = open_copy();
+    if (fd < 0) return RECEIVE_LOST_NOTHING;
+    flush_all(way);
+    log_notice("MASTER <-> REPLICA sync: Loading DB in memory");
+    bool good = load_file(fd);
+    system_close(fd);
+    if (good)
+        keep_file();
+    else
+        flush_all(way);
+    return good ? RECEIVE_LOADED : RECEIVE_LOST_DATA;
+}
+
+static enum receive_loaded load_from_stream(enum lazyfree_way way) {
     struct keyspace_aside *aside = NULL;
-    ASSERT(copy.stage == DUE);
-    log_notice("MASTER <-> REPLICA sync: Flushing old data");
-    saver_end_walk(); /* of data that goes */
-    if (!from_file && diskless_load == DISKLESS_SWAP)
+    if (diskless_load == DISKLESS_SWAP)
         aside = edit_set_aside();
     else
         flush_all(way);
     log_notice("MASTER <-> REPLICA sync: Loading DB in memory");
-    loading_set_before_turn(keep_alive);
-    bool good = from_file ? load_file() : load_stream();
-    loading_set_before_turn(NULL);
-    *early = from_file ? (struct slice){"", 0} : source_window(&copy.source);
-    copy.stage = NONE;
+    bool good = load_stream();
     if (!good) flush_all(way);
     if (aside && good) edit_drop_aside(aside, way);
     if (aside && !good) edit_take_back(aside);
-    if (from_file && good)
-        keep_file();
-    else
-        drop_file();
     if (good) return RECEIVE_LOADED;
     return aside ? RECEIVE_LOST_NOTHING : RECEIVE_LOST_DATA;
+}
+
+enum receive_loaded receive_load(struct slice *early) {
+    enum lazyfree_way way = lazy_flush ? LAZYFREE_LATER : LAZYFREE_NOW;
+    bool from_file = copy.file.fd >= 0;
+    ASSERT(copy.stage == DUE);
+    log_notice("MASTER <-> REPLICA sync: Flushing old data");
+    saver_end_walk(); /* of data that goes */
+    loading_set_before_turn(keep_alive);
+    enum receive_loaded loaded = from_file ? load_from_file(way) : load_from_stream(way);
+    loading_set_before_turn(NULL);
+    *early = from_file ? (struct slice){"", 0} : source_window(&copy.source);
+    copy.stage = NONE;
+    drop_file(); /* what has not become the snapshot */
+    return loaded;
 }
 
 /* ---- options and INFO ---- */

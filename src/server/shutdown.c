@@ -33,6 +33,7 @@
 #include "rdb/loading.h"
 #include "replication/full_sync.h"
 #include "replication/primary.h"
+#include "replication/receive.h"
 #include "save/snapshot.h"
 #include "server/startup.h"
 #include "store/keyspace.h"
@@ -121,6 +122,7 @@ void shutdown_finish(void) {
     listen_close();
     (void)aof_end(true); /* what the last turn has done; replies wait for it */
     full_sync_stop();    /* one that has begun in the last turn */
+    receive_stop();      /* half a copy is of no use, and as large as the data */
     client_close_all();
     free_keys_for_sanitizer();
     log_warning("Redis is now ready to exit, bye bye...");

@@ -277,3 +277,63 @@ start_server [list tags {repl} overrides [concat $quick {repl-timeout 3 lua-time
         }
     }
 }
+
+# --- a copy that comes to a file ---------------------------------------------------------------
+
+proc half_copies {{folder {}}} {
+    if {$folder eq ""} {set folder [srv 0 dir]}
+    glob -nocomplain -directory $folder temp-*.rdb
+}
+
+# The copy comes to the replica as slowly as its primary saves it.
+proc begin_slow_copy {} {
+    r -1 config set rdb-key-save-delay 10000
+    r replicaof [srv -1 host] [srv -1 port]
+    wait_for_condition 1000 10 {[llength [half_copies]] == 1} else {fail "no copy comes"}
+}
+
+set slow [concat $quick {repl-diskless-sync yes}]
+
+start_server [list tags {repl ours} overrides $slow] {
+start_server [list overrides $slow] {
+    r -1 debug populate 300
+    r set old 1
+
+    # 6.2 loses the old data, since it looks for the copy in the new folder.
+    test {A copy that comes while dir changes is found where it is} {
+        set before [srv 0 dir]
+        set after [tmpdir elsewhere]
+        begin_slow_copy
+        r config set dir $after
+        assert_equal 1 [r exists old]
+        await_link 0
+        await_same -1 0
+        assert_equal 1 [s -1 sync_full]
+        assert_equal {} [half_copies $before]
+        assert_equal {} [half_copies $after]
+        assert_equal 1 [file exists [file join $before dump.rdb]]
+        r config set dir $before
+    }
+
+    test {A copy that cannot be read takes nothing away} {
+        r replicaof no one
+        r set old 1
+        r -1 set key:new 1
+        begin_slow_copy
+        file delete [half_copies]
+        wait_for_log {*Opening the received copy: No such file or directory*}
+        assert_equal 1 [r exists old]
+        r -1 config set rdb-key-save-delay 0
+        await_link 0
+        await_same -1 0
+    }
+
+    test {Of a copy that has come by half nothing is left at the end} {
+        r replicaof no one
+        r -1 set key:newer 1
+        begin_slow_copy
+        restart_server 0
+        assert_equal {} [half_copies]
+    }
+}
+}

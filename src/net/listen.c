@@ -8,13 +8,15 @@
  * be had then, the old are opened again.
  *
  * Where the system takes no connection (no descriptor is left) it goes on waiting and would wake
- * the loop without an end: accepting rests then for ACCEPT_REST_MSEC. In turns within a long
- * script, where no timer runs, listen_within ends that: who comes to end the script must get in.
+ * the loop without an end: accepting rests then for ACCEPT_REST_MSEC.
  *
  * Handshakes over TLS are bounded in number and in time. While tls-handshakes-max of them are under
  * way the listeners of the TLS port rest, and those clients that have been silent for
  * HANDSHAKE_SILENCE_MSEC are given up, so that whoever means to speak gets a place; new ones wait
  * in the system's queue meanwhile and cost nothing here.
+ *
+ * No timer runs in the turns within a long script. There listen_within ends the rest of accepting
+ * and the handshakes that take too long, so that a client that comes to end the script gets in.
  */
 #include "net/listen.h"
 
@@ -90,6 +92,7 @@ static struct loop_timer rest_timer = {.callback = rest_is_over};
 static int64_t rests_until_nsec; /* 0 = it does not rest */
 static int64_t look_at_handshakes(struct loop_timer *unused);
 static struct loop_timer handshake_timer = {.callback = look_at_handshakes};
+static int64_t looked_nsec; /* when handshakes were looked at */
 
 /* ---- bind: several words ---- */
 
@@ -269,6 +272,7 @@ static bool has_room_for_handshake(void) {
 
 static int64_t look_at_handshakes(struct loop_timer *unused) {
     int64_t whole = handshake_timeout_sec * 1000;
+    looked_nsec = clock_monotonic_nsec();
     bool all_taken = connection_handshakes() >= (size_t)handshakes_max;
     connection_end_handshakes(whole, all_taken ? HANDSHAKE_SILENCE_MSEC : whole);
     return connection_handshakes() ? HANDSHAKE_LOOK_MSEC : LOOP_TIMER_END;
@@ -328,7 +332,10 @@ static void rest_of_kind(const struct listen_kind *kind) {
 }
 
 void listen_within(void) {
-    if (rests_until_nsec && clock_monotonic_nsec() >= rests_until_nsec) rest_is_over(&rest_timer);
+    int64_t now = clock_monotonic_nsec();
+    if (rests_until_nsec && now >= rests_until_nsec) rest_is_over(&rest_timer);
+    bool is_due = now - looked_nsec >= HANDSHAKE_LOOK_MSEC * INT64_C(1000000);
+    if (connection_handshakes() && is_due) look_at_handshakes(&handshake_timer);
 }
 
 static void accept_ready(struct loop_watcher *watcher, unsigned ready) {

@@ -44,7 +44,8 @@ void listen_add_kind(const struct listen_kind *kind);
 /* Opens all that the options name; false with a reason where one cannot be had. Addresses with a
  * leading '-' in `bind` may fail for want of the address family. */
 MUST_USE bool listen_open(struct loop *loop, char *reason, size_t reason_size);
-/* In each turn within another, where no timer runs: a rest of accepting comes to its end. */
+/* Called in each turn within another, where no timer runs. Ends a rest of accepting that is over,
+ * and handshakes that have taken too long. */
 void listen_within(void);
 void listen_close(void); /* removes the unix socket's file */
 /* A forked child closes its copies, so that the ports are free when the server has ended. */

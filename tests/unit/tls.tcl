@@ -330,6 +330,41 @@ start_server [list overrides [both_ports {tls-handshakes-max 5 tls-handshake-tim
     }
 }
 
+# No timer runs while a script does, and a client that comes to end the script needs a place.
+start_server [list overrides [both_ports {
+    tls-handshakes-max 5 tls-handshake-timeout 2 lua-time-limit 20
+}]] {
+    test {Handshakes that do not go on make room while a script runs, too} {
+        set runs [client::connect 127.0.0.1 [srv port]]
+        set ends [client::connect 127.0.0.1 [srv port]]
+        $runs deferred yes
+        $runs eval {while true do end} 0
+        wait_for_condition 500 20 {
+            [catch {$ends ping} answer] && [string match BUSY* $answer]
+        } else {
+            fail "the script does not run"
+        }
+        set channels [half_handshakes 8]
+        set stay 8
+        for {set i 0} {$i < 1000 && $stay} {incr i} {
+            after 20
+            set stay 0
+            foreach channel $channels {
+                read $channel
+                incr stay [expr {![eof $channel]}]
+            }
+        }
+        assert_equal OK [$ends script kill]
+        assert_error *killed* {$runs read}
+        assert_equal 0 $stay
+        foreach channel $channels {
+            close $channel
+        }
+        $runs close
+        $ends close
+    }
+}
+
 set primary_options [both_ports {repl-diskless-sync-delay 0}]
 set primary_port $::tls_port
 start_server [list overrides $primary_options] {

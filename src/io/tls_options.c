@@ -28,6 +28,8 @@ static bool is_open, serves_clients;
 static bool is_used(void) { return serves_clients || for_replication || for_cluster; }
 
 static bool configure(void) {
+    /* Half of a pair is none, as in 6.2, so that its files can be set one after the other. */
+    bool has_client_pair = *client_cert_file && *client_key_file;
     const struct tls_settings settings = {
         .accepts = true,
         .certificates_only = auth_clients != TLS_AUTH_NO || for_replication || for_cluster,
@@ -35,7 +37,7 @@ static bool configure(void) {
         .cert_file = cert_file,
         .key_file = key_file,
         .key_pass = key_pass,
-        .client_cert_file = client_cert_file,
+        .client_cert_file = has_client_pair ? client_cert_file : NULL,
         .client_key_file = client_key_file,
         .client_key_pass = client_key_pass,
         .ca_file = ca_file,
@@ -96,7 +98,7 @@ static const struct option_row option_rows[] = {
          "What the file of the key is encrypted with; empty: it is not."),
     TEXT("tls-client-cert-file", client_cert_file, 0, 50,
          "The certificate that is shown where the server itself connects, as a replica does; "
-         "without: tls-cert-file."),
+         "without it, or without its key: tls-cert-file."),
     TEXT("tls-client-key-file", client_key_file, 0, 60, "The key of tls-client-cert-file."),
     TEXT("tls-client-key-file-pass", client_key_pass, OPTION_SECRET, 70,
          "What the file of that key is encrypted with; empty: it is not."),

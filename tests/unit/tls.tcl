@@ -152,6 +152,19 @@ start_server [list overrides [both_ports {}]] {
         $client close
     }
 
+    test {The client's pair counts when both of it are there} {
+        # The certificate may be set first: until its key comes the server's pair is shown.
+        assert_equal OK [r config set tls-client-key-file ""]
+        assert_equal OK [r config set tls-client-cert-file /no/such/file]
+        assert_equal OK [r config set tls-client-cert-file [certificate redis.crt]]
+        assert_set_refused tls-client-key-file [certificate client.key]
+        assert_equal OK [r config set tls-client-key-file [certificate redis.key]]
+        assert_equal PONG [ping_over_tls]
+        assert_equal OK [r config set tls-client-cert-file ""]
+        assert_equal OK [r config set tls-client-key-file [certificate client.key]]
+        assert_equal OK [r config set tls-client-cert-file [certificate client.crt]]
+    }
+
     test {The key's file may be encrypted} {
         r config set tls-key-file-pass sesame
         r config set tls-key-file [certificate server-locked.key]

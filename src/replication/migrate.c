@@ -51,8 +51,9 @@ static const struct peer_limits reply_limits = {PEER_LINE_BYTES_MAX, 64};
 /* ---- connections that are kept ---- */
 
 struct link {
-    struct peer *peer;  /* NULL = none */
-    struct buffer name; /* host:port */
+    struct peer *peer;                            /* NULL = none */
+    struct buffer name;                           /* host:port */
+    const struct connection_transport *transport; /* NULL = a plain socket */
     int64_t used_msec;
     int64_t database; /* selected there, where `selected` */
     bool selected;
@@ -79,8 +80,10 @@ static struct link *link_find(struct slice name) {
     for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) {
         struct link *l = &links[i];
         if (!l->peer || !slice_equal(buffer_slice(&l->name), name)) continue;
-        /* A reply that nobody asked for would be taken for that of the next request. */
-        if (peer_advance(l->peer) && !peer_next(l->peer) && peer_state(l->peer) == PEER_OPEN)
+        /* Keys do not leave in plain text because a connection is older than `tls-cluster yes`. A
+         * reply that nobody asked for would be taken for that of the next request. */
+        if (l->transport == tls_for_cluster() && peer_advance(l->peer) && !peer_next(l->peer) &&
+            peer_state(l->peer) == PEER_OPEN)
             return l;
         link_close(l);
     }
@@ -109,8 +112,9 @@ static struct link *link_open(struct slice name, struct slice host, struct slice
     l->peer = peer_create(MEMORY_OTHER, &reply_limits);
     buffer_init(&l->name, MEMORY_OTHER);
     buffer_append(&l->name, name.bytes, name.length);
+    l->transport = tls_for_cluster();
     const struct peer_address to = {
-        .host = address, .port = (int)number, .transport = tls_for_cluster()};
+        .host = address, .port = (int)number, .transport = l->transport};
     if (!peer_connect(l->peer, &to)) {
         link_close(l);
         l = NULL;

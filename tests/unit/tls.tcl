@@ -447,6 +447,21 @@ start_server [list overrides $primary_options] {
             assert_equal v [r -1 get k]
             r -1 config set tls-cluster no
         }
+
+        test {A connection that MIGRATE has kept is not used when tls-cluster has changed} {
+            r flushall
+            foreach key {a b c} {
+                r -1 set $key v
+            }
+            assert_equal OK [r -1 migrate 127.0.0.1 [srv port] a 9 60000]
+            r -1 config set tls-cluster yes
+            assert_error {IOERR*} {r -1 migrate 127.0.0.1 [srv port] b 9 2000}
+            assert_equal OK [r -1 migrate 127.0.0.1 $::tls_port b 9 60000]
+            r -1 config set tls-cluster no
+            assert_error {IOERR*} {r -1 migrate 127.0.0.1 $::tls_port c 9 2000}
+            assert_equal OK [r -1 migrate 127.0.0.1 [srv port] c 9 60000]
+            assert_equal {a b c} [lsort [r keys *]]
+        }
     }
 }
 

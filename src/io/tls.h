@@ -60,6 +60,9 @@ struct tls_settings {
 MUST_USE bool tls_configure(const struct tls_settings *settings, char *reason, size_t reason_size);
 /* Whether there is a context for connections that we accept. */
 bool tls_can_accept(void);
+/* Whether the key of that context belongs to its certificate. libssl takes a key of another kind
+ * than the certificate's (RSA, EC), and no handshake succeeds then. */
+bool tls_pair_fits(void);
 /* Forgets the contexts; connections that are there go on. */
 void tls_forget(void);
 

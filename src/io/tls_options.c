@@ -52,9 +52,15 @@ static bool configure(void) {
         .session_cache_timeout_sec = session_cache_timeout_sec,
     };
     char why[REASON_CHARS];
-    if (tls_configure(&settings, why, sizeof(why))) return true;
-    log_warning("%s", why);
-    return false;
+    if (!tls_configure(&settings, why, sizeof(why))) {
+        log_warning("%s", why);
+        return false;
+    }
+    /* It is no failure: a pair of another kind is set one file after the other. */
+    if (!tls_pair_fits())
+        log_warning("tls-key-file is of another kind than the key in tls-cert-file: no client can "
+                    "connect over TLS until they belong together.");
+    return true;
 }
 
 static bool configure_for_set(char *reason, size_t reason_size) {

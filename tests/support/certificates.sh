@@ -7,6 +7,7 @@
 #   ca.crt                       an authority
 #   server, client, redis        .crt and .key of it: for servers, for clients, for both
 #   server-locked.key            the server's key, encrypted with "sesame"
+#   curve.crt/.key               as redis, with a key of another kind (EC)
 #   redis.dh                     parameters for DHE
 #   other.crt, stranger.crt/.key another authority, and a client of it
 set -eu
@@ -17,7 +18,12 @@ cd "$folder"
 
 run() { openssl "$@" >/dev/null 2>openssl.log || { cat openssl.log >&2; exit 1; }; }
 # RSA, since some tests choose ciphers that want it.
-key() { run genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out "$1"; }
+key() {
+    case $1 in
+    curve.key) run genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1" ;;
+    *) run genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out "$1" ;;
+    esac
+}
 
 # authority NAME KEY SUBJECT
 authority() {
@@ -40,6 +46,7 @@ authority other.crt other.key "another authority"
 certificate server ca.crt ca.key "extendedKeyUsage=serverAuth"
 certificate client ca.crt ca.key "extendedKeyUsage=clientAuth"
 certificate redis ca.crt ca.key ""
+certificate curve ca.crt ca.key ""
 certificate stranger other.crt other.key ""
 run pkey -aes256 -in server.key -passout pass:sesame -out server-locked.key
 run genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out redis.dh

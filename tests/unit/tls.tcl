@@ -175,6 +175,22 @@ start_server [list overrides [both_ports {}]] {
         r config set tls-key-file-pass ""
     }
 
+    test {A pair of another kind is set one file after the other, and the log tells of half of it} {
+        set from [count_log_lines]
+        assert_equal OK [r config set tls-cert-file [certificate curve.crt]]
+        assert_equal "" [ping_over_tls]
+        wait_for_log "*tls-key-file is of another kind*" $from
+        set from [count_log_lines]
+        assert_equal OK [r config set tls-key-file [certificate curve.key]]
+        assert_equal curve [shown_name]
+        assert_equal PONG [ping_over_tls]
+        set lines [lrange [split [server_text [server_id 0]] \n] $from end]
+        assert_equal -1 [lsearch -glob $lines "*of another kind*"]
+        r config set tls-key-file [certificate server.key]
+        r config set tls-cert-file [certificate server.crt]
+        assert_equal server [shown_name]
+    }
+
     test {A file that has been replaced is read when its name is set again} {
         set folder [tmpdir renewed]
         foreach {kind} {crt key} {

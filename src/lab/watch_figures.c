@@ -8,7 +8,9 @@
  * Invariants
  *  1. A figure that cannot be told is NaN, never 0.
  *  2. The time between two readings is the server's own (server_time_usec) where INFO has it,
- *     because what it counted it counted by then; else that between the replies.
+ *     because what it counted it counted by then; else that between the replies. The server read
+ * its clock between our sending INFO and the reply, which bounds the time between two readings: a
+ *     time outside of these bounds means that somebody set the server's clock.
  *  3. `since` sums only samples that began after the mark, `before` only samples that ended before
  *     it and at most FIGURES_BEFORE_SECONDS earlier.
  *  4. The fallbacks for Redis 6.2 use what 6.2 itself computes with: what counts toward maxmemory
@@ -22,6 +24,10 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/panic.h"
+
+/* Two clocks may go apart by so much without being set: what NTP slews, far rounded up. */
+#define CLOCK_DRIFT 0.01
+#define CLOCK_SLACK_SECONDS 0.01
 
 enum kind {
     KIND_GAUGE,
@@ -148,10 +154,15 @@ static const struct row rows[] = {
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(ROWS <= FIGURES_MAX, "FIGURES_MAX is too small");
 
+/* What is read beside the rows' own fields. */
+static const char *const other_fields[] = {"server_time_usec", "used_memory",
+                                           "mem_not_counted_for_evict", "maxmemory"};
+#define FIELDS_MAX (2 * FIGURES_MAX + sizeof(other_fields) / sizeof(other_fields[0]))
+
 struct reading {
     double raw[FIGURES_MAX], raw_second[FIGURES_MAX];
     double server_usec; /* NaN where INFO has none */
-    int64_t now_nsec;
+    int64_t asked_nsec, now_nsec;
     uint64_t own_commands;
 };
 
@@ -166,7 +177,22 @@ struct mean {
     uint64_t count[FIGURES_MAX], samples;
 };
 
+/* A field of INFO that a figure is made of. */
+struct field {
+    const char *name;
+    double value; /* NaN where INFO has no such field, or no number in it */
+    bool found;
+};
+
+/* The fields, in the order of their names; and what INFO says of them. */
+struct fields {
+    struct field at[FIELDS_MAX];
+    size_t count;
+    double keys; /* of all databases */
+};
+
 struct figures {
+    struct fields fields;
     struct reading last;
     bool has_last, marked;
     uint64_t samples;
@@ -175,8 +201,30 @@ struct figures {
     struct mean before, since;
 };
 
+static int compare_fields(const void *a, const void *b) {
+    return strcmp(((const struct field *)a)->name, ((const struct field *)b)->name);
+}
+
+static void add_field(struct fields *fields, const char *name) {
+    if (!name) return;
+    for (size_t i = 0; i < fields->count; i++) {
+        if (!strcmp(fields->at[i].name, name)) return;
+    }
+    ASSERT(fields->count < FIELDS_MAX);
+    fields->at[fields->count++] = (struct field){.name = name};
+}
+
 struct figures *figures_create(void) {
-    return memory_zalloc(sizeof(struct figures), MEMORY_OTHER);
+    struct figures *f = memory_zalloc(sizeof(*f), MEMORY_OTHER);
+    for (size_t i = 0; i < ROWS; i++) {
+        add_field(&f->fields, rows[i].field);
+        add_field(&f->fields, rows[i].second);
+    }
+    for (size_t i = 0; i < sizeof(other_fields) / sizeof(other_fields[0]); i++) {
+        add_field(&f->fields, other_fields[i]);
+    }
+    qsort(f->fields.at, f->fields.count, sizeof(f->fields.at[0]), compare_fields);
+    return f;
 }
 void figures_free(struct figures *f) { memory_free(f, MEMORY_OTHER); }
 size_t figures_count(void) { return ROWS; }
@@ -203,57 +251,93 @@ bool figures_find(struct slice info, const char *field, struct slice *value) {
     return false;
 }
 
-static double find_number(struct slice info, const char *field) {
-    struct slice text;
-    double value;
-    if (!field || !figures_find(info, field, &text)) return NAN;
-    if (!number_parse_double(text.bytes, text.length, &value) || !isfinite(value)) return NAN;
-    return value;
+/* The field of that name; NULL where no figure is made of it. */
+static struct field *find_field(struct fields *fields, struct slice name) {
+    size_t low = 0, high = fields->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct field *field = &fields->at[middle];
+        int order = slice_compare(name, slice_of(field->name));
+        if (!order) return field;
+        if (order < 0) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return NULL;
 }
 
-/* "dbN:keys=K,..." of each database, N as many as there are lines; 0 where there are none. */
-static double count_keys(struct slice info) {
-    double keys = 0;
+static double number_of(struct fields *fields, const char *name) {
+    const struct field *field = name ? find_field(fields, slice_of(name)) : NULL;
+    return field ? field->value : NAN;
+}
+
+/* "dbN:keys=K,...": the K. */
+static void count_keys(struct fields *fields, struct slice line) {
+    const char *at = memmem(line.bytes, line.length, ":keys=", 6);
+    if (!at) return;
+    at += 6;
+    size_t digits = 0;
+    while (at + digits < line.bytes + line.length && isdigit((uint8_t)at[digits])) digits++;
+    uint64_t count;
+    if (number_parse_uint64(at, digits, &count)) fields->keys += (double)count;
+}
+
+/* A line of INFO, without its end. Of a field that comes twice the first one counts. */
+static void take_line(struct fields *fields, struct slice line) {
+    const char *colon = memchr(line.bytes, ':', line.length);
+    if (!colon) return;
+    size_t length = (size_t)(colon - line.bytes);
+    if (length > 2 && !memcmp(line.bytes, "db", 2) && isdigit((uint8_t)line.bytes[2])) {
+        count_keys(fields, line);
+    }
+    struct field *field = find_field(fields, (struct slice){line.bytes, length});
+    if (!field || field->found) return;
+    double value;
+    size_t digits = line.length - length - 1;
+    field->found = true;
+    if (number_parse_double(colon + 1, digits, &value) && isfinite(value)) field->value = value;
+}
+
+/* One pass, whatever the server's text is. */
+static void read_fields(struct fields *fields, struct slice info) {
+    fields->keys = 0;
+    for (size_t i = 0; i < fields->count; i++) {
+        fields->at[i].value = NAN;
+        fields->at[i].found = false;
+    }
     const char *line = info.bytes, *end = info.bytes + info.length;
     while (line < end) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         const char *stop = newline ? newline : end;
-        struct slice words = {line, (size_t)(stop - line)};
+        size_t length = (size_t)(stop - line);
+        if (length && stop[-1] == '\r') length--;
+        take_line(fields, (struct slice){line, length});
         line = stop + 1;
-        if (words.length < 3 || memcmp(words.bytes, "db", 2) || !isdigit((uint8_t)words.bytes[2])) {
-            continue;
-        }
-        const char *at = memmem(words.bytes, words.length, ":keys=", 6);
-        if (!at) continue;
-        at += 6;
-        size_t digits = 0;
-        while (at + digits < stop && isdigit((uint8_t)at[digits])) digits++;
-        uint64_t count;
-        if (number_parse_uint64(at, digits, &count)) keys += (double)count;
     }
-    return keys;
 }
 
-static double find_counted(struct slice info) {
-    double counted = find_number(info, "mem_counted_for_eviction");
+static double counted_of(struct fields *fields) {
+    double counted = number_of(fields, "mem_counted_for_eviction");
     if (!isnan(counted)) return counted;
-    return find_number(info, "used_memory") - find_number(info, "mem_not_counted_for_evict");
+    return number_of(fields, "used_memory") - number_of(fields, "mem_not_counted_for_evict");
 }
 
-static double find_overshoot(struct slice info) {
-    double told = find_number(info, "maxmemory_overshoot_bytes");
-    double limit = find_number(info, "maxmemory");
+static double overshoot_of(struct fields *fields) {
+    double told = number_of(fields, "maxmemory_overshoot_bytes");
+    double limit = number_of(fields, "maxmemory");
     if (!isnan(told) || isnan(limit)) return told;
-    double over = find_counted(info) - limit;
+    double over = counted_of(fields) - limit;
     return limit == 0 || over < 0 ? 0 : over;
 }
 
-static double find_raw(const struct row *row, struct slice info) {
+static double raw_of(const struct row *row, struct fields *fields) {
     switch (row->kind) {
-    case KIND_COUNTED: return find_counted(info);
-    case KIND_OVERSHOOT: return find_overshoot(info);
-    case KIND_KEYS: return count_keys(info);
-    default: return find_number(info, row->field);
+    case KIND_COUNTED: return counted_of(fields);
+    case KIND_OVERSHOOT: return overshoot_of(fields);
+    case KIND_KEYS: return fields->keys;
+    default: return number_of(fields, row->field);
     }
 }
 
@@ -286,7 +370,12 @@ static double figure_of(size_t i, const struct reading *from, const struct readi
 
 static double seconds_between(const struct reading *from, const struct reading *to) {
     double seconds = (to->server_usec - from->server_usec) / 1e6;
-    if (seconds > 0) return seconds;
+    double least = (double)(to->asked_nsec - from->now_nsec) / 1e9;
+    double most = (double)(to->now_nsec - from->asked_nsec) / 1e9;
+    if (seconds > 0 && seconds >= least * (1 - CLOCK_DRIFT) - CLOCK_SLACK_SECONDS &&
+        seconds <= most * (1 + CLOCK_DRIFT) + CLOCK_SLACK_SECONDS) {
+        return seconds;
+    }
     seconds = (double)(to->now_nsec - from->now_nsec) / 1e9;
     return seconds > 0 ? seconds : NAN;
 }
@@ -305,19 +394,22 @@ static double mean_of(const struct mean *mean, size_t index) {
 }
 
 void figures_add(struct figures *f, struct slice info, const struct figures_measured *measured) {
-    struct reading now = {.server_usec = find_number(info, "server_time_usec"),
+    read_fields(&f->fields, info);
+    struct reading now = {.server_usec = number_of(&f->fields, "server_time_usec"),
+                          .asked_nsec = measured->asked_nsec,
                           .now_nsec = measured->now_nsec,
                           .own_commands = measured->own_commands};
     for (size_t i = 0; i < ROWS; i++) {
-        now.raw[i] = find_raw(&rows[i], info);
-        now.raw_second[i] = find_number(info, rows[i].second);
+        now.raw[i] = raw_of(&rows[i], &f->fields);
+        now.raw_second[i] = number_of(&f->fields, rows[i].second);
     }
     struct sample *sample = &f->history[f->samples % FIGURES_HISTORY_SAMPLES];
     const struct reading *from = f->has_last ? &f->last : &now;
     double seconds = f->has_last ? seconds_between(from, &now) : NAN;
     *sample = (struct sample){.begin_nsec = from->now_nsec, .end_nsec = now.now_nsec};
     for (size_t i = 0; i < ROWS; i++) {
-        sample->values[i] = figure_of(i, from, &now, measured, seconds);
+        double value = figure_of(i, from, &now, measured, seconds);
+        sample->values[i] = isfinite(value) ? value : NAN;
     }
     if (f->marked && sample->begin_nsec >= f->mark_nsec) mean_add(&f->since, sample);
     f->samples++;

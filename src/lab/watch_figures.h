@@ -33,7 +33,8 @@ struct figure_row {
 
 /* What the tool measured itself since the sample before. */
 struct figures_measured {
-    int64_t now_nsec;      /* monotonic, when INFO's reply came */
+    int64_t asked_nsec;    /* monotonic, when INFO was sent */
+    int64_t now_nsec;      /* the same clock, when its reply had come */
     uint64_t own_commands; /* sent before INFO was, on the present connections */
     uint64_t probes;       /* answered since the sample before */
     double probe_p50_usec, probe_p99_usec, probe_max_usec; /* of those; read where probes > 0 */
@@ -47,7 +48,7 @@ size_t figures_count(void);
 const struct figure_row *figures_row(size_t index);
 
 /* Takes a reading: INFO's text (several sections' texts, one behind the other). Rates are NaN in
- * the first one, and where a counter has gone back. O(figures x text). */
+ * the first one, and where a counter has gone back. O(text). */
 void figures_add(struct figures *f, struct slice info, const struct figures_measured *measured);
 /* The server may be another one now: the next reading is a first one again. */
 void figures_interrupt(struct figures *f);
@@ -64,7 +65,7 @@ bool figures_marked(const struct figures *f);
 uint64_t figures_before_samples(const struct figures *f);
 uint64_t figures_since_samples(const struct figures *f);
 
-/* NaN where there is none. */
+/* NaN where there is none, or where it is no finite number. */
 double figures_now(const struct figures *f, size_t index);
 double figures_before(const struct figures *f, size_t index);
 double figures_since(const struct figures *f, size_t index);

@@ -71,6 +71,51 @@ static void test_fields_are_found(void **state) {
     assert_false(figures_find((struct slice){"", 0}, "a", &value));
 }
 
+/* Any bytes as lines, among them names with a NUL and names that are a part of a field's. */
+static void test_lines_that_are_no_fields(void **state) {
+    static const char text[] =
+        "used_memory\0x:1\nused_memor:2\nused_memory_:3\n:4\n\n::\nused_memory:5:6\r\n"
+        "maxmemory\r\ndb:keys=7\ndbx:keys=8\nhz\0\0\0:1\nused_memory:9\ndb0:keys=";
+    struct figures_measured measured = {.now_nsec = SECOND};
+    figures_add(f, (struct slice){text, sizeof(text) - 1}, &measured);
+    expect_now("used_bytes", NAN); /* the first one counts, and is no number */
+    expect_now("keys", 0);
+    figures_add(f, (struct slice){text, 16}, &measured);
+    expect_now("used_bytes", NAN);
+}
+
+/* What is no finite number is missing, also where finite ones make it. */
+static void test_figures_are_finite(void **state) {
+    struct buffer line;
+    buffer_init(&line, MEMORY_OTHER);
+    add(SECOND, "used_memory:inf\r\nexpired_keys:-1e308");
+    add(2 * SECOND, "used_memory:nan\r\nexpired_keys:1e308");
+    expect_now("used_bytes", NAN);
+    expect_now("expired_per_sec", NAN);
+    figures_csv_line(f, 0, &line);
+    assert_null(strstr(line.bytes, "inf"));
+    assert_null(strstr(line.bytes, "nan"));
+    buffer_free(&line);
+}
+
+static void add_asked(int64_t asked_nsec, int64_t now_nsec, const char *text) {
+    struct figures_measured measured = {.asked_nsec = asked_nsec, .now_nsec = now_nsec};
+    figures_add(f, slice_of(text), &measured);
+}
+
+/* The server's own time counts, unless its clock was set between two readings. */
+static void test_a_server_clock_that_is_set(void **state) {
+    add_asked(10 * SECOND, 11 * SECOND, "server_time_usec:1000000\r\nexpired_keys:0");
+    add_asked(12 * SECOND, 12 * SECOND, "server_time_usec:2500000\r\nexpired_keys:300");
+    expect_now("expired_per_sec", 200); /* between 1 s and 2 s can be */
+    add_asked(13 * SECOND, 13 * SECOND, "server_time_usec:3603500000\r\nexpired_keys:400");
+    expect_now("expired_per_sec", 100); /* an hour forward cannot */
+    add_asked(14 * SECOND, 14 * SECOND, "server_time_usec:3603500001\r\nexpired_keys:500");
+    expect_now("expired_per_sec", 100); /* nor a second that takes no time */
+    add_asked(15 * SECOND, 15 * SECOND, "server_time_usec:5\r\nexpired_keys:600");
+    expect_now("expired_per_sec", 100); /* nor backward */
+}
+
 static void test_nothing_is_known_of_nothing(void **state) {
     assert_int_equal(figures_samples(f), 0);
     for (size_t i = 0; i < figures_count(); i++) expect(figures_now(f, i), NAN);
@@ -305,6 +350,9 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
         TEST(test_rows_are_sound),
         TEST(test_fields_are_found),
+        TEST(test_lines_that_are_no_fields),
+        TEST(test_figures_are_finite),
+        TEST(test_a_server_clock_that_is_set),
         TEST(test_nothing_is_known_of_nothing),
         TEST(test_gauges_and_rates),
         TEST(test_time_is_the_servers),

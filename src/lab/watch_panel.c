@@ -7,7 +7,8 @@
  *
  * Invariants
  *  1. typed[0..typed_length) are printable ASCII, a NUL follows.
- *  2. While editing, the selected knob is one that the server has.
+ *  2. Only Enter and Escape end editing, and nothing else changes the selected knob meanwhile: what
+ *     is typed never reaches another knob, also where the connection is lost and opened again.
  *  3. A knob's letter never changes, so that fingers learn it; a knob that the server lacks is not
  *     shown.
  */
@@ -82,15 +83,14 @@ void panel_take_option(struct panel *p, struct slice name, struct slice value) {
                  (int)(value.length < PANEL_VALUE_CHARS ? value.length : PANEL_VALUE_CHARS),
                  value.bytes);
         knob->known = true;
-        if (!p->knobs[p->selected].known) p->selected = i;
+        if (!p->knobs[p->selected].known && !p->editing) p->selected = i;
         return;
     }
 }
 
 void panel_forget_values(struct panel *p) {
     for (size_t i = 0; i < p->count; i++) p->knobs[i].known = p->knobs[i].changed = false;
-    p->editing = false;
-    p->selected = 0;
+    if (!p->editing) p->selected = 0;
 }
 
 /* To the next known knob in that direction; stays where there is none. */

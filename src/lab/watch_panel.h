@@ -26,7 +26,7 @@ struct panel_knob {
 struct panel {
     struct panel_knob knobs[PANEL_KNOBS_MAX];
     size_t count;
-    size_t selected; /* a known knob, or 0 */
+    size_t selected; /* a known knob, the one being edited, or 0 */
     bool editing, comparing;
     char typed[PANEL_VALUE_CHARS];
     size_t typed_length;
@@ -46,7 +46,8 @@ void panel_init(struct panel *p);
 size_t panel_patterns(const char *const **patterns);
 /* A pair of CONFIG GET's reply; options that are no knobs are passed over. */
 void panel_take_option(struct panel *p, struct slice name, struct slice value);
-/* Forgets which knobs the server has: another server may have others. */
+/* Forgets which knobs the server has: another server may have others. A value that is being typed
+ * stays. */
 void panel_forget_values(struct panel *p);
 enum panel_action panel_key(struct panel *p, const struct terminal_key *key);
 /* How CONFIG SET of the knob went: `error` NULL, or the server's words. */

@@ -130,6 +130,23 @@ static void test_a_knob_that_is_not_there(void **state) {
     assert_string_equal(selected(), "hz");
 }
 
+/* The connection is lost and opened again while a value is typed: it stays that knob's value. */
+static void test_a_typed_value_stays_with_its_knob(void **state) {
+    type("p1");
+    panel_forget_values(&panel);
+    type("a");
+    panel_take_option(&panel, SLICE("maxmemory"), SLICE("0"));
+    type("0");
+    assert_true(panel.editing);
+    assert_string_equal(selected(), "hz");
+    assert_string_equal(panel.typed, "1a0");
+    assert_int_equal(press(TERMINAL_KEY_ENTER), PANEL_SET);
+    assert_string_equal(selected(), "hz");
+    /* This server has none: what it has is selected now. */
+    panel_take_option(&panel, SLICE("activerehashing"), SLICE("yes"));
+    assert_string_equal(selected(), "activerehashing");
+}
+
 static void test_other_keys(void **state) {
     assert_int_equal(type("q"), PANEL_QUIT);
     assert_int_equal(type("M"), PANEL_MARK);
@@ -171,6 +188,7 @@ int main(void) {
         TEST(test_errors_are_shown),
         TEST(test_arrows_pass_what_the_server_lacks),
         TEST(test_a_knob_that_is_not_there),
+        TEST(test_a_typed_value_stays_with_its_knob),
         TEST(test_other_keys),
         TEST(test_any_keys),
     };

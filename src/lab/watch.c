@@ -15,7 +15,9 @@
  */
 #include "lab/watch.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 
 #include "base/clock.h"
@@ -64,6 +66,7 @@ static struct panel panel;
 static struct question questions[QUESTIONS_MAX]; /* a ring */
 static uint64_t asked, answered;
 static uint64_t own_commands; /* sent before the last INFO */
+static int64_t info_asked_nsec;
 static struct buffer info, picture;
 static struct loop_watcher control_watcher, probe_watcher, keyboard_watcher;
 static struct loop_timer sample_timer, probe_timer, reconnect_timer;
@@ -153,15 +156,21 @@ static void ask_for_knobs(void) {
     knobs_asked_nsec = clock_monotonic_nsec();
 }
 
-/* An error's or status' words, for a message. */
+/* The text of an error, for the screen or for standard error, which may be a terminal too. */
 static const char *words_of(const struct peer_reply *reply, char out[TEXT_CHARS]) {
-    int length = reply->text.length < TEXT_CHARS ? (int)reply->text.length : TEXT_CHARS - 1;
-    snprintf(out, TEXT_CHARS, "%.*s", length, reply->text.bytes);
-    return out;
+    return string_show(reply->text, out, TEXT_CHARS);
+}
+
+/* Writes `picture` to standard output; where that fails the program ends with the reason. */
+static void print_line(void) {
+    if (fwrite(picture.bytes, 1, picture.length, stdout) != picture.length || fflush(stdout)) {
+        give_up(1, "standard output: %s", strerror(errno));
+    }
 }
 
 static void finish_sample(void) {
-    struct figures_measured measured = {.now_nsec = clock_monotonic_nsec(),
+    struct figures_measured measured = {.asked_nsec = info_asked_nsec,
+                                        .now_nsec = clock_monotonic_nsec(),
                                         .own_commands = own_commands};
     probe_collect(probe, &measured);
     figures_add(figures, buffer_slice(&info), &measured);
@@ -173,10 +182,7 @@ static void finish_sample(void) {
     if (figures_samples(figures) < 2) return;
     buffer_clear(&picture);
     figures_csv_line(figures, clock_wall_usec(), &picture);
-    if (fwrite(picture.bytes, 1, picture.length, stdout) != picture.length || fflush(stdout)) {
-        give_up(1, "standard output is closed");
-        return;
-    }
+    print_line();
     if (++lines_printed == options.samples) loop_stop(loop);
 }
 
@@ -327,6 +333,16 @@ static int64_t on_reconnect_due(struct loop_timer *timer) {
     return back ? LOOP_TIMER_END : RECONNECT_MSEC;
 }
 
+/* A change whose reply was lost may have happened or not. */
+static void say_unanswered_sets(void) {
+    for (uint64_t i = answered; i < asked; i++) {
+        const struct question *question = &questions[i % QUESTIONS_MAX];
+        if (question->kind != ASKED_SET) continue;
+        panel_say(&panel, "%s %s: the connection ended before the reply.",
+                  panel.knobs[question->knob].name, question->value);
+    }
+}
+
 static void lose(struct peer *peer) {
     char reason[TEXT_CHARS];
     snprintf(reason, sizeof(reason), "%s", peer_error(peer));
@@ -336,6 +352,7 @@ static void lose(struct peer *peer) {
         return;
     }
     snprintf(failure, sizeof(failure), "%s", reason);
+    say_unanswered_sets();
     panel_forget_values(&panel);
     loop_timer_start(loop, &reconnect_timer, RECONNECT_MSEC);
     draw();
@@ -385,6 +402,7 @@ static int64_t on_sample_due(struct loop_timer *timer) {
         ask_for_knobs();
     }
     own_commands = asked + probe_sent(probe);
+    info_asked_nsec = clock_monotonic_nsec();
     if (ask(&(struct question){.kind = ASKED_INFO}, &SLICE("INFO"), 1)) {
         ask(&(struct question){.kind = ASKED_LATENCYSTATS},
             (struct slice[]){SLICE("INFO"), SLICE("latencystats")}, 2);
@@ -425,8 +443,8 @@ static void on_key(const struct terminal_key *key) {
 
 static void on_keyboard_ready(struct loop_watcher *watcher, unsigned ready) {
     char bytes[TEXT_CHARS];
-    size_t length = terminal_read(bytes, sizeof(bytes));
-    if (!length) {
+    size_t length;
+    if (!terminal_read(bytes, sizeof(bytes), &length)) {
         give_up(1, "the terminal is gone");
         return;
     }
@@ -438,21 +456,34 @@ static void on_keyboard_ready(struct loop_watcher *watcher, unsigned ready) {
     draw();
 }
 
+/* The process was stopped and goes on. Replies that came meanwhile have waited for us, so the time
+ * until they are read says nothing about the server. */
+static void resume(void) {
+    int64_t now = clock_monotonic_nsec();
+    probe_resume(probe, now);
+    for (uint64_t i = answered; i < asked; i++) questions[i % QUESTIONS_MAX].asked_nsec = now;
+    draw();
+}
+
+/* Before events and timers read the replies. */
+static void after_wake(void) {
+    if (terminal_take_continued()) resume();
+}
+
 static bool before_sleep(void) {
     if (signals_shutdown_requested() || terminal_quit_requested()) loop_stop(loop);
-    bool stale = terminal_take_resized();
-    if (terminal_suspend_if_asked()) stale = true;
-    if (stale) draw();
+    if (terminal_take_resized()) draw();
+    if (terminal_suspend_if_asked()) resume();
     return false;
 }
 
+static void (*const after_wake_hooks[])(void) = {after_wake, NULL};
 static bool (*const before_sleep_hooks[])(void) = {before_sleep, NULL};
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
 static void open_all(void) {
     loop = loop_create();
-    signals_setup(loop);
     control = peer_create(MEMORY_OTHER, &limits);
     probing = peer_create(MEMORY_OTHER, &limits);
     probe = probe_create(probing);
@@ -467,7 +498,8 @@ static void open_all(void) {
     sample_timer.callback = on_sample_due;
     probe_timer.callback = on_probe_due;
     reconnect_timer.callback = on_reconnect_due;
-    loop_set_hooks(loop, &(struct loop_hooks){.before_sleep = before_sleep_hooks});
+    loop_set_hooks(loop, &(struct loop_hooks){.after_wake = after_wake_hooks,
+                                              .before_sleep = before_sleep_hooks});
 }
 
 static void close_all(void) {
@@ -484,7 +516,16 @@ static void close_all(void) {
     loop_free(loop);
 }
 
-/* False with the reason in `failure`. */
+/* From here on signals wake the loop. SIGHUP ends the program, unless nohup has it ignored. */
+static void listen_to_signals(void) {
+    struct sigaction hangup;
+    ASSERT(sigaction(SIGHUP, NULL, &hangup) == 0);
+    signals_setup(loop);
+    ASSERT(sigaction(SIGHUP, &hangup, NULL) == 0);
+}
+
+/* False with the reason in `failure`. A signal that comes while the first connection is opened
+ * ends the process at once, because the terminal is not taken yet. */
 static bool begin(void) {
     if (!options.csv && !terminal_is_there()) {
         snprintf(failure, sizeof(failure),
@@ -492,11 +533,11 @@ static bool begin(void) {
         return false;
     }
     if (!connect_both(FIRST_GREETING_MSEC)) return false;
+    listen_to_signals();
     if (options.csv) {
         figures_csv_header(&picture);
-        fwrite(picture.bytes, 1, picture.length, stdout);
-        fflush(stdout);
-        return true;
+        print_line();
+        return !exit_status;
     }
     on_screen = terminal_open(loop) && loop_watch(loop, &keyboard_watcher, LOOP_READABLE);
     if (!on_screen) snprintf(failure, sizeof(failure), "the terminal cannot be used");

@@ -17,7 +17,8 @@ struct probe {
     struct peer *peer;
     int64_t sent_nsec[PROBE_UNANSWERED_MAX]; /* a ring */
     uint64_t sent, answered_here;            /* on this connection */
-    uint32_t usec[PROBE_ANSWERS_MAX];        /* of the answers since the last sample */
+    uint64_t uncounted;               /* of them, the first ones whose answers are no figure */
+    uint32_t usec[PROBE_ANSWERS_MAX]; /* of the answers since the last sample */
     size_t count;
     uint32_t longest_usec;
 };
@@ -29,7 +30,7 @@ struct probe *probe_create(struct peer *peer) {
 }
 
 void probe_free(struct probe *p) { memory_free(p, MEMORY_OTHER); }
-void probe_restart(struct probe *p) { p->sent = p->answered_here = 0; }
+void probe_restart(struct probe *p) { p->sent = p->answered_here = p->uncounted = 0; }
 
 void probe_send(struct probe *p, int64_t now_nsec) {
     if (p->sent - p->answered_here == PROBE_UNANSWERED_MAX) return;
@@ -37,11 +38,19 @@ void probe_send(struct probe *p, int64_t now_nsec) {
     peer_send(p->peer, &SLICE("PING"), 1);
 }
 
+void probe_resume(struct probe *p, int64_t now_nsec) {
+    p->uncounted = p->sent;
+    for (uint64_t i = p->answered_here; i < p->sent; i++) {
+        p->sent_nsec[i % PROBE_UNANSWERED_MAX] = now_nsec;
+    }
+}
+
 void probe_take(struct probe *p, int64_t now_nsec) {
     const struct peer_reply *reply;
     while ((reply = peer_next(p->peer))) {
         if (reply->type == PEER_PUSH || p->answered_here == p->sent) continue;
         int64_t took = now_nsec - p->sent_nsec[p->answered_here++ % PROBE_UNANSWERED_MAX];
+        if (p->answered_here <= p->uncounted) continue;
         uint32_t usec = took < 0 ? 0 : took / 1000 > UINT32_MAX ? UINT32_MAX : took / 1000;
         if (usec > p->longest_usec) p->longest_usec = usec;
         if (p->count < PROBE_ANSWERS_MAX) p->usec[p->count++] = usec;

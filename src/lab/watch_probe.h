@@ -25,6 +25,9 @@ void probe_free(struct probe *p);
 void probe_restart(struct probe *p);
 /* Appends one PING to the peer's output, sent `now_nsec` (monotonic); peer_advance follows. */
 void probe_send(struct probe *p, int64_t now_nsec);
+/* This process was stopped until `now_nsec`: probes that are unanswered are not counted, and wait
+ * from now on. */
+void probe_resume(struct probe *p, int64_t now_nsec);
 /* Takes the replies that have come by `now_nsec`. */
 void probe_take(struct probe *p, int64_t now_nsec);
 /* How long the oldest unanswered one waits, in ns; 0 where none does. */

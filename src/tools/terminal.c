@@ -6,7 +6,8 @@
  *  1. While `opened` is set, `before` has the attributes as they were found.
  *  2. Whatever ends the process but SIGKILL passes through terminal_close: the ordinary end, the
  *     panic hook, the crash handler.
- *  3. Handlers only set flags and wake the loop.
+ *  3. Handlers only set flags and wake the loop; a second SIGINT or SIGTERM puts the terminal back
+ *     and ends the process, because a write to a frozen terminal keeps the loop from turning.
  *
  * Descriptors are not made non-blocking: standard input and output are mostly one open file, which
  * the shell shares.
@@ -28,8 +29,10 @@
 static const char enter_screen[] = "\033[?1049h\033[?25l\033[2J";
 static const char leave_screen[] = "\033[0m\033[?25h\033[?1049l";
 
+#define GIVE_BACK_MSEC 500
+
 static struct termios before;
-static atomic_int opened, resized, suspend, quit;
+static atomic_int opened, resized, suspend, continued, quit;
 static _Atomic(struct loop *) wake_loop;
 
 static enum terminal_key_kind kind_of_sequence(char final) {
@@ -66,7 +69,8 @@ static void on_signal(int sig) {
     int saved_errno = errno;
     if (sig == SIGWINCH) atomic_store(&resized, 1);
     if (sig == SIGTSTP) atomic_store(&suspend, 1);
-    if (sig == SIGQUIT) atomic_store(&quit, 1);
+    if (sig == SIGCONT) atomic_store(&continued, 1);
+    if (sig == SIGQUIT || sig == SIGHUP) atomic_store(&quit, 1);
     struct loop *loop = atomic_load(&wake_loop);
     if (loop) loop_wake(loop);
     errno = saved_errno;
@@ -79,22 +83,33 @@ static void on_panic(const char *title, const char *detail, const char *file, in
 
 static void on_crash(int sig, siginfo_t *info, void *ucontext) { terminal_close(); }
 
+/* The loop sees the first signal; a terminal that takes no output may keep it from looking. */
+static void on_shutdown_signal(int sig, int earlier) {
+    if (!earlier) return;
+    terminal_close();
+    signals_default_and_raise(sig);
+}
+
 static void listen_to_signals(void) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     ASSERT(sigaction(SIGWINCH, &action, NULL) == 0);
     ASSERT(sigaction(SIGTSTP, &action, NULL) == 0);
+    ASSERT(sigaction(SIGCONT, &action, NULL) == 0);
     ASSERT(sigaction(SIGQUIT, &action, NULL) == 0);
+    ASSERT(sigaction(SIGHUP, &action, NULL) == 0);
+    signals_set_shutdown_observer(on_shutdown_signal);
     panic_set_hook(on_panic);
     signals_set_crash_handler(on_crash);
 }
 
-/* Attributes with keys one by one; Ctrl-C and Ctrl-Z still make signals. */
+/* Attributes with keys one by one; Ctrl-C and Ctrl-Z still make signals. These drop the keys that
+ * wait, so that a read may find none where poll has told of some: it must not wait then. */
 static bool take_screen(void) {
     struct termios ours = before;
     ours.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     ours.c_iflag &= ~(tcflag_t)(ICRNL | IXON);
-    ours.c_cc[VMIN] = 1;
+    ours.c_cc[VMIN] = 0;
     ours.c_cc[VTIME] = 0;
     if (tcsetattr(STDIN_FILENO, TCSANOW, &ours) != 0) return false;
     atomic_store(&opened, 1);
@@ -110,12 +125,19 @@ bool terminal_open(struct loop *loop) {
     return false;
 }
 
-void terminal_close(void) {
+static void give_back(void) {
     if (!atomic_exchange(&opened, 0)) return;
-    /* A terminal that does not take it is gone. */
+    (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    /* A terminal that takes no output for so long is frozen or gone. */
+    struct pollfd ready = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (poll(&ready, 1, GIVE_BACK_MSEC) <= 0) return;
     ssize_t written = write(STDOUT_FILENO, leave_screen, sizeof(leave_screen) - 1);
     (void)written;
-    (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+void terminal_close(void) {
+    atomic_store(&wake_loop, NULL);
+    give_back();
 }
 
 void terminal_size(int *columns, int *rows) {
@@ -130,10 +152,17 @@ bool terminal_quit_requested(void) { return atomic_load(&quit); }
 
 bool terminal_suspend_if_asked(void) {
     if (!atomic_exchange(&suspend, 0)) return false;
-    terminal_close();
+    give_back();
     raise(SIGSTOP);
+    atomic_store(&continued, 0);
     /* The shell may have changed them meanwhile. */
     if (tcgetattr(STDIN_FILENO, &before) == 0) take_screen();
+    return true;
+}
+
+bool terminal_take_continued(void) {
+    if (!atomic_exchange(&continued, 0) || !atomic_load(&opened)) return false;
+    take_screen();
     return true;
 }
 
@@ -153,7 +182,11 @@ bool terminal_write(struct slice text) {
     return true;
 }
 
-size_t terminal_read(char *bytes, size_t size) {
+bool terminal_read(char *bytes, size_t size, size_t *length) {
+    struct pollfd state = {.fd = STDIN_FILENO};
     ssize_t got = read(STDIN_FILENO, bytes, size);
-    return got > 0 ? (size_t)got : 0;
+    *length = got > 0 ? (size_t)got : 0;
+    if (got < 0) return errno == EINTR || errno == EAGAIN;
+    /* Nothing was read where no key waits, and at the end of a terminal. */
+    return got > 0 || poll(&state, 1, 0) == 0;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct loop;
@@ -33,21 +34,26 @@ size_t terminal_decode_key(const char *bytes, size_t length, struct terminal_key
 /* True where standard input and output are a terminal. */
 bool terminal_is_there(void);
 /* Takes the terminal: no echo, no line editing, another screen. Signals (a new size, suspend, quit)
- * wake `loop`. Errors and crashes of this process put the terminal back. False where it cannot. */
+ * wake `loop`. Errors and crashes of this process put the terminal back, and so does a second
+ * SIGINT or SIGTERM, which ends the process at once. False where it cannot. */
 bool terminal_open(struct loop *loop);
-/* Puts everything back; harmless when not open. Async-signal-safe. */
+/* Puts everything back and forgets the loop; harmless when not open. Async-signal-safe. */
 void terminal_close(void);
 /* The terminal's size; 80 by 24 where it does not tell. */
 void terminal_size(int *columns, int *rows);
 /* True once after the size changed. */
 bool terminal_take_resized(void);
-/* True after a signal that asks the program to end (SIGQUIT; the others are io/signals'). */
+/* True after a signal that asks the program to end (SIGQUIT, SIGHUP; the others are io/signals').
+ */
 bool terminal_quit_requested(void);
 /* After a suspend (Ctrl-Z): gives the terminal back, stops the process, takes it again when the
  * process goes on. True where that happened: all is to be drawn anew. */
 bool terminal_suspend_if_asked(void);
+/* True once after the process was stopped otherwise (SIGSTOP) and goes on: the terminal is taken
+ * again, because the shell may have changed its attributes; all is to be drawn anew. */
+bool terminal_take_continued(void);
 /* Writes all; may wait for a slow terminal. False where it is gone. */
 bool terminal_write(struct slice text);
-/* The keys that wait; 0: the terminal is gone. Call when standard input is readable. */
-size_t terminal_read(char *bytes, size_t size);
+/* The keys that wait, `length` 0 where there are none; never waits. False: the terminal is gone. */
+MUST_USE bool terminal_read(char *bytes, size_t size, size_t *length);
 #endif

@@ -189,6 +189,31 @@ start_server {} {
         assert_morethan_equal $most 350000
     }
 
+    test {--csv to a full disk ends with the reason, before the first interval} {
+        set result [run_program [list sh -c "exec $lab watch -p [srv port] --csv \
+            --interval 60000 > /dev/full"]]
+        assert_equal 1 [dict get $result status]
+        assert_equal "redis-lab watch: standard output: No space left on device\n" \
+            [dict get $result err]
+    }
+
+    test {SIGHUP ends --csv, unless nohup has it ignored} {
+        set channel [open |[list $lab watch -p [srv port] --csv --interval 100 2>@1] r]
+        gets $channel names
+        exec kill -HUP [pid $channel]
+        read $channel
+        assert {[catch {close $channel} message options]}
+        assert_equal SIGHUP [lindex [dict get $options -errorcode] 2]
+        set channel [open |[list sh -c "trap '' HUP; exec $lab watch -p [srv port] --csv \
+            --interval 100 2>&1"] r]
+        gets $channel names
+        exec kill -HUP [pid $channel]
+        for {set i 0} {$i < 3} {incr i} {
+            assert_equal [llength [split $names ,]] [llength [split [gets $channel] ,]]
+        }
+        catch {close $channel}
+    }
+
     test {The server ends: so does --csv, with the reason} {
         set client [redis_client]
         set channel [open |[list $lab watch -p [srv port] --csv --interval 100 2>@1] r]
@@ -284,6 +309,69 @@ start_server {} {
         assert_equal {0 restored} [terminal_end $terminal text]
     }
 
+    # A shell does that when a program of its is stopped.
+    test {Stopped by SIGSTOP, and continued: the terminal is taken again} {
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 60000]
+        set text ""
+        await_shown $terminal text {hz \d+}
+        regexp {%pid (\d+)} $text -> pid
+        pause_process $pid
+        terminal_order $terminal cook
+        set text ""
+        terminal_order $terminal modes
+        await_shown $terminal text {%modes cooked}
+        exec kill -CONT $pid
+        await_shown $terminal text {redis-lab watch.*q: quit}
+        terminal_order $terminal modes
+        await_shown $terminal text {%modes raw}
+        send_keys $terminal q
+        assert_equal {0 restored} [terminal_end $terminal text]
+    }
+
+    # Replies that waited for the tool are not the server's stall.
+    test {Time in which the tool was suspended is not the server's} {
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 100]
+        set text ""
+        await_shown $terminal text {PING max\S* +[\d.]+(us|ms)}
+        regexp {%pid (\d+)} $text -> pid
+        foreach signal {TSTP STOP} {
+            exec kill -$signal $pid
+            wait_for_condition 1000 10 {[regexp {\) T } [read_whole /proc/$pid/stat]]} else {
+                fail "it is not stopped"
+            }
+            after 4000
+            set text ""
+            exec kill -CONT $pid
+            # Several samples: one of them has what was under way.
+            await_shown $terminal text {(PING max.*){5}}
+            foreach {-> seconds} [regexp -all -inline {PING max\S* +([\d.]+)s} $text] {
+                assert_lessthan $seconds 4
+            }
+            foreach {-> seconds} [regexp -all -inline {no answer for ([\d.]+) s} $text] {
+                assert_lessthan $seconds 4
+            }
+        }
+        send_keys $terminal q
+        assert_equal {0 restored} [terminal_end $terminal text]
+    }
+
+    test {A terminal that takes no output: a second SIGTERM ends the program} {
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 100]
+        set text ""
+        await_shown $terminal text {hz \d+}
+        regexp {%pid (\d+)} $text -> pid
+        terminal_order $terminal output off
+        after 500 ;# it draws meanwhile, and its write does not end
+        set tries 0
+        while {[process_alive $pid] && [incr tries] < 500} {
+            catch {exec kill -TERM $pid}
+            after 20
+        }
+        assert_lessthan $tries 500
+        terminal_order $terminal output on
+        assert_match {* restored} [terminal_end $terminal text]
+    }
+
     test {The terminal goes away: so does the program} {
         set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 60000]
         set text ""
@@ -340,6 +428,7 @@ foreach {words reason} {
     "HTTP/1.1 400 Bad Request\r\n\r\n" {protocol: a reply begins with a byte that marks no type}
     "*1000000000\r\n" {protocol: the reply has more elements than allowed}
     "$99999999999\r\n" {protocol: the reply's text is larger than allowed}
+    "+OK\r\n-ERR \x1b\[2J\x9b\x7f\x07\r\n" {ERR .[2J...}
     "+OK\r\n+OK\r\n" {it does not answer INFO as Redis does}
     "+OK\r\n-LOADING wait\r\n" {LOADING wait}
     "+OK\r\n*2\r\n:1\r\n" {no answer in time}
@@ -360,6 +449,37 @@ foreach {words reason} {
         fconfigure $lab_run -blocking 1
         assert {[catch {close $lab_run}]}
         assert_equal "redis-lab watch: $reason\n" $out
+    }
+}
+
+# It has nothing to put back yet.
+test {Ctrl-C while a server does not greet ends the program at once} {
+    set listener [socket -server {say_and_wait ""} -myaddr 127.0.0.1 0]
+    set port [lindex [fconfigure $listener -sockname] 2]
+    set lab_run [open |[list $lab watch -p $port --csv 2>@1] r]
+    after 300
+    exec kill -INT [pid $lab_run]
+    read $lab_run
+    close $listener
+    assert {[catch {close $lab_run} message options]}
+    assert_equal SIGINT [lindex [dict get $options -errorcode] 2]
+}
+
+start_server {} {
+    test {A change whose reply is lost is said} {
+        set terminal [terminal_open 24 80 $lab watch -p [srv port] --interval 100]
+        set text ""
+        await_shown $terminal text {hz \d+}
+        pause_process [srv pid]
+        send_keys $terminal p50\r
+        await_shown $terminal text {Setting hz}
+        set text ""
+        exec kill -KILL [srv pid]
+        await_shown $terminal text {hz 50: the connection ended before the reply}
+        send_keys $terminal q
+        assert_equal {0 restored} [terminal_end $terminal text]
+        await_end [srv process]
+        restart_server
     }
 }
 

@@ -6,6 +6,7 @@
 #   keys BASE64        these bytes are typed
 #   size ROWS COLUMNS  the terminal has another size; what is typed later comes later
 #   output on|off      off: a program that writes waits in its write
+#   cook               the terminal's attributes become those of a shell
 #   modes              answers "%modes LINE", where LINE is raw or cooked
 # Its own lines begin with "%", between those that the program shows: "%pid N" comes first,
 # "%ended STATUS ATTRIBUTES" last, where ATTRIBUTES says whether the terminal's are as before.
@@ -24,6 +25,8 @@ def obey(order, *words):
         set_size(*words)
     elif order == b'output':
         termios.tcflow(theirs, termios.TCOON if words[0] == b'on' else termios.TCOOFF)
+    elif order == b'cook':
+        termios.tcsetattr(theirs, termios.TCSANOW, before)
     elif order == b'modes':
         raw = not termios.tcgetattr(theirs)[3] & termios.ICANON
         os.write(1, b'%modes raw\n' if raw else b'%modes cooked\n')

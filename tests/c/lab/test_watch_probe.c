@@ -97,6 +97,24 @@ static void test_what_nobody_asked_for(void **state) {
     assert_int_equal(measured.probe_p50_usec, 1000);
 }
 
+/* Answers that waited while this process was stopped say nothing about the server. */
+static void test_stopped_and_continued(void **state) {
+    for (int i = 0; i < 3; i++) probe_send(probe, i * MSEC);
+    answer("+PONG\r\n", 3 * MSEC);
+    probe_resume(probe, 9000 * MSEC);
+    assert_int_equal(probe_waiting_nsec(probe, 9005 * MSEC), 5 * MSEC);
+    probe_send(probe, 9001 * MSEC);
+    answer("+PONG\r\n+PONG\r\n+PONG\r\n", 9002 * MSEC);
+    struct figures_measured measured = {.now_nsec = 0};
+    probe_collect(probe, &measured);
+    assert_int_equal(measured.probes, 2);
+    assert_int_equal(measured.probe_max_usec, 3000);
+    probe_send(probe, 9003 * MSEC);
+    answer("+PONG\r\n", 9004 * MSEC);
+    probe_collect(probe, &measured);
+    assert_int_equal(measured.probes, 1);
+}
+
 static void test_unanswered_ones_are_bounded(void **state) {
     for (int i = 0; i < PROBE_UNANSWERED_MAX + 10; i++) probe_send(probe, i);
     assert_int_equal(probe_sent(probe), PROBE_UNANSWERED_MAX);
@@ -113,6 +131,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_quantiles, begin, end),
         cmocka_unit_test_setup_teardown(test_a_stall_counts_for_each_probe, begin, end),
         cmocka_unit_test_setup_teardown(test_what_nobody_asked_for, begin, end),
+        cmocka_unit_test_setup_teardown(test_stopped_and_continued, begin, end),
         cmocka_unit_test_setup_teardown(test_unanswered_ones_are_bounded, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of tools/terminal: the decoding of keys. The terminal itself is tested through a pseudo
+ * Tests of tools/terminal: the decoding of keys, and reading. The rest is tested through a pseudo
  * terminal by tests/integration/lab-watch.tcl.
  */
 #include "tools/terminal.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+
 #include "base/random.h"
 #include "base/seed.h"
+
+#define PATIENCE_SECONDS 60
 
 static void expect(const char *bytes, enum terminal_key_kind kind, size_t took) {
     struct terminal_key key;
@@ -59,11 +65,45 @@ static void test_any_bytes_are_consumed(void **state) {
     }
 }
 
+/* In a child, whose standard input and output are a pseudo terminal. A status of 0 is right. */
+static int read_without_keys(int terminal, int other_end) {
+    char bytes[8];
+    size_t length = 1;
+    alarm(PATIENCE_SECONDS);
+    if (dup2(terminal, STDIN_FILENO) < 0 || dup2(terminal, STDOUT_FILENO) < 0) return 1;
+    close(terminal);
+    if (!terminal_open(NULL)) return 2;
+    if (!terminal_read(bytes, sizeof(bytes), &length) || length != 0) return 3;
+    if (write(other_end, "ab", 2) != 2) return 4;
+    struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (poll(&ready, 1, PATIENCE_SECONDS * 1000) != 1) return 5;
+    if (!terminal_read(bytes, sizeof(bytes), &length) || length != 2) return 6;
+    close(other_end);
+    return terminal_read(bytes, sizeof(bytes), &length) ? 7 : 0;
+}
+
+/* Ctrl-C drops keys that poll has told of; reading must not wait for the next one then. */
+static void test_reading_never_waits(void **state) {
+    int other_end = posix_openpt(O_RDWR | O_NOCTTY), status;
+    assert_true(other_end >= 0 && grantpt(other_end) == 0 && unlockpt(other_end) == 0);
+    int terminal = open(ptsname(other_end), O_RDWR | O_NOCTTY);
+    assert_true(terminal >= 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(read_without_keys(terminal, other_end));
+    close(terminal);
+    close(other_end);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_any_bytes_are_consumed),
+        cmocka_unit_test(test_reading_never_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

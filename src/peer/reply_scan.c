@@ -63,7 +63,7 @@ static enum scanned end_line(struct reply_scanner *s) {
 static void note_error(struct reply_scanner *s, const char *bytes, size_t length) {
     for (size_t i = 0; i < length && s->error_length < REPLY_SCAN_ERROR_CHARS - 1; i++) {
         char c = bytes[i];
-        if (c >= ' ' && c != '"' && c != '\\') s->error[s->error_length++] = c;
+        if (c >= ' ' && c <= '~' && c != '"' && c != '\\') s->error[s->error_length++] = c;
     }
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""redis-cli and redis-benchmark against servers that answer with anything: random bytes, replies
-cut or changed anywhere, lengths that nobody can have, nesting without end, closes at any byte.
+"""redis-cli, redis-benchmark and redis-lab against servers that answer with anything: random bytes,
+replies cut or changed anywhere, lengths that nobody can have, nesting without end, closes at any
+byte.
 
 usage: tests/fuzz/hostile_servers.py [--bin FOLDER] [--rounds N] [--seed N]
 
@@ -50,6 +51,9 @@ TOOLS = [
         ["--threads", "2", "-t", "set"], ["-r", "100", "lpush", "l", "__rand_int__"],
         ["-a", "p", "--user", "u", "-t", "ping"], ["--dbnum", "3", "-t", "get"],
         ["--rate", "1000", "--duration", "1", "-t", "get"], ["-k", "0", "-t", "get"])
+] + [
+    ["redis-lab", "watch", "--csv", "--interval", "100", "--samples", "3", *words] for words in (
+        [], ["-3"], ["-a", "p", "--user", "u"], ["--probe-interval", "1"])
 ]
 
 REPLIES = [
@@ -168,7 +172,10 @@ def one(folder, seed, home):
                          b"ping\r\nget k\nset \"a\\x00b\" c\nmulti\nexec\n" * 3,
                          draw.randbytes(3000), b"*1\r\n$4\r\nPING\r\n" * 50, b"a" * 100000))
     server.start()
-    command = [os.path.join(folder, tool), "-p", str(server.port), *words]
+    command = [os.path.join(folder, tool), *words]
+    # redis-cli's own options come before the command.
+    at = 2 if tool == "redis-lab" else 1
+    command[at:at] = ["-p", str(server.port)]
     formatted = tool == "redis-cli" and not UNFORMATTED & set(words)
     environment = {**os.environ, "HOME": home, **({"FAKETTY": "1"} if formatted else {}),
                    "ASAN_OPTIONS": f"exitcode={SANITIZER_STATUS}:"
@@ -185,10 +192,12 @@ def one(folder, seed, home):
     if done.returncode < 0 or done.returncode == SANITIZER_STATUS or b"Sanitizer" in done.stderr:
         return (f"seed {seed}: status {done.returncode}: {' '.join(command)}\n"
                 f"{done.stderr[-3000:].decode('latin-1')}")
-    shown = OBEYED.search(done.stdout) if formatted else None
+    # What these two print is made of figures and of reasons.
+    text = done.stdout if formatted else done.stdout + done.stderr if tool != "redis-cli" else b""
+    shown = OBEYED.search(text)
     if shown:
         return (f"seed {seed}: shows what a terminal obeys: {' '.join(command)}\n"
-                f"{done.stdout[max(shown.start() - 100, 0):shown.end() + 100]!r}")
+                f"{text[max(shown.start() - 100, 0):shown.end() + 100]!r}")
     return None
 
 

@@ -61,7 +61,7 @@ void benchmark_compare_csv_names(FILE *out) {
 
 static void print_csv(FILE *out, const char *title, const struct benchmark_ratio *ratios,
                       int decimals) {
-    fprintf(out, "\"%s\"", title);
+    benchmark_report_csv_title(out, title);
     for (size_t i = 0; i < BENCHMARK_FIGURES; i++) {
         const struct benchmark_ratio *r = &ratios[i];
         fprintf(out, ",\"%.*f\",\"%.*f\",\"%.3f\",\"%.3f\",\"%.3f\"", decimals, r->first, decimals,

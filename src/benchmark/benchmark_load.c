@@ -23,7 +23,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/panic.h"
 #include "base/system.h"
 
 #define EVENTS_MAX 256
@@ -36,6 +35,8 @@
 #define WATCH_STEPS 10
 #define NSEC_A_SECOND INT64_C(1000000000)
 #define DESCRIPTORS_BESIDE 64
+/* What is sent again and again, of all connections. */
+#define BATCHES_BYTES_MAX ((size_t)4 * 1024 * 1024 * 1024)
 
 struct run {
     const struct benchmark_load *load;
@@ -44,6 +45,8 @@ struct run {
     atomic_bool stops;
     atomic_uint running;       /* threads */
     _Atomic int64_t told_nsec; /* start_nsec for who watches; 0 = not started */
+    unsigned threads;          /* that there are */
+    pthread_mutex_t begin;     /* held until there are all of them, and the barrier */
     pthread_barrier_t barrier;
     pthread_mutex_t mutex; /* of the reason */
     char *reason;
@@ -244,6 +247,8 @@ static void start_clock(struct run *run) {
 static void *work(void *context) {
     struct worker *w = context;
     struct run *run = w->run;
+    pthread_mutex_lock(&run->begin);
+    pthread_mutex_unlock(&run->begin);
     open_clients(w);
     if (pthread_barrier_wait(&run->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) start_clock(run);
     pthread_barrier_wait(&run->barrier);
@@ -254,6 +259,29 @@ static void *work(void *context) {
     run_load(w);
     atomic_fetch_sub(&run->running, 1);
     return NULL;
+}
+
+static size_t batch_bytes(const struct benchmark_load *load) {
+    return load->pipeline * load->request->bytes.length;
+}
+
+/* NULL where there is no room for it; the run is over then. */
+static char *create_batch(struct run *run) {
+    const struct benchmark_load *load = run->load;
+    char reason[BENCHMARK_REASON_CHARS];
+    size_t batches = load->request->place_count ? load->clients : 1;
+    /* Before any is filled: a system that lends memory would end us, or others, later. */
+    bool fits = batch_bytes(load) <= BATCHES_BYTES_MAX / batches;
+    char *batch = fits ? memory_try_alloc(batch_bytes(load), MEMORY_OTHER) : NULL;
+    if (batch) {
+        benchmark_request_repeat(load->request, batch, load->pipeline);
+    } else {
+        snprintf(reason, sizeof(reason),
+                 "no room for %zu batches of %zu bytes: -P or -d is too large", batches,
+                 batch_bytes(load));
+        give_up(run, reason);
+    }
+    return batch;
 }
 
 static bool set_up_worker(struct worker *w, struct run *run, unsigned index) {
@@ -270,10 +298,8 @@ static bool set_up_worker(struct worker *w, struct run *run, unsigned index) {
         w->interval_nsec = between * load->threads;
         w->due_nsec = between * index;
     }
-    for (unsigned i = 0; i < w->count && !run->shared_batch.length; i++) {
-        w->clients[i].batch =
-            memory_alloc(load->pipeline * load->request->bytes.length, MEMORY_OTHER);
-        benchmark_request_repeat(load->request, w->clients[i].batch, load->pipeline);
+    for (unsigned i = 0; i < w->count && load->request->place_count && !stops(w); i++) {
+        w->clients[i].batch = create_batch(run);
     }
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
     return w->epoll >= 0;
@@ -322,7 +348,7 @@ static void await_workers(const struct run *run, struct worker *workers,
         (void)ppoll(NULL, 0, &step, NULL);
         if (steps % WATCH_STEPS == 0 && atomic_load(&run->running)) tell(run, workers, watch);
     }
-    for (unsigned i = 0; i < run->load->threads; i++) pthread_join(workers[i].thread, NULL);
+    for (unsigned i = 0; i < run->threads; i++) pthread_join(workers[i].thread, NULL);
 }
 
 static void collect(const struct run *run, struct worker *workers,
@@ -339,18 +365,37 @@ static void collect(const struct run *run, struct worker *workers,
 static void init_run(struct run *run, const struct benchmark_load *load, char *reason) {
     *run = (struct run){.load = load, .running = load->threads, .reason = reason};
     pthread_mutex_init(&run->mutex, NULL);
-    pthread_barrier_init(&run->barrier, NULL, load->threads);
+    pthread_mutex_init(&run->begin, NULL);
     if (load->request->place_count) return;
-    size_t bytes = load->pipeline * load->request->bytes.length;
-    char *batch = memory_alloc(bytes, MEMORY_OTHER);
-    benchmark_request_repeat(load->request, batch, load->pipeline);
-    run->shared_batch = (struct slice){batch, bytes};
+    char *batch = create_batch(run);
+    if (batch) run->shared_batch = (struct slice){batch, batch_bytes(load)};
 }
 
 static void free_run(struct run *run) {
     pthread_mutex_destroy(&run->mutex);
-    pthread_barrier_destroy(&run->barrier);
+    pthread_mutex_destroy(&run->begin);
+    if (run->threads) pthread_barrier_destroy(&run->barrier);
     memory_free((char *)run->shared_batch.bytes, MEMORY_OTHER);
+}
+
+/* Where the system refuses one the run is over, and the barrier is for those that there are. */
+static void create_threads(struct run *run, struct worker *workers) {
+    pthread_mutex_lock(&run->begin);
+    int error = 0;
+    while (run->threads < run->load->threads && !error) {
+        struct worker *worker = &workers[run->threads];
+        error = pthread_create(&worker->thread, NULL, work, worker);
+        if (!error) run->threads++;
+    }
+    if (error) {
+        char reason[BENCHMARK_REASON_CHARS];
+        snprintf(reason, sizeof(reason), "cannot create thread %u of %u: %s", run->threads + 1,
+                 run->load->threads, strerror(error));
+        give_up(run, reason);
+        atomic_fetch_sub(&run->running, run->load->threads - run->threads);
+    }
+    if (run->threads) pthread_barrier_init(&run->barrier, NULL, run->threads);
+    pthread_mutex_unlock(&run->begin);
 }
 
 bool benchmark_load_run(const struct benchmark_load *load, struct benchmark_result *result,
@@ -363,10 +408,7 @@ bool benchmark_load_run(const struct benchmark_load *load, struct benchmark_resu
     for (unsigned i = 0; i < load->threads; i++) {
         if (!set_up_worker(&workers[i], &run, i)) give_up(&run, "epoll: none to be had");
     }
-    for (unsigned i = 0; i < load->threads; i++) {
-        int error = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-        if (error) PANIC("no thread: %s", strerror(error)); /* the others wait for it */
-    }
+    create_threads(&run, workers);
     await_workers(&run, workers, watch);
     collect(&run, workers, result);
     for (unsigned i = 0; i < load->threads; i++) free_worker(&workers[i]);

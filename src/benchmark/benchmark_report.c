@@ -38,11 +38,21 @@ void benchmark_report_csv_names(FILE *out) {
     fputc('\n', out);
 }
 
+void benchmark_report_csv_title(FILE *out, const char *title) {
+    fputc('"', out);
+    for (; *title; title++) {
+        if (*title == '"') fputc('"', out);
+        fputc(*title, out);
+    }
+    fputc('"', out);
+}
+
 void benchmark_report_csv(FILE *out, const char *title, const struct benchmark_result *result,
                           const struct benchmark_options *options) {
     double figures[6];
     figures_of(result, figures);
-    fprintf(out, "\"%s\",\"%.2f\"", title, benchmark_report_rate(result));
+    benchmark_report_csv_title(out, title);
+    fprintf(out, ",\"%.2f\"", benchmark_report_rate(result));
     for (size_t i = 0; i < 6; i++) {
         fprintf(out, ",\"%.*f\"", (int)options->decimals, figures[i]);
     }

@@ -13,6 +13,8 @@ double benchmark_report_rate(const struct benchmark_result *result);
 
 /* CSV: the line of names, and one a test. */
 void benchmark_report_csv_names(FILE *out);
+/* The first field: the title between quotes, a quote in it doubled. */
+void benchmark_report_csv_title(FILE *out, const char *title);
 void benchmark_report_csv(FILE *out, const char *title, const struct benchmark_result *result,
                           const struct benchmark_options *options);
 /* -q: one line. */

@@ -272,6 +272,32 @@ start_server {tags {benchmark} unix 1} {
         assert {[regexp {p50=\d+\.\d{5} msec} [load $benchmark -n 10 -t get -q --precision 5]]}
     }
 
+    test {redis-benchmark --csv: a quote in a command is doubled} {
+        set words {-n 10 --csv set k {a"b,c}}
+        assert_match "\"set k a\"\"b,c\",\"*" [lindex [split [load $benchmark {*}$words] \n] 1]
+        set words [linsert $words 0 --compare 127.0.0.1:[srv port] --rounds 1]
+        assert_match "\"set k a\"\"b,c\",\"*" [lindex [split [load $benchmark {*}$words] \n] 1]
+    }
+
+    test {redis-benchmark: batches that no memory holds are refused} {
+        set reason {no room for * batches of * bytes: -P or -d is too large*}
+        set words [list -p [srv port] -P 1000000 -t set]
+        assert_match $reason [load_fails $benchmark {*}$words -d 500000]
+        assert_match $reason [load_fails $benchmark {*}$words -c 1000 -r 10]
+    }
+
+    # Each thread's stack takes eight megabytes of addresses.
+    test {redis-benchmark: a thread that the system refuses is the reason} {
+        if {[s mem_allocator] eq "libc"} {
+            skip "a sanitizer takes more addresses than that"
+        }
+        set result [run_program [list sh -c "ulimit -v 1500000; exec $benchmark \
+            -p [srv port] --threads 1024 -c 1024 -t ping"]]
+        assert_equal 1 [dict get $result status]
+        assert_match "cannot create thread * of 1024: Resource temporarily unavailable\n" \
+            [dict get $result err]
+    }
+
     test {redis-benchmark in a terminal: a row of progress, and only the report stays} {
         # A title that leaves no room for all of its figures at 80 columns.
         set long {LPUSH (needed to benchmark LRANGE)}

@@ -21,8 +21,10 @@
  *   in a script      that alone has allocated growth(), everything is collected where Lua next
  *                    looks for its collector. The allocator asks for that (collect_soon): it may
  *                    not collect itself, because Lua is in the midst of something, but it may set
- *                    when Lua does. At the script's end all of it is collected, if it is still
- *                    that much.
+ *                    when Lua does. Then Lua's collector rests again, and the allocator asks anew
+ *                    when `used` has grown by growth() from the least that it has been since
+ *                    (pace.least): Lua's own pause is in whole percents, and near the limit
+ * growth() is less than one. At the script's end all of it is collected, if it is still that much.
  *
  * growth() is as much again as is used, or a part of the room below the limit where that is less,
  * but at least a 256th of what is used: so nothing is collected at a higher price than some 256
@@ -69,6 +71,8 @@
 /* A step of the collector is as much work, in bytes, as this times its setting. */
 #define STEP_UNIT 10
 #define STEPS_MAX 100000000
+/* Lua's collector, once it has ended a cycle, does not begin the next one by itself. */
+#define PAUSE_FOREVER 1000000
 /* So little garbage is left alone, and so little that is owed. */
 #define GROWTH_MIN ((size_t)16 << 10)
 #define OWED_MIN ((size_t)1 << 10)
@@ -102,13 +106,16 @@ static struct {
     size_t live;     /* `used` when the last cycle ended */
     size_t due;      /* and where the next one begins */
     size_t trigger;  /* where the script that runs is to be collected in */
+    size_t least;    /* of `used` since the script was last to be collected in; 0: it was not */
     size_t worth;    /* engine_has_room has found nothing to free below this */
     size_t owed;     /* bytes that were allocated since the cycle's last step */
     size_t rate;     /* bytes of work for each of them */
     bool cycle;      /* one is on, for all that is known */
     bool collecting; /* Lua collects in the script that runs */
     bool suspended;  /* but not now */
+    bool asked;      /* Lua may not have collected since it was last to */
     bool touched;    /* by the script: nothing is known of it */
+    bool collected;  /* everything, during the entry that is on */
 } pace;
 
 struct spare {
@@ -172,14 +179,22 @@ static void begin_cycle(void) {
 
 static void rest(lua_State *L) { lua_gc(L, LUA_GCSTOP, 0); }
 
-/* From now on Lua collects whatever it looks for its collector, all in one step, and again when
- * what is left has grown. It only sets numbers: the allocator may do so at any time. */
+/* The script is to be collected in when it has allocated growth() from here on. */
+static void set_trigger(void) {
+    pace.collecting = pace.asked = false;
+    pace.least = 0;
+    pace.trigger = later(used, growth(used));
+    gate = 0; /* it may be above that */
+}
+
+/* Where Lua next looks for its collector it collects everything, in one step. This only sets
+ * numbers: the allocator may do so at any time. */
 static void collect_soon(lua_State *L) {
-    size_t more = growth(used);
-    pace.collecting = true;
-    pace.trigger = later(used, more);
+    pace.collecting = pace.asked = true;
+    pace.least = used;
+    pace.trigger = later(used, growth(used));
     lua_gc(L, LUA_GCSETSTEPMUL, 0); /* a step without an end */
-    lua_gc(L, LUA_GCSETPAUSE, 100 + (int)(more / (used / 100 + 1)));
+    lua_gc(L, LUA_GCSETPAUSE, PAUSE_FOREVER);
     if (!pace.suspended) lua_gc(L, LUA_GCRESTART, 0);
 }
 
@@ -188,6 +203,7 @@ static void collect_all(lua_State *L) {
     lua_gc(L, LUA_GCCOLLECT, 0);
     engine_let_go();
     note_collected();
+    pace.collected = entered_main != NULL;
     rest(L);
 }
 
@@ -209,9 +225,10 @@ static void pay(lua_State *L) {
 /* The entry has ended that began when so much was used. */
 static void settle(lua_State *L, size_t before, size_t trigger) {
     bool unknown = pace.collecting || pace.touched;
-    last_growth = unknown ? SIZE_MAX : used > before ? used - before : 0;
+    last_growth = unknown || pace.collected ? SIZE_MAX : used > before ? used - before : 0;
     pace.trigger = SIZE_MAX;
-    pace.collecting = pace.suspended = pace.touched = false;
+    pace.least = 0;
+    pace.collecting = pace.asked = pace.suspended = pace.touched = pace.collected = false;
     if ((unknown && used > trigger) || (lacked && may_have_garbage())) {
         collect_all(L);
         return;
@@ -325,20 +342,29 @@ static bool look(size_t more) {
         lacked = true;
         return false;
     }
+    if (pace.least) pace.trigger = later(pace.least, growth(pace.least));
     if (entered_main && later(used, more) > pace.trigger) collect_soon(entered_main);
     set_gate();
     return true;
 }
 
+/* Less is used. What Lua has collected shows here, and nowhere else. */
+static inline void note_freed(size_t bytes) {
+    used -= bytes;
+    if (__builtin_expect(used >= pace.least, 1)) return;
+    pace.least = used;
+    gate = 0; /* the next allocation finds where the script is to be collected in again */
+}
+
 /* lua_Alloc: `block` is NULL exactly where `old_size` is 0. */
 static void *allocate(void *context, void *block, size_t old_size, size_t size) {
     if (!size) {
-        used -= old_size;
+        note_freed(old_size);
         if (block && !keep_spare(block, old_size)) memory_free_sized(block, old_size, MEMORY_LUA);
         return NULL;
     }
     if (size <= old_size) {
-        used -= old_size - size;
+        note_freed(old_size - size);
         return memory_realloc(block, size, MEMORY_LUA);
     }
     size_t after = used + (size - old_size);
@@ -452,8 +478,7 @@ void engine_collect(struct engine *e) {
 
 void engine_lift_limit(void) {
     lifted = true;
-    pace.trigger = later(used, growth(used));
-    gate = 0;
+    set_trigger();
     engine_hold(); /* nor is memory refused that the system has */
 }
 
@@ -461,8 +486,7 @@ bool engine_has_room(struct lua_State *L) {
     if (__builtin_expect(engine_bytes() <= engine_bytes_max(), 1)) return true;
     if (used < pace.worth) return false;
     collect_all(L);
-    pace.collecting = false;
-    pace.trigger = later(used, growth(used));
+    set_trigger();
     bool has_room = engine_bytes() <= engine_bytes_max();
     pace.worth = has_room ? 0 : used + used / GROWTH_PART_MIN;
     return has_room;
@@ -470,10 +494,8 @@ bool engine_has_room(struct lua_State *L) {
 
 void engine_drop(struct lua_State *L) {
     collect_all(L);
-    pace.collecting = false;
+    set_trigger();
     pace.worth = 0;
-    pace.trigger = later(used, growth(used));
-    gate = 0;
 }
 
 void engine_suspend_collector(struct lua_State *L) {
@@ -483,7 +505,9 @@ void engine_suspend_collector(struct lua_State *L) {
 
 void engine_resume_collector(struct lua_State *L) {
     pace.suspended = false;
-    if (pace.collecting) lua_gc(L, LUA_GCRESTART, 0);
+    if (!pace.asked) return;
+    pace.asked = false;
+    lua_gc(L, LUA_GCRESTART, 0);
 }
 
 void engine_note_collector(struct lua_State *L) {

@@ -24,21 +24,6 @@
 #define LOOKS 20
 #define LOOK_INSTRUCTIONS 10000
 
-static void try_input(lua_State *L, void *context) {
-    const struct slice *input = context;
-    struct slice rest = {input->bytes + 1, input->length - 1};
-    engine_hold();
-    sandbox_open(L, script_libraries_open);
-    engine_let_go();
-    uint64_t before = digest(L);
-    switch ((unsigned char)input->bytes[0] % MODES) {
-    case TEXT: try_text(L, rest); break;
-    case CODE: try_code(L, rest); break;
-    default: try_calls(L, rest);
-    }
-    ASSERT(digest(L) == before && engine_bytes() <= engine_bytes_max());
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum mode { TEXT, CODE, CALLS, MODES };

@@ -263,10 +263,12 @@ static const struct option_row option_rows[] = {
      .high = INT64_MAX,
      .apply = limit_changed,
      .help =
-         "What scripts may hold together, garbage that is not collected yet included. A "
-         "script that wants more fails with \"not enough memory\"; garbage is no reason as long as "
-         "what is in use and twice the largest value that the script makes fit. What the log, a "
-         "snapshot or the primary holds is run and kept whatever the limit. 0: no limit."},
+         "Bytes that scripts may hold together: their code, their values, and garbage that is not "
+         "collected yet. A script that wants more fails with \"not enough memory\". Garbage alone "
+         "is "
+         "never the reason for a value of at most a twelfth of what live data leaves free, where "
+         "that is at least 5% of the limit and 256kb. Scripts that the log, a snapshot or the "
+         "primary holds are kept and run whatever the limit is. 0: no limit."},
 };
 
 static void print_lua(struct buffer *out) { buffer_printf(out, "%zu", engine_bytes()); }

@@ -384,6 +384,11 @@ start_server {} {
             assert_error {ERR not enough memory for the reply} {
                 r eval {return redis.pcall('srandmember', 'few', -2000000000)} 0
             }
+            # Lua has no table of more than 2^26 values, whatever the limit is.
+            r config set lua-memory-limit 0
+            assert_error {ERR not enough memory for the reply} {
+                r eval {return redis.pcall('srandmember', 'few', -67108865)} 0
+            }
             assert_equal few [r eval {return redis.call('keys', 'few')[1]} 0]
         }
     } undefined {ours}

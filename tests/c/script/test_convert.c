@@ -319,6 +319,25 @@ static void random_reply(struct client *c, int depth) {
     }
 }
 
+/* As many values as no table of Lua has places for: Lua would raise an error within the command. */
+static void too_many(struct client *c) { reply_array(c, (INT64_C(1) << 26) + 1); }
+static void too_many_pairs(struct client *c) { reply_map(c, (INT64_C(1) << 26) + 1); }
+static void too_many_within(struct client *c) {
+    reply_array(c, 2);
+    reply_null(c);
+    reply_array(c, INT64_MAX / 4);
+    reply_null(c);
+}
+
+static void test_values_of_a_reply_have_a_bound(void **state) {
+    static void (*const kinds[])(struct client * c) = {too_many, too_many_pairs, too_many_within};
+    for (size_t i = 0; i < 2 * sizeof(kinds) / sizeof(kinds[0]); i++) {
+        assert_string_equal(value_of(kinds[i / 2], i % 2 ? 3 : 2),
+                            "{'err'='ERR not enough memory for the reply'}");
+        assert_false(convert.capture.client->flags & CLIENT_REPLY_OFF);
+    }
+}
+
 static void test_random_replies_come_back(void **state) {
     struct capture direct, back;
     capture_open(&direct, NULL);
@@ -351,6 +370,7 @@ int main(void) {
         cmocka_unit_test(test_lists_of_texts_are_sorted),
         cmocka_unit_test(test_values_become_replies),
         cmocka_unit_test(test_depth_has_a_bound),
+        cmocka_unit_test(test_values_of_a_reply_have_a_bound),
         cmocka_unit_test(test_random_replies_come_back),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

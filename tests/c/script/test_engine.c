@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Tests of script/engine: what Lua is given, and at which byte no more.
+ * SEED=n runs the same random choices again; each run prints its seed.
  */
 #include "script/entered.h"
 
@@ -8,9 +9,9 @@
 #include <lua5.1/lualib.h>
 #include <pthread.h>
 
-#include "base/seed.h"
-
 #include "base/memory.h"
+#include "base/random.h"
+#include "base/seed.h"
 #include "option/option.h"
 
 static struct engine *engine;
@@ -271,6 +272,44 @@ static void test_collecting_is_paid_by_what_is_allocated(void **test) {
     assert_in_range(cycles_of(10, 200, 500000), 1, 12);
 }
 
+#define ROUNDS 200
+
+struct piece {
+    size_t bytes;
+    unsigned count;
+};
+
+/* Each but the last is garbage when the next one is made. */
+static void make_pieces(lua_State *L, void *pieces) {
+    const struct piece *piece = pieces;
+    for (unsigned i = 0; i < piece->count; i++) {
+        lua_newuserdata(L, piece->bytes);
+        lua_pop(L, 1);
+    }
+}
+
+/* What the help of lua-memory-limit says: garbage alone is never the reason for an error, as long
+ * as a value takes no more than a twelfth of what live data leaves free, and that is no less than 5
+ * % of the limit. */
+static void test_garbage_is_no_reason(void **test) {
+    static const unsigned permille[] = {100, 500, 900, 950};
+    assert_true(engine_enter(engine, keep_much, NULL));
+    for (size_t i = 0; i < sizeof(permille) / sizeof(permille[0]); i++) {
+        set_limit(0);
+        engine_collect(engine);
+        size_t live = engine_bytes(), most = live / permille[i] * 1000, room = (most - live) / 12;
+        set_limit(most);
+        for (int round = 0; round < ROUNDS; round++) {
+            struct piece piece = {1 + (size_t)random_below(room - 64), 1};
+            if (random_below(2)) piece.bytes = piece.bytes / 50 + 1;
+            if (random_below(20) == 0) piece.count = (unsigned)random_below(60) + 1;
+            if (!engine_enter(engine, make_pieces, &piece))
+                fail_msg("round %d: %u times %zu bytes, %zu of %zu are used, %zu of them live",
+                         round, piece.count, piece.bytes, engine_bytes(), most, live);
+        }
+    }
+}
+
 /* The memory of a limit that was lowered is looked at once in a while, and not by each call. */
 static void test_above_the_limit(void **test) {
     assert_true(engine_enter(engine, keep_much, NULL));
@@ -369,6 +408,7 @@ static void test_no_limit(void **test) {
 }
 
 static int open_all(void **test) {
+    seed_from_environment();
     engine_register();
     return 0;
 }
@@ -387,6 +427,7 @@ int main(void) {
         TEST(test_lacking_memory),
         TEST(test_limit_is_lifted_for_one_entry),
         TEST(test_collecting_is_paid_by_what_is_allocated),
+        TEST(test_garbage_is_no_reason),
         TEST(test_above_the_limit),
         TEST(test_room),
         TEST(test_small_blocks_are_given_again),

@@ -58,8 +58,9 @@ static bool configure(void) {
     }
     /* It is no failure: a pair of another kind is set one file after the other. */
     if (!tls_pair_fits())
-        log_warning("tls-key-file is of another kind than the key in tls-cert-file: no client can "
-                    "connect over TLS until they belong together.");
+        log_warning(
+            "tls-key-file is of another kind than the key in tls-cert-file: no client can "
+            "connect over TLS until they belong together.");
     return true;
 }
 

@@ -330,7 +330,7 @@ static void too_many_within(struct client *c) {
 }
 
 static void test_values_of_a_reply_have_a_bound(void **state) {
-    static void (*const kinds[])(struct client * c) = {too_many, too_many_pairs, too_many_within};
+    void (*const kinds[])(struct client * c) = {too_many, too_many_pairs, too_many_within};
     for (size_t i = 0; i < 2 * sizeof(kinds) / sizeof(kinds[0]); i++) {
         assert_string_equal(value_of(kinds[i / 2], i % 2 ? 3 : 2),
                             "{'err'='ERR not enough memory for the reply'}");

@@ -472,8 +472,8 @@ static bool read_module_auxiliary(struct load *l) {
     return true;
 }
 
-/* For how many keys more room may be made. Room that was made for any database counts until its keys
- * have come, so that a file gets no more of it by promising keys again and again. */
+/* For how many keys more room may be made. Room that was made for any database counts until its
+ * keys have come, so that a file gets no more of it by promising keys again and again. */
 static uint64_t room_for_keys(struct load *l) {
     uint64_t left = source_left_max(l->in), read = l->result->read;
     uint64_t most = left == UINT64_MAX ? RESERVE_KEYS_UNKNOWN : left / RESERVE_KEY_BYTES;

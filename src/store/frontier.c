@@ -23,6 +23,7 @@
 #include "base/panic.h"
 #include "ds/table.h"
 #include "ds/timebuckets.h"
+#include "io/background.h"
 #include "value/shadow.h"
 
 struct frontier_part {
@@ -99,8 +100,16 @@ static void cast_shadow(const struct entry *e) {
     if (may_have_shadow(e)) shadow_open(e->type, entry_object(e));
 }
 
+static void free_shadow(void *shadow) { shadow_free(shadow); }
+
+/* What writers have noted meanwhile may be half a million members, or more. */
 static void end_shadow(const struct entry *e) {
-    if (e->type != ENTRY_STRING) shadow_close(e->type, entry_object(e));
+    struct shadow *s = e->type == ENTRY_STRING ? NULL : shadow_take(e->type, entry_object(e));
+    if (!s) return;
+    if (shadow_noted(s) > LAZYFREE_BLOCKS_AT_ONCE)
+        background_submit(BACKGROUND_FREE, free_shadow, s);
+    else
+        shadow_free(s);
 }
 
 /* ---- handing on ---- */

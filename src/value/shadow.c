@@ -5,6 +5,8 @@
  *  1. Noted is what was, or was not, there at the moment, has changed since, and was ahead then.
  *  2. A member of the table that is not noted is as it was, or behind.
  *  3. While noted members are visited nothing more is noted: all is behind.
+ *  4. A shadow that was taken from its value (shadow_take) is in no table and in no sum of this
+ *     file, and its own table is in no list of those that owe: any thread may free it.
  */
 #include "value/shadow.h"
 
@@ -16,6 +18,8 @@
 
 /* Places of a table at a time, some eighty members: the memory of those to come is asked for. */
 #define STEP_POSITIONS 16
+/* Of the noted members, between two publications of what was freed. */
+#define FREE_BUCKETS 1024
 
 /* A member of that moment, or that there was none of this text. */
 struct noted {
@@ -29,6 +33,7 @@ struct shadow {
     const struct value_type *type;
     struct table *noted;
     size_t table_bytes; /* of `noted`, as counted: it may grow between two notes */
+    size_t bytes;       /* all that this shadow takes, as counted */
     size_t count;
     uint64_t cursor;        /* of table_scan: the next position of the table; then of `noted` */
     bool noted_are_visited; /* the table is behind */
@@ -38,7 +43,7 @@ struct shadow {
 };
 
 static struct table *shadows; /* by the addresses of their tables; NULL: there was none yet */
-static size_t noted_bytes;
+static size_t all_bytes;      /* of those in `shadows` */
 
 /* ---- tables ---- */
 
@@ -83,9 +88,14 @@ static struct table *table_of(enum value_kind kind, struct value v) {
 
 bool shadow_is_possible(enum value_kind kind, struct value v) { return table_of(kind, v) != NULL; }
 
+static void count_bytes(struct shadow *s, size_t bytes) {
+    s->bytes += bytes;
+    all_bytes += bytes;
+}
+
 static void count_noted_table(struct shadow *s) {
     size_t bytes = table_bytes(s->noted);
-    noted_bytes += bytes - s->table_bytes;
+    count_bytes(s, bytes - s->table_bytes);
     s->table_bytes = bytes;
 }
 
@@ -101,7 +111,7 @@ void shadow_open(enum value_kind kind, struct value v) {
     s->count = table_count(t);
     table_insert(shadows, address_hash(t), s);
     table_watch(t, true);
-    noted_bytes += memory_good_size(sizeof(*s));
+    count_bytes(s, memory_good_size(sizeof(*s)));
     count_noted_table(s);
 }
 
@@ -115,23 +125,28 @@ static size_t noted_size(const struct noted *n) {
 }
 
 static void free_noted(void *element, void *context) {
-    struct noted *n = element;
-    noted_bytes -= memory_good_size(noted_size(n));
-    memory_free_sized(n, noted_size(n), MEMORY_SAVES);
+    memory_free_sized(element, noted_size(element), MEMORY_SAVES);
 }
 
-void shadow_close(enum value_kind kind, struct value v) {
+struct shadow *shadow_take(enum value_kind kind, struct value v) {
     struct shadow *s = shadow_of(kind, v);
-    if (!s) return;
+    if (!s) return NULL;
     bool there = table_remove_element(shadows, address_hash(s->table), s);
     ASSERT(there);
     table_watch(s->table, false);
-    noted_bytes -= memory_good_size(sizeof(*s)) + s->table_bytes;
-    while (!table_free_step(s->noted, SIZE_MAX, free_noted, NULL)) continue;
+    table_detach(s->noted);
+    all_bytes -= s->bytes;
+    return s;
+}
+
+size_t shadow_noted(const struct shadow *s) { return table_count(s->noted); }
+
+void shadow_free(struct shadow *s) {
+    while (!table_free_step(s->noted, FREE_BUCKETS, free_noted, NULL)) memory_publish();
     memory_free_sized(s, sizeof(*s), MEMORY_SAVES);
 }
 
-size_t shadow_bytes(void) { return noted_bytes; }
+size_t shadow_bytes(void) { return all_bytes; }
 size_t shadow_count(const struct shadow *s) { return s->count; }
 
 /* ---- noting ---- */
@@ -143,7 +158,7 @@ static void add_noted(struct shadow *s, uint64_t hash, struct slice first, struc
     *n = head;
     if (first.length) memcpy(n->bytes, first.bytes, first.length);
     if (second.length) memcpy(n->bytes + first.length, second.bytes, second.length);
-    noted_bytes += memory_good_size(noted_size(n));
+    count_bytes(s, memory_good_size(noted_size(n)));
     table_insert(s->noted, hash, n);
     count_noted_table(s);
 }

@@ -1013,34 +1013,43 @@ uint64_t table_scan_some(const struct table *t, uint64_t cursor, size_t wanted,
     return index | table_place(until) >> (64 - TABLE_SCAN_PART_BITS) << level;
 }
 
-/* Those up to `until` have been asked for, and their elements but what overflow buckets have. */
-static void scan_visit(const struct bucket *const *ring, size_t done, size_t until,
-                       void (*visit)(void *element, void *context), void *context) {
-    for (size_t i = done; i < until; i++) chain_prefetch_rest(ring[i % SCAN_RING]);
-    for (size_t i = done; i < until; i++) {
-        const struct bucket *b = ring[i % SCAN_RING];
+/* A position that was asked for, and the cursor behind it. */
+struct scanned {
+    const struct bucket *bucket;
+    uint64_t cursor;
+};
+
+/* Those up to `until` have been asked for, and their elements but what overflow buckets have.
+ * Visits at least one of them; returns up to where. */
+static size_t scan_visit(const struct scanned *ring, size_t done, size_t until, const bool *enough,
+                         void (*visit)(void *element, void *context), void *context) {
+    for (size_t i = done; i < until; i++) chain_prefetch_rest(ring[i % SCAN_RING].bucket);
+    do {
+        const struct bucket *b = ring[done % SCAN_RING].bucket;
         bucket_visit(b, visit, context);
         chain_visit(bucket_next(b), visit, context);
-    }
+    } while (++done < until && !(enough && *enough));
+    return done;
 }
 
 uint64_t table_scan_run(const struct table *t, uint64_t cursor, size_t positions,
-                        void (*visit)(void *element, void *context), void *context) {
-    const struct bucket *ring[SCAN_RING];
+                        const bool *enough, void (*visit)(void *element, void *context),
+                        void *context) {
+    struct scanned ring[SCAN_RING];
     size_t asked = 0, seen = 0, done = 0;
     if (t->buckets == 0) return 0;
     for (bool last = positions == 0; !last || done < asked;) {
         for (; !last && asked - done < SCAN_RING; asked++) {
             const struct bucket *b = bucket_at(t, scan_next(t, &cursor));
-            ring[asked % SCAN_RING] = b;
+            ring[asked % SCAN_RING] = (struct scanned){b, cursor};
             prefetch(b);
             last = cursor == 0 || asked + 1 == positions;
         }
         for (; seen < asked && seen - done < 2 * SCAN_GROUP; seen++)
-            chain_prefetch(ring[seen % SCAN_RING]);
+            chain_prefetch(ring[seen % SCAN_RING].bucket);
         size_t until = done + SCAN_GROUP < seen ? done + SCAN_GROUP : seen;
-        scan_visit(ring, done, until, visit, context);
-        done = until;
+        done = scan_visit(ring, done, until, enough, visit, context);
+        if (enough && *enough) return ring[(done - 1) % SCAN_RING].cursor;
     }
     return cursor;
 }

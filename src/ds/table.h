@@ -98,9 +98,11 @@ uint64_t table_scan_some(const struct table *t, uint64_t cursor, size_t wanted,
                          void (*visit)(void *element, void *context), void *context);
 
 /* As table_scan for up to `positions` of them, at least 1, asking for the memory of those to come
- * meanwhile. */
+ * meanwhile. `enough` (may be NULL) is false at first; the run ends behind the position in which
+ * `visit` has set it. */
 uint64_t table_scan_run(const struct table *t, uint64_t cursor, size_t positions,
-                        void (*visit)(void *element, void *context), void *context);
+                        const bool *enough, void (*visit)(void *element, void *context),
+                        void *context);
 /* Where a hash stands in that order, and a cursor but 0: what is below a cursor's place has been
  * visited. */
 static inline uint64_t table_place(uint64_t hash) {

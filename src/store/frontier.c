@@ -56,6 +56,8 @@ static struct {
     struct table *waits;   /* of struct waiting */
     struct waiting *begun; /* the one that is out in part */
     size_t rushed_effort;  /* of what was handed on at once in this turn */
+    size_t step_effort;    /* of what this step has handed on: */
+    bool step_is_full;     /* it is FRONTIER_STEP_EFFORT_MAX */
     struct frontier_progress progress;
     size_t kept_bytes; /* of all that is kept and of all tables that are taken */
     size_t shadow_bytes_max;
@@ -79,9 +81,19 @@ static bool is_wanted(const struct frontier_part *part, const struct entry *e, u
     return entry_mark(e) != mark && is_ahead(part, hash);
 }
 
+/* Nothing of it stands elsewhere. */
+static bool is_small(const struct entry *e) {
+    return e->type == ENTRY_STRING && !(e->flags & (ENTRY_BLOB | ENTRY_LONG_KEY));
+}
+
 static bool is_large(const struct entry *e) {
-    if (e->type == ENTRY_STRING && !(e->flags & (ENTRY_BLOB | ENTRY_LONG_KEY))) return false;
+    if (is_small(e)) return false;
     return entry_bytes(e) >= FRONTIER_STEP_BYTES || entry_free_effort(e) > FRONTIER_STEP_EFFORT;
+}
+
+/* What handing it on at once takes, in members. */
+static size_t effort_of(const struct entry *e) {
+    return entry_free_effort(e) + entry_bytes(e) / FRONTIER_EFFORT_BYTES;
 }
 
 /* Handing it on at once would take long, or more in this turn than was so already. */
@@ -120,8 +132,7 @@ static void emit_whole(int database, const struct entry *e) {
 
 /* One that is about to change. */
 static void rush(int database, const struct entry *e) {
-    if (is_large(e))
-        save.rushed_effort += entry_free_effort(e) + entry_bytes(e) / FRONTIER_EFFORT_BYTES;
+    if (is_large(e)) save.rushed_effort += effort_of(e);
     emit_whole(database, e);
 }
 
@@ -203,17 +214,23 @@ static void pass(void *element, void *behind) {
         if (!is_ahead(part, hash_bytes(key.bytes, key.length))) return;
     }
     save.progress.done++;
-    if (is_large(e))
+    if (is_large(e)) {
         wait_begin(e, part->database, &save.standing);
-    else
-        emit_whole(part->database, e);
+        return;
+    }
+    emit_whole(part->database, e);
+    if (is_small(e)) return;
+    save.step_effort += effort_of(e);
+    save.step_is_full = save.step_effort >= FRONTIER_STEP_EFFORT_MAX;
 }
 
 /* After a merge a position may hold keys that were passed. */
 static void walk_on(struct frontier_part *part, size_t positions) {
     bool merged = table_buckets(part->table) < part->buckets;
-    part->cursor = table_scan_run(part->table, part->cursor, merged ? 1 : positions, pass,
-                                  merged ? part : NULL);
+    save.step_effort = 0;
+    save.step_is_full = false;
+    part->cursor = table_scan_run(part->table, part->cursor, merged ? 1 : positions,
+                                  &save.step_is_full, pass, merged ? part : NULL);
     part->buckets = table_buckets(part->table);
     part->done = part->cursor == 0;
 }
@@ -269,7 +286,7 @@ bool frontier_clean(size_t positions) {
     ASSERT(!save.emit);
     if (frontier_may_begin()) return true;
     const struct table *t = host->table(clean_database);
-    clean_cursor = t ? table_scan_run(t, clean_cursor, positions, forget_mark, NULL) : 0;
+    clean_cursor = t ? table_scan_run(t, clean_cursor, positions, NULL, forget_mark, NULL) : 0;
     if (clean_cursor == 0 && ++clean_database == host->databases()) {
         clean_database = 0;
         marks_left = 0;

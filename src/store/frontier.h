@@ -57,6 +57,10 @@ struct timebuckets;
  */
 #define FRONTIER_EFFORT_BYTES 256
 
+/* A step over a table ends behind the position in which it has handed on so much, beside short
+ * strings: 128 KB, or so many members. */
+#define FRONTIER_STEP_EFFORT_MAX 512
+
 /* What changed members of values that are still to be handed on may take: this part of the memory
  * in use when the save began, at least so much. Beyond it writers wait. */
 #define FRONTIER_SHADOW_SHARE 20
@@ -79,8 +83,9 @@ void frontier_begin(frontier_emit *emit, void *context);
 bool frontier_is_open(void);
 /* A turn of the loop begins: what may be handed on at once in it is counted anew. */
 void frontier_turn(void);
-/* Walks on by up to `positions` of a table, at least 1, or by one step of a large value. True when
- * everything is out: the save is over then. */
+/* Walks on by up to `positions` of a table, at least 1, and no further than
+ * FRONTIER_STEP_EFFORT_MAX; or by one step of a large value. True when everything is out: the save
+ * is over then. */
 MUST_USE bool frontier_step(size_t positions, size_t budget);
 /* Gives the save up; nothing happens where there is none. `emit` is not called any more. */
 void frontier_abort(void);

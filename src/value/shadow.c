@@ -200,8 +200,8 @@ bool shadow_step(struct shadow *s, value_visit *visit, void *context) {
     s->visit = visit;
     s->context = context;
     s->cursor = s->noted_are_visited
-                    ? table_scan_run(s->noted, s->cursor, STEP_POSITIONS, visit_noted, s)
-                    : table_scan_run(s->table, s->cursor, STEP_POSITIONS, visit_member, s);
+                    ? table_scan_run(s->noted, s->cursor, STEP_POSITIONS, NULL, visit_noted, s)
+                    : table_scan_run(s->table, s->cursor, STEP_POSITIONS, NULL, visit_member, s);
     if (s->cursor) return false;
     if (s->noted_are_visited) return true;
     s->noted_are_visited = true;

@@ -391,7 +391,7 @@ static void test_scan_run(void **state) {
     enum { COUNT = 3000 };
     struct element *elements = elements_make(COUNT);
     struct table *t = table_create(&type);
-    assert_int_equal(table_scan_run(t, 77, 5, hit, NULL), 0);
+    assert_int_equal(table_scan_run(t, 77, 5, NULL, hit, NULL), 0);
     put_range(t, elements, 0, COUNT);
     for (size_t positions = 1; positions < 2000; positions += 1 + positions / 2) {
         uint64_t cursor = 0, expected = 0;
@@ -399,12 +399,45 @@ static void test_scan_run(void **state) {
         do {
             uint64_t before = cursor;
             size_t visits = 0, wanted = 0;
-            cursor = table_scan_run(t, cursor, positions, hit, &visits);
+            cursor = table_scan_run(t, cursor, positions, NULL, hit, &visits);
             for (size_t i = 0; i < positions && (i == 0 || expected); i++)
                 expected = table_scan(t, expected, hit, &wanted);
             assert_int_equal(cursor, expected);
             assert_int_equal(visits, wanted);
             assert_true(cursor == 0 || table_place(cursor) > table_place(before));
+        } while (cursor != 0);
+        for (size_t i = 0; i < COUNT; i++) assert_int_equal(elements[i].hits, 2);
+    }
+    table_free(t);
+    elements_free(elements);
+}
+
+static size_t visits_wanted;
+static bool enough;
+
+static void hit_until_enough(void *element, void *visits) {
+    hit(element, visits);
+    enough = *(size_t *)visits >= visits_wanted;
+}
+
+/* A run that has had enough ends behind that position, and the next one goes on there. */
+static void test_scan_run_enough(void **state) {
+    enum { COUNT = 3000, RUN = 256 };
+    struct element *elements = elements_make(COUNT);
+    struct table *t = table_create(&type);
+    put_range(t, elements, 0, COUNT);
+    for (visits_wanted = 1; visits_wanted < COUNT; visits_wanted += 1 + visits_wanted / 2) {
+        uint64_t cursor = 0, expected = 0;
+        clear_hits(elements, COUNT);
+        do {
+            size_t visits = 0, wanted = 0, positions = 0;
+            enough = false;
+            cursor = table_scan_run(t, cursor, RUN, &enough, hit_until_enough, &visits);
+            do {
+                expected = table_scan(t, expected, hit, &wanted);
+            } while (expected && wanted < visits_wanted && ++positions < RUN);
+            assert_int_equal(cursor, expected);
+            assert_int_equal(visits, wanted);
         } while (cursor != 0);
         for (size_t i = 0; i < COUNT; i++) assert_int_equal(elements[i].hits, 2);
     }
@@ -1091,6 +1124,7 @@ int main(void) {
         TEST(test_model),
         TEST(test_scan_at_rest),
         TEST(test_scan_run),
+        TEST(test_scan_run_enough),
         TEST(test_scan_some),
         TEST(test_scan_promise),
         TEST(test_scan_foreign_cursor),

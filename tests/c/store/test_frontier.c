@@ -7,6 +7,8 @@
  */
 #include "store/frontier.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/random.h"
@@ -199,6 +201,19 @@ static struct value hash_of(unsigned fields) {
         char name[16];
         int length = snprintf(name, sizeof(name), "f%u", i);
         hash_set(&v, (struct slice){name, (size_t)length}, SLICE("text"));
+    }
+    return v;
+}
+
+/* Of texts that no small form takes. */
+static struct value hash_of_long(unsigned fields) {
+    struct value v = hash_create();
+    char text[100];
+    memset(text, 'l', sizeof(text));
+    for (unsigned i = 0; i < fields; i++) {
+        char name[16];
+        int length = snprintf(name, sizeof(name), "f%u", i);
+        hash_set(&v, (struct slice){name, (size_t)length}, (struct slice){text, sizeof(text)});
     }
     return v;
 }
@@ -625,6 +640,71 @@ static void test_emptied_while_one_waits(void **state) {
     check_equal();
 }
 
+/* A step over a table hands on a bounded number of bytes and members, however large values are that
+ * come whole. */
+static void test_step_is_bounded(void **state) {
+    enum { MANY = 1000, TEXT = FRONTIER_STEP_BYTES * 3 / 4, POSITION_MOST = 30 };
+    struct key_text name;
+    struct slice text = {long_text, TEXT};
+    memset(long_text, 'a', sizeof(long_text));
+    for (unsigned i = 0; i < MANY; i++) {
+        const struct key key = numbered_key(&name, i);
+        if (i % 2)
+            key_store(keyspace_at(0), i, text, ENTRY_NO_DEADLINE);
+        else
+            keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of_long(FRONTIER_STEP_EFFORT / 2));
+    }
+    size_t most = FRONTIER_STEP_EFFORT_MAX / (FRONTIER_STEP_EFFORT / 2) + POSITION_MOST;
+    save_begin();
+    for (size_t before = 0;; before = saved.count) {
+        bool over = frontier_step(256, 1);
+        assert_in_range(saved.count - before, 0, most);
+        if (over) break;
+    }
+    check_equal();
+}
+
+static atomic_bool blocked;
+
+static void wait_until_let_go(void *unused) {
+    while (atomic_load(&blocked)) sched_yield();
+}
+
+/* What was noted of a huge value is freed in the background, whether the save ends or is given
+ * up. */
+static void test_noted_are_freed_in_background(void **state) {
+    struct key_text name;
+    const struct key key = first_key(&name);
+    for (int gives_up = 0; gives_up < 2; gives_up++) {
+        struct value v = hash_of(HUGE_FIELDS);
+        struct entry *e = keyspace_put_object(&key, keyspace_find(&key), ENTRY_HASH, v);
+        background_drain(BACKGROUND_FREE);
+        save_begin();
+        size_t before = memory_used(MEMORY_SAVES);
+        for (unsigned i = 0; i < HUGE_FIELDS; i++) {
+            char field[16];
+            int length = snprintf(field, sizeof(field), "f%u", i);
+            e = keyspace_change_begin(&key, e, &v);
+            hash_set(&v, (struct slice){field, (size_t)length}, SLICE("another"));
+            keyspace_change_end(&key, e, v);
+        }
+        size_t noted = memory_used(MEMORY_SAVES) - before;
+        assert_true(noted > HUGE_FIELDS * sizeof("f1text"));
+        atomic_store(&blocked, true);
+        background_submit(BACKGROUND_FREE, wait_until_let_go, NULL);
+        if (gives_up)
+            frontier_abort();
+        else
+            while (!frontier_step(1, SIZE_MAX)) continue;
+        size_t left = memory_used(MEMORY_SAVES) - before;
+        assert_int_equal(shadow_bytes(), 0);
+        atomic_store(&blocked, false);
+        background_drain(BACKGROUND_FREE);
+        assert_true(left >= noted / 2);
+        assert_true(memory_used(MEMORY_SAVES) <= before + 4096);
+    }
+}
+
 /* A child that was forked meanwhile has no save: whatever waits in the parent goes as ever. */
 static void change_in_child(void) {
     background_in_child();
@@ -690,6 +770,8 @@ int main(void) {
         TEST(test_exchanged_while_cleaning),
         TEST(test_emptied),
         TEST(test_emptied_while_one_waits),
+        TEST(test_step_is_bounded),
+        TEST(test_noted_are_freed_in_background),
         TEST(test_forked),
     };
     assert_true(background_start());

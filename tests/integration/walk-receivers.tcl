@@ -83,8 +83,8 @@ start_server [list overrides $receivers tags {repl ours needs:debug}] {
         set replica [unread_replica]
         write_all
         await_replicas 1
-        # What of the copy does not stand in the sockets' buffers.
-        assert_lessthan 50000000 [s mem_clients_slaves]
+        # Far more than a pipe that rests would leave; how much depends on how fast the scribe is.
+        assert_lessthan 10000000 [s mem_clients_slaves]
         assert_lessthan [s walk_waiting_bytes] 70000000
         $replica close
         await_replicas 0

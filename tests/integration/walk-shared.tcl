@@ -249,6 +249,7 @@ start_server [list overrides $shared tags {repl ours needs:debug}] {
             r flushall
             populate 1000
             close_all [waiting_replicas 1]
+            await_save
             config_set repl-diskless-sync-delay 0
             with_longer_saves {
                 set from [count_log_lines]

@@ -72,8 +72,18 @@ mutate('file-sync', 'io/file.c', 'bool done = sync_whole(r->fd);',
 mutate('file-left-over', 'io/file.c', 'system_unlink(r->temporary);', '0;',
        'a file that could not be written is left beside', 'unit io/test_file')
 mutate('loop-pending', 'io/loop.c',
-       '    watcher->interest = 0;\n    forget_pending(loop, watcher);\n',
-       '    watcher->interest = 0;\n', 'a freed watcher is called', 'unit io/test_loop')
+       '    forget_pending(first ? &loop->first : &loop->ready, watcher);\n', '',
+       'a freed watcher is called', 'unit io/test_loop')
+mutate('loop-first-last', 'io/loop.c',
+       'if (__builtin_expect(loop->first_watchers != 0, 0)) serve_first(loop);\n'
+       '    serve_ready(loop);',
+       'serve_ready(loop);\n    if (loop->first_watchers != 0) serve_first(loop);',
+       'who is to be served first comes last', 'unit io/test_loop')
+mutate('heap-does-not-rise', 'base/heap.c', '        rise(heap, at);\n', '',
+       'a heap loses its order when an item in its midst goes', 'unit base/test_heap')
+mutate('listen-uncounted', 'net/listen.c',
+       'if (kinds[i]->counted) count += kinds[i]->counted();', 'continue;',
+       'connections of another kind do not count for maxclients', 'unit net/test_listen')
 
 mutate('file-rename-before-sync', 'io/file.c',
        '    bool done = sync_whole(r->fd);\n    if (done) {\n'
@@ -341,7 +351,7 @@ mutate('frontier-rest-missing', 'store/frontier.c',
        '        save.progress.rushed++;\n',
        'a large value that is changed while it waits is not saved', 'unit store/test_frontier')
 mutate('frontier-rushed-uncounted', 'store/frontier.c',
-       'rushed_effort += entry_free_effort(e) + ', 'rushed_effort += 0 * ',
+       'rushed_effort += effort_of(e);', 'rushed_effort += 0;',
        'many large values that change in one turn are copied at once', 'unit store/test_frontier')
 mutate('frontier-turn-forgotten', 'store/frontier.c',
        'void frontier_turn(void) { save.rushed_effort = 0; }',
@@ -360,7 +370,7 @@ mutate('frontier-number', 'store/frontier.c',
        '        part->database = i;\n', '        part->database = 0;\n',
        'all keys are saved as those of database 0', 'unit store/test_frontier')
 mutate('frontier-kept-bytes', 'store/frontier.c',
-       '    w->kept_bytes = entry_bytes(e);\n    lazyfree_note_kept((ptrdiff_t)w->kept_bytes);\n',
+       '    w->kept_bytes = entry_bytes(e);\n    note_kept((ptrdiff_t)w->kept_bytes);\n',
        '    w->kept_bytes = entry_bytes(e);\n',
        'what waits to be saved does not count as free', 'unit store/test_frontier')
 mutate('lazyfree-all-at-once', 'store/lazyfree.c',
@@ -389,8 +399,8 @@ mutate('resumed-without-limit', 'net/batch.c', 'if (clock_monotonic_nsec() >= en
        'if (clock_monotonic_nsec() < 0 && end_nsec) break;', 'clients that go on hold the loop',
        'unit net/test_hold')
 mutate('read-interrupted', 'net/batch.c',
-       'if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;',
-       'if (got < 0 && errno == EAGAIN) return 0;', 'a read that is interrupted closes its client',
+       'if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;',
+       'if (got < 0 && errno == EAGAIN) return;', 'a read that is interrupted closes its client',
        'unit net/test_batch_cut')
 mutate('parser-rebase', 'net/batch.c', '    request_parser_rebase(&q->parser, start, q->bytes);\n',
        '', 'arguments of an incomplete request point to where it was read', 'unit net/test_batch')
@@ -814,7 +824,7 @@ mutate('scribe-leave', 'save/scribe.c',
 mutate('share-late', 'replication/full_sync.c', 'snapshot_place != history_place() ||', '',
        'a replica misses what was done since a snapshot began', 'tcl integration/walk-shared walk')
 mutate('share-ends-all', 'save/saver.c',
-       '    if (others)\n        walk_leave(argument);\n    else\n',
+       '    if (others_stay(mine))\n        walk_leave(argument);\n    else\n',
        '', 'a replica that goes ends the snapshot that it shares',
        'tcl integration/walk-shared leaves')
 mutate('piece-flat', 'rdb/piece.c',
@@ -1001,8 +1011,8 @@ mutate('verdict-boundary', 'report/slowlog.c', '>= VERDICT_MIXED_PERCENT;',
 
 # ---- tools ----
 
-mutate('tools-obeyed-text', 'cli/cli_format.c', 'return c < \' \' || c == DELETE_CHAR;',
-       'return c == DELETE_CHAR;', 'a server moves the cursor of who looks at an error',
+mutate('tools-obeyed-text', 'cli/cli_format.c', 'return *at >= \' \' && *at != DELETE_CHAR;',
+       'return *at != DELETE_CHAR;', 'a server moves the cursor of who looks at an error',
        'tcl integration/redis-cli no characters that a terminal obeys')
 mutate('tools-queued-select', 'cli/cli_run.c',
        'if (database >= 0 && is_status(child, "OK")) set_database(database);',

@@ -22,7 +22,7 @@
  *   access/acl_log                    describes clients by commands/client
  *   store/keyspace a key changes      keyspace_observers, in their order
  *   exec/flush    FLUSHALL            save/snapshot
- *   rdb/rdb_fields                snapshot_fields: what snapshots say besides keys
+ *   rdb/rdb_fields                    snapshot_fields: what snapshots say besides keys
  *   io/child      a fork, in the      child_observers, in their order
  *                 child, its end
  *   io/signals    crash               process/crash

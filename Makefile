@@ -84,7 +84,7 @@ endif
 # Headers that name what src/base/forbidden.h forbids come before it.
 $(OUT)/obj/io/tls.o $(OUT)/obj-tests/io/test_tls.o: FOREIGN := -D_GNU_SOURCE=1 -include openssl/ssl.h
 COMPILE = $(CC) $(FOREIGN) $(BASE_FLAGS) $(MODE_FLAGS) $(CFLAGS) -MMD -MP
-LINK = $(CC) $(BASE_FLAGS) $(MODE_FLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic
+LINK = $(CC) $(BASE_FLAGS) $(MODE_FLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,--build-id=sha1
 
 # --- files --------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
  * what is true without it: no replica is connected, nothing is loading.
  */
 #include "server/info.h"
+#include "process/build_id.h"
 
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -30,9 +31,6 @@
 #include "store/keyspace.h"
 #include "store/recency.h"
 
-#ifndef BUILD_ID
-#define BUILD_ID "0"
-#endif
 #define OWN 1200
 #define ID_CHARS 40
 
@@ -233,7 +231,7 @@ static void print_cpu_user_main(struct buffer *out) { print_cpu(out, RUSAGE_THRE
 static const char *const redis_version = REDIS_VERSION;
 static const char *const evenkeel_version = EVENKEEL_VERSION;
 static const char *const no_commit = "00000000";
-static const char *const build_id = BUILD_ID;
+static void print_build_id(struct buffer *out) { buffer_append_c_string(out, build_id()); }
 static const char *const standalone = "standalone";
 static void print_clock(struct buffer *out) { buffer_append_c_string(out, clock_monotonic_name()); }
 static const char *const epoll_name = "epoll";
@@ -244,7 +242,8 @@ static const struct metric_row server_rows[] = {
                 "The Redis that this server answers as."),
     METRIC_TEXT("Server", 20, "redis_git_sha1", no_commit, "Kept for tools; always zeros."),
     METRIC_NUMBER("Server", 30, "redis_git_dirty", &metric_zero, "Kept for tools; always 0."),
-    METRIC_TEXT("Server", 40, "redis_build_id", build_id, "What the build was given as its id."),
+    METRIC_PRINT("Server", 40, "redis_build_id", print_build_id,
+                 "The id that the linker gave this build (readelf -n)."),
     METRIC_TEXT("Server", 50, "redis_mode", standalone, "standalone."),
     METRIC_PRINT("Server", 60, "os", print_os, "System, its release, machine."),
     METRIC_PRINT("Server", 70, "arch_bits", print_bits, "Bits of a pointer."),

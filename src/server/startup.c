@@ -30,15 +30,13 @@
 #include "metric/metric.h"
 #include "net/listen.h"
 #include "option/option.h"
+#include "process/build_id.h"
 #include "process/host.h"
 #include "process/memory_test.h"
 #include "process/oom_score.h"
 #include "process/supervise.h"
 #include "server/describe.h"
 
-#ifndef BUILD_ID
-#define BUILD_ID "0"
-#endif
 /* Where a daemon writes its pid unless told otherwise: as 6.2. */
 #define DAEMON_PIDFILE "/var/run/redis.pid"
 
@@ -261,7 +259,7 @@ void startup_register(void) {
 
 static void print_version(void) {
     printf("Redis server v=%s sha=00000000:0 malloc=%s bits=%d build=%s\nEvenkeel %s\n",
-           REDIS_VERSION, memory_allocator_name(), (int)(sizeof(void *) * CHAR_BIT), BUILD_ID,
+           REDIS_VERSION, memory_allocator_name(), (int)(sizeof(void *) * CHAR_BIT), build_id(),
            EVENKEEL_VERSION);
 }
 

@@ -137,6 +137,19 @@ test {--version and -v} {
     }
 }
 
+# The linker's note, as binutils reads it; those who build have them, but not who test a package.
+test {The id of the build is the linker's} {
+    if {[auto_execok readelf] eq {}} { skip "readelf is not installed" }
+    set program $::options(server)
+    if {![regexp {Build ID: ([0-9a-f]{16})} [exec readelf -n $program] -> id]} {
+        fail "readelf shows no id"
+    }
+    assert_match "* build=$id\n*" [dict get [run_server_to_end --version] out]
+    start_server {} {
+        assert_equal $id [s redis_build_id]
+    }
+}
+
 test {--help and -h} {
     foreach word {--help -h} {
         set result [run_server_to_end [list $word]]

@@ -6,6 +6,6 @@
 
 /* Clients and tools choose what they send by it. */
 #define REDIS_VERSION "6.2.16"
-#define EVENKEEL_VERSION "0.1.0"
+#define EVENKEEL_VERSION "0.2.0"
 
 #endif

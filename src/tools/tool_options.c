@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "base/number.h"
+#include "base/version.h"
 
 #define HELP_COLUMNS 79
 #define NAMES_COLUMNS 26
@@ -181,7 +182,8 @@ static void print_man(const struct tool_options *options) {
     printf(
         ".\\\" SPDX-License-Identifier: BSD-3-Clause\n"
         ".\\\" Made from the program's own table: %s --describe-man\n"
-        ".TH %s 1 \"\" Evenkeel\n.SH NAME\n%s \\- %.*s\n.SH SYNOPSIS\n\\fB%s\\fR ",
+        ".TH %s 1 \"\" \"Evenkeel " EVENKEEL_VERSION
+        "\"\n.SH NAME\n%s \\- %.*s\n.SH SYNOPSIS\n\\fB%s\\fR ",
         program, program, program, (int)strcspn(options->summary, "."), options->summary, program);
     print_roff(options->synopsis);
     fputs("\n.SH DESCRIPTION\n", stdout);

@@ -29,10 +29,7 @@ void gate_set(enum gate gate, bool on) {
     gates_on = on ? gates_on | 1u << gate : gates_on & ~(1u << gate);
 }
 
-void gates_set_rows(const struct gate_row *const *all) {
-    for (int gate = 0; gate < GATES; gate++) ASSERT(all[gate]);
-    rows = all;
-}
+void gates_set_rows(const struct gate_row *const *all) { rows = all; }
 
 bool gate_is_set(enum gate gate) { return gates_on & 1u << gate; }
 
@@ -117,6 +114,7 @@ static unsigned gates_of(const struct client *c) {
 
 static enum gate_verdict ask(enum gate gate, const struct call *call) {
     const struct gate_row *row = rows[gate];
+    ASSERT(row);
     if (!(row->origins & GATE_FROM(call->origin))) return GATE_OPEN;
     if (row->stops && !row->stops(call)) return GATE_OPEN;
     if (row->stop) return row->stop(call);

@@ -70,7 +70,8 @@ struct gate_row {
 #define GATE_FROM_CODE (GATE_FROM(CALL_SCRIPT) | GATE_FROM(CALL_MODULE))
 #define GATE_FROM_SCRIPTS (GATE_FROM(CALL_SCRIPT) | GATE_FROM(CALL_SCRIPT_AGAIN))
 
-/* A row for each gate, by its number. Once, before the first call. */
+/* A row for each gate, by its number; NULL for a gate that no feature of this program's mode sets.
+ * Borrowed for good. Once, before the first call. */
 void gates_set_rows(const struct gate_row *const *all);
 /* Flags (enum command_flags) of a call's command; of EXEC with those of all that is queued. */
 unsigned gate_flags(const struct call *call);

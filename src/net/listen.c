@@ -130,6 +130,18 @@ static bool apply_port(const struct option_row *row, char *reason, size_t reason
 static bool apply_tls_port(const struct option_row *row, char *reason, size_t reason_size);
 static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size);
 
+/* Its default is the mode's: listen_register sets `fallback`. */
+static struct option_row port_row = {.name = "port",
+                                     .type = OPTION_TYPE_INT,
+                                     .flags = OPTION_MUTABLE,
+                                     .section = "network",
+                                     .place = 20,
+                                     .variable = &port,
+                                     .low = 0,
+                                     .high = 65535,
+                                     .apply = apply_port,
+                                     .help = "TCP port to listen on; 0: none."};
+
 static const struct option_row option_rows[] = {
     {.name = "bind",
      .type = OPTION_TYPE_CUSTOM,
@@ -143,17 +155,6 @@ static const struct option_row option_rows[] = {
      .help = "Addresses to listen on, separated by blanks; * and ::* are all of IPv4 and of IPv6. "
              "An address after a minus sign may be missing on this host. Without a value: all. "
              "The link to a primary comes from the first, where it can."},
-    {.name = "port",
-     .type = OPTION_TYPE_INT,
-     .flags = OPTION_MUTABLE,
-     .section = "network",
-     .place = 20,
-     .fallback = "6379",
-     .variable = &port,
-     .low = 0,
-     .high = 65535,
-     .apply = apply_port,
-     .help = "TCP port to listen on; 0: none."},
     OPTION_INT("tcp-backlog", &backlog, "511", 0, INT32_MAX, 0, "network", 30,
                "Connections that may wait to be accepted; the system may allow fewer."),
     OPTION_STRING("unixsocket", &unix_path, "", 0, "network", 40,
@@ -208,7 +209,9 @@ static const struct metric_row metric_rows[] = {
 
 static const struct listen_kind plain_clients, tls_clients;
 
-void listen_register(void) {
+void listen_register(const char *default_port) {
+    port_row.fallback = default_port;
+    option_register(&port_row, 1);
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     kind_count = 0;

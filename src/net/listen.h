@@ -37,8 +37,9 @@ struct listen_kind {
     size_t (*counted)(void);
 };
 
-void listen_register(
-    void); /* port, bind, unixsocket, unixsocketperm, tcp-backlog, protected-mode */
+/* Options and metrics. `default_port` is the default of the option port, as text; it lives as long
+ * as the process. Once, at start. */
+void listen_register(const char *default_port);
 /* A further kind, before listen_open. At most LISTEN_KINDS_MAX in all (asserted). */
 void listen_add_kind(const struct listen_kind *kind);
 /* Opens all that the options name; false with a reason where one cannot be had. Addresses with a

@@ -27,6 +27,7 @@
 #include "net/reply.h"
 #include "option/option.h"
 #include "server/cron.h"
+#include "server/mode.h"
 #include "server/startup.h"
 #include "store/keyspace.h"
 #include "store/recency.h"
@@ -232,7 +233,7 @@ static const char *const redis_version = REDIS_VERSION;
 static const char *const evenkeel_version = EVENKEEL_VERSION;
 static const char *const no_commit = "00000000";
 static void print_build_id(struct buffer *out) { buffer_append_c_string(out, build_id()); }
-static const char *const standalone = "standalone";
+static void print_mode(struct buffer *out) { buffer_append_c_string(out, mode_current()->name); }
 static void print_clock(struct buffer *out) { buffer_append_c_string(out, clock_monotonic_name()); }
 static const char *const epoll_name = "epoll";
 static const char *const atomics_name = "c11-builtin";
@@ -244,7 +245,7 @@ static const struct metric_row server_rows[] = {
     METRIC_NUMBER("Server", 30, "redis_git_dirty", &metric_zero, "Kept for tools; always 0."),
     METRIC_PRINT("Server", 40, "redis_build_id", print_build_id,
                  "The id that the linker gave this build (readelf -n)."),
-    METRIC_TEXT("Server", 50, "redis_mode", standalone, "standalone."),
+    METRIC_PRINT("Server", 50, "redis_mode", print_mode, "standalone."),
     METRIC_PRINT("Server", 60, "os", print_os, "System, its release, machine."),
     METRIC_PRINT("Server", 70, "arch_bits", print_bits, "Bits of a pointer."),
     METRIC_PRINT("Server", 80, "monotonic_clock", print_clock, "The clock of durations."),
@@ -379,17 +380,6 @@ static struct command rows[] = {
     COMMAND("info", command_info, -1, BY_CHANCE | ANYTIME, ACL_DANGEROUS, NO_KEYS,
             "The state of the server; all sections, or one."),
 };
-
-/* Plain INFO shows all but Commandstats and, being none of 6.2's, Latencystats. */
-static const char *const section_names[] = {
-    "Server",  "Clients",      "Memory",     "Persistence", "Stats",    "Replication", "CPU",
-    "Modules", "Commandstats", "Errorstats", "Cluster",     "Keyspace", "Latencystats"};
-
-void info_declare_sections(void) {
-    for (size_t i = 0; i < sizeof(section_names) / sizeof(section_names[0]); i++)
-        metric_declare_section(section_names[i], strcmp(section_names[i], "Commandstats") != 0 &&
-                                                     strcmp(section_names[i], "Latencystats") != 0);
-}
 
 static void reset_figures(void) {
     if (loop) loop_stats_clear(loop);

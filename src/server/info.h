@@ -7,8 +7,6 @@
 
 struct loop;
 
-/* Declares the sections in 6.2's order. Before any module registers metrics. */
-void info_declare_sections(void);
 void info_register(void);
 /* `loop` gives the figures of turns; what is used now counts as used_memory_startup. */
 void info_open(struct loop *loop);

@@ -18,6 +18,7 @@
 #include "process/crash.h"
 #include "process/restart.h"
 #include "server/config.h"
+#include "server/mode.h"
 #include "server/startup.h"
 
 #define CLIENTS_SHOWN_MAX 100
@@ -30,8 +31,7 @@ static void append_address(struct buffer *out) {
     buffer_append_c_string(out, listen_first_address());
 }
 
-/* Empty, but for clusters and sentinels. */
-static void append_mode(struct buffer *out) {}
+static void append_mode(struct buffer *out) { buffer_append_c_string(out, mode_current()->title); }
 
 static void append_port(struct buffer *out) { buffer_printf(out, "%d", listen_port()); }
 

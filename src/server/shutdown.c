@@ -35,6 +35,7 @@
 #include "replication/primary.h"
 #include "replication/receive.h"
 #include "save/snapshot.h"
+#include "server/mode.h"
 #include "server/startup.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
@@ -125,7 +126,7 @@ void shutdown_finish(void) {
     receive_stop();      /* half a copy is of no use, and as large as the data */
     client_close_all();
     free_keys_for_sanitizer();
-    log_warning("Redis is now ready to exit, bye bye...");
+    log_warning("%s is now ready to exit, bye bye...", mode_current()->product);
 }
 
 static void command_shutdown(struct call *call) {

@@ -36,6 +36,7 @@
 #include "process/oom_score.h"
 #include "process/supervise.h"
 #include "server/describe.h"
+#include "server/mode.h"
 
 /* Where a daemon writes its pid unless told otherwise: as 6.2. */
 #define DAEMON_PIDFILE "/var/run/redis.pid"
@@ -438,7 +439,7 @@ bool startup_begin(int argc) {
             startup_executable());
     else
         log_warning("Configuration loaded");
-    log_set_role('M');
+    log_set_role(mode_current()->log_role);
     host_open();
     oom_score_open();
     begun = true;
@@ -481,14 +482,14 @@ static void show_the_logo(void) {
              "             |\\\n"
              "             | \\\n"
              "             |  \\         Evenkeel %s (as Redis %s) %d bit\n"
-             "            /|   \\        Running in standalone mode\n"
+             "            /|   \\        Running in %s mode\n"
              "           / |____\\       Port: %d\n"
              "      ____/__|_______     PID: %d\n"
              "  ~~~~\\_____________/~~~~~~~~~\n"
              "    ~~~~~~~~~|~~~~~~~~~~~\n"
              "             ^\n\n",
-             EVENKEEL_VERSION, REDIS_VERSION, (int)(sizeof(void *) * CHAR_BIT), port_shown(),
-             (int)getpid());
+             EVENKEEL_VERSION, REDIS_VERSION, (int)(sizeof(void *) * CHAR_BIT),
+             mode_current()->name, port_shown(), (int)getpid());
     log_raw(LOG_LEVEL_NOTICE, text);
 }
 
@@ -498,7 +499,7 @@ void startup_announce(void) {
     if (show_logo || terminal)
         show_the_logo();
     else
-        log_notice("Running mode=standalone, port=%d.", port_shown());
+        log_notice("Running mode=%s, port=%d.", mode_current()->name, port_shown());
     log_warning("Server initialized");
     host_announce_warnings(listen_backlog());
     affinity_apply(AFFINITY_SERVER);

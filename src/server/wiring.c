@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is there, and who hears of what, in which order.
+ * What the server's mode has (server/modes.c), and who hears of what, in which order.
  *
  * Registration goes from the ground up; so does opening. Lower folders announce through observers
  * and hooks. These are constant arrays and structs here, handed down once, when all is opened; but
@@ -143,6 +143,7 @@
 #include "server/debug_effects.h"
 #include "server/info.h"
 #include "server/memory.h"
+#include "server/mode.h"
 #include "server/process_parts.h"
 #include "server/saved_scripts.h"
 #include "server/shutdown.h"
@@ -156,102 +157,102 @@
 #include "store/saving.h"
 #include "value/types.h"
 
-/* longer than a screen: a line for each module, whose order counts */
-void wiring_register(void) {
-    panic_set_writer(log_panic);
-    info_declare_sections();
+static void register_listeners(void) { listen_register(mode_current()->port); }
+static void register_title(void) { title_register(process_title_variables); }
+static void register_watchdog(void) { watchdog_register(process_describe_running); }
 
-    listen_register(); /* first, so that redis.conf begins with the network */
-    startup_register();
-    title_register(process_title_variables);
-    host_register();
-    supervise_register();
-    oom_score_register();
-    affinity_register();
-    child_register();
-    cron_register();
-    watchdog_register(process_describe_running);
-    crash_register();
-    keyspace_register();
-    expire_register();
-    lazyfree_register();
-    recency_register();
-    evict_register();
-    memory_limit_register();
-    client_register();
-    client_memory_register();
-    reply_register();
-    transfer_register();
-    batch_register();
-    limits_register();
-    call_register();
-    dispatch_register();
-    pubsub_register();
-    tracking_register();
-    notify_register();
-    acl_register();
-    acl_log_register();
-    acl_file_register();
-    auth_register();
-    slowlog_register();
-    stalls_register();
-    host_cpu_register();
-    value_register();
-    defrag_register();
-    loading_register();
-    saver_register();
-    snapshot_register();
-    aof_register();
-    sanitize_register();
-    history_register();
-    primary_register();
-    role_register();
-    failover_register();
-    cluster_options_register();
-    modules_options_register();
-    sentinel_options_register();
-    script_register();
-    threads_register();
-    tls_options_register();
+/* Listeners come first, so that redis.conf begins with the network. */
+void (*const wiring_registrations[])(void) = {register_listeners,
+                                              startup_register,
+                                              register_title,
+                                              host_register,
+                                              supervise_register,
+                                              oom_score_register,
+                                              affinity_register,
+                                              child_register,
+                                              cron_register,
+                                              register_watchdog,
+                                              crash_register,
+                                              keyspace_register,
+                                              expire_register,
+                                              lazyfree_register,
+                                              recency_register,
+                                              evict_register,
+                                              memory_limit_register,
+                                              client_register,
+                                              client_memory_register,
+                                              reply_register,
+                                              transfer_register,
+                                              batch_register,
+                                              limits_register,
+                                              call_register,
+                                              dispatch_register,
+                                              pubsub_register,
+                                              tracking_register,
+                                              notify_register,
+                                              acl_register,
+                                              acl_log_register,
+                                              acl_file_register,
+                                              auth_register,
+                                              slowlog_register,
+                                              stalls_register,
+                                              host_cpu_register,
+                                              value_register,
+                                              defrag_register,
+                                              loading_register,
+                                              saver_register,
+                                              snapshot_register,
+                                              aof_register,
+                                              sanitize_register,
+                                              history_register,
+                                              primary_register,
+                                              role_register,
+                                              failover_register,
+                                              cluster_options_register,
+                                              modules_options_register,
+                                              sentinel_options_register,
+                                              script_register,
+                                              threads_register,
+                                              tls_options_register,
 
-    commands_string_register();
-    commands_bitmap_register();
-    commands_keys_register();
-    commands_expire_register();
-    commands_scan_register();
-    commands_list_register();
-    commands_hash_register();
-    commands_set_register();
-    commands_zset_register();
-    commands_zset_range_register();
-    commands_zset_combine_register();
-    commands_geo_register();
-    commands_stream_register();
-    commands_stream_read_register();
-    commands_stream_groups_register();
-    commands_stream_info_register();
-    commands_sort_register();
-    commands_hyperloglog_register();
-    dump_register();
-    migrate_register();
-    commands_lolwut_register();
-    commands_connection_register();
-    commands_transaction_register();
-    script_commands_register();
-    commands_pubsub_register();
-    commands_client_register();
-    commands_acl_register();
-    commands_introspection_register();
-    commands_slowlog_register();
-    commands_latency_register();
-    config_register();
-    info_register();
-    memory_command_register();
-    debug_register();
-    cluster_commands_register();
-    modules_commands_register();
-    shutdown_register();
-}
+                                              commands_string_register,
+                                              commands_bitmap_register,
+                                              commands_keys_register,
+                                              commands_expire_register,
+                                              commands_scan_register,
+                                              commands_list_register,
+                                              commands_hash_register,
+                                              commands_set_register,
+                                              commands_zset_register,
+                                              commands_zset_range_register,
+                                              commands_zset_combine_register,
+                                              commands_geo_register,
+                                              commands_stream_register,
+                                              commands_stream_read_register,
+                                              commands_stream_groups_register,
+                                              commands_stream_info_register,
+                                              commands_sort_register,
+                                              commands_hyperloglog_register,
+                                              dump_register,
+                                              migrate_register,
+                                              commands_lolwut_register,
+                                              commands_connection_register,
+                                              commands_transaction_register,
+                                              script_commands_register,
+                                              commands_pubsub_register,
+                                              commands_client_register,
+                                              commands_acl_register,
+                                              commands_introspection_register,
+                                              commands_slowlog_register,
+                                              commands_latency_register,
+                                              config_register,
+                                              info_register,
+                                              memory_command_register,
+                                              debug_register,
+                                              cluster_commands_register,
+                                              modules_commands_register,
+                                              shutdown_register,
+                                              NULL};
 
 /* Walks everything that clients have: debug builds do so each turn. */
 static bool check_clients(void) {
@@ -350,7 +351,7 @@ static void become_child(const struct child_job *job) {
 }
 
 static void became(bool replica) {
-    log_set_role(replica ? 'S' : 'M');
+    log_set_role(replica ? 'S' : mode_current()->log_role);
     oom_score_apply(replica ? OOM_REPLICA : OOM_PRIMARY);
 }
 
@@ -377,13 +378,7 @@ static void hear_faults(void) {
     signals_set_crash_handler(crash_on_signal);
 }
 
-static bool start_threads(void) {
-    if (!threads_start()) return false;
-    batch_open_threads();
-    return true;
-}
-
-bool wiring_open(struct loop *loop) {
+static bool hand_down(struct loop *loop) {
     keyspace_set_observers(keyspace_observers);
     client_set_observers(client_observers);
     effects_set_sinks(effect_sinks);
@@ -392,9 +387,13 @@ bool wiring_open(struct loop *loop) {
     gates_set_rows(gates);
     memory_limit_set_clients(&clients);
     client_memory_set_maxmemory(memory_limit_bytes);
+    return true;
+}
+
+static bool open_clients(struct loop *loop) {
+    bool threads = threads_are_wanted();
     keyspace_open();
     if (!tls_options_open()) return false;
-    bool threads = threads_are_wanted();
     if (!client_open(loop, threads ? &batch_client_parts_threads : &batch_client_parts))
         return false;
     reply_open();
@@ -403,13 +402,20 @@ bool wiring_open(struct loop *loop) {
     script_open();
     acl_log_describe_clients(client_describe);
     loop_set_hooks(loop, threads ? &loop_hooks_threads : &loop_hooks);
-    if (!acl_file_open()) return false;
+    return acl_file_open();
+}
+
+static bool open_data(struct loop *loop) {
     child_open(loop, child_observers);
     saver_open(loop);
     full_sync_open(loop);
     role_open(&role_observer, client_describe);
     expire_open(loop);
     cron_open(loop);
+    return true;
+}
+
+static bool open_process(struct loop *loop) {
     signals_set_shutdown_observer(shutdown_on_signal);
     shutdown_open(loop);
     info_open(loop);
@@ -417,12 +423,15 @@ bool wiring_open(struct loop *loop) {
     stack_trace_open(startup_executable(), process_running_function);
     crash_open(&process_crash_parts);
     hear_faults();
-    return !threads || start_threads();
+    return true;
 }
 
-bool wiring_listen(struct loop *loop) {
-    char reason[256];
-    if (listen_open(loop, reason, sizeof(reason))) return true;
-    log_warning("%s", reason);
-    return false;
+static bool open_threads(struct loop *loop) {
+    if (!threads_are_wanted()) return true;
+    if (!threads_start()) return false;
+    batch_open_threads();
+    return true;
 }
+
+bool (*const wiring_openings[])(struct loop *loop) = {hand_down,    open_clients, open_data,
+                                                      open_process, open_threads, NULL};

@@ -33,7 +33,8 @@
 #include "replication/history.h"
 #include "replication/link.h"
 #include "replication/stream.h"
-#include "server/wiring.h"
+#include "server/mode.h"
+#include "server/modes.h"
 #include "store/keyspace.h"
 
 #define NOW_USEC INT64_C(1750000000000000)
@@ -110,14 +111,14 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
     signal(SIGPIPE, SIG_IGN);
     clock_use_fixed(NOW_USEC, 1000000000);
     clock_refresh();
-    wiring_register();
+    mode_register(&mode_server);
     set_at_start("loglevel", "warning");
     set_at_start("logfile", "/dev/null");
     for (size_t i = 0; i < command_count(); i++)
         if (!is_allowed(command_at(i)->name))
             ASSERT(command_rename(slice_of(command_at(i)->name), SLICE("")));
     loop = loop_create();
-    ASSERT(wiring_open(loop));
+    ASSERT(mode_open(&mode_server, loop));
     dump_skip_checksums(true);
     listener = socket_listen_tcp("127.0.0.1", 0, 16, reason, sizeof(reason));
     ASSERT(listener >= 0 && socket_local_of(listener, &local));

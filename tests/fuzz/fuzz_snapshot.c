@@ -17,7 +17,8 @@
 #include "rdb/dump.h"
 #include "rdb/rdb_load.h"
 #include "rdb/rdb_save.h"
-#include "server/wiring.h"
+#include "server/mode.h"
+#include "server/modes.h"
 #include "store/digest.h"
 #include "store/keyspace.h"
 
@@ -30,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *count, char ***arguments) {
     struct slice quiet = SLICE("warning"), nowhere = SLICE("/dev/null");
     char reason[OPTION_REASON_BYTES];
-    wiring_register();
+    mode_register(&mode_server);
     ASSERT(option_set(option_find(SLICE("loglevel")), &quiet, 1, OPTION_FROM_FILE, reason,
                       sizeof(reason)));
     ASSERT(option_set(option_find(SLICE("logfile")), &nowhere, 1, OPTION_FROM_FILE, reason,

@@ -560,6 +560,34 @@ start_server {overrides {replicaof {127.0.0.1 1}}} {
     }
 }
 
+# What such a program says at its end, called by this name, a link to the server.
+proc run_as {name words} {
+    set link [file join [tmpdir called] $name]
+    file link -symbolic $link [file normalize $::options(server)]
+    return [run_program [list $link {*}$words]]
+}
+
+test {An argument --sentinel, wherever it stands, or the name of Sentinel: refused in clear words} {
+    set port [find_free_port]
+    foreach words [list --sentinel [list --port $port --sentinel] [list --sentinel --port $port]] {
+        set result [run_server_to_end $words]
+        assert_equal {1 {Sentinel is not built yet.}} \
+            [list [dict get $result status] [string trim [dict get $result err]]] $words
+    }
+    set result [run_as redis-sentinel [list --port $port]]
+    assert_equal {1 {Sentinel is not built yet.}} \
+        [list [dict get $result status] [string trim [dict get $result err]]]
+    assert_match "Redis server v=*" [dict get [run_as redis-sentinel --version] out]
+} {} {ours}
+
+test {The name that the program is called by counts more than arguments} {
+    set result [run_as redis-check-rdb --sentinel]
+    assert_match "*Checking RDB file --sentinel*" [dict get $result out]
+    assert_equal 1 [dict get $result status]
+    set result [run_as redis-check-aof {a b --sentinel}]
+    assert_match "Usage: *" "[dict get $result err][dict get $result out]"
+}
+
 test {--version and --help count whatever follows} {
     foreach words {{--version x} {-v --port 1} {--help x} {-h --port 1}} {
         set result [run_server_to_end $words]

@@ -29,7 +29,8 @@
 #include "net/capture.h"
 #include "net/client.h"
 #include "option/option.h"
-#include "server/wiring.h"
+#include "server/mode.h"
+#include "server/modes.h"
 #include "store/keyspace.h"
 
 #define WORDS_MAX 32
@@ -367,11 +368,11 @@ static void test_a_key_expires_on_its_way(void **state) {
 
 /* The server must listen somewhere: in the test's own folder. */
 static int setup(void **state) {
-    wiring_register();
+    mode_register(&mode_server);
     if (!set_option("port", "0") || !set_option("unixsocket", "migrate.sock")) return -1;
     loop = loop_create();
     clock_refresh();
-    if (!wiring_open(loop)) return -1;
+    if (!mode_open(&mode_server, loop)) return -1;
     clock_use_fixed(INT64_C(1750000000000000), 1000000000);
     clock_refresh();
     capture_open(&capture, NULL);

@@ -25,7 +25,8 @@
 #include "net/client_memory.h"
 #include "option/option.h"
 #include "peer/peer_reply.h"
-#include "server/wiring.h"
+#include "server/mode.h"
+#include "server/modes.h"
 #include "store/keyspace.h"
 
 #define WORDS_MAX 32
@@ -262,12 +263,12 @@ static bool set_option(const char *name, const char *value) {
 
 /* It must listen somewhere: in the test's own folder. */
 static int setup(void **state) {
-    wiring_register();
+    mode_register(&mode_server);
     if (!set_option("port", "0") || !set_option("unixsocket", "capture.sock")) return -1;
     loop = loop_create();
     parser = peer_parser_create(MEMORY_OTHER, &(struct peer_limits){1 << 24, 1 << 16});
     clock_refresh();
-    return wiring_open(loop) ? 0 : -1;
+    return mode_open(&mode_server, loop) ? 0 : -1;
 }
 
 /* No key is left to the sanitizers, who find no value by an entry's bytes. */

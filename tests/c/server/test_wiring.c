@@ -3,7 +3,8 @@
  * refused by the folder that will own it.
  */
 #include "option/settings.h"
-#include "server/wiring.h"
+#include "server/mode.h"
+#include "server/modes.h"
 
 /* The lines of upstream's test configurations that belong to these options. */
 static void test_upstream_configuration(void **state) {
@@ -48,7 +49,7 @@ static void test_old_directives_are_passed_over(void **state) {
 }
 
 static int setup(void **state) {
-    wiring_register();
+    mode_register(&mode_server);
     return 0;
 }
 

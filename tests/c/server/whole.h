@@ -9,7 +9,8 @@
 #define EVENKEEL_TESTS_SERVER_WHOLE_H
 #include "base/clock.h"
 #include "net/peers.h"
-#include "server/wiring.h"
+#include "server/mode.h"
+#include "server/modes.h"
 #include "store/keyspace.h"
 #include "store/told.h"
 
@@ -25,10 +26,10 @@ static inline int whole_open(void) {
     seed_from_environment();
     signal(SIGPIPE, SIG_IGN);
     whole_set_clock();
-    wiring_register();
+    mode_register(&mode_server);
     peers_loop = loop_create();
     peers_clients_bytes = peers_bytes_now();
-    return wiring_open(peers_loop) ? 0 : -1;
+    return mode_open(&mode_server, peers_loop) ? 0 : -1;
 }
 
 /* Before each test: no client, the clock at its start. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The modes: a server, a Sentinel, the two checkers. mode.h says what a row is.
+ *
+ * The checkers are links to redis-server that are called otherwise, as 6.2 installs them; each is
+ * to be had by an option, too, because a host may have no such links. Names count before options,
+ * and Sentinel's option counts wherever it stands: so does 6.2.
+ */
+#include "server/modes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "aof/check_aof.h"
+#include "rdb/check_rdb.h"
+#include "rdb/rdb_save.h"
+#include "server/mode.h"
+#include "server/serve.h"
+#include "server/startup.h"
+#include "server/wiring.h"
+#include "value/types.h"
+
+/* ---- the checkers ---- */
+
+/* The types of values, which are decoded, and whether checksums count. */
+static void (*const checker_registrations[])(void) = {value_register, rdb_save_register, NULL};
+
+/* What stands before a checker's own words: the path of the program, or, where an option chose the
+ * checker, the last part of that path and the option. */
+static void print_usage(const struct mode *mode, int argc, char **argv, const char *words) {
+    const char *slash = strrchr(argv[0], '/');
+    if (mode_is_called(mode, argc, argv))
+        fprintf(stderr, "Usage: %s %s\n", argv[0], words);
+    else
+        fprintf(stderr, "Usage: %s %s %s\n", slash ? slash + 1 : argv[0], mode->option, words);
+}
+
+/* `flag` may stand before the path; NULL: no flag may. */
+static int check(const struct mode *mode, int argc, char **argv, const char *flag,
+                 const char *usage, int (*run)(const char *path, bool flagged)) {
+    int first = mode_is_called(mode, argc, argv) ? 1 : 2;
+    bool flagged = flag && argc == first + 2 && strcmp(argv[first], flag) == 0;
+    if (argc != first + 1 + flagged) {
+        print_usage(mode, argc, argv, usage);
+        return 1;
+    }
+    int status = run(argv[first + flagged], flagged);
+    return fflush(stdout) || ferror(stdout) ? 1 : status;
+}
+
+static int check_snapshot(const char *path, bool flagged) { return check_rdb(path); }
+
+static int run_check_rdb(const struct mode *mode, int argc, char **argv) {
+    return check(mode, argc, argv, NULL, "<rdb-file-name>", check_snapshot);
+}
+
+static int run_check_aof(const struct mode *mode, int argc, char **argv) {
+    return check(mode, argc, argv, "--fix", "[--fix] <file.aof>", check_aof);
+}
+
+static const struct mode mode_check_rdb = {.program = "redis-check-rdb",
+                                           .option = "--check-rdb",
+                                           .option_is_first = true,
+                                           .registrations = checker_registrations,
+                                           .run = run_check_rdb};
+
+static const struct mode mode_check_aof = {.program = "redis-check-aof",
+                                           .option = "--check-aof",
+                                           .option_is_first = true,
+                                           .registrations = checker_registrations,
+                                           .run = run_check_aof};
+
+/* ---- Sentinel ---- */
+
+static int refuse_sentinel(const struct mode *mode, int argc, char **argv) {
+    int status;
+    if (startup_print_and_leave(argc, argv, &status)) return status;
+    fputs("Sentinel is not built yet.\n", stderr);
+    return 1;
+}
+
+static const struct mode mode_sentinel = {.program = "redis-sentinel",
+                                          .option = "--sentinel",
+                                          .name = "sentinel",
+                                          .product = "Sentinel",
+                                          .title = "[sentinel]",
+                                          .port = "26379",
+                                          .log_role = 'X',
+                                          .registrations = wiring_registrations,
+                                          .run = refuse_sentinel};
+
+/* ---- the server ---- */
+
+/* Plain INFO shows all but Commandstats and, since 6.2 has no such section, Latencystats. */
+static const struct mode_section sections[] = {
+    {"Server", true},        {"Clients", true},     {"Memory", true},  {"Persistence", true},
+    {"Stats", true},         {"Replication", true}, {"CPU", true},     {"Modules", true},
+    {"Commandstats", false}, {"Errorstats", true},  {"Cluster", true}, {"Keyspace", true},
+    {"Latencystats", false}, {NULL, false}};
+
+const struct mode mode_server = {.name = "standalone",
+                                 .product = "Redis",
+                                 .title = "",
+                                 .port = "6379",
+                                 .log_role = 'M',
+                                 .sections = sections,
+                                 .registrations = wiring_registrations,
+                                 .openings = wiring_openings,
+                                 .load = serve_load,
+                                 .loaded = serve_begin_link,
+                                 .run = serve};
+
+const struct mode *const modes[] = {&mode_check_rdb, &mode_check_aof, &mode_sentinel, &mode_server,
+                                    NULL};

@@ -18,6 +18,10 @@
 
 #define WEB_WARNING_MSEC 60000
 
+/* For HELLO: commands_connection_open. */
+static const char *mode_of_server;
+static const char *(*role_of_server)(void);
+
 static void command_ping(struct call *call) {
     if (call->argc > 2) {
         reply_error_format(call->client, "wrong number of arguments for '%s' command",
@@ -146,7 +150,7 @@ static bool hello_is_secret(const struct call *call, int index) {
 }
 
 static void hello_reply(struct client *c) {
-    reply_map(c, 7);
+    reply_map(c, role_of_server ? 7 : 6);
     reply_bulk_c_string(c, "server");
     reply_bulk_c_string(c, "redis");
     reply_bulk_c_string(c, "version");
@@ -156,9 +160,11 @@ static void hello_reply(struct client *c) {
     reply_bulk_c_string(c, "id");
     reply_integer(c, (int64_t)c->id);
     reply_bulk_c_string(c, "mode");
-    reply_bulk_c_string(c, "standalone");
-    reply_bulk_c_string(c, "role");
-    reply_bulk_c_string(c, "master");
+    reply_bulk_c_string(c, mode_of_server);
+    if (role_of_server) {
+        reply_bulk_c_string(c, "role");
+        reply_bulk_c_string(c, role_of_server());
+    }
     reply_bulk_c_string(c, "modules");
     reply_array(c, 0);
 }
@@ -213,3 +219,8 @@ static struct command rows[] = {
 };
 
 void commands_connection_register(void) { command_register(COMMAND_ROWS(rows)); }
+
+void commands_connection_open(const char *mode, const char *(*role)(void)) {
+    mode_of_server = mode;
+    role_of_server = role;
+}

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The commands of connection.c.
+ * Commands about the connection itself: PING, SELECT, AUTH, HELLO ...
  */
 #ifndef EVENKEEL_COMMANDS_CONNECTION_H
 #define EVENKEEL_COMMANDS_CONNECTION_H
+/* Once, at start. */
 void commands_connection_register(void);
+/* What HELLO says of this server: `mode` as it is, and what `role` returns at each call ("master",
+ * "replica"). A server without a `role` (NULL) has no such field. Both are borrowed for as long as
+ * the process lives. Before the first call. */
+void commands_connection_open(const char *mode, const char *(*role)(void));
 #endif

@@ -390,6 +390,8 @@ static bool hand_down(struct loop *loop) {
     return true;
 }
 
+static const char *role_for_hello(void) { return link_is_replica() ? "replica" : "master"; }
+
 static bool open_clients(struct loop *loop) {
     bool threads = threads_are_wanted();
     keyspace_open();
@@ -399,6 +401,7 @@ static bool open_clients(struct loop *loop) {
     reply_open();
     batch_open(dispatch_executor());
     run_set_within(turn_within);
+    commands_connection_open(mode_current()->name, role_for_hello);
     script_open();
     acl_log_describe_clients(client_describe);
     loop_set_hooks(loop, threads ? &loop_hooks_threads : &loop_hooks);

@@ -142,6 +142,14 @@ start_server {} {
         assert_equal {} [dict get $reply modules]
     }
 
+    test {HELLO says which role this server has} {
+        assert_equal master [dict get [r hello] role]
+        r replicaof 127.0.0.1 1
+        assert_equal replica [dict get [r hello] role]
+        r replicaof no one
+        assert_equal master [dict get [r hello] role]
+    }
+
     test {HELLO without a version keeps the protocol} {
         set client [redis_client]
         $client hello 3

@@ -91,6 +91,7 @@ static bool open_clients(struct loop *loop) {
     if (!client_open(loop, &PEERS_PARTS)) return false;
     reply_open();
     batch_open(dispatch_executor());
+    commands_connection_open(mode_current()->name, NULL);
     clients_are_open = true;
     return true;
 }
@@ -154,6 +155,16 @@ static void test_it_shows_itself(void **state) {
     peer_close(&p);
 }
 
+static void test_hello_says_the_mode_and_no_role(void **state) {
+    struct peer p = peer_connect();
+    peer_send(&p, SLICE("HELLO 2\r\n"));
+    buffer_append_char(&p.got, 0);
+    assert_ptr_equal(strstr(p.got.bytes, "*12\r\n"), p.got.bytes);
+    assert_non_null(strstr(p.got.bytes, "$4\r\nmode\r\n$5\r\nsmall\r\n$7\r\nmodules\r\n"));
+    buffer_clear(&p.got);
+    peer_close(&p);
+}
+
 static int setup(void **state) {
     seed_from_environment();
     signal(SIGPIPE, SIG_IGN);
@@ -171,6 +182,7 @@ int main(void) {
         cmocka_unit_test(test_it_has_what_it_registered),
         cmocka_unit_test(test_it_serves),
         cmocka_unit_test(test_it_shows_itself),
+        cmocka_unit_test(test_hello_says_the_mode_and_no_role),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

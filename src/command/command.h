@@ -100,6 +100,7 @@ struct command {
     unsigned flags;
     int first_key, last_key, key_step; /* positions; last_key may count from the end (-1) */
     const struct key_rule *key_rule;   /* where positions do not tell; NULL: they do */
+    unsigned changes; /* enum entry_changes (store/entry.h): what a call changes of those keys */
     unsigned categories;
     enum command_channels channels;
     enum command_propagation propagation;

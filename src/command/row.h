@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * How a command's row is written, for the ends of the files that have handlers:
  *
- *     COMMAND("hset", command_hset, -4, GROW | FAST, ACL_HASH, ONE_KEY,
+ *     COMMAND("hset", command_hset, -4, GROW | FAST, ACL_HASH, CHANGES(HASH, ONE_KEY),
  *             "Sets fields; returns how many are new."),
  *
  * The name stands there in quotes and the handler as it is called, so that grep and `make where`
@@ -10,6 +10,7 @@
 #ifndef EVENKEEL_COMMAND_ROW_H
 #define EVENKEEL_COMMAND_ROW_H
 #include "command/command.h"
+#include "store/entry.h"
 
 /* The macro's words are the struct's, with a stroke behind that keeps them apart. */
 #define COMMAND(name_, handler_, arity_, flags_, categories_, keys_, help_, ...) \
@@ -25,6 +26,10 @@
 #define ONE_KEY KEYS(1, 1, 1)
 #define TWO_KEYS KEYS(1, 2, 1)
 #define ALL_KEYS KEYS(1, -1, 1)
+
+/* The same keys, of which a call changes this: a word of enum entry_changes. Rows of commands that
+ * change nothing of the keys that they name do without. */
+#define CHANGES(what, ...) .changes = ENTRY_CHANGES_##what, __VA_ARGS__
 
 #define NO_CATEGORY 0 /* but those that follow from the flags */
 

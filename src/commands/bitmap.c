@@ -419,15 +419,15 @@ static void command_bitfield_ro(struct call *call) { bitfield(call, true); }
 
 static struct command rows[] = {
     COMMAND("getbit", command_getbit, 3, READ | FAST, ACL_BITMAP, ONE_KEY, "A bit of a string."),
-    COMMAND("setbit", command_setbit, 4, GROW, ACL_BITMAP, ONE_KEY,
+    COMMAND("setbit", command_setbit, 4, GROW, ACL_BITMAP, CHANGES(STRING, ONE_KEY),
             "Sets or clears a bit of a string; returns the old one."),
     COMMAND("bitcount", command_bitcount, -2, READ, ACL_BITMAP, ONE_KEY,
             "How many bits of a string, or of a range of its bytes, are 1."),
     COMMAND("bitpos", command_bitpos, -3, READ, ACL_BITMAP, ONE_KEY,
             "The first bit of a string, or of a range of its bytes, that is 0 or 1."),
-    COMMAND("bitop", command_bitop, -4, GROW, ACL_BITMAP, KEYS(2, -1, 1),
+    COMMAND("bitop", command_bitop, -4, GROW, ACL_BITMAP, CHANGES(WHOLE, KEYS(2, -1, 1)),
             "Stores AND, OR, XOR or NOT of strings; returns the result's length."),
-    COMMAND("bitfield", command_bitfield, -2, GROW, ACL_BITMAP, ONE_KEY,
+    COMMAND("bitfield", command_bitfield, -2, GROW, ACL_BITMAP, CHANGES(STRING, ONE_KEY),
             "Gets, sets and increments integers of any width at any bit of a string."),
     COMMAND("bitfield_ro", command_bitfield_ro, -2, READ | FAST, ACL_BITMAP, ONE_KEY,
             "BITFIELD with GET only."),

@@ -114,15 +114,15 @@ static void command_time(struct call *call) {
 /* ---- rows ---- */
 
 static struct command rows[] = {
-    COMMAND("expire", command_expire, 3, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
+    COMMAND("expire", command_expire, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
             "Lets a key expire in so many seconds; deletes it where they are not positive."),
-    COMMAND("pexpire", command_pexpire, 3, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
+    COMMAND("pexpire", command_pexpire, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
             "As EXPIRE, in milliseconds."),
-    COMMAND("expireat", command_expireat, 3, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
+    COMMAND("expireat", command_expireat, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
             "Lets a key expire at a time in seconds since 1970; deletes it where that is past."),
-    COMMAND("pexpireat", command_pexpireat, 3, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
-            "As EXPIREAT, in milliseconds."),
-    COMMAND("persist", command_persist, 2, WRITE | FAST, ACL_KEYSPACE, ONE_KEY,
+    COMMAND("pexpireat", command_pexpireat, 3, WRITE | FAST, ACL_KEYSPACE,
+            CHANGES(ANYTHING, ONE_KEY), "As EXPIREAT, in milliseconds."),
+    COMMAND("persist", command_persist, 2, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
             "Takes a key's deadline away."),
     COMMAND("ttl", command_ttl, 2, READ | BY_CHANCE | FAST, ACL_KEYSPACE, ONE_KEY,
             "Seconds until the key expires; -1: never; -2: no such key."),

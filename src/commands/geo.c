@@ -602,14 +602,15 @@ static const struct key_rule store_keys = {
     .words = {{"store", 0, KEY_TAKE_ONE}, {"storedist", 0, KEY_TAKE_ONE}}};
 
 static struct command rows[] = {
-    COMMAND("geoadd", command_geoadd, -5, GROW, ACL_GEO, ONE_KEY,
+    COMMAND("geoadd", command_geoadd, -5, GROW, ACL_GEO, CHANGES(ZSET, ONE_KEY),
             "Adds members at positions, or moves them; returns how many."),
-    COMMAND("georadius", command_georadius, -6, GROW | MOVABLE, ACL_GEO, ONE_KEY,
+    COMMAND("georadius", command_georadius, -6, GROW | MOVABLE, ACL_GEO, CHANGES(WHOLE, ONE_KEY),
             "Members around a position, or stores them.", .key_rule = &store_keys),
     COMMAND("georadius_ro", command_georadius_ro, -6, READ, ACL_GEO, ONE_KEY,
             "Members around a position."),
-    COMMAND("georadiusbymember", command_georadiusbymember, -5, GROW | MOVABLE, ACL_GEO, ONE_KEY,
-            "Members around another member, or stores them.", .key_rule = &store_keys),
+    COMMAND("georadiusbymember", command_georadiusbymember, -5, GROW | MOVABLE, ACL_GEO,
+            CHANGES(WHOLE, ONE_KEY), "Members around another member, or stores them.",
+            .key_rule = &store_keys),
     COMMAND("georadiusbymember_ro", command_georadiusbymember_ro, -5, READ, ACL_GEO, ONE_KEY,
             "Members around another member."),
     COMMAND("geohash", command_geohash, -2, READ, ACL_GEO, ONE_KEY,
@@ -619,7 +620,7 @@ static struct command rows[] = {
     COMMAND("geodist", command_geodist, -4, READ, ACL_GEO, ONE_KEY, "The distance of two members."),
     COMMAND("geosearch", command_geosearch, -7, READ, ACL_GEO, ONE_KEY,
             "Members in a circle or a box."),
-    COMMAND("geosearchstore", command_geosearchstore, -8, GROW, ACL_GEO, TWO_KEYS,
+    COMMAND("geosearchstore", command_geosearchstore, -8, GROW, ACL_GEO, CHANGES(WHOLE, TWO_KEYS),
             "Stores the members in a circle or a box."),
 };
 

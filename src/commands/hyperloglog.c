@@ -323,13 +323,15 @@ static const struct option_row option_rows[] = {
 };
 
 static struct command rows[] = {
-    COMMAND("pfadd", command_pfadd, -2, GROW | FAST, ACL_HYPERLOGLOG, ONE_KEY,
+    COMMAND("pfadd", command_pfadd, -2, GROW | FAST, ACL_HYPERLOGLOG, CHANGES(STRING, ONE_KEY),
             "Adds elements to a HyperLogLog; returns whether its estimate may have changed."),
-    COMMAND("pfcount", command_pfcount, -2, READ | COMMAND_MAY_REPLICATE, ACL_HYPERLOGLOG, ALL_KEYS,
+    COMMAND("pfcount", command_pfcount, -2, READ | COMMAND_MAY_REPLICATE, ACL_HYPERLOGLOG,
+            CHANGES(STRING, ALL_KEYS),
             "About how many different elements were added to any of these."),
-    COMMAND("pfmerge", command_pfmerge, -2, GROW, ACL_HYPERLOGLOG, ALL_KEYS,
+    COMMAND("pfmerge", command_pfmerge, -2, GROW, ACL_HYPERLOGLOG, CHANGES(STRING, ALL_KEYS),
             "Makes the first the union of all."),
-    COMMAND("pfdebug", command_pfdebug, -3, GROW | ADMIN, ACL_HYPERLOGLOG, KEYS(2, 2, 1),
+    COMMAND("pfdebug", command_pfdebug, -3, GROW | ADMIN, ACL_HYPERLOGLOG,
+            CHANGES(STRING, KEYS(2, 2, 1)),
             "Looks into a HyperLogLog: ENCODING, DECODE, GETREG; TODENSE changes it."),
     COMMAND("pfselftest", command_pfselftest, 1, ADMIN, ACL_HYPERLOGLOG, NO_KEYS,
             "Compares estimates with true counts; takes some hundred milliseconds."),

@@ -717,7 +717,7 @@ static const struct key_rule sort_keys = {.key_at = 1,
 
 static struct command rows[] = {
     COMMAND("sort", command_sort, -2, GROW | MOVABLE,
-            ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS, ONE_KEY,
+            ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS, CHANGES(WHOLE, ONE_KEY),
             "The elements of a list, set or sorted set in order, or what is named after them.",
             .key_rule = &sort_keys),
 };

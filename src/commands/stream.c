@@ -573,7 +573,7 @@ static void command_xrevrange(struct call *call) { range_generic(call, true); }
 
 static struct command rows[] = {
     COMMAND(
-        "xadd", command_xadd, -5, GROW | FAST | BY_CHANCE, ACL_STREAM, ONE_KEY,
+        "xadd", command_xadd, -5, GROW | FAST | BY_CHANCE, ACL_STREAM, CHANGES(STREAM, ONE_KEY),
         "Adds an entry of fields and values under an ID (* = by the time); with NOMKSTREAM, and "
         "trims by MAXLEN or MINID."),
     COMMAND("xrange", command_xrange, -4, READ, ACL_STREAM, ONE_KEY,
@@ -581,11 +581,11 @@ static struct command rows[] = {
     COMMAND("xrevrange", command_xrevrange, -4, READ, ACL_STREAM, ONE_KEY,
             "Entries between two IDs, the higher one first, in falling order."),
     COMMAND("xlen", command_xlen, 2, READ | FAST, ACL_STREAM, ONE_KEY, "The number of entries."),
-    COMMAND("xsetid", command_xsetid, 3, GROW | FAST, ACL_STREAM, ONE_KEY,
+    COMMAND("xsetid", command_xsetid, 3, GROW | FAST, ACL_STREAM, CHANGES(STREAM, ONE_KEY),
             "Sets the last ID, which the next one must be above."),
-    COMMAND("xdel", command_xdel, -3, WRITE | FAST, ACL_STREAM, ONE_KEY,
+    COMMAND("xdel", command_xdel, -3, WRITE | FAST, ACL_STREAM, CHANGES(STREAM, ONE_KEY),
             "Deletes entries by ID; returns how many were there."),
-    COMMAND("xtrim", command_xtrim, -4, WRITE | BY_CHANCE, ACL_STREAM, ONE_KEY,
+    COMMAND("xtrim", command_xtrim, -4, WRITE | BY_CHANCE, ACL_STREAM, CHANGES(STREAM, ONE_KEY),
             "Deletes the oldest entries down to a length (MAXLEN) or up to an ID (MINID); ~ = only "
             "whole nodes, LIMIT entries at most."),
 };

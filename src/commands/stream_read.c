@@ -436,7 +436,7 @@ static struct command rows[] = {
             "waits for some.",
             .key_rule = &read_keys),
     COMMAND("xreadgroup", command_xreadgroup, -7, WRITE | MOVABLE, ACL_STREAM | ACL_BLOCKING,
-            NO_KEYS,
+            CHANGES(STREAM, NO_KEYS),
             "Entries of streams for a consumer of a group: new ones (>), or those pending for it "
             "behind an ID; with COUNT, BLOCK and NOACK.",
             .key_rule = &read_keys),

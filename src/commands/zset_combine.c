@@ -550,12 +550,15 @@ static struct command rows[] = {
     COMMAND("zdiff", command_zdiff, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
             "Members of the first sorted set that no other has; with WITHSCORES.",
             .key_rule = &read_keys),
-    COMMAND("zunionstore", command_zunionstore, -4, GROW | MOVABLE, ACL_SORTEDSET, ONE_KEY,
-            "Stores what ZUNION gives; returns how many.", .key_rule = &store_keys),
-    COMMAND("zinterstore", command_zinterstore, -4, GROW | MOVABLE, ACL_SORTEDSET, ONE_KEY,
-            "Stores what ZINTER gives; returns how many.", .key_rule = &store_keys),
-    COMMAND("zdiffstore", command_zdiffstore, -4, GROW | MOVABLE, ACL_SORTEDSET, ONE_KEY,
-            "Stores what ZDIFF gives; returns how many.", .key_rule = &store_keys),
+    COMMAND("zunionstore", command_zunionstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
+            CHANGES(WHOLE, ONE_KEY), "Stores what ZUNION gives; returns how many.",
+            .key_rule = &store_keys),
+    COMMAND("zinterstore", command_zinterstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
+            CHANGES(WHOLE, ONE_KEY), "Stores what ZINTER gives; returns how many.",
+            .key_rule = &store_keys),
+    COMMAND("zdiffstore", command_zdiffstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
+            CHANGES(WHOLE, ONE_KEY), "Stores what ZDIFF gives; returns how many.",
+            .key_rule = &store_keys),
 };
 
 void commands_zset_combine_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -265,7 +265,7 @@ static void command_zremrangebylex(struct call *call) { remove_generic(call, RAN
 static struct command rows[] = {
     COMMAND("zrange", command_zrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
             "A range of members: by rank, BYSCORE or BYLEX; with REV, LIMIT and WITHSCORES."),
-    COMMAND("zrangestore", command_zrangestore, -5, GROW, ACL_SORTEDSET, TWO_KEYS,
+    COMMAND("zrangestore", command_zrangestore, -5, GROW, ACL_SORTEDSET, CHANGES(WHOLE, TWO_KEYS),
             "Stores a range of members; returns how many."),
     COMMAND("zrevrange", command_zrevrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
             "A range of members by rank, the highest score first."),
@@ -281,12 +281,12 @@ static struct command rows[] = {
             "The number of members in a range of scores."),
     COMMAND("zlexcount", command_zlexcount, 4, READ | FAST, ACL_SORTEDSET, ONE_KEY,
             "The number of members in a range of texts."),
-    COMMAND("zremrangebyrank", command_zremrangebyrank, 4, WRITE, ACL_SORTEDSET, ONE_KEY,
-            "Deletes the members of a range of ranks."),
-    COMMAND("zremrangebyscore", command_zremrangebyscore, 4, WRITE, ACL_SORTEDSET, ONE_KEY,
-            "Deletes the members in a range of scores."),
-    COMMAND("zremrangebylex", command_zremrangebylex, 4, WRITE, ACL_SORTEDSET, ONE_KEY,
-            "Deletes the members in a range of texts."),
+    COMMAND("zremrangebyrank", command_zremrangebyrank, 4, WRITE, ACL_SORTEDSET,
+            CHANGES(ZSET, ONE_KEY), "Deletes the members of a range of ranks."),
+    COMMAND("zremrangebyscore", command_zremrangebyscore, 4, WRITE, ACL_SORTEDSET,
+            CHANGES(ZSET, ONE_KEY), "Deletes the members in a range of scores."),
+    COMMAND("zremrangebylex", command_zremrangebylex, 4, WRITE, ACL_SORTEDSET,
+            CHANGES(ZSET, ONE_KEY), "Deletes the members in a range of texts."),
 };
 
 void commands_zset_range_register(void) { command_register(COMMAND_ROWS(rows)); }

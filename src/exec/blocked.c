@@ -329,6 +329,8 @@ static void key_serve(struct waited_key *k) {
     }
 }
 
+bool blocked_is_serving(void) { return serving; }
+
 void blocked_serve(void) {
     if (__builtin_expect(list_is_empty(&ready_keys), 1) || serving) return;
     serving = true;

@@ -67,6 +67,8 @@ void blocked_signal_key(const struct key *key);
 void blocked_signal_swapped(struct keyspace *a, struct keyspace *b);
 /* After the outermost command: serves until no key is ready. O(1) where none is. */
 void blocked_serve(void);
+/* Whether a client is served what it has waited for, within the call of another one. */
+bool blocked_is_serving(void);
 
 /* The time limit that is argument `index`, in seconds with fractions ("timeout is not a float or
  * out of range", "timeout is negative"); false after an error. */

@@ -7,13 +7,16 @@
  * Invariants
  *  1. Nothing but this file and store/ changes the keyspace (store/keyspace_change.h).
  *  2. Observers hear of a change when it stands in the keyspace, and before its event.
- *  3. A key whose last member went is gone when observers hear of it; "del" follows the event.
+ *  3. What a call changes of an entry its command's row says (enum entry_changes).
+ *  4. A key whose last member went is gone when observers hear of it; "del" follows the event.
  */
 #include "exec/edit.h"
 
 #include "base/panic.h"
 #include "command/arguments.h"
 #include "command/call.h"
+#include "command/command.h"
+#include "exec/blocked.h"
 #include "store/keyspace.h"
 #include "store/keyspace_change.h"
 #include "store/lazyfree.h"
@@ -21,6 +24,20 @@
 
 void edit_count(uint64_t changes) { keyspace_count_written(changes); }
 void edit_tell(const struct edit *edit) { keyspace_tell_written(&edit->key); }
+
+/* The row of the call that runs covers this change of an entry, where there is one. A blocked
+ * client that is served meanwhile is no part of that call, and its own call has ended. */
+static bool is_announced(const struct entry *e, bool whole) {
+    const struct call *call = call_running();
+    if (!e || !call || blocked_is_serving()) return true;
+    return entry_changes_cover(call->command->changes, e->type, whole);
+}
+
+/* The row of the call that runs has one of these changes. */
+static bool is_any_announced(unsigned changes) {
+    const struct call *call = call_running();
+    return !call || blocked_is_serving() || call->command->changes & changes;
+}
 
 /* ---- opening ---- */
 
@@ -57,6 +74,7 @@ bool edit_open(struct edit *edit, const struct call *call, int index, enum entry
 struct value *edit_value(struct edit *edit, struct value (*create)(void)) {
     if (edit->state != EDIT_LOOKED) return &edit->value;
     if (edit->entry) {
+        ASSERT_SLOW(is_announced(edit->entry, false));
         edit->entry = keyspace_change_begin(&edit->key, edit->entry, &edit->value);
         edit->type = edit->entry->type;
         edit->state = EDIT_CHANGING;
@@ -69,21 +87,25 @@ struct value *edit_value(struct edit *edit, struct value (*create)(void)) {
 }
 
 void edit_put_string(struct edit *edit, const struct string_value *value, int64_t deadline) {
+    ASSERT_SLOW(is_announced(edit->entry, true));
     edit->entry = keyspace_put_string(&edit->key, edit->entry, value, deadline);
     edit->state = EDIT_CHANGED;
 }
 
 char *edit_put_bytes(struct edit *edit, size_t length) {
+    ASSERT_SLOW(is_announced(edit->entry, false));
     edit->state = EDIT_CHANGED;
     return keyspace_put_bytes(&edit->key, edit->entry, length);
 }
 
 void edit_put_deadline(struct edit *edit, int64_t deadline) {
+    ASSERT_SLOW(is_any_announced(ENTRY_CHANGES_ANYTHING));
     edit->entry = keyspace_put_deadline(&edit->key, edit->entry, deadline);
     edit->state = EDIT_CHANGED;
 }
 
 bool edit_remove(struct edit *edit, bool lazily) {
+    ASSERT_SLOW(is_any_announced(~0U));
     edit->state = EDIT_CHANGED;
     edit->entry = NULL;
     return keyspace_remove(&edit->key, lazily);
@@ -166,6 +188,7 @@ void edit_store(const struct key *key, enum entry_type type, struct value value,
         return;
     }
     edit_find(&edit, key);
+    ASSERT_SLOW(is_announced(edit.entry, true));
     edit.entry = keyspace_put_object(key, edit.entry, type, value);
     edit.state = EDIT_CHANGED;
     edit_close(&edit, changes, class, event);
@@ -175,6 +198,7 @@ void edit_restore(const struct key *key, enum entry_type type, struct value valu
                   unsigned recency) {
     struct edit edit;
     edit_find(&edit, key);
+    ASSERT_SLOW(is_announced(edit.entry, true));
     edit.entry = keyspace_put_value(key, edit.entry, type, value, deadline, recency);
     edit.state = EDIT_CHANGED;
     edit_close(&edit, 1, NOTIFY_GENERIC, "restore");
@@ -189,6 +213,7 @@ bool edit_expect(struct keyspace *ks, size_t keys, size_t steps) {
 }
 
 void edit_rename(struct edit *from, const struct key *to) {
+    ASSERT_SLOW(is_any_announced(ENTRY_CHANGES_ANYTHING));
     keyspace_put_renamed(&from->key, from->entry, to);
     from->state = EDIT_CHANGED;
     keyspace_tell_written(&from->key);
@@ -200,6 +225,7 @@ void edit_rename(struct edit *from, const struct key *to) {
 
 void edit_move(struct edit *from, struct keyspace *to) {
     const struct key target = {to, from->key.name, from->key.hash};
+    ASSERT_SLOW(is_any_announced(ENTRY_CHANGES_ANYTHING));
     keyspace_put_moved(&from->key, from->entry, to);
     from->state = EDIT_CHANGED;
     keyspace_tell_written(&from->key);
@@ -210,6 +236,7 @@ void edit_move(struct edit *from, struct keyspace *to) {
 }
 
 void edit_copy(const struct edit *from, const struct key *to) {
+    ASSERT_SLOW(is_any_announced(~0U));
     keyspace_put_copy(to, from->entry);
     keyspace_tell_written(to);
     edit_count(1);

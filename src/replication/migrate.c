@@ -423,7 +423,7 @@ static const struct key_rule migrate_keys = {.key_at = 3,
 
 static struct command rows[] = {
     COMMAND("migrate", command_migrate, -6, WRITE | BY_CHANCE | MOVABLE,
-            ACL_KEYSPACE | ACL_DANGEROUS, KEYS(3, 3, 1),
+            ACL_KEYSPACE | ACL_DANGEROUS, CHANGES(WHOLE, KEYS(3, 3, 1)),
             "Moves keys to another server: COPY, REPLACE, AUTH, AUTH2, KEYS.",
             .key_rule = &migrate_keys, .is_secret = migrate_is_secret),
 };

@@ -500,26 +500,14 @@ static void let_go(void) {
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }
 
-/* Of which types such a command changes members, and nothing else of a key that it leaves there. */
-static unsigned changed_members(const struct command *command) {
-    static const struct {
-        unsigned category, type;
-    } pairs[] = {
-        {ACL_HASH, ENTRY_HASH}, {ACL_SET, ENTRY_SET}, {ACL_SORTEDSET | ACL_GEO, ENTRY_ZSET}};
-    unsigned types = 0;
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
-        if (command->categories & pairs[i].category) types |= 1U << pairs[i].type;
-    return types;
-}
-
 static bool any_key_awaits(const struct call *call) {
     struct key_range ranges[KEY_RANGES_MAX];
-    unsigned types = changed_members(call->command);
+    unsigned changes = call->command->changes;
     int count = command_key_ranges(call->command, call->argc, call->argv, ranges);
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < ranges[i].count; k++) {
             struct key key = call_key(call, ranges[i].first + k * ranges[i].step);
-            if (keyspace_awaits_save(&key, types)) return true;
+            if (keyspace_awaits_save(&key, changes)) return true;
         }
     }
     return false;

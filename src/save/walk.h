@@ -51,8 +51,9 @@ void walk_await_end(int64_t msec);
 
 /* Keys that came to the encoder, and keys there were. */
 void walk_progress(uint64_t *done, uint64_t *total);
-/* Who changes more than members of a large hash, set or sorted set that is to be copied, or any
- * other large value, waits; and whoever writes while the scribe is far behind. */
+/* A call waits whose row says that it changes a large value that is still to be copied, unless all
+ * that it changes is members of a hash, a set or a sorted set. While the scribe is far behind every
+ * call that writes waits. */
 extern const struct gate_row walk_gate;
 
 /* In a forked child: the walk is the parent's. */

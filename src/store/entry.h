@@ -41,6 +41,30 @@ enum entry_type {
     ENTRY_MODULE
 };
 
+/* What may change of an entry: bits. A command's row says it of the keys that a request names
+ * (command/command.h), so that a save can be asked before the command runs (store/frontier.h). */
+enum entry_changes {
+    ENTRY_CHANGES_NOTHING = 0,
+    /* Elements of a value of this type change where they stand: bytes of a string, fields of a
+     * hash. Nothing else of the entry changes, but that a key without elements is removed. */
+    ENTRY_CHANGES_STRING = 1 << ENTRY_STRING,
+    ENTRY_CHANGES_LIST = 1 << ENTRY_LIST,
+    ENTRY_CHANGES_SET = 1 << ENTRY_SET,
+    ENTRY_CHANGES_ZSET = 1 << ENTRY_ZSET,
+    ENTRY_CHANGES_HASH = 1 << ENTRY_HASH,
+    ENTRY_CHANGES_STREAM = 1 << ENTRY_STREAM,
+    /* A value is made, replaced or removed as a whole: no value that was there changes. */
+    ENTRY_CHANGES_WHOLE = 1 << 16,
+    /* Whatever: also the name, the database or the deadline of a value that stays. */
+    ENTRY_CHANGES_ANYTHING = 1 << 17,
+};
+/* Whether a row that says `changes` covers a change of the value of this type: of its elements
+ * where they stand, or, `whole`, its going. */
+static inline bool entry_changes_cover(unsigned changes, unsigned type, bool whole) {
+    unsigned enough = ENTRY_CHANGES_ANYTHING | 1U << type | (whole ? ENTRY_CHANGES_WHOLE : 0);
+    return changes & enough;
+}
+
 enum entry_flags {
     ENTRY_HAS_DEADLINE = 1 << 0,
     ENTRY_LONG_KEY = 1 << 1,

@@ -421,13 +421,19 @@ void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash)
         emit_whole(part->database, e);
 }
 
+/* Such changes need nothing of the entry handed on before: they do not touch its value, or leave it
+ * whole to be kept, or each notes what it changes. */
+static bool needs_no_copy(const struct entry *e, unsigned changes) {
+    if (!entry_changes_cover(changes, e->type, false)) return true;
+    if (changes & ENTRY_CHANGES_ANYTHING) return false;
+    return may_have_shadow(e) && shadow_bytes() < save.shadow_bytes_max;
+}
+
 bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash,
-                          unsigned types) {
+                          unsigned changes) {
     bool waits = e->flags & ENTRY_WAITS;
     if (!waits && !is_wanted(part, e, hash)) return false;
-    if (!is_huge(e)) return false;
-    if (types & 1U << e->type && may_have_shadow(e) && shadow_bytes() < save.shadow_bytes_max)
-        return false;
+    if (!is_huge(e) || needs_no_copy(e, changes)) return false;
     if (!waits) {
         save.progress.done++;
         save.progress.ahead++;

@@ -131,10 +131,11 @@ void frontier_change_members(struct frontier_part *part, struct entry *e, uint64
  * place of lazyfree_entry. */
 void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash);
 /* Whoever changes the entry should rather wait: handing it on at once would take long
- * (FRONTIER_RUSH_*), or more in this turn than was handed on so already. It is next then. `types`:
- * a bit for each enum entry_type of which nothing but members is to change. */
+ * (FRONTIER_RUSH_*), or more in this turn than was handed on so already. It is next then.
+ * `changes`: the enum entry_changes that are about to be made. False where these leave the value as
+ * it is, where they take it away whole (it is kept then), and where its shadow notes them. */
 MUST_USE bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash,
-                                   unsigned types);
+                                   unsigned changes);
 /* Whether the entry would be kept if it left: replacing it costs less than a change does. */
 bool frontier_would_keep(const struct frontier_part *part, const struct entry *e, uint64_t hash);
 /* An entry comes into a table, new or in another's place, which has left. NULL: into a database

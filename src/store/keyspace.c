@@ -430,10 +430,10 @@ static struct entry *find_due_or_not(const struct key *key) {
     return t ? table_find(t, key->hash, key->name.bytes, key->name.length) : NULL;
 }
 
-bool keyspace_awaits_save(const struct key *key, unsigned types) {
+bool keyspace_awaits_save(const struct key *key, unsigned changes) {
     struct frontier_part *part = key->keyspace->part;
     struct entry *e = part ? find_due_or_not(key) : NULL;
-    return e && frontier_should_wait(part, e, key->hash, types);
+    return e && frontier_should_wait(part, e, key->hash, changes);
 }
 
 enum keyspace_presence keyspace_presence(const struct key *key) {

@@ -44,9 +44,9 @@ struct entry *keyspace_peek_quietly(const struct key *key);
 struct entry *keyspace_find(const struct key *key);
 
 /* Whether who would change the key should wait, for a save (store/frontier.h) is about to copy its
- * value, which is large. `types`: a bit for each enum entry_type of which nothing but members is to
- * change. Changes nothing but the save's order. */
-MUST_USE bool keyspace_awaits_save(const struct key *key, unsigned types);
+ * value, which is large. `changes`: the enum entry_changes that are about to be made. Changes
+ * nothing but the save's order. */
+MUST_USE bool keyspace_awaits_save(const struct key *key, unsigned changes);
 
 /* What stands under a key, without a change: a key that is due is hidden but not deleted. For
  * observers. */

@@ -784,6 +784,12 @@ mutate('walk-large-deadline', 'save/walk.c', '        piece_write_deadline(e, &t
        'a log that is written anew has no deadlines of large values', WALK)
 mutate('walk-nobody-waits', 'save/walk.c', 'return is_far_behind() || any_key_awaits(call);',
        'return is_far_behind();', 'who writes to a large value does not wait', WALK)
+mutate('walk-row-of-lset', 'commands/list.c', '4, GROW, ACL_LIST, CHANGES(LIST, ONE_KEY),',
+       '4, GROW, ACL_LIST, CHANGES(WHOLE, ONE_KEY),',
+       'a row that says too little', 'tcl integration/walk writers')
+mutate('walk-removal-waits', 'store/frontier.c',
+       '    if (!entry_changes_cover(changes, e->type, false)) return true;\n', '',
+       'who removes a large value waits for its copy', 'unit store/test_frontier')
 mutate('walk-far-behind', 'save/walk.c', 'return is_far_behind() || any_key_awaits(call);',
        'return any_key_awaits(call);', 'memory has no bound while a disk stands still', WALK)
 mutate('walk-never-rests', 'save/walk.c',

@@ -200,6 +200,42 @@ start_server [list overrides $walks tags {ours needs:debug}] {
         assert_file_has $digest
     }
 
+    test {a walk: whoever removes or replaces a large value, or only reads one, does not wait} {
+        r flushall
+        r debug populate 20000 small 20
+        r eval {for i = 1, 4000 do for k = 0, 9 do
+            redis.call('hset', 'hash' .. k, i, 'value')
+            redis.call('rpush', 'list' .. k, 'element' .. i)
+            redis.call('sadd', 'set' .. k, 'member' .. i)
+        end end} 0
+        set digest [digest_to_stay]
+        r bgsave
+        await_save
+        set held [s walk_writers_held]
+        set ahead 0
+        for {set tries 0} {$ahead < 5 && $tries < 100} {incr tries} {
+            r debug reload nosave
+            r bgsave
+            for {set k 0} {$k < 10} {incr k} {
+                r zunionstore union 1 set$k
+                r sort list$k limit 0 1 alpha store sorted
+                r copy list$k copied replace
+                assert_error {WRONGTYPE*} {r hset list$k field value}
+                r set list$k string
+                r del hash$k
+                r sunionstore set$k set$k nosuch
+            }
+            if {[s rdb_bgsave_in_progress]} {set ahead [s walk_keys_ahead]}
+            r config set snapshot-cpu-budget 100
+            await_save
+            r config set snapshot-cpu-budget 1
+        }
+        assert_lessthan $tries 100
+        assert_equal 0 [s walk_values_rushed]
+        assert_equal $held [s walk_writers_held]
+        assert_file_has $digest
+    }
+
     foreach {what make change} {
         list {'rpush', 'large', string.rep('element', 7) .. i} {lset large 0 new}
         hash {'hset', 'large', i, 'value'} {pexpire large 100000000}

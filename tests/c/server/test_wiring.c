@@ -2,9 +2,12 @@
  * All modules together: configurations of 6.2 load, and what needs a feature that is not built is
  * refused by the folder that will own it.
  */
+#include "command/command.h"
+#include "command/command_keys.h"
 #include "option/settings.h"
 #include "server/mode.h"
 #include "server/modes.h"
+#include "store/entry.h"
 
 /* The lines of upstream's test configurations that belong to these options. */
 static void test_upstream_configuration(void **state) {
@@ -48,6 +51,17 @@ static void test_old_directives_are_passed_over(void **state) {
     assert_line_refused("list-max-ziplist-value a b", "Bad directive or wrong number of arguments");
 }
 
+/* A row that writes says what it changes of its keys, and one that reads, nothing. PFCOUNT keeps
+ * what it has counted in the value. */
+static void test_rows_say_what_they_change(void **state) {
+    for (size_t i = 0; i < command_count(); i++) {
+        const struct command *row = command_at(i);
+        bool writes = row->flags & COMMAND_WRITE && command_has_keys(row);
+        if (strcmp(row->name, "pfcount") == 0) writes = true;
+        if (writes != (row->changes != ENTRY_CHANGES_NOTHING)) fail_msg("%s", row->name);
+    }
+}
+
 static int setup(void **state) {
     mode_register(&mode_server);
     return 0;
@@ -60,6 +74,7 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_say_what_they_change),
         cmocka_unit_test(test_own_value_is_taken),
         cmocka_unit_test(test_upstream_configuration),
         cmocka_unit_test(test_refusals),

@@ -442,8 +442,8 @@ static void test_members_change(void **state) {
     struct entry *e = keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(HUGE_FIELDS));
     save_begin();
     shadows_seen = 0;
-    assert_true(keyspace_awaits_save(&key, 0));
-    assert_false(keyspace_awaits_save(&key, 1U << ENTRY_HASH));
+    assert_true(keyspace_awaits_save(&key, ENTRY_CHANGES_ANYTHING));
+    assert_false(keyspace_awaits_save(&key, ENTRY_CHANGES_HASH));
     for (unsigned i = 0; i < HUGE_FIELDS; i++) {
         e = keyspace_change_begin(&key, e, &v);
         hash_set(&v, SLICE("another"), SLICE("text"));
@@ -459,6 +459,25 @@ static void test_members_change(void **state) {
     check_equal();
 }
 
+/* A huge value is kept where it goes as a whole, and changes of other types do not touch it: nobody
+ * waits. */
+static void test_goes_whole(void **state) {
+    struct key_text name;
+    const struct key key = first_key(&name);
+    struct frontier_progress progress;
+    keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(HUGE_FIELDS));
+    save_begin();
+    assert_false(keyspace_awaits_save(&key, ENTRY_CHANGES_NOTHING));
+    assert_false(keyspace_awaits_save(&key, ENTRY_CHANGES_WHOLE));
+    assert_false(keyspace_awaits_save(&key, ENTRY_CHANGES_LIST | ENTRY_CHANGES_WHOLE));
+    assert_true(keyspace_remove(&key, false));
+    assert_true(frontier_kept_bytes() > 0);
+    frontier_progress(&progress);
+    assert_int_equal(progress.rushed, 0);
+    while (!frontier_step(1, 8)) continue;
+    check_equal();
+}
+
 /* One that waits is changed otherwise than in its members: then it is handed on at once. */
 static void test_waiting_one_changes(void **state) {
     struct key_text name;
@@ -466,7 +485,7 @@ static void test_waiting_one_changes(void **state) {
     struct frontier_progress progress;
     struct entry *e = keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(HUGE_FIELDS));
     save_begin();
-    assert_true(keyspace_awaits_save(&key, 0));
+    assert_true(keyspace_awaits_save(&key, ENTRY_CHANGES_ANYTHING));
     keyspace_put_deadline(&key, e, clock_cached_msec() + 1000000);
     frontier_progress(&progress);
     assert_int_equal(progress.rushed, 1);
@@ -503,11 +522,11 @@ static void test_many_in_a_turn(void **state) {
     assert_in_range(at_once, 2, AT_ONCE_MAX);
     assert_int_equal(progress.ahead, MANY);
     const struct key other = numbered_key(&name, MANY);
-    assert_false(keyspace_awaits_save(&other, 1U << ENTRY_HASH));
-    assert_true(keyspace_awaits_save(&other, 0));
+    assert_false(keyspace_awaits_save(&other, ENTRY_CHANGES_HASH));
+    assert_true(keyspace_awaits_save(&other, ENTRY_CHANGES_ANYTHING));
     frontier_turn();
     const struct key another = numbered_key(&name, MANY + 1);
-    assert_false(keyspace_awaits_save(&another, 0));
+    assert_false(keyspace_awaits_save(&another, ENTRY_CHANGES_ANYTHING));
     while (!frontier_step(1, 8)) continue;
     assert_int_equal(shadows_seen, MANY + 2 - at_once);
     check_equal();
@@ -764,6 +783,7 @@ int main(void) {
         TEST(test_many_in_a_turn),
         TEST(test_members_go),
         TEST(test_nothing),
+        TEST(test_goes_whole),
         TEST(test_kept),
         TEST(test_moved),
         TEST(test_merged),

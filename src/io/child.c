@@ -45,6 +45,7 @@
 #include "base/system.h"
 #include "io/affinity.h"
 #include "io/background.h"
+#include "io/lookup.h"
 #include "io/loop.h"
 #include "io/signals.h"
 #include "io/threads.h"
@@ -230,6 +231,7 @@ static void begin_child(const struct child_job *job, const int pipe_ends[2]) {
     signals_in_child();
     log_after_fork(true);
     background_in_child();
+    lookup_in_child();
     threads_in_child();
     close_others();
     self.here = true;

@@ -168,6 +168,24 @@ int socket_connect_unix(const char *path, char *reason, size_t reason_size) {
     return fd;
 }
 
+bool socket_is_address(const char *text) {
+    char unused[1];
+    struct addrinfo *found = resolve(text, 0, AI_NUMERICHOST, unused, sizeof(unused));
+    if (found) freeaddrinfo(found);
+    return found != NULL;
+}
+
+bool socket_find_address(const char *name, char address[SOCKET_ADDRESS_CHARS], char *reason,
+                         size_t reason_size) {
+    struct addrinfo *found = resolve(name, 0, 0, reason, reason_size);
+    if (found == NULL) return false;
+    int error = getnameinfo(found->ai_addr, found->ai_addrlen, address, SOCKET_ADDRESS_CHARS, NULL,
+                            0, NI_NUMERICHOST);
+    if (error != 0) snprintf(reason, reason_size, "%s", gai_strerror(error));
+    freeaddrinfo(found);
+    return error == 0;
+}
+
 int socket_take_error(int fd) {
     int error = 0;
     socklen_t size = sizeof(error);

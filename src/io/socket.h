@@ -31,6 +31,12 @@ MUST_USE int socket_listen_unix(const char *path, unsigned mode, int backlog, ch
 MUST_USE int socket_connect_tcp(const char *address, int port, const char *source, char *reason,
                                 size_t reason_size);
 MUST_USE int socket_connect_unix(const char *path, char *reason, size_t reason_size);
+/* Whether `text` is an address as a number, so that nothing need be looked up for it. */
+bool socket_is_address(const char *text);
+/* The first address of a name, as a number. Waits for the resolver, from any thread
+ * (io/lookup.h does so beside the main one). False with a reason. */
+MUST_USE bool socket_find_address(const char *name, char address[SOCKET_ADDRESS_CHARS],
+                                  char *reason, size_t reason_size);
 /* The socket's pending error, cleared by asking; 0 = none. */
 MUST_USE int socket_take_error(int fd);
 

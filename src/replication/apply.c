@@ -45,7 +45,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "net/request.h"
-#include "peer/peer.h"
+#include "peer/peer_client.h"
 #include "replication/history.h"
 #include "replication/stream.h"
 #include "store/keyspace.h"
@@ -401,13 +401,13 @@ static void client_closes(struct client *c) {
 
 const struct client_observer apply_client_observer = {.closing = client_closes};
 
-bool apply_begin(struct peer *peer, struct slice early, int in_database,
+bool apply_begin(struct peer_client *link, struct slice early, int in_database,
                  void (*ended)(enum apply_end how)) {
     char reason[128];
     struct connection *connection;
     ASSERT(!stream.client && history_feed());
     buffer_append(&stream.input, early.bytes, early.length);
-    int fd = peer_release(peer, &connection, &stream.input);
+    int fd = peer_client_release(link, &connection, &stream.input);
     struct client *c = client_create_primary(fd, connection, watcher_ready, reason, sizeof(reason));
     if (!c) {
         log_warning("The primary's connection can't be watched: %s", reason);

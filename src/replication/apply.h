@@ -20,7 +20,7 @@
 
 struct client;
 struct client_observer;
-struct peer;
+struct peer_client;
 
 /* For server/wiring: the primary's client closes. */
 extern const struct client_observer apply_client_observer;
@@ -31,11 +31,11 @@ enum apply_end {
     APPLY_BAD, /* what came is no stream of commands: nothing more is to be asked of this history */
 };
 
-/* The connection's next byte is the stream's, at history_place; it leaves the peer. `early` came
- * before it was asked for, and is taken first. Commands are about `database` until a SELECT comes.
- * `ended` is told once, unless apply_stop was called; never within this. False, with a line in the
- * log, where the connection cannot be watched. */
-MUST_USE bool apply_begin(struct peer *peer, struct slice early, int database,
+/* The connection's next byte is the stream's, at history_place; it leaves `link`, which may release
+ * it. `early` came before it was asked for, and is taken first. Commands are about `database` until
+ * a SELECT comes. `ended` is told once, unless apply_stop was called; never within this. False,
+ * with a line in the log, where the connection cannot be watched. */
+MUST_USE bool apply_begin(struct peer_client *link, struct slice early, int database,
                           void (*ended)(enum apply_end how));
 /* The connection is closed. Harmless where there is none. */
 void apply_stop(void);

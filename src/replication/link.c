@@ -9,8 +9,9 @@
  *                                              an error: SYNC, and a copy comes; or later again
  *
  * Invariants
- *  1. The peer is open exactly in CONNECTING, GREETS and RECEIVES; it is watched there, but not
- *     while a copy is due to be loaded.
+ *  1. The client is not closed exactly in LOOKS_UP, CONNECTING, GREETS and RECEIVES. The loop
+ * serves it there, but not while a copy is due to be loaded, or is loaded: then replication/receive
+ *     does.
  *  2. A stream is applied exactly in UP.
  *  3. `continues` is true only while the data is what the history says: from a start with such a
  *     file, or from having been a primary, or from a link that was UP, until a copy is to come.
@@ -34,7 +35,7 @@
 #include "net/client.h"
 #include "net/listen.h"
 #include "option/option.h"
-#include "peer/peer.h"
+#include "peer/peer_client.h"
 #include "replication/apply.h"
 #include "replication/history.h"
 #include "replication/primary.h"
@@ -42,13 +43,11 @@
 #include "replication/saved_history.h"
 #include "replication/stream.h"
 
-/* Of one wake of the socket: so many reads (peer/peer bounds each). */
-#define ROUNDS_MAX 16
 #define SHOWN_BYTES 256
 #define REPLY_BYTES_MAX 65536
 #define WORDS_MAX 7
 
-/* Questions that are not answered yet. */
+/* What an answer is for. */
 enum question { PING, AUTH, PORT, ADDRESS, CAPABILITIES, PSYNC, QUESTIONS };
 
 static char *user, *announce_ip;
@@ -59,10 +58,8 @@ static struct {
     enum link_state state;
     char *host; /* NULL: none */
     int port;
-    struct peer *peer;
-    struct loop_watcher watcher;
-    enum question asked[QUESTIONS]; /* from `answered` on, in order */
-    int asked_count, answered;
+    struct peer_client *client; /* NULL before the first connection */
+    bool asked_for_stream;
     bool continues;
     bool copy_is_due;
     bool by_sync; /* the primary knows no PSYNC: neither a history nor acknowledgements */
@@ -109,50 +106,56 @@ static void set_state(enum link_state state) {
     tell_changed();
 }
 
-static void watch_peer(void) {
-    unsigned interest = primary.copy_is_due ? 0 : peer_interest(primary.peer);
-    primary.watcher.fd = peer_fd(primary.peer);
-    if (primary.watcher.fd >= 0 && !loop_watch(client_loop(), &primary.watcher, interest))
-        log_warning("The connection to the primary can't be watched");
-}
-
-static void close_peer(void) {
-    loop_unwatch(client_loop(), &primary.watcher);
-    peer_close(primary.peer);
+static void close_client(void) {
+    if (primary.client) peer_client_close(primary.client);
     primary.copy_is_due = false;
 }
 
 /* ---- connecting ---- */
 
-static void peer_ready(struct loop_watcher *watcher, unsigned ready);
+static void begin_greeting(void *unused);
+static void client_ended(void *unused);
+static void input_came(void *unused);
 
-/* From the address that clients know this server by; from any where the primary cannot be reached
- * from that one, or it is of the other family. */
-static bool connect_peer(void) {
+/* The socket connects from now on. */
+static void connection_begins(void *unused) {
+    set_state(LINK_CONNECTING);
+    log_notice("MASTER <-> REPLICA sync started");
+}
+
+static struct peer_client *create_client(void) {
+    static const struct peer_client_events events = {
+        .connects = connection_begins,
+        .opened = begin_greeting,
+        .ended = client_ended,
+        .input = input_came,
+    };
+    const struct peer_client_settings settings = {.loop = client_loop(),
+                                                  .class = MEMORY_REPLICATION,
+                                                  .reply = {REPLY_BYTES_MAX, 64},
+                                                  .asked_max = QUESTIONS,
+                                                  .events = &events};
+    return peer_client_create(&settings);
+}
+
+/* From the address that clients know this server by, where it can. */
+static void connect_now(void) {
     struct peer_address address = {.host = primary.host,
                                    .port = primary.port,
                                    .source = listen_source_address(),
                                    .transport = tls_for_replication()};
-    if (peer_connect(primary.peer, &address)) return true;
-    if (!*address.source) return false;
-    address.source = NULL;
-    return peer_connect(primary.peer, &address);
-}
-
-static void connect_now(void) {
-    static const struct peer_limits limits = {REPLY_BYTES_MAX, 64};
-    if (!primary.peer) primary.peer = peer_create(MEMORY_REPLICATION, &limits);
-    if (!connect_peer()) {
-        log_warning("Unable to connect to MASTER: %s", peer_error(primary.peer));
-        close_peer();
+    if (!primary.client) primary.client = create_client();
+    primary.asked_for_stream = primary.by_sync = false;
+    if (!peer_client_connect(primary.client, &address)) {
+        log_warning("Unable to connect to MASTER: %s", peer_client_error(primary.client));
+        close_client();
         return;
     }
-    primary.watcher.callback = peer_ready;
     primary.begun_sec = primary.heard_sec = now_sec();
-    primary.by_sync = false;
-    set_state(LINK_CONNECTING);
-    watch_peer();
-    log_notice("MASTER <-> REPLICA sync started");
+    if (peer_client_state(primary.client) == PEER_CLIENT_LOOKS_UP)
+        set_state(LINK_LOOKS_UP);
+    else
+        connection_begins(NULL);
 }
 
 static void say_and_connect(const char *format) __attribute__((format(printf, 1, 0)));
@@ -168,31 +171,33 @@ static void say_and_connect(const char *format) {
 static void give_up(void) {
     apply_stop();
     receive_stop();
-    if (primary.peer) close_peer();
+    close_client();
     set_state(primary.host ? LINK_WAITS : LINK_NONE);
 }
 
 /* ---- the greeting ---- */
 
+static void take_answer(void *unused, uintptr_t question, const struct peer_reply *reply);
+
+/* There is room for one of each. */
 static void ask(enum question question, const struct slice *words, size_t count) {
-    peer_send(primary.peer, words, count);
-    primary.asked[primary.asked_count++] = question;
+    bool asked = peer_client_ask(primary.client, &(struct peer_request){take_answer, question},
+                                 words, count);
+    ASSERT(asked);
 }
 
 static void ask_all(void) {
     char digits[NUMBER_INT64_CHARS];
+    const struct peer_request auth = {take_answer, AUTH};
     bool over_tls = tls_for_replication() && listen_tls_port();
     int64_t port = announce_port ? announce_port : over_tls ? listen_tls_port() : listen_port();
-    struct slice words[WORDS_MAX] = {SLICE("AUTH")};
-    size_t count = 1;
+    struct slice words[WORDS_MAX] = {
+        SLICE("REPLCONF"), SLICE("listening-port"), {digits, number_format_int64(digits, port)}};
     if (password.length) {
-        if (*user) words[count++] = slice_of(user);
-        words[count++] = buffer_slice(&password);
-        ask(AUTH, words, count);
+        bool asked =
+            peer_client_ask_auth(primary.client, &auth, slice_of(user), buffer_slice(&password));
+        ASSERT(asked);
     }
-    words[0] = SLICE("REPLCONF");
-    words[1] = SLICE("listening-port");
-    words[2] = (struct slice){digits, number_format_int64(digits, port)};
     ask(PORT, words, 3);
     if (*announce_ip) {
         words[1] = SLICE("ip-address");
@@ -219,6 +224,7 @@ static void ask_for_stream(void) {
                                   primary.continues ? slice_of(history_id()) : SLICE("?"),
                                   {digits, length},
                                   SLICE("FAILOVER")};
+    primary.asked_for_stream = true;
     ask(PSYNC, words, primary.takeover ? 4 : 3);
 }
 
@@ -248,7 +254,8 @@ static void drop_history(void) {
 
 static void begin_copy(void) {
     drop_history();
-    if (receive_begin(primary.peer))
+    peer_client_leave_protocol(primary.client);
+    if (receive_begin(primary.client))
         set_state(LINK_RECEIVES);
     else
         give_up();
@@ -284,25 +291,19 @@ static void full_resync(struct slice text) {
 
 static void lost(enum apply_end how);
 
-/* What it said behind its answer comes again: it has ended, or not taken yet what it was asked. */
-static bool may_stream(void) {
-    return peer_state(primary.peer) == PEER_OPEN && !peer_unsent_bytes(primary.peer);
-}
-
 static void go_up(struct slice early) {
     stream_open();
-    loop_unwatch(client_loop(), &primary.watcher);
-    if (!may_stream()) {
+    if (!peer_client_may_release(primary.client)) {
         log_warning("The connection to MASTER ended before its stream began.");
         give_up();
         return;
     }
-    if (!apply_begin(primary.peer, early, primary.database, lost)) {
+    if (!apply_begin(primary.client, early, primary.database, lost)) {
         give_up();
         return;
     }
     apply_set_mute(primary.by_sync);
-    close_peer();
+    primary.copy_is_due = false;
     set_state(LINK_UP);
 }
 
@@ -338,7 +339,7 @@ static void fall_back(const struct peer_reply *reply, const char *shown) {
     else
         log_warning("Unexpected reply to PSYNC from master: %s", shown);
     log_notice("Retrying with SYNC...");
-    peer_send_bytes(primary.peer, SLICE("SYNC\r\n"));
+    peer_client_send_bytes(primary.client, SLICE("SYNC\r\n"));
     primary.by_sync = true;
     begin_copy();
 }
@@ -386,10 +387,13 @@ static void answer_setting(const struct peer_reply *reply, const char *shown, co
         log_notice("(Non critical) Master does not understand REPLCONF %s: -%s", name, shown);
 }
 
-static void answer(const struct peer_reply *reply) {
+/* Without a reply the end of the connection follows. */
+static void take_answer(void *unused, uintptr_t question, const struct peer_reply *reply) {
     char shown[SHOWN_BYTES];
+    if (!reply) return;
+    primary.heard_sec = now_sec();
     string_show(reply->text, shown, sizeof(shown));
-    switch (primary.asked[primary.answered++]) {
+    switch ((enum question)question) {
     case PING: answer_ping(reply, shown); break;
     case AUTH:
         if (reply->type != PEER_ERROR) break;
@@ -406,43 +410,12 @@ static void answer(const struct peer_reply *reply) {
     }
 }
 
-/* ---- the peer's events ---- */
+/* ---- the client's events ---- */
 
-static void begin_greeting(void) {
+static void begin_greeting(void *unused) {
     log_notice("Non blocking connect for SYNC fired the event.");
     set_state(LINK_GREETS);
-    primary.asked_count = primary.answered = 0;
     ask(PING, (const struct slice[]){SLICE("PING")}, 1);
-}
-
-static void peer_ended(void) {
-    bool asked_for_stream = primary.asked_count && primary.asked[primary.asked_count - 1] == PSYNC;
-    if (primary.state == LINK_CONNECTING)
-        log_warning("Error condition on socket for SYNC: %s", peer_error(primary.peer));
-    else
-        log_warning("The connection to MASTER ended while it was greeted: %s",
-                    peer_error(primary.peer));
-    if (primary.state == LINK_GREETS && asked_for_stream && primary.takeover)
-        takeover_refused();
-    else
-        give_up();
-}
-
-/* True where it has come further, and may do so again at once. */
-static bool connect_step(void) {
-    if (peer_state(primary.peer) == PEER_OPEN) begin_greeting();
-    return peer_state(primary.peer) == PEER_OPEN;
-}
-
-/* Nothing is answered before it was asked. */
-static bool greet_step(void) {
-    const struct peer_reply *reply;
-    if (peer_unsent_bytes(primary.peer) || primary.answered == primary.asked_count) return false;
-    reply = peer_next(primary.peer);
-    if (!reply) return false;
-    primary.heard_sec = now_sec();
-    answer(reply);
-    return true;
 }
 
 /* A primary that refuses at once is asked again each second, not as fast as it answers. */
@@ -452,42 +425,34 @@ static void reconnect_after_failure(void) {
     say_and_connect("Reconnecting to MASTER %s:%d after failure");
 }
 
-static bool receive_step(void) {
-    int64_t heard = receive_heard_sec();
-    switch (receive_take()) {
-    case RECEIVE_DUE: primary.copy_is_due = true; return false;
-    case RECEIVE_FAILED: reconnect_after_failure(); return false;
-    default: return receive_heard_sec() != heard || peer_input(primary.peer).length;
-    }
-}
-
-static bool step(void) {
+static void client_ended(void *unused) {
+    const char *why = peer_client_error(primary.client);
     switch (primary.state) {
-    case LINK_CONNECTING: return connect_step();
-    case LINK_GREETS: return greet_step();
-    case LINK_RECEIVES: return receive_step();
-    default: return false;
+    case LINK_LOOKS_UP: log_warning("Unable to connect to MASTER: %s", why); break;
+    case LINK_CONNECTING: log_warning("Error condition on socket for SYNC: %s", why); break;
+    case LINK_GREETS:
+        log_warning("The connection to MASTER ended while it was greeted: %s", why);
+        break;
+    default: log_warning("I/O error trying to sync with MASTER: %s", why); break;
     }
+    if (primary.state == LINK_RECEIVES)
+        reconnect_after_failure();
+    else if (primary.state == LINK_GREETS && primary.asked_for_stream && primary.takeover)
+        takeover_refused();
+    else
+        give_up();
 }
 
-static bool is_greeting(void) {
-    return primary.state == LINK_CONNECTING || primary.state == LINK_GREETS;
-}
-
-static void peer_ready(struct loop_watcher *watcher, unsigned ready) {
-    if (loop_depth(client_loop()) > 1) return; /* in a command's midst nothing is begun */
-    for (int round = 0; round < ROUNDS_MAX; round++) {
-        enum link_state before = primary.state;
-        (void)peer_advance(primary.peer); /* its end shows in its state, when all is taken */
-        bool further = step();
-        if (!further && primary.state == before) break;
-        if (primary.state == LINK_UP || primary.state == LINK_WAITS || primary.state == LINK_NONE)
-            return;
+/* Of a copy. */
+static void input_came(void *unused) {
+    switch (receive_take()) {
+    case RECEIVE_DUE:
+        primary.copy_is_due = true;
+        peer_client_leave_loop(primary.client);
+        break;
+    case RECEIVE_FAILED: reconnect_after_failure(); break;
+    default: break;
     }
-    if (is_greeting() && peer_state(primary.peer) == PEER_CLOSED)
-        peer_ended();
-    else if (is_greeting() || primary.state == LINK_RECEIVES)
-        watch_peer();
 }
 
 /* ---- a copy is there ---- */
@@ -509,7 +474,7 @@ static void adopt_history(void) {
 
 static void copy_loaded(struct slice early) {
     adopt_history();
-    if (!may_stream()) {
+    if (!peer_client_may_release(primary.client)) {
         log_warning("Connection with master lost.");
         stream_open();
         reconnect_after_failure();
@@ -527,7 +492,6 @@ static void copy_loaded(struct slice early) {
 
 static void load_copy(void) {
     struct slice early;
-    loop_unwatch(client_loop(), &primary.watcher);
     primary.copy_is_due = false;
     aof_suspend();
     saved_history_forget();
@@ -621,6 +585,10 @@ void link_begin(bool continues, int database) {
 }
 
 /* ---- each second ---- */
+
+static bool is_greeting(void) {
+    return primary.state == LINK_CONNECTING || primary.state == LINK_GREETS;
+}
 
 static bool is_silent(int64_t heard) { return now_sec() - heard > primary_timeout_sec(); }
 

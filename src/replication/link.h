@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The link to a primary: whom this server follows, and how far it has got with that.
  *
+ *                               LOOKS_UP
+ *                              a |   | the address
+ *                           name |   v
  *   NONE --follow--> WAITS --connect--> CONNECTING --connected--> GREETS --CONTINUE---------> UP
  *    ^                 ^                    |                       |                          ^
  *    |                 |                    |                       +-FULLRESYNC-> RECEIVES ---+
@@ -24,6 +27,7 @@
 enum link_state {
     LINK_NONE, /* a primary: nobody is followed */
     LINK_WAITS,
+    LINK_LOOKS_UP, /* the primary's name; ROLE shows it as LINK_WAITS */
     LINK_CONNECTING,
     LINK_GREETS,
     LINK_RECEIVES,

@@ -35,7 +35,7 @@
 #include "io/file_stream.h"
 #include "metric/row.h"
 #include "option/option.h"
-#include "peer/peer.h"
+#include "peer/peer_client.h"
 #include "rdb/loading.h"
 #include "rdb/rdb_load.h"
 #include "replication/full_sync.h"
@@ -66,7 +66,7 @@ static bool lazy_flush;
 
 static struct {
     enum stage stage;
-    struct peer *peer;
+    struct peer_client *client;
     int64_t total; /* bytes; LENGTH_UNKNOWN before the header and with a mark */
     bool has_mark;
     char mark[MARK_CHARS], tail[MARK_CHARS];
@@ -108,7 +108,7 @@ void receive_stop(void) {
     memory_free(copy.window, MEMORY_REPLICATION);
     copy.window = NULL;
     copy.stage = NONE;
-    copy.peer = NULL;
+    copy.client = NULL;
 }
 
 static enum receive_state fail(void) {
@@ -143,11 +143,11 @@ static bool open_file(void) {
     return true;
 }
 
-bool receive_begin(struct peer *peer) {
+bool receive_begin(struct peer_client *client) {
     ASSERT(copy.stage == NONE);
     if (!loads_as_it_comes() && !open_file()) return false;
     copy.stage = HEADER;
-    copy.peer = peer;
+    copy.client = client;
     copy.total = LENGTH_UNKNOWN;
     copy.has_mark = copy.stopped = false;
     copy.received = 0;
@@ -192,19 +192,19 @@ static bool read_header(struct slice line) {
 
 /* Line ends before it tell that the primary lives. */
 static enum receive_state take_header(void) {
-    struct slice input = peer_input(copy.peer);
+    struct slice input = peer_client_input(copy.client);
     const char *end;
     while (input.length && (input.bytes[0] == '\n' || input.bytes[0] == '\r')) {
         input.bytes++;
         input.length--;
-        peer_input_consume(copy.peer, 1);
+        peer_client_consume(copy.client, 1);
     }
     end = input.length ? memchr(input.bytes, '\n', input.length) : NULL;
     if (!end && input.length < HEADER_BYTES_MAX) return RECEIVE_COMES;
     struct slice line = {input.bytes, end ? (size_t)(end - input.bytes) : input.length};
     if (line.length && line.bytes[line.length - 1] == '\r') line.length--;
     if (!read_header(line)) return fail();
-    peer_input_consume(copy.peer, (size_t)(end - input.bytes) + 1);
+    peer_client_consume(copy.client, (size_t)(end - input.bytes) + 1);
     copy.stage = copy.sink_is_open ? FILE_COMES : DUE;
     return copy.stage == DUE ? RECEIVE_DUE : RECEIVE_COMES;
 }
@@ -244,13 +244,13 @@ static bool end_file(void) {
 }
 
 static enum receive_state take_file(void) {
-    struct slice input = peer_input(copy.peer);
+    struct slice input = peer_client_input(copy.client);
     uint64_t left = copy.has_mark ? UINT64_MAX : (uint64_t)copy.total - copy.received;
     if (input.length > left) input.length = (size_t)left;
     sink_write(&copy.sink.sink, input.bytes, input.length);
     if (copy.has_mark) keep_tail(input);
     copy.received += input.length;
-    peer_input_consume(copy.peer, input.length);
+    peer_client_consume(copy.client, input.length);
     if (!is_whole() && !sink_error(&copy.sink.sink)) return RECEIVE_COMES;
     if (!end_file()) return fail();
     copy.stage = DUE;
@@ -261,12 +261,10 @@ enum receive_state receive_take(void) {
     enum receive_state state = RECEIVE_COMES;
     if (copy.stage == NONE || copy.stage == DUE)
         return copy.stage == DUE ? RECEIVE_DUE : RECEIVE_NONE;
-    if (peer_input(copy.peer).length) copy.heard_sec = now_sec();
+    if (peer_client_input(copy.client).length) copy.heard_sec = now_sec();
     if (copy.stage == HEADER) state = take_header();
     if (copy.stage == FILE_COMES) state = take_file();
-    if (state != RECEIVE_COMES || peer_state(copy.peer) != PEER_CLOSED) return state;
-    log_warning("I/O error trying to sync with MASTER: %s", peer_error(copy.peer));
-    return fail();
+    return state;
 }
 
 /* ---- straight from the connection ---- */
@@ -279,29 +277,27 @@ static bool gives_up(void) {
 }
 
 /* Waits for the primary, and serves others meanwhile. */
-static ssize_t read_peer(struct source *s, void *bytes, size_t length) {
+static ssize_t read_client(struct source *s, void *bytes, size_t length) {
     for (;;) {
-        struct slice input = peer_input(copy.peer);
+        struct slice input = peer_client_input(copy.client);
         if (!copy.has_mark && length > (uint64_t)copy.total - copy.received)
             length = (size_t)((uint64_t)copy.total - copy.received);
         if (input.length > length) input.length = length;
         if (input.length || !length) {
             if (input.length) memcpy(bytes, input.bytes, input.length);
-            peer_input_consume(copy.peer, input.length);
+            peer_client_consume(copy.client, input.length);
             copy.received += input.length;
             copy.heard_sec = now_sec();
             return (ssize_t)input.length;
         }
-        if (peer_state(copy.peer) == PEER_CLOSED) return 0;
+        if (peer_client_state(copy.client) == PEER_CLIENT_CLOSED) return 0;
         if (gives_up()) return -1;
-        if (!peer_wait_ready(copy.peer, WAIT_MSEC))
+        if (peer_client_turn(copy.client, WAIT_MSEC) && !peer_client_input(copy.client).length)
             loading_look();
-        else
-            (void)peer_advance(copy.peer);
     }
 }
 
-static const struct source_type peer_source = {read_peer};
+static const struct source_type client_source = {read_client};
 
 /* The copy's end: the mark stands behind it. */
 static bool read_mark(void) {
@@ -350,7 +346,7 @@ static bool load_file(int fd) {
 
 static bool load_stream(void) {
     copy.window = memory_alloc(WINDOW_BYTES, MEMORY_REPLICATION);
-    source_init(&copy.source, &peer_source, copy.window, WINDOW_BYTES,
+    source_init(&copy.source, &client_source, copy.window, WINDOW_BYTES,
                 copy.has_mark ? SOURCE_LENGTH_UNKNOWN : (uint64_t)copy.total);
     loading_begin("copy of the primary's data", copy.has_mark ? 0 : (uint64_t)copy.total);
     bool good = load_from(&copy.source);
@@ -388,10 +384,10 @@ static void keep_file(void) {
 /* The primary hears each second that we live. */
 static void keep_alive(void) {
     static const struct slice line_end = {"\n", 1};
-    if (!copy.peer || peer_state(copy.peer) != PEER_OPEN || now_sec() == copy.said_sec) return;
+    if (!copy.client || copy.stopped || now_sec() == copy.said_sec) return;
     copy.said_sec = now_sec();
-    peer_send_bytes(copy.peer, line_end);
-    (void)peer_advance(copy.peer);
+    peer_client_send_bytes(copy.client, line_end);
+    (void)peer_client_turn(copy.client, 0); /* its end shows when more is to be read */
 }
 
 static enum receive_loaded load_from_file(enum lazyfree_way way) {
@@ -462,7 +458,7 @@ static const struct option_row option_rows[] = {
 };
 
 static bool comes(void) { return copy.stage != NONE || loading_is_under_way(); }
-static bool is_shown(void) { return copy.peer && comes(); }
+static bool is_shown(void) { return copy.client && comes(); }
 
 static void print_total(struct buffer *out) {
     buffer_printf(out, "%" PRId64, copy.has_mark ? 0 : copy.total);

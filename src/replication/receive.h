@@ -16,22 +16,22 @@
 #include "base/attributes.h"
 #include "base/string.h"
 
-struct peer;
+struct peer_client;
 
 enum receive_state {
     RECEIVE_NONE,
     RECEIVE_COMES,  /* more is to come before anything is to be done */
-    RECEIVE_DUE,    /* receive_load is to be called, and the peer not to be watched any more */
+    RECEIVE_DUE,    /* receive_load is to be called; the client is driven by turns from here on */
     RECEIVE_FAILED, /* the log says why; what was received is gone */
 };
 
 /* Options and metrics. Once, at start. */
 void receive_register(void);
 
-/* A copy is to come over this peer, whose input follows the reply that said so. False after a line
- * in the log: it can't be received. */
-MUST_USE bool receive_begin(struct peer *peer);
-/* The peer has advanced, or ended: takes what there is. */
+/* A copy is to come over this client, which has left the protocol: its input follows the reply that
+ * said so. False after a line in the log: it can't be received. */
+MUST_USE bool receive_begin(struct peer_client *client);
+/* Takes what there is of the client's input. Once more where some is left and some was taken. */
 MUST_USE enum receive_state receive_take(void);
 /* What came of it. */
 enum receive_loaded {

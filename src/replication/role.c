@@ -171,8 +171,10 @@ static void reply_primary_role(struct client *c) {
 
 static void reply_replica_role(struct client *c) {
     static const char *const names[] = {
-        [LINK_NONE] = "none",        [LINK_WAITS] = "connect", [LINK_CONNECTING] = "connecting",
-        [LINK_GREETS] = "handshake", [LINK_RECEIVES] = "sync", [LINK_UP] = "connected",
+        [LINK_NONE] = "none",        [LINK_WAITS] = "connect",
+        [LINK_LOOKS_UP] = "connect", [LINK_CONNECTING] = "connecting",
+        [LINK_GREETS] = "handshake", [LINK_RECEIVES] = "sync",
+        [LINK_UP] = "connected",
     };
     reply_array(c, 5);
     reply_bulk_c_string(c, "slave");

@@ -8,6 +8,7 @@
 
 #include "exec/effects.h"
 #include "exec/gates.h"
+#include "io/names.h"
 #include "option/settings.h"
 #include "replication/fake_primary.h"
 #include "replication/feed.h"
@@ -64,8 +65,8 @@ static void test_ends_behind_its_answer(void **state) {
                                           "+CONTINUE\r\n*1\r\n$4\r\nPING\r\n"};
     for (size_t i = 0; i < 2; i++) {
         link_follow("127.0.0.1", f.port);
-        fake_accept(&f);
-        fake_say(&f, "+PONG\r\n+OK\r\n+OK\r\n");
+        fake_greet(&f);
+        fake_expect_psync(&f, history_id(), history_place() + 1);
         fake_say(&f, answers[i]);
         fake_hang_up(&f); /* before a turn of the server: all comes with the end */
         for (int turn = 0; turn < 20; turn++) fake_turn(&f);
@@ -175,6 +176,33 @@ static void test_tries_again(void **state) {
     fake_pass_seconds();
     fake_accept(&f);
     fake_expect(&f, "PING");
+}
+
+/* While a primary's name is looked up clients are served. A name that is not found is tried again
+ * each second; one that nobody waits for any more is forgotten. */
+static void test_names(void **state) {
+    struct peer p = peer_connect();
+    link_follow("some.slow", f.port);
+    assert_int_equal(link_state(), LINK_LOOKS_UP);
+    for (int i = 0; i < 10; i++) fake_turn(&f);
+    fake_pass_seconds();
+    assert_int_equal(link_state(), LINK_LOOKS_UP);
+    assert_answer(&p, "get k", "$-1\r\n");
+    names_release(1);
+    fake_accept(&f);
+    fake_expect(&f, "PING");
+    link_follow("some.unknown", f.port);
+    for (int i = 0; i < 3; i++) {
+        FAKE_UNTIL(&f, link_state() == LINK_WAITS);
+        fake_pass_seconds();
+    }
+    assert_in_range(atomic_load(&names_asked), 3, 7);
+    link_follow("other.slow", f.port);
+    link_stop_following();
+    names_release(1);
+    for (int i = 0; i < 10; i++) fake_turn(&f);
+    assert_int_equal(link_state(), LINK_NONE);
+    peer_close(&p);
 }
 
 static void test_silence(void **state) {
@@ -426,6 +454,7 @@ int main(void) {
         TEST(test_ping_refused),
         TEST(test_auth_refused),
         TEST(test_tries_again),
+        TEST(test_names),
         TEST(test_silence),
         TEST(test_lost_and_again),
         TEST(test_renamed),
@@ -437,6 +466,7 @@ int main(void) {
         TEST(test_follows_within_a_transaction),
         TEST(test_writes_behind_following),
     };
+    names_open();
     if (whole_open() != 0) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,15 +229,17 @@ static void command_flushdb(struct call *call) {
     bool lazily;
     if (!flush_parse(call, &lazily)) return;
     int index = keyspace_index(call->keyspace);
+    flush_begins(index);
     flush(call, index, index, lazily);
+    flush_done(index);
 }
 
 static void command_flushall(struct call *call) {
     bool lazily;
     if (!flush_parse(call, &lazily)) return;
-    flush_all_begins();
+    flush_begins(FLUSH_ALL);
     flush(call, 0, keyspace_databases() - 1, lazily);
-    flush_all_done();
+    flush_done(FLUSH_ALL);
     edit_count(1);
 }
 

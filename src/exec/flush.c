@@ -39,16 +39,17 @@ static struct list_link waiters = {&waiters, &waiters};
 static size_t tickets;
 static atomic_size_t finished;
 
-static const struct flush_observer *observer;
+static const struct flush_observer *const no_observers[] = {NULL};
+static const struct flush_observer *const *observers = no_observers;
 
-void flush_set_observer(const struct flush_observer *who) { observer = who; }
+void flush_set_observers(const struct flush_observer *const *list) { observers = list; }
 
-void flush_all_begins(void) {
-    if (observer && observer->begins) observer->begins();
+void flush_begins(int database) {
+    for (const struct flush_observer *const *o = observers; *o; o++) (*o)->begins(database);
 }
 
-void flush_all_done(void) {
-    if (observer && observer->done) observer->done();
+void flush_done(int database) {
+    for (const struct flush_observer *const *o = observers; *o; o++) (*o)->done(database);
 }
 
 bool flush_is_long(size_t keys, size_t bytes) {

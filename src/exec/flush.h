@@ -10,17 +10,20 @@
 
 struct call;
 
-/* Who must know of FLUSHALL: before anything goes, and when all is gone. NULL members are passed
- * over. */
+/* For flush observers: all databases (FLUSHALL), and not one of them (FLUSHDB). */
+#define FLUSH_ALL (-1)
+
+/* What hears that a client empties one database, by its number, or all of them (FLUSH_ALL). */
 struct flush_observer {
-    void (*begins)(void);
-    void (*done)(void);
+    void (*begins)(int database); /* before any key goes */
+    void (*done)(int database);   /* all are gone, and may still be freed; the client is answered */
 };
-/* Borrowed for good. */
-void flush_set_observer(const struct flush_observer *observer);
-/* FLUSHALL tells them. */
-void flush_all_begins(void);
-void flush_all_done(void);
+/* The observers, told in this order; ended by NULL. The array lives as long as the process;
+ * server/wiring.c has the one of the server. */
+void flush_set_observers(const struct flush_observer *const *observers);
+/* FLUSHDB and FLUSHALL tell the observers. */
+void flush_begins(int database);
+void flush_done(int database);
 
 /* Whether freeing so many keys of so many bytes takes so long that the client should wait for it.
  */

@@ -43,7 +43,8 @@
 static int64_t turn_bytes;
 static volatile sig_atomic_t under_way; /* a signal handler asks */
 static bool cut_short;
-static void (*before_turn)(void);
+static const struct loading_observer *const no_observers[] = {NULL};
+static const struct loading_observer *const *observers = no_observers;
 
 static struct {
     const char *what;
@@ -60,7 +61,7 @@ bool loading_is_under_way(void) { return under_way; }
 
 bool loading_is_cut_short(void) { return cut_short; }
 
-void loading_set_before_turn(void (*before)(void)) { before_turn = before; }
+void loading_set_observers(const struct loading_observer *const *list) { observers = list; }
 
 /* ---- how far ---- */
 
@@ -102,7 +103,7 @@ static void turn(int64_t now_nsec) {
         say_progress();
     }
     if (load.rest) load.rest(load.rest_argument);
-    if (before_turn) before_turn();
+    for (const struct loading_observer *const *o = observers; *o; o++) (*o)->before_turn();
     if (!run_turn_within()) cut_short = true;
     load.turned_nsec = clock_monotonic_nsec();
 }

@@ -47,8 +47,13 @@ bool loading_is_cut_short(void);
 /* It has ended, well or not. Each begin is followed by one. */
 void loading_end(bool good);
 
-/* Who does something while it lasts: called before each turn. NULL: nobody. */
-void loading_set_before_turn(void (*before)(void));
+/* What hears of loads. */
+struct loading_observer {
+    void (*before_turn)(void); /* a load is under way, and makes a turn of the loop next */
+};
+/* The observers, told in this order; ended by NULL. The array lives as long as the process;
+ * server/wiring.c has the one of the server. */
+void loading_set_observers(const struct loading_observer *const *observers);
 
 /* Also from signal handlers. */
 bool loading_is_under_way(void);

@@ -71,7 +71,8 @@ static struct {
     const struct link_takeover *takeover;
 } primary = {.lost_sec = -1};
 
-static const struct link_observer *observer;
+static const struct link_observer *const no_observers[] = {NULL};
+static const struct link_observer *const *observers = no_observers;
 
 static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
 
@@ -80,7 +81,7 @@ enum link_state link_state(void) { return primary.state; }
 const char *link_host(void) { return primary.host ? primary.host : ""; }
 int link_port(void) { return primary.port; }
 bool link_may_continue(void) { return primary.state == LINK_UP || primary.continues; }
-void link_set_observer(const struct link_observer *who) { observer = who; }
+void link_set_observers(const struct link_observer *const *list) { observers = list; }
 int64_t link_down_sec(void) { return primary.lost_sec < 0 ? -1 : now_sec() - primary.lost_sec; }
 int64_t link_silent_sec(void) {
     return primary.state == LINK_UP ? now_sec() - apply_heard_sec() : -1;
@@ -90,11 +91,13 @@ int link_database(void) { return primary.state == LINK_UP ? apply_database() : p
 /* ---- states ---- */
 
 static void tell_changed(void) {
-    if (observer && observer->changed) observer->changed();
+    for (const struct link_observer *const *o = observers; *o; o++)
+        if ((*o)->changed) (*o)->changed();
 }
 
 static void tell_status(const char *text) {
-    if (observer && observer->status) observer->status(text);
+    for (const struct link_observer *const *o = observers; *o; o++)
+        if ((*o)->status) (*o)->status(text);
 }
 
 static void set_state(enum link_state state) {

@@ -77,14 +77,17 @@ void link_hand_over(const char *host, int port, const struct link_takeover *take
  * `database`. */
 void link_begin(bool continues, int database);
 
-/* Who hears that link_state, or whom it follows, is another. NULL members are passed over. */
+/* What hears of the link. NULL members are passed over. */
 struct link_observer {
+    /* link_state, or the server that is followed, is another one now. The observer may not follow
+     * another server, or none. */
     void (*changed)(void);
-    /* For systemd: what happens now. */
+    /* What the link does now, in words for systemd. */
     void (*status)(const char *text);
 };
-/* Borrowed for good. */
-void link_set_observer(const struct link_observer *observer);
+/* The observers, told in this order; ended by NULL. The array lives as long as the process;
+ * server/wiring.c has the one of the server. */
+void link_set_observers(const struct link_observer *const *observers);
 
 /* Several times a second: connects, gives up what is silent, acknowledges. */
 void link_cron(void);

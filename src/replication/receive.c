@@ -72,7 +72,8 @@ static struct {
     char mark[MARK_CHARS], tail[MARK_CHARS];
     uint64_t received; /* the mark included */
     int64_t heard_sec, said_sec;
-    bool stopped; /* within a load */
+    bool is_loaded; /* receive_load runs */
+    bool stopped;   /* within a load */
 
     struct file_replacement file;
     struct file_sink sink;
@@ -381,14 +382,16 @@ static void keep_file(void) {
     copy.file.fd = -1;
 }
 
-/* The primary hears each second that we live. */
+/* While its copy is loaded the primary hears each second that this server lives. */
 static void keep_alive(void) {
     static const struct slice line_end = {"\n", 1};
-    if (!copy.client || copy.stopped || now_sec() == copy.said_sec) return;
+    if (!copy.is_loaded || !copy.client || copy.stopped || now_sec() == copy.said_sec) return;
     copy.said_sec = now_sec();
     peer_client_send_bytes(copy.client, line_end);
     (void)peer_client_turn(copy.client, 0); /* its end shows when more is to be read */
 }
+
+const struct loading_observer receive_loading_observer = {keep_alive};
 
 static enum receive_loaded load_from_file(enum lazyfree_way way) {
     int fd = open_copy();
@@ -425,9 +428,9 @@ enum receive_loaded receive_load(struct slice *early) {
     ASSERT(copy.stage == DUE);
     log_notice("MASTER <-> REPLICA sync: Flushing old data");
     saver_end_walk(); /* of data that goes */
-    loading_set_before_turn(keep_alive);
+    copy.is_loaded = true;
     enum receive_loaded loaded = from_file ? load_from_file(way) : load_from_stream(way);
-    loading_set_before_turn(NULL);
+    copy.is_loaded = false;
     *early = from_file ? (struct slice){"", 0} : source_window(&copy.source);
     copy.stage = NONE;
     drop_file(); /* what has not become the snapshot */

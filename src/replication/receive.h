@@ -16,6 +16,7 @@
 #include "base/attributes.h"
 #include "base/string.h"
 
+struct loading_observer;
 struct peer_client;
 
 enum receive_state {
@@ -46,6 +47,9 @@ MUST_USE enum receive_loaded receive_load(struct slice *early);
 /* Ends it, also within the turns of receive_load, which then fails. Harmless where there is none.
  */
 void receive_stop(void);
+
+/* While a copy is loaded the primary hears of this server: for server/wiring. */
+extern const struct loading_observer receive_loading_observer;
 
 /* When anything of it came last: monotonic, in seconds. */
 int64_t receive_heard_sec(void);

@@ -30,11 +30,17 @@
 
 static bool serve_stale, read_only, ignores_maxmemory, announced;
 static int64_t priority;
-static const struct role_observer *observer;
+static const struct role_observer *const no_observers[] = {NULL};
+static const struct role_observer *const *observers = no_observers;
 static void (*describe)(struct client *c, struct buffer *out);
 static bool was_replica;
 
 /* ---- what follows ---- */
+
+static void tell(bool replica) {
+    was_replica = replica;
+    for (const struct role_observer *const *o = observers; *o; o++) (*o)->became(replica);
+}
 
 static void look(void) {
     bool replica = link_is_replica();
@@ -44,21 +50,17 @@ static void look(void) {
     memory_limit_set_exempt(replica && ignores_maxmemory);
     own_keys_notice(replica && !read_only);
     if (!replica) own_keys_forget();
-    if (observer && replica != was_replica) observer->became(replica);
-    was_replica = replica;
+    if (replica != was_replica) tell(replica);
 }
 
-static void tell_status(const char *text) {
-    if (observer) observer->status(text);
-}
+const struct link_observer role_link_observer = {.changed = look};
 
-static const struct link_observer link_observer = {look, tell_status};
+void role_set_observers(const struct role_observer *const *list) { observers = list; }
 
-void role_open(const struct role_observer *who,
-               void (*append)(struct client *c, struct buffer *out)) {
-    observer = who;
+void role_open(void (*append)(struct client *c, struct buffer *out)) {
     describe = append;
-    observer->became(was_replica);
+    was_replica = !link_is_replica(); /* so that all are told */
+    look();
 }
 
 /* ---- gates ---- */
@@ -298,7 +300,6 @@ static const struct metric_row metric_rows[] = {
 };
 
 void role_register(void) {
-    link_set_observer(&link_observer);
     command_register(COMMAND_ROWS(rows));
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));

@@ -13,19 +13,25 @@
 struct buffer;
 struct client;
 struct gate_row;
+struct link_observer;
 
 /* Commands, options and metrics, those of replication/link among them. Once, at start. */
 void role_register(void);
 /* GATE_READ_ONLY and GATE_STALE, for server/wiring. */
 extern const struct gate_row role_gate_read_only, role_gate_stale;
 
-/* Who must know in server/. */
+/* The role follows the link: for server/wiring, first of the link's observers. */
+extern const struct link_observer role_link_observer;
+
+/* What hears that this server has become a replica, or a primary. */
 struct role_observer {
     void (*became)(bool replica);
-    void (*status)(const char *text); /* for systemd */
 };
-/* Borrowed for good; is told the present role at once. `describe` appends CLIENT LIST's line of a
- * client, for the log. */
-void role_open(const struct role_observer *observer,
-               void (*describe)(struct client *c, struct buffer *out));
+/* The observers, told in this order; ended by NULL. The array lives as long as the process;
+ * server/wiring.c has the one of the server. */
+void role_set_observers(const struct role_observer *const *observers);
+/* Makes true what follows from the configuration, and tells the observers the present role.
+ * `describe` appends CLIENT LIST's line of a client, for the log. After link_set_observers and
+ * role_set_observers. */
+void role_open(void (*describe)(struct client *c, struct buffer *out));
 #endif

@@ -330,13 +330,15 @@ void snapshot_cron(void) {
 }
 
 /* Before the data goes: what the child shares is not copied for it. */
-static void end_child_before_flush(void) {
-    if (saves_now()) saver_kill(CHILD_SNAPSHOT);
+static void end_child_before_flush(int database) {
+    if (database == FLUSH_ALL && saves_now()) saver_kill(CHILD_SNAPSHOT);
 }
 
 /* The changes since the last save remain: those of FLUSHALL itself count, too. */
-static void save_after_flush(void) {
-    if (!save_points_any() || loading_is_under_way() || loading_is_cut_short()) return;
+static void save_after_flush(int database) {
+    if (database != FLUSH_ALL || !save_points_any() || loading_is_under_way() ||
+        loading_is_cut_short())
+        return;
     if (!save_file()) return;
     state.last_good_sec = now_sec();
     state.failed = false;

@@ -21,7 +21,11 @@
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
  *   store/keyspace a key changes      keyspace_observers, in their order
- *   exec/flush    FLUSHALL            save/snapshot
+ *   exec/flush    FLUSHDB, FLUSHALL   flush_observers, in their order
+ *   rdb/loading   a turn within       loading_observers, in their order
+ *                 a load
+ *   replication/link  its states      link_observers, in their order
+ *   replication/role  replica or not  role_observers, in their order
  *   rdb/rdb_fields                    snapshot_fields: what snapshots say besides keys
  *   io/child      a fork, in the      child_observers, in their order
  *                 child, its end
@@ -121,6 +125,7 @@
 #include "replication/migrate.h"
 #include "replication/own_keys.h"
 #include "replication/primary.h"
+#include "replication/receive.h"
 #include "replication/replica.h"
 #include "replication/role.h"
 #include "replication/saved_history.h"
@@ -350,12 +355,18 @@ static void become_child(const struct child_job *job) {
     oom_score_apply(OOM_CHILD);
 }
 
-static void became(bool replica) {
-    log_set_role(replica ? 'S' : mode_current()->log_role);
-    oom_score_apply(replica ? OOM_REPLICA : OOM_PRIMARY);
-}
+static void set_log_role(bool replica) { log_set_role(replica ? 'S' : mode_current()->log_role); }
+static void set_oom_score(bool replica) { oom_score_apply(replica ? OOM_REPLICA : OOM_PRIMARY); }
 
-static const struct role_observer role_observer = {became, supervise_status};
+static const struct flush_observer *const flush_observers[] = {&snapshot_flush_observer, NULL};
+static const struct loading_observer *const loading_observers[] = {&receive_loading_observer, NULL};
+static const struct role_observer log_role_observer = {set_log_role};
+static const struct role_observer oom_role_observer = {set_oom_score};
+static const struct role_observer *const role_observers[] = {&log_role_observer, &oom_role_observer,
+                                                             NULL};
+static const struct link_observer supervise_link_observer = {.status = supervise_status};
+static const struct link_observer *const link_observers[] = {&role_link_observer,
+                                                             &supervise_link_observer, NULL};
 
 static const struct child_observer process_child_observer = {.in_child = become_child};
 
@@ -383,7 +394,10 @@ static bool hand_down(struct loop *loop) {
     client_set_observers(client_observers);
     effects_set_sinks(effect_sinks);
     rdb_fields_set(snapshot_fields);
-    flush_set_observer(&snapshot_flush_observer);
+    flush_set_observers(flush_observers);
+    loading_set_observers(loading_observers);
+    link_set_observers(link_observers);
+    role_set_observers(role_observers);
     gates_set_rows(gates);
     memory_limit_set_clients(&clients);
     client_memory_set_maxmemory(memory_limit_bytes);
@@ -412,7 +426,7 @@ static bool open_data(struct loop *loop) {
     child_open(loop, child_observers);
     saver_open(loop);
     full_sync_open(loop);
-    role_open(&role_observer, client_describe);
+    role_open(client_describe);
     expire_open(loop);
     cron_open(loop);
     return true;

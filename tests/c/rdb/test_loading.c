@@ -132,6 +132,44 @@ static void test_interval_is_an_option(void **state) {
     ask(&client, "CONFIG SET loading-process-events-interval-bytes 2mb\r\n", "+OK\r\n");
 }
 
+/* ---- observers ---- */
+
+static char heard[16];
+
+static void note(char letter) {
+    size_t length = strlen(heard);
+    assert_true(length + 1 < sizeof(heard));
+    heard[length] = letter;
+    heard[length + 1] = 0;
+}
+
+static void first_hears(void) { note('1'); }
+
+/* It hears of a turn before clients are served in it. */
+static void second_hears(void) {
+    note('2');
+    send_line(&client, "PING\r\n");
+}
+
+static const struct loading_observer first = {first_hears}, second = {second_hears};
+static const struct loading_observer *const observers[] = {&first, &second, NULL};
+static const struct loading_observer *const none[] = {NULL};
+
+static void test_observers_hear_of_turns(void **state) {
+    loading_set_observers(observers);
+    ask(&client, "ECHO a\r\n", "$1\r\na\r\n");
+    assert_string_equal(heard, "");
+    loading_begin("test", 0);
+    loading_advance(INTERVAL);
+    assert_string_equal(heard, "12");
+    assert_has(&client, LOADING);
+    loading_advance(2 * INTERVAL);
+    assert_string_equal(heard, "1212");
+    assert_has(&client, LOADING);
+    loading_end(true);
+    loading_set_observers(none);
+}
+
 /* ---- clients ---- */
 
 static void test_clients_are_told(void **state) {
@@ -319,6 +357,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_turns_come_by_bytes, begin, end),
         cmocka_unit_test_setup_teardown(test_turns_come_by_time, begin, end),
         cmocka_unit_test_setup_teardown(test_interval_is_an_option, begin, end),
+        cmocka_unit_test_setup_teardown(test_observers_hear_of_turns, begin, end),
         cmocka_unit_test_setup_teardown(test_clients_are_told, begin, end),
         cmocka_unit_test_setup_teardown(test_transactions, begin, end),
         cmocka_unit_test_setup_teardown(test_blocked_clients, begin, end),

@@ -9,9 +9,59 @@
 #include "replication/link.h"
 #include "store/keyspace.h"
 
+/* ---- observers ---- */
+
+static char told[64]; /* a letter for each that was told something */
+
+static void note(char letter) {
+    size_t length = strlen(told);
+    assert_true(length + 1 < sizeof(told));
+    told[length] = letter;
+    told[length + 1] = 0;
+}
+
+static void assert_told(const char *wanted) {
+    assert_string_equal(told, wanted);
+    told[0] = 0;
+}
+
+static void first_hears(bool replica) { note(replica ? 'r' : 'p'); }
+static void second_hears(bool replica) {
+    assert_true(replica == link_is_replica());
+    note(replica ? 'R' : 'P');
+}
+static void link_changed(void) { note(link_is_replica() ? 'l' : 'n'); }
+
+static const struct role_observer first = {first_hears}, second = {second_hears};
+static const struct role_observer *const role_observers[] = {&first, &second, NULL};
+static const struct link_observer after_role = {.changed = link_changed};
+static const struct link_observer no_interest = {NULL, NULL};
+static const struct link_observer *const link_observers[] = {&role_link_observer, &no_interest,
+                                                             &after_role, NULL};
+
 static int setup(void **state) {
     role_register();
+    link_set_observers(link_observers);
     return 0;
+}
+
+/* All are told, in order; the present role when it opens, and each change once. */
+static void test_observers(void **state) {
+    told[0] = 0;
+    role_set_observers(role_observers);
+    role_open(NULL);
+    assert_told("pP");
+    assert_loads("replicaof host 1\n");
+    assert_told("rRl");
+    assert_loads("replicaof host 2\n");
+    assert_told("l");
+    assert_takes("replica-read-only", "no", "no");
+    assert_takes("replica-read-only", "yes", "yes");
+    assert_told("");
+    role_open(NULL);
+    assert_told("rR");
+    assert_loads("replicaof no one\n");
+    assert_told("pPn");
 }
 
 static int teardown(void **state) {
@@ -71,6 +121,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_replicaof, follow_nobody),
         cmocka_unit_test_teardown(test_gates, follow_nobody),
         cmocka_unit_test_teardown(test_rewrite, follow_nobody),
+        cmocka_unit_test_teardown(test_observers, follow_nobody),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

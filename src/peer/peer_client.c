@@ -377,7 +377,7 @@ bool peer_client_ask_auth(struct peer_client *c, const struct peer_request *requ
                           struct slice user, struct slice password) {
     struct slice words[AUTH_WORDS_MAX] = {SLICE("AUTH")};
     size_t count = 1;
-    if (user.length) words[count++] = user;
+    if (user.bytes) words[count++] = user;
     words[count++] = password;
     return peer_client_ask(c, request, words, count);
 }

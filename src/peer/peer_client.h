@@ -111,7 +111,7 @@ bool peer_client_was_late(const struct peer_client *client);
  * open, has left the protocol, or asked_max are unanswered. */
 MUST_USE bool peer_client_ask(struct peer_client *client, const struct peer_request *request,
                               const struct slice *words, size_t count);
-/* AUTH, of a user or (`user` empty) of the default one. */
+/* AUTH, of a user or (user.bytes is NULL) of the default one. */
 MUST_USE bool peer_client_ask_auth(struct peer_client *client, const struct peer_request *request,
                                    struct slice user, struct slice password);
 /* Appends bytes that nothing answers. Nothing happens where the client neither connects nor is

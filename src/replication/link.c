@@ -198,7 +198,8 @@ static void ask_all(void) {
         SLICE("REPLCONF"), SLICE("listening-port"), {digits, number_format_int64(digits, port)}};
     if (password.length) {
         bool asked =
-            peer_client_ask_auth(primary.client, &auth, slice_of(user), buffer_slice(&password));
+            peer_client_ask_auth(primary.client, &auth, *user ? slice_of(user) : (struct slice){0},
+                                 buffer_slice(&password));
         ASSERT(asked);
     }
     ask(PORT, words, 3);

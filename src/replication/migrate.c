@@ -6,16 +6,18 @@
  *   RESTORE, RESTORE ...   a key each, and their replies in the same order
  *   the keys that the other server has taken are deleted here, unless COPY
  *
- * The server stands still until all replies are there: so no key changes between its copy's leaving
- * and its own going, also within EXEC and scripts, as with 6.2. The caller's timeout bounds each
- * silence of the other side, not the whole.
+ * The server stands still until all replies are there, because it waits in turns of this connection
+ * alone (peer_client_turn): so no key changes between its copy's leaving and its own going, also
+ * within EXEC and scripts, as with 6.2. The caller's timeout bounds each silence of the other side,
+ * not the whole.
  *
  * Invariants
  *  1. A key is deleted only after the other server has said OK to its RESTORE.
  *  2. No RESTORE leaves before AUTH and SELECT were answered with OK: no key ever lands in a
  *     database that was not asked for.
  *  3. A connection is kept only while each of its requests is answered.
- *  4. Beyond one value no more than UNSENT_BYTES_MAX wait to be sent.
+ *  4. Beyond one value no more than UNSENT_BYTES_MAX wait to be sent, and no more than ASKED_MAX
+ *     requests are unanswered.
  */
 #include "replication/migrate.h"
 
@@ -23,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/panic.h"
 #include "command/arguments.h"
 #include "command/call.h"
 #include "command/command_keys.h"
@@ -33,30 +36,29 @@
 #include "metric/row.h"
 #include "net/client.h"
 #include "net/reply.h"
-#include "peer/peer.h"
+#include "peer/peer_client.h"
 #include "rdb/dump.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 
 #define UNSENT_BYTES_MAX 262144
+#define ASKED_MAX 4096
 #define TIMEOUT_MSEC_DEFAULT 1000
 #define TIMEOUT_MSEC_MAX INT32_MAX
 #define FIRST_OPTION 6
 #define WORDS_MAX 5
 
-/* Replies are a line each; what is longer ends the connection. */
-static const struct peer_limits reply_limits = {PEER_LINE_BYTES_MAX, 64};
-
 /* ---- connections that are kept ---- */
 
 struct link {
-    struct peer *peer;                            /* NULL = none */
+    struct peer_client *client;                   /* NULL = none */
     struct buffer name;                           /* host:port */
     const struct connection_transport *transport; /* NULL = a plain socket */
     int64_t used_msec;
     int64_t database; /* selected there, where `selected` */
     bool selected;
+    struct migration *migration; /* the one that uses it */
 };
 
 static struct link links[MIGRATE_KEPT_MAX];
@@ -64,7 +66,7 @@ static struct link links[MIGRATE_KEPT_MAX];
 static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
 
 static void link_close(struct link *l) {
-    peer_free(l->peer);
+    peer_client_free(l->client);
     buffer_free(&l->name);
     *l = (struct link){0};
 }
@@ -72,18 +74,18 @@ static void link_close(struct link *l) {
 void migrate_cron(void) {
     int64_t now = now_msec();
     for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++)
-        if (links[i].peer && now - links[i].used_msec > MIGRATE_KEPT_MSEC) link_close(&links[i]);
+        if (links[i].client && now - links[i].used_msec > MIGRATE_KEPT_MSEC) link_close(&links[i]);
 }
 
 /* NULL where there is none, or it is of no use any more. */
 static struct link *link_find(struct slice name) {
     for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) {
         struct link *l = &links[i];
-        if (!l->peer || !slice_equal(buffer_slice(&l->name), name)) continue;
+        if (!l->client || !slice_equal(buffer_slice(&l->name), name)) continue;
         /* Keys do not leave in plain text because a connection is older than `tls-cluster yes`. A
          * reply that nobody asked for would be taken for that of the next request. */
-        if (l->transport == tls_for_cluster() && peer_advance(l->peer) && !peer_next(l->peer) &&
-            peer_state(l->peer) == PEER_OPEN)
+        if (l->transport == tls_for_cluster() && peer_client_turn(l->client, 0) &&
+            !peer_client_input(l->client).length)
             return l;
         link_close(l);
     }
@@ -94,11 +96,20 @@ static struct link *link_find(struct slice name) {
 static struct link *link_place(void) {
     struct link *oldest = &links[0];
     for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) {
-        if (!links[i].peer) return &links[i];
+        if (!links[i].client) return &links[i];
         if (links[i].used_msec < oldest->used_msec) oldest = &links[i];
     }
     link_close(oldest);
     return oldest;
+}
+
+/* Replies are a line each; what is longer ends the connection. */
+static struct peer_client *create_client(struct link *l) {
+    const struct peer_client_settings settings = {.class = MEMORY_OTHER,
+                                                  .reply = {PEER_LINE_BYTES_MAX, 64},
+                                                  .asked_max = ASKED_MAX,
+                                                  .owner = l};
+    return peer_client_create(&settings);
 }
 
 /* Begins to connect; NULL where that fails at once. */
@@ -109,13 +120,13 @@ static struct link *link_open(struct slice name, struct slice host, struct slice
         number = 0;
     struct link *l = link_place();
     char *address = slice_dup_c_string(host, MEMORY_OTHER);
-    l->peer = peer_create(MEMORY_OTHER, &reply_limits);
+    l->client = create_client(l);
     buffer_init(&l->name, MEMORY_OTHER);
     buffer_append(&l->name, name.bytes, name.length);
     l->transport = tls_for_cluster();
     const struct peer_address to = {
         .host = address, .port = (int)number, .transport = l->transport};
-    if (!peer_connect(l->peer, &to)) {
+    if (!peer_client_connect(l->client, &to)) {
         link_close(l);
         l = NULL;
     }
@@ -157,9 +168,7 @@ struct migration {
     size_t keys_count;
 
     struct link *link;
-    size_t asked, answered; /* requests; the first ones are ... */
-    size_t greetings;       /* ... AUTH and SELECT */
-    size_t next_answered;   /* the key of the next reply is not before this */
+    size_t asked, answered; /* requests */
     enum failure failure;   /* the first one */
     bool late;              /* it was a silence */
     struct buffer refusal;
@@ -177,68 +186,77 @@ static void note_refusal(struct migration *m, const struct peer_reply *reply) {
     buffer_append(&m->refusal, text.bytes, text.length);
 }
 
-static void take_reply(struct migration *m, const struct peer_reply *reply) {
+/* What an answer is for: a key, by its index, or AUTH or SELECT. */
+#define ABOUT_GREETING UINTPTR_MAX
+
+/* Without a reply the connection has ended: `exchange` says so. */
+static void take_answer(void *link, uintptr_t about, const struct peer_reply *reply) {
+    struct migration *m = ((struct link *)link)->migration;
+    if (!reply) return;
     bool good = reply->type == PEER_STATUS && slice_is(reply->text, "OK");
     if (!good) note_refusal(m, reply);
-    if (m->answered++ < m->greetings) return;
-    while (m->keys[m->next_answered].state != MOVING_SENT) m->next_answered++;
-    m->keys[m->next_answered++].state = good ? MOVING_TAKEN : MOVING_REFUSED;
+    m->answered++;
+    if (about != ABOUT_GREETING) m->keys[about].state = good ? MOVING_TAKEN : MOVING_REFUSED;
 }
 
-static void take_replies(struct migration *m) {
-    const struct peer_reply *reply;
-    while (m->answered < m->asked && (reply = peer_next(m->link->peer)))
-        if (reply->type != PEER_PUSH) take_reply(m, reply);
+/* A failure of the connection; false. */
+static bool fail(struct migration *m, enum failure failure) {
+    m->late = peer_client_was_late(m->link->client);
+    note_failure(m, failure);
+    return false;
+}
+
+/* Until requests may leave. A connection that is refused is one that cannot be written to, as with
+ * 6.2. */
+static bool reach(struct migration *m) {
+    struct peer_client *client = m->link->client;
+    peer_client_set_patience(client, m->timeout_msec);
+    while (peer_client_state(client) != PEER_CLIENT_OPEN) {
+        bool connects = peer_client_state(client) == PEER_CLIENT_CONNECTS;
+        if (peer_client_turn(client, INT64_MAX)) continue;
+        bool refused = connects && !peer_client_was_late(client);
+        return fail(m, refused ? FAILURE_WRITING : FAILURE_CONNECTING);
+    }
+    return true;
 }
 
 /* Writes and reads until no more than so many bytes are unsent, and requests unanswered. False
  * after a failure of the connection, which may not be closed before. It may be closed afterwards
  * where true is returned, too: with each request answered. */
 static bool exchange(struct migration *m, size_t unsent_max, size_t unanswered_max) {
-    struct peer *peer = m->link->peer;
-    int64_t silent_since = now_msec();
-    while (peer_unsent_bytes(peer) > unsent_max || m->asked - m->answered > unanswered_max) {
-        size_t unsent = peer_unsent_bytes(peer), answered = m->answered;
-        enum failure failure = unsent ? FAILURE_WRITING : FAILURE_READING;
-        int64_t left_msec = silent_since + m->timeout_msec - now_msec();
-        if (left_msec <= 0 || !peer_wait_ready(peer, left_msec)) {
-            m->late = true;
-            note_failure(m, peer_state(peer) == PEER_CONNECTING ? FAILURE_CONNECTING : failure);
-            return false;
-        }
-        /* What came before the connection's end counts; bytes that are no protocol end it too. */
-        (void)peer_advance(peer);
-        take_replies(m);
-        if (peer_state(peer) == PEER_CLOSED && m->answered < m->asked) {
-            note_failure(m, failure);
-            return false;
-        }
-        if (peer_unsent_bytes(peer) < unsent || m->answered > answered) silent_since = now_msec();
+    struct peer_client *client = m->link->client;
+    peer_client_set_patience(client, m->timeout_msec);
+    while (peer_client_unsent_bytes(client) > unsent_max ||
+           peer_client_asked(client) > unanswered_max) {
+        bool writes = peer_client_unsent_bytes(client) > 0;
+        if (!peer_client_turn(client, INT64_MAX) && m->answered < m->asked)
+            return fail(m, writes ? FAILURE_WRITING : FAILURE_READING);
     }
     return true;
 }
 
-static void ask(struct migration *m, const struct slice *words, size_t count) {
-    peer_send(m->link->peer, words, count);
+static void note_asked(struct migration *m, bool asked) {
+    ASSERT(asked); /* `exchange` has left room */
     m->asked++;
 }
 
 /* True where the keys may follow. */
 static bool greet(struct migration *m) {
     char digits[NUMBER_INT64_CHARS];
-    if (m->password) {
-        struct slice words[3] = {SLICE("AUTH")};
-        size_t count = 1;
-        if (m->user) words[count++] = m->call->argv[m->user];
-        words[count++] = m->call->argv[m->password];
-        ask(m, words, count);
-    }
+    struct peer_client *client = m->link->client;
+    const struct peer_request request = {take_answer, ABOUT_GREETING};
+    const struct slice *argv = m->call->argv;
+    if (!reach(m)) return false;
+    if (m->password)
+        note_asked(
+            m, peer_client_ask_auth(client, &request, m->user ? argv[m->user] : (struct slice){0},
+                                    argv[m->password]));
     if (!m->link->selected || m->link->database != m->database) {
         struct slice number = {digits, number_format_int64(digits, m->database)};
         m->link->selected = false;
-        ask(m, (struct slice[]){SLICE("SELECT"), number}, 2);
+        note_asked(m,
+                   peer_client_ask(client, &request, (struct slice[]){SLICE("SELECT"), number}, 2));
     }
-    m->greetings = m->asked;
     if (!exchange(m, 0, 0) || m->failure != FAILURE_NONE) return false;
     m->link->selected = true;
     m->link->database = m->database;
@@ -247,6 +265,7 @@ static bool greet(struct migration *m) {
 
 /* False where the key's time is over. */
 static bool send_key(struct migration *m, const struct moving *key) {
+    const struct peer_request request = {take_answer, (uintptr_t)(key - m->keys)};
     char digits[NUMBER_INT64_CHARS];
     struct slice words[WORDS_MAX] = {SLICE("RESTORE"), m->call->argv[key->index]};
     struct buffer payload;
@@ -261,23 +280,25 @@ static bool send_key(struct migration *m, const struct moving *key) {
     dump_append(key->entry, &payload);
     words[3] = buffer_slice(&payload);
     words[4] = SLICE("REPLACE");
-    ask(m, words, m->replaces ? WORDS_MAX : WORDS_MAX - 1);
+    note_asked(m, peer_client_ask(m->link->client, &request, words,
+                                  m->replaces ? WORDS_MAX : WORDS_MAX - 1));
     buffer_free(&payload);
     return true;
 }
 
 static void transfer(struct migration *m) {
-    m->asked = m->answered = m->greetings = m->next_answered = 0;
+    m->asked = m->answered = 0;
+    m->link->migration = m;
     for (size_t i = 0; i < m->keys_count; i++) m->keys[i].state = MOVING_WAITS;
     if (!greet(m)) return;
     for (size_t i = 0; i < m->keys_count; i++) {
         /* The connection may have ended while no request was unanswered. */
-        if (peer_state(m->link->peer) == PEER_CLOSED) {
+        if (peer_client_state(m->link->client) == PEER_CLIENT_CLOSED) {
             note_failure(m, FAILURE_WRITING);
             return;
         }
         m->keys[i].state = send_key(m, &m->keys[i]) ? MOVING_SENT : MOVING_OVER;
-        if (!exchange(m, UNSENT_BYTES_MAX, SIZE_MAX)) return;
+        if (!exchange(m, UNSENT_BYTES_MAX, ASKED_MAX - 1)) return;
     }
     (void)exchange(m, 0, 0); /* what went wrong is noted */
 }
@@ -304,7 +325,8 @@ static void transfer_keys(struct migration *m) {
         transfer(m);
         again = kept && m->answered == 0 && m->failure != FAILURE_NONE && !m->late;
         m->link->used_msec = now_msec();
-        if (m->answered < m->asked || peer_state(m->link->peer) == PEER_CLOSED) link_close(m->link);
+        if (m->answered < m->asked || peer_client_state(m->link->client) != PEER_CLIENT_OPEN)
+            link_close(m->link);
     } while (again);
     buffer_free(&name);
 }
@@ -430,7 +452,7 @@ static struct command rows[] = {
 
 static void print_kept(struct buffer *out) {
     int count = 0;
-    for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) count += links[i].peer != NULL;
+    for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) count += links[i].client != NULL;
     buffer_printf(out, "%d", count);
 }
 

@@ -297,7 +297,7 @@ static void test_auth(void **state) {
         "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n";
     char got[sizeof(both)];
     assert_true(peer_client_ask_auth(client, &request, SLICE("u"), SLICE("p")));
-    assert_true(peer_client_ask_auth(client, &request, SLICE(""), SLICE("p")));
+    assert_true(peer_client_ask_auth(client, &request, (struct slice){0}, SLICE("p")));
     UNTIL(recv(fd, got, sizeof(got), MSG_PEEK) == sizeof(both) - 1);
     assert_memory_equal(got, both, sizeof(both) - 1);
     close(fd);

@@ -25,6 +25,7 @@
 #include "exec/edit.h"
 #include "exec/run.h"
 #include "io/loop.h"
+#include "io/names.h"
 #include "io/socket.h"
 #include "net/capture.h"
 #include "net/client.h"
@@ -168,6 +169,7 @@ static int kept(void) {
 
 #define OK "+OK\r\n"
 #define READING "-IOERR error or timeout reading to target instance\r\n"
+#define CONNECTING "-IOERR error or timeout connecting to the client\r\n"
 #define WRITING "-IOERR error or timeout writing to target instance\r\n"
 #define REFUSED "-ERR Target instance replied with error: "
 #define NONSENSE REFUSED "a reply that means nothing here\r\n"
@@ -296,8 +298,8 @@ static bool set_option(const char *name, const char *value) {
                       sizeof(reason));
 }
 
-/* The target says OK to a key that is still being sent, and ends the connection: no request is
- * unanswered then, and there are keys left to send. */
+/* The target says OK to a key that is still being sent, and ends the connection. It cannot have the
+ * key, so that is no answer, and the key stays. */
 static void test_the_target_ends_between_two_keys(void **state) {
     static const struct play ahead[] = {{{OK OK}, false}};
     struct target t;
@@ -309,7 +311,7 @@ static void test_the_target_ends_between_two_keys(void **state) {
     assert_true(set_option("rdbcompression", "yes"));
     target_join(&t);
     assert_replied(WRITING);
-    assert_left("bc");
+    assert_left("abc");
     run("flushall");
     assert_int_equal(kept(), 0);
     target_close(&t);
@@ -325,6 +327,26 @@ static void test_silence(void **state) {
     assert_left("a");
     assert_int_equal(kept(), 0);
     target_join(&t);
+    target_close(&t);
+}
+
+/* A name is waited for no longer than its caller says. */
+static void test_names(void **state) {
+    struct target t;
+    target_open(&t, &well, 1);
+    run("set a 1");
+    run("migrate some.slow %d a 0 50", t.port);
+    assert_replied(CONNECTING);
+    run("migrate some.unknown %d a 0 %d", t.port, PATIENCE_MSEC);
+    assert_replied(CONNECTING);
+    assert_left("a");
+    assert_int_equal(kept(), 0);
+    names_release(1);
+    run("migrate some.host %d a 0 %d", t.port, PATIENCE_MSEC);
+    assert_replied(OK);
+    target_join(&t);
+    assert_left("");
+    close_kept();
     target_close(&t);
 }
 
@@ -368,6 +390,7 @@ static void test_a_key_expires_on_its_way(void **state) {
 
 /* The server must listen somewhere: in the test's own folder. */
 static int setup(void **state) {
+    names_open();
     mode_register(&mode_server);
     if (!set_option("port", "0") || !set_option("unixsocket", "migrate.sock")) return -1;
     loop = loop_create();
@@ -393,6 +416,7 @@ int main(void) {
         cmocka_unit_test(test_new_connections_are_not_tried_again),
         cmocka_unit_test(test_the_target_ends_between_two_keys),
         cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_kept_at_most),
         cmocka_unit_test(test_a_key_expires_on_its_way),
     };

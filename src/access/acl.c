@@ -5,7 +5,7 @@
  * further. For others the command is a bit of the user's; keys and channels are matched against
  * patterns only where not all are allowed.
  *
- * A client's user stands in CLIENT_RARE_USER, so that a client of the default user costs nothing.
+ * A client's user stands in a place of it, so that a client of the default user costs nothing.
  * What changes a user walks the clients, unless the user has none: then ACL_LIMITED is set anew,
  * and who listens to a channel that the user has lost is disconnected. Who has a user that is
  * deleted is disconnected, too. The client whose command does that gets its reply first; meanwhile
@@ -35,6 +35,7 @@
 #include "publish/pubsub.h"
 
 #define DEFAULT_NAME "default"
+#define ALL_FLAGS (uint32_t)(ACL_STRANGER | ACL_LIMITED)
 
 struct acl_users {
     struct table *by_name;
@@ -121,7 +122,7 @@ const struct acl_user **acl_users_by_name(size_t *count) {
 /* ---- clients ---- */
 
 const struct acl_user *acl_user_of(const struct client *c) {
-    const struct acl_user *u = client_rare(c, CLIENT_RARE_USER);
+    const struct acl_user *u = client_place(c, &acl_client_state);
     return u ? u : default_user;
 }
 
@@ -130,14 +131,14 @@ static bool is_unlimited(const struct acl_user *u) {
 }
 
 static void mark_limits(struct client *c) {
-    client_word_set(&c->words.access, ACL_LIMITED, !is_unlimited(acl_user_of(c)));
+    client_set_flags(c, &acl_client_state, ACL_LIMITED, !is_unlimited(acl_user_of(c)));
 }
 
 static void become(struct client *c, struct acl_user *u) {
-    struct acl_user *old = client_rare(c, CLIENT_RARE_USER);
+    struct acl_user *old = client_place(c, &acl_client_state);
     if (old) old->clients--;
     if (u != default_user) u->clients++;
-    client_set_rare(c, CLIENT_RARE_USER, u == default_user ? NULL : u);
+    client_set_place(c, &acl_client_state, u == default_user ? NULL : u);
     mark_limits(c);
 }
 
@@ -150,27 +151,32 @@ bool acl_default_has_password(void) { return !(default_user->flags & ACL_USER_NO
 
 void acl_reset(struct client *c) {
     become(c, default_user);
-    client_word_set(&c->words.access, ACL_STRANGER, !default_is_open());
+    client_set_flags(c, &acl_client_state, ACL_STRANGER, !default_is_open());
 }
 
 void acl_act_for(struct client *c, struct client *principal) {
-    client_set_rare(c, CLIENT_RARE_PRINCIPAL, principal);
-    c->words.access = principal ? principal->words.access : ACL_STRANGER | ACL_LIMITED;
+    client_set_place(c, &acl_principal_state, principal);
+    uint32_t flags = principal ? client_flags(principal, &acl_client_state) : ALL_FLAGS;
+    client_set_flags(c, &acl_client_state, flags, true);
+    client_set_flags(c, &acl_client_state, ALL_FLAGS & ~flags, false);
 }
 
 struct client *acl_principal(struct client *c) {
-    struct client *principal = client_rare(c, CLIENT_RARE_PRINCIPAL);
+    struct client *principal = client_place(c, &acl_principal_state);
     return principal ? principal : c;
 }
 
 static void client_closes(struct client *c) {
-    struct acl_user *u = client_rare(c, CLIENT_RARE_USER);
+    struct acl_user *u = client_place(c, &acl_client_state);
     if (!u) return;
     u->clients--;
-    client_set_rare(c, CLIENT_RARE_USER, NULL);
+    client_set_place(c, &acl_client_state, NULL);
 }
 
-const struct client_observer acl_client_observer = {.closing = client_closes};
+struct client_state acl_client_state = {
+    .name = "acl", .flags = 2, .has_place = true, .closing = client_closes};
+/* The client for which a captured one acts. */
+struct client_state acl_principal_state = {.name = "acl, principal", .has_place = true};
 
 bool acl_authenticate(struct client *c, struct slice name, struct slice password,
                       struct slice object, enum acl_context context) {
@@ -180,7 +186,7 @@ bool acl_authenticate(struct client *c, struct slice name, struct slice password
         return false;
     }
     become(c, u);
-    client_word_set(&c->words.access, ACL_STRANGER, false);
+    client_set_flags(c, &acl_client_state, ACL_STRANGER, false);
     return true;
 }
 
@@ -272,9 +278,9 @@ static bool listens_to_lost(const struct client *c, struct acl_user *u) {
 
 void acl_user_changed(struct acl_user *u, struct client *self) {
     if (u == default_user) {
-        uint8_t strange = default_is_open() ? 0 : ACL_STRANGER;
-        uint8_t limited = is_unlimited(u) ? 0 : ACL_LIMITED;
-        client_set_access(strange | limited, strange);
+        uint32_t strange = default_is_open() ? 0 : ACL_STRANGER;
+        uint32_t limited = is_unlimited(u) ? 0 : ACL_LIMITED;
+        client_set_admission(&acl_client_state, strange | limited, strange);
     } else if (!u->clients) {
         return;
     }
@@ -318,7 +324,7 @@ static void disconnect_leaving(struct client *self) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (!acl_user_of(c)->leaving) continue;
         become(c, default_user); /* also those that are marked as closing: the user is freed now */
-        client_word_set(&c->words.access, ACL_STRANGER, true);
+        client_set_flags(c, &acl_client_state, ACL_STRANGER, true);
         disconnect(c, self);
     }
 }
@@ -392,7 +398,7 @@ static void check_user(void *element, void *context) {
     ASSERT(!u->leaving);
     LIST_FOR_EACH (link, following, client_list()) {
         const struct client *c = LIST_ENTRY(link, struct client, link);
-        clients += client_rare(c, CLIENT_RARE_USER) == u;
+        clients += client_place(c, &acl_client_state) == u;
     }
     ASSERT_COMPARE(clients, ==, u->clients);
 }
@@ -404,6 +410,6 @@ void acl_check_all(void) {
         const struct client *c = LIST_ENTRY(link, struct client, link);
         const struct acl_user *u = acl_user_of(c);
         ASSERT(acl_users_find(users, u->name) == u);
-        ASSERT(!(c->words.access & ACL_LIMITED) == is_unlimited(u));
+        ASSERT(!(client_flags(c, &acl_client_state) & ACL_LIMITED) == is_unlimited(u));
     }
 }

@@ -18,7 +18,8 @@
 struct acl_user;
 struct command;
 
-/* In struct client.words.access. Clear, both: it may do everything. */
+extern struct client_state acl_client_state, acl_principal_state; /* for server/wiring */
+/* Flags of a client. Clear, both: it may do everything. */
 enum acl_flags {
     ACL_STRANGER = 1 << 0, /* it has not authenticated, and had to when it came; see acl.c */
     ACL_LIMITED = 1 << 1,  /* its user may not do everything */
@@ -46,7 +47,6 @@ void acl_reset(struct client *c);
 void acl_act_for(struct client *c, struct client *principal);
 /* For which it acts; itself where it does for nobody. */
 struct client *acl_principal(struct client *c);
-extern const struct client_observer acl_client_observer; /* for server/wiring */
 
 /* ---- what it may run ---- */
 

@@ -66,29 +66,32 @@ static bool argument_type(const struct call *call, int index, enum client_type *
 /* ---- LIST and INFO ---- */
 
 static const struct {
-    struct client_words flag;
+    unsigned flag;
     char letter;
-} flag_letters[] = {{{.net = CLIENT_PRIMARY}, 'M'},
-                    {{.report = MONITOR_ON}, 'O'},
-                    {{.net = CLIENT_LISTENS}, 'P'},
-                    {{.exec = TRANSACTION_OPEN}, 'x'},
-                    {{.net = CLIENT_HELD}, 'b'},
-                    {{.publish = TRACKING_ON}, 't'},
-                    {{.publish = TRACKING_BROKEN}, 'R'},
-                    {{.publish = TRACKING_BROADCASTS}, 'B'},
-                    {{.exec = TRANSACTION_WATCH_FAILED}, 'd'},
-                    {{.net = CLIENT_CLOSE_AFTER_REPLY}, 'c'},
-                    {{.net = CLIENT_UNIX}, 'U'},
-                    {{.net = CLIENT_NO_EVICT}, 'e'}};
+} flag_letters[] = {{CLIENT_PRIMARY, 'M'},           {CLIENT_LISTENS, 'P'}, {CLIENT_HELD, 'b'},
+                    {CLIENT_CLOSE_AFTER_REPLY, 'c'}, {CLIENT_UNIX, 'U'},    {CLIENT_NO_EVICT, 'e'}};
 
+/* 6.2 shows letters in this order. A letter that it does not know comes last. */
+static int place_of_letter(char letter) {
+    static const char order[] = "SMOPxbtRBdcuAUrNe";
+    const char *found = memchr(order, letter, sizeof(order) - 1);
+    return found ? (int)(found - order) : (int)sizeof(order);
+}
+
+static int compare_letters(const void *a, const void *b) {
+    return place_of_letter(*(const char *)a) - place_of_letter(*(const char *)b);
+}
+
+/* Net's letters, and those that folders above have registered. */
 static void append_flags(const struct client *c, struct buffer *out) {
     size_t before = out->length;
     if ((c->flags & (CLIENT_STREAMED | CLIENT_PRIMARY)) == CLIENT_STREAMED)
         buffer_append_char(out, 'S');
     for (size_t i = 0; i < sizeof(flag_letters) / sizeof(flag_letters[0]); i++)
-        if (client_has_any(c, flag_letters[i].flag))
-            buffer_append_char(out, flag_letters[i].letter);
+        if (c->flags & flag_letters[i].flag) buffer_append_char(out, flag_letters[i].letter);
+    client_append_letters(c, out);
     if (out->length == before) buffer_append_char(out, 'N');
+    qsort(out->bytes + before, out->length - before, 1, compare_letters);
 }
 
 static size_t argument_bytes(const struct call *call) {
@@ -100,7 +103,7 @@ static size_t argument_bytes(const struct call *call) {
 /* One line, without its end. `call` is the one that runs, or NULL. As in 6.2, `events` has an "r"
  * for blocked and paused clients as well, although nothing is read from those here. */
 static void append_client(const struct call *call, struct client *c, struct buffer *out) {
-    const struct command *command = c->slots[CLIENT_SLOT_COMMAND];
+    const struct command *command = c->command;
     int64_t now = clock_cached_msec();
     buffer_printf(out, "id=%llu addr=", (unsigned long long)c->id);
     client_append_address(c, out);

@@ -122,7 +122,7 @@ static bool hello_options(struct call *call) {
             i += 2;
         } else if (more >= 1 && argument_is(call, i, "setname")) {
             if (!check_name(call, call->argv[i + 1])) return false;
-            if (call->client->words.access & ACL_STRANGER)
+            if (client_flags(call->client, &acl_client_state) & ACL_STRANGER)
                 awaited = i + 1;
             else
                 client_set_name(call->client, call->argv[i + 1]);
@@ -182,7 +182,7 @@ static void command_hello(struct call *call) {
         }
     }
     if (!hello_options(call)) return;
-    if (c->words.access & ACL_STRANGER) {
+    if (client_flags(c, &acl_client_state) & ACL_STRANGER) {
         reply_error(c,
                     "-NOAUTH HELLO must be called with the client already authenticated, "
                     "otherwise the HELLO AUTH <user> <pass> option can be used to authenticate "

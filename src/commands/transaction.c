@@ -31,7 +31,7 @@ static void command_exec(struct call *call) {
         reply_error(c, "EXEC without MULTI");
         return;
     }
-    bool refused = c->words.exec & TRANSACTION_QUEUE_FAILED;
+    bool refused = client_flags(c, &transaction_client_state) & TRANSACTION_QUEUE_FAILED;
     if (!refused && !transaction_watch_failed(c)) {
         execute_queue(call);
         return;

@@ -88,7 +88,9 @@ static bool serving;
 
 static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
 
-static struct wait *wait_of(const struct client *c) { return client_rare(c, CLIENT_RARE_BLOCKED); }
+static struct wait *wait_of(const struct client *c) {
+    return client_place(c, &blocked_client_state);
+}
 
 bool blocked_is(const struct client *c) { return wait_of(c) != NULL; }
 uint64_t blocked_clients(void) { return waiting; }
@@ -205,7 +207,7 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
         key_table_link(&k->row, &link->link);
         if (!k->payer) key_set_payer(k, w);
     }
-    client_set_rare(c, CLIENT_RARE_BLOCKED, w);
+    client_set_place(c, &blocked_client_state, w);
     client_memory_note(c);
     waiting++;
     batch_hold(c);
@@ -214,7 +216,7 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
 
 /* Out of all lists, and freed; the client itself is not touched. */
 static void wait_end(struct wait *w) {
-    client_set_rare(w->client, CLIENT_RARE_BLOCKED, NULL);
+    client_set_place(w->client, &blocked_client_state, NULL);
     client_memory_note(w->client);
     for (size_t i = 0; i < w->links_count; i++) {
         struct waited_key *k = w->links[i].key;
@@ -240,8 +242,8 @@ static size_t wait_bytes(const struct client *c) {
     return w ? w->bytes : 0;
 }
 
-const struct client_observer blocked_client_observer = {.closing = client_closes,
-                                                        .bytes = wait_bytes};
+struct client_state blocked_client_state = {
+    .name = "blocked", .has_place = true, .closing = client_closes, .bytes = wait_bytes};
 
 static void go_on(struct wait *w) {
     struct client *c = w->client;

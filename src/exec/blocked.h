@@ -15,7 +15,7 @@
 
 struct call;
 struct client;
-struct client_observer;
+struct client_state;
 struct key;
 struct keyspace;
 struct keyspace_observer;
@@ -39,7 +39,7 @@ struct blocked_kind {
 
 /* For server/wiring. */
 extern const struct keyspace_observer blocked_observer;
-extern const struct client_observer blocked_client_observer;
+extern struct client_state blocked_client_state;
 
 /* Blocks the call's client until it is served, `timeout_msec` have passed (BLOCKED_FOREVER: no
  * limit), or CLIENT UNBLOCK. Waits for the arguments `first` to `last`, `step` apart, which are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What exec/ keeps in a client's flags: struct client.words.exec.
+ * What exec/transaction keeps in a client's flags.
  */
 #ifndef EVENKEEL_EXEC_CLIENT_FLAGS_H
 #define EVENKEEL_EXEC_CLIENT_FLAGS_H
@@ -7,7 +7,9 @@
 
 #include "net/client.h"
 
-enum exec_client_flags {
+extern struct client_state transaction_client_state; /* for server/wiring, and the two below */
+
+enum transaction_flags {
     TRANSACTION_OPEN = 1 << 0,         /* from MULTI to the end of EXEC: requests are queued */
     TRANSACTION_QUEUE_FAILED = 1 << 1, /* one of them was refused: EXEC answers EXECABORT */
     TRANSACTION_WATCH_FAILED = 1 << 2, /* a key that it watches has changed: EXEC runs nothing */
@@ -15,12 +17,13 @@ enum exec_client_flags {
 };
 
 static inline bool client_in_transaction(const struct client *c) {
-    return c->words.exec & TRANSACTION_OPEN;
+    return client_flags(c, &transaction_client_state) & TRANSACTION_OPEN;
 }
 
 /* Whether a command of its may block it: not within EXEC, not without a connection, and not where
  * nobody waits for its replies. */
 static inline bool client_may_wait(const struct client *c) {
-    return !(c->words.exec & TRANSACTION_RUNS || c->flags & (CLIENT_CAPTURED | CLIENT_STREAMED));
+    return !(client_flags(c, &transaction_client_state) & TRANSACTION_RUNS ||
+             c->flags & (CLIENT_CAPTURED | CLIENT_STREAMED));
 }
 #endif

@@ -83,13 +83,13 @@ static void execute(struct request *r) {
         .hashed = r->hashed,
         .key_hash = r->key_hash,
     };
-    c->slots[CLIENT_SLOT_COMMAND] = r->command;
+    c->command = r->command;
     enum gate_verdict verdict = call_run(&call);
     if (__builtin_expect(verdict == GATE_OPEN, 1)) {
         r->finished = !(c->flags & CLIENT_HELD);
     } else if (verdict == GATE_REFUSED) {
         monitor_refused(&call);
-        if (c->words.publish & TRACKING_ON)
+        if (client_flags(c, &tracking_client_state) & TRACKING_ON)
             tracking_after_refusal(c, call.command, client_in_transaction(c));
     }
 }

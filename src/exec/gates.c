@@ -12,26 +12,35 @@
 
 #include <stdarg.h>
 
-#include "base/panic.h"
+#include "access/acl.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "exec/transaction.h"
 #include "net/reply.h"
+#include "report/monitor.h"
 
 /* How much of a request an error shows: as 6.2. */
 #define UNKNOWN_SHOWN_BYTES 128
 
-unsigned gates_on;
+struct gates_now gates_now;
+static uint64_t flags_but_queue;    /* those that the queue's gate does not look at */
 static const char *refusals[GATES]; /* instead of the rows'; see gate_set_refusal */
 static const struct gate_row *const *rows;
 
 void gate_set(enum gate gate, bool on) {
-    gates_on = on ? gates_on | 1u << gate : gates_on & ~(1u << gate);
+    gates_now.on = on ? gates_now.on | 1u << gate : gates_now.on & ~(1u << gate);
 }
 
-void gates_set_rows(const struct gate_row *const *all) { rows = all; }
+void gates_set_rows(const struct gate_row *const *all) {
+    rows = all;
+    flags_but_queue = client_flags_of_net(CLIENT_CLOSING | CLIENT_LISTENS | CLIENT_STREAMED) |
+                      client_flags_of(&acl_client_state, ACL_STRANGER | ACL_LIMITED) |
+                      client_flags_of(&monitor_client_state, MONITOR_ON);
+    gates_now.client_flags =
+        flags_but_queue | client_flags_of(&transaction_client_state, TRANSACTION_OPEN);
+}
 
-bool gate_is_set(enum gate gate) { return gates_on & 1u << gate; }
+bool gate_is_set(enum gate gate) { return gates_now.on & 1u << gate; }
 
 void gate_set_refusal(enum gate gate, const char *text) { refusals[gate] = text; }
 
@@ -103,12 +112,13 @@ unsigned gate_flags_lacking(const struct call *call) {
 
 /* The gates that matter for a client's call. */
 static unsigned gates_of(const struct client *c) {
-    unsigned on = gates_on | (client_in_transaction(c) ? 1u << GATE_QUEUE : 0);
-    if (!client_has_any(c, GATE_WORDS(0))) return on;
-    if (c->words.access & (ACL_STRANGER | ACL_LIMITED)) on |= 1u << GATE_USER;
+    unsigned on = gates_now.on | (client_in_transaction(c) ? 1u << GATE_QUEUE : 0);
+    if (!client_has_any(c, flags_but_queue)) return on;
+    if (client_flags(c, &acl_client_state) & (ACL_STRANGER | ACL_LIMITED)) on |= 1u << GATE_USER;
     if (c->flags & CLIENT_CLOSING) on |= 1u << GATE_CLOSING;
     if (c->flags & CLIENT_LISTENS) on |= 1u << GATE_SUBSCRIBER;
-    if (c->words.report & MONITOR_ON || c->flags & CLIENT_STREAMED) on |= 1u << GATE_MONITOR;
+    if (client_flags(c, &monitor_client_state) & MONITOR_ON || c->flags & CLIENT_STREAMED)
+        on |= 1u << GATE_MONITOR;
     return on;
 }
 
@@ -158,7 +168,8 @@ static __attribute__((noinline)) enum gate_verdict ask_all(const struct call *ca
 enum gate_verdict gates_ask(const struct call *call) {
     const struct command *command = call->command;
     const struct client *c = call->client;
-    bool only_queue = !gates_on && client_in_transaction(c) && !client_has_any(c, GATE_WORDS(0));
+    bool only_queue =
+        !gates_now.on && client_in_transaction(c) && !client_has_any(c, flags_but_queue);
     if (!only_queue || !command || !command_arity_fits(command, call->argc)) return ask_all(call);
     return ask(GATE_QUEUE, call);
 }

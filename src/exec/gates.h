@@ -3,7 +3,7 @@
  *
  * Each gate is a row: the origins that it is asked of, a test, and what a call that it stops is
  * answered. It matters while its condition is on; while none is, all of them together cost one test
- * of two words. What a server's state says is set by the feature that knows it (gate_set); what a
+ * of two numbers. What a server's state says is set by the feature that knows it (gate_set); what a
  * client's flags say is read from them. A row stands beside the code that it asks (exec/gate_rows
  * has those of features above exec/); server/wiring hands all of them in.
  */
@@ -11,10 +11,8 @@
 #define EVENKEEL_EXEC_GATES_H
 #include <stdbool.h>
 
-#include "access/acl.h"
 #include "exec/client_flags.h"
 #include "net/client.h"
-#include "report/monitor.h"
 
 struct call;
 
@@ -71,7 +69,8 @@ struct gate_row {
 #define GATE_FROM_SCRIPTS (GATE_FROM(CALL_SCRIPT) | GATE_FROM(CALL_SCRIPT_AGAIN))
 
 /* A row for each gate, by its number; NULL for a gate that no feature of this program's mode sets.
- * Borrowed for good. Once, before the first call. */
+ * Borrowed for good. Once, before the first call, and behind client_set_states: the flags of
+ * clients that gates ask for are put together here. */
 void gates_set_rows(const struct gate_row *const *all);
 /* Flags (enum command_flags) of a call's command; of EXEC with those of all that is queued. */
 unsigned gate_flags(const struct call *call);
@@ -90,19 +89,15 @@ enum gate_verdict gates_ask(const struct call *call);
 
 /* ---- for gates_clear ---- */
 
-/* The states that are on, a bit each. */
-extern unsigned gates_on;
-/* What of a client's flags makes a gate matter. */
-#define GATE_WORDS(exec_bits)                                     \
-    ((struct client_words){                                       \
-        .net = CLIENT_CLOSING | CLIENT_LISTENS | CLIENT_STREAMED, \
-        .access = ACL_STRANGER | ACL_LIMITED,                     \
-        .report = MONITOR_ON,                                     \
-        .exec = (exec_bits),                                      \
-    })
+/* What gates_clear asks, side by side, so that one address leads to both. */
+struct gates_now {
+    unsigned on;           /* the server's states that are on, a bit for each gate */
+    uint64_t client_flags; /* flags of a client that make a gate matter (client_flags_of) */
+};
+extern struct gates_now gates_now;
 
 /* True where no gate can stop a call of this client that has a command and enough arguments. */
 static inline bool gates_clear(const struct client *c) {
-    return !(gates_on | client_has_any(c, GATE_WORDS(TRANSACTION_OPEN)));
+    return !(gates_now.on | client_has_any(c, gates_now.client_flags));
 }
 #endif

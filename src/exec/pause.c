@@ -26,6 +26,7 @@
 #include "exec/gates.h"
 #include "net/batch.h"
 #include "net/client.h"
+#include "report/monitor.h"
 #include "store/keyspace.h"
 
 #define NSEC_PER_MSEC 1000000
@@ -94,7 +95,9 @@ void pause_hold_writes(bool hold) {
 static bool is_paused(const struct call *call) {
     unsigned command_flags = gate_flags(call);
     if (batch_is_within()) return false;
-    if (call->client->words.report & MONITOR_ON || command_flags & COMMAND_UNLISTED) return false;
+    if (client_flags(call->client, &monitor_client_state) & MONITOR_ON ||
+        command_flags & COMMAND_UNLISTED)
+        return false;
     return mode == PAUSE_ALL || (pause_mode() == PAUSE_WRITES &&
                                  command_flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE));
 }

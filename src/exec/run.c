@@ -31,6 +31,8 @@
 /* The end of the last command; 0 = other work was done since. */
 static int64_t last_end_nsec;
 static void (*within)(void);
+/* Flags of a client (client_flags_of) of which something is done at the end of its call. */
+static uint64_t unusual_end;
 
 /* The first command after other work asks the clock: before that was reading and parsing. Returns
  * the cause of that work. */
@@ -69,20 +71,13 @@ static int64_t begin_after_eviction(int64_t start) {
     return end_nsec;
 }
 
-/* What few calls need after their end. */
-#define UNUSUAL_END                                      \
-    ((struct client_words){                              \
-        .net = CLIENT_ERROR_REPLIED,                     \
-        .publish = TRACKING_ON | TRACKING_MESSAGES_WAIT, \
-    })
-
 static __attribute__((noinline)) void end_unusual(const struct call *call, bool outermost) {
     struct client *c = call->client;
     if (c->flags & CLIENT_ERROR_REPLIED) {
         client_forget_error(c);
         call->command->failed_calls++;
     }
-    if (c->words.publish & (TRACKING_ON | TRACKING_MESSAGES_WAIT))
+    if (client_flags(c, &tracking_client_state) & (TRACKING_ON | TRACKING_MESSAGES_WAIT))
         tracking_after_call(call, outermost, client_in_transaction(c));
 }
 
@@ -128,7 +123,7 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     note_if_slow(call, start);
     PROBE3(command__done, command->name, c->id, last_end_nsec - start);
     /* A request in a turn within a call is its client's outermost. */
-    if (__builtin_expect(client_has_any(c, UNUSUAL_END) != 0, 0))
+    if (__builtin_expect(client_has_any(c, unusual_end) != 0, 0))
         end_unusual(call, !outer || call->request);
     call_count_one();
 }
@@ -207,7 +202,11 @@ void run_nest_end(const struct run_nesting *outer) {
     attribution_nest_end(&outer->attribution);
 }
 
-void run_set_within(void (*what)(void)) { within = what; }
+void run_open(void (*what)(void)) {
+    within = what;
+    unusual_end = client_flags_of_net(CLIENT_ERROR_REPLIED) |
+                  client_flags_of(&tracking_client_state, TRACKING_ON | TRACKING_MESSAGES_WAIT);
+}
 
 static bool may_last(const struct call *call) { return gate_flags(call) & COMMAND_MAY_LAST; }
 

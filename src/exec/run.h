@@ -36,8 +36,9 @@ MUST_USE bool run_turn_within(void);
 /* For server/wiring: in the innermost turn that there may be nothing runs that may last, since
  * nobody could end it. */
 extern const struct gate_row run_gate;
-/* What is done in each such turn, of all that the cron does otherwise. */
-void run_set_within(void (*within)(void));
+/* Once, behind client_set_states. `within` is done in each such turn, of all that the cron does
+ * otherwise. */
+void run_open(void (*within)(void));
 
 /* The batch turns from commands to something else: the time until the next one is not theirs. */
 void run_pause_clock(void);

@@ -78,14 +78,18 @@ struct transaction {
 /* The rows are ours alone: links are of struct watch.of_key. */
 static struct key_table keys = {.row_bytes = sizeof(struct key_row)};
 
-static bool has(const struct client *c, unsigned flags) { return c->words.exec & flags; }
-static void set(struct client *c, unsigned flags) { client_word_set(&c->words.exec, flags, true); }
+static bool has(const struct client *c, unsigned flags) {
+    return client_flags(c, &transaction_client_state) & flags;
+}
+static void set(struct client *c, unsigned flags) {
+    client_set_flags(c, &transaction_client_state, flags, true);
+}
 static void clear(struct client *c, unsigned flags) {
-    client_word_set(&c->words.exec, flags, false);
+    client_set_flags(c, &transaction_client_state, flags, false);
 }
 
 static struct transaction *transaction_of(const struct client *c) {
-    return client_rare(c, CLIENT_RARE_TRANSACTION);
+    return client_place(c, &transaction_client_state);
 }
 
 static struct transaction *find_or_create(struct client *c) {
@@ -95,14 +99,14 @@ static struct transaction *find_or_create(struct client *c) {
     *t = (struct transaction){.client = c, .bytes = memory_usable_size(t)};
     list_init(&t->watches);
     list_init(&t->failing);
-    client_set_rare(c, CLIENT_RARE_TRANSACTION, t);
+    client_set_place(c, &transaction_client_state, t);
     return t;
 }
 
 /* Where nothing is queued or watched. */
 static void free_if_unused(struct client *c, struct transaction *t) {
     if (client_in_transaction(c) || !list_is_empty(&t->watches)) return;
-    client_set_rare(c, CLIENT_RARE_TRANSACTION, NULL);
+    client_set_place(c, &transaction_client_state, NULL);
     memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
 }
 
@@ -445,8 +449,12 @@ static void client_closes(struct client *c) {
     transaction_end(c);
 }
 
-const struct client_observer transaction_client_observer = {.closing = client_closes,
-                                                            .bytes = transaction_bytes};
+struct client_state transaction_client_state = {.name = "transaction",
+                                                .flags = 4,
+                                                .has_place = true,
+                                                .letters = "x d ",
+                                                .closing = client_closes,
+                                                .bytes = transaction_bytes};
 
 /* ---- checks ---- */
 

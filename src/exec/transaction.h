@@ -13,14 +13,12 @@
 #include "base/string.h"
 
 struct client;
-struct client_observer;
 struct key;
 struct keyspace_observer;
 struct request;
 
 /* For server/wiring. */
 extern const struct keyspace_observer transaction_observer;
-extern const struct client_observer transaction_client_observer;
 
 /* MULTI. The client must not be in a transaction. */
 void transaction_begin(struct client *c);

@@ -13,7 +13,7 @@ void capture_open(struct capture *capture,
                   void (*take)(struct capture *capture, const char *bytes, size_t length)) {
     *capture = (struct capture){.client = client_create_captured(), .take = take};
     buffer_init(&capture->replies, MEMORY_OTHER);
-    client_set_rare(capture->client, CLIENT_RARE_CAPTURE, capture);
+    client_set_place_of_net(capture->client, CLIENT_PLACE_CAPTURE, capture);
 }
 
 void capture_open_typed(struct capture *capture, const struct capture_forms *forms) {
@@ -23,7 +23,7 @@ void capture_open_typed(struct capture *capture, const struct capture_forms *for
 }
 
 void capture_close(struct capture *capture) {
-    client_set_rare(capture->client, CLIENT_RARE_CAPTURE, NULL);
+    client_set_place_of_net(capture->client, CLIENT_PLACE_CAPTURE, NULL);
     client_end_captured(capture->client);
     buffer_free(&capture->replies);
     capture->client = NULL;
@@ -32,7 +32,7 @@ void capture_close(struct capture *capture) {
 void capture_discard(struct capture *capture, const char *bytes, size_t length) {}
 
 void capture_take(const struct client *c, const char *bytes, size_t length) {
-    struct capture *capture = client_rare(c, CLIENT_RARE_CAPTURE);
+    struct capture *capture = client_place_of_net(c, CLIENT_PLACE_CAPTURE);
     if (!capture) return; /* it has been closed */
     if (capture->take)
         capture->take(capture, bytes, length);
@@ -45,7 +45,7 @@ void capture_take(const struct client *c, const char *bytes, size_t length) {
 /* NULL where they are dropped. */
 static struct capture *typed(const struct client *c) {
     if (c->flags & CLIENT_REPLIES_DROPPED || !(c->flags & CLIENT_TYPED)) return NULL;
-    return client_rare(c, CLIENT_RARE_CAPTURE);
+    return client_place_of_net(c, CLIENT_PLACE_CAPTURE);
 }
 
 void capture_integer(const struct client *c, int64_t value) {

@@ -53,6 +53,8 @@
 #define RESERVED_DESCRIPTORS 32
 /* The largest buffers are those of so many seconds: as 6.2. */
 #define PEAK_SECONDS 8
+/* Bits of client_flag_set.above. */
+#define FLAGS_ABOVE 32u
 
 /* The largest value noted in each of the last seconds. */
 struct peak {
@@ -70,10 +72,13 @@ static struct list_link captured = {&captured, &captured}; /* without a connecti
 static struct table *ids; /* of struct client, by id; made with the first */
 static uint64_t count, next_id = 1, connections_received;
 static size_t listeners;
-static uint8_t begin_access, strange_access; /* bits of struct client.words.access */
+static const struct client_state *admission; /* see client_set_admission */
+static uint32_t begin_flags, strange_flags;  /* of admission's, as it numbers them */
+static uint32_t begin_above, strange_above;  /* the same as bits of client_flag_set.above */
 static int64_t maxclients, timeout_sec, keepalive_sec;
-static const struct client_observer *const no_observers[] = {NULL};
-static const struct client_observer *const *observers = no_observers;
+static struct client_state *const no_states[] = {NULL};
+static struct client_state *const *states = no_states;
+static uint8_t places_count = CLIENT_PLACES_OF_NET;
 static struct peak input_peak, output_peak;
 
 /* ---- how many descriptors there are ---- */
@@ -265,12 +270,63 @@ struct list_link *client_captured_list(void) {
     return &captured;
 }
 int64_t client_maxclients(void) { return maxclients; }
-void client_set_access(uint8_t begin, uint8_t strange) {
-    begin_access = begin;
-    strange_access = strange;
+bool client_strangers_any(void) { return strange_flags; }
+bool client_is_stranger(const struct client *c) { return c->flag_set.above & strange_above; }
+
+/* ---- what folders above keep ---- */
+
+static void number_admission(void) {
+    if (!admission) return;
+    begin_above = (begin_flags & admission->mask) << admission->shift;
+    strange_above = (strange_flags & admission->mask) << admission->shift;
 }
-bool client_strangers_any(void) { return strange_access; }
-bool client_is_stranger(const struct client *c) { return c->words.access & strange_access; }
+
+void client_set_admission(const struct client_state *state, uint32_t begin, uint32_t strange) {
+    ASSERT(!admission || admission == state);
+    admission = state;
+    begin_flags = begin;
+    strange_flags = strange;
+    number_admission();
+}
+
+void client_set_states(struct client_state *const *all) {
+    unsigned flags = 0;
+    ASSERT(list_is_empty(&clients) && list_is_empty(&captured));
+    states = all;
+    places_count = CLIENT_PLACES_OF_NET;
+    for (; *all; all++) {
+        struct client_state *s = *all;
+        if (flags + s->flags > FLAGS_ABOVE) PANIC("no flags of clients are left for %s", s->name);
+        s->shift = s->flags ? (uint8_t)flags : 0;
+        s->mask = s->flags ? UINT32_MAX >> (FLAGS_ABOVE - s->flags) : 0;
+        flags += s->flags;
+        s->place = s->has_place ? places_count++ : 0;
+    }
+    number_admission();
+}
+
+uint64_t client_flags_of_net(uint32_t flags) { return (union client_flag_set){.net = flags}.all; }
+
+uint64_t client_flags_of(const struct client_state *s, uint32_t flags) {
+    ASSERT(!s->mask || !(flags & ~s->mask));
+    if (!s->mask) return 0;
+    return (union client_flag_set){.above = flags << s->shift}.all;
+}
+
+void client_set_flags(struct client *c, const struct client_state *s, uint32_t flags, bool on) {
+    ASSERT(!(flags & ~s->mask)); /* also where it is not registered */
+    uint32_t bits = flags << s->shift;
+    c->flag_set.above = on ? c->flag_set.above | bits : c->flag_set.above & ~bits;
+}
+
+void client_append_letters(const struct client *c, struct buffer *out) {
+    for (struct client_state *const *s = states; *s; s++) {
+        if (!(*s)->letters) continue;
+        uint32_t flags = client_flags(c, *s);
+        for (const char *letter = (*s)->letters; *letter; letter++, flags >>= 1)
+            if (flags & 1 && *letter != ' ') buffer_append_char(out, *letter);
+    }
+}
 
 static struct client *create(void) {
     struct client *c = memory_zalloc(sizeof(*c), MEMORY_CLIENTS);
@@ -300,12 +356,12 @@ struct client *client_create_captured(void) {
 static void carry(struct client *c, struct connection *connection) {
     c->flags |= CLIENT_CARRIED;
     connection_move(connection, MEMORY_CLIENTS); /* a peer's had another class */
-    client_set_rare(c, CLIENT_RARE_CONNECTION, connection);
+    client_set_place_of_net(c, CLIENT_PLACE_CONNECTION, connection);
 }
 
 static void connection_end(struct client *c) {
     connection_close(client_connection(c));
-    client_set_rare(c, CLIENT_RARE_CONNECTION, NULL);
+    client_set_place_of_net(c, CLIENT_PLACE_CONNECTION, NULL);
 }
 
 size_t client_connection_bytes(const struct client *c) {
@@ -393,7 +449,7 @@ struct client *client_create(int fd, const struct socket_peer *peer,
         socket_set_nodelay(fd, true);
         if (keepalive_sec) socket_set_keepalive(fd, (int)keepalive_sec);
     }
-    c->words.access = begin_access;
+    c->flag_set.above = begin_above;
     connections_received++;
     return c;
 }
@@ -423,8 +479,8 @@ void client_close_later(struct client *c) {
 static void finish_one(struct client *c) {
     list_remove(&c->write_link);
     c->flags |= CLIENT_CLOSED;
-    for (const struct client_observer *const *o = observers; *o; o++)
-        if ((*o)->closing) (*o)->closing(c);
+    for (struct client_state *const *s = states; *s; s++)
+        if ((*s)->closing) (*s)->closing(c);
     client_set_listening(c, false);
     parts->closed(c);
     list_remove(&c->link);
@@ -478,8 +534,6 @@ void client_watch(struct client *c) {
     if (!watch(c, interest)) client_close_later(c);
 }
 
-void client_set_observers(const struct client_observer *const *list) { observers = list; }
-
 static void close_all_of(struct list_link *list, int kept_fd) {
     LIST_FOR_EACH (link, following, list) {
         int fd = LIST_ENTRY(link, struct client, link)->watcher.fd;
@@ -505,9 +559,9 @@ const struct child_observer client_child_observer = {.in_child = close_in_child}
 
 size_t client_bytes_above(const struct client *c) {
     size_t bytes = 0;
-    if (!c->rare) return 0;
-    for (const struct client_observer *const *o = observers; *o; o++)
-        if ((*o)->bytes) bytes += (*o)->bytes(c);
+    if (!c->places) return 0;
+    for (struct client_state *const *s = states; *s; s++)
+        if ((*s)->bytes) bytes += (*s)->bytes(c);
     return bytes;
 }
 
@@ -515,17 +569,32 @@ size_t client_input_bytes(const struct client *c) {
     return c->query || c->held ? parts->input_bytes(c) : 0;
 }
 
-void client_set_rare(struct client *c, enum client_rare place, void *what) {
+static size_t place_bytes(void) { return places_count * sizeof(void *); }
+
+size_t client_place_bytes(const struct client *c) {
+    return c->places ? memory_good_size(place_bytes()) : 0;
+}
+
+static void set_place(struct client *c, unsigned place, void *what) {
     ASSERT(!what || !(c->flags & CLIENT_CLOSED));
-    if (!c->rare) {
+    if (!c->places) {
         if (!what) return;
-        c->rare = memory_zalloc(sizeof(*c->rare), MEMORY_CLIENTS);
+        c->places = memory_zalloc(place_bytes(), MEMORY_CLIENTS);
     }
-    c->rare->places[place] = what;
-    for (int i = 0; i < CLIENT_RARES; i++)
-        if (c->rare->places[i]) return;
-    memory_free_sized(c->rare, sizeof(*c->rare), MEMORY_CLIENTS);
-    c->rare = NULL;
+    c->places[place] = what;
+    for (unsigned i = 0; i < places_count; i++)
+        if (c->places[i]) return;
+    memory_free_sized(c->places, place_bytes(), MEMORY_CLIENTS);
+    c->places = NULL;
+}
+
+void client_set_place_of_net(struct client *c, enum client_place place, void *what) {
+    set_place(c, place, what);
+}
+
+void client_set_place(struct client *c, const struct client_state *state, void *what) {
+    ASSERT(state->place);
+    set_place(c, state->place, what);
 }
 
 void client_set_listening(struct client *c, bool listens) {
@@ -572,7 +641,7 @@ struct addresses {
 
 /* NULL where they are not kept: nothing more is set on a client that was taken leave of. */
 static const struct addresses *addresses_of(struct client *c) {
-    struct addresses *a = client_rare(c, CLIENT_RARE_ADDRESSES);
+    struct addresses *a = client_place_of_net(c, CLIENT_PLACE_ADDRESSES);
     struct buffer text;
     if (a || c->flags & CLIENT_CLOSED) return a;
     buffer_init(&text, MEMORY_OTHER);
@@ -585,18 +654,18 @@ static const struct addresses *addresses_of(struct client *c) {
     a->length = text.length;
     memcpy(a->text, text.bytes, text.length);
     buffer_free(&text);
-    client_set_rare(c, CLIENT_RARE_ADDRESSES, a);
+    client_set_place_of_net(c, CLIENT_PLACE_ADDRESSES, a);
     client_memory_note(c);
     return a;
 }
 
 static void addresses_free(struct client *c) {
-    memory_free(client_rare(c, CLIENT_RARE_ADDRESSES), MEMORY_CLIENTS);
-    client_set_rare(c, CLIENT_RARE_ADDRESSES, NULL);
+    memory_free(client_place_of_net(c, CLIENT_PLACE_ADDRESSES), MEMORY_CLIENTS);
+    client_set_place_of_net(c, CLIENT_PLACE_ADDRESSES, NULL);
 }
 
 size_t client_address_bytes(const struct client *c) {
-    const struct addresses *a = client_rare(c, CLIENT_RARE_ADDRESSES);
+    const struct addresses *a = client_place_of_net(c, CLIENT_PLACE_ADDRESSES);
     return a ? memory_usable_size(a) : 0;
 }
 
@@ -646,7 +715,7 @@ static void client_free(struct client *c) {
     memory_free(c->name, MEMORY_CLIENTS);
     c->name = NULL;
     addresses_free(c);
-    if (c->rare) return;
+    if (c->places) return;
     list_remove(&c->link);
     memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
 }

@@ -5,16 +5,20 @@
  * asked for it. While a request is incomplete it owns a query (its partial input); while it is held
  * it owns what it had sent already; while the socket does not take its replies it owns chunks of
  * them.
+ *
+ * What folders above keep of a client is registered by them (struct client_state), so that this
+ * header names none of them: a folder is given bits of the client's flags and a place for a
+ * pointer, and is told when a client closes.
  */
 #ifndef EVENKEEL_NET_CLIENT_H
 #define EVENKEEL_NET_CLIENT_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/attributes.h"
 #include "base/list.h"
+#include "base/panic.h"
 #include "base/string.h"
 #include "base/system.h"
 #include "io/connection.h"
@@ -22,8 +26,9 @@
 #include "io/socket.h"
 
 struct child_observer;
+struct client;
 
-/* net/'s own: nobody else writes them but by the functions of its headers. */
+/* net/'s own flags: nobody else writes them but by the functions of its headers. */
 enum client_flags {
     CLIENT_CLOSE_AFTER_REPLY =
         1 << 0,              /* no further request is run; closed when replies are written */
@@ -56,44 +61,60 @@ enum client_flags {
 /* They are dropped, or become values: net/capture knows. */
 #define CLIENT_REPLIES_ASIDE (CLIENT_REPLIES_DROPPED | CLIENT_TYPED)
 
-/* A client's flags: a word for each folder that has any. The folder alone writes its word, and
- * declares its bits; here they mean nothing. They stand side by side so that bits of several cost
- * one test: client_has_any. */
-struct client_words {
-    uint32_t net;    /* enum client_flags */
-    uint8_t publish; /* publish/tracking.h */
-    uint8_t access;  /* access/acl.h */
-    uint8_t report;  /* report/monitor.h */
-    uint8_t exec;    /* exec/client_flags.h */
+/* All flags of a client: net/'s, and behind them those that folders above were given. They are one
+ * number, so that flags of several folders cost one test (client_has_any). */
+union client_flag_set {
+    uint64_t all;
+    struct {
+        uint32_t net, above;
+    };
 };
-_Static_assert(sizeof(struct client_words) == sizeof(uint64_t), "all words are one number");
+_Static_assert(sizeof(union client_flag_set) == sizeof(uint64_t), "all flags are one number");
 
-/* Places in which layers above keep what they know of a client. */
-enum client_slot {
-    CLIENT_SLOT_COMMAND, /* dispatch: the row of its last command; NULL = none, or unknown */
-    CLIENT_SLOTS
+/* What a folder above keeps of each client. The folder declares the row, and names it in its
+ * header; server/wiring registers it. The row is not constant: client_set_states writes into it
+ * which flags and which place are the folder's. Reading those two costs a load, which no test that
+ * every request passes has to pay: such a test takes a number that was put together once, at
+ * start (client_flags_of). */
+struct client_state {
+    const char *name; /* for the assertion that refuses it */
+    /* How many flags of a client it needs, which it numbers from 1 << 0 on. It alone changes them.
+     */
+    uint8_t flags;
+    /* Whether it needs a place for a pointer. An empty place costs a client nothing, so a place is
+     * for what few clients have. */
+    bool has_place;
+    /* A character for each flag, the lowest first: what CLIENT LIST shows of a client that has it;
+     * ' ': nothing. NULL: no flag is shown. */
+    const char *letters;
+    /* The client closes (client_finish_closing): frees what the folder has of it, and empties its
+     * place. NULL: there is nothing to do. */
+    void (*closing)(struct client *c);
+    /* Bytes of the class MEMORY_CLIENTS that the folder has of a client; asked only of clients that
+     * have anything in any place. O(1). NULL: none. */
+    size_t (*bytes)(const struct client *c);
+    /* Written by client_set_states; all 0 before. */
+    uint8_t shift, place;
+    uint32_t mask;
 };
 
-/* The same for what few clients have: see client_rare. */
-enum client_rare {
-    CLIENT_RARE_BLOCKED,     /* exec/blocked: what it waits for */
-    CLIENT_RARE_TRANSACTION, /* exec/transaction: what is queued and what is watched */
-    CLIENT_RARE_PUBSUB,      /* publish/pubsub: its subscriptions */
-    CLIENT_RARE_TRACKING,    /* publish/tracking: how its reads are tracked */
-    CLIENT_RARE_USER,        /* access/acl: its user, where that is not the default one */
-    CLIENT_RARE_ADDRESSES,   /* client.c: the text of its addresses, once it was asked for */
-    CLIENT_RARE_CAPTURE,     /* net/capture: who takes its replies */
-    CLIENT_RARE_PRINCIPAL,   /* access/acl: the client for which a captured one acts */
-    CLIENT_RARE_DEBUGGER,    /* script/debugger: how its next script is debugged */
-    CLIENT_RARE_CONNECTION,  /* client.c: its struct connection, where it is CLIENT_CARRIED */
-    CLIENT_RARE_STREAM,      /* net/reply: what CLIENT_STREAMED is sent */
-    CLIENT_RARE_REPLICA,     /* replication/replicas: what is known of it */
-    CLIENT_RARES
-};
+/* Registers what folders above keep: gives each its flags and its place. Closing clients are told
+ * in this order. The array ends with NULL and lives as long as the process. Before the first
+ * client; asserts that there are flags enough (32) for all of them. */
+void client_set_states(struct client_state *const *states);
+/* These flags of the folder's as a number for client_has_any; 0 where its row is not registered, so
+ * that no client has them. To be asked once, behind client_set_states, and kept. */
+uint64_t client_flags_of(const struct client_state *state, uint32_t flags);
+/* These flags of net/'s as a number for client_has_any. */
+uint64_t client_flags_of_net(uint32_t flags);
 
-/* Made with the first place that is filled, freed with the last. */
-struct client_rares {
-    void *places[CLIENT_RARES];
+/* Places of net/'s own; those of folders above follow. */
+enum client_place {
+    CLIENT_PLACE_ADDRESSES,  /* client.c: the text of its addresses, once it was asked for */
+    CLIENT_PLACE_CAPTURE,    /* net/capture: who takes its replies */
+    CLIENT_PLACE_CONNECTION, /* client.c: its struct connection, where it is CLIENT_CARRIED */
+    CLIENT_PLACE_STREAM,     /* net/reply: what CLIENT_STREAMED is sent */
+    CLIENT_PLACES_OF_NET
 };
 
 struct query;
@@ -109,8 +130,8 @@ struct client {
                                     that I/O threads are to read */
     uint64_t id;
     union {
-        uint32_t flags; /* words.net, by the name that net/ calls it by */
-        struct client_words words;
+        uint32_t flags; /* flag_set.net, by the name that net/ calls it by */
+        union client_flag_set flag_set;
     };
     int database;
     uint8_t protocol;                           /* 2 or 3 */
@@ -123,8 +144,8 @@ struct client {
     int64_t created_msec, active_msec;          /* wall time */
     char *name;                                 /* MEMORY_CLIENTS, or NULL */
     struct client_weight *weight;               /* client_memory.c; NULL while it owns no buffer */
-    void *slots[CLIENT_SLOTS];
-    struct client_rares *rare; /* NULL where all places are empty */
+    void *command; /* of its last request, as struct request has it; NULL = none, or unknown */
+    void **places; /* NULL where all are empty */
 };
 /* The allocator's size class: what an idle connection costs. */
 _Static_assert(sizeof(struct client) <= 192, "a client is 192 bytes");
@@ -193,31 +214,34 @@ void client_watch(struct client *c);
 unsigned client_carried_ready(struct client *c, unsigned ready);
 /* A forked child goes on with its connection, and we only close our copy: nothing is said. */
 void client_leave_to_child(struct client *c);
-/* All words as one number. */
-static inline uint64_t client_words_number(const struct client_words *words) {
-    uint64_t number;
-    memcpy(&number, words, sizeof(number));
-    return number;
+/* Which of these flags (client_flags_of) it has: 0 = none. */
+static inline uint64_t client_has_any(const struct client *c, uint64_t flags) {
+    return c->flag_set.all & flags;
 }
-/* Which bits of `these` it has: 0 = none. */
-static inline uint64_t client_has_any(const struct client *c, struct client_words these) {
-    return client_words_number(&c->words) & client_words_number(&these);
+/* The flags of a folder above that the client has, numbered as that folder does; none before it is
+ * registered. */
+static inline uint32_t client_flags(const struct client *c, const struct client_state *state) {
+    return c->flag_set.above >> state->shift & state->mask;
 }
+/* Gives the client flags of a folder above, or takes them away. */
+void client_set_flags(struct client *c, const struct client_state *state, uint32_t flags, bool on);
 /* CLIENT_ERROR_REPLIED tells of what is replied from here on. Stored only where it changes: a load
- * of all words waits for a store to one of them. */
+ * of all flags waits for a store to half of them. */
 static inline void client_forget_error(struct client *c) {
     if (c->flags & CLIENT_ERROR_REPLIED) c->flags &= ~(unsigned)CLIENT_ERROR_REPLIED;
 }
-/* Adds bits to a word, or takes them away. */
-static inline void client_word_set(uint8_t *word, unsigned bits, bool on) {
-    *word = (uint8_t)(on ? *word | bits : *word & ~bits);
+/* What stands in a place of net/'s own; NULL = nothing. */
+static inline void *client_place_of_net(const struct client *c, enum client_place place) {
+    return c->places ? c->places[place] : NULL;
 }
-/* What stands in such a place; NULL = nothing. */
-static inline void *client_rare(const struct client *c, enum client_rare place) {
-    return c->rare ? c->rare->places[place] : NULL;
+/* What a folder above has put into its place; NULL = nothing. */
+static inline void *client_place(const struct client *c, const struct client_state *state) {
+    if (!c->places) return NULL;
+    ASSERT(state->place);
+    return c->places[state->place];
 }
 static inline struct connection *client_connection(const struct client *c) {
-    return client_rare(c, CLIENT_RARE_CONNECTION);
+    return client_place_of_net(c, CLIENT_PLACE_CONNECTION);
 }
 /* As read, write and writev of its socket, through its transport. Nobody reads or writes in another
  * way, but I/O threads (net/transfer.h). Who writes knows whether it is CLIENT_CARRIED: that is
@@ -241,9 +265,11 @@ MUST_USE static inline ssize_t client_send_pieces(const struct client *c,
         return connection_writev(client_connection(c), pieces, count);
     return system_writev(c->watcher.fd, pieces, count);
 }
-/* Puts it there, but not where the client is CLIENT_CLOSED; NULL empties the place. Who put it
- * there empties it when the client closes. */
-void client_set_rare(struct client *c, enum client_rare place, void *what);
+/* Puts it there, but not where the client is CLIENT_CLOSED; NULL empties the place. The places of
+ * a client are allocated with the first one that is filled, and freed with the last. */
+void client_set_place_of_net(struct client *c, enum client_place place, void *what);
+/* As client_set_place_of_net. The folder empties its place when the client closes. */
+void client_set_place(struct client *c, const struct client_state *state, void *what);
 /* CLIENT_LISTENS: it is sent what it has asked for once. */
 void client_set_listening(struct client *c, bool listens);
 /* CLIENT_NEVER_IDLE: it waits for what others do. */
@@ -257,26 +283,20 @@ void client_append_address(struct client *c, struct buffer *out);
 void client_append_local_address(struct client *c, struct buffer *out);
 /* Bytes of the class MEMORY_CLIENTS that they take. O(1). */
 size_t client_address_bytes(const struct client *c);
+/* Bytes of the class MEMORY_CLIENTS that its places take, without what stands in them. O(1). */
+size_t client_place_bytes(const struct client *c);
 /* The same of its transport's struct. O(1). */
 size_t client_connection_bytes(const struct client *c);
-/* A layer above that keeps something of clients. NULL members are passed over. */
-struct client_observer {
-    /* Called by client_finish_closing: frees what it has of the client. */
-    void (*closing)(struct client *c);
-    /* What it holds for it of the class MEMORY_CLIENTS; asked of clients that have anything in a
-     * place of enum client_rare. O(1). */
-    size_t (*bytes)(const struct client *c);
-};
-/* Who hears, in order, ended by NULL; the array lives as long as the process. server/wiring.c has
- * the one of the server. */
-void client_set_observers(const struct client_observer *const *observers);
+/* Appends the letters of the flags of folders above that the client has, in the order in which the
+ * folders were registered. */
+void client_append_letters(const struct client *c, struct buffer *out);
 /* A forked child closes its copies of the sockets: else a client that the server closes would not
  * see the end before the child's. O(clients), writes nothing. */
 extern const struct child_observer client_child_observer;
 /* In a child that runs commands, whose job has kept this client's connection: all others get
  * nothing of it, and none is watched. O(clients). */
 void client_keep_in_child(struct client *kept);
-/* What they hold together. O(observers). */
+/* Bytes of the class MEMORY_CLIENTS that folders above have of it, together. O(folders). */
 size_t client_bytes_above(const struct client *c);
 /* What the table takes by which client_find finds them: of MEMORY_CLIENTS, and no single one's.
  * O(1). */
@@ -295,8 +315,8 @@ void client_hang_up_closed(void);
 void client_note_input(size_t bytes);
 void client_note_output(size_t bytes);
 
-/* Closes those marked and frees them, but for the struct of one that a layer above still takes
- * leave of: where a place of client_rare is filled. Between batches only. */
+/* Closes those marked and frees them, but for the struct of one that a folder above still takes
+ * leave of: of which a place is filled. Between batches only. */
 void client_free_closing(void);
 /* Closes all, at shutdown; what can be written without waiting is. */
 void client_close_all(void);
@@ -316,9 +336,10 @@ struct loop *client_loop(void);
  * looks at a bounded share a call. */
 void client_cron(void);
 int64_t client_maxclients(void);
-/* What access/ says in advance: the word that new clients begin with, and which of its bits make a
- * client a stranger, for whom small limits hold until it has lost them; 0: nobody is one. */
-void client_set_access(uint8_t begin, uint8_t strange);
+/* The folder that says who may do what: the flags of its own that new clients begin with, and those
+ * that make a client a stranger, for which small limits hold until it has lost them; 0: no client
+ * is one. One folder; also before its row is registered. */
+void client_set_admission(const struct client_state *state, uint32_t begin, uint32_t strange);
 /* Whether there may be strangers. */
 bool client_strangers_any(void);
 bool client_is_stranger(const struct client *c);

@@ -55,7 +55,7 @@ static inline size_t usable_of_size(const void *block, size_t size) {
 
 size_t client_memory_of(const struct client *c) {
     return usable_of_size(c, sizeof(*c)) + usable_of_size(c->weight, sizeof(*c->weight)) +
-           usable_of_size(c->rare, sizeof(*c->rare)) + usable(c->name) + client_address_bytes(c) +
+           client_place_bytes(c) + usable(c->name) + client_address_bytes(c) +
            client_connection_bytes(c) + client_bytes_above(c) + client_input_bytes(c) +
            c->chunk_bytes;
 }
@@ -129,7 +129,7 @@ void client_memory_note(struct client *c) {
 }
 
 void client_memory_note_chunks(struct client *c, ptrdiff_t bytes) {
-    bool may_own_nothing = !c->chunk_bytes && !c->query && !c->held && !c->rare;
+    bool may_own_nothing = !c->chunk_bytes && !c->query && !c->held && !c->places;
     if (!c->weight || may_own_nothing)
         client_memory_note(c);
     else

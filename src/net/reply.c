@@ -500,7 +500,7 @@ void reply_skip_next(struct client *c, bool skip) { set_flag(c, CLIENT_REPLY_SKI
 void reply_skip_no_more(struct client *c) { set_flag(c, CLIENT_REPLY_SKIP, false); }
 
 static void note_unexpected(struct client *c, struct slice text) {
-    const struct reply_stream *stream = client_rare(c, CLIENT_RARE_STREAM);
+    const struct reply_stream *stream = client_place_of_net(c, CLIENT_PLACE_STREAM);
     unexpected_errors++;
     if (stream->refused) stream->refused(c, text);
 }
@@ -771,7 +771,7 @@ ssize_t reply_stream_send(struct client *c, const struct iovec *pieces, int coun
 }
 
 static void write_stream(struct client *c) {
-    const struct reply_stream *stream = client_rare(c, CLIENT_RARE_STREAM);
+    const struct reply_stream *stream = client_place_of_net(c, CLIENT_PLACE_STREAM);
     bool waits = !stream->write(c);
     if (c->flags & CLIENT_CLOSING) return;
     if (waits || c->flags & CLIENT_WRITE_WAITS) watch_for_writing(c, waits);
@@ -810,7 +810,7 @@ void reply_set_stream(struct client *c, const struct reply_stream *stream) {
     if (stream && c->flags & CLIENT_CLOSED) return;
     void *place;
     memcpy(&place, &stream, sizeof(place)); /* it is only read, and places have no const */
-    client_set_rare(c, CLIENT_RARE_STREAM, place);
+    client_set_place_of_net(c, CLIENT_PLACE_STREAM, place);
     set_flag(c, CLIENT_STREAMED, stream != NULL);
 }
 

@@ -178,7 +178,7 @@ struct reply_stream {
 };
 /* From here on replies to it are dropped, and messages, too: what it has been replied leaves, then
  * the stream. NULL: no longer. The struct lives as long as the process; its client's state stands
- * in a place of enum client_rare. */
+ * in a place of the client's. */
 void reply_set_stream(struct client *c, const struct reply_stream *stream);
 /* There is more of the stream: it is written where nothing waits before it. */
 void reply_stream_more(struct client *c);

@@ -23,8 +23,8 @@
  *  3. While a message is sent no list changes: sending may mark clients as closing, and those stay
  *     where they are until the request has ended (client_finish_closing). What a client with more
  *     subscriptions than can go at once leaves then waits among the leavers.
- *  4. A listener's client is not freed before it (it stands in client_rare), and what the two hold
- *     is of MEMORY_CLIENTS and in the client's sum (struct client_observer). Topics and tables are
+ *  4. A listener's client is not freed before it (it stands in a place of it), and what the two
+ * hold is of MEMORY_CLIENTS and in the client's sum (struct client_state). Topics and tables are
  *     nobody's own: MEMORY_OTHER.
  */
 #include "publish/pubsub.h"
@@ -140,7 +140,7 @@ static struct subscription *subscription_find(const struct topic *t, const struc
 /* ---- beginning and ending ---- */
 
 static struct listener *listener_of(const struct client *c) {
-    return client_rare(c, CLIENT_RARE_PUBSUB);
+    return client_place(c, &pubsub_client_state);
 }
 
 static size_t listener_total(const struct listener *l) {
@@ -178,7 +178,7 @@ static struct listener *listener_create(struct client *c) {
     list_init(&l->in_leavers);
     l->client = c;
     l->bytes = memory_usable_size(l);
-    client_set_rare(c, CLIENT_RARE_PUBSUB, l);
+    client_set_place(c, &pubsub_client_state, l);
     client_set_listening(c, true);
     return l;
 }
@@ -187,7 +187,7 @@ static void listener_free(struct listener *l) {
     struct client *c = l->client;
     list_remove(&l->in_leavers);
     client_set_listening(c, false);
-    client_set_rare(c, CLIENT_RARE_PUBSUB, NULL);
+    client_set_place(c, &pubsub_client_state, NULL);
     memory_free_sized(l, sizeof(*l), MEMORY_CLIENTS);
 }
 
@@ -564,8 +564,8 @@ static size_t listener_bytes(const struct client *c) {
     return l ? l->bytes : 0;
 }
 
-const struct client_observer pubsub_client_observer = {.closing = client_closes,
-                                                       .bytes = listener_bytes};
+struct client_state pubsub_client_state = {
+    .name = "pubsub", .has_place = true, .closing = client_closes, .bytes = listener_bytes};
 
 void pubsub_register(void) {
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));

@@ -13,12 +13,12 @@
 #include "base/string.h"
 
 struct client;
-struct client_observer;
+struct client_state;
 
 enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_KINDS };
 
-void pubsub_register(void);                                 /* metrics */
-extern const struct client_observer pubsub_client_observer; /* for server/wiring */
+void pubsub_register(void);                     /* metrics */
+extern struct client_state pubsub_client_state; /* for server/wiring */
 
 /* Sends the message to the channel's subscribers and to those of patterns that match it, in 6.2's
  * order; returns how many times it was sent. Clients may be closed by it, the one whose request

@@ -44,7 +44,7 @@
  *     the client's id; only broadcasting ones have any.
  *  4. A prefix stands in `changed` exactly while it has collected keys.
  *  5. A tracker's bytes, and those of prefixes that it pays for, are of MEMORY_CLIENTS and its
- *     client's (struct client_observer). A prefix is paid for by one that has it, at first the one
+ *     client's (struct client_state). A prefix is paid for by one that has it, at first the one
  *     that it was made for; nobody pays where only clients have it that are to be closed. Keys,
  *     such prefixes, what is collected, and the ids of those who share a prefix are nobody's own:
  *     MEMORY_OTHER. (The radix tree that finds prefixes counts itself as MEMORY_DATASET.)
@@ -150,7 +150,7 @@ static uint64_t redirect_at_stop;  /* of that client, where it has ended trackin
 static const struct call *outside; /* the call that the innermost turn is made within, or NULL */
 
 static struct tracker *tracker_of(const struct client *c) {
-    return client_rare(c, CLIENT_RARE_TRACKING);
+    return client_place(c, &tracking_client_state);
 }
 
 static void drop_text(struct buffer *b) {
@@ -185,7 +185,7 @@ static const struct client *client_in_reply(void) { return serving ? credited : 
 
 static void wait_for_reply(struct client *c, bool is_own, struct slice body) {
     struct waiting_message m = {is_own, body};
-    client_word_set(&c->words.publish, TRACKING_MESSAGES_WAIT, true);
+    client_set_flags(c, &tracking_client_state, TRACKING_MESSAGES_WAIT, true);
     buffer_append(&waiting, &m, sizeof(m));
     if (body.length) buffer_append(&waiting, body.bytes, body.length);
 }
@@ -207,7 +207,7 @@ static void send_message(struct client *c, bool redirected, struct slice body) {
 static void tell_broken(struct client *c, uint64_t redirect) {
     char line[HEADER_BYTES] = ":";
     size_t length = 1;
-    client_word_set(&c->words.publish, TRACKING_BROKEN, true);
+    client_set_flags(c, &tracking_client_state, TRACKING_BROKEN, true);
     if (c->protocol != 3 || c->flags & CLIENT_CLOSE_AFTER_REPLY) return;
     length += number_format_int64(line + length, (int64_t)redirect);
     line[length++] = '\r';
@@ -252,9 +252,9 @@ static void send_waiting_of(struct client *c, bool own) {
 
 /* Where its reply is complete, so that nothing waits any more. */
 static void send_waiting(struct client *c) {
-    if (!(c->words.publish & TRACKING_MESSAGES_WAIT)) return;
+    if (!(client_flags(c, &tracking_client_state) & TRACKING_MESSAGES_WAIT)) return;
     ASSERT(!client_in_reply());
-    client_word_set(&c->words.publish, TRACKING_MESSAGES_WAIT, false);
+    client_set_flags(c, &tracking_client_state, TRACKING_MESSAGES_WAIT, false);
     send_waiting_of(c, false);
     send_waiting_of(c, true);
     drop_text(&waiting);
@@ -728,8 +728,8 @@ static struct tracker *tracker_create(struct client *c) {
     t->client = c;
     list_append(&trackers, &t->link);
     if (!trackers_count++) show_interest(1);
-    client_word_set(&c->words.publish, TRACKING_ON, true);
-    client_set_rare(c, CLIENT_RARE_TRACKING, t);
+    client_set_flags(c, &tracking_client_state, TRACKING_ON, true);
+    client_set_place(c, &tracking_client_state, t);
     return t;
 }
 
@@ -752,9 +752,9 @@ void tracking_start(struct client *c, const struct tracking_mode *mode, const st
     if (c->flags & CLIENT_CLOSING) return;
     if (!t) t = tracker_create(c);
     t->mode = *mode;
-    client_word_set(&c->words.publish, TRACKING_BROKEN | TRACKING_BROADCASTS, false);
+    client_set_flags(c, &tracking_client_state, TRACKING_BROKEN | TRACKING_BROADCASTS, false);
     if (mode->broadcasts) {
-        client_word_set(&c->words.publish, TRACKING_BROADCASTS, true);
+        client_set_flags(c, &tracking_client_state, TRACKING_BROADCASTS, true);
         if (!count) add_prefix(t, SLICE(""));
         for (size_t i = 0; i < count; i++) add_prefix(t, names[i]);
         qsort(t->prefixes, t->prefixes_count, sizeof(struct prefix *), compare_prefixes);
@@ -765,11 +765,13 @@ void tracking_start(struct client *c, const struct tracking_mode *mode, const st
 void tracking_stop(struct client *c) {
     struct tracker *t = tracker_of(c);
     if (!t) return;
-    if (c->words.publish & TRACKING_MESSAGES_WAIT) redirect_at_stop = t->mode.redirect;
+    if (client_flags(c, &tracking_client_state) & TRACKING_MESSAGES_WAIT)
+        redirect_at_stop = t->mode.redirect;
     for (size_t i = 0; i < t->prefixes_count; i++) prefix_leave(t->prefixes[i], t);
     list_remove(&t->link);
-    client_word_set(&c->words.publish, TRACKING_ON | TRACKING_BROKEN | TRACKING_BROADCASTS, false);
-    client_set_rare(c, CLIENT_RARE_TRACKING, NULL);
+    client_set_flags(c, &tracking_client_state, TRACKING_ON | TRACKING_BROKEN | TRACKING_BROADCASTS,
+                     false);
+    client_set_place(c, &tracking_client_state, NULL);
     memory_free(t->prefixes, MEMORY_CLIENTS);
     memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
     client_memory_note(c);
@@ -789,7 +791,7 @@ int64_t tracking_redirect(const struct client *c) {
 }
 
 bool tracking_redirect_is_broken(const struct client *c) {
-    return c->words.publish & TRACKING_BROKEN;
+    return client_flags(c, &tracking_client_state) & TRACKING_BROKEN;
 }
 
 size_t tracking_prefix_count(const struct client *c) {
@@ -808,8 +810,12 @@ bool tracking_caching(const struct client *c) {
     return t && t->caching;
 }
 
-const struct client_observer tracking_client_observer = {.closing = tracking_stop,
-                                                         .bytes = tracker_bytes};
+struct client_state tracking_client_state = {.name = "tracking",
+                                             .flags = 4,
+                                             .has_place = true,
+                                             .letters = "tRB ",
+                                             .closing = tracking_stop,
+                                             .bytes = tracker_bytes};
 
 /* ---- overlaps ---- */
 
@@ -903,7 +909,8 @@ static void check_key(void *element, void *context) {
 }
 
 static size_t check_tracker(const struct tracker *t) {
-    ASSERT(t->client->words.publish & TRACKING_ON && tracker_of(t->client) == t);
+    ASSERT(client_flags(t->client, &tracking_client_state) & TRACKING_ON &&
+           tracker_of(t->client) == t);
     ASSERT(t->mode.broadcasts || !t->prefixes_count);
     size_t paid_bytes = 0;
     for (size_t i = 0; i < t->prefixes_count; i++) {
@@ -931,8 +938,9 @@ void tracking_check(void) {
     count = 0;
     LIST_FOR_EACH (link, following, client_list()) {
         const struct client *c = LIST_ENTRY(link, struct client, link);
-        ASSERT(((c->words.publish & TRACKING_ON) != 0) == (tracker_of(c) != NULL));
-        count += (c->words.publish & TRACKING_MESSAGES_WAIT) != 0;
+        ASSERT(((client_flags(c, &tracking_client_state) & TRACKING_ON) != 0) ==
+               (tracker_of(c) != NULL));
+        count += (client_flags(c, &tracking_client_state) & TRACKING_MESSAGES_WAIT) != 0;
     }
     ASSERT_COMPARE(count, ==, waiting.length != 0);
     ASSERT(list_is_empty(&changed) == (all_changed_bytes == 0));

@@ -14,12 +14,12 @@
 #include "base/string.h"
 
 struct call;
-struct client_observer;
+struct client_state;
 struct keyspace_observer;
 struct client;
 struct command;
 
-/* In struct client.words.publish. */
+/* Flags of a client. */
 enum tracking_flags {
     TRACKING_ON = 1 << 0,            /* CLIENT TRACKING ON */
     TRACKING_BROKEN = 1 << 1,        /* the client that should get its messages is gone */
@@ -39,7 +39,7 @@ struct tracking_mode {
 void tracking_register(void); /* option and metrics */
 /* For server/wiring. */
 extern const struct keyspace_observer tracking_observer;
-extern const struct client_observer tracking_client_observer;
+extern struct client_state tracking_client_state;
 
 /* Begins, or goes on in another mode: the caller has checked that these two fit together. With
  * mode->broadcasts, `prefixes` are added to those that the client has; none: "", which all keys

@@ -123,7 +123,7 @@ static bool write_output(struct client *c) {
 /* A script may fail in its midst, and its caller has been told; so this is seldom a fault of ours,
  * and always worth a line. */
 static void note_error(struct client *c, struct slice text) {
-    const struct command *command = c->slots[CLIENT_SLOT_COMMAND];
+    const struct command *command = c->command;
     log_warning(
         "== CRITICAL == This replica is sending an error to its master: '%.*s' after processing "
         "the command '%s'",
@@ -344,7 +344,7 @@ static bool run_request(struct request *r) {
         .hashed = r->hashed,
         .key_hash = r->key_hash,
     };
-    c->slots[CLIENT_SLOT_COMMAND] = r->command;
+    c->command = r->command;
     batch_apart_begin(c);
     enum gate_verdict verdict = call_run(&call);
     batch_apart_end();
@@ -399,7 +399,7 @@ static void client_closes(struct client *c) {
     loop_wake(client_loop()); /* the hook that makes an end of it may have run in this turn */
 }
 
-const struct client_observer apply_client_observer = {.closing = client_closes};
+struct client_state apply_client_state = {.name = "apply", .closing = client_closes};
 
 bool apply_begin(struct peer_client *link, struct slice early, int in_database,
                  void (*ended)(enum apply_end how)) {

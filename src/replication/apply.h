@@ -19,11 +19,11 @@
 #include "base/string.h"
 
 struct client;
-struct client_observer;
+struct client_state;
 struct peer_client;
 
 /* For server/wiring: the primary's client closes. */
-extern const struct client_observer apply_client_observer;
+extern struct client_state apply_client_state;
 
 /* How the stream has ended. */
 enum apply_end {

@@ -47,7 +47,7 @@ struct list_link *replica_list(void) {
 size_t replica_count(void) { return count; }
 uint64_t replica_changes(void) { return changes; }
 struct replica *replica_of(const struct client *c) {
-    return client_rare(c, CLIENT_RARE_REPLICA);
+    return client_place(c, &replica_client_state);
 }
 
 struct replica *replica_next(const struct replica *after, enum replica_state state) {
@@ -272,7 +272,7 @@ struct replica *replica_make(struct client *c) {
     r->acknowledged = -1;
     r->head.class = MEMORY_CLIENTS;
     list_init(&r->link);
-    client_set_rare(c, CLIENT_RARE_REPLICA, r);
+    client_set_place(c, &replica_client_state, r);
     return r;
 }
 
@@ -321,7 +321,7 @@ static void forget(struct client *c) {
     feed_leave(&r->copy);
     close_file(r);
     buffer_free(&r->head);
-    client_set_rare(c, CLIENT_RARE_REPLICA, NULL);
+    client_set_place(c, &replica_client_state, NULL);
     memory_free_sized(r, sizeof(*r), MEMORY_CLIENTS);
 }
 
@@ -332,7 +332,8 @@ static size_t bytes_of(const struct client *c) {
     return memory_good_size(sizeof(*r)) + head;
 }
 
-const struct client_observer replica_client_observer = {.closing = forget, .bytes = bytes_of};
+struct client_state replica_client_state = {
+    .name = "replica", .has_place = true, .closing = forget, .bytes = bytes_of};
 
 /* ---- each turn ---- */
 

@@ -24,7 +24,7 @@
 #include "replication/feed.h"
 
 struct client;
-struct client_observer;
+struct client_state;
 
 enum replica_state {
     REPLICA_KNOWN, /* has said something of itself; no replica yet */
@@ -73,7 +73,7 @@ struct replica {
     int64_t file_bytes, file_sent;
 };
 
-extern const struct client_observer replica_client_observer; /* for server/wiring */
+extern struct client_state replica_client_state; /* for server/wiring */
 
 /* The client's; with `make`, made where there is none. */
 struct replica *replica_of(const struct client *c);

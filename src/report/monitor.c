@@ -33,18 +33,19 @@ static struct list_link monitors = {&monitors, &monitors};
 static struct buffer texts = {.class = MEMORY_OTHER};
 
 bool monitor_add(struct client *c) {
-    if (c->words.report & MONITOR_ON || c->flags & CLIENT_CLOSING) return false;
+    if (client_flags(c, &monitor_client_state) & MONITOR_ON || c->flags & CLIENT_CLOSING)
+        return false;
     struct monitor *m = memory_alloc(sizeof(*m), MEMORY_OTHER);
     m->client = c;
     list_append(&monitors, &m->link);
-    client_word_set(&c->words.report, MONITOR_ON, true);
+    client_set_flags(c, &monitor_client_state, MONITOR_ON, true);
     client_set_never_idle(c, true);
     return true;
 }
 
 void monitor_remove(struct client *c) {
-    if (!(c->words.report & MONITOR_ON)) return;
-    client_word_set(&c->words.report, MONITOR_ON, false);
+    if (!(client_flags(c, &monitor_client_state) & MONITOR_ON)) return;
+    client_set_flags(c, &monitor_client_state, MONITOR_ON, false);
     client_set_never_idle(c, false);
     LIST_FOR_EACH (link, following, &monitors) {
         struct monitor *m = LIST_ENTRY(link, struct monitor, link);
@@ -56,7 +57,8 @@ void monitor_remove(struct client *c) {
 }
 
 bool monitor_any(void) { return !list_is_empty(&monitors); }
-const struct client_observer monitor_client_observer = {.closing = monitor_remove};
+struct client_state monitor_client_state = {
+    .name = "monitor", .flags = 1, .letters = "O", .closing = monitor_remove};
 
 static void note(const struct call *call) {
     for (int i = 0; i < call->argc; i++) {

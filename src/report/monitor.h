@@ -8,9 +8,9 @@
 
 struct call;
 struct client;
-struct client_observer;
+struct client_state;
 
-/* In struct client.words.report. */
+extern struct client_state monitor_client_state; /* for server/wiring */
 enum monitor_flags {
     MONITOR_ON = 1 << 0, /* it is sent a line for each command */
 };
@@ -21,7 +21,6 @@ bool monitor_add(struct client *c);
 void monitor_remove(struct client *c);
 /* Whether anybody monitors: else the two below need not be called. */
 bool monitor_any(void);
-extern const struct client_observer monitor_client_observer; /* for server/wiring */
 /* Around each command. Its arguments are written down before it runs, since it may take them over;
  * the line is sent after it, as 6.2 does: so it names the database that SELECT has chosen, a client
  * sees the reply to its own command first, and none that has ended its monitoring. Calls may nest:

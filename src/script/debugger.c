@@ -59,11 +59,11 @@ static char forked_mark, sync_mark;
 
 void debugger_set(struct client *c, enum debugger_mode mode) {
     void *mark = mode == DEBUGGER_FORKED ? &forked_mark : mode == DEBUGGER_SYNC ? &sync_mark : NULL;
-    client_set_rare(c, CLIENT_RARE_DEBUGGER, mark);
+    client_set_place(c, &debugger_client_state, mark);
 }
 
 enum debugger_mode debugger_mode_of(const struct client *c) {
-    const void *mark = client_rare(c, CLIENT_RARE_DEBUGGER);
+    const void *mark = client_place(c, &debugger_client_state);
     if (!mark) return DEBUGGER_OFF;
     return mark == &forked_mark ? DEBUGGER_FORKED : DEBUGGER_SYNC;
 }
@@ -74,7 +74,8 @@ bool debugger_must_wait(const struct client *c) {
 
 static void forget_client(struct client *c) { debugger_set(c, DEBUGGER_OFF); }
 
-const struct client_observer debugger_client_observer = {.closing = forget_client};
+struct client_state debugger_client_state = {
+    .name = "debugger", .has_place = true, .closing = forget_client};
 
 /* ---- begin and end ---- */
 

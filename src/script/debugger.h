@@ -16,7 +16,7 @@
 struct call;
 struct capture;
 struct client;
-struct client_observer;
+struct client_state;
 struct lua_State;
 
 /* Forked sessions at a time: each is a process that shares the server's memory until one of them
@@ -31,7 +31,7 @@ enum debugger_mode debugger_mode_of(const struct client *c);
 /* It has replies to come, which would arrive among the lines of a session. */
 bool debugger_must_wait(const struct client *c);
 /* Forgets what a client that closes has asked for. */
-extern const struct client_observer debugger_client_observer; /* for server/wiring */
+extern struct client_state debugger_client_state; /* for server/wiring */
 
 /* Begins the session that the call's client has asked for; `text` is the script. True where it is
  * here: the script is to be run, and debugger_end called. False where it is in a child, or the call

@@ -106,7 +106,7 @@ static void report_argument(int index, struct slice text) {
 static void report_client(const struct client *c) {
     crash_line("id=%llu fd=%d name=%s flags=0x%llx db=%d resp=%d created=%lld active=%lld omem=%zu",
                (unsigned long long)c->id, c->watcher.fd, c->name ? c->name : "",
-               (unsigned long long)client_words_number(&c->words), c->database, (int)c->protocol,
+               (unsigned long long)c->flag_set.all, c->database, (int)c->protocol,
                (long long)c->created_msec, (long long)c->active_msec, c->reply_bytes);
 }
 

@@ -17,7 +17,7 @@
  *   exec/gates    may a call run?     gates, in their order
  *   exec/run      within a command    cron_within, shutdown_look_within: none of the above
  *   net/batch     runs requests by    exec/dispatch
- *   net/client    a client closes     client_observers, in their order; only between requests
+ *   net/client    a client closes     client_states, in their order; only between requests
  *                 what it weighs      the same
  *   access/acl_log                    describes clients by commands/client
  *   store/keyspace a key changes      keyspace_observers, in their order
@@ -322,12 +322,18 @@ static const struct keyspace_observer *const keyspace_observers[] = {&effects_ob
                                                                      &blocked_observer,
                                                                      &own_keys_observer,
                                                                      NULL};
-static const struct client_observer *const client_observers[] = {
-    &monitor_client_observer,  &blocked_client_observer,
-    &pubsub_client_observer,   &transaction_client_observer,
-    &tracking_client_observer, &acl_client_observer,
-    &debugger_client_observer, &replica_client_observer,
-    &apply_client_observer,    NULL};
+/* What is kept of a client above net/, in the order in which its closing is told. */
+static struct client_state *const client_states[] = {&monitor_client_state,
+                                                     &blocked_client_state,
+                                                     &pubsub_client_state,
+                                                     &transaction_client_state,
+                                                     &tracking_client_state,
+                                                     &acl_client_state,
+                                                     &acl_principal_state,
+                                                     &debugger_client_state,
+                                                     &replica_client_state,
+                                                     &apply_client_state,
+                                                     NULL};
 static const struct gate_row *const gates[GATES] = {
     [GATE_USER] = &gate_user,
     [GATE_CLUSTER] = &gate_cluster,
@@ -391,7 +397,7 @@ static void hear_faults(void) {
 
 static bool hand_down(struct loop *loop) {
     keyspace_set_observers(keyspace_observers);
-    client_set_observers(client_observers);
+    client_set_states(client_states);
     effects_set_sinks(effect_sinks);
     rdb_fields_set(snapshot_fields);
     flush_set_observers(flush_observers);
@@ -414,7 +420,7 @@ static bool open_clients(struct loop *loop) {
         return false;
     reply_open();
     batch_open(dispatch_executor());
-    run_set_within(turn_within);
+    run_open(turn_within);
     commands_connection_open(mode_current()->name, role_for_hello);
     script_open();
     acl_log_describe_clients(client_describe);

@@ -394,14 +394,14 @@ static void test_check(void **state) {
     assert_false(acl_authenticate(&c, SLICE("ann"), SLICE("q"), SLICE("auth"), ACL_TOPLEVEL));
     assert_false(acl_authenticate(&c, SLICE("bob"), SLICE("p"), SLICE("auth"), ACL_TOPLEVEL));
     assert_true(acl_authenticate(&c, SLICE("ann"), SLICE("p"), SLICE("auth"), ACL_TOPLEVEL));
-    assert_true(c.words.access & ACL_LIMITED);
+    assert_true(client_flags(&c, &acl_client_state) & ACL_LIMITED);
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         assert_int_equal(check(&c, requests[i].request, &at), requests[i].denial);
         if (requests[i].at) assert_int_equal(at, requests[i].at);
     }
     acl_reset(&c);
-    assert_false(c.words.access & ACL_LIMITED);
-    assert_false(c.words.access & ACL_STRANGER);
+    assert_false(client_flags(&c, &acl_client_state) & ACL_LIMITED);
+    assert_false(client_flags(&c, &acl_client_state) & ACL_STRANGER);
     assert_int_equal(check(&c, "made0", &at), ACL_ALLOWED);
     set_user("ann", "off");
     assert_false(acl_authenticate(&c, SLICE("ann"), SLICE("p"), SLICE("auth"), ACL_TOPLEVEL));
@@ -412,8 +412,9 @@ static void test_check(void **state) {
 /* A client that must authenticate and has not may run nothing, not even where it had been admitted
  * before: EXEC. */
 static void test_default_user(void **state) {
-    struct client c = {0}, fresh = {.words.access = ACL_STRANGER};
+    struct client c = {0}, fresh = {0};
     int at;
+    client_set_flags(&fresh, &acl_client_state, ACL_STRANGER, true);
     acl_set_default_password(SLICE("secret"));
     assert_true(acl_default_has_password());
     assert_true(client_strangers_any());
@@ -424,7 +425,7 @@ static void test_default_user(void **state) {
     assert_true(
         acl_authenticate(&fresh, SLICE("default"), SLICE("secret"), SLICE("auth"), ACL_TOPLEVEL));
     acl_reset(&fresh);
-    assert_true(fresh.words.access & ACL_STRANGER);
+    assert_true(client_flags(&fresh, &acl_client_state) & ACL_STRANGER);
     acl_set_default_password(SLICE(""));
     assert_false(client_strangers_any());
     assert_int_equal(check(&fresh, "get x", &at), ACL_ALLOWED);
@@ -573,6 +574,8 @@ static void test_log_bounds(void **state) {
     acl_log_clear();
 }
 
+static struct client_state *const client_states[] = {&acl_client_state, &acl_principal_state, NULL};
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),      cmocka_unit_test(test_faults),
@@ -582,5 +585,6 @@ int main(void) {
         cmocka_unit_test(test_replace),    cmocka_unit_test(test_log),
         cmocka_unit_test(test_log_bounds),
     };
+    client_set_states(client_states);
     return cmocka_run_group_tests(tests, begin, NULL);
 }

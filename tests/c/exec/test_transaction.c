@@ -489,7 +489,8 @@ static void test_many_watches(void **state) {
     }
     SAY(&peers[0], "+OK\r\n", "set", "k57", "1"); /* 57 = 3 * 19: of those that step 1, 3, 19 */
     for (int i = 0; i < 20; i++)
-        assert_int_equal((peers[i].client->words.exec & TRANSACTION_WATCH_FAILED) != 0,
+        assert_int_equal((client_flags(peers[i].client, &transaction_client_state) &
+                          TRANSACTION_WATCH_FAILED) != 0,
                          57 % (1 + i) == 0);
     transaction_check();
     for (int i = 0; i < 20; i++) peer_close(&peers[i]);

@@ -40,6 +40,11 @@ struct peer {
 #define ROUNDS_OF_PEERS 12
 #endif
 
+/* Stands for the folder that says who may do what: a client with this flag is a stranger. */
+#define STRANGER 1u
+static struct client_state peers_admission = {.name = "admission", .flags = 1};
+static struct client_state *const peers_states[] = {&peers_admission, NULL};
+
 static struct loop *peers_loop;
 static size_t peers_clients_bytes; /* of MEMORY_CLIENTS before the first client */
 
@@ -91,6 +96,7 @@ static inline int peers_open(const struct batch_executor *executor) {
     reply_register();
     peers_loop = loop_create();
     peers_clients_bytes = peers_bytes_now();
+    client_set_states(peers_states);
     if (!client_open(peers_loop, &PEERS_PARTS)) return -1;
     reply_open();
     batch_open(executor);

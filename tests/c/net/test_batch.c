@@ -14,7 +14,6 @@
 #include "net/request.h"
 
 /* A bit of the word of access/, as if it meant that. */
-#define STRANGER 1
 
 /* ---- The executor ---- */
 
@@ -63,7 +62,7 @@ static void execute(struct request *r) {
     if (slice_is(word, "digest")) {
         reply_integer(c, digest_of(r->argv, (size_t)r->argc));
     } else if (slice_is(word, "auth")) {
-        client_word_set(&c->words.access, STRANGER, false);
+        client_set_flags(c, &peers_admission, STRANGER, false);
         reply_ok(c);
     } else if (slice_is(word, "quit")) {
         reply_ok(c);
@@ -429,7 +428,7 @@ static void test_error_after_commands(void **state) {
 /* A client that must authenticate first may own no reply that did not go at once. */
 static void require_authentication(bool required) {
     if (required) peers_do_not_cut();
-    client_set_access(required ? STRANGER : 0, required ? STRANGER : 0);
+    client_set_admission(&peers_admission, required ? STRANGER : 0, required ? STRANGER : 0);
 }
 
 static void test_limits_before_authentication(void **state) {

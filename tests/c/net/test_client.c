@@ -13,7 +13,6 @@
 #include "net/peers.h"
 
 /* A bit of the word of access/, as if it meant that. */
-#define STRANGER 1
 
 static struct client *victim;
 static int requests_run, closed_clients, heard;
@@ -41,13 +40,15 @@ static void execute(struct request *r) {
     in_request = false;
 }
 
+static struct client_state last;
+
 static void note_closed(struct client *c) {
     closed_clients++;
     if (in_request) closed_within_request = true;
     assert_true(c->flags & CLIENT_CLOSED);
     /* What a layer above has of it is there until now. */
-    client_set_rare(c, CLIENT_RARE_BLOCKED, NULL);
-    assert_int_equal(heard % 10, 2); /* in the order of the array */
+    client_set_place(c, &last, NULL);
+    assert_int_equal(heard % 10, 2); /* in the order of registration */
     heard = heard * 10 + 3;
 }
 
@@ -56,9 +57,18 @@ static void note_second(struct client *c) { heard = heard * 10 + 2; }
 static size_t first_bytes(const struct client *c) { return held_above; }
 static size_t last_bytes(const struct client *c) { return 2 * held_above; }
 
-static const struct client_observer first = {.closing = note_first, .bytes = first_bytes},
-                                    second = {.closing = note_second}, nothing = {NULL, NULL},
-                                    last = {.closing = note_closed, .bytes = last_bytes};
+static struct client_state first = {.name = "first",
+                                    .flags = 3,
+                                    .letters = "a c",
+                                    .closing = note_first,
+                                    .bytes = first_bytes},
+                           second = {.name = "second", .has_place = true, .closing = note_second},
+                           nothing = {.name = "nothing", .flags = 5, .letters = "z"},
+                           last = {.name = "last",
+                                   .flags = 23,
+                                   .has_place = true,
+                                   .closing = note_closed,
+                                   .bytes = last_bytes};
 
 static void prefetch(struct request *r) {}
 
@@ -80,7 +90,7 @@ static void test_observers(void **state) {
     int something = 0;
     held_above = 100;
     assert_int_equal(client_bytes_above(p.client), 0); /* nobody is asked */
-    client_set_rare(p.client, CLIENT_RARE_BLOCKED, &something);
+    client_set_place(p.client, &last, &something);
     assert_int_equal(client_bytes_above(p.client), 300);
     held_above = 0;
     client_close_later(p.client);
@@ -90,12 +100,87 @@ static void test_observers(void **state) {
     peer_close(&p);
 }
 
+/* ---- what folders above keep ---- */
+
+/* Every flag of every folder is one of its own, and none is net's. */
+static void test_flags_are_apart(void **state) {
+    static const struct client_state *const rows[] = {&first, &peers_admission, &nothing, &last};
+    struct peer p = peer_connect();
+    const uint32_t of_net = p.client->flags;
+    uint64_t seen = client_flags_of_net(UINT32_MAX);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (uint32_t flag = 1; flag < 1u << rows[i]->flags; flag <<= 1) {
+            uint64_t number = client_flags_of(rows[i], flag);
+            assert_int_equal(number & seen, 0);
+            seen |= number;
+            assert_int_equal(client_has_any(p.client, ~client_flags_of_net(UINT32_MAX)), 0);
+            client_set_flags(p.client, rows[i], flag, true);
+            assert_true(client_has_any(p.client, number | client_flags_of_net(CLIENT_CLOSED)));
+            for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++)
+                assert_int_equal(client_flags(p.client, rows[j]), i == j ? flag : 0);
+            client_set_flags(p.client, rows[i], flag, false);
+        }
+    }
+    assert_true(seen == UINT64_MAX); /* there are no more: see client_states */
+    assert_int_equal(p.client->flags, of_net);
+    peer_close(&p);
+}
+
+/* Letters come in the order of registration; a flag without one is not shown. */
+static void test_letters(void **state) {
+    struct peer p = peer_connect();
+    struct buffer out = {.class = MEMORY_OTHER};
+    client_append_letters(p.client, &out);
+    assert_int_equal(out.length, 0);
+    client_set_flags(p.client, &nothing, 1 | 2, true);
+    client_set_flags(p.client, &first, 1 | 2 | 4, true);
+    client_append_letters(p.client, &out);
+    assert_true(slice_is(buffer_slice(&out), "acz"));
+    buffer_free(&out);
+    peer_close(&p);
+}
+
+/* Each folder's place is its own; they go with the last one that is emptied. */
+static void test_places(void **state) {
+    struct peer p = peer_connect();
+    int one = 1, other = 2;
+    size_t before = client_memory_of(p.client);
+    assert_null(client_place(p.client, &last));
+    assert_int_equal(client_place_bytes(p.client), 0);
+    client_set_place(p.client, &last, NULL); /* makes none */
+    assert_int_equal(client_memory_of(p.client), before);
+    client_set_place(p.client, &last, &one);
+    client_set_place(p.client, &second, &other);
+    for (int place = 0; place < CLIENT_PLACES_OF_NET; place++)
+        if (place != CLIENT_PLACE_CONNECTION)
+            assert_null(client_place_of_net(p.client, (enum client_place)place));
+    assert_ptr_equal(client_place(p.client, &last), &one);
+    assert_ptr_equal(client_place(p.client, &second), &other);
+    client_set_place(p.client, &last, NULL);
+    assert_null(client_place(p.client, &last));
+    assert_ptr_equal(client_place(p.client, &second), &other);
+    client_set_place(p.client, &second, NULL);
+    assert_int_equal(client_memory_of(p.client), before);
+    peer_close(&p);
+}
+
+/* No client has a flag, or anything in the place, of a folder that is not registered. */
+static void test_unregistered(void **state) {
+    const struct client_state stranger = {.name = "unregistered", .flags = 2, .has_place = true};
+    struct peer p = peer_connect();
+    client_set_flags(p.client, &first, 7, true);
+    assert_int_equal(client_flags(p.client, &stranger), 0);
+    assert_int_equal(client_flags_of(&stranger, 3), 0);
+    assert_null(client_place(p.client, &stranger));
+    peer_close(&p);
+}
+
 /* ---- closing ---- */
 
 static void test_marked_then_closed(void **state) {
     struct peer p = peer_connect();
     int something = 0;
-    client_set_rare(p.client, CLIENT_RARE_BLOCKED, &something);
+    client_set_place(p.client, &last, &something);
     client_close_later(p.client);
     client_close_later(p.client);
     assert_true(p.client->flags & CLIENT_CLOSING);
@@ -103,7 +188,7 @@ static void test_marked_then_closed(void **state) {
     assert_int_equal(closed_clients, 0);
     assert_int_equal(client_count(), 0);
     assert_null(client_find(p.id));
-    assert_ptr_equal(client_rare(p.client, CLIENT_RARE_BLOCKED), &something);
+    assert_ptr_equal(client_place(p.client, &last), &something);
     assert_int_equal(client_memory_leaving(), peers_bytes_now());
     client_memory_check();
     reply_ok(p.client); /* goes nowhere */
@@ -167,16 +252,16 @@ static void test_close_after_no_reply(void **state) {
 
 static void test_unauthenticated_does_not_read(void **state) {
     for (int authenticated = 0; authenticated < 2; authenticated++) {
-        client_set_access(STRANGER, STRANGER);
+        client_set_admission(&peers_admission, STRANGER, STRANGER);
         struct peer p = peer_connect();
-        if (authenticated) client_word_set(&p.client->words.access, STRANGER, false);
+        if (authenticated) client_set_flags(p.client, &peers_admission, STRANGER, false);
         for (int i = 0; i < 300 && peer_is_served(&p); i++) {
             peer_try_send(&p, "large\r\n", 7);
             peers_turns();
             if (!authenticated && peer_is_served(&p)) assert_int_equal(p.client->chunk_bytes, 0);
         }
         assert_int_equal(peer_is_served(&p), authenticated);
-        client_set_access(0, 0);
+        client_set_admission(&peers_admission, 0, 0);
         peer_close(&p);
     }
 }
@@ -305,15 +390,16 @@ static void test_child_keeps_one_socket(void **state) {
 
 /* ---- the suite ---- */
 
-static const struct client_observer *const client_observers[] = {&first, &nothing, &second, &last,
-                                                                 NULL};
+/* With the one flag of peers_admission there are as many as there may be. */
+static struct client_state *const client_states[] = {
+    &first, &peers_admission, &nothing, &second, &last, NULL};
 static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
 
 static int open_all(void **state) {
     limits_register();
     client_memory_register();
     peers_open(&executor);
-    client_set_observers(client_observers);
+    client_set_states(client_states);
     peers_set_before_sleep(before_sleep);
     return 0;
 }
@@ -327,10 +413,18 @@ static int begin(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, peers_nothing_left)
     const struct CMUnitTest tests[] = {
-        TEST(test_marked_then_closed),    TEST(test_after_the_request),
-        TEST(test_close_after_no_reply),  TEST(test_unauthenticated_does_not_read),
-        TEST(test_addresses_are_kept),    TEST(test_observers),
-        TEST(test_child_holds_no_socket), TEST(test_child_keeps_one_socket),
+        TEST(test_flags_are_apart),
+        TEST(test_letters),
+        TEST(test_places),
+        TEST(test_unregistered),
+        TEST(test_marked_then_closed),
+        TEST(test_after_the_request),
+        TEST(test_close_after_no_reply),
+        TEST(test_unauthenticated_does_not_read),
+        TEST(test_addresses_are_kept),
+        TEST(test_observers),
+        TEST(test_child_holds_no_socket),
+        TEST(test_child_keeps_one_socket),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

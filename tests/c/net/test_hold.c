@@ -14,7 +14,6 @@
 #include "net/peers.h"
 
 /* A bit of the word of access/, as if it meant that. */
-#define STRANGER 1
 
 /* ---- The executor ---- */
 
@@ -32,7 +31,16 @@ static int64_t digest_of(const struct slice *words, size_t count) {
     return (int64_t)(digest >> 1);
 }
 
-/* What "wait" answers when it ends stands in a slot of the client's. */
+/* What "wait" answers when it ends stands in a place of the client's. */
+static void forget_answer(struct client *c);
+static struct client_state state_of_test = {
+    .name = "test", .has_place = true, .closing = forget_answer};
+
+static void forget_answer(struct client *c) {
+    memory_free(client_place(c, &state_of_test), MEMORY_OTHER);
+    client_set_place(c, &state_of_test, NULL);
+}
+
 static void execute(struct request *r) {
     struct client *c = r->client;
     int64_t digest = digest_of(r->argv, (size_t)r->argc);
@@ -40,7 +48,7 @@ static void execute(struct request *r) {
     if (slice_is(r->argv[0], "wait")) {
         int64_t *answer = memory_alloc(sizeof(*answer), MEMORY_OTHER);
         *answer = digest;
-        c->slots[0] = answer;
+        client_set_place(c, &state_of_test, answer);
         batch_hold(c);
         list_append(&waiting, &c->held_link);
         return;
@@ -63,11 +71,10 @@ static void execute(struct request *r) {
 }
 
 static void let_go(struct client *c) {
-    if (c->slots[0]) {
-        int64_t *answer = c->slots[0];
+    int64_t *answer = client_place(c, &state_of_test);
+    if (answer) {
         reply_integer(c, *answer);
-        memory_free(answer, MEMORY_OTHER);
-        c->slots[0] = NULL;
+        forget_answer(c);
     }
     batch_resume(c);
 }
@@ -76,22 +83,16 @@ static void let_all_go(void) {
     while (!list_is_empty(&waiting)) let_go(LIST_ENTRY(waiting.next, struct client, held_link));
 }
 
-static void closed(struct client *c) {
-    memory_free(c->slots[0], MEMORY_OTHER);
-    c->slots[0] = NULL;
-}
-
 static void prefetch(struct request *r) {}
 static const struct batch_executor executor = {
     .prefetch_bucket = prefetch, .prefetch_entry = prefetch, .execute = execute};
 
-static const struct client_observer observer = {.closing = closed};
-static const struct client_observer *const client_observers[] = {&observer, NULL};
+static struct client_state *const client_states[] = {&peers_admission, &state_of_test, NULL};
 static bool (*const before_sleep[])(void) = {peers_end_of_turn, batch_run_resumed, NULL};
 
 static int hold_open(void **state) {
     peers_open(&executor);
-    client_set_observers(client_observers);
+    client_set_states(client_states);
     peers_set_before_sleep(before_sleep);
     return 0;
 }
@@ -560,14 +561,14 @@ static void test_error_behind_held(void **state) {
 /* A limit that the request in front lifts, while both are held. */
 static void test_limit_behind_held(void **state) {
     peers_do_not_cut(); /* such a client may own no reply that did not go at once */
-    client_set_access(STRANGER, STRANGER);
+    client_set_admission(&peers_admission, STRANGER, STRANGER);
     struct script s = script_new();
     struct peer p = peer_connect();
     add(&s, "later", 5, false);
     add(&s, "digest", 20000, false);
     send_all(&p, buffer_slice(&s.input));
-    client_set_access(0, 0);
-    client_word_set(&p.client->words.access, STRANGER, false);
+    client_set_admission(&peers_admission, 0, 0);
+    client_set_flags(p.client, &peers_admission, STRANGER, false);
     finish(&p, &s);
 }
 

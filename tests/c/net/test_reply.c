@@ -12,7 +12,6 @@
 #include "net/peers.h"
 
 /* A bit of the word of access/, as if it meant that one has not authenticated. */
-#define STRANGER 1
 
 /* ---- The executor ---- */
 
@@ -402,7 +401,7 @@ static void test_no_reply_before_its_record(void **state) {
 /* Who has not authenticated asks on while its replies wait. */
 static void test_strangers_wait_for_records(void **state) {
     for (int stranger = 0; stranger < 2; stranger++) {
-        client_set_access(stranger ? STRANGER : 0, stranger ? STRANGER : 0);
+        client_set_admission(&peers_admission, stranger ? STRANGER : 0, stranger ? STRANGER : 0);
         struct peer p = peer_connect();
         reply_depend(++records);
         size_t most = 0;
@@ -417,7 +416,7 @@ static void test_strangers_wait_for_records(void **state) {
             assert_in_range(most, 1, LIMITS_STRANGER_BYTES_MAX);
         else
             assert_true(p.client->chunk_bytes > LIMITS_STRANGER_BYTES_MAX);
-        client_set_access(0, 0);
+        client_set_admission(&peers_admission, 0, 0);
         reply_allow(records);
         reply_write_all();
         peer_close(&p);

@@ -514,7 +514,7 @@ static void test_closed_by_what_it_is_told(void **state) {
 
 /* ---- the suite ---- */
 
-static const struct client_observer *const client_observers[] = {&pubsub_client_observer, NULL};
+static struct client_state *const client_states[] = {&pubsub_client_state, NULL};
 static bool (*const before_sleep[])(void) = {peers_end_of_turn, pubsub_release_step, NULL};
 
 static int open_all(void **state) {
@@ -522,7 +522,7 @@ static int open_all(void **state) {
     client_memory_register();
     pubsub_register();
     peers_open(&executor);
-    client_set_observers(client_observers);
+    client_set_states(client_states);
     peers_set_before_sleep(before_sleep);
     return 0;
 }

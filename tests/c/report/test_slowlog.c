@@ -39,8 +39,8 @@ static int begin(void **state) {
 
 static int end(void **state) {
     slowlog_reset();
-    memory_free(client_rare(&client, CLIENT_RARE_ADDRESSES), MEMORY_CLIENTS);
-    client_set_rare(&client, CLIENT_RARE_ADDRESSES, NULL);
+    memory_free(client_place_of_net(&client, CLIENT_PLACE_ADDRESSES), MEMORY_CLIENTS);
+    client_set_place_of_net(&client, CLIENT_PLACE_ADDRESSES, NULL);
     option_reset_all();
     return 0;
 }

@@ -770,7 +770,7 @@ static void test_untold_bytes(void **state) {
 
 /* Messages close the clients that do not read them: those of a key, of a flush, of a prefix. */
 static void test_closed_while_told(void **state) {
-    static const char *const modes[] = {"noloop", "noloop", "bcast"};
+    static const char *const mode_words[] = {"noloop", "noloop", "bcast"};
     struct peer peers[20], writer = peer_connect();
     char *name = memory_alloc(300001, MEMORY_OTHER);
     memset(name, 'x', 300000);
@@ -779,7 +779,7 @@ static void test_closed_while_told(void **state) {
         told_flush(keyspace_at(0));
         for (int i = 0; i < 20; i++) {
             peers[i] = connect_3();
-            SAY(&peers[i], "+OK\r\n", "client", "tracking", "on", modes[way]);
+            SAY(&peers[i], "+OK\r\n", "client", "tracking", "on", mode_words[way]);
             SAY(&peers[i], "_\r\n", "get", name);
         }
         option_set_text("client-output-buffer-limit",

@@ -83,12 +83,12 @@ static void check(const char *mode, const char *text, const char *const *words,
 
 /* ---- steps ---- */
 
-static const char *const modes[] = {"sync", "yes"};
+static const char *const mode_words[] = {"sync", "yes"};
 
 static void test_from_line_to_line(void **state) {
     struct peer other = peer_connect();
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        check(modes[i], counting, SAYS("step", "s", "n", "next", "s", "s", "continue"),
+    for (size_t i = 0; i < sizeof(mode_words) / sizeof(mode_words[0]); i++) {
+        check(mode_words[i], counting, SAYS("step", "s", "n", "next", "s", "s", "continue"),
               "*2\r\n" STOPPED("1") "+-> 1   local a = 0\r\n"
               "*2\r\n" STOPPED("2") "+-> 2   for i = 1, 2 do\r\n"
               "*2\r\n" STOPPED("3") "+-> 3     a = a + i\r\n"

@@ -33,12 +33,13 @@ set ::not_built {}
 
 array set ::options [list \
     tests $::tests server {} wrapper {} scratch {} worker 0 \
-    single {} only {} skiptest {} allow {} deny {} config {} clients 2 timeout 900 seed 0 \
+    single {} draw 1 only {} skiptest {} allow {} deny {} config {} clients 2 timeout 900 seed 0 \
     verbose 0 accurate 0 resp3 0 tls 0 certificates {} list 0 keep 0 colour 0 log_lines 15]
 
 set ::usage {usage: tests/run [options]       (many: may be given several times)
 
   --single FILE         only this file (unit/protocol); (many)
+  --draw N              only one in N of the files, drawn by the seed
   --only NAME           only tests of this name, or that match it as a regular expression (many)
   --skiptest NAME       leave such tests out (many)
   --tags "A B -C"       only tests with tag A or B, none with tag C
@@ -90,7 +91,7 @@ proc parse_options {words} {
                 set words [lassign $words name value]
                 lappend ::options(config) $name $value
             }
-            --seed - --clients - --timeout - --log-lines {
+            --seed - --draw - --clients - --timeout - --log-lines {
                 set words [lassign $words value]
                 if {![string is integer -strict $value]} {
                     usage_error "$word wants a number"
@@ -144,6 +145,22 @@ proc chosen_units {} {
         lappend units $unit
     }
     return $units
+}
+
+# One in --draw of the units, at least one, in their order. Which ones follows from the seed.
+proc drawn_units {units} {
+    set wanted [expr {([llength $units] + $::options(draw) - 1) / $::options(draw)}]
+    expr {srand($::options(seed))}
+    set left [llength $units]
+    set drawn {}
+    foreach unit $units {
+        if {rand() * $left < $wanted} {
+            lappend drawn $unit
+            incr wanted -1
+        }
+        incr left -1
+    }
+    return $drawn
 }
 
 # Names as they stand in the files; those made in loops show their variables.
@@ -205,9 +222,12 @@ if {[lindex $::argv 0] eq "--worker"} {
     exit 0
 }
 parse_options $::argv
+if {$::options(draw) < 1} {
+    usage_error "--draw wants a number of 1 or more"
+}
 if {$::options(list)} {
     list_tests
     exit 0
 }
 prepare
-exit [conductor::run [chosen_units]]
+exit [conductor::run [drawn_units [chosen_units]]]

@@ -27,7 +27,7 @@ void panic(const char *file, int line, const char *format, ...)
 #ifdef EVENKEEL_DEBUG
 #define ASSERT_SLOW(expression) ASSERT(expression)
 #else
-#define ASSERT_SLOW(expression) ((void)sizeof(!!(expression)))
+#define ASSERT_SLOW(expression) ((void)(0 && (expression)))
 #endif
 
 /* Who writes the line "<title>: <detail> (<file>:<line>)", without its line end: log_panic. It goes

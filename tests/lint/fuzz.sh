@@ -3,6 +3,7 @@
 # Runs the fuzzers that make has built, prints coverage, or keeps what they found to be new.
 #
 # usage: fuzz.sh BUILD_FOLDER SECONDS NAME...        fuzz, then coverage of all inputs
+#        fuzz.sh --corpus BUILD_FOLDER NAME...       each input of tests/fuzz/corpus/NAME, once
 #        fuzz.sh --keep BUILD_FOLDER NAME...         merge new inputs into tests/fuzz/corpus/NAME
 #
 # New inputs go into BUILD_FOLDER/corpus/NAME, findings into BUILD_FOLDER/findings/NAME (status 1).
@@ -11,17 +12,20 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-keep=no
+mode=fuzz
 seconds=0
-if [ "$1" = --keep ]; then
-    keep=yes
+case $1 in
+--corpus | --keep)
+    mode=${1#--}
     out=$2
     shift 2
-else
+    ;;
+*)
     out=$1
     seconds=$2
     shift 2
-fi
+    ;;
+esac
 [ $# != 0 ] || { echo "no fuzzer in tests/fuzz"; exit 1; }
 # A fuzzer may work in a folder of its own.
 case $out in /*) ;; *) out=$PWD/$out ;; esac
@@ -35,13 +39,38 @@ tool() {
     exit 1
 }
 
+# The inputs that are kept, one run each: what was found once stays mended.
+run_corpus() {
+    passed=0 failed=0
+    for name in "$@"; do
+        mkdir -p "$out/findings/$name"
+        if LLVM_PROFILE_FILE=/dev/null "$out/fuzzers/$name" -runs=0 -timeout=60 -rss_limit_mb=2048 \
+            -artifact_prefix="$out/findings/$name/" "tests/fuzz/corpus/$name" \
+            >"$out/$name.log" 2>&1; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            echo "FAIL $name:"
+            grep -E 'ERROR|SUMMARY|Test unit written|runtime error' "$out/$name.log" ||
+                tail -n 5 "$out/$name.log"
+        fi
+    done
+    echo "$passed passed, $failed failed"
+    [ $failed = 0 ]
+}
+
+if [ $mode = corpus ]; then
+    run_corpus "$@"
+    exit
+fi
+
 failed=
 for name in "$@"; do
     kept=tests/fuzz/corpus/$name
     fresh=$out/corpus/$name
     findings=$out/findings/$name
     mkdir -p "$kept" "$fresh" "$findings"
-    if [ $keep = yes ]; then
+    if [ $mode = keep ]; then
         "$out/fuzzers/$name" -merge=1 "$kept" "$fresh"
         continue
     fi

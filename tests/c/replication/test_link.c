@@ -415,8 +415,7 @@ static void say_nonsense(void) {
                                          "*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n",
                                          "*2\r\n$8\r\nFLUSHALL\r\n$4\r\nSYNC\r\n",
                                          "*1\r\n$5\r\nWATCH\r\n",
-                                         "*3\r\n$5\r\nPSYNC\r\n$1\r\n?"
-                                         "\r\n$2\r\n-1\r\n"};
+                                         "*3\r\n$5\r\nPSYNC\r\n$1\r\n?\r\n$2\r\n-1\r\n"};
     size_t count = 1 + random_u64() % 12;
     for (size_t i = 0; i < count; i++)
         fake_say(&f, pieces[random_u64() % (sizeof(pieces) / sizeof(pieces[0]))]);

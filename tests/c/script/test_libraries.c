@@ -212,8 +212,8 @@ static void test_long_calls_run_the_hook(void **state) {
     static const char *const endless[] = {
         "local t = {} for i = 1, 60 do t = {t, t} end cjson.encode(t)",
         "cjson.encode_sparse_array(false, 0) cjson.encode({[2^31 - 1] = 1})",
-        "local t = {} for i = 1, 16 do local u = {} for j = 1, 99 do u[j] = t end t = u end\n"
-        "cmsgpack.pack(t)",
+        ("local t = {} for i = 1, 16 do local u = {} for j = 1, 99 do u[j] = t end t = u end\n"
+         "cmsgpack.pack(t)"),
         "cjson.decode('[' .. ('1,'):rep(2^21) .. '1]')",
         "cmsgpack.unpack('\\221\\0\\64\\0\\0' .. ('\\1'):rep(2^22))",
     };

@@ -148,7 +148,7 @@ static void fill_stream(struct value v, size_t members) {
             stream_group_create(v, (struct slice){"ab", n}, (struct stream_id){n, 0});
         for (unsigned k = 0; k < 2 * n; k++) {
             struct stream_consumer *c =
-                stream_consumer_create(v, g, (struct slice){"abcd" + k, 1}, 1000 + k);
+                stream_consumer_create(v, g, (struct slice){&"abcd"[k], 1}, 1000 + k);
             for (size_t i = 1 + k; k % 2 && i <= members; i += 5)
                 stream_pending_assign(v, g, c, (struct stream_id){i, i % 3});
         }

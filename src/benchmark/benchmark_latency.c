@@ -26,6 +26,8 @@ static uint64_t greatest_of(unsigned slot) {
     return ((place + 1) << octave) - 1;
 }
 
+static uint64_t least_of(unsigned slot) { return slot ? greatest_of(slot - 1) + 1 : 0; }
+
 void benchmark_latency_note(struct benchmark_latency *l, int64_t nsec, unsigned times) {
     if (nsec < 0) nsec = 0; /* two processors' counters may differ by some nanoseconds */
     uint64_t usec = (uint64_t)nsec / 1000;
@@ -62,6 +64,12 @@ uint64_t benchmark_latency_count_to(const struct benchmark_latency *l, uint64_t 
     unsigned last = slot_of(usec);
     for (unsigned i = 0; i <= last; i++) count += l->slots[i];
     return count;
+}
+
+uint64_t benchmark_latency_next_usec(const struct benchmark_latency *l, uint64_t usec) {
+    for (unsigned i = slot_of(usec) + 1; i < BENCHMARK_LATENCY_SLOTS; i++)
+        if (l->slots[i]) return least_of(i);
+    return 0;
 }
 
 double benchmark_latency_average_msec(const struct benchmark_latency *l) {

@@ -25,5 +25,8 @@ void benchmark_latency_add(struct benchmark_latency *to, const struct benchmark_
 uint64_t benchmark_latency_usec_at(const struct benchmark_latency *l, double share);
 /* How many took that long or less, by slots. O(slots). */
 uint64_t benchmark_latency_count_to(const struct benchmark_latency *l, uint64_t usec);
+/* The least latency of the first slot behind that of `usec` in which any is counted; 0 where none
+ * is. O(slots). */
+uint64_t benchmark_latency_next_usec(const struct benchmark_latency *l, uint64_t usec);
 double benchmark_latency_average_msec(const struct benchmark_latency *l);
 #endif

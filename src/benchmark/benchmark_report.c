@@ -104,18 +104,23 @@ static void print_percentiles(FILE *out, const struct benchmark_result *result, 
             (double)l->most_usec / 1000, l->count);
 }
 
+/* The first step that is no less. */
+static uint64_t step_from(uint64_t usec) {
+    uint64_t step = usec <= FINE_STEPS_USEC ? STEP_USEC : COARSE_STEP_USEC;
+    return (usec + step - 1) / step * step;
+}
+
+/* The first step, and each at which more are counted than at the one before. Steps at which nothing
+ * is new are passed over in one go, because a latency of an hour has millions of them before it. */
 static void print_steps(FILE *out, const struct benchmark_result *result, int decimals) {
     const struct benchmark_latency *l = &result->latency;
-    uint64_t counted = 0, usec = 0;
+    uint64_t counted = 0;
     fputs("\nCumulative distribution of latencies:\n", out);
-    while (counted < l->count) {
-        bool is_first = usec == 0;
-        usec += usec < FINE_STEPS_USEC ? STEP_USEC : COARSE_STEP_USEC;
-        uint64_t count = benchmark_latency_count_to(l, usec);
-        if (count == counted && !is_first) continue;
-        counted = count;
+    for (uint64_t usec = STEP_USEC; counted < l->count;
+         usec = step_from(benchmark_latency_next_usec(l, usec))) {
+        counted = benchmark_latency_count_to(l, usec);
         fprintf(out, "%.3f%% <= %.*f milliseconds (cumulative count %" PRIu64 ")\n",
-                100 * (double)count / (double)l->count, decimals, (double)usec / 1000, count);
+                100 * (double)counted / (double)l->count, decimals, (double)usec / 1000, counted);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/number.h"
 
@@ -75,6 +76,8 @@ bool benchmark_server_init_other(struct benchmark_server *s,
         return false;
     } else {
         struct slice host = {text, (size_t)(colon - text)};
+        if (host.length > 2 && *text == '[' && colon[-1] == ']')
+            host = (struct slice){text + 1, host.length - 2};
         s->target.address.host = slice_dup_c_string(host, MEMORY_OTHER);
         s->target.address.port = (int)port;
     }
@@ -98,10 +101,13 @@ static bool ask_config(struct peer *peer, const char *name, char value[BENCHMARK
     return take_config(peer_call(peer, ANSWER_MSEC, words, 3), value);
 }
 
+/* All of its replies have ANSWER_MSEC together: pushes between them give no more time. */
 static bool greet_peer(const struct benchmark_server *s, struct peer *peer, char *reason) {
+    int64_t due_msec = clock_monotonic_nsec() / 1000000 + ANSWER_MSEC;
     peer_send_bytes(peer, s->target.greeting);
     for (unsigned left = s->target.greeting_replies; left;) {
-        const struct peer_reply *reply = peer_wait(peer, ANSWER_MSEC);
+        const struct peer_reply *reply =
+            peer_wait(peer, due_msec - clock_monotonic_nsec() / 1000000);
         if (!reply) break;
         if (reply->type == PEER_ERROR) {
             char shown[BENCHMARK_CONFIG_CHARS];

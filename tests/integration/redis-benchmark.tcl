@@ -88,6 +88,38 @@ test {redis-benchmark says how it is used} {
     assert_match "*Invalid URI*" [load_fails $benchmark -u http://x]
 }
 
+test {redis-benchmark gives up a server that greets it with pushes alone} {
+    proc push_for_ever {channel args} {
+        fconfigure $channel -blocking 0 -translation binary
+        fileevent $channel writable [list catch [list push_some $channel]]
+    }
+    proc take_said {channel} {
+        append ::pushes_said [read $channel]
+        if {[eof $channel]} {
+            set ::pushes_ended end
+        }
+    }
+    proc push_some {channel} {
+        if {[catch {puts $channel ">1\r\n+more\r"; flush $channel}]} {
+            close $channel
+        }
+    }
+    set listener [socket -server push_for_ever -myaddr 127.0.0.1 0]
+    set port [lindex [fconfigure $listener -sockname] 2]
+    set channel [open |[list $benchmark -p $port -3 -n 1 -t get -q 2>@1] r]
+    fconfigure $channel -blocking 0
+    set ::pushes_said ""
+    fileevent $channel readable [list take_said $channel]
+    set late [after $::patience_ms {set ::pushes_ended late}]
+    vwait ::pushes_ended
+    after cancel $late
+    close $listener
+    catch {exec kill -KILL [pid $channel]}
+    catch {close $channel}
+    assert_equal end $::pushes_ended
+    assert_match "Could not connect to Redis at *: no answer in time*" $::pushes_said
+} {} {tls:skip}
+
 test {redis-benchmark says that there is no server} {
     set port [find_free_port]
     assert_match "Could not connect to Redis at 127.0.0.1:$port: Connection refused*" \
@@ -404,6 +436,15 @@ start_server {tags {benchmark} unix 1} {
             assert_equal 21 [llength [split [lindex $lines 1] ,]]
             assert_match "--compare wants host:port*" \
                 [load_fails $benchmark -p [srv port] --compare nowhere]
+            if {[has_ipv6]} {
+                r -1 config set bind "127.0.0.1 ::1"
+                foreach other [list "\[::1\]:[srv -1 port]" ::1:[srv -1 port]] {
+                    r -1 config resetstat
+                    load $benchmark --compare $other --rounds 1 -n 10 -t get -q
+                    assert_match "*cmdstat_get:calls=10,*" [r -1 info commandstats] $other
+                }
+                r -1 config set bind 127.0.0.1
+            }
         }
     }
 }

@@ -51,6 +51,25 @@ static void test_percentiles_are_those_of_the_sorted_values(void **state) {
     memory_free(l, MEMORY_OTHER);
 }
 
+static void test_the_next_latency(void **state) {
+    struct benchmark_latency *l = create();
+    assert_int_equal(benchmark_latency_next_usec(l, 0), 0);
+    benchmark_latency_note(l, 0, 1);
+    benchmark_latency_note(l, INT64_C(70) * 1000, 1);
+    benchmark_latency_note(l, INT64_C(300000001) * 1000, 1);
+    benchmark_latency_note(l, INT64_MAX, 1);
+    assert_int_equal(benchmark_latency_next_usec(l, 0), 70);
+    assert_int_equal(benchmark_latency_next_usec(l, 69), 70);
+    /* The least of a slot, which begins at or before the latency itself. */
+    uint64_t found = benchmark_latency_next_usec(l, 70);
+    assert_in_range(found, 300000001 - 300000001 / 1000, 300000001);
+    assert_int_equal(benchmark_latency_count_to(l, found - 1), 2);
+    assert_int_equal(benchmark_latency_count_to(l, found), 3);
+    assert_true(benchmark_latency_next_usec(l, found) > found);
+    assert_int_equal(benchmark_latency_next_usec(l, UINT64_MAX), 0);
+    memory_free(l, MEMORY_OTHER);
+}
+
 static void test_times_and_sums(void **state) {
     struct benchmark_latency *a = create(), *b = create();
     benchmark_latency_note(a, 1500000, 3);
@@ -81,6 +100,7 @@ static void test_nothing_and_too_much(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_percentiles_are_those_of_the_sorted_values),
+        cmocka_unit_test(test_the_next_latency),
         cmocka_unit_test(test_times_and_sums),
         cmocka_unit_test(test_nothing_and_too_much),
     };

@@ -185,6 +185,11 @@ ssize_t connection_read(struct connection *c, void *bytes, size_t length) {
     return got;
 }
 
+const char *connection_error_text(const struct connection *c, int error) {
+    const char *text = c && error == EPROTO ? c->transport->broken_text(c) : NULL;
+    return text ? text : strerror(error);
+}
+
 static ssize_t write_apart(struct connection *c, const struct iovec *pieces, int count) {
     if (!c->established) return too_early();
     c->write_needs = LOOP_WRITABLE;

@@ -48,6 +48,9 @@ struct connection_transport {
      * another address, and at least as much: the transport may have made a record of it already. */
     ssize_t (*read)(struct connection *c, void *bytes, size_t length);
     ssize_t (*writev)(struct connection *c, const struct iovec *pieces, int count);
+    /* Why a read or writev failed with EPROTO, in words that need not be freed; NULL where the
+     * transport does not know. */
+    const char *(*broken_text)(const struct connection *c);
     /* Whether a read would give bytes, or the end, without the socket. */
     bool (*has_pending)(const struct connection *c);
     /* Says goodbye, as far as the socket takes it at once, and frees what it has; the descriptor is
@@ -105,6 +108,10 @@ void connection_end_handshakes(int64_t whole_msec, int64_t silent_msec);
 MUST_USE ssize_t connection_read(struct connection *c, void *bytes, size_t length);
 MUST_USE ssize_t connection_write(struct connection *c, const void *bytes, size_t length);
 MUST_USE ssize_t connection_writev(struct connection *c, const struct iovec *pieces, int count);
+
+/* What the errno of a failed read or write means, for a log. `c` may be NULL: a plain socket. The
+ * text is not freed, may outlive the connection, and holds until the next call of strerror. */
+const char *connection_error_text(const struct connection *c, int error);
 
 /* The same in two parts, for who has another thread read or write (net/transfer): the first there,
  * in any thread; the second afterwards, by the loop's own. Between the two nothing else is called

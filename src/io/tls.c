@@ -38,6 +38,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/panic.h"
@@ -62,6 +63,7 @@ struct tls {
     int error;                    /* the system's, of the last read or write; 0 = none */
     bool at_end;                  /* the socket was at its end */
     bool broken;                  /* invariant 7 */
+    const char *broken_text;      /* libssl's, which stays; NULL = none is known */
     bool ended;     /* a read found the end behind the bytes that it returned; the next tells */
     int read_error; /* the same of an error */
 };
@@ -392,9 +394,24 @@ static bool is_whole(const struct tls_settings *s, char *reason, size_t reason_s
     return !missing;
 }
 
+/* libssl opens files so that a pipe holds the caller until somebody writes to it: a server would
+ * stand still. A tool may, and reads each of its files once; so its files may be pipes. */
+static bool are_files(const struct tls_settings *s, char *reason, size_t reason_size) {
+    const char *const paths[] = {s->cert_file,       s->key_file, s->client_cert_file,
+                                 s->client_key_file, s->ca_file,  s->dh_params_file};
+    struct stat status;
+    for (size_t i = 0; s->accepts && i < sizeof(paths) / sizeof(paths[0]); i++) {
+        if (!is_given(paths[i]) || stat(paths[i], &status) != 0 || S_ISREG(status.st_mode))
+            continue;
+        snprintf(reason, reason_size, "%s is not a regular file", paths[i]);
+        return false;
+    }
+    return true;
+}
+
 bool tls_configure(const struct tls_settings *s, char *reason, size_t reason_size) {
     SSL_CTX *new_accepting = NULL;
-    if (!is_whole(s, reason, reason_size)) return false;
+    if (!is_whole(s, reason, reason_size) || !are_files(s, reason, reason_size)) return false;
     if (!prepare()) return fail(reason, reason_size, "libssl cannot be used", NULL);
     ERR_clear_error();
     if (s->accepts && !(new_accepting = make_accepting(s, reason, reason_size))) return false;
@@ -522,10 +539,12 @@ static enum connection_step handshake(struct connection *c, char *reason, size_t
 
 /* ---- reading and writing ---- */
 
-/* The errno of an error of libssl that ends the connection. */
+/* The errno of an error of libssl that ends the connection. With TLS 1.3 a refused certificate is
+ * one of them, because the side that shows it may read and write before the other has looked. */
 static int fatal_error(struct tls *t, int error) {
     t->broken = true;
     bool of_system = error == SSL_ERROR_SYSCALL && t->error && !is_passing(t->error);
+    if (ERR_peek_error()) t->broken_text = ERR_reason_error_string(ERR_peek_error());
     ERR_clear_error();
     return of_system ? t->error : EPROTO;
 }
@@ -628,6 +647,10 @@ static ssize_t write_pieces(struct connection *c, const struct iovec *pieces, in
     return sent;
 }
 
+static const char *broken_text(const struct connection *c) {
+    return ((const struct tls *)c)->broken_text;
+}
+
 static bool has_pending(const struct connection *c) {
     const struct tls *t = (const struct tls *)c;
     return t->ended || t->read_error || (!t->broken && t->ssl && SSL_has_pending(t->ssl));
@@ -651,6 +674,7 @@ const struct connection_transport tls_transport = {
     .handshake = handshake,
     .read = read_bytes,
     .writev = write_pieces,
+    .broken_text = broken_text,
     .has_pending = has_pending,
     .close = close_connection,
 };

@@ -644,7 +644,7 @@ static void note_nothing_read(struct client *c, ssize_t got) {
     if (draining == c) draining = NULL;
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got)
-        log_verbose("Reading from client: %s", strerror(errno));
+        log_verbose("Reading from client: %s", connection_error_text(client_connection(c), errno));
     else
         log_verbose("Client closed connection");
     client_close_later(c);

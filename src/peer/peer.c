@@ -182,7 +182,7 @@ static bool write_output(struct peer *peer) {
     ssize_t written = send_some(peer, peer->output.bytes + peer->sent, peer_unsent_bytes(peer));
     if (written < 0) {
         if (errno == EAGAIN || errno == EINTR) return true;
-        return fail(peer, "write", strerror(errno));
+        return fail(peer, "write", connection_error_text(peer->connection, errno));
     }
     peer->sent += (size_t)written;
     if (peer_unsent_bytes(peer)) return true;
@@ -212,7 +212,7 @@ static bool read_input(struct peer *peer) {
     ssize_t got = receive_some(peer, to, room);
     if (got < 0) {
         if (errno == EAGAIN || errno == EINTR) return true;
-        return fail(peer, "read", strerror(errno));
+        return fail(peer, "read", connection_error_text(peer->connection, errno));
     }
     if (got == 0) return fail(peer, "the other side closed the connection", "");
     peer->input.length += (size_t)got;

@@ -205,7 +205,9 @@ static bool read_some(struct client *c, size_t *budget) {
     ssize_t got = client_receive(c, to, room);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (got <= 0) {
-        if (got) log_verbose("Reading from the primary: %s", strerror(errno));
+        if (got)
+            log_verbose("Reading from the primary: %s",
+                        connection_error_text(client_connection(c), errno));
         client_close_later(c);
         return false;
     }

@@ -152,6 +152,24 @@ start_server [list overrides [both_ports {}]] {
         $client close
     }
 
+    test {A pipe in place of a file is refused, and holds up nobody} {
+        set pipe [file join [tmpdir pipes] pipe]
+        exec mkfifo $pipe
+        set client [redis_deferring_client]
+        foreach name {tls-cert-file tls-key-file tls-ca-cert-file tls-dh-params-file} {
+            $client config set $name $pipe
+            if {![$client readable 30000]} {
+                # Lest the server stands still for ever.
+                close [open $pipe {WRONLY NONBLOCK}]
+                fail "CONFIG SET $name waits for somebody to write"
+            }
+            assert_error "*Unable to update TLS configuration*" {$client read}
+        }
+        wait_for_log "*$pipe is not a regular file*"
+        $client close
+        assert_equal PONG [ping_over_tls]
+    } {} {ours}
+
     test {The client's pair counts when both of it are there} {
         # The certificate may be set first: until its key comes the server's pair is shown.
         assert_equal OK [r config set tls-client-key-file ""]
@@ -450,6 +468,22 @@ start_server [list overrides $primary_options] {
             assert_equal down [s master_link_status]
             r replicaof no one
         }
+
+        test {A refused certificate has its name in the log} {
+            set pair [list [config_get tls-client-cert-file] [config_get tls-client-key-file]]
+            r config set tls-client-cert-file ""
+            r config set tls-client-key-file [certificate stranger.key]
+            r config set tls-client-cert-file [certificate stranger.crt]
+            set from [count_log_lines]
+            r replicaof 127.0.0.1 $primary_port
+            wait_for_log "*alert unknown ca*" $from
+            set lines [lrange [split [server_text [server_id 0]] \n] $from end]
+            assert_equal -1 [lsearch -glob $lines "*Protocol error*"]
+            r replicaof no one
+            r config set tls-client-cert-file ""
+            r config set tls-client-key-file [lindex $pair 1]
+            r config set tls-client-cert-file [lindex $pair 0]
+        } undefined {ours}
 
         test {MIGRATE speaks TLS with tls-cluster} {
             r -1 flushall

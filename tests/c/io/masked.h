@@ -74,6 +74,8 @@ static bool masked_open(struct connection *c, char *reason, size_t reason_size) 
 
 static void masked_close(struct connection *c) { masked_open_count--; }
 
+static const char *masked_broken_text(const struct connection *c) { return NULL; }
+
 static bool masked_has_pending(const struct connection *c) {
     const struct masked *m = (const struct masked *)c;
     return m->ahead_start < m->ahead_end;
@@ -192,6 +194,7 @@ static const struct connection_transport masked_transport = {
     .handshake = masked_handshake,
     .read = masked_read,
     .writev = masked_writev,
+    .broken_text = masked_broken_text,
     .has_pending = masked_has_pending,
     .close = masked_close,
 };

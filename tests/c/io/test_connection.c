@@ -342,6 +342,7 @@ static ssize_t told_writev(struct connection *c, const struct iovec *pieces, int
     told.writes++;
     return told_result(c);
 }
+static const char *told_broken_text(const struct connection *c) { return "told"; }
 static bool told_has_pending(const struct connection *c) { return told.has_pending; }
 static void told_close(struct connection *c) {}
 
@@ -351,6 +352,7 @@ static const struct connection_transport told_transport = {.name = "told",
                                                            .handshake = told_handshake,
                                                            .read = told_read,
                                                            .writev = told_writev,
+                                                           .broken_text = told_broken_text,
                                                            .has_pending = told_has_pending,
                                                            .close = told_close};
 

@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -31,6 +32,7 @@
 #include "base/system.h"
 #include "io/child.h"
 #include "io/connection.h"
+#include "io/file.h"
 #include "io/loop.h"
 #include "io/socket.h"
 #include "io/tls.h"
@@ -76,6 +78,7 @@ static int64_t port, tls_port, backlog, unix_mode;
 static const struct listen_kind *failed_kind; /* of the last socket that could not be had */
 static int64_t handshakes_max, handshake_timeout_sec;
 static char *unix_path;
+static char unix_made[2 * PATH_MAX]; /* the file that was made of it, absolute; "" = none */
 static bool protected_mode;
 static bool gopher;                                            /* kept, not built */
 static struct buffer bind_addresses = {.class = MEMORY_OTHER}; /* words, each followed by NUL */
@@ -522,6 +525,15 @@ static bool apply_bind(const struct option_row *row, char *reason, size_t reason
 
 /* ---- the start and the end ---- */
 
+static void note_unix_made(void) {
+    char folder[PATH_MAX];
+    file_present_folder(folder);
+    if (*unix_path == '/')
+        snprintf(unix_made, sizeof(unix_made), "%s", unix_path);
+    else
+        snprintf(unix_made, sizeof(unix_made), "%s/%s", folder, unix_path);
+}
+
 bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
     loop = the_loop;
     if (!set_open(current, false)) {
@@ -537,6 +549,7 @@ bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
             snprintf(reason, reason_size, "Opening Unix socket: %s", why);
             return false;
         }
+        note_unix_made();
     }
     if (current->count || unix_listener.watcher.fd >= 0) return true;
     snprintf(reason, reason_size, "Configured to not listen anywhere, exiting.");
@@ -551,7 +564,7 @@ void listen_close(void) {
     loop_unwatch(loop, &unix_listener.watcher);
     system_close(unix_listener.watcher.fd);
     unix_listener.watcher.fd = -1;
-    unlink(unix_path);
+    listen_unix_remove();
 }
 
 static void close_in_child(const struct child_job *job) {
@@ -565,6 +578,7 @@ int listen_port(void) { return (int)port; }
 int listen_tls_port(void) { return (int)tls_port; }
 int64_t listen_backlog(void) { return backlog; }
 const char *listen_unix_path(void) { return unix_path; }
+void listen_unix_remove(void) { unlink(unix_made); }
 
 const char *listen_source_address(void) {
     const char *first = bind_count ? bind_addresses.bytes : "";

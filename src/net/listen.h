@@ -55,6 +55,9 @@ int listen_port(void);              /* 0 = no TCP */
 int listen_tls_port(void);          /* 0 = no TLS */
 int64_t listen_backlog(void);       /* tcp-backlog */
 const char *listen_unix_path(void); /* "" = none */
+/* Removes the unix socket's file, if one was made, wherever `dir` is now. From any signal handler.
+ */
+void listen_unix_remove(void);
 /* "127.0.0.1:6379", "*:6379", or the unix socket: for process titles. Valid until the next call. */
 const char *listen_first_address(void);
 /* From which this server connects to others of its kind: the first one that `bind` names; "" where

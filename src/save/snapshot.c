@@ -104,13 +104,19 @@ static void describe_file(struct snapshot_file *f) {
     snprintf(f->name, sizeof(f->name), "%s", filename);
 }
 
+#define TEMPORARY_PATH_BYTES (PATH_MAX + TEMPORARY_NAME_BYTES)
+
+static void temporary_path(const struct snapshot_file *f, int id, char path[TEMPORARY_PATH_BYTES]) {
+    char name[TEMPORARY_NAME_BYTES];
+    temporary_name(id, name);
+    snprintf(path, TEMPORARY_PATH_BYTES, "%s/%s", f->folder, name);
+}
+
 /* As a saver's job has them (save/saver_job.h). */
 static int open_file(void *argument, int id) {
     struct snapshot_file *f = argument;
-    char name[TEMPORARY_NAME_BYTES], temporary[PATH_MAX + TEMPORARY_NAME_BYTES];
-    char path[2 * PATH_MAX];
-    temporary_name(id, name);
-    snprintf(temporary, sizeof(temporary), "%s/%s", f->folder, name);
+    char temporary[TEMPORARY_PATH_BYTES], path[2 * PATH_MAX];
+    temporary_path(f, id, temporary);
     snprintf(path, sizeof(path), "%s/%s", f->folder, f->name);
     if (file_replacement_begin(&f->replacement, path, temporary, FILE_MODE))
         return f->replacement.fd;
@@ -213,16 +219,23 @@ static bool load_file(int fd, bool replaces) {
     return good;
 }
 
-bool snapshot_load(bool replaces) {
-    int fd = system_open(filename, O_RDONLY | O_CLOEXEC, 0);
+int snapshot_load_open(void) { return system_open(filename, O_RDONLY | O_CLOEXEC, 0); }
+
+bool snapshot_load_take(int fd, bool replaces) {
+    bool good = load_file(fd, replaces);
+    system_close(fd);
+    return good;
+}
+
+/* True also where there is no file; false after a line in the log. */
+static bool load_what_is_there(void) {
+    int fd = snapshot_load_open();
     if (fd < 0 && errno == ENOENT) return true;
     if (fd < 0) {
         log_warning("Fatal error loading the DB: %s. Exiting.", strerror(errno));
         return false;
     }
-    bool good = load_file(fd, replaces);
-    system_close(fd);
-    return good;
+    return snapshot_load_take(fd, false);
 }
 
 void snapshot_note_reloaded(void) {
@@ -244,7 +257,7 @@ bool snapshot_load_at_start(void) {
     int64_t begun = clock_monotonic_nsec();
     snapshot_begin();
     if (access(filename, F_OK) != 0 && errno == ENOENT) return true;
-    if (!snapshot_load(false)) {
+    if (!load_what_is_there()) {
         if (!loading_is_cut_short())
             log_warning("Terminating server after rdb file reading failure.");
         return false;
@@ -256,11 +269,14 @@ bool snapshot_load_at_start(void) {
 
 /* ---- children ---- */
 
+static struct snapshot_file file; /* that is saved in the background */
+
+/* It stands where the save began: `dir` may be another folder now. */
 static void remove_temporary(int id) {
-    char name[TEMPORARY_NAME_BYTES];
-    temporary_name(id, name);
-    if (!file_remove(name) && errno != ENOENT)
-        log_warning("Removing %s: %s", name, strerror(errno));
+    char path[TEMPORARY_PATH_BYTES];
+    temporary_path(&file, id, path);
+    if (!file_remove(path) && errno != ENOENT)
+        log_warning("Removing %s: %s", path, strerror(errno));
 }
 
 static void tell_ended(bool good) {
@@ -285,8 +301,6 @@ static void save_ended(const struct saver_end *end) {
     look_at_gate();
     tell_ended(false);
 }
-
-static struct snapshot_file file; /* that is saved in the background */
 
 bool snapshot_start_child(void) {
     const struct saver_job job = {.kind = CHILD_SNAPSHOT,

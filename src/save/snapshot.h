@@ -18,11 +18,15 @@ void snapshot_options_register(void);
 
 /* Writes dbfilename in this process. False after a line in the log. O(all data). */
 MUST_USE bool snapshot_save(void);
-/* Loads dbfilename. True also where there is none; false after a line in the log that says what is
- * wrong and where. With `replaces`, keys that are there already give way. */
-MUST_USE bool snapshot_load(bool replaces);
-/* At start: the same, in the words of the log. */
+/* Loads dbfilename at start. True also where there is none; false after a line in the log that says
+ * what is wrong and where. */
 MUST_USE bool snapshot_load_at_start(void);
+/* Opens dbfilename, for a caller that gives up data for the file's: it gives up nothing before the
+ * file is open. The descriptor, or -1 with errno set. */
+MUST_USE int snapshot_load_open(void);
+/* Loads the file of that descriptor and closes it. False after a line in the log. With `replaces`,
+ * keys that are there already give way. */
+MUST_USE bool snapshot_load_take(int fd, bool replaces);
 /* At start where another file was loaded: save points count from now on. */
 void snapshot_begin(void);
 /* For DEBUG RELOAD: what is there now is what the file has. */

@@ -102,7 +102,8 @@ static bool refused_while_loading(struct call *call) {
     return loading_is_under_way();
 }
 
-/* Without NOFLUSH all goes before the file is loaded; with MERGE a key that is there gives way. */
+/* Without NOFLUSH all goes before the file is loaded; with MERGE a key that is there gives way.
+ * What cannot be opened changes nothing. */
 static void debug_reload(struct call *call) {
     bool save = true, flush = true, merge = false;
     if (refused_while_loading(call)) return;
@@ -123,9 +124,15 @@ static void debug_reload(struct call *call) {
         reply_error(call->client, "the snapshot could not be saved: the log says why");
         return;
     }
+    int fd = snapshot_load_open();
+    if (fd < 0) {
+        log_warning("DEBUG RELOAD cannot open the snapshot: %s", strerror(errno));
+        reply_error(call->client, "Error trying to load the RDB dump");
+        return;
+    }
     for (int i = 0; flush && i < keyspace_databases(); i++)
         edit_flush(keyspace_at(i), LAZYFREE_NOW);
-    bool loaded = snapshot_load(merge);
+    bool loaded = snapshot_load_take(fd, merge);
     snapshot_note_reloaded();
     effect_none();
     if (!loaded) {

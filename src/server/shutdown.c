@@ -74,7 +74,7 @@ void shutdown_begin(void) { (void)stop(SAVE_NEVER); }
 void shutdown_on_signal(int sig, int earlier) {
     if (sig == SIGINT && earlier) {
         log_from_signal("You insist... exiting now.");
-        unlink(listen_unix_path());
+        listen_unix_remove();
         snapshot_remove_temporary();
         _exit(1);
     }

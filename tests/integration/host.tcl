@@ -425,6 +425,23 @@ foreach {mask setting expected} {077 0 700 022 0 755 077 0777 777 022 600 600} {
     }
 }
 
+start_server {overrides {unixsocket s}} {
+    test {A unix socket goes where it was made, though `dir` is another folder now} {
+        set folder [srv dir]
+        set other [tmpdir moved]
+        assert_equal 1 [file exists $folder/s]
+        close [open $other/s w]
+        r config set dir $other
+        set pid [srv pid]
+        catch {r shutdown nosave}
+        wait_for_condition 3000 20 {![process_alive $pid]} else {
+            fail "the server does not end"
+        }
+        assert_equal {0 1} [list [file exists $folder/s] [file exists $other/s]]
+        restart_server
+    } {} {ours}
+}
+
 foreach {mask expected} {077 600 022 644 002 664 000 666} {
     with_wrapper [list sh -c "umask $mask; exec \"\$@\"" sh] {
         start_server {overrides {logfile log appendonly no}} {

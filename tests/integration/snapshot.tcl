@@ -60,6 +60,15 @@ proc last_load_error {} {
 }
 
 start_server {} {
+    test {DEBUG RELOAD NOSAVE of a file that cannot be opened loses nothing} {
+        fill
+        set digest [r debug digest]
+        with_config {dbfilename none.rdb} {
+            assert_error_text {ERR Error trying to load the RDB dump} {r debug reload nosave}
+        }
+        assert_equal $digest [r debug digest]
+    } {} {ours}
+
     test {DEBUG RELOAD keeps everything, a key that is due goes} {
         fill
         set digest [r debug digest]
@@ -299,6 +308,40 @@ start_server {} {
             fail "nothing is saved"
         }
     } {} {ours}
+
+    test {A child's file goes where it stands, though `dir` is another folder now} {
+        r config set save {}
+        fill
+        set before [config_get dir]
+        set after [tmpdir moved]
+        r config set rdb-key-save-delay 1000000
+        foreach how {killed flushed} {
+            r debug populate 100
+            set from [count_log_lines]
+            r bgsave
+            regexp {started by pid (\d+)} [wait_for_log "*saving started by pid*" $from] -> pid
+            set temporary [file join $before temp-$pid.rdb]
+            wait_for_condition 500 20 {[file exists $temporary]} else {
+                fail "no $temporary"
+            }
+            r config set dir $after
+            set other [file join $after temp-$pid.rdb]
+            close [open $other w]
+            if {$how eq "killed"} {
+                exec kill -KILL $pid
+            } else {
+                r flushall
+            }
+            wait_for_condition 500 20 {
+                [s rdb_bgsave_in_progress] == 0 && ![file exists $temporary]
+            } else {
+                fail "$temporary stays ($how)"
+            }
+            assert_equal 1 [file exists $other] $how
+            r config set dir $before
+        }
+        r config set rdb-key-save-delay 0
+    } undefined {ours needs:fork}
 
     test {FLUSHALL ends a child that saves, and with save points empties the file} {
         r config set save {}

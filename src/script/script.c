@@ -245,7 +245,7 @@ static int kill_here(lua_State *L) {
 
 static bool is_over_time(void) {
     int64_t msec = (clock_monotonic_nsec() - running.begin_nsec) / 1000000;
-    if (msec < time_limit_msec) return false;
+    if (!time_limit_msec || msec < time_limit_msec) return false;
     log_warning(
         "Lua slow script detected: still in execution after %lld milliseconds. You can try "
         "killing the script using the SCRIPT KILL command. Script SHA1 is: %.*s",
@@ -261,9 +261,15 @@ static bool stands_in_the_way(void) {
     return true;
 }
 
+/* A script that a log holds runs while the log is loaded. A signal ends such a load at once,
+ * whatever the time limit is, because nothing of it is saved. */
+static bool load_is_to_end(void) {
+    return gate_is_set(GATE_LOADING) && signals_shutdown_requested();
+}
+
 static void hook(lua_State *L, lua_Debug *where) {
     if (!running.killed) {
-        if (!running.busy && !is_over_time()) return;
+        if (!running.busy && !load_is_to_end() && !is_over_time()) return;
         running.busy = true;
         gate_set(GATE_BUSY, true);
         /* SHUTDOWN NOSAVE ends any, a signal those that leave nothing half done. */
@@ -350,7 +356,7 @@ static void run(lua_State *L, void *context) {
     if (running.repeats) engine_lift_limit();
     if (debugger_is_on())
         debugger_attach(L, time_limit_msec);
-    else if (time_limit_msec)
+    else if (time_limit_msec || gate_is_set(GATE_LOADING))
         lua_sethook(L, hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
     engine_hold();
     sandbox_push_globals(L);

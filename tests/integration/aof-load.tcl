@@ -51,6 +51,25 @@ proc load_half {log whole} {
 }
 
 start_server {overrides {save {}}} {
+    test {SIGTERM ends the load of a script without an end, whatever lua-time-limit says} {
+        foreach script {{eval "while true do end" 0} {eval "while redis.call('ping') do end" 0}} {
+            r config set lua-time-limit 0
+            set client [redis_deferring_client]
+            write_whole [log_file] [log_of $script]
+            $client debug loadaof
+            $client flush
+            after 200
+            set pid [srv pid]
+            exec kill -TERM $pid
+            wait_for_condition 1500 20 {![process_alive $pid]} else {
+                exec kill -KILL $pid
+                fail "the server loads on"
+            }
+            $client close
+            restart_server
+        }
+    }
+
     test {commands of a log, in several databases} {
         load_commands {select 3} {set a 1} {rpush l x y} {select 0} \
             {set b 2} {zadd z 1.5 m} {hmset h f v} {sadd s 1 2} {incrby b 5} {append b 3}

@@ -28,7 +28,7 @@ proc assert_served {peers bytes} {
     }
 }
 
-start_server {overrides {save {} client-output-buffer-limit {normal 0 0 0 pubsub 0 0 0}}} {
+start_server {overrides {save {} client-output-buffer-limit {pubsub 0 0 0}}} {
     test {Subscribers that do not read large messages} {
         set peers {}
         for {set i 0} {$i < 5} {incr i} {
@@ -79,7 +79,6 @@ start_server {overrides {save {} client-output-buffer-limit {normal 0 0 0 pubsub
     test {A copy by a file for who does not read it, as redis-cli --rdb that is stopped} {
         r flushall
         r config set rdbcompression no
-        r config set snapshot-method fork
         for {set i 0} {$i < $pieces} {incr i} {
             r set key:$i $value
         }

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 
 #include "access/acl.h"
+#include "base/panic.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "exec/transaction.h"

@@ -18,7 +18,6 @@
 
 #include "base/attributes.h"
 #include "base/list.h"
-#include "base/panic.h"
 #include "base/string.h"
 #include "base/system.h"
 #include "io/connection.h"
@@ -234,11 +233,10 @@ static inline void client_forget_error(struct client *c) {
 static inline void *client_place_of_net(const struct client *c, enum client_place place) {
     return c->places ? c->places[place] : NULL;
 }
-/* What a folder above has put into its place; NULL = nothing. */
+/* What a folder above has put into its place; NULL = nothing, and where its row is not registered.
+ */
 static inline void *client_place(const struct client *c, const struct client_state *state) {
-    if (!c->places) return NULL;
-    ASSERT(state->place);
-    return c->places[state->place];
+    return c->places && state->place ? c->places[state->place] : NULL;
 }
 static inline struct connection *client_connection(const struct client *c) {
     return client_place_of_net(c, CLIENT_PLACE_CONNECTION);

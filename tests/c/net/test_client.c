@@ -171,7 +171,9 @@ static void test_unregistered(void **state) {
     client_set_flags(p.client, &first, 7, true);
     assert_int_equal(client_flags(p.client, &stranger), 0);
     assert_int_equal(client_flags_of(&stranger, 3), 0);
+    client_set_place(p.client, &last, p.client);
     assert_null(client_place(p.client, &stranger));
+    client_set_place(p.client, &last, NULL);
     peer_close(&p);
 }
 

@@ -72,6 +72,111 @@ proc await_subscribers {channel count} {
 set refused {only (P)SUBSCRIBE / (P)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context}
 set pong2 "*2\r\n\$4\r\npong\r\n\$0\r\n\r\n"
 
+# A batch in which a client's subscriptions change, messages are published and, where it may, it
+# blocks for an element that is there or comes at once: {requests, what must come}. `channels` is
+# what it listens to, before and afterwards; `mark` as message has it.
+proc draw_batch {mark id channelsVar} {
+    upvar 1 $channelsVar channels
+    set sent ""
+    set due ""
+    for {set i [random_int 8]} {$i >= 0} {incr i -1} {
+        set channel $id:[random_int 3]
+        set listens [expr {$channel in $channels}]
+        switch [random_int 4] {
+            0 {
+                append sent [client::encode [list subscribe $channel]]
+                if {!$listens} {lappend channels $channel}
+                append due [message $mark subscribe $channel :[llength $channels]]
+            }
+            1 {
+                append sent [client::encode [list unsubscribe $channel]]
+                set channels [lsearch -all -inline -not -exact $channels $channel]
+                append due [message $mark unsubscribe $channel :[llength $channels]]
+            }
+            2 {
+                if {$mark eq "*" && [llength $channels]} continue
+                append sent [client::encode [list publish $channel text$i]]
+                if {$listens} {append due [message $mark message $channel text$i]}
+                append due ":$listens\r\n"
+            }
+            3 {
+                if {$mark eq "*" && [llength $channels]} continue
+                append sent [client::encode [list rpush list:$id $i]]
+                append sent [client::encode [list blpop list:$id 0]]
+                append due ":1\r\n" "*2\r\n" [bulk list:$id] [bulk $i]
+            }
+        }
+    }
+    return [list $sent $due]
+}
+
+# Each client gets what its own batches say, while another publishes to all of them and pushes what
+# they block for.
+proc check_batches {rounds} {
+    set clients {}
+    foreach mark {* > * > * > * >} {
+        set client [expr {$mark eq ">" ? [resp3_client] : [raw_client]}]
+        exchange $client {{select 9}} "+OK\r\n"
+        lappend clients $client $mark
+    }
+    for {set round 0} {$round < $rounds} {incr round} {
+        set expected {}
+        set id 0
+        foreach {client mark} $clients {
+            incr id
+            set channels {}
+            lassign [draw_batch $mark $id channels] sent due
+            # It blocks until the others have been served, and then is told what came meanwhile.
+            if {$mark eq ">" || ![llength $channels]} {
+                append sent [client::encode [list subscribe $id:last]]
+                append due [message $mark subscribe $id:last :[expr {[llength $channels] + 1}]]
+                lappend channels $id:last
+                if {$mark eq ">"} {
+                    append sent [client::encode [list blpop late:$id 0]]
+                }
+            }
+            $client write $sent
+            $client flush
+            lappend expected $client $mark $id $channels $due
+        }
+        foreach {client mark id channels due} $expected {
+            assert_bytes $client $due
+            foreach channel $channels {
+                assert_equal 1 [r publish $channel other] "round $round, $channel"
+                append more($id) [message $mark message $channel other]
+            }
+            if {$mark eq ">"} {
+                r rpush late:$id served
+                append more($id) "*2\r\n" [bulk late:$id] [bulk served]
+            }
+        }
+        foreach {client mark id channels due} $expected {
+            set left [llength $channels]
+            foreach channel $channels {
+                append more($id) [message $mark unsubscribe $channel :[incr left -1]]
+                $client write [client::encode [list unsubscribe $channel]]
+            }
+            $client flush
+            if {[info exists more($id)]} {
+                assert_bytes $client $more($id)
+            }
+            unset -nocomplain more($id)
+        }
+    }
+    foreach {client mark} $clients {
+        assert_silent $client
+        $client close
+    }
+}
+
+foreach threads {1 4} {
+    start_server [list tags {pubsub} overrides [list io-threads $threads]] {
+        test "subscriptions, messages and blocking commands in drawn batches, io-threads $threads" {
+            check_batches [accurate 60 2000]
+        } undefined {needs:list}
+    }
+}
+
 start_server {tags {pubsub}} {
     foreach {version mark null} {2 * "$-1\r\n" 3 > "_\r\n"} {
         test "subscribing and unsubscribing, RESP$version" {

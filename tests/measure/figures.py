@@ -495,6 +495,12 @@ def joining_figures(data):
     if while_it_comes.any():
         found['p99.9 until the replica has its copy, ms'] = \
             percentile(data.latency[while_it_comes], 0.999)
+    writers = while_it_comes & (data.operation == SET)
+    if writers.any():
+        found['SET p99.9 until the replica has its copy, ms'] = \
+            percentile(data.latency[writers], 0.999)
+        found['longest SET until the replica has its copy, ms'] = \
+            percentile(data.latency[writers], 1)
     clients, backlog = data.field('mem_clients_slaves'), data.field('mem_replication_backlog')
     if clients is not None and backlog is not None:
         found['memory for replication at most, MB'] = float((clients + backlog).max()) / 1e6

@@ -144,7 +144,7 @@ class Run:
             hog.wait()
             servers.end_process(hog)
         elif event['do'] == 'join':
-            self._join()
+            self._join(event.get('stopped', 0))
         else:
             wire = servers.Wire(self.server.port)
             try:
@@ -154,14 +154,27 @@ class Run:
         notes.append({'do': event['do'], 'words': event.get('words'), 'began': at,
                       'ended': time.monotonic()})
 
-    def _join(self):
-        """A replica of the same program is started, and has its copy when this returns."""
+    def _start_replica(self):
         replica = servers.Server('replica', self.variant.binary,
                                  ['--replicaof', '127.0.0.1', self.server.port,
                                   '--repl-timeout', JOIN_PATIENCE_S, '--maxclients', 100])
         self.replicas.append(replica)
         replica.pin(SPARE_CORES[0])
+        return replica
+
+    def _join(self, stopped):
+        """A replica of the same program is started, and has its copy when this returns. So many
+        others ask for a copy before it, and are stopped before the copy begins: the case's
+        repl-diskless-sync-delay is longer than they take to start."""
         end = time.monotonic() + JOIN_PATIENCE_S
+        sleepers = [self._start_replica() for _ in range(stopped)]
+        while int(self.server.wire.info('replication')['connected_slaves']) < stopped:
+            if time.monotonic() > end:
+                raise MeasureError('the replicas that are to be stopped do not come')
+            time.sleep(0.02)
+        for sleeper in sleepers:
+            sleeper.pause()
+        replica = self._start_replica()
         while replica.wire.info('replication')['master_link_status'] != 'up':
             if time.monotonic() > end or replica.process.poll() is not None:
                 raise MeasureError(f'no copy for a replica: {replica.last_words()}')
@@ -240,6 +253,7 @@ class Run:
 
     def stop(self):
         for replica in self.replicas:
+            replica.resume()
             replica.stop()
         self.server.stop()
 

@@ -192,17 +192,24 @@ bool acl_authenticate(struct client *c, struct slice name, struct slice password
 
 /* ---- the check ---- */
 
+struct keys_check {
+    const struct acl_user *user;
+    const struct slice *argv;
+    int denied; /* the first argument that is; 0: none */
+};
+
+static bool check_key(int index, void *context) {
+    struct keys_check *check = context;
+    if (!acl_user_may_key(check->user, check->argv[index])) check->denied = index;
+    return !check->denied;
+}
+
 static bool keys_allowed(const struct acl_user *u, const struct command *command, int argc,
                          const struct slice *argv, int *at) {
-    struct key_range ranges[KEY_RANGES_MAX];
-    int count = command_key_ranges(command, argc, argv, ranges);
-    for (int i = 0; i < count; i++) {
-        for (int k = 0; k < ranges[i].count; k++) {
-            *at = ranges[i].first + k * ranges[i].step;
-            if (!acl_user_may_key(u, argv[*at])) return false;
-        }
-    }
-    return true;
+    struct keys_check check = {u, argv, 0};
+    command_each_key(&(struct key_search){command, argc, argv, check_key, &check});
+    *at = check.denied;
+    return !check.denied;
 }
 
 static bool channels_allowed(const struct acl_user *u, const struct command *command, int argc,

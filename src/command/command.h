@@ -17,7 +17,7 @@
 
 struct call;
 struct command_times;
-struct key_rule;
+struct key_search;
 
 /* Rows of all families together; 6.2 has 224, modules will bring theirs. The bits of a user in ACL
  * are as many, as in 6.2; who registers rows at run time asks command_count() first. */
@@ -99,7 +99,8 @@ struct command {
     int arity; /* with the name; negative = at least */
     unsigned flags;
     int first_key, last_key, key_step; /* positions; last_key may count from the end (-1) */
-    const struct key_rule *key_rule;   /* where positions do not tell; NULL: they do */
+    /* Names the keys where positions do not tell (command/command_keys.h); NULL: they do. */
+    bool (*keys)(const struct key_search *search);
     unsigned changes; /* enum entry_changes (store/entry.h): what a call changes of those keys */
     unsigned categories;
     enum command_channels channels;

@@ -1,67 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the keys of a command stand.
+ * The keys of a request, found before it runs: for ACL, a save, tracking, COMMAND GETKEYS, a
+ * cluster.
  *
- * Most rows say it by first_key, last_key and key_step. Where the arguments decide it, the row has
- * a key rule beside it, which is data too:
+ * Most rows say by first_key, last_key and key_step which arguments are keys. Where the arguments
+ * decide it, the row has a function beside it, which names them one by one:
  *
- *     static const struct key_rule zunionstore_keys = {.count_at = 2, .key_at = 1};
- *     static const struct key_rule sort_keys = {
- *         .key_at = 1,
- *         .words_at = 2,
- *         .words = {{"limit", 2}, {"by", 1}, {"get", 1}, {"store", 0, KEY_TAKE_ONE}}};
- *
- * Whoever must know the keys of a request before it runs asks command_key_ranges: COMMAND GETKEYS,
- * and later ACL and cluster.
+ *     static bool store_keys(const struct key_search *s) {
+ *         int count = keys_counted(s, 2);             ZUNIONSTORE to 2 a b: the argument 2 says 2
+ *         if (!count) return false;
+ *         if (keys_named(s, 3, count)) key_named(s, 1);
+ *         return true;
+ *     }
  */
 #ifndef EVENKEEL_COMMAND_COMMAND_KEYS_H
 #define EVENKEEL_COMMAND_COMMAND_KEYS_H
 #include <stdbool.h>
 
+#include "base/panic.h"
 #include "base/string.h"
 
 struct command;
 
-/* What stands behind a word. */
-enum key_take {
-    KEY_TAKE_NONE, /* no key */
-    KEY_TAKE_ONE,  /* a key, where an argument follows; of several such the last counts */
-    KEY_TAKE_TWO,  /* two keys, where two arguments follow; ends the search */
-    KEY_TAKE_REST, /* keys up to the end, at least one */
-    KEY_TAKE_HALF, /* keys, and as many arguments of another kind after them; at least one */
-    KEY_TAKE_STOP, /* no key, and none after it */
+/* Gets the index of an argument that is a key, which lies within the arguments. False: no further
+ * keys are wanted. */
+typedef bool key_visit(int index, void *context);
+
+/* A request whose keys are looked for. Everything is borrowed; `argc` fits the command's arity. */
+struct key_search {
+    const struct command *command;
+    int argc;
+    const struct slice *argv;
+    key_visit *visit;
+    void *context;
 };
 
-struct key_word {
-    const char *word; /* lower case; compared without case */
-    int values;       /* arguments that belong to it and are passed over; not of those that take */
-    enum key_take take;
-};
-
-#define KEY_WORDS_MAX 6
-
-/* The parts that are set add up. The keys that are counted come before the one at key_at, that one
- * before those found by words. */
-struct key_rule {
-    int count_at;        /* this argument says how many keys follow it; 0: none does */
-    int key_at;          /* one key; 0: none */
-    const char *only_in; /* argument 1 must be this subcommand; NULL: any */
-    int words_at;        /* from here on the words are looked for; 0: none are */
-    bool words_strict;   /* any other word is a fault */
-    bool words_if_empty; /* only where the key at key_at is empty, and then instead of it */
-    struct key_word words[KEY_WORDS_MAX]; /* up to one without a word */
-};
-
-struct key_range {
-    int first, count, step; /* of arguments */
-};
-
-#define KEY_RANGES_MAX 2
-
-/* True where the command has keys, by its places or a rule. */
+/* True where the command has keys, by its places or a function. */
 bool command_has_keys(const struct command *command);
-/* The keys of a request whose number of arguments fits the arity. Returns how many ranges were
- * filled in: all lie within the arguments. 0 where the arguments are at fault, or name no key.
- * Changes nothing; O(argc). */
-int command_key_ranges(const struct command *command, int argc, const struct slice *argv,
-                       struct key_range ranges[static KEY_RANGES_MAX]);
+/* Visits the keys of a request. False where there is no key, or the arguments are at fault, with
+ * nothing visited then. Changes nothing itself; O(argc). */
+bool command_each_key(const struct key_search *search);
+
+/* ---- for the functions of rows ----
+ *
+ * A row's function (struct command, `keys`) names the keys in the order that 6.2 has, and returns
+ * true; false, having named none, where the arguments are at fault or name no key. It changes
+ * nothing. It may stop when a helper returns false: no further keys are wanted. */
+
+/* The argument is a key. */
+static inline bool key_named(const struct key_search *s, int index) {
+    ASSERT(index >= 1 && index < s->argc);
+    return s->visit(index, s->context);
+}
+/* So many arguments from `first` on are keys. */
+bool keys_named(const struct key_search *s, int first, int count);
+/* How many keys argument `count_at` says follow it; 0 where there are not as many, or it is no
+ * number above 0. As in 6.2, of a number only its beginning is read, and what does not fit 32 bits
+ * is cut to them. */
+int keys_counted(const struct key_search *s, int count_at);
 #endif

@@ -596,21 +596,25 @@ static void command_geosearchstore(struct call *call) {
 /* ---- rows ---- */
 
 /* The options begin behind the fifth argument, also where a member takes one place less. */
-static const struct key_rule store_keys = {
-    .key_at = 1,
-    .words_at = 5,
-    .words = {{"store", 0, KEY_TAKE_ONE}, {"storedist", 0, KEY_TAKE_ONE}}};
+/* The last word that names a target counts. */
+static bool store_keys(const struct key_search *s) {
+    int target = 0;
+    for (int i = 5; i + 1 < s->argc; i++)
+        if (slice_is(s->argv[i], "store") || slice_is(s->argv[i], "storedist")) target = ++i;
+    if (key_named(s, 1) && target) key_named(s, target);
+    return true;
+}
 
 static struct command rows[] = {
     COMMAND("geoadd", command_geoadd, -5, GROW, ACL_GEO, CHANGES(ZSET, ONE_KEY),
             "Adds members at positions, or moves them; returns how many."),
     COMMAND("georadius", command_georadius, -6, GROW | MOVABLE, ACL_GEO, CHANGES(WHOLE, ONE_KEY),
-            "Members around a position, or stores them.", .key_rule = &store_keys),
+            "Members around a position, or stores them.", .keys = store_keys),
     COMMAND("georadius_ro", command_georadius_ro, -6, READ, ACL_GEO, ONE_KEY,
             "Members around a position."),
     COMMAND("georadiusbymember", command_georadiusbymember, -5, GROW | MOVABLE, ACL_GEO,
             CHANGES(WHOLE, ONE_KEY), "Members around another member, or stores them.",
-            .key_rule = &store_keys),
+            .keys = store_keys),
     COMMAND("georadiusbymember_ro", command_georadiusbymember_ro, -5, READ, ACL_GEO, ONE_KEY,
             "Members around another member."),
     COMMAND("geohash", command_geohash, -2, READ, ACL_GEO, ONE_KEY,

@@ -65,19 +65,21 @@ static void command_info(struct call *call) {
     for (int i = 2; i < call->argc; i++) reply_command(call->client, command_find(call->argv[i]));
 }
 
-static void reply_keys(struct call *call, const struct key_range *ranges, int count) {
-    int64_t keys = 0;
-    for (int i = 0; i < count; i++) keys += ranges[i].count;
-    reply_array(call->client, keys);
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < ranges[i].count; k++)
-            reply_bulk(call->client, call->argv[2 + ranges[i].first + k * ranges[i].step]);
+static bool count_key(int index, void *context) {
+    ++*(int *)context;
+    return true;
+}
+
+static bool reply_key(int index, void *context) {
+    const struct call *call = context;
+    reply_bulk(call->client, call->argv[2 + index]);
+    return true;
 }
 
 static void command_getkeys(struct call *call) {
     const struct command *c = command_find(call->argv[2]);
     int argc = call->argc - 2;
-    struct key_range ranges[KEY_RANGES_MAX];
+    int count = 0;
     if (!c || !is_listed(c)) {
         reply_error(call->client, "Invalid command specified");
         return;
@@ -90,11 +92,15 @@ static void command_getkeys(struct call *call) {
         reply_error(call->client, "Invalid number of arguments specified for command");
         return;
     }
-    int count = command_key_ranges(c, argc, call->argv + 2, ranges);
-    if (count)
-        reply_keys(call, ranges, count);
-    else
+    struct key_search search = {c, argc, call->argv + 2, count_key, &count};
+    if (!command_each_key(&search)) {
         reply_error(call->client, "Invalid arguments specified for command");
+        return;
+    }
+    reply_array(call->client, (size_t)count);
+    search.visit = reply_key;
+    search.context = call;
+    command_each_key(&search);
 }
 
 static const char *const help[] = {

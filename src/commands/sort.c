@@ -708,18 +708,26 @@ static void command_sort(struct call *call) {
 
 /* ---- row ---- */
 
-static const struct key_rule sort_keys = {.key_at = 1,
-                                          .words_at = 2,
-                                          .words = {{"limit", 2, KEY_TAKE_NONE},
-                                                    {"by", 1, KEY_TAKE_NONE},
-                                                    {"get", 1, KEY_TAKE_NONE},
-                                                    {"store", 0, KEY_TAKE_ONE}}};
+/* The last STORE counts. */
+static bool sort_keys(const struct key_search *s) {
+    int target = 0;
+    for (int i = 2; i + 1 < s->argc; i++) {
+        if (slice_is(s->argv[i], "limit"))
+            i += 2;
+        else if (slice_is(s->argv[i], "by") || slice_is(s->argv[i], "get"))
+            i++;
+        else if (slice_is(s->argv[i], "store"))
+            target = ++i;
+    }
+    if (key_named(s, 1) && target) key_named(s, target);
+    return true;
+}
 
 static struct command rows[] = {
     COMMAND("sort", command_sort, -2, GROW | MOVABLE,
             ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS, CHANGES(WHOLE, ONE_KEY),
             "The elements of a list, set or sorted set in order, or what is named after them.",
-            .key_rule = &sort_keys),
+            .keys = sort_keys),
 };
 
 /* Whether texts have another order than their bytes: not in the C locale, nor in those derived from

@@ -422,24 +422,33 @@ static void command_xreadgroup(struct call *call) { read_generic(call, true); }
 
 /* ---- rows ---- */
 
-static const struct key_rule read_keys = {.words_at = 1,
-                                          .words_strict = true,
-                                          .words = {{"block", 1, KEY_TAKE_NONE},
-                                                    {"count", 1, KEY_TAKE_NONE},
-                                                    {"group", 2, KEY_TAKE_NONE},
-                                                    {"noack", 0, KEY_TAKE_NONE},
-                                                    {"streams", 0, KEY_TAKE_HALF}}};
+/* As many keys as IDs follow the word STREAMS. */
+static bool read_keys(const struct key_search *s) {
+    int i = 1;
+    for (; i < s->argc && !slice_is(s->argv[i], "streams"); i++) {
+        if (slice_is(s->argv[i], "block") || slice_is(s->argv[i], "count"))
+            i++;
+        else if (slice_is(s->argv[i], "group"))
+            i += 2;
+        else if (!slice_is(s->argv[i], "noack"))
+            return false;
+    }
+    int behind = s->argc - i - 1;
+    if (behind < 2 || behind % 2) return false;
+    keys_named(s, i + 1, behind / 2);
+    return true;
+}
 
 static struct command rows[] = {
     COMMAND("xread", command_xread, -4, READ | MOVABLE, ACL_STREAM | ACL_BLOCKING, NO_KEYS,
             "Entries of streams behind an ID each ($ = the last one), with COUNT; with BLOCK it "
             "waits for some.",
-            .key_rule = &read_keys),
+            .keys = read_keys),
     COMMAND("xreadgroup", command_xreadgroup, -7, WRITE | MOVABLE, ACL_STREAM | ACL_BLOCKING,
             CHANGES(STREAM, NO_KEYS),
             "Entries of streams for a consumer of a group: new ones (>), or those pending for it "
             "behind an ID; with COUNT, BLOCK and NOACK.",
-            .key_rule = &read_keys),
+            .keys = read_keys),
 };
 
 void commands_stream_read_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -698,8 +698,15 @@ static void command_stralgo(struct call *call) {
 /* ---- rows ---- */
 
 /* As 6.2, which takes neither LCS nor the other options into account. */
-static const struct key_rule stralgo_keys = {
-    .words_at = 1, .words = {{"keys", 0, KEY_TAKE_TWO}, {"strings", 0, KEY_TAKE_STOP}}};
+static bool stralgo_keys(const struct key_search *s) {
+    for (int i = 1; i + 2 < s->argc; i++) {
+        if (slice_is(s->argv[i], "strings")) return false;
+        if (!slice_is(s->argv[i], "keys")) continue;
+        keys_named(s, i + 1, 2);
+        return true;
+    }
+    return false;
+}
 
 static struct command rows[] = {
     COMMAND("get", command_get, 2, READ | FAST, ACL_STRING, ONE_KEY, "The value of a key."),
@@ -735,7 +742,7 @@ static struct command rows[] = {
             "GETRANGE under its old name."),
     COMMAND("stralgo", command_stralgo, -2, READ | MOVABLE, ACL_STRING, NO_KEYS,
             "LCS: the longest common subsequence of two strings, its length or its places.",
-            .key_rule = &stralgo_keys),
+            .keys = stralgo_keys),
     COMMAND("incr", command_incr, 2, GROW | FAST, ACL_STRING, CHANGES(WHOLE, ONE_KEY),
             "Adds 1 to an integer."),
     COMMAND("decr", command_decr, 2, GROW | FAST, ACL_STRING, CHANGES(WHOLE, ONE_KEY),

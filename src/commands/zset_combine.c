@@ -538,27 +538,37 @@ static void command_zdiffstore(struct call *call) {
 
 /* ---- rows ---- */
 
-static const struct key_rule read_keys = {.count_at = 1};
-static const struct key_rule store_keys = {.count_at = 2, .key_at = 1};
+static bool read_keys(const struct key_search *s) {
+    int count = keys_counted(s, 1);
+    keys_named(s, 2, count);
+    return count > 0;
+}
+/* The target comes last, as 6.2 has it. */
+static bool store_keys(const struct key_search *s) {
+    int count = keys_counted(s, 2);
+    if (!count) return false;
+    if (keys_named(s, 3, count)) key_named(s, 1);
+    return true;
+}
 
 static struct command rows[] = {
     COMMAND("zunion", command_zunion, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
             "Members of any of the sorted sets; with WEIGHTS, AGGREGATE, WITHSCORES.",
-            .key_rule = &read_keys),
+            .keys = read_keys),
     COMMAND("zinter", command_zinter, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
-            "Members that all have; with WEIGHTS, AGGREGATE, WITHSCORES.", .key_rule = &read_keys),
+            "Members that all have; with WEIGHTS, AGGREGATE, WITHSCORES.", .keys = read_keys),
     COMMAND("zdiff", command_zdiff, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
             "Members of the first sorted set that no other has; with WITHSCORES.",
-            .key_rule = &read_keys),
+            .keys = read_keys),
     COMMAND("zunionstore", command_zunionstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
             CHANGES(WHOLE, ONE_KEY), "Stores what ZUNION gives; returns how many.",
-            .key_rule = &store_keys),
+            .keys = store_keys),
     COMMAND("zinterstore", command_zinterstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
             CHANGES(WHOLE, ONE_KEY), "Stores what ZINTER gives; returns how many.",
-            .key_rule = &store_keys),
+            .keys = store_keys),
     COMMAND("zdiffstore", command_zdiffstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
             CHANGES(WHOLE, ONE_KEY), "Stores what ZDIFF gives; returns how many.",
-            .key_rule = &store_keys),
+            .keys = store_keys),
 };
 
 void commands_zset_combine_register(void) { command_register(COMMAND_ROWS(rows)); }

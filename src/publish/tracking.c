@@ -316,12 +316,15 @@ static void note_read(const struct client *c, struct slice name) {
     items += idset_add(&k->clients, c->id, MEMORY_OTHER);
 }
 
+static bool note_key_read(int index, void *context) {
+    const struct call *call = context;
+    note_read(call->client, call->argv[index]);
+    return true;
+}
+
 static void note_reads(const struct call *call) {
-    struct key_range ranges[KEY_RANGES_MAX];
-    int count = command_key_ranges(call->command, call->argc, call->argv, ranges);
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < ranges[i].count; j++)
-            note_read(call->client, call->argv[ranges[i].first + j * ranges[i].step]);
+    command_each_key(&(struct key_search){call->command, call->argc, call->argv, note_key_read,
+                                          (void *)(uintptr_t)call});
 }
 
 /* Tells all who read it but, where it is a client of NOLOOP, the one whose own change it is; once

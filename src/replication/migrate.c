@@ -438,16 +438,22 @@ static bool migrate_is_secret(const struct call *call, int index) {
     return false;
 }
 
-static const struct key_rule migrate_keys = {.key_at = 3,
-                                             .words_at = FIRST_OPTION,
-                                             .words_if_empty = true,
-                                             .words = {{"keys", 0, KEY_TAKE_REST}}};
+/* Where the key is empty, all that follows the word KEYS. */
+static bool migrate_keys(const struct key_search *s) {
+    int at = s->argv[3].length ? s->argc : FIRST_OPTION;
+    while (at < s->argc && !slice_is(s->argv[at], "keys")) at++;
+    if (at >= s->argc)
+        key_named(s, 3);
+    else
+        keys_named(s, at + 1, s->argc - at - 1);
+    return at + 1 != s->argc;
+}
 
 static struct command rows[] = {
     COMMAND("migrate", command_migrate, -6, WRITE | BY_CHANCE | MOVABLE,
             ACL_KEYSPACE | ACL_DANGEROUS, CHANGES(WHOLE, KEYS(3, 3, 1)),
-            "Moves keys to another server: COPY, REPLACE, AUTH, AUTH2, KEYS.",
-            .key_rule = &migrate_keys, .is_secret = migrate_is_secret),
+            "Moves keys to another server: COPY, REPLACE, AUTH, AUTH2, KEYS.", .keys = migrate_keys,
+            .is_secret = migrate_is_secret),
 };
 
 static void print_kept(struct buffer *out) {

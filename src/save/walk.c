@@ -500,17 +500,22 @@ static void let_go(void) {
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }
 
+struct keys_ask {
+    const struct call *call;
+    bool awaits;
+};
+
+static bool ask_key(int index, void *context) {
+    struct keys_ask *ask = context;
+    const struct key key = call_key(ask->call, index);
+    ask->awaits = keyspace_awaits_save(&key, ask->call->command->changes);
+    return !ask->awaits;
+}
+
 static bool any_key_awaits(const struct call *call) {
-    struct key_range ranges[KEY_RANGES_MAX];
-    unsigned changes = call->command->changes;
-    int count = command_key_ranges(call->command, call->argc, call->argv, ranges);
-    for (int i = 0; i < count; i++) {
-        for (int k = 0; k < ranges[i].count; k++) {
-            struct key key = call_key(call, ranges[i].first + k * ranges[i].step);
-            if (keyspace_awaits_save(&key, changes)) return true;
-        }
-    }
-    return false;
+    struct keys_ask ask = {call, false};
+    command_each_key(&(struct key_search){call->command, call->argc, call->argv, ask_key, &ask});
+    return ask.awaits;
 }
 
 static bool is_far_behind(void) { return scribe_waiting(walk.scribe) >= HELD_BYTES_MAX; }

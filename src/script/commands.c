@@ -179,14 +179,18 @@ static void command_script(struct call *call) {
 
 #define EVALUATES (SCRIPTED | COMMAND_SKIP_MONITOR | MOVABLE | COMMAND_MAY_LAST)
 
-static const struct key_rule eval_keys = {.count_at = COUNT_AT};
+static bool eval_keys(const struct key_search *s) {
+    int count = keys_counted(s, COUNT_AT);
+    keys_named(s, COUNT_AT + 1, count);
+    return count > 0;
+}
 
 static struct command rows[] = {
     COMMAND("eval", command_eval, -3, EVALUATES, ACL_SCRIPTING, NO_KEYS,
-            "Runs a script with keys and arguments; returns what it does.", .key_rule = &eval_keys,
+            "Runs a script with keys and arguments; returns what it does.", .keys = eval_keys,
             .propagation = COMMAND_PROPAGATES_NOTHING),
     COMMAND("evalsha", command_evalsha, -3, EVALUATES, ACL_SCRIPTING, NO_KEYS,
-            "Runs the script that has this SHA-1 digest.", .key_rule = &eval_keys,
+            "Runs the script that has this SHA-1 digest.", .keys = eval_keys,
             .propagation = COMMAND_PROPAGATES_NOTHING),
     COMMAND("script", command_script, -2, SCRIPTED, ACL_SCRIPTING, NO_KEYS,
             "The scripts that EVALSHA finds, and the one that runs.",

@@ -241,12 +241,16 @@ static void command_memory(struct call *call) {
     }
 }
 
-static const struct key_rule memory_keys = {.key_at = 2, .only_in = "usage"};
+static bool memory_keys(const struct key_search *s) {
+    if (s->argc < 3 || !slice_is(s->argv[1], "usage")) return false;
+    key_named(s, 2);
+    return true;
+}
 
 static struct command rows[] = {
     COMMAND("memory", command_memory, -2, READ | BY_CHANCE | MOVABLE, NO_CATEGORY, NO_KEYS,
             "What memory is used for: USAGE, STATS, DOCTOR, MALLOC-STATS, PURGE.",
-            .key_rule = &memory_keys),
+            .keys = memory_keys),
 };
 
 void memory_command_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of command/command_keys: rules for every form that the commands of 6.2 have, and what its
- * COMMAND GETKEYS answered to each request. "-" stands for an empty argument.
+ * Tests of command/command_keys, with the server's rows: every form that the commands of 6.2 have,
+ * and what its COMMAND GETKEYS answered to each request. "-" stands for an empty argument.
  */
 #include "command/command_keys.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,46 +12,11 @@
 #include <cmocka.h>
 
 #include "command/command.h"
+#include "option/option.h"
+#include "server/mode.h"
+#include "server/modes.h"
 
 #define ARGUMENTS_MAX 16
-
-static const struct key_rule zunionstore_rule = {.count_at = 2, .key_at = 1};
-static const struct key_rule zunion_rule = {.count_at = 1};
-static const struct key_rule eval_rule = {.count_at = 2};
-static const struct key_rule sort_rule = {
-    .key_at = 1,
-    .words_at = 2,
-    .words = {{"limit", 2}, {"by", 1}, {"get", 1}, {"store", 0, KEY_TAKE_ONE}}};
-static const struct key_rule georadius_rule = {
-    .key_at = 1,
-    .words_at = 5,
-    .words = {{"store", 0, KEY_TAKE_ONE}, {"storedist", 0, KEY_TAKE_ONE}}};
-static const struct key_rule xread_rule = {
-    .words_at = 1,
-    .words_strict = true,
-    .words = {
-        {"block", 1}, {"count", 1}, {"group", 2}, {"noack", 0}, {"streams", 0, KEY_TAKE_HALF}}};
-static const struct key_rule migrate_rule = {
-    .key_at = 3, .words_at = 6, .words_if_empty = true, .words = {{"keys", 0, KEY_TAKE_REST}}};
-static const struct key_rule stralgo_rule = {
-    .words_at = 1, .words = {{"keys", 0, KEY_TAKE_TWO}, {"strings", 0, KEY_TAKE_STOP}}};
-static const struct key_rule memory_rule = {.key_at = 2, .only_in = "usage"};
-
-static const struct command commands[] = {
-    {.name = "zunionstore", .key_rule = &zunionstore_rule},
-    {.name = "zunion", .key_rule = &zunion_rule},
-    {.name = "eval", .key_rule = &eval_rule},
-    {.name = "sort", .key_rule = &sort_rule},
-    {.name = "georadius", .key_rule = &georadius_rule},
-    {.name = "xread", .key_rule = &xread_rule},
-    {.name = "migrate", .key_rule = &migrate_rule},
-    {.name = "stralgo", .key_rule = &stralgo_rule},
-    {.name = "memory", .key_rule = &memory_rule},
-    {.name = "del", .first_key = 1, .last_key = -1, .key_step = 1},
-    {.name = "mset", .first_key = 1, .last_key = -1, .key_step = 2},
-    {.name = "object", .first_key = 2, .last_key = 2, .key_step = 1},
-    {.name = "ping"},
-};
 
 static const struct {
     const char *request, *keys; /* "": none, the arguments are at fault */
@@ -174,45 +140,65 @@ static int split(const char *text, struct slice *argv) {
 }
 
 static const struct command *command_named(struct slice name) {
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (slice_is(name, commands[i].name)) return &commands[i];
-    fail_msg("no row for %.*s", (int)name.length, name.bytes);
-    return NULL;
+    const struct command *command = command_find(name);
+    if (!command) fail_msg("no row for %.*s", (int)name.length, name.bytes);
+    return command;
+}
+
+/* Keys that a search has visited. */
+struct found {
+    int indexes[ARGUMENTS_MAX];
+    int count, wanted; /* the search ends behind so many */
+};
+
+static bool add_found(int index, void *context) {
+    struct found *found = context;
+    assert_in_range(found->count, 0, ARGUMENTS_MAX - 1);
+    found->indexes[found->count++] = index;
+    return found->count < found->wanted;
+}
+
+static bool search(const struct command *command, int argc, const struct slice *argv, int wanted,
+                   struct found *found) {
+    *found = (struct found){.wanted = wanted};
+    return command_each_key(&(struct key_search){command, argc, argv, add_found, found});
 }
 
 static void test_keys_are_those_of_redis(void **state) {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct slice argv[ARGUMENTS_MAX], expected[ARGUMENTS_MAX];
-        struct key_range ranges[KEY_RANGES_MAX];
+        struct found found;
         int argc = split(cases[i].request, argv), wanted = split(cases[i].keys, expected);
-        int count = command_key_ranges(command_named(argv[0]), argc, argv, ranges), found = 0;
-        for (int r = 0; r < count; r++)
-            for (int k = 0; k < ranges[r].count; k++) {
-                int index = ranges[r].first + k * ranges[r].step;
-                assert_in_range(index, 1, argc - 1);
-                if (found >= wanted || !slice_equal(argv[index], expected[found]))
-                    fail_msg("%s: key %d", cases[i].request, found);
-                found++;
-            }
-        if (found != wanted) fail_msg("%s: %d keys", cases[i].request, found);
+        bool any = search(command_named(argv[0]), argc, argv, INT_MAX, &found);
+        assert_int_equal(any, wanted > 0);
+        if (found.count != wanted) fail_msg("%s: %d keys", cases[i].request, found.count);
+        for (int k = 0; k < wanted; k++)
+            if (!slice_equal(argv[found.indexes[k]], expected[k]))
+                fail_msg("%s: key %d", cases[i].request, k);
     }
 }
 
-/* Whatever the numbers and lengths: within the arguments, and no range is empty. */
-static void test_ranges_lie_within(void **state) {
+/* Whatever the numbers and lengths: each key is an argument, and named once; and who wants one key
+ * is told of the first. */
+static void test_keys_lie_within(void **state) {
     static const char *const words[] = {"store", "keys", "streams", "3", "99", "-1", "limit", ""};
-    for (size_t c = 0; c < sizeof(commands) / sizeof(commands[0]); c++)
+    for (size_t c = 0; c < command_count(); c++)
         for (unsigned seed = 0; seed < 4096; seed++) {
             struct slice argv[ARGUMENTS_MAX];
-            struct key_range ranges[KEY_RANGES_MAX];
+            struct found found, first;
             int argc = 1 + (int)(seed % 9);
+            if (!command_arity_fits(command_at(c), argc)) continue;
             for (int i = 0; i < argc; i++) argv[i] = slice_of(words[(seed >> (i % 4) * 3) & 7]);
-            int count = command_key_ranges(&commands[c], argc, argv, ranges);
-            assert_in_range(count, 0, KEY_RANGES_MAX);
-            for (int r = 0; r < count; r++) {
-                assert_true(ranges[r].first >= 1 && ranges[r].count >= 1);
-                assert_true(ranges[r].first + (ranges[r].count - 1) * ranges[r].step < argc);
+            bool any = search(command_at(c), argc, argv, INT_MAX, &found);
+            assert_int_equal(any, found.count > 0);
+            for (int k = 0; k < found.count; k++) {
+                assert_in_range(found.indexes[k], 1, argc - 1);
+                for (int other = 0; other < k; other++)
+                    assert_int_not_equal(found.indexes[k], found.indexes[other]);
             }
+            assert_int_equal(search(command_at(c), argc, argv, 1, &first), any);
+            assert_int_equal(first.count, any);
+            if (any) assert_int_equal(first.indexes[0], found.indexes[0]);
         }
 }
 
@@ -222,11 +208,21 @@ static void test_who_has_keys(void **state) {
     assert_false(command_has_keys(command_named(SLICE("ping"))));
 }
 
+static int setup(void **state) {
+    mode_register(&mode_server);
+    return 0;
+}
+
+static int teardown(void **state) {
+    option_reset_all();
+    return 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys_are_those_of_redis),
-        cmocka_unit_test(test_ranges_lie_within),
+        cmocka_unit_test(test_keys_lie_within),
         cmocka_unit_test(test_who_has_keys),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

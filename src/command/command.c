@@ -136,16 +136,34 @@ static void table_rebuild(void) {
         if (all[i]->called) table_put(all[i]);
 }
 
-void command_register(struct command *rows, size_t rows_count) {
-    ASSERT(count + rows_count <= COMMANDS_MAX);
+/* The rows from number `first` on are forgotten. */
+static void forget_from(size_t first) {
+    count = first;
+    table_rebuild();
+}
+
+bool command_try_register(struct command *rows, size_t rows_count) {
+    size_t first = count;
+    if (rows_count > COMMANDS_MAX - count) return false;
     for (size_t i = 0; i < rows_count; i++) {
         struct command *row = &rows[i];
-        ASSERT(!command_find(slice_of(row->name)) && strlen(row->name) <= NAME_BYTES_MAX);
+        if (strlen(row->name) > NAME_BYTES_MAX || command_find(slice_of(row->name))) {
+            forget_from(first);
+            return false;
+        }
         row->called = row->name;
         row->number = (unsigned)count;
         all[count++] = row;
         table_put(row);
     }
+    return true;
+}
+
+void command_refused(const struct command *rows) {
+    PANIC(
+        "the rows of commands that begin with '%s' are refused: a name is taken, or "
+        "there is no room",
+        rows->name);
 }
 
 struct command *command_find(struct slice name) {

@@ -20,7 +20,7 @@ struct command_times;
 struct key_search;
 
 /* Rows of all families together; 6.2 has 224, modules will bring theirs. The bits of a user in ACL
- * are as many, as in 6.2; who registers rows at run time asks command_count() first. */
+ * are as many, as in 6.2. */
 #define COMMANDS_MAX 1024
 
 /* In the order in which COMMAND shows them. */
@@ -106,6 +106,9 @@ struct command {
     enum command_channels channels;
     enum command_propagation propagation;
     const char *help; /* one line */
+    /* For the handler and the row's other functions (call->command->context): what tells it from
+     * other rows that have the same handler. */
+    const void *context;
     /* Whether an argument is a secret, which no log may show; NULL: none is. */
     bool (*is_secret)(const struct call *call, int index);
 
@@ -116,8 +119,15 @@ struct command {
     const char *called;          /* the name it answers to, after rename-command; NULL = removed */
 };
 
-/* Rows live as long as the process. */
-void command_register(struct command *rows, size_t count);
+/* Rows are borrowed for good. False where a name is taken or too long, or there is no room for all;
+ * then no row is taken. */
+MUST_USE bool command_try_register(struct command *rows, size_t count);
+/* Ends the process: rows of the server's own are refused only by our fault. */
+_Noreturn void command_refused(const struct command *rows);
+/* At start. */
+static inline void command_register(struct command *rows, size_t count) {
+    if (!command_try_register(rows, count)) command_refused(rows);
+}
 /* Before the server starts. "" removes the command. False where `name` is unknown or `new_name`
  * taken. */
 MUST_USE bool command_rename(struct slice name, struct slice new_name);

@@ -5,7 +5,8 @@
  *             "Sets fields; returns how many are new."),
  *
  * The name stands there in quotes and the handler as it is called, so that grep and `make where`
- * find both. What few rows have follows by its member's name: .keys, .channels, .is_secret.
+ * find both. What few rows have follows by its member's name: .keys, .channels, .is_secret,
+ * .context.
  */
 #ifndef EVENKEEL_COMMAND_ROW_H
 #define EVENKEEL_COMMAND_ROW_H

@@ -45,7 +45,17 @@ static void delete_at_once(const struct key *key) {
     effect_add_delete(key, lazily);
 }
 
-static void set_deadline(struct call *call, int64_t unit_msec, int64_t base_msec) {
+/* How a row's argument or reply tells a time. */
+struct time_form {
+    int64_t unit_msec;
+    bool absolute; /* since 1970; otherwise from now on */
+};
+static const struct time_form seconds = {SECOND_MSEC, false}, milliseconds = {1, false},
+                              unix_seconds = {SECOND_MSEC, true}, unix_milliseconds = {1, true};
+
+static void command_expire(struct call *call) {
+    const struct time_form *form = call->command->context;
+    int64_t unit_msec = form->unit_msec, base_msec = form->absolute ? 0 : clock_cached_msec();
     int64_t value, deadline;
     struct edit edit;
     if (!argument_int64(call, 2, &value, NULL)) return;
@@ -64,17 +74,10 @@ static void set_deadline(struct call *call, int64_t unit_msec, int64_t base_msec
         edit_put_deadline(&edit, deadline > 0 ? deadline : 0);
         reply_integer(call->client, 1);
         edit_close(&edit, 1, NOTIFY_GENERIC, "expire");
-        bool absolute = unit_msec == 1 && !base_msec;
-        if (effects_wanted() && !absolute) add_log_effect(call, deadline);
+        bool for_the_log = form == &unix_milliseconds;
+        if (effects_wanted() && !for_the_log) add_log_effect(call, deadline);
     }
 }
-
-static void command_expire(struct call *call) {
-    set_deadline(call, SECOND_MSEC, clock_cached_msec());
-}
-static void command_pexpire(struct call *call) { set_deadline(call, 1, clock_cached_msec()); }
-static void command_expireat(struct call *call) { set_deadline(call, SECOND_MSEC, 0); }
-static void command_pexpireat(struct call *call) { set_deadline(call, 1, 0); }
 
 static void command_persist(struct call *call) {
     struct edit edit;
@@ -90,19 +93,17 @@ static void command_persist(struct call *call) {
 
 /* ---- asking ---- */
 
-static void reply_time_left(struct call *call, int64_t unit_msec) {
+static void command_ttl(struct call *call) {
+    const struct time_form *form = call->command->context;
     struct entry *e = call_peek(call, 1);
     if (!e || !entry_has_deadline(e)) {
         reply_integer(call->client, e ? -1 : -2);
         return;
     }
-    int64_t left = entry_deadline(e) - clock_cached_msec();
+    int64_t unit = form->unit_msec, left = entry_deadline(e) - clock_cached_msec();
     if (left < 0) left = 0;
-    reply_integer(call->client, left / unit_msec + (left % unit_msec + unit_msec / 2) / unit_msec);
+    reply_integer(call->client, left / unit + (left % unit + unit / 2) / unit);
 }
-
-static void command_ttl(struct call *call) { reply_time_left(call, SECOND_MSEC); }
-static void command_pttl(struct call *call) { reply_time_left(call, 1); }
 
 static void command_time(struct call *call) {
     int64_t now = clock_wall_usec();
@@ -115,19 +116,21 @@ static void command_time(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("expire", command_expire, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
-            "Lets a key expire in so many seconds; deletes it where they are not positive."),
-    COMMAND("pexpire", command_pexpire, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
-            "As EXPIRE, in milliseconds."),
-    COMMAND("expireat", command_expireat, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
-            "Lets a key expire at a time in seconds since 1970; deletes it where that is past."),
-    COMMAND("pexpireat", command_pexpireat, 3, WRITE | FAST, ACL_KEYSPACE,
-            CHANGES(ANYTHING, ONE_KEY), "As EXPIREAT, in milliseconds."),
+            "Lets a key expire in so many seconds; deletes it where they are not positive.",
+            .context = &seconds),
+    COMMAND("pexpire", command_expire, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
+            "As EXPIRE, in milliseconds.", .context = &milliseconds),
+    COMMAND("expireat", command_expire, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
+            "Lets a key expire at a time in seconds since 1970; deletes it where that is past.",
+            .context = &unix_seconds),
+    COMMAND("pexpireat", command_expire, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
+            "As EXPIREAT, in milliseconds.", .context = &unix_milliseconds),
     COMMAND("persist", command_persist, 2, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
             "Takes a key's deadline away."),
     COMMAND("ttl", command_ttl, 2, READ | BY_CHANCE | FAST, ACL_KEYSPACE, ONE_KEY,
-            "Seconds until the key expires; -1: never; -2: no such key."),
-    COMMAND("pttl", command_pttl, 2, READ | BY_CHANCE | FAST, ACL_KEYSPACE, ONE_KEY,
-            "As TTL, in milliseconds."),
+            "Seconds until the key expires; -1: never; -2: no such key.", .context = &seconds),
+    COMMAND("pttl", command_ttl, 2, READ | BY_CHANCE | FAST, ACL_KEYSPACE, ONE_KEY,
+            "As TTL, in milliseconds.", .context = &milliseconds),
     COMMAND("time", command_time, 1, BY_CHANCE | ANYTIME | FAST, NO_CATEGORY, NO_KEYS,
             "The server's clock: seconds since 1970, and microseconds."),
 };

@@ -171,7 +171,9 @@ static struct zset_span query_span(const struct query *q, struct value v) {
     return span;
 }
 
-static void range_generic(struct call *call, struct query q) {
+/* Six commands begin with different parts of a query. */
+static void command_zrange(struct call *call) {
+    struct query q = *(const struct query *)call->command->context;
     struct entry *e;
     struct zset_span span = {0, 0};
     if (!query_parse(call, 2, &q)) return;
@@ -184,25 +186,13 @@ static void range_generic(struct call *call, struct query q) {
                     q.with_scores);
 }
 
-static void command_zrange(struct call *call) { range_generic(call, (struct query){0}); }
+#define FIXED(by_, downwards_) \
+    { .range = {.by = by_}, .by_fixed = true, .order_fixed = true, .downwards = downwards_ }
 
-static void command_zrevrange(struct call *call) {
-    range_generic(call, (struct query){.by_fixed = true, .order_fixed = true, .downwards = true});
-}
-
-static void fixed_generic(struct call *call, enum range_by by, bool downwards) {
-    range_generic(
-        call,
-        (struct query){
-            .range = {.by = by}, .by_fixed = true, .order_fixed = true, .downwards = downwards});
-}
-
-static void command_zrangebyscore(struct call *call) { fixed_generic(call, RANGE_BY_SCORE, false); }
-static void command_zrevrangebyscore(struct call *call) {
-    fixed_generic(call, RANGE_BY_SCORE, true);
-}
-static void command_zrangebylex(struct call *call) { fixed_generic(call, RANGE_BY_TEXT, false); }
-static void command_zrevrangebylex(struct call *call) { fixed_generic(call, RANGE_BY_TEXT, true); }
+static const struct query any_query,
+    ranks_downwards = FIXED(RANGE_BY_RANK, true), scores_upwards = FIXED(RANGE_BY_SCORE, false),
+    scores_downwards = FIXED(RANGE_BY_SCORE, true), texts_upwards = FIXED(RANGE_BY_TEXT, false),
+    texts_downwards = FIXED(RANGE_BY_TEXT, true);
 
 static struct value copy_span(struct value v, struct zset_span span) {
     struct value copy = zset_create();
@@ -230,8 +220,11 @@ static void command_zrangestore(struct call *call) {
 
 /* ---- counting and removing ---- */
 
-static void count_generic(struct call *call, enum range_by by) {
-    struct range r = {.by = by};
+static const struct range by_rank = {.by = RANGE_BY_RANK}, by_score = {.by = RANGE_BY_SCORE},
+                          by_text = {.by = RANGE_BY_TEXT};
+
+static void command_zcount(struct call *call) {
+    struct range r = *(const struct range *)call->command->context;
     struct entry *e;
     size_t count = 0;
     if (!range_parse(call, 2, 3, &r)) return;
@@ -240,11 +233,8 @@ static void count_generic(struct call *call, enum range_by by) {
     reply_integer(call->client, (int64_t)count);
 }
 
-static void command_zcount(struct call *call) { count_generic(call, RANGE_BY_SCORE); }
-static void command_zlexcount(struct call *call) { count_generic(call, RANGE_BY_TEXT); }
-
-static void remove_generic(struct call *call, enum range_by by) {
-    struct range r = {.by = by};
+static void command_zremrange(struct call *call) {
+    struct range r = *(const struct range *)call->command->context;
     struct edit edit;
     struct zset_span span = {0, 0};
     if (!range_parse(call, 2, 3, &r)) return;
@@ -256,37 +246,34 @@ static void remove_generic(struct call *call, enum range_by by) {
     reply_integer(call->client, (int64_t)span.count);
 }
 
-static void command_zremrangebyrank(struct call *call) { remove_generic(call, RANGE_BY_RANK); }
-static void command_zremrangebyscore(struct call *call) { remove_generic(call, RANGE_BY_SCORE); }
-static void command_zremrangebylex(struct call *call) { remove_generic(call, RANGE_BY_TEXT); }
-
 /* ---- rows ---- */
 
 static struct command rows[] = {
     COMMAND("zrange", command_zrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
-            "A range of members: by rank, BYSCORE or BYLEX; with REV, LIMIT and WITHSCORES."),
+            "A range of members: by rank, BYSCORE or BYLEX; with REV, LIMIT and WITHSCORES.",
+            .context = &any_query),
     COMMAND("zrangestore", command_zrangestore, -5, GROW, ACL_SORTEDSET, CHANGES(WHOLE, TWO_KEYS),
             "Stores a range of members; returns how many."),
-    COMMAND("zrevrange", command_zrevrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
-            "A range of members by rank, the highest score first."),
-    COMMAND("zrangebyscore", command_zrangebyscore, -4, READ, ACL_SORTEDSET, ONE_KEY,
-            "Members of a range of scores, the lowest first."),
-    COMMAND("zrevrangebyscore", command_zrevrangebyscore, -4, READ, ACL_SORTEDSET, ONE_KEY,
-            "Members of a range of scores, the highest first."),
-    COMMAND("zrangebylex", command_zrangebylex, -4, READ, ACL_SORTEDSET, ONE_KEY,
-            "Members of a range of texts where all scores are equal."),
-    COMMAND("zrevrangebylex", command_zrevrangebylex, -4, READ, ACL_SORTEDSET, ONE_KEY,
-            "The same from the last text on."),
+    COMMAND("zrevrange", command_zrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "A range of members by rank, the highest score first.", .context = &ranks_downwards),
+    COMMAND("zrangebyscore", command_zrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "Members of a range of scores, the lowest first.", .context = &scores_upwards),
+    COMMAND("zrevrangebyscore", command_zrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "Members of a range of scores, the highest first.", .context = &scores_downwards),
+    COMMAND("zrangebylex", command_zrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "Members of a range of texts where all scores are equal.", .context = &texts_upwards),
+    COMMAND("zrevrangebylex", command_zrange, -4, READ, ACL_SORTEDSET, ONE_KEY,
+            "The same from the last text on.", .context = &texts_downwards),
     COMMAND("zcount", command_zcount, 4, READ | FAST, ACL_SORTEDSET, ONE_KEY,
-            "The number of members in a range of scores."),
-    COMMAND("zlexcount", command_zlexcount, 4, READ | FAST, ACL_SORTEDSET, ONE_KEY,
-            "The number of members in a range of texts."),
-    COMMAND("zremrangebyrank", command_zremrangebyrank, 4, WRITE, ACL_SORTEDSET,
-            CHANGES(ZSET, ONE_KEY), "Deletes the members of a range of ranks."),
-    COMMAND("zremrangebyscore", command_zremrangebyscore, 4, WRITE, ACL_SORTEDSET,
-            CHANGES(ZSET, ONE_KEY), "Deletes the members in a range of scores."),
-    COMMAND("zremrangebylex", command_zremrangebylex, 4, WRITE, ACL_SORTEDSET,
-            CHANGES(ZSET, ONE_KEY), "Deletes the members in a range of texts."),
+            "The number of members in a range of scores.", .context = &by_score),
+    COMMAND("zlexcount", command_zcount, 4, READ | FAST, ACL_SORTEDSET, ONE_KEY,
+            "The number of members in a range of texts.", .context = &by_text),
+    COMMAND("zremrangebyrank", command_zremrange, 4, WRITE, ACL_SORTEDSET, CHANGES(ZSET, ONE_KEY),
+            "Deletes the members of a range of ranks.", .context = &by_rank),
+    COMMAND("zremrangebyscore", command_zremrange, 4, WRITE, ACL_SORTEDSET, CHANGES(ZSET, ONE_KEY),
+            "Deletes the members in a range of scores.", .context = &by_score),
+    COMMAND("zremrangebylex", command_zremrange, 4, WRITE, ACL_SORTEDSET, CHANGES(ZSET, ONE_KEY),
+            "Deletes the members in a range of texts.", .context = &by_text),
 };
 
 void commands_zset_range_register(void) { command_register(COMMAND_ROWS(rows)); }

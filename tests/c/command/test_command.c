@@ -155,6 +155,37 @@ static void test_rename(void **state) {
     assert_ptr_equal(find("get"), &rows[0]);
 }
 
+static struct command more[] = {{.name = "new1", .handler = handler, .arity = 1},
+                                {.name = "new2", .handler = handler, .arity = 1}};
+static struct command many[COMMANDS_MAX];
+
+/* What is refused takes no row, and changes nothing of those that are there. */
+static void test_refused(void **state) {
+    more[1].name = "SET";
+    assert_false(command_try_register(more, 2));
+    more[1].name = "new1";
+    assert_false(command_try_register(more, 2));
+    char longest[65538];
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = 0;
+    more[1].name = longest;
+    assert_false(command_try_register(more, 2));
+    assert_false(command_try_register(many, COMMANDS_MAX));
+    assert_int_equal(command_count(), ROWS + GENERATED);
+    assert_null(find("new1"));
+    assert_ptr_equal(find("set"), &rows[1]);
+    /* A name that rename-command gave is taken, and one that it took away is free. */
+    assert_true(rename_to("publish", "new2"));
+    more[1].name = "new2";
+    assert_false(command_try_register(more, 2));
+    assert_true(rename_to("new2", "publish"));
+    more[1].name = "new2";
+    assert_true(command_try_register(more, 2));
+    assert_ptr_equal(find("new1"), &more[0]);
+    assert_int_equal(more[1].number, ROWS + GENERATED + 1);
+    assert_ptr_equal(command_at(more[1].number), &more[1]);
+}
+
 static void test_arity(void **state) {
     for (int argc = 1; argc < 6; argc++) {
         assert_int_equal(command_arity_fits(&rows[0], argc), argc == 2);
@@ -215,6 +246,7 @@ int main(void) {
         cmocka_unit_test(test_stats_reset),
         cmocka_unit_test(test_key_hash),
         cmocka_unit_test(test_rename),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -121,8 +121,6 @@ static void entry_insert(const struct option_row *row) {
 static void row_check(const struct option_row *row) {
     bool custom = row->type == OPTION_TYPE_CUSTOM;
     ASSERT(row->name && row->section && row->help);
-    ASSERT(!entry_find(slice_of(row->name)));
-    ASSERT(!row->alias || !entry_find(slice_of(row->alias)));
     ASSERT(custom ? row->parse != NULL : row->variable != NULL && row->fallback != NULL);
     ASSERT(custom || !(row->flags & OPTION_MULTI));
     ASSERT(row->type != OPTION_TYPE_ENUM || row->names);
@@ -399,12 +397,33 @@ static void set_default(const struct option_row *row) {
     }
 }
 
-void option_register(const struct option_row *rows, size_t count) {
+static bool share_name(const struct option_row *a, const struct option_row *b) {
+    return row_has_name(a, slice_of(b->name)) || (b->alias && row_has_name(a, slice_of(b->alias)));
+}
+
+/* By a row that is registered, or by one of `count` others. */
+static bool name_is_taken(const struct option_row *row, const struct option_row *others,
+                          size_t count) {
+    for (size_t i = 0; i < entry_count; i++)
+        if (share_name(entries[i].row, row)) return true;
+    for (size_t i = 0; i < count; i++)
+        if (share_name(&others[i], row)) return true;
+    return false;
+}
+
+bool option_try_register(const struct option_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (name_is_taken(&rows[i], rows, i)) return false;
     for (size_t i = 0; i < count; i++) {
         row_check(&rows[i]);
         entry_insert(&rows[i]);
         set_default(&rows[i]);
     }
+    return true;
+}
+
+void option_refused(const struct option_row *rows) {
+    PANIC("the rows of options that begin with '%s' are refused: a name is taken", rows->name);
 }
 
 void option_reset_all(void) {

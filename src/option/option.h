@@ -61,6 +61,7 @@ struct option_row {
     int place;            /* order within the section */
     const char *fallback; /* the default, as text */
     void *variable;
+    const void *context; /* for the row's functions: what tells it from others that have the same */
     int64_t low, high;
     const struct option_name *names; /* enum: ends with a NULL name */
     const char *help;                /* one or more sentences, wrapped where it is printed */
@@ -108,9 +109,15 @@ struct option_row {
         .fallback = (dflt), .variable = (var), .help = (h)                                        \
     }
 
-/* Rows live as long as the process. Sets each variable to its default. Two rows of one name, or a
- * default out of its own range, are our fault and assert. */
-void option_register(const struct option_row *rows, size_t count);
+/* Rows are borrowed for good. Sets each variable to its default, which must be in its range. False
+ * where a name or an alias is taken, and then no row is taken and no variable set. */
+MUST_USE bool option_try_register(const struct option_row *rows, size_t count);
+/* Ends the process: rows of the server's own are refused only by our fault. */
+_Noreturn void option_refused(const struct option_row *rows);
+/* At start. */
+static inline void option_register(const struct option_row *rows, size_t count) {
+    if (!option_try_register(rows, count)) option_refused(rows);
+}
 /* By name or alias, case ignored; NULL where unknown. */
 const struct option_row *option_find(struct slice name);
 size_t option_count(void);

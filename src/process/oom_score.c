@@ -75,16 +75,10 @@ void oom_score_restore(void) {
 
 /* ---- options ---- */
 
-static bool apply_mode(const struct option_row *row, char *reason, size_t reason_size) {
+/* The row's context is the sentence of its failure. */
+static bool apply_now(const struct option_row *row, char *reason, size_t reason_size) {
     if (!opened || oom_score_apply(role_now)) return true;
-    snprintf(reason, reason_size, "Failed to set current oom_score_adj. Check server logs.");
-    return false;
-}
-
-static bool apply_values(const struct option_row *row, char *reason, size_t reason_size) {
-    if (!opened || oom_score_apply(role_now)) return true;
-    snprintf(reason, reason_size,
-             "Failed to apply oom-score-adj-values configuration, check server logs.");
+    snprintf(reason, reason_size, "%s", (const char *)row->context);
     return false;
 }
 
@@ -128,7 +122,8 @@ static const struct option_row option_rows[] = {
      .fallback = "no",
      .variable = &mode,
      .names = mode_names,
-     .apply = apply_mode,
+     .apply = apply_now,
+     .context = "Failed to set current oom_score_adj. Check server logs.",
      .help = "Set the score by which the kernel picks whom to kill when memory runs out: relative "
              "(or yes) to the one at start, or absolute. With no it is left as it is."},
     {.name = "oom-score-adj-values",
@@ -139,7 +134,8 @@ static const struct option_row option_rows[] = {
      .fallback = "0 200 800",
      .parse = values_parse,
      .print = values_print,
-     .apply = apply_values,
+     .apply = apply_now,
+     .context = "Failed to apply oom-score-adj-values configuration, check server logs.",
      .help = "The scores of a primary, a replica and a child in the background, -2000 to 2000; the "
              "sum is cut to -1000 to 1000. The larger the sooner it is killed."},
 };

@@ -349,11 +349,38 @@ static void assert_aborts(const struct option_row *row) {
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+/* What is refused takes no row and sets no variable. */
+static void test_refused(void **state) {
+    int64_t variable = 7;
+    size_t count = option_count();
+    struct option_row pair_of_rows[2];
+    for (int i = 0; i < 2; i++)
+        pair_of_rows[i] = (struct option_row)OPTION_INT("new", &variable, "5", 0, 9, OPTION_MUTABLE,
+                                                        "first", 1, "New.");
+    assert_false(option_try_register(pair_of_rows, 2));
+    pair_of_rows[1].name = "NUMBER";
+    assert_false(option_try_register(pair_of_rows, 2));
+    pair_of_rows[1].name = "zahl"; /* an alias */
+    assert_false(option_try_register(pair_of_rows, 2));
+    pair_of_rows[1].name = "newer";
+    pair_of_rows[1].alias = "new";
+    assert_false(option_try_register(pair_of_rows, 2));
+    pair_of_rows[1].alias = "number";
+    assert_false(option_try_register(pair_of_rows, 2));
+    assert_int_equal(variable, 7);
+    assert_int_equal(option_count(), count);
+    assert_null(option_find(SLICE("new")));
+    pair_of_rows[1].alias = NULL;
+    assert_true(option_try_register(pair_of_rows, 2));
+    assert_int_equal(variable, 5);
+    assert_ptr_equal(option_find(SLICE("newer")), &pair_of_rows[1]);
+    option_reset_all(); /* the rows go with this function */
+}
+
 static void test_faults_of_ours(void **state) {
     struct option_row row = rows[1];
     assert_aborts(&row); /* the name stands twice */
     row.name = "other";
-    assert_aborts(&row); /* the alias does */
     row.alias = NULL;
     row.fallback = "101";
     assert_aborts(&row);
@@ -393,6 +420,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_apply, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_immutable, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_faults_of_ours, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_leak, setup, teardown),
     };

@@ -537,38 +537,44 @@ static struct command rows[] = {
 
 /* ---- INFO ---- */
 
-static void print_enabled(struct buffer *out) { buffer_printf(out, "%d", state != OFF); }
-static void print_in_progress(struct buffer *out) {
+static void print_enabled(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%d", state != OFF);
+}
+static void print_in_progress(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%d", rewrite_is_under_way());
 }
-static void print_scheduled(struct buffer *out) { buffer_printf(out, "%d", rewrite.scheduled); }
-static void print_current(struct buffer *out) {
+static void print_scheduled(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%d", rewrite.scheduled);
+}
+static void print_current(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, rewrite_is_under_way() ? now_sec() - rewrite.begun_sec : -1);
 }
-static void print_rewrite_status(struct buffer *out) {
+static void print_rewrite_status(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, rewrite.failed ? "err" : "ok");
 }
-static void print_write_status(struct buffer *out) {
+static void print_write_status(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, aof_writer_state().error ? "err" : "ok");
 }
-static void print_size(struct buffer *out) {
+static void print_size(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRIu64, aof_writer_state().file_bytes);
 }
-static void print_buffer(struct buffer *out) {
+static void print_buffer(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRIu64, aof_writer_state().queued);
 }
-static void print_rewrite_buffer(struct buffer *out) {
+static void print_rewrite_buffer(const struct metric_row *row, struct buffer *out) {
     uint64_t bytes = aof_switch_missing();
     if (saver_rewrites() && logging) bytes = aof_writer_end() - rewrite.from;
     buffer_printf(out, "%" PRIu64, bytes);
 }
-static void print_pending(struct buffer *out) {
+static void print_pending(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", background_pending(BACKGROUND_SYNC));
 }
-static void print_delayed(struct buffer *out) {
+static void print_delayed(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRIu64, aof_writer_state().delayed);
 }
-static void print_memory(struct buffer *out) { buffer_printf(out, "%zu", memory_used(MEMORY_AOF)); }
+static void print_memory(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", memory_used(MEMORY_AOF));
+}
 
 #define WHILE_ON(p, n, fn, h)                                                         \
     {                                                                                 \

@@ -21,7 +21,7 @@
 #include "report/monitor.h"
 #include "store/keyspace.h"
 
-static void print_command_stats(struct buffer *out) {
+static void print_command_stats(const struct metric_row *row, struct buffer *out) {
     for (size_t i = 0; i < command_count(); i++) {
         const struct command *c = command_at(i);
         if (!c->calls && !c->failed_calls && !c->rejected_calls) continue;

@@ -282,9 +282,13 @@ static size_t overshoot_now(void) {
     return limit ? less(memory_limit_counted(), (size_t)limit) : 0;
 }
 
-static void print_counted(struct buffer *out) { buffer_printf(out, "%zu", memory_limit_counted()); }
-static void print_overshoot(struct buffer *out) { buffer_printf(out, "%zu", overshoot_now()); }
-static void print_eviction_usec(struct buffer *out) {
+static void print_counted(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", memory_limit_counted());
+}
+static void print_overshoot(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", overshoot_now());
+}
+static void print_eviction_usec(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRIu64, eviction_nsec / 1000);
 }
 static void reset_eviction_usec(void) { eviction_nsec = 0; }

@@ -480,15 +480,15 @@ void child_kill_and_wait(enum child_kind kind) {
 
 /* ---- INFO ---- */
 
-static void print_cow(struct buffer *out) {
+static void print_cow(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%llu", exclusive ? (unsigned long long)exclusive->last.cow_bytes : 0);
 }
 
-static void print_cow_peak(struct buffer *out) {
+static void print_cow_peak(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%llu", exclusive ? (unsigned long long)cow_peak : 0);
 }
 
-static void print_cow_age(struct buffer *out) {
+static void print_cow_age(const struct metric_row *row, struct buffer *out) {
     int64_t at = exclusive ? exclusive->last.cow_nsec : 0;
     buffer_printf(out, "%lld",
                   at ? (long long)((clock_monotonic_nsec() - at) / INT64_C(1000000000)) : 0);

@@ -150,18 +150,24 @@ static const struct option_row option_rows[] = {
            "Seconds for which a session can be resumed."),
 };
 
-static void print_memory(struct buffer *out) {
+static void print_memory(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", memory_used(MEMORY_TLS) + connection_booked_bytes(MEMORY_TLS));
 }
-static void print_open_handshakes(struct buffer *out) {
+static void print_open_handshakes(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", connection_handshakes());
 }
 static void print_count(struct buffer *out, uint64_t count) {
     buffer_printf(out, "%llu", (unsigned long long)count);
 }
-static void print_handshakes(struct buffer *out) { print_count(out, tls_stats()->handshakes); }
-static void print_resumed(struct buffer *out) { print_count(out, tls_stats()->resumed); }
-static void print_failed(struct buffer *out) { print_count(out, tls_stats()->failed); }
+static void print_handshakes(const struct metric_row *row, struct buffer *out) {
+    print_count(out, tls_stats()->handshakes);
+}
+static void print_resumed(const struct metric_row *row, struct buffer *out) {
+    print_count(out, tls_stats()->resumed);
+}
+static void print_failed(const struct metric_row *row, struct buffer *out) {
+    print_count(out, tls_stats()->failed);
+}
 
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Memory", 1225, "mem_tls", print_memory,

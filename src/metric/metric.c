@@ -72,9 +72,6 @@ static void row_insert(const struct metric_row *row) {
     ASSERT(row->print_lines ||
            (row->type == METRIC_FUNCTION ? row->print != NULL : row->variable != NULL));
     ASSERT(!row->reset || (row->type == METRIC_UINT64 && row->variable));
-    for (size_t i = 0; i < section->count; i++) {
-        ASSERT(!slice_equal(slice_of(section->rows[i]->name), slice_of(row->name)));
-    }
     if (section->count == section->capacity) {
         section->capacity = section->capacity ? section->capacity * 2 : 16;
         section->rows =
@@ -87,8 +84,31 @@ static void row_insert(const struct metric_row *row) {
     section->rows[at] = row;
 }
 
-void metric_register(const struct metric_row *rows, size_t count) {
+static bool same_name(const struct metric_row *a, const struct metric_row *b) {
+    return slice_equal_nocase(slice_of(a->section), slice_of(b->section)) &&
+           slice_equal(slice_of(a->name), slice_of(b->name));
+}
+
+/* Among those that are registered. */
+static bool name_is_taken(const struct metric_row *row) {
+    const struct metric_section *section = section_find(slice_of(row->section));
+    for (size_t i = 0; section && i < section->count; i++)
+        if (same_name(section->rows[i], row)) return true;
+    return false;
+}
+
+bool metric_try_register(const struct metric_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (name_is_taken(&rows[i])) return false;
+        for (size_t before = 0; before < i; before++)
+            if (same_name(&rows[before], &rows[i])) return false;
+    }
     for (size_t i = 0; i < count; i++) row_insert(&rows[i]);
+    return true;
+}
+
+void metric_refused(const struct metric_row *rows) {
+    PANIC("the rows of metrics that begin with '%s' are refused: a name is taken", rows->name);
 }
 
 void metric_forget_all(void) {
@@ -131,7 +151,7 @@ static void print_value(const struct metric_row *row, struct buffer *out) {
         if (text) buffer_append_c_string(out, text);
         break;
     }
-    case METRIC_FUNCTION: row->print(out);
+    case METRIC_FUNCTION: row->print(row, out);
     }
 }
 
@@ -141,7 +161,7 @@ static void print_section(const struct metric_section *section, struct buffer *o
         const struct metric_row *row = section->rows[i];
         if (row->present && !row->present()) continue;
         if (row->print_lines) {
-            row->print_lines(out);
+            row->print_lines(row, out);
             continue;
         }
         buffer_printf(out, "%s:", row->name);

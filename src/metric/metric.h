@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 enum metric_type {
@@ -25,10 +26,13 @@ struct metric_row {
     const char *name;
     enum metric_type type;
     const void *variable;
-    void (*print)(struct buffer *out); /* the value without name and line end */
+    /* For the row's functions: what tells it from other rows that have the same ones. */
+    const void *context;
+    /* The value without name and line end. */
+    void (*print)(const struct metric_row *row, struct buffer *out);
     /* Writes whole lines ("db0:keys=1...\r\n"), none when there is nothing: for fields whose names
      * depend on data. `name` then names the pattern in the reference ("db<N>"). */
-    void (*print_lines)(struct buffer *out);
+    void (*print_lines)(const struct metric_row *row, struct buffer *out);
     bool (*present)(void); /* NULL = always */
     bool reset;            /* CONFIG RESETSTAT zeroes `variable` (uint64_t) */
     const char *help;
@@ -36,8 +40,15 @@ struct metric_row {
 
 /* For rows whose value is always 0. */
 extern const int64_t metric_zero;
-/* Rows live as long as the process. Two of one name in a section are our fault and assert. */
-void metric_register(const struct metric_row *rows, size_t count);
+/* Rows are borrowed for good. False where a section has a row of that name already, and then no row
+ * is taken. */
+MUST_USE bool metric_try_register(const struct metric_row *rows, size_t count);
+/* Ends the process: rows of the server's own are refused only by our fault. */
+_Noreturn void metric_refused(const struct metric_row *rows);
+/* At start. */
+static inline void metric_register(const struct metric_row *rows, size_t count) {
+    if (!metric_try_register(rows, count)) metric_refused(rows);
+}
 /* Called by CONFIG RESETSTAT after the rows' own reset. */
 void metric_register_reset(void (*reset)(void));
 void metric_reset_all(void);

@@ -20,6 +20,12 @@
         .section = (s), .place = (p), .name = (n), .type = METRIC_FUNCTION, .print = (fn), \
         .help = (h)                                                                        \
     }
+/* One of several rows that `fn` prints; it finds `ctx` in the row. */
+#define METRIC_PRINT_OF(s, p, n, fn, ctx, h)                                               \
+    {                                                                                      \
+        .section = (s), .place = (p), .name = (n), .type = METRIC_FUNCTION, .print = (fn), \
+        .context = (ctx), .help = (h)                                                      \
+    }
 /* A number of a feature that is not built: what is true without it. */
 #define METRIC_NOTHING(s, p, n) METRIC_NUMBER(s, p, n, &metric_zero, "Always 0: not built yet.")
 #endif

@@ -164,7 +164,8 @@ static void peak_note(struct peak *p, size_t bytes) {
     if (bytes > p->bytes[slot]) p->bytes[slot] = bytes;
 }
 
-static void peak_print(const struct peak *p, struct buffer *out) {
+static void print_peak(const struct metric_row *row, struct buffer *out) {
+    const struct peak *p = row->context;
     int64_t oldest = clock_cached_msec() / 1000 - PEAK_SECONDS;
     size_t most = 0;
     for (int i = 0; i < PEAK_SECONDS; i++)
@@ -174,8 +175,6 @@ static void peak_print(const struct peak *p, struct buffer *out) {
 
 void client_note_input(size_t bytes) { peak_note(&input_peak, bytes); }
 void client_note_output(size_t bytes) { peak_note(&output_peak, bytes); }
-static void print_input_peak(struct buffer *out) { peak_print(&input_peak, out); }
-static void print_output_peak(struct buffer *out) { peak_print(&output_peak, out); }
 
 /* ---- rows ---- */
 
@@ -215,7 +214,8 @@ static const struct metric_row metric_rows[] = {
      .place = 40,
      .name = "client_recent_max_input_buffer",
      .type = METRIC_FUNCTION,
-     .print = print_input_peak,
+     .print = print_peak,
+     .context = &input_peak,
      .help =
          "The most bytes that input of one client took in the last seconds. A client has such a "
          "buffer only while a request is incomplete or waits."},
@@ -223,7 +223,8 @@ static const struct metric_row metric_rows[] = {
      .place = 50,
      .name = "client_recent_max_output_buffer",
      .type = METRIC_FUNCTION,
-     .print = print_output_peak,
+     .print = print_peak,
+     .context = &output_peak,
      .help =
          "The most bytes that replies to one client took in the last seconds. A client has such "
          "buffers only while its socket does not take them."},

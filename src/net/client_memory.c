@@ -251,7 +251,7 @@ static const struct option_row option_rows[] = {
              "limit."},
 };
 
-static void print_normal(struct buffer *out) {
+static void print_normal(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", client_memory_normal() - client_memory_leaving());
 }
 

@@ -98,6 +98,10 @@ static struct error_count error_counts[ERROR_CODES_MAX];
 static int error_codes;
 static uint64_t error_replies, unexpected_errors, bytes_written, writes;
 
+static void print_error_stats(const struct metric_row *row, struct buffer *out) {
+    reply_error_stats_print(out);
+}
+
 static const struct metric_row metric_rows[] = {
     {.section = "Stats",
      .place = 50,
@@ -130,7 +134,7 @@ static const struct metric_row metric_rows[] = {
     {.section = "Errorstats",
      .place = 10,
      .name = "errorstat_<code>",
-     .print_lines = reply_error_stats_print,
+     .print_lines = print_error_stats,
      .help = "Error replies by their code."},
 };
 

@@ -116,7 +116,7 @@ void supervise_status(const char *text) {
 
 /* ---- rows ---- */
 
-static void print_supervisor(struct buffer *out) {
+static void print_supervisor(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, supervisor == SUPERVISOR_SYSTEMD   ? "systemd"
                                 : supervisor == SUPERVISOR_UPSTART ? "upstart"
                                                                    : "no");

@@ -537,11 +537,10 @@ void pubsub_check(void) {
 
 /* ---- rows ---- */
 
-static void print_channels(struct buffer *out) {
-    buffer_printf(out, "%zu", topic_count(PUBSUB_CHANNEL));
-}
-static void print_patterns(struct buffer *out) {
-    buffer_printf(out, "%zu", topic_count(PUBSUB_PATTERN));
+static const enum pubsub_kind channel_kind = PUBSUB_CHANNEL, pattern_kind = PUBSUB_PATTERN;
+static void print_topics(const struct metric_row *row, struct buffer *out) {
+    const enum pubsub_kind *kind = row->context;
+    buffer_printf(out, "%zu", topic_count(*kind));
 }
 
 static const struct metric_row metric_rows[] = {
@@ -549,13 +548,15 @@ static const struct metric_row metric_rows[] = {
      .place = 190,
      .name = "pubsub_channels",
      .type = METRIC_FUNCTION,
-     .print = print_channels,
+     .print = print_topics,
+     .context = &channel_kind,
      .help = "Channels that clients listen to."},
     {.section = "Stats",
      .place = 200,
      .name = "pubsub_patterns",
      .type = METRIC_FUNCTION,
-     .print = print_patterns,
+     .print = print_topics,
+     .context = &pattern_kind,
      .help = "Distinct patterns that clients listen to."},
 };
 

@@ -966,10 +966,18 @@ static const struct option_row option_rows[] = {
                "others are told as changed. 0 = no limit."),
 };
 
-static void print_clients(struct buffer *out) { buffer_printf(out, "%zu", tracking_clients()); }
-static void print_keys(struct buffer *out) { buffer_printf(out, "%zu", tracking_keys()); }
-static void print_items(struct buffer *out) { buffer_printf(out, "%zu", tracking_items()); }
-static void print_prefixes(struct buffer *out) { buffer_printf(out, "%zu", tracking_prefixes()); }
+static void print_clients(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", tracking_clients());
+}
+static void print_keys(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", tracking_keys());
+}
+static void print_items(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", tracking_items());
+}
+static void print_prefixes(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", tracking_prefixes());
+}
 
 static const struct metric_row metric_rows[] = {
     {.section = "Clients",

@@ -199,9 +199,15 @@ static const struct option_row option_rows[] = {
                  "of it, or every 50 milliseconds where that is sooner."),
 };
 
-static void print_loading(struct buffer *out) { buffer_printf(out, "%d", (int)under_way); }
-static void print_share(struct buffer *out) { buffer_printf(out, "%.2f", share_done() * 100); }
-static void print_left(struct buffer *out) { buffer_printf(out, "%" PRId64, seconds_left()); }
+static void print_loading(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%d", (int)under_way);
+}
+static void print_share(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%.2f", share_done() * 100);
+}
+static void print_left(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRId64, seconds_left());
+}
 
 #define WHILE_LOADING(p, n, t, var, fn, h)                                                   \
     {                                                                                        \

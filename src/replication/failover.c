@@ -244,7 +244,7 @@ static struct command rows[] = {
             NO_KEYS, "Changes places with a replica that has all that was written."),
 };
 
-static void print_state(struct buffer *out) {
+static void print_state(const struct metric_row *row, struct buffer *out) {
     static const char *const names[] = {"no-failover", "waiting-for-sync", "failover-in-progress"};
     buffer_append_c_string(out, names[failover.state]);
 }

@@ -159,17 +159,25 @@ static const struct option_row option_rows[] = {
      .help = "Bytes of the write stream kept for replicas that come back; at least 16kb."},
 };
 
-static void print_id(struct buffer *out) { buffer_append_c_string(out, id); }
-static void print_second_id(struct buffer *out) { buffer_append_c_string(out, second_id); }
-static void print_active(struct buffer *out) { buffer_append_char(out, feed ? '1' : '0'); }
-static void print_size(struct buffer *out) { buffer_printf(out, "%" PRId64, backlog_bytes); }
-static void print_first(struct buffer *out) {
+static void print_id(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, id);
+}
+static void print_second_id(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, second_id);
+}
+static void print_active(const struct metric_row *row, struct buffer *out) {
+    buffer_append_char(out, feed ? '1' : '0');
+}
+static void print_size(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRId64, backlog_bytes);
+}
+static void print_first(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, feed ? first_kept() + 1 : 0);
 }
-static void print_length(struct buffer *out) {
+static void print_length(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, feed ? place - first_kept() : 0);
 }
-static void print_memory(struct buffer *out) {
+static void print_memory(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", feed ? feed_backlog_memory(feed) : 0);
 }
 

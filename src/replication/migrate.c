@@ -456,7 +456,7 @@ static struct command rows[] = {
             .is_secret = migrate_is_secret),
 };
 
-static void print_kept(struct buffer *out) {
+static void print_kept(const struct metric_row *row, struct buffer *out) {
     int count = 0;
     for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) count += links[i].client != NULL;
     buffer_printf(out, "%d", count);

@@ -140,7 +140,9 @@ void own_keys_cron(void) {
     look_at_interest();
 }
 
-static void print_count(struct buffer *out) { buffer_printf(out, "%zu", key_table_count(&keys)); }
+static void print_count(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", key_table_count(&keys));
+}
 
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Stats", 240, "slave_expires_tracked_keys", print_count,

@@ -465,7 +465,7 @@ static const struct option_row option_rows[] = {
 };
 
 /* "slave0:ip=...,port=...,state=online,offset=...,lag=..." */
-static void print_replicas(struct buffer *out) {
+static void print_replicas(const struct metric_row *row, struct buffer *out) {
     int number = 0;
     int64_t now = now_sec();
     LIST_FOR_EACH (link, following, replica_list()) {
@@ -479,11 +479,15 @@ static void print_replicas(struct buffer *out) {
     }
 }
 
-static void print_count(struct buffer *out) { buffer_printf(out, "%zu", replica_count()); }
-static void print_good(struct buffer *out) { buffer_printf(out, "%" PRId64, count_good()); }
+static void print_count(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", replica_count());
+}
+static void print_good(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRId64, count_good());
+}
 
 /* What clients that are replicas take, and what is held of the history and of copies for them. */
-static void print_memory(struct buffer *out) {
+static void print_memory(const struct metric_row *row, struct buffer *out) {
     size_t bytes = replica_memory() + full_sync_memory();
     LIST_FOR_EACH (link, following, replica_list()) {
         const struct replica *r = LIST_ENTRY(link, struct replica, link);

@@ -463,18 +463,18 @@ static const struct option_row option_rows[] = {
 static bool comes(void) { return copy.stage != NONE || loading_is_under_way(); }
 static bool is_shown(void) { return copy.client && comes(); }
 
-static void print_total(struct buffer *out) {
+static void print_total(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, copy.has_mark ? 0 : copy.total);
 }
-static void print_left(struct buffer *out) {
+static void print_left(const struct metric_row *row, struct buffer *out) {
     int64_t total = copy.has_mark ? 0 : copy.total;
     buffer_printf(out, "%" PRId64, total - (int64_t)copy.received);
 }
-static void print_share(struct buffer *out) {
+static void print_share(const struct metric_row *row, struct buffer *out) {
     bool known = !copy.has_mark && copy.total > 0;
     buffer_printf(out, "%.2f", known ? (double)copy.received / (double)copy.total * 100 : 0.0);
 }
-static void print_heard(struct buffer *out) {
+static void print_heard(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, now_sec() - copy.heard_sec);
 }
 

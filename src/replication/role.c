@@ -242,27 +242,39 @@ static const struct option_row option_rows[] = {
 
 static bool link_is_down(void) { return link_is_replica() && link_state() != LINK_UP; }
 
-static void print_role(struct buffer *out) {
+static void print_role(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, link_is_replica() ? "slave" : "master");
 }
-static void print_host(struct buffer *out) { buffer_append_c_string(out, link_host()); }
-static void print_port(struct buffer *out) { buffer_printf(out, "%d", link_port()); }
-static void print_status(struct buffer *out) {
+static void print_host(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, link_host());
+}
+static void print_port(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%d", link_port());
+}
+static void print_status(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, link_state() == LINK_UP ? "up" : "down");
 }
-static void print_silent(struct buffer *out) { buffer_printf(out, "%" PRId64, link_silent_sec()); }
-static void print_receives(struct buffer *out) {
+static void print_silent(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRId64, link_silent_sec());
+}
+static void print_receives(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%d", link_state() == LINK_RECEIVES);
 }
-static void print_place(struct buffer *out) {
+static void print_place(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, link_may_continue() ? history_place() : 0);
 }
-static void print_read_place(struct buffer *out) {
+static void print_read_place(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, link_may_continue() ? apply_read_place() : 0);
 }
-static void print_down(struct buffer *out) { buffer_printf(out, "%" PRId64, link_down_sec()); }
-static void print_read_only(struct buffer *out) { buffer_printf(out, "%d", read_only); }
-static void print_announced(struct buffer *out) { buffer_printf(out, "%d", announced); }
+static void print_down(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRId64, link_down_sec());
+}
+static void print_read_only(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%d", read_only);
+}
+static void print_announced(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%d", announced);
+}
 
 #define OF_REPLICA(p, n, fn, if_, h)                                                  \
     {                                                                                 \

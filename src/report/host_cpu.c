@@ -138,13 +138,13 @@ static const struct host_cpu *sampled(void) {
     return &sample;
 }
 
-static void print_steal(struct buffer *out) {
+static void print_steal(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, sampled()->steal_usec);
 }
-static void print_throttled(struct buffer *out) {
+static void print_throttled(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, sampled()->throttled_usec);
 }
-static void print_throttled_count(struct buffer *out) {
+static void print_throttled_count(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, sampled()->throttled_count);
 }
 static bool has_steal(void) { return sampled()->steal_usec >= 0; }

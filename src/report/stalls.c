@@ -45,7 +45,7 @@ static const struct option_row option_rows[] = {
 
 /* ---- INFO latencystats ---- */
 
-static void print_causes(struct buffer *out) {
+static void print_causes(const struct metric_row *row, struct buffer *out) {
     int64_t now = clock_monotonic_nsec();
     cause_leave(cause_enter(CAUSE_OTHER, now), now); /* what runs has its sum up to now */
     for (enum cause cause = 0; cause < CAUSES; cause++)
@@ -56,16 +56,18 @@ static void print_causes(struct buffer *out) {
 static void print_usec(struct buffer *out, uint64_t nsec) {
     buffer_printf(out, "%" PRIu64, nsec / NSEC_PER_USEC);
 }
-static void print_off_cpu(struct buffer *out) { print_usec(out, attribution_sums().off_cpu_nsec); }
-static void print_off_cpu_maximum(struct buffer *out) {
+static void print_off_cpu(const struct metric_row *row, struct buffer *out) {
+    print_usec(out, attribution_sums().off_cpu_nsec);
+}
+static void print_off_cpu_maximum(const struct metric_row *row, struct buffer *out) {
     print_usec(out, attribution_sums().off_cpu_turn_nsec_max);
 }
-static void print_off_cpu_unclaimed(struct buffer *out) {
+static void print_off_cpu_unclaimed(const struct metric_row *row, struct buffer *out) {
     print_usec(out, attribution_sums().unclaimed_nsec);
 }
 
 static bool has_run_delay(void) { return attribution_run_delay_nsec() >= 0; }
-static void print_run_delay(struct buffer *out) {
+static void print_run_delay(const struct metric_row *row, struct buffer *out) {
     print_usec(out, (uint64_t)attribution_run_delay_nsec());
 }
 

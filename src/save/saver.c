@@ -294,16 +294,16 @@ static double progress(uint64_t *done, uint64_t *total) {
     return *total ? (double)*done / (double)*total : 0;
 }
 
-static void print_percent(struct buffer *out) {
+static void print_percent(const struct metric_row *row, struct buffer *out) {
     uint64_t done, total;
     buffer_printf(out, "%.2f", progress(&done, &total) * 100);
 }
-static void print_done(struct buffer *out) {
+static void print_done(const struct metric_row *row, struct buffer *out) {
     uint64_t done, total;
     progress(&done, &total);
     buffer_printf(out, "%llu", (unsigned long long)done);
 }
-static void print_total(struct buffer *out) {
+static void print_total(const struct metric_row *row, struct buffer *out) {
     uint64_t done, total;
     progress(&done, &total);
     buffer_printf(out, "%llu", (unsigned long long)total);

@@ -447,12 +447,16 @@ static const struct option_row option_rows[] = {
                 80, "Sync a snapshot to disk in steps while it is written, not all at the end."),
 };
 
-static void print_changes(struct buffer *out) { buffer_printf(out, "%" PRIu64, changes_since()); }
-static void print_in_progress(struct buffer *out) { buffer_printf(out, "%d", saves_now()); }
-static void print_status(struct buffer *out) {
+static void print_changes(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%" PRIu64, changes_since());
+}
+static void print_in_progress(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%d", saves_now());
+}
+static void print_status(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, state.failed ? "err" : "ok");
 }
-static void print_current(struct buffer *out) {
+static void print_current(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, saves_now() ? now_sec() - state.begun_sec : -1);
 }
 

@@ -742,19 +742,19 @@ static const struct option_row option_rows[] = {
              "million small keys take some 16 seconds at 10, and one at 100."},
 };
 
-static void print_waiting(struct buffer *out) {
+static void print_waiting(const struct metric_row *row, struct buffer *out) {
     buffer_printf(
         out, "%zu",
         walk.scribe ? scribe_waiting(walk.scribe) + walk.aside.bytes + shadow_bytes() : 0);
 }
-static void print_usec(struct buffer *out) {
+static void print_usec(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%llu", (unsigned long long)(main_nsec / 1000));
 }
-static void print_ahead(struct buffer *out) {
+static void print_ahead(const struct metric_row *row, struct buffer *out) {
     if (walk.copying) note_progress();
     buffer_printf(out, "%llu", (unsigned long long)last_ahead);
 }
-static void print_rushed(struct buffer *out) {
+static void print_rushed(const struct metric_row *row, struct buffer *out) {
     if (walk.copying) note_progress();
     buffer_printf(out, "%llu", (unsigned long long)last_rushed);
 }

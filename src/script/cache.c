@@ -30,15 +30,15 @@ static bool element_matches(const void *element, const void *key, size_t length)
 
 static const struct table_type type = {element_hash, element_matches, MEMORY_SCRIPTS};
 
-static void print_count(struct buffer *out) {
+static void print_count(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", scripts ? table_count(scripts) : 0);
 }
 
-static void print_bytes(struct buffer *out) {
+static void print_bytes(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", memory_used(MEMORY_SCRIPTS));
 }
 
-static void print_bytes_human(struct buffer *out) {
+static void print_bytes_human(const struct metric_row *row, struct buffer *out) {
     char text[32];
     number_format_bytes_human(text, sizeof(text), memory_used(MEMORY_SCRIPTS));
     buffer_append_c_string(out, text);

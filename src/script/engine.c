@@ -271,9 +271,11 @@ static const struct option_row option_rows[] = {
          "primary holds are kept and run whatever the limit is. 0: no limit."},
 };
 
-static void print_lua(struct buffer *out) { buffer_printf(out, "%zu", engine_bytes()); }
+static void print_lua(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", engine_bytes());
+}
 
-static void print_lua_human(struct buffer *out) {
+static void print_lua_human(const struct metric_row *row, struct buffer *out) {
     char text[32];
     number_format_bytes_human(text, sizeof(text), engine_bytes());
     buffer_append_c_string(out, text);

@@ -100,13 +100,13 @@ static void reset_rates(void) {
     }
 }
 
-static void print_operations(struct buffer *out) {
+static void print_operations(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%llu", (unsigned long long)mean_of(&commands));
 }
-static void print_input(struct buffer *out) {
+static void print_input(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%.2f", (double)mean_of(&input) / 1024);
 }
-static void print_output(struct buffer *out) {
+static void print_output(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%.2f", (double)mean_of(&output) / 1024);
 }
 

@@ -63,44 +63,56 @@ static void print_difference(struct buffer *out, size_t a, size_t b) {
     buffer_printf(out, "%lld", (long long)a - (long long)b);
 }
 
-static void print_option(struct buffer *out, const char *name) {
+static void append_option(struct buffer *out, const char *name) {
     const struct option_row *row = option_find(slice_of(name));
     if (row) option_print(row, out);
+}
+/* The row's context is the option's name. */
+static void print_option(const struct metric_row *row, struct buffer *out) {
+    append_option(out, row->context);
 }
 
 /* ---- Server ---- */
 
-static void print_os(struct buffer *out) {
+static void print_os(const struct metric_row *row, struct buffer *out) {
     struct utsname name;
     if (uname(&name) == 0) buffer_printf(out, "%s %s %s", name.sysname, name.release, name.machine);
 }
-static void print_bits(struct buffer *out) { print_size(out, sizeof(void *) * 8); }
-static void print_compiler(struct buffer *out) {
+static void print_bits(const struct metric_row *row, struct buffer *out) {
+    print_size(out, sizeof(void *) * 8);
+}
+static void print_compiler(const struct metric_row *row, struct buffer *out) {
 #if defined(__GNUC__) && !defined(__clang__)
     buffer_printf(out, "%d.%d.%d", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 #else
     buffer_append_c_string(out, "0.0.0");
 #endif
 }
-static void print_pid(struct buffer *out) { buffer_printf(out, "%d", (int)getpid()); }
-static void print_run_id(struct buffer *out) { buffer_append_c_string(out, run_id); }
-static void print_port(struct buffer *out) {
+static void print_pid(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%d", (int)getpid());
+}
+static void print_run_id(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, run_id);
+}
+static void print_port(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%d", listen_port() ? listen_port() : listen_tls_port());
 }
-static void print_time(struct buffer *out) {
+static void print_time(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%lld", (long long)clock_wall_usec());
 }
-static void print_uptime(struct buffer *out) {
+static void print_uptime(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%lld", (long long)startup_uptime_seconds());
 }
-static void print_uptime_days(struct buffer *out) {
+static void print_uptime_days(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%lld", (long long)(startup_uptime_seconds() / 86400));
 }
-static void print_lru_clock(struct buffer *out) { print_size(out, recency_clock()); }
-static void print_executable(struct buffer *out) {
+static void print_lru_clock(const struct metric_row *row, struct buffer *out) {
+    print_size(out, recency_clock());
+}
+static void print_executable(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, startup_executable());
 }
-static void print_config_file(struct buffer *out) {
+static void print_config_file(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, startup_config_file());
 }
 
@@ -114,127 +126,166 @@ size_t info_dataset_bytes(void) {
 }
 
 /* The section's first field: what follows refers to the same moment. */
-static void print_used(struct buffer *out) {
+static void print_used(const struct metric_row *row, struct buffer *out) {
     used = memory_used_total();
     used_by_dataset = info_dataset_bytes();
     print_size(out, used);
 }
-static void print_used_human(struct buffer *out) { print_human(out, used); }
-static void print_rss(struct buffer *out) { print_size(out, cron_memory()->rss); }
-static void print_rss_human(struct buffer *out) { print_human(out, cron_memory()->rss); }
-static void print_peak(struct buffer *out) { print_size(out, cron_memory()->peak); }
-static void print_peak_human(struct buffer *out) { print_human(out, cron_memory()->peak); }
-static void print_peak_percent(struct buffer *out) {
+static void print_used_human(const struct metric_row *row, struct buffer *out) {
+    print_human(out, used);
+}
+static void print_rss(const struct metric_row *row, struct buffer *out) {
+    print_size(out, cron_memory()->rss);
+}
+static void print_rss_human(const struct metric_row *row, struct buffer *out) {
+    print_human(out, cron_memory()->rss);
+}
+static void print_peak(const struct metric_row *row, struct buffer *out) {
+    print_size(out, cron_memory()->peak);
+}
+static void print_peak_human(const struct metric_row *row, struct buffer *out) {
+    print_human(out, cron_memory()->peak);
+}
+static void print_peak_percent(const struct metric_row *row, struct buffer *out) {
     print_percent(out, (double)used, (double)cron_memory()->peak);
 }
-static void print_overhead(struct buffer *out) { print_size(out, used - used_by_dataset); }
-static void print_startup(struct buffer *out) { print_size(out, memory_at_start); }
-static void print_dataset(struct buffer *out) { print_size(out, used_by_dataset); }
-static void print_dataset_percent(struct buffer *out) {
+static void print_overhead(const struct metric_row *row, struct buffer *out) {
+    print_size(out, used - used_by_dataset);
+}
+static void print_startup(const struct metric_row *row, struct buffer *out) {
+    print_size(out, memory_at_start);
+}
+static void print_dataset(const struct metric_row *row, struct buffer *out) {
+    print_size(out, used_by_dataset);
+}
+static void print_dataset_percent(const struct metric_row *row, struct buffer *out) {
     print_percent(out, (double)used_by_dataset, (double)used - (double)memory_at_start);
 }
-static void print_allocated(struct buffer *out) {
+static void print_allocated(const struct metric_row *row, struct buffer *out) {
     print_size(out, cron_memory()->allocator.allocated);
 }
-static void print_active(struct buffer *out) { print_size(out, cron_memory()->allocator.active); }
-static void print_resident(struct buffer *out) {
+static void print_active(const struct metric_row *row, struct buffer *out) {
+    print_size(out, cron_memory()->allocator.active);
+}
+static void print_resident(const struct metric_row *row, struct buffer *out) {
     print_size(out, cron_memory()->allocator.resident);
 }
 static uint64_t system_memory(void) {
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
-static void print_system(struct buffer *out) { print_size(out, system_memory()); }
-static void print_system_human(struct buffer *out) { print_human(out, system_memory()); }
-static void print_client_class(struct buffer *out) { print_size(out, memory_used(MEMORY_CLIENTS)); }
-static void print_maxmemory(struct buffer *out) { print_option(out, "maxmemory"); }
-static void print_maxmemory_human(struct buffer *out) {
+static void print_system(const struct metric_row *row, struct buffer *out) {
+    print_size(out, system_memory());
+}
+static void print_system_human(const struct metric_row *row, struct buffer *out) {
+    print_human(out, system_memory());
+}
+static void print_maxmemory_human(const struct metric_row *row, struct buffer *out) {
     struct buffer text;
     uint64_t bytes;
     buffer_init(&text, MEMORY_OTHER);
-    print_option(&text, "maxmemory");
+    append_option(&text, "maxmemory");
     if (!number_parse_bytes(text.bytes ? text.bytes : "0", text.length, &bytes)) bytes = 0;
     buffer_free(&text);
     print_human(out, bytes);
 }
-static void print_policy(struct buffer *out) { print_option(out, "maxmemory-policy"); }
-static void print_fragmentation(struct buffer *out) {
+static void print_fragmentation(const struct metric_row *row, struct buffer *out) {
     const struct cron_memory *m = cron_memory();
     print_ratio(out, m->allocator.active, m->allocator.allocated);
 }
-static void print_fragmentation_bytes(struct buffer *out) {
+static void print_fragmentation_bytes(const struct metric_row *row, struct buffer *out) {
     const struct cron_memory *m = cron_memory();
     print_difference(out, m->allocator.active, m->allocator.allocated);
 }
-static void print_allocator_rss(struct buffer *out) {
+static void print_allocator_rss(const struct metric_row *row, struct buffer *out) {
     const struct cron_memory *m = cron_memory();
     print_ratio(out, m->allocator.resident, m->allocator.active);
 }
-static void print_allocator_rss_bytes(struct buffer *out) {
+static void print_allocator_rss_bytes(const struct metric_row *row, struct buffer *out) {
     const struct cron_memory *m = cron_memory();
     print_difference(out, m->allocator.resident, m->allocator.active);
 }
-static void print_rss_overhead(struct buffer *out) {
+static void print_rss_overhead(const struct metric_row *row, struct buffer *out) {
     const struct cron_memory *m = cron_memory();
     print_ratio(out, m->rss, m->allocator.resident);
 }
-static void print_rss_overhead_bytes(struct buffer *out) {
+static void print_rss_overhead_bytes(const struct metric_row *row, struct buffer *out) {
     const struct cron_memory *m = cron_memory();
     print_difference(out, m->rss, m->allocator.resident);
 }
-static void print_total_fragmentation(struct buffer *out) {
+static void print_total_fragmentation(const struct metric_row *row, struct buffer *out) {
     print_ratio(out, cron_memory()->rss, used);
 }
-static void print_total_fragmentation_bytes(struct buffer *out) {
+static void print_total_fragmentation_bytes(const struct metric_row *row, struct buffer *out) {
     print_difference(out, cron_memory()->rss, used);
 }
-static void print_not_evicted(struct buffer *out) { print_size(out, memory_used_uncounted()); }
-static void print_allocator(struct buffer *out) {
+static void print_not_evicted(const struct metric_row *row, struct buffer *out) {
+    print_size(out, memory_used_uncounted());
+}
+static void print_allocator(const struct metric_row *row, struct buffer *out) {
     buffer_append_c_string(out, memory_allocator_name());
 }
-static void print_probes(struct buffer *out) { buffer_append_c_string(out, probes_built()); }
-static void print_class_dataset(struct buffer *out) {
-    print_size(out, memory_used(MEMORY_DATASET));
+static void print_probes(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, probes_built());
 }
-static void print_class_pools(struct buffer *out) { print_size(out, memory_used(MEMORY_POOLS)); }
-static void print_class_other(struct buffer *out) { print_size(out, memory_used(MEMORY_OTHER)); }
-static void print_largest_alloc(struct buffer *out) {
+
+static const enum memory_class dataset_class = MEMORY_DATASET, clients_class = MEMORY_CLIENTS,
+                               pools_class = MEMORY_POOLS, other_class = MEMORY_OTHER;
+static void print_class(const struct metric_row *row, struct buffer *out) {
+    const enum memory_class *class = row->context;
+    print_size(out, memory_used(*class));
+}
+static void print_largest_alloc(const struct metric_row *row, struct buffer *out) {
     print_size(out, memory_largest_alloc(MEMORY_DATASET));
 }
-static void print_largest_free(struct buffer *out) {
+static void print_largest_free(const struct metric_row *row, struct buffer *out) {
     print_size(out, memory_largest_free(MEMORY_DATASET));
 }
 
 /* ---- Stats, CPU ---- */
 
-static void print_turns(struct buffer *out) { print_size(out, loop ? loop_stats(loop)->turns : 0); }
-static void print_turn_maximum(struct buffer *out) {
+static void print_turns(const struct metric_row *row, struct buffer *out) {
+    print_size(out, loop ? loop_stats(loop)->turns : 0);
+}
+static void print_turn_maximum(const struct metric_row *row, struct buffer *out) {
     print_size(out, loop ? loop_stats(loop)->turn_cpu.maximum_usec : 0);
 }
-static void print_turn_histogram(struct buffer *out) {
+static void print_turn_histogram(const struct metric_row *row, struct buffer *out) {
     if (loop) histogram_print(&loop_stats(loop)->turn_cpu, out);
 }
 
-static void print_cpu(struct buffer *out, int who, bool system) {
+struct cpu_part {
+    int who;
+    bool system;
+};
+static const struct cpu_part system_of_all = {RUSAGE_SELF, true},
+                             user_of_all = {RUSAGE_SELF, false},
+                             system_of_children = {RUSAGE_CHILDREN, true},
+                             user_of_children = {RUSAGE_CHILDREN, false},
+                             system_of_main = {RUSAGE_THREAD, true},
+                             user_of_main = {RUSAGE_THREAD, false};
+
+static void print_cpu(const struct metric_row *row, struct buffer *out) {
+    const struct cpu_part *part = row->context;
     struct rusage usage;
-    getrusage(who, &usage);
-    struct timeval time = system ? usage.ru_stime : usage.ru_utime;
+    getrusage(part->who, &usage);
+    struct timeval time = part->system ? usage.ru_stime : usage.ru_utime;
     buffer_printf(out, "%lld.%06lld", (long long)time.tv_sec, (long long)time.tv_usec);
 }
-static void print_cpu_system(struct buffer *out) { print_cpu(out, RUSAGE_SELF, true); }
-static void print_cpu_user(struct buffer *out) { print_cpu(out, RUSAGE_SELF, false); }
-static void print_cpu_system_children(struct buffer *out) { print_cpu(out, RUSAGE_CHILDREN, true); }
-static void print_cpu_user_children(struct buffer *out) { print_cpu(out, RUSAGE_CHILDREN, false); }
-static void print_cpu_system_main(struct buffer *out) { print_cpu(out, RUSAGE_THREAD, true); }
-static void print_cpu_user_main(struct buffer *out) { print_cpu(out, RUSAGE_THREAD, false); }
 
 /* ---- rows ---- */
 
 static const char *const redis_version = REDIS_VERSION;
 static const char *const evenkeel_version = EVENKEEL_VERSION;
 static const char *const no_commit = "00000000";
-static void print_build_id(struct buffer *out) { buffer_append_c_string(out, build_id()); }
-static void print_mode(struct buffer *out) { buffer_append_c_string(out, mode_current()->name); }
-static void print_clock(struct buffer *out) { buffer_append_c_string(out, clock_monotonic_name()); }
+static void print_build_id(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, build_id());
+}
+static void print_mode(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, mode_current()->name);
+}
+static void print_clock(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, clock_monotonic_name());
+}
 static const char *const epoll_name = "epoll";
 static const char *const atomics_name = "c11-builtin";
 
@@ -302,9 +353,10 @@ static const struct metric_row memory_rows[] = {
     METRIC_PRINT("Memory", 150, "total_system_memory", print_system, "The machine's memory."),
     METRIC_PRINT("Memory", 160, "total_system_memory_human", print_system_human,
                  "The same, with a unit."),
-    METRIC_PRINT("Memory", 220, "maxmemory", print_maxmemory, "The option maxmemory."),
+    METRIC_PRINT_OF("Memory", 220, "maxmemory", print_option, "maxmemory", "The option maxmemory."),
     METRIC_PRINT("Memory", 230, "maxmemory_human", print_maxmemory_human, "The same, with a unit."),
-    METRIC_PRINT("Memory", 240, "maxmemory_policy", print_policy, "The option maxmemory-policy."),
+    METRIC_PRINT_OF("Memory", 240, "maxmemory_policy", print_option, "maxmemory-policy",
+                    "The option maxmemory-policy."),
     METRIC_PRINT("Memory", 250, "allocator_frag_ratio", print_fragmentation,
                  "Active by allocated."),
     METRIC_PRINT("Memory", 260, "allocator_frag_bytes", print_fragmentation_bytes,
@@ -323,14 +375,14 @@ static const struct metric_row memory_rows[] = {
     METRIC_PRINT("Memory", 330, "mem_not_counted_for_evict", print_not_evicted,
                  "Bytes that do not count against maxmemory."),
     METRIC_PRINT("Memory", 380, "mem_allocator", print_allocator, "The allocator and its version."),
-    METRIC_PRINT("Memory", OWN, "mem_dataset", print_class_dataset,
-                 "Bytes of the class dataset: keys, values, tables, deadline indexes."),
-    METRIC_PRINT("Memory", OWN + 10, "mem_clients", print_client_class,
-                 "Bytes of the class clients."),
-    METRIC_PRINT("Memory", OWN + 20, "mem_pools", print_class_pools,
-                 "Bytes of the class pools: threads' own buffers, free buffers kept."),
-    METRIC_PRINT("Memory", OWN + 30, "mem_other", print_class_other,
-                 "Bytes of the class other: tables of commands and options, everything else."),
+    METRIC_PRINT_OF("Memory", OWN, "mem_dataset", print_class, &dataset_class,
+                    "Bytes of the class dataset: keys, values, tables, deadline indexes."),
+    METRIC_PRINT_OF("Memory", OWN + 10, "mem_clients", print_class, &clients_class,
+                    "Bytes of the class clients."),
+    METRIC_PRINT_OF("Memory", OWN + 20, "mem_pools", print_class, &pools_class,
+                    "Bytes of the class pools: threads' own buffers, free buffers kept."),
+    METRIC_PRINT_OF("Memory", OWN + 30, "mem_other", print_class, &other_class,
+                    "Bytes of the class other: tables of commands and options, everything else."),
     METRIC_PRINT("Memory", OWN + 40, "mem_largest_dataset_alloc", print_largest_alloc,
                  "Largest single allocation of the dataset since CONFIG RESETSTAT."),
     METRIC_PRINT("Memory", OWN + 50, "mem_largest_dataset_free", print_largest_free,
@@ -348,18 +400,18 @@ static const struct metric_row stats_rows[] = {
 };
 
 static const struct metric_row other_rows[] = {
-    METRIC_PRINT("CPU", 10, "used_cpu_sys", print_cpu_system,
-                 "Seconds in the kernel, all threads."),
-    METRIC_PRINT("CPU", 20, "used_cpu_user", print_cpu_user,
-                 "Seconds in the program, all threads."),
-    METRIC_PRINT("CPU", 30, "used_cpu_sys_children", print_cpu_system_children,
-                 "Seconds in the kernel, children that ended."),
-    METRIC_PRINT("CPU", 40, "used_cpu_user_children", print_cpu_user_children,
-                 "Seconds in the program, children that ended."),
-    METRIC_PRINT("CPU", 50, "used_cpu_sys_main_thread", print_cpu_system_main,
-                 "Seconds in the kernel, the thread that runs commands."),
-    METRIC_PRINT("CPU", 60, "used_cpu_user_main_thread", print_cpu_user_main,
-                 "Seconds in the program, the thread that runs commands."),
+    METRIC_PRINT_OF("CPU", 10, "used_cpu_sys", print_cpu, &system_of_all,
+                    "Seconds in the kernel, all threads."),
+    METRIC_PRINT_OF("CPU", 20, "used_cpu_user", print_cpu, &user_of_all,
+                    "Seconds in the program, all threads."),
+    METRIC_PRINT_OF("CPU", 30, "used_cpu_sys_children", print_cpu, &system_of_children,
+                    "Seconds in the kernel, children that ended."),
+    METRIC_PRINT_OF("CPU", 40, "used_cpu_user_children", print_cpu, &user_of_children,
+                    "Seconds in the program, children that ended."),
+    METRIC_PRINT_OF("CPU", 50, "used_cpu_sys_main_thread", print_cpu, &system_of_main,
+                    "Seconds in the kernel, the thread that runs commands."),
+    METRIC_PRINT_OF("CPU", 60, "used_cpu_user_main_thread", print_cpu, &user_of_main,
+                    "Seconds in the program, the thread that runs commands."),
 };
 
 /* ---- the command ---- */

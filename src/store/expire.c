@@ -36,6 +36,7 @@
 #include "metric/cause.h"
 #include "metric/latency.h"
 #include "metric/metric.h"
+#include "metric/row.h"
 #include "option/option.h"
 #include "store/keyspace.h"
 #include "store/next_due.h"
@@ -132,37 +133,34 @@ static double share_of_volatile(size_t due) {
     return volatiles ? (double)due / (double)volatiles : 0;
 }
 
-static void print_cycle_msec(struct buffer *out) {
+static void print_cycle_msec(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%llu", (unsigned long long)(cycle_nsec / NSEC_PER_MSEC));
 }
-static void print_stale_percentage(struct buffer *out) {
+static void print_stale_percentage(const struct metric_row *row, struct buffer *out) {
     double share = algorithm == ALGORITHM_SAMPLING ? stale_share : share_of_volatile(count_due());
     buffer_printf(out, "%.2f", 100 * share);
 }
-static void print_backlog(struct buffer *out) { buffer_printf(out, "%zu", count_due()); }
-static void print_lag(struct buffer *out, double quantile) {
-    uint64_t usec = histogram_quantile_usec(keyspace_expiry_lag(), quantile);
+static void print_backlog(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", count_due());
+}
+static const double median = 0.5, percentile_99 = 0.99;
+static void print_lag(const struct metric_row *row, struct buffer *out) {
+    const double *quantile = row->context;
+    uint64_t usec = histogram_quantile_usec(keyspace_expiry_lag(), *quantile);
     uint64_t most = keyspace_expiry_lag()->maximum_usec;
     buffer_printf(out, "%llu", (unsigned long long)(usec < most ? usec : most));
 }
-static void print_lag_p50(struct buffer *out) { print_lag(out, 0.5); }
-static void print_lag_p99(struct buffer *out) { print_lag(out, 0.99); }
-static void print_lag_max(struct buffer *out) {
+static void print_lag_max(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%llu", (unsigned long long)keyspace_expiry_lag()->maximum_usec);
 }
 
 static void reset_cycle(void) { cycle_nsec = 0; }
 
-#define STATS(at, field, printer, text)                                              \
-    {                                                                                \
-        .section = "Stats", .place = (at), .name = (field), .type = METRIC_FUNCTION, \
-        .print = (printer), .help = (text)                                           \
-    }
-
 static const struct metric_row metric_rows[] = {
-    STATS(130, "expired_stale_perc", print_stale_percentage,
-          "Share of the keys with a deadline that are due and not yet deleted, in percent; a "
-          "running estimate under active-expire-algorithm sampling."),
+    METRIC_PRINT(
+        "Stats", 130, "expired_stale_perc", print_stale_percentage,
+        "Share of the keys with a deadline that are due and not yet deleted, in percent; a "
+        "running estimate under active-expire-algorithm sampling."),
     {.section = "Stats",
      .place = 140,
      .name = "expired_time_cap_reached_count",
@@ -170,10 +168,11 @@ static const struct metric_row metric_rows[] = {
      .variable = &cut_short,
      .reset = true,
      .help = "Slices and cycles of active expiry that ended for their time limit."},
-    STATS(150, "expire_cycle_cpu_milliseconds", print_cycle_msec, "Time spent in active expiry."),
-    STATS(1010, "expire_due_backlog", print_backlog,
-          "Keys that are due and not yet deleted; estimated under active-expire-algorithm "
-          "sampling."),
+    METRIC_PRINT("Stats", 150, "expire_cycle_cpu_milliseconds", print_cycle_msec,
+                 "Time spent in active expiry."),
+    METRIC_PRINT("Stats", 1010, "expire_due_backlog", print_backlog,
+                 "Keys that are due and not yet deleted; estimated under active-expire-algorithm "
+                 "sampling."),
     {.section = "Stats",
      .place = 1011,
      .name = "expire_examined_total",
@@ -181,10 +180,12 @@ static const struct metric_row metric_rows[] = {
      .variable = &examined,
      .reset = true,
      .help = "Keys that active expiry looked at: no more than it deleted, under deadline."},
-    STATS(1012, "expire_lag_usec_p50", print_lag_p50,
-          "Time from deadline to deletion: half of the keys took no longer (a power of two)."),
-    STATS(1013, "expire_lag_usec_p99", print_lag_p99, "The same for 99 percent of the keys."),
-    STATS(1014, "expire_lag_usec_max", print_lag_max, "The longest such time."),
+    METRIC_PRINT_OF(
+        "Stats", 1012, "expire_lag_usec_p50", print_lag, &median,
+        "Time from deadline to deletion: half of the keys took no longer (a power of two)."),
+    METRIC_PRINT_OF("Stats", 1013, "expire_lag_usec_p99", print_lag, &percentile_99,
+                    "The same for 99 percent of the keys."),
+    METRIC_PRINT("Stats", 1014, "expire_lag_usec_max", print_lag_max, "The longest such time."),
 };
 
 void expire_register(void) {

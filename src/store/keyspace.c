@@ -149,7 +149,7 @@ static const struct option_row option_rows[] = {
 
 /* ---- metrics ---- */
 
-static void print_databases(struct buffer *out) {
+static void print_databases(const struct metric_row *row, struct buffer *out) {
     for (int i = 0; databases && i < databases_wanted; i++) {
         struct keyspace *ks = &databases[i];
         if (!keyspace_count(ks)) continue;
@@ -158,14 +158,16 @@ static void print_databases(struct buffer *out) {
     }
 }
 
-static void print_table_bytes(struct buffer *out) {
+static void print_table_bytes(const struct metric_row *row, struct buffer *out) {
     size_t bytes = 0;
     for (int i = 0; databases && i < databases_wanted; i++)
         bytes += keyspace_table_bytes(&databases[i]);
     buffer_printf(out, "%zu", bytes);
 }
 
-static void print_owing(struct buffer *out) { buffer_printf(out, "%zu", table_owing()); }
+static void print_owing(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", table_owing());
+}
 
 static const struct metric_row metric_rows[] = {
     {.section = "Stats",

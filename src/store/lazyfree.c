@@ -96,9 +96,13 @@ static const struct option_row option_rows[] = {
                 "FLUSHALL, FLUSHDB and SCRIPT FLUSH free in the background unless they say SYNC."),
 };
 
-static void print_pending(struct buffer *out) { buffer_printf(out, "%zu", atomic_load(&pending)); }
-static void print_freed(struct buffer *out) { buffer_printf(out, "%zu", atomic_load(&freed)); }
-static void print_pending_bytes(struct buffer *out) {
+static void print_pending(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", atomic_load(&pending));
+}
+static void print_freed(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%zu", atomic_load(&freed));
+}
+static void print_pending_bytes(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", lazyfree_pending_bytes());
 }
 

@@ -16,11 +16,13 @@ static const char *version;
 static bool has_detail;
 static unsigned databases, resets;
 
-static void print_detail(struct buffer *out) { buffer_append_c_string(out, "1.50"); }
+static void print_detail(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, "1.50");
+}
 static bool present_detail(void) { return has_detail; }
 static void count_reset(void) { resets += 1 + (unsigned)hits; }
 
-static void print_databases(struct buffer *out) {
+static void print_databases(const struct metric_row *row, struct buffer *out) {
     for (unsigned i = 0; i < databases; i++) buffer_printf(out, "db%u:keys=%u\r\n", i, i + 1);
 }
 
@@ -159,6 +161,34 @@ static void test_undeclared(void **state) {
                 "# Modules\r\n\r\n" STATS "\r\n" KEYSPACE "\r\n# Extra\r\nmore:1.50\r\n");
 }
 
+/* What is refused takes no row; the row that prints is the one that the function gets. */
+static void print_context(const struct metric_row *row, struct buffer *out) {
+    buffer_append_c_string(out, row->context);
+}
+
+static struct metric_row row_pair[] = {{.section = "Detail",
+                                        .name = "one",
+                                        .type = METRIC_FUNCTION,
+                                        .print = print_context,
+                                        .context = "1",
+                                        .help = "One."},
+                                       {.section = "Detail",
+                                        .name = "one",
+                                        .type = METRIC_FUNCTION,
+                                        .print = print_context,
+                                        .context = "2",
+                                        .help = "Two."}};
+
+static void test_refused(void **state) {
+    assert_false(metric_try_register(row_pair, 2));
+    row_pair[1].name = "only";
+    assert_false(metric_try_register(row_pair, 2));
+    assert_info("detail", "# Detail\r\nonly:1.50\r\n");
+    row_pair[1].name = "two";
+    assert_true(metric_try_register(row_pair, 2));
+    assert_info("detail", "# Detail\r\none:1\r\ntwo:2\r\nonly:1.50\r\n");
+}
+
 static void test_reset(void **state) {
     metric_register_reset(count_reset);
     metric_register_reset(count_reset);
@@ -209,6 +239,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_present, setup, teardown),
         cmocka_unit_test_setup_teardown(test_undeclared, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reference, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_leak, setup, teardown),

@@ -56,12 +56,10 @@
  * first keys of each are waited for, and there are some hundred of them. */
 #define SLICE_MIN_NSEC (SLICE_NSEC / 2)
 #define GATHERED_HALF_NSEC INT64_C(50000) /* for each percent */
-/* Positions of a table at a time, some hundred keys, and members of a large value: some ten
- * microseconds between two looks at the clock. */
+/* Positions of a table at a time, some hundred keys, and weight of a large value's members
+ * (value_spend): some ten microseconds between two looks at the clock. */
 #define STEP_POSITIONS 256
-#define STEP_MEMBERS 128
-/* A string's bytes that take as long as a member. */
-#define BYTES_PER_MEMBER 256
+#define STEP_WEIGHT 128
 /* The scribe may be so far behind: more would only be memory. */
 #define WAITING_BYTES_MAX ((size_t)8 << 20)
 /* The walk alone does not come so far ahead of the scribe: keys change faster than it writes. */
@@ -391,12 +389,12 @@ static bool copy_text(struct tape *t, size_t bytes) {
     return last;
 }
 
-static bool save_on(struct tape *t, const struct entry *e, size_t members) {
+static bool save_on(struct tape *t, const struct entry *e, size_t budget) {
     const struct value_type *type = value_type(e->type);
     struct save_cursor *c = &walk.record.cursor;
     struct string_value room;
     struct value v = entry_value(e, &room);
-    c->budget = members;
+    c->budget = budget;
     tape_open_window(t);
     bool all = walk.format == SAVER_COMMANDS ? type->rewrite(v, entry_key(e), c, &t->sink)
                                              : type->save(v, c, &t->sink);
@@ -426,7 +424,7 @@ static void end_record(void) {
 /* True when the record's entry is out. */
 static bool go_on(size_t budget) {
     const struct entry *e = walk.record.entry;
-    size_t bytes = budget < SIZE_MAX / BYTES_PER_MEMBER ? budget * BYTES_PER_MEMBER : SIZE_MAX;
+    size_t bytes = budget < SIZE_MAX / VALUE_MEMBER_BYTES ? budget * VALUE_MEMBER_BYTES : SIZE_MAX;
     bool all = walk.record.text.bytes ? copy_text(&walk.record.tape, bytes)
                                       : save_on(&walk.record.tape, e, budget);
     if (all) end_record();
@@ -661,7 +659,7 @@ static void copy_slice(int64_t begun_nsec, int64_t granted_nsec) {
     int64_t now_nsec = begun_nsec;
     bool done = false;
     while (!done && now_nsec - begun_nsec < granted_nsec && !may_rest()) {
-        done = frontier_step(STEP_POSITIONS, STEP_MEMBERS);
+        done = frontier_step(STEP_POSITIONS, STEP_WEIGHT);
         now_nsec = clock_monotonic_nsec();
     }
     time_budget_spend(&walk.budget, begun_nsec, now_nsec);

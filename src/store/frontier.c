@@ -25,6 +25,7 @@
 #include "ds/timebuckets.h"
 #include "io/background.h"
 #include "value/shadow.h"
+#include "value/value.h"
 
 struct frontier_part {
     struct frontier_part *next;
@@ -93,7 +94,7 @@ static bool is_large(const struct entry *e) {
 
 /* What handing it on at once takes, in members. */
 static size_t effort_of(const struct entry *e) {
-    return entry_free_effort(e) + entry_bytes(e) / FRONTIER_EFFORT_BYTES;
+    return entry_free_effort(e) + entry_bytes(e) / VALUE_MEMBER_BYTES;
 }
 
 /* Handing it on at once would take long, or more in this turn than was so already. */

@@ -53,9 +53,8 @@ struct timebuckets;
 #define FRONTIER_RUSH_EFFORT_MAX 2048
 /* The same holds for all that is handed on at once in a turn of the loop: many values that are
  * smaller, each about to change, would make it as long. A member of a hash whose memory is far away
- * takes 135 ns, and as many bytes of a list's blocks 300: a third to two thirds of a millisecond.
- */
-#define FRONTIER_EFFORT_BYTES 256
+ * takes 135 ns, and VALUE_MEMBER_BYTES of a list's blocks 300: a third to two thirds of a
+ * millisecond. */
 
 /* A step over a table ends behind the position in which it has handed on so much, beside short
  * strings: 128 KB, or so many members. */
@@ -66,12 +65,12 @@ struct timebuckets;
 #define FRONTIER_SHADOW_SHARE 20
 #define FRONTIER_SHADOW_BYTES ((size_t)64 << 20)
 
-/* Hands an entry on: about `budget` members of it, or bytes; all of it with SIZE_MAX. True when it
- * is out. While one is not out it is called again for the same entry, and meanwhile others may come
- * whole. `database` is the number that its database had at that moment. Nothing of the entry
- * changes until it is out but members of a value that has a shadow then, from the first call to the
- * last; what is wanted of it afterwards must be copied. May change nothing of the keyspace, and
- * look no key up. */
+/* Hands an entry on: as much of it as `budget` allows (value_spend), all of it with SIZE_MAX.
+ * True when it is out. While one is not out it is called again for the same entry, and meanwhile
+ * others may come whole. `database` is the number that its database had at that moment. Nothing of
+ * the entry changes until it is out but members of a value that has a shadow then, from the first
+ * call to the last; what is wanted of it afterwards must be copied. May change nothing of the
+ * keyspace, and look no key up. */
 typedef bool frontier_emit(int database, const struct entry *e, size_t budget, void *context);
 
 /* False while marks of saves that were given up must go first: frontier_clean. */

@@ -264,19 +264,19 @@ static struct value_texts pair_texts(const void *element) {
     return (struct value_texts){texts.first, texts.second};
 }
 
-static void save_texts(struct value_texts pair, void *context) {
-    struct save_pass *pass = context;
-    saved_write_text(pass->out, pair.first);
-    saved_write_text(pass->out, pair.second);
-    pass->written++;
+static void save_texts(struct value_texts pair, void *out) {
+    saved_write_text(out, pair.first);
+    saved_write_text(out, pair.second);
 }
 
-static void save_pair(void *element, void *context) { save_texts(pair_texts(element), context); }
+static void save_pair(void *element, void *out) { save_texts(pair_texts(element), out); }
 
 static bool hash_save(struct value v, struct save_cursor *c, struct sink *out) {
     if (c->shadow) return saved_write_shadow(c, out, save_texts);
-    if (v.encoding == HASH_TABLE) return saved_write_table(as_table(v)->table, c, out, save_pair);
-    saved_write_ziplist(out, v.pointer);
+    if (v.encoding == HASH_TABLE)
+        saved_write_table(as_table(v)->table, out, save_pair);
+    else
+        saved_write_ziplist(out, v.pointer);
     return true;
 }
 
@@ -291,20 +291,12 @@ static void rewrite_texts(struct value_texts pair, void *rewritten) {
     rewrite_pair(pair.first, pair.second, rewritten);
 }
 
-/* The cursor's at[0] is a position in the table, at[1] how many fields are written. */
 static bool hash_rewrite(struct value v, struct slice key, struct save_cursor *c,
                          struct sink *out) {
-    struct rewritten r = {out, key, SLICE("HMSET"), 2, hash_count(v), c->at[1]};
+    struct rewritten r = {out, key, SLICE("HMSET"), 2, hash_count(v), 0};
     if (c->shadow) return rewritten_write_shadow(&r, c, rewrite_texts);
-    if (c->at[1] == 0 && c->budget >= r.count) {
-        hash_each(v, rewrite_pair, &r);
-        return true;
-    }
-    do {
-        c->at[0] = hash_scan(v, c->at[0], SIZE_MAX, rewrite_pair, &r);
-    } while (c->at[0] && !rewritten_is_step(&r, c->at[1], c));
-    c->at[1] = r.done;
-    return c->at[0] == 0;
+    hash_each(v, rewrite_pair, &r);
+    return true;
 }
 
 static struct listpack *read_zipmap(struct source *in, struct buffer *store) {

@@ -124,14 +124,13 @@ static bool list_save(struct value v, struct save_cursor *c, struct sink *out) {
     while (c->place && c->budget > 0) {
         const struct quicklist_node *n = c->place;
         const struct listpack *pack = quicklist_node_pack(n);
-        size_t count = quicklist_node_count(n);
         buffer_clear(&bytes);
         if (!pack && !quicklist_node_to_ziplist(n, &bytes)) sink_fail(out, EFBIG);
         if (pack)
             saved_write_ziplist(out, pack);
         else
             saved_write_text(out, buffer_slice(&bytes));
-        c->budget -= count < c->budget ? count : c->budget;
+        value_spend(&c->budget, quicklist_node_count(n), pack ? listpack_size(pack) : bytes.length);
         c->place = quicklist_node_next(n);
     }
     buffer_free(&bytes);
@@ -150,8 +149,10 @@ static bool list_rewrite(struct value v, struct slice key, struct save_cursor *c
                          struct sink *out) {
     struct rewritten r = {out, key, SLICE("RPUSH"), 1, quicklist_count(list_of(v)), c->at[0]};
     if (c->phase++ == 0) c->place = quicklist_node_first(list_of(v));
-    while (c->place && !rewritten_is_step(&r, c->at[0], c)) {
+    while (c->place && c->budget > 0) {
+        uint64_t before = sink_written(out);
         quicklist_node_each(c->place, rewrite_element, &r);
+        value_spend(&c->budget, quicklist_node_count(c->place), sink_written(out) - before);
         c->place = quicklist_node_next(c->place);
     }
     c->at[0] = r.done;

@@ -59,10 +59,6 @@ void rewritten_member(struct rewritten *r) {
     r->done++;
 }
 
-bool rewritten_is_step(const struct rewritten *r, uint64_t from, const struct save_cursor *c) {
-    return r->done - from >= c->budget;
-}
-
 void rewritten_write_value(struct sink *out, enum value_kind kind, struct value v,
                            struct slice key) {
     struct save_cursor c = {.budget = SIZE_MAX};
@@ -71,12 +67,9 @@ void rewritten_write_value(struct sink *out, enum value_kind kind, struct value 
 }
 
 bool rewritten_write_shadow(struct rewritten *r, struct save_cursor *c, value_visit *visit) {
-    bool all;
     r->count = shadow_count(c->shadow);
-    r->done = c->at[1];
-    do {
-        all = shadow_step(c->shadow, visit, r);
-    } while (!all && !rewritten_is_step(r, c->at[1], c));
-    c->at[1] = r->done;
+    r->done = c->at[0];
+    bool all = shadow_step(c->shadow, &c->budget, visit, r);
+    c->at[0] = r->done;
     return all;
 }

@@ -46,9 +46,7 @@ struct rewritten {
 /* A member's words follow: a command begins where the one before is full. */
 void rewritten_member(struct rewritten *r);
 /* Goes on with the members of the cursor's shadow in place of the value's, as far as its budget
- * allows; at[1] is how many are written. `visit` gets `r`. True when all are. */
+ * allows; at[0] is how many are written. `visit` gets `r`. True when all are. */
 MUST_USE bool rewritten_write_shadow(struct rewritten *r, struct save_cursor *c,
                                      value_visit *visit);
-/* Whether a step that began at `from` has done what the cursor's budget allows. */
-bool rewritten_is_step(const struct rewritten *r, uint64_t from, const struct save_cursor *c);
 #endif

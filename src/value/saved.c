@@ -507,31 +507,16 @@ size_t saved_bytes(enum value_kind kind, struct value v) {
     return sink_written(&out);
 }
 
-bool saved_write_table(const struct table *t, struct save_cursor *c, struct sink *out,
-                       void (*write)(void *element, void *pass)) {
-    struct save_pass pass = {out, 0};
-    if (c->phase++ == 0) {
-        saved_write_length(out, table_count(t));
-        if (c->budget >= table_count(t)) { /* faster: elements are fetched ahead */
-            table_each(t, write, &pass);
-            return true;
-        }
-    }
-    do {
-        c->at[0] = table_scan(t, c->at[0], write, &pass);
-    } while (c->at[0] && pass.written < c->budget);
-    c->budget -= pass.written < c->budget ? pass.written : c->budget;
-    return c->at[0] == 0;
+void saved_write_table(const struct table *t, struct sink *out,
+                       void (*write)(void *element, void *sink)) {
+    saved_write_length(out, table_count(t));
+    table_each(t, write, out);
 }
 
 bool saved_write_shadow(struct save_cursor *c, struct sink *out, value_visit *visit) {
-    struct save_pass pass = {out, 0};
-    bool all;
-    if (c->phase++ == 0) saved_write_length(out, shadow_count(c->shadow));
-    do {
-        all = shadow_step(c->shadow, visit, &pass);
-    } while (!all && pass.written < c->budget);
-    return all;
+    if (c->phase == 0) saved_write_length(out, shadow_count(c->shadow));
+    c->phase = 1;
+    return shadow_step(c->shadow, &c->budget, visit, out);
 }
 
 /* ---- Ziplists, and listpacks of pairs ---- */

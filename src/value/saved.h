@@ -88,10 +88,11 @@ MUST_USE bool saved_read_string(struct source *in, struct buffer *store, struct 
 /* ---- values ---- */
 
 /* How far a value that is saved in steps has come. All zero at first, but for `budget` and
- * `shadow`. While one stands its tables do not pay what they owe, and the value does not change,
- * but where it has a shadow. */
+ * `shadow`. While a cursor stands its tables do not pay what they owe, and the value does not
+ * change, unless it has a shadow. A value whose members stand in a table is saved in steps by its
+ * shadow only, and whole without one. */
 struct save_cursor {
-    size_t budget;         /* members that may still be written in this step, about; at least 1 */
+    size_t budget;         /* weight that this step may still write (value_spend); at least 1 */
     struct shadow *shadow; /* what is saved are its members, and not what is there now; or NULL */
     unsigned phase;        /* the rest is the type's own */
     uint64_t at[2];        /* places, by position */
@@ -133,16 +134,12 @@ MUST_USE struct listpack *saved_read_ziplist(struct source *in, struct buffer *s
 MUST_USE struct listpack *saved_read_pairs(struct source *in, struct buffer *store);
 /* For the types: writes a listpack as a text that holds a ziplist. */
 void saved_write_ziplist(struct sink *out, const struct listpack *lp);
-/* For the types: writes the number of a table's elements and then, by `write`, the elements. The
- * cursor's at[0] is a position in the table. */
-struct save_pass {
-    struct sink *out;
-    size_t written; /* `write` counts elements here */
-};
-/* The same for the members of the cursor's shadow; `visit` gets such a pass. */
+/* For the types: writes the number of a table's elements and then, by `write`, all elements. */
+void saved_write_table(const struct table *t, struct sink *out,
+                       void (*write)(void *element, void *sink));
+/* For the types: writes the number of the members of the cursor's shadow and then, by `visit`, as
+ * many of them as the budget allows. `visit` gets the sink. True when all are written. */
 MUST_USE bool saved_write_shadow(struct save_cursor *c, struct sink *out, value_visit *visit);
-MUST_USE bool saved_write_table(const struct table *t, struct save_cursor *c, struct sink *out,
-                                void (*write)(void *element, void *pass));
 /* For the types: the option's rows. */
 void saved_register(void);
 #endif

@@ -225,24 +225,20 @@ static struct value_texts member_texts(const void *element) {
     return (struct value_texts){packed_first(TEXTS, element), {NULL, 0}};
 }
 
-static void save_texts(struct value_texts member, void *context) {
-    struct save_pass *pass = context;
-    saved_write_text(pass->out, member.first);
-    pass->written++;
+static void save_texts(struct value_texts member, void *out) {
+    saved_write_text(out, member.first);
 }
 
-static void save_member(void *element, void *context) {
-    save_texts(member_texts(element), context);
-}
+static void save_member(void *element, void *out) { save_texts(member_texts(element), out); }
 
 static bool set_save(struct value v, struct save_cursor *c, struct sink *out) {
     if (c->shadow) return saved_write_shadow(c, out, save_texts);
-    if (v.encoding == SET_INTSET) {
+    if (v.encoding == SET_INTSET)
         saved_write_text(
             out, (struct slice){(const char *)intset_bytes(v.pointer), intset_size(v.pointer)});
-        return true;
-    }
-    return saved_write_table(as_table(v)->table, c, out, save_member);
+    else
+        saved_write_table(as_table(v)->table, out, save_member);
+    return true;
 }
 
 static void rewrite_member(struct slice member, void *context) {
@@ -255,19 +251,11 @@ static void rewrite_texts(struct value_texts member, void *rewritten) {
     rewrite_member(member.first, rewritten);
 }
 
-/* The cursor's at[0] is a position in the table, at[1] how many members are written. */
 static bool set_rewrite(struct value v, struct slice key, struct save_cursor *c, struct sink *out) {
-    struct rewritten r = {out, key, SLICE("SADD"), 1, set_count(v), c->at[1]};
+    struct rewritten r = {out, key, SLICE("SADD"), 1, set_count(v), 0};
     if (c->shadow) return rewritten_write_shadow(&r, c, rewrite_texts);
-    if (c->at[1] == 0 && c->budget >= r.count) {
-        set_each(v, rewrite_member, &r);
-        return true;
-    }
-    do {
-        c->at[0] = set_scan(v, c->at[0], SIZE_MAX, rewrite_member, &r);
-    } while (c->at[0] && !rewritten_is_step(&r, c->at[1], c));
-    c->at[1] = r.done;
-    return c->at[0] == 0;
+    set_each(v, rewrite_member, &r);
+    return true;
 }
 
 static enum value_loaded load_intset(struct source *in, struct buffer *store, struct value *out) {

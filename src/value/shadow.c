@@ -16,8 +16,11 @@
 #include "base/memory.h"
 #include "base/panic.h"
 
-/* Places of a table at a time, some eighty members: the memory of those to come is asked for. */
-#define STEP_POSITIONS 16
+/* Positions of a table at a time, some eighty members: the memory of those to come is asked for. */
+#define RUN_POSITIONS 16
+/* A position may have a dozen members. Members that are this large on average are visited one by
+ * one, so that a step ends behind one of them and not behind a dozen. */
+#define ONE_BY_ONE_BYTES 4096
 /* Of the noted members, between two publications of what was freed. */
 #define FREE_BUCKETS 1024
 
@@ -37,9 +40,12 @@ struct shadow {
     size_t count;
     uint64_t cursor;        /* of table_scan: the next position of the table; then of `noted` */
     bool noted_are_visited; /* the table is behind */
+    bool one_by_one;        /* ONE_BY_ONE_BYTES */
     /* Of the step under way. */
     value_visit *visit;
     void *context;
+    size_t *budget;
+    bool spent; /* nothing is left of it */
 };
 
 static struct table *shadows; /* by the addresses of their tables; NULL: there was none yet */
@@ -109,6 +115,7 @@ void shadow_open(enum value_kind kind, struct value v) {
     s->type = value_type(kind);
     s->noted = table_create(&noted_table);
     s->count = table_count(t);
+    s->one_by_one = s->type->bytes(v) / ONE_BY_ONE_BYTES >= s->count;
     table_insert(shadows, address_hash(t), s);
     table_watch(t, true);
     count_bytes(s, memory_good_size(sizeof(*s)));
@@ -180,30 +187,55 @@ void shadow_note_watched(const struct table *t, uint64_t hash, struct slice text
 
 /* ---- visiting ---- */
 
+static void spend(struct shadow *s, size_t members, size_t bytes) {
+    value_spend(s->budget, members, bytes);
+    s->spent = *s->budget == 0;
+}
+
+static void show(struct shadow *s, struct value_texts member) {
+    s->visit(member, s->context);
+    spend(s, 1, member.first.length + member.second.length);
+}
+
 static void visit_member(void *element, void *shadow) {
     struct shadow *s = shadow;
     struct value_texts texts = s->type->texts(element);
     if (table_count(s->noted) &&
         is_noted(s, texts.first, hash_bytes(texts.first.bytes, texts.first.length)))
-        return;
-    s->visit(texts, s->context);
+        spend(s, 1, 0);
+    else
+        show(s, texts);
 }
 
 static void visit_noted(void *element, void *shadow) {
-    const struct shadow *s = shadow;
+    struct shadow *s = shadow;
     const struct noted *n = element;
     struct slice first = noted_text(n), second = {n->bytes + n->first_length, n->second_length};
-    if (n->was_there) s->visit((struct value_texts){first, second}, s->context);
+    if (n->was_there)
+        show(s, (struct value_texts){first, second});
+    else
+        spend(s, 1, 0);
 }
 
-bool shadow_step(struct shadow *s, value_visit *visit, void *context) {
+/* Positions without members take time, too. */
+static void run(struct shadow *s) {
+    const struct table *t = s->noted_are_visited ? s->noted : s->table;
+    void (*visit)(void *element, void *shadow) = s->noted_are_visited ? visit_noted : visit_member;
+    s->cursor = s->one_by_one ? table_scan_some(t, s->cursor, 1, visit, s)
+                              : table_scan_run(t, s->cursor, RUN_POSITIONS, &s->spent, visit, s);
+    spend(s, 1, 0);
+}
+
+bool shadow_step(struct shadow *s, size_t *budget, value_visit *visit, void *context) {
     s->visit = visit;
     s->context = context;
-    s->cursor = s->noted_are_visited
-                    ? table_scan_run(s->noted, s->cursor, STEP_POSITIONS, NULL, visit_noted, s)
-                    : table_scan_run(s->table, s->cursor, STEP_POSITIONS, NULL, visit_member, s);
-    if (s->cursor) return false;
-    if (s->noted_are_visited) return true;
-    s->noted_are_visited = true;
+    s->budget = budget;
+    s->spent = false;
+    while (!s->spent) {
+        run(s);
+        if (s->cursor) continue;
+        if (s->noted_are_visited) return true;
+        s->noted_are_visited = true;
+    }
     return false;
 }

@@ -50,9 +50,10 @@ size_t shadow_bytes(void);
 
 /* Members at that moment. */
 size_t shadow_count(const struct shadow *s);
-/* Visits some more members, a hundred or so. True when all have been; from the first call to that
- * the table neither splits nor merges (table_rest). `visit` may change nothing. */
-MUST_USE bool shadow_step(struct shadow *s, value_visit *visit, void *context);
+/* Visits further members until the budget is spent (value_spend), which also those
+ * spend that are passed over. True when all have been visited; from the first call to that the
+ * table neither splits nor merges (table_rest). `visit` may change nothing. */
+MUST_USE bool shadow_step(struct shadow *s, size_t *budget, value_visit *visit, void *context);
 
 /* ---- for the types: changing ---- */
 

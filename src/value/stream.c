@@ -802,11 +802,12 @@ static bool save_pending(const struct rax *r, struct save_cursor *c, struct sink
 
 static unsigned save_nodes(struct value v, struct save_cursor *c, struct sink *out) {
     void *node;
-    for (; c->budget > 0; c->budget--, c->at[0]++) {
+    for (; c->budget > 0; c->at[0]++) {
         if (!next_key(stream_nodes(v), c->at[0] == 0, &c->names[2], &node)) break;
         struct slice bytes = {(const char *)listpack_bytes(node), listpack_size(node)};
         saved_write_text(out, buffer_slice(&c->names[2]));
         saved_write_text(out, bytes);
+        value_spend(&c->budget, 1, bytes.length);
     }
     return c->at[0] == rax_count(stream_nodes(v)) ? TAIL : NODES;
 }
@@ -826,6 +827,7 @@ static unsigned save_group(struct value v, struct save_cursor *c, struct sink *o
     if (!next_key(stream_groups(v), c->at[1]++ == 0, &c->names[0], &value)) return END;
     const struct stream_group *g = value;
     saved_write_text(out, buffer_slice(&c->names[0]));
+    value_spend(&c->budget, 1, c->names[0].length);
     save_id(out, g->last_id);
     saved_write_length(out, rax_count(g->pending));
     c->place = g;
@@ -842,6 +844,7 @@ static unsigned save_consumer(struct save_cursor *c, struct sink *out) {
     if (!next_key(g->consumers, first, &c->names[1], &value)) return GROUP;
     const struct stream_consumer *consumer = value;
     saved_write_text(out, consumer->name);
+    value_spend(&c->budget, 1, consumer->name.length);
     saved_write_number(out, (uint64_t)consumer->seen_msec, 8);
     saved_write_length(out, rax_count(consumer->pending));
     c->at[0] = 0;
@@ -946,12 +949,14 @@ static unsigned rewrite_entries(struct value v, struct slice key, struct save_cu
     if (stream_count(v) == 0) rewrite_no_entry(out, key);
     stream_cursor_start(&entry, v, next, STREAM_ID_MAX, false);
     while (stream_cursor_step(&entry)) {
+        uint64_t before = sink_written(out);
         rewrite_entry(out, key, &entry);
+        value_spend(&c->budget, 1, sink_written(out) - before);
         next = entry.id;
         if (!stream_id_increase(&next)) return REWRITE_LAST_ID;
         c->at[0] = next.msec;
         c->at[1] = next.sequence;
-        if (--c->budget == 0) return REWRITE_ENTRIES;
+        if (c->budget == 0) return REWRITE_ENTRIES;
     }
     return REWRITE_LAST_ID;
 }
@@ -970,7 +975,7 @@ static unsigned rewrite_group(struct value v, struct slice key, struct save_curs
     void *value;
     if (!next_key(stream_groups(v), c->at[1]++ == 0, &c->names[0], &value)) return REWRITE_END;
     const struct stream_group *g = value;
-    c->budget--;
+    value_spend(&c->budget, 1, key.length + c->names[0].length);
     rewrite_group_words(out, 5, "CREATE", key, c);
     rewrite_id(out, g->last_id);
     c->place = g;
@@ -984,7 +989,7 @@ static unsigned rewrite_consumer(struct slice key, struct save_cursor *c, struct
     void *value;
     if (!next_key(g->consumers, c->at[0]++ == 0, &c->names[1], &value)) return REWRITE_GROUP;
     const struct stream_consumer *consumer = value;
-    c->budget--;
+    value_spend(&c->budget, 1, key.length + c->names[0].length + consumer->name.length);
     if (rax_count(consumer->pending) > 0) {
         buffer_clear(&c->names[2]);
         return REWRITE_PENDING;
@@ -1014,10 +1019,11 @@ static unsigned rewrite_pending(struct slice key, struct save_cursor *c, struct 
     const struct stream_group *g = c->place;
     const struct stream_consumer *consumer = *rax_find(g->consumers, buffer_slice(&c->names[1]));
     void *pending;
-    for (; c->budget > 0; c->budget--) {
+    while (c->budget > 0) {
         if (!next_key(consumer->pending, c->names[2].length == 0, &c->names[2], &pending))
             return REWRITE_CONSUMER;
         rewrite_claim(key, c, out, pending);
+        value_spend(&c->budget, 1, key.length + c->names[0].length + consumer->name.length);
     }
     return REWRITE_PENDING;
 }

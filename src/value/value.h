@@ -75,9 +75,9 @@ struct value_type {
     bool (*release_step)(struct value v, size_t effort);
     /* The enum saved_form in which it would be saved. O(1). */
     unsigned (*form)(struct value v);
-    /* Writes about `c->budget` members on; true when the whole value is written. */
+    /* Writes on as far as `c->budget` allows; true when the whole value is written. */
     bool (*save)(struct value v, struct save_cursor *c, struct sink *out);
-    /* Writes commands that make the value under `key`, about `c->budget` members on; true when all
+    /* Writes commands that make the value under `key`, as far as `c->budget` allows; true when all
      * are written. A cursor as `save` has, which must begin anew (value/rewritten.h). */
     bool (*rewrite)(struct value v, struct slice key, struct save_cursor *c, struct sink *out);
     /* Reads a value in this form, one of its own. A string needs room at `out->pointer`, and
@@ -98,6 +98,18 @@ struct value_type {
 void value_type_register(enum value_kind kind, const struct value_type *row);
 /* Asserts that there is one. */
 const struct value_type *value_type(unsigned kind);
+
+/* ---- saving in steps ---- */
+
+/* Copying so many bytes takes about as long as finding a member whose memory is far away. So a
+ * member weighs 1, and 1 more for each so many of its bytes. */
+#define VALUE_MEMBER_BYTES 256
+/* So many members, of so many bytes together, were written or passed over. They may weigh more than
+ * the budget has left, because a member is written whole. */
+static inline void value_spend(size_t *budget, size_t members, size_t bytes) {
+    size_t weight = members + bytes / VALUE_MEMBER_BYTES;
+    *budget -= weight < *budget ? weight : *budget;
+}
 
 /* ---- digests: those of Redis 6.2, so that data sets are compared across servers ---- */
 

@@ -507,7 +507,6 @@ static void save_listpack(const struct listpack *lp, struct sink *out) {
     listpack_free(texts);
 }
 
-/* From the highest score down, as 6.2 does. The cursor's at[0] is how many are left. */
 static struct value_texts element_texts(const void *element) {
     const struct ordered_element *e = element;
     struct slice score = {(const char *)&e->score, sizeof(e->score)};
@@ -520,14 +519,12 @@ static double score_of_texts(struct value_texts member) {
     return score;
 }
 
-static void save_texts(struct value_texts member, void *context) {
-    struct save_pass *pass = context;
-    saved_write_text(pass->out, member.first);
-    saved_write_double(pass->out, score_of_texts(member));
-    pass->written++;
+static void save_texts(struct value_texts member, void *out) {
+    saved_write_text(out, member.first);
+    saved_write_double(out, score_of_texts(member));
 }
 
-/* A shadow's members come in the order of the table. */
+/* From the highest score down, as 6.2 does; a shadow's members in the order of the table. */
 static bool zset_save(struct value v, struct save_cursor *c, struct sink *out) {
     struct zset_cursor place;
     if (c->shadow) return saved_write_shadow(c, out, save_texts);
@@ -535,20 +532,15 @@ static bool zset_save(struct value v, struct save_cursor *c, struct sink *out) {
         save_listpack(v.pointer, out);
         return true;
     }
-    if (c->phase++ == 0) {
-        c->at[0] = zset_count(v);
-        saved_write_length(out, c->at[0]);
-    }
-    bool there = c->at[0] > 0 && zset_seek(v, c->at[0] - 1, &place);
-    while (there && c->budget > 0) {
+    size_t count = zset_count(v);
+    saved_write_length(out, count);
+    for (bool there = count > 0 && zset_seek(v, count - 1, &place); there;
+         there = zset_prev(&place)) {
         struct zset_item item = zset_get(&place);
         saved_write_text(out, item.member.text);
         saved_write_double(out, item.score);
-        c->budget--;
-        c->at[0]--;
-        there = zset_prev(&place);
     }
-    return !there;
+    return true;
 }
 
 static void rewrite_texts(struct value_texts member, void *rewritten) {
@@ -558,23 +550,20 @@ static void rewrite_texts(struct value_texts member, void *rewritten) {
     rewritten_text(r->out, member.first);
 }
 
-/* From the lowest score up. The cursor's at[0] is how many are written. */
+/* From the lowest score up. */
 static bool zset_rewrite(struct value v, struct slice key, struct save_cursor *c,
                          struct sink *out) {
-    struct rewritten r = {out, key, SLICE("ZADD"), 2, zset_count(v), c->at[0]};
+    struct rewritten r = {out, key, SLICE("ZADD"), 2, zset_count(v), 0};
     if (c->shadow) return rewritten_write_shadow(&r, c, rewrite_texts);
     struct zset_cursor place;
     char scratch[LISTPACK_SCRATCH];
-    bool there = zset_seek(v, c->at[0], &place);
-    while (there && !rewritten_is_step(&r, c->at[0], c)) {
+    for (bool there = zset_seek(v, 0, &place); there; there = zset_next(&place)) {
         struct zset_item item = zset_get(&place);
         rewritten_member(&r);
         rewritten_double(out, item.score);
         rewritten_text(out, listpack_value_text(&item.member, scratch));
-        there = zset_next(&place);
     }
-    c->at[0] = r.done;
-    return !there;
+    return true;
 }
 
 /* The score of a file's element: a number, or a text of one. */

@@ -114,9 +114,7 @@ static void shown_whole(int database, const struct entry *e, struct value member
 /* As a save goes on with it: some members at a time. One that is not begun comes whole. */
 static bool emit_shadow(int database, const struct entry *e, struct shadow *s, size_t budget) {
     struct value members = e == begun ? begun_members : hash_create();
-    bool all = false;
-    for (size_t steps = budget == SIZE_MAX ? budget : 1 + budget / 8; steps && !all; steps--)
-        all = shadow_step(s, show_member, &members);
+    bool all = shadow_step(s, &budget, show_member, &members);
     if (all) {
         if (e == begun) {
             begun = NULL;

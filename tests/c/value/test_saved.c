@@ -223,6 +223,84 @@ static void test_given_up(void **state) {
     stream_free(v);
 }
 
+/* Saves in steps of a weight that is small beside one member. */
+static size_t count_steps(enum value_kind kind, struct value v, bool as_commands, size_t *most) {
+    struct save_cursor c = {0};
+    struct buffer out;
+    struct buffer_sink b;
+    size_t steps = 0;
+    bool all;
+    buffer_init(&out, MEMORY_OTHER);
+    buffer_sink_init(&b, &out);
+    *most = 0;
+    do {
+        uint64_t before = sink_written(&b.sink);
+        c.budget = 128;
+        all = as_commands ? value_type(kind)->rewrite(v, SLICE("key"), &c, &b.sink)
+                          : value_type(kind)->save(v, &c, &b.sink);
+        if (sink_written(&b.sink) - before > *most) *most = sink_written(&b.sink) - before;
+        steps++;
+    } while (!all);
+    assert_true(sink_flush(&b.sink));
+    buffer_free(&out);
+    return steps;
+}
+
+#define TEXT_BYTES 100000
+
+/* The caller's, of TEXT_BYTES. */
+static char *random_text(void) {
+    char *text = memory_alloc(TEXT_BYTES, MEMORY_OTHER);
+    for (size_t i = 0; i < TEXT_BYTES; i++) text[i] = (char)random_u64();
+    return text;
+}
+
+/* A step ends behind the member with which it has its weight of bytes. */
+static void test_step_counts_bytes(void **state) {
+    enum { COUNT = 100 };
+    char *text = random_text();
+    size_t most;
+    struct value list = list_create(), stream = stream_create();
+    for (unsigned i = 1; i <= COUNT; i++) {
+        memcpy(text, &i, sizeof(i));
+        struct slice pair[] = {SLICE("field"), {text, TEXT_BYTES}};
+        quicklist_push(list_of(list), QUICKLIST_TAIL, pair[1]);
+        assert_true(stream_append(stream, (struct stream_id){i, 0}, pair, 1));
+    }
+    for (int as_commands = 0; as_commands < 2; as_commands++) {
+        assert_true(count_steps(VALUE_LIST, list, as_commands, &most) >= COUNT);
+        assert_true(most < 2 * TEXT_BYTES);
+        assert_true(count_steps(VALUE_STREAM, stream, as_commands, &most) >= COUNT);
+        assert_true(most < 2 * TEXT_BYTES);
+    }
+    value_type(VALUE_LIST)->release(list);
+    stream_free(stream);
+    memory_free(text, MEMORY_OTHER);
+}
+
+/* So do consumers of long names, and what is pending for them where it is told by commands. */
+static void test_step_counts_names(void **state) {
+    enum { COUNT = 100 };
+    char *name = random_text();
+    size_t most;
+    struct value v = stream_create();
+    struct slice pair[] = {SLICE("field"), SLICE("text")};
+    struct stream_group *g = stream_group_create(v, SLICE("group"), (struct stream_id){0, 0});
+    for (unsigned i = 1; i <= COUNT; i++) {
+        memcpy(name, &i, sizeof(i));
+        assert_true(stream_append(v, (struct stream_id){i, 0}, pair, 1));
+        struct stream_consumer *c =
+            stream_consumer_create(v, g, (struct slice){name, TEXT_BYTES}, 1000);
+        stream_pending_assign(v, g, c, (struct stream_id){i, 0});
+    }
+    for (int as_commands = 0; as_commands < 2; as_commands++) {
+        assert_true(count_steps(VALUE_STREAM, v, as_commands, &most) >= COUNT);
+        assert_true(most < 2 * TEXT_BYTES);
+    }
+    stream_free(v);
+    memory_free(name, MEMORY_OTHER);
+}
+
 static void damage(struct buffer *bytes) {
     for (size_t n = 1 + random_below(3); n > 0; n--) {
         size_t at = random_below(bytes->length);
@@ -521,6 +599,8 @@ int main(void) {
         TEST(test_steps),
         TEST(test_extents),
         TEST(test_given_up),
+        TEST(test_step_counts_bytes),
+        TEST(test_step_counts_names),
         TEST(test_damaged),
         TEST(test_vectors),
         TEST(test_claims),

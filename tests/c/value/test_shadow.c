@@ -22,12 +22,14 @@
 #endif
 #define MEMBERS 1200 /* names that members are drawn from: more than any small form holds */
 #define LONG_TEXT 400
+#define LARGE_TEXT 20000 /* such members are visited one by one */
 
 static const enum value_kind kinds[] = {VALUE_HASH, VALUE_SET, VALUE_ZSET};
 
 /* ---- values, and their changes ---- */
 
-static char member_name[32], long_text[LONG_TEXT];
+static char member_name[32], text_bytes[LARGE_TEXT];
+static size_t longest_text = LONG_TEXT;
 
 static struct slice any_member(void) {
     char *name = member_name;
@@ -36,9 +38,9 @@ static struct slice any_member(void) {
 }
 
 static struct slice any_text(void) {
-    size_t length = random_below(random_below(5) ? 20 : LONG_TEXT);
-    memset(long_text, 'a' + (int)random_below(26), LONG_TEXT);
-    return (struct slice){long_text, length};
+    size_t length = random_below(random_below(5) && longest_text == LONG_TEXT ? 20 : longest_text);
+    memset(text_bytes, 'a' + (int)random_below(26), length);
+    return (struct slice){text_bytes, length};
 }
 
 static void change_member(enum value_kind kind, struct value *v) {
@@ -83,6 +85,7 @@ static void change(enum value_kind kind, struct value *v) {
 }
 
 static struct value make(enum value_kind kind) {
+    longest_text = random_below(3) ? LONG_TEXT : LARGE_TEXT;
     struct value v = kind == VALUE_HASH  ? hash_create()
                      : kind == VALUE_SET ? set_create()
                                          : zset_create();
@@ -188,9 +191,11 @@ static void test_visited(void **state) {
         shadow_open(kind, v);
         struct shadow *s = shadow_of(kind, v);
         table_rest((struct table *)(uintptr_t)value_type(kind)->table(v));
+        size_t budget;
         do {
             change(kind, &v);
-        } while (!shadow_step(s, see, &seen));
+            budget = 1 + random_below(300);
+        } while (!shadow_step(s, &budget, see, &seen));
         table_rest(NULL);
         assert_int_equal(shadow_count(s), count);
         assert_int_equal(seen.count, count);
@@ -218,7 +223,8 @@ static void test_noted_once(void **state) {
     hash_delete(&v, member);
     hash_set(&v, member, SLICE("three"));
     assert_int_equal(shadow_bytes(), bytes);
-    while (!shadow_step(s, count_visits, &visits)) continue;
+    size_t budget = SIZE_MAX;
+    assert_true(shadow_step(s, &budget, count_visits, &visits));
     assert_int_equal(visits, shadow_count(s));
     for (int i = 0; i < MEMBERS; i++) change_member(VALUE_HASH, &v);
     assert_int_equal(shadow_bytes(), bytes);
@@ -238,6 +244,75 @@ static void test_bytes_after_growth(void **state) {
     assert_true(table_pay_owed(SIZE_MAX) > 0 && memory_used(MEMORY_SAVES) > bytes);
     close_shadow(VALUE_SET, v);
     assert_int_equal(shadow_bytes(), 0);
+    set_free(v);
+}
+
+#define STEP_WEIGHT 128
+#define FIELD_BYTES 100000
+
+static char field_bytes[FIELD_BYTES];
+
+/* Saves v's shadow in steps, to which all bytes go at once. Returns their number; *most is set to
+ * the bytes of the largest. */
+static size_t count_steps(enum value_kind kind, struct value v, bool as_commands, size_t *most) {
+    struct save_cursor c = {.shadow = shadow_of(kind, v)};
+    struct buffer bytes;
+    struct buffer_sink out;
+    size_t steps = 0;
+    uint64_t before;
+    bool all;
+    buffer_init(&bytes, MEMORY_OTHER);
+    buffer_sink_init(&out, &bytes);
+    table_rest((struct table *)(uintptr_t)value_type(kind)->table(v));
+    *most = 0;
+    do {
+        before = sink_written(&out.sink);
+        c.budget = STEP_WEIGHT;
+        all = as_commands ? value_type(kind)->rewrite(v, SLICE("key"), &c, &out.sink)
+                          : value_type(kind)->save(v, &c, &out.sink);
+        if (sink_written(&out.sink) - before > *most) *most = sink_written(&out.sink) - before;
+        steps++;
+    } while (!all);
+    table_rest(NULL);
+    buffer_sink_end(&out);
+    buffer_free(&bytes);
+    return steps;
+}
+
+/* A step ends behind the member with which it has its weight of bytes: few members of many bytes
+ * are no step. Members that agree in many bits of their hashes come together. */
+static void test_step_counts_bytes(void **state) {
+    size_t most;
+    for (size_t i = 0; i < FIELD_BYTES; i++) field_bytes[i] = (char)random_u64();
+    for (int as_commands = 0; as_commands < 2; as_commands++) {
+        struct value v = hash_create();
+        for (int i = 0; i < 100; i++) {
+            memcpy(field_bytes, &i, sizeof(i));
+            hash_set(&v, (struct slice){(char *)&i, sizeof(i)},
+                     (struct slice){field_bytes, FIELD_BYTES});
+        }
+        shadow_open(VALUE_HASH, v);
+        assert_true(count_steps(VALUE_HASH, v, as_commands, &most) > 50);
+        assert_true(most < 4 * FIELD_BYTES);
+        close_shadow(VALUE_HASH, v);
+        hash_free(v);
+    }
+}
+
+/* Members that are passed over count, too: those that have changed since, and those that are new.
+ */
+static void test_step_counts_what_it_passes(void **state) {
+    enum { COUNT = 20000 };
+    size_t most;
+    struct value v = set_create();
+    set_add(&v, SLICE("text"));
+    for (int i = 0; i < COUNT; i++) set_add(&v, (struct slice){(char *)&i, sizeof(i)});
+    shadow_open(VALUE_SET, v);
+    for (int i = 0; i < COUNT; i++) set_remove(&v, (struct slice){(char *)&i, sizeof(i)});
+    for (int i = COUNT; i < 2 * COUNT; i++) set_add(&v, (struct slice){(char *)&i, sizeof(i)});
+    /* The new ones in the table, both in what is noted. */
+    assert_true(count_steps(VALUE_SET, v, false, &most) >= 3 * COUNT / STEP_WEIGHT / 2);
+    close_shadow(VALUE_SET, v);
     set_free(v);
 }
 
@@ -285,8 +360,14 @@ static void test_rewritten(void **state) {
 int main(void) {
     value_register();
     const struct CMUnitTest tests[] = {
-        TEST(test_saved),     TEST(test_visited),  TEST(test_noted_once),
-        TEST(test_rewritten), TEST(test_possible), TEST(test_bytes_after_growth),
+        TEST(test_saved),
+        TEST(test_visited),
+        TEST(test_noted_once),
+        TEST(test_rewritten),
+        TEST(test_possible),
+        TEST(test_bytes_after_growth),
+        TEST(test_step_counts_bytes),
+        TEST(test_step_counts_what_it_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

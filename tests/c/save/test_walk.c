@@ -346,6 +346,51 @@ static void test_writer_waits(void **state) {
     assert_loads(SAVER_SNAPSHOT, before);
 }
 
+/* One large key, made by `line`, whose copy is begun and not out. */
+static void begin_copy_of(const char *line, unsigned char before[SHA1_BYTES]) {
+    forget_all();
+    ask("%s", line);
+    digest_all(before);
+    set_gate(true);
+    start(SAVER_SNAPSHOT);
+    for (int step = 0; step < 20; step++) assert_false(frontier_step(1, 1));
+}
+
+/* Who deletes or replaces a large value does not wait, also where its copy is in the midst: the
+ * value is kept until it is out. */
+static void test_removal_does_not_wait(void **state) {
+    static const char *const making[] = {
+        "SETRANGE large 1200000 end",
+        "EVAL \"for i = 1, 9000 do redis.call('hset', 'large', i, 'v') end return 1\" 0",
+        "EVAL \"for i = 1, 9000 do redis.call('rpush', 'large', string.rep('e', 80)) end return "
+        "1\" 0"};
+    static const char *const removing[] = {"DEL large",
+                                           "UNLINK large",
+                                           "SET large new",
+                                           "SET large new KEEPTTL",
+                                           "GETSET large new",
+                                           "GETDEL large",
+                                           "MSET a 1 large new",
+                                           "SUNIONSTORE large none",
+                                           "BITOP NOT large a",
+                                           "SORT none STORE large",
+                                           "FLUSHDB",
+                                           "FLUSHDB ASYNC"};
+    unsigned char before[SHA1_BYTES];
+    for (size_t m = 0; m < sizeof(making) / sizeof(making[0]); m++) {
+        for (size_t r = 0; r < sizeof(removing) / sizeof(removing[0]); r++) {
+            begin_copy_of(making[m], before);
+            uint64_t held = metric("walk_writers_held");
+            ask("%s", removing[r]);
+            assert_int_equal(metric("walk_writers_held"), held);
+            assert_int_equal(metric("walk_values_rushed"), 0);
+            set_gate(false);
+            await_end();
+            assert_loads(SAVER_SNAPSHOT, before);
+        }
+    }
+}
+
 /* Who changes members of a large hash, set or sorted set does not: what they were is kept. */
 static void test_members_change(void **state) {
     unsigned char before[SHA1_BYTES];
@@ -593,6 +638,7 @@ int main(void) {
         TEST(test_compressed),
         TEST(test_frequency),
         TEST(test_writer_waits),
+        TEST(test_removal_does_not_wait),
         TEST(test_members_change),
         TEST(test_transaction_does_not),
         TEST(test_scribe_is_behind),

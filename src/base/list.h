@@ -32,6 +32,15 @@ static inline void list_remove(struct list_link *link) {
     link->next->previous = link->previous;
     list_init(link);
 }
+/* All members of `from` go behind those of `head`; `from` is empty then. */
+static inline void list_append_all(struct list_link *head, struct list_link *from) {
+    if (list_is_empty(from)) return;
+    from->next->previous = head->previous;
+    head->previous->next = from->next;
+    from->previous->next = head;
+    head->previous = from->previous;
+    list_init(from);
+}
 
 /* The struct that holds `link` as `member`. */
 #define LIST_ENTRY(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))

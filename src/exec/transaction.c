@@ -236,6 +236,8 @@ static bool free_leaving(void) {
     return leaving_first != NULL;
 }
 
+static struct lazyfree_work leaving = {.step = free_leaving};
+
 /* No call has run, so each command has all its blobs. */
 static void give_queue_up(struct transaction *t) {
     memory_move(NULL, t->queue_bytes, MEMORY_CLIENTS, MEMORY_LEAVING);
@@ -248,7 +250,7 @@ static void give_queue_up(struct transaction *t) {
         leaving_first = t->first;
     leaving_last = t->last;
     t->first = NULL;
-    lazyfree_call(free_leaving);
+    lazyfree_call(&leaving);
 }
 
 /* As transaction_begin found it, but for the watched keys. */

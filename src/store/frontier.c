@@ -14,6 +14,8 @@
  *  5. One of those that wait may be out in part (`begun`); it is served before any other.
  *  6. `waits` finds those that wait by their entries, however many there are; it is there exactly
  *     while a save is.
+ *  7. `leaving` has what was kept for a save that was given up: lazyfree frees it in slices, and no
+ *     save looks at it. Its bytes count as free until then.
  */
 #include "store/frontier.h"
 
@@ -63,6 +65,8 @@ static struct {
     size_t kept_bytes; /* of all that is kept and of all tables that are taken */
     size_t shadow_bytes_max;
 } save;
+
+static struct list_link leaving = {&leaving, &leaving};
 
 static const struct frontier_host *host;
 
@@ -174,20 +178,37 @@ static void note_kept(ptrdiff_t bytes) {
     lazyfree_note_kept(bytes);
 }
 
-static void wait_end(struct waiting *w) {
+/* It is in no queue any more. A kept entry is freed, whose bytes the caller counts no longer. */
+static void release(struct waiting *w) {
     struct entry *e = w->entry;
-    if (save.begun == w) set_begun(NULL);
-    list_remove(&w->link);
-    bool there = table_remove_element(save.waits, address_hash(e), w);
-    ASSERT(there);
     end_shadow(e);
     e->flags &= (uint8_t)~ENTRY_WAITS;
-    if (w->kept_bytes) {
-        note_kept(-(ptrdiff_t)w->kept_bytes);
-        lazyfree_entry(e, w->lazily);
-    }
+    if (w->kept_bytes) lazyfree_entry(e, w->lazily);
     memory_free_sized(w, sizeof(*w), MEMORY_OTHER);
 }
+
+static void wait_end(struct waiting *w) {
+    if (save.begun == w) set_begun(NULL);
+    list_remove(&w->link);
+    bool there = table_remove_element(save.waits, address_hash(w->entry), w);
+    ASSERT(there);
+    note_kept(-(ptrdiff_t)w->kept_bytes);
+    release(w);
+}
+
+/* Of those that are leaving, so many as take the time of a step. */
+static bool free_leaving(void) {
+    for (size_t effort = 0; effort < LAZYFREE_BLOCKS_AT_ONCE && !list_is_empty(&leaving);) {
+        struct waiting *w = LIST_ENTRY(leaving.next, struct waiting, link);
+        effort += 1 + entry_free_effort(w->entry);
+        list_remove(&w->link);
+        lazyfree_note_kept(-(ptrdiff_t)w->kept_bytes);
+        release(w);
+    }
+    return !list_is_empty(&leaving);
+}
+
+static struct lazyfree_work leaving_work = {.step = free_leaving};
 
 static struct waiting *wait_find(const struct entry *e) {
     struct waiting *w = table_find(save.waits, address_hash(e), e, sizeof(e));
@@ -253,7 +274,6 @@ static void close_save(void) {
     save.parts = save.now = NULL;
     table_free(save.waits);
     save.waits = NULL;
-    ASSERT(!save.kept_bytes);
 }
 
 bool frontier_step(size_t positions, size_t budget) {
@@ -273,6 +293,7 @@ bool frontier_step(size_t positions, size_t budget) {
         return false;
     }
     close_save();
+    ASSERT(!save.kept_bytes);
     marks_left = 0;
     return true;
 }
@@ -331,10 +352,14 @@ bool frontier_is_open(void) { return save.emit != NULL; }
 
 void frontier_abort(void) {
     if (!save.emit) return;
+    set_begun(NULL);
     LIST_FOR_EACH (link, following, &save.standing)
         wait_end(LIST_ENTRY(link, struct waiting, link));
-    LIST_FOR_EACH (link, following, &save.kept) wait_end(LIST_ENTRY(link, struct waiting, link));
+    /* There may be any number of those that are kept. */
+    if (!list_is_empty(&save.kept)) lazyfree_call(&leaving_work);
+    list_append_all(&leaving, &save.kept);
     close_save();
+    save.kept_bytes = 0; /* these were left of it */
     mark = mark % ENTRY_MARK_MAX + 1;
     marks_left++;
     clean_database = 0;
@@ -468,7 +493,7 @@ bool frontier_take_table(struct frontier_part *part, struct timebuckets *index, 
     part->taken = true;
     part->index = index;
     part->entry_bytes = entry_bytes;
-    part->way = way;
+    part->way = way == LAZYFREE_NOW ? LAZYFREE_AWAITED : way;
     part->kept_bytes =
         entry_bytes + table_bytes(part->table) + (index ? timebuckets_bytes(index) : 0);
     note_kept((ptrdiff_t)part->kept_bytes);

@@ -86,7 +86,8 @@ void frontier_turn(void);
  * FRONTIER_STEP_EFFORT_MAX; or by one step of a large value. True when everything is out: the save
  * is over then. */
 MUST_USE bool frontier_step(size_t positions, size_t budget);
-/* Gives the save up; nothing happens where there is none. `emit` is not called any more. */
+/* Gives the save up; nothing happens where there is none. `emit` is not called any more. What was
+ * kept is freed afterwards, in slices (lazyfree_call). O(values that wait in their tables). */
 void frontier_abort(void);
 /* In a forked child: the save is the parent's, and none is under way here. Nothing is freed. */
 void frontier_forget(void);
@@ -141,7 +142,8 @@ bool frontier_would_keep(const struct frontier_part *part, const struct entry *e
  * that has no part. */
 void frontier_add(const struct frontier_part *part, struct entry *e, uint64_t hash);
 /* The database is emptied: its table and index (or NULL) are the frontier's, which frees them in
- * that way when they are out. False where they are out: they are the caller's to free. */
+ * that way when they are out; but in the background where that way is LAZYFREE_NOW, because the
+ * command has ended by then. False where they are out: they are the caller's to free. */
 MUST_USE bool frontier_take_table(struct frontier_part *part, struct timebuckets *index,
                                   size_t entry_bytes, enum lazyfree_way way);
 /* The contents of two databases are exchanged, their parts with them. */

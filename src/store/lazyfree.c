@@ -14,8 +14,7 @@
  * What the thread has room for it gets: the overflow's while half of the room is free; of its own
  * ones too where these have become more than may wait, for then commands make them faster than a
  * slice a turn frees them. Neither grows beyond a bound: then who adds a value frees as much first.
- * What the layers above free in steps (lazyfree_call) shares the
- * slice.
+ * What other code frees in steps (lazyfree_call) shares the slice.
  *
  * Invariants
  *  1. `pending` is the number of entries that were handed over and are not freed yet; `freed`
@@ -77,8 +76,8 @@ struct queue {
     size_t bytes;
 };
 static struct queue own, overflow;
-static bool (*step_above)(void); /* NULL: the layers above have nothing to free */
-static size_t kept_bytes;        /* by others, and never in the two sums above */
+static struct lazyfree_work *works; /* of other code that has something to free */
+static size_t kept_bytes;           /* by others, and never in the two sums above */
 
 /* ---- options and metrics ---- */
 
@@ -268,18 +267,28 @@ static void put_off(void *e) {
     queue_push(&own, e);
 }
 
-void lazyfree_call(bool (*step)(void)) {
-    ASSERT(!step_above || step_above == step);
-    step_above = step;
+void lazyfree_call(struct lazyfree_work *work) {
+    if (work->listed) return;
+    work->listed = true;
+    work->next = works;
+    works = work;
 }
 
-static bool has_work(void) { return own.first || overflow.first || step_above; }
+static bool has_work(void) { return own.first || overflow.first || works; }
 
 /* A step of each. */
 static void step_all(void) {
     if (own.first) queue_step(&own);
     if (overflow.first) queue_step(&overflow);
-    if (step_above && !step_above()) step_above = NULL;
+    for (struct lazyfree_work **at = &works; *at;) {
+        struct lazyfree_work *work = *at;
+        if (work->step()) {
+            at = &work->next;
+        } else {
+            *at = work->next;
+            work->listed = false;
+        }
+    }
 }
 
 static __attribute__((noinline)) bool free_slice(void) {

@@ -55,10 +55,15 @@ void lazyfree_bound_pending(size_t bytes_max);
 /* Before the loop sleeps: goes on with what is the main thread's to free; true where more is left.
  */
 bool lazyfree_step(void);
-/* Something above is to be freed in steps of the main thread: from now on `step` is called for
- * each, of about LAZYFREE_BLOCKS_AT_ONCE blocks, until it returns false. One function (asserted).
- */
-void lazyfree_call(bool (*step)(void));
+/* Something that other code frees in steps of the main thread. A static variable of that code. */
+struct lazyfree_work {
+    bool (*step)(void);         /* frees about LAZYFREE_BLOCKS_AT_ONCE blocks; true: more is left */
+    struct lazyfree_work *next; /* lazyfree's own, as is the next */
+    bool listed;
+};
+/* From now on the step is called, in slices between turns, until it returns false. Harmless where
+ * it is called already. */
+void lazyfree_call(struct lazyfree_work *work);
 /* True where the value is large enough for the background. */
 bool lazyfree_is_large(const struct entry *e);
 /* Frees an entry that stands in no table any more: with `lazily`, a large one in the background,

@@ -369,6 +369,10 @@ mutate('frontier-forgets-half', 'store/frontier.c',
 mutate('frontier-number', 'store/frontier.c',
        '        part->database = i;\n', '        part->database = 0;\n',
        'all keys are saved as those of database 0', 'unit store/test_frontier')
+mutate('frontier-leaving', 'store/frontier.c',
+       '    list_append_all(&leaving, &save.kept);\n', '    while (!list_is_empty(&save.kept))\n'
+       '        wait_end(LIST_ENTRY(save.kept.next, struct waiting, link));\n',
+       'a save that is given up frees all that it kept in one turn', 'unit store/test_frontier')
 mutate('frontier-kept-bytes', 'store/frontier.c',
        '    w->kept_bytes = entry_bytes(e);\n    note_kept((ptrdiff_t)w->kept_bytes);\n',
        '    w->kept_bytes = entry_bytes(e);\n',

@@ -52,7 +52,31 @@ static void test_list(void **state) {
     assert_members(&head, "");
 }
 
+static void test_append_all(void **state) {
+    struct list_link head, from;
+    struct member members[4];
+    for (int i = 0; i < 4; i++) members[i].number = i;
+    list_init(&head);
+    list_init(&from);
+    list_append_all(&head, &from);
+    assert_members(&head, "");
+    list_append(&from, &members[0].link);
+    list_append(&from, &members[1].link);
+    list_append_all(&head, &from);
+    assert_members(&head, "01");
+    assert_members(&from, "");
+    list_append(&from, &members[2].link);
+    list_append(&from, &members[3].link);
+    list_append_all(&head, &from);
+    assert_members(&head, "0123");
+    list_append_all(&head, &from);
+    assert_members(&head, "0123");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_list)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_append_all),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

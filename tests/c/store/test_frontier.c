@@ -575,6 +575,39 @@ static void test_kept(void **state) {
     check_equal();
 }
 
+/* What is kept for a save that is given up is freed in slices, however many small values it is. */
+static void test_kept_given_up(void **state) {
+    enum { MANY = 300, FIELDS = LAZYFREE_BLOCKS_AT_ONCE - 1 };
+    struct keyspace *ks = keyspace_at(0);
+    size_t bytes = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        struct key_text name;
+        struct slice text = key_of(&name, i);
+        const struct key key = {ks, text, key_hash(text)};
+        bytes += entry_bytes(keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of_long(FIELDS)));
+    }
+    save_begin();
+    for (unsigned i = 0; i < MANY; i++) {
+        struct key_text name;
+        struct slice text = key_of(&name, i);
+        const struct key key = {ks, text, key_hash(text)};
+        assert_true(keyspace_remove(&key, i % 2));
+        if (i == MANY / 2) assert_false(frontier_step(1, 1));
+    }
+    assert_true(lazyfree_pending_bytes() > 0);
+    frontier_abort();
+    drop_begun();
+    assert_true(lazyfree_pending_bytes() > bytes / 2);
+    assert_int_equal(frontier_kept_bytes(), 0);
+    /* The next save has nothing to do with them. */
+    save_begin();
+    while (!frontier_step(10, 10)) continue;
+    assert_int_equal(saved.count, 0);
+    keys_free_slices();
+    background_drain(BACKGROUND_FREE);
+    assert_int_equal(lazyfree_pending_bytes(), 0);
+}
+
 /* One that moves is out before, for nobody knows who changes it there. */
 static void test_moved(void **state) {
     struct key_text name;
@@ -635,6 +668,7 @@ static void test_emptied(void **state) {
     assert_int_equal(memory_used(MEMORY_DATASET) - keys_dataset_before, lazyfree_pending_bytes());
     key_store(keyspace_at(0), 1, SLICE("another"), ENTRY_NO_DEADLINE);
     while (!frontier_step(10, 1)) continue;
+    background_drain(BACKGROUND_FREE);
     assert_int_equal(lazyfree_pending_bytes(), 0);
     assert_int_equal(keyspace_count(keyspace_at(0)), 1);
     check_equal();
@@ -653,6 +687,7 @@ static void test_emptied_while_one_waits(void **state) {
     assert_true(lazyfree_pending_bytes() >= bytes);
     while (!frontier_step(10, 1)) continue;
     keys_free_slices();
+    background_drain(BACKGROUND_FREE);
     assert_int_equal(lazyfree_pending_bytes(), 0);
     check_equal();
 }
@@ -764,6 +799,7 @@ static void test_forked(void **state) {
 static int end(void **state) {
     frontier_abort();
     drop_begun();
+    keys_free_slices();
     background_drain(BACKGROUND_FREE);
     return keys_nothing_left(state);
 }
@@ -783,6 +819,7 @@ int main(void) {
         TEST(test_nothing),
         TEST(test_goes_whole),
         TEST(test_kept),
+        TEST(test_kept_given_up),
         TEST(test_moved),
         TEST(test_merged),
         TEST(test_exchanged_while_cleaning),

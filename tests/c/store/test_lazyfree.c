@@ -452,16 +452,24 @@ static void test_as_much_as_is_added(void **state) {
     }
 }
 
-static unsigned steps_left;
-static bool step_above(void) { return --steps_left > 0; }
+static unsigned steps_left, others_left;
+static bool step(void) { return --steps_left > 0; }
+static bool other_step(void) { return --others_left > 0; }
+static struct lazyfree_work work = {.step = step}, other = {.step = other_step};
 
-/* The layers above free in the same slices, until they have no more. */
-static void test_steps_above(void **state) {
-    steps_left = 3;
-    lazyfree_call(step_above);
-    keys_free_slices();
-    assert_int_equal(steps_left, 0);
-    assert_false(lazyfree_step());
+/* Other code frees in the same slices, until it has no more. */
+static void test_steps_of_others(void **state) {
+    for (unsigned round = 0; round < 2; round++) {
+        steps_left = 3 + round;
+        others_left = 4 - round;
+        lazyfree_call(&work);
+        lazyfree_call(&work);
+        lazyfree_call(&other);
+        keys_free_slices();
+        assert_int_equal(steps_left, 0);
+        assert_int_equal(others_left, 0);
+        assert_false(lazyfree_step());
+    }
 }
 
 static void fill(unsigned keys) {
@@ -574,7 +582,7 @@ int main(void) {
         TEST(test_background_helps),
         TEST(test_queues_are_bounded),
         TEST(test_as_much_as_is_added),
-        TEST(test_steps_above),
+        TEST(test_steps_of_others),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -176,44 +176,6 @@ start_server [list overrides $receivers tags {repl ours needs:debug}] {
         }
     }
 
-    test {a replica that joins the copy of one which reads nothing gets all of it} {
-        fill
-        set sleeper [redis_deferring_client]
-        for {set tries 0} {$tries < 50} {incr tries} {
-            set replicas {}
-            foreach i {1 2} {
-                lappend replicas [ask {replconf capa eof}]
-                assert_equal +OK [[lindex $replicas end] raw_line]
-            }
-            set from [count_log_lines]
-            $sleeper debug sleep 0.1
-            foreach replica $replicas {
-                $replica write [client::encode {psync ? -1}]
-                $replica flush
-            }
-            $sleeper read
-            await_replicas 2
-            set text [lrange [split [server_text [server_id 0]] \n] $from end]
-            if {[lsearch $text "*goes to this one, too*"] >= 0} break
-            foreach replica $replicas {
-                $replica close
-            }
-            await_replicas 0
-            await_save
-        }
-        assert_lessthan $tries 50
-        write_all
-        set bytes [read_large_copy [lindex $replicas 1]]
-        assert_lessthan 100000000 [string length $bytes]
-        assert_equal 2 [s connected_slaves]
-        foreach replica $replicas {
-            $replica close
-        }
-        $sleeper close
-        await_replicas 0
-        await_save
-    }
-
     test {FLUSHALL ends a save whose replica reads nothing} {
         fill
         set replica [unread_replica]

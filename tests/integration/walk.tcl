@@ -319,6 +319,103 @@ start_server [list overrides $walks tags {ours needs:debug}] {
         assert_file_has $digest
     }
 
+    # The scribe writes so slowly that the walk rests in the midst of the data.
+    proc begin_that_stands {} {
+        r config set rdb-key-save-delay 15000
+        r bgsave
+        r select 3
+        # Some that are kept, and one in the midst of its copy.
+        r del blob0 hash1
+        r unlink list2 zset3
+        r set blob4 replaced
+        r hset hash5 new value
+        r select 9
+        assert_equal 1 [s rdb_bgsave_in_progress]
+        assert_morethan [s lazyfree_pending_bytes] 1000000
+    }
+
+    proc let_it_end {} {
+        r config set snapshot-cpu-budget 100
+        await_save
+        r config set rdb-key-save-delay 0
+        r config set snapshot-cpu-budget 1
+    }
+
+    foreach {what lasts empty} {
+        {FLUSHDB in a script} yes {
+            r eval {redis.call('del', 'set6') return redis.call('flushdb')} 0}
+        {FLUSHDB in a transaction} yes {r multi; r del set6; r flushdb; r set new one; r exec}
+        {FLUSHDB ASYNC, twice} yes {r flushdb async; r set new one; r flushdb async}
+        {FLUSHDB after SWAPDB in a transaction} yes {
+            r multi; r swapdb 3 9; r flushdb; r select 3; r flushdb; r exec}
+        {FLUSHALL in a script} no {
+            r eval {redis.call('del', 'set6') return redis.call('flushall')} 0}
+        {FLUSHALL in a transaction} no {r multi; r del set6; r flushall; r set new one; r exec}
+        {FLUSHALL ASYNC} no {r flushall async}
+        {DEBUG RELOAD} yes {r debug reload nosave}
+    } {
+        test "a walk: $what while values are kept and others are in the midst of their copies" {
+            r flushall
+            r select 9
+            r debug populate 60 small 500000
+            r select 3
+            r eval {for i = 1, 4000 do for k = 0, 9 do
+                redis.call('hset', 'hash' .. k, i, 'value')
+                redis.call('sadd', 'set' .. k, 'member' .. i)
+                redis.call('zadd', 'zset' .. k, i % 100, 'member' .. i)
+                redis.call('rpush', 'list' .. k, 'element' .. i)
+            end end
+            for k = 0, 9 do redis.call('set', 'blob' .. k, string.rep('b', 2000000)) end} 0
+            r save
+            set digest [digest_to_stay]
+            begin_that_stands
+            r select 3
+            eval $empty
+            r select 9
+            let_it_end
+            wait_for_condition 1000 10 {[s lazyfree_pending_bytes] == 0} else {
+                fail "[s lazyfree_pending_bytes] bytes are not freed"
+            }
+            # The file of before has the same data as that of a walk that came to its end.
+            if {$lasts} {assert_equal ok [s rdb_last_bgsave_status]}
+            r debug reload nosave
+            assert_equal $digest [r debug digest]
+        }
+    }
+
+    test {a walk: a replica whose primary sends a full copy gives its own save up} {
+        r flushall
+        r select 3
+        for {set k 0} {$k < 10} {incr k} {r set blob$k [string repeat b 2000000]}
+        r select 9
+        foreach diskless {disabled swapdb} {
+            start_server {overrides {save {} repl-diskless-sync yes repl-diskless-sync-delay 0}} {
+                r set from primary
+                set host [srv host]
+                set port [srv port]
+                r -1 config set repl-diskless-load $diskless
+                r -1 select 3
+                for {set k 0} {$k < 10} {incr k} {r -1 set blob$k [string repeat b 2000000]}
+                r -1 config set rdb-key-save-delay 300000
+                r -1 bgsave
+                r -1 del blob0
+                r -1 select 9
+                assert_equal 1 [s -1 rdb_bgsave_in_progress]
+                r -1 replicaof $host $port
+                wait_for_condition 1000 10 {[s -1 master_link_status] eq {up}} else {
+                    fail "the copy does not come"
+                }
+                assert_equal primary [r -1 get from]
+                r -1 config set rdb-key-save-delay 0
+                wait_for_condition 1000 10 {[s -1 rdb_bgsave_in_progress] == 0} else {
+                    fail "the save does not end"
+                }
+                r -1 replicaof no one
+                assert_equal 1 [r -1 dbsize]
+            }
+        }
+    }
+
     foreach preamble {yes no} {
         test "a walk: the log is written anew (preamble $preamble), with what comes meanwhile" {
             r flushall

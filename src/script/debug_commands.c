@@ -2,8 +2,9 @@
  * Commands of the debugger: rows of name, letter and handler. Either of the names will do, in
  * letters of any case.
  *
- * Code that the user gives runs in a thread of Lua of its own: hooks do not run within a hook, and
- * this one ends what runs too long.
+ * Each command has a thread of Lua of its own, because the script may have filled the stack of the
+ * thread that stands. Code that the user gives runs there with a hook, which ends code that runs too
+ * long: no hook of the thread that stands runs within its hook.
  */
 #include "script/debug_commands.h"
 
@@ -130,14 +131,14 @@ static bool is_script(const lua_Debug *where) {
     return strcmp(where->source, SANDBOX_SCRIPT_NAME) == 0;
 }
 
-/* The value on top, which is popped. `name` is a variable's; NULL: there is none. */
-static void show_value(struct debug_session *s, lua_State *L, const char *mark, const char *name) {
+/* The value on top of the command's thread, which is popped. `name` is a variable's; NULL: there is
+ * none. */
+static void show_value(struct debug_session *s, const char *mark, const char *name) {
     struct buffer *line = debug_line_begin(&s->lines);
     buffer_printf(line, "<%s> ", mark);
     if (name) buffer_printf(line, "%s = ", name);
-    debug_text_append(line, L, -1, debug_lines_most(&s->lines));
+    debug_text_append(line, s->thread, debug_lines_most(&s->lines));
     debug_line_end_cut(&s->lines);
-    lua_pop(L, 1);
 }
 
 static void show_locals(struct debug_session *s, lua_State *L) {
@@ -150,7 +151,8 @@ static void show_locals(struct debug_session *s, lua_State *L) {
             lua_pop(L, 1);
             continue;
         }
-        show_value(s, L, "value", name);
+        lua_xmove(L, s->thread, 1);
+        show_value(s, "value", name);
         found = true;
     }
     if (!found) debug_line(&s->lines, "No local variables in the current context.");
@@ -167,14 +169,17 @@ static bool push_local(lua_State *L, const lua_Debug *where, struct slice wanted
     return last && lua_getlocal(L, where, last);
 }
 
-/* That of the innermost function that has it, KEYS or ARGV. */
-static bool push_variable(lua_State *L, struct slice name) {
+/* That of the innermost function that has it, KEYS or ARGV, onto the thread's stack. */
+static bool push_variable(lua_State *L, lua_State *thread, struct slice name) {
     lua_Debug where;
-    for (int level = 0; lua_getstack(L, level, &where); level++)
-        if (push_local(L, &where, name)) return true;
+    for (int level = 0; lua_getstack(L, level, &where); level++) {
+        if (!push_local(L, &where, name)) continue;
+        lua_xmove(L, thread, 1);
+        return true;
+    }
     if (!slice_equal(name, SLICE("KEYS")) && !slice_equal(name, SLICE("ARGV"))) return false;
-    lua_pushlstring(L, name.bytes, name.length);
-    lua_gettable(L, LUA_GLOBALSINDEX);
+    lua_pushlstring(thread, name.bytes, name.length);
+    lua_gettable(thread, LUA_GLOBALSINDEX);
     return true;
 }
 
@@ -182,8 +187,8 @@ static enum debug_verdict run_print(struct debug_session *s, lua_State *L, const
                                     int count) {
     if (!count)
         show_locals(s, L);
-    else if (push_variable(L, argv[0]))
-        show_value(s, L, "value", NULL);
+    else if (push_variable(L, s->thread, argv[0]))
+        show_value(s, "value", NULL);
     else
         debug_line(&s->lines, "No such variable.");
     return DEBUG_STAYS;
@@ -251,51 +256,49 @@ static bool load_code(lua_State *thread, const struct slice *words, int count) {
 }
 
 /* A text as it is, anything else as `print` shows it. */
-static void show_error(struct debug_session *s, lua_State *L) {
+static void show_error(struct debug_session *s) {
     struct buffer *line = debug_line_begin(&s->lines);
     struct slice text = {NULL, 0};
     buffer_append_c_string(line, "<error> ");
-    if (lua_isstring(L, -1)) text.bytes = lua_tolstring(L, -1, &text.length);
+    if (lua_isstring(s->thread, -1)) text.bytes = lua_tolstring(s->thread, -1, &text.length);
     if (text.bytes)
         buffer_append(line, text.bytes, text.length);
     else
-        debug_text_append(line, L, -1, debug_lines_most(&s->lines));
+        debug_text_append(line, s->thread, debug_lines_most(&s->lines));
     debug_line_end_cut(&s->lines);
-    lua_pop(L, 1);
+}
+
+/* Calls the function below its arguments on the command's thread, while Lua's memory has its limit.
+ */
+static bool run_code(struct debug_session *s, int count, int results) {
+    engine_let_go();
+    int status = lua_pcall(s->thread, count, results, 0);
+    engine_hold();
+    return status == 0;
 }
 
 static enum debug_verdict run_eval(struct debug_session *s, lua_State *L, const struct slice *argv,
                                    int count) {
-    lua_State *thread = lua_newthread(L);
     code_ends_nsec = clock_monotonic_nsec() + s->time_limit_msec * 1000000;
-    lua_sethook(thread, code_hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
-    bool done = load_code(thread, argv, count);
-    if (done) {
-        engine_let_go();
-        done = lua_pcall(thread, 0, 1, 0) == 0;
-        engine_hold();
-    }
-    if (done)
-        show_value(s, thread, "retval", NULL);
+    lua_sethook(s->thread, code_hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+    if (load_code(s->thread, argv, count) && run_code(s, 0, 1))
+        show_value(s, "retval", NULL);
     else
-        show_error(s, thread);
-    lua_pop(L, 1); /* the thread */
+        show_error(s);
     return DEBUG_STAYS;
 }
 
 /* By redis.pcall, which shows what it does as it would for the script. */
 static enum debug_verdict run_redis(struct debug_session *s, lua_State *L, const struct slice *argv,
                                     int count) {
-    lua_getglobal(L, "redis");
-    lua_getfield(L, -1, "pcall");
-    lua_remove(L, -2);
-    for (int i = 0; i < count; i++) lua_pushlstring(L, argv[i].bytes, argv[i].length);
+    lua_State *thread = s->thread;
+    lua_getglobal(thread, "redis");
+    lua_getfield(thread, -1, "pcall");
+    for (int i = 0; i < count; i++) lua_pushlstring(thread, argv[i].bytes, argv[i].length);
     s->stepping = true;
-    engine_let_go();
-    bool done = lua_pcall(L, count, 0, 0) == 0;
-    engine_hold();
+    bool done = run_code(s, count, 0);
     s->stepping = false;
-    if (!done) show_error(s, L);
+    if (!done) show_error(s);
     return DEBUG_STAYS;
 }
 
@@ -340,18 +343,30 @@ static bool is_named(const struct debug_command *row, struct slice word) {
            (word.length == 1 && string_lower(word.bytes[0]) == row->name[0]);
 }
 
+/* NULL: no row takes it. */
+static const struct debug_command *row_of(struct slice word, int count) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct debug_command *row = &rows[i];
+        if (!is_named(row, word)) continue;
+        return count >= row->arguments_min && count <= row->arguments_max ? row : NULL;
+    }
+    return NULL;
+}
+
 enum debug_verdict debug_command_run(struct debug_session *s, struct lua_State *L) {
     const struct slice *argv = s->dialog.argv;
     int count = s->dialog.argc - 1;
-    int room = lua_checkstack(L, count + LUA_MINSTACK);
-    ASSERT(room);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct debug_command *row = &rows[i];
-        if (!is_named(row, argv[0])) continue;
-        if (count < row->arguments_min || count > row->arguments_max) break;
-        return row->run(s, L, argv + 1, count);
+    const struct debug_command *row = row_of(argv[0], count);
+    if (!row) {
+        debug_line(&s->lines,
+                   "<error> Unknown Redis Lua debugger command or wrong number of arguments.");
+        return DEBUG_STAYS;
     }
-    debug_line(&s->lines,
-               "<error> Unknown Redis Lua debugger command or wrong number of arguments.");
-    return DEBUG_STAYS;
+    s->thread = debug_text_thread(L);
+    int room = lua_checkstack(s->thread, count + LUA_MINSTACK);
+    ASSERT(room);
+    enum debug_verdict verdict = row->run(s, L, argv + 1, count);
+    lua_pop(L, 1); /* the thread */
+    s->thread = NULL;
+    return verdict;
 }

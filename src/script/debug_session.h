@@ -11,6 +11,7 @@
 #include "script/debug_lines.h"
 
 struct client;
+struct lua_State;
 
 /* As 6.2. */
 #define DEBUG_BREAKPOINTS_MAX 64
@@ -26,6 +27,7 @@ struct debug_session {
     bool stepping;           /* it stops at the next line; what its calls do is shown */
     bool asked;              /* the same by redis.breakpoint() */
     int64_t time_limit_msec; /* that it may run without a stop */
+    struct lua_State *thread; /* by debug_text_thread, while a command of the debugger runs */
 };
 
 void debug_session_open(struct debug_session *s, struct client *c, struct slice text,

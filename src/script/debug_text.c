@@ -86,7 +86,12 @@ static void append(struct buffer *out, lua_State *L, int depth, size_t most) {
     lua_pop(L, 1);
 }
 
-void debug_text_append(struct buffer *out, struct lua_State *L, int index, size_t most) {
-    lua_pushvalue(L, index);
-    append(out, L, 0, out->length + most);
+struct lua_State *debug_text_thread(struct lua_State *L) {
+    lua_State *thread = lua_newthread(L);
+    lua_sethook(thread, NULL, 0, 0); /* it has L's otherwise */
+    return thread;
+}
+
+void debug_text_append(struct buffer *out, struct lua_State *thread, size_t most) {
+    append(out, thread, 0, out->length + most);
 }

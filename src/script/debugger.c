@@ -282,11 +282,14 @@ void debugger_show_values(struct lua_State *L) {
     engine_hold();
     struct buffer *line = debug_line_begin(lines);
     int count = lua_gettop(L);
+    lua_State *thread = debug_text_thread(L);
     buffer_printf(line, "<debug> line %d: ", session.line);
     for (int i = 1; i <= count; i++) {
         if (i > 1) buffer_append_c_string(line, ", ");
         if (line->length > DEBUG_LINE_BYTES_MAX) break;
-        debug_text_append(line, L, i, DEBUG_LINE_BYTES_MAX - line->length);
+        lua_pushvalue(L, i);
+        lua_xmove(L, thread, 1);
+        debug_text_append(line, thread, DEBUG_LINE_BYTES_MAX - line->length);
     }
     debug_line_end(lines);
     engine_let_go();

@@ -31,9 +31,11 @@ static struct buffer text_of(const char *expression, size_t most) {
     lua_pushfstring(L, "return %s", expression);
     assert_int_equal(luaL_loadstring(L, lua_tostring(L, -1)), 0);
     assert_int_equal(lua_pcall(L, 0, 1, 0), 0);
-    int top = lua_gettop(L);
-    debug_text_append(&out, L, -1, most);
-    assert_int_equal(lua_gettop(L), top);
+    lua_State *thread = debug_text_thread(L);
+    lua_insert(L, -2);
+    lua_xmove(L, thread, 1);
+    debug_text_append(&out, thread, most);
+    assert_int_equal(lua_gettop(thread), 0);
     return out;
 }
 

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sessions: where a script stops, what its client sees, and how each ends. The call is made by
- * hand, so that what the client says in the session waits in its socket from the beginning.
+ * Sessions: where a script stops, what its client sees, and how each ends.
  */
 #include "script/debugger.h"
 
-#include <poll.h>
-
-#include "command/call.h"
-#include "command/command.h"
-#include "exec/gates.h"
-#include "exec/run.h"
-#include "script/scripted.h"
-
-#define WAIT_MSEC 60000 /* for a child, which is another process */
+#include "script/debugged.h"
 
 static const char counting[] =
     "local a = 0\n"
@@ -22,61 +13,22 @@ static const char counting[] =
     "redis.call('set', 'k', a)\n"
     "return a";
 
-#define STOPPED(line) "+* Stopped at " line ", stop reason = step over\r\n"
-
 static int begin(void **state) {
     option_set_text("lua-time-limit", "5000");
     return whole_begin(state);
 }
 
-static void tell(struct peer *p, const char *line) {
-    char request[256];
-    int length = snprintf(request, sizeof(request), "*1\r\n$%zu\r\n%s\r\n", strlen(line), line);
-    assert_int_equal(peer_try_send(p, request, (size_t)length), length);
-}
-
-/* A client that has asked for a session and says these words in it, one a request. */
-static struct peer open_client(const char *mode, const char *const *words) {
-    char line[32];
-    struct peer p = peer_connect();
-    snprintf(line, sizeof(line), "script debug %s", mode);
-    whole_say(&p, line, "+OK\r\n");
-    for (; *words; words++) tell(&p, *words);
-    return p;
-}
-
-/* Runs EVAL of the text for the client, with a key. */
-static void eval(struct peer *p, const char *text) {
-    const struct slice argv[] = {SLICE("eval"), slice_of(text), SLICE("1"), SLICE("key")};
-    struct call call = {.client = p->client,
-                        .command = command_find(argv[0]),
-                        .argc = 4,
-                        .argv = argv,
-                        .keyspace = keyspace_at(0),
-                        .origin = CALL_NETWORK};
-    assert_int_equal(call_run(&call), GATE_OPEN);
-    reply_write_all();
-    client_finish_closing();
-    assert_null(call_running());
-}
-
-/* All that comes until the connection is closed. */
+/* This comes until the connection is closed. */
 static void assert_session(struct peer *p, const char *wanted) {
-    struct pollfd ready = {.fd = p->fd, .events = POLLIN};
-    while (!p->ended) {
-        peers_turns();
-        if (poll(&ready, 1, WAIT_MSEC) != 1) fail_msg("nothing comes: %s", p->got.bytes);
-        peer_receive(p, SIZE_MAX);
-    }
+    debugged_hear(p);
     peer_assert_got(p, slice_of(wanted));
     peer_close(p);
-    assert_false(debugger_is_on());
 }
 
 static void check(const char *mode, const char *text, const char *const *words,
                   const char *wanted) {
-    struct peer p = open_client(mode, words);
-    eval(&p, text);
+    struct peer p = debugged_open(mode, words);
+    debugged_eval(&p, slice_of(text));
     assert_session(&p, wanted);
 }
 #define SAYS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -125,6 +77,34 @@ static void test_breakpoints(void **state) {
           "*2\r\n+<debug> line 3: \"seen\", 1, {1}\r\n+<endsession>\r\n:1\r\n");
 }
 
+/* Values of Lua's stack up to its end, where the script stands, or in what shows values. */
+static void test_full_stack(void **state) {
+    static const char *const words[] = {"break 3", "c",     "s",          "s",        "print t",
+                                        "print",   "trace", "redis ping", "redis del a b c d e",
+                                        "eval t",  "continue", NULL};
+    static const char *const texts[] = {
+        "local t = {} for i = 1, %d do t[i] = {i} end\nlocal f = type\nf(\nunpack(t))\n"
+        "return 1",
+        "local t = {} for i = 1, %d do t[i] = {i} end\nlocal f = redis.debug\nf(\nunpack(t))\n"
+        "return 1",
+        "local t = {} for i = 1, %d do t[i] = i end\nlocal f = redis.pcall\nf('del',\n"
+        "unpack(t))\nreturn 1",
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        for (int values = 7960; values < 8000; values++) {
+            char text[256];
+            snprintf(text, sizeof(text), texts[i], values);
+            struct peer p = debugged_open("sync", words);
+            debugged_eval(&p, slice_of(text));
+            debugged_hear(&p);
+            buffer_append(&p.got, "", 1);
+            assert_non_null(strstr(p.got.bytes, "+<endsession>\r\n"));
+            buffer_clear(&p.got);
+            peer_close(&p);
+        }
+    }
+}
+
 /* ---- ends ---- */
 
 static void test_abort(void **state) {
@@ -134,8 +114,8 @@ static void test_abort(void **state) {
         "coroutine.wrap(function() while true do pcall(error) end end)()",
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct peer p = open_client("sync", SAYS("abort"));
-        eval(&p, texts[i]);
+        struct peer p = debugged_open("sync", SAYS("abort"));
+        debugged_eval(&p, slice_of(texts[i]));
         peer_receive(&p, SIZE_MAX);
         buffer_append(&p.got, "", 1);
         if (!strstr(p.got.bytes, "+<endsession>\r\n-ERR Error running script") ||
@@ -147,9 +127,9 @@ static void test_abort(void **state) {
 }
 
 static void test_no_protocol(void **state) {
-    struct peer p = open_client("sync", SAYS("s"));
+    struct peer p = debugged_open("sync", SAYS("s"));
     assert_int_equal(peer_try_send(&p, "PING\r\n", 6), 6);
-    eval(&p, "local a = 1\nreturn a");
+    debugged_eval(&p, slice_of("local a = 1\nreturn a"));
     peer_receive(&p, SIZE_MAX);
     buffer_append(&p.got, "", 1);
     assert_non_null(strstr(p.got.bytes, "protocol error"));
@@ -159,9 +139,9 @@ static void test_no_protocol(void **state) {
 
 /* It runs on without a stop, and is not left half done. */
 static void test_client_that_goes(void **state) {
-    struct peer p = open_client("sync", SAYS("break 5")), other = peer_connect();
+    struct peer p = debugged_open("sync", SAYS("break 5")), other = peer_connect();
     shutdown(p.fd, SHUT_WR);
-    eval(&p, counting);
+    debugged_eval(&p, slice_of(counting));
     assert_false(debugger_is_on());
     peer_close(&p);
     whole_say(&other, "get k", "$1\r\n3\r\n");
@@ -169,8 +149,8 @@ static void test_client_that_goes(void **state) {
 }
 
 static void test_script_that_fails(void **state) {
-    struct peer p = open_client("sync", SAYS("c"));
-    eval(&p, "error('mine', 0)");
+    struct peer p = debugged_open("sync", SAYS("c"));
+    debugged_eval(&p, slice_of("error('mine', 0)"));
     peer_receive(&p, SIZE_MAX);
     buffer_append(&p.got, "", 1);
     assert_non_null(strstr(p.got.bytes, "+<endsession>\r\n-ERR Error running script"));
@@ -202,7 +182,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, whole_nothing_left)
     const struct CMUnitTest tests[] = {
         TEST(test_from_line_to_line), TEST(test_what_calls_do_is_shown),
-        TEST(test_breakpoints),       TEST(test_abort),
+        TEST(test_breakpoints),       TEST(test_full_stack), TEST(test_abort),
         TEST(test_no_protocol),       TEST(test_client_that_goes),
         TEST(test_script_that_fails), TEST(test_modes),
     };

@@ -147,6 +147,35 @@ static int wrapped_setfenv(lua_State *L) {
     return call_wrapped(L);
 }
 
+/* ---- wrapped: what may fill the stack ---- */
+
+/* Lua's own pcall and xpcall push the status behind the results, and ask for no place: a call that
+ * fills the stack leaves none. Here its place is taken before the call. */
+static int wrapped_pcall(lua_State *L) {
+    luaL_checkany(L, 1);
+    lua_pushboolean(L, true);
+    lua_insert(L, 1);
+    if (lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0)) {
+        lua_pushboolean(L, false);
+        lua_replace(L, 1);
+    }
+    return lua_gettop(L);
+}
+
+/* Below the status is the handler of errors. */
+static int wrapped_xpcall(lua_State *L) {
+    luaL_checkany(L, 2);
+    lua_settop(L, 2);
+    lua_insert(L, 1);
+    lua_pushboolean(L, true);
+    lua_insert(L, 2);
+    if (lua_pcall(L, 0, LUA_MULTRET, 1)) {
+        lua_pushboolean(L, false);
+        lua_replace(L, 2);
+    }
+    return lua_gettop(L) - 1;
+}
+
 /* ---- wrapped: what compiles ---- */
 
 struct reading {
@@ -348,6 +377,8 @@ static const struct wrapper wrappers[] = {
     {NULL, "setfenv", wrapped_setfenv},
     {NULL, "load", wrapped_load},
     {NULL, "loadstring", wrapped_loadstring},
+    {NULL, "pcall", wrapped_pcall},
+    {NULL, "xpcall", wrapped_xpcall},
     {NULL, "unpack", wrapped_unpack},
     {NULL, "collectgarbage", wrapped_collectgarbage},
     {NULL, "newproxy", wrapped_newproxy},

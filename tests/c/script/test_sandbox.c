@@ -107,6 +107,12 @@ static void test_what_is_shared_reads_as_ever(void **state) {
         {"local t = {3, 1, 2} table.sort(t) table.insert(t, 4) return table.concat(t)", "1234"},
         {"return select('#', unpack({1, 2, 3})) .. select('#', unpack({}, 3, 1))", "30"},
         {"return tostring(pcall(error)) .. tostring(xpcall(error, function() end))", "falsefalse"},
+        {"local t = {} for i = 1, 7900 do t[i] = i end return select('#', pcall(unpack, t)) .. "
+         "select('#', xpcall(function() return unpack(t) end, error))",
+         "79017901"},
+        {"return select('#', pcall(error)) .. select('#', xpcall(error, type))", "22"},
+        {"return (select(2, pcall(pcall))) .. select(2, pcall(xpcall, 1))",
+         "bad argument #1 to '?' (value expected)bad argument #2 to '?' (value expected)"},
         {"return (load(function() return nil end)) and 'loaded'", "loaded"},
         {"local n = 0 return load(function() n = n + 1 return ({'return', ' 7'})[n] end)()", "7"},
         {"return (select(2, load(function() return {} end)))",

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Memory that Lua is refused, request by request: each of the first, and later ones that are drawn.
  * Whatever is refused, the client is answered, what the scripts before it left is there, and the
- * same request does what it is to do once there is memory again.
+ * same request does what it is to do once there is memory again. A session of the debugger comes to
+ * its end. What the server itself takes, as from its log, is not refused memory at all.
+ *
+ * ROUNDS=2000 in the environment: each of so many is refused, and not 24 (some 20 s).
  */
 #include "base/random.h"
 #include "command/call.h"
 #include "exec/gates.h"
 #include "option/option.h"
 #include "script/cache.h"
+#include "script/debugged.h"
 #include "script/engine.h"
-#include "script/scripted.h"
+#include "script/script.h"
 
-/* Each request is refused in turn up to this one; beyond it, so many are drawn. */
-#define EACH 2000
-#define DRAWN 40
+/* Each request is refused in turn up to `each`; beyond it, so many are drawn. */
+#define EACH 24
+#define DRAWN 16
 
+static unsigned each = EACH;
 static struct peer p;
 static unsigned asked, refused_at, refused_times, refused;
 
@@ -116,16 +121,126 @@ static void check_afterwards(const char *const row[2]) {
     whole_say(&p, "script flush", "+OK\r\n");
 }
 
-static void run_rows(unsigned times) {
-    for (size_t i = 0; i < sizeof(corpus) / sizeof(corpus[0]); i++) {
-        unsigned at = 0;
-        for (; at < EACH && try_request(corpus[i], at, times); at++) check_afterwards(corpus[i]);
-        if (at < EACH) continue;
-        try_request(corpus[i], UINT32_MAX, 0);
-        unsigned most = asked;
-        for (int drawn = 0; drawn < DRAWN && most > EACH; drawn++) {
-            try_request(corpus[i], EACH + (unsigned)random_below(most - EACH), times);
-            check_afterwards(corpus[i]);
+/* Tries the row of this number with one request after another refused. `attempt` returns whether
+ * anything was. */
+static void run_row(bool (*attempt)(size_t row, unsigned at, unsigned times), size_t row,
+                    unsigned times) {
+    unsigned at = 0;
+    while (at < each && attempt(row, at, times)) at++;
+    if (at < each) return;
+    attempt(row, UINT32_MAX, 0);
+    unsigned most = asked;
+    for (int drawn = 0; drawn < DRAWN && most > each; drawn++)
+        attempt(row, each + (unsigned)random_below(most - each), times);
+}
+
+static bool attempt_request(size_t row, unsigned at, unsigned times) {
+    bool is_refused = try_request(corpus[row], at, times);
+    if (is_refused) check_afterwards(corpus[row]);
+    return is_refused;
+}
+
+static void run_requests(unsigned times) {
+    for (size_t i = 0; i < sizeof(corpus) / sizeof(corpus[0]); i++)
+        run_row(attempt_request, i, times);
+}
+
+/* ---- sessions ---- */
+
+#define VALUES \
+    "local t, s = {1, {k = 'v'}, 2.5}, ('x'):rep(300)\n" \
+    "local function f(a)\n" \
+    "  return a .. 1\n" \
+    "end\n" \
+    "local u = f('b')\n" \
+    "return u"
+#define RETURNED "+<endsession>\r\n"
+
+/* What they are answered, from its end. */
+static const struct session {
+    const char *script;
+    const char *words[8];
+    const char *end;
+} sessions[] = {
+    {VALUES, {"s", "s", "s", "print", "print t", "print KEYS", "c"}, RETURNED "$2\r\nb1\r\n"},
+    {VALUES, {"break 3", "c", "trace", "list", "whole", "b 0", "c"}, RETURNED "$2\r\nb1\r\n"},
+    {VALUES, {"eval 1 + 1", "eval )", "eval error({1})", "eval ('x'):rep(400)", "c"},
+     RETURNED "$2\r\nb1\r\n"},
+    {VALUES, {"eval local t = {} for i = 1, 90 do t[i] = {i} end return t", "maxlen 0", "c"},
+     RETURNED "$2\r\nb1\r\n"},
+    {VALUES, {"redis set k v", "redis nosuch", "redis get k", "redis del k", "c"},
+     RETURNED "$2\r\nb1\r\n"},
+    {"redis.call('del', 'k')\nredis.pcall('nosuch')\nredis.call('hset', 'h', 'f', 1)\n"
+     "redis.setresp(3)\nredis.call('hgetall', 'h')\nreturn redis.call('del', 'h')",
+     {"s", "s", "s", "s", "s", "s"},
+     RETURNED ":1\r\n"},
+    {"redis.breakpoint()\nredis.debug('a', {1}, nil)\nreturn 1", {"c", "c"}, RETURNED ":1\r\n"},
+    {"local c = coroutine.wrap(function(a)\n  local b = a\n  coroutine.yield(b)\n  return b\nend)"
+     "\nc(1)\nreturn c()",
+     {"s", "s", "print", "trace", "eval 1", "redis del a", "c"},
+     RETURNED ":1\r\n"},
+    {"pcall(function() while true do pcall(error, {}) end end)\nreturn 1", {"s", "abort"},
+     "script aborted for user request\r\n"},
+    {"error({})", {"s"}, "(a table value)\r\n"},
+    {"return )", {NULL}, "unexpected symbol near ')'\r\n"},
+};
+
+static bool ends_with(const struct buffer *got, const char *end) {
+    size_t length = strlen(end);
+    return got->length >= length && !memcmp(got->bytes + got->length - length, end, length);
+}
+
+/* Returns whether anything was refused. */
+static bool try_session(const struct session *s, const char *mode, unsigned at, unsigned times) {
+    struct peer c = debugged_open(mode, s->words);
+    asked = refused = 0;
+    refused_at = at;
+    refused_times = times;
+    engine_set_refusal(refuses);
+    debugged_eval(&c, slice_of(s->script));
+    engine_set_refusal(NULL);
+    debugged_hear(&c);
+    buffer_append(&c.got, "", 1);
+    c.got.length--;
+    const char *over = strstr(c.got.bytes, "+<endsession>\r\n");
+    bool is_whole = over && strlen(over) > 16 && ends_with(&c.got, "\r\n");
+    /* What a child was refused the child alone knows. */
+    bool is_known = times == 0 || (!refused && strcmp(mode, "sync") == 0);
+    if (!is_whole || (is_known && !ends_with(&c.got, s->end)))
+        fail_msg("%u requests refused from %u on: %s\n%s", times, at, s->script, c.got.bytes);
+    buffer_clear(&c.got);
+    peer_close(&c);
+    return refused;
+}
+
+static bool attempt_session(size_t row, unsigned at, unsigned times) {
+    bool is_refused = try_session(&sessions[row], "sync", at, times);
+    if (is_refused) check_afterwards(corpus[0]);
+    if (random_below(20) == 0) try_session(&sessions[row], "yes", at, times);
+    return is_refused;
+}
+
+static void run_sessions(unsigned times) {
+    for (size_t i = 0; i < sizeof(sessions) / sizeof(sessions[0]); i++)
+        run_row(attempt_session, i, times);
+}
+
+/* ---- what the server takes ---- */
+
+/* Texts that a snapshot or a log holds are compiled whatever is refused, and run. */
+static void test_nothing_is_refused_to_the_server(void **state) {
+    char reason[128];
+    for (size_t i = 0; i < sizeof(sessions) / sizeof(sessions[0]); i++) {
+        bool is_script = sessions[i].words[0] != NULL;
+        for (refused_at = 0; refused_at < EACH; refused_at++) {
+            asked = refused = 0;
+            refused_times = UINT32_MAX;
+            engine_set_refusal(refuses);
+            bool added = script_add(slice_of(sessions[i].script), reason, sizeof(reason));
+            engine_set_refusal(NULL);
+            if (added != is_script) fail_msg("%s: %s", sessions[i].script, reason);
+            assert_int_equal(refused, 0);
+            script_flush(false);
         }
     }
 }
@@ -142,12 +257,16 @@ static int end(void **state) {
     return whole_nothing_left(state);
 }
 
-static void test_one_request(void **state) { run_rows(1); }
-static void test_all_from_one_on(void **state) { run_rows(UINT32_MAX); }
+static void test_one_request(void **state) { run_requests(1); }
+static void test_all_from_one_on(void **state) { run_requests(UINT32_MAX); }
+static void test_one_request_of_a_session(void **state) { run_sessions(1); }
+static void test_all_from_one_on_of_a_session(void **state) { run_sessions(UINT32_MAX); }
 
 static int open_all(void **state) {
     int result = scripted_open(state);
     option_set_text("slowlog-log-slower-than", "-1"); /* it would keep the address of who is slow */
+    const char *given = getenv("ROUNDS");
+    if (given) each = (unsigned)strtoul(given, NULL, 10);
     return result;
 }
 
@@ -156,6 +275,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_one_request),
         TEST(test_all_from_one_on),
+        TEST(test_one_request_of_a_session),
+        TEST(test_all_from_one_on_of_a_session),
+        TEST(test_nothing_is_refused_to_the_server),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

@@ -3,8 +3,8 @@
  * letters of any case.
  *
  * Each command has a thread of Lua of its own, because the script may have filled the stack of the
- * thread that stands. Code that the user gives runs there with a hook, which ends code that runs too
- * long: no hook of the thread that stands runs within its hook.
+ * thread that stands. Code that the user gives runs there with a hook, which ends code that runs
+ * too long: no hook of the thread that stands runs within its hook.
  */
 #include "script/debug_commands.h"
 

@@ -24,9 +24,9 @@ struct debug_session {
     int source_count;
     int breakpoints[DEBUG_BREAKPOINTS_MAX], breakpoint_count; /* lines, from 1 on */
     int line;                                                 /* that is to run next */
-    bool stepping;           /* it stops at the next line; what its calls do is shown */
-    bool asked;              /* the same by redis.breakpoint() */
-    int64_t time_limit_msec; /* that it may run without a stop */
+    bool stepping;            /* it stops at the next line; what its calls do is shown */
+    bool asked;               /* the same by redis.breakpoint() */
+    int64_t time_limit_msec;  /* that it may run without a stop */
     struct lua_State *thread; /* by debug_text_thread, while a command of the debugger runs */
 };
 

@@ -13,11 +13,11 @@ struct lua_State;
 #define DEBUG_TEXT_DEPTH_MAX 10
 
 /* Pushes a thread of Lua that has an empty stack and no hook; returns it. A script may have filled
- * the stack of its own thread, so what shows values moves each of them to such a thread. Nothing may
- * fail meanwhile (engine_hold). */
+ * the stack of its own thread, so what shows values moves each of them to such a thread. Nothing
+ * may fail meanwhile (engine_hold). */
 struct lua_State *debug_text_thread(struct lua_State *L);
-/* Appends the value on top of the stack of such a thread, and pops it. The text ends at about `most`
- * bytes: what a table has beyond is left out. Calls no code of a script. Nothing may fail meanwhile
- * (engine_hold). */
+/* Appends the value on top of the stack of such a thread, and pops it. The text ends at about
+ * `most` bytes: what a table has beyond is left out. Calls no code of a script. Nothing may fail
+ * meanwhile (engine_hold). */
 void debug_text_append(struct buffer *out, struct lua_State *thread, size_t most);
 #endif

@@ -294,8 +294,7 @@ static void test_eval_ends_in_time(void **state) {
 
 static void test_redis(void **state) {
     check("return 1", 1, "redis echo x", "*1\r\n+<redis> echo x\r\n");
-    check("return 1", 1, "r echo x y",
-          "*2\r\n+<redis> echo x\r\n+<error> too many\r\n");
+    check("return 1", 1, "r echo x y", "*2\r\n+<redis> echo x\r\n+<error> too many\r\n");
     assert_false(session.stepping);
 }
 

@@ -79,9 +79,10 @@ static void test_breakpoints(void **state) {
 
 /* Values of Lua's stack up to its end, where the script stands, or in what shows values. */
 static void test_full_stack(void **state) {
-    static const char *const words[] = {"break 3", "c",     "s",          "s",        "print t",
-                                        "print",   "trace", "redis ping", "redis del a b c d e",
-                                        "eval t",  "continue", NULL};
+    static const char *const words[] = {"break 3", "c",          "s",
+                                        "s",       "print t",    "print",
+                                        "trace",   "redis ping", "redis del a b c d e",
+                                        "eval t",  "continue",   NULL};
     static const char *const texts[] = {
         "local t = {} for i = 1, %d do t[i] = {i} end\nlocal f = type\nf(\nunpack(t))\n"
         "return 1",
@@ -181,10 +182,15 @@ static void test_modes(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, whole_nothing_left)
     const struct CMUnitTest tests[] = {
-        TEST(test_from_line_to_line), TEST(test_what_calls_do_is_shown),
-        TEST(test_breakpoints),       TEST(test_full_stack), TEST(test_abort),
-        TEST(test_no_protocol),       TEST(test_client_that_goes),
-        TEST(test_script_that_fails), TEST(test_modes),
+        TEST(test_from_line_to_line),
+        TEST(test_what_calls_do_is_shown),
+        TEST(test_breakpoints),
+        TEST(test_full_stack),
+        TEST(test_abort),
+        TEST(test_no_protocol),
+        TEST(test_client_that_goes),
+        TEST(test_script_that_fails),
+        TEST(test_modes),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, scripted_open, NULL);

@@ -13,6 +13,7 @@
 #include "script/cache.h"
 #include "script/debugged.h"
 #include "script/engine.h"
+#include "script/sandbox.h"
 #include "script/script.h"
 
 /* Each request is refused in turn up to `each`; beyond it, so many are drawn. */
@@ -147,12 +148,12 @@ static void run_requests(unsigned times) {
 
 /* ---- sessions ---- */
 
-#define VALUES \
+#define VALUES                                           \
     "local t, s = {1, {k = 'v'}, 2.5}, ('x'):rep(300)\n" \
-    "local function f(a)\n" \
-    "  return a .. 1\n" \
-    "end\n" \
-    "local u = f('b')\n" \
+    "local function f(a)\n"                              \
+    "  return a .. 1\n"                                  \
+    "end\n"                                              \
+    "local u = f('b')\n"                                 \
     "return u"
 #define RETURNED "+<endsession>\r\n"
 
@@ -164,11 +165,14 @@ static const struct session {
 } sessions[] = {
     {VALUES, {"s", "s", "s", "print", "print t", "print KEYS", "c"}, RETURNED "$2\r\nb1\r\n"},
     {VALUES, {"break 3", "c", "trace", "list", "whole", "b 0", "c"}, RETURNED "$2\r\nb1\r\n"},
-    {VALUES, {"eval 1 + 1", "eval )", "eval error({1})", "eval ('x'):rep(400)", "c"},
+    {VALUES,
+     {"eval 1 + 1", "eval )", "eval error({1})", "eval ('x'):rep(400)", "c"},
      RETURNED "$2\r\nb1\r\n"},
-    {VALUES, {"eval local t = {} for i = 1, 90 do t[i] = {i} end return t", "maxlen 0", "c"},
+    {VALUES,
+     {"eval local t = {} for i = 1, 90 do t[i] = {i} end return t", "maxlen 0", "c"},
      RETURNED "$2\r\nb1\r\n"},
-    {VALUES, {"redis set k v", "redis nosuch", "redis get k", "redis del k", "c"},
+    {VALUES,
+     {"redis set k v", "redis nosuch", "redis get k", "redis del k", "c"},
      RETURNED "$2\r\nb1\r\n"},
     {"redis.call('del', 'k')\nredis.pcall('nosuch')\nredis.call('hset', 'h', 'f', 1)\n"
      "redis.setresp(3)\nredis.call('hgetall', 'h')\nreturn redis.call('del', 'h')",
@@ -179,7 +183,8 @@ static const struct session {
      "\nc(1)\nreturn c()",
      {"s", "s", "print", "trace", "eval 1", "redis del a", "c"},
      RETURNED ":1\r\n"},
-    {"pcall(function() while true do pcall(error, {}) end end)\nreturn 1", {"s", "abort"},
+    {"pcall(function() while true do pcall(error, {}) end end)\nreturn 1",
+     {"s", "abort"},
      "script aborted for user request\r\n"},
     {"error({})", {"s"}, "(a table value)\r\n"},
     {"return )", {NULL}, "unexpected symbol near ')'\r\n"},
@@ -245,6 +250,35 @@ static void test_nothing_is_refused_to_the_server(void **state) {
     }
 }
 
+/* EVAL of this text fails with this fault. */
+static void check_fault(struct slice text, const char *fault) {
+    debugged_eval(&p, text);
+    peers_turns();
+    peer_receive(&p, SIZE_MAX);
+    if (!is_answered("-ERR Error compiling script (new function): ") || !ends_with(&p.got, fault))
+        fail_msg("%s, and not %.*s", fault, (int)p.got.length, p.got.bytes);
+    buffer_clear(&p.got);
+}
+
+/* A text that is too long for a script needs memory for saying so. */
+static void test_text_that_is_too_long(void **state) {
+    struct buffer text = {.class = MEMORY_OTHER};
+    size_t length = SANDBOX_TEXT_BYTES_MAX + 1;
+    memset(buffer_reserve(&text, length), ' ', length);
+    text.length = length;
+    asked = refused_at = 0;
+    refused_times = UINT32_MAX;
+    engine_set_refusal(refuses);
+    check_fault(buffer_slice(&text), "not enough memory\r\n");
+    engine_set_refusal(NULL);
+    option_set_text("lua-memory-limit", "1");
+    check_fault(buffer_slice(&text), "not enough memory\r\n");
+    option_set_text("lua-memory-limit", "1gb");
+    check_fault(buffer_slice(&text), "script too long\r\n");
+    buffer_free(&text);
+    check_afterwards(corpus[0]);
+}
+
 static int begin(void **state) {
     whole_begin(state);
     p = peer_connect();
@@ -278,6 +312,7 @@ int main(void) {
         TEST(test_one_request_of_a_session),
         TEST(test_all_from_one_on_of_a_session),
         TEST(test_nothing_is_refused_to_the_server),
+        TEST(test_text_that_is_too_long),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

@@ -231,6 +231,7 @@ static int64_t code_ends_nsec;
 static void code_hook(lua_State *L, lua_Debug *where) {
     if (clock_monotonic_nsec() < code_ends_nsec) return;
     lua_sethook(L, code_hook, LUA_MASKCOUNT, 1); /* again, where it is caught */
+    engine_spread_hook(code_hook, LUA_MASKCOUNT, 1);
     lua_pushliteral(L, "the code has run as long as lua-time-limit allows");
     lua_error(L);
 }
@@ -285,6 +286,7 @@ static enum debug_verdict run_eval(struct debug_session *s, lua_State *L, const 
         show_value(s, "retval", NULL);
     else
         show_error(s);
+    engine_spread_hook(NULL, 0, 0);
     return DEBUG_STAYS;
 }
 

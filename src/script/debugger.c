@@ -203,7 +203,7 @@ static void stand(lua_State *L, const char *reason) {
 static void hook(lua_State *L, lua_Debug *where);
 
 static int end_here(lua_State *L) {
-    lua_sethook(L, hook, LUA_MASKCOUNT, 1);
+    engine_set_hook(L, hook, LUA_MASKCOUNT, 1);
     lua_pushstring(L, ends);
     return lua_error(L);
 }

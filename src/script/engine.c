@@ -100,6 +100,10 @@ static struct {
     void (*run)(lua_State *L, void *context);
     void *context;
 } entry; /* what it is entered for */
+static struct {
+    lua_Hook hook; /* NULL: each thread keeps its own */
+    int mask, count;
+} everywhere; /* what engine_spread_hook has set in this entry */
 static bool (*test_refusal)(size_t size);
 
 static struct {
@@ -464,6 +468,7 @@ bool engine_enter(struct engine *e, void (*run)(struct lua_State *L, void *conte
     entered_main = NULL;
     held = held_before;
     lua_sethook(L, NULL, 0, 0);
+    everywhere.hook = NULL;
     settle(L, before, trigger);
     if (lifted) gate = 0;
     lifted = false;
@@ -522,7 +527,18 @@ void engine_note_collector(struct lua_State *L) {
     pace.touched = true;
 }
 
+void engine_spread_hook(lua_Hook hook, int mask, int count) {
+    everywhere.hook = hook;
+    everywhere.mask = mask;
+    everywhere.count = count;
+}
+
 void engine_set_hook(struct lua_State *L, lua_Hook hook, int mask, int count) {
+    engine_spread_hook(hook, mask, count);
     lua_sethook(entered_main, hook, mask, count);
     lua_sethook(L, hook, mask, count);
+}
+
+void engine_renew_hook(struct lua_State *L) {
+    if (everywhere.hook) lua_sethook(L, everywhere.hook, everywhere.mask, everywhere.count);
 }

@@ -71,9 +71,16 @@ void engine_resume_collector(struct lua_State *L);
 /* The script is about to lay hands on the collector: it finds Lua's own settings, and what it does
  * to them is undone at the end. */
 void engine_note_collector(struct lua_State *L);
-/* Sets a hook (lua_sethook) for this thread of Lua, and for the one that all others run in. */
+/* Sets a hook (lua_sethook) for this thread of Lua, for the one that all others run in, and, until
+ * the end of this engine_enter, for each other thread when a coroutine returns to it. */
 void engine_set_hook(struct lua_State *L, void (*hook)(struct lua_State *L, struct lua_Debug *ar),
                      int mask, int count);
+/* Only the last of these: the hook that other threads get when a coroutine returns to them. NULL:
+ * each keeps its own. */
+void engine_spread_hook(void (*hook)(struct lua_State *L, struct lua_Debug *ar), int mask,
+                        int count);
+/* A coroutine has returned to this thread of Lua, or has failed. */
+void engine_renew_hook(struct lua_State *L);
 
 /* ---- */
 

@@ -176,6 +176,40 @@ static int wrapped_xpcall(lua_State *L) {
     return lua_gettop(L) - 1;
 }
 
+/* ---- wrapped: coroutines ---- */
+
+/* A script that is to end gets an error at its next instruction, and again wherever that is caught.
+ * The thread that resumed a coroutine has a hook of its own, which looks much more rarely. */
+static int wrapped_resume(lua_State *L) {
+    int results = call_wrapped(L);
+    engine_renew_hook(L);
+    return results;
+}
+
+/* A coroutine as a function. The second upvalue is its thread, the first coroutine.resume. An error
+ * leaves with the position of the call before it, as by Lua's own coroutine.wrap. */
+static int call_coroutine(lua_State *L) {
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_insert(L, 1);
+    int results = wrapped_resume(L);
+    if (lua_toboolean(L, -results)) return results - 1;
+    if (lua_isstring(L, -1)) {
+        luaL_where(L, 1);
+        lua_insert(L, -2);
+        lua_concat(L, 2);
+    }
+    return lua_error(L);
+}
+
+/* The upvalues are Lua's own coroutine.create and coroutine.resume. */
+static int wrapped_wrap(lua_State *L) {
+    call_wrapped(L); /* the thread is on top */
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_insert(L, -2);
+    lua_pushcclosure(L, call_coroutine, 2);
+    return 1;
+}
+
 /* ---- wrapped: what compiles ---- */
 
 struct reading {
@@ -395,6 +429,18 @@ static const struct wrapper wrappers[] = {
     {"string", "gsub", wrapped_matching},
 };
 
+static void wrap_coroutines(lua_State *L) {
+    lua_getglobal(L, "coroutine");
+    lua_getfield(L, -1, "create");
+    lua_getfield(L, -2, "resume");
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, wrapped_resume, 1);
+    lua_setfield(L, -4, "resume");
+    lua_pushcclosure(L, wrapped_wrap, 2);
+    lua_setfield(L, -2, "wrap");
+    lua_pop(L, 1);
+}
+
 static void wrap_all(lua_State *L) {
     for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++) {
         const struct wrapper *w = &wrappers[i];
@@ -412,6 +458,7 @@ static void wrap_all(lua_State *L) {
     lua_getglobal(L, "next");
     lua_pushcclosure(L, wrapped_pairs, 2);
     lua_setglobal(L, "pairs");
+    wrap_coroutines(L);
 }
 
 static void open_library(lua_State *L, lua_CFunction open, const char *name) {

@@ -19,6 +19,7 @@
 #include "net/client.h"
 #include "net/reply.h"
 #include "script/engine.h"
+#include "script/lib_internal.h"
 
 /* Places of the stack that a value may take beside its group's. */
 #define PLACES 6
@@ -29,6 +30,8 @@
 #define VALUES_MAX (INT64_C(1) << 26)
 /* And on its way to a reply: a field, a key, its value, a copy. */
 #define REPLY_PLACES 4
+/* What each part of a reply counts: as much as a value takes in Lua. */
+#define REPLY_PART_BYTES 16
 /* Where a value on its way to a reply may stand, counted from the outermost: what 6.2's stack
  * allows. Each array takes one place, a map or a set up to three. */
 #define REPLY_PLACE_MAX 7995
@@ -280,14 +283,28 @@ void convert_sort(struct lua_State *L) {
 
 /* ---- a value becomes a reply ---- */
 
+/* A value is gone through twice where it is a table: its reply is counted first. */
 struct replying {
     lua_State *L;
-    struct client *client;
+    struct client *client; /* NULL: the reply is counted */
     bool booleans;
     int base; /* of the stack: below the outermost value */
+    size_t room;
+    unsigned steps;
 };
 
-static void reply_value(const struct replying *r);
+static void reply_value(struct replying *r);
+
+/* True where the reply is counted: a part of it has a text of so many bytes, or 0. Raises an error
+ * where the whole has too many, and runs the script's hook. */
+static bool is_counted(struct replying *r, size_t bytes) {
+    if (r->client) return false;
+    if (bytes > r->room || r->room - bytes < REPLY_PART_BYTES)
+        lib_error(r->L, "result larger than %d MB", (int)(CONVERT_REPLY_BYTES_MAX >> 20));
+    r->room -= bytes + REPLY_PART_BYTES;
+    lib_step(r->L, &r->steps);
+    return true;
+}
 
 /* True with the field on top, where it is of this type. */
 static bool push_typed_field(lua_State *L, const char *name, int type) {
@@ -305,8 +322,9 @@ static struct slice text_on_top(lua_State *L) {
 }
 
 /* A reply of one line: up to the first NUL, and newlines become blanks; reply_error does that. */
-static void reply_line(const struct replying *r, bool is_error) {
+static void reply_line(struct replying *r, bool is_error) {
     struct buffer line;
+    if (is_counted(r, lua_objlen(r->L, -1))) return;
     buffer_init(&line, MEMORY_OTHER);
     if (is_error) buffer_append_char(&line, '-');
     buffer_append_c_string(&line, lua_tostring(r->L, -1));
@@ -321,17 +339,19 @@ static void reply_line(const struct replying *r, bool is_error) {
 }
 
 /* Of {map = t} and {set = t}, t on top. */
-static void reply_pairs(const struct replying *r, bool with_values) {
+static void reply_pairs(struct replying *r, bool with_values) {
     int64_t count = 0;
     lua_pushnil(r->L);
     while (lua_next(r->L, -2)) {
         count++;
         lua_pop(r->L, 1);
     }
-    if (with_values)
-        reply_map(r->client, count);
-    else
-        reply_set(r->client, count);
+    if (!is_counted(r, 0)) {
+        if (with_values)
+            reply_map(r->client, count);
+        else
+            reply_set(r->client, count);
+    }
     lua_pushnil(r->L);
     while (lua_next(r->L, -2)) {
         if (!with_values) lua_pop(r->L, 1);
@@ -342,7 +362,7 @@ static void reply_pairs(const struct replying *r, bool with_values) {
 }
 
 /* Up to the first nil. */
-static void reply_items(const struct replying *r) {
+static void reply_items(struct replying *r) {
     int64_t count = 0;
     for (;; count++) {
         lua_rawgeti(r->L, -1, (int)count + 1);
@@ -350,7 +370,7 @@ static void reply_items(const struct replying *r) {
         lua_pop(r->L, 1);
         if (is_end) break;
     }
-    reply_array(r->client, count);
+    if (!is_counted(r, 0)) reply_array(r->client, count);
     for (int i = 1; i <= count; i++) {
         lua_rawgeti(r->L, -1, i);
         reply_value(r);
@@ -365,13 +385,13 @@ static void reply_number(struct client *c, double value) {
         reply_double(c, value);
 }
 
-static void reply_table(const struct replying *r) {
+static void reply_table(struct replying *r) {
     lua_State *L = r->L;
     bool is_error = push_typed_field(L, "err", LUA_TSTRING);
     if (is_error || push_typed_field(L, "ok", LUA_TSTRING)) {
         reply_line(r, is_error);
     } else if (push_typed_field(L, "double", LUA_TNUMBER)) {
-        reply_number(r->client, lua_tonumber(L, -1));
+        if (!is_counted(r, 0)) reply_number(r->client, lua_tonumber(L, -1));
     } else if (push_typed_field(L, "map", LUA_TTABLE)) {
         reply_pairs(r, true);
     } else if (push_typed_field(L, "set", LUA_TTABLE)) {
@@ -389,32 +409,43 @@ static int64_t to_integer(double value) {
     return (int64_t)value;
 }
 
+static void reply_boolean(const struct replying *r, bool value) {
+    if (r->booleans)
+        reply_bool(r->client, value);
+    else if (value)
+        reply_integer(r->client, 1);
+    else
+        reply_null(r->client);
+}
+
 /* The value on top, which is popped. */
-static void reply_value(const struct replying *r) {
+static void reply_value(struct replying *r) {
     lua_State *L = r->L;
+    int type = lua_type(L, -1);
     if (lua_gettop(L) - r->base > REPLY_PLACE_MAX || !lua_checkstack(L, REPLY_PLACES)) {
-        reply_error(r->client, "reached lua stack limit");
-        lua_pop(L, 1);
-        return;
-    }
-    switch (lua_type(L, -1)) {
-    case LUA_TSTRING: reply_bulk(r->client, text_on_top(L)); break;
-    case LUA_TNUMBER: reply_integer(r->client, to_integer(lua_tonumber(L, -1))); break;
-    case LUA_TBOOLEAN:
-        if (r->booleans)
-            reply_bool(r->client, lua_toboolean(L, -1));
-        else if (lua_toboolean(L, -1))
-            reply_integer(r->client, 1);
-        else
-            reply_null(r->client);
-        break;
-    case LUA_TTABLE: reply_table(r); break;
-    default: reply_null(r->client);
+        if (!is_counted(r, 0)) reply_error(r->client, "reached lua stack limit");
+    } else if (type == LUA_TTABLE) {
+        reply_table(r);
+    } else if (!is_counted(r, type == LUA_TSTRING ? lua_objlen(L, -1) : 0)) {
+        switch (type) {
+        case LUA_TSTRING: reply_bulk(r->client, text_on_top(L)); break;
+        case LUA_TNUMBER: reply_integer(r->client, to_integer(lua_tonumber(L, -1))); break;
+        case LUA_TBOOLEAN: reply_boolean(r, lua_toboolean(L, -1)); break;
+        default: reply_null(r->client);
+        }
     }
     lua_pop(L, 1);
 }
 
 void convert_reply(struct lua_State *L, struct client *c, bool booleans) {
-    const struct replying r = {L, c, booleans, lua_gettop(L) - 1};
+    struct replying r = {.L = L, .booleans = booleans, .base = lua_gettop(L) - 1};
+    if (lua_istable(L, -1)) {
+        r.room = CONVERT_REPLY_BYTES_MAX;
+        lua_pushvalue(L, -1);
+        r.base++;
+        reply_value(&r);
+        r.base--;
+    }
+    r.client = c;
     reply_value(&r);
 }

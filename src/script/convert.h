@@ -52,7 +52,12 @@ void convert_end(struct convert *convert);
 /* The array of texts on top of the stack is put in order, where it is one: by their bytes. */
 void convert_sort(struct lua_State *L);
 
+/* A reply of a table has at most about so many bytes: a small table that holds itself twice says
+ * far more. */
+#define CONVERT_REPLY_BYTES_MAX ((size_t)512 << 20)
 /* Replies the value on top of the stack, and pops it. With `booleans` true and false are those of
- * RESP3, for a client of that protocol. Nothing may fail meanwhile. */
+ * RESP3, for a client of that protocol. Raises an error, and has replied nothing, where the reply
+ * is too large; runs the script's hook before it replies, which may raise one, too. Lua must get
+ * all the memory that it asks for (engine_hold). */
 void convert_reply(struct lua_State *L, struct client *c, bool booleans);
 #endif

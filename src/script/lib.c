@@ -101,13 +101,28 @@ void lib_check_stack(lua_State *L, int slots, const char *what) {
     lib_error(L, "stack overflow (%s)", what);
 }
 
-void lib_run_hook(lua_State *L) {
-    lua_Hook hook = lua_gethook(L);
+/* `level` is that of who has called the library's function; a result that is counted has nobody. */
+static void run_hook(lua_State *L, int level) {
     lua_Debug caller;
-    if (!hook || !(lua_gethookmask(L) & LUA_MASKCOUNT) || !lua_getstack(L, 1, &caller)) return;
-    if (!lua_checkstack(L, LUA_MINSTACK)) return;
+    if (!lua_getstack(L, level, &caller) && !lua_getstack(L, level - 1, &caller)) return;
     caller.event = LUA_HOOKCOUNT;
-    hook(L, &caller);
+    lua_gethook(L)(L, &caller);
+}
+
+static int run_hook_apart(lua_State *L) {
+    run_hook(L, 2);
+    return 0;
+}
+
+/* Where the function has filled the part of the stack that it may have, another gets one. */
+void lib_run_hook(lua_State *L) {
+    if (!lua_gethook(L) || !(lua_gethookmask(L) & LUA_MASKCOUNT)) return;
+    if (lua_checkstack(L, LUA_MINSTACK)) {
+        run_hook(L, 1);
+    } else if (lua_checkstack(L, 1)) {
+        lua_pushcfunction(L, run_hook_apart);
+        lua_call(L, 0, 0);
+    }
 }
 
 int64_t lib_int64(lua_Number number) {

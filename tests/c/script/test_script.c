@@ -158,6 +158,13 @@ static void test_others_are_told_and_may_end_it(void **state) {
         "end end) end\" 0",
         "eval \"redis.call('pass') redis.call('pass') while true do coroutine.resume("
         "coroutine.create(function() while true do end end)) end\" 0",
+        /* Each catches what has ended the one within, and begins it anew: for days. */
+        "eval \"local function spin() while true do end end redis.call('pass') "
+        "local function one() while true do pcall(coroutine.wrap(spin)) end end "
+        "local function two() while true do coroutine.resume(coroutine.create(one)) end end "
+        "redis.call('pass') while true do pcall(coroutine.wrap(two)) end\" 0",
+        /* A reply without an end. */
+        "eval \"redis.call('pass') redis.call('pass') local t = {} t[1] = t t[2] = t return t\" 0",
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         says = "get k\r\nscript flush\r\nscript kill\r\n";
@@ -165,7 +172,8 @@ static void test_others_are_told_and_may_end_it(void **state) {
         peer_send(&runs, slice_of(lines[i]));
         peer_send(&runs, SLICE("\r\n"));
         buffer_append(&runs.got, "", 1);
-        assert_non_null(strstr(runs.got.bytes, KILLED));
+        bool is_killed = strstr(runs.got.bytes, KILLED);
+        if (!is_killed) fail_msg("%s: %s", lines[i], runs.got.bytes);
         buffer_clear(&runs.got);
         peer_receive(&other, SIZE_MAX);
         peer_assert_got(&other,
@@ -175,6 +183,23 @@ static void test_others_are_told_and_may_end_it(void **state) {
                               "or SHUTDOWN NOSAVE.\r\n"
                               "+OK\r\n"));
         whole_say(&runs, "eval \"return 1\" 0", ":1\r\n");
+    }
+}
+
+/* A text that a table holds many times over, and tables that hold each other. */
+static void test_reply_has_a_bound(void **state) {
+    static const char *const lines[] = {
+        "eval \"local t, s = {}, ('x'):rep(2^20) for i = 1, 513 do t[i] = s end return t\" 0",
+        "eval \"local t = {} t[1] = t for i = 2, 8000 do t[i] = t end return {1, t}\" 0",
+        "eval \"local t = {} t.map = t t[1] = t t[t] = t return t\" 0",
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        peer_send(&runs, slice_of(lines[i]));
+        peer_send(&runs, SLICE("\r\n"));
+        buffer_append(&runs.got, "", 1);
+        bool is_refused = strstr(runs.got.bytes, "): result larger than 512 MB\r\n");
+        if (!is_refused || runs.got.bytes[0] != '-') fail_msg("%s: %s", lines[i], runs.got.bytes);
+        buffer_clear(&runs.got);
     }
 }
 
@@ -258,6 +283,7 @@ int main(void) {
         TEST(test_errors_that_nobody_catches),
         TEST(test_memory_is_there_for_the_next),
         TEST(test_others_are_told_and_may_end_it),
+        TEST(test_reply_has_a_bound),
         TEST(test_one_that_has_written_is_not_ended),
         TEST(test_within_its_time_nobody_is_told),
         TEST(test_by_its_effects),

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
     clock_refresh();
     seed();
     panic_set_writer(log_panic);
-    const struct mode *mode = mode_choose(modes, argc, argv);
+    const struct mode *mode = mode_choose(mode_table, argc, argv);
     mode_register(mode);
     return mode->run(mode, argc, argv);
 }

@@ -109,5 +109,5 @@ const struct mode mode_server = {.name = "standalone",
                                  .loaded = serve_begin_link,
                                  .run = serve};
 
-const struct mode *const modes[] = {&mode_check_rdb, &mode_check_aof, &mode_sentinel, &mode_server,
-                                    NULL};
+const struct mode *const mode_table[] = {&mode_check_rdb, &mode_check_aof, &mode_sentinel,
+                                         &mode_server, NULL};

@@ -6,5 +6,5 @@
 struct mode;
 
 extern const struct mode mode_server;
-extern const struct mode *const modes[]; /* for mode_choose */
+extern const struct mode *const mode_table[]; /* for mode_choose */
 #endif

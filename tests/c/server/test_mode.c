@@ -51,7 +51,7 @@ static void test_command_line_chooses(void **state) {
         char *argv[WORDS_MAX];
         int argc = 0;
         for (; c->argv[argc]; argc++) argv[argc] = (char *)(uintptr_t)c->argv[argc];
-        const struct mode *mode = mode_choose(modes, argc, argv);
+        const struct mode *mode = mode_choose(mode_table, argc, argv);
         assert_string_equal(mode->program ? mode->program : "", c->program ? c->program : "");
         assert_true((mode == &mode_server) == !c->program);
         assert_true(mode_is_called(mode, argc, argv) == c->called);

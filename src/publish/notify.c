@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Keyspace notifications: the option, and the messages of one event.
+ * Events of keys: their observers, and the one that publishes them.
  *
- * Commands announce their events themselves (notify_event), since only they know the names; that a
- * key expired or was evicted, or that a reader missed one, is heard from the keyspace.
+ * Commands announce their events themselves (notify_event), because only they know the names. That
+ * a key expired or was evicted, or that a reader missed one, is heard from the keyspace.
  *
  * Invariants
- *  1. `published` is what the option wants of classes of events, or nothing where neither K nor E
- *     says on which channels: so an event that nobody can hear costs one test.
- *  2. Interest in removals and in misses is shown to the keyspace exactly while `published` has a
- *     class of these.
+ *  1. `heard` has the classes that any observer hears, so that an event without an observer costs
+ *     one test.
+ *  2. Interest in removals and in misses is shown to the keyspace exactly while `heard` has a class
+ *     of these.
+ *  3. The publisher hears nothing where the option names neither K nor E, because there is no
+ *     channel then.
  */
 #include "publish/notify.h"
 
@@ -34,8 +36,44 @@ static const struct {
 /* The memory of channel names stays up to this; that of a longer key is freed at once. */
 #define CHANNEL_BYTES_KEPT 4096
 
-static unsigned wanted, published;
+static const struct notify_observer *const no_observers[] = {NULL};
+static const struct notify_observer *const *observers = no_observers;
+static unsigned heard;
+static unsigned wanted; /* by the option */
 static struct buffer channel = {.class = MEMORY_POOLS};
+
+/* ---- events ---- */
+
+static __attribute__((noinline)) void tell_event(const struct keyspace *ks, enum notify_class class,
+                                                 const char *event, struct slice key) {
+    for (const struct notify_observer *const *o = observers; *o; o++)
+        if ((*o)->classes() & class) (*o)->event(ks, class, event, key);
+}
+
+void notify_event(struct keyspace *ks, enum notify_class class, const char *event,
+                  struct slice key) {
+    if (__builtin_expect(heard & class, 0)) tell_event(ks, class, event, key);
+}
+
+/* Tells the keyspace whether any of these classes is heard now and was not before, or the other way
+ * round. */
+static void show_interest(enum keyspace_event event, unsigned classes, unsigned before) {
+    keyspace_add_interest(event, (int)((heard & classes) != 0) - (int)((before & classes) != 0));
+}
+
+/* Asks the observers again which classes they hear. */
+static void ask_observers(void) {
+    unsigned before = heard;
+    heard = 0;
+    for (const struct notify_observer *const *o = observers; *o; o++) heard |= (*o)->classes();
+    show_interest(KEYSPACE_REMOVALS, NOTIFY_EXPIRED | NOTIFY_EVICTED, before);
+    show_interest(KEYSPACE_MISSES, NOTIFY_KEY_MISS, before);
+}
+
+void notify_set_observers(const struct notify_observer *const *list) {
+    observers = list;
+    ask_observers();
+}
 
 /* ---- messages ---- */
 
@@ -47,22 +85,23 @@ static void publish(const char *space, const struct keyspace *ks, struct slice n
     buffer_append(&channel, digits, number_format_int64(digits, keyspace_index(ks)));
     buffer_append_c_string(&channel, "__:");
     buffer_append(&channel, name.bytes, name.length);
-    pubsub_publish(buffer_slice(&channel), message);
+    pubsub_deliver(buffer_slice(&channel), message);
     if (channel.capacity > CHANNEL_BYTES_KEPT) buffer_free(&channel);
 }
 
-static __attribute__((noinline)) void publish_event(const struct keyspace *ks, const char *event,
-                                                    struct slice key) {
+static unsigned published_classes(void) {
+    return wanted & CHANNELS ? wanted & ~(unsigned)CHANNELS : 0;
+}
+
+static void publish_event(const struct keyspace *ks, enum notify_class class, const char *event,
+                          struct slice key) {
     struct slice name = {event, strlen(event)};
     if (!pubsub_has_listeners()) return;
     if (wanted & NOTIFY_KEYSPACE) publish("__keyspace@", ks, key, name);
     if (wanted & NOTIFY_KEYEVENT) publish("__keyevent@", ks, name, key);
 }
 
-void notify_event(struct keyspace *ks, enum notify_class class, const char *event,
-                  struct slice key) {
-    if (__builtin_expect(published & class, 0)) publish_event(ks, event, key);
-}
+const struct notify_observer notify_publisher = {published_classes, publish_event};
 
 /* ---- what the keyspace tells ---- */
 
@@ -77,7 +116,7 @@ static void missed(const struct key *key) {
     notify_event(key->keyspace, NOTIFY_KEY_MISS, "keymiss", key->name);
 }
 
-const struct keyspace_observer notify_observer = {.changed = changed, .missed = missed};
+const struct keyspace_observer notify_keyspace_observer = {.changed = changed, .missed = missed};
 
 /* ---- the option ---- */
 
@@ -89,21 +128,6 @@ static unsigned classes_of(char letter) {
         if (i < ALL_COUNT) all |= letters[i].class;
     }
     return letter == 'A' ? all : 0;
-}
-
-/* Tells the keyspace whether any of these classes is heard now and was not before, or the other way
- * round. */
-static void show_interest(enum keyspace_event event, unsigned classes, unsigned before) {
-    keyspace_add_interest(event,
-                          (int)((published & classes) != 0) - (int)((before & classes) != 0));
-}
-
-static void want(unsigned classes) {
-    unsigned before = published;
-    wanted = classes;
-    published = classes & CHANNELS ? classes & ~(unsigned)CHANNELS : 0;
-    show_interest(KEYSPACE_REMOVALS, NOTIFY_EXPIRED | NOTIFY_EVICTED, before);
-    show_interest(KEYSPACE_MISSES, NOTIFY_KEY_MISS, before);
 }
 
 static bool events_parse(const struct option_row *row, const struct slice *words, size_t count,
@@ -119,7 +143,8 @@ static bool events_parse(const struct option_row *row, const struct slice *words
             snprintf(reason, reason_size, "Invalid event class character. Use 'g$lshzxeA'.");
         return false;
     }
-    want(classes);
+    wanted = classes;
+    ask_observers();
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Keyspace notifications: what happens to keys, published to whoever subscribes
- * (notify-keyspace-events).
+ * Events of keys: what happens to a key, by class and by name, told to observers. One of these
+ * publishes the events to clients that subscribe (notify-keyspace-events).
  */
 #ifndef EVENKEEL_PUBLISH_NOTIFY_H
 #define EVENKEEL_PUBLISH_NOTIFY_H
@@ -8,8 +8,8 @@
 
 #include "base/string.h"
 
-struct keyspace_observer;
 struct keyspace;
+struct keyspace_observer;
 
 /* The letters of notify-keyspace-events, and in parentheses those that `A` stands for. */
 enum notify_class {
@@ -28,9 +28,26 @@ enum notify_class {
     NOTIFY_MODULE = 1 << 12,   /* (d) */
 };
 
-void notify_register(void);                            /* the option */
-extern const struct keyspace_observer notify_observer; /* for server/wiring */
-/* Publishes the event of a key, where its class is on; else costs one test. The command calls it
+void notify_register(void); /* the option */
+/* Hears from the keyspace that keys expire, are evicted, or are missed: for server/wiring. */
+extern const struct keyspace_observer notify_keyspace_observer;
+
+/* What hears of events. */
+struct notify_observer {
+    /* The classes that it hears now. Asked when the list is set and after each change of the
+     * option; an event of another class does not reach it. */
+    unsigned (*classes)(void);
+    /* The event has happened to the key `name` of `ks`. An observer changes no key. */
+    void (*event)(const struct keyspace *ks, enum notify_class class, const char *event,
+                  struct slice name);
+};
+/* The observers, told in this order; ended by NULL. The array lives as long as the process;
+ * server/wiring.c has the one of the server. */
+void notify_set_observers(const struct notify_observer *const *observers);
+/* Publishes the events of notify-keyspace-events. */
+extern const struct notify_observer notify_publisher;
+
+/* Tells the observers that hear the class; where none does, it costs one test. The command calls it
  * after the change, in 6.2's order of events. */
 void notify_event(struct keyspace *ks, enum notify_class class, const char *event,
                   struct slice key);

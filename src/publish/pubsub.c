@@ -82,6 +82,8 @@ struct pair {
     const struct client *client;
 };
 
+static const struct pubsub_observer *const no_observers[] = {NULL};
+static const struct pubsub_observer *const *observers = no_observers;
 static struct table *topics[PUBSUB_KINDS]; /* NULL until the first */
 static struct table *pairs;
 static struct list_link patterns = {&patterns, &patterns}; /* in the order of creation */
@@ -325,7 +327,7 @@ static size_t topic_send(const struct topic *t, const struct slice *words, size_
     return sent;
 }
 
-size_t pubsub_publish(struct slice channel, struct slice message) {
+size_t pubsub_deliver(struct slice channel, struct slice message) {
     size_t sent = 0;
     if (!pubsub_has_listeners()) return 0;
     ASSERT(!sending);
@@ -344,6 +346,17 @@ size_t pubsub_publish(struct slice channel, struct slice message) {
     sending = false;
     text_drop();
     leavers_drop(DROP_AT_ONCE);
+    return sent;
+}
+
+const struct pubsub_observer pubsub_delivery = {pubsub_deliver};
+
+void pubsub_set_observers(const struct pubsub_observer *const *list) { observers = list; }
+
+size_t pubsub_publish(struct slice channel, struct slice message) {
+    size_t sent = 0;
+    for (const struct pubsub_observer *const *o = observers; *o; o++)
+        sent += (*o)->published(channel, message);
     return sent;
 }
 

@@ -25,9 +25,23 @@ extern struct client_state pubsub_client_state; /* for server/wiring */
  * runs included, and what stands in clients' replies may be written (batch_relieve). Not to be
  * called within itself. O(subscribers of the channel + patterns + subscribers of those that match).
  */
-size_t pubsub_publish(struct slice channel, struct slice message);
-/* False where nobody listens to anything: pubsub_publish would do nothing. O(1). */
+size_t pubsub_deliver(struct slice channel, struct slice message);
+/* False where nobody listens to anything: pubsub_deliver would do nothing. O(1). */
 bool pubsub_has_listeners(void);
+
+/* What hears of messages that are published, here or where the observer relays them to. */
+struct pubsub_observer {
+    /* Returns to how many clients it has sent the message. */
+    size_t (*published)(struct slice channel, struct slice message);
+};
+/* The observers, told in this order; ended by NULL. The array lives as long as the process;
+ * server/wiring.c has the one of the server. */
+void pubsub_set_observers(const struct pubsub_observer *const *observers);
+/* Sends each message to this server's own clients: pubsub_deliver. */
+extern const struct pubsub_observer pubsub_delivery;
+/* A client publishes a message: tells the observers, and returns the sum of what they return. The
+ * events of keys are delivered and not published, because they are this server's own. */
+size_t pubsub_publish(struct slice channel, struct slice message);
 
 /* Subscribes the client, unless it is, and tells it so. Nothing for one that is closing. O(1). */
 void pubsub_subscribe(struct client *c, enum pubsub_kind kind, struct slice name);

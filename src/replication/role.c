@@ -37,7 +37,7 @@ static bool was_replica;
 
 /* ---- what follows ---- */
 
-static void tell(bool replica) {
+static void tell_role(bool replica) {
     was_replica = replica;
     for (const struct role_observer *const *o = observers; *o; o++) (*o)->became(replica);
 }
@@ -50,7 +50,7 @@ static void look(void) {
     memory_limit_set_exempt(replica && ignores_maxmemory);
     own_keys_notice(replica && !read_only);
     if (!replica) own_keys_forget();
-    if (replica != was_replica) tell(replica);
+    if (replica != was_replica) tell_role(replica);
 }
 
 const struct link_observer role_link_observer = {.changed = look};

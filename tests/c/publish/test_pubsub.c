@@ -515,12 +515,51 @@ static void test_closed_by_what_it_is_told(void **state) {
 /* ---- the suite ---- */
 
 static struct client_state *const client_states[] = {&pubsub_client_state, NULL};
+static const struct pubsub_observer *const delivery_alone[] = {&pubsub_delivery, NULL};
 static bool (*const before_sleep[])(void) = {peers_end_of_turn, pubsub_release_step, NULL};
+
+/* ---- observers ---- */
+
+static size_t relayed, relayed_bytes;
+
+static size_t relay(struct slice channel, struct slice message) {
+    relayed++;
+    relayed_bytes += channel.length + message.length;
+    return 100;
+}
+
+static const struct pubsub_observer relay_observer = {relay};
+
+/* Each message that is published reaches all of them, and none that is only delivered does. */
+static void test_observers(void **state) {
+    static const struct pubsub_observer *const with_relay[] = {&pubsub_delivery, &relay_observer,
+                                                               NULL};
+    static const struct pubsub_observer *const relay_alone[] = {&relay_observer, NULL};
+    struct peer p = peer_connect();
+    peer_send(&p, SLICE("s c\r\n"));
+    buffer_clear(&p.got);
+    pubsub_set_observers(with_relay);
+    assert_int_equal(pubsub_publish(SLICE("c"), SLICE("one")), 101);
+    assert_int_equal(pubsub_publish(SLICE("other"), SLICE("two")), 100);
+    assert_int_equal(pubsub_deliver(SLICE("c"), SLICE("three")), 1);
+    pubsub_set_observers(relay_alone);
+    assert_int_equal(pubsub_publish(SLICE("c"), SLICE("four")), 100);
+    assert_int_equal(relayed, 3);
+    assert_int_equal(relayed_bytes, 4 + 8 + 5);
+    pubsub_set_observers(delivery_alone);
+    reply_write_all();
+    peers_turns();
+    peer_receive(&p, SIZE_MAX);
+    peer_assert_got(&p, SLICE("*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$3\r\none\r\n"
+                              "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$5\r\nthree\r\n"));
+    peer_close(&p);
+}
 
 static int open_all(void **state) {
     limits_register();
     client_memory_register();
     pubsub_register();
+    pubsub_set_observers(delivery_alone);
     peers_open(&executor);
     client_set_states(client_states);
     peers_set_before_sleep(before_sleep);
@@ -549,6 +588,7 @@ int main(void) {
         TEST(test_leaving_in_steps),
         TEST(test_leaving_by_the_loop),
         TEST(test_closed_by_what_it_is_told),
+        TEST(test_observers),
     };
     return cmocka_run_group_tests(tests, open_all, NULL);
 }

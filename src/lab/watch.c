@@ -2,16 +2,16 @@
  * Two connections to the server, a keyboard, and the loop that joins them.
  *
  * The control connection asks for INFO each interval, for the knobs each second, and sets them; the
- * probe connection has nothing but PINGs, so that a long answer to INFO is not in their way. Each
- * question to the control connection stands in a queue until its reply comes: that is how a reply
- * is told from another.
+ * probe connection has nothing but PINGs, so that a long answer to INFO is not in their way. What
+ * is asked of the control connection stands in a ring until its answer comes, with its time.
  *
  * Invariants
- *  1. Each reply of the control connection that is no push belongs to the oldest question.
+ *  1. questions[answered .. asked) are unanswered, in the order in which they were asked.
  *  2. At most one INFO is unanswered: a server that stands still is not asked twice.
- *  3. Both connections are open, or neither is. When one ends, the screen says so and both are
- *     opened anew each second; without a screen the program ends.
- *  4. Nothing blocks but the greeting of a new connection (bounded) and a slow terminal.
+ *  3. `connected` while both connections are open and greeted. When one ends, the screen says so,
+ *     and it is opened anew each second; without a screen, or before both were greeted for the
+ *     first time, the program ends.
+ *  4. Nothing blocks but a slow terminal.
  */
 #include "lab/watch.h"
 
@@ -30,7 +30,7 @@
 #include "lab/watch_panel.h"
 #include "lab/watch_probe.h"
 #include "lab/watch_screen.h"
-#include "peer/peer.h"
+#include "peer/peer_client.h"
 #include "tools/terminal.h"
 
 /* INFO is some ten KiB; a server that sends much more is none. */
@@ -38,16 +38,21 @@
 #define NODES_MAX 65536
 /* Questions that may wait for their replies: those of a sample, and some changes of knobs. */
 #define QUESTIONS_MAX 32
-/* A first connection may have to find a name and cross the world; later ones must not freeze the
- * screen for long. */
-#define FIRST_GREETING_MSEC 5000
-#define LATER_GREETING_MSEC 300
+/* Each step of a connection until it is greeted: its name may have to be found, and the world to be
+ * crossed. */
+#define GREETING_MSEC 5000
 #define RECONNECT_MSEC 1000
 #define KNOBS_MSEC 1000
 /* Silence for so long is worth a word. */
 #define SILENCE_MSEC 500
 #define TEXT_CHARS 256
 #define STATE_CHARS (TEXT_CHARS + 32)
+
+/* A connection. */
+struct line {
+    struct peer_client *client;
+    bool greeted;
+};
 
 enum question_kind { ASKED_INFO, ASKED_LATENCYSTATS, ASKED_OPTIONS, ASKED_SET };
 struct question {
@@ -59,7 +64,7 @@ struct question {
 
 static struct watch_options options;
 static struct loop *loop;
-static struct peer *control, *probing;
+static struct line control, probing;
 static struct probe *probe;
 static struct figures *figures;
 static struct panel panel;
@@ -68,15 +73,13 @@ static uint64_t asked, answered;
 static uint64_t own_commands; /* sent before the last INFO */
 static int64_t info_asked_nsec;
 static struct buffer info, picture;
-static struct loop_watcher control_watcher, probe_watcher, keyboard_watcher;
-static struct loop_timer sample_timer, probe_timer, reconnect_timer;
-static bool connected, on_screen;
+static struct loop_watcher keyboard_watcher;
+static struct loop_timer sample_timer, probe_timer;
+static bool connected, begun, on_screen; /* begun: both were greeted once */
 static int64_t lines_printed, knobs_asked_nsec;
 static int exit_status;
 static struct buffer server_name;
 static char failure[TEXT_CHARS];
-
-static const struct peer_limits limits = {TEXT_BYTES_MAX, NODES_MAX};
 
 /* --- the end, and the picture ----------------------------------------------------------------- */
 
@@ -125,16 +128,16 @@ static void draw(void) {
 
 /* --- questions and answers -------------------------------------------------------------------- */
 
-static void rearm(struct peer *peer, struct loop_watcher *watcher) {
-    if (!loop_watch(loop, watcher, peer_interest(peer))) give_up(1, "epoll refuses a connection");
-}
+static void take_answer(void *line, uintptr_t place, const struct peer_reply *reply);
 
 static bool ask(const struct question *question, const struct slice *words, size_t count) {
-    if (asked - answered == QUESTIONS_MAX) return false;
+    const struct peer_request request = {take_answer, asked % QUESTIONS_MAX};
+    if (asked - answered == QUESTIONS_MAX ||
+        !peer_client_ask(control.client, &request, words, count))
+        return false;
     struct question *place = &questions[asked++ % QUESTIONS_MAX];
     *place = *question;
     place->asked_nsec = clock_monotonic_nsec();
-    peer_send(control, words, count);
     return true;
 }
 
@@ -220,9 +223,20 @@ static void take_set(const struct question *question, const struct peer_reply *r
     ask_for_knobs();
 }
 
-static void take_answer(const struct peer_reply *reply) {
-    if (reply->type == PEER_PUSH || answered == asked) return;
-    struct question question = questions[answered++ % QUESTIONS_MAX];
+/* A change whose answer was lost may have happened or not. */
+static void say_lost(const struct question *question) {
+    if (question->kind != ASKED_SET) return;
+    panel_say(&panel, "%s %s: the connection ended before the reply.",
+              panel.knobs[question->knob].name, question->value);
+}
+
+static void take_answer(void *line, uintptr_t place, const struct peer_reply *reply) {
+    struct question question = questions[place];
+    answered++;
+    if (!reply) {
+        say_lost(&question);
+        return;
+    }
     switch (question.kind) {
     case ASKED_INFO:
     case ASKED_LATENCYSTATS: take_info(question.kind, reply); break;
@@ -232,37 +246,6 @@ static void take_answer(const struct peer_reply *reply) {
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
-
-/* One question of the greeting; false with the reason in `failure`. An error is one only where it
- * is not `tolerated`. */
-static const struct peer_reply *greet(struct peer *peer, int64_t msec, bool tolerated,
-                                      const struct slice *words, size_t count) {
-    const struct peer_reply *reply = peer_call(peer, msec, words, count);
-    if (!reply) {
-        snprintf(failure, sizeof(failure), "%s", peer_error(peer));
-    } else if (reply->type == PEER_ERROR && !tolerated) {
-        words_of(reply, failure);
-        return NULL;
-    }
-    return reply;
-}
-
-static bool authenticate(struct peer *peer, int64_t msec) {
-    struct slice user = slice_of(options.user ? options.user : "default");
-    struct slice password = slice_of(options.password ? options.password : "");
-    if (options.resp3) {
-        struct slice hello[] = {SLICE("HELLO"), SLICE("3"), SLICE("AUTH"), user, password};
-        if (!greet(peer, msec, false, hello, options.password ? 5 : 2)) return false;
-    } else if (options.user) {
-        if (!greet(peer, msec, false, (struct slice[]){SLICE("AUTH"), user, password}, 3)) {
-            return false;
-        }
-    } else if (options.password) {
-        if (!greet(peer, msec, false, (struct slice[]){SLICE("AUTH"), password}, 2)) return false;
-    }
-    struct slice name[] = {SLICE("CLIENT"), SLICE("SETNAME"), SLICE("redis-lab-watch")};
-    return greet(peer, msec, true, name, 3);
-}
 
 static void describe_server(struct slice text) {
     struct slice redis = SLICE("of unknown version"), ours;
@@ -283,112 +266,129 @@ static void describe_server(struct slice text) {
     buffer_append(&server_name, redis.bytes, redis.length);
 }
 
-static void drop_connections(void) {
-    loop_unwatch(loop, &control_watcher);
-    loop_unwatch(loop, &probe_watcher);
-    peer_close(control);
-    peer_close(probing);
-    connected = false;
-}
-
-static bool connect_peer(struct peer *peer, int64_t msec) {
-    struct peer_address address = {
-        .host = options.host, .port = (int)options.port, .path = options.path};
-    if (peer_connect(peer, &address)) return authenticate(peer, msec);
-    snprintf(failure, sizeof(failure), "%s", peer_error(peer));
-    return false;
-}
-
-/* Both, greeted; false with the reason in `failure`, and neither is open. */
-static bool connect_both(int64_t msec) {
-    const struct peer_reply *reply = NULL;
-    drop_connections();
-    if (connect_peer(control, msec) && connect_peer(probing, msec)) {
-        reply = greet(control, msec, false, (struct slice[]){SLICE("INFO"), SLICE("server")}, 2);
-    }
-    if (reply && reply->type != PEER_BULK) {
-        snprintf(failure, sizeof(failure), "it does not answer INFO as Redis does");
-        reply = NULL;
-    }
-    if (!reply) {
-        drop_connections();
-        return false;
-    }
-    describe_server(reply->text);
+static void note_greeted(struct line *line) {
+    line->greeted = true;
+    peer_client_set_patience(line->client, 0);
+    if (line == &probing) probe_restart(probe);
+    if (!control.greeted || !probing.greeted) return;
+    connected = begun = true;
     failure[0] = '\0';
-    connected = true;
-    asked = answered = 0;
-    probe_restart(probe);
     figures_interrupt(figures);
-    control_watcher.fd = peer_fd(control);
-    probe_watcher.fd = peer_fd(probing);
-    rearm(control, &control_watcher);
-    rearm(probing, &probe_watcher);
-    return true;
-}
-
-static int64_t on_reconnect_due(struct loop_timer *timer) {
-    bool back = connect_both(LATER_GREETING_MSEC);
     draw();
-    return back ? LOOP_TIMER_END : RECONNECT_MSEC;
 }
 
-/* A change whose reply was lost may have happened or not. */
-static void say_unanswered_sets(void) {
-    for (uint64_t i = answered; i < asked; i++) {
-        const struct question *question = &questions[i % QUESTIONS_MAX];
-        if (question->kind != ASKED_SET) continue;
-        panel_say(&panel, "%s %s: the connection ended before the reply.",
-                  panel.knobs[question->knob].name, question->value);
+/* An error ends the connection. */
+static void take_login(void *line, uintptr_t unused, const struct peer_reply *reply) {
+    char words[TEXT_CHARS];
+    if (reply && reply->type == PEER_ERROR)
+        peer_client_give_up(((struct line *)line)->client, words_of(reply, words));
+}
+
+/* An older server knows no names; the probe's connection has nothing more to ask. */
+static void take_name(void *line, uintptr_t unused, const struct peer_reply *reply) {
+    if (reply && line == &probing) note_greeted(line);
+}
+
+static void take_server(void *line, uintptr_t unused, const struct peer_reply *reply) {
+    if (reply && reply->type == PEER_BULK) {
+        describe_server(reply->text);
+        note_greeted(line);
+    } else if (reply && reply->type != PEER_ERROR) {
+        peer_client_give_up(control.client, "it does not answer INFO as Redis does");
+    } else {
+        take_login(line, unused, reply);
     }
 }
 
-static void lose(struct peer *peer) {
-    char reason[TEXT_CHARS];
-    snprintf(reason, sizeof(reason), "%s", peer_error(peer));
-    drop_connections();
-    if (options.csv) {
+/* There is room for these. */
+static void ask_first(struct line *line,
+                      void (*answered_by)(void *line, uintptr_t unused,
+                                          const struct peer_reply *reply),
+                      const struct slice *words, size_t count) {
+    const struct peer_request request = {answered_by, 0};
+    bool is_asked = peer_client_ask(line->client, &request, words, count);
+    ASSERT(is_asked);
+}
+
+static void ask_login(struct line *line) {
+    struct slice user = options.user ? slice_of(options.user) : (struct slice){0};
+    struct slice password = slice_of(options.password ? options.password : "");
+    const struct peer_request request = {take_login, 0};
+    if (options.resp3) {
+        struct slice hello[] = {SLICE("HELLO"), SLICE("3"), SLICE("AUTH"),
+                                options.user ? user : SLICE("default"), password};
+        ask_first(line, take_login, hello, options.password ? 5 : 2);
+    } else if (options.user || options.password) {
+        bool is_asked = peer_client_ask_auth(line->client, &request, user, password);
+        ASSERT(is_asked);
+    }
+}
+
+static void greet(void *owner) {
+    struct line *line = owner;
+    ask_login(line);
+    ask_first(line, take_name,
+              (struct slice[]){SLICE("CLIENT"), SLICE("SETNAME"), SLICE("redis-lab-watch")}, 3);
+    if (line == &control)
+        ask_first(line, take_server, (struct slice[]){SLICE("INFO"), SLICE("server")}, 2);
+}
+
+static void lose(void *owner) {
+    struct line *line = owner;
+    const char *reason = peer_client_error(line->client);
+    line->greeted = false;
+    peer_client_set_patience(line->client, GREETING_MSEC);
+    if (connected) panel_forget_values(&panel);
+    connected = false;
+    if (options.csv || !begun) {
         give_up(1, "%s", reason);
         return;
     }
     snprintf(failure, sizeof(failure), "%s", reason);
-    say_unanswered_sets();
-    panel_forget_values(&panel);
-    loop_timer_start(loop, &reconnect_timer, RECONNECT_MSEC);
     draw();
 }
 
-static void advance_control(void) {
-    const struct peer_reply *reply;
-    bool alive = peer_advance(control);
-    while ((reply = peer_next(control))) take_answer(reply);
-    if (!alive || peer_state(control) == PEER_CLOSED) {
-        lose(control);
-    } else if (connected) {
-        rearm(control, &control_watcher);
-    }
+/* What nobody asked for. */
+static void ignore(void *line, const struct peer_reply *reply) {}
+
+/* False with the reason in `failure`. */
+static bool line_open(struct line *line) {
+    static const struct peer_client_events events = {.opened = greet, .ended = lose};
+    const struct peer_client_settings settings = {.loop = loop,
+                                                  .class = MEMORY_OTHER,
+                                                  .reply = {TEXT_BYTES_MAX, NODES_MAX},
+                                                  .asked_max = PROBE_UNANSWERED_MAX,
+                                                  .again_msec = RECONNECT_MSEC,
+                                                  .events = &events,
+                                                  .unasked = ignore,
+                                                  .owner = line};
+    const struct peer_address address = {
+        .host = options.host, .port = (int)options.port, .path = options.path};
+    line->client = peer_client_create(&settings);
+    peer_client_set_patience(line->client, GREETING_MSEC);
+    if (peer_client_connect(line->client, &address)) return true;
+    snprintf(failure, sizeof(failure), "%s", peer_client_error(line->client));
+    return false;
 }
 
-static void advance_probe(void) {
-    bool alive = peer_advance(probing);
-    probe_take(probe, clock_monotonic_nsec());
-    if (!alive || peer_state(probing) == PEER_CLOSED) {
-        lose(probing);
-    } else {
-        rearm(probing, &probe_watcher);
-    }
+/* Both, greeted; false with the reason in `failure`. */
+static bool open_both(void) {
+    if (!line_open(&control) || !line_open(&probing)) return false;
+    while (!begun && !exit_status) loop_turn(loop, -1);
+    return begun;
 }
-
-static void on_control_ready(struct loop_watcher *watcher, unsigned ready) { advance_control(); }
-static void on_probe_ready(struct loop_watcher *watcher, unsigned ready) { advance_probe(); }
 
 /* --- timers and keys -------------------------------------------------------------------------- */
 
+static void take_pong(void *line, uintptr_t unused, const struct peer_reply *reply) {
+    if (reply) probe_answered(probe, clock_monotonic_nsec());
+}
+
 static int64_t on_probe_due(struct loop_timer *timer) {
-    if (connected) {
-        probe_send(probe, clock_monotonic_nsec());
-        advance_probe();
-    }
+    const struct peer_request request = {take_pong, 0};
+    if (connected && probe_may_send(probe) &&
+        peer_client_ask(probing.client, &request, &SLICE("PING"), 1))
+        probe_sends(probe, clock_monotonic_nsec());
     return options.probe_msec;
 }
 
@@ -407,7 +407,6 @@ static int64_t on_sample_due(struct loop_timer *timer) {
         ask(&(struct question){.kind = ASKED_LATENCYSTATS},
             (struct slice[]){SLICE("INFO"), SLICE("latencystats")}, 2);
     }
-    advance_control();
     return options.interval_msec;
 }
 
@@ -421,7 +420,6 @@ static void set_knob(void) {
         return;
     }
     panel_say(&panel, "Setting %s ...", panel.knobs[panel.selected].name);
-    advance_control();
 }
 
 static void on_key(const struct terminal_key *key) {
@@ -484,29 +482,23 @@ static bool (*const before_sleep_hooks[])(void) = {before_sleep, NULL};
 
 static void open_all(void) {
     loop = loop_create();
-    control = peer_create(MEMORY_OTHER, &limits);
-    probing = peer_create(MEMORY_OTHER, &limits);
-    probe = probe_create(probing);
+    probe = probe_create();
     figures = figures_create();
     panel_init(&panel);
     buffer_init(&info, MEMORY_OTHER);
     buffer_init(&server_name, MEMORY_OTHER);
     buffer_init(&picture, MEMORY_OTHER);
-    control_watcher.callback = on_control_ready;
-    probe_watcher.callback = on_probe_ready;
     keyboard_watcher = (struct loop_watcher){.fd = STDIN_FILENO, .callback = on_keyboard_ready};
     sample_timer.callback = on_sample_due;
     probe_timer.callback = on_probe_due;
-    reconnect_timer.callback = on_reconnect_due;
     loop_set_hooks(loop, &(struct loop_hooks){.after_wake = after_wake_hooks,
                                               .before_sleep = before_sleep_hooks});
 }
 
 static void close_all(void) {
-    drop_connections();
     loop_unwatch(loop, &keyboard_watcher);
-    peer_free(control);
-    peer_free(probing);
+    peer_client_free(control.client);
+    peer_client_free(probing.client);
     probe_free(probe);
     figures_free(figures);
     buffer_free(&info);
@@ -532,7 +524,7 @@ static bool begin(void) {
                  "standard input and output are no terminal (--csv needs none)");
         return false;
     }
-    if (!connect_both(FIRST_GREETING_MSEC)) return false;
+    if (!open_both()) return false;
     listen_to_signals();
     if (options.csv) {
         figures_csv_header(&picture);

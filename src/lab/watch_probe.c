@@ -11,10 +11,8 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "lab/watch_figures.h"
-#include "peer/peer.h"
 
 struct probe {
-    struct peer *peer;
     int64_t sent_nsec[PROBE_UNANSWERED_MAX]; /* a ring */
     uint64_t sent, answered_here;            /* on this connection */
     uint64_t uncounted;               /* of them, the first ones whose answers are no figure */
@@ -23,19 +21,20 @@ struct probe {
     uint32_t longest_usec;
 };
 
-struct probe *probe_create(struct peer *peer) {
-    struct probe *p = memory_zalloc(sizeof(*p), MEMORY_OTHER);
-    p->peer = peer;
-    return p;
+struct probe *probe_create(void) {
+    return memory_zalloc(sizeof(struct probe), MEMORY_OTHER);
 }
 
 void probe_free(struct probe *p) { memory_free(p, MEMORY_OTHER); }
 void probe_restart(struct probe *p) { p->sent = p->answered_here = p->uncounted = 0; }
 
-void probe_send(struct probe *p, int64_t now_nsec) {
-    if (p->sent - p->answered_here == PROBE_UNANSWERED_MAX) return;
+bool probe_may_send(const struct probe *p) {
+    return p->sent - p->answered_here < PROBE_UNANSWERED_MAX;
+}
+
+void probe_sends(struct probe *p, int64_t now_nsec) {
+    ASSERT(probe_may_send(p));
     p->sent_nsec[p->sent++ % PROBE_UNANSWERED_MAX] = now_nsec;
-    peer_send(p->peer, &SLICE("PING"), 1);
 }
 
 void probe_resume(struct probe *p, int64_t now_nsec) {
@@ -45,16 +44,13 @@ void probe_resume(struct probe *p, int64_t now_nsec) {
     }
 }
 
-void probe_take(struct probe *p, int64_t now_nsec) {
-    const struct peer_reply *reply;
-    while ((reply = peer_next(p->peer))) {
-        if (reply->type == PEER_PUSH || p->answered_here == p->sent) continue;
-        int64_t took = now_nsec - p->sent_nsec[p->answered_here++ % PROBE_UNANSWERED_MAX];
-        if (p->answered_here <= p->uncounted) continue;
-        uint32_t usec = took < 0 ? 0 : took / 1000 > UINT32_MAX ? UINT32_MAX : took / 1000;
-        if (usec > p->longest_usec) p->longest_usec = usec;
-        if (p->count < PROBE_ANSWERS_MAX) p->usec[p->count++] = usec;
-    }
+void probe_answered(struct probe *p, int64_t now_nsec) {
+    ASSERT(p->answered_here < p->sent);
+    int64_t took = now_nsec - p->sent_nsec[p->answered_here++ % PROBE_UNANSWERED_MAX];
+    if (p->answered_here <= p->uncounted) return;
+    uint32_t usec = took < 0 ? 0 : took / 1000 > UINT32_MAX ? UINT32_MAX : took / 1000;
+    if (usec > p->longest_usec) p->longest_usec = usec;
+    if (p->count < PROBE_ANSWERS_MAX) p->usec[p->count++] = usec;
 }
 
 int64_t probe_waiting_nsec(const struct probe *p, int64_t now_nsec) {

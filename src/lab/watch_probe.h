@@ -6,10 +6,10 @@
  */
 #ifndef EVENKEEL_LAB_WATCH_PROBE_H
 #define EVENKEEL_LAB_WATCH_PROBE_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct peer;
 struct figures_measured;
 
 /* Unanswered probes at most; the schedule waits then (20 s at 5 ms). */
@@ -18,18 +18,19 @@ struct figures_measured;
 #define PROBE_ANSWERS_MAX 65536
 
 struct probe;
-/* `peer` stays the caller's, and is connected by it. */
-struct probe *probe_create(struct peer *peer);
+struct probe *probe_create(void);
 void probe_free(struct probe *p);
 /* The connection is another one: what was unanswered never will be. */
 void probe_restart(struct probe *p);
-/* Appends one PING to the peer's output, sent `now_nsec` (monotonic); peer_advance follows. */
-void probe_send(struct probe *p, int64_t now_nsec);
+/* Fewer than PROBE_UNANSWERED_MAX are unanswered. */
+bool probe_may_send(const struct probe *p);
+/* One is sent, at `now_nsec` (monotonic). */
+void probe_sends(struct probe *p, int64_t now_nsec);
 /* This process was stopped until `now_nsec`: probes that are unanswered are not counted, and wait
  * from now on. */
 void probe_resume(struct probe *p, int64_t now_nsec);
-/* Takes the replies that have come by `now_nsec`. */
-void probe_take(struct probe *p, int64_t now_nsec);
+/* The oldest one that is unanswered was answered, at `now_nsec`. */
+void probe_answered(struct probe *p, int64_t now_nsec);
 /* How long the oldest unanswered one waits, in ns; 0 where none does. */
 int64_t probe_waiting_nsec(const struct probe *p, int64_t now_nsec);
 /* Probes sent on this connection. */

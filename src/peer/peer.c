@@ -230,6 +230,8 @@ bool peer_advance(struct peer *peer) {
     return write_output(peer);
 }
 
+bool peer_write(struct peer *peer) { return peer->state != PEER_OPEN || write_output(peer); }
+
 static void append_header(struct buffer *out, char mark, size_t value) {
     char digits[NUMBER_INT64_CHARS];
     size_t length = number_format_uint64(digits, value);
@@ -266,6 +268,8 @@ const struct peer_reply *peer_next(struct peer *peer) {
     }
     return NULL;
 }
+
+bool peer_has_input(const struct peer *peer) { return peer->taken < peer->input.length; }
 
 struct slice peer_input(const struct peer *peer) {
     ASSERT(peer_parser_is_between(peer->parser));

@@ -65,6 +65,8 @@ unsigned peer_interest(const struct peer *peer);
 /* Connects on, or a step of the handshake; writes what waits, reads once and what the transport has
  * read ahead. False where the connection ended; replies that came before can still be taken. */
 bool peer_advance(struct peer *peer);
+/* Writes what waits, and nothing else, where the connection is open. False where it ended. */
+bool peer_write(struct peer *peer);
 /* Whether peer_advance would read something that the descriptor does not tell of: to be asked
  * before waiting for it. */
 bool peer_has_pending(const struct peer *peer);
@@ -78,6 +80,8 @@ size_t peer_unsent_bytes(const struct peer *peer);
  * are no protocol close the connection. */
 const struct peer_reply *peer_next(struct peer *peer);
 
+/* Whether there is input that was not looked at. */
+bool peer_has_input(const struct peer *peer);
 /* Input that was not taken as replies; only while no reply is under way. Valid until the next
  * call. */
 struct slice peer_input(const struct peer *peer);

@@ -197,9 +197,9 @@ static void start_timer(struct peer_client *c, int64_t after_nsec) {
 void peer_client_set_patience(struct peer_client *c, int64_t msec) {
     c->patience_nsec = msec < INT64_MAX / NSEC_PER_MSEC ? msec * NSEC_PER_MSEC : 0;
     note_step(c);
-    if (c->by_turns) return;
+    if (c->by_turns || c->state == PEER_CLIENT_CLOSED) return;
     stop_timer(c);
-    if (c->state != PEER_CLIENT_CLOSED) start_timer(c, patience_left_nsec(c));
+    start_timer(c, patience_left_nsec(c));
 }
 
 bool peer_client_was_late(const struct peer_client *c) { return c->late; }
@@ -237,6 +237,13 @@ static void end(struct peer_client *c, bool late, const char *why) {
     memory_free(ring, c->settings.class);
     if (c->generation == generation && !by_turns && c->settings.events->ended)
         c->settings.events->ended(c->settings.owner);
+}
+
+void peer_client_give_up(struct peer_client *c, const char *why) {
+    if (c->state == PEER_CLIENT_CLOSED) return;
+    enter(c);
+    end(c, false, why);
+    leave(c);
 }
 
 /* ---- connecting ---- */
@@ -348,6 +355,10 @@ static void grow_queue(struct peer_client *c) {
     c->first = 0;
 }
 
+static void note_written(struct peer_client *c) {
+    c->written_bytes = c->output_bytes - unsent_bytes(c);
+}
+
 /* Bytes were appended to the output, where `before` were unsent; to one that has ended, which the
  * client has not been told of yet, none were, and count as bytes that never leave. */
 static void note_output(struct peer_client *c, size_t before, bool waited) {
@@ -355,8 +366,12 @@ static void note_output(struct peer_client *c, size_t before, bool waited) {
     c->output_bytes += appended ? appended : 1;
     if (!waited) note_step(c);
     if (c->state != PEER_CLIENT_OPEN || c->busy || c->by_turns) return;
-    /* Where epoll refuses the loop is told in the next turn. */
-    if (!watch(c)) loop_pending_begin(c->settings.loop, &c->pending);
+    bool lives = peer_write(c->peer);
+    if (lives) note_written(c);
+    /* Its end, and where epoll refuses, are told in the next turn. Input that was held back may be
+     * an answer now, and no socket tells of it. */
+    if (!lives || !watch(c) || peer_has_input(c->peer))
+        loop_pending_begin(c->settings.loop, &c->pending);
 }
 
 bool peer_client_ask(struct peer_client *c, const struct peer_request *request,
@@ -457,7 +472,7 @@ static bool step(struct peer_client *c) {
     size_t unsent = unsent_bytes(c);
     /* Its end shows in its state, when all that came is taken. */
     bool further = peer_advance(c->peer) && unsent_bytes(c) < unsent;
-    if (peer_state(c->peer) != PEER_CLOSED) c->written_bytes = c->output_bytes - unsent_bytes(c);
+    if (peer_state(c->peer) != PEER_CLOSED) note_written(c);
     if (tell_opened(c)) further = true;
     if (c->generation == generation && take_replies(c)) further = true;
     if (c->generation == generation && c->raw && !c->by_turns && take_input(c)) further = true;

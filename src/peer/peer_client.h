@@ -95,6 +95,9 @@ void peer_client_free(struct peer_client *client);
 MUST_USE bool peer_client_connect(struct peer_client *client, const struct peer_address *address);
 /* Nothing is told of it, neither to `ended` nor to requests. Input and output are dropped. */
 void peer_client_close(struct peer_client *client);
+/* The connection ends as if it were lost, for a reason of the owner's: `ended` is told, requests
+ * are, and it is begun again. Nothing happens where the client is closed. */
+void peer_client_give_up(struct peer_client *client, const char *why);
 enum peer_client_state peer_client_state(const struct peer_client *client);
 /* Why the last connection ended, or failed; one line without the other side's bytes. "" where it
  * did not, or was closed by the owner. */
@@ -107,8 +110,8 @@ void peer_client_set_patience(struct peer_client *client, int64_t msec);
 /* The connection ended because patience did. */
 bool peer_client_was_late(const struct peer_client *client);
 
-/* Appends a request; it leaves in a turn to come. False where the client neither connects nor is
- * open, has left the protocol, or asked_max are unanswered. */
+/* Appends a request; it leaves at once, or as soon as the other side takes it. False where the
+ * client neither connects nor is open, has left the protocol, or asked_max are unanswered. */
 MUST_USE bool peer_client_ask(struct peer_client *client, const struct peer_request *request,
                               const struct slice *words, size_t count);
 /* AUTH, of a user or (user.bytes is NULL) of the default one. */

@@ -552,10 +552,15 @@ static void test_patience_by_turns(void **state) {
     names_release(1);
 }
 
+static void set_patience_then(char what) {
+    if (what == 'e') peer_client_set_patience(client, PATIENCE_MSEC);
+}
+
 /* It is begun again after the pause, as often as it ends; not where its owner closes it. */
 static void test_again(void **state) {
     clock_use_fixed(SECOND_USEC, SECOND_USEC);
     create(false, false, PAUSE_MSEC);
+    then = set_patience_then;
     close(open_it());
     UNTIL_TOLD("oe");
     pass(PAUSE_MSEC - 1);
@@ -572,9 +577,18 @@ static void test_again(void **state) {
     UNTIL_TOLD("oeoa!eo");
     close(fd);
     UNTIL_TOLD("oeoa!eoe");
+    pass(PAUSE_MSEC);
+    fd = accept_it();
+    UNTIL_TOLD("oeoa!eoeo");
+    ask('b');
+    peer_client_give_up(client, "for a reason of its own");
+    assert_string_equal(told, "oeoa!eoeob!e");
+    assert_string_equal(peer_client_error(client), "for a reason of its own");
+    peer_client_give_up(client, "it is closed");
+    close(fd);
     peer_client_close(client);
     pass(2 * PAUSE_MSEC);
-    assert_quiet("oeoa!eoe");
+    assert_quiet("oeoa!eoeob!e");
     forget_told();
     close(open_it());
     UNTIL_TOLD("oe");
@@ -663,7 +677,7 @@ static void test_input_is_bounded(void **state) {
     eaten = SIZE_MAX;
     peer_client_send_bytes(client, SLICE("more")); /* is served again */
     forget_told();
-    while (raw.length < said) {
+    for (int i = 0; i < TURNS_MAX && raw.length < said; i++) {
         if (told_length > TOLD_MAX / 2) forget_told();
         turn();
         if (!told_length) peer_client_send_bytes(client, SLICE("more"));

@@ -364,9 +364,14 @@ static void client_unblock_command(struct call *call) {
         return;
     }
     if (!argument_int64(call, 2, &id, NULL)) return;
+    static const struct blocked_end by_time = {.reason = BLOCKED_TIME},
+                                    by_error = {.reason = BLOCKED_ERROR,
+                                                .error =
+                                                    "-UNBLOCKED client unblocked via CLIENT "
+                                                    "UNBLOCK"};
     struct client *c = client_find((uint64_t)id);
     bool with_error = call->argc == 4 && argument_is(call, 3, "error");
-    reply_integer(call->client, c && blocked_end_early(c, with_error));
+    reply_integer(call->client, c && blocked_end(c, with_error ? &by_error : &by_time));
 }
 
 /* ---- CLIENT ---- */

@@ -418,8 +418,10 @@ static bool serve_brpop(struct client *c, void *state, const struct key *key) {
     return serve_pop(c, key, QUICKLIST_TAIL);
 }
 
-static const struct blocked_kind blpop_kind = {serve_blpop, reply_waited_in_vain, NULL};
-static const struct blocked_kind brpop_kind = {serve_brpop, reply_waited_in_vain, NULL};
+static const struct blocked_kind blpop_kind = {.serve = serve_blpop,
+                                               .timed_out = reply_waited_in_vain};
+static const struct blocked_kind brpop_kind = {.serve = serve_brpop,
+                                               .timed_out = reply_waited_in_vain};
 
 static void blocking_pop(struct call *call, enum quicklist_end end) {
     int64_t timeout_msec;
@@ -458,7 +460,8 @@ static bool serve_move(struct client *c, void *state, const struct key *key) {
 
 static void free_waiting_move(void *state) { memory_free(state, MEMORY_CLIENTS); }
 
-static const struct blocked_kind move_kind = {serve_move, reply_waited_in_vain, free_waiting_move};
+static const struct blocked_kind move_kind = {
+    .serve = serve_move, .timed_out = reply_waited_in_vain, .free_state = free_waiting_move};
 
 static void blocking_move(struct call *call, struct move move, int timeout_index) {
     int64_t timeout_msec;

@@ -383,7 +383,8 @@ static bool serve(struct client *c, void *state, const struct key *key) {
     return true;
 }
 
-static const struct blocked_kind read_kind = {serve, reply_waited_in_vain, waiting_free};
+static const struct blocked_kind read_kind = {
+    .serve = serve, .timed_out = reply_waited_in_vain, .free_state = waiting_free};
 
 /* ---- the commands ---- */
 

@@ -308,8 +308,10 @@ static bool serve_popmax(struct client *c, void *state, const struct key *key) {
 
 static void reply_waited_in_vain(struct client *c, void *state) { reply_null_array(c); }
 
-static const struct blocked_kind popmin_kind = {serve_popmin, reply_waited_in_vain, NULL};
-static const struct blocked_kind popmax_kind = {serve_popmax, reply_waited_in_vain, NULL};
+static const struct blocked_kind popmin_kind = {.serve = serve_popmin,
+                                                .timed_out = reply_waited_in_vain};
+static const struct blocked_kind popmax_kind = {.serve = serve_popmax,
+                                                .timed_out = reply_waited_in_vain};
 
 static void blocking_pop(struct call *call, bool from_top) {
     int64_t timeout_msec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clients that wait for keys or for a time.
+ * Clients that wait for keys, or for something else. blocked.h has the ways in which a wait ends.
  *
- *   running --blocked_begin--> waiting --served, time up, CLIENT UNBLOCK--> running
+ *   running --blocked_begin--> waiting --wait_end--> running, or closing after its reply
  *                                 \--connection closes--> gone
  *
  * What a client is answered may mark it, and others, as closing: their waits stay until the request
@@ -19,10 +19,11 @@
  *  4. While a key is served, only the waits that stood there when it began are asked: a client that
  *     is served and blocks again waits for the next time. Nobody is asked once the key is gone.
  *  5. No key is ready when blocked_serve returns, unless it was called within itself.
- *
- *  6. A wait with its state and links, and what it pays for, is its client's memory:
- * MEMORY_CLIENTS. A key's row is paid for by a wait that stands in its list, at first the one that
- * it was made for; nobody pays for a row that is being made, or whose list is empty: MEMORY_OTHER.
+ *  6. A ticket names a wait by its client's id and its serial: where it comes after the wait's end,
+ *     it ends nothing. Tickets that have come stand in `arrived`, the last one first.
+ *  7. A wait with its state and links, and what it pays for, is its client's: MEMORY_CLIENTS.
+ *  8. A key's row is paid for by a wait that stands in its list, at first the one that it was made
+ *     for. Nobody pays for a row that is being made, or whose list is empty: MEMORY_OTHER.
  *
  * Ownership: the wait owns its state (blocked_kind.free_state), its links and its entry of the slow
  * log.
@@ -30,6 +31,7 @@
 #include "exec/blocked.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "base/clock.h"
 #include "base/list.h"
@@ -51,6 +53,12 @@
 #include "report/slowlog.h"
 #include "store/key_table.h"
 #include "store/keyspace.h"
+
+struct blocked_ticket {
+    struct blocked_ticket *next; /* in `arrived` */
+    uint64_t client_id;
+    size_t serial;
+};
 
 struct waited_key {
     struct key_row row;     /* its links are of wait_link.link */
@@ -85,6 +93,8 @@ static struct list_link ready_keys = {&ready_keys, &ready_keys};
 static uint64_t waiting;
 static size_t next_serial;
 static bool serving;
+/* Any thread puts its ticket in front; the main thread takes all. */
+static struct blocked_ticket *_Atomic arrived;
 
 static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
 
@@ -92,7 +102,10 @@ static struct wait *wait_of(const struct client *c) {
     return client_place(c, &blocked_client_state);
 }
 
-bool blocked_is(const struct client *c) { return wait_of(c) != NULL; }
+bool blocked_is(const struct client *c) {
+    const struct wait *w = wait_of(c);
+    return w && !w->kind->kept;
+}
 uint64_t blocked_clients(void) { return waiting; }
 
 /* ---- keys ---- */
@@ -187,13 +200,14 @@ static bool waits_for(const struct wait *w, const struct waited_key *k) {
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
                    int step, int64_t timeout_msec, void *state) {
     struct client *c = call->client;
-    if (!client_may_wait(c) || c->flags & CLIENT_CLOSING) {
+    bool may_wait = kind->kept ? !(c->flags & CLIENT_CAPTURED) : client_may_wait(c);
+    if (!may_wait || c->flags & CLIENT_CLOSING) {
         kind->timed_out(c, state);
         if (kind->free_state) kind->free_state(state);
         return;
     }
     size_t wanted = first ? (size_t)((last - first) / step + 1) : 0;
-    ASSERT(!blocked_is(c));
+    ASSERT(!wait_of(c));
     struct wait *w = memory_alloc(sizeof(*w) + wanted * sizeof(w->links[0]), MEMORY_CLIENTS);
     *w = (struct wait){.client = c, .kind = kind, .state = state, .serial = next_serial++};
     w->bytes = memory_usable_size(w) + (state ? memory_usable_size(state) : 0);
@@ -215,7 +229,7 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
 }
 
 /* Out of all lists, and freed; the client itself is not touched. */
-static void wait_end(struct wait *w) {
+static void wait_free(struct wait *w) {
     client_set_place(w->client, &blocked_client_state, NULL);
     client_memory_note(w->client);
     for (size_t i = 0; i < w->links_count; i++) {
@@ -234,7 +248,7 @@ static void wait_end(struct wait *w) {
 void blocked_keep_slow(struct client *c, struct slowlog_entry *entry) { wait_of(c)->slow = entry; }
 
 static void client_closes(struct client *c) {
-    if (blocked_is(c)) wait_end(wait_of(c));
+    if (wait_of(c)) wait_free(wait_of(c));
 }
 
 static size_t wait_bytes(const struct client *c) {
@@ -245,32 +259,71 @@ static size_t wait_bytes(const struct client *c) {
 struct client_state blocked_client_state = {
     .name = "blocked", .has_place = true, .closing = client_closes, .bytes = wait_bytes};
 
-static void go_on(struct wait *w) {
+/* The one end of a wait whose client lives on. */
+static void wait_end(struct wait *w, const struct blocked_end *how) {
     struct client *c = w->client;
-    wait_end(w);
+    switch (how->reason) {
+    case BLOCKED_SERVED: break;
+    case BLOCKED_VALUE: w->kind->came(c, w->state); break;
+    case BLOCKED_TIME: w->kind->timed_out(c, w->state); break;
+    case BLOCKED_ERROR: reply_error(c, how->error); break;
+    }
+    wait_free(w);
     batch_resume(c);
+    if (how->closes) client_close_after_reply(c);
 }
 
-bool blocked_end_early(struct client *c, bool with_error) {
-    struct wait *w = wait_of(c);
-    if (!w) return false;
-    if (with_error)
-        reply_error(c, "-UNBLOCKED client unblocked via CLIENT UNBLOCK");
-    else
-        w->kind->timed_out(c, w->state);
-    go_on(w);
+bool blocked_end(struct client *c, const struct blocked_end *how) {
+    if (!blocked_is(c)) return false;
+    wait_end(wait_of(c), how);
     return true;
 }
 
-void blocked_end_all(const char *error) {
+void blocked_end_all(const struct blocked_end *how) {
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);
-        struct wait *w = wait_of(c);
-        if (!w || c->flags & CLIENT_CLOSING) continue;
-        reply_error(c, error);
-        go_on(w);
-        client_close_after_reply(c);
+        if (!(c->flags & CLIENT_CLOSING)) (void)blocked_end(c, how);
     }
+}
+
+/* ---- ended by another thread ---- */
+
+struct blocked_ticket *blocked_ticket(const struct client *c) {
+    const struct wait *w = wait_of(c);
+    if (!w) return NULL;
+    struct blocked_ticket *ticket = memory_alloc(sizeof(*ticket), MEMORY_OTHER);
+    *ticket = (struct blocked_ticket){.client_id = c->id, .serial = w->serial};
+    return ticket;
+}
+
+void blocked_end_from_thread(struct blocked_ticket *ticket) {
+    ticket->next = atomic_load(&arrived);
+    while (!atomic_compare_exchange_weak(&arrived, &ticket->next, ticket)) continue;
+    loop_wake(client_loop());
+}
+
+static void ticket_take(struct blocked_ticket *ticket) {
+    struct client *c = client_find(ticket->client_id);
+    struct wait *w = c ? wait_of(c) : NULL;
+    if (w && w->serial == ticket->serial)
+        wait_end(w, &(struct blocked_end){.reason = BLOCKED_VALUE});
+    memory_free_sized(ticket, sizeof(*ticket), MEMORY_OTHER);
+}
+
+/* The one that came first goes first. */
+bool blocked_step(void) {
+    struct blocked_ticket *last, *first = NULL, *next;
+    if (__builtin_expect(!atomic_load_explicit(&arrived, memory_order_relaxed), 1)) return false;
+    for (last = atomic_exchange(&arrived, NULL); last; last = next) {
+        next = last->next;
+        last->next = first;
+        first = last;
+    }
+    for (; first; first = next) {
+        next = first->next;
+        ticket_take(first);
+    }
+    return false;
 }
 
 static int64_t look_at_deadlines(struct loop_timer *t) {
@@ -278,8 +331,7 @@ static int64_t look_at_deadlines(struct loop_timer *t) {
     while (more) {
         struct wait *w = timebuckets_peek_due(deadlines, now_msec(), &more);
         if (!w) continue;
-        w->kind->timed_out(w->client, w->state);
-        go_on(w);
+        wait_end(w, &(struct blocked_end){.reason = BLOCKED_TIME});
         more = true;
     }
     return next_look();
@@ -326,7 +378,7 @@ static void key_serve(struct waited_key *k) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
         if (w->serial >= end) break;
         if (w->client->flags & CLIENT_CLOSING || !w->kind->serve) continue;
-        if (serve(w, &key)) go_on(w);
+        if (serve(w, &key)) wait_end(w, &(struct blocked_end){.reason = BLOCKED_SERVED});
         if (keyspace_presence(&key) != KEYSPACE_PRESENT) break;
     }
 }

@@ -33,6 +33,4 @@ bool flush_can_wait(const struct call *call);
 /* Holds the call's client until all that was handed to the background before is freed, and then
  * answers OK. The command must not have replied. */
 void flush_wait(struct call *call);
-/* Answers those whose data is freed. Before the loop sleeps, ahead of batch_run_resumed; false. */
-bool flush_resume(void);
 #endif

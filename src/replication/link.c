@@ -549,9 +549,11 @@ static void follow(const char *host, int port, const struct link_takeover *takeo
     set_host(host, port);
     give_up();
     primary.takeover = takeover;
-    blocked_end_all(
-        "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> "
-        "replica?)");
+    blocked_end_all(&(struct blocked_end){
+        .reason = BLOCKED_ERROR,
+        .error = "-UNBLOCKED force unblock from blocking operation, instance state changed (master "
+                 "-> replica?)",
+        .closes = true});
     primary_drop_replicas();
     if (was_primary) become_replica();
     say_and_connect("Connecting to MASTER %s:%d");

@@ -237,7 +237,8 @@ static int64_t count_acknowledged(int64_t place) {
     return count;
 }
 
-static void wait_timed_out(struct client *c, void *state) {
+/* Both when its time is up and when enough have acknowledged. */
+static void wait_reply(struct client *c, void *state) {
     const struct waiting *w = state;
     reply_integer(c, count_acknowledged(w->place));
 }
@@ -248,7 +249,8 @@ static void wait_free(void *state) {
     memory_free_sized(w, sizeof(*w), MEMORY_CLIENTS);
 }
 
-static const struct blocked_kind wait_kind = {.timed_out = wait_timed_out, .free_state = wait_free};
+static const struct blocked_kind wait_kind = {
+    .timed_out = wait_reply, .came = wait_reply, .free_state = wait_free};
 
 /* Replicas say at once how far they are, instead of each second. */
 static void ask_for_acknowledgements(void) {
@@ -288,7 +290,8 @@ static void command_wait(struct call *call) {
 static void serve_waiting(void) {
     LIST_FOR_EACH (link, following, &waiting) {
         struct waiting *w = LIST_ENTRY(link, struct waiting, link);
-        if (count_acknowledged(w->place) >= w->replicas) (void)blocked_end_early(w->client, false);
+        if (count_acknowledged(w->place) >= w->replicas)
+            (void)blocked_end(w->client, &(struct blocked_end){.reason = BLOCKED_VALUE});
     }
 }
 

@@ -7,7 +7,7 @@
  *
  *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn, aof_turn
  *                 after events        batch_run: what the turn has read is run and answered
- *                 before sleeping     link_step: what the primary has sent is run; flush_resume,
+ *                 before sleeping     link_step: what the primary has sent is run; blocked_step,
  *                                     held clients that go on, what closed
  *                                     subscribers leave, end_of_turn, memory_limit_step,
  *                                     lazyfree_step, expiry, then owed table work, and messages
@@ -302,7 +302,7 @@ static void turn_within(void) {
 static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,
                                            saver_turn, NULL};
 static void (*const after_events[])(void) = {batch_run, NULL}; /* what was read is run, answered */
-static bool (*const before_sleep[])(void) = {link_step,           flush_resume,   batch_run_resumed,
+static bool (*const before_sleep[])(void) = {link_step,           blocked_step,   batch_run_resumed,
                                              pubsub_release_step, end_of_turn,    memory_limit_step,
                                              lazyfree_step,       expire_slice,   cron_idle_step,
                                              saver_step,          write_messages, NULL};

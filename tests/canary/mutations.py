@@ -973,7 +973,7 @@ mutate('link-asks-at-once', 'replication/link.c',
 mutate('resumed-while-asleep', 'server/wiring.c', 'return more || batch_has_resumed();',
        'return more;', 'who has waited for replicas waits on for the cron',
        'tcl integration/replication-replica WAIT, and what follows it')
-mutate('replica-touches-keys', 'exec/gates.c', ' || c->flags & CLIENT_STREAMED) on', ') on',
+mutate('replica-touches-keys', 'exec/gates.c', ' || c->flags & CLIENT_STREAMED)\n', ')\n',
        'a replica writes over its link', 'tcl integration/replication-primary touches no keys')
 mutate('replica-address-comma', 'replication/primary.c', " || text.bytes[i] == ',') return false;",
        ') return false;', 'an address brings fields of INFO along',

@@ -3,13 +3,15 @@
  * checked after each step. SEED=n runs the same random choices again.
  *
  * Commands of the test's own wait by a kind that answers more than the limit allows, looks at its
- * state afterwards, and counts how often it is asked.
+ * state afterwards, and counts how often it is asked; or by kinds that wait for no key, whose waits
+ * the test ends in each way that there is, also from other threads.
  */
 #include "exec/blocked.h"
 
 #include "command/call.h"
 #include "command/row.h"
 #include "exec/transaction.h"
+#include "io/background.h"
 #include "net/client_memory.h"
 #include "server/whole.h"
 #include "store/keyspace.h"
@@ -44,7 +46,8 @@ static void free_state(void *state) {
     memory_free(state, MEMORY_CLIENTS);
 }
 
-static const struct blocked_kind kind = {serve, answer, free_state};
+static const struct blocked_kind kind = {
+    .serve = serve, .timed_out = answer, .free_state = free_state};
 
 static void wait_for_key(struct call *call, int64_t timeout_msec) {
     int *state = memory_alloc(sizeof(*state), MEMORY_CLIENTS);
@@ -56,6 +59,20 @@ static void wait_for_key(struct call *call, int64_t timeout_msec) {
 static void command_await(struct call *call) { wait_for_key(call, BLOCKED_FOREVER); }
 static void command_await_shortly(struct call *call) { wait_for_key(call, WAIT_MSEC); }
 
+static void answer_late(struct client *c, void *state) { reply_integer(c, 0); }
+static void answer_value(struct client *c, void *state) { reply_integer(c, 7); }
+
+static const struct blocked_kind keyless = {.timed_out = answer_late, .came = answer_value},
+                                 kept = {
+                                     .timed_out = answer_late, .came = answer_value, .kept = true};
+
+static void command_await_other(struct call *call) {
+    blocked_begin(call, &keyless, 0, 0, 0, WAIT_MSEC, NULL);
+}
+static void command_await_kept(struct call *call) {
+    blocked_begin(call, &kept, 0, 0, 0, BLOCKED_FOREVER, NULL);
+}
+
 static void command_leave_waiting(struct call *call) {
     client_close_later(call->client);
     wait_for_key(call, WAIT_MSEC);
@@ -64,6 +81,8 @@ static void command_leave_waiting(struct call *call) {
 static struct command rows[] = {
     COMMAND("await", command_await, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
     COMMAND("await-shortly", command_await_shortly, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("await-other", command_await_other, 1, WRITE, NO_CATEGORY, NO_KEYS, ""),
+    COMMAND("await-kept", command_await_kept, 1, WRITE, NO_CATEGORY, NO_KEYS, ""),
     COMMAND("leave-waiting", command_leave_waiting, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
 };
 
@@ -211,6 +230,128 @@ static void test_memory_is_the_clients(void **state) {
     peer_close(&q);
 }
 
+/* ---- how a wait ends ---- */
+
+static void hear(struct peer *p, const char *reply) {
+    peers_turns();
+    peer_receive(p, SIZE_MAX);
+    peer_assert_got(p, slice_of(reply));
+}
+
+/* The answer is made at the end, by the reason; what the client has sent behind its wait runs then,
+ * unless the connection closes. */
+static void test_reasons(void **state) {
+    static const struct {
+        struct blocked_end how;
+        const char *reply;
+    } ways[] = {
+        {{.reason = BLOCKED_VALUE}, ":7\r\n+PONG\r\n"},
+        {{.reason = BLOCKED_TIME}, ":0\r\n+PONG\r\n"},
+        {{.reason = BLOCKED_ERROR, .error = "-MOVED 1 a:1"}, "-MOVED 1 a:1\r\n+PONG\r\n"},
+        {{.reason = BLOCKED_ERROR, .error = "gone", .closes = true}, "-ERR gone\r\n"},
+    };
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        for (int all = 0; all < 2; all++) {
+            struct peer p = peer_connect(), idle = peer_connect();
+            ask(&p, "await-other\r\nping\r\n");
+            assert_true(blocked_is(p.client));
+            assert_false(blocked_end(idle.client, &ways[i].how));
+            if (all)
+                blocked_end_all(&ways[i].how);
+            else
+                assert_true(blocked_end(p.client, &ways[i].how));
+            check_all();
+            hear(&p, ways[i].reply);
+            assert_int_equal(peer_is_served(&p), !ways[i].how.closes);
+            tell(&idle, "ping\r\n", "+PONG\r\n");
+            assert_int_equal(blocked_clients(), 0);
+            peer_close(&p);
+            peer_close(&idle);
+        }
+    }
+}
+
+static void end_in_thread(void *ticket) { blocked_end_from_thread(ticket); }
+
+/* The ticket is given back by another thread, and what it ended has its answer in the next turn. */
+static void hand_over(struct blocked_ticket *ticket, enum background_kind thread) {
+    background_submit(thread, end_in_thread, ticket);
+    background_drain(thread);
+    peers_turns();
+    check_all();
+}
+
+/* Only the wait that the ticket stands for is ended: not the client's next one, and none where the
+ * client has gone. */
+static void test_tickets(void **state) {
+    struct peer p = peer_connect(), idle = peer_connect();
+    assert_null(blocked_ticket(idle.client));
+    ask(&p, "await-other\r\n");
+    hand_over(blocked_ticket(p.client), BACKGROUND_FREE);
+    hear(&p, ":7\r\n");
+
+    ask(&p, "await-other\r\n");
+    struct blocked_ticket *late = blocked_ticket(p.client);
+    pass(WAIT_MSEC + 1);
+    hear(&p, ":0\r\n");
+    ask(&p, "await-other\r\n");
+    struct blocked_ticket *right = blocked_ticket(p.client);
+    hand_over(late, BACKGROUND_FREE);
+    assert_true(blocked_is(p.client));
+    hand_over(right, BACKGROUND_FREE);
+    hear(&p, ":7\r\n");
+
+    ask(&p, "await-other\r\n");
+    struct blocked_ticket *nobodys = blocked_ticket(p.client);
+    peer_close(&p);
+    hand_over(nobodys, BACKGROUND_FREE);
+    assert_int_equal(blocked_clients(), 0);
+    peer_close(&idle);
+}
+
+/* A kind that is kept ends by its ticket, and in no other way. */
+static void test_kept(void **state) {
+    struct peer p = peer_connect(), q = peer_connect();
+    char line[64];
+    ask(&p, "await-kept\r\n");
+    snprintf(line, sizeof(line), "client unblock %llu error\r\n", (unsigned long long)p.id);
+    tell(&q, line, ":0\r\n");
+    blocked_end_all(&(struct blocked_end){.reason = BLOCKED_TIME});
+    assert_false(blocked_is(p.client));
+    assert_int_equal(blocked_clients(), 1);
+    check_all();
+    hand_over(blocked_ticket(p.client), BACKGROUND_SYNC);
+    hear(&p, ":7\r\n");
+    assert_int_equal(blocked_clients(), 0);
+    peer_close(&p);
+    peer_close(&q);
+}
+
+/* Two threads give tickets back at the same time; some clients have gone meanwhile. */
+static void test_many_tickets(void **state) {
+    enum { WAITERS = 200 };
+    struct peer waiters[WAITERS];
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = peer_connect();
+        ask(&waiters[i], "await-kept\r\n");
+    }
+    for (int i = 0; i < WAITERS; i++) {
+        background_submit(i % 2 ? BACKGROUND_FREE : BACKGROUND_SYNC, end_in_thread,
+                          blocked_ticket(waiters[i].client));
+        if (i % 10 == 0) peer_close(&waiters[i]);
+    }
+    background_drain(BACKGROUND_FREE);
+    background_drain(BACKGROUND_SYNC);
+    peers_turns();
+    assert_int_equal(blocked_clients(), 0);
+    for (int i = 0; i < WAITERS; i++) {
+        if (i % 10 == 0) continue;
+        hear(&waiters[i], ":7\r\n");
+        peer_close(&waiters[i]);
+    }
+    check_all();
+}
+
 /* ---- many ---- */
 
 #define PEERS 12
@@ -275,9 +416,16 @@ static int end(void **state) { return whole_nothing_left(state); }
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, whole_begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_closed_by_last_reply),   TEST(test_closed_as_it_begins),
-        TEST(test_the_dead_are_not_asked), TEST(test_asked_until_it_is_gone),
-        TEST(test_memory_is_the_clients),  TEST(test_random),
+        TEST(test_closed_by_last_reply),
+        TEST(test_closed_as_it_begins),
+        TEST(test_the_dead_are_not_asked),
+        TEST(test_asked_until_it_is_gone),
+        TEST(test_memory_is_the_clients),
+        TEST(test_reasons),
+        TEST(test_tickets),
+        TEST(test_kept),
+        TEST(test_many_tickets),
+        TEST(test_random),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A server of redis-benchmark: reached once over peer/peer before load is sent to it.
+ * A server of redis-benchmark: reached once by a client of peer/ before load is sent to it.
  */
 #include "benchmark/benchmark_server.h"
 
 #include <inttypes.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/panic.h"
+#include "peer/peer_client.h"
 
 /* 6.2 says what is wrong without the name of the call. */
 #define REFUSED_PREFIX "connect: "
 #define ANSWER_MSEC 10000 /* for a name to be found and the world to be crossed */
 
-static const struct peer_limits limits = {1024 * 1024, 1024};
+/* Of a reply. */
+#define TEXT_BYTES_MAX ((size_t)1024 * 1024)
+#define NODES_MAX 1024
 
 /* A text that is not there is no word. */
 static void greet(struct benchmark_server *s, const char *const *texts, size_t count) {
@@ -21,7 +24,8 @@ static void greet(struct benchmark_server *s, const char *const *texts, size_t c
     for (size_t i = 0; i < count; i++) {
         buffer_printf(&s->greeting, "$%zu\r\n%s\r\n", strlen(texts[i]), texts[i]);
     }
-    s->target.greeting_replies++;
+    ASSERT(s->target.greeting_replies < BENCHMARK_GREETINGS_MAX);
+    s->greeting_ends[s->target.greeting_replies++] = s->greeting.length;
 }
 
 static void write_greeting(struct benchmark_server *s, const struct benchmark_options *o) {
@@ -87,57 +91,93 @@ bool benchmark_server_init_other(struct benchmark_server *s,
     return true;
 }
 
+/* What a server is asked, and has answered. */
+struct asking {
+    struct benchmark_server *server;
+    unsigned told; /* values of CONFIG GET */
+    bool refused;  /* a greeting; `reason` says how */
+    char *reason;
+};
+
+static void take_greeting(void *owner, uintptr_t unused, const struct peer_reply *reply) {
+    struct asking *a = owner;
+    char shown[BENCHMARK_CONFIG_CHARS];
+    if (!reply || a->refused || reply->type != PEER_ERROR) return;
+    a->refused = true;
+    snprintf(a->reason, BENCHMARK_REASON_CHARS, "Error from server: %s",
+             string_show(reply->text, shown, sizeof(shown)));
+}
+
 /* The value of CONFIG GET's answer, which is an array or RESP3's map. */
-static bool take_config(const struct peer_reply *reply, char value[BENCHMARK_CONFIG_CHARS]) {
-    if (!reply || !peer_reply_is_aggregate(reply) || reply->children != 2) return false;
+static void take_config(void *owner, uintptr_t value, const struct peer_reply *reply) {
+    struct asking *a = owner;
+    if (!reply || !peer_reply_is_aggregate(reply) || reply->children != 2) return;
     const struct peer_reply *second = peer_reply_next(peer_reply_first(reply));
-    if (second->type != PEER_BULK && second->type != PEER_STATUS) return false;
-    string_show(second->text, value, BENCHMARK_CONFIG_CHARS);
-    return true;
+    if (second->type != PEER_BULK && second->type != PEER_STATUS) return;
+    string_show(second->text, (char *)value, BENCHMARK_CONFIG_CHARS);
+    a->told++;
 }
 
-static bool ask_config(struct peer *peer, const char *name, char value[BENCHMARK_CONFIG_CHARS]) {
-    struct slice words[] = {SLICE("CONFIG"), SLICE("GET"), slice_of(name)};
-    return take_config(peer_call(peer, ANSWER_MSEC, words, 3), value);
-}
-
-/* All of its replies have ANSWER_MSEC together: pushes between them give no more time. */
-static bool greet_peer(const struct benchmark_server *s, struct peer *peer, char *reason) {
-    int64_t due_msec = clock_monotonic_nsec() / 1000000 + ANSWER_MSEC;
-    peer_send_bytes(peer, s->target.greeting);
-    for (unsigned left = s->target.greeting_replies; left;) {
-        const struct peer_reply *reply =
-            peer_wait(peer, due_msec - clock_monotonic_nsec() / 1000000);
-        if (!reply) break;
-        if (reply->type == PEER_ERROR) {
-            char shown[BENCHMARK_CONFIG_CHARS];
-            snprintf(reason, BENCHMARK_REASON_CHARS, "Error from server: %s",
-                     string_show(reply->text, shown, sizeof(shown)));
-            return false;
-        }
-        left -= reply->type != PEER_PUSH;
+/* There is room for these. */
+static void ask_greeting(const struct benchmark_server *s, struct peer_client *client) {
+    const struct peer_request request = {take_greeting, 0};
+    size_t begin = 0;
+    for (unsigned i = 0; i < s->target.greeting_replies; i++) {
+        struct slice bytes = {s->greeting.bytes + begin, s->greeting_ends[i] - begin};
+        bool asked = peer_client_ask_bytes(client, &request, bytes);
+        ASSERT(asked);
+        begin = s->greeting_ends[i];
     }
+}
+
+static bool await_answers(struct peer_client *client) {
+    while (peer_client_asked(client))
+        if (!peer_client_turn(client, INT64_MAX)) return false;
     return true;
+}
+
+/* False where the connection ended. */
+static bool ask_config(struct peer_client *client, const char *name, char *value) {
+    const struct peer_request request = {take_config, (uintptr_t)value};
+    struct slice words[] = {SLICE("CONFIG"), SLICE("GET"), slice_of(name)};
+    bool asked = peer_client_ask(client, &request, words, 3);
+    ASSERT(asked);
+    return await_answers(client);
+}
+
+/* False where the connection came to nothing, or the greeting was refused. */
+static bool ask_all(struct asking *a, struct peer_client *client) {
+    struct benchmark_server *s = a->server;
+    if (!peer_client_connect(client, &s->target.address)) return false;
+    while (peer_client_state(client) != PEER_CLIENT_OPEN)
+        if (!peer_client_turn(client, INT64_MAX)) return false;
+    ask_greeting(s, client);
+    if (!await_answers(client) || a->refused) return false;
+    /* One that tells nothing of itself is asked no more. */
+    if (!ask_config(client, "save", s->save)) return false;
+    return !a->told || ask_config(client, "appendonly", s->appendonly);
 }
 
 bool benchmark_server_ask(struct benchmark_server *s, char reason[BENCHMARK_REASON_CHARS]) {
-    struct peer *peer = peer_create(MEMORY_OTHER, &limits);
-    bool good = peer_connect(peer, &s->target.address) && greet_peer(s, peer, reason);
-    if (good) {
-        s->has_config =
-            ask_config(peer, "save", s->save) && ask_config(peer, "appendonly", s->appendonly);
-    }
+    struct asking asking = {.server = s, .reason = reason};
+    const struct peer_client_settings settings = {.class = MEMORY_OTHER,
+                                                  .reply = {TEXT_BYTES_MAX, NODES_MAX},
+                                                  .asked_max = BENCHMARK_GREETINGS_MAX,
+                                                  .owner = &asking};
+    struct peer_client *client = peer_client_create(&settings);
+    peer_client_set_patience(client, ANSWER_MSEC);
+    bool good = ask_all(&asking, client);
     /* A server that refuses CONFIG is there all the same. */
-    const char *why = peer_error(peer);
-    if (*why) {
+    s->has_config = asking.told == 2;
+    const char *why = peer_client_error(client);
+    if (!good && !asking.refused) {
         size_t prefix = strncmp(why, REFUSED_PREFIX, sizeof(REFUSED_PREFIX) - 1) != 0
                             ? 0
                             : sizeof(REFUSED_PREFIX) - 1;
         snprintf(reason, BENCHMARK_REASON_CHARS, "Could not connect to Redis at %s: %s", s->name,
                  why + prefix);
-        good = false;
     }
-    peer_free(peer);
+    peer_client_free(client);
     return good;
 }
 

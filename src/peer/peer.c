@@ -18,7 +18,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -302,32 +301,4 @@ bool peer_wait_ready(const struct peer *peer, int64_t timeout_msec) {
                                              (interest & LOOP_WRITABLE ? POLLOUT : 0))};
     if (peer_has_pending(peer)) return true;
     return poll(&ready, 1, timeout_msec < INT_MAX ? (int)timeout_msec : INT_MAX) != 0;
-}
-
-const struct peer_reply *peer_wait(struct peer *peer, int64_t timeout_msec) {
-    int64_t due_nsec = clock_monotonic_nsec() + timeout_msec * 1000000;
-    for (;;) {
-        const struct peer_reply *reply = peer_next(peer);
-        if (reply) return reply;
-        if (peer->state == PEER_CLOSED) return NULL;
-        int64_t left_nsec = due_nsec - clock_monotonic_nsec();
-        if (left_nsec <= 0) {
-            fail(peer, "no answer in time", "");
-            return NULL;
-        }
-        if (!peer_wait_ready(peer, left_nsec / 1000000 + 1)) continue;
-        /* A failure shows in the state; replies that came before it are still given. */
-        (void)peer_advance(peer);
-    }
-}
-
-const struct peer_reply *peer_call(struct peer *peer, int64_t timeout_msec,
-                                   const struct slice *words, size_t count) {
-    peer_send(peer, words, count);
-    int64_t due_msec = clock_monotonic_nsec() / 1000000 + timeout_msec;
-    const struct peer_reply *reply;
-    do {
-        reply = peer_wait(peer, due_msec - clock_monotonic_nsec() / 1000000);
-    } while (reply && reply->type == PEER_PUSH);
-    return reply;
 }

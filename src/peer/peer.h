@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A connection to another server, of which we are the client: the tools, MIGRATE, later the replica
- * link and Sentinel.
+ * A connection to another server, of which we are the client: what peer/peer_client.h, and
+ * redis-cli, drive.
  *
  * Never blocks by itself: the owner watches peer_fd for peer_interest, calls peer_advance when it
- * is ready or peer_has_pending, and takes replies with peer_next until there is none. peer_call
- * does all of this with a time limit, for those who have nothing else to do. Time is the owner's: a
- * peer that says nothing is closed by whoever lost patience.
+ * is ready or peer_has_pending, and takes replies with peer_next until there is none. Time is the
+ * owner's: a peer that says nothing is closed by whoever lost patience.
  *
  * What follows the last reply taken stays in the input: a link that leaves the protocol (a
  * snapshot after PSYNC) goes on with peer_input.
@@ -96,11 +95,4 @@ MUST_USE int peer_release(struct peer *peer, struct connection **connection, str
 /* Waits until peer_advance has something to do, which is also where a signal came. False where
  * `timeout_msec` have passed first; the connection stays as it is. Not where it is closed. */
 MUST_USE bool peer_wait_ready(const struct peer *peer, int64_t timeout_msec);
-/* Waits until a reply is there. NULL where the connection ended, or after `timeout_msec`; the
- * connection is closed then, because a reply that comes late would answer another request. */
-const struct peer_reply *peer_wait(struct peer *peer, int64_t timeout_msec);
-/* One request and its reply; what nobody asked for (PEER_PUSH) is dropped. No request may be
- * unanswered. */
-const struct peer_reply *peer_call(struct peer *peer, int64_t timeout_msec,
-                                   const struct slice *words, size_t count);
 #endif

@@ -37,6 +37,8 @@
 #define ROUNDS_MAX 16
 #define ASKED_AT_FIRST 8
 #define NSEC_PER_MSEC 1000000
+/* Longer is for ever: so that moments and spans can be added. */
+#define PATIENCE_MSEC_MAX (INT64_MAX / NSEC_PER_MSEC / 2)
 #define AUTH_WORDS_MAX 3
 #define LATE "no answer in time"
 
@@ -195,7 +197,7 @@ static void start_timer(struct peer_client *c, int64_t after_nsec) {
 }
 
 void peer_client_set_patience(struct peer_client *c, int64_t msec) {
-    c->patience_nsec = msec < INT64_MAX / NSEC_PER_MSEC ? msec * NSEC_PER_MSEC : 0;
+    c->patience_nsec = msec < PATIENCE_MSEC_MAX ? msec * NSEC_PER_MSEC : 0;
     note_step(c);
     if (c->by_turns || c->state == PEER_CLIENT_CLOSED) return;
     stop_timer(c);
@@ -374,17 +376,37 @@ static void note_output(struct peer_client *c, size_t before, bool waited) {
         loop_pending_begin(c->settings.loop, &c->pending);
 }
 
+/* There is room for one request more. */
+static bool may_ask(const struct peer_client *c) {
+    return is_connected(c) && !c->raw && c->count < c->settings.asked_max;
+}
+
+static void note_request(struct peer_client *c, const struct peer_request *request, size_t before,
+                         bool waited) {
+    if (c->count == c->capacity) grow_queue(c);
+    struct asked *asked = &c->asked[(c->first + c->count++) % c->capacity];
+    asked->request = *request;
+    note_output(c, before, waited);
+    asked->end = c->output_bytes;
+}
+
 bool peer_client_ask(struct peer_client *c, const struct peer_request *request,
                      const struct slice *words, size_t count) {
     size_t before = unsent_bytes(c);
     bool waited = is_waiting(c);
-    if (!is_connected(c) || c->raw || c->count == c->settings.asked_max) return false;
-    if (c->count == c->capacity) grow_queue(c);
-    struct asked *asked = &c->asked[(c->first + c->count++) % c->capacity];
+    if (!may_ask(c)) return false;
     peer_send(c->peer, words, count);
-    asked->request = *request;
-    note_output(c, before, waited);
-    asked->end = c->output_bytes;
+    note_request(c, request, before, waited);
+    return true;
+}
+
+bool peer_client_ask_bytes(struct peer_client *c, const struct peer_request *request,
+                           struct slice bytes) {
+    size_t before = unsent_bytes(c);
+    bool waited = is_waiting(c);
+    if (!may_ask(c)) return false;
+    peer_send_bytes(c->peer, bytes);
+    note_request(c, request, before, waited);
     return true;
 }
 
@@ -423,6 +445,7 @@ static void take_reply(struct peer_client *c, const struct peer_reply *reply) {
         return;
     }
     struct peer_request request = c->asked[c->first].request;
+    note_step(c);
     c->first = (c->first + 1) % c->capacity;
     c->count--;
     request.answered(c->settings.owner, request.about, reply);
@@ -456,6 +479,7 @@ static bool take_input(struct peer_client *c) {
 static bool tell_opened(struct peer_client *c) {
     if (c->state != PEER_CLIENT_CONNECTS || peer_state(c->peer) != PEER_OPEN) return false;
     c->state = PEER_CLIENT_OPEN;
+    note_step(c);
     if (!c->by_turns && c->settings.events->opened) c->settings.events->opened(c->settings.owner);
     return true;
 }
@@ -472,12 +496,12 @@ static bool step(struct peer_client *c) {
     size_t unsent = unsent_bytes(c);
     /* Its end shows in its state, when all that came is taken. */
     bool further = peer_advance(c->peer) && unsent_bytes(c) < unsent;
+    if (further) note_step(c);
     if (peer_state(c->peer) != PEER_CLOSED) note_written(c);
     if (tell_opened(c)) further = true;
     if (c->generation == generation && take_replies(c)) further = true;
     if (c->generation == generation && c->raw && !c->by_turns && take_input(c)) further = true;
     if (c->generation != generation) return true;
-    if (further) note_step(c);
     if (has_ended(c)) end(c, false, peer_error(c->peer));
     return further;
 }

@@ -104,8 +104,8 @@ enum peer_client_state peer_client_state(const struct peer_client *client);
 const char *peer_client_error(const struct peer_client *client);
 
 /* How long the client waits, while it waits for something, for a step further: the name, the
- * connection, output that leaves, an answer. Then the connection ends as if it were lost. 0, and at
- * first: for ever. */
+ * connection, output that leaves, an answer; a push is none. Then the connection ends as if it were
+ * lost. 0, and at first: for ever. */
 void peer_client_set_patience(struct peer_client *client, int64_t msec);
 /* The connection ended because patience did. */
 bool peer_client_was_late(const struct peer_client *client);
@@ -114,6 +114,9 @@ bool peer_client_was_late(const struct peer_client *client);
  * client neither connects nor is open, has left the protocol, or asked_max are unanswered. */
 MUST_USE bool peer_client_ask(struct peer_client *client, const struct peer_request *request,
                               const struct slice *words, size_t count);
+/* A request that is encoded already. */
+MUST_USE bool peer_client_ask_bytes(struct peer_client *client, const struct peer_request *request,
+                                    struct slice bytes);
 /* AUTH, of a user or (user.bytes is NULL) of the default one. */
 MUST_USE bool peer_client_ask_auth(struct peer_client *client, const struct peer_request *request,
                                    struct slice user, struct slice password);

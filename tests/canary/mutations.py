@@ -663,8 +663,8 @@ mutate('set-keepttl', 'commands/string.c',
 mutate('expire-in-the-past', 'commands/expire.c', '} else if (keyspace_is_over(deadline)) {',
        '} else if (keyspace_is_over(deadline + 1000)) {',
        'EXPIRE with a negative time leaves the key', 'tcl unit/expire')
-mutate('ttl-rounding', 'commands/expire.c', '(left % unit_msec + unit_msec / 2) / unit_msec)',
-       '(left % unit_msec) / unit_msec)', 'TTL rounds down', 'tcl unit/expire')
+mutate('ttl-rounding', 'commands/expire.c', '(left % unit + unit / 2) / unit)',
+       '(left % unit) / unit)', 'TTL rounds down', 'tcl unit/expire')
 mutate('getdel-keeps', 'commands/string.c',
        '    edit_delete(&key, lazily);\n    effect_add_delete(&key, lazily);',
        '    effect_add_delete(&key, lazily);', 'GETDEL deletes nothing', 'tcl unit/string')
@@ -767,6 +767,24 @@ mutate('snapshot-checksum', 'rdb/rdb_load.c',
 mutate('snapshot-loads-the-dead', 'rdb/rdb_load.c',
        'over && !l->how->keeps_expired;', 'over && l->how->keeps_expired;',
        'keys that are over come back with a load', 'tcl integration/snapshot RELOAD')
+
+# ---- rows ----
+
+mutate('keys-counted', 'command/command_keys.c', 'count > s->argc - count_at - 1',
+       'count > s->argc', 'keys are named that are no arguments', 'unit command/test_command_keys')
+mutate('keys-of-migrate', 'replication/migrate.c',
+       's->argv[3].length ? s->argc : FIRST_OPTION', 's->argc',
+       'ACL does not see the keys of MIGRATE', 'unit command/test_command_keys')
+mutate('row-refused-in-part', 'command/command.c', '            forget_from(first);\n', '',
+       'a table that is refused leaves commands behind', 'unit command/test_command')
+mutate('option-name-taken', 'option/option.c',
+       'if (name_is_taken(&rows[i], rows, i)) return false;',
+       'if (name_is_taken(&rows[i], rows, 0)) return false;', 'two options have one name',
+       'unit option/test_option')
+mutate('row-without-context', 'commands/zset_range.c',
+       'Members of a range of scores, the highest first.", .context = &scores_downwards',
+       'Members of a range of scores, the highest first.", .context = &scores_upwards',
+       'ZREVRANGEBYSCORE begins at the wrong end', 'tcl unit/type/zset')
 
 # ---- saves that walk ----
 

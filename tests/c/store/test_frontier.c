@@ -457,14 +457,24 @@ static void test_members_change(void **state) {
     check_equal();
 }
 
+static struct key numbered_key(struct key_text *name, unsigned i) {
+    struct slice text = key_of(name, i);
+    return (struct key){keyspace_at(0), text, key_hash(text)};
+}
+
 /* A huge value is kept where it goes as a whole, and changes of other types do not touch it: nobody
  * waits. */
 static void test_goes_whole(void **state) {
-    struct key_text name;
-    const struct key key = first_key(&name);
+    struct key_text name, other_name;
+    const struct key key = first_key(&name), other = numbered_key(&other_name, 2);
     struct frontier_progress progress;
+    struct string_value text = string_value_zeros(FRONTIER_RUSH_BYTES_MAX + 1);
     keyspace_put_object(&key, NULL, ENTRY_HASH, hash_of(HUGE_FIELDS));
+    keyspace_put_string(&other, NULL, &text, ENTRY_NO_DEADLINE);
     save_begin();
+    assert_false(keyspace_awaits_save(&other, ENTRY_CHANGES_WHOLE));
+    assert_false(keyspace_awaits_save(&other, ENTRY_CHANGES_HASH));
+    assert_true(keyspace_remove(&other, false));
     assert_false(keyspace_awaits_save(&key, ENTRY_CHANGES_NOTHING));
     assert_false(keyspace_awaits_save(&key, ENTRY_CHANGES_WHOLE));
     assert_false(keyspace_awaits_save(&key, ENTRY_CHANGES_LIST | ENTRY_CHANGES_WHOLE));
@@ -489,11 +499,6 @@ static void test_waiting_one_changes(void **state) {
     assert_int_equal(progress.rushed, 1);
     while (!frontier_step(1, 8)) continue;
     check_equal();
-}
-
-static struct key numbered_key(struct key_text *name, unsigned i) {
-    struct slice text = key_of(name, i);
-    return (struct key){keyspace_at(0), text, key_hash(text)};
 }
 
 /* Of many large values that change in one turn a few are handed on at once. The others have shadows

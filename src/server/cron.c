@@ -100,14 +100,11 @@ static void reset_rates(void) {
     }
 }
 
-static void print_operations(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%llu", (unsigned long long)mean_of(&commands));
+static void print_rate(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%llu", (unsigned long long)mean_of(row->context));
 }
-static void print_input(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%.2f", (double)mean_of(&input) / 1024);
-}
-static void print_output(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%.2f", (double)mean_of(&output) / 1024);
+static void print_kilobytes_rate(const struct metric_row *row, struct buffer *out) {
+    buffer_printf(out, "%.2f", (double)mean_of(row->context) / 1024);
 }
 
 /* ---- memory ---- */
@@ -235,19 +232,22 @@ static const struct metric_row metric_rows[] = {
      .place = 30,
      .name = "instantaneous_ops_per_sec",
      .type = METRIC_FUNCTION,
-     .print = print_operations,
+     .print = print_rate,
+     .context = &commands,
      .help = "Commands a second, over the last 1.6 seconds."},
     {.section = "Stats",
      .place = 60,
      .name = "instantaneous_input_kbps",
      .type = METRIC_FUNCTION,
-     .print = print_input,
+     .print = print_kilobytes_rate,
+     .context = &input,
      .help = "KiB read from clients a second."},
     {.section = "Stats",
      .place = 70,
      .name = "instantaneous_output_kbps",
      .type = METRIC_FUNCTION,
-     .print = print_output,
+     .print = print_kilobytes_rate,
+     .context = &output,
      .help = "KiB written to clients a second."},
 };
 

@@ -106,8 +106,8 @@ struct command {
     enum command_channels channels;
     enum command_propagation propagation;
     const char *help; /* one line */
-    /* For the handler and the row's other functions (call->command->context): what tells it from
-     * other rows that have the same handler. */
+    /* What distinguishes this row from other rows with the same handler. The handler reads it as
+     * call->command->context; the row's other functions get the row, too. */
     const void *context;
     /* Whether an argument is a secret, which no log may show; NULL: none is. */
     bool (*is_secret)(const struct call *call, int index);

@@ -44,7 +44,8 @@ bool command_each_key(const struct key_search *search);
  *
  * A row's function (struct command, `keys`) names the keys in the order that 6.2 has, and returns
  * true; false, having named none, where the arguments are at fault or name no key. It changes
- * nothing. It may stop when a helper returns false: no further keys are wanted. */
+ * nothing. Where key_named or keys_named returns false, no further keys are wanted, and the
+ * function may stop. */
 
 /* The argument is a key. */
 static inline bool key_named(const struct key_search *s, int index) {

@@ -26,8 +26,7 @@ struct metric_row {
     const char *name;
     enum metric_type type;
     const void *variable;
-    /* For the row's functions: what tells it from other rows that have the same ones. */
-    const void *context;
+    const void *context; /* what distinguishes this row from others with the same functions */
     /* The value without name and line end. */
     void (*print)(const struct metric_row *row, struct buffer *out);
     /* Writes whole lines ("db0:keys=1...\r\n"), none when there is nothing: for fields whose names
@@ -40,8 +39,8 @@ struct metric_row {
 
 /* For rows whose value is always 0. */
 extern const int64_t metric_zero;
-/* Rows are borrowed for good. False where a section has a row of that name already, and then no row
- * is taken. */
+/* Rows are borrowed for good. False where the section of one of them has a row of its name already;
+ * then none of the rows is taken. */
 MUST_USE bool metric_try_register(const struct metric_row *rows, size_t count);
 /* Ends the process: rows of the server's own are refused only by our fault. */
 _Noreturn void metric_refused(const struct metric_row *rows);

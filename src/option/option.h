@@ -61,7 +61,7 @@ struct option_row {
     int place;            /* order within the section */
     const char *fallback; /* the default, as text */
     void *variable;
-    const void *context; /* for the row's functions: what tells it from others that have the same */
+    const void *context; /* what distinguishes this row from others with the same functions */
     int64_t low, high;
     const struct option_name *names; /* enum: ends with a NULL name */
     const char *help;                /* one or more sentences, wrapped where it is printed */

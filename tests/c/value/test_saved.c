@@ -528,17 +528,17 @@ static void test_claims_that_hold(void **state) {
 
 /* However large the options let a compact form become, it is no larger than what is loaded. */
 static void test_largest_listpacks(void **state) {
-    enum { TEXT_BYTES = 16 << 20, TEXTS = SAVED_LISTPACK_BYTES_MAX / TEXT_BYTES };
+    enum { ELEMENT_BYTES = 16 << 20, ELEMENTS = SAVED_LISTPACK_BYTES_MAX / ELEMENT_BYTES };
     struct value hash = hash_create(), zset = zset_create();
-    char *bytes = memory_zalloc(TEXT_BYTES, MEMORY_OTHER);
+    char *bytes = memory_zalloc(ELEMENT_BYTES, MEMORY_OTHER);
     set_option("hash-max-ziplist-value", "1gb");
     set_option("zset-max-ziplist-value", "1gb");
-    for (int i = 0; i < TEXTS; i++) {
+    for (int i = 0; i < ELEMENTS; i++) {
         assert_string_equal(encoding_of(VALUE_HASH, hash), "ziplist");
         assert_string_equal(encoding_of(VALUE_ZSET, zset), "ziplist");
         bytes[0] = (char)i;
-        hash_set(&hash, (struct slice){bytes, 1}, (struct slice){bytes, TEXT_BYTES});
-        zset_set(&zset, (struct slice){bytes, TEXT_BYTES}, i);
+        hash_set(&hash, (struct slice){bytes, 1}, (struct slice){bytes, ELEMENT_BYTES});
+        zset_set(&zset, (struct slice){bytes, ELEMENT_BYTES}, i);
     }
     assert_string_equal(encoding_of(VALUE_HASH, hash), "hashtable");
     assert_string_equal(encoding_of(VALUE_ZSET, zset), "skiplist");

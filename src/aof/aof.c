@@ -148,7 +148,7 @@ const struct effect_sink aof_sink = {.reader = EFFECT_LOG,
 static void wake(void) { loop_wake(client_loop()); }
 
 static void hold_writers(bool hold) {
-    gate_set(GATE_LOG, hold);
+    gate_set(&aof_gate, hold);
     if (hold) {
         log_warning("Writing waits: the disk is slower than what is to be logged (%" PRIu64
                     " bytes wait).",
@@ -182,7 +182,7 @@ static enum gate_verdict hold(const struct call *call) {
     return GATE_HELD;
 }
 
-const struct gate_row aof_gate = {
+struct gate aof_gate = {
     .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY), .stops = writes, .stop = hold};
 
 /* ---- logging begins and ends ---- */

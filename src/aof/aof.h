@@ -9,13 +9,13 @@
 #include "base/attributes.h"
 
 struct effect_sink;
-struct gate_row;
+struct gate;
 
 /* Registers commands, options and metrics. Once, at start. */
 void aof_register(void);
 /* For server/wiring: what units have done; who writes while the queue is at a bound. */
 extern const struct effect_sink aof_sink;
-extern const struct gate_row aof_gate;
+extern struct gate aof_gate;
 
 /* Whether what is written is logged, or the first file for it is being made. */
 bool aof_is_on(void);

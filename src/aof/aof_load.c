@@ -34,7 +34,7 @@
 #include "base/log.h"
 #include "base/panic.h"
 #include "base/system.h"
-#include "command/call.h"
+#include "command/call_make.h"
 #include "command/command.h"
 #include "exec/effects.h"
 #include "exec/run.h"
@@ -167,19 +167,15 @@ static bool refuse_command(struct load *l, const char *why) {
 
 static bool run(struct load *l) {
     const struct aof_reader *r = &l->reader;
-    struct client *c = l->capture.client;
     struct command *command = find_command(r->argv[0]);
     if (!command) return refuse_command(l, "Unknown command");
     if (!command_arity_fits(command, r->argc))
         return refuse_command(l, "Wrong number of arguments for command");
     if (!belongs_in_log(command)) return refuse_command(l, "No log has the command");
-    struct call call = {.client = c,
-                        .command = command,
-                        .argc = r->argc,
-                        .argv = r->argv,
-                        .keyspace = keyspace_at(c->database),
-                        .blobs = r->blobs,
-                        .origin = CALL_LOG};
+    struct call call;
+    call_make(&call, CALL_LOG, l->capture.client,
+              (struct call_parts){
+                  .command = command, .argc = r->argc, .argv = r->argv, .blobs = r->blobs});
     uint64_t errors = l->errors;
     enum gate_verdict verdict = call_run(&call);
     ASSERT(verdict == GATE_OPEN);

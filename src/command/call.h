@@ -27,6 +27,7 @@ enum call_origin {
     CALL_MODULE,
     CALL_PRIMARY, /* the stream of the server that this one is a replica of */
     CALL_LOG,     /* what is loaded at start */
+    CALL_ORIGINS
 };
 
 struct call {

@@ -11,7 +11,7 @@
 #include "exec/dispatch.h"
 
 #include "base/hash.h"
-#include "command/call.h"
+#include "command/call_make.h"
 #include "command/command.h"
 #include "exec/run.h"
 #include "metric/metric.h"
@@ -73,17 +73,8 @@ static void monitor_refused(const struct call *call) {
 
 static void execute(struct request *r) {
     struct client *c = r->client;
-    struct call call = {
-        .client = c,
-        .command = r->command,
-        .argc = r->argc,
-        .argv = r->argv,
-        .keyspace = keyspace_at(c->database),
-        .request = r,
-        .hashed = r->hashed,
-        .key_hash = r->key_hash,
-    };
-    c->command = r->command;
+    struct call call;
+    call_of_request(&call, CALL_NETWORK, r);
     enum gate_verdict verdict = call_run(&call);
     if (__builtin_expect(verdict == GATE_OPEN, 1)) {
         r->finished = !(c->flags & CLIENT_HELD);

@@ -13,7 +13,7 @@
  */
 #include "exec/execute.h"
 
-#include "command/call.h"
+#include "command/call_make.h"
 #include "exec/effects.h"
 #include "exec/run.h"
 #include "exec/transaction.h"
@@ -35,17 +35,14 @@ static void prefetch_group(const struct client *c, const struct queued *first) {
 }
 
 static void run_queued(struct client *c, const struct queued *q, enum call_origin origin) {
-    struct call call = {
-        .client = c,
-        .command = q->command,
-        .argc = q->argc,
-        .argv = q->argv,
-        .keyspace = keyspace_at(c->database),
-        .blobs = q->blobs,
-        .origin = origin,
-        .hashed = q->hashed,
-        .key_hash = q->key_hash,
-    };
+    struct call call;
+    call_make(&call, origin, c,
+              (struct call_parts){.command = q->command,
+                                  .argc = q->argc,
+                                  .argv = q->argv,
+                                  .blobs = q->blobs,
+                                  .hashed = q->hashed,
+                                  .key_hash = q->key_hash});
     call_run(&call);
     /* It has killed itself: what follows runs, and its replies go nowhere. */
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) reply_set_off(c, true);
@@ -56,13 +53,13 @@ void execute_queue(struct call *exec) {
     struct run_nesting nesting;
     struct transaction *t = transaction_run_begin(c);
     int64_t count = transaction_count(c), run = 0;
-    bool again = call_is_repeated(exec);
+    enum call_origin origin = call_origin_within(exec, CALL_QUEUED, CALL_QUEUED_AGAIN);
     reply_array(c, count);
     effects_frame();
     run_nest_begin(&nesting);
     for (const struct queued *q; (q = transaction_first(t)) != NULL; run++) {
         if (count > 1 && run % BATCH_GROUP == 0) prefetch_group(c, q);
-        run_queued(c, q, again ? CALL_QUEUED_AGAIN : CALL_QUEUED);
+        run_queued(c, q, origin);
         transaction_drop_first(t);
         /* Others that it has closed are gone for what follows; its own client waits for the end. */
         if (!(c->flags & CLIENT_CLOSING)) client_finish_closing();

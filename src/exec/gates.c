@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gates: asking. gates.h has the idea; of the rules this file knows the order alone. The rows stand
- * beside the code that knows what they ask, and server/wiring hands them in.
+ * Gates: asking. gates.h has the idea; this file knows the orders alone, and no gate.
  *
- * A gate is asked where its bit is on and the call's origin is one of its row's. EXEC is stopped by
- * whatever would stop any of the commands that it is to run; these themselves have passed the gates
- * when they were queued, and only their client's rights are asked again.
+ * A gate is asked while it is on, and where the call's origin is one of the gate's. EXEC is stopped
+ * by whatever would stop any of the commands that it is to run. Those commands have passed the
+ * gates when they were queued, and only their client's rights are asked again.
  *
  * What a primary has done is done, and what stands in the log was: neither is refused anything.
  */
@@ -22,28 +21,59 @@
 
 /* How much of a request an error shows: as 6.2. */
 #define UNKNOWN_SHOWN_BYTES 128
+/* As many as gates_now.on has bits. */
+#define GATES_MAX 32
 
 struct gates_now gates_now;
-static uint64_t flags_but_queue;    /* those that the queue's gate does not look at */
-static const char *refusals[GATES]; /* instead of the rows'; see gate_set_refusal */
-static const struct gate_row *const *rows;
+static struct gate *gates[GATES_MAX];            /* in the order in which they are asked */
+static const struct gate *of_clients[GATES_MAX]; /* those that a client's flags switch on */
+static int of_clients_count;
+static const struct gate *queue; /* that of clients in a transaction; NULL = there is none */
+static unsigned forbid_eviction; /* bits of the gates that do */
+static struct {
+    const struct gate_code *code; /* NULL = calls of the origin are asked as requests are */
+    struct gate *const *order;
+} codes[CALL_ORIGINS];
 
-void gate_set(enum gate gate, bool on) {
-    gates_now.on = on ? gates_now.on | 1u << gate : gates_now.on & ~(1u << gate);
+/* ---- the order ---- */
+
+static void add(struct gate *gate, int place) {
+    ASSERT(place < GATES_MAX && !gate->bit);
+    gates[place] = gate;
+    gate->bit = 1u << place;
+    if (gate->on) gates_now.on |= gate->bit;
+    if (gate->forbids_eviction) forbid_eviction |= gate->bit;
+    gate->client_flags = client_flags_of_net(gate->net_flags);
+    if (gate->of) gate->client_flags |= client_flags_of(gate->of, gate->of_flags);
+    if (!gate->client_flags) return;
+    gates_now.client_flags |= gate->client_flags;
+    of_clients[of_clients_count++] = gate;
+    if (gate->of == &transaction_client_state) queue = gate;
 }
 
-void gates_set_rows(const struct gate_row *const *all) {
-    rows = all;
-    flags_but_queue = client_flags_of_net(CLIENT_CLOSING | CLIENT_LISTENS | CLIENT_STREAMED) |
-                      client_flags_of(&acl_client_state, ACL_STRANGER | ACL_LIMITED) |
-                      client_flags_of(&monitor_client_state, MONITOR_ON);
-    gates_now.client_flags =
-        flags_but_queue | client_flags_of(&transaction_client_state, TRANSACTION_OPEN);
+void gates_set_order(struct gate *const *order) {
+    for (int i = 0; order[i]; i++) add(order[i], i);
 }
 
-bool gate_is_set(enum gate gate) { return gates_now.on & 1u << gate; }
+void gates_set_code_order(const struct gate_code *code, struct gate *const *order) {
+    for (struct gate *const *gate = order; *gate; gate++) ASSERT((*gate)->bit);
+    for (int origin = 0; origin < CALL_ORIGINS; origin++) {
+        if (!(code->origins & GATE_FROM(origin))) continue;
+        codes[origin].code = code;
+        codes[origin].order = order;
+    }
+}
 
-void gate_set_refusal(enum gate gate, const char *text) { refusals[gate] = text; }
+const struct gate_code *gates_code_of(const struct call *call) { return codes[call->origin].code; }
+
+void gate_set(struct gate *gate, bool on) {
+    gate->on = on;
+    gates_now.on = on ? gates_now.on | gate->bit : gates_now.on & ~gate->bit;
+}
+
+bool gate_is_set(const struct gate *gate) { return gate->on; }
+
+bool gates_forbid_eviction(void) { return gates_now.on & forbid_eviction; }
 
 /* ---- refusing ---- */
 
@@ -76,8 +106,8 @@ enum gate_verdict gate_refuse(const struct call *call, const char *format, ...) 
 
 static enum gate_verdict refuse_unknown(const struct call *call) {
     struct buffer shown;
-    if (call_is_scripts(call))
-        return gate_refuse(call, "Unknown Redis command called from Lua script");
+    const struct gate_code *code = gates_code_of(call);
+    if (code) return gate_refuse(call, "%s", code->unknown);
     buffer_init(&shown, MEMORY_OTHER);
     for (int i = 1; i < call->argc && shown.length < UNKNOWN_SHOWN_BYTES; i++) {
         size_t room = UNKNOWN_SHOWN_BYTES - shown.length;
@@ -92,8 +122,8 @@ static enum gate_verdict refuse_unknown(const struct call *call) {
 }
 
 static enum gate_verdict refuse_count(const struct call *call) {
-    if (call_is_scripts(call))
-        return gate_refuse(call, "Wrong number of args calling Redis command From Lua script");
+    const struct gate_code *code = gates_code_of(call);
+    if (code) return gate_refuse(call, "%s", code->wrong_count);
     return gate_refuse(call, "wrong number of arguments for '%s' command", call->command->name);
 }
 
@@ -111,39 +141,28 @@ unsigned gate_flags_lacking(const struct call *call) {
 
 /* ---- asking ---- */
 
-/* The gates that matter for a client's call. */
+/* Bits of the gates that matter for a client's call. */
 static unsigned gates_of(const struct client *c) {
-    unsigned on = gates_now.on | (client_in_transaction(c) ? 1u << GATE_QUEUE : 0);
-    if (!client_has_any(c, flags_but_queue)) return on;
-    if (client_flags(c, &acl_client_state) & (ACL_STRANGER | ACL_LIMITED)) on |= 1u << GATE_USER;
-    if (c->flags & CLIENT_CLOSING) on |= 1u << GATE_CLOSING;
-    if (c->flags & CLIENT_LISTENS) on |= 1u << GATE_SUBSCRIBER;
-    if (client_flags(c, &monitor_client_state) & MONITOR_ON || c->flags & CLIENT_STREAMED)
-        on |= 1u << GATE_MONITOR;
+    unsigned on = gates_now.on;
+    if (!client_has_any(c, gates_now.client_flags)) return on;
+    for (int i = 0; i < of_clients_count; i++)
+        if (client_has_any(c, of_clients[i]->client_flags)) on |= of_clients[i]->bit;
     return on;
 }
 
-static enum gate_verdict ask(enum gate gate, const struct call *call) {
-    const struct gate_row *row = rows[gate];
-    ASSERT(row);
-    if (!(row->origins & GATE_FROM(call->origin))) return GATE_OPEN;
-    if (row->stops && !row->stops(call)) return GATE_OPEN;
-    if (row->stop) return row->stop(call);
-    const char *text = refusals[gate] ? refusals[gate] : row->refusal;
-    return text ? gate_refuse(call, "%s", text) : GATE_REFUSED;
+static enum gate_verdict ask(const struct gate *gate, const struct call *call) {
+    if (!(gate->origins & GATE_FROM(call->origin))) return GATE_OPEN;
+    if (gate->stops && !gate->stops(call)) return GATE_OPEN;
+    if (gate->stop) return gate->stop(call);
+    return gate->refusal ? gate_refuse(call, "%s", gate->refusal) : GATE_REFUSED;
 }
 
-/* As 6.2 asks scripts. */
-static const enum gate script_order[] = {GATE_SCRIPT,        GATE_USER,   GATE_CHANCE,
-                                         GATE_READ_ONLY,     GATE_DISK,   GATE_REPLICAS,
-                                         GATE_SCRIPT_MEMORY, GATE_CLUSTER};
-
-static enum gate_verdict ask_in_script(const struct call *call) {
-    if (gates_of(call->client) == 1u << GATE_SCRIPT) return ask(GATE_SCRIPT, call);
-    for (size_t i = 0; i < sizeof(script_order) / sizeof(script_order[0]); i++) {
-        enum gate gate = script_order[i];
-        if (!(gates_of(call->client) & 1u << gate)) continue;
-        enum gate_verdict verdict = ask(gate, call);
+/* Mostly the first gate alone is on: for a script, its own. */
+static enum gate_verdict ask_code(struct gate *const *order, const struct call *call) {
+    if (gates_of(call->client) == order[0]->bit) return ask(order[0], call);
+    for (struct gate *const *gate = order; *gate; gate++) {
+        if (!(gates_of(call->client) & (*gate)->bit)) continue;
+        enum gate_verdict verdict = ask(*gate, call);
         if (verdict != GATE_OPEN) return verdict;
     }
     return GATE_OPEN;
@@ -153,24 +172,24 @@ static __attribute__((noinline)) enum gate_verdict ask_all(const struct call *ca
     const struct client *c = call->client;
     if (!call->command) return refuse_unknown(call);
     if (!command_arity_fits(call->command, call->argc)) return refuse_count(call);
-    if (call_is_scripts(call)) return ask_in_script(call);
-    /* Asking may change what is on: making room closes clients, the call's own, too. */
+    if (codes[call->origin].code) return ask_code(codes[call->origin].order, call);
+    /* Asking may change which gates are on: making room closes clients, the call's own, too. */
     unsigned passed = 0;
     for (unsigned left; (left = gates_of(c) & ~passed) != 0;) {
-        enum gate gate = (enum gate)__builtin_ctz(left);
-        enum gate_verdict verdict = ask(gate, call);
+        int place = __builtin_ctz(left);
+        enum gate_verdict verdict = ask(gates[place], call);
         if (verdict != GATE_OPEN) return verdict;
-        passed |= (2u << gate) - 1;
+        passed |= (2u << place) - 1;
     }
     return GATE_OPEN;
 }
 
-/* In a transaction mostly nothing but the queue is on: it gets the same answer at less cost. */
+/* In a transaction mostly no gate but the queue's is on: it gets the same answer at less cost. */
 enum gate_verdict gates_ask(const struct call *call) {
     const struct command *command = call->command;
     const struct client *c = call->client;
     bool only_queue =
-        !gates_now.on && client_in_transaction(c) && !client_has_any(c, flags_but_queue);
+        queue && !gates_now.on && client_has_any(c, gates_now.client_flags) == queue->client_flags;
     if (!only_queue || !command || !command_arity_fits(command, call->argc)) return ask_all(call);
-    return ask(GATE_QUEUE, call);
+    return ask(queue, call);
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Gates: what may keep a call from running, asked in the order of Redis 6.2.
  *
- * Each gate is a row: the origins that it is asked of, a test, and what a call that it stops is
- * answered. It matters while its condition is on; while none is, all of them together cost one test
- * of two numbers. What a server's state says is set by the feature that knows it (gate_set); what a
- * client's flags say is read from them. A row stands beside the code that it asks (exec/gate_rows
- * has those of features above exec/); server/wiring hands all of them in.
+ * A gate is a struct gate in the folder of its feature: the origins whose calls it is asked about,
+ * a test, and the reply to a call that it stops. server/wiring hands all gates in, in order: that
+ * order is the only list of them.
+ *
+ * A gate is asked only while it is on. A gate of the server's state is switched by its feature
+ * (gate_set); a gate of a client's state is on for the clients that have one of its flags. While no
+ * gate is on, all of them together cost one test of two numbers (gates_clear).
+ *
+ * Code that runs in this server (a script) makes calls, too. These are asked in an order of their
+ * own and refused in words of their own: struct gate_code.
  */
 #ifndef EVENKEEL_EXEC_GATES_H
 #define EVENKEEL_EXEC_GATES_H
@@ -16,83 +21,86 @@
 
 struct call;
 
-/* In the order in which they are asked; scripts' calls have one of their own: gates.c. */
-enum gate {
-    GATE_USER,       /* the client must authenticate first, or its user may not do everything */
-    GATE_CLUSTER,    /* this node may not serve these keys */
-    GATE_MEMORY,     /* maxmemory is set */
-    GATE_DISK,       /* the last save failed, or the log cannot be written */
-    GATE_REPLICAS,   /* fewer good replicas than min-replicas-to-write */
-    GATE_READ_ONLY,  /* a replica that takes writes from its primary only */
-    GATE_CLOSING,    /* the client is marked to be closed, or the server has begun to end */
-    GATE_SUBSCRIBER, /* it listens to channels */
-    GATE_STALE,      /* a replica without its primary, with replica-serve-stale-data no */
-    GATE_LOADING,
-    GATE_BUSY,    /* a script runs beyond its time */
-    GATE_NESTED,  /* no turn more may be made within this one */
-    GATE_MONITOR, /* the client monitors, or is a replica */
-    GATE_PAUSE,   /* CLIENT PAUSE */
-    GATE_LOG,     /* more waits to be logged than may */
-    GATE_SAVE,    /* a save that walks copies: who changes a large value may have to wait */
-    GATE_QUEUE,   /* the client is between MULTI and EXEC */
-    GATE_SCRIPT,  /* a script runs: not all commands are for scripts */
-    GATE_CHANCE,  /* one that is to do the same when it is run again has asked what may differ */
-    GATE_SCRIPT_MEMORY, /* there was no room when it began, and it has not written yet */
-    GATES
-};
-
 enum gate_verdict {
-    GATE_OPEN,    /* it may run */
-    GATE_REFUSED, /* it has been answered why not */
-    GATE_HELD,    /* its client waits with it */
+    GATE_OPEN,    /* the call may run */
+    GATE_REFUSED, /* its client has been answered why not */
+    GATE_HELD,    /* its client waits, and its request is asked again when it goes on */
     GATE_QUEUED,  /* it waits for EXEC */
 };
 
-/* A state of the server begins or ends in which this gate matters. */
-void gate_set(enum gate gate, bool on);
-bool gate_is_set(enum gate gate);
-/* What calls that it stops are answered instead of the row's text; NULL = that. The text must stay
- * where it is: GATE_DISK has more than one cause. */
-void gate_set_refusal(enum gate gate, const char *text);
-
-/* ---- rows ---- */
-
-struct gate_row {
-    unsigned origins;                       /* GATE_FROM of each that is asked */
-    bool (*stops)(const struct call *call); /* NULL: always */
-    const char *refusal; /* as reply_error has it; NULL: `stop` does all, or nothing is said */
-    enum gate_verdict (*stop)(const struct call *call);
-};
+/* ---- a gate ---- */
 
 #define GATE_FROM(origin) (1u << (origin)) /* enum call_origin */
 #define GATE_FROM_CODE (GATE_FROM(CALL_SCRIPT) | GATE_FROM(CALL_MODULE))
 #define GATE_FROM_SCRIPTS (GATE_FROM(CALL_SCRIPT) | GATE_FROM(CALL_SCRIPT_AGAIN))
 
-/* A row for each gate, by its number; NULL for a gate that no feature of this program's mode sets.
- * Borrowed for good. Once, before the first call, and behind client_set_states: the flags of
- * clients that gates ask for are put together here. */
-void gates_set_rows(const struct gate_row *const *all);
-/* Flags (enum command_flags) of a call's command; of EXEC with those of all that is queued. */
+struct gate {
+    unsigned origins; /* GATE_FROM of each origin that is asked */
+    /* Flags of a client that switch the gate on for the client's calls: of enum client_flags, and
+     * of what a folder above net/ keeps (`of`; NULL = of none). */
+    unsigned net_flags;
+    const struct client_state *of;
+    unsigned of_flags;
+    bool forbids_eviction;                  /* while it is on, no key is evicted */
+    bool (*stops)(const struct call *call); /* NULL: the gate stops every call */
+    /* What a stopped call is answered, as reply_error has it. NULL: `stop` does all; where that is
+     * NULL too, nothing is replied. */
+    const char *refusal;
+    enum gate_verdict (*stop)(const struct call *call);
+    /* exec/gates' own */
+    unsigned bit;          /* by its place in the order; 0 = it has none yet */
+    uint64_t client_flags; /* all of the above that a client has (client_flags_of) */
+    bool on;               /* gate_set */
+};
+
+/* A state of the server begins or ends in which the gate matters. Also before gates_set_order. */
+void gate_set(struct gate *gate, bool on);
+bool gate_is_set(const struct gate *gate);
+/* Whether a gate is on that forbids eviction. */
+bool gates_forbid_eviction(void);
+
+/* Flags (enum command_flags) of a call's command; of EXEC also those that any queued command has.
+ */
 unsigned gate_flags(const struct call *call);
-/* The same of flags that are not there. */
+/* Flags that a call's command lacks; of EXEC also those that any queued command lacks. */
 unsigned gate_flags_lacking(const struct call *call);
-/* For a row's `stop`: replies the text, counts the call as rejected, and makes the client's
- * transaction fail; a call that has a `refusal` gets the text there, and nothing is counted:
- * so 6.2. Returns GATE_REFUSED. */
+/* For a gate's `stop`: replies the text, counts the call as rejected, and makes the client's
+ * transaction fail. The text of a call that has a `refusal` goes there instead, and nothing is
+ * counted: so 6.2. Returns GATE_REFUSED. */
 enum gate_verdict gate_refuse(const struct call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* ---- the order ---- */
+
+/* The gates of the features that this program's mode has, in the order in which they are asked;
+ * NULL ends the array. A gate that is not in it stops no call. Once, before the first call. */
+void gates_set_order(struct gate *const *order);
+
+/* Code that runs in this server and makes calls: in which words these are refused. */
+struct gate_code {
+    unsigned origins;          /* GATE_FROM of each origin of its calls */
+    const char *unknown;       /* refusal of a command that does not exist */
+    const char *wrong_count;   /* refusal of a wrong number of arguments */
+    const char *const *denied; /* refusals by enum acl_denial */
+};
+
+/* The gates that calls of this code are asked, in order, of those that gates_set_order was given;
+ * NULL ends the array, which stays where it is. Once for each, after gates_set_order. */
+void gates_set_code_order(const struct gate_code *code, struct gate *const *order);
+/* The code that makes this call; NULL = none: the call is asked as requests are. */
+const struct gate_code *gates_code_of(const struct call *call);
+
 /* ---- asking ---- */
 
-/* Asks all gates. Its command may be NULL: unknown. May close other clients. */
+/* Asks all gates. The call's command may be NULL: unknown. May close other clients. */
 enum gate_verdict gates_ask(const struct call *call);
 
 /* ---- for gates_clear ---- */
 
 /* What gates_clear asks, side by side, so that one address leads to both. */
 struct gates_now {
-    unsigned on;           /* the server's states that are on, a bit for each gate */
-    uint64_t client_flags; /* flags of a client that make a gate matter (client_flags_of) */
+    unsigned on;           /* the bits of gates that gate_set has switched on */
+    uint64_t client_flags; /* flags of a client that switch any gate on (client_flags_of) */
 };
 extern struct gates_now gates_now;
 

@@ -165,7 +165,7 @@ static void answer_all(void) {
     answered = written > fits ? written : fits;
 }
 
-static void look_at_gate(void) { gate_set(GATE_MEMORY, limit && !exempt); }
+static void look_at_gate(void) { gate_set(&memory_limit_gate, limit && !exempt); }
 
 void memory_limit_set_exempt(bool is_exempt) {
     exempt = is_exempt;
@@ -480,7 +480,7 @@ bool memory_limit_make_room(void) {
     busy = true;
     size_t total = total_bytes();
     if (total <= (size_t)limit || pause_mode() != PAUSE_NONE) return true;
-    if (gate_is_set(GATE_LOADING) || gate_is_set(GATE_BUSY)) return true;
+    if (gates_forbid_eviction()) return true;
 
     size_t counted = counted_of(total), freed = 0;
     bool room = true;
@@ -509,7 +509,7 @@ static bool lacks_memory(const struct call *call) {
 bool memory_limit_lacked(void) { return limit && lacked; }
 
 /* Scripts' calls have a gate of their own, for which room is made once, before they begin. */
-const struct gate_row memory_limit_gate = {
+struct gate memory_limit_gate = {
     .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY),
     .stops = lacks_memory,
     .refusal = "-OOM command not allowed when used memory > 'maxmemory'."};

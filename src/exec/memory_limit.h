@@ -11,7 +11,7 @@
 
 #include "base/attributes.h"
 
-struct gate_row;
+struct gate;
 
 void memory_limit_register(void); /* options and metrics */
 /* How clients' memory is asked for (net/client_memory, net/batch). Without it all of the class
@@ -30,13 +30,13 @@ void memory_limit_set_clients(const struct memory_limit_clients *how);
 /* While it is, nothing is evicted and no room is lacking: a replica leaves both to its primary. */
 void memory_limit_set_exempt(bool is_exempt);
 
-/* maxmemory, in bytes; 0 = it is not set, and GATE_MEMORY not on. */
+/* maxmemory, in bytes; 0 = it is not set, and the gate not on. */
 int64_t memory_limit_bytes(void);
 /* Before each command, where it is: makes room as far as the rules say. False where there is none,
  * and a command that wants memory (COMMAND_DENYOOM) is to be refused. May close clients. */
 MUST_USE bool memory_limit_make_room(void);
-/* GATE_MEMORY, for server/wiring: does so before each call, and refuses it. */
-extern const struct gate_row memory_limit_gate;
+/* For server/wiring: does so before each call, and refuses it. */
+extern struct gate memory_limit_gate;
 /* Whether there was no room for the last call that came over the network. */
 bool memory_limit_lacked(void);
 /* When its last slice ended (clock_monotonic_nsec), if one has run since this was asked last; else

@@ -59,7 +59,7 @@ enum pause_mode pause_mode(void) { return mode == PAUSE_NONE && writes_held ? PA
 /* After a change. Where less is paused than before those that wait are asked again. */
 static void look(bool less) {
     bool paused = pause_mode() != PAUSE_NONE;
-    gate_set(GATE_PAUSE, paused);
+    gate_set(&pause_gate, paused);
     keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, paused);
     while (less && !list_is_empty(&held))
         batch_resume(LIST_ENTRY(held.next, struct client, held_link));
@@ -108,5 +108,5 @@ static enum gate_verdict hold(const struct call *call) {
     return GATE_HELD;
 }
 
-const struct gate_row pause_gate = {
+struct gate pause_gate = {
     .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY), .stops = is_paused, .stop = hold};

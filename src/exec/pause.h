@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct gate_row;
+struct gate;
 
 enum pause_mode { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL };
 
@@ -22,6 +22,6 @@ void pause_end(void);
  * hand over to a replica. */
 void pause_hold_writes(bool hold);
 enum pause_mode pause_mode(void);
-/* GATE_PAUSE, for server/wiring: holds the client of a request that may not run. */
-extern const struct gate_row pause_gate;
+/* For server/wiring: holds the client of a request that may not run. */
+extern struct gate pause_gate;
 #endif

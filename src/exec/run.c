@@ -138,7 +138,7 @@ static inline __attribute__((always_inline)) enum gate_verdict pass_and_run(stru
         enum gate_verdict verdict = gates_ask(call);
         if (verdict == GATE_QUEUED) last_end_nsec = clock_monotonic_nsec();
         if (verdict != GATE_OPEN) return verdict;
-        if (gate_is_set(GATE_MEMORY)) start = begin_after_eviction(start);
+        if (gate_is_set(&memory_limit_gate)) start = begin_after_eviction(start);
     }
     run(call, start);
     return GATE_OPEN;
@@ -210,7 +210,7 @@ void run_open(void (*what)(void)) {
 
 static bool may_last(const struct call *call) { return gate_flags(call) & COMMAND_MAY_LAST; }
 
-const struct gate_row run_gate = {
+struct gate run_gate = {
     .origins = GATE_FROM(CALL_NETWORK),
     .stops = may_last,
     .refusal = "-BUSY Too many commands take long within each other. Try again later."};
@@ -221,7 +221,7 @@ bool run_turn_within(void) {
     struct effects_nesting effects;
     struct tracking_nesting tracking;
     bool timed = last_end_nsec != 0, innermost = batch_turns_left() == 1;
-    if (innermost) gate_set(GATE_NESTED, true);
+    if (innermost) gate_set(&run_gate, true);
     enum cause before = cause_enter(CAUSE_IO, clock_monotonic_nsec());
     attribution_nest_begin(&attribution);
     unsigned limbo = limbo_pause();
@@ -235,7 +235,7 @@ bool run_turn_within(void) {
     keyspace_show_due(shown);
     limbo_go_on(limbo);
     attribution_nest_end(&attribution);
-    if (innermost) gate_set(GATE_NESTED, false);
+    if (innermost) gate_set(&run_gate, false);
     if (turned && within) within();
     if (loop_depth(client_loop()) == 0) client_free_closing(); /* else the outermost turn does it */
     int64_t now = clock_monotonic_nsec();

@@ -28,14 +28,14 @@ void run_nest_begin(struct run_nesting *outer);
 void run_nest_end(const struct run_nesting *outer);
 
 /* A turn of the loop within a call or a load, for who takes long: what clients have sent is read
- * and run as far as gates let it, and answered; who calls sets a gate first (GATE_BUSY,
- * GATE_LOADING). net/batch.h says what may be held meanwhile, and what is not done in it. Nothing
+ * and run as far as gates let it, and answered; who calls sets a gate first (script_gate_busy,
+ * loading_gate). net/batch.h says what may be held meanwhile, and what is not done in it. Nothing
  * where too many turns are within each other, as no COMMAND_MAY_LAST finds it. False where the
  * server is to stop: the caller is to come to its end. */
 MUST_USE bool run_turn_within(void);
 /* For server/wiring: in the innermost turn that there may be nothing runs that may last, since
  * nobody could end it. */
-extern const struct gate_row run_gate;
+extern struct gate run_gate;
 /* Once, behind client_set_states. `within` is done in each such turn, of all that the cron does
  * otherwise. */
 void run_open(void (*within)(void));

@@ -7,7 +7,7 @@
  *                                 `----> cut short --------'
  *
  * Invariants:
- *  1. GATE_LOADING is on, and expiry held, exactly while a load is under way.
+ *  1. loading_gate is on, and expiry held, exactly while a load is under way.
  *  2. What a load that was cut short has left is not saved: who saves asks loading_is_cut_short.
  *     It is set at most once, for the loop it was told of ends the process.
  *  3. A turn is made from loading_advance and loading_look alone, so between keys or in the midst
@@ -165,14 +165,14 @@ void loading_begin(const char *what, uint64_t bytes_total) {
     load.begun_nsec = load.turned_nsec = load.said_nsec = now_nsec;
     load.begun_sec = clock_wall_usec() / 1000000;
     under_way = true;
-    gate_set(GATE_LOADING, true);
+    gate_set(&loading_gate, true);
     keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, true);
 }
 
 void loading_end(bool good) {
     ASSERT(under_way);
     keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, false);
-    gate_set(GATE_LOADING, false);
+    gate_set(&loading_gate, false);
     under_way = false;
     if (!good && !cut_short) return; /* who loads has said what is wrong: the log's last line */
     log_verbose("Loading the %s %s after %.3f seconds and %" PRIu64 " bytes", load.what,
@@ -188,9 +188,10 @@ static bool needs_data(const struct call *call) {
     return gate_flags_lacking(call) & COMMAND_LOADING;
 }
 
-const struct gate_row loading_gate = {.origins = GATE_FROM(CALL_NETWORK),
-                                      .stops = needs_data,
-                                      .refusal = "-LOADING Redis is loading the dataset in memory"};
+struct gate loading_gate = {.origins = GATE_FROM(CALL_NETWORK),
+                            .forbids_eviction = true,
+                            .stops = needs_data,
+                            .refusal = "-LOADING Redis is loading the dataset in memory"};
 
 static const struct option_row option_rows[] = {
     OPTION_BYTES("loading-process-events-interval-bytes", &turn_bytes, "2mb", 1024, INT32_MAX,

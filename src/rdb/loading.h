@@ -13,13 +13,12 @@
 
 #include "base/attributes.h"
 
-struct gate_row;
+struct gate;
 struct source;
 
 /* Registers the option and the fields of INFO. Once, at start. */
 void loading_register(void);
-/* GATE_LOADING, for server/wiring. */
-extern const struct gate_row loading_gate;
+extern struct gate loading_gate; /* for server/wiring */
 
 /* A load begins, of `what` ("snapshot"; borrowed until it ends), of so many bytes; 0 = not known.
  * Not while another is under way. */

@@ -34,7 +34,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/panic.h"
-#include "command/call.h"
+#include "command/call_make.h"
 #include "command/command.h"
 #include "exec/client_flags.h"
 #include "exec/dispatch.h"
@@ -334,20 +334,9 @@ static bool may_run(const struct client *c) {
 
 /* False where it waits, to run again. */
 static bool run_request(struct request *r) {
-    struct client *c = r->client;
-    struct call call = {
-        .client = c,
-        .command = r->command,
-        .argc = r->argc,
-        .argv = r->argv,
-        .keyspace = keyspace_at(c->database),
-        .request = r,
-        .origin = CALL_PRIMARY,
-        .hashed = r->hashed,
-        .key_hash = r->key_hash,
-    };
-    c->command = r->command;
-    batch_apart_begin(c);
+    struct call call;
+    call_of_request(&call, CALL_PRIMARY, r);
+    batch_apart_begin(r->client);
     enum gate_verdict verdict = call_run(&call);
     batch_apart_end();
     return verdict != GATE_HELD;

@@ -307,16 +307,15 @@ static int64_t count_good(void) {
 static bool counts_good(void) { return replicas_wanted && lag_allowed; }
 
 static void look_at_gate(void) {
-    gate_set(GATE_REPLICAS,
+    gate_set(&primary_replicas_gate,
              role == PRIMARY_ROLE && counts_good() && count_good() < replicas_wanted);
 }
 
 static bool writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
 
-const struct gate_row primary_replicas_gate = {
-    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
-    .stops = writes,
-    .refusal = "-NOREPLICAS Not enough good replicas to write."};
+struct gate primary_replicas_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
+                                     .stops = writes,
+                                     .refusal = "-NOREPLICAS Not enough good replicas to write."};
 
 /* ---- each turn, each second ---- */
 

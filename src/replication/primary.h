@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 struct call;
-struct gate_row;
+struct gate;
 
 /* Commands, options and metrics. Once, at start. */
 void primary_register(void);
-extern const struct gate_row primary_replicas_gate; /* GATE_REPLICAS, for server/wiring */
+extern struct gate primary_replicas_gate; /* for server/wiring */
 
 /* Whether this server follows another one, and is not up to date: full copies must wait then. Set
  * by who knows; at first it follows none. */

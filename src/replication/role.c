@@ -44,8 +44,8 @@ static void tell_role(bool replica) {
 
 static void look(void) {
     bool replica = link_is_replica();
-    gate_set(GATE_READ_ONLY, replica && read_only);
-    gate_set(GATE_STALE, replica && link_state() != LINK_UP && !serve_stale);
+    gate_set(&role_gate_read_only, replica && read_only);
+    gate_set(&role_gate_stale, replica && link_state() != LINK_UP && !serve_stale);
     keyspace_hold_expiry(KEYSPACE_HELD_BY_REPLICA, replica);
     memory_limit_set_exempt(replica && ignores_maxmemory);
     own_keys_notice(replica && !read_only);
@@ -68,7 +68,7 @@ void role_open(void (*append)(struct client *c, struct buffer *out)) {
 static bool writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
 
 /* A transaction may have made this server a replica before the call. */
-const struct gate_row role_gate_read_only = {
+struct gate role_gate_read_only = {
     .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_QUEUED) | GATE_FROM_CODE,
     .stops = writes,
     .refusal = "-READONLY You can't write against a read only replica."};
@@ -77,7 +77,7 @@ static bool not_for_stale(const struct call *call) {
     return gate_flags_lacking(call) & COMMAND_STALE;
 }
 
-const struct gate_row role_gate_stale = {
+struct gate role_gate_stale = {
     .origins = GATE_FROM(CALL_NETWORK),
     .stops = not_for_stale,
     .refusal = "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."};

@@ -12,13 +12,13 @@
 
 struct buffer;
 struct client;
-struct gate_row;
+struct gate;
 struct link_observer;
 
 /* Commands, options and metrics, those of replication/link among them. Once, at start. */
 void role_register(void);
-/* GATE_READ_ONLY and GATE_STALE, for server/wiring. */
-extern const struct gate_row role_gate_read_only, role_gate_stale;
+/* For server/wiring. */
+extern struct gate role_gate_read_only, role_gate_stale;
 
 /* The role follows the link: for server/wiring, first of the link's observers. */
 extern const struct link_observer role_link_observer;

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The two causes of one gate. Where both are there the snapshot's is told, as in 6.2.
+ * The two causes of one gate. Where both are there the client is told of the snapshot, as in 6.2.
  */
 #include "save/disk_gate.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "command/call.h"
+#include "command/command.h"
 #include "exec/gates.h"
 
 static bool snapshot_fails;
-static int log_error;
-static char text[256];
+static int log_error; /* errno; 0 = none */
 
-static void look(void) {
-    gate_set_refusal(GATE_DISK, log_error && !snapshot_fails ? text : NULL);
-    gate_set(GATE_DISK, snapshot_fails || log_error);
-}
+static void look(void) { gate_set(&disk_gate, snapshot_fails || log_error); }
 
 void disk_gate_set_snapshot(bool fails) {
     snapshot_fails = fails;
@@ -24,6 +21,30 @@ void disk_gate_set_snapshot(bool fails) {
 
 void disk_gate_set_log(int error) {
     log_error = error;
-    snprintf(text, sizeof(text), "-MISCONF Errors writing to the AOF file: %s", strerror(error));
     look();
 }
+
+/* PING is refused too, so that a client's health check hears of it. */
+static bool may_not_be_saved(const struct call *call) {
+    return gate_flags(call) & COMMAND_WRITE ||
+           (call->origin == CALL_NETWORK && strcmp(call->command->name, "ping") == 0);
+}
+
+static enum gate_verdict refuse(const struct call *call) {
+    if (!snapshot_fails)
+        return gate_refuse(call, "-MISCONF Errors writing to the AOF file: %s",
+                           strerror(log_error));
+    return gate_refuse(
+        call,
+        "-MISCONF Redis is configured to save RDB snapshots, but it is currently not able to "
+        "persist on disk. Commands that may modify the data set are disabled, because this "
+        "instance is configured to report errors during writes if RDB snapshotting fails "
+        "(stop-writes-on-bgsave-error option). Please check the Redis logs for details about the "
+        "RDB error.");
+}
+
+struct gate disk_gate = {
+    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
+    .stops = may_not_be_saved,
+    .stop = refuse,
+};

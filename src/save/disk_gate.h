@@ -6,7 +6,12 @@
 #define EVENKEEL_SAVE_DISK_GATE_H
 #include <stdbool.h>
 
+struct gate;
+
+extern struct gate disk_gate; /* for server/wiring */
+
+/* Whether the last snapshot failed, and writes are to be refused for that. */
 void disk_gate_set_snapshot(bool fails);
-/* errno, 0 = all is well. */
+/* The errno that writing the log has met; 0 = the log can be written. */
 void disk_gate_set_log(int error);
 #endif

@@ -534,8 +534,7 @@ static enum gate_verdict hold(const struct call *call) {
     return GATE_HELD;
 }
 
-const struct gate_row walk_gate = {
-    .origins = GATE_FROM(CALL_NETWORK), .stops = should_wait, .stop = hold};
+struct gate walk_gate = {.origins = GATE_FROM(CALL_NETWORK), .stops = should_wait, .stop = hold};
 
 /* What some have waited for may have happened. */
 static void look_at_held(void) {
@@ -592,7 +591,7 @@ void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
     lane_init(&walk.aside);
     time_budget_start(&walk.budget, budget_percent, clock_monotonic_nsec());
     frontier_begin(emit, NULL);
-    gate_set(GATE_SAVE, true);
+    gate_set(&walk_gate, true);
 }
 
 bool walk_may_join(void) { return walk.copying && keys_copied() == 0; }
@@ -616,7 +615,7 @@ static void note_progress(void) {
 static void end_copying(bool whole) {
     note_progress();
     walk.copying = false;
-    gate_set(GATE_SAVE, false);
+    gate_set(&walk_gate, false);
     let_go();
     if (whole) {
         lane_close(&walk.lane);

@@ -54,7 +54,7 @@ void walk_progress(uint64_t *done, uint64_t *total);
 /* A call waits whose row says that it changes a large value that is still to be copied, unless all
  * that it changes is members of a hash, a set or a sorted set. While the scribe is far behind every
  * call that writes waits. */
-extern const struct gate_row walk_gate;
+extern struct gate walk_gate;
 
 /* In a forked child: the walk is the parent's. */
 void walk_forget(void);

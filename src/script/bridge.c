@@ -20,7 +20,7 @@
 #include "base/number.h"
 #include "base/panic.h"
 #include "base/random.h"
-#include "command/call.h"
+#include "command/call_make.h"
 #include "command/command.h"
 #include "exec/effects.h"
 #include "exec/run.h"
@@ -73,7 +73,7 @@ bool bridge_speaks_resp3(void) { return script.convert.capture.client->protocol 
 
 static void repeat_effects(void) {
     script.by_effects = true;
-    gate_set(GATE_CHANCE, false);
+    gate_set(&script_gate_chance, false);
     effects_limit(EFFECT_BOTH);
 }
 
@@ -179,15 +179,11 @@ static bool run_command(lua_State *L, int argc, const struct slice *argv, bool r
     struct client *c = script.convert.capture.client;
     struct buffer refusal;
     buffer_init(&refusal, MEMORY_OTHER);
-    struct call call = {
-        .client = c,
-        .command = command_find(argv[0]),
-        .argc = argc,
-        .argv = argv,
-        .keyspace = keyspace_at(c->database),
-        .origin = call_is_repeated(script.eval) ? CALL_SCRIPT_AGAIN : CALL_SCRIPT,
-        .refusal = &refusal,
-    };
+    struct call call;
+    call_make(
+        &call, call_origin_within(script.eval, CALL_SCRIPT, CALL_SCRIPT_AGAIN), c,
+        (struct call_parts){
+            .command = command_find(argv[0]), .argc = argc, .argv = argv, .refusal = &refusal});
     bool shown = debugger_shows();
     if (shown) debugger_show_call(&script.convert.capture, argc, argv);
     convert_begin(&script.convert, L);

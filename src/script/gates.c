@@ -6,37 +6,53 @@
 
 #include <string.h>
 
+#include "access/acl_denial.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "exec/memory_limit.h"
 
+static const char *const denied[] = {
+    [ACL_DENIED_COMMAND] = "The user executing the script can't run this command or subcommand",
+    [ACL_DENIED_KEY] =
+        "The user executing the script can't access at least one of the keys "
+        "mentioned in the command arguments",
+    [ACL_DENIED_CHANNEL] =
+        "The user executing the script can't publish to the channel "
+        "mentioned in the command"};
+
+const struct gate_code script_gate_code = {
+    .origins = GATE_FROM_SCRIPTS,
+    .unknown = "Unknown Redis command called from Lua script",
+    .wrong_count = "Wrong number of args calling Redis command From Lua script",
+    .denied = denied};
+
 void script_gates_begin(void) {
-    gate_set(GATE_SCRIPT, true);
-    gate_set(GATE_SCRIPT_MEMORY, memory_limit_lacked());
+    gate_set(&script_gate, true);
+    gate_set(&script_gate_memory, memory_limit_lacked());
 }
 
 void script_gates_end(void) {
-    gate_set(GATE_SCRIPT, false);
-    gate_set(GATE_SCRIPT_MEMORY, false);
-    gate_set(GATE_CHANCE, false);
+    gate_set(&script_gate, false);
+    gate_set(&script_gate_memory, false);
+    gate_set(&script_gate_chance, false);
 }
 
 void script_gates_note(unsigned command_flags, bool run_again) {
-    if (command_flags & COMMAND_WRITE) gate_set(GATE_SCRIPT_MEMORY, false);
-    if (command_flags & COMMAND_RANDOM && run_again) gate_set(GATE_CHANCE, true);
+    if (command_flags & COMMAND_WRITE) gate_set(&script_gate_memory, false);
+    if (command_flags & COMMAND_RANDOM && run_again) gate_set(&script_gate_chance, true);
 }
 
 static bool not_for_scripts(const struct call *call) {
     return call->command->flags & COMMAND_NOSCRIPT;
 }
 
-const struct gate_row script_gate = {.origins = GATE_FROM_SCRIPTS,
-                                     .stops = not_for_scripts,
-                                     .refusal = "This Redis command is not allowed from scripts"};
+struct gate script_gate = {.origins = GATE_FROM_SCRIPTS,
+                           .stops = not_for_scripts,
+                           .refusal = "This Redis command is not allowed from scripts"};
 
 static bool writes(const struct call *call) { return call->command->flags & COMMAND_WRITE; }
 
-const struct gate_row script_gate_chance = {
+struct gate script_gate_chance = {
     .origins = GATE_FROM_SCRIPTS,
     .stops = writes,
     .refusal =
@@ -47,7 +63,7 @@ const struct gate_row script_gate_chance = {
 static bool wants_memory(const struct call *call) { return call->command->flags & COMMAND_DENYOOM; }
 
 /* What a script does that has begun to write is not to be half done. */
-const struct gate_row script_gate_memory = {
+struct gate script_gate_memory = {
     .origins = GATE_FROM(CALL_SCRIPT),
     .stops = wants_memory,
     .refusal = "-OOM command not allowed when used memory > 'maxmemory'."};
@@ -65,8 +81,9 @@ static bool not_while_busy(const struct call *call) {
     return strcmp(name, "script") != 0 || !argument_begins(call, 'k');
 }
 
-const struct gate_row script_gate_busy = {
+struct gate script_gate_busy = {
     .origins = GATE_FROM(CALL_NETWORK),
+    .forbids_eviction = true,
     .stops = not_while_busy,
     .refusal =
         "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "

@@ -5,9 +5,11 @@
 #define EVENKEEL_SCRIPT_GATES_H
 #include "exec/gates.h"
 
-extern const struct gate_row script_gate, script_gate_chance, script_gate_memory;
+/* In which words scripts' calls are refused. */
+extern const struct gate_code script_gate_code;
+extern struct gate script_gate, script_gate_chance, script_gate_memory;
 /* Of others, while a script runs beyond its time. */
-extern const struct gate_row script_gate_busy;
+extern struct gate script_gate_busy;
 
 /* A script begins; ends. */
 void script_gates_begin(void);

@@ -6,9 +6,9 @@
  *    +----------------+--------------------------+----------------------+
  *
  * While it is busy clients are served in turns within the hook that counts Lua's instructions, and
- * the gate GATE_BUSY tells nearly all of them so. A script that is killed gets an error at its next
- * instruction, and again at each one after that: none of its pcalls survives it. SIGTERM does the
- * same to a busy one that has not written.
+ * the gate script_gate_busy tells nearly all of them so. A script that is killed gets an error at
+ * its next instruction, and again at each one after that: none of its pcalls survives it. SIGTERM
+ * does the same to a busy one that has not written.
  *
  * A script is a unit: what it changed is handed on as its effects within MULTI and EXEC, or, where
  * lua-replicate-commands is off, as the script itself, to be run again.
@@ -37,11 +37,13 @@
 #include "io/signals.h"
 #include "net/reply.h"
 #include "option/option.h"
+#include "rdb/loading.h"
 #include "script/bridge.h"
 #include "script/cache.h"
 #include "script/convert.h"
 #include "script/debugger.h"
 #include "script/engine.h"
+#include "script/gates.h"
 #include "script/libraries.h"
 #include "script/random.h"
 #include "script/sandbox.h"
@@ -264,14 +266,14 @@ static bool stands_in_the_way(void) {
 /* A script that a log holds runs while the log is loaded. A signal ends such a load at once,
  * whatever the time limit is, because nothing of it is saved. */
 static bool load_is_to_end(void) {
-    return gate_is_set(GATE_LOADING) && signals_shutdown_requested();
+    return gate_is_set(&loading_gate) && signals_shutdown_requested();
 }
 
 static void hook(lua_State *L, lua_Debug *where) {
     if (!running.killed) {
         if (!running.busy && !load_is_to_end() && !is_over_time()) return;
         running.busy = true;
-        gate_set(GATE_BUSY, true);
+        gate_set(&script_gate_busy, true);
         /* SHUTDOWN NOSAVE ends any, a signal those that leave nothing half done. */
         running.killed = !run_turn_within() || running.killed || stands_in_the_way();
     }
@@ -300,7 +302,7 @@ static void begin(const struct call *call, const struct cached_script *s) {
 
 static void end(void) {
     bridge_end();
-    if (running.busy) gate_set(GATE_BUSY, false);
+    if (running.busy) gate_set(&script_gate_busy, false);
     running.sha = NULL;
 }
 
@@ -356,7 +358,7 @@ static void run(lua_State *L, void *context) {
     if (running.repeats) engine_lift_limit();
     if (debugger_is_on())
         debugger_attach(L, time_limit_msec);
-    else if (time_limit_msec || gate_is_set(GATE_LOADING))
+    else if (time_limit_msec || gate_is_set(&loading_gate))
         lua_sethook(L, hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
     engine_hold();
     sandbox_push_globals(L);

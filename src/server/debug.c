@@ -38,6 +38,7 @@
 #include "rdb/rdb_load.h"
 #include "save/snapshot.h"
 #include "script/bridge.h"
+#include "script/gates.h"
 #include "server/config.h"
 #include "server/debug_effects.h"
 #include "server/debug_process.h"
@@ -75,15 +76,15 @@ static void debug_sleep(struct call *call) {
 /* A long command as a slow script is one: it holds up all but what its gate lets in. */
 static void debug_turns_within(struct call *call) {
     int64_t msec, turns = 0;
-    enum gate gate = GATES;
+    struct gate *gate = NULL;
     if (!argument_int64(call, 2, &msec, NULL)) return;
-    if (call->argc == 4 && argument_is(call, 3, "busy")) gate = GATE_BUSY;
-    if (call->argc == 4 && argument_is(call, 3, "loading")) gate = GATE_LOADING;
-    if (call->argc == 4 && gate == GATES) {
+    if (call->argc == 4 && argument_is(call, 3, "busy")) gate = &script_gate_busy;
+    if (call->argc == 4 && argument_is(call, 3, "loading")) gate = &loading_gate;
+    if (call->argc == 4 && !gate) {
         reply_syntax_error(call->client);
         return;
     }
-    bool was_set = gate == GATES || gate_is_set(gate);
+    bool was_set = !gate || gate_is_set(gate);
     if (!was_set) gate_set(gate, true);
     int64_t start_msec = clock_monotonic_nsec() / 1000000;
     bool goes_on = true;

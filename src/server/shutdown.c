@@ -21,7 +21,7 @@
 #include "command/row.h"
 #include "exec/edit.h"
 #include "exec/effects.h"
-#include "exec/gates.h"
+#include "exec/gate_rows.h"
 #include "io/background.h"
 #include "io/child.h"
 #include "io/loop.h"
@@ -63,7 +63,7 @@ static bool stop(enum saving saving) {
     }
     primary_say_last();
     stopping = true;
-    gate_set(GATE_CLOSING, true);
+    gate_set(&gate_closing, true);
     effects_stop();
     loop_stop(loop);
     return true;

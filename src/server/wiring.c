@@ -14,7 +14,7 @@
  *                                     that came of all that; the stream to replicas;
  *                                     where one of them has more to do the loop does not sleep,
  *                                     and clients and background work take turns
- *   exec/gates    may a call run?     gates, in their order
+ *   exec/gates    may a call run?     gates, in their order; script_gates for calls of scripts
  *   exec/run      within a command    cron_within, shutdown_look_within: none of the above
  *   net/batch     runs requests by    exec/dispatch
  *   net/client    a client closes     client_states, in their order; only between requests
@@ -50,6 +50,7 @@
 #include "base/memory.h"
 #include "base/panic.h"
 #include "cluster/commands.h"
+#include "cluster/gate.h"
 #include "cluster/options.h"
 #include "command/call.h"
 #include "commands/acl.h"
@@ -136,6 +137,7 @@
 #include "report/monitor.h"
 #include "report/slowlog.h"
 #include "report/stalls.h"
+#include "save/disk_gate.h"
 #include "save/saver.h"
 #include "save/snapshot.h"
 #include "save/walk.h"
@@ -340,28 +342,36 @@ static struct client_state *const client_states[] = {&monitor_client_state,
                                                      &replica_client_state,
                                                      &apply_client_state,
                                                      NULL};
-static const struct gate_row *const gates[GATES] = {
-    [GATE_USER] = &gate_user,
-    [GATE_CLUSTER] = &gate_cluster,
-    [GATE_MEMORY] = &memory_limit_gate,
-    [GATE_DISK] = &gate_disk,
-    [GATE_REPLICAS] = &primary_replicas_gate,
-    [GATE_READ_ONLY] = &role_gate_read_only,
-    [GATE_CLOSING] = &gate_closing,
-    [GATE_SUBSCRIBER] = &gate_subscriber,
-    [GATE_STALE] = &role_gate_stale,
-    [GATE_LOADING] = &loading_gate,
-    [GATE_BUSY] = &script_gate_busy,
-    [GATE_NESTED] = &run_gate,
-    [GATE_MONITOR] = &gate_monitor,
-    [GATE_PAUSE] = &pause_gate,
-    [GATE_LOG] = &aof_gate,
-    [GATE_SAVE] = &walk_gate,
-    [GATE_QUEUE] = &gate_queue,
-    [GATE_SCRIPT] = &script_gate,
-    [GATE_CHANCE] = &script_gate_chance,
-    [GATE_SCRIPT_MEMORY] = &script_gate_memory,
+/* In the order of 6.2, by which a call with two faults gets the same error. The last gates are
+ * scripts' own, and asked of no request. */
+static struct gate *const gates[] = {
+    &gate_user,             /* the client must authenticate, or its user may not do everything */
+    &cluster_gate,          /* this node may not serve these keys */
+    &memory_limit_gate,     /* maxmemory is set */
+    &disk_gate,             /* the last save failed, or the log cannot be written */
+    &primary_replicas_gate, /* fewer good replicas than min-replicas-to-write */
+    &role_gate_read_only,   /* a replica that takes writes from its primary only */
+    &gate_closing,          /* the client is marked to be closed, or the server has begun to end */
+    &gate_subscriber,       /* the client listens to channels */
+    &role_gate_stale,       /* a replica without its primary, with replica-serve-stale-data no */
+    &loading_gate,          /* a snapshot or a log is loaded */
+    &script_gate_busy,      /* a script runs beyond its time */
+    &run_gate,              /* no turn more may be made within this one */
+    &gate_monitor,          /* the client monitors, or is a replica */
+    &pause_gate,            /* CLIENT PAUSE, FAILOVER */
+    &aof_gate,              /* more waits to be logged than may */
+    &walk_gate,             /* a save that walks: a writer of a large value may have to wait */
+    &gate_queue,            /* the client is between MULTI and EXEC */
+    &script_gate,           /* a script runs: not all commands are for scripts */
+    &script_gate_chance,    /* a script that is to be repeated has asked for what may differ */
+    &script_gate_memory, /* there was no room when the script began, and it has not written yet */
+    NULL,
 };
+/* As 6.2 asks the calls of a script. */
+static struct gate *const script_gates[] = {
+    &script_gate,         &gate_user,    &script_gate_chance,
+    &role_gate_read_only, &disk_gate,    &primary_replicas_gate,
+    &script_gate_memory,  &cluster_gate, NULL};
 static void become_child(const struct child_job *job) {
     title_write_child(job->title);
     oom_score_apply(OOM_CHILD);
@@ -412,7 +422,8 @@ static bool hand_down(struct loop *loop) {
     loading_set_observers(loading_observers);
     link_set_observers(link_observers);
     role_set_observers(role_observers);
-    gates_set_rows(gates);
+    gates_set_order(gates);
+    gates_set_code_order(&script_gate_code, script_gates);
     memory_limit_set_clients(&clients);
     client_memory_set_maxmemory(memory_limit_bytes);
     return true;

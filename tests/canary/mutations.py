@@ -476,10 +476,10 @@ mutate('serve-order', 'exec/run.c', 'if (outermost) blocked_serve();',
        'tcl unit/type/list')
 
 mutate('nested-gate-left-out', 'exec/run.c',
-       '    if (innermost) gate_set(GATE_NESTED, true);\n', '',
+       '    if (innermost) gate_set(&run_gate, true);\n', '',
        'an endless script in the innermost turn cannot be ended', 'unit exec/test_run')
 mutate('nested-gate-forgotten', 'exec/run.c',
-       '    if (innermost) gate_set(GATE_NESTED, false);\n', '',
+       '    if (innermost) gate_set(&run_gate, false);\n', '',
        'scripts are refused for ever', 'unit exec/test_run')
 
 # ---- edits and effects ----
@@ -621,7 +621,7 @@ mutate('effects-served-together', 'exec/blocked.c',
 # ---- gates ----
 
 mutate('gate-origins', 'exec/gates.c',
-       'if (!(row->origins & GATE_FROM(call->origin))) return GATE_OPEN;', '',
+       'if (!(gate->origins & GATE_FROM(call->origin))) return GATE_OPEN;', '',
        'what the log has is refused', 'unit exec/test_gates')
 mutate('gate-lacking', 'exec/transaction.c',
        '        t->lacking_flags |= ~q->command->flags;\n', '',
@@ -721,15 +721,15 @@ mutate('script-spare-of-less', 'script/engine.c',
        'Lua gets a block that is too small', 'unit script/test_engine')
 mutate('script-latest-stays', 'script/cache.c', '    latest = NULL;\n', '',
        'a script that is gone is found', 'unit script/test_cache')
-mutate('script-without-rights', 'exec/gates.c', '{GATE_SCRIPT,        GATE_USER,   GATE_CHANCE,',
-       '{GATE_SCRIPT,        GATE_CHANCE,', 'a script may what its caller may not',
+mutate('script-without-rights', 'server/wiring.c', '    &script_gate,         &gate_user,',
+       '    &script_gate,', 'a script may what its caller may not',
        'tcl unit/scripting ACL')
 mutate('script-loses-memory-gate', 'script/gates.c',
-       'gate_set(GATE_SCRIPT_MEMORY, memory_limit_lacked());',
-       'gate_set(GATE_SCRIPT_MEMORY, false);', 'a script writes where there is no memory',
+       'gate_set(&script_gate_memory, memory_limit_lacked());',
+       'gate_set(&script_gate_memory, false);', 'a script writes where there is no memory',
        'tcl unit/scripting maxmemory')
 mutate('script-memory-gate-stays', 'script/gates.c',
-       '    if (command_flags & COMMAND_WRITE) gate_set(GATE_SCRIPT_MEMORY, false);\n', '',
+       '    if (command_flags & COMMAND_WRITE) gate_set(&script_gate_memory, false);\n', '',
        'a script that has written is stopped half done', 'tcl unit/scripting maxmemory')
 mutate('script-unframed', 'script/bridge.c', '        if (script.by_effects) effects_frame();\n',
        '', "a script's effects are not framed", 'tcl unit/scripting Effects')
@@ -818,7 +818,7 @@ mutate('walk-never-rests', 'save/walk.c',
        'return scribe_waiting(walk.scribe) >= WAITING_BYTES_MAX && !is_urgent();', 'return false;',
        'all is copied though nothing is written', WALK)
 mutate('walk-holds-for-ever', 'save/walk.c',
-       '    gate_set(GATE_SAVE, false);\n    let_go();\n', '    gate_set(GATE_SAVE, false);\n',
+       '    gate_set(&walk_gate, false);\n    let_go();\n', '    gate_set(&walk_gate, false);\n',
        'who waits for a save that is given up waits on', WALK)
 mutate('walk-recency', 'save/walk.c',
        'walk.with_recency = job->format != SAVER_COMMANDS && piece_has_recency();',
@@ -991,7 +991,8 @@ mutate('link-asks-at-once', 'replication/link.c',
 mutate('resumed-while-asleep', 'server/wiring.c', 'return more || batch_has_resumed();',
        'return more;', 'who has waited for replicas waits on for the cron',
        'tcl integration/replication-replica WAIT, and what follows it')
-mutate('replica-touches-keys', 'exec/gates.c', ' || c->flags & CLIENT_STREAMED)\n', ')\n',
+mutate('replica-touches-keys', 'exec/gate_rows.c',
+       '                            .net_flags = CLIENT_STREAMED,\n', '',
        'a replica writes over its link', 'tcl integration/replication-primary touches no keys')
 mutate('replica-address-comma', 'replication/primary.c', " || text.bytes[i] == ',') return false;",
        ') return false;', 'an address brings fields of INFO along',
@@ -1032,7 +1033,7 @@ mutate('answers-by-the-clock', 'exec/memory_limit.c',
        'large values are not answered where others have the processor',
        'unit exec/test_memory_limit')
 mutate('time-with-eviction', 'exec/run.c',
-       '        if (gate_is_set(GATE_MEMORY)) start = begin_after_eviction(start);\n', '',
+       '        if (gate_is_set(&memory_limit_gate)) start = begin_after_eviction(start);\n', '',
        "a command's time has the eviction before it",
        'tcl unit/maxmemory time is without the eviction')
 mutate('throttling-absent', 'report/host_cpu.c', 'return sampled()->throttled_usec >= 0; }',

@@ -52,7 +52,7 @@ static void test_holds_writes(void **state) {
                {"config set maxmemory 0", "+OK\r\n"}};
     pause_hold_writes(true);
     assert_int_equal(pause_mode(), PAUSE_WRITES);
-    assert_true(gate_is_set(GATE_PAUSE));
+    assert_true(gate_is_set(&pause_gate));
     for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++) {
         struct peer p = peer_connect();
         say_held(&p, held[i]);
@@ -62,7 +62,7 @@ static void test_holds_writes(void **state) {
     }
     pause_hold_writes(false);
     assert_int_equal(pause_mode(), PAUSE_NONE);
-    assert_false(gate_is_set(GATE_PAUSE));
+    assert_false(gate_is_set(&pause_gate));
 }
 
 /* A transaction waits as a whole, at its EXEC, and only where it writes. */

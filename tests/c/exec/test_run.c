@@ -6,6 +6,7 @@
 
 #include "server/whole.h"
 
+#include "aof/aof.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "command/row.h"
@@ -14,6 +15,7 @@
 #include "exec/pause.h"
 #include "exec/transaction.h"
 #include "publish/pubsub.h"
+#include "script/gates.h"
 #include "store/expire.h"
 #include "store/limbo.h"
 
@@ -79,7 +81,7 @@ static void test_others_are_served(void **state) {
 }
 
 static void gate_refuses(int turn) {
-    gate_set(GATE_BUSY, turn == 0);
+    gate_set(&script_gate_busy, turn == 0);
     if (turn == 0) send_line(&other, "GET k\r\n");
     if (turn == 1)
         assert_has(&other,
@@ -144,14 +146,14 @@ static void test_pause_begins_within(void **state) {
 /* What may end a script is not held by a disk that is slow; who would add to the log is. */
 static void log_is_full(int turn) {
     if (turn == 0) {
-        gate_set(GATE_LOG, true);
+        gate_set(&aof_gate, true);
         send_line(&other, "SCRIPT KILL\r\n");
         send_line(&third, "INCR n\r\n");
     }
     if (turn != 2) return;
     assert_has(&other, "-NOTBUSY No scripts in execution right now.\r\n");
     assert_has(&third, "");
-    gate_set(GATE_LOG, false);
+    gate_set(&aof_gate, false);
 }
 
 static void test_log_is_full_within(void **state) {
@@ -400,7 +402,7 @@ static void test_innermost_turn(void **state) {
     rows[0].flags |= COMMAND_MAY_LAST;
     run_within(2, asks_in_the_innermost, "within\r\n", "+OVER\r\n");
     assert_int_equal(nested_most, BATCH_DEPTH_MAX);
-    assert_false(gate_is_set(GATE_NESTED));
+    assert_false(gate_is_set(&run_gate));
     for (int i = 1; i < BATCH_DEPTH_MAX; i++) assert_has(&herd[i], "+OVER\r\n");
     for (int i = 1; i <= BATCH_DEPTH_MAX; i++) peer_close(&herd[i]);
     rows[0].flags &= ~(unsigned)COMMAND_MAY_LAST;
@@ -808,7 +810,7 @@ static int begin(void **state) {
 
 static int end(void **state) {
     struct peer *all[] = {&runs, &other, &third};
-    gate_set(GATE_BUSY, false);
+    gate_set(&script_gate_busy, false);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) peer_close(all[i]);
     blocked_check();
     transaction_check();

@@ -12,6 +12,7 @@
 #include "option/settings.h"
 #include "replication/fake_primary.h"
 #include "replication/feed.h"
+#include "replication/role.h"
 
 static struct fake_primary f;
 
@@ -97,10 +98,10 @@ static void say_and_wait(const char *text) {
 static void assert_gives_up(const char *text) {
     say_and_wait(text);
     FAKE_UNTIL(&f, link_state() == LINK_WAITS);
-    assert_true(gate_is_set(GATE_READ_ONLY));
+    assert_true(gate_is_set(&role_gate_read_only));
     link_stop_following();
     assert_int_equal(link_state(), LINK_NONE);
-    assert_false(gate_is_set(GATE_READ_ONLY));
+    assert_false(gate_is_set(&role_gate_read_only));
 }
 
 static void test_answers_to_psync(void **state) {

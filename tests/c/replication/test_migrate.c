@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "command/call.h"
+#include "command/call_make.h"
 #include "command/command.h"
 #include "exec/edit.h"
 #include "exec/run.h"
@@ -144,12 +144,9 @@ static void run(const char *format, ...) {
         argv[argc++] = (struct slice){at, length == 2 && *at == '\'' ? 0 : length};
         at += length;
     }
-    struct call call = {.client = capture.client,
-                        .command = command_find(argv[0]),
-                        .argc = argc,
-                        .argv = argv,
-                        .keyspace = keyspace_at(capture.client->database),
-                        .origin = CALL_LOG};
+    struct call call;
+    call_make(&call, CALL_LOG, capture.client,
+              (struct call_parts){.command = command_find(argv[0]), .argc = argc, .argv = argv});
     buffer_clear(&capture.replies);
     assert_int_equal(call_run(&call), GATE_OPEN);
 }

@@ -92,18 +92,18 @@ static void test_replicaof(void **state) {
 /* What a replica is, it is before the first command: its data is loaded by the same rules. */
 static void test_gates(void **state) {
     assert_loads("replicaof host 1\n");
-    assert_true(gate_is_set(GATE_READ_ONLY));
-    assert_false(gate_is_set(GATE_STALE));
+    assert_true(gate_is_set(&role_gate_read_only));
+    assert_false(gate_is_set(&role_gate_stale));
     assert_true(keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA));
     assert_takes("replica-read-only", "no", "no");
     assert_takes("slave-serve-stale-data", "no", "no");
-    assert_false(gate_is_set(GATE_READ_ONLY));
-    assert_true(gate_is_set(GATE_STALE));
+    assert_false(gate_is_set(&role_gate_read_only));
+    assert_true(gate_is_set(&role_gate_stale));
     assert_takes("replica-read-only", "yes", "yes");
     assert_takes("slave-serve-stale-data", "yes", "yes");
     assert_loads("slaveof no one\n");
-    assert_false(gate_is_set(GATE_READ_ONLY));
-    assert_false(gate_is_set(GATE_STALE));
+    assert_false(gate_is_set(&role_gate_read_only));
+    assert_false(gate_is_set(&role_gate_stale));
     assert_false(keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA));
 }
 

@@ -6,7 +6,7 @@
 #define EVENKEEL_TESTS_SCRIPT_DEBUGGED_H
 #include <poll.h>
 
-#include "command/call.h"
+#include "command/call_make.h"
 #include "command/command.h"
 #include "exec/gates.h"
 #include "exec/run.h"
@@ -44,12 +44,9 @@ static inline struct peer debugged_open(const char *mode, const char *const *wor
 /* Runs EVAL of the text for the client, with a key. */
 static inline void debugged_eval(struct peer *p, struct slice text) {
     const struct slice argv[] = {SLICE("eval"), text, SLICE("1"), SLICE("key")};
-    struct call call = {.client = p->client,
-                        .command = command_find(argv[0]),
-                        .argc = 4,
-                        .argv = argv,
-                        .keyspace = keyspace_at(0),
-                        .origin = CALL_NETWORK};
+    struct call call;
+    call_make(&call, CALL_NETWORK, p->client,
+              (struct call_parts){.command = command_find(argv[0]), .argc = 4, .argv = argv});
     assert_int_equal(call_run(&call), GATE_OPEN);
     reply_write_all();
     client_finish_closing();

@@ -10,7 +10,7 @@
 #define WORDS_MAX 4
 
 /* Whether the row stops a call of these words. */
-static bool stops(const struct gate_row *row, const char *const *words) {
+static bool stops(const struct gate *row, const char *const *words) {
     struct slice argv[WORDS_MAX];
     int argc = 0;
     for (; argc < WORDS_MAX && words[argc]; argc++) argv[argc] = slice_of(words[argc]);
@@ -20,7 +20,7 @@ static bool stops(const struct gate_row *row, const char *const *words) {
 }
 
 static const struct {
-    const struct gate_row *row;
+    const struct gate *row;
     const char *words[WORDS_MAX + 1];
     bool stopped;
 } cases[] = {
@@ -71,18 +71,18 @@ static void test_who_is_asked(void **state) {
 }
 
 static void test_they_are_on_while_a_script_runs(void **state) {
-    assert_false(gate_is_set(GATE_SCRIPT));
+    assert_false(gate_is_set(&script_gate));
     script_gates_begin();
-    assert_true(gate_is_set(GATE_SCRIPT));
-    assert_false(gate_is_set(GATE_SCRIPT_MEMORY) || gate_is_set(GATE_CHANCE));
+    assert_true(gate_is_set(&script_gate));
+    assert_false(gate_is_set(&script_gate_memory) || gate_is_set(&script_gate_chance));
     script_gates_note(COMMAND_RANDOM, false);
-    assert_false(gate_is_set(GATE_CHANCE)); /* its effects are repeated, not itself */
+    assert_false(gate_is_set(&script_gate_chance)); /* its effects are repeated, not itself */
     script_gates_note(COMMAND_READONLY, true);
-    assert_false(gate_is_set(GATE_CHANCE));
+    assert_false(gate_is_set(&script_gate_chance));
     script_gates_note(COMMAND_RANDOM, true);
-    assert_true(gate_is_set(GATE_CHANCE));
+    assert_true(gate_is_set(&script_gate_chance));
     script_gates_end();
-    assert_false(gate_is_set(GATE_SCRIPT) || gate_is_set(GATE_CHANCE));
+    assert_false(gate_is_set(&script_gate) || gate_is_set(&script_gate_chance));
 }
 
 /* Whether there is room is known from the call that begins it, and counts until it writes. */
@@ -92,16 +92,16 @@ static void test_memory_counts_until_it_writes(void **state) {
     option_set_text("maxmemory", "1");
     whole_say(&p, "eval \"return redis.call('get', 'k')\" 0", "$-1\r\n");
     script_gates_begin();
-    assert_true(gate_is_set(GATE_SCRIPT_MEMORY));
+    assert_true(gate_is_set(&script_gate_memory));
     script_gates_note(COMMAND_READONLY, false);
-    assert_true(gate_is_set(GATE_SCRIPT_MEMORY));
+    assert_true(gate_is_set(&script_gate_memory));
     script_gates_note(COMMAND_WRITE, false);
-    assert_false(gate_is_set(GATE_SCRIPT_MEMORY));
+    assert_false(gate_is_set(&script_gate_memory));
     script_gates_end();
     script_gates_begin();
-    assert_true(gate_is_set(GATE_SCRIPT_MEMORY));
+    assert_true(gate_is_set(&script_gate_memory));
     script_gates_end();
-    assert_false(gate_is_set(GATE_SCRIPT_MEMORY));
+    assert_false(gate_is_set(&script_gate_memory));
     option_set_text("maxmemory", "0");
     whole_say(&p, "get k", "$-1\r\n");
     peer_close(&p);

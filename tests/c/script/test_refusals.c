@@ -8,11 +8,11 @@
  */
 #include "base/random.h"
 #include "command/call.h"
-#include "exec/gates.h"
 #include "option/option.h"
 #include "script/cache.h"
 #include "script/debugged.h"
 #include "script/engine.h"
+#include "script/gates.h"
 #include "script/sandbox.h"
 #include "script/script.h"
 
@@ -287,7 +287,7 @@ static int begin(void **state) {
 
 static int end(void **state) {
     peer_close(&p);
-    assert_false(gate_is_set(GATE_BUSY) || gate_is_set(GATE_SCRIPT));
+    assert_false(gate_is_set(&script_gate_busy) || gate_is_set(&script_gate));
     return whole_nothing_left(state);
 }
 

@@ -7,9 +7,9 @@
 #include "command/call.h"
 #include "command/row.h"
 #include "exec/effects.h"
-#include "exec/gates.h"
 #include "script/cache.h"
 #include "script/engine.h"
+#include "script/gates.h"
 #include "script/scripted.h"
 
 #define KILLED "Script killed by user with SCRIPT KILL..."
@@ -75,7 +75,7 @@ static int begin(void **state) {
 static int end(void **state) {
     peer_close(&runs);
     peer_close(&other);
-    assert_false(gate_is_set(GATE_BUSY) || gate_is_set(GATE_SCRIPT));
+    assert_false(gate_is_set(&script_gate_busy) || gate_is_set(&script_gate));
     return whole_nothing_left(state);
 }
 

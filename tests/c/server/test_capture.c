@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "command/call.h"
+#include "command/call_make.h"
 #include "command/command.h"
 #include "exec/blocked.h"
 #include "exec/run.h"
@@ -43,12 +43,9 @@ static enum gate_verdict run(struct capture *capture, const char *line) {
         argv[argc++] = (struct slice){at, length};
         at += length;
     }
-    struct call call = {.client = capture->client,
-                        .command = command_find(argv[0]),
-                        .argc = argc,
-                        .argv = argv,
-                        .keyspace = keyspace_at(capture->client->database),
-                        .origin = CALL_LOG};
+    struct call call;
+    call_make(&call, CALL_LOG, capture->client,
+              (struct call_parts){.command = command_find(argv[0]), .argc = argc, .argv = argv});
     return call_run(&call);
 }
 

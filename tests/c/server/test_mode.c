@@ -83,10 +83,11 @@ static bool open_figures(struct loop *loop) {
 
 static bool open_or_refuse(struct loop *loop) { return !refuses; }
 
+static struct gate *const small_gates[] = {&gate_user, NULL};
+
 static bool open_clients(struct loop *loop) {
-    static const struct gate_row *const gates[GATES] = {[GATE_USER] = &gate_user};
     assert_true(figures_are_open);
-    gates_set_rows(gates);
+    gates_set_order(small_gates);
     keyspace_open();
     if (!client_open(loop, &PEERS_PARTS)) return false;
     reply_open();

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The gate of a cluster's node: calls whose keys this node does not serve are redirected.
+ */
+#ifndef EVENKEEL_CLUSTER_GATE_H
+#define EVENKEEL_CLUSTER_GATE_H
+#include <stdbool.h>
+
+struct buffer;
+struct call;
+struct gate;
+
+extern struct gate cluster_gate; /* for server/wiring */
+
+/* Says whether this node serves the keys of a call; where not, `refusal` gets the error ("-MOVED
+ * ..."). */
+typedef bool cluster_serves(const struct call *call, struct buffer *refusal);
+/* NULL: all keys are served, and the gate is not on. */
+void cluster_gate_set(cluster_serves *how);
+#endif

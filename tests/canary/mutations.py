@@ -389,6 +389,27 @@ mutate('lazyfree-no-help', 'store/lazyfree.c',
        'queue == &overflow || queue->bytes > pending_max', 'queue == &overflow',
        'values that are not lazy are bounded by nothing', 'unit store/test_lazyfree')
 
+# ---- peer ----
+
+mutate('peer-answer-unsent', 'peer/peer_client.c',
+       'return c->asked[c->first].end <= c->written_bytes;', 'return true;',
+       'a reply answers a request that was not written', 'unit peer/test_peer_client')
+mutate('peer-answer-held', 'peer/peer_client.c',
+       'if (!lives || !watch(c) || peer_has_input(c->peer))', 'if (!lives || !watch(c))',
+       'an answer that came before its request waits for more input',
+       'unit peer/test_peer_client')
+mutate('peer-patience-by-pushes', 'peer/peer_client.c',
+       '        take_reply(c, reply);\n', '        note_step(c);\n        take_reply(c, reply);\n',
+       'pushes without end keep a late connection', 'unit peer/test_peer_client')
+mutate('peer-nested', 'peer/peer_client.c',
+       '    if (loop_depth(c->settings.loop) > 1) return;\n', '',
+       'answers are told in the midst of a command', 'unit peer/test_peer_client')
+mutate('peer-patience-stops-pause', 'peer/peer_client.c',
+       'if (c->by_turns || c->state == PEER_CLIENT_CLOSED) return;\n    stop_timer(c);',
+       'if (c->by_turns) return;\n    stop_timer(c);',
+       'a connection whose patience is set between is not begun again',
+       'unit peer/test_peer_client')
+
 # ---- net ----
 
 mutate('qbuf-minus', 'net/batch.c', 'return query_used(c->query) + query_used(c->held);',

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The simulation's io/socket: node N has the address 10.0.0.N+1, and nothing else resolves. There
- * are no unix sockets.
+ * The simulation's io/socket: node N has the address 10.0.0.N+1, and nothing else resolves; no name
+ * is looked up, so that no thread is needed. There are no unix sockets.
  */
 #include "io/socket.h"
 
@@ -52,6 +52,13 @@ int socket_connect_tcp(const char *address, int port, const char *source, char *
 
 int socket_connect_unix(const char *path, char *reason, size_t reason_size) {
     return fail(EAFNOSUPPORT, "socket", reason, reason_size);
+}
+
+bool socket_is_address(const char *text) { return true; }
+bool socket_find_address(const char *name, char address[SOCKET_ADDRESS_CHARS], char *reason,
+                         size_t reason_size) {
+    snprintf(reason, reason_size, "nothing resolves");
+    return false;
 }
 
 int socket_take_error(int fd) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The documents made from the option rows: an example redis.conf and the reference page.
+ * The documents made from the option rows: an example redis.conf, the reference page, and the
+ * server's part of the manual.
  *
- * Both show what the rows say and not what the variables hold, so that the texts are the same
+ * All show what the rows say and not what the variables hold, so that the texts are the same
  * whichever server made them; a lint compares them with the files in the tree.
  *
  * redis.conf: every option stands commented at its default below its help. A directive without a
@@ -9,6 +10,7 @@
  */
 #include <inttypes.h>
 
+#include "base/manual.h"
 #include "option/option.h"
 #include "option/option_internal.h"
 
@@ -199,6 +201,43 @@ void option_write_reference(struct buffer *out) {
             buffer_append_c_string(out, reference_table);
         }
         append_reference(out, row);
+        previous = row;
+    }
+}
+
+/* --- the manual page --- */
+
+static void append_manual(struct buffer *out, const struct option_row *row) {
+    struct buffer values, help;
+    buffer_init(&values, MEMORY_OTHER);
+    buffer_init(&help, MEMORY_OTHER);
+    append_type(&values, row);
+    buffer_printf(&help, "%s%s", row->help, missing_note(row));
+    if (has_example(row)) {
+        buffer_append_c_string(&help, " Default: ");
+        option_append_fallback(row, &help);
+        buffer_append_char(&help, '.');
+    }
+    if (row->flags & OPTION_MUTABLE)
+        buffer_append_c_string(&help, " CONFIG SET changes it while the server runs.");
+    manual_word(out, &(struct manual_word){row->name, row->alias, values.bytes, help.bytes});
+    buffer_free(&help);
+    buffer_free(&values);
+}
+
+void option_write_manual(struct buffer *out) {
+    const struct option_row *previous = NULL;
+    for (size_t i = 0; i < option_count(); i++) {
+        const struct option_row *row = option_at(i);
+        if (row->flags & OPTION_HIDDEN) continue;
+        if (!previous || !same_section(previous, row)) {
+            struct buffer title;
+            buffer_init(&title, MEMORY_OTHER);
+            append_title(&title, row->section);
+            manual_subheading(out, title.bytes);
+            buffer_free(&title);
+        }
+        append_manual(out, row);
         previous = row;
     }
 }

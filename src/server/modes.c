@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "aof/check_aof.h"
+#include "base/manual.h"
+#include "base/string.h"
 #include "rdb/check_rdb.h"
 #include "rdb/rdb_save.h"
 #include "server/mode.h"
@@ -24,6 +26,14 @@
 /* The types of values, which are decoded, and whether checksums count. */
 static void (*const checker_registrations[])(void) = {value_register, rdb_save_register, NULL};
 
+/* What of a checker is shown and asked: all of it stands here once. */
+struct checker {
+    struct manual manual;
+    struct manual_word flag; /* may stand before the path; a NULL name = no flag may */
+    const char *success;     /* what the exit status 0 says */
+    int (*run)(const char *path, bool flagged);
+};
+
 /* What stands before a checker's own words: the path of the program, or, where an option chose the
  * checker, the last part of that path and the option. */
 static void print_usage(const struct mode *mode, int argc, char **argv, const char *words) {
@@ -34,27 +44,69 @@ static void print_usage(const struct mode *mode, int argc, char **argv, const ch
         fprintf(stderr, "Usage: %s %s %s\n", slash ? slash + 1 : argv[0], mode->option, words);
 }
 
-/* `flag` may stand before the path; NULL: no flag may. */
-static int check(const struct mode *mode, int argc, char **argv, const char *flag,
-                 const char *usage, int (*run)(const char *path, bool flagged)) {
-    int first = mode_is_called(mode, argc, argv) ? 1 : 2;
+static void print_manual(const struct checker *checker) {
+    struct buffer page;
+    buffer_init(&page, MEMORY_OTHER);
+    manual_begin(&page, &checker->manual);
+    if (checker->flag.name) {
+        manual_heading(&page, "Command line");
+        manual_word(&page, &checker->flag);
+    }
+    manual_heading(&page, "Exit status");
+    manual_word(&page, &(struct manual_word){"0", .help = checker->success});
+    manual_word(&page,
+                &(struct manual_word){"1", .help = "The file is not sound, or cannot be read."});
+    manual_end(&page, &checker->manual);
+    fwrite(page.bytes, 1, page.length, stdout);
+    buffer_free(&page);
+}
+
+static int check(const struct mode *mode, int argc, char **argv, const struct checker *checker) {
+    int first = mode_is_called(mode, argc, argv) ? 1 : 2, status = 0;
+    const char *flag = checker->flag.name;
     bool flagged = flag && argc == first + 2 && strcmp(argv[first], flag) == 0;
     if (argc != first + 1 + flagged) {
-        print_usage(mode, argc, argv, usage);
+        print_usage(mode, argc, argv, checker->manual.synopsis);
         return 1;
     }
-    int status = run(argv[first + flagged], flagged);
+    if (strcmp(argv[first], "--describe-man") == 0)
+        print_manual(checker);
+    else
+        status = checker->run(argv[first + flagged], flagged);
     return fflush(stdout) || ferror(stdout) ? 1 : status;
 }
 
 static int check_snapshot(const char *path, bool flagged) { return check_rdb(path); }
 
+static const struct checker checker_rdb = {
+    .manual = {.program = "redis-check-rdb",
+               .summary = "Says whether a snapshot is sound, and where it is not. It reads and "
+                          "decodes the whole file, and changes nothing. It is redis-server under "
+                          "another name: redis-server --check-rdb does the same.",
+               .synopsis = "<rdb-file-name>",
+               .maker = "redis-server --check-rdb --describe-man"},
+    .success = "The file is sound.",
+    .run = check_snapshot};
+
+static const struct checker checker_aof = {
+    .manual = {.program = "redis-check-aof",
+               .summary = "Says whether an append only file is sound, and up to where it is. It "
+                          "reads the whole file, also a snapshot that the file begins with. It is "
+                          "redis-server under another name: redis-server --check-aof does the "
+                          "same.",
+               .synopsis = "[--fix] <file.aof>",
+               .maker = "redis-server --check-aof --describe-man"},
+    .flag = {"--fix", .help = "Cut the file behind its last whole command, after asking. What "
+                              "is cut is lost: keep a copy."},
+    .success = "The file is sound, or --fix has made it so.",
+    .run = check_aof};
+
 static int run_check_rdb(const struct mode *mode, int argc, char **argv) {
-    return check(mode, argc, argv, NULL, "<rdb-file-name>", check_snapshot);
+    return check(mode, argc, argv, &checker_rdb);
 }
 
 static int run_check_aof(const struct mode *mode, int argc, char **argv) {
-    return check(mode, argc, argv, "--fix", "[--fix] <file.aof>", check_aof);
+    return check(mode, argc, argv, &checker_aof);
 }
 
 static const struct mode mode_check_rdb = {.program = "redis-check-rdb",

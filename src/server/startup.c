@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/manual.h"
 #include "base/memory.h"
 #include "base/string.h"
 #include "base/version.h"
@@ -264,44 +265,82 @@ static void print_version(void) {
            EVENKEEL_VERSION);
 }
 
-static void print_usage(FILE *out) {
-    fputs(
-        "Usage: redis-server [file] [--option word ...] ... [-]\n\n"
-        "  file                        configuration; redis.conf in the source tree shows all\n"
-        "  -                           read configuration from standard input, too\n"
-        "  --option word ...           any option of the configuration; counts more than the file\n"
-        "  -v, --version               print the version\n"
-        "  -h, --help                  print this\n"
-        "  --check-rdb file            tell whether a snapshot is sound, as redis-check-rdb does\n"
-        "  --check-aof [--fix] file    the same of an append only file, as redis-check-aof does\n"
-        "  --test-memory megabytes     test so much of this machine's memory\n"
-        "  --describe-config-example   print a configuration file with every default\n"
-        "  --describe-options          print the reference of options, in Markdown\n"
-        "  --describe-metrics          print the reference of INFO fields\n"
-        "  --describe-commands         print the reference of commands\n\n"
-        "For example:\n"
-        "  redis-server --port 7000 --maxclients 500\n"
-        "  redis-server /etc/redis/redis.conf --loglevel verbose\n"
-        "  echo 'port 7000' | redis-server -\n",
-        out);
+static void write_manual(struct buffer *out);
+
+/* The command line: --help and the manual page show all of it. A word with `write` is answered by
+ * what that appends. */
+static const struct usage_row {
+    struct manual_word word;
+    void (*write)(struct buffer *out);
+} usage_rows[] = {
+    {{"file", NULL, NULL, "configuration; redis.conf in the source tree shows all"}, NULL},
+    {{"-", NULL, NULL, "read configuration from standard input, too"}, NULL},
+    {{"--option", NULL, "word ...", "any option of the configuration; counts more than the file"},
+     NULL},
+    {{"-v", "--version", NULL, "print the version"}, NULL},
+    {{"-h", "--help", NULL, "print this"}, NULL},
+    {{"--check-rdb", NULL, "file", "tell whether a snapshot is sound, as redis-check-rdb does"},
+     NULL},
+    {{"--check-aof", NULL, "[--fix] file",
+      "tell whether an append only file is sound, as redis-check-aof does"},
+     NULL},
+    {{"--test-memory", NULL, "megabytes", "test so much of this machine's memory"}, NULL},
+    {{"--describe-config-example", NULL, NULL, "print a configuration file with every default"},
+     option_write_example},
+    {{"--describe-options", NULL, NULL, "print the reference of options, in Markdown"},
+     option_write_reference},
+    {{"--describe-metrics", NULL, NULL, "print the reference of INFO fields"},
+     metric_write_reference},
+    {{"--describe-commands", NULL, NULL, "print the reference of commands"}, describe_commands},
+    {{"--describe-man", NULL, NULL, "print the manual page"}, write_manual},
+};
+#define USAGE_ROWS (sizeof(usage_rows) / sizeof(usage_rows[0]))
+
+static const char *const usage_examples[] = {
+    "redis-server --port 7000 --maxclients 500",
+    "redis-server /etc/redis/redis.conf --loglevel verbose", "echo 'port 7000' | redis-server -",
+    NULL};
+
+static const struct manual usage_manual = {
+    .program = "redis-server",
+    .summary =
+        "Keeps data in memory and serves it by the protocol of Redis 6.2. The configuration "
+        "is read from a file, from standard input and from the command line, in this order; "
+        "of an option given twice the last counts.",
+    .synopsis = "[file] [--option word ...] ... [-]",
+    .maker = "redis-server --describe-man",
+    .examples = usage_examples};
+
+static void write_manual(struct buffer *out) {
+    manual_begin(out, &usage_manual);
+    manual_heading(out, "Command line");
+    for (size_t i = 0; i < USAGE_ROWS; i++) manual_word(out, &usage_rows[i].word);
+    manual_heading(out, "Configuration");
+    option_write_manual(out);
+    manual_end(out, &usage_manual);
 }
 
-static const struct description {
-    const char *option;
-    void (*write)(struct buffer *out);
-} descriptions[] = {
-    {"--describe-config-example", option_write_example},
-    {"--describe-options", option_write_reference},
-    {"--describe-metrics", metric_write_reference},
-    {"--describe-commands", describe_commands},
-};
+static void print_usage(FILE *out) {
+    fprintf(out, "Usage: %s %s\n\n", usage_manual.program, usage_manual.synopsis);
+    for (size_t i = 0; i < USAGE_ROWS; i++) {
+        const struct manual_word *word = &usage_rows[i].word;
+        char names[64];
+        snprintf(names, sizeof(names), "%s%s%s%s%s", word->name, word->other ? ", " : "",
+                 word->other ? word->other : "", word->argument ? " " : "",
+                 word->argument ? word->argument : "");
+        fprintf(out, "  %-28s%s\n", names, word->help);
+    }
+    fputs("\nFor example:\n", out);
+    for (const char *const *line = usage_examples; *line; line++) fprintf(out, "  %s\n", *line);
+}
 
 static bool print_description(const char *option) {
-    for (size_t i = 0; i < sizeof(descriptions) / sizeof(descriptions[0]); i++) {
-        if (strcmp(option, descriptions[i].option)) continue;
+    for (size_t i = 0; i < USAGE_ROWS; i++) {
+        const struct usage_row *row = &usage_rows[i];
+        if (!row->write || strcmp(option, row->word.name) != 0) continue;
         struct buffer text;
         buffer_init(&text, MEMORY_OTHER);
-        descriptions[i].write(&text);
+        row->write(&text);
         fwrite(text.bytes, 1, text.length, stdout);
         buffer_free(&text);
         return true;

@@ -11,8 +11,9 @@
 
 #include <inttypes.h>
 
+#include "base/manual.h"
 #include "base/number.h"
-#include "base/version.h"
+#include "base/string.h"
 
 #define HELP_COLUMNS 79
 #define NAMES_COLUMNS 26
@@ -148,61 +149,28 @@ void tool_options_print_help(const struct tool_options *options, FILE *out) {
 
 /* --- the manual page, and the shell ----------------------------------------------------------- */
 
-/* Text as roff takes it: no line begins with a control character, no backslash has a meaning. */
-static void print_roff(const char *text) {
-    if (*text == '.' || *text == '\'') fputs("\\&", stdout);
-    for (; *text; text++) {
-        if (*text == '\\') {
-            fputs("\\e", stdout);
-        } else if (*text == '-') {
-            fputs("\\-", stdout);
-        } else {
-            putchar(*text);
-        }
-    }
-}
-
-static void print_man_row(const struct tool_option *row) {
-    fputs(".TP\n\\fB", stdout);
-    print_roff(row->name);
-    fputs("\\fR", stdout);
-    if (row->other) {
-        fputs(", \\fB", stdout);
-        print_roff(row->other);
-        fputs("\\fR", stdout);
-    }
-    if (row->argument) printf(" \\fI%s\\fR", row->argument);
-    putchar('\n');
-    print_roff(row->help);
-    putchar('\n');
-}
-
 static void print_man(const struct tool_options *options) {
-    const char *program = options->program;
-    printf(
-        ".\\\" SPDX-License-Identifier: BSD-3-Clause\n"
-        ".\\\" Made from the program's own table: %s --describe-man\n"
-        ".TH %s 1 \"\" \"Evenkeel " EVENKEEL_VERSION
-        "\"\n.SH NAME\n%s \\- %.*s\n.SH SYNOPSIS\n\\fB%s\\fR ",
-        program, program, program, (int)strcspn(options->summary, "."), options->summary, program);
-    print_roff(options->synopsis);
-    fputs("\n.SH DESCRIPTION\n", stdout);
-    print_roff(options->summary);
-    putchar('\n');
+    struct buffer maker, page;
+    buffer_init(&maker, MEMORY_OTHER);
+    buffer_init(&page, MEMORY_OTHER);
+    buffer_printf(&maker, "%s --describe-man", options->program);
+    const struct manual manual = {.program = options->program,
+                                  .summary = options->summary,
+                                  .synopsis = options->synopsis,
+                                  .maker = maker.bytes,
+                                  .examples = options->examples};
+    manual_begin(&page, &manual);
     const char *group = "";
     for (size_t i = 0; i < options->count; i++) {
         const struct tool_option *row = &options->rows[i];
-        if (strcmp(group, row->group) != 0) printf(".SH \"%s\"\n", row->group);
+        if (strcmp(group, row->group) != 0) manual_heading(&page, row->group);
         group = row->group;
-        print_man_row(row);
+        manual_word(&page, &(struct manual_word){row->name, row->other, row->argument, row->help});
     }
-    if (!options->examples) return;
-    fputs(".SH EXAMPLES\n.nf\n", stdout);
-    for (const char *const *line = options->examples; *line; line++) {
-        print_roff(*line);
-        putchar('\n');
-    }
-    fputs(".fi\n", stdout);
+    manual_end(&page, &manual);
+    fwrite(page.bytes, 1, page.length, stdout);
+    buffer_free(&page);
+    buffer_free(&maker);
 }
 
 /* What bash offers behind an option: its own files, folders and hosts, or the words themselves. */

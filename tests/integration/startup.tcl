@@ -409,8 +409,8 @@ test {daemonize without a pidfile: /var/run/redis.pid} {
     file delete [pid_file $pid]
 }
 
-foreach word {options metrics commands} {
-    test "--describe-$word prints a table and ends" {
+foreach word {options metrics commands man} {
+    test "--describe-$word prints its page and ends" {
         set result [run_server_to_end [list --describe-$word]]
         assert_equal 0 [dict get $result status]
         assert_morethan [llength [split [dict get $result out] \n]] 10

@@ -19,7 +19,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 status=0
 while read -r program option file filter; do
-    if ! "$(dirname "$server")/$program" "$option" >"$scratch/page" 2>"$scratch/errors" ||
+    words=$(echo "$option" | tr , ' ') # a comma stands between words
+    if ! "$(dirname "$server")/$program" $words >"$scratch/page" 2>"$scratch/errors" ||
         [ ! -s "$scratch/page" ] || ! ${filter:-cat} <"$scratch/page" >"$scratch/out"; then
         echo "$program $option: failed or printed nothing"
         cat "$scratch/errors"
@@ -37,6 +38,9 @@ redis-server --describe-config-example redis.conf
 redis-server --describe-options docs/options.md
 redis-server --describe-metrics docs/info.md
 redis-server --describe-commands docs/commands.md
+redis-server --describe-man docs/man/redis-server.1
+redis-server --check-rdb,--describe-man docs/man/redis-check-rdb.1
+redis-server --check-aof,--describe-man docs/man/redis-check-aof.1
 redis-cli --describe-man docs/man/redis-cli.1
 redis-cli --describe-completion docs/completion/redis-cli
 redis-benchmark --describe-man docs/man/redis-benchmark.1

@@ -12,7 +12,10 @@ functions  C functions of at most 70 lines, unless a comment in or right above t
            "longer than a screen:" and the reason; no function-local statics but constants
 paths      every path that ARCHITECTURE.md, CONTRIBUTING.md, README.md and the folders' README.md
            name in backquotes exists (a folder's README names its own files without the folder);
-           a path on a line with the word "missing" or "later" need not
+           a path on a line with the word "missing" or "later" need not. Of ARCHITECTURE.md: each
+           function before a path in brackets is defined in that file, and each other name with a
+           "_" in src/; in the table of Redis' files a name without a folder is of the folder
+           before it, and a function is defined in a file of its cell
 house      each folder of src/ has a README.md of at most a page, which names in backquotes each of
            its files and none that is not there (x.c and x.h count as one, `x.h` or `x.c`),
            .ci/run runs the README's test command, README quotes every package of the groups build
@@ -196,6 +199,51 @@ def check_paths(faults):
                     name = name.split(':')[0]
                     if not os.path.exists(os.path.join(ROOT, name)):
                         faults.append(f'{path}:{number}: `{name}` does not exist')
+    check_architecture(faults)
+
+
+def defines(paths, name):
+    """True where a function (or a macro with arguments) of this name stands in one of the files."""
+    found = re.compile(rf'^(?:#define {name}\(|(?![\s/*#}}])[^=;]*?\b{name}\()', re.M)
+    return any(found.search(read(path)) for path in paths)
+
+
+def check_cell(cell, faults):
+    """A cell of the table of Redis' files: paths, names beside them, and what they define."""
+    folder, there, functions_named = None, [], []
+    for name in BACKQUOTED.findall(cell):
+        if re.fullmatch(r'\w+\.[ch]', name) and folder:
+            name = f'{folder}/{name}'
+            if not os.path.exists(os.path.join(ROOT, name)):
+                faults.append(f'ARCHITECTURE.md: `{name}` does not exist')
+        if re.fullmatch(r'src/\w+/\w+\.[ch]', name):
+            folder = os.path.dirname(name)
+            stem = os.path.splitext(name)[0]
+            there += [stem + end for end in '.c .h'.split()
+                      if os.path.exists(os.path.join(ROOT, stem + end))]
+        elif re.fullmatch(r'[a-z]\w*_\w+', name):
+            functions_named.append(name)
+    for name in functions_named:
+        if not defines(there, name):
+            faults.append(f'ARCHITECTURE.md: `{name}` is not defined in the files of its cell')
+
+
+def check_architecture(faults):
+    text = re.sub(r'^```.*?^```', '', read('ARCHITECTURE.md'), flags=re.M | re.S)
+    before, _, rest = text.partition('## Where did X of Redis go?')
+    table, _, after = rest.partition('\n## ')
+    for line in table.split('\n'):
+        if line.startswith('| ') and line.count(' | ') == 1:
+            check_cell(line.split(' | ')[1], faults)
+    prose = before + after
+    for name, path in re.findall(r'`([a-z]\w*)`\s+\(`(src/\w+/\w+\.[ch])`', prose):
+        if os.path.exists(os.path.join(ROOT, path)) and not defines([path], name):
+            faults.append(f'ARCHITECTURE.md: `{name}` is not defined in {path}')
+    sources = [path for path in files('.c', '.h') if path.startswith('src/')]
+    whole = '\n'.join(read(path) for path in sources)
+    for name in sorted(set(re.findall(r'`([a-z]\w*_\w+)`', prose))):
+        if not re.search(rf'^(?![\s/*#}}])[^=;\n]*\b{name}\(', whole, re.M):
+            faults.append(f'ARCHITECTURE.md: `{name}` is no function of src/')
 
 
 def check_readme(folder, path, faults):

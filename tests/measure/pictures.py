@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIGURES = os.path.join(ROOT, 'docs/figures')
-# The scenario, the heading of its case in the table, the title of the picture, rows of the table.
+# The scenario, the heading of its case, the title of the picture, rows of the case's table.
 PICTURES = (
     ('eviction-burst', '9,500 idle connections wake at once',
      'Memory is full, and 9,500 idle connections wake at once',
@@ -29,7 +29,8 @@ PICTURES = (
      'The append-only file on a disk whose sync takes three seconds',
      ('longest gap without replies, ms', 'p99.9, ms')),
 )
-COLORS = {'stock 6.2': '#b45309', 'ours, stock profile': '#60a5fa', 'ours, steady profile': '#1d4ed8'}
+COLORS = {'stock 6.2': '#b45309', 'ours, stock profile': '#60a5fa',
+          'ours, steady profile': '#1d4ed8'}
 WIDTH, LEFT, BAR = 720, 170, 420
 CELL = re.compile(r'^([\d.,]+)(?: \[([\d.,]+)\.\.([\d.,]+)\])?$')
 

@@ -41,6 +41,8 @@ static struct {
     bool forced;
 } failover;
 
+static const char *refusal_of_all; /* failover_set_refusal */
+
 bool failover_is_under_way(void) { return failover.state != NONE; }
 
 static void set_state(enum failover_state state) {
@@ -154,6 +156,8 @@ static bool take_over(struct call *call) {
 
 /* ---- the command ---- */
 
+void failover_set_refusal(const char *text) { refusal_of_all = text; }
+
 struct wish {
     struct slice host; /* bytes NULL: any */
     int64_t port, timeout_msec;
@@ -217,6 +221,10 @@ static void command_failover(struct call *call) {
     struct client *c = call->client;
     struct wish w;
     char host[HOST_CHARS + 1];
+    if (refusal_of_all) {
+        reply_error(c, refusal_of_all);
+        return;
+    }
     if (call->argc == 2 && argument_is(call, 1, "abort")) {
         if (!failover_is_under_way()) {
             reply_error(c, "No failover in progress.");

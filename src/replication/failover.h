@@ -19,6 +19,8 @@
 
 /* The command and INFO's field. Once, at start. */
 void failover_register(void);
+/* What the command is answered, in place of being obeyed; NULL: it is obeyed. Borrowed. */
+void failover_set_refusal(const char *text);
 /* Whether one is under way: roles change by it alone then. */
 bool failover_is_under_way(void);
 /* Before the loop sleeps, and several times a second. */

@@ -53,6 +53,10 @@ enum question { PING, AUTH, PORT, ADDRESS, CAPABILITIES, PSYNC, QUESTIONS };
 static char *user, *announce_ip;
 static struct buffer password = {.class = MEMORY_OTHER}; /* any bytes; empty = none */
 static int64_t announce_port;
+static struct {
+    char *host; /* NULL: none */
+    int port;
+} named; /* by the option replicaof */
 
 static struct {
     enum link_state state;
@@ -581,6 +585,12 @@ void link_stop_following(void) {
     aof_go_on();
 }
 
+void link_start_as(const char *host, int port) {
+    set_host(host, port);
+    set_state(host ? LINK_WAITS : LINK_NONE);
+    stream_take_effects(!host);
+}
+
 void link_begin(bool continues, int database) {
     if (!primary.host) return;
     primary.continues = continues;
@@ -625,27 +635,30 @@ void link_cron(void) {
 
 /* ---- options ---- */
 
-/* Only at start: later on REPLICAOF says it. */
+bool link_primary_by_option(const char **host, int *port) {
+    *host = named.host;
+    *port = named.port;
+    return named.host;
+}
+
+/* Read at start alone; whether this server follows it is for role_open to say. */
 static bool replicaof_parse(const struct option_row *row, const struct slice *words, size_t count,
                             char *reason, size_t reason_size) {
     int64_t port;
     if (option_source_now() == OPTION_FROM_DEFAULT) return true;
     if (count != 2) return false;
     if (slice_is(words[0], "no") && slice_is(words[1], "one")) {
-        set_host(NULL, 0);
-        set_state(LINK_NONE);
-        stream_take_effects(true);
+        memory_free(named.host, MEMORY_OTHER);
+        named.host = NULL;
         return true;
     }
     if (!number_parse_int64(words[1].bytes, words[1].length, &port) || port < 0 || port > 65535) {
         snprintf(reason, reason_size, "Invalid master port");
         return false;
     }
-    char *host = slice_dup_c_string(words[0], MEMORY_OTHER);
-    set_host(host, (int)port);
-    memory_free(host, MEMORY_OTHER);
-    set_state(LINK_WAITS);
-    stream_take_effects(false);
+    memory_free(named.host, MEMORY_OTHER);
+    named.host = slice_dup_c_string(words[0], MEMORY_OTHER);
+    named.port = (int)port;
     return true;
 }
 

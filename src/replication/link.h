@@ -72,7 +72,13 @@ struct link_takeover {
  * lives until then. */
 void link_hand_over(const char *host, int port, const struct link_takeover *takeover);
 
-/* At start, before the server serves: the option replicaof was read. `continues`: the file that was
+/* The primary that the option replicaof named at start; false: none. The host is valid as long as
+ * the process lives. For struct role_manager (replication/role.h). */
+bool link_primary_by_option(const char **host, int *port);
+/* At start, before anything is loaded: this server is to follow `host`, and is a replica from now
+ * on; NULL: it is a primary. Connects nowhere yet. */
+void link_start_as(const char *host, int port);
+/* At start, after loading: a replica connects to its primary. `continues`: the file that was
  * loaded has set the history (history_adopt), and the data is just that; the stream goes on in
  * `database`. */
 void link_begin(bool continues, int database);

@@ -34,6 +34,7 @@ static const struct role_observer *const no_observers[] = {NULL};
 static const struct role_observer *const *observers = no_observers;
 static void (*describe)(struct client *c, struct buffer *out);
 static bool was_replica;
+static const struct role_manager *manager;
 
 /* ---- what follows ---- */
 
@@ -57,10 +58,22 @@ const struct link_observer role_link_observer = {.changed = look};
 
 void role_set_observers(const struct role_observer *const *list) { observers = list; }
 
+/* ---- who says it ---- */
+
+const struct role_manager role_by_option = {.primary_at_start = link_primary_by_option};
+
+void role_set_manager(const struct role_manager *who) {
+    manager = who;
+    failover_set_refusal(manager->refuses_failover);
+}
+
 void role_open(void (*append)(struct client *c, struct buffer *out)) {
+    const char *host;
+    int port;
     describe = append;
-    was_replica = !link_is_replica(); /* so that all are told */
-    look();
+    bool follows = manager->primary_at_start(&host, &port);
+    was_replica = !follows; /* so that all are told */
+    link_start_as(follows ? host : NULL, follows ? port : 0);
 }
 
 /* ---- gates ---- */
@@ -138,6 +151,10 @@ static bool become_replica(const struct call *call) {
 }
 
 static void command_replicaof(struct call *call) {
+    if (manager->refuses_replicaof) {
+        reply_error(call->client, manager->refuses_replicaof);
+        return;
+    }
     if (failover_is_under_way()) {
         reply_error(call->client, "REPLICAOF not allowed while failing over.");
         return;

@@ -30,8 +30,25 @@ struct role_observer {
 /* The observers, told in this order; ended by NULL. The array lives as long as the process;
  * server/wiring.c has the one of the server. */
 void role_set_observers(const struct role_observer *const *observers);
-/* Makes true what follows from the configuration, and tells the observers the present role.
- * `describe` appends CLIENT LIST's line of a client, for the log. After link_set_observers and
- * role_set_observers. */
+
+/* What says which role this server has: its configuration and its clients, or a feature above them
+ * that gives out the roles of several servers. */
+struct role_manager {
+    /* What REPLICAOF and SLAVEOF are answered, and FAILOVER, in place of being obeyed (as
+     * reply_error takes a text); NULL: the command is obeyed. */
+    const char *refuses_replicaof, *refuses_failover;
+    /* At start: names the primary that this server follows; false: this server is a primary. The
+     * host is valid until the next call of any function of the manager. */
+    bool (*primary_at_start)(const char **host, int *port);
+};
+/* The option replicaof says it at start, and then REPLICAOF and FAILOVER do. */
+extern const struct role_manager role_by_option;
+/* Borrowed for as long as the process lives. Before role_open, and again where another manager
+ * takes over. */
+void role_set_manager(const struct role_manager *manager);
+
+/* Takes the role that the manager says, makes true what follows from it, and tells the observers.
+ * Before data is loaded; after link_set_observers, role_set_observers and role_set_manager.
+ * `describe` appends CLIENT LIST's line of a client, for the log. */
 void role_open(void (*describe)(struct client *c, struct buffer *out));
 #endif

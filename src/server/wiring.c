@@ -422,6 +422,7 @@ static bool hand_down(struct loop *loop) {
     loading_set_observers(loading_observers);
     link_set_observers(link_observers);
     role_set_observers(role_observers);
+    role_set_manager(&role_by_option);
     gates_set_order(gates);
     gates_set_code_order(&script_gate_code, script_gates);
     memory_limit_set_clients(&clients);

@@ -279,6 +279,34 @@ static void test_blocked_clients(void **state) {
     peer_close(&q);
 }
 
+/* ---- a manager above ---- */
+
+static bool no_primary(const char **host, int *port) { return false; }
+
+static const struct role_manager refuses = {
+    "REPLICAOF not allowed in cluster mode.",
+    "FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.", no_primary};
+
+/* What it refuses, it refuses before anything else is looked at, and nothing comes of it. */
+static void test_manager_refuses(void **state) {
+    static const char no_replicaof[] = "-ERR REPLICAOF not allowed in cluster mode.\r\n";
+    static const char no_failover[] =
+        "-ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.\r\n";
+    struct peer p = peer_connect();
+    role_set_manager(&refuses);
+    assert_answer(&p, "replicaof 127.0.0.1 1", no_replicaof);
+    assert_answer(&p, "replicaof 127.0.0.1 x", no_replicaof);
+    assert_answer(&p, "slaveof no one", no_replicaof);
+    assert_answer(&p, "replicaof no", "-ERR wrong number of arguments for 'replicaof' command\r\n");
+    assert_answer(&p, "failover", no_failover);
+    assert_answer(&p, "failover abort", no_failover);
+    assert_false(link_is_replica());
+    role_set_manager(&role_by_option);
+    assert_answer(&p, "failover", "-ERR FAILOVER requires connected replicas.\r\n");
+    assert_answer(&p, "slaveof no one", "+OK\r\n");
+    peer_close(&p);
+}
+
 /* ---- FAILOVER ---- */
 
 static int accepted, refused;
@@ -460,6 +488,7 @@ int main(void) {
         TEST(test_renamed),
         TEST(test_promoted),
         TEST(test_blocked_clients),
+        TEST(test_manager_refuses),
         TEST(test_hand_over),
         TEST(test_nonsense),
         TEST(test_ends_behind_its_answer),

@@ -34,6 +34,7 @@ static void link_changed(void) { note(link_is_replica() ? 'l' : 'n'); }
 
 static const struct role_observer first = {first_hears}, second = {second_hears};
 static const struct role_observer *const role_observers[] = {&first, &second, NULL};
+static const struct role_observer *const no_role_observer = NULL;
 static const struct link_observer after_role = {.changed = link_changed};
 static const struct link_observer no_interest = {NULL, NULL};
 static const struct link_observer *const link_observers[] = {&role_link_observer, &no_interest,
@@ -42,7 +43,14 @@ static const struct link_observer *const link_observers[] = {&role_link_observer
 static int setup(void **state) {
     role_register();
     link_set_observers(link_observers);
+    role_set_manager(&role_by_option);
     return 0;
+}
+
+/* A start with this line of configuration. */
+static void start_with(const char *line) {
+    assert_loads(line);
+    role_open(NULL);
 }
 
 /* All are told, in order; the present role when it opens, and each change once. */
@@ -50,18 +58,21 @@ static void test_observers(void **state) {
     told[0] = 0;
     role_set_observers(role_observers);
     role_open(NULL);
-    assert_told("pP");
-    assert_loads("replicaof host 1\n");
+    assert_told("pPn");
+    link_start_as("host", 1);
     assert_told("rRl");
-    assert_loads("replicaof host 2\n");
+    link_start_as("host", 2);
     assert_told("l");
     assert_takes("replica-read-only", "no", "no");
     assert_takes("replica-read-only", "yes", "yes");
     assert_told("");
-    role_open(NULL);
-    assert_told("rR");
-    assert_loads("replicaof no one\n");
+    link_start_as(NULL, 0);
     assert_told("pPn");
+    start_with("replicaof host 1\n");
+    assert_told("rRl");
+    start_with("replicaof no one\n");
+    assert_told("pPn");
+    role_set_observers(&no_role_observer);
 }
 
 static int teardown(void **state) {
@@ -71,18 +82,18 @@ static int teardown(void **state) {
 }
 
 static int follow_nobody(void **state) {
-    assert_loads("replicaof no one\n");
+    start_with("replicaof no one\n");
     return 0;
 }
 
 static void test_replicaof(void **state) {
-    assert_loads("replicaof no one\n");
+    start_with("replicaof no one\n");
     assert_value("slaveof", "");
     assert_false(link_is_replica());
     assert_line_refused("slaveof host x", "Invalid master port");
     assert_line_refused("slaveof host 70000", "Invalid master port");
     assert_line_refused("replicaof host", "Bad directive or wrong number of arguments");
-    assert_loads("replicaof host 1\n");
+    start_with("replicaof host 1\n");
     assert_value("replicaof", "host 1");
     assert_true(link_is_replica());
     assert_int_equal(link_state(), LINK_WAITS);
@@ -91,7 +102,7 @@ static void test_replicaof(void **state) {
 
 /* What a replica is, it is before the first command: its data is loaded by the same rules. */
 static void test_gates(void **state) {
-    assert_loads("replicaof host 1\n");
+    start_with("replicaof host 1\n");
     assert_true(gate_is_set(&role_gate_read_only));
     assert_false(gate_is_set(&role_gate_stale));
     assert_true(keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA));
@@ -101,10 +112,37 @@ static void test_gates(void **state) {
     assert_true(gate_is_set(&role_gate_stale));
     assert_takes("replica-read-only", "yes", "yes");
     assert_takes("slave-serve-stale-data", "yes", "yes");
-    assert_loads("slaveof no one\n");
+    start_with("slaveof no one\n");
     assert_false(gate_is_set(&role_gate_read_only));
     assert_false(gate_is_set(&role_gate_stale));
     assert_false(keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA));
+}
+
+/* ---- who says it ---- */
+
+static const char *managed_host;
+
+static bool managed_primary(const char **host, int *port) {
+    *host = managed_host;
+    *port = 7;
+    return managed_host;
+}
+
+static const struct role_manager manager = {.primary_at_start = managed_primary};
+
+/* The option is read, and the manager says which role the server starts with. */
+static void test_manager_says_the_role_at_start(void **state) {
+    role_set_manager(&manager);
+    start_with("replicaof host 1\n");
+    assert_false(link_is_replica());
+    assert_value("replicaof", "");
+    assert_false(gate_is_set(&role_gate_read_only));
+    managed_host = "other";
+    start_with("replicaof no one\n");
+    assert_int_equal(link_state(), LINK_WAITS);
+    assert_value("replicaof", "other 7");
+    assert_true(gate_is_set(&role_gate_read_only));
+    role_set_manager(&role_by_option);
 }
 
 static void test_rewrite(void **state) {
@@ -122,6 +160,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_gates, follow_nobody),
         cmocka_unit_test_teardown(test_rewrite, follow_nobody),
         cmocka_unit_test_teardown(test_observers, follow_nobody),
+        cmocka_unit_test_teardown(test_manager_says_the_role_at_start, follow_nobody),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

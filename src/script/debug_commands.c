@@ -40,7 +40,7 @@ static bool parse_number(struct debug_session *s, struct slice text, int64_t *nu
     if (number_parse_int64(text.bytes, text.length, number)) return true;
     struct buffer *line = debug_line_begin(&s->lines);
     buffer_append_c_string(line, "Invalid argument:'");
-    buffer_append(line, text.bytes, text.length);
+    debug_line_add(&s->lines, text);
     buffer_append_char(line, '\'');
     debug_line_end_cut(&s->lines);
     return false;
@@ -94,7 +94,8 @@ static void show_breakpoints(struct debug_session *s) {
         return;
     }
     debug_line(&s->lines, "%d breakpoints set:", s->breakpoint_count);
-    for (int i = 0; i < s->breakpoint_count; i++) debug_session_show_line(s, s->breakpoints[i]);
+    for (int i = 0; i < s->breakpoint_count; i++)
+        if (debug_lines_take(&s->lines)) debug_session_show_line(s, s->breakpoints[i]);
 }
 
 /* A line to be set, a negative one to be taken away, or 0 for all. */
@@ -136,7 +137,10 @@ static bool is_script(const lua_Debug *where) {
 static void show_value(struct debug_session *s, const char *mark, const char *name) {
     struct buffer *line = debug_line_begin(&s->lines);
     buffer_printf(line, "<%s> ", mark);
-    if (name) buffer_printf(line, "%s = ", name);
+    if (name) {
+        debug_line_add(&s->lines, slice_of(name));
+        buffer_append_c_string(line, " = ");
+    }
     debug_text_append(line, s->thread, debug_lines_most(&s->lines));
     debug_line_end_cut(&s->lines);
 }
@@ -151,9 +155,13 @@ static void show_locals(struct debug_session *s, lua_State *L) {
             lua_pop(L, 1);
             continue;
         }
+        found = true;
+        if (!debug_lines_take(&s->lines)) {
+            lua_pop(L, 1);
+            continue;
+        }
         lua_xmove(L, s->thread, 1);
         show_value(s, "value", name);
-        found = true;
     }
     if (!found) debug_line(&s->lines, "No local variables in the current context.");
 }
@@ -200,8 +208,12 @@ static enum debug_verdict run_trace(struct debug_session *s, lua_State *L, const
     lua_Debug where;
     for (int level = 0; lua_getstack(L, level, &where); level++) {
         if (!lua_getinfo(L, "Snl", &where) || !is_script(&where)) continue;
-        debug_line(&s->lines, "%s %s:", level ? "From" : "In",
-                   where.name ? where.name : "top level");
+        if (!debug_lines_take(&s->lines)) continue;
+        struct buffer *line = debug_line_begin(&s->lines);
+        buffer_append_c_string(line, level ? "From " : "In ");
+        debug_line_add(&s->lines, slice_of(where.name ? where.name : "top level"));
+        buffer_append_char(line, ':');
+        debug_line_end(&s->lines);
         debug_session_show_line(s, where.currentline);
     }
     return DEBUG_STAYS;
@@ -226,10 +238,11 @@ static enum debug_verdict run_maxlen(struct debug_session *s, lua_State *L,
 
 /* ---- running code ---- */
 
-static int64_t code_ends_nsec;
+/* Of the code that runs. The limit may be any number of milliseconds. */
+static int64_t code_begun_nsec, code_limit_msec;
 
 static void code_hook(lua_State *L, lua_Debug *where) {
-    if (clock_monotonic_nsec() < code_ends_nsec) return;
+    if ((clock_monotonic_nsec() - code_begun_nsec) / 1000000 < code_limit_msec) return;
     lua_sethook(L, code_hook, LUA_MASKCOUNT, 1); /* again, where it is caught */
     engine_spread_hook(code_hook, LUA_MASKCOUNT, 1);
     lua_pushliteral(L, "the code has run as long as lua-time-limit allows");
@@ -263,7 +276,7 @@ static void show_error(struct debug_session *s) {
     buffer_append_c_string(line, "<error> ");
     if (lua_isstring(s->thread, -1)) text.bytes = lua_tolstring(s->thread, -1, &text.length);
     if (text.bytes)
-        buffer_append(line, text.bytes, text.length);
+        debug_line_add(&s->lines, text);
     else
         debug_text_append(line, s->thread, debug_lines_most(&s->lines));
     debug_line_end_cut(&s->lines);
@@ -280,7 +293,8 @@ static bool run_code(struct debug_session *s, int count, int results) {
 
 static enum debug_verdict run_eval(struct debug_session *s, lua_State *L, const struct slice *argv,
                                    int count) {
-    code_ends_nsec = clock_monotonic_nsec() + s->time_limit_msec * 1000000;
+    code_begun_nsec = clock_monotonic_nsec();
+    code_limit_msec = s->time_limit_msec;
     lua_sethook(s->thread, code_hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
     if (load_code(s->thread, argv, count) && run_code(s, 0, 1))
         show_value(s, "retval", NULL);

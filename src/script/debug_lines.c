@@ -4,6 +4,8 @@
  */
 #include "script/debug_lines.h"
 
+#define CUT_MARK " ..."
+
 void debug_lines_init(struct debug_lines *lines) {
     *lines = (struct debug_lines){.cut_to = DEBUG_LINE_BYTES, .hint_is_needed = true};
     buffer_init(&lines->text, MEMORY_OTHER);
@@ -24,8 +26,22 @@ struct buffer *debug_line_begin(struct debug_lines *lines) {
     return &lines->line;
 }
 
+void debug_line_add(struct debug_lines *lines, struct slice text) {
+    size_t length = lines->line.length;
+    size_t room = length < DEBUG_LINE_BYTES_MAX ? DEBUG_LINE_BYTES_MAX + 1 - length : 0;
+    buffer_append(&lines->line, text.bytes, text.length < room ? text.length : room);
+}
+
+/* True where the line was longer. */
+static bool cut(struct buffer *line, size_t most) {
+    if (line->length <= most) return false;
+    line->length = most;
+    buffer_append_c_string(line, CUT_MARK);
+    return true;
+}
+
 /* A status is one line: what would end it becomes a blank. */
-void debug_line_end(struct debug_lines *lines) {
+static void add_line(struct debug_lines *lines) {
     struct buffer *line = &lines->line;
     for (size_t i = 0; i < line->length; i++)
         if (line->bytes[i] == '\r' || line->bytes[i] == '\n') line->bytes[i] = ' ';
@@ -35,14 +51,14 @@ void debug_line_end(struct debug_lines *lines) {
     lines->count++;
 }
 
+void debug_line_end(struct debug_lines *lines) {
+    cut(&lines->line, DEBUG_LINE_BYTES_MAX);
+    add_line(lines);
+}
+
 void debug_line_end_cut(struct debug_lines *lines) {
-    size_t most = debug_lines_most(lines);
-    bool is_cut = lines->line.length > most;
-    if (is_cut) {
-        lines->line.length = most;
-        buffer_append_c_string(&lines->line, " ...");
-    }
-    debug_line_end(lines);
+    bool is_cut = cut(&lines->line, debug_lines_most(lines));
+    add_line(lines);
     if (!is_cut || !lines->hint_is_needed) return;
     lines->hint_is_needed = false;
     debug_line(lines, "<hint> The line above was cut. 'maxlen 0' shows such lines whole.");
@@ -64,8 +80,7 @@ bool debug_lines_take(struct debug_lines *lines) {
 }
 
 void debug_lines_finish(struct debug_lines *lines, struct buffer *out) {
-    if (lines->left_out)
-        debug_line(lines, "<hint> %zu more lines of the script were left out.", lines->left_out);
+    if (lines->left_out) debug_line(lines, "<hint> %zu more lines were left out.", lines->left_out);
     buffer_printf(out, "*%zu\r\n", lines->count);
     if (lines->text.length) buffer_append(out, lines->text.bytes, lines->text.length);
     buffer_free(&lines->text);

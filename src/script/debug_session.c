@@ -5,40 +5,44 @@
 
 #include <string.h>
 
+#include "script/sandbox.h"
+
 /* Empty lines at the end are none. */
-static void split(struct debug_session *s) {
-    const char *at = s->text.bytes, *end = at + s->text.length;
-    size_t count = 0;
-    while (at < end && end[-1] == '\n') end--;
-    for (const char *c = at; c < end; c++) count += *c == '\n';
-    if (at == end) return;
-    s->sources = memory_alloc((count + 1) * sizeof(*s->sources), MEMORY_OTHER);
-    while (at <= end) {
-        const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-        if (!newline) newline = end;
-        s->sources[s->source_count++] = (struct slice){at, (size_t)(newline - at)};
-        at = newline + 1;
-    }
+static void find_lines(struct debug_session *s, struct slice text) {
+    size_t newlines = 0;
+    while (text.length && text.bytes[text.length - 1] == '\n') text.length--;
+    if (!text.length || text.length > SANDBOX_TEXT_BYTES_MAX) return;
+    for (size_t i = 0; i < text.length; i++) newlines += text.bytes[i] == '\n';
+    s->text = text;
+    s->line_begins = memory_alloc((newlines + 1) * sizeof(*s->line_begins), MEMORY_OTHER);
+    s->line_begins[s->line_count++] = 0;
+    for (size_t i = 0; i < text.length; i++)
+        if (text.bytes[i] == '\n') s->line_begins[s->line_count++] = (uint32_t)(i + 1);
+}
+
+/* One that there is, from 1 on. */
+static struct slice line_at(const struct debug_session *s, int line) {
+    size_t begin = s->line_begins[line - 1];
+    size_t end = line < s->line_count ? s->line_begins[line] - 1 : s->text.length;
+    return (struct slice){s->text.bytes + begin, end - begin};
 }
 
 void debug_session_open(struct debug_session *s, struct client *c, struct slice text,
                         bool (*interrupted)(void)) {
-    s->sources = NULL;
-    s->source_count = s->breakpoint_count = s->line = 0;
+    s->text = (struct slice){NULL, 0};
+    s->line_begins = NULL;
+    s->line_count = s->breakpoint_count = s->line = 0;
     s->stepping = true;
     s->asked = false;
     dialog_open(&s->dialog, c, interrupted);
     debug_lines_init(&s->lines);
-    buffer_init(&s->text, MEMORY_OTHER);
-    buffer_append(&s->text, text.bytes, text.length);
-    split(s);
+    find_lines(s, text);
 }
 
 void debug_session_close(struct debug_session *s) {
     dialog_close(&s->dialog);
     debug_lines_free(&s->lines);
-    memory_free(s->sources, MEMORY_OTHER);
-    buffer_free(&s->text);
+    memory_free(s->line_begins, MEMORY_OTHER);
 }
 
 bool debug_session_send(struct debug_session *s) {
@@ -63,8 +67,7 @@ bool debug_session_breaks_at(const struct debug_session *s, int line) {
 }
 
 enum debug_breakpoint debug_session_set(struct debug_session *s, int64_t line) {
-    if (line < 1 || line > s->source_count || find_breakpoint(s, line))
-        return DEBUG_BREAKPOINT_WRONG;
+    if (line < 1 || line > s->line_count || find_breakpoint(s, line)) return DEBUG_BREAKPOINT_WRONG;
     if (s->breakpoint_count == DEBUG_BREAKPOINTS_MAX) return DEBUG_BREAKPOINTS_TOO_MANY;
     s->breakpoints[s->breakpoint_count++] = (int)line;
     return DEBUG_BREAKPOINT_SET;
@@ -82,15 +85,17 @@ bool debug_session_unset(struct debug_session *s, int64_t line) {
 
 void debug_session_show_line(struct debug_session *s, int line) {
     struct buffer *out = debug_line_begin(&s->lines);
-    bool exists = line >= 1 && line <= s->source_count;
-    struct slice text = exists ? s->sources[line - 1] : SLICE("<out of range source code line>");
+    bool exists = line >= 1 && line <= s->line_count;
     buffer_printf(out, "%s%s%-3d ", line == s->line ? "->" : "  ",
                   debug_session_breaks_at(s, line) ? "#" : " ", line);
-    buffer_append(out, text.bytes, text.length);
+    debug_line_add(&s->lines, exists ? line_at(s, line) : SLICE("<out of range source code line>"));
     debug_line_end(&s->lines);
 }
 
 void debug_session_show_lines(struct debug_session *s, int64_t around, int64_t beside) {
-    for (int line = 1; line <= s->source_count; line++)
-        if (line >= around - beside && line <= around + beside) debug_session_show_line(s, line);
+    int64_t first = around - beside, last = around + beside;
+    if (first < 1) first = 1;
+    if (last > s->line_count) last = s->line_count;
+    for (int64_t line = first; line <= last; line++)
+        if (debug_lines_take(&s->lines)) debug_session_show_line(s, (int)line);
 }

@@ -19,9 +19,9 @@ struct lua_State;
 struct debug_session {
     struct dialog dialog;
     struct debug_lines lines;
-    struct buffer text;    /* the script's */
-    struct slice *sources; /* its lines, in `text` */
-    int source_count;
+    struct slice text;     /* the script's, borrowed, without empty lines at its end */
+    uint32_t *line_begins; /* of each line of it, the offset */
+    int line_count;
     int breakpoints[DEBUG_BREAKPOINTS_MAX], breakpoint_count; /* lines, from 1 on */
     int line;                                                 /* that is to run next */
     bool stepping;            /* it stops at the next line; what its calls do is shown */
@@ -30,6 +30,8 @@ struct debug_session {
     struct lua_State *thread; /* by debug_text_thread, while a command of the debugger runs */
 };
 
+/* The text stays where it is until the session is closed. One that is too long to be compiled has
+ * no lines. */
 void debug_session_open(struct debug_session *s, struct client *c, struct slice text,
                         bool (*interrupted)(void));
 void debug_session_close(struct debug_session *s);
@@ -48,6 +50,7 @@ bool debug_session_unset(struct debug_session *s, int64_t line);
 
 /* A line: "-> 3   local a = 1", with a '#' where it is a breakpoint. */
 void debug_session_show_line(struct debug_session *s, int line);
-/* Those from `around` - `beside` to `around` + `beside` that there are. */
+/* Those from `around` - `beside` to `around` + `beside` that there are, as far as
+ * DEBUG_LINES_BYTES_MAX allows. Neither is beyond INT32_MAX. */
 void debug_session_show_lines(struct debug_session *s, int64_t around, int64_t beside);
 #endif

@@ -245,10 +245,8 @@ void debugger_show_call(struct capture *capture, int argc, const struct slice *a
         struct buffer *line = debug_line_begin(lines);
         buffer_append_c_string(line, "<redis>");
         for (int i = 0; i < argc && i < ARGUMENTS_SHOWN; i++) {
-            size_t length =
-                argv[i].length < DEBUG_LINE_BYTES_MAX ? argv[i].length : DEBUG_LINE_BYTES_MAX;
             buffer_append_char(line, ' ');
-            buffer_append(line, argv[i].bytes, length);
+            debug_line_add(lines, argv[i]);
         }
         if (argc > ARGUMENTS_SHOWN) buffer_printf(line, " ... (%d more)", argc - ARGUMENTS_SHOWN);
         debug_line_end(lines);
@@ -267,7 +265,7 @@ void debugger_show_error(struct slice text) {
     if (!debug_lines_take(&session.lines)) return;
     struct buffer *line = debug_line_begin(&session.lines);
     buffer_append_c_string(line, "<error> ");
-    buffer_append(line, text.bytes, text.length);
+    debug_line_add(&session.lines, text);
     debug_line_end(&session.lines);
 }
 

@@ -243,6 +243,45 @@ static void test_trace(void **state) {
           "*4\r\n+In f:\r\n+-> 2     return 1\r\n+From top level:\r\n+   4   local x = f()\r\n");
 }
 
+/* Each has a line, a name or values beyond what a line may show; %1$s is a word as long as that. */
+static const struct {
+    const char *script;
+    int line;
+    const char *command;
+} longs[] = {
+    {"local a = 1\nreturn a -- %1$s", 2, "break 2 -2 2 -2 2 -2 2 -2 2 -2 2 -2 2 -2"},
+    {"local a = 1\na = '%1$s'\na = '%1$s'\na = '%1$s'\na = '%1$s'\na = '%1$s'\na = '%1$s'\nreturn "
+     "a",
+     8, "whole"},
+    {"local function f(n)\nif n == 0 then\nreturn 1 end\nreturn 1 + f(n - 1) -- %1$s\nend\n"
+     "return f(20)",
+     3, "trace"},
+    {"local function %1$s(n)\nif n == 0 then\nreturn 1 end\nreturn 1 + %1$s(n - 1)\nend\n"
+     "return 1 + %1$s(20)",
+     3, "trace"},
+    {"local s = '%1$s'\nlocal a, b, c, d, e, f = s, s, s, s, s, s\nreturn a", 3, "print"},
+};
+
+static char word[2 * DEBUG_LINE_BYTES_MAX + 1];
+
+static void test_answers_are_bounded(void **state) {
+    memset(word, 'x', sizeof(word) - 1);
+    for (size_t i = 0; i < sizeof(longs) / sizeof(longs[0]); i++) {
+        struct buffer script = {.class = MEMORY_OTHER};
+        buffer_printf(&script, longs[i].script, word);
+        open_session(script.bytes);
+        session.lines.cut_to = 0;
+        struct buffer out = run_to(script.bytes, longs[i].line, longs[i].command);
+        if (out.length > DEBUG_LINES_BYTES_MAX + 2 * DEBUG_LINE_BYTES_MAX + 1000)
+            fail_msg("%zu bytes: %s", out.length, longs[i].command);
+        assert_non_null(strstr(out.bytes + out.length - 60, " more lines were left out.\r\n"));
+        assert_true(session.lines.line.capacity < 2 * DEBUG_LINE_BYTES_MAX + 1000);
+        buffer_free(&out);
+        debug_session_close(&session);
+        buffer_free(&script);
+    }
+}
+
 static void test_maxlen(void **state) {
     static const char *const rows[][2] = {
         {"maxlen", "*1\r\n+<value> replies are truncated at 256 bytes.\r\n"},
@@ -289,6 +328,8 @@ static void test_eval_ends_in_time(void **state) {
     for (size_t i = 0; i < sizeof(endless) / sizeof(endless[0]); i++)
         check_session(script, 1, endless[i],
                       "*1\r\n+<error> the code has run as long as lua-time-limit allows\r\n");
+    session.time_limit_msec = INT64_MAX;
+    check_session(script, 1, "eval for i = 1, 1000000 do end", "*1\r\n+<retval> nil\r\n");
     debug_session_close(&session);
 }
 
@@ -303,9 +344,16 @@ static void test_redis(void **state) {
 int main(void) {
     seed_from_environment();
     const struct CMUnitTest tests[] = {
-        TEST(test_verdicts),    TEST(test_help_names_all), TEST(test_text),
-        TEST(test_breakpoints), TEST(test_print),          TEST(test_trace),
-        TEST(test_maxlen),      TEST(test_eval),           TEST(test_eval_ends_in_time),
+        TEST(test_verdicts),
+        TEST(test_help_names_all),
+        TEST(test_text),
+        TEST(test_breakpoints),
+        TEST(test_print),
+        TEST(test_trace),
+        TEST(test_answers_are_bounded),
+        TEST(test_maxlen),
+        TEST(test_eval),
+        TEST(test_eval_ends_in_time),
         TEST(test_redis),
     };
     return cmocka_run_group_tests(tests, register_options, NULL);

@@ -55,6 +55,28 @@ static void test_cut(void **state) {
     assert_int_equal(lines.line.length, DEBUG_LINE_BYTES_MAX + 4);
 }
 
+static char large[4 * DEBUG_LINE_BYTES_MAX];
+
+/* Whatever they show, and whatever is appended. */
+static void test_each_is_bounded(void **state) {
+    memset(large, 'x', sizeof(large));
+    for (size_t head = 0; head < 2; head++) {
+        struct buffer *line = debug_line_begin(&lines);
+        for (size_t i = 0; i < 5; i++) {
+            if (head) buffer_append_char(line, 'h');
+            debug_line_add(&lines, (struct slice){large, sizeof(large)});
+        }
+        assert_true(line->capacity <= 2 * DEBUG_LINE_BYTES_MAX + 1000);
+        debug_line_end(&lines);
+        assert_int_equal(line->length, DEBUG_LINE_BYTES_MAX + 4);
+        assert_string_equal(line->bytes + DEBUG_LINE_BYTES_MAX, " ...");
+    }
+    debug_line_begin(&lines);
+    debug_line_add(&lines, (struct slice){large, DEBUG_LINE_BYTES_MAX});
+    debug_line_end(&lines);
+    assert_int_equal(lines.line.length, DEBUG_LINE_BYTES_MAX);
+}
+
 static void test_left_out(void **state) {
     size_t taken = 0;
     while (debug_lines_take(&lines)) {
@@ -68,8 +90,7 @@ static void test_left_out(void **state) {
     struct buffer out = {.class = MEMORY_OTHER};
     char head[32], tail[128];
     snprintf(head, sizeof(head), "*%zu\r\n", taken + 2);
-    snprintf(tail, sizeof(tail),
-             "+the end\r\n+<hint> 3 more lines of the script were left out.\r\n");
+    snprintf(tail, sizeof(tail), "+the end\r\n+<hint> 3 more lines were left out.\r\n");
     debug_lines_finish(&lines, &out);
     assert_memory_equal(out.bytes, head, strlen(head));
     assert_string_equal(out.bytes + out.length - strlen(tail), tail);
@@ -79,7 +100,8 @@ static void test_left_out(void **state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {TEST(test_lines), TEST(test_cut), TEST(test_left_out)};
+    const struct CMUnitTest tests[] = {TEST(test_lines), TEST(test_cut), TEST(test_each_is_bounded),
+                                       TEST(test_left_out)};
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "script/debug_session.h"
 
 #include "base/seed.h"
+#include "script/sandbox.h"
 
 static struct debug_session session;
 
@@ -28,7 +29,7 @@ static const struct {
 static void test_lines(void **state) {
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         open_session(texts[i].text);
-        assert_int_equal(session.source_count, texts[i].count);
+        assert_int_equal(session.line_count, texts[i].count);
         debug_session_close(&session);
     }
     open_session("one\n\tthree\r\n\nfour");
@@ -46,6 +47,32 @@ static void test_lines(void **state) {
         "*2\r\n+   0   <out of range source code line>\r\n"
         "+   123 <out of range source code line>\r\n");
     debug_session_close(&session);
+}
+
+static void test_lines_of_large_texts(void **state) {
+    const size_t most = SANDBOX_TEXT_BYTES_MAX;
+    char *text = memory_alloc(most + 2, MEMORY_SCRIPTS);
+    memset(text, '\n', most + 1);
+    text[most + 1] = '\0';
+    text[most - 1] = 'x';
+    size_t before = memory_used(MEMORY_OTHER);
+    debug_session_open(&session, NULL, (struct slice){text, most}, never);
+    assert_true(memory_used(MEMORY_OTHER) - before < most * sizeof(uint32_t) + 10000);
+    debug_session_show_lines(&session, INT32_MAX, 0);
+    assert_shown("*0\r\n");
+    debug_session_show_lines(&session, (int64_t)most, 1);
+    assert_shown("*2\r\n+   67108863 \r\n+   67108864 x\r\n");
+    debug_session_close(&session);
+
+    /* It is not compiled. */
+    text[most] = 'x';
+    before = memory_used(MEMORY_OTHER);
+    debug_session_open(&session, NULL, (struct slice){text, most + 1}, never);
+    assert_true(memory_used(MEMORY_OTHER) - before < 10000);
+    debug_session_show_lines(&session, 1, INT32_MAX);
+    assert_shown("*0\r\n");
+    debug_session_close(&session);
+    memory_free(text, MEMORY_SCRIPTS);
 }
 
 static void test_breakpoints(void **state) {
@@ -71,6 +98,7 @@ static void test_breakpoints(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines),
+                                       cmocka_unit_test(test_lines_of_large_texts),
                                        cmocka_unit_test(test_breakpoints)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,7 @@ struct queue {
 };
 static struct queue own, overflow;
 static struct lazyfree_work *works; /* of other code that has something to free */
+static bool stepping;               /* a step of one of them runs */
 static size_t kept_bytes;           /* by others, and never in the two sums above */
 
 /* ---- options and metrics ---- */
@@ -268,6 +269,7 @@ static void put_off(void *e) {
 }
 
 void lazyfree_call(struct lazyfree_work *work) {
+    ASSERT(!stepping);
     if (work->listed) return;
     work->listed = true;
     work->next = works;
@@ -282,7 +284,10 @@ static void step_all(void) {
     if (overflow.first) queue_step(&overflow);
     for (struct lazyfree_work **at = &works; *at;) {
         struct lazyfree_work *work = *at;
-        if (work->step()) {
+        stepping = true;
+        bool more = work->step();
+        stepping = false;
+        if (more) {
             at = &work->next;
         } else {
             *at = work->next;

@@ -57,12 +57,14 @@ void lazyfree_bound_pending(size_t bytes_max);
 bool lazyfree_step(void);
 /* Something that other code frees in steps of the main thread. A static variable of that code. */
 struct lazyfree_work {
-    bool (*step)(void);         /* frees about LAZYFREE_BLOCKS_AT_ONCE blocks; true: more is left */
+    /* Frees about LAZYFREE_BLOCKS_AT_ONCE blocks; true where more is left. It must not call
+     * lazyfree_call: the list of works is being walked. */
+    bool (*step)(void);
     struct lazyfree_work *next; /* lazyfree's own, as is the next */
     bool listed;
 };
 /* From now on the step is called, in slices between turns, until it returns false. Harmless where
- * it is called already. */
+ * it is called already. Not from within a step. */
 void lazyfree_call(struct lazyfree_work *work);
 /* True where the value is large enough for the background. */
 bool lazyfree_is_large(const struct entry *e);

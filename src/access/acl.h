@@ -52,8 +52,8 @@ struct client *acl_principal(struct client *c);
 
 /* Whether the client may run this; `*at` gets the argument (key or channel) that is denied. Notes
  * nothing. One test for who may do everything; otherwise O(keys * patterns). */
-enum acl_denial acl_check(const struct client *c, const struct command *command, int argc,
-                          const struct slice *argv, int *at);
+FOR_TESTS enum acl_denial acl_check(const struct client *c, const struct command *command, int argc,
+                                    const struct slice *argv, int *at);
 /* The same, and notes in ACL LOG what is denied. Who must authenticate first is another matter: the
  * caller looks, and the caller replies. */
 enum acl_denial acl_admits(struct client *c, const struct command *command, int argc,
@@ -77,5 +77,5 @@ void acl_set_default_password(struct slice password);
 const struct acl_user **acl_users_by_name(size_t *count);
 
 /* Asserts the invariants; walks everything. */
-void acl_check_all(void);
+FOR_TESTS void acl_check_all(void);
 #endif

@@ -26,8 +26,8 @@ MUST_USE bool acl_file_save(void);
 
 /* Reads a file's text into the set. `name` is the file's, for the faults, which are appended to
  * `errors`; true where there is none. */
-bool acl_file_parse(struct slice text, const char *name, struct acl_users *into,
-                    struct buffer *errors);
+FOR_TESTS bool acl_file_parse(struct slice text, const char *name, struct acl_users *into,
+                              struct buffer *errors);
 /* All users as a file has them, a line each, ordered by name. */
-void acl_file_print(struct buffer *out);
+FOR_TESTS void acl_file_print(struct buffer *out);
 #endif

@@ -108,7 +108,8 @@ static struct rewrite_file {
 
 static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
 
-bool aof_is_on(void) { return state != OFF; }
+/* Whether what is written is logged, or the first file for it is being made. */
+static bool aof_is_on(void) { return state != OFF; }
 
 static bool saver_rewrites(void) { return saver_kind() == CHILD_LOG_REWRITE; }
 

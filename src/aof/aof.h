@@ -17,8 +17,6 @@ void aof_register(void);
 extern const struct effect_sink aof_sink;
 extern struct gate aof_gate;
 
-/* Whether what is written is logged, or the first file for it is being made. */
-bool aof_is_on(void);
 /* At start, with appendonly yes: loads the file, which is made where there is none, and goes on
  * with it. False after a line in the log. */
 MUST_USE bool aof_load_at_start(void);

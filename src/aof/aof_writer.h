@@ -55,7 +55,7 @@ void aof_writer_open(const struct aof_writer_host *host, int fd, uint64_t file_b
 /* Closes the file on another thread. What is not written is lost: drain first. Replies that waited
  * leave. */
 void aof_writer_close(void);
-bool aof_writer_is_open(void);
+FOR_TESTS bool aof_writer_is_open(void);
 
 /* ---- appending ---- */
 

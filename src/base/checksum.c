@@ -170,11 +170,3 @@ __attribute__((constructor)) static void make_all(void) {
 }
 
 /* ---- Two texts ---- */
-
-/* The first text's sum stands so many bits higher. The length is taken in bytes, for its bits may
- * be more than a number holds: x^8 to the power of it. */
-uint64_t checksum_crc64_combine(uint64_t first, uint64_t second, uint64_t second_length) {
-    uint64_t shift = power(second_length);
-    for (int i = 0; i < 3; i++) shift = multiply(shift, shift);
-    return multiply(first, shift) ^ second;
-}

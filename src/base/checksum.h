@@ -10,12 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 /* The sum of what `sum` stood for and `length` bytes more. Takes 16 bytes at a time where the
  * processor multiplies without carries, 8 otherwise. */
 uint64_t checksum_crc64(uint64_t sum, const void *bytes, size_t length);
 /* The same by tables, as on a processor without that. */
-uint64_t checksum_crc64_by_tables(uint64_t sum, const void *bytes, size_t length);
-/* The sum of two texts one after the other, from the sum of each and the second's length in bytes.
- * So parts can be summed by several threads. O(log length). */
-uint64_t checksum_crc64_combine(uint64_t first, uint64_t second, uint64_t second_length);
+FOR_TESTS uint64_t checksum_crc64_by_tables(uint64_t sum, const void *bytes, size_t length);
 #endif

@@ -9,12 +9,14 @@
 #define EVENKEEL_BASE_CLOCK_H
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 /* Wall time since 1970, read from the system now. */
 int64_t clock_wall_usec(void);
 int64_t clock_wall_msec(void);
 /* Time since an unknown start, for durations. */
 int64_t clock_monotonic_nsec(void);
-int64_t clock_monotonic_usec(void);
+FOR_TESTS int64_t clock_monotonic_usec(void);
 /* From here on clock_monotonic_* count the processor's time stamp counter, where it is invariant
  * and the kernel itself keeps time by it: a third of the cost of asking the kernel. Takes
  * CLOCK_CALIBRATION_NSEC once; call it at start, before there are threads. Without such a counter
@@ -31,7 +33,7 @@ void clock_refresh(void);
 /* The same where, at this moment of clock_monotonic_nsec, the kept millisecond is over: a
  * comparison else. For who has read that clock anyway. */
 void clock_follow(int64_t monotonic_nsec);
-int64_t clock_cached_usec(void);
+FOR_TESTS int64_t clock_cached_usec(void);
 int64_t clock_cached_msec(void);
 /* The kept reading again, but one that stands still between clock_hold and clock_let_go: the moment
  * by which keys are due. So no key of a transaction goes in the midst of it. Pairs may be nested.
@@ -43,7 +45,7 @@ int64_t clock_held_msec(void);
 
 /* Tests: from now on wall and monotonic time stand at these values until moved; NULL-like return
  * to the system's clock by clock_use_system(). */
-void clock_use_fixed(int64_t wall_usec, int64_t monotonic_nsec);
-void clock_advance_usec(int64_t usec);
-void clock_use_system(void);
+FOR_TESTS void clock_use_fixed(int64_t wall_usec, int64_t monotonic_nsec);
+FOR_TESTS void clock_advance_usec(int64_t usec);
+FOR_TESTS void clock_use_system(void);
 #endif

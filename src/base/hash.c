@@ -39,16 +39,6 @@ static inline uint64_t load_rest(const uint8_t *from, size_t count) {
            (uint64_t)from[count - 1] << (8 * (count - 1));
 }
 
-/* Adds 0x20 to each byte that is A to Z. A byte's top bit tells the result of a comparison that
- * is done on its seven low bits; bytes that have the top bit set themselves are left alone. */
-static inline uint64_t lower_word(uint64_t word) {
-    uint64_t low_bits = word & EACH_BYTE(0x7f);
-    uint64_t from_a = low_bits + EACH_BYTE(0x80 - 'A');
-    uint64_t past_z = low_bits + EACH_BYTE(0x80 - 'Z' - 1);
-    uint64_t upper = (from_a & ~past_z & ~word) & EACH_BYTE(0x80);
-    return word + (upper >> 2);
-}
-
 static inline uint64_t rotate(uint64_t word, unsigned bits) {
     return word << bits | word >> (64 - bits);
 }
@@ -76,7 +66,7 @@ static inline void absorb(struct state *s, uint64_t word) {
     s->a ^= word;
 }
 
-static inline uint64_t siphash(const uint8_t *bytes, size_t length, bool nocase) {
+static inline uint64_t siphash(const uint8_t *bytes, size_t length) {
     /* "somepseudorandomlygeneratedbytes", as the paper has it. */
     struct state s = {
         key_low ^ UINT64_C(0x736f6d6570736575), key_high ^ UINT64_C(0x646f72616e646f6d),
@@ -84,10 +74,9 @@ static inline uint64_t siphash(const uint8_t *bytes, size_t length, bool nocase)
     const uint8_t *end = bytes + (length & ~(size_t)7);
     for (; bytes != end; bytes += 8) {
         uint64_t word = load_64(bytes);
-        absorb(&s, nocase ? lower_word(word) : word);
+        absorb(&s, word);
     }
     uint64_t rest = load_rest(bytes, length & 7);
-    if (nocase) rest = lower_word(rest);
     absorb(&s, rest | (uint64_t)length << 56);
     s.c ^= 0xff;
     mix(&s);
@@ -101,8 +90,4 @@ void hash_set_key(const uint8_t key[16]) {
     key_high = load_64(key + 8);
 }
 
-uint64_t hash_bytes(const void *bytes, size_t length) { return siphash(bytes, length, false); }
-
-uint64_t hash_bytes_nocase(const void *bytes, size_t length) {
-    return siphash(bytes, length, true);
-}
+uint64_t hash_bytes(const void *bytes, size_t length) { return siphash(bytes, length); }

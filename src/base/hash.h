@@ -10,6 +10,4 @@
 
 void hash_set_key(const uint8_t key[16]);
 uint64_t hash_bytes(const void *bytes, size_t length);
-/* ASCII letters count as lower case. */
-uint64_t hash_bytes_nocase(const void *bytes, size_t length);
 #endif

@@ -163,7 +163,7 @@ static void send_to_syslog(enum log_level level, const char *text) {
     pthread_mutex_unlock(&syslog_lock);
 }
 
-void log_message_v(enum log_level level, const char *format, va_list arguments) {
+static void log_message_v(enum log_level level, const char *format, va_list arguments) {
     if (level < log_level()) return;
     char line[PREFIX_BYTES_MAX + LOG_LINE_BYTES_MAX];
     char date[40];

@@ -31,7 +31,6 @@ void log_after_fork(bool in_child);
 
 void log_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void log_message_v(enum log_level level, const char *format, va_list arguments);
 void log_panic(const char *line); /* a warning: for panic_set_writer */
 /* The text as it is, without pid, time and mark (the logo, the crash report). */
 void log_raw(enum log_level level, const char *text);

@@ -57,20 +57,6 @@ struct shared_tally {
 static __thread struct tally own[MEMORY_CLASSES]
     __attribute__((tls_model("initial-exec"), aligned(64)));
 static struct shared_tally shared[MEMORY_CLASSES];
-static const char *const class_names[MEMORY_CLASSES] = {
-    [MEMORY_DATASET] = "dataset",
-    [MEMORY_CLIENTS] = "clients",
-    [MEMORY_REPLICATION] = "replication",
-    [MEMORY_AOF] = "aof",
-    [MEMORY_SAVES] = "saves",
-    [MEMORY_SCRIPTS] = "scripts",
-    [MEMORY_LUA] = "lua",
-    [MEMORY_LEAVING] = "leaving",
-    [MEMORY_MODULES] = "modules",
-    [MEMORY_POOLS] = "pools",
-    [MEMORY_TLS] = "tls",
-    [MEMORY_OTHER] = "other",
-};
 static void (*oom_handler)(size_t size);
 static const struct memory_hook *test_hook;
 static bool (*test_refusal)(size_t size);
@@ -93,7 +79,7 @@ static size_t aligned_good_size(size_t alignment, size_t size) {
  * frees them, and each page of the next one mapped and cleared again, some 0.6 ms a MiB. Here
  * they decay like all other free memory. jemalloc reads this name before main begins; it keeps the
  * arena for such blocks from coming into being. */
-const char *malloc_conf = "oversize_threshold:0";
+__attribute__((used)) const char *malloc_conf = "oversize_threshold:0";
 
 /* And for this it takes 0 as a size like any other. Older ones have no such word and need none. */
 __attribute__((constructor)) static void let_large_blocks_decay(void) {
@@ -489,11 +475,6 @@ size_t memory_used_total(void) {
 #pragma GCC unroll 16
     for (unsigned i = 0; i < MEMORY_CLASSES; i++) used += is_counted(i) ? used_signed(i) : 0;
     return used < 0 ? 0 : (size_t)used;
-}
-
-const char *memory_class_name(enum memory_class class) {
-    ASSERT(class < MEMORY_CLASSES);
-    return class_names[class];
 }
 
 void memory_set_oom_handler(void (*handler)(size_t size)) { oom_handler = handler; }

@@ -81,7 +81,6 @@ size_t memory_used_uncounted(void);
 /* Of all classes but MEMORY_LUA, as in 6.2, whose Lua has an allocator of its own, and
  * MEMORY_LEAVING. */
 size_t memory_used_total(void);
-const char *memory_class_name(enum memory_class class);
 
 /* Called on out of memory with the size that was asked for, before the process ends. */
 void memory_set_oom_handler(void (*handler)(size_t size));
@@ -92,9 +91,9 @@ struct memory_hook {
     void (*allocated)(size_t bytes);
     void (*freed)(size_t bytes);
 };
-void memory_set_hook(const struct memory_hook *hook);
+FOR_TESTS void memory_set_hook(const struct memory_hook *hook);
 /* Tests: a memory_try_ call fails where this says so of its size; NULL = none. */
-void memory_set_refusal(bool (*refuses)(size_t size));
+FOR_TESTS void memory_set_refusal(bool (*refuses)(size_t size));
 /* Largest single allocation and free of MEMORY_DATASET since the last reset, in bytes, over all
  * threads' published and the calling thread's own work. */
 size_t memory_largest_alloc(enum memory_class class);

@@ -244,10 +244,6 @@ size_t number_format_int64(char *out, int64_t value) {
     return 1 + number_format_uint64(out + 1, 0 - (uint64_t)value);
 }
 
-size_t number_int64_length(int64_t value) {
-    return value < 0 ? 1 + digits_of(0 - (uint64_t)value) : digits_of((uint64_t)value);
-}
-
 /* ---- Writing floating point ---- */
 
 static size_t copy_text(char *out, size_t size, const char *text) {

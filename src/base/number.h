@@ -28,7 +28,6 @@ MUST_USE bool number_parse_bytes(const char *text, size_t length, uint64_t *valu
 /* Writes the decimal text without a NUL; returns its length (at most 20). */
 size_t number_format_int64(char *out, int64_t value);
 size_t number_format_uint64(char *out, uint64_t value);
-size_t number_int64_length(int64_t value);
 /* What follows writes a NUL too, and asserts that `size` suffices.
  * The 17-significant-digits form ("%.17g") that Redis 6.2 replies with; "inf", "-inf", "nan". */
 size_t number_format_double(char *out, size_t size, double value);

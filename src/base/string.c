@@ -13,7 +13,6 @@
 #include "base/panic.h"
 
 #define GROWTH_DOUBLES_UP_TO ((size_t)1 << 20)
-#define EDIT_LENGTH_MAX 64
 
 /* ---- Slices ---- */
 
@@ -266,25 +265,3 @@ int string_split_words(struct slice line, struct buffer *storage, struct slice *
 }
 
 /* ---- Hints ---- */
-
-/* Levenshtein's distance, one row of his table at a time. Words above the limit are as far from
- * each other as they can be: nobody wants them as a hint. */
-size_t string_edit_distance(const char *a, const char *b) {
-    size_t a_length = strlen(a), b_length = strlen(b);
-    if (a_length > EDIT_LENGTH_MAX || b_length > EDIT_LENGTH_MAX) {
-        return a_length > b_length ? a_length : b_length;
-    }
-    size_t row[EDIT_LENGTH_MAX + 1];
-    for (size_t j = 0; j <= b_length; j++) row[j] = j;
-    for (size_t i = 1; i <= a_length; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b_length; j++) {
-            size_t replaced = diagonal + (string_lower(a[i - 1]) != string_lower(b[j - 1]));
-            size_t shorter = row[j] < row[j - 1] ? row[j] : row[j - 1];
-            diagonal = row[j];
-            row[j] = replaced < shorter + 1 ? replaced : shorter + 1;
-        }
-    }
-    return row[b_length];
-}

@@ -68,6 +68,4 @@ const char *string_show(struct slice text, char *shown, size_t size);
  * points into it, so storage must outlive it. */
 MUST_USE int string_split_words(struct slice line, struct buffer *storage, struct slice **words);
 
-/* Distance in edits between two words, case ignored; for "did you mean" hints. */
-size_t string_edit_distance(const char *a, const char *b);
 #endif

@@ -29,8 +29,8 @@ struct benchmark_ratio {
 
 /* `first` and `second` hold a figure of each round. O(rounds^2). Rounds in which the second is 0
  * have no ratio; where none has one, all three are 0. */
-struct benchmark_ratio benchmark_ratio_of(const double *first, const double *second,
-                                          unsigned rounds);
+FOR_TESTS struct benchmark_ratio benchmark_ratio_of(const double *first, const double *second,
+                                                    unsigned rounds);
 void benchmark_compare_csv_names(FILE *out);
 /* Runs the load's request on both servers, options->rounds times each, and prints. False with a
  * reason. */

@@ -42,7 +42,8 @@ struct slice text_list_at(const struct text_list *l, size_t index) {
     return (struct slice){l->bytes.bytes + start, end_of(l, index) - start};
 }
 
-void reply_text_list(struct client *c, struct text_list *l) {
+/* An array of them; frees the list. */
+static void reply_text_list(struct client *c, struct text_list *l) {
     size_t count = text_list_count(l);
     reply_array(c, (int64_t)count);
     for (size_t i = 0; i < count; i++) reply_bulk(c, text_list_at(l, i));

@@ -26,8 +26,6 @@ void text_list_add(struct text_list *l, struct slice text);
 size_t text_list_count(const struct text_list *l);
 /* index < count; valid until the list changes. */
 struct slice text_list_at(const struct text_list *l, size_t index);
-/* An array of them; frees the list. */
-void reply_text_list(struct client *c, struct text_list *l);
 
 /* HSCAN, SSCAN, ZSCAN: key, cursor, then MATCH and COUNT. */
 struct member_scan;

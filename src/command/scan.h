@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct call;
@@ -23,7 +24,7 @@ struct scan {
 };
 
 /* A cursor as 6.2 reads it: up to a NUL, decimal digits or nothing at all, with a sign. */
-bool scan_parse_cursor(struct slice text, uint64_t *cursor);
+FOR_TESTS bool scan_parse_cursor(struct slice text, uint64_t *cursor);
 
 /* No pattern, the usual count, and the cursor of argument `index`. False after an error. */
 bool scan_begin(struct scan *s, const struct call *call, int index);

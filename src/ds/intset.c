@@ -142,7 +142,7 @@ bool intset_add(struct intset **set, int64_t member) {
     return true;
 }
 
-void intset_remove_at(struct intset **set, size_t index) {
+static void remove_at(struct intset **set, size_t index) {
     struct intset *s = *set;
     ASSERT(index < s->count);
     uint8_t *place = s->members + s->width * index;
@@ -169,7 +169,7 @@ void intset_remove_places(struct intset **set, const size_t *places, size_t coun
 
 bool intset_remove(struct intset **set, int64_t member) {
     if (!intset_has(*set, member)) return false;
-    intset_remove_at(set, intset_count_below(*set, member));
+    remove_at(set, intset_count_below(*set, member));
     return true;
 }
 

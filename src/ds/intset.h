@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 #define INTSET_HEADER_BYTES 8
 #define INTSET_COUNT_MAX ((size_t)1 << 27) /* 1 GiB of the widest */
 
@@ -37,14 +39,13 @@ size_t intset_count(const struct intset *s);
 int64_t intset_at(const struct intset *s, size_t index);
 bool intset_has(const struct intset *s, int64_t member);
 /* How many members are smaller; O(log n). */
-size_t intset_count_below(const struct intset *s, int64_t member);
+FOR_TESTS size_t intset_count_below(const struct intset *s, int64_t member);
 /* Each equally likely; the set must not be empty. Uses base/random. */
 int64_t intset_random(const struct intset *s);
 /* False where it is there already. */
 bool intset_add(struct intset **s, int64_t member);
 /* False where it is not there. */
 bool intset_remove(struct intset **s, int64_t member);
-void intset_remove_at(struct intset **s, size_t index);
 /* Those at these places, ascending and each once, in one pass. */
 void intset_remove_places(struct intset **s, const size_t *places, size_t count);
 

@@ -606,10 +606,6 @@ void listpack_replace_integer(struct listpack **lp, uint32_t at, int64_t integer
     insert(lp, at, element_size(bytes_of(*lp) + at), &e);
 }
 
-uint32_t listpack_delete(struct listpack **lp, uint32_t at) {
-    return listpack_delete_range(lp, at, 1);
-}
-
 uint32_t listpack_delete_range(struct listpack **lp, uint32_t at, size_t count) {
     const uint8_t *bytes = bytes_of(*lp);
     size_t end = at, deleted = 0;

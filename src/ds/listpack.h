@@ -50,7 +50,7 @@ struct listpack *listpack_create(void);
 void listpack_free(struct listpack *lp);
 struct listpack *listpack_dup(const struct listpack *lp);
 /* A copy of foreign bytes that listpack_validate found good. */
-struct listpack *listpack_from_bytes(const void *bytes, size_t size);
+FOR_TESTS struct listpack *listpack_from_bytes(const void *bytes, size_t size);
 /* A copy of foreign bytes in which all is good but, perhaps, the length behind the last element:
  * where nothing follows that could be meant, a wrong one is put right. NULL where more is wrong.
  * O(size). */
@@ -94,7 +94,7 @@ bool listpack_equal(const struct listpack *lp, uint32_t at, struct slice text);
 uint32_t listpack_find(const struct listpack *lp, uint32_t at, struct slice text, size_t skip);
 
 void listpack_append(struct listpack **lp, struct slice text);
-void listpack_append_integer(struct listpack **lp, int64_t integer);
+FOR_TESTS void listpack_append_integer(struct listpack **lp, int64_t integer);
 /* Several at once; an empty text needs bytes that are not NULL. */
 #define LISTPACK_BATCH 16
 void listpack_append_batch(struct listpack **lp, const struct listpack_value *values, size_t count);
@@ -120,16 +120,14 @@ static inline const struct listpack *listpack_build_view(const struct listpack_b
 /* Ends it in either case. */
 MUST_USE struct listpack *listpack_build_end(struct listpack_builder *b);
 void listpack_build_drop(struct listpack_builder *b);
-void listpack_prepend(struct listpack **lp, struct slice text);
+FOR_TESTS void listpack_prepend(struct listpack **lp, struct slice text);
 /* Puts an element before `at` (0 = at the end), or behind it; returns where it stands. */
 uint32_t listpack_insert_before(struct listpack **lp, uint32_t at, struct slice text);
 uint32_t listpack_insert_after(struct listpack **lp, uint32_t at, struct slice text);
 /* Another text in place of the element; it stands at the same offset. */
 void listpack_replace(struct listpack **lp, uint32_t at, struct slice text);
 void listpack_replace_integer(struct listpack **lp, uint32_t at, int64_t integer);
-/* Each returns where what followed now stands, 0 at the end. */
-uint32_t listpack_delete(struct listpack **lp, uint32_t at);
-/* Up to `count` elements from `at` on. */
+/* Up to `count` elements from `at` on. Returns where what followed now stands, 0 at the end. */
 uint32_t listpack_delete_range(struct listpack **lp, uint32_t at, size_t count);
 /* Copies the elements of `other` behind those of `lp`. */
 void listpack_merge(struct listpack **lp, const struct listpack *other);
@@ -139,9 +137,10 @@ struct listpack *listpack_split(struct listpack **lp, uint32_t at);
 /* Whether foreign bytes are a listpack: sizes, every element, the count. Nothing above reads
  * outside of bytes that passed. `visit` (may be NULL) is called with each element in turn and
  * refuses them all by false. O(size). */
-bool listpack_validate(const void *bytes, size_t size,
-                       bool (*visit)(const struct listpack_value *v, size_t index, void *context),
-                       void *context);
+FOR_TESTS bool listpack_validate(const void *bytes, size_t size,
+                                 bool (*visit)(const struct listpack_value *v, size_t index,
+                                               void *context),
+                                 void *context);
 /* Asserts the invariants; walks everything. */
 void listpack_check(const struct listpack *lp);
 #endif

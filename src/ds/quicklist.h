@@ -108,5 +108,5 @@ struct quicklist_stats {
 };
 void quicklist_stats(const struct quicklist *q, struct quicklist_stats *stats);
 /* Asserts the invariants; walks everything. */
-void quicklist_check(const struct quicklist *q);
+FOR_TESTS void quicklist_check(const struct quicklist *q);
 #endif

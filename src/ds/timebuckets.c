@@ -539,11 +539,6 @@ void timebuckets_remove(struct timebuckets *t, void *element) {
     t->count--;
 }
 
-void timebuckets_moved(struct timebuckets *t, void *element) {
-    uint32_t reference = t->type->reference(element);
-    segment_at(t, number_of(reference))->elements[place_of(reference)] = element;
-}
-
 /* ---- time ---- */
 
 /* Asks the processor for those elements that will be a bucket's newest one after the other. */

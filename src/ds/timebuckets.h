@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/memory.h"
 
 /* The share of one element in a large index: the pointer to it. */
@@ -29,7 +30,7 @@ struct timebuckets_type {
 
 struct timebuckets *timebuckets_create(const struct timebuckets_type *type);
 /* Frees the index, not the elements. */
-void timebuckets_free(struct timebuckets *t);
+FOR_TESTS void timebuckets_free(struct timebuckets *t);
 /* Frees in steps of up to `elements_max` elements' share; true when gone. */
 bool timebuckets_free_step(struct timebuckets *t, size_t elements_max);
 
@@ -41,8 +42,6 @@ size_t timebuckets_bytes(const struct timebuckets *t); /* O(1) */
 void timebuckets_insert(struct timebuckets *t, void *element);
 /* Before the element's deadline changes or it goes away. */
 void timebuckets_remove(struct timebuckets *t, void *element);
-/* The element moved in memory (same deadline, reference copied along). */
-void timebuckets_moved(struct timebuckets *t, void *element);
 
 /* One element whose deadline is <= now, which the caller will timebuckets_remove; NULL where none
  * is due. Work is bounded a call (at most TIMEBUCKETS_CASCADE_MAX elements move nearer); `*more`

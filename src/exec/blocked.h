@@ -128,7 +128,7 @@ bool blocked_parse_timeout(const struct call *call, int index, int64_t *timeout_
 /* The same in whole milliseconds, as WAIT and XREAD take it. */
 bool blocked_parse_timeout_msec(const struct call *call, int index, int64_t *timeout_msec);
 /* Clients waiting in commands, kept ones included. */
-uint64_t blocked_clients(void);
+FOR_TESTS uint64_t blocked_clients(void);
 /* Asserts the invariants; walks everything. */
 void blocked_check(void);
 #endif

@@ -92,7 +92,7 @@ void effects_frame(void);
  * not leave before the unit's record (net/reply.h). */
 void effects_unit_begin(void);
 /* The number of the unit that was begun last. */
-uint64_t effects_record(void);
+FOR_TESTS uint64_t effects_record(void);
 /* The same of the one that ended last: sinks have been given all up to it. */
 uint64_t effects_record_ended(void);
 /* Whether the open unit has effects that sinks have not been given yet. */

@@ -34,7 +34,7 @@ void memory_limit_set_exempt(bool is_exempt);
 int64_t memory_limit_bytes(void);
 /* Before each command, where it is: makes room as far as the rules say. False where there is none,
  * and a command that wants memory (COMMAND_DENYOOM) is to be refused. May close clients. */
-MUST_USE bool memory_limit_make_room(void);
+FOR_TESTS MUST_USE bool memory_limit_make_room(void);
 /* For server/wiring: does so before each call, and refuses it. */
 extern struct gate memory_limit_gate;
 /* Whether there was no room for the last call that came over the network. */
@@ -49,7 +49,7 @@ bool memory_limit_step(void);
 
 /* used_memory less what is never counted, what is on its way out, and, with
  * maxmemory-exclude-client-buffers, what clients hold. O(1). */
-size_t memory_limit_counted(void);
+FOR_TESTS size_t memory_limit_counted(void);
 /* Whether small integers are shared in the sense of OBJECT REFCOUNT: 6.2 does not share them where
  * each key needs a recency of its own. */
 bool memory_limit_shares_integers(void);

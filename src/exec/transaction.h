@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct client;
@@ -38,7 +39,7 @@ unsigned transaction_flags_lacking(const struct client *c);
 /* Commands queued, or being run by EXEC; -1: no transaction. */
 int64_t transaction_count(const struct client *c);
 /* Bytes of the class MEMORY_CLIENTS that its queue and its links to watched keys take. O(1). */
-size_t transaction_bytes(const struct client *c);
+FOR_TESTS size_t transaction_bytes(const struct client *c);
 
 /* WATCH of a key: TRANSACTION_WATCH_FAILED is set when it changes.
  * Watching it twice, or after another watched key has changed, does nothing. O(1) but for keys that

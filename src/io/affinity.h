@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdbool.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 enum affinity_role {
@@ -27,5 +28,6 @@ void affinity_apply(enum affinity_role role);
 void affinity_restore(void);
 
 /* "0,2,4-7" or "0-7:2" (every second of them). False with a reason. */
-bool affinity_parse(struct slice list, cpu_set_t *processors, char *reason, size_t reason_size);
+FOR_TESTS bool affinity_parse(struct slice list, cpu_set_t *processors, char *reason,
+                              size_t reason_size);
 #endif

@@ -186,5 +186,3 @@ void background_in_child(void) {
         atomic_store(&worker->finished, atomic_load(&worker->submitted));
     }
 }
-
-const char *background_kind_name(enum background_kind kind) { return workers[kind].name; }

@@ -26,7 +26,7 @@ enum background_kind {
 
 /* Starts the threads now instead of each at its first job. False, errno set, where the system
  * gives no thread. */
-MUST_USE bool background_start(void);
+FOR_TESTS MUST_USE bool background_start(void);
 /* Runs `function(argument)` on the kind's thread; `argument` is the job's from now on. From any
  * thread. Where no thread can be had the job runs at once, in the caller. */
 void background_submit(enum background_kind kind, void (*function)(void *argument), void *argument);
@@ -40,6 +40,4 @@ void background_drain(enum background_kind kind);
 void background_stop(void);
 /* In a forked child, before anything else here: forgets the parent's threads and jobs. */
 void background_in_child(void);
-/* "close", "sync", "rewrite", "save", "free". */
-const char *background_kind_name(enum background_kind kind);
 #endif

@@ -317,7 +317,7 @@ static bool try_end(struct child *c, int options) {
 
 /* `ended` may start a child, which comes to the list's end, and end others: so after each end the
  * list is begun anew. Each pass ends one. */
-void child_reap(void) {
+static void child_reap(void) {
     bool ended;
     do {
         ended = false;

@@ -94,8 +94,6 @@ void child_kill(enum child_kind kind);
  * SIGKILL; a child that is stuck in a disk's driver holds it up all the same. */
 #define CHILD_PATIENCE_MSEC 1000
 void child_kill_and_wait(enum child_kind kind);
-/* Looks at once whether children ended, as the loop does. For nested turns and tests. */
-void child_reap(void);
 
 /* ---- In a child; elsewhere these do nothing, so that one writer serves parent and child ---- */
 
@@ -104,7 +102,7 @@ void child_reap(void);
 #define CHILD_REPORT_KEYS 1024
 void child_note_keys(uint64_t keys_done);
 /* Tells the parent now; `progress` from 0 to 1, for who counts no keys. */
-void child_note_progress(double progress);
+FOR_TESTS void child_note_progress(double progress);
 /* Whether this process is such a child. */
 bool child_here(void);
 /* Ends the child; with code 0 the parent is told what was copied, and so is the log. */

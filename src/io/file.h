@@ -26,11 +26,11 @@ struct iovec;
 
 /* Writes all, interrupted or in parts. Otherwise false with errno set, and so many bytes of it have
  * arrived as `written` (may be NULL) says: the file ends in the midst of what was to be written. */
-MUST_USE bool file_write(int fd, struct slice bytes, size_t *written);
+FOR_TESTS MUST_USE bool file_write(int fd, struct slice bytes, size_t *written);
 /* The same with several pieces, which are used up: after a failure they hold what is left. */
 MUST_USE bool file_write_pieces(int fd, struct iovec *pieces, int count, size_t *written);
 /* Reads up to `length` bytes, less only where the file ends. -1 with errno set. */
-MUST_USE ssize_t file_read_some(int fd, void *bytes, size_t length);
+FOR_TESTS MUST_USE ssize_t file_read_some(int fd, void *bytes, size_t length);
 /* The same from `offset` on, without moving the descriptor's. */
 MUST_USE ssize_t file_read_at(int fd, void *bytes, size_t length, off_t offset);
 

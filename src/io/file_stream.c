@@ -25,8 +25,6 @@
 #include "base/system.h"
 #include "io/file.h"
 
-/* The cache is dropped in steps, a call each. */
-#define DROP_BYTES ((uint64_t)4 << 20)
 /* One read moves at most so much: what waits for an interruption, or hears of progress, waits no
  * longer than that takes. */
 #define READ_BYTES_MAX ((size_t)1 << 24)
@@ -179,12 +177,6 @@ static struct file_source *source_of(struct source *s) {
     return (struct file_source *)((char *)s - offsetof(struct file_source, source));
 }
 
-static void drop_read(struct file_source *f) {
-    if (f->at - f->dropped < DROP_BYTES) return;
-    posix_fadvise(f->fd, (off_t)f->dropped, (off_t)(f->at - f->dropped), POSIX_FADV_DONTNEED);
-    f->dropped = f->at;
-}
-
 static ssize_t read_once(struct source *s, void *bytes, size_t length) {
     struct file_source *f = source_of(s);
     if (length > READ_BYTES_MAX) length = READ_BYTES_MAX;
@@ -195,7 +187,6 @@ static ssize_t read_once(struct source *s, void *bytes, size_t length) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && would_block(errno) && wait_for(f->fd, POLLIN, f->wait_msec)) continue;
         if (got > 0) f->at += (uint64_t)got;
-        if (got > 0 && f->drops_cache) drop_read(f);
         return got;
     }
 }
@@ -210,15 +201,12 @@ void file_source_open(struct file_source *f, int fd, int wait_msec) {
                               .window = memory_alloc(FILE_WINDOW_BYTES, MEMORY_OTHER),
                               .at = position(fd, false),
                               .end = UINT64_MAX};
-    f->dropped = f->at;
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
         length = (uint64_t)about.st_size > f->at ? (uint64_t)about.st_size - f->at : 0;
         posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* a wish */
     }
     source_init(&f->source, &file_source_type, f->window, FILE_WINDOW_BYTES, length);
 }
-
-void file_source_drop_cache(struct file_source *f) { f->drops_cache = true; }
 
 void file_source_end_at_length(struct file_source *f) {
     if (f->source.length == SOURCE_LENGTH_UNKNOWN) return;

@@ -50,16 +50,13 @@ struct file_source {
     int fd;
     int wait_msec;
     char *window;
-    uint64_t at, dropped; /* in the file: behind what was read; before this the cache was dropped */
-    uint64_t end;         /* nothing is read from here on */
-    bool drops_cache;
+    uint64_t at;  /* in the file: behind what was read */
+    uint64_t end; /* nothing is read from here on */
 };
 
 /* Reads from `fd` from where it stands; it stays the caller's. A plain file's length is known
  * (source_left_max). `wait_msec` as above. */
 void file_source_open(struct file_source *f, int fd, int wait_msec);
-/* The system need not keep what was read: for a file that is read once. */
-void file_source_drop_cache(struct file_source *f);
 /* A plain file ends where it did when it was opened here, whatever has been added to it since. */
 void file_source_end_at_length(struct file_source *f);
 void file_source_close(struct file_source *f);

@@ -157,7 +157,7 @@ void loop_stats_clear(struct loop *loop);
 void loop_set_cpu_accounting(struct loop *loop, bool on);
 
 /* Asserts the invariants. O(timers). */
-void loop_check(const struct loop *loop);
+FOR_TESTS void loop_check(const struct loop *loop);
 /* Appends a few lines of text about the loop's state. */
-void loop_dump(const struct loop *loop, struct buffer *out);
+FOR_TESTS void loop_dump(const struct loop *loop, struct buffer *out);
 #endif

@@ -436,8 +436,6 @@ void tls_forget(void) {
     server_name = NULL;
 }
 
-bool tls_can_accept(void) { return accepting != NULL; }
-
 bool tls_pair_fits(void) {
     bool fits = accepting && SSL_CTX_check_private_key(accepting);
     ERR_clear_error();
@@ -446,7 +444,6 @@ bool tls_pair_fits(void) {
 
 const struct tls_stats *tls_stats(void) { return &stats; }
 void tls_stats_clear(void) { stats = (struct tls_stats){0}; }
-const char *tls_library(void) { return OpenSSL_version(OPENSSL_VERSION); }
 
 /* ---- the handshake ---- */
 

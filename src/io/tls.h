@@ -58,13 +58,11 @@ struct tls_settings {
 /* Makes the contexts. False, with a reason in one line, where one cannot be had; those that are
  * there stay. Reads files. */
 MUST_USE bool tls_configure(const struct tls_settings *settings, char *reason, size_t reason_size);
-/* Whether there is a context for connections that we accept. */
-bool tls_can_accept(void);
 /* Whether the key of that context belongs to its certificate. libssl takes a key of another kind
  * than the certificate's (RSA, EC), and no handshake succeeds then. */
 bool tls_pair_fits(void);
 /* Forgets the contexts; connections that are there go on. */
-void tls_forget(void);
+FOR_TESTS void tls_forget(void);
 
 extern const struct connection_transport tls_transport;
 
@@ -76,6 +74,4 @@ struct tls_stats {
 };
 const struct tls_stats *tls_stats(void);
 void tls_stats_clear(void);
-/* "OpenSSL 3.0.15 3 Sep 2024": the library that runs. */
-const char *tls_library(void);
 #endif

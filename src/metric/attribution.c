@@ -61,8 +61,6 @@ void attribution_set(bool enabled) {
     on = enabled;
 }
 
-bool attribution_is_on(void) { return on; }
-
 /* ---- readings ---- */
 
 /* "<ns run> <ns waited> <times run>" */

@@ -34,7 +34,6 @@ struct attribution_span {
 
 /* On at first. Off: no clock of the CPU is read, and spans say that nothing was measured. */
 void attribution_set(bool on);
-bool attribution_is_on(void);
 
 /* ---- the loop, outermost turns only ---- */
 

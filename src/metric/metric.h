@@ -66,7 +66,7 @@ void metric_append_name(struct buffer *out, const char *name);
 /* The reference page in Markdown. */
 void metric_write_reference(struct buffer *out);
 /* Forgets all rows, sections and reset functions; for leak-free ends of tests. */
-void metric_forget_all(void);
+FOR_TESTS void metric_forget_all(void);
 
 /* A histogram of durations in powers of two: bucket i counts values in [2^i, 2^(i+1)) microseconds,
  * bucket 0 also what is below 1. */

@@ -48,6 +48,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/blob.h"
 #include "base/string.h"
 
@@ -126,7 +127,7 @@ uint64_t batch_bytes_read(void);
 /* So many more, by who reads them himself. */
 void batch_note_read(size_t bytes);
 /* Bytes that the client's query, and what is held of it, takes, and those of them in use. */
-size_t batch_query_bytes(const struct client *c);
+FOR_TESTS size_t batch_query_bytes(const struct client *c);
 size_t batch_query_used(const struct client *c);
 /* Room in the buffers of these. */
 size_t batch_query_room(const struct client *c);
@@ -161,7 +162,7 @@ void batch_resume(struct client *c);
 bool batch_run_resumed(void);
 /* Whether clients have been resumed since, or were left: the loop is not to sleep. */
 bool batch_has_resumed(void);
-uint64_t batch_held_clients(void);
+FOR_TESTS uint64_t batch_held_clients(void);
 /* Whose request is being executed, its checks included; NULL = nobody's. */
 const struct client *batch_running_client(void);
 /* A turn within the request that runs, or within a load: see above. Replies of it tell of what was

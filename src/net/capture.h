@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct capture;
@@ -50,15 +51,16 @@ struct capture {
 };
 
 /* Makes the client; `take` may be NULL. The struct stays where it is until capture_close. */
-void capture_open(struct capture *capture,
-                  void (*take)(struct capture *capture, const char *bytes, size_t length));
+FOR_TESTS void capture_open(struct capture *capture,
+                            void (*take)(struct capture *capture, const char *bytes,
+                                         size_t length));
 /* The same for who takes values: none of the forms may be NULL, and none may run a call for this
  * client, or leave by longjmp. */
 void capture_open_typed(struct capture *capture, const struct capture_forms *forms);
 /* The client is gone with what layers above have of it. Not while a call of it runs. */
 void capture_close(struct capture *capture);
 /* A `take` for who wants no replies. */
-void capture_discard(struct capture *capture, const char *bytes, size_t length);
+FOR_TESTS void capture_discard(struct capture *capture, const char *bytes, size_t length);
 
 /* Bytes that a captured client (CLIENT_CAPTURED) is sent: for net/reply. */
 void capture_take(const struct client *c, const char *bytes, size_t length);

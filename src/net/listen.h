@@ -41,7 +41,7 @@ struct listen_kind {
  * as the process. Once, at start. */
 void listen_register(const char *default_port);
 /* A further kind, before listen_open. At most LISTEN_KINDS_MAX in all (asserted). */
-void listen_add_kind(const struct listen_kind *kind);
+FOR_TESTS void listen_add_kind(const struct listen_kind *kind);
 /* Opens all that the options name; false with a reason where one cannot be had. Addresses with a
  * leading '-' in `bind` may fail for want of the address family. */
 MUST_USE bool listen_open(struct loop *loop, char *reason, size_t reason_size);

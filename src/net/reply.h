@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct client;
@@ -156,13 +157,13 @@ size_t reply_chunk_count(const struct client *c);
 /* Bytes of its replies in the output buffer. O(clients in the batch). */
 size_t reply_output_bytes(const struct client *c);
 /* True where the client's sums (reply_bytes, chunk_bytes) are those of its chunks; walks them. */
-bool reply_check(const struct client *c);
+FOR_TESTS bool reply_check(const struct client *c);
 
 /* Bytes written to clients since start or CONFIG RESETSTAT. */
 uint64_t reply_bytes_written(void);
 
 /* INFO errorstats: code and count of each error seen. */
-void reply_error_stats_print(struct buffer *out);
+FOR_TESTS void reply_error_stats_print(struct buffer *out);
 
 /* ---- clients that are sent a stream ---- */
 

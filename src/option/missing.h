@@ -24,8 +24,6 @@
         .low = (lo), .high = INT64_MAX,                                       \
         MISSING(n, NULL, OPTION_TYPE_BYTES, var, dflt, fl, sect, pl, NULL, h) \
     }
-#define MISSING_ENUM(n, var, dflt, vals, fl, sect, pl, why, h) \
-    { .names = (vals), MISSING(n, NULL, OPTION_TYPE_ENUM, var, dflt, fl, sect, pl, why, h) }
 #define MISSING_STRING(n, al, var, dflt, fl, sect, pl, why, h) \
     { MISSING(n, al, OPTION_TYPE_STRING, var, dflt, fl, sect, pl, why, h) }
 #endif

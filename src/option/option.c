@@ -513,7 +513,8 @@ void option_append_bytes(struct buffer *out, int64_t bytes) {
     }
 }
 
-void option_append_word(struct buffer *out, struct slice word) {
+/* In quotes only where a bare word would not be read back as it is. */
+static void option_append_word(struct buffer *out, struct slice word) {
     bool bare = word.length > 0 && word.bytes[0] != '#';
     for (size_t i = 0; i < word.length && bare; i++) {
         bare = isgraph((unsigned char)word.bytes[i]) && !strchr("\"'\\", word.bytes[i]);

@@ -167,7 +167,7 @@ void option_append_bytes(struct buffer *out, int64_t bytes);
 /* True where the value is the default's. */
 bool option_is_default(const struct option_row *row);
 /* Frees strings and forgets all rows; for leak-free ends of tests. */
-void option_reset_all(void);
+FOR_TESTS void option_reset_all(void);
 
 /* The version that error texts name ("6.2.16"); borrowed for good. */
 void option_set_version(const char *version);
@@ -193,7 +193,7 @@ MUST_USE bool option_load_text(struct slice text, enum option_source source, str
 MUST_USE bool option_load_file(const char *path, struct buffer *error);
 /* From now on `include` reads through `read` (which gets patterns as they stand and appends the
  * file to `text`; false with errno set where it cannot); NULL = the file system. For tests. */
-void option_set_include_reader(bool (*read)(const char *path, struct buffer *text));
+FOR_TESTS void option_set_include_reader(bool (*read)(const char *path, struct buffer *text));
 
 /* A rewritten file's text, appended to `out`. The old text's comments, blank lines, order and lines
  * that no row knows stay; an option's first line is replaced by "name value" as it is now (the

@@ -8,8 +8,6 @@
 
 #define OPTION_REASON_DIRECTIVE "Bad directive or wrong number of arguments"
 
-/* In quotes only where a bare word would not be read back as it is. */
-void option_append_word(struct buffer *out, struct slice word);
 /* The fallback in the form that a file has it, for the generated texts. */
 void option_append_fallback(const struct option_row *row, struct buffer *out);
 /* The whole lines that a rewritten file has for this row now, each ended by \n; nothing where the

@@ -21,9 +21,6 @@ struct peer_tls {
     const char *ciphersuites;         /* --tls-ciphersuites: TLS 1.3 */
 };
 
-/* Reads the word argv[at], with its value, where it is one of those above. Returns how many words
- * that were: 1 or 2; 0 where it is another one; -1 where its value is missing. */
-int peer_tls_option(struct peer_tls *tls, int argc, char *const *argv, int at);
 /* Before the first connection, once; files are read. False with a reason. Where TLS is not enabled
  * it does nothing. */
 MUST_USE bool peer_tls_open(const struct peer_tls *tls, char *reason, size_t reason_size);

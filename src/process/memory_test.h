@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 /* Words that did not hold what was written to them. */
 struct memory_test_result {
     size_t faults;
@@ -15,8 +17,9 @@ struct memory_test_result {
 
 /* Writes and reads all of `words` with every pattern; what stood there is lost. `seed` makes the
  * random pattern. `progress` hears the name of each pass before it begins; may be NULL. */
-struct memory_test_result memory_test_words(volatile uint64_t *words, size_t count, uint64_t seed,
-                                            void (*progress)(const char *pass));
+FOR_TESTS struct memory_test_result memory_test_words(volatile uint64_t *words, size_t count,
+                                                      uint64_t seed,
+                                                      void (*progress)(const char *pass));
 /* --test-memory: as many megabytes as `text` says, with progress on standard output. Exit status:
  * 0 = the memory is good, 1 = it is not, or the text is no number or too much. */
 int memory_test_run(const char *text);

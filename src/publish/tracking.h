@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/string.h"
 
 struct call;
@@ -106,12 +107,12 @@ void tracking_after_refusal(struct client *c, const struct command *command, boo
 bool tracking_step(void);
 
 /* Keys that are remembered; pairs of key and client among them; prefixes. O(1). */
-size_t tracking_keys(void);
-size_t tracking_items(void);
-size_t tracking_prefixes(void);
+FOR_TESTS size_t tracking_keys(void);
+FOR_TESTS size_t tracking_items(void);
+FOR_TESTS size_t tracking_prefixes(void);
 /* What the names of keys take of which listeners to prefixes are still to be told. */
 size_t tracking_untold_bytes(void);
-size_t tracking_clients(void);
+FOR_TESTS size_t tracking_clients(void);
 /* Asserts the invariants; walks everything. */
 void tracking_check(void);
 #endif

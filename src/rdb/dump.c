@@ -26,6 +26,7 @@
 #include "store/lazyfree.h"
 #include "store/recency.h"
 #include "value/saved.h"
+#include "value/string.h"
 
 #define VERSION_BYTES 2
 #define TAIL_BYTES (VERSION_BYTES + 8)
@@ -62,7 +63,17 @@ static bool open_payload(struct slice payload, struct slice *body) {
     return skips_checksums || sum == checksum_crc64(0, payload.bytes, body->length + VERSION_BYTES);
 }
 
-const char *dump_load(struct slice payload, struct dump_value *d) {
+/* A value that was taken out of a payload. */
+struct dump_value {
+    enum value_kind kind;
+    struct value value; /* a string's is `string`, and its text in `store` or the payload */
+    struct string_value string;
+    struct buffer store;
+};
+
+/* NULL, or what is wrong with the payload, as RESTORE says it; then there is no value. A value is
+ * to be taken before dump_value_end, which is called in both cases. `d` may not move. */
+MUST_USE static const char *dump_load(struct slice payload, struct dump_value *d) {
     struct slice body;
     struct source in;
     unsigned char form;
@@ -79,7 +90,7 @@ const char *dump_load(struct slice payload, struct dump_value *d) {
     return "Bad data format";
 }
 
-void dump_value_end(struct dump_value *d) { buffer_free(&d->store); }
+static void dump_value_end(struct dump_value *d) { buffer_free(&d->store); }
 
 /* ---- commands ---- */
 

@@ -52,7 +52,7 @@ void feed_set_kept(struct feed *feed, size_t kept);
 int64_t feed_end(const struct feed *feed);
 int64_t feed_begin(const struct feed *feed);
 /* Bytes between them: at most `kept`. */
-size_t feed_kept_bytes(const struct feed *feed);
+FOR_TESTS size_t feed_kept_bytes(const struct feed *feed);
 /* Readers get nothing from `place` on until this is called with a later one. INT64_MAX: they get
  * all, which holds at first. */
 void feed_set_limit(struct feed *feed, int64_t place);
@@ -77,7 +77,7 @@ void feed_leave(struct feed_reader *reader);
 /* What it has not taken, in bytes; 0 where it follows none. */
 size_t feed_lag(const struct feed_reader *reader);
 /* Memory that is held for it and those before it: 0 while it stands within what is kept. */
-size_t feed_reader_memory(const struct feed_reader *reader);
+FOR_TESTS size_t feed_reader_memory(const struct feed_reader *reader);
 /* The next bytes for it: at most `count_max` pieces of `bytes_max` together. Returns how many
  * pieces; they are valid until it takes them, or leaves. */
 int feed_pieces(const struct feed_reader *reader, struct iovec *pieces, int count_max,
@@ -86,5 +86,5 @@ int feed_pieces(const struct feed_reader *reader, struct iovec *pieces, int coun
 void feed_take(struct feed_reader *reader, size_t length);
 
 /* Its invariants; walks all blocks. */
-void feed_check(const struct feed *feed);
+FOR_TESTS void feed_check(const struct feed *feed);
 #endif

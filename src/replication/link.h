@@ -24,6 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 enum link_state {
     LINK_NONE, /* a primary: nobody is followed */
     LINK_WAITS,
@@ -100,5 +102,5 @@ void link_cron(void);
 /* Before the loop sleeps: what has come is loaded, or applied. True where there is more at once. */
 bool link_step(void);
 /* The database that the stream goes on in: for a snapshot's repl-stream-db. */
-int link_database(void);
+FOR_TESTS int link_database(void);
 #endif

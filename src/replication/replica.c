@@ -35,7 +35,6 @@
 
 static struct list_link replicas = {&replicas, &replicas};
 static size_t count;
-static uint64_t changes;
 static int64_t seen_end; /* the stream's, at the last step */
 static bool woken;       /* there is more for somebody */
 static char name[NAME_CHARS];
@@ -45,7 +44,6 @@ struct list_link *replica_list(void) {
     return &replicas;
 }
 size_t replica_count(void) { return count; }
-uint64_t replica_changes(void) { return changes; }
 struct replica *replica_of(const struct client *c) {
     return client_place(c, &replica_client_state);
 }
@@ -123,6 +121,21 @@ static void close_file(struct replica *r) {
     r->file = -1;
 }
 
+/* The replica has all of its copy: it gets the stream, or is closed where it wanted the copy alone.
+ */
+static void copy_done(struct replica *r) {
+    if (r->data_not) {
+        log_notice("RDB transfer completed, rdb only replica (%s) should be disconnected asap",
+                   replica_name(r));
+        client_close_later(r->client);
+        return;
+    }
+    replica_set_state(r, REPLICA_ONLINE);
+    r->heard_sec = now_sec();
+    if (!r->awaits_acknowledgement)
+        log_notice("Synchronization with replica %s succeeded", replica_name(r));
+}
+
 static enum step write_file(struct replica *r) {
     for (size_t budget = REPLY_TURN_BYTES; budget && r->file_sent < r->file_bytes;) {
         ssize_t length = file_read_at(r->file, piece, sizeof(piece), r->file_sent);
@@ -142,7 +155,7 @@ static enum step write_file(struct replica *r) {
     }
     if (r->file_sent < r->file_bytes) return STEP_WAITS;
     close_file(r);
-    replica_copy_done(r);
+    copy_done(r);
     return STEP_DONE;
 }
 
@@ -186,7 +199,7 @@ static bool write_replica(struct client *c) {
         if (write_copy(r) == STEP_WAITS) return false;
         if (r->copy_ended && r->copy.feed) {
             feed_leave(&r->copy);
-            replica_copy_done(r);
+            copy_done(r);
         }
     }
     if (is_closing(r) || r->state != REPLICA_ONLINE || r->awaits_acknowledgement) return true;
@@ -197,10 +210,7 @@ static const struct reply_stream stream_of_replicas = {write_replica, NULL};
 
 /* ---- states ---- */
 
-void replica_set_state(struct replica *r, enum replica_state state) {
-    r->state = state;
-    changes++;
-}
+void replica_set_state(struct replica *r, enum replica_state state) { r->state = state; }
 
 void replica_say(struct replica *r, const char *format, ...) {
     char text[256];
@@ -248,19 +258,6 @@ void replica_send_file(struct replica *r, int fd, int64_t bytes) {
     r->file_sent = 0;
     replica_say(r, "$%" PRId64 "\r\n", bytes);
     replica_set_state(r, REPLICA_RECEIVES_FILE);
-}
-
-void replica_copy_done(struct replica *r) {
-    if (r->data_not) {
-        log_notice("RDB transfer completed, rdb only replica (%s) should be disconnected asap",
-                   replica_name(r));
-        client_close_later(r->client);
-        return;
-    }
-    replica_set_state(r, REPLICA_ONLINE);
-    r->heard_sec = now_sec();
-    if (!r->awaits_acknowledgement)
-        log_notice("Synchronization with replica %s succeeded", replica_name(r));
 }
 
 struct replica *replica_make(struct client *c) {
@@ -314,7 +311,6 @@ static void forget(struct client *c) {
         log_notice("Connection with replica %s lost.", replica_name(r));
         list_remove(&r->link);
         if (--count == 0) reply_set_streams(NULL);
-        changes++;
         reply_set_stream(c, NULL);
     }
     feed_leave(&r->stream);

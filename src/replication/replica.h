@@ -92,8 +92,6 @@ size_t replica_count(void);
 struct replica *replica_next(const struct replica *after, enum replica_state state);
 #define REPLICA_FOR_EACH(r, wanted) \
     for (struct replica *r = replica_next(NULL, wanted); r; r = replica_next(r, wanted))
-/* Rises when one comes, goes or changes its state. */
-uint64_t replica_changes(void);
 
 void replica_set_state(struct replica *r, enum replica_state state);
 const char *replica_state_name(enum replica_state state); /* INFO: "wait_bgsave" */
@@ -115,8 +113,6 @@ void replica_expect_copy(struct replica *r, struct feed *feed, const struct repl
 /* Closes it where more is held for it than its output limit allows (client-output-buffer-limit):
  * what it has not taken of the stream, and of a copy beyond REPLICA_COPY_BYTES_FREE. */
 void replica_check_limit(struct replica *r);
-/* It has all of its copy: it gets the stream, or is closed where it wanted the copy alone. */
-void replica_copy_done(struct replica *r);
 /* "127.0.0.1:6380": as its clients know it. */
 const char *replica_name(const struct replica *r);
 /* Its address without the port. */

@@ -8,6 +8,8 @@
 #define EVENKEEL_REPORT_HOST_CPU_H
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 /* Counted from the machine's, or the cgroup's, start; -1 where the system does not tell. */
 struct host_cpu {
     int64_t steal_usec;     /* of all processors together */
@@ -20,5 +22,5 @@ void host_cpu_register(void); /* INFO cpu */
  */
 struct host_cpu host_cpu_read(void);
 /* Tests: the files are looked for below this folder, which is borrowed; "" is the real root. */
-void host_cpu_set_root(const char *folder);
+FOR_TESTS void host_cpu_set_root(const char *folder);
 #endif

@@ -14,7 +14,7 @@ struct flush_observer;
 void snapshot_register(void);
 
 /* The options alone, for tests of them. */
-void snapshot_options_register(void);
+FOR_TESTS void snapshot_options_register(void);
 
 /* Writes dbfilename in this process. False after a line in the log. O(all data). */
 MUST_USE bool snapshot_save(void);

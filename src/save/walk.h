@@ -32,7 +32,7 @@ void walk_join(const struct saver_job *job);
 /* As scribe_leave. One is under way. */
 void walk_leave(const void *argument);
 /* Until walk_end has told of its end. */
-bool walk_is_under_way(void);
+FOR_TESTS bool walk_is_under_way(void);
 /* Its data is still being copied. */
 bool walk_is_copying(void);
 /* Writers hand over more than is written: more waits than the walk copies by itself. */

@@ -16,6 +16,7 @@
 #define EVENKEEL_SCRIPT_CONVERT_H
 #include <stdbool.h>
 
+#include "base/attributes.h"
 #include "net/capture.h"
 
 struct client;
@@ -43,7 +44,7 @@ struct convert {
 
 /* Makes the client. The struct stays where it is until convert_close. */
 void convert_open(struct convert *convert);
-void convert_close(struct convert *convert);
+FOR_TESTS void convert_close(struct convert *convert);
 /* Around a call of its client: the value of its reply is pushed. Where there was none, it is what
  * null is. Nothing may fail meanwhile (engine_hold). */
 void convert_begin(struct convert *convert, struct lua_State *L);

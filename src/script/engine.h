@@ -89,5 +89,5 @@ size_t engine_bytes(void);
 size_t engine_bytes_max(void);
 /* For tests: NULL, or what is asked before each allocation that may be refused, once the engine has
  * been entered. */
-void engine_set_refusal(bool (*refuses)(size_t size));
+FOR_TESTS void engine_set_refusal(bool (*refuses)(size_t size));
 #endif

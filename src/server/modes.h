@@ -3,8 +3,10 @@
  */
 #ifndef EVENKEEL_SERVER_MODES_H
 #define EVENKEEL_SERVER_MODES_H
+#include "base/attributes.h"
+
 struct mode;
 
-extern const struct mode mode_server;
+FOR_TESTS extern const struct mode mode_server;
 extern const struct mode *const mode_table[]; /* for mode_choose */
 #endif

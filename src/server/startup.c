@@ -48,9 +48,10 @@ static int log_level_option, syslog_facility;
 static char *pidfile, *logfile, *syslog_ident;
 static char *config_file, *executable;
 static char *pidfile_written; /* absolute; NULL = none */
-static int64_t started_sec, started_nsec;
+static int64_t started_nsec;
 
-char *startup_absolute_path(const char *path) {
+/* "/x" as it is, else below the present working directory; the caller frees it (MEMORY_OTHER). */
+static char *startup_absolute_path(const char *path) {
     char folder[PATH_MAX];
     if (*path == '/' || !getcwd(folder, sizeof(folder))) return memory_strdup(path, MEMORY_OTHER);
     struct buffer whole;
@@ -63,7 +64,6 @@ char *startup_absolute_path(const char *path) {
 
 const char *startup_config_file(void) { return config_file ? config_file : ""; }
 const char *startup_executable(void) { return executable ? executable : ""; }
-int64_t startup_wall_seconds(void) { return started_sec; }
 int64_t startup_uptime_seconds(void) {
     return (clock_monotonic_nsec() - started_nsec) / 1000000000;
 }
@@ -251,7 +251,6 @@ static const struct option_row option_rows[] = {
 };
 
 void startup_register(void) {
-    started_sec = clock_wall_usec() / 1000000;
     started_nsec = clock_monotonic_nsec();
     log_set_role('C'); /* as 6.2 marks lines before the configuration counts */
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));

@@ -28,8 +28,5 @@ void startup_remove_pidfile(bool says);
 /* Absolute paths; "" = none. */
 const char *startup_config_file(void);
 const char *startup_executable(void);
-int64_t startup_wall_seconds(void); /* when the process started */
 int64_t startup_uptime_seconds(void);
-/* "/x" as it is, else below the present working directory; the caller frees it (MEMORY_OTHER). */
-char *startup_absolute_path(const char *path);
 #endif

@@ -33,6 +33,6 @@ MUST_USE bool evict_one(bool lazily, size_t *bytes);
 /* Entries looked at by one sweep of `clock`, before the best of them goes. */
 #define EVICT_SWEEP_MAX 16
 /* Keys evicted, and entries looked at, since start or CONFIG RESETSTAT. */
-uint64_t evict_count(void);
-uint64_t evict_examined(void);
+FOR_TESTS uint64_t evict_count(void);
+FOR_TESTS uint64_t evict_examined(void);
 #endif

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 struct loop;
 
 void expire_register(void); /* options and metrics */
@@ -16,7 +18,7 @@ void expire_open(struct loop *loop);
 bool expire_slice(void);
 /* The same where the loop's work is known: `work_nsec` is what others did since the last slice, 0
  * where the loop would sleep. For expire_slice, and for tests with a load of their own. */
-bool expire_step(int64_t work_nsec);
+FOR_TESTS bool expire_step(int64_t work_nsec);
 /* A slice of a loop that would sleep takes so long at most, one of a busy loop so long. */
 #define EXPIRE_SLICE_USEC 100
 #define EXPIRE_SLICE_BUSY_USEC 1000

@@ -79,7 +79,7 @@ bool frontier_may_begin(void);
 MUST_USE bool frontier_clean(size_t positions);
 /* This moment's data is saved. None is under way, and frontier_may_begin. O(databases). */
 void frontier_begin(frontier_emit *emit, void *context);
-bool frontier_is_open(void);
+FOR_TESTS bool frontier_is_open(void);
 /* A turn of the loop begins: what may be handed on at once in it is counted anew. */
 void frontier_turn(void);
 /* Walks on by up to `positions` of a table, at least 1, and no further than

@@ -29,7 +29,7 @@ size_t keyspace_count_volatile(const struct keyspace *ks); /* keys with a deadli
 size_t keyspace_volatile_total(void);                      /* of all databases */
 /* Mean time to live of the keys with one, in ms; those that are due and still there count as less
  * than 0, and the mean is not less. O(1). */
-int64_t keyspace_average_ttl_msec(const struct keyspace *ks);
+FOR_TESTS int64_t keyspace_average_ttl_msec(const struct keyspace *ks);
 
 /* For commands that read: counts hits and misses and notes the access. NULL where there is none or
  * the key is due. The entry, and what points into it, can be read until the command ends, whatever
@@ -170,5 +170,5 @@ struct timebuckets;
 /* For store/evict, DEBUG HTSTATS and tests; NULL where there is none yet. */
 const struct table *keyspace_table(const struct keyspace *ks);
 const struct timebuckets *keyspace_deadlines(const struct keyspace *ks);
-void keyspace_check(const struct keyspace *ks);
+FOR_TESTS void keyspace_check(const struct keyspace *ks);
 #endif

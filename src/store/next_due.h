@@ -8,6 +8,8 @@
 #define EVENKEEL_STORE_NEXT_DUE_H
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 /* So many databases, none with a deadline. Once, before all others. */
 void next_due_open(int databases);
 int64_t next_due_bound(int database);
@@ -22,5 +24,5 @@ int next_due_first(void);
  * returns how many. O(as many). */
 int next_due_collect(int64_t now_msec, int *found);
 /* Asserts the invariants. O(databases). */
-void next_due_check(void);
+FOR_TESTS void next_due_check(void);
 #endif

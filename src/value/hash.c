@@ -209,15 +209,6 @@ void hash_random(struct value v, struct listpack_value *field, struct listpack_v
     *text = (struct listpack_value){texts.second, 0};
 }
 
-const struct listpack *hash_listpack(struct value v) {
-    ASSERT(v.encoding == HASH_LISTPACK);
-    return v.pointer;
-}
-
-struct table *hash_table(struct value v) {
-    return as_table(v)->table;
-}
-
 struct value hash_take_listpack(struct listpack *lp) {
     struct value v = {lp, HASH_LISTPACK};
     if (hash_count(v) > (uint64_t)entries_max || !saved_listpack_fits(lp, 0)) convert(&v);

@@ -17,7 +17,7 @@ void value_hash_register(void);
 
 /* Empty, to be filled: no hash of a key is. */
 struct value hash_create(void);
-void hash_free(struct value v);
+FOR_TESTS void hash_free(struct value v);
 size_t hash_count(struct value v);
 /* The field's value; false where there is none. O(1), in a listpack O(fields). */
 MUST_USE bool hash_get(struct value v, struct slice field, struct listpack_value *out);
@@ -39,12 +39,9 @@ uint64_t hash_scan(struct value v, uint64_t cursor, size_t wanted, hash_visit *v
  * O(fields). */
 void hash_random(struct value v, struct listpack_value *field, struct listpack_value *text);
 
-/* For saving and DEBUG: the listpack, or the table, of a hash in that encoding. */
-const struct listpack *hash_listpack(struct value v);
-struct table *hash_table(struct value v);
 /* Takes a listpack of fields and values in turn, without double fields, as a hash in the encoding
  * that the options say. */
-struct value hash_take_listpack(struct listpack *lp);
+FOR_TESTS struct value hash_take_listpack(struct listpack *lp);
 /* Asserts the invariants; walks everything. */
-void hash_check(struct value v);
+FOR_TESTS void hash_check(struct value v);
 #endif

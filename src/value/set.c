@@ -171,10 +171,6 @@ const struct intset *set_intset(struct value v) {
     return v.pointer;
 }
 
-struct table *set_table(struct value v) {
-    return as_table(v)->table;
-}
-
 void set_expect(struct value *v, size_t members) {
     if (v->encoding == SET_INTSET && members > (uint64_t)integers_max) convert(v);
     if (v->encoding == SET_TABLE) table_reserve(as_table(*v)->table, members, RESERVE_STEPS);

@@ -18,7 +18,7 @@ void value_set_register(void);
 
 /* Empty, to be filled: no set of a key is. */
 struct value set_create(void);
-void set_free(struct value v);
+FOR_TESTS void set_free(struct value v);
 size_t set_count(struct value v);
 /* O(1), in an intset O(log members). */
 MUST_USE bool set_has(struct value v, struct slice member);
@@ -40,14 +40,13 @@ uint64_t set_scan(struct value v, uint64_t cursor, size_t wanted, set_visit *vis
 /* A member of a set that is not empty, each as likely. O(1). */
 struct listpack_value set_random(struct value v);
 
-/* For saving and DEBUG: the block, or the table, of a set in that encoding. */
+/* For saving and DEBUG: the block of a set in that encoding. */
 const struct intset *set_intset(struct value v);
-struct table *set_table(struct value v);
 /* So many members are to come: takes the form that they need at once, and grows the table ahead by
  * a bounded number of buckets. */
-void set_expect(struct value *v, size_t members);
+FOR_TESTS void set_expect(struct value *v, size_t members);
 /* Takes an intset as a set in the encoding that the options say. */
-struct value set_take_intset(struct intset *s);
+FOR_TESTS struct value set_take_intset(struct intset *s);
 /* Asserts the invariants; walks everything. */
-void set_check(struct value v);
+FOR_TESTS void set_check(struct value v);
 #endif

@@ -30,7 +30,7 @@ size_t stream_id_print(struct stream_id id, char text[STREAM_ID_CHARS]);
 void value_stream_register(void);
 
 struct value stream_create(void);
-void stream_free(struct value v);
+FOR_TESTS void stream_free(struct value v);
 uint64_t stream_count(struct value v); /* entries */
 struct stream_id stream_last_id(struct value v);
 /* XSETID. The ID must not be below that of the last entry. */
@@ -139,7 +139,8 @@ bool stream_pending_remove(struct value v, struct stream_group *g, struct stream
 const struct rax *stream_nodes(struct value v);
 /* Adds foreign bytes as a node behind all others, whose first entry has this ID, raising count and
  * last ID. False, with nothing changed, where they are not a good node or not behind all others. */
-bool stream_take_node(struct value v, struct stream_id id, const void *bytes, size_t size);
+FOR_TESTS bool stream_take_node(struct value v, struct stream_id id, const void *bytes,
+                                size_t size);
 /* Asserts the invariants; walks everything. */
-void stream_check(struct value v);
+FOR_TESTS void stream_check(struct value v);
 #endif

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
 #include "base/blob.h"
 #include "base/number.h"
 #include "value/value.h"
@@ -41,6 +42,7 @@ struct string_value string_value_zeros(size_t length);
 
 #define STRING_SCRATCH NUMBER_INT64_CHARS
 /* The text; an int is printed into `scratch`. */
-struct slice string_value_text(const struct string_value *s, char scratch[STRING_SCRATCH]);
+FOR_TESTS struct slice string_value_text(const struct string_value *s,
+                                         char scratch[STRING_SCRATCH]);
 static inline struct string_value *string_of(struct value v) { return v.pointer; }
 #endif

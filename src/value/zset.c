@@ -448,10 +448,6 @@ struct zset_item zset_random(struct value v) {
     return (struct zset_item){{ordered_element_text(e), 0}, e->score};
 }
 
-struct table *zset_table(struct value v) {
-    return as_ordered(v)->members;
-}
-
 /* ---- The type's row ---- */
 
 static struct value zset_copy(struct value v) {

@@ -20,7 +20,7 @@ void value_zset_register(void);
 
 /* Empty, to be filled: no sorted set of a key is. */
 struct value zset_create(void);
-void zset_free(struct value v);
+FOR_TESTS void zset_free(struct value v);
 size_t zset_count(struct value v);
 /* False where the member is not there. O(1), in a listpack O(members). */
 MUST_USE bool zset_score(struct value v, struct slice member, double *score);
@@ -85,8 +85,6 @@ struct zset_item zset_random(struct value v);
 /* So many members are to come, the longest of so many bytes: takes the form that they need at once,
  * and grows the table ahead by a bounded number of buckets. */
 void zset_expect(struct value *v, size_t members, size_t longest);
-/* For saving and DEBUG: the table of a sorted set in that encoding. */
-struct table *zset_table(struct value v);
 /* Asserts the invariants; walks everything. */
-void zset_check(struct value v);
+FOR_TESTS void zset_check(struct value v);
 #endif

@@ -34,12 +34,6 @@ void background_in_child(void) {
     for (int kind = 0; kind < BACKGROUND_KINDS; kind++) queues[kind].count = 0;
 }
 
-const char *background_kind_name(enum background_kind kind) {
-    static const char *const names[] = {"close", "sync", "rewrite", "save", "free"};
-    _Static_assert(sizeof(names) / sizeof(names[0]) == BACKGROUND_KINDS, "one a kind");
-    return names[kind];
-}
-
 static int64_t duration_nsec(enum background_kind kind) {
     int64_t nsec = draw_scale(kind == BACKGROUND_FREE ? NSEC_PER_MSEC : 10 * NSEC_PER_MSEC);
     if (kind != BACKGROUND_FREE && world->nodes[self->node].slow_disk)

@@ -108,23 +108,6 @@ static void test_only_the_text_counts(void **state) {
     }
 }
 
-static void test_nocase(void **state) {
-    seed_from_environment();
-    for (unsigned byte = 0; byte < 256; byte++) {
-        for (size_t place = 0; place < 13; place++) {
-            char text[13], lower[13];
-            for (size_t i = 0; i < 13; i++) {
-                text[i] = i == place ? (char)byte : (char)random_u64();
-                bool capital = text[i] >= 'A' && text[i] <= 'Z';
-                lower[i] = capital ? (char)(text[i] - 'A' + 'a') : text[i];
-            }
-            assert_true(hash_bytes_nocase(text, 13) == hash_bytes(lower, 13));
-        }
-    }
-    assert_true(hash_bytes_nocase("GeT", 3) == hash_bytes_nocase("gEt", 3));
-    assert_true(hash_bytes_nocase("GeT", 3) != hash_bytes("GeT", 3));
-}
-
 static void test_key_matters(void **state) {
     uint8_t key[16] = {0};
     hash_set_key(key);
@@ -139,8 +122,9 @@ static void test_key_matters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_values),     cmocka_unit_test(test_against_slow),
-        cmocka_unit_test(test_only_the_text_counts), cmocka_unit_test(test_nocase),
+        cmocka_unit_test(test_published_values),
+        cmocka_unit_test(test_against_slow),
+        cmocka_unit_test(test_only_the_text_counts),
         cmocka_unit_test(test_key_matters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

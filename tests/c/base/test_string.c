@@ -276,23 +276,6 @@ static void test_split_anything(void **state) {
     }
 }
 
-static void test_edit_distance(void **state) {
-    assert_int_equal(string_edit_distance("", ""), 0);
-    assert_int_equal(string_edit_distance("", "abc"), 3);
-    assert_int_equal(string_edit_distance("abc", ""), 3);
-    assert_int_equal(string_edit_distance("maxmemory", "MaxMemory"), 0);
-    assert_int_equal(string_edit_distance("maxmemory", "maxmemroy"), 2);
-    assert_int_equal(string_edit_distance("kitten", "sitting"), 3);
-    assert_int_equal(string_edit_distance("save", "saved"), 1);
-    assert_int_equal(string_edit_distance("flaw", "lawn"), 2);
-    char longer[200];
-    memset(longer, 'a', 199);
-    longer[199] = '\0';
-    assert_int_equal(string_edit_distance(longer, "a"), 199);
-    longer[64] = '\0';
-    assert_int_equal(string_edit_distance(longer, "a"), 63);
-}
-
 #define CHECKED_FOR_LEAKS(function) cmocka_unit_test_setup_teardown(function, note_used, check_used)
 
 int main(void) {
@@ -301,7 +284,7 @@ int main(void) {
         CHECKED_FOR_LEAKS(test_buffer_growth),  cmocka_unit_test(test_absurd_reserve_aborts),
         CHECKED_FOR_LEAKS(test_buffer_printf),  CHECKED_FOR_LEAKS(test_quoted),
         CHECKED_FOR_LEAKS(test_split_table),    CHECKED_FOR_LEAKS(test_quote_then_split),
-        CHECKED_FOR_LEAKS(test_split_anything), CHECKED_FOR_LEAKS(test_edit_distance),
+        CHECKED_FOR_LEAKS(test_split_anything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -630,22 +630,6 @@ static void test_walk_visits_each_once(void **state) {
     }
 }
 
-static void test_moved_elements(void **state) {
-    struct timebuckets *t = timebuckets_create(&type);
-    struct element *pool = elements_make(1000);
-    for (int i = 0; i < 500; i++) put(t, &pool[i], NOW_MSEC + random_span(30));
-    for (int i = 0; i < 500; i++) {
-        pool[500 + i] = pool[i];
-        timebuckets_moved(t, &pool[500 + i]);
-        memset(&pool[i], 0xff, sizeof(pool[i]));
-    }
-    timebuckets_check(t);
-    for (int i = 500; i < 1000; i++) take(t, &pool[i]);
-    assert_int_equal(timebuckets_count(t), 0);
-    timebuckets_free(t);
-    elements_free(pool);
-}
-
 static void test_free_step(void **state) {
     size_t used_before = memory_used(MEMORY_DATASET);
     struct timebuckets *t = timebuckets_create(&type);
@@ -837,7 +821,6 @@ int main(void) {
         cmocka_unit_test(test_numbers_stay_dense),
         cmocka_unit_test(test_random_is_fair),
         cmocka_unit_test(test_walk_visits_each_once),
-        cmocka_unit_test(test_moved_elements),
         cmocka_unit_test(test_free_step),
         cmocka_unit_test(test_rest_over_boundaries),
         cmocka_unit_test(test_rest_wakes_in_time),

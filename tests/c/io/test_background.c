@@ -194,7 +194,6 @@ static void test_a_worker_takes_no_signals(void **state) {
     assert_false(sigismember(&job_mask, SIGSEGV));
     assert_int_equal(pthread_getname_np(job_thread, job_thread_name, sizeof(job_thread_name)), 0);
     assert_string_equal(job_thread_name, "bg-sync");
-    assert_string_equal(background_kind_name(BACKGROUND_CLOSE), "close");
 }
 
 /* In a child whose address space is full, so that no stack for a thread can be had. */

@@ -90,7 +90,6 @@ static void test_there_and_back(void **state) {
         file_sink_close(&to);
         assert_int_equal(lseek(file, 0, SEEK_SET), 0);
         file_source_open(&from, file, -1);
-        if (i % 3 == 2) file_source_drop_cache(&from);
         assert_int_equal(source_left_max(&from.source), TEXT_BYTES);
         source_checksum_begin(&from.source, checksum_crc64, 0);
         read_text(&from.source);

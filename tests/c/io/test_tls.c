@@ -391,7 +391,6 @@ static void test_configured_anew(void **state) {
     want(&ends[1], LOOP_READABLE | LOOP_WRITABLE);
     turns(10);
     assert_int_equal(ends[0].received, 200);
-    assert_false(tls_can_accept());
     assert_null(connection_open(&tls_transport, 0, CONNECTION_ACCEPTS, MEMORY_OTHER, reason,
                                 sizeof(reason)));
     assert_string_equal(reason, "TLS is not configured");

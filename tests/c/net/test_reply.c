@@ -117,8 +117,10 @@ static void want_bulk(struct buffer *wanted, size_t length) {
 }
 
 static void want_many(struct buffer *wanted, int count) {
-    for (int i = 0; i < count; i++)
-        buffer_printf(wanted, "$%zu\r\n%d\r\n", number_int64_length(i), i);
+    for (int i = 0; i < count; i++) {
+        char digits[NUMBER_INT64_CHARS];
+        buffer_printf(wanted, "$%zu\r\n%d\r\n", number_format_int64(digits, i), i);
+    }
 }
 
 /* ---- Forms ---- */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A stack as text.
  *
- *     /usr/bin/redis-server(debug_sleep+0x8c)[0x55a7f3d5a0cc]
- *     /usr/bin/redis-server(command_debug+0x5e)[0x55a7f3d5946e] {debugCommand}
+ *     /usr/bin/redis-server(debug_sleep+0x8c)[0x55a7f3d5a0cc] at src/server/debug.c:210
+ *     /usr/bin/redis-server(command_debug+0x5e)[0x55a7f3d5946e] {debugCommand} at ...
  *
  * Function names come from the program's own symbol table, read from its file: dladdr knows only
- * exported names, and most functions here are static.
+ * exported names, and most functions here are static. File and line come from the same file's
+ * debugging information, by process/line_table, for the program's own frames; a stripped program
+ * has none. They stand behind all that traces of Redis 6.2 have, so that scripts read these as
+ * well.
  *
  * The mark in braces stands at the frame of the running command's handler, and nowhere where that
  * frame was not found: it tells at a glance which command held the server up. It has the form in
@@ -30,6 +33,7 @@
 #include <ucontext.h>
 
 #include "io/signals.h"
+#include "process/line_table.h"
 
 #define FRAMES_MAX 100
 #define FRAME_BYTES_MAX (1 << 20)
@@ -37,6 +41,9 @@
 #define LINE_BYTES_MAX 512
 #define NAME_BYTES_MAX 48
 #define MARK_BYTES_MAX 64
+#define PLACE_BYTES_MAX 256
+
+_Static_assert(FRAMES_MAX <= LINE_TABLE_PLACES_MAX, "all of a trace are looked up at once");
 
 static void (*writer)(const char *text);
 static const char *executable = "";
@@ -66,26 +73,59 @@ struct program {
     size_t symbol_count;
     const char *names;
     size_t names_size;
+    struct line_table lines;
 };
 
-/* Finds the symbol table; none where the file is of another form or was stripped. */
-static void program_find_symbols(struct program *p) {
-    const Elf64_Ehdr *header = (const void *)p->bytes;
+/* A section's bytes; NULL where they are not in the file as they are. */
+static const void *section_bytes(const struct program *p, const Elf64_Shdr *s) {
+    if (s->sh_type == SHT_NOBITS || s->sh_flags & SHF_COMPRESSED || s->sh_offset > p->size ||
+        s->sh_size > p->size - s->sh_offset)
+        return NULL;
+    return p->bytes + s->sh_offset;
+}
+
+/* The table of sections; NULL where the file is of another form. */
+static const Elf64_Shdr *program_sections(const struct program *p, const Elf64_Ehdr *header) {
     if (p->size < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG) ||
-        header->e_ident[EI_CLASS] != ELFCLASS64 ||
-        header->e_shoff + (size_t)header->e_shnum * sizeof(Elf64_Shdr) > p->size)
-        return;
-    const Elf64_Shdr *sections = (const void *)(p->bytes + header->e_shoff);
-    for (unsigned i = 0; i < header->e_shnum; i++) {
+        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shoff > p->size ||
+        header->e_shoff % _Alignof(Elf64_Shdr) || header->e_shentsize != sizeof(Elf64_Shdr) ||
+        header->e_shnum > (p->size - header->e_shoff) / sizeof(Elf64_Shdr))
+        return NULL;
+    return (const void *)(p->bytes + header->e_shoff);
+}
+
+/* Finds the symbol table; none where the program was stripped. */
+static void program_find_symbols(struct program *p, const Elf64_Shdr *sections, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
         const Elf64_Shdr *s = &sections[i];
-        if (s->sh_type != SHT_SYMTAB || s->sh_link >= header->e_shnum) continue;
+        if (s->sh_type != SHT_SYMTAB || s->sh_link >= count) continue;
         const Elf64_Shdr *n = &sections[s->sh_link];
-        if (s->sh_offset + s->sh_size > p->size || n->sh_offset + n->sh_size > p->size) return;
-        p->symbols = (const void *)(p->bytes + s->sh_offset);
+        const char *names = section_bytes(p, n);
+        p->symbols = section_bytes(p, s);
+        if (!p->symbols || !names || !n->sh_size || names[n->sh_size - 1] ||
+            s->sh_offset % _Alignof(Elf64_Sym))
+            return;
         p->symbol_count = s->sh_size / sizeof(Elf64_Sym);
-        p->names = p->bytes + n->sh_offset;
+        p->names = names;
         p->names_size = n->sh_size;
         return;
+    }
+}
+
+static void program_find_lines(struct program *p, const Elf64_Shdr *sections, unsigned count,
+                               unsigned names_index) {
+    const Elf64_Shdr *n = names_index < count ? &sections[names_index] : NULL;
+    const char *names = n ? section_bytes(p, n) : NULL;
+    if (!names || !n->sh_size || names[n->sh_size - 1]) return;
+    for (unsigned i = 0; i < count; i++) {
+        const Elf64_Shdr *s = &sections[i];
+        const uint8_t *bytes = section_bytes(p, s);
+        if (!bytes || s->sh_name >= n->sh_size) continue;
+        struct line_section section = {bytes, s->sh_size};
+        const char *name = names + s->sh_name;
+        if (!strcmp(name, ".debug_line")) p->lines.lines = section;
+        if (!strcmp(name, ".debug_line_str")) p->lines.line_texts = section;
+        if (!strcmp(name, ".debug_str")) p->lines.texts = section;
     }
 }
 
@@ -103,7 +143,11 @@ static void program_open(struct program *p) {
     if (bytes == MAP_FAILED) return;
     p->bytes = bytes;
     p->size = (size_t)status.st_size;
-    program_find_symbols(p);
+    const Elf64_Ehdr *header = bytes;
+    const Elf64_Shdr *sections = program_sections(p, header);
+    if (!sections) return;
+    program_find_symbols(p, sections, header->e_shnum);
+    program_find_lines(p, sections, header->e_shnum, header->e_shstrndx);
 }
 
 static void program_close(struct program *p) {
@@ -125,6 +169,13 @@ static const char *program_function(const struct program *p, size_t address, siz
 
 /* ---- frames ---- */
 
+/* `back` is 1 where the frame is a return address: the call stands before it, and behind a call
+ * that never returns the next function may begin. */
+struct frame {
+    void *address;
+    size_t back;
+};
+
 /* " {getCommand}" where the function that begins at `start` is the running command's handler. */
 static void mark_of(const char *start, char *mark, size_t size) {
     char name[NAME_BYTES_MAX];
@@ -133,15 +184,22 @@ static void mark_of(const char *start, char *mark, size_t size) {
         snprintf(mark, size, " {%sCommand}", name);
 }
 
-/* `back` is 1 where the frame is a return address: the call stands before it, and behind a call
- * that never returns the next function may begin. */
-static void write_frame(const struct program *p, void *frame, size_t back) {
+/* " at src/exec/run.c:123"; nothing where the line is not known. */
+static void line_of(const struct line_place *place, char *text, size_t size) {
+    *text = 0;
+    if (place->line)
+        snprintf(text, size, " at %s%s%s:%llu", place->folder ? place->folder : "",
+                 place->folder ? "/" : "", place->file, (unsigned long long)place->line);
+}
+
+static void write_frame(const struct program *p, const struct frame *f,
+                        const struct line_place *place) {
     Dl_info info;
-    char mark[MARK_BYTES_MAX];
+    char mark[MARK_BYTES_MAX], at[PLACE_BYTES_MAX];
     size_t offset = 0;
-    const char *call = (const char *)frame - back;
+    const char *call = (const char *)f->address - f->back;
     if (!dladdr(call, &info)) {
-        line("?[%p]", frame);
+        line("?[%p]", f->address);
         return;
     }
     bool own = info.dli_fbase == p->base;
@@ -152,10 +210,19 @@ static void write_frame(const struct program *p, void *frame, size_t back) {
     if (better) name = better;
     const char *file = own ? executable : info.dli_fname;
     mark_of(name ? call - offset : NULL, mark, sizeof(mark));
+    line_of(place, at, sizeof(at));
     if (name)
-        line("%s(%s+0x%zx)[%p]%s", file, name, offset + back, frame, mark);
+        line("%s(%s+0x%zx)[%p]%s%s", file, name, offset + f->back, f->address, mark, at);
     else
-        line("%s(+0x%zx)[%p]", file, in_file + back, frame);
+        line("%s(+0x%zx)[%p]%s", file, in_file + f->back, f->address, at);
+}
+
+/* Where the frame's instruction stands in the program's file; 0 for a frame of a library. */
+static uint64_t address_in_file(const struct program *p, const struct frame *f) {
+    Dl_info info;
+    const char *call = (const char *)f->address - f->back;
+    if (!dladdr(call, &info) || info.dli_fbase != p->base) return 0;
+    return (uint64_t)(call - (const char *)info.dli_fbase);
 }
 
 static void *instruction_of(const ucontext_t *context) {
@@ -198,21 +265,30 @@ void stack_trace_open(const char *program, const void *(*command)(char *name, si
     backtrace(&frame, 1);
 }
 
+static void write_frames(const struct program *p, const struct frame *frames, size_t count) {
+    struct line_place places[FRAMES_MAX];
+    for (size_t i = 0; i < count; i++) places[i].address = address_in_file(p, &frames[i]);
+    line_table_find(&p->lines, places, count);
+    for (size_t i = 0; i < count; i++) write_frame(p, &frames[i], &places[i]);
+}
+
 void stack_trace_write(const void *ucontext, void (*write)(const char *text)) {
-    void *frames[FRAMES_MAX];
+    void *addresses[FRAMES_MAX];
+    struct frame frames[FRAMES_MAX];
     struct program program;
     writer = write;
     write("\n------ STACK TRACE ------\n");
     program_open(&program);
-    void *instruction = ucontext ? instruction_of(ucontext) : NULL;
-    if (instruction) {
+    frames[0] = (struct frame){ucontext ? instruction_of(ucontext) : NULL, 0};
+    if (frames[0].address) {
         line("EIP:");
-        write_frame(&program, instruction, 0);
+        write_frames(&program, frames, 1);
     }
     write("\nBacktrace:\n");
     bool walks = !ucontext || has_stack(ucontext);
     if (!walks) line("The stack pointer points at nothing.");
-    int count = walks ? backtrace(frames, FRAMES_MAX) : 0;
-    for (int i = 0; i < count; i++) write_frame(&program, frames[i], 1);
+    int count = walks ? backtrace(addresses, FRAMES_MAX) : 0;
+    for (int i = 0; i < count; i++) frames[i] = (struct frame){addresses[i], 1};
+    write_frames(&program, frames, (size_t)count);
     program_close(&program);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A stack as text, with the names of functions: for the crash report and the watchdog.
+ * A stack as text, with functions, files and lines: for the crash report and the watchdog.
  */
 #ifndef EVENKEEL_PROCESS_STACK_TRACE_H
 #define EVENKEEL_PROCESS_STACK_TRACE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tests of process/stack_trace where the stack is what broke: it has overflown, or its pointer is
- * nowhere. Each is tried in a forked child, which writes the trace into a pipe.
+ * Tests of process/stack_trace: lines of this file; and where the stack is what broke, because it
+ * has overflown, or its pointer is nowhere. Those are tried in a forked child, which writes the
+ * trace into a pipe.
  */
 #include "process/stack_trace.h"
 
@@ -106,8 +107,36 @@ static void test_pointer_to_nowhere(void **state) {
 static void test_pointer_to_nowhere(void **state) { skip(); }
 #endif
 
+static size_t trace_length;
+
+static void append_text(const char *text) {
+    size_t length = strlen(text);
+    assert_true(trace_length + length < sizeof(trace));
+    memcpy(trace + trace_length, text, length + 1);
+    trace_length += length;
+}
+
+static __attribute__((noinline)) int call_of_known_line(void) {
+    stack_trace_write(NULL, append_text); /* its line is asked for below */
+    return __LINE__ - 1;
+}
+
+static void test_lines_of_source(void **state) {
+    char wanted[80];
+    trace_length = 0;
+    stack_trace_open("test", NULL);
+    int first = call_of_known_line(), second = __LINE__;
+    snprintf(wanted, sizeof(wanted), "] at tests/c/process/test_stack_trace.c:%d\n", first);
+    assert_says(wanted);
+    snprintf(wanted, sizeof(wanted), "] at tests/c/process/test_stack_trace.c:%d\n", second);
+    assert_says(wanted);
+    assert_says("] at src/process/stack_trace.c:");
+    assert_says("(call_of_known_line+0x");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines_of_source),
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_pointer_to_nowhere),
     };

@@ -5,6 +5,8 @@
 #define EVENKEEL_CLUSTER_GATE_H
 #include <stdbool.h>
 
+#include "base/attributes.h"
+
 struct buffer;
 struct call;
 struct gate;
@@ -15,5 +17,5 @@ extern struct gate cluster_gate; /* for server/wiring */
  * ..."). */
 typedef bool cluster_serves(const struct call *call, struct buffer *refusal);
 /* NULL: all keys are served, and the gate is not on. */
-void cluster_gate_set(cluster_serves *how);
+FOR_TESTS void cluster_gate_set(cluster_serves *how);
 #endif

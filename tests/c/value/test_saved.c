@@ -246,12 +246,12 @@ static size_t count_steps(enum value_kind kind, struct value v, bool as_commands
     return steps;
 }
 
-#define TEXT_BYTES 100000
+#define LONG_TEXT_BYTES 100000
 
-/* The caller's, of TEXT_BYTES. */
+/* The caller's, of LONG_TEXT_BYTES. */
 static char *random_text(void) {
-    char *text = memory_alloc(TEXT_BYTES, MEMORY_OTHER);
-    for (size_t i = 0; i < TEXT_BYTES; i++) text[i] = (char)random_u64();
+    char *text = memory_alloc(LONG_TEXT_BYTES, MEMORY_OTHER);
+    for (size_t i = 0; i < LONG_TEXT_BYTES; i++) text[i] = (char)random_u64();
     return text;
 }
 
@@ -263,15 +263,15 @@ static void test_step_counts_bytes(void **state) {
     struct value list = list_create(), stream = stream_create();
     for (unsigned i = 1; i <= COUNT; i++) {
         memcpy(text, &i, sizeof(i));
-        struct slice pair[] = {SLICE("field"), {text, TEXT_BYTES}};
+        struct slice pair[] = {SLICE("field"), {text, LONG_TEXT_BYTES}};
         quicklist_push(list_of(list), QUICKLIST_TAIL, pair[1]);
         assert_true(stream_append(stream, (struct stream_id){i, 0}, pair, 1));
     }
     for (int as_commands = 0; as_commands < 2; as_commands++) {
         assert_true(count_steps(VALUE_LIST, list, as_commands, &most) >= COUNT);
-        assert_true(most < 2 * TEXT_BYTES);
+        assert_true(most < 2 * LONG_TEXT_BYTES);
         assert_true(count_steps(VALUE_STREAM, stream, as_commands, &most) >= COUNT);
-        assert_true(most < 2 * TEXT_BYTES);
+        assert_true(most < 2 * LONG_TEXT_BYTES);
     }
     value_type(VALUE_LIST)->release(list);
     stream_free(stream);
@@ -290,12 +290,12 @@ static void test_step_counts_names(void **state) {
         memcpy(name, &i, sizeof(i));
         assert_true(stream_append(v, (struct stream_id){i, 0}, pair, 1));
         struct stream_consumer *c =
-            stream_consumer_create(v, g, (struct slice){name, TEXT_BYTES}, 1000);
+            stream_consumer_create(v, g, (struct slice){name, LONG_TEXT_BYTES}, 1000);
         stream_pending_assign(v, g, c, (struct stream_id){i, 0});
     }
     for (int as_commands = 0; as_commands < 2; as_commands++) {
         assert_true(count_steps(VALUE_STREAM, v, as_commands, &most) >= COUNT);
-        assert_true(most < 2 * TEXT_BYTES);
+        assert_true(most < 2 * LONG_TEXT_BYTES);
     }
     stream_free(v);
     memory_free(name, MEMORY_OTHER);

@@ -47,7 +47,6 @@ static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
 
 int64_t primary_timeout_sec(void) { return timeout_sec; }
 
-void primary_set_role(enum primary_role now) { role = now; }
 void primary_stand_still(bool stands) { stands_still = stands; }
 void primary_set_take_over(bool (*who)(struct call *call)) { take_over = who; }
 
@@ -309,6 +308,11 @@ static bool counts_good(void) { return replicas_wanted && lag_allowed; }
 static void look_at_gate(void) {
     gate_set(&primary_replicas_gate,
              role == PRIMARY_ROLE && counts_good() && count_good() < replicas_wanted);
+}
+
+void primary_set_role(enum primary_role now) {
+    role = now;
+    look_at_gate();
 }
 
 static bool writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }

@@ -26,6 +26,7 @@
 #include "replication/own_keys.h"
 #include "replication/receive.h"
 #include "replication/replica.h"
+#include "save/disk_gate.h"
 #include "store/keyspace.h"
 
 static bool serve_stale, read_only, ignores_maxmemory, announced;
@@ -49,6 +50,7 @@ static void look(void) {
     gate_set(&role_gate_stale, replica && link_state() != LINK_UP && !serve_stale);
     keyspace_hold_expiry(KEYSPACE_HELD_BY_REPLICA, replica);
     memory_limit_set_exempt(replica && ignores_maxmemory);
+    disk_gate_set_replica(replica);
     own_keys_notice(replica && !read_only);
     if (!replica) own_keys_forget();
     if (replica != was_replica) tell_role(replica);

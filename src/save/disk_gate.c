@@ -9,7 +9,7 @@
 #include "command/command.h"
 #include "exec/gates.h"
 
-static bool snapshot_fails;
+static bool snapshot_fails, replica;
 static int log_error; /* errno; 0 = none */
 
 static void look(void) { gate_set(&disk_gate, snapshot_fails || log_error); }
@@ -19,6 +19,8 @@ void disk_gate_set_snapshot(bool fails) {
     look();
 }
 
+void disk_gate_set_replica(bool is_replica) { replica = is_replica; }
+
 void disk_gate_set_log(int error) {
     log_error = error;
     look();
@@ -26,8 +28,9 @@ void disk_gate_set_log(int error) {
 
 /* PING is refused too, so that a client's health check hears of it. */
 static bool may_not_be_saved(const struct call *call) {
-    return gate_flags(call) & COMMAND_WRITE ||
-           (call->origin == CALL_NETWORK && strcmp(call->command->name, "ping") == 0);
+    bool writes = gate_flags(call) & COMMAND_WRITE;
+    if (call->origin != CALL_NETWORK) return writes;
+    return !replica && (writes || strcmp(call->command->name, "ping") == 0);
 }
 
 static enum gate_verdict refuse(const struct call *call) {

@@ -73,6 +73,42 @@ start_server [list overrides $quick] {
         assert_match {OK Already*} [r replicaof [srv -1 host] [srv -1 port]]
     }
 
+    test {What it refuses it refuses as a replica, whatever its disk and its own replicas} {
+        r replicaof no one
+        r set a 1
+        r config set min-replicas-to-write 1
+        set file [lindex [r config get dbfilename] 1]
+        set save [lindex [r config get save] 1]
+        set blocked [file join [lindex [r config get dir] 1] blocked.rdb]
+        file mkdir $blocked
+        r config set dbfilename blocked.rdb
+        r config set save "3600 1"
+        r bgsave
+        wait_for_condition 500 20 {[s rdb_last_bgsave_status] eq {err}} else {fail "it is saved"}
+        assert_error {MISCONF *} {r set a 1}
+        assert_error {MISCONF *} {r ping}
+        r config set stop-writes-on-bgsave-error no
+        assert_error {NOREPLICAS*} {r set a 1}
+        r config set stop-writes-on-bgsave-error yes
+        r replicaof [srv -1 host] [srv -1 port]
+        assert_error {READONLY*} {r set a 1}
+        assert_equal PONG [r ping]
+        r config set replica-read-only no
+        assert_equal OK [r set a 1]
+        assert_error {*MISCONF*} {r eval {return redis.call('set', KEYS[1], 1)} 1 a}
+        r config set replica-read-only yes
+        r config set save {}
+        assert_error {READONLY*} {r set a 1}
+        r replicaof no one
+        assert_error {NOREPLICAS*} {r set a 1}
+        r config set min-replicas-to-write 0
+        r config set dbfilename $file
+        file delete $blocked
+        r save
+        r config set save $save
+        follow 0 -1
+    }
+
     test {Keys that are due are hidden on a replica until its primary deletes them} {
         r -1 debug set-active-expire 0
         r -1 set due 1 px 1

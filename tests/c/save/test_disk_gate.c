@@ -62,6 +62,21 @@ static void test_within_others(void **state) {
     peer_close(&p);
 }
 
+/* A replica's health is not its disk's, and what it refuses has another reason. */
+static void test_replica(void **state) {
+    struct peer p = peer_connect();
+    disk_gate_set_log(ENOSPC);
+    disk_gate_set_replica(true);
+    whole_say(&p, "ping", "+PONG\r\n");
+    whole_say(&p, "set a b", "+OK\r\n");
+    whole_say(&p, "del a", ":1\r\n");
+    run_in_script(&p, "set", 3, LOG);
+    disk_gate_set_replica(false);
+    whole_say(&p, "set a b", LOG);
+    disk_gate_set_log(0);
+    peer_close(&p);
+}
+
 static int open_all(void **state) { return whole_open(); }
 
 static int end(void **state) {
@@ -75,6 +90,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_causes),
         TEST(test_within_others),
+        TEST(test_replica),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

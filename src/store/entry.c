@@ -113,8 +113,7 @@ struct entry *entry_create(struct slice key, const struct string_value *value, i
 
 _Static_assert(ENTRY_STRING == (int)VALUE_STRING && ENTRY_LIST == (int)VALUE_LIST &&
                    ENTRY_SET == (int)VALUE_SET && ENTRY_ZSET == (int)VALUE_ZSET &&
-                   ENTRY_HASH == (int)VALUE_HASH && ENTRY_STREAM == (int)VALUE_STREAM &&
-                   ENTRY_MODULE == (int)VALUE_MODULE,
+                   ENTRY_HASH == (int)VALUE_HASH && ENTRY_STREAM == (int)VALUE_STREAM,
                "types have one numbering");
 
 struct entry *entry_create_object(struct slice key, enum entry_type type, struct value v,

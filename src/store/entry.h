@@ -31,15 +31,7 @@
 #define ENTRY_INLINE_VALUE_MAX 1024
 #define ENTRY_SHORT_KEY_MAX 254
 
-enum entry_type {
-    ENTRY_STRING,
-    ENTRY_LIST,
-    ENTRY_SET,
-    ENTRY_ZSET,
-    ENTRY_HASH,
-    ENTRY_STREAM,
-    ENTRY_MODULE
-};
+enum entry_type { ENTRY_STRING, ENTRY_LIST, ENTRY_SET, ENTRY_ZSET, ENTRY_HASH, ENTRY_STREAM };
 
 /* What may change of an entry: bits. A command's row says it of the keys that a request names
  * (command/command.h), so that a save can be asked before the command runs (store/frontier.h). */

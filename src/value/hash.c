@@ -381,6 +381,7 @@ void hash_check(struct value v) {
 static const char *const encodings[] = {"ziplist", "hashtable"};
 
 static const struct value_type row = {.name = "hash",
+                                      .digest_number = 4,
                                       .encodings = encodings,
                                       .release = hash_free,
                                       .count = hash_count,

@@ -226,6 +226,7 @@ static enum value_loaded list_load(unsigned form, struct source *in, struct buff
 static size_t list_count(struct value v) { return quicklist_count(v.pointer); }
 
 static const struct value_type row = {.name = "list",
+                                      .digest_number = 1,
                                       .encodings = encodings,
                                       .release = list_free,
                                       .count = list_count,

@@ -310,6 +310,7 @@ void set_check(struct value v) {
 static const char *const encodings[] = {"intset", "hashtable"};
 
 static const struct value_type row = {.name = "set",
+                                      .digest_number = 2,
                                       .encodings = encodings,
                                       .release = set_free,
                                       .count = set_count,

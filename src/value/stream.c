@@ -1185,6 +1185,7 @@ static unsigned stream_form(struct value v) { return SAVED_STREAM; }
 static const char *const encodings[] = {"stream"};
 
 static const struct value_type row = {.name = "stream",
+                                      .digest_number = 6,
                                       .encodings = encodings,
                                       .release = stream_free,
                                       .copy = stream_copy,

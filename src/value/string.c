@@ -107,6 +107,7 @@ static enum value_loaded string_load(unsigned form, struct source *in, struct bu
 static const char *const encodings[] = {"raw", "embstr", "int"};
 
 static const struct value_type row = {.name = "string",
+                                      .digest_number = 0,
                                       .encodings = encodings,
                                       .release = string_release,
                                       .copy = string_copy,

@@ -7,9 +7,13 @@
 
 static const struct value_type *rows[VALUE_KINDS];
 
-void value_type_register(enum value_kind kind, const struct value_type *row) {
-    ASSERT(kind < VALUE_KINDS && !rows[kind]);
+unsigned value_type_register(enum value_kind wanted, const struct value_type *row) {
+    unsigned kind = wanted;
+    if (wanted == VALUE_KIND_NEXT)
+        while (kind < VALUE_KINDS && rows[kind]) kind++;
+    if (kind >= VALUE_KINDS || rows[kind]) return VALUE_KINDS;
     rows[kind] = row;
+    return kind;
 }
 
 const struct value_type *value_type(unsigned kind) {

@@ -16,7 +16,8 @@
 #include "base/string.h"
 #include "ds/listpack.h"
 
-/* As store/entry numbers them (asserted there). */
+/* The types of this folder; store/entry numbers them in the same way (asserted there). A type of a
+ * folder above is given the next number that is free when it is registered, below VALUE_KINDS. */
 enum value_kind {
     VALUE_STRING,
     VALUE_LIST,
@@ -24,9 +25,10 @@ enum value_kind {
     VALUE_ZSET,
     VALUE_HASH,
     VALUE_STREAM,
-    VALUE_MODULE,
-    VALUE_KINDS
+    VALUE_KIND_NEXT /* for value_type_register: the next one that is free */
 };
+/* An entry has four bits for a type's number. */
+#define VALUE_KINDS 16
 
 struct value {
     void *pointer;
@@ -61,6 +63,8 @@ struct value_type {
     size_t (*count)(struct value v);
     /* A string's copy borrows the same text: who stores it copies that. */
     struct value (*copy)(struct value v);
+    /* What 6.2 calls the type in digests (value_digest_number); of modules' types: 5. */
+    uint32_t digest_number;
     /* Adds the contents: the same for equal contents in any encoding. */
     void (*digest)(struct value v, struct value_digest *d);
     size_t (*bytes)(struct value v); /* that it owns, O(1) */
@@ -94,8 +98,10 @@ struct value_type {
     struct value_texts (*texts)(const void *element);
 };
 
-/* Rows live as long as the process. */
-void value_type_register(enum value_kind kind, const struct value_type *row);
+/* Registers a type of this folder by its number, or by VALUE_KIND_NEXT one of a folder above, and
+ * returns its number: VALUE_KINDS where that is taken, or none is free. Rows live as long as the
+ * process. */
+unsigned value_type_register(enum value_kind kind, const struct value_type *row);
 /* Asserts that there is one. */
 const struct value_type *value_type(unsigned kind);
 

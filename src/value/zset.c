@@ -703,6 +703,7 @@ void zset_check(struct value v) {
 static const char *const encodings[] = {"ziplist", "skiplist"};
 
 static const struct value_type row = {.name = "zset",
+                                      .digest_number = 3,
                                       .encodings = encodings,
                                       .release = zset_free,
                                       .count = zset_count,

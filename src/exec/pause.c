@@ -35,6 +35,7 @@ static enum pause_mode mode;         /* of CLIENT PAUSE */
 static bool writes_held;             /* besides */
 static int64_t end_nsec, asked_nsec; /* of the last CLIENT PAUSE that was taken */
 static bool unanswered;
+static struct keyspace_holder holder;
 static struct list_link held = {&held, &held}; /* of struct client.held_link */
 
 /* Rounded up: as in 6.2 the pause's last millisecond is over when the pause ends. */
@@ -60,7 +61,7 @@ enum pause_mode pause_mode(void) { return mode == PAUSE_NONE && writes_held ? PA
 static void look(bool less) {
     bool paused = pause_mode() != PAUSE_NONE;
     gate_set(&pause_gate, paused);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, paused);
+    keyspace_hold_expiry(&holder, paused);
     while (less && !list_is_empty(&held))
         batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }

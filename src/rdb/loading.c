@@ -41,6 +41,7 @@
 #define MSEC_NSEC INT64_C(1000000)
 
 static int64_t turn_bytes;
+static struct keyspace_holder holder;   /* of a file: the log may name the key again */
 static volatile sig_atomic_t under_way; /* a signal handler asks */
 static bool cut_short;
 static const struct loading_observer *const no_observers[] = {NULL};
@@ -166,12 +167,12 @@ void loading_begin(const char *what, uint64_t bytes_total) {
     load.begun_sec = clock_wall_usec() / 1000000;
     under_way = true;
     gate_set(&loading_gate, true);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, true);
+    keyspace_hold_expiry(&holder, true);
 }
 
 void loading_end(bool good) {
     ASSERT(under_way);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, false);
+    keyspace_hold_expiry(&holder, false);
     gate_set(&loading_gate, false);
     under_way = false;
     if (!good && !cut_short) return; /* who loads has said what is wrong: the log's last line */

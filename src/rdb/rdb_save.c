@@ -134,7 +134,7 @@ static bool save_all_databases(struct sink *out) {
 
 /* A replica keeps keys that are due until its primary says that they go. */
 static bool save_databases(struct sink *out) {
-    if (!keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA)) return save_all_databases(out);
+    if (!keyspace_expiry_is_elsewhere()) return save_all_databases(out);
     bool shown = keyspace_show_due(true);
     bool good = save_all_databases(out);
     keyspace_show_due(shown);

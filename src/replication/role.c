@@ -31,6 +31,7 @@
 
 static bool serve_stale, read_only, ignores_maxmemory, announced;
 static int64_t priority;
+static struct keyspace_holder holder = {.elsewhere = true}; /* the primary says what expires */
 static const struct role_observer *const no_observers[] = {NULL};
 static const struct role_observer *const *observers = no_observers;
 static void (*describe)(struct client *c, struct buffer *out);
@@ -48,7 +49,7 @@ static void look(void) {
     bool replica = link_is_replica();
     gate_set(&role_gate_read_only, replica && read_only);
     gate_set(&role_gate_stale, replica && link_state() != LINK_UP && !serve_stale);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_REPLICA, replica);
+    keyspace_hold_expiry(&holder, replica);
     memory_limit_set_exempt(replica && ignores_maxmemory);
     disk_gate_set_replica(replica);
     own_keys_notice(replica && !read_only);

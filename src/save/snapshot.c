@@ -202,7 +202,7 @@ static bool load_file(int fd, bool replaces) {
     /* A replica's keys go when its primary says so. */
     const struct rdb_loading how = {
         .replaces = replaces,
-        .keeps_expired = keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA)};
+        .keeps_expired = keyspace_expiry_is_elsewhere()};
     file_source_open(&f, fd, -1);
     loading_begin("snapshot", f.source.length == SOURCE_LENGTH_UNKNOWN ? 0 : f.source.length);
     bool good = rdb_load(&f.source, &how, &result);

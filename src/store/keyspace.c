@@ -74,9 +74,10 @@ static const struct keyspace_observer *const *observers = no_observers;
 static unsigned interested[KEYSPACE_EVENTS]; /* how many want to hear of each */
 static unsigned interest; /* a bit for each event that anybody wants to hear of */
 static uint64_t hits, misses, expired;
-static uint64_t written, gone;  /* changes by commands, and keys whose time had come */
-static unsigned lookups;        /* while a table owes */
-static unsigned expiry_holders; /* bits of enum keyspace_holder */
+static uint64_t written, gone; /* changes by commands, and keys whose time had come */
+static unsigned lookups;       /* while a table owes */
+/* Of struct keyspace_holder: those that hold, and among them those that are `elsewhere`. */
+static unsigned expiry_holders, holders_elsewhere;
 static bool due_is_shown;
 static size_t volatile_keys;    /* of all databases */
 static int settle_at = INT_MAX; /* the database whose index settles; beyond all: none */
@@ -931,7 +932,7 @@ int64_t keyspace_deadline(const struct key *key) {
 bool keyspace_expire_own(const struct key *key) {
     unsigned holders = expiry_holders;
     struct entry *e = find_due_or_not(key);
-    if (holders & ~(unsigned)KEYSPACE_HELD_BY_REPLICA || !e || !is_due(e)) return false;
+    if (holders > holders_elsewhere || !e || !is_due(e)) return false;
     expiry_holders = 0;
     expire_now(key->keyspace, e, key->hash);
     expiry_holders = holders;
@@ -942,14 +943,14 @@ size_t keyspace_volatile_total(void) { return volatile_keys; }
 
 const struct histogram *keyspace_expiry_lag(void) { return &expiry_lag; }
 
-void keyspace_hold_expiry(enum keyspace_holder holder, bool on) {
-    if (on)
-        expiry_holders |= holder;
-    else
-        expiry_holders &= ~(unsigned)holder;
+void keyspace_hold_expiry(struct keyspace_holder *holder, bool on) {
+    if (holder->holds == on) return;
+    holder->holds = on;
+    expiry_holders = on ? expiry_holders + 1 : expiry_holders - 1;
+    if (holder->elsewhere) holders_elsewhere = on ? holders_elsewhere + 1 : holders_elsewhere - 1;
 }
 
-bool keyspace_expiry_is_held_by(enum keyspace_holder holder) { return expiry_holders & holder; }
+bool keyspace_expiry_is_elsewhere(void) { return holders_elsewhere; }
 
 bool keyspace_show_due(bool show) {
     bool before = due_is_shown;

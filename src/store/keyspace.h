@@ -75,16 +75,19 @@ struct entry *keyspace_random(struct keyspace *ks);
 
 /* Deletes up to `keys_max` keys that are due; `*more` where there may be further ones. */
 size_t keyspace_expire_due(struct keyspace *ks, int64_t now_msec, size_t keys_max, bool *more);
-/* Who may keep keys that are due from being deleted. While anybody does they are hidden and stay,
- * whoever meets them, until nobody does or a new entry takes their place. */
-enum keyspace_holder {
-    KEYSPACE_HELD_BY_PAUSE = 1 << 0,   /* CLIENT PAUSE */
-    KEYSPACE_HELD_BY_REPLICA = 1 << 1, /* the primary says what has expired */
-    KEYSPACE_HELD_BY_LOADING = 1 << 2, /* of a file: the log may name the key again */
-    KEYSPACE_HELD_BY_IMPORT = 1 << 3,  /* a part of the data set comes from elsewhere */
+/* What keeps keys that are due from being deleted. While any holder does, such keys are hidden and
+ * stay, whatever command meets them, until no holder does or a new entry takes their place. Each
+ * feature that holds keys has a holder of its own, static and zeroed but for `elsewhere`. */
+struct keyspace_holder {
+    /* Another server says what has expired, and holds all keys but this one's own
+     * (keyspace_expire_own); what it has not said yet belongs to a save. */
+    bool elsewhere;
+    bool holds; /* keyspace_hold_expiry's */
 };
-void keyspace_hold_expiry(enum keyspace_holder holder, bool on);
-bool keyspace_expiry_is_held_by(enum keyspace_holder holder);
+/* The holder holds, or does no longer; it is no count. */
+void keyspace_hold_expiry(struct keyspace_holder *holder, bool on);
+/* Whether a holder that is `elsewhere` holds. */
+bool keyspace_expiry_is_elsewhere(void);
 /* For a call that must find keys that are due, as if they were not: a primary's, which has not
  * deleted them yet. Nothing expires meanwhile. Returns what it was, which is to be put back after
  * the call. */
@@ -102,7 +105,8 @@ struct entry *keyspace_random_volatile(struct keyspace *ks);
 /* The deadline of what stands under a key, due or not; ENTRY_NO_DEADLINE: none, or nothing. */
 int64_t keyspace_deadline(const struct key *key);
 /* Deletes what stands there, which is due, as one that has expired, though a replica's keys are
- * held (KEYSPACE_HELD_BY_REPLICA): it is not the primary's. False where anything else holds it. */
+ * held by a holder that is `elsewhere`: it is not the primary's. False where anything else holds
+ * it. */
 bool keyspace_expire_own(const struct key *key);
 /* Deletes an entry if it is due and keys may expire. True where it was due and is gone. */
 bool keyspace_expire_if_due(struct keyspace *ks, struct entry *e);

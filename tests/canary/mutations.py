@@ -242,7 +242,8 @@ mutate('hidden-key-stays', 'store/keyspace.c',
        'if (__builtin_expect(expiry_holders, 0)) remove_hidden(ks, entry_key(e), hash);', '',
        'a hidden key stands beside a new one of its name', 'unit store/test_observers')
 mutate('one-holder-releases-all', 'store/keyspace.c',
-       '        expiry_holders &= ~(unsigned)holder;', '        expiry_holders = 0;',
+       'expiry_holders = on ? expiry_holders + 1 : expiry_holders - 1;',
+       'expiry_holders = on ? expiry_holders + 1 : 0;',
        'a pause that ends lets go what a load holds', 'unit store/test_expiry_held')
 mutate('shown-expires', 'store/keyspace.c', 'return !expiry_holders && !due_is_shown;',
        'return !expiry_holders;', 'active expiry takes what a call is shown',

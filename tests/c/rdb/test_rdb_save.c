@@ -22,6 +22,8 @@
 
 #define NOW_MSEC (WHOLE_START_USEC / 1000)
 
+static struct keyspace_holder primary_says = {.elsewhere = true};
+
 static struct buffer file = {.class = MEMORY_OTHER};
 static struct buffer store = {.class = MEMORY_OTHER};
 static struct source in; /* reads the file */
@@ -229,7 +231,7 @@ static void test_due(void **state) {
     clock_refresh();
     save(rdb_save);
     assert_null(strstr(file.bytes + 100, "due"));
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_REPLICA, true);
+    keyspace_hold_expiry(&primary_says, true);
     told_flush(keyspace_at(0));
     put(0, SLICE("due"), SLICE("v"), NOW_MSEC + 10, 0);
     save(rdb_save);
@@ -238,7 +240,7 @@ static void test_due(void **state) {
     assert_deadline(NOW_MSEC + 10);
     assert_string("due", "v");
     assert_end();
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_REPLICA, false);
+    keyspace_hold_expiry(&primary_says, false);
 }
 
 /* ---- sinks that fail ---- */

@@ -105,7 +105,7 @@ static void test_gates(void **state) {
     start_with("replicaof host 1\n");
     assert_true(gate_is_set(&role_gate_read_only));
     assert_false(gate_is_set(&role_gate_stale));
-    assert_true(keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA));
+    assert_true(keyspace_expiry_is_elsewhere());
     assert_takes("replica-read-only", "no", "no");
     assert_takes("slave-serve-stale-data", "no", "no");
     assert_false(gate_is_set(&role_gate_read_only));
@@ -115,7 +115,7 @@ static void test_gates(void **state) {
     start_with("slaveof no one\n");
     assert_false(gate_is_set(&role_gate_read_only));
     assert_false(gate_is_set(&role_gate_stale));
-    assert_false(keyspace_expiry_is_held_by(KEYSPACE_HELD_BY_REPLICA));
+    assert_false(keyspace_expiry_is_elsewhere());
 }
 
 /* ---- who says it ---- */

@@ -9,6 +9,8 @@
 #include "publish/pubsub.h"
 #include "publish/tracking.h"
 
+static struct keyspace_holder holder;
+
 static void tell(struct peer *p, const char *line, const char *reply) {
     peer_send(p, slice_of(line));
     peer_assert_got(p, slice_of(reply));
@@ -91,14 +93,14 @@ static void test_clients_leave_nothing(void **state) {
 static void test_pause_and_another_holder(void **state) {
     struct peer p = peer_connect();
     tell(&p, "set k v px 10\r\n", "+OK\r\n");
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, true);
+    keyspace_hold_expiry(&holder, true);
     tell(&p, "client pause 1000 write\r\n", "+OK\r\n");
     whole_pass(20);
     tell(&p, "get k\r\n", "$-1\r\n");
     tell(&p, "client unpause\r\n", "+OK\r\n");
     whole_pass(20);
     assert_int_equal(keyspace_count(keyspace_at(0)), 1);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_LOADING, false);
+    keyspace_hold_expiry(&holder, false);
     whole_pass(20);
     assert_int_equal(keyspace_count(keyspace_at(0)), 0);
     peer_close(&p);

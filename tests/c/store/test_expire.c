@@ -14,6 +14,8 @@
 
 #define MANY 100000
 
+static struct keyspace_holder holder;
+
 static void store_many(struct keyspace *ks, unsigned count, int64_t first, int64_t spread) {
     for (unsigned i = 0; i < count; i++)
         key_store(ks, i, SLICE("v"), first + (int64_t)random_below((uint64_t)spread));
@@ -113,7 +115,7 @@ static void test_paused(void **state) {
     store_many(ks, 100, START_MSEC + 1, 100);
     key_store(ks, 200, SLICE("v"), ENTRY_NO_DEADLINE);
     clock_set_msec(START_MSEC + 10000);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, true);
+    keyspace_hold_expiry(&holder, true);
     assert_false(expire_slice());
     assert_int_equal(keyspace_expire_due(ks, START_MSEC + 10000, 10, &more), 0);
     assert_false(more);
@@ -129,7 +131,7 @@ static void test_paused(void **state) {
     assert_int_equal(keyspace_count(ks), 101);
     assert_int_equal(keyspace_count_volatile(ks), 50);
     keyspace_check(ks);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, false);
+    keyspace_hold_expiry(&holder, false);
     assert_false(expire_slice());
     assert_int_equal(keyspace_count(ks), 51);
     for (unsigned i = 0; i < 50; i++) assert_non_null(key_find(ks, i));
@@ -491,9 +493,9 @@ static void test_nothing_spins(void **state) {
     struct keyspace *ks = keyspace_at(0);
     store_many(ks, 100, START_MSEC + 1000, 10);
     clock_set_msec(START_MSEC + 5000);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, true);
+    keyspace_hold_expiry(&holder, true);
     assert_false(expire_slice());
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, false);
+    keyspace_hold_expiry(&holder, false);
     expire_set_active(false);
     assert_false(expire_slice());
     expire_set_active(true);

@@ -14,8 +14,10 @@
 #define STAYS 1000u
 #define NOW (START_MSEC + 10000)
 
-static const enum keyspace_holder holders[] = {KEYSPACE_HELD_BY_PAUSE, KEYSPACE_HELD_BY_REPLICA,
-                                               KEYSPACE_HELD_BY_LOADING, KEYSPACE_HELD_BY_IMPORT};
+static struct keyspace_holder pause_holds, primary_says = {.elsewhere = true}, loading_holds,
+                                           other_says = {.elsewhere = true};
+static struct keyspace_holder *const holders[] = {&pause_holds, &primary_says, &loading_holds,
+                                                  &other_says};
 #define HOLDERS (sizeof(holders) / sizeof(holders[0]))
 
 static int told_expired, told_written;
@@ -129,7 +131,9 @@ static void test_each_holds(void **state) {
     for (size_t i = 0; i < HOLDERS; i++) {
         keyspace_hold_expiry(holders[i], true);
         assert_hidden();
+        assert_int_equal(keyspace_expiry_is_elsewhere(), holders[i]->elsewhere);
         keyspace_hold_expiry(holders[i], false);
+        assert_false(keyspace_expiry_is_elsewhere());
         assert_true(keyspace_may_expire());
     }
     assert_all_go();
@@ -137,7 +141,7 @@ static void test_each_holds(void **state) {
 
 static void test_released_by_one_of_two(void **state) {
     for (size_t i = 0; i < HOLDERS; i++) {
-        enum keyspace_holder one = holders[i], other = holders[(i + 1) % HOLDERS];
+        struct keyspace_holder *one = holders[i], *other = holders[(i + 1) % HOLDERS];
         keyspace_hold_expiry(one, true);
         keyspace_hold_expiry(other, true);
         keyspace_hold_expiry(one, true); /* no count: it holds, or not */
@@ -176,7 +180,7 @@ static void evict_all(void) {
 }
 
 static void test_evicted_while_held(void **state) {
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_REPLICA, true);
+    keyspace_hold_expiry(&primary_says, true);
     evict_all();
 }
 
@@ -199,7 +203,7 @@ static void test_shown(void **state) {
 
 /* As a replica runs its primary's commands, between clients' that see what is due as gone. */
 static void test_shown_while_held(void **state) {
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_REPLICA, true);
+    keyspace_hold_expiry(&primary_says, true);
     for (int i = 0; i < 2; i++) {
         assert_hidden();
         bool before = keyspace_show_due(true);
@@ -207,13 +211,13 @@ static void test_shown_while_held(void **state) {
         keyspace_show_due(before);
     }
     assert_hidden();
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_REPLICA, false);
+    keyspace_hold_expiry(&primary_says, false);
     assert_all_go();
 }
 
 /* Its commands change due keys where they stand, and delete them as keys that are there. */
 static void test_changed_while_shown(void **state) {
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_REPLICA, true);
+    keyspace_hold_expiry(&primary_says, true);
     keyspace_show_due(true);
     int64_t deadline = entry_deadline(key_find(ks, 3));
     struct entry *e = key_store(ks, 3, SLICE("a value that is longer"), KEYSPACE_KEEP_DEADLINE);

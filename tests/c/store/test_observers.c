@@ -8,6 +8,8 @@
 #include "store/keys.h"
 #include "value/types.h"
 
+static struct keyspace_holder holder;
+
 static struct buffer heard = {.class = MEMORY_OTHER};
 
 static void hear(char who, char what, const struct keyspace *ks, struct slice key) {
@@ -160,12 +162,12 @@ static void test_what_is_kept_hidden_expires_when_it_is_replaced(void **state) {
     put(ks, 1, START_MSEC + 10);
     buffer_clear(&heard);
     clock_set_msec(START_MSEC + 10);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, true);
+    keyspace_hold_expiry(&holder, true);
     assert_int_equal(keyspace_presence(&(struct key){ks, k(1), key_hash(k(1))}), KEYSPACE_HIDDEN);
     assert_null(told_find(ks, k(1), key_hash(k(1))));
     assert_heard("");
     put(ks, 1, ENTRY_NO_DEADLINE);
-    keyspace_hold_expiry(KEYSPACE_HELD_BY_PAUSE, false);
+    keyspace_hold_expiry(&holder, false);
     assert_heard("ax0:key:1 bx0:key:1 a+0:key:1 b+0:key:1 ");
     assert_int_equal(keyspace_presence(&(struct key){ks, k(1), key_hash(k(1))}), KEYSPACE_PRESENT);
     assert_int_equal(keyspace_presence(&(struct key){ks, k(2), key_hash(k(2))}), KEYSPACE_ABSENT);

@@ -21,18 +21,26 @@ static char *cert_file, *key_file, *key_pass;
 static char *client_cert_file, *client_key_file, *client_key_pass;
 static char *dh_params_file, *ca_file, *ca_dir, *protocols, *ciphers, *ciphersuites;
 static int auth_clients;
-static bool for_replication, for_cluster, prefer_server_ciphers, session_caching;
+static bool prefer_server_ciphers, session_caching;
 static int64_t session_cache_size, session_cache_timeout_sec;
 static bool is_open, serves_clients;
 
-static bool is_used(void) { return serves_clients || for_replication || for_cluster; }
+static struct tls_user *users; /* that connect to other servers */
+
+static bool any_connects(void) {
+    for (const struct tls_user *user = users; user; user = user->next)
+        if (user->wanted) return true;
+    return false;
+}
+
+static bool is_used(void) { return serves_clients || any_connects(); }
 
 static bool configure(void) {
     /* Half of a pair is none, as in 6.2, so that its files can be set one after the other. */
     bool has_client_pair = *client_cert_file && *client_key_file;
     const struct tls_settings settings = {
         .accepts = true,
-        .certificates_only = auth_clients != TLS_AUTH_NO || for_replication || for_cluster,
+        .certificates_only = auth_clients != TLS_AUTH_NO || any_connects(),
         .clients = (enum tls_auth)auth_clients,
         .cert_file = cert_file,
         .key_file = key_file,
@@ -70,7 +78,7 @@ static bool configure_for_set(char *reason, size_t reason_size) {
     return false;
 }
 
-static bool apply(const struct option_row *row, char *reason, size_t reason_size) {
+bool tls_options_apply(const struct option_row *row, char *reason, size_t reason_size) {
     return configure_for_set(reason, reason_size);
 }
 
@@ -82,18 +90,19 @@ static const struct option_name auth_names[] = {
 #define TEXT(n, var, fl, pl, h)                                                                    \
     {                                                                                              \
         .name = (n), .type = OPTION_TYPE_STRING, .flags = OPTION_MUTABLE | (fl), .section = "tls", \
-        .place = (pl), .fallback = "", .variable = &(var), .apply = apply, .help = (h)             \
+        .place = (pl), .fallback = "", .variable = &(var), .apply = tls_options_apply, .help = (h) \
     }
 #define SWITCH(n, var, dflt, pl, h)                                                        \
     {                                                                                      \
         .name = (n), .type = OPTION_TYPE_BOOL, .flags = OPTION_MUTABLE, .section = "tls",  \
-        .place = (pl), .fallback = (dflt), .variable = &(var), .apply = apply, .help = (h) \
+        .place = (pl), .fallback = (dflt), .variable = &(var), .apply = tls_options_apply, \
+        .help = (h)                                                                        \
     }
 #define NUMBER(n, var, dflt, pl, h)                                                         \
     {                                                                                       \
         .name = (n), .type = OPTION_TYPE_INT, .flags = OPTION_MUTABLE, .section = "tls",    \
         .place = (pl), .fallback = (dflt), .variable = &(var), .low = 0, .high = INT32_MAX, \
-        .apply = apply, .help = (h)                                                         \
+        .apply = tls_options_apply, .help = (h)                                             \
     }
 
 static const struct option_row option_rows[] = {
@@ -125,12 +134,9 @@ static const struct option_row option_rows[] = {
      .fallback = "yes",
      .names = auth_names,
      .variable = &auth_clients,
-     .apply = apply,
+     .apply = tls_options_apply,
      .help = "Whether a client must have a certificate of one of these authorities. optional: it "
              "may have none, but not a wrong one."},
-    SWITCH("tls-replication", for_replication, "no", 120, "Connect to a primary over TLS."),
-    SWITCH("tls-cluster", for_cluster, "no", 130,
-           "Connect over TLS to the servers that MIGRATE sends keys to."),
     TEXT("tls-protocols", protocols, 0, 140,
          "The versions that are spoken, separated by blanks: TLSv1, TLSv1.1, TLSv1.2, TLSv1.3. "
          "Without a value: the last two."),
@@ -206,10 +212,11 @@ bool tls_options_serve(bool serves, char *reason, size_t reason_size) {
     return false;
 }
 
-const struct connection_transport *tls_for_replication(void) {
-    return for_replication ? &tls_transport : NULL;
+void tls_options_add_user(struct tls_user *user) {
+    user->next = users;
+    users = user;
 }
 
-const struct connection_transport *tls_for_cluster(void) {
-    return for_cluster ? &tls_transport : NULL;
+const struct connection_transport *tls_for(const struct tls_user *user) {
+    return user->wanted ? &tls_transport : NULL;
 }

@@ -53,6 +53,7 @@ enum question { PING, AUTH, PORT, ADDRESS, CAPABILITIES, PSYNC, QUESTIONS };
 static char *user, *announce_ip;
 static struct buffer password = {.class = MEMORY_OTHER}; /* any bytes; empty = none */
 static int64_t announce_port;
+static struct tls_user tls; /* tls-replication */
 static struct {
     char *host; /* NULL: none */
     int port;
@@ -150,7 +151,7 @@ static void connect_now(void) {
     struct peer_address address = {.host = primary.host,
                                    .port = primary.port,
                                    .source = listen_source_address(),
-                                   .transport = tls_for_replication()};
+                                   .transport = tls_for(&tls)};
     if (!primary.client) primary.client = create_client();
     primary.asked_for_stream = primary.by_sync = false;
     if (!peer_client_connect(primary.client, &address)) {
@@ -196,7 +197,7 @@ static void ask(enum question question, const struct slice *words, size_t count)
 static void ask_all(void) {
     char digits[NUMBER_INT64_CHARS];
     const struct peer_request auth = {take_answer, AUTH};
-    bool over_tls = tls_for_replication() && listen_tls_port();
+    bool over_tls = tls_for(&tls) && listen_tls_port();
     int64_t port = announce_port ? announce_port : over_tls ? listen_tls_port() : listen_port();
     struct slice words[WORDS_MAX] = {
         SLICE("REPLCONF"), SLICE("listening-port"), {digits, number_format_int64(digits, port)}};
@@ -715,11 +716,21 @@ static const struct option_row option_rows[] = {
      .low = 0,
      .high = 65535,
      .help = "The port by which they know it; 0 = its own."},
+    {.name = "tls-replication",
+     .type = OPTION_TYPE_BOOL,
+     .flags = OPTION_MUTABLE,
+     .section = "tls",
+     .place = 120,
+     .fallback = "no",
+     .variable = &tls.wanted,
+     .apply = tls_options_apply,
+     .help = "Connect to a primary over TLS."},
 };
 
 static int database_of_history(void) { return link_may_continue() ? link_database() : -1; }
 
 void link_register(void) {
+    tls_options_add_user(&tls);
     saved_history_set_followed(database_of_history);
     option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
 }

@@ -36,6 +36,7 @@
 #include "metric/row.h"
 #include "net/client.h"
 #include "net/reply.h"
+#include "option/option.h"
 #include "peer/peer_client.h"
 #include "rdb/dump.h"
 #include "store/entry.h"
@@ -62,6 +63,7 @@ struct link {
 };
 
 static struct link links[MIGRATE_KEPT_MAX];
+static struct tls_user tls; /* tls-cluster */
 
 static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
 
@@ -84,7 +86,7 @@ static struct link *link_find(struct slice name) {
         if (!l->client || !slice_equal(buffer_slice(&l->name), name)) continue;
         /* Keys do not leave in plain text because a connection is older than `tls-cluster yes`. A
          * reply that nobody asked for would be taken for that of the next request. */
-        if (l->transport == tls_for_cluster() && peer_client_turn(l->client, 0) &&
+        if (l->transport == tls_for(&tls) && peer_client_turn(l->client, 0) &&
             !peer_client_input(l->client).length)
             return l;
         link_close(l);
@@ -123,7 +125,7 @@ static struct link *link_open(struct slice name, struct slice host, struct slice
     l->client = create_client(l);
     buffer_init(&l->name, MEMORY_OTHER);
     buffer_append(&l->name, name.bytes, name.length);
-    l->transport = tls_for_cluster();
+    l->transport = tls_for(&tls);
     const struct peer_address to = {
         .host = address, .port = (int)number, .transport = l->transport};
     if (!peer_client_connect(l->client, &to)) {
@@ -467,7 +469,21 @@ static const struct metric_row metric_rows[] = {
                  "Connections that MIGRATE keeps for the next one."),
 };
 
+static const struct option_row option_rows[] = {
+    {.name = "tls-cluster",
+     .type = OPTION_TYPE_BOOL,
+     .flags = OPTION_MUTABLE,
+     .section = "tls",
+     .place = 130,
+     .fallback = "no",
+     .variable = &tls.wanted,
+     .apply = tls_options_apply,
+     .help = "Connect over TLS to the servers that MIGRATE sends keys to."},
+};
+
 void migrate_register(void) {
+    tls_options_add_user(&tls);
+    option_register(option_rows, sizeof(option_rows) / sizeof(option_rows[0]));
     command_register(COMMAND_ROWS(rows));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
 }

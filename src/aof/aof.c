@@ -111,7 +111,9 @@ static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
 /* Whether what is written is logged, or the first file for it is being made. */
 static bool aof_is_on(void) { return state != OFF; }
 
-static bool saver_rewrites(void) { return saver_kind() == CHILD_LOG_REWRITE; }
+static const struct child_kind rewrite_child = {.role = AFFINITY_AOF_REWRITE};
+
+static bool saver_rewrites(void) { return saver_kind() == &rewrite_child; }
 
 static bool rewrite_is_under_way(void) { return saver_rewrites() || aof_switch_is_under_way(); }
 
@@ -162,7 +164,7 @@ static void hold_writers(bool hold) {
 
 /* Nobody will want the file that is being written anew. */
 static void __attribute__((noreturn)) die(void) {
-    saver_kill(CHILD_LOG_REWRITE);
+    saver_kill(&rewrite_child);
     if (rewrite_is_under_way() && system_unlink(rewrite_file.temporary) != 0 && errno != ENOENT)
         log_warning("Removing %s: %s", rewrite_file.temporary, strerror(errno));
     _exit(1);
@@ -295,7 +297,7 @@ static void describe_file(void) {
 /* False after a line in the log. */
 static bool start_rewrite(void) {
     const struct saver_job job = {
-        .kind = CHILD_LOG_REWRITE,
+        .kind = &rewrite_child,
         .title = "redis-aof-rewrite",
         .label = "AOF",
         .format = aof_options()->preamble ? SAVER_PREAMBLE : SAVER_COMMANDS,
@@ -339,7 +341,7 @@ static bool may_start(void) {
 static void end_rewrite_now(void) {
     if (saver_rewrites()) {
         log_notice("Killing the AOF rewrite's child: %d", saver_id());
-        saver_kill_and_wait(CHILD_LOG_REWRITE);
+        saver_kill_and_wait(&rewrite_child);
     }
     aof_switch_finish();
 }

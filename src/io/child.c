@@ -43,7 +43,6 @@
 #include "base/panic.h"
 #include "base/probes.h"
 #include "base/system.h"
-#include "io/affinity.h"
 #include "io/background.h"
 #include "io/lookup.h"
 #include "io/loop.h"
@@ -88,7 +87,7 @@ static uint64_t forks, latest_fork_usec, cow_peak;
 
 /* ---- Telling observers ---- */
 
-static void tell_before(enum child_kind kind) {
+static void tell_before(const struct child_kind *kind) {
     for (size_t i = 0; observers && observers[i]; i++)
         if (observers[i]->before_fork) observers[i]->before_fork(kind);
 }
@@ -98,7 +97,7 @@ static void tell_in_child(const struct child_job *job) {
         if (observers[i]->in_child) observers[i]->in_child(job);
 }
 
-static void tell_gone(enum child_kind kind) {
+static void tell_gone(const struct child_kind *kind) {
     for (size_t i = 0; observers && observers[i]; i++)
         if (observers[i]->gone) observers[i]->gone(kind);
 }
@@ -240,8 +239,7 @@ static void begin_child(const struct child_job *job, const int pipe_ends[2]) {
     self.message = (struct message){.progress = -1};
     self.reported_nsec = clock_monotonic_nsec();
     if (pipe_ends[0] >= 0) system_close(pipe_ends[0]);
-    if (job->kind == CHILD_SNAPSHOT) affinity_apply(AFFINITY_SNAPSHOT);
-    if (job->kind == CHILD_LOG_REWRITE) affinity_apply(AFFINITY_AOF_REWRITE);
+    if (job->kind->role != AFFINITY_SERVER) affinity_apply(job->kind->role);
     tell_in_child(job);
 }
 
@@ -363,7 +361,7 @@ static void begin_parent(const struct child_job *job, pid_t pid, int pipe_end, i
     c->pipe.fd = pipe_end;
     c->pipe.callback = pipe_ready;
     list_append(&children, &c->link);
-    if (job->kind != CHILD_DEBUGGER) {
+    if (!job->kind->beside) {
         exclusive = c;
         cow_peak = 0;
     }
@@ -395,11 +393,11 @@ pid_t child_fork(const struct child_job *job) {
     int ends[2] = {-1, -1};
     int64_t begun;
     ASSERT(!self.here);
-    if (job->kind != CHILD_DEBUGGER && exclusive) {
+    if (!job->kind->beside && exclusive) {
         errno = EBUSY;
         return -1;
     }
-    if (job->kind != CHILD_DEBUGGER && pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -1;
+    if (!job->kind->beside && pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -1;
     tell_before(job->kind);
     pid_t pid = timed_fork(&begun);
     if (pid == 0) {
@@ -426,10 +424,10 @@ pid_t child_start(const struct child_job *job, int (*run)(void *argument), void 
 
 bool child_lives(void) { return exclusive != NULL; }
 pid_t child_pid(void) { return exclusive ? exclusive->pid : 0; }
-enum child_kind child_kind(void) { return exclusive ? exclusive->job.kind : CHILD_KINDS; }
+const struct child_kind *child_kind(void) { return exclusive ? exclusive->job.kind : NULL; }
 
 /* The oldest of the kind, or NULL. */
-static struct child *find(enum child_kind kind) {
+static struct child *find(const struct child_kind *kind) {
     LIST_FOR_EACH (at, following, &children) {
         struct child *c = LIST_ENTRY(at, struct child, link);
         if (c->job.kind == kind) return c;
@@ -437,7 +435,7 @@ static struct child *find(enum child_kind kind) {
     return NULL;
 }
 
-static unsigned count(enum child_kind kind) {
+static unsigned count(const struct child_kind *kind) {
     unsigned found = 0;
     LIST_FOR_EACH (at, following, &children) {
         found += LIST_ENTRY(at, struct child, link)->job.kind == kind;
@@ -450,7 +448,7 @@ static void kill_one(struct child *c, int sig) {
     kill(c->pid, sig);
 }
 
-void child_kill(enum child_kind kind) {
+void child_kill(const struct child_kind *kind) {
     LIST_FOR_EACH (at, following, &children) {
         struct child *c = LIST_ENTRY(at, struct child, link);
         if (c->job.kind == kind) kill_one(c, SIGUSR1);
@@ -470,7 +468,7 @@ static void kill_and_wait(struct child *c) {
     ASSERT(ended);
 }
 
-void child_kill_and_wait(enum child_kind kind) {
+void child_kill_and_wait(const struct child_kind *kind) {
     for (unsigned left = count(kind); left; left--) { /* what `ended` has started lives on */
         struct child *c = find(kind);
         if (!c) return;

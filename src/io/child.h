@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Forked children: a process that sees the memory of this moment, writes it out and ends.
  *
- * Of the kinds that save or belong to a module one child lives at a time; sessions of the script
- * debugger live beside it. The parent hears by a pipe how far the child is and what it costs, and
- * by the loop that it has ended; it never waits for one unless it asks to.
+ * Of most kinds one child lives at a time, whatever its kind; those that neither save nor last live
+ * beside it (struct child_kind). The parent hears by a pipe how far the child is and what it costs,
+ * and by the loop that it has ended; it never waits for one unless it asks to.
  *
  * What holds in a child:
  *  - It begins with one thread, and may start some of its own (io/pipeline). io/background runs
@@ -25,20 +25,23 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
+#include "io/affinity.h"
 
 struct loop;
 
-enum child_kind {
-    CHILD_SNAPSHOT,    /* writes a snapshot */
-    CHILD_LOG_REWRITE, /* writes the append only file anew */
-    CHILD_MODULE,
-    CHILD_DEBUGGER, /* runs a script that is being debugged: any number, beside the others */
-    CHILD_KINDS
+/* A kind of child. Who forks declares one, which lives as long as the process: kinds are told apart
+ * by their addresses, so that no list here names those who fork. */
+struct child_kind {
+    /* Any number of such children may live, beside all others; of other kinds one child lives at a
+     * time. */
+    bool beside;
+    /* The processors that it runs on; AFFINITY_SERVER: those that it was forked on. */
+    enum affinity_role role;
 };
 
 /* How a child ended. */
 struct child_end {
-    enum child_kind kind;
+    const struct child_kind *kind;
     pid_t pid;
     int exit_code;      /* where `signal` is 0; -1: nobody knows */
     int signal;         /* that ended it, 0 = none */
@@ -49,7 +52,7 @@ struct child_end {
 };
 
 struct child_job {
-    enum child_kind kind;
+    const struct child_kind *kind;
     const char *title;   /* for ps: "redis-rdb-bgsave" */
     const char *label;   /* for the log: "RDB" */
     uint64_t keys_total; /* that it will report of; 0 = not known */
@@ -62,11 +65,11 @@ struct child_job {
 
 /* Others who must know. NULL members are passed over. Arrays of them end with NULL. */
 struct child_observer {
-    void (*before_fork)(enum child_kind kind);
+    void (*before_fork)(const struct child_kind *kind);
     void (*in_child)(const struct child_job *job);
     /* In the parent, for each before_fork: the child has ended, or could not be forked. Before the
      * job's `ended`. */
-    void (*gone)(enum child_kind kind);
+    void (*gone)(const struct child_kind *kind);
 };
 
 void child_register(void); /* INFO: current_cow_size ..., latest_fork_usec, total_forks */
@@ -81,19 +84,19 @@ MUST_USE pid_t child_fork(const struct child_job *job);
 MUST_USE pid_t child_start(const struct child_job *job, int (*run)(void *argument),
                            void *run_argument);
 
-/* Whether one lives that stands in the way of others (so no debugger's). One load. */
+/* Whether one lives that stands in the way of others (so none that is `beside`). One load. */
 bool child_lives(void);
-/* Of that one; 0 and CHILD_KINDS where none lives. */
+/* Of that one; 0 and NULL where none lives. */
 pid_t child_pid(void);
-enum child_kind child_kind(void);
+const struct child_kind *child_kind(void);
 /* What it has told: keys that it has saved, keys there were, and from 0 to 1 how far it is. */
 double child_progress(uint64_t *keys_done, uint64_t *keys_total);
 /* Asks children of the kind to end; `ended` is told later. On purpose: no error. */
-void child_kill(enum child_kind kind);
+void child_kill(const struct child_kind *kind);
 /* The same, and returns when they have ended and `ended` was told. After CHILD_PATIENCE_MSEC with
  * SIGKILL; a child that is stuck in a disk's driver holds it up all the same. */
 #define CHILD_PATIENCE_MSEC 1000
-void child_kill_and_wait(enum child_kind kind);
+void child_kill_and_wait(const struct child_kind *kind);
 
 /* ---- In a child; elsewhere these do nothing, so that one writer serves parent and child ---- */
 

@@ -278,7 +278,7 @@ static bool close_pipe_end(void *argument, int fd, int error) {
 
 /* A save of its own, or, with `joins`, that of the snapshot which has just begun. */
 static bool save_to_pipe(const int from[2], bool joins) {
-    const struct saver_job save = {.kind = CHILD_SNAPSHOT,
+    const struct saver_job save = {.kind = &saver_snapshot,
                                    .title = "redis-rdb-to-slaves",
                                    .label = "RDB",
                                    .format = SAVER_SNAPSHOT,
@@ -425,7 +425,7 @@ void full_sync_request(struct replica *r) {
         log_notice("The copy that begins for other replicas goes to this one, too");
     } else if (copy.feed) {
         log_notice("Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
-    } else if (saver_kind() == CHILD_SNAPSHOT) {
+    } else if (saver_kind() == &saver_snapshot) {
         log_notice(
             "Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC");
     } else if (diskless && delay_sec && r->capabilities & REPLICA_READS_EOF) {
@@ -472,7 +472,7 @@ static void end_useless_file(void) {
     if (job != JOB_FILE || !file_is_for_replicas_only || count_in(REPLICA_WAITS_END)) return;
     log_notice("Nobody waits any more for the RDB file that a child writes: killing it.");
     job = JOB_NONE;
-    saver_kill(CHILD_SNAPSHOT);
+    saver_kill(&saver_snapshot);
 }
 
 bool full_sync_step(void) {

@@ -211,8 +211,10 @@ void saver_leave(const void *argument) {
 
 bool saver_is_busy(void) { return method == METHOD_WALK || child_lives(); }
 
-enum child_kind saver_kind(void) {
-    if (method == METHOD_WALK) return orphan ? CHILD_KINDS : jobs[0].kind;
+const struct child_kind saver_snapshot = {.role = AFFINITY_SNAPSHOT};
+
+const struct child_kind *saver_kind(void) {
+    if (method == METHOD_WALK) return orphan ? NULL : jobs[0].kind;
     return child_kind();
 }
 
@@ -220,14 +222,14 @@ bool saver_is_a_process(void) { return method == METHOD_FORK; }
 
 int saver_id(void) { return method == METHOD_WALK ? walk_id() : (int)child_pid(); }
 
-void saver_kill(enum child_kind kind) {
+void saver_kill(const struct child_kind *kind) {
     if (method != METHOD_WALK)
         child_kill(kind);
     else if (jobs[0].kind == kind)
         saver_end_walk();
 }
 
-void saver_kill_and_wait(enum child_kind kind) {
+void saver_kill_and_wait(const struct child_kind *kind) {
     if (method != METHOD_WALK) {
         child_kill_and_wait(kind);
         return;

@@ -45,17 +45,19 @@ bool saver_is_shared(const void *argument);
 bool saver_is_pressed(void);
 /* A save is under way, or another child that is in its way. */
 bool saver_is_busy(void);
-/* Of that one; CHILD_KINDS where there is none. */
-enum child_kind saver_kind(void);
+/* The kind of a save that writes a snapshot, to a file or to replicas. */
+extern const struct child_kind saver_snapshot;
+/* The kind of the save, or child, under way; NULL where there is none. */
+const struct child_kind *saver_kind(void);
 /* Of the save under way: as its `open` has it. */
 int saver_id(void);
 /* It is a child: descriptors that its job's `open` gives stay open in this process as well. */
 bool saver_is_a_process(void);
 /* Ends a save of this kind; `ended` is told later. On purpose: no error. */
-void saver_kill(enum child_kind kind);
+void saver_kill(const struct child_kind *kind);
 /* The same, and returns when `ended` was told. What a disk holds up beyond CHILD_PATIENCE_MSEC goes
  * on by itself: until then saver_is_busy. */
-void saver_kill_and_wait(enum child_kind kind);
+void saver_kill_and_wait(const struct child_kind *kind);
 /* Before all data is set aside, which a walk cannot follow: one that is under way is ended. */
 void saver_end_walk(void);
 

@@ -28,9 +28,9 @@ struct saver_end {
 #define SAVER_JOBS_MAX 2
 
 struct saver_job {
-    enum child_kind kind; /* CHILD_SNAPSHOT or CHILD_LOG_REWRITE */
-    const char *title;    /* of a child, for ps */
-    const char *label;    /* for the log: "RDB" */
+    const struct child_kind *kind; /* saver_snapshot (saver.h), or that of the log */
+    const char *title;             /* of a child, for ps */
+    const char *label;             /* for the log: "RDB" */
     enum saver_format format;
     uint64_t sync_every_bytes; /* file_sink_set_sync; 0: never */
     /* Both run where it is written: in a child, or on another thread beside the main one. So they

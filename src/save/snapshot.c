@@ -74,7 +74,7 @@ void snapshot_set_observer(void (*who_began)(void), void (*who_ended)(bool good)
 
 static uint64_t changes_since(void) { return keyspace_changes() - state.changes_saved; }
 
-static bool saves_now(void) { return saver_kind() == CHILD_SNAPSHOT; }
+static bool saves_now(void) { return saver_kind() == &saver_snapshot; }
 
 static void look_at_gate(void) {
     disk_gate_set_snapshot(stop_writes && save_points_any() && state.failed);
@@ -200,9 +200,8 @@ static bool load_file(int fd, bool replaces) {
     struct file_source f;
     struct rdb_loaded result;
     /* A replica's keys go when its primary says so. */
-    const struct rdb_loading how = {
-        .replaces = replaces,
-        .keeps_expired = keyspace_expiry_is_elsewhere()};
+    const struct rdb_loading how = {.replaces = replaces,
+                                    .keeps_expired = keyspace_expiry_is_elsewhere()};
     file_source_open(&f, fd, -1);
     loading_begin("snapshot", f.source.length == SOURCE_LENGTH_UNKNOWN ? 0 : f.source.length);
     bool good = rdb_load(&f.source, &how, &result);
@@ -303,7 +302,7 @@ static void save_ended(const struct saver_end *end) {
 }
 
 bool snapshot_start_child(void) {
-    const struct saver_job job = {.kind = CHILD_SNAPSHOT,
+    const struct saver_job job = {.kind = &saver_snapshot,
                                   .title = "redis-rdb-bgsave",
                                   .label = "RDB",
                                   .format = SAVER_SNAPSHOT,
@@ -345,7 +344,7 @@ void snapshot_cron(void) {
 
 /* Before the data goes: what the child shares is not copied for it. */
 static void end_child_before_flush(int database) {
-    if (database == FLUSH_ALL && saves_now()) saver_kill(CHILD_SNAPSHOT);
+    if (database == FLUSH_ALL && saves_now()) saver_kill(&saver_snapshot);
 }
 
 /* The changes since the last save remain: those of FLUSHALL itself count, too. */
@@ -368,7 +367,7 @@ void snapshot_end_child(void) {
     if (!saves_now()) return;
     int id = saver_id();
     log_warning("There is a child saving an .rdb. Killing it!");
-    saver_kill_and_wait(CHILD_SNAPSHOT);
+    saver_kill_and_wait(&saver_snapshot);
     remove_temporary(id);
 }
 

@@ -89,12 +89,14 @@ static void open_session(struct client *c, struct slice text) {
     debug_session_open(&session, c, text, is_interrupted);
 }
 
+const struct child_kind debugger_child = {.beside = true};
+
 static void child_ended(const struct child_end *end, void *unused) { children--; }
 
 /* True in the child. */
 static bool fork_session(struct call *call) {
     struct client *c = call->client;
-    const struct child_job job = {.kind = CHILD_DEBUGGER,
+    const struct child_job job = {.kind = &debugger_child,
                                   .title = "redis-script-debug",
                                   .label = "Lua debugging session",
                                   .kept_fd = c->watcher.fd,

@@ -16,6 +16,7 @@
 struct call;
 struct capture;
 struct client;
+struct child_kind;
 struct client_state;
 struct lua_State;
 
@@ -31,6 +32,7 @@ enum debugger_mode debugger_mode_of(const struct client *c);
 /* It has replies to come, which would arrive among the lines of a session. */
 bool debugger_must_wait(const struct client *c);
 /* Forgets what a client that closes has asked for. */
+extern const struct child_kind debugger_child;    /* a session in a child; for server/shutdown */
 extern struct client_state debugger_client_state; /* for server/wiring */
 
 /* Begins the session that the call's client has asked for; `text` is the script. True where it is

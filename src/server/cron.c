@@ -175,7 +175,7 @@ void cron_within(void) {
 /* Only wakes the loop. */
 static int64_t wake_for_tables(struct loop_timer *t) { return LOOP_TIMER_END; }
 
-static void rest_after_child(enum child_kind kind) {
+static void rest_after_child(const struct child_kind *kind) {
     tables.rest_until_msec = clock_monotonic_nsec() / 1000000 + TABLES_REST_MSEC;
 }
 

@@ -35,6 +35,7 @@
 #include "replication/primary.h"
 #include "replication/receive.h"
 #include "save/snapshot.h"
+#include "script/debugger.h"
 #include "server/mode.h"
 #include "server/startup.h"
 #include "store/keyspace.h"
@@ -117,7 +118,7 @@ static void free_keys_for_sanitizer(void) {
 void shutdown_finish(void) {
     bool has_socket = *listen_unix_path();
     supervise_stopping();
-    child_kill_and_wait(CHILD_DEBUGGER);
+    child_kill_and_wait(&debugger_child);
     startup_remove_pidfile(true);
     if (has_socket) log_notice("Removing the unix socket file.");
     listen_close();

@@ -32,12 +32,12 @@ void saving_end(void) {
 bool saving_now(void) { return savers != 0; }
 
 /* A debugger's child does not save, and may live for as long as somebody looks at his script. */
-static void begin_for(enum child_kind kind) {
-    if (kind != CHILD_DEBUGGER) saving_begin();
+static void begin_for(const struct child_kind *kind) {
+    if (!kind->beside) saving_begin();
 }
 
-static void end_for(enum child_kind kind) {
-    if (kind != CHILD_DEBUGGER) saving_end();
+static void end_for(const struct child_kind *kind) {
+    if (!kind->beside) saving_end();
 }
 
 const struct child_observer saving_child_observer = {.before_fork = begin_for, .gone = end_for};

@@ -16,6 +16,11 @@
 #include "io/signals.h"
 #include "metric/metric.h"
 
+static const struct child_kind snapshot_kind = {.beside = false};
+static const struct child_kind rewrite_kind = {.beside = false};
+static const struct child_kind other_kind = {.beside = false};
+static const struct child_kind beside_kind = {.beside = true};
+
 static struct loop *loop;
 static struct child_end ended;
 static unsigned ended_count;
@@ -29,8 +34,8 @@ static void note_end(const struct child_end *end, void *argument) {
     assert_true((unsigned)gone_count >= ended_count); /* observers are told before */
 }
 
-static void note_before(enum child_kind kind) { before_count++; }
-static void note_gone(enum child_kind kind) {
+static void note_before(const struct child_kind *kind) { before_count++; }
+static void note_gone(const struct child_kind *kind) {
     gone_count++;
     assert_true(gone_count <= before_count);
 }
@@ -41,7 +46,7 @@ static const struct child_observer counting = {note_before, note_in_child, note_
 static const struct child_observer silent = {NULL, NULL, NULL};
 static const struct child_observer *const observers[] = {&counting, &silent, NULL};
 
-static struct child_job job_of(enum child_kind kind) {
+static struct child_job job_of(const struct child_kind *kind) {
     return (struct child_job){.kind = kind,
                               .title = "a-child",
                               .label = "Test",
@@ -50,7 +55,7 @@ static struct child_job job_of(enum child_kind kind) {
                               .argument = &ended};
 }
 
-static pid_t start(enum child_kind kind, int (*run)(void *)) {
+static pid_t start(const struct child_kind *kind, int (*run)(void *)) {
     struct child_job job = job_of(kind);
     pid_t pid = child_start(&job, run, NULL);
     assert_true(pid > 0);
@@ -94,25 +99,25 @@ static int run_for_ever(void *unused) {
 /* ---- How they end ---- */
 
 static void test_ends_well(void **state) {
-    pid_t pid = start(CHILD_SNAPSHOT, run_well);
+    pid_t pid = start(&snapshot_kind, run_well);
     assert_true(child_lives());
     assert_int_equal(child_pid(), pid);
-    assert_int_equal(child_kind(), CHILD_SNAPSHOT);
+    assert_ptr_equal(child_kind(), &snapshot_kind);
     assert_int_equal(before_count, 1);
     turn_until_ended(1);
     assert_true(ended.good);
     assert_false(ended.on_purpose);
-    assert_int_equal(ended.kind, CHILD_SNAPSHOT);
+    assert_ptr_equal(ended.kind, &snapshot_kind);
     assert_int_equal(ended.pid, pid);
     assert_int_equal(ended.exit_code, 0);
     assert_int_equal(ended.signal, 0);
     assert_true(ended.cow_bytes > 0);
     assert_int_equal(child_pid(), 0);
-    assert_int_equal(child_kind(), CHILD_KINDS);
+    assert_null(child_kind());
 }
 
 static void test_ends_badly(void **state) {
-    start(CHILD_LOG_REWRITE, run_badly);
+    start(&rewrite_kind, run_badly);
     turn_until_ended(1);
     assert_false(ended.good);
     assert_false(ended.on_purpose);
@@ -120,7 +125,7 @@ static void test_ends_badly(void **state) {
 }
 
 static void test_killed_by_others(void **state) {
-    kill(start(CHILD_SNAPSHOT, run_for_ever), SIGKILL);
+    kill(start(&snapshot_kind, run_for_ever), SIGKILL);
     turn_until_ended(1);
     assert_false(ended.good);
     assert_false(ended.on_purpose);
@@ -138,31 +143,31 @@ static void wait_until_ready(void) {
 }
 
 static void test_killed_on_purpose(void **state) {
-    start(CHILD_SNAPSHOT, say_ready);
+    start(&snapshot_kind, say_ready);
     wait_until_ready();
-    child_kill(CHILD_LOG_REWRITE); /* another kind */
-    child_kill(CHILD_SNAPSHOT);
+    child_kill(&rewrite_kind); /* another kind */
+    child_kill(&snapshot_kind);
     turn_until_ended(1);
     assert_false(ended.good);
     assert_true(ended.on_purpose);
     assert_int_equal(ended.exit_code, SIGNALS_CHILD_EXIT);
     /* At once, before it has a handler: the same. */
-    start(CHILD_SNAPSHOT, say_ready);
-    child_kill(CHILD_SNAPSHOT);
+    start(&snapshot_kind, say_ready);
+    child_kill(&snapshot_kind);
     turn_until_ended(2);
     assert_true(ended.on_purpose);
     /* By an operator. */
-    kill(start(CHILD_SNAPSHOT, run_for_ever), SIGUSR1);
+    kill(start(&snapshot_kind, run_for_ever), SIGUSR1);
     turn_until_ended(3);
     assert_true(ended.on_purpose);
 }
 
 static void test_killed_and_waited_for(void **state) {
-    start(CHILD_LOG_REWRITE, say_ready);
+    start(&rewrite_kind, say_ready);
     wait_until_ready();
-    child_kill_and_wait(CHILD_SNAPSHOT);
+    child_kill_and_wait(&snapshot_kind);
     assert_int_equal(ended_count, 0);
-    child_kill_and_wait(CHILD_LOG_REWRITE);
+    child_kill_and_wait(&rewrite_kind);
     assert_int_equal(ended_count, 1);
     assert_true(ended.on_purpose);
     loop_turn(loop, 0);
@@ -175,21 +180,21 @@ static int run_deaf(void *unused) {
 }
 
 static void test_deaf_child(void **state) {
-    start(CHILD_MODULE, run_deaf);
+    start(&other_kind, run_deaf);
     wait_until_ready();
-    child_kill_and_wait(CHILD_MODULE);
+    child_kill_and_wait(&other_kind);
     assert_int_equal(ended.signal, SIGKILL);
     assert_true(ended.on_purpose);
 }
 
 /* The terminal's and the supervisor's signals go to the whole group: they are the parent's. */
 static void test_ignores_the_parents_signals(void **state) {
-    pid_t pid = start(CHILD_SNAPSHOT, say_ready);
+    pid_t pid = start(&snapshot_kind, say_ready);
     wait_until_ready();
     kill(pid, SIGINT);
     kill(pid, SIGTERM);
     kill(pid, SIGHUP);
-    child_kill(CHILD_SNAPSHOT);
+    child_kill(&snapshot_kind);
     turn_until_ended(1);
     assert_int_equal(ended.exit_code, SIGNALS_CHILD_EXIT);
 }
@@ -202,12 +207,12 @@ static int close_everything(void *unused) {
 
 /* A pipe that ends early says nothing of the child's end. */
 static void test_pipe_closes_early(void **state) {
-    pid_t pid = start(CHILD_SNAPSHOT, close_everything);
+    pid_t pid = start(&snapshot_kind, close_everything);
     wait_until_ready();
     for (int i = 0; i < 20; i++) loop_turn(loop, 5);
     assert_int_equal(ended_count, 0);
     assert_int_equal(child_pid(), pid);
-    child_kill(CHILD_SNAPSHOT);
+    child_kill(&snapshot_kind);
     turn_until_ended(1);
 }
 
@@ -215,13 +220,13 @@ static void test_pipe_closes_early(void **state) {
 static void test_inherited_disposition(void **state) {
     signal(SIGCHLD, SIG_IGN);
     child_open(loop, observers);
-    start(CHILD_SNAPSHOT, run_badly);
+    start(&snapshot_kind, run_badly);
     turn_until_ended(1);
     assert_int_equal(ended.exit_code, 1);
 }
 
 static void test_end_that_was_lost(void **state) {
-    pid_t pid = start(CHILD_SNAPSHOT, run_well);
+    pid_t pid = start(&snapshot_kind, run_well);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     turn_until_ended(1);
     assert_false(ended.good);
@@ -231,28 +236,28 @@ static void test_end_that_was_lost(void **state) {
 /* ---- One at a time ---- */
 
 static void test_exclusive(void **state) {
-    struct child_job job = job_of(CHILD_LOG_REWRITE);
-    start(CHILD_SNAPSHOT, run_for_ever);
+    struct child_job job = job_of(&rewrite_kind);
+    start(&snapshot_kind, run_for_ever);
     errno = 0;
     assert_int_equal(child_start(&job, run_well, NULL), -1);
     assert_int_equal(errno, EBUSY);
     assert_int_equal(before_count, 1);
     /* The debugger's live beside it. */
-    start(CHILD_DEBUGGER, run_for_ever);
-    start(CHILD_DEBUGGER, run_for_ever);
-    assert_int_equal(child_kind(), CHILD_SNAPSHOT);
-    child_kill(CHILD_DEBUGGER);
+    start(&beside_kind, run_for_ever);
+    start(&beside_kind, run_for_ever);
+    assert_ptr_equal(child_kind(), &snapshot_kind);
+    child_kill(&beside_kind);
     turn_until_ended(2);
-    assert_int_equal(ended.kind, CHILD_DEBUGGER);
+    assert_ptr_equal(ended.kind, &beside_kind);
     assert_true(child_lives());
     assert_int_equal(before_count, 3);
     assert_int_equal(gone_count, 2);
-    child_kill_and_wait(CHILD_SNAPSHOT);
+    child_kill_and_wait(&snapshot_kind);
 }
 
 static unsigned chain;
 static void start_next(const struct child_end *end, void *argument) {
-    struct child_job job = job_of(CHILD_SNAPSHOT);
+    struct child_job job = job_of(&snapshot_kind);
     note_end(end, argument);
     assert_false(child_lives());
     if (++chain == 3) return;
@@ -261,7 +266,7 @@ static void start_next(const struct child_end *end, void *argument) {
 }
 
 static void test_next_from_the_end_of_one(void **state) {
-    struct child_job job = job_of(CHILD_SNAPSHOT);
+    struct child_job job = job_of(&snapshot_kind);
     job.ended = start_next;
     chain = 0;
     assert_true(child_start(&job, run_well, NULL) > 0);
@@ -269,7 +274,7 @@ static void test_next_from_the_end_of_one(void **state) {
 }
 
 static void test_fork_fails(void **state) {
-    struct child_job job = job_of(CHILD_SNAPSHOT);
+    struct child_job job = job_of(&snapshot_kind);
     faults_fail(FAULT_FORK, ENOMEM, 0, 1, NULL);
     errno = 0;
     assert_int_equal(child_start(&job, run_well, NULL), -1);
@@ -278,14 +283,14 @@ static void test_fork_fails(void **state) {
     assert_int_equal(gone_count, 1);
     assert_false(child_lives());
     assert_int_equal(ended_count, 0);
-    start(CHILD_SNAPSHOT, run_well);
+    start(&snapshot_kind, run_well);
     turn_until_ended(1);
 }
 
 /* epoll takes neither the process nor the pipe: a timer finds the end. */
 static void test_without_watchers(void **state) {
     faults_fail(FAULT_EPOLL_CTL, ENOSPC, 0, 2, NULL);
-    start(CHILD_SNAPSHOT, run_well);
+    start(&snapshot_kind, run_well);
     turn_until_ended(1);
     assert_true(ended.good);
     assert_true(ended.cow_bytes > 0);
@@ -295,7 +300,7 @@ static void test_without_watchers(void **state) {
 
 static struct loop_timer nesting;
 static int64_t nest(struct loop_timer *timer) {
-    start(CHILD_SNAPSHOT, run_well);
+    start(&snapshot_kind, run_well);
     for (int i = 0; i < 50; i++) loop_turn(loop, 5);
     assert_int_equal(ended_count, 0);
     assert_true(child_lives());
@@ -342,11 +347,11 @@ static void assert_progress(uint64_t keys_done, uint64_t keys_total, double shar
 
 static void test_reports(void **state) {
     assert_progress(0, 0, 0);
-    start(CHILD_SNAPSHOT, report_keys);
+    start(&snapshot_kind, report_keys);
     wait_until_ready();
     for (int i = 0; i < 5; i++) loop_turn(loop, 5);
     assert_progress(3072, 1000, 3.072);
-    child_kill_and_wait(CHILD_SNAPSHOT);
+    child_kill_and_wait(&snapshot_kind);
     assert_true(ended.cow_bytes > 0);
     assert_info("Persistence", "current_cow_size:0\r\ncurrent_cow_peak:0\r\n");
 }
@@ -354,7 +359,7 @@ static void test_reports(void **state) {
 static void test_counts_forks(void **state) {
     metric_reset_all();
     assert_info("Stats", "latest_fork_usec:0\r\ntotal_forks:0\r\n");
-    start(CHILD_SNAPSHOT, run_well);
+    start(&snapshot_kind, run_well);
     turn_until_ended(1);
     assert_info("Stats", "total_forks:1\r\n");
 }
@@ -365,11 +370,11 @@ static int report_progress(void *unused) {
 }
 
 static void test_reports_progress(void **state) {
-    start(CHILD_MODULE, report_progress);
+    start(&other_kind, report_progress);
     wait_until_ready();
     for (int i = 0; i < 5; i++) loop_turn(loop, 5);
     assert_progress(0, 1000, 0.25);
-    child_kill_and_wait(CHILD_MODULE);
+    child_kill_and_wait(&other_kind);
 }
 
 /* Far more than the pipe holds, to a parent that does not read: the child does not wait. */
@@ -379,11 +384,11 @@ static int report_without_end(void *unused) {
 }
 
 static void test_parent_that_does_not_read(void **state) {
-    start(CHILD_MODULE, report_without_end);
+    start(&other_kind, report_without_end);
     wait_until_ready();
     for (int i = 0; i < 5; i++) loop_turn(loop, 5);
     assert_info("Persistence", "current_cow_size");
-    child_kill_and_wait(CHILD_MODULE);
+    child_kill_and_wait(&other_kind);
 }
 
 /* A child whose parent is gone writes for nobody: it ends. */
@@ -399,7 +404,7 @@ static void test_parent_that_is_gone(void **state) {
     fflush(NULL);
     pid_t parent = fork();
     if (parent == 0) {
-        struct child_job job = job_of(CHILD_SNAPSHOT);
+        struct child_job job = job_of(&snapshot_kind);
         close(ends[0]);
         _exit(child_start(&job, orphan, NULL) > 0 ? 0 : 1);
     }
@@ -427,7 +432,7 @@ static void test_parent_that_is_gone_with_a_second_child(void **state) {
     fflush(NULL);
     pid_t parent = fork();
     if (parent == 0) {
-        struct child_job job = job_of(CHILD_SNAPSHOT), other = job_of(CHILD_DEBUGGER);
+        struct child_job job = job_of(&snapshot_kind), other = job_of(&beside_kind);
         close(ends[0]);
         bool begun = child_start(&job, orphan, NULL) > 0;
         second = child_start(&other, live_on, NULL);
@@ -487,7 +492,7 @@ static void test_child_takes_no_lock_of_a_thread(void **state) {
     background_submit(BACKGROUND_SYNC, take_locks, NULL);
     background_submit(BACKGROUND_FREE, take_locks, NULL);
     for (unsigned i = 1; i <= 20; i++) {
-        start(CHILD_SNAPSHOT, use_everything);
+        start(&snapshot_kind, use_everything);
         turn_until_ended(i);
         assert_int_equal(ended.signal, 0);
         assert_int_equal(ended.exit_code, 0);

@@ -12,6 +12,8 @@
 #include "net/limits.h"
 #include "net/peers.h"
 
+static const struct child_kind beside_kind = {.beside = true};
+
 /* A bit of the word of access/, as if it meant that. */
 
 static struct client *victim;
@@ -337,7 +339,7 @@ static int stay(void *kept) {
 }
 
 static void start_child(struct client *kept) {
-    struct child_job job = {.kind = CHILD_DEBUGGER, .title = "a-child", .label = "Test"};
+    struct child_job job = {.kind = &beside_kind, .title = "a-child", .label = "Test"};
     if (kept) job.kept_fd = kept->watcher.fd;
     child_open(peers_loop, child_observers);
     assert_true(child_start(&job, stay, kept) > 0);
@@ -351,7 +353,7 @@ static void hear(struct peer *p) {
 }
 
 static void end_child(void) {
-    child_kill_and_wait(CHILD_DEBUGGER);
+    child_kill_and_wait(&beside_kind);
     child_open(NULL, NULL);
 }
 

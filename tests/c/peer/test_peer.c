@@ -20,6 +20,8 @@ static const struct peer_limits limits = {1 << 20, 1000};
 #define TURNS_MAX 1000
 #define PATIENCE_MSEC 10000
 
+static const struct child_kind beside_kind = {.beside = true};
+
 static int listener, port;
 static struct peer *peer;
 
@@ -365,7 +367,7 @@ static int stay(void *unused) {
 /* The other side sees the end of the connection while a child lives. */
 static void test_child_holds_no_socket(void **state) {
     static const struct child_observer *const observers[] = {&peer_child_observer, NULL};
-    struct child_job job = {.kind = CHILD_DEBUGGER, .title = "a-child", .label = "Test"};
+    struct child_job job = {.kind = &beside_kind, .title = "a-child", .label = "Test"};
     struct loop *loop = loop_create();
     char c;
     int fd = connect_peer();
@@ -374,7 +376,7 @@ static void test_child_holds_no_socket(void **state) {
     peer_close(peer);
     assert_true(wait_for(fd, POLLIN));
     assert_int_equal(read(fd, &c, 1), 0);
-    child_kill_and_wait(CHILD_DEBUGGER);
+    child_kill_and_wait(&beside_kind);
     child_open(NULL, NULL);
     loop_free(loop);
     close(fd);

@@ -12,6 +12,7 @@
 #include "io/background.h"
 #include "io/file.h"
 #include "rdb/rdb_save.h"
+#include "save/saver.h"
 #include "server/whole.h"
 
 /* Head, tail, the mark of the end, the sum. */
@@ -69,7 +70,7 @@ static void ignore(void) {}
 
 static struct scribe *begin_scribe(void) {
     struct scribe_plan plan = {
-        .job = {.kind = CHILD_SNAPSHOT, .open = open_file, .close = close_file}, .wake = ignore};
+        .job = {.kind = &saver_snapshot, .open = open_file, .close = close_file}, .wake = ignore};
     buffer_init(&plan.head, MEMORY_SAVES);
     buffer_init(&plan.tail, MEMORY_SAVES);
     buffer_append_c_string(&plan.head, "head");
@@ -149,7 +150,7 @@ static bool close_other(void *argument, int fd, int error) {
 static struct scribe *begin_both(void) {
     struct scribe *s = begin_scribe();
     const struct saver_job job = {
-        .kind = CHILD_SNAPSHOT, .open = open_other, .close = close_other, .argument = other_path};
+        .kind = &saver_snapshot, .open = open_other, .close = close_other, .argument = other_path};
     scribe_join(s, &job);
     other_closed_error = -1;
     return s;
@@ -248,8 +249,10 @@ static void test_pipe_is_not_waited_for(void **state) {
     for (int leaves = 0; leaves < 2; leaves++) {
         fill_pipe();
         struct scribe *s = begin_scribe();
-        const struct saver_job job = {
-            .kind = CHILD_SNAPSHOT, .open = open_pipe, .close = close_other, .argument = pipe_ends};
+        const struct saver_job job = {.kind = &saver_snapshot,
+                                      .open = open_pipe,
+                                      .close = close_other,
+                                      .argument = pipe_ends};
         scribe_join(s, &job);
         scribe_end(s, true);
         if (leaves)

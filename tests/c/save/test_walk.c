@@ -31,6 +31,8 @@
 #define BLOCK_BYTES 65536
 #define TABLE_BYTES 4096 /* that of shadows stays */
 
+static const struct child_kind rewrite_kind = {.beside = false};
+
 static struct peer client, other;
 
 /* ---- the scribe waits while the gate is shut ---- */
@@ -82,7 +84,7 @@ static void note_end(const struct saver_end *end) {
 }
 
 static void start(enum saver_format format) {
-    const struct saver_job job = {.kind = CHILD_SNAPSHOT,
+    const struct saver_job job = {.kind = &saver_snapshot,
                                   .title = "walk",
                                   .label = "test",
                                   .format = format,
@@ -93,7 +95,7 @@ static void start(enum saver_format format) {
     last_end = (struct saver_end){0};
     ends = 0;
     assert_true(saver_start(&job));
-    assert_int_equal(saver_kind(), CHILD_SNAPSHOT);
+    assert_ptr_equal(saver_kind(), &saver_snapshot);
     assert_false(saver_is_a_process());
     assert_true(walk_is_under_way() && walk_is_copying());
 }
@@ -465,7 +467,7 @@ static void fall_behind(bool gives_up) {
     assert_true(metric("walk_waiting_bytes") >= HELD);
     assert_true(metric("walk_waiting_bytes") < HELD + 2 * TEXT_BYTES);
     if (gives_up)
-        saver_kill(CHILD_SNAPSHOT);
+        saver_kill(&saver_snapshot);
     else
         set_gate(false);
     for (size_t answers = 0; answers < number;) {
@@ -491,12 +493,12 @@ static void test_disk_stands_still(void **state) {
     start(SAVER_SNAPSHOT);
     while (walk_is_copying()) turn();
     await_gate();
-    saver_kill_and_wait(CHILD_SNAPSHOT);
+    saver_kill_and_wait(&saver_snapshot);
     assert_int_equal(ends, 1);
     assert_true(last_end.on_purpose && !last_end.good);
     assert_true(saver_is_busy());
-    assert_int_equal(saver_kind(), CHILD_KINDS);
-    saver_kill_and_wait(CHILD_SNAPSHOT);
+    assert_null(saver_kind());
+    saver_kill_and_wait(&saver_snapshot);
     set_gate(false);
     await_end();
     assert_int_equal(closed_error, ECANCELED);
@@ -510,9 +512,9 @@ static void test_given_up(void **state) {
         start(round % 2 ? SAVER_SNAPSHOT : SAVER_COMMANDS);
         for (size_t i = random_below(30); i; i--) change();
         if (round % 3 == 0)
-            saver_kill_and_wait(CHILD_SNAPSHOT);
+            saver_kill_and_wait(&saver_snapshot);
         else
-            saver_kill(CHILD_SNAPSHOT);
+            saver_kill(&saver_snapshot);
         await_end();
         assert_true(last_end.good || last_end.on_purpose);
         if (!last_end.good && opened_id >= 0) assert_int_equal(closed_error, ECANCELED);
@@ -531,8 +533,8 @@ static void test_given_up(void **state) {
 static void test_one_of_another_kind(void **state) {
     ask("SET a b");
     start(SAVER_SNAPSHOT);
-    saver_kill(CHILD_LOG_REWRITE);
-    saver_kill_and_wait(CHILD_LOG_REWRITE);
+    saver_kill(&rewrite_kind);
+    saver_kill_and_wait(&rewrite_kind);
     await_end();
     assert_true(last_end.good);
 }
@@ -582,7 +584,7 @@ static void test_one_at_a_time(void **state) {
     ask("SET a b");
     start(SAVER_SNAPSHOT);
     errno = 0;
-    assert_false(saver_start(&(struct saver_job){.kind = CHILD_LOG_REWRITE}));
+    assert_false(saver_start(&(struct saver_job){.kind = &rewrite_kind}));
     assert_int_equal(errno, EBUSY);
     await_end();
     assert_true(last_end.good);
@@ -605,7 +607,7 @@ static int begin(void **state) {
 
 static int end(void **state) {
     set_gate(false);
-    saver_kill_and_wait(CHILD_SNAPSHOT);
+    saver_kill_and_wait(&saver_snapshot);
     peer_close(&client);
     peer_close(&other);
     unlink(FILE_NAME);

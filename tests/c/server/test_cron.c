@@ -3,6 +3,7 @@
  */
 #include "server/cron.h"
 
+#include "save/saver.h"
 #include "server/whole.h"
 
 #include "ds/table.h"
@@ -39,7 +40,7 @@ static void test_rest_after_a_child(void **state) {
         peer_send(&client, slice_of(line));
     }
     peer_send(&client, SLICE("DEBUG SAVING-CHILD 0\r\n"));
-    cron_child_observer.gone(CHILD_SNAPSHOT);
+    cron_child_observer.gone(&saver_snapshot);
     clock_advance_usec(1000);
     assert_true(table_owes(keyspace_table(keyspace_at(0))));
     size_t before = merges();

@@ -150,11 +150,11 @@ static void command_unwant(struct call *call) {
 static void command_always(struct call *call) { reply_ok(call->client); }
 
 static struct command rows[] = {
-    COMMAND("secret", command_secret, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
-    COMMAND("differ", command_differ, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
-    COMMAND("twice", command_twice, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
-    COMMAND("anyway", command_anyway, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
-    COMMAND("alone", command_alone, 2, WRITE, NO_CATEGORY, ONE_KEY, ""),
+    COMMAND("secret", command_secret, 2, WRITE, NO_CATEGORY, CHANGES(ANYTHING, ONE_KEY), ""),
+    COMMAND("differ", command_differ, 2, WRITE, NO_CATEGORY, CHANGES(ANYTHING, ONE_KEY), ""),
+    COMMAND("twice", command_twice, 2, WRITE, NO_CATEGORY, CHANGES(ANYTHING, ONE_KEY), ""),
+    COMMAND("anyway", command_anyway, 2, WRITE, NO_CATEGORY, CHANGES(ANYTHING, ONE_KEY), ""),
+    COMMAND("alone", command_alone, 2, WRITE, NO_CATEGORY, CHANGES(ANYTHING, ONE_KEY), ""),
     COMMAND("want", command_want, 1, WRITE, NO_CATEGORY, NO_KEYS, ""),
     COMMAND("unwant", command_unwant, 1, WRITE, NO_CATEGORY, NO_KEYS, ""),
     COMMAND("quiet", command_unwant, 1, ADMIN, NO_CATEGORY, NO_KEYS, ""),
@@ -163,7 +163,7 @@ static struct command rows[] = {
             .propagation = COMMAND_PROPAGATES_ALWAYS),
     COMMAND("replicas", command_always, 1, WRITE, NO_CATEGORY, NO_KEYS, "",
             .propagation = COMMAND_PROPAGATES_TO_REPLICAS),
-    COMMAND("nothing", write_key, 2, WRITE, NO_CATEGORY, ONE_KEY, "",
+    COMMAND("nothing", write_key, 2, WRITE, NO_CATEGORY, CHANGES(ANYTHING, ONE_KEY), "",
             .propagation = COMMAND_PROPAGATES_NOTHING),
 };
 

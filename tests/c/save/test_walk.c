@@ -364,8 +364,7 @@ static void test_removal_does_not_wait(void **state) {
     static const char *const making[] = {
         "SETRANGE large 1200000 end",
         "EVAL \"for i = 1, 9000 do redis.call('hset', 'large', i, 'v') end return 1\" 0",
-        "EVAL \"for i = 1, 9000 do redis.call('rpush', 'large', string.rep('e', 80)) end return "
-        "1\" 0"};
+        "EVAL \"for i = 1, 9000 do redis.call('rpush', 'large', ('e'):rep(80)) end return 1\" 0"};
     static const char *const removing[] = {"DEL large",
                                            "UNLINK large",
                                            "SET large new",

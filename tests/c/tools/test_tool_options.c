@@ -140,6 +140,15 @@ struct place {
     bool tls;
 };
 
+/* The texts of a connection live as long as the program: so do the connections that have them. */
+static struct tool_connection *new_connection(void) {
+    static struct tool_connection connections[64];
+    static size_t count;
+    assert_true(count < sizeof(connections) / sizeof(connections[0]));
+    tool_connection_init(&connections[count]);
+    return &connections[count++];
+}
+
 static void test_uris(void **state) {
     static const struct place places[] = {
         {"redis://", "127.0.0.1", NULL, NULL, 6379, 0, false},
@@ -155,15 +164,14 @@ static void test_uris(void **state) {
     unsetenv("REDISCLI_AUTH");
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         const struct place *p = &places[i];
-        struct tool_connection c;
-        tool_connection_init(&c);
-        assert_true(tool_connection_take_uri(&c, p->uri, reason, sizeof(reason)));
-        assert_string_equal(c.host, p->host);
-        assert_string_equal(c.user ? c.user : "-", p->user ? p->user : "-");
-        assert_string_equal(c.password ? c.password : "-", p->password ? p->password : "-");
-        assert_int_equal(c.port, p->port);
-        assert_int_equal(c.database, p->database);
-        assert_int_equal(c.tls.enabled, p->tls);
+        struct tool_connection *c = new_connection();
+        assert_true(tool_connection_take_uri(c, p->uri, reason, sizeof(reason)));
+        assert_string_equal(c->host, p->host);
+        assert_string_equal(c->user ? c->user : "-", p->user ? p->user : "-");
+        assert_string_equal(c->password ? c->password : "-", p->password ? p->password : "-");
+        assert_int_equal(c->port, p->port);
+        assert_int_equal(c->database, p->database);
+        assert_int_equal(c->tls.enabled, p->tls);
     }
 }
 
@@ -175,10 +183,9 @@ static void test_bad_uris(void **state) {
                                        "redis://[::1",    "redis://[::1]7",
                                        "redis://h/-1"};
     for (size_t i = 0; i < sizeof(uris) / sizeof(uris[0]); i++) {
-        struct tool_connection c;
-        tool_connection_init(&c);
+        struct tool_connection *c = new_connection();
         reason[0] = '\0';
-        assert_false(tool_connection_take_uri(&c, uris[i], reason, sizeof(reason)));
+        assert_false(tool_connection_take_uri(c, uris[i], reason, sizeof(reason)));
         assert_true(reason[0]);
     }
 }

@@ -141,12 +141,13 @@ struct place {
 };
 
 /* The texts of a connection live as long as the program: so do the connections that have them. */
+static struct tool_connection connections[64];
+static size_t connection_count;
+
 static struct tool_connection *new_connection(void) {
-    static struct tool_connection connections[64];
-    static size_t count;
-    assert_true(count < sizeof(connections) / sizeof(connections[0]));
-    tool_connection_init(&connections[count]);
-    return &connections[count++];
+    assert_true(connection_count < sizeof(connections) / sizeof(connections[0]));
+    tool_connection_init(&connections[connection_count]);
+    return &connections[connection_count++];
 }
 
 static void test_uris(void **state) {

@@ -19,7 +19,7 @@ paths      every path that ARCHITECTURE.md, CONTRIBUTING.md, README.md and the f
 house      each folder of src/ has a README.md of at most a page, which names in backquotes each of
            its files and none that is not there (x.c and x.h count as one, `x.h` or `x.c`),
            .ci/run runs the README's test command, README quotes every package of the groups build
-           and test
+           and test, no file is what a patch, a merge or an editor has left
 """
 import glob
 import os
@@ -28,6 +28,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILE_LINES = 1500
+LEFT_OVER = ('.orig', '.rej', '.bak', '.swp', '.patch', '~')
 LINE_COLUMNS = 100
 FUNCTION_LINES = 70
 README_LINES = 70
@@ -267,6 +268,7 @@ def check_house(faults):
             check_readme(folder, path, faults)
         else:
             faults.append(f'{path}: is missing')
+    faults += [f'{path}: is left over' for path in files(*LEFT_OVER)]
     readme = read('README.md')
     commands = re.findall(r'^sh deps/install\.sh.*$', readme, re.M)
     if len(commands) != 2:

@@ -10,14 +10,19 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-static sem_t names_gate;       /* each post lets one slow name go on */
-static atomic_int names_asked; /* not addresses */
+#define NAMES_ROUNDS_MAX 60000 /* of a millisecond each: only ends a test that waits for ever */
+
+static sem_t names_gate;         /* each post lets one slow name go on */
+static atomic_int names_asked;   /* not addresses */
+static atomic_int names_at_gate; /* threads with a slow name, until the gate has let them pass */
 
 static inline bool names_end(const char *name, const char *end) {
     size_t length = strlen(name), more = strlen(end);
@@ -39,9 +44,11 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
     bool number = six ? inet_pton(AF_INET6, name, &n->at.six.sin6_addr) == 1
                       : inet_aton(name, &n->at.four.sin_addr) != 0;
     if (!number && !(hints->ai_flags & AI_NUMERICHOST)) {
+        bool slow = names_end(name, ".slow");
+        if (slow) atomic_fetch_add(&names_at_gate, 1);
         atomic_fetch_add(&names_asked, 1);
-        if (names_end(name, ".slow"))
-            while (sem_wait(&names_gate) != 0) continue;
+        while (slow && sem_wait(&names_gate) != 0) continue;
+        if (slow) atomic_fetch_sub(&names_at_gate, 1);
         number =
             !six && !names_end(name, ".unknown") && inet_aton("127.0.0.1", &n->at.four.sin_addr);
     }
@@ -65,7 +72,17 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
 
 void freeaddrinfo(struct addrinfo *info) { free(info); }
 
+/* Waits until so many threads are at the gate; ends the program if that never comes. */
+static inline void names_wait_at_gate(int count) {
+    for (int i = 0; i < NAMES_ROUNDS_MAX && atomic_load(&names_at_gate) != count; i++)
+        poll(NULL, 0, 1);
+    if (atomic_load(&names_at_gate) != count) abort();
+}
+
+/* Before each test. A thread that an earlier test has released may still sleep at the gate: it has
+ * to pass first, because a gate made anew would hold it, and it would take this test's release. */
 static inline void names_open(void) {
+    names_wait_at_gate(0);
     atomic_store(&names_asked, 0);
     if (sem_init(&names_gate, 0, 0) != 0) abort();
 }

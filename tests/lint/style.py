@@ -44,6 +44,7 @@ LOCAL_STATIC = re.compile(r'(?<![\w])(static|_Thread_local|__thread)\b')
 # Constant itself: "static const char names[]", "static const char *const names[]".
 CONSTANT = re.compile(r'static const (?:[^=;*]*\*\s*const\b)?[^=;*]*[=;]')
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+ATTRIBUTE = re.compile(r'__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)')
 DIRECTIVE = re.compile(r'^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', re.M)
 BACKQUOTED = re.compile(r'`([^`\n]+)`')
 TOP = ('src/', 'tests/', 'deps/', 'docs/', '.ci/', 'profiles/')
@@ -140,7 +141,7 @@ def functions(text):
             depth -= 1
             if depth == 0:
                 # A body follows its parameters or an attribute; an initialiser follows "=".
-                name = re.search(r'(\w+)\s*\(', head)
+                name = re.search(r'(\w+)\s*\(', ATTRIBUTE.sub('', head))
                 if name and head.rstrip().endswith(')') and '=' not in head:
                     first = text.count('\n', 0, start + len(head) - len(head.lstrip())) + 1
                     yield first, text.count('\n', 0, at) + 1, name[1], opened, at

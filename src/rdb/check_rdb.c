@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * redis-check-rdb: the loader reads the file, and what it says is printed, one line each:
+ * redis-check-rdb: the loader reads the file, and each thing that it reports is printed on a line:
  *
- *     [offset N] what stands before this place
+ *     [offset N] what the file has before this place
  *     [additional info] of a fault
  *     [info] sums
  *
- * These lines have the form of 6.2's, since scripts read them; the exit status says the rest. All
- * that a load checks is checked, beyond what 6.2 does with sanitize-dump-payload no.
+ * These lines have the form of 6.2's, since scripts read them; the exit status says the rest. Every
+ * check of a load is made; 6.2 makes fewer with `sanitize-dump-payload no`.
  */
 #include "rdb/check_rdb.h"
 
@@ -33,7 +33,7 @@ static void print(uint64_t offset, const char *format, ...) {
 
 /* ---- what the file has ---- */
 
-/* Foreign bytes: they stay on their line. */
+/* Bytes that a line of text cannot show are escaped, so that foreign text stays on its line. */
 static void print_text(struct slice text) {
     for (size_t i = 0; i < text.length; i++) {
         unsigned char byte = (unsigned char)text.bytes[i];

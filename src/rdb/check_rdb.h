@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * redis-check-rdb: whether a snapshot is sound, and where not.
+ * redis-check-rdb: whether a snapshot is sound, and where it is damaged.
  */
 #ifndef EVENKEEL_RDB_CHECK_RDB_H
 #define EVENKEEL_RDB_CHECK_RDB_H
@@ -9,10 +9,11 @@
 
 struct source;
 
-/* Reads the whole file and tells on standard output what it has and, where it is damaged, what is
- * wrong and where. The exit status: 0 = it is sound, 1 = it is not, or cannot be read. Rows of
- * options and types must be registered; no database is needed. */
+/* Reads the whole file and prints on standard output what the file has and, after a fault, what is
+ * wrong and where. Returns the exit status: 0 = sound, 1 = damaged or not readable. Rows of options
+ * and types must be registered; no database is needed. */
 int check_rdb(const char *path);
-/* The same of a snapshot that stands in a source, up to its end. Whether it is sound. */
+/* Checks the snapshot that `in` holds, up to its end, and prints as check_rdb does. Returns whether
+ * the snapshot is sound. */
 MUST_USE bool check_rdb_source(struct source *in);
 #endif

@@ -2,9 +2,9 @@
  * DUMP and RESTORE.
  *
  * A payload is the value's form (1 byte), the value (value/saved.h), the version of RDB (2 bytes)
- * and the CRC-64 of all that (8), lowest byte first. It comes from a client: its checksum says that
- * it was not damaged on its way, not that it means well. So everything is checked as it is loaded,
- * whatever sanitize-dump-payload and the users' flags say (rdb/sanitize.h).
+ * and the CRC-64 of all that (8), lowest byte first. A payload comes from a client: its checksum
+ * shows that it was not damaged on its way, not that it is harmless. So every value is checked
+ * while it is loaded, whatever sanitize-dump-payload and the users' flags say (rdb/sanitize.h).
  */
 #include "rdb/dump.h"
 
@@ -52,7 +52,8 @@ void dump_append(const struct entry *e, struct buffer *out) {
     if (!sink_flush(&b.sink)) buffer_clear(out);
 }
 
-/* The payload without its tail, whose version and checksum are right; false where they are not. */
+/* Sets `body` to the payload without its tail. False where the tail's version or checksum is
+ * wrong. */
 static bool open_payload(struct slice payload, struct slice *body) {
     if (payload.length < TAIL_BYTES) return false;
     *body = (struct slice){payload.bytes, payload.length - TAIL_BYTES};
@@ -71,8 +72,9 @@ struct dump_value {
     struct buffer store;
 };
 
-/* NULL, or what is wrong with the payload, as RESTORE says it; then there is no value. A value is
- * to be taken before dump_value_end, which is called in both cases. `d` may not move. */
+/* Loads the payload's value into `d`. Returns NULL, or the fault in RESTORE's words; after a fault
+ * there is no value. The caller takes the value before it calls dump_value_end, which it calls in
+ * both cases. `d` must not move in between. */
 MUST_USE static const char *dump_load(struct slice payload, struct dump_value *d) {
     struct slice body;
     struct source in;
@@ -115,7 +117,7 @@ struct restore {
     int64_t idle_seconds, frequency; /* -1: not given */
 };
 
-/* The number behind an option; false after an error. */
+/* Reads the number behind an option, 0 to `high`. False after an error reply. */
 static bool restore_number(struct call *call, int index, int64_t high, const char *refusal,
                            int64_t *number) {
     if (!argument_int64(call, index, number, NULL)) return false;
@@ -124,7 +126,7 @@ static bool restore_number(struct call *call, int index, int64_t high, const cha
     return false;
 }
 
-/* False after an error. */
+/* False after an error reply. */
 static bool restore_options(struct call *call, struct restore *r) {
     *r = (struct restore){.idle_seconds = -1, .frequency = -1};
     for (int i = 4; i < call->argc; i++) {
@@ -155,7 +157,7 @@ static unsigned restore_recency(const struct restore *r) {
     return recency_initial();
 }
 
-/* The log and the replicas get the time at which the key expires. */
+/* The log and the replicas get the absolute time at which the key expires. */
 static void restore_effect(struct call *call, int64_t deadline) {
     char digits[NUMBER_INT64_CHARS];
     struct slice *argv = memory_alloc(((size_t)call->argc + 1) * sizeof(argv[0]), MEMORY_OTHER);
@@ -166,7 +168,7 @@ static void restore_effect(struct call *call, int64_t deadline) {
     memory_free(argv, MEMORY_OTHER);
 }
 
-/* A key that would be gone at once is not made; what it replaces goes. */
+/* A key whose deadline has passed is not created; the key that it replaces is deleted. */
 static void restore_expired(const struct key *key, struct dump_value *d) {
     bool lazily = lazyfree_wanted(LAZYFREE_SERVER_DEL);
     value_type(d->kind)->release(d->value);
@@ -177,7 +179,7 @@ static void restore_value(struct call *call, const struct restore *r, int64_t tt
                           struct dump_value *d) {
     struct key key = call_key(call, 1);
     int64_t deadline = ttl ? ttl : ENTRY_NO_DEADLINE;
-    /* The sum may pass the largest number, and is a time that is over then: so it is with 6.2. */
+    /* The sum may overflow; the deadline then lies in the past, as with 6.2. */
     if (ttl && !r->absolute) deadline = (int64_t)((uint64_t)ttl + (uint64_t)clock_cached_msec());
     if (ttl && deadline < 0) deadline = 0;
     if (ttl && keyspace_is_over(deadline)) {

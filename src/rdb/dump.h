@@ -9,16 +9,16 @@
 
 struct entry;
 
-/* The version of RDB that is written; up to it is read. */
+/* The version of RDB that is written, and the newest that is read. */
 #define RDB_VERSION 9
 
-/* Registers commands and metrics. Once, at start. */
+/* Registers the commands. Once, at start. */
 void dump_register(void);
 
 /* Appends the entry's value: its form, the value, the version, a checksum. O(value). */
 void dump_append(const struct entry *e, struct buffer *out);
 
-/* For tests: checksums are written and not looked at. */
+/* For tests: while `on`, checksums are written but not verified. */
 void dump_skip_checksums(bool on);
 bool dump_skips_checksums(void);
 #endif

@@ -8,14 +8,13 @@
  *
  * Invariants:
  *  1. loading_gate is on, and expiry held, exactly while a load is under way.
- *  2. What a load that was cut short has left is not saved: who saves asks loading_is_cut_short.
- *     It is set at most once, for the loop it was told of ends the process.
- *  3. A turn is made from loading_advance and loading_look alone, so between keys or in the midst
- *     of reading one, when no entry is held.
+ *  2. The data that a load has left after it was cut short is not saved: every saver asks
+ *     loading_is_cut_short. It becomes true at most once, because the process ends then.
+ *  3. Turns are made only by loading_advance and loading_look: between keys or while one is being
+ *     read, when no entry is held.
  *
- * Turns come by bytes, as in 6.2, and by time: bytes that come from a slow disk, or of which a few
- * make a value that takes long, should not make clients wait. The clock is looked at once each
- * LOOK_BYTES.
+ * Turns come by bytes, as in 6.2, and by time, because clients should not wait for a slow disk or
+ * for a value that takes long to build. The clock is read once per LOOK_BYTES.
  */
 #include "rdb/loading.h"
 
@@ -34,14 +33,14 @@
 #include "option/option.h"
 #include "store/keyspace.h"
 
-/* A few hundred microseconds of loading; 4 us a second of asking the clock. */
+/* Bytes between two readings of the clock: some hundred microseconds of loading. */
 #define LOOK_BYTES 65536
-/* The log hears how far it is every so often. */
+/* How often the log reports progress. */
 #define SAY_NSEC INT64_C(5000000000)
 #define MSEC_NSEC INT64_C(1000000)
 
 static int64_t turn_bytes;
-static struct keyspace_holder holder;   /* of a file: the log may name the key again */
+static struct keyspace_holder holder;   /* keys stay: a later part of the log may name them */
 static volatile sig_atomic_t under_way; /* a signal handler asks */
 static bool cut_short;
 static const struct loading_observer *const no_observers[] = {NULL};
@@ -50,7 +49,7 @@ static const struct loading_observer *const *observers = no_observers;
 static struct {
     const char *what;
     uint64_t total, done, memory;
-    uint64_t ahead, ahead_fetched; /* bytes that were read ahead; of the last source of such */
+    uint64_t ahead, ahead_fetched;       /* read ahead in all; of the present source */
     uint64_t turned_bytes, looked_bytes; /* bytes_passed at the last turn, and look at the clock */
     int64_t begun_nsec, turned_nsec, said_nsec;
     int64_t begun_sec; /* wall time */
@@ -66,15 +65,15 @@ void loading_set_observers(const struct loading_observer *const *list) { observe
 
 /* ---- how far ---- */
 
-/* 0 to 1. Where nobody knows how many bytes come, the memory that they took is all there is to
- * guess from, and a guess never says that all is done: as 6.2. */
+/* The share that is loaded, 0 to 1. Where the number of bytes is not known, it is guessed from the
+ * memory that the data took, and such a guess stays below 1, as in 6.2. */
 static double share_done(void) {
     if (load.total) return (double)load.done / (double)load.total;
     double share = load.memory ? (double)load.done / (double)load.memory : 0;
     return share < 0.9999 ? share : 0.9999;
 }
 
-/* As 6.2 guesses: at the mean rate so far; a second where that is not known yet. */
+/* Guessed as in 6.2, from the mean rate so far; 1 until a second has passed. */
 static int64_t seconds_left(void) {
     int64_t passed = clock_wall_usec() / 1000000 - load.begun_sec;
     uint64_t total = load.total ? load.total : load.memory;
@@ -94,7 +93,7 @@ static void say_progress(void) {
 
 /* ---- turns ---- */
 
-/* What takes time: bytes that are read ahead are read again. */
+/* Bytes that took time: those that were read ahead are read again. */
 static uint64_t bytes_passed(void) { return load.done + load.ahead; }
 
 static void turn(int64_t now_nsec) {
@@ -175,7 +174,7 @@ void loading_end(bool good) {
     keyspace_hold_expiry(&holder, false);
     gate_set(&loading_gate, false);
     under_way = false;
-    if (!good && !cut_short) return; /* who loads has said what is wrong: the log's last line */
+    if (!good && !cut_short) return; /* the loader has logged the fault as the log's last line */
     log_verbose("Loading the %s %s after %.3f seconds and %" PRIu64 " bytes", load.what,
                 good ? "is done" : "was cut short",
                 (double)(clock_monotonic_nsec() - load.begun_nsec) / 1e9, load.done);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writing an append only file anew. log_base.h has the idea.
+ * Writing the base of an append-only file. log_base.h has the idea.
  *
  *   each database that has keys: SELECT
  *     a key: the commands of its type (value/rewritten.h), PEXPIREAT where it has a deadline
  *
- * Keys go through a pipeline (io/pipeline), as a snapshot's do: nothing changes while this process
- * writes, for it is a child.
+ * Keys go through a pipeline (io/pipeline), as a snapshot's do. No data changes while this process
+ * writes, because it is a child.
  */
 #include "rdb/log_base.h"
 

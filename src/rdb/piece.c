@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Pieces of a save, given and encoded.
  *
- * Deadlines follow a key's commands, so that none is in danger of expiring in the midst of being
- * made.
+ * In the log's commands a deadline comes last, so that no key expires while it is being created.
  */
 #include "rdb/piece.h"
 
@@ -20,7 +19,7 @@
 #include "value/rewritten.h"
 #include "value/saved.h"
 
-/* Larger entries, which have a very long key, are handed over by their address. */
+/* Larger entries (those with a very long key) are handed over by address instead of copied. */
 #define COPIED_BYTES_MAX 4096
 
 /* ---- giving ---- */
@@ -52,7 +51,7 @@ bool piece_has_recency(void) {
            evict_policy() == EVICT_ALLKEYS_LRU;
 }
 
-/* The window is all there is. */
+/* The sink has only its window: more bytes than that are refused. */
 static bool no_more(struct sink *s, const void *more, size_t length) {
     errno = ENOSPC;
     return false;
@@ -116,7 +115,7 @@ static void encode_entry(const struct entry *e, struct sink *out, write_key *wri
     write(e, entry_value(e, &room), out);
 }
 
-/* The entry's pointer leads to what may be gone: the value is the copy. */
+/* The copied entry's pointer may lead to freed memory: the value is the copy behind it. */
 static void encode_flat(const struct piece_flat *flat, struct sink *out, write_key *write) {
     const struct entry *e = (const struct entry *)(const void *)flat->body;
     void *bytes = (void *)(uintptr_t)(flat->body + piece_aligned(flat->entry_bytes));
@@ -146,11 +145,11 @@ static void encode_piece(const struct piece *piece, struct sink *out, write_key 
         saved_write_deferred(out, piece->how, (struct slice){body, piece->bytes});
         break;
     case PIECE_OWNED: encode_owned(piece, out); break;
-    case PIECE_PART: ASSERT(false); /* who gives to the pipeline has put them together */
+    case PIECE_PART: ASSERT(false); /* the giver to the pipeline has joined them */
     }
 }
 
-/* What pieces own goes also where nothing is written any more. */
+/* Blocks of PIECE_OWNED are freed also after the sink has failed. */
 static void encode_block(struct slice block, struct sink *out, write_key *write) {
     for (size_t at = 0; at < block.length;) {
         const struct piece *piece = (const struct piece *)(const void *)(block.bytes + at);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pieces: what of a key goes from who sees the data of one moment to who encodes it.
+ * Pieces: parts of a key, handed from the thread that sees the data of one moment to the thread
+ * that encodes them.
  *
- * The one only copies, or names what will not change until it is encoded; the other makes of it
- * what stands in the file, at leisure and in any thread. Pieces stand one behind another in blocks
- * (io/pipeline), each on a multiple of 8 bytes, and what they become follows in the same order.
+ * The first thread only copies bytes, or gives the address of data that will not change until it is
+ * encoded. The encoding can be done later and by any thread. Pieces stand one behind another in
+ * blocks (io/pipeline), each on a multiple of 8 bytes; their output comes in the same order.
  */
 #ifndef EVENKEEL_RDB_PIECE_H
 #define EVENKEEL_RDB_PIECE_H
@@ -20,19 +21,20 @@ struct sink;
 
 enum piece_kind {
     PIECE_BYTES,    /* as they stand in the file */
-    PIECE_ENTRY,    /* a copy of an entry; what it points to stays */
+    PIECE_ENTRY,    /* a copy of an entry; what the entry points to stays unchanged */
     PIECE_FLAT,     /* struct piece_flat */
-    PIECE_ADDRESS,  /* of an entry that stays */
-    PIECE_DEFERRED, /* what a value's saving has put off (enum saved_deferred) */
-    PIECE_PART,     /* of such: more follow, the last of which is `ends` */
-    PIECE_OWNED     /* the same whole: struct slice of a block (MEMORY_SAVES) that goes with it */
+    PIECE_ADDRESS,  /* the address of an entry that stays unchanged */
+    PIECE_DEFERRED, /* bytes that are encoded later, by `how` */
+    PIECE_PART,     /* a part of a PIECE_DEFERRED; more follow, the last one has `ends` */
+    PIECE_OWNED     /* a PIECE_DEFERRED whole: struct slice of a block (MEMORY_SAVES), freed with
+                     * the piece */
 };
 
 struct piece {
     uint8_t kind;         /* enum piece_kind */
     uint8_t how;          /* enum saved_deferred */
-    uint8_t begins, ends; /* a key; a text in parts */
-    uint32_t bytes;       /* behind this header */
+    uint8_t begins, ends; /* `begins`: a key; `ends`: a text in parts */
+    uint32_t bytes;       /* how many follow this header */
     _Alignas(8) unsigned char body[];
 };
 
@@ -49,25 +51,27 @@ static inline size_t piece_span(const struct piece *p) {
     return piece_aligned(sizeof(*p) + p->bytes);
 }
 
-/* What a key is made into besides its value, about. */
+/* About how many bytes a key's output has besides its value. */
 #define PIECE_KEY_WEIGHT 48
 
-/* The whole key, in one piece, for a pipeline: for who saves while nothing changes. */
+/* Gives the pipeline a whole key in one piece. The data must not change until it is encoded. */
 void piece_give_entry(struct pipeline *p, const struct entry *e);
 void piece_give_bytes(struct pipeline *p, struct slice bytes);
 
-/* Recency stands before the key it is said of, where the policy keeps any: what of it the file
- * gets. 0: nothing. Main thread, or a child's. */
+/* Where the policy keeps recency, the file has it before its key. piece_recency puts those bytes
+ * into `out` and returns their number, 0 = none. Call both from the thread that sees the entry. */
 #define PIECE_RECENCY_BYTES_MAX 8
 bool piece_has_recency(void);
 size_t piece_recency(const struct entry *e, char out[PIECE_RECENCY_BYTES_MAX]);
 
-/* A block, as a snapshot has it; as commands. For pipeline_create; any thread. */
+/* Encode a block of pieces: into a snapshot's bytes, or into commands. For pipeline_create; any
+ * thread. */
 void piece_encode_snapshot(struct slice block, struct sink *out);
 void piece_encode_commands(struct slice block, struct sink *out);
 
-/* A key as a snapshot has it, up to its value: deadline, form, name. */
+/* Writes a key in a snapshot's form, up to its value: deadline, form, name. */
 void piece_write_head(const struct entry *e, struct sink *out);
-/* The command that sets the deadline, which comes last: nothing where there is none. */
+/* Writes the command that sets the deadline, which comes after the key's other commands; nothing
+ * where the key has none. */
 void piece_write_deadline(const struct entry *e, struct sink *out);
 #endif

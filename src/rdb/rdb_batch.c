@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches of keys, and what builds their values. rdb_batch.h has the idea.
+ * Batches of keys, and the function that builds their values. rdb_batch.h has the idea.
  *
  * Invariants
  *  1. `name` and `bytes` of a key lie in `room`, below `used`.
- *  2. `entry` is set while the batch owns it: it is built, and not taken yet.
+ *  2. `entry` is set while the batch owns it: after it is built, until it is taken.
  */
 #include "rdb/rdb_batch.h"
 

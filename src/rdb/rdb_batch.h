@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches: keys of a snapshot on their way from the file into the databases, whose values other
- * threads build (io/crew.h).
+ * Batches: keys of a snapshot on their way from the file into the databases. Other threads build
+ * their values (io/crew.h).
  *
- * The loader copies what the file has of a key, builds nothing, and reads on; who has time makes
- * the entry. What the loader has built itself goes the same way, so that keys come in the order of
- * the file.
+ * The loader copies the bytes that the file has of a key into a batch and reads on; a thread of the
+ * crew, or the loader while it waits, builds the entry. Keys that the loader has built itself go
+ * through the batches too, so that keys arrive in the order of the file.
  *
- * Building allocates, reads options of the types, and grows the value's own tables: so it may go on
- * in any thread while no command runs and nothing saves (tables in that mode owe, and stand in
- * lists of the main thread).
+ * Building allocates, reads options of the types, and grows the value's own tables. So any thread
+ * may build while no command runs and nothing is saved (during a save tables defer their work, and
+ * stand in lists of the main thread).
  */
 #ifndef EVENKEEL_RDB_RDB_BATCH_H
 #define EVENKEEL_RDB_RDB_BATCH_H
@@ -23,49 +23,50 @@
 struct entry;
 struct keyspace;
 
-/* Some hundred microseconds of work. */
+/* A batch is some hundred microseconds of work. */
 #define RDB_BATCH_BYTES ((size_t)65536)
 #define RDB_BATCH_KEYS 64
 
 struct rdb_batch_key {
-    /* By the loader. */
+    /* Set by the loader. */
     struct keyspace *keyspace;
-    struct slice name, bytes; /* of the value; both the batch's copies. NULL bytes: it is built */
+    struct slice name, bytes; /* `bytes`: the value's; both copied into the batch. NULL bytes: built
+                               * already */
     unsigned form;
     enum value_kind kind;
     int64_t deadline;
     unsigned recency;
-    /* For what is said of a fault: the places of the key and behind its value (once it is built, of
-     * the fault), the file's keys before it, its database. */
+    /* For the report of a fault: the place of the key; the place behind its value (after building,
+     * that of the fault); how many keys the file has before it; its database. */
     uint64_t key_offset, offset, keys_before;
     int64_t database;
 
-    /* What came of it. */
+    /* Set by building. */
     enum value_loaded loaded;
-    struct entry *entry; /* VALUE_LOADED: the taker's */
-    uint64_t hash;       /* of the name, then */
-    const char *reason;  /* VALUE_REFUSED: a text that stays */
+    struct entry *entry; /* VALUE_LOADED: owned by the caller that takes it */
+    uint64_t hash;       /* of the name, where loaded */
+    const char *reason;  /* VALUE_REFUSED: a static text */
 };
 
 struct rdb_batch {
-    struct rdb_batch *next; /* for its owner */
+    struct rdb_batch *next; /* link for the owner's lists */
     size_t count;
     struct rdb_batch_key keys[RDB_BATCH_KEYS];
-    struct buffer store; /* the builder's */
+    struct buffer store; /* scratch memory of the builder */
     size_t used;
     char room[RDB_BATCH_BYTES];
 };
 
 MUST_USE struct rdb_batch *rdb_batch_create(void);
-/* Entries that nobody took go, too. */
+/* Frees the batch, and the entries in it that were not taken. */
 void rdb_batch_free(struct rdb_batch *b);
-/* Empty again: all that it had was taken. */
+/* Empties the batch, and frees the entries in it that were not taken. */
 void rdb_batch_clear(struct rdb_batch *b);
 bool rdb_batch_has_room(const struct rdb_batch *b, size_t bytes);
-/* The next key, for the loader to fill in but for its name and bytes, which are copied, and what
- * comes of it. There must be room. */
+/* Appends a key whose name and bytes are copied; the loader fills in the other members that are its
+ * own. There must be room (rdb_batch_has_room). */
 MUST_USE struct rdb_batch_key *rdb_batch_add(struct rdb_batch *b, struct slice name,
                                              struct slice bytes);
-/* Builds what is not built: a crew_work. */
+/* Builds the values that are not built yet: a crew_work. */
 void rdb_batch_build(void *batch);
 #endif

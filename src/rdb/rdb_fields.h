@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a snapshot says besides keys, of layers above: a field is a name, and any number of texts
- * under it. Who has something to say has a row of it; server/wiring lists the rows.
+ * Fields of snapshots that belong to higher layers: a field is a name, and any number of texts
+ * under that name. Each such layer has a row; server/wiring lists the rows.
  *
- * A snapshot that is the beginning of a log has none of them, as in 6.2: what follows it would make
- * them wrong. One that has some is taken by its rows wherever it stands.
+ * A snapshot that begins a log has no such fields, as in 6.2, because the commands behind it would
+ * make them wrong. Where a snapshot has fields, they are loaded wherever the snapshot stands.
  */
 #ifndef EVENKEEL_RDB_RDB_FIELDS_H
 #define EVENKEEL_RDB_RDB_FIELDS_H
@@ -19,23 +19,24 @@ struct sink;
 struct rdb_field {
     const char *name;
     bool behind_keys; /* stands at the file's end */
-    /* Says by rdb_field_say what the file is to have; also in a child, whose data is that of the
+    /* Writes the field's texts by rdb_field_say. May run in a child, which sees the data of the
      * fork. */
     void (*save)(struct rdb_field_values *values);
-    /* Takes one of the texts, which is borrowed. False refuses the file, and says why. What means
-     * nothing is passed over. */
+    /* Loads one text, which is borrowed. False refuses the file and puts the cause into `reason`. A
+     * text that has no meaning to the row is ignored. */
     bool (*load)(struct slice value, char *reason, size_t reason_size);
 };
 
-/* Ended by NULL, in the order of the file; lives as long as the process. NULL: none. */
+/* Sets the rows, which are ended by NULL and stand in the order of the file; the array lives as
+ * long as the process. NULL: none. */
 void rdb_fields_set(const struct rdb_field *const *rows);
 void rdb_field_say(struct rdb_field_values *values, struct slice value);
 
 /* ---- for rdb_save and rdb_load ---- */
 
 void rdb_fields_save(struct sink *out, bool behind_keys);
-/* NULL where nobody knows the name. */
+/* The row of that name; NULL where there is none. */
 const struct rdb_field *rdb_field_named(struct slice name);
-/* A field of the file, as it stands there. */
+/* Writes one field (a name and a text) in the file's form. */
 void rdb_field_write(struct sink *out, const char *name, struct slice value);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What writing and reading snapshots share: the marks of RDB files.
+ * The marks of RDB files, for writing and for reading snapshots.
  */
 #ifndef EVENKEEL_RDB_RDB_FORMAT_H
 #define EVENKEEL_RDB_RDB_FORMAT_H
@@ -7,7 +7,7 @@
 
 #define RDB_MAGIC "REDIS"
 
-/* What stands where a key's form does. */
+/* A mark stands where the form of a key can stand. */
 enum rdb_mark {
     RDB_MODULE_AUX = 247,
     RDB_IDLE,      /* of the next key: seconds, a length */
@@ -20,7 +20,7 @@ enum rdb_mark {
     RDB_END
 };
 
-/* For tests: waits after the key with this number; a negative delay is one microsecond after so
- * many keys. */
+/* For tests: waits `usec` after the key with this number; with a negative number -N, one
+ * microsecond after every N keys. */
 void rdb_delay(int64_t usec, uint64_t key);
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading snapshots; rdb_save.c has the format. What older versions wrote is read too.
+ * Reading snapshots; rdb_save.c has the format. Files of older versions are read too.
  *
- * A fault ends the load with its place and reason: what was loaded until then stays, and whoever
- * asked decides. A key that no database can have (a collection without members, which old versions
- * could write) is passed over, as is a key whose deadline is over.
+ * A fault ends the load and is reported with its place and reason. Keys that were loaded until then
+ * stay; the caller decides what becomes of them. A collection without members, which old versions
+ * could write, is skipped, and so is a key whose deadline has passed.
  *
  *   file --> name, value --> built here ------------------------------------> pending --> database
  *                  \--> batch --> built by whoever is free --> taken back -----/
  *
- * A value of which building takes more than a copy goes by a batch (rdb/rdb_batch.h), where all
- * of it lies in the source's window; so does each key that comes while batches are on their way. At
- * a turn of the loop nobody builds (loading_set_rest).
+ * A value that takes more than a copy to build goes through a batch (rdb/rdb_batch.h), if all of it
+ * lies in the source's window; so does every key that is read while batches are on their way. No
+ * thread builds during a turn of the loop (loading_set_rest).
  */
 #include "rdb/rdb_load.h"
 
@@ -42,15 +42,15 @@
 #include "store/saving.h"
 #include "value/saved.h"
 
-/* Where a file says how many keys a database has, room is made for them, by so many buckets between
- * two looks at whether clients wait (some milliseconds), for as many keys as ... */
+/* A file says how many keys a database has, and room is made for them, so many buckets at a time
+ * (some milliseconds) between two looks at waiting clients; but for no more keys than ... */
 #define RESERVE_STEPS 65536
-/* ... the rest of the file has room for, if each takes so many bytes of it. A bucket is 12 bytes a
- * key, so a file that lies cannot make the table much larger than itself; a true one of shorter
- * keys has its table grow as they come. */
+/* ... the rest of the file can hold, if each takes so many bytes of it. A bucket is 12 bytes a key,
+ * so a file with a false count cannot make the table much larger than the file itself. Where keys
+ * are shorter than this, the table grows as they come. */
 #define RESERVE_KEY_BYTES 12
-/* ... or for so many, some 12 MiB of buckets, where nobody knows how much follows (a copy of a
- * primary's data that comes by a socket): a number alone is no reason for more. */
+/* ... or for so many keys (some 12 MiB of buckets) where the number of bytes that follow is not
+ * known, as with a copy that a primary sends by a socket: the count alone is not trusted. */
 #define RESERVE_KEYS_UNKNOWN ((uint64_t)1 << 20)
 /* Keys that have been read and wait for their bucket to arrive from memory. */
 #define PENDING_KEYS 16
@@ -75,12 +75,13 @@ struct load {
     int64_t now_msec;
     struct buffer name, store; /* the key; what its value borrows */
 
-    /* Of the next key. */
+    /* Of the key that comes next. */
     int64_t deadline, idle_seconds, frequency;
 
     struct pending pending[PENDING_KEYS]; /* read n is in place n modulo their number */
     uint64_t read, put;
-    uint64_t expected; /* keys read when all that room was made for have come */
+    uint64_t expected; /* how many keys will be read when all those that room was made for have
+                        * come */
 
     struct crew *crew;         /* NULL: no key has gone by a batch yet */
     struct rdb_batch *filling; /* not NULL with a crew */
@@ -90,8 +91,8 @@ struct load {
 
 /* ---- faults ---- */
 
-/* Text of a file for a line: what that cannot show stands there as \xNN; as much as there is room
- * for. */
+/* Makes a file's text fit to be shown on a line: other than printable bytes become \xNN, and what
+ * does not fit is cut. */
 static void show_text(struct slice name, char shown[RDB_SHOWN_KEY_BYTES]) {
     size_t length = 0;
     for (size_t i = 0; i < name.length && length + 5 <= RDB_SHOWN_KEY_BYTES; i++) {
@@ -188,7 +189,7 @@ static bool duplicate(struct load *l, const struct pending *p) {
     bool first = !l->result->reason[0];
     show_text(entry_key(p->entry), shown);
     fault(l, "RDB has duplicated key '%s' in DB %d", shown, keyspace_index(p->keyspace));
-    if (first) { /* found while another key is read */
+    if (first) { /* another key is being read by now */
         l->result->offset = p->offset;
         l->result->keys_before = l->result->keys;
         l->result->has_key = false;
@@ -198,7 +199,7 @@ static bool duplicate(struct load *l, const struct pending *p) {
     return false;
 }
 
-/* The key that has waited longest. */
+/* Puts the key that has waited longest. */
 static bool put_oldest(struct load *l) {
     const struct pending *p = &l->pending[l->put++ % PENDING_KEYS];
     if (!edit_load(p->keyspace, p->entry, p->hash, l->how->replaces)) return duplicate(l, p);
@@ -209,8 +210,8 @@ static bool put_oldest(struct load *l) {
     return !loading_is_cut_short() || source_refuse(l->in, "the server is to stop");
 }
 
-/* All that was read, as far as no key is there twice: also where a fault has ended the reading,
- * which then stays the first one. */
+/* Puts all keys that were read, up to a duplicate. Also called after a fault has ended the reading:
+ * the first fault remains the reported one. */
 static bool put_all(struct load *l) {
     bool good = true;
     while (good && l->put < l->read) good = put_oldest(l);
@@ -218,8 +219,8 @@ static bool put_all(struct load *l) {
     return good;
 }
 
-/* Takes the entry, unless that fails. Its bucket is asked for, and its turn comes when others have
- * been read. */
+/* Queues the entry and takes it, also on failure. Its bucket is prefetched; the entry is put after
+ * more keys have been read. */
 static bool put_later(struct load *l, const struct pending *next) {
     if (l->read - l->put == PENDING_KEYS && !put_oldest(l)) {
         entry_free(next->entry);
@@ -242,7 +243,7 @@ static void note_empty(struct load *l, struct slice name) {
 
 /* ---- batches ---- */
 
-/* It stands before all that was read since, so what that was faulty of does not count. */
+/* Replaces any fault found since, because this key stands before it in the file. */
 static void fault_in_batch(struct load *l, const struct rdb_batch_key *key) {
     struct rdb_loaded *result = l->result;
     snprintf(result->reason, sizeof(result->reason), "%s", key->reason);
@@ -268,7 +269,8 @@ static bool put_built(struct load *l, struct rdb_batch_key *key) {
     return false;
 }
 
-/* Takes batches back until so many are left; once a key could not be put their keys go nowhere. */
+/* Takes batches back until `left` remain with the crew. After a key could not be put, the keys of
+ * later batches are dropped. */
 static bool take_back(struct load *l, size_t left) {
     while (crew_given(l->crew) > left) {
         struct rdb_batch *b = crew_take(l->crew);
@@ -299,7 +301,7 @@ static void begin_batches(struct load *l) {
     loading_set_rest(rest, l->crew);
 }
 
-/* Takes all back. False where a key could not be put. */
+/* Takes all batches back. False where a key could not be put. */
 static bool end_batches(struct load *l) {
     if (!l->crew) return true;
     if (hand_on(l)) (void)take_back(l, 0);
@@ -315,8 +317,8 @@ static bool end_batches(struct load *l) {
     return good;
 }
 
-/* The next key of the batch, with what the loader knows of it; NULL where the batch before it could
- * not be put. */
+/* Adds a key with what the loader knows of it; NULL where a key of an earlier batch could not be
+ * put. */
 static struct rdb_batch_key *add_to_batch(struct load *l, struct slice name, struct slice bytes) {
     if (!rdb_batch_has_room(l->filling, name.length + bytes.length) && !hand_on(l)) return NULL;
     struct rdb_batch_key *key = rdb_batch_add(l->filling, name, bytes);
@@ -331,7 +333,8 @@ static struct rdb_batch_key *add_to_batch(struct load *l, struct slice name, str
     return key;
 }
 
-/* Bytes of the value that comes, where it is to be built by whoever is free; 0 = it is not. */
+/* How many bytes the next value has, if a thread of the crew is to build it; 0 = it is built
+ * here. */
 static size_t extent_for_batch(const struct load *l, unsigned form, size_t name_length) {
     struct slice window = source_window(l->in);
     if (l->how->checks_for || rdb_threads() == 0 || saving_now()) return 0;
@@ -351,7 +354,7 @@ static bool read_for_batch(struct load *l, enum value_kind kind, struct slice na
 
 /* ---- one value ---- */
 
-/* Takes the value, built here. */
+/* Takes a value that was built here. */
 static bool put_value(struct load *l, struct slice name, enum value_kind kind, struct value v) {
     struct entry *e =
         entry_create_value(name, (enum entry_type)kind, v, l->deadline, recency_of_key(l));
@@ -370,7 +373,7 @@ static bool put_value(struct load *l, struct slice name, enum value_kind kind, s
     return true;
 }
 
-/* Nobody here can use a module's value. */
+/* A module's value is only skipped, and only by a check; a load refuses the file. */
 static bool pass_module(struct load *l, unsigned form) {
     char name[RDB_MODULE_NAME_BYTES];
     if (!rdb_module_read_name(l->in, name)) return source_fault_seen(l);
@@ -424,8 +427,8 @@ static bool read_key(struct load *l, unsigned form) {
 
 /* ---- everything else ---- */
 
-/* What operators want to know of where the file comes from. A name that nobody knows is for others,
- * or says something itself where it begins so. */
+/* Logs what operators want to know of the file's origin. A name that begins with '%' is logged as
+ * it is; other unknown names are ignored. */
 static void note_auxiliary(struct slice name, struct slice value) {
     int64_t number = 0;
     char what[RDB_SHOWN_KEY_BYTES], text[RDB_SHOWN_KEY_BYTES];
@@ -472,8 +475,8 @@ static bool read_module_auxiliary(struct load *l) {
     return true;
 }
 
-/* For how many keys more room may be made. Room that was made for any database counts until its
- * keys have come, so that a file gets no more of it by promising keys again and again. */
+/* For how many more keys room may be made. Room that was made for any database counts until its
+ * keys have come, so that a file cannot get more room by repeating its promise. */
 static uint64_t room_for_keys(struct load *l) {
     uint64_t left = source_left_max(l->in), read = l->result->read;
     uint64_t most = left == UINT64_MAX ? RESERVE_KEYS_UNKNOWN : left / RESERVE_KEY_BYTES;
@@ -539,7 +542,7 @@ static bool read_number(struct load *l, size_t bytes, int64_t *number) {
 static bool read_deadline(struct load *l, bool seconds) {
     if (!read_number(l, seconds ? 4 : 8, &l->deadline)) return false;
     if (seconds) l->deadline *= 1000;
-    /* The two lowest numbers mean something else to the keyspace. */
+    /* The two lowest numbers have a special meaning in the keyspace. */
     if (l->deadline < 0) l->deadline = 0;
     return true;
 }

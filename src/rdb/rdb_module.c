@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Modules' data in snapshots.
  *
- * A number of 64 bits says whose it is: 9 characters of 6 bits each, the first one highest, then
- * the version of the encoding in 10 bits. After it come parts, each with a mark, until the mark of
- * the end:
+ * A number of 64 bits names the type: 9 characters of 6 bits each, the first one highest, then the
+ * version of the encoding in 10 bits. Parts follow, each behind a mark, up to the mark of the end:
  *
  *   signed, unsigned   a length (value/saved.h)
  *   float, double      4 and 8 bytes
  *   text               a text
  *
- * What belongs to no key has an unsigned part before them: whether it was written before the keys
- * or after.
+ * Data that belongs to no key begins with an unsigned part, which says whether it was written
+ * before the keys or after them.
  *
  * Source of the format: files that modules for Redis 6.2 have written.
  */

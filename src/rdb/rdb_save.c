@@ -2,17 +2,17 @@
  * Writing snapshots.
  *
  *   "REDIS0009"
- *   what there is to know of the file: names with values (rdb/rdb_fields)
+ *   facts about the file: names with values (rdb/rdb_fields)
  *   each database that has keys: its number, how many keys and keys with deadlines, the keys
  *     a key: deadline, idle time or frequency, where it has any; form, key, value
  *   more of such names and values
  *   end, CRC-64 of all before it (8 bytes, lowest first; 0 where rdbchecksum is no)
  *
- * Keys go through a pipeline (io/pipeline): the thread that saves walks over the table and copies
- * entries as they are, which is all that must see the data of one moment; whoever has time encodes
- * and compresses them, and writes. A copy is read as the entry itself; what it points to (another
- * type's value, a long string) is read where it stands, for nothing changes while this process, or
- * its parent for it, saves.
+ * Keys go through a pipeline (io/pipeline): the saving thread walks over the table and copies
+ * entries as they are, and only that must see the data of one moment. Any free thread encodes,
+ * compresses and writes them. A copy is read as the entry itself; what it points to (another type's
+ * value, a long string) is read in place, because no data changes meanwhile: the process that saves
+ * serves no clients.
  */
 #include "rdb/rdb_save.h"
 
@@ -132,7 +132,7 @@ static bool save_all_databases(struct sink *out) {
     return pipeline_end(save.pipeline);
 }
 
-/* A replica keeps keys that are due until its primary says that they go. */
+/* A replica keeps keys that are due until its primary deletes them, so they are saved too. */
 static bool save_databases(struct sink *out) {
     if (!keyspace_expiry_is_elsewhere()) return save_all_databases(out);
     bool shown = keyspace_show_due(true);

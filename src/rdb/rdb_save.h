@@ -12,21 +12,23 @@ struct sink;
 
 /* Registers the options. Once, at start. */
 void rdb_save_register(void);
-/* Writes everything and flushes the sink. False where that failed: sink_error says why. In a child
- * it tells the parent how far it is. O(all data). */
+/* Writes all databases and flushes the sink. False where that failed: sink_error says why. In a
+ * child it reports progress to the parent. O(all data). */
 MUST_USE bool rdb_save(struct sink *out);
-/* The same for a file in which a log follows. */
+/* Writes all databases as rdb_save does, for a file in which a log follows: without the fields of
+ * higher layers. */
 MUST_USE bool rdb_save_preamble(struct sink *out);
 /* ---- its parts, for a save that walks (save/walk.h) ---- */
 
-/* Around all that is written: the checksum begins; the end, the checksum, and the sink is flushed.
- * False where that failed. Any thread. */
+/* rdb_save_begin starts the checksum. rdb_save_end writes the end mark and the checksum and flushes
+ * the sink; false where that failed. Any thread. */
 void rdb_save_begin(struct sink *out);
 MUST_USE bool rdb_save_end(struct sink *out);
-/* What stands before the keys and behind them, of this moment. */
+/* Write what stands before the keys and behind them, with values of this moment. */
 void rdb_save_head(struct sink *out, bool preamble);
 void rdb_save_tail(struct sink *out, bool preamble);
-/* The keys that follow are of this database; with `sizes`, and so many there are. */
+/* Writes that the keys that follow are of this database; with `sizes`, also how many keys it has
+ * now. */
 void rdb_save_database(struct sink *out, int database, bool sizes);
 
 /* ---- options ---- */
@@ -37,6 +39,6 @@ bool rdb_checksums(void);
 unsigned rdb_threads(void);
 /* The option rdb-key-save-delay, for tests: see rdb_delay. */
 int64_t rdb_save_delay_usec(void);
-/* Keys of all databases. */
+/* The number of keys in all databases. */
 uint64_t rdb_keys_total(void);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which checks of packed values are counted. sanitize.h says why no more than that.
+ * Which checks of packed values are counted. sanitize.h has the rule.
  */
 #include "rdb/sanitize.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The option sanitize-dump-payload. All of a value is always checked; what the option says is
- * which checks INFO counts, as in 6.2: ziplists, intsets and the nodes of streams.
+ * The option sanitize-dump-payload. All of a value is always checked; the option only says which
+ * checks INFO counts, as in 6.2: those of ziplists, intsets and the nodes of streams.
  */
 #ifndef EVENKEEL_RDB_SANITIZE_H
 #define EVENKEEL_RDB_SANITIZE_H
@@ -10,7 +10,7 @@ struct call;
 
 /* Registers the option and the field of INFO. Once, at start. */
 void sanitize_register(void);
-/* So many were checked, of a file that was loaded; of what a client has sent. */
+/* Counts `checked` checks of a file that was loaded, or of a value that a client has sent. */
 void sanitize_note_file(uint64_t checked);
 void sanitize_note_sent(const struct call *call, uint64_t checked);
 #endif

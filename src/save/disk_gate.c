@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The two causes of one gate. Where both are there the client is told of the snapshot, as in 6.2.
+ * The disk's gate and its two causes. Where both hold, the reply names the snapshot, as in 6.2.
  */
 #include "save/disk_gate.h"
 
@@ -26,7 +26,7 @@ void disk_gate_set_log(int error) {
     look();
 }
 
-/* PING is refused too, so that a client's health check hears of it. */
+/* PING is refused too, so that a client's health check sees the fault. */
 static bool may_not_be_saved(const struct call *call) {
     bool writes = gate_flags(call) & COMMAND_WRITE;
     if (call->origin != CALL_NETWORK) return writes;

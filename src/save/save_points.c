@@ -20,7 +20,7 @@ static bool save_point_parse(struct slice seconds, struct slice changes, struct 
            point->changes >= 0;
 }
 
-/* Pairs of numbers, added to what earlier lines gave; no word adds none. */
+/* Parses pairs of numbers and adds them to the pairs of earlier lines. No words add none. */
 static bool save_pairs_parse(const struct slice *words, size_t count) {
     struct save_point parsed[SAVE_POINTS_MAX];
     size_t kept = option_is_repeated() ? save_point_count : 0;
@@ -49,14 +49,14 @@ static bool save_parse(const struct option_row *row, const struct slice *words, 
                        char *reason, size_t reason_size) {
     bool line =
         option_source_now() == OPTION_FROM_FILE || option_source_now() == OPTION_FROM_COMMAND_LINE;
-    if (count == 1 && words[0].length == 0) { /* "" takes all away */
+    if (count == 1 && words[0].length == 0) { /* "" removes all save points */
         save_point_count = 0;
         return true;
     }
     if (save_pairs_parse(words, count)) return true;
     if (!line) return false;
     if (count == 1 && save_word_parse(words[0])) return true;
-    if (count != 2) { /* '""' and the like: 6.2 passes over it, and only the default is gone */
+    if (count != 2) { /* '""' and the like: 6.2 ignores the text, and only removes the default */
         if (!option_is_repeated()) save_point_count = 0;
         return true;
     }

@@ -10,9 +10,9 @@ struct save_point {
     int64_t seconds, changes;
 };
 
-/* Registers the option. Once, at start. `changed` hears of each change of it. */
+/* Registers the option. Once, at start. `changed` is called after each change of the option. */
 void save_points_register(void (*changed)(void));
 bool save_points_any(void);
-/* The first one that is reached by so many changes in so many seconds; NULL = none. */
+/* The first save point that so many changes in so many seconds have reached; NULL = none. */
 const struct save_point *save_points_due(uint64_t changes, int64_t seconds);
 #endif

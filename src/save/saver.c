@@ -2,10 +2,10 @@
  * Saves in the background, by a child or by a walk.
  *
  * Invariants
- *  1. `method` is of the save under way; NONE exactly while there is none that this file began and
- *     has not told the end of.
- *  2. A walk whose end was told before it came (saver_kill_and_wait) is an orphan: it is under way
- *     still, and nobody hears of it.
+ *  1. `method` is that of the save under way; NONE exactly while no save is under way whose end was
+ *     not told yet.
+ *  2. A walk whose end was told before it came (saver_kill_and_wait) is an orphan: it is still
+ *     under way, and its real end is told to nobody.
  */
 #include "save/saver.h"
 
@@ -25,17 +25,17 @@
 #include "save/walk.h"
 #include "store/frontier.h"
 
-/* Above all numbers that processes have (PID_MAX_LIMIT of Linux): a walk's names are no child's. */
+/* Above every process id (PID_MAX_LIMIT of Linux), so that a walk's names are never a child's. */
 #define WALK_ID_BASE (1 << 22)
-/* How long a walk that has used up its time waits for more. */
+/* How long a walk that has used up its time budget waits for more. */
 #define WALK_PAUSE_MSEC 2
-/* Marks of given-up saves are taken away by so many positions a turn. */
+/* The marks that a given-up save has left are removed at so many positions a turn. */
 #define CLEAN_POSITIONS 256
 
 enum method { METHOD_FORK, METHOD_WALK, METHOD_NONE };
 
 static struct loop *loop;
-static struct saver_job jobs[SAVER_JOBS_MAX]; /* of one save: a child has one */
+static struct saver_job jobs[SAVER_JOBS_MAX]; /* those of the save under way; a child has one */
 static bool left[SAVER_JOBS_MAX];
 static unsigned job_count;
 static uint64_t joined;
@@ -67,7 +67,7 @@ static int save_in_child(void *unused) {
     return job->close(job->argument, fd, error) ? 0 : 1;
 }
 
-/* A job alone may begin the next in what it is told. */
+/* A job that shares its save with no other may start the next one in `ended`. */
 static void tell_end(const struct saver_end *end) {
     void (*ended)(const struct saver_end *end) = jobs[0].ended;
     method = METHOD_NONE;
@@ -101,7 +101,7 @@ static int walk_id(void) { return WALK_ID_BASE + (int)getpid(); }
 
 static void wake(void) { loop_wake(loop); }
 
-/* `good`: of each job; NULL: none is, on purpose. */
+/* `good`: one for each job; NULL: all were ended on purpose. */
 static void tell_walk_end(const bool *good) {
     struct saver_end ends[SAVER_JOBS_MAX];
     for (unsigned i = 0; i < job_count; i++) {
@@ -177,7 +177,7 @@ bool saver_join(const struct saver_job *what) {
     return true;
 }
 
-/* Of the save under way; SAVER_JOBS_MAX: none of them. */
+/* The index of the job of that argument; SAVER_JOBS_MAX: there is none. */
 static unsigned find_job(const void *argument) {
     for (unsigned i = 0; i < job_count; i++)
         if (jobs[i].argument == argument) return i;
@@ -249,7 +249,7 @@ void saver_turn(void) {
     if (method == METHOD_WALK && !walk_is_copying()) look_for_end();
 }
 
-/* What is left of marks goes a bit at a time, so that the next walk need not wait for it. */
+/* Left-over marks are removed in small steps, so that the next walk need not wait for that. */
 bool saver_step(void) {
     if (method == METHOD_WALK) return walk_step();
     return !frontier_may_begin() && !frontier_clean(CLEAN_POSITIONS);
@@ -268,7 +268,7 @@ const struct child_observer saver_child_observer = {.in_child = forget_walk};
 static const struct option_name methods[] = {
     {"fork", METHOD_FORK}, {"walk", METHOD_WALK}, {NULL, 0}};
 
-/* One that is under way by the other method is ended: BGSAVE begins it anew. */
+/* A walk that is under way is ended when the method becomes fork; BGSAVE starts a new save. */
 static bool apply_method(const struct option_row *row, char *reason, size_t reason_size) {
     if (wanted == METHOD_FORK) saver_end_walk();
     return true;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Saves in the background: of the data of one moment, written by another than who serves clients.
+ * Saves in the background: the data of one moment, written without stopping the service of clients.
  *
- * snapshot-method says how. `fork`: a child sees the memory of the moment and writes it out, as
- * Redis 6.2 does. `walk`: the server copies its keys bit by bit, each before it changes, to a
- * thread that writes (save/walk.h); no page is copied, and nothing stops for the fork. One save
- * at a time, whatever the method, and none beside a child of another kind that saves; but a walk's
- * may be for several (saver_join).
+ * snapshot-method says how. `fork`: a child sees the memory of the moment and writes it, as in
+ * Redis 6.2. `walk`: the main thread copies keys in slices, each key before it changes, to a thread
+ * that writes (save/walk.h); no page is copied, and the server does not stop for a fork. One save
+ * is under way at a time, by whichever method, and none beside another child that saves; several
+ * jobs may share a walk (saver_join).
  */
 #ifndef EVENKEEL_SAVE_SAVER_H
 #define EVENKEEL_SAVE_SAVER_H
@@ -17,54 +17,61 @@
 
 struct loop;
 
-/* Options and metrics. Once, at start. */
+/* Registers options and metrics. Once, at start. */
 void saver_register(void);
-/* NULL: closes. */
+/* Gives the saver its loop, which a walk needs. NULL: closes. */
 void saver_open(struct loop *loop);
 
-/* Between two units. The job is copied. False with errno set; EBUSY: one is under way. */
+/* Starts a save; called between two units. The job is copied. False with errno set; EBUSY: a save
+ * is under way. */
 MUST_USE bool saver_start(const struct saver_job *job);
-/* Who begins now walks. */
+/* Whether a save that starts now walks. */
 bool saver_walks(void);
-/* The save that was begun in this unit, before anything has changed, is for this job, too: of the
- * same kind and format, with an argument of its own. The job is copied; its `open` and `close` run
- * after those of the first. Whoever of them fails does not end it for the others; but they go on
- * only as fast as the slowest takes what is written. False where that cannot be: a child saves, or
- * the first key is copied. */
+/* Lets this job share the save that was begun in this unit, before any data changed: of the same
+ * kind and format, with an argument of its own. The job is copied; its `open` and `close` run after
+ * those of the first. A job that fails does not end the save for the others, but all go on only as
+ * fast as the slowest takes the bytes. False where sharing is impossible: a child saves, or the
+ * first key is copied. */
 MUST_USE bool saver_join(const struct saver_job *job);
-/* Whether it can be now. */
+/* Whether saver_join is possible now. */
 bool saver_may_join(void);
-/* Ends the save for the job of this argument, and as a whole where no other shares it. Its `ended`
- * is told later. Harmless where there is none. */
+/* Ends the save for the job of this argument, and the whole save where no other job shares it. The
+ * job's `ended` is called later. Harmless where there is no such job. */
 void saver_leave(const void *argument);
-/* The save under way is for the job of this argument and for another one, which has not left. */
+/* Whether the save under way is for the job of this argument and for another one, which has not
+ * left. */
 bool saver_is_shared(const void *argument);
-/* Writers hand more over to the walk under way than is written: some megabytes wait. A job that is
- * not a file must take what is written to it now, whether its peers read it or not, because
- * otherwise writers would come to wait for those peers. */
+/* Whether writers make the walk copy more than is written, so that some megabytes wait. A job that
+ * does not write to a file must then take the bytes without regard to its peers, because otherwise
+ * writers would have to wait for those peers. */
 bool saver_is_pressed(void);
-/* A save is under way, or another child that is in its way. */
+/* Whether a save is under way, or another child that must end first. */
 bool saver_is_busy(void);
 /* The kind of a save that writes a snapshot, to a file or to replicas. */
 extern const struct child_kind saver_snapshot;
 /* The kind of the save, or child, under way; NULL where there is none. */
 const struct child_kind *saver_kind(void);
-/* Of the save under way: as its `open` has it. */
+/* The id of the save under way, as its job's `open` gets it. */
 int saver_id(void);
-/* It is a child: descriptors that its job's `open` gives stay open in this process as well. */
+/* Whether the save is done by a child. Descriptors that its job's `open` returns then stay open in
+ * this process as well. */
 bool saver_is_a_process(void);
-/* Ends a save of this kind; `ended` is told later. On purpose: no error. */
+/* Ends a save of this kind; `ended` is called later, and is told that this is no error
+ * (`on_purpose`). */
 void saver_kill(const struct child_kind *kind);
-/* The same, and returns when `ended` was told. What a disk holds up beyond CHILD_PATIENCE_MSEC goes
- * on by itself: until then saver_is_busy. */
+/* Ends a save of this kind as saver_kill does, and returns after `ended` was called. A writing
+ * thread that the disk blocks for more than CHILD_PATIENCE_MSEC goes on alone; saver_is_busy until
+ * it is done. */
 void saver_kill_and_wait(const struct child_kind *kind);
-/* Before all data is set aside, which a walk cannot follow: one that is under way is ended. */
+/* Ends a walk that is under way: called before all data is set aside, because a walk cannot follow
+ * that. */
 void saver_end_walk(void);
 
-/* After waking, and before the loop sleeps: true where it should not. */
+/* Called after the loop wakes, and before it sleeps. saver_step returns true where the loop should
+ * not sleep. */
 void saver_turn(void);
 bool saver_step(void);
 
-/* In a forked child nothing of a walk is to be done. */
+/* Makes a forked child forget the walk, which is its parent's. */
 extern const struct child_observer saver_child_observer;
 #endif

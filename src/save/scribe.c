@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Writing what a walk hands over. scribe.h has the idea.
+ * Writing the blocks that a walk hands over. scribe.h has the idea.
  *
- *   opened by the first job; blocks; ended by the last, which says how it went
+ *   first block: files are opened; more blocks; write_end: tail, sync, close, result
  *
- * A text in parts is put together here, for it is compressed as a whole.
+ * A text in parts is joined here, because it is compressed as a whole.
  *
  * Invariants
- *  1. What stands below `thread` is touched by jobs alone, which run one at a time.
- *  2. `ended` is set last of all: then no job is left, and the memory is the main thread's.
- *  3. Once `given_up` is set the scribe waits for nothing but the system. In particular it waits no
- *     longer for a pipe that does not block.
- *  4. What is encoded goes to `out`: the file's sink itself where there is one job, else the fork,
- *     whose window goes to each file that has not failed. The fork fails when all have.
+ *  1. Members below `thread` are touched only by the scribe's jobs, which run one at a time.
+ *  2. `ended` is set last: then no job is left, and the memory belongs to the main thread.
+ *  3. Once `given_up` is set the scribe waits only within system calls: no longer for a
+ *     non-blocking pipe to take bytes.
+ *  4. The encoder writes to `out`: with one job its file's sink, else the fork, a sink that writes
+ *     its window to each file that has not failed. The fork fails when all files have.
  */
 #include "save/scribe.h"
 
@@ -34,7 +34,7 @@
 
 #define FORK_WINDOW_BYTES 65536
 
-/* For tests, who delay each key: so often it is asked whether all is given up. */
+/* For tests that delay each key: how often the delay asks whether the save is given up. */
 #define DELAY_STEP_USEC 1000
 
 /* Where one job writes. */
@@ -46,7 +46,7 @@ struct writer {
 
     /* thread */
     int fd;    /* -1: it is not open */
-    int error; /* errno of the first failure of its own */
+    int error; /* errno of this writer's first failure */
     struct file_sink file;
 };
 
@@ -60,7 +60,7 @@ struct scribe {
 
     /* thread */
     bool opened;
-    int error; /* errno of the first failure that ends it for all */
+    int error; /* errno of the first failure that ends the save for all */
     struct sink fork;
     char *fork_window;
     struct sink *out;
@@ -117,7 +117,8 @@ static void writer_write(struct writer *w, struct slice bytes) {
     if (sink_error(&w->file.sink)) writer_fail(w, sink_error(&w->file.sink));
 }
 
-/* To each that has not failed; errno of the last where all have. */
+/* Writes to each writer that has not failed. False where all have failed, with the errno of the
+ * last. */
 static bool fork_drain(struct sink *sink, const void *more, size_t length) {
     struct scribe *s = (struct scribe *)((char *)sink - offsetof(struct scribe, fork));
     int error = 0;
@@ -143,7 +144,7 @@ static void open_out(struct scribe *s) {
     s->out = &s->fork;
 }
 
-/* Asked while a pipe takes nothing. */
+/* Whether to stop waiting; asked while a pipe takes no bytes. */
 static bool is_unwanted(const void *context) {
     const struct writer *w = context;
     return is_given_up(w->scribe) || atomic_load(&w->left);
@@ -179,7 +180,7 @@ static void begin(struct scribe *s) {
                         s->plan.threads);
 }
 
-/* For tests: as rdb_delay, but it ends where all is given up. */
+/* For tests: delays as rdb_delay does, but ends when the save is given up. */
 static void delay(const struct scribe *s, uint64_t key) {
     int64_t usec = s->plan.key_delay_usec;
     if (usec < 0) {
@@ -198,9 +199,9 @@ static void pass_on(struct scribe *s, const struct piece *piece) {
     pipeline_give(s->pipeline, bytes, piece->bytes + PIECE_KEY_WEIGHT);
 }
 
-/* The text's parts have all come. */
+/* Passes on a text whose parts have all come. */
 static void pass_on_whole(struct scribe *s, unsigned how) {
-    struct slice whole = buffer_slice(&s->parts); /* whose memory goes with the piece */
+    struct slice whole = buffer_slice(&s->parts); /* its memory is freed with the piece */
     struct piece *piece = pipeline_room(s->pipeline, sizeof(*piece) + sizeof(whole));
     *piece = (struct piece){.kind = PIECE_OWNED, .how = (uint8_t)how, .bytes = sizeof(whole)};
     memcpy(piece->body, &whole, sizeof(whole));
@@ -235,7 +236,7 @@ static void write_block(void *argument) {
     atomic_fetch_sub(&s->waiting, sizeof(*b));
 }
 
-/* What stands behind all keys. */
+/* Writes what follows the last key. */
 static void finish(struct scribe *s) {
     struct sink *out = s->out;
     struct slice tail = buffer_slice(&s->plan.tail);
@@ -251,9 +252,8 @@ static void end_pipeline(struct scribe *s) {
     memory_free(s->fork_window, MEMORY_SAVES);
 }
 
-/* On disk before its owner gives it its name: so what takes long is over when it is asked for the
- * last time whether all is given up, and no file of data that is gone comes late. What is no file
- * has no disk (EINVAL). */
+/* Syncs the file before its `close` renames it. So the slow work is done before this last check of
+ * `given_up`, and no file of deleted data appears late. A pipe cannot be synced (EINVAL). */
 static void settle(struct scribe *s, struct writer *w) {
     if (s->error) writer_fail(w, s->error);
     if (!w->error && !sink_flush(&w->file.sink)) writer_fail(w, sink_error(&w->file.sink));

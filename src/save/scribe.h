@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The scribe of a save that walks: encodes and writes, on a thread of its own, what is copied.
+ * The scribe of a save by walk: a thread that encodes and writes what the main thread has copied.
  *
  *   main thread: blocks of pieces --> scribe: encode, compress, sum --> file or pipe
  *
- * The main thread never waits for it: how far it is behind is a number (scribe_waiting) that the
- * walk looks at. What is encoded may go to several files and pipes: as fast as the slowest of them
- * takes it, and whoever fails or leaves does not end it for the others. Blocks are jobs of
- * io/background, so they are done in the order in which they were handed over; the scribe may have
- * more threads help (io/pipeline).
+ * The main thread never waits for the scribe; the walk reads how far it is behind (scribe_waiting).
+ * The output may go to several files and pipes, as fast as the slowest takes it; a writer that
+ * fails or leaves does not end the save for the others. Blocks are jobs of io/background, so they
+ * are written in the order in which they were handed over. More threads may help to encode
+ * (io/pipeline).
  */
 #ifndef EVENKEEL_SAVE_SCRIBE_H
 #define EVENKEEL_SAVE_SCRIBE_H
@@ -36,40 +36,42 @@ struct scribe_block {
 struct scribe_plan {
     struct saver_job job;
     int id;
-    struct buffer head, tail; /* before and behind all pieces; the scribe's from now on */
-    unsigned threads;         /* that help */
+    struct buffer head, tail; /* before and behind all pieces; owned by the scribe */
+    unsigned threads;         /* threads that help to encode */
     int64_t key_delay_usec;   /* for tests */
-    void (*wake)(void);       /* from its thread: it has ended */
+    void (*wake)(void);       /* called from the scribe's thread when it has ended */
 };
 
-/* Nothing is opened yet where this returns. */
+/* Creates a scribe; the job's `open` is called later, on its thread. */
 MUST_USE struct scribe *scribe_create(const struct scribe_plan *plan);
-/* The job, of the same format, gets all of it, too. No block was handed over yet, and it is not
- * ended; at most SAVER_JOBS_MAX. */
+/* Adds a job of the same format, which gets the same bytes. No block may have been handed over yet,
+ * nor scribe_end called; at most SAVER_JOBS_MAX. */
 void scribe_join(struct scribe *s, const struct saver_job *job);
-/* Nothing more is written for the job with this argument. The other jobs wait until its write under
- * way returns, which it does at once where its descriptor does not block (O_NONBLOCK). */
+/* Ends the writing for the job with this argument. The other jobs wait until its present write
+ * returns: at once, if its descriptor is non-blocking (O_NONBLOCK). */
 void scribe_leave(struct scribe *s, const void *argument);
-/* An empty block, the caller's. */
+/* An empty block, owned by the caller. */
 MUST_USE struct scribe_block *scribe_block_create(void);
 void scribe_block_free(struct scribe_block *b);
-/* The block is the scribe's. */
+/* Hands the block over; the scribe owns it. */
 void scribe_take(struct scribe *s, struct scribe_block *b);
-/* No more comes: what was taken is written to its end; or, where it is not `whole`, nothing more is
- * written, and what is there is given up. Once. */
+/* No more blocks come. Where `whole`, what was handed over is written to its end; otherwise nothing
+ * more is written and the save is given up. Call it once. */
 void scribe_end(struct scribe *s, bool whole);
-/* After scribe_end: what is not written yet is given up, too. */
+/* After scribe_end: gives the save up, so that nothing more is written. */
 void scribe_give_up(struct scribe *s);
 
 /* Bytes of blocks that are not written yet. */
 size_t scribe_waiting(const struct scribe *s);
-/* Keys that have come to the encoder. */
+/* How many keys have come to the encoder. */
 uint64_t scribe_keys(const struct scribe *s);
-/* It has failed already: more need not be handed over, but it must be ended. */
+/* Whether all writing has failed: no more blocks need be handed over, but scribe_end must be
+ * called. */
 bool scribe_has_failed(const struct scribe *s);
-/* After scribe_end: everything is done; whether well, of each job in the order in which they came.
+/* After scribe_end: whether everything is done. `good` then says of each job whether it succeeded,
+ * in the order in which the jobs came.
  */
 bool scribe_has_ended(const struct scribe *s, bool *good);
-/* It has ended. */
+/* Frees a scribe that has ended. */
 void scribe_free(struct scribe *s);
 #endif

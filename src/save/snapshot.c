@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * When snapshots are saved and loaded, and what is told of it.
+ * When snapshots are saved and loaded, and what INFO says of them.
  *
  *   saved by this process (SAVE, the end)  or by a child (BGSAVE, save points)
  *        |                                     |
  *        +--- "temp-<pid>.rdb" is written, synced, renamed to dbfilename ---+
  *
- * While a child lives no other is started: BGSAVE SCHEDULE waits for its end. After a child that
- * failed a save point waits RETRY_SECONDS before it tries again, and, with
- * stop-writes-on-bgsave-error, writes are refused until a save succeeds.
+ * One save in the background at a time: BGSAVE SCHEDULE waits for its end. After a failure a save
+ * point waits RETRY_SECONDS before it tries again, and, with stop-writes-on-bgsave-error, writes
+ * are refused until a save succeeds.
  *
  * Invariant: the file under dbfilename is a whole snapshot at all times (io/file).
  */
@@ -43,25 +43,25 @@
 #include "store/keyspace.h"
 
 #define RETRY_SECONDS 5
-/* So much is dirty at most twice over while a file is written. */
+/* At most twice these bytes are dirty while a file is written. */
 #define SYNC_EVERY_BYTES ((uint64_t)4 << 20)
 #define FILE_MODE 0666 /* the umask decides, as in 6.2 */
 #define TEMPORARY_NAME_BYTES 64
 
-/* What this process writes at the moment; "" = nothing. */
+/* The temporary file that this process is writing; "" = none. */
 static char temporary_now[TEMPORARY_NAME_BYTES];
 static bool stop_writes, incremental_sync;
 static char *filename;
-static void (*began)(void), (*ended)(bool good); /* are told of saves in the background */
+static void (*began)(void), (*ended)(bool good); /* callbacks for saves in the background */
 
 static struct {
     uint64_t changes_saved;    /* keyspace_changes() when the last good save began */
-    uint64_t changes_at_start; /* the same of the child that saves now */
+    uint64_t changes_at_start; /* keyspace_changes() when the save under way began */
     int64_t last_good_sec, tried_sec, begun_sec, took_sec;
     int64_t cow_bytes;
-    bool opened; /* the file was looked for: until then there is no save point to be due */
+    bool opened; /* the file was looked for at start; before that no save point is due */
     bool failed, scheduled;
-    bool reloaded; /* since that child began: the data was replaced, and that counts as no change */
+    bool reloaded; /* since that save began the data was replaced, which counts as no change */
 } state = {.took_sec = -1};
 
 static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
@@ -112,7 +112,7 @@ static void temporary_path(const struct snapshot_file *f, int id, char path[TEMP
     snprintf(path, TEMPORARY_PATH_BYTES, "%s/%s", f->folder, name);
 }
 
-/* As a saver's job has them (save/saver_job.h). */
+/* The functions of a saver's job (save/saver_job.h). */
 static int open_file(void *argument, int id) {
     struct snapshot_file *f = argument;
     char temporary[TEMPORARY_PATH_BYTES], path[2 * PATH_MAX];
@@ -150,7 +150,7 @@ void snapshot_remove_temporary(void) {
     if (temporary_now[0]) unlink(temporary_now);
 }
 
-/* In this process. */
+/* Writes the file in this process. */
 static bool write_file(struct snapshot_file *to) {
     struct file_sink f;
     int fd = open_file(to, (int)getpid());
@@ -171,7 +171,7 @@ static bool save_file(void) {
     return good;
 }
 
-/* A load has begun and not come to its end. False after a line in the log. */
+/* False, after a line in the log, while a load is incomplete. */
 static bool may_save(void) {
     if (!loading_is_under_way() && !loading_is_cut_short()) return true;
     log_warning("Nothing is saved: only a part of the data is loaded");
@@ -189,7 +189,7 @@ static void log_fault(const struct rdb_loaded *result) {
     struct buffer text;
     buffer_init(&text, MEMORY_OTHER);
     rdb_describe_fault(result, &text);
-    /* In two lines: what scripts look for in 6.2's log, then all that is known. */
+    /* Two lines: the text that scripts look for in 6.2's log, then all that is known. */
     log_warning("Internal error in RDB reading offset %" PRIu64 " -> %s", result->offset,
                 result->reason);
     log_warning("Error loading the snapshot %s %s", filename, text.bytes);
@@ -199,7 +199,7 @@ static void log_fault(const struct rdb_loaded *result) {
 static bool load_file(int fd, bool replaces) {
     struct file_source f;
     struct rdb_loaded result;
-    /* A replica's keys go when its primary says so. */
+    /* A replica deletes its keys when its primary says so. */
     const struct rdb_loading how = {.replaces = replaces,
                                     .keeps_expired = keyspace_expiry_is_elsewhere()};
     file_source_open(&f, fd, -1);
@@ -268,9 +268,9 @@ bool snapshot_load_at_start(void) {
 
 /* ---- children ---- */
 
-static struct snapshot_file file; /* that is saved in the background */
+static struct snapshot_file file; /* that which is saved in the background */
 
-/* It stands where the save began: `dir` may be another folder now. */
+/* The file is in the folder where the save began: `dir` may be another one now. */
 static void remove_temporary(int id) {
     char path[TEMPORARY_PATH_BYTES];
     temporary_path(&file, id, path);
@@ -342,12 +342,12 @@ void snapshot_cron(void) {
     (void)snapshot_start_child();
 }
 
-/* Before the data goes: what the child shares is not copied for it. */
+/* Ended before the data is deleted, so that no page that the child shares is copied. */
 static void end_child_before_flush(int database) {
     if (database == FLUSH_ALL && saves_now()) saver_kill(&saver_snapshot);
 }
 
-/* The changes since the last save remain: those of FLUSHALL itself count, too. */
+/* The count of changes since the last save is kept: FLUSHALL's own changes count, too. */
 static void save_after_flush(int database) {
     if (database != FLUSH_ALL || !save_points_any() || loading_is_under_way() ||
         loading_is_cut_short())
@@ -393,7 +393,7 @@ static void command_bgsave(struct call *call) {
                     "Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE "
                     "SCHEDULE in order to schedule a BGSAVE whenever possible.");
     } else if (saver_is_busy() || call->origin == CALL_QUEUED) {
-        /* Within EXEC a fork would show what the transaction has done so far. */
+        /* Within EXEC a fork would see a part of the transaction. */
         state.scheduled = true;
         reply_status(call->client, "Background saving scheduled");
     } else if (snapshot_start_child()) {

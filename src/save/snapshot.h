@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Snapshots of the data set: saved at once or by a child, by command, by save points and at the
- * end; loaded at start.
+ * Snapshots of the data set: saved in this process or in the background, by command, by save points
+ * and when the server ends; loaded at start.
  */
 #ifndef EVENKEEL_SAVE_SNAPSHOT_H
 #define EVENKEEL_SAVE_SNAPSHOT_H
@@ -13,46 +13,46 @@ struct flush_observer;
 /* Registers commands, options and metrics. Once, at start. */
 void snapshot_register(void);
 
-/* The options alone, for tests of them. */
+/* Registers only the options, for their tests. */
 FOR_TESTS void snapshot_options_register(void);
 
-/* Writes dbfilename in this process. False after a line in the log. O(all data). */
+/* Saves to dbfilename in this process. False after a line in the log. O(all data). */
 MUST_USE bool snapshot_save(void);
 /* Loads dbfilename at start. True also where there is none; false after a line in the log that says
  * what is wrong and where. */
 MUST_USE bool snapshot_load_at_start(void);
-/* Opens dbfilename, for a caller that gives up data for the file's: it gives up nothing before the
- * file is open. The descriptor, or -1 with errno set. */
+/* Opens dbfilename. For a caller that replaces its data by the file's, and must not drop them
+ * before the file is open. Returns the descriptor, or -1 with errno set. */
 MUST_USE int snapshot_load_open(void);
 /* Loads the file of that descriptor and closes it. False after a line in the log. With `replaces`,
- * keys that are there already give way. */
+ * keys that exist already are replaced. */
 MUST_USE bool snapshot_load_take(int fd, bool replaces);
-/* At start where another file was loaded: save points count from now on. */
+/* Called at start where another file was loaded: save points count from now on. */
 void snapshot_begin(void);
-/* For DEBUG RELOAD: what is there now is what the file has. */
+/* For DEBUG RELOAD: notes that the data is what the file has. */
 void snapshot_note_reloaded(void);
 
-/* A child that saves what FLUSHALL takes away is ended; and with save points the file loses it at
- * once, so that it does not come back with the next start: as 6.2. */
+/* FLUSHALL ends a save that is under way. With save points it also saves the empty data at once, so
+ * that the deleted data does not come back with the next start, as in 6.2. */
 extern const struct flush_observer snapshot_flush_observer;
-/* A child begins to save to dbfilename, as for BGSAVE. False after a line in the log. */
+/* Starts a save to dbfilename in the background, as BGSAVE does. False after a line in the log. */
 bool snapshot_start_child(void);
-/* Who is to hear when such a save has begun, before anything changes, and how it has ended, when
- * what that means for clients was done; NULL: nobody. */
+/* Sets two callbacks (NULL: none). `began` is called when such a save has begun, before any data
+ * changes; `ended` when it has ended, after its result was noted. */
 void snapshot_set_observer(void (*began)(void), void (*ended)(bool good));
 /* dbfilename, in the present folder. */
 const char *snapshot_path(void);
 
-/* Several times a second: save points, what was put off. */
+/* Called several times a second: starts saves that are due by save points or were scheduled. */
 void snapshot_cron(void);
-/* A save is under way, and nothing of the data has changed since it began. */
+/* Whether a save is under way, and no data has changed since it began. */
 bool snapshot_is_current(void);
-/* One begins as soon as it can. */
+/* Whether a save is scheduled to begin as soon as possible. */
 bool snapshot_is_scheduled(void);
-/* Whether a server that ends is to save: there are save points. */
+/* Whether a server that ends should save: there are save points. */
 bool snapshot_wanted_at_end(void);
-/* From a handler of signals, before the process ends in the midst of snapshot_save. */
+/* For a signal handler, before the process ends in the midst of snapshot_save. */
 void snapshot_remove_temporary(void);
-/* Before the server ends: a child that saves is ended, and its file removed. */
+/* Called before the server ends: ends a save in the background and removes its file. */
 void snapshot_end_child(void);
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Copying for a save that walks.
+ * Copying for a save by walk.
  *
  *   frontier_step --> emit --> the main lane -------------------> blocks to the scribe
  *   doors ----------> emit --> the same, or, while a large value
  *                              is in it in part, the side lane --> behind that value
  *
- * A small entry is a piece: its copy, with that of the one block that its value is, if it is one.
- * Of any other value the type's own saving writes into a sink whose window is the block itself;
- * what takes long to make (compressed texts, ziplists) it defers to the scribe. A long string is
- * copied in parts.
+ * A small entry is one piece: its copy and, if its value is one block, that block's copy. Any other
+ * value is written by its type's saving into a sink whose window is the block itself; slow
+ * encodings (compressed texts, ziplists) are deferred to the scribe. A long string is copied in
+ * parts.
  *
  * Invariants
- *  1. `record` is of the entry that the main lane has in part, and of nothing otherwise; the side
- *     lane has no block and no bytes where there is none.
+ *  1. `record` is that of the entry that the main lane has in part. Where there is none, the side
+ *     lane has no block and no bytes.
  *  2. A lane's `database` is that of the last key in it; -1: none yet.
  *  3. Blocks reach the scribe in the order in which the file has them.
  */
@@ -50,30 +50,32 @@
 #include "value/saved.h"
 #include "value/shadow.h"
 
-/* So long at most in a turn: short beside what clients notice. */
+/* The longest slice in a turn: too short for clients to notice. */
 #define SLICE_NSEC INT64_C(500000)
-/* A slice begins when so much of it may be spent, or half of what gathers (base/time_budget.h): the
- * first keys of each are waited for, and there are some hundred of them. */
+/* A slice begins only when this much time may be spent, or half of what the budget can gather
+ * (base/time_budget.h), because the first keys of a slice are cache misses, some hundred of
+ * them. */
 #define SLICE_MIN_NSEC (SLICE_NSEC / 2)
 #define GATHERED_HALF_NSEC INT64_C(50000) /* for each percent */
-/* Positions of a table at a time, some hundred keys, and weight of a large value's members
- * (value_spend): some ten microseconds between two looks at the clock. */
+/* Positions of a table in a step (some hundred keys), and weight of a large value's members
+ * (value_spend): some ten microseconds between two readings of the clock. */
 #define STEP_POSITIONS 256
 #define STEP_WEIGHT 128
-/* The scribe may be so far behind: more would only be memory. */
+/* The walk pauses while the scribe is this far behind, because more would only take memory. */
 #define WAITING_BYTES_MAX ((size_t)8 << 20)
-/* The walk alone does not come so far ahead of the scribe: keys change faster than it writes. */
+/* The walk by itself never gets this far ahead of the scribe: keys change faster than it writes. */
 #define PRESSED_BYTES (2 * WAITING_BYTES_MAX)
-/* The scribe is so far behind only because keys change faster than it writes: writers wait. */
+/* At this distance, which only writers can cause, writers wait. */
 #define HELD_BYTES_MAX ((size_t)64 << 20)
-/* So much may wait beside a large value before the rest of it is copied without regard to time. */
+/* When this much waits beside a large value, the rest of the value is copied without regard to
+ * time. */
 #define ASIDE_BYTES_MAX ((size_t)16 << 20)
-/* A sink's window: less room than this in a block is given up. */
+/* The smallest window of a sink: less room in a block is left unused. */
 #define WINDOW_BYTES_MIN 512
-/* Entry and value of a piece: more goes through the type's saving. */
+/* Larger entries and values go through the type's saving instead of one piece. */
 #define FLAT_BYTES_MAX 32768
 
-/* What a line of the log shows of a key. */
+/* How many bytes of a key the log shows. */
 #define KEY_SHOWN(length) ((length) < 64 ? (length) : 64)
 
 #define NSEC_PER_MSEC 1000000
@@ -82,28 +84,28 @@
 static char nowhere[1];
 
 struct lane {
-    struct scribe_block *open; /* that is filled; NULL: none */
+    struct scribe_block *open; /* being filled; NULL: none */
     struct scribe_block *full, **end;
     size_t bytes; /* of all full blocks */
     int database;
 };
 
-/* A sink into a lane. First in its struct, so that the sink's functions find it. */
+/* A sink into a lane. `sink` is first, so that the sink's functions find the tape. */
 struct tape {
     struct sink sink;
     struct lane *lane;
-    struct piece *piece; /* that the window is the body of */
+    struct piece *piece; /* the piece whose body the window is */
     bool begins;         /* the next piece is a key's first */
 };
 
 static struct {
     struct scribe *scribe; /* NULL: no save is under way */
     enum saver_format format;
-    bool copying;      /* not yet: the scribe was told that no more comes */
-    bool with_recency; /* the policy keeps some that the file has */
-    bool failed;       /* a value that no file can have: the save is given up at the next step */
+    bool copying;      /* scribe_end was not called yet */
+    bool with_recency; /* the policy keeps recency, and the file has it */
+    bool failed;       /* a value that no file can hold: the save is given up at the next step */
     uint64_t keys_total;
-    uint64_t main_nsec_before; /* main_nsec when it began */
+    uint64_t main_nsec_before; /* main_nsec when the walk began */
     struct lane lane, aside;
     struct {
         const struct entry *entry; /* NULL: none */
@@ -112,7 +114,7 @@ static struct {
         struct slice text; /* a long string's */
         size_t copied;     /* of it */
     } record;
-    bool record_ended; /* since let_go */
+    bool record_ended; /* a record has ended since let_go */
     struct time_budget budget;
 } walk;
 
@@ -126,7 +128,7 @@ static void lane_init(struct lane *l) {
     l->end = &l->full;
 }
 
-/* The open block is full. */
+/* Passes the open block on; none: nothing. */
 static void lane_close(struct lane *l) {
     struct scribe_block *b = l->open;
     l->open = NULL;
@@ -163,7 +165,7 @@ static void lane_bytes(struct lane *l, const void *bytes, size_t length) {
     piece_close(l, p);
 }
 
-/* What has waited beside a large value follows it. */
+/* Puts the blocks that waited beside a large value behind it. */
 static void join_lanes(void) {
     struct lane *l = &walk.aside;
     lane_close(l);
@@ -206,7 +208,7 @@ static void tape_close_window(struct tape *t) {
     piece_close(t->lane, t->piece);
 }
 
-/* A text in pieces of the kind that its length wants. */
+/* Copies a text in PIECE_PART pieces. */
 static void tape_text(struct tape *t, unsigned how, struct slice text, bool is_last) {
     enum { PART_BYTES = SCRIBE_BLOCK_BYTES / 2 };
     do {
@@ -267,7 +269,7 @@ static void tape_begin(struct tape *t, struct lane *l) {
     tape_open_window(t);
 }
 
-/* Between two steps the window is closed: what follows may be in another block. */
+/* Closes the window between two steps, because the next step may write to another block. */
 static void tape_pause(struct tape *t) {
     tape_close_window(t);
     sink_set_window(&t->sink, nowhere, 0);
@@ -276,7 +278,7 @@ static void tape_pause(struct tape *t) {
 
 /* ---- entries ---- */
 
-/* The file's keys are from now on of this database. How many there are is said at the first. */
+/* The keys that follow are of this database. The number of its keys stands in the file's head. */
 static void select_database(struct lane *l, int database) {
     struct buffer text;
     struct buffer_sink out;
@@ -298,7 +300,7 @@ static bool is_long_string(const struct entry *e, size_t entry_bytes) {
            entry_bytes + blob_slice(entry_blob(e)).length > FLAT_BYTES_MAX;
 }
 
-/* The one block that the value is; no bytes: it is another's business. */
+/* The one block that the value is; NULL bytes: it is not one block. */
 static struct slice flat_value(const struct entry *e) {
     if (e->type == ENTRY_STRING) return blob_slice(entry_blob(e));
     const struct value_type *type = value_type(e->type);
@@ -370,7 +372,7 @@ static void begin_record(struct lane *l, const struct entry *e) {
     tape_pause(t);
 }
 
-/* A part of a long string; true when all is copied. */
+/* Copies a part of a long string; true when all is copied. */
 static bool copy_text(struct tape *t, size_t bytes) {
     struct slice rest = walk.record.text;
     rest.bytes += walk.record.copied;
@@ -431,7 +433,8 @@ static bool go_on(size_t budget) {
     return all;
 }
 
-/* Database and recency; then the whole entry, where it is one piece: true. */
+/* Writes the database, if it changes, and the recency. True where the entry then went as one
+ * piece. */
 static bool begin_entry(struct lane *l, int database, const struct entry *e) {
     char recency[PIECE_RECENCY_BYTES_MAX];
     select_database(l, database);
@@ -440,7 +443,7 @@ static bool begin_entry(struct lane *l, int database, const struct entry *e) {
     return copy_whole(l, e, entry_allocation(e));
 }
 
-/* Beside the one that is out in part: whole. */
+/* Copies an entry whole into the side lane, while another is out in part. */
 static void emit_aside(int database, const struct entry *e) {
     struct lane *l = &walk.aside;
     if (begin_entry(l, database, e)) return;
@@ -451,7 +454,7 @@ static void emit_aside(int database, const struct entry *e) {
     walk.record = outer;
 }
 
-/* A value of several pieces was copied at once, where somebody looks at how long that takes. */
+/* Notes how long it took to copy a value of several pieces at once, if latency or a probe asks. */
 static void note_copy(const struct entry *e, int64_t begun_nsec) {
     if (!begun_nsec) return;
     int64_t nsec = clock_monotonic_nsec() - begun_nsec;
@@ -487,10 +490,10 @@ static bool emit(int database, const struct entry *e, size_t budget, void *conte
 /* ---- who must wait ---- */
 
 static struct list_link held = {&held, &held}; /* of struct client.held_link */
-static bool held_behind;        /* some of them, until the scribe is less far behind */
-static int64_t held_since_nsec; /* the first of them */
+static bool held_behind;                       /* some are held because the scribe is far behind */
+static int64_t held_since_nsec;                /* when the first of them was held */
 
-/* They are asked again. */
+/* Lets the held calls go: the gate asks them again. */
 static void let_go(void) {
     held_behind = walk.record_ended = false;
     if (!list_is_empty(&held) && latency_is_on())
@@ -518,7 +521,7 @@ static bool any_key_awaits(const struct call *call) {
 
 static bool is_far_behind(void) { return scribe_waiting(walk.scribe) >= HELD_BYTES_MAX; }
 
-/* Of EXEC, scripts and modules nobody asks: what they change is copied at once. */
+/* Calls of EXEC, scripts and modules are not held: what they change is copied at once. */
 static bool should_wait(const struct call *call) {
     if (!(gate_flags(call) & COMMAND_WRITE) || batch_is_within()) return false;
     return is_far_behind() || any_key_awaits(call);
@@ -536,7 +539,7 @@ static enum gate_verdict hold(const struct call *call) {
 
 struct gate walk_gate = {.origins = GATE_FROM(CALL_NETWORK), .stops = should_wait, .stop = hold};
 
-/* What some have waited for may have happened. */
+/* Lets calls go where the cause of their waiting may have ended. */
 static void look_at_held(void) {
     if (walk.record_ended || (held_behind && !is_far_behind())) let_go();
 }
@@ -644,7 +647,8 @@ void walk_turn(void) {
     frontier_turn();
 }
 
-/* Somebody waits, or much does: copying goes on without regard to its share of time. */
+/* Whether copying goes on without regard to its share of time: calls are held, or much waits
+ * aside. */
 static bool is_urgent(void) {
     return walk.aside.bytes >= ASIDE_BYTES_MAX || (!list_is_empty(&held) && !is_far_behind());
 }
@@ -653,7 +657,7 @@ static bool may_rest(void) {
     return scribe_waiting(walk.scribe) >= WAITING_BYTES_MAX && !is_urgent();
 }
 
-/* Copies for a slice at most; true where the time is used up before that. */
+/* Copies for `granted_nsec` at most, and ends the copying after the last key. */
 static void copy_slice(int64_t begun_nsec, int64_t granted_nsec) {
     int64_t now_nsec = begun_nsec;
     bool done = false;

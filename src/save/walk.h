@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Saves that walk: what of the data of one moment goes to the scribe, and when.
+ * Saves by walk: which data of one moment go to the scribe, and when.
  *
- * The frontier (store/frontier.h) hands keys on, each as it was at the save's moment; the walk
- * copies them into blocks, and the scribe (scribe.h) writes. The main thread only copies, and only
- * for its share of time (snapshot-cpu-budget), in slices between which commands run.
+ * The frontier (store/frontier.h) hands on keys, each as it was at the save's moment; the walk
+ * copies them into blocks, and the scribe (scribe.h) writes. The main thread only copies, in slices
+ * between which commands run, and only for its share of time (snapshot-cpu-budget).
  *
- * A large value's copy takes several steps. What others cause to be handed on meanwhile waits
- * aside, since what the file has of a key stands together.
+ * A large value's copy takes several steps. Keys that commands cause to be handed on meanwhile wait
+ * aside, because the bytes of a key stand together in the file.
  */
 #ifndef EVENKEEL_SAVE_WALK_H
 #define EVENKEEL_SAVE_WALK_H
@@ -17,45 +17,48 @@
 #include "base/attributes.h"
 #include "save/saver_job.h"
 
-/* Options and metrics. Once, at start. */
+/* Registers options and metrics. Once, at start. */
 void walk_register(void);
 
-/* This moment's data is saved. None is under way (walk_is_under_way), no unit is in the midst of
- * its changes, and frontier_may_begin. `id` is for the job's `open`; `wake` is called from another
- * thread: walk_end is worth asking. O(databases). */
+/* Begins to save the data of this moment. No walk may be under way (walk_is_under_way), no unit be
+ * in the midst of its changes, and frontier_may_begin must hold. `id` is for the job's `open`.
+ * `wake` is called from another thread when walk_end should be asked. O(databases). */
 void walk_begin(const struct saver_job *job, int id, void (*wake)(void));
-/* Another job, of the same format, may have what this walk copies: no key was copied yet. That
- * nothing has changed since it began is for the caller to know. */
+/* Whether another job of the same format may share this walk: no key was copied yet. The caller
+ * knows that no data has changed since the walk began. */
 MUST_USE bool walk_may_join(void);
-/* It may; at most SAVER_JOBS_MAX jobs. */
+/* Adds a job, where walk_may_join; at most SAVER_JOBS_MAX jobs. */
 void walk_join(const struct saver_job *job);
-/* As scribe_leave. One is under way. */
+/* Ends the walk for the job with this argument (scribe_leave). A walk must be under way. */
 void walk_leave(const void *argument);
-/* Until walk_end has told of its end. */
+/* True until walk_end has told the walk's end. */
 FOR_TESTS bool walk_is_under_way(void);
-/* Its data is still being copied. */
+/* Whether keys are still being copied. */
 bool walk_is_copying(void);
-/* Writers hand over more than is written: more waits than the walk copies by itself. */
+/* Whether writers cause more to be copied than is written: more waits than the walk would copy by
+ * itself. */
 bool walk_is_pressed(void);
-/* A turn begins: what may be spent in it is counted anew. */
+/* Called when a turn of the loop begins: the time that the walk may use in it is counted anew. */
 void walk_turn(void);
-/* Copies on as long as this turn may. True where the loop should not sleep; where it may, but there
- * is more to copy, walk_step is to be called again within some milliseconds. */
+/* Goes on copying for as long as this turn allows. True where the loop should not sleep. False with
+ * walk_is_copying: call it again within some milliseconds. */
 bool walk_step(void);
-/* Nothing more is copied or written; the end comes as ever. Harmless where none is under way. */
+/* Gives the save up: nothing more is copied or written. walk_end tells the end as usual. Harmless
+ * where no walk is under way. */
 void walk_give_up(void);
-/* Whether it has ended, and how for each job: told once, and then none is under way. */
+/* Whether the walk has ended; `good` says how for each job. True once; then no walk is under
+ * way. */
 MUST_USE bool walk_end(bool *good);
-/* Waits up to so long for the end. */
+/* Waits for the end, at most `msec`. */
 void walk_await_end(int64_t msec);
 
-/* Keys that came to the encoder, and keys there were. */
+/* How many keys have come to the encoder, and how many there were when the walk began. */
 void walk_progress(uint64_t *done, uint64_t *total);
-/* A call waits whose row says that it changes a large value that is still to be copied, unless all
- * that it changes is members of a hash, a set or a sorted set. While the scribe is far behind every
- * call that writes waits. */
+/* Holds two kinds of calls: those whose row says that they change a large value that is still to be
+ * copied, unless they change only members of a hash, a set or a sorted set; and, while the scribe
+ * is far behind, every call that writes. */
 extern struct gate walk_gate;
 
-/* In a forked child: the walk is the parent's. */
+/* Called in a forked child: the walk is the parent's. */
 void walk_forget(void);
 #endif

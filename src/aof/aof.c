@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * When the log is written, written anew, begun and ended.
+ * When the log is written, rewritten, begun and ended.
  *
  *          appendonly yes at start, loaded
  *   OFF ---------------------------------------------> ON
@@ -9,9 +9,9 @@
  *    +--+-> WAITS --- the first file has its name ----+
  *     CONFIG SET appendonly yes
  *
- * WAITS: there is no file that stands for the data yet. A child writes one; what has happened since
- * its fork is kept in memory and added. What fails there is tried again; the old file, if any,
- * stays untouched until then. What a client is promised:
+ * WAITS: no file stands for the data yet. A child writes one; changes since its fork are kept in
+ * memory and appended. A failure is retried; the old file, if any, stays untouched until then. What
+ * a client is promised:
  *
  *   WAITS, before the rename    Nothing: a restart reads the old file. Replies leave at once, as
  *                               those of 6.2 do.
@@ -21,15 +21,15 @@
  * A client sees by one INFO that the rename is over: aof_rewrite_in_progress and
  * aof_rewrite_scheduled are both 0.
  *
- * A file is written anew in these states, too: BGREWRITEAOF, growth, and, without a log, on demand
- * only. The child writes what it sees at the fork; aof_switch adds the rest and gives it its name.
- * What is kept begins with a SELECT, for its reader comes from the child's part.
+ * A rewrite happens in each state: by BGREWRITEAOF, and in ON by growth. The child writes the data
+ * of the fork; aof_switch appends the rest and renames the file. The rest begins with a SELECT,
+ * because its reader comes from the child's part.
  *
  * Invariants
  *  1. Effects are wanted, and the writer is open, exactly in ON, and in WAITS from a fork until its
  *     file is the log or is given up (`logging`).
- *  2. A fork sees what the log has before `from`, and nothing else: none happens while a unit has
- *     effects that are not logged yet (effects_are_pending).
+ *  2. A fork sees exactly what the log has before `from`: no fork happens while a unit has effects
+ *     that are not logged yet (effects_are_pending).
  *  3. A child and a switch are never both under way.
  */
 #include "aof/aof.h"
@@ -74,9 +74,9 @@
 /* As in 6.2: the umask alone decides who may write a file that was written anew. */
 #define REWRITTEN_MODE 0666
 #define TEMPORARY_NAME_BYTES 64
-/* So much is dirty at most twice over while a file is written. */
+/* At most twice these bytes are dirty while a file is written. */
 #define SYNC_EVERY_BYTES ((uint64_t)4 << 20)
-/* After one that failed. */
+/* The pause after a rewrite that failed. */
 #define RETRY_NSEC INT64_C(5000000000)
 
 enum state { OFF, WAITS, ON };
@@ -88,27 +88,27 @@ static struct list_link held = {&held, &held}; /* of struct client.held_link */
 
 static struct {
     uint64_t from;  /* the position of the fork */
-    bool for_log;   /* it was not OFF then */
-    bool scheduled; /* to begin as soon as that can be */
+    bool for_log;   /* the state was not OFF then */
+    bool scheduled; /* a rewrite is to begin as soon as possible */
     bool failed;
     int64_t failed_nsec;
     int64_t begun_sec, took_sec;
     int64_t cow_bytes;
-    int64_t base_bytes; /* the file's length after the last one, or at the start */
+    int64_t base_bytes; /* the file's length after the last rewrite, or at the start */
 } rewrite = {.took_sec = -1};
 
-/* The file that is written anew. All names are in the folder that was the present one when that
- * began, because `dir` may become another. */
+/* The file that a rewrite writes. All its names are in the folder that was the present one when the
+ * rewrite began, because `dir` may change meanwhile. */
 static struct rewrite_file {
     char folder[PATH_MAX];
     char path[PATH_MAX + TEMPORARY_NAME_BYTES];      /* for the process or thread that writes it */
     char temporary[PATH_MAX + TEMPORARY_NAME_BYTES]; /* the main thread's copy of `path` */
-    char log[2 * PATH_MAX];                          /* the name that it is to get */
+    char log[2 * PATH_MAX];                          /* the name that it gets at the end */
 } rewrite_file;
 
 static int64_t now_sec(void) { return clock_wall_usec() / 1000000; }
 
-/* Whether what is written is logged, or the first file for it is being made. */
+/* Whether writes are logged, or the first file is being written. */
 static bool aof_is_on(void) { return state != OFF; }
 
 static const struct child_kind rewrite_child = {.role = AFFINITY_AOF_REWRITE};
@@ -119,7 +119,7 @@ static bool rewrite_is_under_way(void) { return saver_rewrites() || aof_switch_i
 
 /* ---- the sink ---- */
 
-/* SELECT, where the command that follows is about another database than the one before. */
+/* Writes a SELECT where the command that follows is about another database than the one before. */
 static inline char *select_database(char *out, int database) {
     if (database == selected) return out;
     selected = database;
@@ -132,7 +132,7 @@ static void take(int database, int argc, const struct slice *argv) {
     aof_writer_commit(aof_format_write(out, argc, argv));
 }
 
-/* The log's form is what most clients send. */
+/* The bytes have the log's form: most clients send requests in it. */
 static void take_bytes(int database, struct slice bytes) {
     char *out = aof_writer_reserve(AOF_FORMAT_SELECT_BYTES_MAX + bytes.length);
     out = select_database(out, database);
@@ -159,10 +159,10 @@ static void hold_writers(bool hold) {
         return;
     }
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
-    wake(); /* the hook that takes them up may have run in this turn */
+    wake(); /* the hook that resumes them may have run in this turn */
 }
 
-/* Nobody will want the file that is being written anew. */
+/* Ends the process; the file of a rewrite under way is removed. */
 static void __attribute__((noreturn)) die(void) {
     saver_kill(&rewrite_child);
     if (rewrite_is_under_way() && system_unlink(rewrite_file.temporary) != 0 && errno != ENOENT)
@@ -173,7 +173,8 @@ static void __attribute__((noreturn)) die(void) {
 static const struct aof_writer_host host = {effects_record_ended, reply_allow, hold_writers,
                                             disk_gate_set_log,    die,         wake};
 
-/* Within another call SCRIPT KILL must pass, or a script could run as long as the disk is slow. */
+/* Calls that may replicate wait too, but not within another call: SCRIPT KILL must pass, or a
+ * script could run as long as the disk is slow. */
 static bool writes(const struct call *call) {
     unsigned replicates = batch_is_within() ? 0 : COMMAND_MAY_REPLICATE;
     return gate_flags(call) & (COMMAND_WRITE | replicates);
@@ -219,7 +220,7 @@ static void remove_temporary(void) {
         log_warning("Removing %s: %s", rewrite_file.temporary, strerror(errno));
 }
 
-/* With the child's file given up, or in its place. */
+/* Ends a rewrite: the new file has its place (`good`) or is given up. */
 static void end_rewrite(bool good, bool on_purpose) {
     rewrite.took_sec = now_sec() - rewrite.begun_sec;
     if (good) {
@@ -276,7 +277,7 @@ static int open_file(void *argument, int id) {
     return fd;
 }
 
-/* What is given up goes here, too: the main thread may have removed it before it was there. */
+/* Removes a given-up file as well: the main thread may have tried that before the file existed. */
 static bool close_file(void *argument, int fd, int error) {
     struct rewrite_file *f = argument;
     if (!error && !file_sync(fd)) error = errno;
@@ -328,16 +329,17 @@ static bool start_rewrite(void) {
     rewrite.failed_nsec = clock_monotonic_nsec();
     if (opens) end_logging();
     if (logging) aof_writer_keep(AOF_WRITER_KEEP_NOTHING);
-    rewrite.scheduled = opens; /* WAITS until one has come through */
+    rewrite.scheduled = opens; /* stays in WAITS until a rewrite succeeds */
     return false;
 }
 
-/* One can begin at once: no other child's, no unit in the midst of what it logs. */
+/* Whether a rewrite can begin at once: no other save is under way, and no unit has unlogged
+ * effects. */
 static bool may_start(void) {
     return !saver_is_busy() && !aof_switch_is_under_way() && !effects_are_pending();
 }
 
-/* The child's work, and that of a switch, is over or given up. */
+/* Ends a rewrite under way, by its child or its switch. */
 static void end_rewrite_now(void) {
     if (saver_rewrites()) {
         log_notice("Killing the AOF rewrite's child: %d", saver_id());
@@ -360,11 +362,12 @@ static bool has_grown(void) {
 
 /* ---- switching on and off ---- */
 
-/* What an open unit has done until now is not logged, since all of it would never be: so neither is
- * the first half of a transaction that switches it off. (6.2 leaves a MULTI without an EXEC.) */
+/* An open unit's changes are not logged: the log must have all of a unit or nothing, so a
+ * transaction that switches the log off does not leave its first half there. (6.2 leaves a MULTI
+ * without an EXEC.) */
 static void switch_off(void) {
     rewrite.scheduled = false;
-    state = OFF; /* what ends now is not tried again */
+    state = OFF; /* so that the rewrite that ends now is not retried */
     end_rewrite_now();
     if (logging && !aof_writer_drain(true))
         log_warning("The append only file lacks the last changes.");
@@ -379,7 +382,8 @@ static bool may_be_written(void) {
     snprintf(temporary, sizeof(temporary), "temp-rewriteaof-%d.aof", (int)getpid());
     for (int i = 0; i < 2; i++) {
         int creates = names[i] == temporary ? O_CREAT : 0;
-        int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | creates; /* it may be a pipe */
+        int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | creates; /* O_NONBLOCK: it may be
+                                                                             * a pipe */
         int fd = system_open(names[i], flags, FILE_MODE);
         if (fd < 0 && !creates && errno == ENOENT) continue;
         if (fd < 0) {
@@ -396,7 +400,7 @@ static bool may_be_written(void) {
     return true;
 }
 
-/* What appendonly says now, by CONFIG SET. */
+/* Applies what CONFIG SET has made of appendonly. */
 static bool switched(char *reason, size_t reason_size) {
     bool on = aof_options()->enabled;
     if (loading_is_under_way()) {
@@ -412,7 +416,7 @@ static bool switched(char *reason, size_t reason_size) {
         snprintf(reason, reason_size, "Unable to turn on AOF. Check server logs.");
         return false;
     }
-    end_rewrite_now(); /* of a file that nothing would be added to */
+    end_rewrite_now(); /* a rewrite without a log, to whose file nothing would be appended */
     state = WAITS;
     if (!may_start()) {
         log_notice("The append only file is begun when the child that runs now has ended.");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The form of commands in the append only file. aof_format.h has it.
+ * The form of commands in the append-only file. aof_format.h has it.
  */
 #include "aof/aof_format.h"
 
@@ -7,7 +7,7 @@
 
 #include "base/number.h"
 
-/* A mark, the digits of a length, the line's end. */
+/* The most bytes of a header line: a mark, the digits of a length, the line's end. */
 #define HEADER_CHARS (1 + NUMBER_INT64_CHARS + 2)
 
 static inline char *write_header(char *out, char mark, size_t number) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The form of commands in the append only file: arrays of bulks, as clients send them.
+ * The form of commands in the append-only file: arrays of bulks, as clients send them.
  *
  *     *3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n
  *
- * A command is about the database that the last SELECT before it named; a reader begins with 0.
- * Who begins a file, or a part of one that is to be read after another part, begins with a SELECT.
- * Here to memory; value/rewritten.h has the same form piece by piece, to a sink.
+ * A command is about the database that the last SELECT before it named; a reader begins with
+ * database 0. A file, and each part that is written separately, begins with a SELECT. These
+ * functions write to memory; value/rewritten.h writes the same form to a sink, piece by piece.
  */
 #ifndef EVENKEEL_AOF_AOF_FORMAT_H
 #define EVENKEEL_AOF_AOF_FORMAT_H
@@ -14,20 +14,23 @@
 
 #include "base/string.h"
 
-/* No database is selected yet: the next command has a SELECT before it. */
+/* No database is selected yet: the next command needs a SELECT before it. */
 #define AOF_FORMAT_NO_DATABASE (-1)
 
-/* The command takes no more than so many bytes. O(argc). */
+/* An upper bound for the bytes of the command. O(argc). */
 size_t aof_format_bytes_max(int argc, const struct slice *argv);
-/* Writes it where there is room for so many; returns the first byte behind it. */
+/* Writes the command to `out`, which has room for aof_format_bytes_max. Returns the first byte
+ * behind it. */
 char *aof_format_write(char *out, int argc, const struct slice *argv);
-/* SELECT takes no more than this. */
+/* Writes a SELECT, which takes at most AOF_FORMAT_SELECT_BYTES_MAX. Returns the first byte behind
+ * it. */
 #define AOF_FORMAT_SELECT_BYTES_MAX 64
 char *aof_format_write_select(char *out, int database);
 
-/* At the end of a buffer. */
+/* Appends the command to a buffer. */
 void aof_format_append(struct buffer *out, int argc, const struct slice *argv);
-/* The same, after SELECT where `*selected` is another database; it is this one then. */
+/* Appends the command to a buffer, behind a SELECT where `*selected` is another database; sets
+ * `*selected`. */
 void aof_format_append_in(struct buffer *out, int *selected, int database, int argc,
                           const struct slice *argv);
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How long the next sync waits for more to come. aof_gather.h has the idea.
+ * How long the next sync waits for more writes. aof_gather.h has the idea.
  */
 #include "aof/aof_gather.h"
 
-/* The share of a sync's time for which the next one may wait. A client that comes when it likes
- * would come in a third of a round that is so prolonged, less than the half that is asked for. */
+/* The share of a sync's time for which the next one may wait. Of clients that do not wait for
+ * replies, a third would come within a wait so long, which is less than the half that is asked
+ * for. */
 #define SYNC_SHARE 2
 
 static struct gather {
-    uint64_t wanted;    /* the record at which as many have come as had left */
-    int64_t until_nsec; /* until then they are waited for */
+    uint64_t wanted;    /* when this record is reached, as many have come as had left */
+    int64_t until_nsec; /* the wait ends then at the latest */
     uint64_t begun;     /* the record at which the wait began */
-    unsigned skips;     /* syncs that wait for nobody */
+    unsigned skips;     /* how many next syncs do not wait */
     unsigned last_skips;
 } gather;
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How long the next sync waits for more to come, under appendfsync always.
+ * How long the next sync waits for more writes, under appendfsync always.
  *
- * Clients that wait for a reply send nothing. While one half of them waits for the sync that is
- * under way the other half gets its replies and asks again, just too late for it: so syncs follow
- * each other without a pause, and each saves what half of the clients wrote. Who puts a sync off
- * until those come back that the one before has let go has all of them in one: twice as much a
- * sync, and a shorter wait for each. It is put off until as many units have come as had left, or
- * for half the time that a sync takes.
+ * A client that waits for its reply sends nothing. So the clients fall into two halves: while a
+ * sync is under way for one half, the other half gets its replies and writes again, just too late
+ * for that sync. Syncs then follow each other without a pause, and each saves the writes of half
+ * the clients. If the next sync waits until the clients of the last one have written again, it
+ * saves the writes of all: twice as much a sync, and a shorter wait for each client. It waits until
+ * as many units have come as were answered, but for at most half the time that a sync takes.
  *
- * Clients of another kind come when they like. Where fewer than half come back in time nobody is
- * waited for in the next syncs, in more and more of them.
+ * Clients that do not wait for replies behave otherwise. Where fewer than half of the units come in
+ * time, the next syncs do not wait; how many of them doubles with each such failure.
  *
  * Records are those of exec/effects: numbers of units. One log a process; main thread.
  */
@@ -20,19 +20,19 @@
 
 /* No sync waits for longer than this, however long syncs take. */
 #define AOF_GATHER_NSEC_MAX INT64_C(2000000)
-/* Syncs for which nobody waits, after waits that were in vain: so many at most. */
+/* The most syncs in a row that do not wait, after waits in vain. */
 #define AOF_GATHER_SKIPS_MAX 64
 
-/* Nothing is known of earlier syncs. */
+/* Forgets what is known of earlier syncs. */
 void aof_gather_reset(void);
-/* A sync that took so long has ended, by which so many units' replies leave now; `record` units
- * have ended so far. */
+/* Notes the end of a sync that took `sync_nsec`: the replies of `units` units leave now, and units
+ * up to `record` have ended so far. */
 void aof_gather_released(uint64_t units, uint64_t record, int64_t now_nsec, int64_t sync_nsec);
-/* A sync could begin: how long it is to wait; 0: not at all. Where it waits, aof_gather_ended is to
- * follow. */
+/* How long a sync that could begin now should wait, in ns; 0: not at all. Where it waits,
+ * aof_gather_ended must follow. */
 int64_t aof_gather_begin(uint64_t record, int64_t now_nsec);
-/* As many have come as had left. */
+/* Whether as many units have come as had left. */
 bool aof_gather_is_complete(uint64_t record);
-/* The wait is over; up to this record it has gathered. */
+/* Notes that the wait is over, and has gathered units up to `record`. */
 void aof_gather_ended(uint64_t record);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Loading the append only file. aof_load.h has the idea.
+ * Loading the append-only file. aof_load.h has the idea.
  *
  *   "REDIS..."?  --yes--> rdb_load --.
  *        |                           v
@@ -8,14 +8,14 @@
  *                                    |   no: the file is cut off here |
  *                                    `-----> run ---------------------'
  *
- * Before a transaction begins to run its EXEC is looked for, ahead of the place that was reached:
- * so nothing of a half transaction is done, and a whole one needs no memory, however long it is.
+ * Before a transaction runs, the loader looks ahead for its EXEC. So no part of a half transaction
+ * is done, and a whole one needs no memory, however long it is.
  *
- * What a file that was cut off loses is what stands behind `whole`: the end of the last command, or
- * transaction, that was run. A fault of another sort is no accident of the end: the load is
- * refused, with its place. So is a command that no server writes into a log, and a database that is
- * not there, since what follows would go elsewhere. A command that is answered with an error
- * changes nothing and is said in the log: as 6.2.
+ * A file that was cut off loses what stands behind `whole`, the end of the last command or
+ * transaction that was run. Every other fault refuses the load and is logged with its place. So
+ * does a command that no server writes into a log, and a database that does not exist, because the
+ * commands behind it would change another one. A command that is answered with an error changes
+ * nothing and is logged, as in 6.2.
  */
 #include "aof/aof_load.h"
 
@@ -47,7 +47,8 @@
 #include "rdb/rdb_load.h"
 #include "store/keyspace.h"
 
-/* Commands that were answered with an error and are named in the log; the others are counted. */
+/* At most so many commands that were answered with an error are logged by name; the others are
+ * counted. */
 #define ERRORS_SAID 10
 #define SHOWN_BYTES 128
 
@@ -56,11 +57,12 @@ struct load {
     struct file_source file;
     struct aof_reader reader;
     struct capture capture; /* whose client runs the commands */
-    uint64_t whole;         /* what comes before this offset is there, and may stay */
+    uint64_t whole;         /* all before this offset was loaded and may stay in the file */
     uint64_t commands, errors;
-    bool within;  /* between MULTI and EXEC */
+    bool within;  /* the next command stands between MULTI and EXEC */
     bool refused; /* a command */
-    /* Why the load was refused: tools and people look for it in the log's last line. */
+    /* Why the load was refused; logged last, because tools and people look at the log's last
+     * line. */
     char last_words[512];
 };
 
@@ -139,8 +141,7 @@ static const struct capture_forms only_errors = {
 
 /* ---- one command ---- */
 
-/* What a server writes into its log has the commands' own names, whatever rename-command calls them
- * now. */
+/* A log has the commands' own names, whatever rename-command calls them now. */
 static struct command *find_command(struct slice name) {
     struct command *command = command_find(name);
     for (size_t i = 0; !command && i < command_count(); i++) {
@@ -150,13 +151,13 @@ static struct command *find_command(struct slice name) {
     return command;
 }
 
-/* What changes data, or may; and what does no more than ask. */
+/* Whether a log may have the command: it may change data, or only reads. */
 static bool belongs_in_log(const struct command *command) {
     if (command->flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE)) return true;
     return !(command->flags & (COMMAND_ADMIN | COMMAND_NOSCRIPT));
 }
 
-/* After this the load ends. Returns false. */
+/* Refuses the load because of this command. Returns false. */
 static bool refuse_command(struct load *l, const char *why) {
     struct slice name = l->reader.argv[0];
     log_warning("%s: at offset %" PRIu64 ": the load ends here", l->path, l->reader.begin);
@@ -195,7 +196,7 @@ static enum aof_read find_exec(struct aof_reader *r) {
     return status;
 }
 
-/* In what lies in memory behind the MULTI that was read. */
+/* Whether the EXEC lies in memory, behind the MULTI that was read. */
 static bool exec_is_near(struct load *l) {
     struct slice window = source_window(&l->file.source);
     struct source near;
@@ -214,7 +215,7 @@ static enum aof_read note_failure(struct load *l) {
     return AOF_READ_FAILED;
 }
 
-/* In the file, which is then read on where it was. */
+/* Looks for the EXEC in the file, and restores the file's place. */
 static enum aof_read find_exec_ahead(struct load *l) {
     struct file_source ahead;
     struct aof_reader r;
@@ -236,7 +237,7 @@ static enum aof_read find_exec_ahead(struct load *l) {
 }
 
 static enum aof_read begin_transaction(struct load *l) {
-    if (l->within) { /* it has been looked at: as 6.2, whose EXEC ends both */
+    if (l->within) { /* its EXEC ends both transactions, as in 6.2 */
         note_error(&l->capture, SLICE("ERR MULTI calls can not be nested"));
         return AOF_READ_COMMAND;
     }
@@ -258,7 +259,7 @@ static void end_transaction(struct load *l) {
 
 /* ---- the whole file ---- */
 
-/* AOF_READ_COMMAND: it is done. */
+/* AOF_READ_COMMAND: the command was done. */
 static enum aof_read take_command(struct load *l) {
     struct aof_reader *r = &l->reader;
     enum aof_read status = AOF_READ_COMMAND;
@@ -288,7 +289,7 @@ static enum aof_read take_commands(struct load *l) {
         loading_advance(source_offset(&l->file.source));
     } while (status == AOF_READ_COMMAND && !loading_is_cut_short());
     if (loading_is_cut_short()) return AOF_READ_FAILED;
-    /* Its EXEC was there when it was looked for. */
+    /* The EXEC was there when it was looked for, so a file that lacks it now was changed. */
     return l->within && status != AOF_READ_BAD ? AOF_READ_FAILED : status;
 }
 
@@ -323,7 +324,7 @@ static bool load_preamble(struct load *l) {
     return false;
 }
 
-/* What follows the last whole command goes. */
+/* Cuts off what follows the last whole command. */
 static bool cut_off(const struct load *l) {
     bool good = file_truncate(l->file.fd, (off_t)l->whole) && file_sync(l->file.fd);
     if (!good) log_warning("Error truncating the AOF file: %s", strerror(errno));
@@ -363,7 +364,7 @@ static enum aof_loaded load_all(struct load *l) {
 
 int aof_load_open(const char *path) {
     char first;
-    int fd = system_open(path, O_RDWR | O_CLOEXEC, 0); /* to be cut off, too */
+    int fd = system_open(path, O_RDWR | O_CLOEXEC, 0); /* writable, so that it can be cut off */
     if (fd < 0 && (errno == EACCES || errno == EROFS))
         fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd >= 0 && file_read_at(fd, &first, 1, 0) >= 0) return fd;

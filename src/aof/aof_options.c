@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The options of the append only file.
+ * The options of the append-only file.
  */
 #include "aof/aof_options.h"
 
@@ -16,7 +16,7 @@ static const struct option_name fsync_names[] = {{"everysec", AOF_FSYNC_EVERYSEC
                                                  {"no", AOF_FSYNC_NO},
                                                  {NULL, 0}};
 
-/* What a file or the command line says is made true when all is open. */
+/* The value of a file or of the command line is applied later, when all is open. */
 static bool apply_enabled(const struct option_row *row, char *reason, size_t reason_size) {
     return option_source_now() != OPTION_FROM_CONFIG_SET || switched(reason, reason_size);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The options of the append only file, as they stand.
+ * The present values of the append-only file's options.
  */
 #ifndef EVENKEEL_AOF_AOF_OPTIONS_H
 #define EVENKEEL_AOF_AOF_OPTIONS_H
@@ -14,16 +14,16 @@ struct aof_options {
     int fsync; /* enum aof_fsync */
     bool enabled;
     bool no_fsync_on_rewrite;
-    bool load_truncated; /* a file whose last command is cut off is loaded up to there */
-    bool preamble;       /* a file that is written anew begins with a snapshot */
+    bool load_truncated; /* a file whose last command is incomplete is loaded up to there */
+    bool preamble;       /* a rewritten file begins with a snapshot */
     bool incremental_fsync;
-    bool write_thread; /* replies wait for a thread that writes, always */
+    bool write_thread; /* a thread does all writing, and replies wait for it */
     int64_t rewrite_percentage, rewrite_min_bytes;
     int64_t queue_bytes_max, queue_age_max_msec;
 };
 
-/* Once, at start. `switched` makes true what CONFIG SET has made of appendonly; false with a reason
- * puts it back. */
+/* Registers the options. Once, at start. `switched` applies a change of appendonly by CONFIG SET;
+ * where it returns false with a reason, the old value comes back. */
 void aof_options_register(bool (*switched)(char *reason, size_t reason_size));
 const struct aof_options *aof_options(void);
 #endif

@@ -5,9 +5,9 @@
  *  1. The blocks' bytes follow each other without a gap: each starts where the one before it ends,
  *     and the last one ends at `end`.
  *  2. There is always a block, and only the last one is appended to.
- *  3. `used` of a block that is not the last one, and its `next`, never change; so a thread that
- *     has a range looks at nothing that another one writes: it follows `next` only while bytes of
- *     its range are still to come, and these were committed before it got the range.
+ *  3. `used` and `next` of a block that is not the last one never change. So a thread that has a
+ *     range reads no member that another thread writes: it follows `next` only while bytes of its
+ *     range are still to come, and these were committed before it got the range.
  */
 #include "aof/aof_queue.h"
 
@@ -18,7 +18,7 @@
 #include "base/panic.h"
 #include "io/file.h"
 
-/* Of one call. */
+/* How many pieces one call writes. */
 #define PIECES_MAX 64
 
 static struct aof_block *block_new(uint64_t start, size_t at_least) {
@@ -81,7 +81,7 @@ void aof_queue_release(struct aof_queue *q, uint64_t below) {
     }
     struct aof_block *last = q->last;
     if (q->first != last || last->start + last->used > below) return;
-    if (last->capacity > AOF_BLOCK_BYTES) { /* it was made for one command */
+    if (last->capacity > AOF_BLOCK_BYTES) { /* the block was made for one large command */
         q->first = q->last = block_new(q->end, 0);
         q->hint = NULL;
         block_free(last);

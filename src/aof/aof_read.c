@@ -4,17 +4,18 @@
  *   a command lies whole in the window, as nearly all do    read_in_window: slices of the window
  *   it does not, has a long argument, or is at fault        read_in_parts: arguments are copied
  *
- * The first way changes nothing where it does not come to an end, and the second begins anew; so
- * what is at fault is always found by the second, which tells it.
+ * Where the first way fails it has changed nothing, and the second way begins again; so faults are
+ * always found and reported by the second.
  *
- * A power cut may leave a file whose end was never written, and reads as zeros. That is no more of
- * a fault than a file that ends there, so it counts as one that does.
+ * A power cut may leave a file whose end was never written and reads as zeros. Such a file is
+ * treated as one that ends where the zeros begin.
  *
  * Invariants
  *  1. The source stands at `end` of the command that was read, but for `taken` bytes before it.
- *  2. kept[0..argc) are blocks that nobody has taken, or NULL; behind them all are NULL. They are
- * of class MEMORY_OTHER while the command is being read, since turns of the loop may come
- * meanwhile, in which all of MEMORY_CLIENTS is some client's (net/client_memory.c).
+ *  2. kept[0..argc) are blocks that were not taken, or NULL; all further elements are NULL. The
+ *     blocks are of class MEMORY_OTHER while the command is being read, because turns of the loop
+ *     may come meanwhile, and during a turn all memory of MEMORY_CLIENTS belongs to clients
+ *     (net/client_memory.c).
  *  3. What is allocated for a command is in proportion to the bytes of it that have come.
  */
 #include "aof/aof_read.h"
@@ -30,16 +31,16 @@
 #include "net/batch.h"
 #include "net/request.h"
 
-/* Of a number: more would not fit 64 bits. */
+/* How many digits a number may have: more would not fit 64 bits. */
 #define DIGITS_MAX 18
-/* An argument takes so many bytes at least: "$0\r\n\r\n". */
+/* The fewest bytes of an argument: "$0\r\n\r\n". */
 #define ARGUMENT_BYTES_MIN 6
 /* Room that is made for the arguments of a command at first. */
 #define ROOM_FIRST 16
-/* A buffer that has grown beyond this goes with the command that wanted it. */
+/* A buffer that has grown beyond this is freed after the command. */
 #define TEXT_BYTES_KEPT (1 << 20)
 #define ARGUMENTS_KEPT (1 << 16)
-/* Looked at in one go. */
+/* How many bytes are compared at a time. */
 #define ZEROS_BYTES 4096
 
 void aof_reader_open(struct aof_reader *r, struct source *in) {
@@ -65,7 +66,7 @@ static void make_room(struct aof_reader *r, size_t arguments) {
     r->room = room;
 }
 
-/* What the last command left. */
+/* Frees what the last command left. */
 static void drop_command(struct aof_reader *r) {
     for (int i = 0; r->blobs && i < r->argc; i++) {
         blob_free(r->kept[i], r->whole ? MEMORY_CLIENTS : MEMORY_OTHER);
@@ -94,7 +95,7 @@ bool aof_read_is(const struct aof_reader *r, const char *name) {
 
 /* ---- in the window ---- */
 
-/* A line that lies whole in [*at, end), and is as it should be; *at goes behind it. */
+/* Parses a correct line that lies whole in [*at, end) and moves *at behind it. */
 static bool take_line(const char **at, const char *end, char prefix, int64_t *number) {
     const char *p = *at;
     if (p == end || *p != prefix) return false;
@@ -140,21 +141,21 @@ static enum aof_read tell(struct aof_reader *r, enum aof_read what, const char *
     return what;
 }
 
-/* The source gives no more. */
+/* Reports that the source gives no more bytes. */
 static enum aof_read tell_end(struct aof_reader *r, const char *wanted) {
     if (r->in->status == SOURCE_GOOD || r->in->status == SOURCE_ENDED)
         return tell(r, AOF_READ_CUT, "Reached EOF before reading %s", wanted);
     return tell(r, AOF_READ_FAILED, "%s", source_fault(r->in));
 }
 
-/* -1: there is none. */
+/* The next byte; -1: there is none. */
 static int next_byte(struct aof_reader *r) {
     unsigned char byte;
     if (source_at_end(r->in) || !source_read(r->in, &byte, 1)) return -1;
     return byte;
 }
 
-/* Nothing but zeros follows, up to the end. */
+/* Whether only zeros follow, up to the end. */
 static bool zeros_follow(struct aof_reader *r) {
     static const char zeros[ZEROS_BYTES];
     while (!source_at_end(r->in)) {
@@ -166,13 +167,13 @@ static bool zeros_follow(struct aof_reader *r) {
     return r->in->status == SOURCE_GOOD;
 }
 
-/* `byte` is the first that should not stand there. */
+/* Reports a fault whose first byte is `byte`: AOF_READ_CUT where only zeros follow. */
 static enum aof_read tell_bad(struct aof_reader *r, int byte) {
     if (byte || !zeros_follow(r)) return AOF_READ_BAD;
     return tell(r, AOF_READ_CUT, "Nothing but zeros up to the end");
 }
 
-/* The two bytes that end a line or an argument, `first` the first of them. */
+/* Reads the two bytes that end a line or an argument; `first` is the first of them. */
 static enum aof_read read_line_end(struct aof_reader *r, int first) {
     if (first < 0) return tell_end(r, "\\r\\n");
     int second = next_byte(r);
@@ -209,7 +210,7 @@ static enum aof_read read_line(struct aof_reader *r, char prefix, int64_t *numbe
     return read_line_end(r, byte);
 }
 
-/* The bytes of argument `index`, which `argc` counts already. */
+/* Reads the bytes of argument `index`, which `argc` counts already. */
 static bool read_text(struct aof_reader *r, int index, size_t length) {
     if (r->only_names) {
         size_t shown = index ? 0 : length < AOF_NAME_BYTES_MAX ? length : AOF_NAME_BYTES_MAX;
@@ -248,7 +249,7 @@ static enum aof_read read_argument(struct aof_reader *r, int index) {
     return read_line_end(r, next_byte(r));
 }
 
-/* The texts are all there: `text` moves no more. */
+/* Sets the arguments' addresses, now that `text` has them all and does not move any more. */
 static void place_texts(struct aof_reader *r) {
     const char *at = r->text.bytes;
     for (int i = 0; i < (r->only_names ? 1 : r->argc); i++) {
@@ -258,7 +259,7 @@ static void place_texts(struct aof_reader *r) {
     }
 }
 
-/* The command is whole: its blocks are of the class that who takes them expects. */
+/* The command is whole: gives its blocks the class that their taker expects. */
 static void hand_over(struct aof_reader *r) {
     r->whole = true;
     for (int i = 0; r->blobs && i < r->argc; i++)

@@ -8,15 +8,16 @@
  *
  * Each arrow is a job of the thread BACKGROUND_REWRITE; the main thread only looks at its result
  * and decides on the next (aof_switch_turn). A round appends what was missing when it began, while
- * the main thread goes on with the old file; rounds become shorter as long as appending is faster
- * than what comes. ROUNDS_MAX bounds them.
+ * the main thread goes on with the old file. Rounds become shorter as long as appending is faster
+ * than new writes; ROUNDS_MAX bounds their number.
  *
  * Why nothing is lost or doubled: the log is a stream of positions. The child's part stands for all
  * before `from`; what follows is appended exactly once, from `position` on, in order, and the
- * writer goes on from where it ends (aof_writer_switch). What is written, or acknowledged, to the
- * old file alone can be lost only by the rename, so from before it until the switch nothing is:
+ * writer goes on from where it ends (aof_writer_switch). Only the rename could lose what is written
+ * to the old file alone and acknowledged. So from before the rename until the switch nothing is
+ * written to the old file alone:
  *
- *   always     Nobody writes (aof_writer_rest). The thread appends the rest, syncs, renames and
+ *   always No thread writes (aof_writer_rest). The thread appends the rest, syncs, renames and
  *              syncs the folder; then replies go on. So at every moment the name stands for a file
  *              that has, synced, all that was answered.
  *   else       The main thread writes to both (aof_writer_follow), beginning with the rest. So at
@@ -33,11 +34,10 @@
  *                        replies wait as above from before the rename, under `always` until the
  *                        folder is synced, else until the main thread has written to the new file.
  *
- * Where the folder cannot be synced a power cut may bring the old file back. So the switch is not
- * over: the main thread goes on writing to both files, and the folder is synced again each second.
+ * Where the folder cannot be synced, a power cut may bring the old file back. So the switch goes
+ * on: the main thread writes to both files, and the sync is retried each second.
  *
- * The rest's first bytes are a SELECT, since the log forgets the database at the fork
- * (aof/aof).
+ * The rest begins with a SELECT, because the log forgets its database at the fork (aof/aof).
  */
 #include "aof/aof_switch.h"
 
@@ -59,22 +59,22 @@
 #include "io/file.h"
 #include "metric/latency.h"
 
-/* So little the main thread appends itself: some 30 us. */
+/* The main thread itself appends no more than this: some 30 us. */
 #define LITTLE_BYTES ((uint64_t)65536)
-/* Each is shorter than the one before unless writes come faster than a file takes them; then the
- * last part is as long as it is. */
+/* Rounds become shorter unless writes come faster than the file takes them; after so many the rest
+ * is appended, however long it is. */
 #define ROUNDS_MAX 100
 #define FOLDER_AGAIN_NSEC INT64_C(1000000000)
 
 enum phase { OVER, APPENDS, SYNCS, WAITS_FOR_REST, RENAMES, WAITS_FOR_FOLDER, SYNCS_FOLDER };
 
-/* What the thread is asked for, and what came of it. */
+/* A job for the thread, and its result. */
 struct step {
     struct aof_range range;
     bool opens, appends, syncs, renames, syncs_folder;
     atomic_bool done;
     int error;
-    const char *failed; /* what it did then */
+    const char *failed; /* what the thread was doing then */
     int folder_error;
     bool renamed;
     int64_t rename_nsec;
@@ -85,12 +85,12 @@ static enum phase phase;
 static struct step step;
 static int fd = -1;
 static uint64_t bytes;    /* of the new file */
-static uint64_t position; /* it has all up to here */
-static uint64_t step_to;  /* the same when the step is done */
+static uint64_t position; /* the new file has all up to here */
+static uint64_t step_to;  /* the value of `position` when the step is done */
 static uint64_t synced;
 static bool rest_synced, always;
 static unsigned rounds;
-static bool finishing;            /* now, one way or the other */
+static bool finishing;            /* aof_switch_finish is at work */
 static int64_t folder_again_nsec; /* WAITS_FOR_FOLDER: the next try */
 static int folder_error_said;
 
@@ -210,7 +210,7 @@ static void begin_rename(void) {
         begin_step(RENAMES, (struct step){.renames = true, .syncs_folder = true}, position);
 }
 
-/* The new file has its name, and the folder may be synced. */
+/* The new file has its name; the folder was synced, or could not be. */
 static void end_rename(void) {
     bool dies = now.has_log && (always || aof_options()->fsync == AOF_FSYNC_ALWAYS);
     if (step.folder_error && step.folder_error != folder_error_said)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * From a file that a child has written anew to the log: what was appended since the fork is added,
- * it takes the old file's name, and the writer goes on with it.
+ * The last steps of a rewrite: what was logged since the fork is appended to the child's file, the
+ * file takes the old one's name, and the writer goes on with it.
  */
 #ifndef EVENKEEL_AOF_AOF_SWITCH_H
 #define EVENKEEL_AOF_AOF_SWITCH_H
@@ -11,27 +11,27 @@
 
 struct aof_switch {
     const char *temporary, *path; /* copied */
-    /* The writer keeps all from here on: what the child has not seen. */
+    /* The position of the fork. The writer keeps all from here on, which the child has not seen. */
     uint64_t from;
-    bool has_log; /* the writer is open; else the file only gets its name */
-    /* The file has its name, and the writer, where there is one, goes on with it; or all is as it
-     * was, the temporary file is gone, and the log says why. */
+    bool has_log; /* the writer is open; else the file is only renamed */
+    /* Called at the end. Good: the file has its name, and the writer, where there is one, goes on
+     * with it. Otherwise all is as it was, the temporary file is removed, and the log says why. */
     void (*ended)(bool good);
-    /* Under `always`: what is written from now on may be lost at a power cut. */
+    /* Ends the process: under `always`, when further writes might be lost at a power cut. */
     void (*die)(void) __attribute__((noreturn));
-    void (*wake)(void); /* from any thread: aof_switch_turn is to be called */
+    void (*wake)(void); /* asks for a call of aof_switch_turn; called from any thread */
 };
 
-/* One at a time. It goes on in aof_switch_turn, and its work on a thread of its own. */
+/* Begins a switch; one at a time. aof_switch_turn continues it, and a thread does its work. */
 void aof_switch_begin(const struct aof_switch *what);
 bool aof_switch_is_under_way(void);
-/* The new file gets its name now, or has it. */
+/* Whether the new file is being renamed now, or was. */
 bool aof_switch_has_to_end(void);
-/* Each turn while it is under way. */
+/* Called each turn while a switch is under way. */
 void aof_switch_turn(void);
-/* Waits until it has ended, one way or the other: what had its new name goes on as the log, what
- * had not is given up. `ended` is told. Harmless where none is under way. */
+/* Ends the switch and waits for that: a file that was renamed already becomes the log, another one
+ * is given up. `ended` is called. Harmless where no switch is under way. */
 void aof_switch_finish(void);
-/* Bytes that the new file has not got yet. */
+/* How many bytes are still to be appended to the new file. */
 uint64_t aof_switch_missing(void);
 #endif

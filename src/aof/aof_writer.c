@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The writer of the append only file. aof_writer.h says who writes when.
+ * The writer of the append-only file. aof_writer.h says which thread writes when.
  *
  *            +------------------ written ------------------+
  *            |                                             v
  *   appended (queue) --a job of the other thread--> written [synced] --> replies leave
  *
- * Why it is not always the same one under everysec. A write of few records into the page cache
+ * Why not always the same thread writes under everysec. A write of few records into the page cache
  * takes 1 to 3 us; handing it over costs more (a lock and a wake-up there, an event and a turn of
  * the loop back), and each reply waits for both. 50 clients, SET of 32 bytes, a busy machine with a
  * busy disk, ns of CPU a command, the main thread's and all:
@@ -14,22 +14,24 @@
  *   pipeline 1    4,109  4,128   31 k/s    5,086  6,422   28 k/s   4,808  4,822   38 k/s
  *   pipeline 16     982  1,017  165 k/s      935  1,061  222 k/s   1,682  1,688  155 k/s
  *
- * So few bytes are written here, and many there: where much comes at once the hand-over is shared
- * by many commands, and what the system makes a writer wait for (a full journal, too many dirty
- * pages) holds up nobody but their replies. After a write here that took long the other thread does
- * them all, for a second; then the main thread tries again. What it never does is to write while a
- * sync holds the file: the kernel would make it wait for the disk.
+ * So the main thread writes few bytes, and the other thread writes many: then many commands share
+ * the cost of the hand-over, and when the system makes the writer wait (a full journal, too many
+ * dirty pages), only the replies of those commands wait. After a write of the main thread that took
+ * long, the other thread does all writes for a second; then the main thread tries again. The main
+ * thread never writes while a sync holds the file, because the kernel would make it wait for the
+ * disk.
  *
  * Invariants
- *  1. At most one job is under way for the file (`job`). While it writes nobody else does.
- *  2. file.position <= end of the queue; what is between is in the queue, and what a job has. So is
- *     all from `kept` on.
- *  3. The file ends with a whole unit wherever the process is killed, but in the midst of a write:
- *     ranges begin and end between units, and what failed in part is cut off. Where even that
- *     fails the position counts what the file has, so that the rest follows it.
+ *  1. At most one job is under way for the file (`job`). While it writes, no other thread does.
+ *  2. file.position <= end of the queue; the bytes between, which include a job's, are in the
+ *     queue. So is all from `kept` on.
+ *  3. The file ends with a whole unit whenever the process is killed, except within a write: ranges
+ *     begin and end between units, and a partial write is cut off. Where even the cutting fails,
+ *     the position counts what the file has, so that the rest follows it.
  *  4. Under `always` a record is allowed only when all that was appended up to it is synced; else
  *     when it is written, or a sync alone is under way (`job` without bytes), or the file fails.
- *  5. The main thread changes a job only while that is GATHERS, and makes it EXTENDED for as long.
+ *  5. The main thread changes a job only while its state is GATHERS, and sets it to EXTENDED
+ *     meanwhile.
  */
 #include "aof/aof_writer.h"
 
@@ -56,7 +58,7 @@
 #define SECOND_NSEC INT64_C(1000000000)
 /* The main thread writes no more than this at once: some hundred small commands, 3 us. */
 #define WRITE_HERE_BYTES_MAX ((uint64_t)8 << 10)
-/* A write here that took so long was held up; the other thread writes then for a while. */
+/* After a write of the main thread that took so long, the other thread writes for a while. */
 #define WRITE_LONG_NSEC INT64_C(2000000)
 #define RETRY_NSEC SECOND_NSEC
 /* A failure that lasts is logged again after this. */
@@ -64,8 +66,8 @@
 
 struct target {
     int fd;            /* -1 = none */
-    uint64_t position; /* it has all up to here */
-    uint64_t bytes;    /* its length */
+    uint64_t position; /* the file has all up to here */
+    uint64_t bytes;    /* the file's length */
 };
 
 /*   GATHERS <-> EXTENDED (by the main thread)
@@ -73,18 +75,18 @@ struct target {
  *      +----> RUNS --> DONE, or ORPHAN: nobody waits for its end */
 enum job_state { JOB_RUNS, JOB_GATHERS, JOB_EXTENDED, JOB_DONE, JOB_ORPHAN };
 
-/* What the other thread does: writes a range, if it has bytes; then syncs. While it waits for more
- * to come (aof_gather.h) the range may grow. */
+/* A job of the other thread: writes a range, if it has bytes; then syncs. While the job waits for
+ * more writes (aof_gather.h) the range may grow. */
 struct job {
     atomic_int state;
-    struct bell gathered; /* it need not wait longer */
-    int64_t gather_nsec;  /* how long it may; 0: not at all */
+    struct bell gathered; /* rung when the job need not wait longer */
+    int64_t gather_nsec;  /* how long the job may wait; 0: not at all */
     int fd;
     struct aof_range range;
     uint64_t to; /* where the range ends, and what a sync makes safe */
     uint64_t file_bytes;
     bool syncs;
-    uint64_t record; /* allowed when it is done */
+    uint64_t record; /* the record that is allowed when the job is done */
     void (*wake)(void);
     /* The result. */
     size_t written;
@@ -99,15 +101,16 @@ static struct target file = {.fd = -1}, followed = {.fd = -1};
 static struct job *job;
 static uint64_t kept = AOF_WRITER_KEEP_NOTHING;
 static uint64_t synced;
-static uint64_t allowed; /* the last record */
-static bool rests;       /* no job that writes is begun, and, wholly, nothing is written */
+static uint64_t allowed; /* the last record that was allowed */
+static bool rests;       /* no job that writes is begun; wholly: nothing is written */
 static bool rests_wholly;
 static bool holds; /* writers wait */
 static bool write_fails, sync_fails, follow_fails;
 static int error_now;
 static int64_t retry_nsec, logged_nsec;
-static int64_t sync_begun_nsec;   /* the last one */
-static int64_t queued_since_nsec; /* while a sync holds the file: of the oldest; 0 = none waits */
+static int64_t sync_begun_nsec;   /* when the last sync began */
+static int64_t queued_since_nsec; /* since when the oldest bytes wait for the sync that holds the
+                                   * file; 0 = none wait */
 static int64_t other_until_nsec;  /* until then the other thread writes */
 static uint64_t delayed;
 static atomic_int_fast64_t sleep_usec;
@@ -142,8 +145,8 @@ static void sleep_first(void) {
     while (nanosleep(&left, &left) && errno == EINTR) continue;
 }
 
-/* Returns errno or 0. `*written` is what the file has of it: all, or nothing but where a part could
- * not be cut off. */
+/* Returns errno or 0. `*written` is how much of the range is in the file: all, or nothing unless a
+ * partial write could not be cut off. */
 static int write_range(int fd, uint64_t file_bytes, struct aof_range range, size_t *written) {
     sleep_first();
     if (aof_range_write(fd, range, written)) return 0;
@@ -229,12 +232,13 @@ static void look_at_bounds(void) {
 
 static void close_descriptor(void *argument) { system_close((int)(intptr_t)argument); }
 
-/* The last descriptor of a large file that has no name takes long to close. */
+/* Closes on another thread, because closing the last descriptor of a large nameless file takes
+ * long. */
 static void close_later(int fd) {
     background_submit(BACKGROUND_CLOSE, close_descriptor, (void *)(intptr_t)fd);
 }
 
-/* The main thread may be about to make it larger: that takes no longer than a turn of this loop. */
+/* Waits while the main thread extends the job, which takes no longer than a turn of its loop. */
 static void end_gathering(struct job *j) {
     int gathers = JOB_GATHERS;
     bell_wait(&j->gathered, j->gather_nsec);
@@ -256,14 +260,14 @@ static void run_job(void *argument) {
     j->sync_nsec = clock_monotonic_nsec() - now;
     void (*wake)(void) = j->wake;
     if (atomic_exchange(&j->state, JOB_DONE) == JOB_RUNS) {
-        wake(); /* the job may be gone */
+        wake(); /* the job may be freed already */
         return;
     }
     close_later(fd); /* the file was given up meanwhile */
     memory_free(j, MEMORY_AOF);
 }
 
-/* Up to this position of the queue. */
+/* Sets the job's range: up to this position of the queue. */
 static void set_range(struct job *j, uint64_t to) {
     j->range = aof_queue_range(&aof_writer_queue, file.position, to);
     j->to = to;
@@ -285,7 +289,7 @@ static void begin_job(uint64_t to, bool syncs) {
     background_submit(BACKGROUND_SYNC, run_job, j);
 }
 
-/* What was appended since it began is its matter, too, where it still waits for more. */
+/* Adds what was appended since the job began, if the job still waits for more. */
 static void extend_job(void) {
     int gathers = JOB_GATHERS;
     if (!atomic_compare_exchange_strong(&job->state, &gathers, JOB_EXTENDED)) return;
@@ -300,14 +304,15 @@ static void await_job(void) {
     background_drain(BACKGROUND_SYNC);
 }
 
-/* Under `always` it has synced what replies waited for. */
+/* Under `always`: the job has synced what replies waited for. */
 static void note_released(const struct job *j) {
     aof_gather_released(j->record - allowed, host->record(), clock_monotonic_nsec(),
                         j->write_nsec + j->sync_nsec);
 }
 
 static void end_job(void) {
-    const struct job done = *job, *j = &done; /* the host may not come back */
+    const struct job done = *job, *j = &done; /* a copy, because the host's callbacks may not
+                                               * return */
     memory_free(job, MEMORY_AOF);
     job = NULL;
     file.position += j->written;
@@ -402,8 +407,9 @@ static void flush_idle(void) {
     sync_if_due();
 }
 
-/* Replies wait for nothing until the first file is about to get its name. From then on a restart
- * may read that file, so each reply waits until the file has what the reply tells of. */
+/* While there is no log yet. Replies wait for nothing until the first file is about to get its
+ * name. From then on a restart may read that file, so each reply waits until the file has the write
+ * that it acknowledges. */
 static void flush_without_log(void) {
     if (rests_wholly || (rests && is_always())) return;
     bool is_whole = followed.fd < 0 || followed.position == aof_writer_queue.end;
@@ -464,12 +470,13 @@ void aof_writer_open(const struct aof_writer_host *the_host, int fd, uint64_t fi
     sync_begun_nsec = clock_monotonic_nsec();
 }
 
-/* The file is nobody's any more. What the other thread does with it, it ends, and then closes it.
+/* Gives up the file. A job of the other thread is finished, and then closes the file.
  */
 static void give_up_file(void) {
     struct job *j = job;
     job = NULL;
-    bool syncs_alone = j && !j->range.length; /* asked before: an orphan may be gone at once */
+    bool syncs_alone = j && !j->range.length; /* asked before, because an orphan may be freed at
+                                               * once */
     if (j && atomic_exchange(&j->state, JOB_ORPHAN) == JOB_RUNS) {
         ASSERT(syncs_alone);
     } else {

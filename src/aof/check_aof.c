@@ -4,11 +4,13 @@
  *     0x              1b: Expected prefix '*', got: '!'
  *     AOF analyzed: size=30, ok_up_to=27, ok_up_to_line=8, diff=3
  *
- * A file is sound up to its last whole command that stands in no transaction, or ends one: so what
- * --fix leaves loads, with aof-load-truncated no. Commands are not run, and so not judged.
+ * A file is sound up to its last whole command that stands outside a transaction, or ends one. So a
+ * file that --fix has cut can be loaded with aof-load-truncated no. Commands are not run, and so
+ * not judged.
  *
- * A server may be writing to the file. What it adds is not looked at; and where the file has grown
- * its end is not known to be unsound, so that is all that is said of it, and nothing is cut off.
+ * A server may be writing to the file. Bytes that it adds during the check are not read. Where the
+ * file has grown, its end may be sound after all, so the check only reports the growth and cuts off
+ * nothing.
  */
 #include "aof/check_aof.h"
 
@@ -47,7 +49,7 @@ static bool check_preamble(struct source *in) {
     return good;
 }
 
-/* What of a command is wrong where it stands; NULL = nothing. */
+/* Why the command is wrong at its place; NULL = it is not. */
 static const char *frame(const struct aof_reader *r, bool *within) {
     if (aof_read_is(r, "multi")) {
         if (*within) return "Unexpected MULTI";
@@ -59,7 +61,8 @@ static const char *frame(const struct aof_reader *r, bool *within) {
     return NULL;
 }
 
-/* Up to where the commands are sound. False where reading failed, which is no fault of the file. */
+/* Sets `*sound` to where the commands are sound up to. False where reading failed, which is no
+ * fault of the file. */
 static bool check_commands(struct aof_reader *r, uint64_t *sound) {
     const char *fault = NULL;
     enum aof_read status;
@@ -78,7 +81,7 @@ static bool check_commands(struct aof_reader *r, uint64_t *sound) {
     return fault || status != AOF_READ_FAILED;
 }
 
-/* The first word of the answer counts. */
+/* The first character of the answer counts. */
 static bool is_confirmed(void) {
     char answer[2];
     fputs("Continue? [y/N]: ", stdout);
@@ -131,7 +134,7 @@ static bool check_and_fix(int fd, struct source *in, bool fix) {
 
 int check_aof(const char *path, bool fix) {
     struct file_source f;
-    /* A pipe that nobody writes to is opened at once, too, and said to be none that can be checked.
+    /* O_NONBLOCK: a pipe without a writer is opened at once, too, and refused below.
      */
     int fd = system_open(path, (fix ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC, 0);
     if (fd < 0) {

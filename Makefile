@@ -90,6 +90,7 @@ LINK = $(CC) $(BASE_FLAGS) $(MODE_FLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,--bu
 
 SOURCES := $(sort $(wildcard src/*/*.c))
 OBJECTS := $(SOURCES:src/%.c=$(OUT)/obj/%.o)
+HEADERS := $(sort $(wildcard src/*/*.h))
 MAIN_OBJECTS := $(foreach p,$(PROGRAMS),$(main_$(p):src/%.c=$(OUT)/obj/%.o))
 LIBRARY := $(OUT)/libevenkeel.a
 # A program whose main file is not written yet is left out.
@@ -118,7 +119,7 @@ SUITE_ENV = EVENKEEL_VARIANT=$(VARIANT) EVENKEEL_OUT=$(abspath $(OUT)) \
             EVENKEEL_BIN=$(abspath $(OUT)/bin) PYTHON=$(abspath $(PYTHON)) CC="$(CC)"
 
 .PHONY: all deps run test check lint unit tcl bench check-cost lab lab-check fuzz fuzz-corpus fuzz-keep generated \
-        format where help install deb test-package clean distclean units FORCE
+        format where help install deb test-package clean distclean units headers FORCE
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -133,13 +134,13 @@ deps: ## install what the build and the tests need (root or sudo; apt)
 run: all ## build and start the server (ARGS="--port 7000 ...")
 	$(OUT)/bin/redis-server $(ARGS)
 
-test: all faulty units ## every check and test; last line "N passed, N failed"
+test: all faulty units headers ## every check and test; last line "N passed, N failed"
 	$(SUITE_ENV) python3 tests/lint/total.py lint units tcl clients
 
-check: all units ## under a minute: layers, circles, headers, style, format, generated files, C units
+check: all units headers ## under a minute: layers, circles, headers, style, format, generated files, C units
 	$(SUITE_ENV) python3 tests/lint/total.py lint units
 
-lint: all ## the part of check that only reads the source
+lint: all headers ## the part of check that only reads the source
 	$(SUITE_ENV) python3 tests/lint/total.py lint
 
 unit: units ## C unit tests (UNIT=base/memory picks by part of the name, SEED= repeats a run)
@@ -147,6 +148,8 @@ unit: units ## C unit tests (UNIT=base/memory picks by part of the name, SEED= r
 	$(SUITE_ENV) UNITS="$(UNITS)" python3 tests/lint/units.py
 
 units: $(UNITS)
+
+headers: $(HEADERS:src/%.h=$(OUT)/headers/%.checked)
 
 tcl: all faulty ## Tcl suite (ARGS="--single unit/x --only name ...")
 	tests/run --server $(OUT)/bin/redis-server $(ARGS)
@@ -253,6 +256,13 @@ $(OUT)/tests/%: $(OUT)/obj-tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) $(NO_LTO) $< $(LIBRARY) -o $@ -lcmocka -llzf $(ALLOCATOR) $(LIBS)
 
+# A header compiles alone and can be included twice; it is compiled again when it, or a header that
+# it includes, has changed.
+$(OUT)/headers/%.checked: src/%.h $(OUT)/flags | $(OUT)/needed
+	@mkdir -p $(@D)
+	$(QUIET_HEADER)$(COMPILE) -Wno-unused-function -fsyntax-only -MF $(@:.checked=.d) -MT $@ \
+	    -include $< -include $< -x c /dev/null && touch $@
+
 # The server with faults of the system, which a file tells it (tests/c/server/faulty.c).
 .PHONY: faulty
 faulty: $(OUT)/faulty/redis-server ## the server with faults that a file tells it: tests/README.md
@@ -285,6 +295,7 @@ $(OUT)/sim/plants/%: $(OUT)/sim/plants/%.c $(SIM_OBJECTS) $(OUT)/obj-sim/server/
 # One short line for each step; V=1 shows the commands.
 ifneq ($(V),1)
   QUIET_CC = @echo "  CC    $<";
+  QUIET_HEADER = @echo "  HEAD  $<";
   QUIET_AR = @echo "  AR    $@";
   QUIET_LINK = @echo "  LINK  $@";
 endif
@@ -323,5 +334,5 @@ $(OUT)/fuzzers/%: $(OUT)/obj-fuzz/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) -fsanitize=fuzzer $< $(LIBRARY) -o $@ $(LIBS)
 
--include $(OBJECTS:.o=.d) $(OUT)/obj-tests/server/faulty.d $(SIM_OBJECTS:.o=.d) $(OUT)/obj-sim/server/main.d $(UNIT_SOURCES:tests/c/%.c=$(OUT)/obj-tests/%.d)
+-include $(OBJECTS:.o=.d) $(HEADERS:src/%.h=$(OUT)/headers/%.d) $(OUT)/obj-tests/server/faulty.d $(SIM_OBJECTS:.o=.d) $(OUT)/obj-sim/server/main.d $(UNIT_SOURCES:tests/c/%.c=$(OUT)/obj-tests/%.d)
 -include $(FUZZERS:%=$(OUT)/obj-fuzz/%.d)

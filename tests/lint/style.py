@@ -5,9 +5,9 @@
 usage: style.py style|functions|paths|house
 
 style      files of at most 1,500 lines, lines of at most 100 columns, no tabs in C, the SPDX line,
-           no notes of work to do, no typedef'd struct, no blank in a file's name; a state of Lua
-           is made, entered from outside and kept beyond a call by src/script/engine.c alone, which
-           the check first tries on lines that are made up
+           no notes of work to do, no typedef'd struct, no blank in a file's name; the guard of a
+           header of src/; a state of Lua is made, entered from outside and kept beyond a call by
+           src/script/engine.c alone, which the check first tries on lines that are made up
 functions  C functions of at most 70 lines, unless a comment in or right above them has the words
            "longer than a screen:" and the reason; no function-local statics but constants
 paths      every path that ARCHITECTURE.md, CONTRIBUTING.md, README.md and the folders' README.md
@@ -92,6 +92,11 @@ def try_door():
         assert not is_past_door('src/script/script.c', line), line
 
 
+def guard_of(path):
+    """src/base/string.h -> EVENKEEL_BASE_STRING_H"""
+    return 'EVENKEEL_' + re.sub(r'[^A-Z0-9]', '_', path[len('src/'):].upper())
+
+
 def check_style(faults):
     try_door()
     for path in files():
@@ -99,7 +104,12 @@ def check_style(faults):
             faults.append(f'{path!r}: a blank in the name')
         if not path.endswith(CODE) and not is_script(path):
             continue
-        lines = read(path).split('\n')
+        text = read(path)
+        if path.startswith('src/') and path.endswith('.h'):
+            guard = guard_of(path)
+            if f'#ifndef {guard}\n#define {guard}\n' not in text:
+                faults.append(f'{path}: wants the guard {guard}')
+        lines = text.split('\n')
         if len(lines) - 1 > FILE_LINES:
             faults.append(f'{path}: {len(lines) - 1} lines, more than {FILE_LINES}')
         if not any('SPDX-License-Identifier: BSD-3-Clause' in line for line in lines[:3]):

@@ -4,9 +4,10 @@
 
 usage: units.py [PROGRAM...]     (default: $UNITS, else all under $EVENKEEL_OUT/tests)
 
-The programs run as many at once as there are processors, each in a scratch folder of its own, and
-speak TAP. A program that crashes, or ends with an error and no failed test, counts as one failure;
-its output is shown then. SEED in the environment reaches the random tests.
+Two programs more run at once than there are processors, because some programs mostly wait for a
+process or a timer. Each program has a scratch folder of its own, and speaks TAP. A program that
+crashes, or ends with an error and no failed test, counts as one failure; its output is shown then.
+SEED in the environment reaches the random tests.
 """
 import concurrent.futures
 import glob
@@ -20,6 +21,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OUT = os.environ.get('EVENKEEL_OUT', os.path.join(ROOT, 'build/release'))
+WAITING = 2  # programs at once beyond the number of processors
 HANG_SECONDS = 600  # not a limit on speed: only to end a test that would never end
 TAP = re.compile(r'^(not ok|ok)\b[ \d]*(?:-\s*)?(.*)$')
 
@@ -101,7 +103,7 @@ def main():
     for path in missing:
         print(f'FAIL {path}: not built')
         failed += 1
-    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() + WAITING) as pool:
         for name, good, skipped, failures, output, seconds in pool.map(run_program, programs):
             passed += good
             failed += len(failures)

@@ -53,7 +53,7 @@ static void append_upper(struct buffer *out, const char *name) {
 }
 
 void reply_unknown_subcommand(const struct call *call) {
-    /* Whole, however long, but only to its first NUL: as 6.2. */
+    /* The whole word, however long, up to its first NUL: as 6.2. */
     struct slice word = call->argv[1];
     struct buffer text;
     buffer_init(&text, MEMORY_OTHER);

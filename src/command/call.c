@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The running call, how many there were, and what a call knows of its arguments.
+ * The running call, the number of calls, and a call's arguments.
  *
- * Invariant: `running` is the innermost call whose handler has begun and not ended. Who sets it
- * puts back what it found, so it is NULL between commands.
+ * Invariant: `running` is the innermost call whose handler has begun and not ended. Every setter
+ * restores the previous value, so `running` is NULL between commands.
  */
 #include "command/call.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One running command: who called it, its arguments, and the call that runs now.
+ * One call of a command: its client, its arguments; and the call that is running.
  */
 #ifndef EVENKEEL_COMMAND_CALL_H
 #define EVENKEEL_COMMAND_CALL_H
@@ -17,16 +17,16 @@ struct entry;
 struct keyspace;
 struct request;
 
-/* Who wants a call. exec/gates says what is asked of which. */
+/* Where a call comes from. exec/gates says which checks apply to which origin. */
 enum call_origin {
-    CALL_NETWORK,      /* a client, now */
-    CALL_QUEUED,       /* EXEC, what its client has queued */
-    CALL_QUEUED_AGAIN, /* the same, where that client is the primary */
+    CALL_NETWORK,      /* a request of a client */
+    CALL_QUEUED,       /* EXEC, of a request that its client has queued */
+    CALL_QUEUED_AGAIN, /* EXEC, where the client is the primary */
     CALL_SCRIPT,
-    CALL_SCRIPT_AGAIN, /* one that the primary has sent, or that stands in the log */
+    CALL_SCRIPT_AGAIN, /* a script that the primary has sent, or that stands in the log */
     CALL_MODULE,
     CALL_PRIMARY, /* the stream of the server that this one is a replica of */
-    CALL_LOG,     /* what is loaded at start */
+    CALL_LOG,     /* a log that is loaded */
     CALL_ORIGINS
 };
 
@@ -35,18 +35,20 @@ struct call {
     struct command *command;
     int argc;
     const struct slice *argv;
-    struct keyspace *keyspace; /* the client's selected one */
-    struct request *request;   /* where it came over the network; NULL in calls within calls */
-    struct blob **blobs; /* of those: each argument's block, or NULL; NULL where none has one */
+    struct keyspace *keyspace; /* the database that the client has selected */
+    struct request *request;   /* the request that came over the network; NULL in calls within
+                                * calls */
+    struct blob **blobs; /* calls without a request: each argument's block, or NULL; NULL where no
+                          * argument has one */
     enum call_origin origin;
-    int hashed;        /* the argument whose hash is known; 0 = of none */
+    int hashed;        /* the argument whose hash is known; 0 = none */
     uint64_t key_hash; /* its hash */
-    /* Of scripts and modules: gets why a gate stops the call, which their client is then not told;
-     * NULL: it is told. */
+    /* Calls of scripts and modules: gets the error where a gate stops the call, and the client gets
+     * no reply. NULL: the client gets the error. */
     struct buffer *refusal;
 };
 
-/* What another server, or this one before, has done: it is done again. */
+/* Whether the call repeats what another server, or this one before, has done. */
 static inline bool call_is_repeated(const struct call *call) {
     return call->origin == CALL_PRIMARY || call->origin == CALL_QUEUED_AGAIN ||
            call->origin == CALL_LOG;
@@ -56,14 +58,14 @@ static inline bool call_is_scripts(const struct call *call) {
     return call->origin == CALL_SCRIPT || call->origin == CALL_SCRIPT_AGAIN;
 }
 
-/* The argument as MONITOR, SLOWLOG and crash reports show it: "(redacted)" for a secret. */
+/* The argument as MONITOR, SLOWLOG and crash reports may show it: "(redacted)" for a secret. */
 struct slice call_argument_shown(const struct call *call, int index);
 
-/* Makes argument `index` the caller's, where it has a block of its own; NULL where it has not. The
- * block's class becomes `class`. The slice stays valid as long as the block lives. */
+/* Gives the caller the block of argument `index`, and the block the class `class`; NULL where the
+ * argument has no block of its own. The slice stays valid as long as the block lives. */
 struct blob *call_take_argument(const struct call *call, int index, enum memory_class class);
 
-/* hash_bytes of an argument that is a key: what prefetch computed, where it did. */
+/* hash_bytes of an argument that is a key: the value that prefetching computed, if it did. */
 uint64_t call_key_hash(const struct call *call, int index);
 /* Argument `index` as a key of the selected database. */
 struct key call_key(const struct call *call, int index);
@@ -75,11 +77,13 @@ struct entry *call_peek(const struct call *call, int index);
 
 /* ---- the call that runs ---- */
 
-/* The innermost one; NULL = none: a crash report, a watchdog and tracking ask. */
+/* The innermost running call; NULL = none. For crash reports, the watchdog and tracking. */
 const struct call *call_running(void);
-/* Returns the call that ran until now: to be set again when `call` has ended. */
+/* Sets the running call and returns the previous one, which the caller sets again when `call` has
+ * ended. */
 const struct call *call_set_running(const struct call *call);
-/* Commands that have run since start or CONFIG RESETSTAT, those within commands included. */
+/* How many commands have run since start or CONFIG RESETSTAT, including those within other
+ * commands. */
 uint64_t call_count(void);
 void call_count_one(void);
 void call_register(void); /* total_commands_processed */

@@ -17,21 +17,21 @@
 #include "net/client.h"
 #include "store/keyspace.h"
 
-/* What the caller of call_make says of a call. All pointers are borrowed until the call has ended.
+/* What the caller of call_make gives. All pointers are borrowed until the call has ended.
  */
 struct call_parts {
     struct command *command; /* the row of argv[0]; NULL = no such command */
     int argc;
     const struct slice *argv;
-    struct request *request; /* the request that the call is made of; NULL = it is made of none */
+    struct request *request; /* the request that the call comes from; NULL = none */
     struct blob **blobs;    /* each argument's own block, or NULL; NULL where no argument has one */
     int hashed;             /* the argument whose hash is key_hash; 0 = no hash is known */
     uint64_t key_hash;      /* hash_bytes of argument `hashed` */
     struct buffer *refusal; /* struct call.refusal; NULL = the client is told of a refusal */
 };
 
-/* Makes `*call` one that `client` makes in the database that the client has selected. Inlined, and
- * filled where it stands: every request passes here. */
+/* Fills `*call` with a call by `client` in the database that the client has selected. Inlined, and
+ * filled in place, because every request passes here. */
 static inline __attribute__((always_inline)) void call_make(struct call *call,
                                                             enum call_origin origin,
                                                             struct client *client,
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) void call_make(struct call *call,
     };
 }
 
-/* Makes `*call` that of a parsed request, whose row and hash prefetching has found. The row becomes
+/* Fills `*call` from a parsed request, whose row and hash prefetching has found. The row becomes
  * the client's last command. */
 static inline __attribute__((always_inline)) void call_of_request(struct call *call,
                                                                   enum call_origin origin,

@@ -3,7 +3,8 @@
  *
  * An open-addressed table of pointers to rows, at most half full, filled at start and by
  * rename-command before the server listens; a lookup is one pass over the name and, nearly always,
- * one comparison. Chosen names are no danger: the table holds only our own.
+ * one comparison. Clients cannot attack the hash by choosing names, because the table holds only
+ * our own.
  */
 #include "command/command.h"
 
@@ -14,8 +15,8 @@
 
 #define SLOT_BITS 11
 #define SLOTS (1 << SLOT_BITS)
-/* No command's name is longer, since no line of the configuration is; longer words are not looked
- * up. */
+/* The longest name of a command, because no line of the configuration is longer; longer words are
+ * not looked up. */
 #define NAME_BYTES_MAX 65536
 
 /* A name's first eight bytes, lower case and padded with zeros, stand beside the row, so that most
@@ -84,7 +85,7 @@ static inline unsigned char lower(char c) {
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
-/* Up to eight bytes as they stand in memory, zeros behind; by two loads that may overlap. */
+/* Loads up to eight bytes in memory order, padded with zeros, by two loads that may overlap. */
 static inline uint64_t load_word(const char *bytes, size_t length) {
     if (length >= 8) {
         uint64_t word;
@@ -136,7 +137,7 @@ static void table_rebuild(void) {
         if (all[i]->called) table_put(all[i]);
 }
 
-/* The rows from number `first` on are forgotten. */
+/* Removes the rows from number `first` on. */
 static void forget_from(size_t first) {
     count = first;
     table_rebuild();

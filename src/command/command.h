@@ -2,7 +2,7 @@
  * Commands: rows, and the table that finds them by name.
  *
  * A family of commands declares its rows at the end of its file (command/row.h says how they are
- * written) and offers them in one function, which server/wiring.c calls.
+ * written) and registers them in one function, which server/wiring.c calls.
  *
  * @read, @write, @fast, @slow, @admin, @dangerous and @pubsub follow from the flags.
  */
@@ -19,8 +19,8 @@ struct call;
 struct command_times;
 struct key_search;
 
-/* Rows of all families together; 6.2 has 224, modules will bring theirs. The bits of a user in ACL
- * are as many, as in 6.2. */
+/* The most rows of all families together. 6.2 has 224; modules will add theirs. An ACL user has as
+ * many bits, as in 6.2. */
 #define COMMANDS_MAX 1024
 
 /* In the order in which COMMAND shows them. */
@@ -43,15 +43,16 @@ enum command_flags {
     COMMAND_MAY_REPLICATE = 1 << 15,
     COMMAND_MOVABLE_KEYS = 1 << 16,
     COMMAND_UNLISTED = 1 << 17, /* COMMAND does not show it: 6.2 answers it outside its table */
-    COMMAND_UNQUEUED = 1 << 18, /* runs at once in a transaction */
-    COMMAND_EXECUTES = 1 << 19, /* EXEC: writes, and needs memory, where what is queued does */
-    COMMAND_ENDS_TRANSACTION = 1 << 20, /* and so is not refused for want of memory in one */
-    COMMAND_FOR_SUBSCRIBERS = 1 << 21,  /* RESP2 clients that listen to channels may run it */
+    COMMAND_UNQUEUED = 1 << 18, /* runs at once even between MULTI and EXEC */
+    COMMAND_EXECUTES = 1 << 19, /* EXEC: counts as a write, and as needing memory, if a queued
+                                 * command does */
+    COMMAND_ENDS_TRANSACTION = 1 << 20, /* not refused for want of memory within a transaction */
+    COMMAND_FOR_SUBSCRIBERS = 1 << 21,  /* allowed to RESP2 clients that listen to channels */
     COMMAND_WHILE_BUSY = 1 << 22,       /* runs while a script takes too long */
-    COMMAND_MAY_LAST = 1 << 23,         /* it may make turns of the loop within itself */
+    COMMAND_MAY_LAST = 1 << 23,         /* may make turns of the loop while it runs */
 };
 
-/* The categories that flags do not tell. */
+/* ACL categories. Those that follow from the flags need not stand in the row. */
 enum command_category {
     ACL_KEYSPACE = 1 << 0,
     ACL_READ = 1 << 1,
@@ -76,16 +77,16 @@ enum command_category {
     ACL_SCRIPTING = 1 << 20,
 };
 
-/* What of a call is repeated by the log and the replicas, where its handler says nothing else
- * (exec/effects): the request as it was sent. */
+/* Whether log and replicas repeat the request as it was sent, where the handler has given no effect
+ * of its own (exec/effects). */
 enum command_propagation {
-    COMMAND_PROPAGATES_CHANGES, /* where it changed something */
+    COMMAND_PROPAGATES_CHANGES, /* where the call changed something */
     COMMAND_PROPAGATES_ALWAYS,
     COMMAND_PROPAGATES_TO_REPLICAS, /* always, and never in the log */
     COMMAND_PROPAGATES_NOTHING,
 };
 
-/* Which arguments are channels: for ACL. */
+/* Which arguments ACL takes for channels. */
 enum command_channels {
     COMMAND_CHANNELS_NONE,
     COMMAND_CHANNELS_FIRST,    /* the first argument */
@@ -96,18 +97,18 @@ enum command_channels {
 struct command {
     const char *name; /* lower case */
     void (*handler)(struct call *call);
-    int arity; /* with the name; negative = at least */
+    int arity; /* number of arguments, the name included; negative = at least so many */
     unsigned flags;
     int first_key, last_key, key_step; /* positions; last_key may count from the end (-1) */
-    /* Names the keys where positions do not tell (command/command_keys.h); NULL: they do. */
+    /* Finds the keys where positions do not tell them (command/command_keys.h); NULL: they do. */
     bool (*keys)(const struct key_search *search);
     unsigned changes; /* enum entry_changes (store/entry.h): what a call changes of those keys */
     unsigned categories;
     enum command_channels channels;
     enum command_propagation propagation;
     const char *help; /* one line */
-    /* What distinguishes this row from other rows with the same handler. The handler reads it as
-     * call->command->context; the row's other functions get the row, too. */
+    /* Distinguishes this row from others with the same handler. The handler reads it as
+     * call->command->context; the row's other functions get the row. */
     const void *context;
     /* Whether an argument is a secret, which no log may show; NULL: none is. */
     bool (*is_secret)(const struct call *call, int index);
@@ -116,27 +117,27 @@ struct command {
     unsigned number; /* its index: command_at(number) */
     uint64_t calls, nsec, rejected_calls, failed_calls;
     struct command_times *times; /* NULL until it has run */
-    const char *called;          /* the name it answers to, after rename-command; NULL = removed */
+    const char *called;          /* the present name, after rename-command; NULL = removed */
 };
 
-/* Rows are borrowed for good. False where a name is taken or too long, or there is no room for all;
- * then no row is taken. */
+/* Registers rows, which must live as long as the process. False, with no row registered, where a
+ * name is taken or too long, or the table has no room for all. */
 MUST_USE bool command_try_register(struct command *rows, size_t count);
-/* Ends the process: rows of the server's own are refused only by our fault. */
+/* Ends the process with a report: the server's own rows are refused only by our fault. */
 _Noreturn void command_refused(const struct command *rows);
 /* At start. */
 static inline void command_register(struct command *rows, size_t count) {
     if (!command_try_register(rows, count)) command_refused(rows);
 }
-/* Before the server starts. "" removes the command. False where `name` is unknown or `new_name`
- * taken. */
+/* Renames a command; only before the server starts. "" removes it. False where `name` is unknown or
+ * `new_name` is taken. */
 MUST_USE bool command_rename(struct slice name, struct slice new_name);
-/* NULL where unknown. Case ignored. */
+/* The command of that name, in upper or lower case; NULL where unknown. */
 struct command *command_find(struct slice name);
-/* In order of registration, renamed and removed ones included. */
+/* All commands in order of registration, renamed and removed ones included. */
 size_t command_count(void);
 struct command *command_at(size_t index);
-/* Categories, those that follow from the flags included. */
+/* The command's categories, including those that follow from its flags. */
 unsigned command_categories(const struct command *command);
 const char *command_flag_name(unsigned flag);         /* "write"; NULL where there is none */
 const char *command_category_name(unsigned category); /* "keyspace", without @ */

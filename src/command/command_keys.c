@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Where the keys of a command stand. command_keys.h has the idea.
+ * Finding the keys of a request. command_keys.h has the idea.
  *
  * Invariants
  *  1. A key that is visited is an argument behind the command's name.
- *  2. What is no fault to 6.2 is none here.
+ *  2. A request is at fault exactly where it is for 6.2.
  */
 #include "command/command_keys.h"
 
@@ -14,8 +14,8 @@ bool command_has_keys(const struct command *command) { return command->first_key
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* The number that the text begins with, after spaces; 0 where it begins with none. What 64 bits do
- * not hold is the largest or the least that they do. */
+/* The number that the text begins with, after spaces; 0 where there is none. A number beyond 64
+ * bits becomes the nearest that they hold; the result is cut to 32 bits. */
 static int leading_number(struct slice text) {
     int64_t value = 0;
     bool negative = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The keys of a request, found before it runs: for ACL, a save, tracking, COMMAND GETKEYS, a
+ * The keys of a request, found before it runs: for ACL, saves, tracking, COMMAND GETKEYS, the
  * cluster.
  *
- * Most rows say by first_key, last_key and key_step which arguments are keys. Where the arguments
- * decide it, the row has a function beside it, which names them one by one:
+ * In most rows first_key, last_key and key_step say which arguments are keys. Where the arguments
+ * decide it, the row has a function, which names the keys one by one:
  *
  *     static bool store_keys(const struct key_search *s) {
  *         int count = keys_counted(s, 2);             ZUNIONSTORE to 2 a b: the argument 2 says 2
@@ -21,8 +21,8 @@
 
 struct command;
 
-/* Gets the index of an argument that is a key, which lies within the arguments. False: no further
- * keys are wanted. */
+/* Visits an argument that is a key, by its index, which lies within the arguments. Returns false to
+ * end the search. */
 typedef bool key_visit(int index, void *context);
 
 /* A request whose keys are looked for. Everything is borrowed; `argc` fits the command's arity. */
@@ -34,10 +34,10 @@ struct key_search {
     void *context;
 };
 
-/* True where the command has keys, by its places or a function. */
+/* Whether the command has keys, by positions or by a function. */
 bool command_has_keys(const struct command *command);
-/* Visits the keys of a request. False where there is no key, or the arguments are at fault, with
- * nothing visited then. Changes nothing itself; O(argc). */
+/* Visits the keys of a request. False where there is no key or the arguments are at fault; then no
+ * key was visited. O(argc). */
 bool command_each_key(const struct key_search *search);
 
 /* ---- for the functions of rows ----
@@ -52,10 +52,10 @@ static inline bool key_named(const struct key_search *s, int index) {
     ASSERT(index >= 1 && index < s->argc);
     return s->visit(index, s->context);
 }
-/* So many arguments from `first` on are keys. */
+/* Names `count` arguments from `first` on as keys. */
 bool keys_named(const struct key_search *s, int first, int count);
-/* How many keys argument `count_at` says follow it; 0 where there are not as many, or it is no
- * number above 0. As in 6.2, of a number only its beginning is read, and what does not fit 32 bits
- * is cut to them. */
+/* The number of keys that argument `count_at` says follow it; 0 where fewer arguments follow, or
+ * the argument is no number above 0. As in 6.2, only the beginning of the text is read as a number,
+ * and the number is cut to 32 bits. */
 int keys_counted(const struct key_search *s, int count_at);
 #endif

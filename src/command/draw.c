@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Random members: one, so many that may come again, so many different ones.
+ * Random members: one; several that may repeat; several different ones.
  *
- * Different members are drawn by what the value gives:
+ * How different members are drawn depends on how the value can be reached:
  *
  *   rank    ranks are chosen, and asked for
  *   walk    in one walk, each taken with the chance that is left for it: in the value's order
  *   chance  picks, those drawn before drawn again
  *
- * Where more than a third is wanted of what has no ranks, all members are copied and chosen from.
- * All choices are as likely in each; their orders are 6.2's: any, but for a walk's.
+ * Where more than a third is wanted of a value without ranks, all members are copied and chosen
+ * from. Every choice has the same probability; the order is 6.2's: any, except in a walk.
  */
 #include "command/draw.h"
 
@@ -22,9 +22,10 @@
 #include "net/client.h"
 #include "net/reply.h"
 
-/* So many picks, each half a walk, are made before all members are copied once instead. */
+/* So many picks, each half a walk, are made; for more, all members are copied once instead. */
 #define PICKS_BY_WALK 10
-/* Up to this share of all, numbers are drawn again when drawn twice; above, all are mixed. */
+/* Up to this share of all, a number that was drawn before is drawn again; above it, all are
+ * shuffled. */
 #define MIX_SHARE 3
 
 struct draw {
@@ -36,7 +37,7 @@ struct draw {
 
 /* ---- numbers ---- */
 
-/* Numbers but 0 that were noted: which draws came before. */
+/* A set of numbers other than 0: what was drawn already. */
 struct noted {
     uint64_t *places;
     size_t mask;
@@ -51,7 +52,7 @@ static void noted_init(struct noted *n, size_t most) {
 
 static void noted_free(struct noted *n) { memory_free(n->places, MEMORY_OTHER); }
 
-/* False where the number is there already. */
+/* Adds a number; false where it is there already. */
 static bool noted_add(struct noted *n, uint64_t number) {
     size_t place = hash_bytes(&number, sizeof(number)) & n->mask;
     for (; n->places[place]; place = (place + 1) & n->mask)
@@ -60,7 +61,7 @@ static bool noted_add(struct noted *n, uint64_t number) {
     return true;
 }
 
-/* Draws from 0 to count - 1 and then exchanges: the first `wanted` of a shuffle. */
+/* The first `wanted` steps of a shuffle of 0 to count - 1. */
 static size_t *choose_by_mixing(size_t count, size_t wanted) {
     size_t *all = memory_alloc(count * sizeof(*all), MEMORY_OTHER);
     for (size_t i = 0; i < count; i++) all[i] = i;
@@ -72,7 +73,7 @@ static size_t *choose_by_mixing(size_t count, size_t wanted) {
     return all;
 }
 
-/* Draws again what was drawn before. */
+/* Draws numbers, and draws again where a number was drawn before. */
 static size_t *choose_by_drawing(size_t count, size_t wanted) {
     struct noted drawn;
     size_t *chosen = memory_alloc(wanted * sizeof(*chosen) + 1, MEMORY_OTHER);
@@ -93,8 +94,8 @@ size_t *draw_numbers(size_t count, size_t wanted) {
 
 /* ---- replies ---- */
 
-/* In RESP3 a member and what goes with it are an array of their own, in RESP2 they follow each
- * other. Never a set: whoever asks by a count gets one form of reply. */
+/* In RESP3 a member and its second text are an array of their own, in RESP2 they follow each other.
+ * The reply is never a set: a request with a count always gets an array. */
 static void draw_begin(const struct draw *d, uint64_t count) {
     reply_array(d->client, (int64_t)(d->with && d->client->protocol != 3 ? count * 2 : count));
 }
@@ -111,7 +112,7 @@ static void reply_visited(const struct draw_item *item, void *context) {
 
 /* ---- copies ---- */
 
-/* A member and what goes with it in turn. */
+/* Copies a member and its second text. */
 static void copy_visited(const struct draw_item *item, void *context) {
     text_list_add(context, item->member);
     text_list_add(context, item->second);
@@ -134,15 +135,15 @@ static void reply_pick(const struct draw *d) {
     reply_texts(d, item.member, item.second);
 }
 
-/* So many members, which may come again. */
+/* Replies so many members, which may repeat. */
 static void draw_repeated(const struct draw *d, uint64_t wanted) {
     struct text_list all;
     size_t there = d->type->count(d->v);
     bool copied = wanted > PICKS_BY_WALK && d->type->reach(d->v) == DRAW_BY_WALK;
     if (copied) copy_all(d, &all);
     draw_begin(d, wanted);
-    /* Whoever asks for more than the output limit allows is closed meanwhile, and a script hears no
-     * more than its memory takes. */
+    /* A client that asks for more than its output limit is closed meanwhile, and a script's capture
+     * drops what exceeds its memory. */
     for (uint64_t i = 0; i < wanted && !(d->client->flags & CLIENT_REPLIES_DROPPED); i++) {
         if (copied)
             reply_copy(d, &all, random_below(there));
@@ -202,7 +203,7 @@ static void distinct_by_chance(const struct draw *d, size_t wanted) {
     noted_free(&drawn);
 }
 
-/* So many different members of a value that has more. */
+/* Replies so many different members of a value that has more. */
 static void draw_distinct(const struct draw *d, size_t wanted) {
     enum draw_reach reach = d->type->reach(d->v);
     draw_begin(d, wanted);
@@ -229,7 +230,7 @@ static void draw_one(struct call *call, struct draw *d) {
     reply_pick(d);
 }
 
-/* The count and the word; false after an error. The order of the errors is 6.2's. */
+/* Parses the count and the option; false after an error reply. The order of the errors is 6.2's. */
 static bool parse(const struct call *call, struct draw *d, int64_t *count) {
     const char *with = d->type->with;
     bool fits = with ? call->argc <= 4 : call->argc <= 3;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts collected, scans of collections.
+ * Collected texts, and scans of collections.
  */
 #include "command/members.h"
 
@@ -42,7 +42,7 @@ struct slice text_list_at(const struct text_list *l, size_t index) {
     return (struct slice){l->bytes.bytes + start, end_of(l, index) - start};
 }
 
-/* An array of them; frees the list. */
+/* Replies the texts as an array, and frees the list. */
 static void reply_text_list(struct client *c, struct text_list *l) {
     size_t count = text_list_count(l);
     reply_array(c, (int64_t)count);
@@ -60,7 +60,7 @@ static uint64_t step_in_value(struct scan *scan) {
 void member_scan_run(struct call *call, enum entry_type type, member_scan_step *step) {
     struct member_scan s = {.step = step};
     struct entry *e;
-    /* The order of the errors is 6.2's: options are not looked at where there is no key. */
+    /* The order of the errors is 6.2's: options are not parsed where there is no key. */
     if (!scan_begin(&s.scan, call, 2) || !argument_read_typed(call, 1, type, &e)) return;
     if (e && !scan_options(&s.scan, call, 3, false)) return;
     text_list_init(&s.found);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What commands on collections share: texts collected before they are replied, HSCAN and its kin.
+ * For commands on collections: texts collected before they are replied; HSCAN, SSCAN and ZSCAN.
  */
 #ifndef EVENKEEL_COMMAND_MEMBERS_H
 #define EVENKEEL_COMMAND_MEMBERS_H
@@ -24,7 +24,7 @@ void text_list_init(struct text_list *l);
 void text_list_free(struct text_list *l);
 void text_list_add(struct text_list *l, struct slice text);
 size_t text_list_count(const struct text_list *l);
-/* index < count; valid until the list changes. */
+/* The text at index < count; valid until the list changes. */
 struct slice text_list_at(const struct text_list *l, size_t index);
 
 /* HSCAN, SSCAN, ZSCAN: key, cursor, then MATCH and COUNT. */
@@ -38,8 +38,8 @@ struct member_scan {
     member_scan_step *step;
     struct text_list found;
 };
-/* The whole command, key and cursor being arguments 1 and 2: replies the next cursor and what was
- * found, or an error. */
+/* Runs the whole command, whose arguments 1 and 2 are key and cursor: replies the next cursor and
+ * the texts that were found, or an error. */
 void member_scan_run(struct call *call, enum entry_type type, member_scan_step *step);
 
 #endif

@@ -4,16 +4,15 @@
  *     COMMAND("hset", command_hset, -4, GROW | FAST, ACL_HASH, CHANGES(HASH, ONE_KEY),
  *             "Sets fields; returns how many are new."),
  *
- * The name stands there in quotes and the handler as it is called, so that grep and `make where`
- * find both. What few rows have follows by its member's name: .keys, .channels, .is_secret,
- * .context.
+ * The name stands in quotes and the handler under its own name, so that grep and `make where` find
+ * both. Rare members follow by name: .keys, .channels, .is_secret, .context.
  */
 #ifndef EVENKEEL_COMMAND_ROW_H
 #define EVENKEEL_COMMAND_ROW_H
 #include "command/command.h"
 #include "store/entry.h"
 
-/* The macro's words are the struct's, with a stroke behind that keeps them apart. */
+/* The parameters have the names of the struct's members, with an underscore to keep them apart. */
 #define COMMAND(name_, handler_, arity_, flags_, categories_, keys_, help_, ...) \
     {                                                                            \
         .name = name_, .handler = handler_, .arity = arity_, .flags = flags_,    \
@@ -28,13 +27,13 @@
 #define TWO_KEYS KEYS(1, 2, 1)
 #define ALL_KEYS KEYS(1, -1, 1)
 
-/* The same keys, of which a call changes this: a word of enum entry_changes. Rows of commands that
- * change nothing of the keys that they name do without. */
+/* Which arguments are keys (as above), and what a call changes of them: a word of enum
+ * entry_changes. Rows of commands that change none of their keys do without. */
 #define CHANGES(what, ...) .changes = ENTRY_CHANGES_##what, __VA_ARGS__
 
-#define NO_CATEGORY 0 /* but those that follow from the flags */
+#define NO_CATEGORY 0 /* only the categories that follow from the flags */
 
-/* Flags that many rows have, in short. */
+/* Short names of frequent flags. */
 #define READ COMMAND_READONLY
 #define WRITE COMMAND_WRITE
 #define GROW (COMMAND_WRITE | COMMAND_DENYOOM)

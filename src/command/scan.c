@@ -12,7 +12,7 @@
 #include "net/reply.h"
 
 #define COUNT_DEFAULT 10
-/* A sparse table has empty positions: so many are looked at for each one wanted. */
+/* A sparse table has empty positions: at most so many are looked at for each wanted element. */
 #define POSITIONS_PER_ONE 10
 
 bool scan_parse_cursor(struct slice text, uint64_t *cursor) {
@@ -27,7 +27,7 @@ bool scan_parse_cursor(struct slice text, uint64_t *cursor) {
             __builtin_add_overflow(*cursor, digit, cursor))
             return false;
     }
-    /* Counts back from 2^64. */
+    /* A negative cursor counts back from 2^64. */
     if (negative) *cursor = 0 - *cursor;
     return true;
 }

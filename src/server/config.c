@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * CONFIG: options while the server runs.
  *
- * The option engine knows what an option takes and how it is shown; here are the command's forms
- * and the file, which io/file puts in the old one's place whole.
+ * The option engine parses and prints options. This file has the command's forms, and rewrites the
+ * configuration file, which io/file replaces atomically.
  */
 #include "server/config.h"
 
@@ -22,7 +22,7 @@
 #include "rdb/loading.h"
 #include "server/startup.h"
 
-/* Of a new file, and of a rewritten one where the old one's cannot be had. */
+/* The mode of a new file, and of a rewritten one where the old file's mode is not available. */
 #define FILE_MODE 0644
 
 /* ---- GET ---- */
@@ -68,7 +68,7 @@ static void config_get(struct call *call) {
 
 /* ---- SET ---- */
 
-/* 6.2 answers with these options' own sentence and nothing around it. */
+/* For these options 6.2 answers with the reason alone. */
 static bool reason_stands_alone(const struct option_row *row) {
     return !strcmp(row->name, "dir") || !strcmp(row->name, "bind");
 }
@@ -81,7 +81,7 @@ static void config_set(struct call *call) {
         reply_error_format(call->client, "Unsupported CONFIG parameter: %.*s", (int)name.length,
                            name.bytes);
     } else if (option_set(row, &value, 1, OPTION_FROM_CONFIG_SET, reason, sizeof(reason))) {
-        title_refresh(); /* port or address may be others now */
+        title_refresh(); /* port or address may have changed */
         reply_ok(call->client);
     } else if (reason_stands_alone(row)) {
         reply_error(call->client, reason);
@@ -94,7 +94,7 @@ static void config_set(struct call *call) {
 
 /* ---- REWRITE ---- */
 
-/* A file that is gone is written anew. */
+/* Reads the old file; none is as good as an empty one. */
 static bool read_old(const char *path, struct buffer *text) {
     return file_read(path, OPTION_FILE_BYTES_MAX, text) || errno == ENOENT;
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 void config_register(void);
-/* Writes the options into the configuration file that the server was started with; with
+/* Writes the present options into the configuration file that the server was started with; with
  * `force_all` also those at their defaults. False with a sentence in `reason`. */
 bool config_rewrite(bool force_all, char *reason, size_t reason_size);
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The cron: a timer of the loop, hz times a second.
  *
- * Nothing here takes long: clients are looked at a share at a time, tables pay a bounded number of
- * steps, counters are read. With dynamic-hz the rate is doubled until it suits the number of
- * clients, so that a share of them stays small.
+ * No run takes long: it looks at a share of the clients, does a bounded number of steps of table
+ * work, and reads counters. With dynamic-hz the rate is doubled until it suits the number of
+ * clients, so that the share of clients per run stays small.
  *
  * Rates (instantaneous_*) are the mean over RATE_SAMPLES samples, RATE_MSEC apart.
  */
@@ -30,21 +30,23 @@
 
 #define HZ_MIN 1
 #define HZ_MAX 500
-/* Clients a run looks after before dynamic-hz raises the rate: as 6.2. */
+/* How many clients a run looks after before dynamic-hz raises the rate: as 6.2. */
 #define CLIENTS_PER_RUN 200
-/* Splits and merges of owed table work a run, and each time the loop would sleep. A step moves a
- * handful of pointers: some 100 ns. */
+/* Splits and merges of deferred table work a run, and each time that the loop would sleep. A step
+ * moves a handful of pointers: some 100 ns. */
 #define MAINTAIN_STEPS_RUN 256
 #define MAINTAIN_STEPS_IDLE 32
-/* At most so many a millisecond when the loop would sleep: memory is then given back at some 50 MB
- * a second, evenly, and a core that is asked for nothing else is left half idle at least. */
+/* At most so many steps a millisecond when the loop would sleep. Memory is then given back evenly,
+ * at some 50 MB a second, and an otherwise idle core stays at least half idle. */
 #define MAINTAIN_STEPS_PER_MSEC 800
-/* Not so soon after a child: often another one follows at once, for which nothing should move. Who
- * uses a table pays meanwhile, and so does the cron. */
+/* Table work rests so long after a child, because another child often follows at once, and no page
+ * should change for it. Commands that use a table, and the cron, do a little of the work
+ * meanwhile. */
 #define TABLES_REST_MSEC 2000
 #define RATE_SAMPLES 16
 #define RATE_MSEC 100
-/* Reading what the system and the allocator say costs tens of microseconds. */
+/* How old samples of memory may be: to ask the system and the allocator costs tens of
+ * microseconds. */
 #define MEMORY_SAMPLE_MSEC 100
 
 struct rate {
@@ -56,7 +58,7 @@ struct rate {
 static struct loop_timer timer;
 static int64_t configured_hz, hz;
 static bool dynamic_hz, paused;
-/* Owed table work that was done in this millisecond. */
+/* The deferred table work that was done in this millisecond. */
 static struct {
     struct loop *loop;
     struct loop_timer timer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is done several times a second, and the samples taken then.
+ * Work that is done several times a second, and samples of rates and memory.
  */
 #ifndef EVENKEEL_SERVER_CRON_H
 #define EVENKEEL_SERVER_CRON_H
@@ -15,16 +15,16 @@ struct loop;
 void cron_register(void); /* hz, dynamic-hz; instantaneous_*, hz, configured_hz */
 /* Starts the timer. */
 void cron_open(struct loop *loop);
-/* DEBUG PAUSE-CRON: the cron goes on being called and does nothing. */
+/* DEBUG PAUSE-CRON: while paused, the cron runs but does nothing except resetting the watchdog. */
 void cron_pause(bool pause);
-/* In a turn within a command or a load: figures go on. Nothing that changes keys, tables or clients
- * is done there, and the watchdog is not told that all is well. */
+/* Called in a turn within a command or a load: samples figures. It changes no key, table or client,
+ * and does not reset the watchdog. */
 void cron_within(void);
-/* After a child table work rests for a while. */
+/* Lets deferred table work rest for a while after a child has ended. */
 extern const struct child_observer cron_child_observer;
-/* Table work that is owed, a small piece of it; true where more is owed. */
+/* Does a small piece of deferred table work; true where more is left and time allows. */
 bool cron_idle_step(void);
-/* Notes how much memory is used now, for the peak. */
+/* Notes the memory in use now, for the peak. */
 void cron_note_memory(void);
 
 struct cron_memory {
@@ -32,6 +32,6 @@ struct cron_memory {
     size_t rss;
     struct memory_allocator_stats allocator;
 };
-/* The last samples, taken anew where they are old. */
+/* The last samples, renewed where they are older than 100 ms. */
 const struct cron_memory *cron_memory(void);
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * DEBUG: for tests and for looking inside. Its subcommands are rows of a table of their own.
+ * DEBUG: for tests and for inspection. Its subcommands are rows of a table of their own.
  *
  * HTSTATS answers in the form of 6.2, whose tables are arrays of chains with a power of two of
- * slots. What stands there is true of ours: "table size" is the number of keys that the buckets
- * there are can take at the load limit, rounded up to a power of two; a table that grows or shrinks
- * a step at a time shows the size it is on its way to as the "rehashing target", but not while it
- * puts that off for a child that saves.
+ * slots. Its figures describe our tables: "table size" is the number of keys that the present
+ * buckets can take at the load limit, rounded up to a power of two. A table that grows or shrinks a
+ * step at a time shows its future size as the "rehashing target", but not while it defers that for
+ * a child that saves.
  */
 #include "server/debug.h"
 #include "replication/history.h"
@@ -49,14 +49,14 @@
 #include "store/saving.h"
 #include "value/saved.h"
 
-/* Between two turns within DEBUG TURNS-WITHIN. */
+/* The pause between two turns within DEBUG TURNS-WITHIN. */
 #define DEBUG_TURN_NSEC 1000000
 #define NOT_POSITIVE "value is out of range, must be positive"
 
 struct debug_subcommand {
     const char *name;
     int argc_min, argc_max;
-    void (*run)(struct call *call); /* NULL: 6.2 has it and it is not built yet */
+    void (*run)(struct call *call); /* NULL: a subcommand of 6.2 that is not built yet */
     const char *form, *does;
 };
 
@@ -64,7 +64,7 @@ struct debug_subcommand {
 
 static void debug_sleep(struct call *call) {
     struct slice text = call->argv[2];
-    double seconds; /* what is no number is 0, as in 6.2 */
+    double seconds; /* a word that is no number counts as 0, as in 6.2 */
     if (!number_parse_double(text.bytes, text.length, &seconds)) seconds = 0;
     if (seconds > 0 && seconds < 1e9) {
         struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
@@ -73,7 +73,7 @@ static void debug_sleep(struct call *call) {
     reply_ok(call->client);
 }
 
-/* A long command as a slow script is one: it holds up all but what its gate lets in. */
+/* A long command, as a slow script is: other clients are served as far as the gate lets them. */
 static void debug_turns_within(struct call *call) {
     int64_t msec, turns = 0;
     struct gate *gate = NULL;
@@ -97,14 +97,14 @@ static void debug_turns_within(struct call *call) {
     reply_integer(call->client, turns);
 }
 
-/* True after a refusal: keys of a load that is under way would meet others. */
+/* True after a refusal, because the keys of a load under way would be mixed with others. */
 static bool refused_while_loading(struct call *call) {
     if (loading_is_under_way()) reply_error(call->client, loading_gate.refusal);
     return loading_is_under_way();
 }
 
-/* Without NOFLUSH all goes before the file is loaded; with MERGE a key that is there gives way.
- * What cannot be opened changes nothing. */
+/* Without NOFLUSH all databases are emptied before the file is loaded; with MERGE the file's keys
+ * replace existing ones. A file that cannot be opened changes nothing. */
 static void debug_reload(struct call *call) {
     bool save = true, flush = true, merge = false;
     if (refused_while_loading(call)) return;
@@ -150,7 +150,7 @@ static void debug_change_repl_id(struct call *call) {
     reply_ok(call->client);
 }
 
-/* As after a start: all databases are what the log says. */
+/* Afterwards all databases are what the log says, as after a start. */
 static void debug_loadaof(struct call *call) {
     struct run_nesting nesting;
     if (refused_while_loading(call)) return;
@@ -159,7 +159,7 @@ static void debug_loadaof(struct call *call) {
         return;
     }
     int fd = aof_load_open(aof_options()->filename);
-    if (fd < 0) { /* 6.2 ends */
+    if (fd < 0) { /* 6.2 ends the process here */
         reply_error(call->client, errno == ENOENT
                                       ? "There is no append only file"
                                       : "The append only file cannot be read: the log says why");
@@ -215,8 +215,8 @@ static void debug_lua_by_effects(struct call *call) {
 
 /* ---- the end ---- */
 
-/* Writes where nobody may, and not through NULL: a build for a sanitizer would end before the
- * signal comes. */
+/* Writes to a page without access. Not through NULL, because a build for a sanitizer would end
+ * before the signal comes. */
 static void debug_segfault(struct call *call) {
     volatile int *nowhere = mmap(NULL, sizeof(int), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *nowhere = call->argc;
@@ -241,11 +241,12 @@ static void debug_log(struct call *call) {
 }
 
 static void debug_error(struct call *call) {
-    struct buffer text; /* with NULs, if it has any */
+    struct buffer text; /* may contain NULs */
     buffer_init(&text, MEMORY_OTHER);
     buffer_append_char(&text, '-');
     buffer_append(&text, call->argv[2].bytes, call->argv[2].length);
-    /* As in 6.2, line ends at the end become blanks, too: reply_error_slice would drop them. */
+    /* As in 6.2, line ends at the text's end become blanks, too: reply_error_slice would drop
+     * them. */
     for (size_t i = 0; i < text.length; i++)
         if (memchr("\r\n", text.bytes[i], 2)) text.bytes[i] = ' ';
     reply_error_slice(call->client, buffer_slice(&text));
@@ -299,7 +300,8 @@ static void debug_digest_value(struct call *call) {
     }
 }
 
-/* "value:N"; with `size` cut to it, or filled up with NULs. */
+/* Creates a key with the value "value:N", which is cut or filled up with NULs to `size`, where that
+ * is not 0. */
 static void populate_one(struct call *call, struct slice prefix, int64_t number, size_t size) {
     struct buffer key, value;
     buffer_init(&key, MEMORY_OTHER);
@@ -344,7 +346,7 @@ static void debug_populate(struct call *call) {
 
 /* ---- tables ---- */
 
-/* The keys that so many buckets take at the load limit, rounded up to a power of two. */
+/* How many keys so many buckets take at the load limit, rounded up to a power of two. */
 static size_t table_size_shown(size_t buckets) {
     size_t keys = buckets * TABLE_LOAD_NUMERATOR / TABLE_LOAD_DENOMINATOR, power = 4;
     while (power < keys) power *= 2;
@@ -403,7 +405,7 @@ static void debug_htstats(struct call *call) {
     buffer_free(&text);
 }
 
-/* Stands in for a child that saves. */
+/* DEBUG SAVING-CHILD acts as a child that saves. */
 static bool saving_pretended;
 
 static void debug_saving_child(struct call *call) {
@@ -619,7 +621,7 @@ static void command_debug(struct call *call) {
             s->run(call);
         else
             reply_error_format(call->client, "DEBUG %s is not built yet", s->name);
-        /* No tail call, so that a trace of a hanging DEBUG shows this frame, too. */
+        /* Prevents a tail call, so that a stack trace of a hanging DEBUG shows this frame. */
         __asm__ volatile("");
         return;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * DEBUG EFFECTS. Between START and STOP each effect is recorded as the log and as the replicas'
- * stream would get it; LOG and STREAM reply what was recorded since they were asked last: an array
- * of commands, each the number of its database and its words.
+ * stream would get it; LOG and STREAM reply the effects recorded since the last such request: an
+ * array of commands, each the number of its database and its words.
  *
  * Invariant: `recorded` has `count` commands, each: database, argc, then for each word its length
  * and its bytes.
@@ -15,7 +15,7 @@
 #include "exec/effects.h"
 #include "net/reply.h"
 
-/* More is not recorded: who forgets to STOP should not fill the memory. */
+/* Nothing beyond this is recorded, so that a forgotten STOP does not fill the memory. */
 #define RECORDED_BYTES_MAX ((size_t)64 << 20)
 
 struct recording {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * DEBUG EFFECTS: what commands hand on to the log and to replicas, recorded to be looked at.
+ * DEBUG EFFECTS: records the effects that commands hand to the log and to replicas, for inspection.
  */
 #ifndef EVENKEEL_SERVER_DEBUG_EFFECTS_H
 #define EVENKEEL_SERVER_DEBUG_EFFECTS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * DEBUG's subcommands about the process. The table that names them stands in server/debug.
  *
- * SDSLEN and STRUCTSIZE ask for internals of 6.2; they answer in its form what is true here: a key
- * and a short value lie in one allocation, so the value's own is 0 bytes then.
+ * SDSLEN and STRUCTSIZE ask for internals of 6.2. They answer in its form with our own figures: a
+ * key and a short value are one allocation, so the value's own allocation is 0 bytes then.
  */
 #include "server/debug_process.h"
 
@@ -33,8 +33,8 @@
 
 /* ---- the allocator ---- */
 
-/* The values are of 8, 4 or 1 bytes, and only the allocator knows which: it refuses a wrong size
- * with EINVAL. */
+/* A value has 8, 4 or 1 bytes, and only the allocator knows how many: it refuses a wrong size with
+ * EINVAL. */
 void debug_mallctl(struct call *call) {
     static const size_t sizes[] = {sizeof(uint64_t), sizeof(uint32_t), sizeof(uint8_t)};
     int64_t new_value = 0;
@@ -56,7 +56,7 @@ void debug_mallctl(struct call *call) {
         reply_integer(call->client, (int64_t)old);
 }
 
-/* The name may be one of a number, which is no address. */
+/* Whether the pointer is an address: the name may be that of a number, which is none. */
 static bool is_mapped(const char *address) {
     unsigned char state;
     uintptr_t page = (uintptr_t)address & ~(uintptr_t)4095;
@@ -84,7 +84,7 @@ void debug_mallctl_str(struct call *call) {
     memory_free(text, MEMORY_OTHER);
 }
 
-/* A block that nothing points to, for trying what looks for such. */
+/* Leaks a block that nothing points to, for trying leak checkers. */
 void debug_leak(struct call *call) {
     volatile char *block = slice_dup_c_string(call->argv[2], MEMORY_OTHER);
     block[0] = 0;
@@ -100,7 +100,7 @@ void debug_pause_cron(struct call *call) {
     reply_ok(call->client);
 }
 
-/* The milliseconds to wait before; 0 where none are given; -1 after an error reply. */
+/* How many milliseconds to wait first; 0 where none are given; -1 after an error reply. */
 static int64_t argument_delay(struct call *call) {
     int64_t msec = 0;
     if (call->argc >= 3 && !argument_int64(call, 2, &msec, NULL)) return -1;
@@ -157,7 +157,7 @@ void debug_structsize(struct call *call) {
     buffer_free(&text);
 }
 
-/* Random patterns of what has a meaning in patterns, against random texts of the same. */
+/* Matches random patterns of special characters against random texts of the same characters. */
 void debug_stringmatch_test(struct call *call) {
     static const char letters[] = "*?[]^-\\ab";
     char pattern[MATCH_BYTES_MAX], text[MATCH_BYTES_MAX];

@@ -42,7 +42,7 @@ static void append_keys(const struct command *c, struct buffer *out) {
     if (c->key_step > 1) buffer_printf(out, ", each %d.", c->key_step);
 }
 
-/* A bar in a cell would end it. */
+/* Escapes bars, which would end the table's cell. */
 static void append_cell(const char *text, struct buffer *out) {
     for (; *text; text++) {
         if (*text == '|') buffer_append_char(out, '\\');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * INFO, and its fields about the server as a whole.
  *
- * A field's place is ten times its number in 6.2's section (compat/info_fields.tsv); fields of our
- * own come behind, from OWN on. Where a feature is missing, its folder has its fields, which show
- * what is true without it: no replica is connected, nothing is loading.
+ * A field's place is ten times its number in 6.2's section (compat/info_fields.tsv); our own fields
+ * come behind, from OWN on. The fields of a missing feature stand in the feature's folder and show
+ * the values of a server without it.
  */
 #include "server/info.h"
 #include "process/build_id.h"
@@ -37,7 +37,7 @@
 
 static struct loop *loop;
 static size_t memory_at_start;
-/* used_memory as this INFO shows it: the text that is being made takes memory, too. */
+/* used_memory for all of this INFO, because the text that is being made takes memory, too. */
 static size_t used, used_by_dataset;
 static char run_id[ID_CHARS + 1];
 
@@ -125,7 +125,7 @@ size_t info_dataset_bytes(void) {
     return all > overhead ? all - overhead : 0;
 }
 
-/* The section's first field: what follows refers to the same moment. */
+/* The section's first field: the fields behind it refer to the same moment. */
 static void print_used(const struct metric_row *row, struct buffer *out) {
     used = memory_used_total();
     used_by_dataset = info_dataset_bytes();

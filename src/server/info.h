@@ -8,7 +8,7 @@
 struct loop;
 
 void info_register(void);
-/* `loop` gives the figures of turns; what is used now counts as used_memory_startup. */
+/* `loop` gives the figures of turns; the memory in use now becomes used_memory_startup. */
 void info_open(struct loop *loop);
 /* used_memory_startup and used_memory_dataset. */
 size_t info_memory_at_start(void);

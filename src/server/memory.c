@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * MEMORY: what a key takes, what the server takes and for what, and what the allocator says.
+ * MEMORY: the memory of a key, the memory of the server by purpose, and the allocator's figures.
  *
  * All figures of STATS and DOCTOR are taken at one moment, before the reply is made, and are those
  * that INFO memory shows. USAGE needs no samples: an entry knows its size (keyspace_key_bytes).
@@ -117,9 +117,9 @@ static void memory_stats(struct call *call) {
 
 /* ---- DOCTOR ---- */
 
-/* With less there is no telling waste from what any server needs. */
+/* With less memory DOCTOR cannot tell waste from what any server needs. */
 #define DOCTOR_BYTES_MIN (5u << 20)
-/* A ratio alone says nothing where the bytes behind it are few. */
+/* A ratio counts only where the excess has at least so many bytes. */
 #define EXCESS_BYTES_MIN (10u << 20)
 #define PEAK_RATIO 1.5
 #define EXCESS_RATIO 1.1

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The modes: a server, a Sentinel, the two checkers. mode.h says what a row is.
  *
- * The checkers are links to redis-server that are called otherwise, as 6.2 installs them; each is
- * to be had by an option, too, because a host may have no such links. Names count before options,
- * and Sentinel's option counts wherever it stands: so does 6.2.
+ * The checkers are links to redis-server under other names, as 6.2 installs them. Each can also be
+ * chosen by an option, because a host may have no such links. Names count before options, and
+ * Sentinel's option counts wherever it stands, as in 6.2.
  */
 #include "server/modes.h"
 
@@ -23,19 +23,20 @@
 
 /* ---- the checkers ---- */
 
-/* The types of values, which are decoded, and whether checksums count. */
+/* The checkers decode values, so the types are registered, and rdbchecksum says whether checksums
+ * count. */
 static void (*const checker_registrations[])(void) = {value_register, rdb_save_register, NULL};
 
-/* What of a checker is shown and asked: all of it stands here once. */
+/* A checker's texts and its function. */
 struct checker {
     struct manual manual;
-    struct manual_word flag; /* may stand before the path; a NULL name = no flag may */
-    const char *success;     /* what the exit status 0 says */
+    struct manual_word flag; /* may precede the path; a NULL name = there is no flag */
+    const char *success;     /* what exit status 0 means */
     int (*run)(const char *path, bool flagged);
 };
 
-/* What stands before a checker's own words: the path of the program, or, where an option chose the
- * checker, the last part of that path and the option. */
+/* Prints the usage. Before the checker's own words stands the path of the program, or, where an
+ * option chose the checker, the last part of that path and the option. */
 static void print_usage(const struct mode *mode, int argc, char **argv, const char *words) {
     const char *slash = strrchr(argv[0], '/');
     if (mode_is_called(mode, argc, argv))
@@ -142,7 +143,8 @@ static const struct mode mode_sentinel = {.program = "redis-sentinel",
 
 /* ---- the server ---- */
 
-/* Plain INFO shows all but Commandstats and, since 6.2 has no such section, Latencystats. */
+/* Plain INFO shows all but Commandstats, as 6.2, and Latencystats, a section that 6.2 does not
+ * have. */
 static const struct mode_section sections[] = {
     {"Server", true},        {"Clients", true},     {"Memory", true},  {"Persistence", true},
     {"Stats", true},         {"Replication", true}, {"CPU", true},     {"Modules", true},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The modes that there are, for main, and the server's, for tests that are a whole server.
+ * All modes, for main; the server's mode, for tests that are a whole server.
  */
 #ifndef EVENKEEL_SERVER_MODES_H
 #define EVENKEEL_SERVER_MODES_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the process is told of the server that runs in it: process/ knows no client and no command,
- * and is handed these functions and tables.
+ * What process/ is told of the server: it knows no client and no command, so it is handed these
+ * functions and tables.
  *
- * Reports run in a signal handler, in a process that may be broken: what they need is read from
- * structs that stand, without a lock and without an allocation.
+ * Reports run in a signal handler, in a process that may be broken, so they only read existing
+ * structs, without a lock and without an allocation.
  */
 #include "server/process_parts.h"
 

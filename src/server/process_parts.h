@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What title, restart, watchdog, stack traces and crash reports are told of the server.
+ * What process/ is told of the server: for title, restart, watchdog, stack traces and crash
+ * reports.
  */
 #ifndef EVENKEEL_SERVER_PROCESS_PARTS_H
 #define EVENKEEL_SERVER_PROCESS_PARTS_H
@@ -14,9 +15,9 @@ extern const struct title_variable process_title_variables[];
 extern const struct restart_program process_restart_program;
 extern const struct crash_parts process_crash_parts;
 
-/* The function that runs the current command, whose name is written; NULL where none runs. For
- * signal handlers, as the next one. */
+/* The handler of the running command, whose name is written to `name`; NULL where no command runs.
+ * May be called in signal handlers. */
 const void *process_running_function(char *name, size_t size);
-/* Writes a line about the running command. */
+/* Writes a line about the running command. May be called in signal handlers. */
 void process_describe_running(char *text, size_t size);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The scripts that are known, within snapshots: a replica that goes on from one may be sent EVALSHA
+ * The known scripts, within snapshots: a replica that continues from a snapshot may be sent EVALSHA
  * of any of them.
  */
 #ifndef EVENKEEL_SERVER_SAVED_SCRIPTS_H
@@ -7,6 +7,7 @@
 
 struct rdb_field;
 
-/* For server/wiring. Files have it where they tell of their history, as in 6.2. */
+/* For server/wiring. A snapshot has this field where it also has its replication history, as in
+ * 6.2. */
 extern const struct rdb_field saved_scripts;
 #endif

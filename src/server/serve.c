@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Serving. The order is fixed: the mode's rows are registered before the configuration is read, a
- * daemon forks before there is a thread or an epoll instance, modules open with the options as they
- * are, and nothing is served before all of them are.
+ * Serving. The order is fixed: the mode's rows are registered before the configuration is read; a
+ * daemon forks before there is a thread or an epoll instance; modules are opened after the options
+ * are set; and no client is served before all modules are open.
  */
 #include "server/serve.h"
 
@@ -26,7 +26,8 @@ bool serve_load(void) {
     return aof_options()->enabled ? aof_load_at_start() : snapshot_load_at_start();
 }
 
-/* A replica goes on where the snapshot says. A log has gone on since its beginning was saved. */
+/* A replica continues from the history that the snapshot has. With a log it cannot, because the log
+ * has changed the data since that snapshot. */
 void serve_begin_link(void) {
     struct saved_history said;
     bool continues = link_is_replica() && !aof_options()->enabled && saved_history_of_file(&said);
@@ -48,7 +49,7 @@ static int run_loop(const struct mode *mode) {
     startup_announce();
     bool loaded = mode->load();
     if (!loaded && !loop_is_stopping(loop)) {
-        startup_remove_pidfile(false); /* the log ends with what was wrong */
+        startup_remove_pidfile(false); /* silently, so that the fault is the log's last line */
         return 1;
     }
     if (loaded) startup_announce_ready();

@@ -9,14 +9,14 @@
 
 struct mode;
 
-/* For struct mode's run: prints what --version and its like ask for, or reads the configuration,
- * opens and loads what the mode says, listens, and makes turns of the loop until the server is to
- * stop. Returns the exit status. */
+/* For struct mode's `run`: prints what --version and similar options ask for; or reads the
+ * configuration, opens and loads what the mode says, listens, and runs the loop until the server is
+ * to stop. Returns the exit status. */
 int serve(const struct mode *mode, int argc, char **argv);
 
-/* For the server's mode: loads the log, where it is on, or else the snapshot. False after a message
- * in the log. */
+/* The server mode's `load`: loads the log, if it is on, otherwise the snapshot. False after a
+ * message in the log. */
 MUST_USE bool serve_load(void);
-/* The same mode's `loaded`: a replica connects to its primary. */
+/* The server mode's `loaded`: a replica connects to its primary. */
 void serve_begin_link(void);
 #endif

@@ -3,13 +3,12 @@
  *
  *   serving -> stopping (SHUTDOWN, SIGTERM, SIGINT) -> the loop's turn ends -> finish -> exit 0
  *
- * The command stops the loop and closes its client without a reply; the turn in which it ran is
- * finished, so that the replies before it leave, but no further request is run: it would be
- * answered, and be in no file. A signal is looked for when the loop wakes, which it does at once,
- * and so before the requests that woke it or came with it. In the midst of a script it is the
- * script's end too, and of what it has changed so far log and replicas get nothing (effects_stop).
- * A second SIGINT meanwhile ends the process at once, so that an impatient Ctrl-C is heard while a
- * long command runs.
+ * SHUTDOWN stops the loop and closes its client without a reply. The present turn is finished, so
+ * that earlier replies leave, but no further request is run, because its change would be answered
+ * and yet be in no file. A signal wakes the loop, which looks for it before it runs the requests
+ * that came meanwhile. A shutdown within a script ends the script, and log and replicas get none of
+ * its effects (effects_stop). A second SIGINT ends the process at once, so that Ctrl-C works while
+ * a long command runs.
  */
 #include "server/shutdown.h"
 
@@ -46,13 +45,13 @@ static bool stopping;
 
 enum saving { SAVE_AS_CONFIGURED, SAVE_ALWAYS, SAVE_NEVER };
 
-/* False where the data set was to be saved and could not be: the server goes on. */
+/* Begins the shutdown. False where the data set could not be saved as asked: the server goes on. */
 static bool stop(enum saving saving) {
     if (stopping) return true;
-    /* What is there is a part of what the file has. */
+    /* The databases hold only a part of the file's data. */
     if (loading_is_under_way()) saving = SAVE_NEVER;
     log_warning("User requested shutdown...");
-    full_sync_stop(); /* who writes to its pipe would wait for ever: nobody reads it any more */
+    full_sync_stop(); /* nobody reads its pipe any more, so its writer would wait for ever */
     snapshot_end_child();
     if (!aof_end(saving == SAVE_NEVER)) return false;
     if (saving == SAVE_ALWAYS || (saving == SAVE_AS_CONFIGURED && snapshot_wanted_at_end())) {
@@ -89,7 +88,7 @@ void shutdown_on_signal(int sig, int earlier) {
 
 void shutdown_look_for_signal(void) {
     if (!signals_shutdown_requested() || stop(SAVE_AS_CONFIGURED)) return;
-    /* What could not be saved is not lost: whoever sent the signal may mend it and send another. */
+    /* The server goes on with its data: the operator may mend the cause and send another signal. */
     signals_shutdown_clear();
     log_warning(
         "SIGTERM received but errors trying to shut down the server, check the logs for more "
@@ -105,12 +104,12 @@ void shutdown_open(struct loop *the_loop) {
     signals_setup(loop);
 }
 
-/* Entries hold pointers that are not aligned; the leak checker does not see them and would call
- * what they point to lost. */
+/* The leak checker does not see the unaligned pointers in entries and would report their blocks as
+ * lost. */
 static void free_keys_for_sanitizer(void) {
 #ifdef EVENKEEL_SANITIZER
     for (int i = 0; i < keyspace_databases(); i++) edit_flush(keyspace_at(i), LAZYFREE_NOW);
-    while (lazyfree_step()) continue; /* what was to go in slices */
+    while (lazyfree_step()) continue; /* values that are being freed in slices */
     background_drain(BACKGROUND_FREE);
 #endif
 }
@@ -122,9 +121,9 @@ void shutdown_finish(void) {
     startup_remove_pidfile(true);
     if (has_socket) log_notice("Removing the unix socket file.");
     listen_close();
-    (void)aof_end(true); /* what the last turn has done; replies wait for it */
-    full_sync_stop();    /* one that has begun in the last turn */
-    receive_stop();      /* half a copy is of no use, and as large as the data */
+    (void)aof_end(true); /* writes the last turn's changes, for which replies wait */
+    full_sync_stop();    /* a copy may have begun in the last turn */
+    receive_stop();      /* half a copy is useless, and as large as the data */
     client_close_all();
     free_keys_for_sanitizer();
     log_warning("%s is now ready to exit, bye bye...", mode_current()->product);
@@ -136,7 +135,7 @@ static void command_shutdown(struct call *call) {
     if (call->argc > 1 && !save && !no_save) {
         reply_syntax_error(call->client);
     } else if (stop(save ? SAVE_ALWAYS : no_save ? SAVE_NEVER : SAVE_AS_CONFIGURED)) {
-        listen_close(); /* who sees the connection end finds no server there any more */
+        listen_close(); /* so that a client that sees its connection end cannot connect again */
         client_close_later(call->client);
     } else {
         reply_error(call->client, "Errors trying to SHUTDOWN. Check logs.");

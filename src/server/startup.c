@@ -5,11 +5,11 @@
  *
  *     redis-server [file] [--option word...]... [-]
  *
- * The file comes first, then what standard input says (a "-" in the first or the last place), then
- * the options, which are turned into lines of configuration and read as such; so the last word
- * counts. A fault in any of them ends the process before anything is open.
+ * The file is read first, then standard input (a "-" in the first or the last place), then the
+ * options, which are converted to lines of configuration. The last value of an option counts. A
+ * fault in any of them ends the process before anything is open.
  *
- * The path of the file is made absolute before it is read, since the option `dir` changes the
+ * The path of the file is made absolute before it is read, because the option `dir` changes the
  * working directory.
  */
 #include "server/startup.h"
@@ -43,14 +43,15 @@
 #define DAEMON_PIDFILE "/var/run/redis.pid"
 
 static bool daemonize, show_logo, syslog_enabled, background_purge;
-static bool begun; /* a daemon has forked: threads may be made */
+static bool begun; /* the daemon has forked: threads may be created */
 static int log_level_option, syslog_facility;
 static char *pidfile, *logfile, *syslog_ident;
 static char *config_file, *executable;
 static char *pidfile_written; /* absolute; NULL = none */
 static int64_t started_nsec;
 
-/* "/x" as it is, else below the present working directory; the caller frees it (MEMORY_OTHER). */
+/* An absolute path of `path`, which may be relative to the working directory; the caller frees it
+ * (MEMORY_OTHER). */
 static char *startup_absolute_path(const char *path) {
     char folder[PATH_MAX];
     if (*path == '/' || !getcwd(folder, sizeof(folder))) return memory_strdup(path, MEMORY_OTHER);
@@ -70,7 +71,7 @@ int64_t startup_uptime_seconds(void) {
 
 /* ---- options ---- */
 
-/* CONFIG SET's value comes split at blanks; a path may hold some. */
+/* CONFIG SET splits the value at blanks; a path may contain blanks. */
 static bool dir_parse(const struct option_row *row, const struct slice *words, size_t count,
                       char *reason, size_t reason_size) {
     bool from_default = option_source_now() == OPTION_FROM_DEFAULT;
@@ -96,7 +97,7 @@ static void dir_print(const struct option_row *row, struct buffer *out) {
     buffer_append_c_string(out, getcwd(folder, sizeof(folder)) ? folder : "");
 }
 
-/* One word in quotes, as 6.2 writes it: a path may hold several blanks in a row. */
+/* One word in quotes, as in 6.2, because a path may contain several blanks in a row. */
 static void dir_rewrite(const struct option_row *row, struct buffer *out) {
     struct buffer folder;
     buffer_init(&folder, MEMORY_OTHER);
@@ -129,7 +130,7 @@ static bool apply_background_purge(const struct option_row *row, char *reason, s
     return true;
 }
 
-/* The engine follows an include before it looks for rows: here come those it cannot follow. */
+/* The option engine follows includes before it looks up rows; only a wrong include gets here. */
 static bool include_parse(const struct option_row *row, const struct slice *words, size_t count,
                           char *reason, size_t reason_size) {
     snprintf(reason, reason_size, "wrong number of arguments");
@@ -266,8 +267,8 @@ static void print_version(void) {
 
 static void write_manual(struct buffer *out);
 
-/* The command line: --help and the manual page show all of it. A word with `write` is answered by
- * what that appends. */
+/* The command line, for --help and the manual page. A word with `write` is answered by the text
+ * that the function appends. */
 static const struct usage_row {
     struct manual_word word;
     void (*write)(struct buffer *out);
@@ -376,8 +377,8 @@ static bool read_standard_input(struct buffer *text) {
     return !ferror(stdin) && text->length <= OPTION_FILE_BYTES_MAX;
 }
 
-/* The options of the command line as lines of configuration, from the second line on: as 6.2
- * counts them. */
+/* The options of the command line as lines of configuration. Their first line has number 2, as 6.2
+ * counts. */
 static void options_to_lines(int argc, char **argv, struct buffer *lines) {
     buffer_append_char(lines, '\n');
     for (int i = 0; i < argc; i++) {
@@ -488,7 +489,7 @@ bool startup_begin(int argc) {
 /* ---- the end of the beginning ---- */
 
 static void write_pidfile(void) {
-    if (!*pidfile && daemonize) { /* CONFIG GET tells it, and CONFIG REWRITE writes it, as in 6.2 */
+    if (!*pidfile && daemonize) { /* CONFIG GET shows it and CONFIG REWRITE writes it, as in 6.2 */
         memory_free(pidfile, MEMORY_OTHER);
         pidfile = memory_strdup(DAEMON_PIDFILE, MEMORY_OTHER);
     }
@@ -512,7 +513,7 @@ void startup_remove_pidfile(bool says) {
 
 static int port_shown(void) { return listen_port() ? listen_port() : listen_tls_port(); }
 
-/* A boat that keeps level, and what one wants to know first. */
+/* A boat on an even keel, and what operators want to know first. */
 static void show_the_logo(void) {
     char text[1024];
     snprintf(text, sizeof(text),
@@ -548,7 +549,7 @@ static bool starts_with(const char *text, const char *start) {
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* What saves and rewrites write to until it is whole: ours, and 6.2's. */
+/* Whether the name is that of a temporary file of a save or a rewrite, ours or 6.2's. */
 static bool is_temporary(const char *name) {
     const char *end = strrchr(name, '.');
     if (!end) return false;
@@ -556,8 +557,8 @@ static bool is_temporary(const char *name) {
            (starts_with(name, "temp-rewriteaof-") && strcmp(end, ".aof") == 0);
 }
 
-/* A server that was killed leaves them, as large as its data; nobody takes them away, since they
- * may be another's that is saving here. */
+/* A killed server leaves temporary files as large as its data. They are not removed, because they
+ * may belong to another server that is saving here. */
 static void announce_leftovers(void) {
     char name[NAME_MAX + 1];
     size_t count = file_count_names(is_temporary, name);

@@ -10,19 +10,20 @@ struct loop;
 
 void startup_register(void); /* daemonize, pidfile, dir, logfile ... */
 
-/* What --version, --help and --describe-* ask for is printed, and true returned, with the exit
- * status. Options and commands must be registered. */
+/* Prints what --version, --help or --describe-* ask for. True if there was such an option; then
+ * `*status` is the exit status. Options and commands must be registered. */
 bool startup_print_and_leave(int argc, char **argv, int *status);
 /* Reads file, standard input and command line, in this order. False after a message. */
 bool startup_configure(int argc, char **argv);
-/* Becomes a daemon where that is asked for, and says in the log that the server starts. Before any
- * thread or loop exists. False after a message. */
+/* Becomes a daemon if `daemonize` says so, and logs that the server starts. Must be called before
+ * any thread or loop exists. False after a message. */
 bool startup_begin(int argc);
-/* All is open, and clients connect: pid file, logo. Then the data is loaded, and the server serves:
- * "Ready to accept connections". */
+/* startup_announce is called when all is open and clients can connect: it writes the pid file and
+ * the logo. startup_announce_ready is called when the data is loaded: it logs "Ready to accept
+ * connections". */
 void startup_announce(void);
 void startup_announce_ready(void);
-/* Removes the pid file, with a line in the log, where this process wrote one. */
+/* Removes the pid file that this process wrote, if any; with `says` it logs a line. */
 void startup_remove_pidfile(bool says);
 
 /* Absolute paths; "" = none. */

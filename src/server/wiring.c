@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the server's mode has (server/modes.c), and who hears of what, in which order.
+ * What the server's mode registers and opens (server/modes.c), and all observers with their order.
  *
- * Registration goes from the ground up; so does opening. Lower folders announce through observers
- * and hooks. These are constant arrays and structs here, handed down once, when all is opened; but
- * the timer of the watchdog, which names its handler each time it is set:
+ * Registration goes from the ground up; so does opening. Lower folders announce events through
+ * observers and hooks: constant arrays and structs in this file, handed down once, at opening. (The
+ * watchdog's timer is the exception: it names its handler whenever it is set.)
  *
  *   io/loop       after waking        shutdown_look_for_signal, memory_limit_turn, aof_turn
  *                 after events        batch_run: what the turn has read is run and answered
@@ -265,7 +265,7 @@ void (*const wiring_registrations[])(void) = {
     NULL,
 };
 
-/* Walks everything that clients have: debug builds do so each turn. */
+/* Checks everything that clients have; each turn, in debug builds only. */
 static bool check_clients(void) {
     blocked_check();
     transaction_check();
@@ -274,7 +274,7 @@ static bool check_clients(void) {
     return true;
 }
 
-/* No batch runs now: closed clients can go. */
+/* No batch runs now, so closed clients can be freed. */
 static bool end_of_turn(void) {
     client_free_closing();
     ASSERT_SLOW(check_clients());
@@ -282,12 +282,12 @@ static bool end_of_turn(void) {
     return false;
 }
 
-/* What clients are to hear of the turn's changes, and what expiry, eviction and the cron's work
- * between turns have sent to clients. Those that this has closed go before the loop sleeps, and who
- * was let go on since batch_run_resumed (WAIT's end, a failover's) does so in the next turn. */
+/* Sends the messages that the turn's changes, expiry, eviction and the cron have caused. Clients
+ * that this closes are freed before the loop sleeps. Clients that were resumed since
+ * batch_run_resumed (by the end of WAIT or a failover) go on in the next turn. */
 static bool write_messages(void) {
     bool more = tracking_step();
-    if (primary_step()) more = true; /* the log's turn, too */
+    if (primary_step()) more = true; /* also gives the log its turn */
     if (apply_is_under_way()) apply_tell();
     failover_step();
     reply_write_all();
@@ -303,24 +303,26 @@ static void turn_within(void) {
 
 static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,
                                            saver_turn, NULL};
-static void (*const after_events[])(void) = {batch_run, NULL}; /* what was read is run, answered */
+static void (*const after_events[])(void) = {batch_run, NULL}; /* runs the requests that were read,
+                                                                * and answers them */
 static bool (*const before_sleep[])(void) = {link_step,           blocked_step,   batch_run_resumed,
                                              pubsub_release_step, end_of_turn,    memory_limit_step,
                                              lazyfree_step,       expire_slice,   cron_idle_step,
                                              saver_step,          write_messages, NULL};
 static const struct loop_hooks loop_hooks = {after_wake, after_events, before_sleep};
-/* The same with I/O threads. */
+/* The hooks with I/O threads. */
 static void (*const after_events_threads[])(void) = {batch_run_threads, NULL};
 static const struct loop_hooks loop_hooks_threads = {after_wake, after_events_threads,
                                                      before_sleep};
 
-/* That is what an eviction tells its trackers: it must not make the next one necessary. */
+/* Without the invalidations that eviction itself causes, because these must not make another
+ * eviction necessary. */
 static size_t client_bytes(void) { return client_memory_normal() + tracking_untold_bytes(); }
 static const struct memory_limit_clients clients = {
     client_bytes, client_memory_leaving, batch_large_bytes, client_memory_disconnect_largest};
 
-/* The order of what follows a change: its effect on log and replicas, clients' caches, WATCH,
- * events, who waits for the key. */
+/* The order of what a change causes: its effect for log and replicas, invalidations of clients'
+ * caches, WATCH, events, clients that wait for the key. */
 static const struct keyspace_observer *const keyspace_observers[] = {&effects_observer,
                                                                      &tracking_observer,
                                                                      &transaction_observer,
@@ -330,7 +332,8 @@ static const struct keyspace_observer *const keyspace_observers[] = {&effects_ob
                                                                      NULL};
 static const struct notify_observer *const notify_observers[] = {&notify_publisher, NULL};
 static const struct pubsub_observer *const pubsub_observers[] = {&pubsub_delivery, NULL};
-/* What is kept of a client above net/, in the order in which its closing is told. */
+/* The states of a client that folders above net/ keep, in the order in which its closing is
+ * told. */
 static struct client_state *const client_states[] = {&monitor_client_state,
                                                      &blocked_client_state,
                                                      &pubsub_client_state,
@@ -342,8 +345,8 @@ static struct client_state *const client_states[] = {&monitor_client_state,
                                                      &replica_client_state,
                                                      &apply_client_state,
                                                      NULL};
-/* In the order of 6.2, by which a call with two faults gets the same error. The last gates are
- * scripts' own, and asked of no request. */
+/* In the order of 6.2, so that a call with two faults gets the same error. The last gates are only
+ * for scripts, and asked of no request. */
 static struct gate *const gates[] = {
     &gate_user,             /* the client must authenticate, or its user may not do everything */
     &cluster_gate,          /* this node may not serve these keys */
@@ -359,15 +362,17 @@ static struct gate *const gates[] = {
     &run_gate,              /* no turn more may be made within this one */
     &gate_monitor,          /* the client monitors, or is a replica */
     &pause_gate,            /* CLIENT PAUSE, FAILOVER */
-    &aof_gate,              /* more waits to be logged than may */
+    &aof_gate,              /* the log's queue is at its bound */
     &walk_gate,             /* a save that walks: a writer of a large value may have to wait */
     &gate_queue,            /* the client is between MULTI and EXEC */
     &script_gate,           /* a script runs: not all commands are for scripts */
-    &script_gate_chance,    /* a script that is to be repeated has asked for what may differ */
-    &script_gate_memory, /* there was no room when the script began, and it has not written yet */
+    &script_gate_chance,    /* a script that is repeated as a whole has called a command with random
+                             * results */
+    &script_gate_memory,    /* the memory limit was exceeded when the script began, and it has not
+                             * written yet */
     NULL,
 };
-/* As 6.2 asks the calls of a script. */
+/* In the order in which 6.2 checks the calls of a script. */
 static struct gate *const script_gates[] = {
     &script_gate,         &gate_user,    &script_gate_chance,
     &role_gate_read_only, &disk_gate,    &primary_replicas_gate,
@@ -392,18 +397,19 @@ static const struct link_observer *const link_observers[] = {&role_link_observer
 
 static const struct child_observer process_child_observer = {.in_child = become_child};
 
-/* What rests while a child lives; what of the server's the child lets go, and what it is called. */
+/* The order of what a fork causes: work that rests while the child lives; what the child closes;
+ * its title. */
 static const struct child_observer *const child_observers[] = {
     &effects_child_observer, &saving_child_observer, &listen_child_observer,
     &client_child_observer,  &peer_child_observer,   &process_child_observer,
     &cron_child_observer,    &saver_child_observer,  NULL};
-/* What snapshots say besides keys, in the order of the file. */
+/* The fields that snapshots have besides keys, in the order of the file. */
 static const struct rdb_field *const snapshot_fields[] = {
     &saved_history_database, &saved_history_id, &saved_history_place, &saved_scripts, NULL};
 static const struct effect_sink *const effect_sinks[] = {&aof_sink, &stream_sink, &debug_log_sink,
                                                          &debug_stream_sink, NULL};
 
-/* From now on a report is made of faults. */
+/* From now on faults write a crash report. */
 static void hear_faults(void) {
     log_set_observer(crash_note_line);
     panic_set_hook(crash_on_panic);

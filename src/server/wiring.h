@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Puts the server's modules together: what its mode (server/modes.c) registers and opens.
+ * The composition of the server: what its mode (server/modes.c) registers and opens.
  */
 #ifndef EVENKEEL_SERVER_WIRING_H
 #define EVENKEEL_SERVER_WIRING_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * CLUSTER, READONLY, READWRITE, ASKING of a server that is no node of a cluster.
  *
- * Client libraries ask for CLUSTER SLOTS or CLUSTER INFO when they connect, and take a server for a
- * single one by the very words of the error. READWRITE ends a state that no client can be in here,
- * so it is granted.
+ * Client libraries ask for CLUSTER SLOTS or CLUSTER INFO when they connect, and recognize a single
+ * server by the exact text of the error. READWRITE ends a state that no client can be in here, so
+ * it is granted.
  */
 #include "cluster/commands.h"
 

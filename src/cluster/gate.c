@@ -17,8 +17,8 @@ void cluster_gate_set(cluster_serves *how) {
     gate_set(&cluster_gate, how != NULL);
 }
 
-/* EXEC is answered the redirection itself and not an EXECABORT around it, because clients follow
- * it. */
+/* EXEC is answered with the redirection itself and not with an EXECABORT around it, because clients
+ * follow redirections. */
 static enum gate_verdict ask(const struct call *call) {
     struct client *c = call->client;
     struct buffer refusal;

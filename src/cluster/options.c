@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What configurations and tools know of cluster mode before it is built (option/missing.h).
+ * Options and INFO fields of cluster mode, which is not built yet (option/missing.h).
  */
 #include "cluster/options.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Options and INFO fields of cluster mode, until it is built.
+ * Options and INFO fields of cluster mode, which is not built yet.
  */
 #ifndef EVENKEEL_CLUSTER_OPTIONS_H
 #define EVENKEEL_CLUSTER_OPTIONS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * MODULE of a server that loads no modules: its list is empty, and nothing can be loaded.
+ * MODULE of a server that loads no modules: its list is empty, and LOAD is refused.
  */
 #include "modules/commands.h"
 

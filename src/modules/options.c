@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What configurations and tools know of modules before they are built (option/missing.h).
+ * Options and INFO fields of modules, which are not built yet (option/missing.h).
  */
 #include "modules/options.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Options and INFO fields of modules, until these are built.
+ * Options and INFO fields of modules, which are not built yet.
  */
 #ifndef EVENKEEL_MODULES_OPTIONS_H
 #define EVENKEEL_MODULES_OPTIONS_H

@@ -382,8 +382,7 @@ static bool may_be_written(void) {
     snprintf(temporary, sizeof(temporary), "temp-rewriteaof-%d.aof", (int)getpid());
     for (int i = 0; i < 2; i++) {
         int creates = names[i] == temporary ? O_CREAT : 0;
-        int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | creates; /* O_NONBLOCK: it may be
-                                                                             * a pipe */
+        int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | creates; /* may be a pipe */
         int fd = system_open(names[i], flags, FILE_MODE);
         if (fd < 0 && !creates && errno == ENOENT) continue;
         if (fd < 0) {

@@ -39,14 +39,14 @@ struct aof_reader {
     /* The command that was read last; valid until the next read. */
     int argc;
     struct slice *argv;  /* with only_names only argv[0] */
-    struct blob **blobs; /* each argument's block (class MEMORY_CLIENTS, as call_take_argument wants
-                          * it), or NULL; `blobs` is NULL where no argument has one */
+    struct blob **blobs; /* each argument's block (MEMORY_CLIENTS, for call_take_argument), or NULL;
+                          * NULL: no argument has one */
     uint64_t begin, end; /* the command's place: offsets of the source */
 
     uint64_t offset;             /* the offset of the faulty part: a line, or an argument */
     char fault[AOF_FAULT_BYTES]; /* why no command came */
-    uint64_t line;               /* the line that was reached, from 1, counted as redis-check-aof
-                                  * does: an argument is one line, whatever it holds */
+    uint64_t line;               /* the line reached, from 1, as redis-check-aof counts: an argument
+                                  * is one line */
 
     /* Private. */
     size_t room; /* of `argv` and `kept` */

@@ -109,8 +109,7 @@ static bool write_fails, sync_fails, follow_fails;
 static int error_now;
 static int64_t retry_nsec, logged_nsec;
 static int64_t sync_begun_nsec;   /* when the last sync began */
-static int64_t queued_since_nsec; /* since when the oldest bytes wait for the sync that holds the
-                                   * file; 0 = none wait */
+static int64_t queued_since_nsec; /* since when the oldest bytes wait for a sync; 0: none */
 static int64_t other_until_nsec;  /* until then the other thread writes */
 static uint64_t delayed;
 static atomic_int_fast64_t sleep_usec;
@@ -311,8 +310,7 @@ static void note_released(const struct job *j) {
 }
 
 static void end_job(void) {
-    const struct job done = *job, *j = &done; /* a copy, because the host's callbacks may not
-                                               * return */
+    const struct job done = *job, *j = &done; /* a copy: the host's callbacks may not return */
     memory_free(job, MEMORY_AOF);
     job = NULL;
     file.position += j->written;
@@ -475,8 +473,7 @@ void aof_writer_open(const struct aof_writer_host *the_host, int fd, uint64_t fi
 static void give_up_file(void) {
     struct job *j = job;
     job = NULL;
-    bool syncs_alone = j && !j->range.length; /* asked before, because an orphan may be freed at
-                                               * once */
+    bool syncs_alone = j && !j->range.length; /* asked now: an orphan may be freed at once */
     if (j && atomic_exchange(&j->state, JOB_ORPHAN) == JOB_RUNS) {
         ASSERT(syncs_alone);
     } else {

@@ -36,10 +36,9 @@ struct call {
     int argc;
     const struct slice *argv;
     struct keyspace *keyspace; /* the database that the client has selected */
-    struct request *request;   /* the request that came over the network; NULL in calls within
-                                * calls */
-    struct blob **blobs; /* calls without a request: each argument's block, or NULL; NULL where no
-                          * argument has one */
+    struct request *request;   /* the request from the network; NULL in calls within calls */
+    struct blob **blobs;       /* without a request: each argument's block, or NULL; NULL: there is
+                                * none */
     enum call_origin origin;
     int hashed;        /* the argument whose hash is known; 0 = none */
     uint64_t key_hash; /* its hash */

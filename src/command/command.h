@@ -44,8 +44,7 @@ enum command_flags {
     COMMAND_MOVABLE_KEYS = 1 << 16,
     COMMAND_UNLISTED = 1 << 17, /* COMMAND does not show it: 6.2 answers it outside its table */
     COMMAND_UNQUEUED = 1 << 18, /* runs at once even between MULTI and EXEC */
-    COMMAND_EXECUTES = 1 << 19, /* EXEC: counts as a write, and as needing memory, if a queued
-                                 * command does */
+    COMMAND_EXECUTES = 1 << 19, /* EXEC: writes, and needs memory, if a queued command does */
     COMMAND_ENDS_TRANSACTION = 1 << 20, /* not refused for want of memory within a transaction */
     COMMAND_FOR_SUBSCRIBERS = 1 << 21,  /* allowed to RESP2 clients that listen to channels */
     COMMAND_WHILE_BUSY = 1 << 22,       /* runs while a script takes too long */

@@ -16,8 +16,7 @@ struct client;
 /* A member, and what belongs to it: a field's value, a score's bytes, or nothing. */
 struct draw_item {
     struct slice member, second;
-    char scratch[2][LISTPACK_SCRATCH]; /* room for either text, where it does not stand in the
-                                        * value */
+    char scratch[2][LISTPACK_SCRATCH]; /* for a text that does not stand in the value */
 };
 
 /* How members of a value are reached. */
@@ -31,8 +30,7 @@ typedef void draw_visit(const struct draw_item *item, void *context);
 
 struct draw_type {
     enum entry_type type;
-    const char *with; /* the option that asks for what belongs to the members ("WITHSCORES"); NULL =
-                       * none */
+    const char *with; /* "WITHSCORES": the option that asks for them; NULL = none */
     enum draw_reach (*reach)(struct value v);
     size_t (*count)(struct value v);
     /* Picks a random member, each with the same probability. */

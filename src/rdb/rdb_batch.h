@@ -30,8 +30,7 @@ struct keyspace;
 struct rdb_batch_key {
     /* Set by the loader. */
     struct keyspace *keyspace;
-    struct slice name, bytes; /* `bytes`: the value's; both copied into the batch. NULL bytes: built
-                               * already */
+    struct slice name, bytes; /* the key's name, the value's bytes: copies; NULL bytes: built */
     unsigned form;
     enum value_kind kind;
     int64_t deadline;

@@ -80,8 +80,7 @@ struct load {
 
     struct pending pending[PENDING_KEYS]; /* read n is in place n modulo their number */
     uint64_t read, put;
-    uint64_t expected; /* how many keys will be read when all those that room was made for have
-                        * come */
+    uint64_t expected; /* read + the keys that room was made for */
 
     struct crew *crew;         /* NULL: no key has gone by a batch yet */
     struct rdb_batch *filling; /* not NULL with a crew */

@@ -30,8 +30,7 @@ enum rdb_stage {
 #define RDB_NO_FORM (-1)
 struct rdb_loaded {
     uint64_t keys, expired, empty; /* loaded; skipped: past their deadline; without members */
-    uint64_t read, with_deadline;  /* all keys of the file, whether loaded or skipped; those with a
-                                    * deadline */
+    uint64_t read, with_deadline;  /* all keys, loaded or skipped; those with a deadline */
 
     /* After a fault: the source's place, the reason, and what was being read. */
     uint64_t offset, keys_before;

@@ -303,8 +303,7 @@ static void turn_within(void) {
 
 static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,
                                            saver_turn, NULL};
-static void (*const after_events[])(void) = {batch_run, NULL}; /* runs the requests that were read,
-                                                                * and answers them */
+static void (*const after_events[])(void) = {batch_run, NULL}; /* runs and answers requests */
 static bool (*const before_sleep[])(void) = {link_step,           blocked_step,   batch_run_resumed,
                                              pubsub_release_step, end_of_turn,    memory_limit_step,
                                              lazyfree_step,       expire_slice,   cron_idle_step,
@@ -366,10 +365,8 @@ static struct gate *const gates[] = {
     &walk_gate,             /* a save that walks: a writer of a large value may have to wait */
     &gate_queue,            /* the client is between MULTI and EXEC */
     &script_gate,           /* a script runs: not all commands are for scripts */
-    &script_gate_chance,    /* a script that is repeated as a whole has called a command with random
-                             * results */
-    &script_gate_memory,    /* the memory limit was exceeded when the script began, and it has not
-                             * written yet */
+    &script_gate_chance,    /* a script that is replicated as a whole made a random call */
+    &script_gate_memory,    /* no memory when the script began, and it has not written yet */
     NULL,
 };
 /* In the order in which 6.2 checks the calls of a script. */

@@ -103,6 +103,10 @@ int64_t clock_monotonic_nsec(void) {
 
 int64_t clock_monotonic_usec(void) { return clock_monotonic_nsec() / 1000; }
 
+int64_t clock_monotonic_msec(void) { return clock_monotonic_nsec() / 1000000; }
+
+int64_t clock_monotonic_sec(void) { return clock_monotonic_nsec() / NSEC_PER_SEC; }
+
 int64_t clock_thread_cpu_nsec(void) { return read_nsec(CLOCK_THREAD_CPUTIME_ID); }
 
 void clock_refresh(void) {

@@ -16,6 +16,8 @@ int64_t clock_wall_usec(void);
 int64_t clock_wall_msec(void);
 /* Time since an unknown start, for durations. */
 int64_t clock_monotonic_nsec(void);
+int64_t clock_monotonic_msec(void);
+int64_t clock_monotonic_sec(void);
 FOR_TESTS int64_t clock_monotonic_usec(void);
 /* From here on clock_monotonic_* count the processor's time stamp counter, where it is invariant
  * and the kernel itself keeps time by it: a third of the cost of asking the kernel. Takes

@@ -96,8 +96,6 @@ static bool serving;
 /* Any thread puts its ticket in front; the main thread takes all. */
 static struct blocked_ticket *_Atomic arrived;
 
-static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
-
 static struct wait *wait_of(const struct client *c) {
     return client_place(c, &blocked_client_state);
 }
@@ -167,7 +165,7 @@ static int64_t look_msec = INT64_MAX;
 
 /* In ms from now; LOOP_TIMER_END where nobody has a limit. */
 static int64_t next_look(void) {
-    int64_t now = now_msec(), next = timebuckets_next_deadline(deadlines);
+    int64_t now = clock_monotonic_msec(), next = timebuckets_next_deadline(deadlines);
     look_msec = INT64_MAX;
     if (!timebuckets_count(deadlines)) return LOOP_TIMER_END;
     look_msec = next > now ? next : now + 1;
@@ -329,7 +327,7 @@ bool blocked_step(void) {
 static int64_t look_at_deadlines(struct loop_timer *t) {
     bool more = true;
     while (more) {
-        struct wait *w = timebuckets_peek_due(deadlines, now_msec(), &more);
+        struct wait *w = timebuckets_peek_due(deadlines, clock_monotonic_msec(), &more);
         if (!w) continue;
         wait_end(w, &(struct blocked_end){.reason = BLOCKED_TIME});
         more = true;

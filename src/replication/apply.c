@@ -89,15 +89,13 @@ static struct buffer no_words = {.class = MEMORY_OTHER}; /* of lines, which ther
 static int64_t heard_sec;
 static int database; /* when the last stream ended */
 
-static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
-
 /* The stream's client; NULL where there is none, or not any more. */
 static struct client *alive(void) { return stream.lost ? NULL : stream.client; }
 
 /* While it waits for us nobody can tell whether it speaks. */
 int64_t apply_heard_sec(void) {
     const struct client *c = alive();
-    return c && (stream.waits || c->flags & CLIENT_HELD) ? now_sec() : heard_sec;
+    return c && (stream.waits || c->flags & CLIENT_HELD) ? clock_monotonic_sec() : heard_sec;
 }
 bool apply_is_under_way(void) { return stream.client != NULL; }
 int64_t apply_read_place(void) {
@@ -214,7 +212,7 @@ static bool read_some(struct client *c, size_t *budget) {
     stream.input.length += (size_t)got;
     batch_note_read((size_t)got);
     c->active_msec = clock_cached_msec();
-    heard_sec = now_sec();
+    heard_sec = clock_monotonic_sec();
     *budget -= (size_t)got < *budget ? (size_t)got : *budget;
     return *budget && (size_t)got == room;
 }
@@ -228,7 +226,7 @@ static void serve(struct client *c, unsigned ready) {
         return;
     }
     if (!(ready & LOOP_READABLE)) return;
-    heard_sec = now_sec();
+    heard_sec = clock_monotonic_sec();
     /* In a turn within a command the stream waits in the socket. */
     if (loop_depth(client_loop()) > 1 || stream.waits) return;
     while (read_some(c, &budget)) continue;
@@ -416,7 +414,7 @@ bool apply_begin(struct peer_client *link, struct slice early, int in_database,
     stream.parser = (struct request_parser){.authenticated = true, .bulk_max = INT64_MAX};
     request_parser_reset(&stream.parser);
     reply_set_stream(c, &to_primary);
-    heard_sec = now_sec();
+    heard_sec = clock_monotonic_sec();
     return true;
 }
 

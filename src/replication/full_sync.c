@@ -84,8 +84,6 @@ static struct {
  * the one that it writes to. */
 static atomic_int saver_ends[2];
 
-static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
-
 /* ---- whom it is for ---- */
 
 static int count_in(enum replica_state state) {
@@ -442,7 +440,7 @@ void full_sync_request(struct replica *r) {
 static void start_what_waits(void) {
     int64_t longest = -1;
     REPLICA_FOR_EACH(r, REPLICA_WAITS_START) {
-        int64_t waits = now_sec() - r->waits_since_sec;
+        int64_t waits = clock_monotonic_sec() - r->waits_since_sec;
         if (waits > longest) longest = waits;
     }
     if (longest < 0 || saver_is_busy() || job != JOB_NONE || copy.feed) return;

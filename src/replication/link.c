@@ -79,17 +79,17 @@ static struct {
 static const struct link_observer *const no_observers[] = {NULL};
 static const struct link_observer *const *observers = no_observers;
 
-static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
-
 bool link_is_replica(void) { return primary.host != NULL; }
 enum link_state link_state(void) { return primary.state; }
 const char *link_host(void) { return primary.host ? primary.host : ""; }
 int link_port(void) { return primary.port; }
 bool link_may_continue(void) { return primary.state == LINK_UP || primary.continues; }
 void link_set_observers(const struct link_observer *const *list) { observers = list; }
-int64_t link_down_sec(void) { return primary.lost_sec < 0 ? -1 : now_sec() - primary.lost_sec; }
+int64_t link_down_sec(void) {
+    return primary.lost_sec < 0 ? -1 : clock_monotonic_sec() - primary.lost_sec;
+}
 int64_t link_silent_sec(void) {
-    return primary.state == LINK_UP ? now_sec() - apply_heard_sec() : -1;
+    return primary.state == LINK_UP ? clock_monotonic_sec() - apply_heard_sec() : -1;
 }
 int link_database(void) { return primary.state == LINK_UP ? apply_database() : primary.database; }
 
@@ -159,7 +159,7 @@ static void connect_now(void) {
         close_client();
         return;
     }
-    primary.begun_sec = primary.heard_sec = now_sec();
+    primary.begun_sec = primary.heard_sec = clock_monotonic_sec();
     if (peer_client_state(primary.client) == PEER_CLIENT_LOOKS_UP)
         set_state(LINK_LOOKS_UP);
     else
@@ -400,7 +400,7 @@ static void answer_setting(const struct peer_reply *reply, const char *shown, co
 static void take_answer(void *unused, uintptr_t question, const struct peer_reply *reply) {
     char shown[SHOWN_BYTES];
     if (!reply) return;
-    primary.heard_sec = now_sec();
+    primary.heard_sec = clock_monotonic_sec();
     string_show(reply->text, shown, sizeof(shown));
     switch ((enum question)question) {
     case PING: answer_ping(reply, shown); break;
@@ -430,7 +430,7 @@ static void begin_greeting(void *unused) {
 /* A primary that refuses at once is asked again each second, not as fast as it answers. */
 static void reconnect_after_failure(void) {
     give_up();
-    if (primary.begun_sec == now_sec()) return;
+    if (primary.begun_sec == clock_monotonic_sec()) return;
     say_and_connect("Reconnecting to MASTER %s:%d after failure");
 }
 
@@ -519,7 +519,7 @@ static void lost(enum apply_end how) {
     primary.database = apply_database();
     primary.continues = how == APPLY_LOST && !primary.by_sync;
     if (primary.continues) log_notice("Caching the disconnected master state.");
-    primary.lost_sec = now_sec();
+    primary.lost_sec = clock_monotonic_sec();
     set_state(LINK_WAITS);
     say_and_connect("Reconnecting to MASTER %s:%d");
 }
@@ -607,7 +607,9 @@ static bool is_greeting(void) {
     return primary.state == LINK_CONNECTING || primary.state == LINK_GREETS;
 }
 
-static bool is_silent(int64_t heard) { return now_sec() - heard > primary_timeout_sec(); }
+static bool is_silent(int64_t heard) {
+    return clock_monotonic_sec() - heard > primary_timeout_sec();
+}
 
 static void look_at_silence(void) {
     if (is_greeting() && is_silent(primary.heard_sec)) {
@@ -626,7 +628,7 @@ static void look_at_silence(void) {
 }
 
 void link_cron(void) {
-    int64_t now = now_sec();
+    int64_t now = clock_monotonic_sec();
     if (!primary.host || now == primary.cron_sec) return;
     primary.cron_sec = now;
     look_at_silence();

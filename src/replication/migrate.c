@@ -65,8 +65,6 @@ struct link {
 static struct link links[MIGRATE_KEPT_MAX];
 static struct tls_user tls; /* tls-cluster */
 
-static int64_t now_msec(void) { return clock_monotonic_nsec() / 1000000; }
-
 static void link_close(struct link *l) {
     peer_client_free(l->client);
     buffer_free(&l->name);
@@ -74,7 +72,7 @@ static void link_close(struct link *l) {
 }
 
 void migrate_cron(void) {
-    int64_t now = now_msec();
+    int64_t now = clock_monotonic_msec();
     for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++)
         if (links[i].client && now - links[i].used_msec > MIGRATE_KEPT_MSEC) link_close(&links[i]);
 }
@@ -326,7 +324,7 @@ static void transfer_keys(struct migration *m) {
         }
         transfer(m);
         again = kept && m->answered == 0 && m->failure != FAILURE_NONE && !m->late;
-        m->link->used_msec = now_msec();
+        m->link->used_msec = clock_monotonic_msec();
         if (m->answered < m->asked || peer_client_state(m->link->client) != PEER_CLIENT_OPEN)
             link_close(m->link);
     } while (again);

@@ -43,8 +43,6 @@ static bool (*take_over)(struct call *call);
 static uint64_t partial_syncs, partial_syncs_refused;
 static int64_t cron_sec, pinged_sec, alone_since_sec;
 
-static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
-
 int64_t primary_timeout_sec(void) { return timeout_sec; }
 
 void primary_stand_still(bool stands) { stands_still = stands; }
@@ -184,7 +182,7 @@ static void acknowledge(const struct call *call) {
         !number_parse_int64(call->argv[2].bytes, call->argv[2].length, &place))
         return;
     if (place > r->acknowledged) r->acknowledged = place;
-    r->heard_sec = now_sec();
+    r->heard_sec = clock_monotonic_sec();
     if (r->state != REPLICA_ONLINE || !r->awaits_acknowledgement) return;
     r->awaits_acknowledgement = false;
     replica_set_state(r, REPLICA_ONLINE);
@@ -298,7 +296,7 @@ static void serve_waiting(void) {
 
 /* Connected and heard of within min-replicas-max-lag. */
 static int64_t count_good(void) {
-    int64_t good = 0, now = now_sec();
+    int64_t good = 0, now = clock_monotonic_sec();
     REPLICA_FOR_EACH(r, REPLICA_ONLINE) good += now - r->heard_sec <= lag_allowed;
     return good;
 }
@@ -394,7 +392,7 @@ static void check_limits(void) {
 }
 
 void primary_cron(void) {
-    int64_t now = now_sec();
+    int64_t now = clock_monotonic_sec();
     look_at_gate();
     if (now == cron_sec) return;
     cron_sec = now;
@@ -473,7 +471,7 @@ static const struct option_row option_rows[] = {
 /* "slave0:ip=...,port=...,state=online,offset=...,lag=..." */
 static void print_replicas(const struct metric_row *row, struct buffer *out) {
     int number = 0;
-    int64_t now = now_sec();
+    int64_t now = clock_monotonic_sec();
     LIST_FOR_EACH (link, following, replica_list()) {
         const struct replica *r = LIST_ENTRY(link, struct replica, link);
         if (r->client->flags & CLIENT_CLOSING) continue;

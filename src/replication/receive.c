@@ -83,8 +83,6 @@ static struct {
     char *window;
 } copy = {.file = {.fd = -1}};
 
-static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
-
 int64_t receive_heard_sec(void) { return copy.heard_sec; }
 
 /* ---- end ---- */
@@ -152,7 +150,7 @@ bool receive_begin(struct peer_client *client) {
     copy.total = LENGTH_UNKNOWN;
     copy.has_mark = copy.stopped = false;
     copy.received = 0;
-    copy.heard_sec = now_sec();
+    copy.heard_sec = clock_monotonic_sec();
     return true;
 }
 
@@ -262,7 +260,7 @@ enum receive_state receive_take(void) {
     enum receive_state state = RECEIVE_COMES;
     if (copy.stage == NONE || copy.stage == DUE)
         return copy.stage == DUE ? RECEIVE_DUE : RECEIVE_NONE;
-    if (peer_client_input(copy.client).length) copy.heard_sec = now_sec();
+    if (peer_client_input(copy.client).length) copy.heard_sec = clock_monotonic_sec();
     if (copy.stage == HEADER) state = take_header();
     if (copy.stage == FILE_COMES) state = take_file();
     return state;
@@ -271,7 +269,7 @@ enum receive_state receive_take(void) {
 /* ---- straight from the connection ---- */
 
 static bool gives_up(void) {
-    bool silent = now_sec() - copy.heard_sec > primary_timeout_sec();
+    bool silent = clock_monotonic_sec() - copy.heard_sec > primary_timeout_sec();
     if (silent) errno = ETIMEDOUT;
     if (copy.stopped || loading_is_cut_short()) errno = ECANCELED;
     return silent || copy.stopped || loading_is_cut_short();
@@ -288,7 +286,7 @@ static ssize_t read_client(struct source *s, void *bytes, size_t length) {
             if (input.length) memcpy(bytes, input.bytes, input.length);
             peer_client_consume(copy.client, input.length);
             copy.received += input.length;
-            copy.heard_sec = now_sec();
+            copy.heard_sec = clock_monotonic_sec();
             return (ssize_t)input.length;
         }
         if (peer_client_state(copy.client) == PEER_CLIENT_CLOSED) return 0;
@@ -385,8 +383,9 @@ static void keep_file(void) {
 /* While its copy is loaded the primary hears each second that this server lives. */
 static void keep_alive(void) {
     static const struct slice line_end = {"\n", 1};
-    if (!copy.is_loaded || !copy.client || copy.stopped || now_sec() == copy.said_sec) return;
-    copy.said_sec = now_sec();
+    if (!copy.is_loaded || !copy.client || copy.stopped || clock_monotonic_sec() == copy.said_sec)
+        return;
+    copy.said_sec = clock_monotonic_sec();
     peer_client_send_bytes(copy.client, line_end);
     (void)peer_client_turn(copy.client, 0); /* its end shows when more is to be read */
 }
@@ -475,7 +474,7 @@ static void print_share(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%.2f", known ? (double)copy.received / (double)copy.total * 100 : 0.0);
 }
 static void print_heard(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRId64, now_sec() - copy.heard_sec);
+    buffer_printf(out, "%" PRId64, clock_monotonic_sec() - copy.heard_sec);
 }
 
 #define WHILE_RECEIVING(p, n, t, var, fn, h)                                                 \

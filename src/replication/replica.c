@@ -57,8 +57,6 @@ struct replica *replica_next(const struct replica *after, enum replica_state sta
     return NULL;
 }
 
-static int64_t now_sec(void) { return clock_monotonic_nsec() / 1000000000; }
-
 void replica_check_limit(struct replica *r) {
     size_t copy = feed_lag(&r->copy);
     copy = copy > REPLICA_COPY_BYTES_FREE ? copy - REPLICA_COPY_BYTES_FREE : 0;
@@ -131,7 +129,7 @@ static void copy_done(struct replica *r) {
         return;
     }
     replica_set_state(r, REPLICA_ONLINE);
-    r->heard_sec = now_sec();
+    r->heard_sec = clock_monotonic_sec();
     if (!r->awaits_acknowledgement)
         log_notice("Synchronization with replica %s succeeded", replica_name(r));
 }
@@ -292,7 +290,7 @@ static void send_what_is_new(void) {
 void replica_begin(struct replica *r) {
     list_append(&replicas, &r->link);
     if (count++ == 0) reply_set_streams(send_what_is_new);
-    r->waits_since_sec = r->heard_sec = now_sec();
+    r->waits_since_sec = r->heard_sec = clock_monotonic_sec();
     client_set_never_idle(r->client, true);
     reply_set_stream(r->client, &stream_of_replicas);
 }

@@ -178,14 +178,14 @@ void cron_within(void) {
 static int64_t wake_for_tables(struct loop_timer *t) { return LOOP_TIMER_END; }
 
 static void rest_after_child(const struct child_kind *kind) {
-    tables.rest_until_msec = clock_monotonic_nsec() / 1000000 + TABLES_REST_MSEC;
+    tables.rest_until_msec = clock_monotonic_msec() + TABLES_REST_MSEC;
 }
 
 const struct child_observer cron_child_observer = {.gone = rest_after_child};
 
 bool cron_idle_step(void) {
     if (!keyspace_maintain(0)) return false;
-    int64_t now_msec = clock_monotonic_nsec() / 1000000;
+    int64_t now_msec = clock_monotonic_msec();
     if (now_msec < tables.rest_until_msec) return false; /* the cron wakes the loop */
     if (now_msec != tables.msec) {
         tables.msec = now_msec;

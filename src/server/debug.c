@@ -86,9 +86,9 @@ static void debug_turns_within(struct call *call) {
     }
     bool was_set = !gate || gate_is_set(gate);
     if (!was_set) gate_set(gate, true);
-    int64_t start_msec = clock_monotonic_nsec() / 1000000;
+    int64_t start_msec = clock_monotonic_msec();
     bool goes_on = true;
-    while (goes_on && clock_monotonic_nsec() / 1000000 - start_msec < msec) {
+    while (goes_on && clock_monotonic_msec() - start_msec < msec) {
         nanosleep(&(struct timespec){0, DEBUG_TURN_NSEC}, NULL);
         goes_on = run_turn_within();
         turns++;

@@ -30,7 +30,8 @@ def read_functions(text):
     code = style.blank_out(text)
     starts = [0] + [match.end() for match in re.finditer('\n', code)]
     for first, _, name, opened, _ in style.functions(text):
-        yield name, bool(STATIC.search(code, starts[first - 1], opened)), first
+        head = code[starts[first - 1]:opened].split(name)[0]  # parameters may be [static 8]
+        yield name, bool(STATIC.search(head)), first
 
 
 def find_faults(files, finished):
@@ -67,10 +68,14 @@ def find_faults(files, finished):
 def try_itself():
     one = 'static int a_find(void) {\n}\nint a_open(\n    int x) {\n    if (x) {\n    }\n}\n'
     two = '__attribute__((format(printf, 1, 2)))\nstatic void b_find(const char *f, ...) {\n}\n'
+    three = ('char *d_open(char id[static 40]) {\n}\n'
+             'static void (*d_way(int x))(void) {\n}\nint d_close(void (*then)(void)) {\n}\n')
     header = 'static inline bool c_find(void) { return true; }\nint c_open(void);\n'
     files = {('a', 'one.c'): one, ('a', 'two.c'): two, ('b', 'three.h'): header}
     assert list(read_functions(one)) == [('a_find', True, 1), ('a_open', False, 3)]
     assert list(read_functions(two)) == [('b_find', True, 1)]
+    assert list(read_functions(three)) == [('d_open', False, 1), ('d_way', True, 3),
+                                           ('d_close', False, 5)]
     assert find_faults(files, {'a', 'b'}) == []
 
     def faults_with(text, finished=('a', 'b')):

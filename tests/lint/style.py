@@ -151,7 +151,8 @@ def functions(text):
             depth -= 1
             if depth == 0:
                 # A body follows its parameters or an attribute; an initialiser follows "=".
-                name = re.search(r'(\w+)\s*\(', ATTRIBUTE.sub('', head))
+                # void (*name(int x))(int y) returns a function.
+                name = re.search(r'(\w+)\s*\((?!\s*\*)', ATTRIBUTE.sub('', head))
                 if name and head.rstrip().endswith(')') and '=' not in head:
                     first = text.count('\n', 0, start + len(head) - len(head.lstrip())) + 1
                     yield first, text.count('\n', 0, at) + 1, name[1], opened, at

@@ -40,6 +40,8 @@ static void test_fixed_clock_and_cache(void **state) {
     assert_int_equal(clock_wall_msec(), 1795221669956);
     assert_int_equal(clock_monotonic_nsec(), 5000000123);
     assert_int_equal(clock_monotonic_usec(), 5000000);
+    assert_int_equal(clock_monotonic_msec(), 5000);
+    assert_int_equal(clock_monotonic_sec(), 5);
     clock_refresh();
     assert_int_equal(clock_cached_usec(), 1795221669956789);
     clock_advance_usec(1500);

@@ -19,8 +19,8 @@
  *     (reply_may_leave): under appendfsync always what is acknowledged is synced, as in 6.2. One
  *     place at a time waits so (`owes`); who asks meanwhile is told a later one behind it.
  *  5. `lost` is set when the client closes, and from then on nobody looks at the client, because it
- *     may be freed before the next step (alive()). What the client had goes with that step, never
- *     while a request of it runs.
+ *     may be freed before the next step (apply_live_client()). What the client had goes with that
+ *     step, never while a request of it runs.
  */
 #include "replication/apply.h"
 
@@ -90,18 +90,18 @@ static int64_t heard_sec;
 static int database; /* when the last stream ended */
 
 /* The stream's client; NULL where there is none, or not any more. */
-static struct client *alive(void) { return stream.lost ? NULL : stream.client; }
+static struct client *apply_live_client(void) { return stream.lost ? NULL : stream.client; }
 
 /* While it waits for us nobody can tell whether it speaks. */
 int64_t apply_heard_sec(void) {
-    const struct client *c = alive();
+    const struct client *c = apply_live_client();
     return c && (stream.waits || c->flags & CLIENT_HELD) ? clock_monotonic_sec() : heard_sec;
 }
 bool apply_is_under_way(void) { return stream.client != NULL; }
 int64_t apply_read_place(void) {
     return history_place() + (int64_t)(stream.client ? stream.input.length - stream.begin : 0);
 }
-int apply_database(void) { return alive() ? stream.client->database : database; }
+int apply_database(void) { return apply_live_client() ? stream.client->database : database; }
 void apply_set_mute(bool mute) { stream.mute = mute; }
 
 /* ---- what the primary is told ---- */
@@ -130,7 +130,7 @@ static void note_error(struct client *c, struct slice text) {
 
 static const struct reply_stream to_primary = {write_output, note_error};
 
-static void tell(int64_t place) {
+static void apply_tell_place(int64_t place) {
     char digits[NUMBER_INT64_CHARS];
     if (stream.mute || stream.output.length > OUTPUT_BYTES_MAX) return;
     stream.told_place = place;
@@ -152,13 +152,13 @@ void apply_acknowledge(void) {
 }
 
 void apply_keep_alive(void) {
-    if (alive() && stream.owes) tell(stream.told_place);
+    if (apply_live_client() && stream.owes) apply_tell_place(stream.told_place);
     apply_acknowledge();
 }
 
 void apply_tell(void) {
-    while (alive() && stream.owes && reply_may_leave(stream.owed_record)) {
-        tell(stream.owed_place);
+    while (apply_live_client() && stream.owes && reply_may_leave(stream.owed_record)) {
+        apply_tell_place(stream.owed_place);
         stream.owes = false;
         if (stream.owes_more) apply_acknowledge();
         stream.owes_more = false;
@@ -168,7 +168,7 @@ void apply_tell(void) {
 /* ---- input ---- */
 
 /* Applied bytes go, and what is not whole moves down with its slices. */
-static void compact(void) {
+static void apply_compact(void) {
     if (stream.begin == stream.input.length) {
         stream.begin = stream.next = stream.parsed = 0;
         buffer_clear(&stream.input);
@@ -198,7 +198,7 @@ static char *make_room(size_t *room) {
 /* False where nothing more is there now, or the client closes. */
 static bool read_some(struct client *c, size_t *budget) {
     size_t room;
-    compact();
+    apply_compact();
     char *to = make_room(&room);
     ssize_t got = client_receive(c, to, room);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -217,7 +217,7 @@ static bool read_some(struct client *c, size_t *budget) {
     return *budget && (size_t)got == room;
 }
 
-static void serve(struct client *c, unsigned ready) {
+static void apply_serve(struct client *c, unsigned ready) {
     size_t budget = READ_TURN_BYTES;
     if (ready & LOOP_WRITABLE) reply_writable(c);
     if (c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY)) return;
@@ -237,10 +237,10 @@ static void watcher_ready(struct loop_watcher *watcher, unsigned ready) {
     if (c != stream.client || c->flags & CLIENT_CLOSING) return;
     if (c->flags & CLIENT_CARRIED) {
         ready = client_carried_ready(c, ready);
-        if (ready) serve(c, ready);
+        if (ready) apply_serve(c, ready);
         client_watch(c);
     } else {
-        serve(c, ready);
+        apply_serve(c, ready);
     }
 }
 
@@ -309,7 +309,7 @@ static void parse_again(void) {
 
 /* ---- running ---- */
 
-static void prefetch(int count) {
+static void apply_prefetch(int count) {
     const struct batch_executor *executor = dispatch_executor();
     for (int i = 0; i < count; i++) executor->prefetch_bucket(&stream.group[i]);
     for (int i = 0; count > 1 && i < count; i++) executor->prefetch_entry(&stream.group[i]);
@@ -343,7 +343,7 @@ static bool run_request(struct request *r) {
 /* Runs the group, up to one that waits or ends the link. */
 static void run_group(int count) {
     struct client *c = stream.client;
-    prefetch(count);
+    apply_prefetch(count);
     for (int i = 0; i < count; i++) {
         if (!may_run(c) || !run_request(&stream.group[i])) {
             parse_again();
@@ -372,7 +372,7 @@ static void forget_all(void) {
 }
 
 /* The client itself goes by itself. */
-static void end(void) {
+static void apply_finish(void) {
     void (*ended)(enum apply_end how) = stream.ended;
     enum apply_end how = stream.how;
     forget_all();
@@ -419,7 +419,7 @@ bool apply_begin(struct peer_client *link, struct slice early, int in_database,
 }
 
 void apply_stop(void) {
-    struct client *c = alive();
+    struct client *c = apply_live_client();
     if (!stream.client) return;
     if (c) {
         database = c->database;
@@ -478,9 +478,9 @@ bool apply_step(void) {
     }
     if (!stream.lost && stream.fault && !stream.waits) end_for_fault();
     if (stream.lost) {
-        end();
+        apply_finish();
         return false;
     }
-    if (stream.begin == stream.input.length) compact(); /* nothing may come for long */
+    if (stream.begin == stream.input.length) apply_compact(); /* nothing may come for long */
     return stream.waits && may_run(stream.client);
 }

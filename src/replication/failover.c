@@ -45,7 +45,7 @@ static const char *refusal_of_all; /* failover_set_refusal */
 
 bool failover_is_under_way(void) { return failover.state != NONE; }
 
-static void set_state(enum failover_state state) {
+static void failover_set_state(enum failover_state state) {
     failover.state = state;
     primary_stand_still(state != NONE);
     pause_hold_writes(state != NONE);
@@ -58,20 +58,20 @@ static void abort_because(const char *why) {
     else
         log_notice("FAILOVER to any replica aborted: %s", why);
     if (before == IN_PROGRESS) link_stop_following();
-    set_state(NONE);
+    failover_set_state(NONE);
 }
 
 /* ---- the replica's answer ---- */
 
-static void accepted(void) {
+static void failover_accepted(void) {
     log_notice("FAILOVER to %s:%d has succeeded.", failover.host, failover.port);
-    set_state(NONE);
+    failover_set_state(NONE);
 }
 
-static const struct link_takeover takeover = {accepted, abort_because};
+static const struct link_takeover takeover = {failover_accepted, abort_because};
 
 static void hand_over(void) {
-    set_state(IN_PROGRESS);
+    failover_set_state(IN_PROGRESS);
     link_hand_over(failover.host, failover.port, &takeover);
 }
 
@@ -90,7 +90,7 @@ static bool is_at(const struct replica *r, const char *host, int64_t port) {
     return r->port == port && strcmp(address, host) == 0;
 }
 
-static const struct replica *find(const char *host, int64_t port) {
+static const struct replica *failover_find_target(const char *host, int64_t port) {
     LIST_FOR_EACH (link, following, replica_list()) {
         const struct replica *r = LIST_ENTRY(link, struct replica, link);
         if (!(r->client->flags & CLIENT_CLOSING) && is_at(r, host, port)) return r;
@@ -165,7 +165,7 @@ struct wish {
 };
 
 /* False after a reply. */
-static bool parse(struct call *call, struct wish *w) {
+static bool failover_parse(struct call *call, struct wish *w) {
     *w = (struct wish){.host = {NULL, 0}};
     for (int i = 1; i < call->argc; i++) {
         int left = call->argc - 1 - i;
@@ -190,19 +190,19 @@ static bool parse(struct call *call, struct wish *w) {
 }
 
 /* NULL where it may begin; `host` is the target's. */
-static const char *refusal(const struct wish *w, const char *host) {
+static const char *failover_refusal(const struct wish *w, const char *host) {
     if (failover_is_under_way()) return "FAILOVER already in progress.";
     if (link_is_replica()) return "FAILOVER is not valid when server is a replica.";
     if (!replica_count()) return "FAILOVER requires connected replicas.";
     if (w->forced && (!w->timeout_msec || !w->host.bytes))
         return "FAILOVER with force option requires both a timeout and target HOST and IP.";
     if (!w->host.bytes) return NULL;
-    const struct replica *r = find(host, w->port);
+    const struct replica *r = failover_find_target(host, w->port);
     if (!r) return "FAILOVER target HOST and PORT is not a replica.";
     return r->state == REPLICA_ONLINE ? NULL : "FAILOVER target replica is not online.";
 }
 
-static void begin(const struct wish *w, const char *host) {
+static void failover_begin(const struct wish *w, const char *host) {
     snprintf(failover.host, sizeof(failover.host), "%s", host);
     failover.port = (int)w->port;
     failover.forced = w->forced;
@@ -214,7 +214,7 @@ static void begin(const struct wish *w, const char *host) {
         log_notice("FAILOVER requested to %s:%d.", failover.host, failover.port);
     else
         log_notice("FAILOVER requested to any replica.");
-    set_state(WAITS_FOR_SYNC);
+    failover_set_state(WAITS_FOR_SYNC);
 }
 
 static void command_failover(struct call *call) {
@@ -234,16 +234,16 @@ static void command_failover(struct call *call) {
         reply_ok(c);
         return;
     }
-    if (!parse(call, &w)) return;
+    if (!failover_parse(call, &w)) return;
     /* A longer name than fits is nobody's. */
     snprintf(host, sizeof(host), "%.*s", (int)(w.host.length < INT_MAX ? w.host.length : INT_MAX),
              w.host.bytes);
-    const char *why = refusal(&w, host);
+    const char *why = failover_refusal(&w, host);
     if (why) {
         reply_error(c, why);
         return;
     }
-    begin(&w, host);
+    failover_begin(&w, host);
     reply_ok(c);
 }
 

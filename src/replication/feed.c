@@ -117,7 +117,7 @@ static void give_up_first(struct feed *feed) {
 }
 
 /* Invariant 3. Amortised O(1): each block goes once. */
-static void trim(struct feed *feed) {
+static void feed_trim(struct feed *feed) {
     while (feed->count > 1 && !(*slot_of(feed, feed->first))->readers &&
            (uint64_t)(feed->end - place_of(feed, feed->first + 1)) >= feed->kept)
         give_up_first(feed);
@@ -172,18 +172,18 @@ void feed_append(struct feed *feed, const void *bytes, size_t length) {
         from += fits;
         length -= fits;
         feed->end += (int64_t)fits;
-        trim(feed);
+        feed_trim(feed);
     }
 }
 
 void feed_set_kept(struct feed *feed, size_t kept) {
     feed->kept = kept;
-    trim(feed);
+    feed_trim(feed);
 }
 
 /* ---- readers ---- */
 
-static void hold(struct feed_reader *reader, uint64_t number) {
+static void feed_hold(struct feed_reader *reader, uint64_t number) {
     reader->block = *slot_of(reader->feed, number);
     reader->block->readers++;
 }
@@ -191,7 +191,7 @@ static void hold(struct feed_reader *reader, uint64_t number) {
 static void begin_at(struct feed_reader *reader, struct feed *feed, int64_t place) {
     ASSERT(!reader->feed);
     *reader = (struct feed_reader){.feed = feed, .place = place};
-    hold(reader, number_to_hold(feed, place));
+    feed_hold(reader, number_to_hold(feed, place));
 }
 
 bool feed_follow(struct feed_reader *reader, struct feed *feed, int64_t place) {
@@ -211,7 +211,7 @@ void feed_leave(struct feed_reader *reader) {
     if (!reader->feed) return;
     ASSERT(reader->block->readers);
     reader->block->readers--;
-    trim(reader->feed);
+    feed_trim(reader->feed);
     *reader = (struct feed_reader){.place = reader->place};
 }
 
@@ -252,8 +252,8 @@ void feed_take(struct feed_reader *reader, size_t length) {
     reader->place += (int64_t)length;
     struct feed_block *before = reader->block;
     before->readers--;
-    hold(reader, number_to_hold(feed, reader->place));
-    if (reader->block != before) trim(feed);
+    feed_hold(reader, number_to_hold(feed, reader->place));
+    if (reader->block != before) feed_trim(feed);
 }
 
 void feed_check(const struct feed *feed) {

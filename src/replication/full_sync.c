@@ -361,7 +361,7 @@ static bool start_with_snapshot(void) {
 }
 
 /* A copy begins for all who wait. */
-static void start(void) {
+static void full_sync_start(void) {
     bool to_sockets = diskless && all_read_eof();
     if (to_sockets && start_with_snapshot()) return;
     log_notice("Starting BGSAVE for SYNC with target: %s",
@@ -433,7 +433,7 @@ void full_sync_request(struct replica *r) {
             "No BGSAVE in progress, but another BG operation is active. BGSAVE for replication "
             "delayed");
     } else {
-        start();
+        full_sync_start();
     }
 }
 
@@ -444,7 +444,7 @@ static void start_what_waits(void) {
         if (waits > longest) longest = waits;
     }
     if (longest < 0 || saver_is_busy() || job != JOB_NONE || copy.feed) return;
-    if (!diskless || !all_read_eof() || longest >= delay_sec) start();
+    if (!diskless || !all_read_eof() || longest >= delay_sec) full_sync_start();
 }
 
 bool full_sync_removes_files(void) { return delete_file && !snapshot_wanted_at_end(); }

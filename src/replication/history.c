@@ -177,7 +177,7 @@ static void print_first(const struct metric_row *row, struct buffer *out) {
 static void print_length(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, feed ? place - first_kept() : 0);
 }
-static void print_memory(const struct metric_row *row, struct buffer *out) {
+static void print_backlog_memory(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", feed ? feed_backlog_memory(feed) : 0);
 }
 
@@ -197,7 +197,7 @@ static const struct metric_row metric_rows[] = {
                  "The first byte that is kept, counted from 1; 0: none."),
     METRIC_PRINT("Replication", 130, "repl_backlog_histlen", print_length,
                  "So many bytes are kept."),
-    METRIC_PRINT("Memory", 340, "mem_replication_backlog", print_memory,
+    METRIC_PRINT("Memory", 340, "mem_replication_backlog", print_backlog_memory,
                  "What the kept bytes take."),
 };
 

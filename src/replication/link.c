@@ -15,7 +15,7 @@
  *  2. A stream is applied exactly in UP.
  *  3. `continues` is true only while the data is what the history says: from a start with such a
  *     file, or from having been a primary, or from a link that was UP, until a copy is to come.
- *  4. Each state is set by set_state, which makes true what follows from it.
+ *  4. Each state is set by link_set_state, which makes true what follows from it.
  */
 #include "replication/link.h"
 
@@ -105,7 +105,7 @@ static void tell_status(const char *text) {
         if ((*o)->status) (*o)->status(text);
 }
 
-static void set_state(enum link_state state) {
+static void link_set_state(enum link_state state) {
     primary.state = state;
     if (state == LINK_UP) primary.lost_sec = -1;
     primary_set_role(!primary.host      ? PRIMARY_ROLE
@@ -127,11 +127,11 @@ static void input_came(void *unused);
 
 /* The socket connects from now on. */
 static void connection_begins(void *unused) {
-    set_state(LINK_CONNECTING);
+    link_set_state(LINK_CONNECTING);
     log_notice("MASTER <-> REPLICA sync started");
 }
 
-static struct peer_client *create_client(void) {
+static struct peer_client *link_create_client(void) {
     static const struct peer_client_events events = {
         .connects = connection_begins,
         .opened = begin_greeting,
@@ -152,7 +152,7 @@ static void connect_now(void) {
                                    .port = primary.port,
                                    .source = listen_source_address(),
                                    .transport = tls_for(&tls)};
-    if (!primary.client) primary.client = create_client();
+    if (!primary.client) primary.client = link_create_client();
     primary.asked_for_stream = primary.by_sync = false;
     if (!peer_client_connect(primary.client, &address)) {
         log_warning("Unable to connect to MASTER: %s", peer_client_error(primary.client));
@@ -161,7 +161,7 @@ static void connect_now(void) {
     }
     primary.begun_sec = primary.heard_sec = clock_monotonic_sec();
     if (peer_client_state(primary.client) == PEER_CLIENT_LOOKS_UP)
-        set_state(LINK_LOOKS_UP);
+        link_set_state(LINK_LOOKS_UP);
     else
         connection_begins(NULL);
 }
@@ -180,23 +180,23 @@ static void give_up(void) {
     apply_stop();
     receive_stop();
     close_client();
-    set_state(primary.host ? LINK_WAITS : LINK_NONE);
+    link_set_state(primary.host ? LINK_WAITS : LINK_NONE);
 }
 
 /* ---- the greeting ---- */
 
-static void take_answer(void *unused, uintptr_t question, const struct peer_reply *reply);
+static void link_take_answer(void *unused, uintptr_t question, const struct peer_reply *reply);
 
 /* There is room for one of each. */
-static void ask(enum question question, const struct slice *words, size_t count) {
-    bool asked = peer_client_ask(primary.client, &(struct peer_request){take_answer, question},
+static void link_ask(enum question question, const struct slice *words, size_t count) {
+    bool asked = peer_client_ask(primary.client, &(struct peer_request){link_take_answer, question},
                                  words, count);
     ASSERT(asked);
 }
 
 static void ask_all(void) {
     char digits[NUMBER_INT64_CHARS];
-    const struct peer_request auth = {take_answer, AUTH};
+    const struct peer_request auth = {link_take_answer, AUTH};
     bool over_tls = tls_for(&tls) && listen_tls_port();
     int64_t port = announce_port ? announce_port : over_tls ? listen_tls_port() : listen_port();
     struct slice words[WORDS_MAX] = {
@@ -207,16 +207,16 @@ static void ask_all(void) {
                                  buffer_slice(&password));
         ASSERT(asked);
     }
-    ask(PORT, words, 3);
+    link_ask(PORT, words, 3);
     if (*announce_ip) {
         words[1] = SLICE("ip-address");
         words[2] = slice_of(announce_ip);
-        ask(ADDRESS, words, 3);
+        link_ask(ADDRESS, words, 3);
     }
     words[1] = words[3] = SLICE("capa");
     words[2] = SLICE("eof");
     words[4] = SLICE("psync2");
-    ask(CAPABILITIES, words, 5);
+    link_ask(CAPABILITIES, words, 5);
 }
 
 static void ask_for_stream(void) {
@@ -234,7 +234,7 @@ static void ask_for_stream(void) {
                                   {digits, length},
                                   SLICE("FAILOVER")};
     primary.asked_for_stream = true;
-    ask(PSYNC, words, primary.takeover ? 4 : 3);
+    link_ask(PSYNC, words, primary.takeover ? 4 : 3);
 }
 
 /* ---- what PSYNC is answered ---- */
@@ -265,7 +265,7 @@ static void begin_copy(void) {
     drop_history();
     peer_client_leave_protocol(primary.client);
     if (receive_begin(primary.client))
-        set_state(LINK_RECEIVES);
+        link_set_state(LINK_RECEIVES);
     else
         give_up();
 }
@@ -298,7 +298,7 @@ static void full_resync(struct slice text) {
     begin_copy();
 }
 
-static void lost(enum apply_end how);
+static void link_stream_lost(enum apply_end how);
 
 static void go_up(struct slice early) {
     stream_open();
@@ -307,17 +307,17 @@ static void go_up(struct slice early) {
         give_up();
         return;
     }
-    if (!apply_begin(primary.client, early, primary.database, lost)) {
+    if (!apply_begin(primary.client, early, primary.database, link_stream_lost)) {
         give_up();
         return;
     }
     apply_set_mute(primary.by_sync);
     primary.copy_is_due = false;
-    set_state(LINK_UP);
+    link_set_state(LINK_UP);
 }
 
 /* "CONTINUE", or "CONTINUE <id>" where the primary's history has another name now. */
-static void continue_stream(struct slice text) {
+static void link_continue_stream(struct slice text) {
     size_t before = strlen("CONTINUE ");
     log_notice("Successful partial resynchronization with master.");
     if (text.length > before) {
@@ -337,13 +337,13 @@ static void continue_stream(struct slice text) {
         "in read-write mode.");
 }
 
-static bool begins(struct slice text, const char *word) {
+static bool text_begins_with(struct slice text, const char *word) {
     size_t length = strlen(word);
     return text.length >= length && memcmp(text.bytes, word, length) == 0;
 }
 
 static void fall_back(const struct peer_reply *reply, const char *shown) {
-    if (reply->type == PEER_ERROR && begins(reply->text, "ERR"))
+    if (reply->type == PEER_ERROR && text_begins_with(reply->text, "ERR"))
         log_notice("Master does not support PSYNC or is in error state (reply: -%s)", shown);
     else
         log_warning("Unexpected reply to PSYNC from master: %s", shown);
@@ -355,11 +355,12 @@ static void fall_back(const struct peer_reply *reply, const char *shown) {
 
 static void answer_psync(const struct peer_reply *reply, const char *shown) {
     bool status = reply->type == PEER_STATUS, error = reply->type == PEER_ERROR;
-    bool later = error && (begins(reply->text, "NOMASTERLINK") || begins(reply->text, "LOADING"));
-    if (status && begins(reply->text, "FULLRESYNC")) {
+    bool later = error && (text_begins_with(reply->text, "NOMASTERLINK") ||
+                           text_begins_with(reply->text, "LOADING"));
+    if (status && text_begins_with(reply->text, "FULLRESYNC")) {
         full_resync(reply->text);
-    } else if (status && begins(reply->text, "CONTINUE") && primary.continues) {
-        continue_stream(reply->text);
+    } else if (status && text_begins_with(reply->text, "CONTINUE") && primary.continues) {
+        link_continue_stream(reply->text);
     } else if (primary.takeover) {
         log_warning("Unexpected reply to PSYNC from master: %s", shown);
         takeover_refused();
@@ -376,8 +377,8 @@ static void answer_psync(const struct peer_reply *reply, const char *shown) {
 static bool lets_us_go_on(const struct peer_reply *reply) {
     if (reply->type == PEER_STATUS) return true;
     return reply->type == PEER_ERROR &&
-           (begins(reply->text, "NOAUTH") || begins(reply->text, "NOPERM") ||
-            begins(reply->text, "ERR operation not permitted"));
+           (text_begins_with(reply->text, "NOAUTH") || text_begins_with(reply->text, "NOPERM") ||
+            text_begins_with(reply->text, "ERR operation not permitted"));
 }
 
 static void answer_ping(const struct peer_reply *reply, const char *shown) {
@@ -397,7 +398,7 @@ static void answer_setting(const struct peer_reply *reply, const char *shown, co
 }
 
 /* Without a reply the end of the connection follows. */
-static void take_answer(void *unused, uintptr_t question, const struct peer_reply *reply) {
+static void link_take_answer(void *unused, uintptr_t question, const struct peer_reply *reply) {
     char shown[SHOWN_BYTES];
     if (!reply) return;
     primary.heard_sec = clock_monotonic_sec();
@@ -423,8 +424,8 @@ static void take_answer(void *unused, uintptr_t question, const struct peer_repl
 
 static void begin_greeting(void *unused) {
     log_notice("Non blocking connect for SYNC fired the event.");
-    set_state(LINK_GREETS);
-    ask(PING, (const struct slice[]){SLICE("PING")}, 1);
+    link_set_state(LINK_GREETS);
+    link_ask(PING, (const struct slice[]){SLICE("PING")}, 1);
 }
 
 /* A primary that refuses at once is asked again each second, not as fast as it answers. */
@@ -514,13 +515,13 @@ static void load_copy(void) {
 
 /* ---- the stream's end ---- */
 
-static void lost(enum apply_end how) {
+static void link_stream_lost(enum apply_end how) {
     log_warning("Connection with master lost.");
     primary.database = apply_database();
     primary.continues = how == APPLY_LOST && !primary.by_sync;
     if (primary.continues) log_notice("Caching the disconnected master state.");
     primary.lost_sec = clock_monotonic_sec();
-    set_state(LINK_WAITS);
+    link_set_state(LINK_WAITS);
     say_and_connect("Reconnecting to MASTER %s:%d");
 }
 
@@ -539,7 +540,7 @@ static void set_host(const char *host, int port) {
 }
 
 /* What the own history says may be gone on from, by whoever knows it. */
-static void become_replica(void) {
+static void link_continue_own_history(void) {
     stream_take_effects(false);
     primary.continues = true;
     primary.database = 0;
@@ -548,7 +549,7 @@ static void become_replica(void) {
         "master: I may be able to synchronize with the new master with just a partial transfer.");
 }
 
-static void follow(const char *host, int port, const struct link_takeover *takeover) {
+static void link_change_primary(const char *host, int port, const struct link_takeover *takeover) {
     bool was_primary = !primary.host;
     if (primary.state == LINK_UP) primary.database = apply_database();
     set_host(host, port);
@@ -560,14 +561,14 @@ static void follow(const char *host, int port, const struct link_takeover *takeo
                  "-> replica?)",
         .closes = true});
     primary_drop_replicas();
-    if (was_primary) become_replica();
+    if (was_primary) link_continue_own_history();
     say_and_connect("Connecting to MASTER %s:%d");
 }
 
-void link_follow(const char *host, int port) { follow(host, port, NULL); }
+void link_follow(const char *host, int port) { link_change_primary(host, port, NULL); }
 
 void link_hand_over(const char *host, int port, const struct link_takeover *takeover) {
-    follow(host, port, takeover);
+    link_change_primary(host, port, takeover);
 }
 
 void link_stop_following(void) {
@@ -588,7 +589,7 @@ void link_stop_following(void) {
 
 void link_start_as(const char *host, int port) {
     set_host(host, port);
-    set_state(host ? LINK_WAITS : LINK_NONE);
+    link_set_state(host ? LINK_WAITS : LINK_NONE);
     stream_take_effects(!host);
 }
 
@@ -623,7 +624,7 @@ static void look_at_silence(void) {
     } else if (primary.state == LINK_UP && is_silent(apply_heard_sec())) {
         log_warning("MASTER timeout: no data nor PING received...");
         apply_stop();
-        lost(APPLY_LOST);
+        link_stream_lost(APPLY_LOST);
     }
 }
 

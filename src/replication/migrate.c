@@ -104,7 +104,7 @@ static struct link *link_place(void) {
 }
 
 /* Replies are a line each; what is longer ends the connection. */
-static struct peer_client *create_client(struct link *l) {
+static struct peer_client *migrate_create_client(struct link *l) {
     const struct peer_client_settings settings = {.class = MEMORY_OTHER,
                                                   .reply = {PEER_LINE_BYTES_MAX, 64},
                                                   .asked_max = ASKED_MAX,
@@ -120,7 +120,7 @@ static struct link *link_open(struct slice name, struct slice host, struct slice
         number = 0;
     struct link *l = link_place();
     char *address = slice_dup_c_string(host, MEMORY_OTHER);
-    l->client = create_client(l);
+    l->client = migrate_create_client(l);
     buffer_init(&l->name, MEMORY_OTHER);
     buffer_append(&l->name, name.bytes, name.length);
     l->transport = tls_for(&tls);
@@ -189,8 +189,8 @@ static void note_refusal(struct migration *m, const struct peer_reply *reply) {
 /* What an answer is for: a key, by its index, or AUTH or SELECT. */
 #define ABOUT_GREETING UINTPTR_MAX
 
-/* Without a reply the connection has ended: `exchange` says so. */
-static void take_answer(void *link, uintptr_t about, const struct peer_reply *reply) {
+/* Without a reply the connection has ended: `migrate_exchange` says so. */
+static void migrate_take_answer(void *link, uintptr_t about, const struct peer_reply *reply) {
     struct migration *m = ((struct link *)link)->migration;
     if (!reply) return;
     bool good = reply->type == PEER_STATUS && slice_is(reply->text, "OK");
@@ -200,7 +200,7 @@ static void take_answer(void *link, uintptr_t about, const struct peer_reply *re
 }
 
 /* A failure of the connection; false. */
-static bool fail(struct migration *m, enum failure failure) {
+static bool migrate_fail(struct migration *m, enum failure failure) {
     m->late = peer_client_was_late(m->link->client);
     note_failure(m, failure);
     return false;
@@ -208,14 +208,14 @@ static bool fail(struct migration *m, enum failure failure) {
 
 /* Until requests may leave. A connection that is refused is one that cannot be written to, as with
  * 6.2. */
-static bool reach(struct migration *m) {
+static bool migrate_await_connection(struct migration *m) {
     struct peer_client *client = m->link->client;
     peer_client_set_patience(client, m->timeout_msec);
     while (peer_client_state(client) != PEER_CLIENT_OPEN) {
         bool connects = peer_client_state(client) == PEER_CLIENT_CONNECTS;
         if (peer_client_turn(client, INT64_MAX)) continue;
         bool refused = connects && !peer_client_was_late(client);
-        return fail(m, refused ? FAILURE_WRITING : FAILURE_CONNECTING);
+        return migrate_fail(m, refused ? FAILURE_WRITING : FAILURE_CONNECTING);
     }
     return true;
 }
@@ -223,30 +223,30 @@ static bool reach(struct migration *m) {
 /* Writes and reads until no more than so many bytes are unsent, and requests unanswered. False
  * after a failure of the connection, which may not be closed before. It may be closed afterwards
  * where true is returned, too: with each request answered. */
-static bool exchange(struct migration *m, size_t unsent_max, size_t unanswered_max) {
+static bool migrate_exchange(struct migration *m, size_t unsent_max, size_t unanswered_max) {
     struct peer_client *client = m->link->client;
     peer_client_set_patience(client, m->timeout_msec);
     while (peer_client_unsent_bytes(client) > unsent_max ||
            peer_client_asked(client) > unanswered_max) {
         bool writes = peer_client_unsent_bytes(client) > 0;
         if (!peer_client_turn(client, INT64_MAX) && m->answered < m->asked)
-            return fail(m, writes ? FAILURE_WRITING : FAILURE_READING);
+            return migrate_fail(m, writes ? FAILURE_WRITING : FAILURE_READING);
     }
     return true;
 }
 
 static void note_asked(struct migration *m, bool asked) {
-    ASSERT(asked); /* `exchange` has left room */
+    ASSERT(asked); /* `migrate_exchange` has left room */
     m->asked++;
 }
 
 /* True where the keys may follow. */
-static bool greet(struct migration *m) {
+static bool migrate_greet(struct migration *m) {
     char digits[NUMBER_INT64_CHARS];
     struct peer_client *client = m->link->client;
-    const struct peer_request request = {take_answer, ABOUT_GREETING};
+    const struct peer_request request = {migrate_take_answer, ABOUT_GREETING};
     const struct slice *argv = m->call->argv;
-    if (!reach(m)) return false;
+    if (!migrate_await_connection(m)) return false;
     if (m->password)
         note_asked(
             m, peer_client_ask_auth(client, &request, m->user ? argv[m->user] : (struct slice){0},
@@ -257,7 +257,7 @@ static bool greet(struct migration *m) {
         note_asked(m,
                    peer_client_ask(client, &request, (struct slice[]){SLICE("SELECT"), number}, 2));
     }
-    if (!exchange(m, 0, 0) || m->failure != FAILURE_NONE) return false;
+    if (!migrate_exchange(m, 0, 0) || m->failure != FAILURE_NONE) return false;
     m->link->selected = true;
     m->link->database = m->database;
     return true;
@@ -265,7 +265,7 @@ static bool greet(struct migration *m) {
 
 /* False where the key's time is over. */
 static bool send_key(struct migration *m, const struct moving *key) {
-    const struct peer_request request = {take_answer, (uintptr_t)(key - m->keys)};
+    const struct peer_request request = {migrate_take_answer, (uintptr_t)(key - m->keys)};
     char digits[NUMBER_INT64_CHARS];
     struct slice words[WORDS_MAX] = {SLICE("RESTORE"), m->call->argv[key->index]};
     struct buffer payload;
@@ -286,11 +286,11 @@ static bool send_key(struct migration *m, const struct moving *key) {
     return true;
 }
 
-static void transfer(struct migration *m) {
+static void migrate_transfer(struct migration *m) {
     m->asked = m->answered = 0;
     m->link->migration = m;
     for (size_t i = 0; i < m->keys_count; i++) m->keys[i].state = MOVING_WAITS;
-    if (!greet(m)) return;
+    if (!migrate_greet(m)) return;
     for (size_t i = 0; i < m->keys_count; i++) {
         /* The connection may have ended while no request was unanswered. */
         if (peer_client_state(m->link->client) == PEER_CLIENT_CLOSED) {
@@ -298,9 +298,9 @@ static void transfer(struct migration *m) {
             return;
         }
         m->keys[i].state = send_key(m, &m->keys[i]) ? MOVING_SENT : MOVING_OVER;
-        if (!exchange(m, UNSENT_BYTES_MAX, ASKED_MAX - 1)) return;
+        if (!migrate_exchange(m, UNSENT_BYTES_MAX, ASKED_MAX - 1)) return;
     }
-    (void)exchange(m, 0, 0); /* what went wrong is noted */
+    (void)migrate_exchange(m, 0, 0); /* what went wrong is noted */
 }
 
 /* A connection that was kept may have been closed by the other side as it was used: then, while
@@ -322,7 +322,7 @@ static void transfer_keys(struct migration *m) {
             note_failure(m, FAILURE_CONNECTING);
             break;
         }
-        transfer(m);
+        migrate_transfer(m);
         again = kept && m->answered == 0 && m->failure != FAILURE_NONE && !m->late;
         m->link->used_msec = clock_monotonic_msec();
         if (m->answered < m->asked || peer_client_state(m->link->client) != PEER_CLIENT_OPEN)

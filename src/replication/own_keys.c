@@ -49,7 +49,7 @@ static void set_reference(void *element, uint32_t reference) {
 static const struct timebuckets_type by_deadline = {deadline_of, reference_of, set_reference,
                                                     MEMORY_OTHER};
 
-static void look_at_interest(void) {
+static void own_keys_look_at_interest(void) {
     bool wants = notices || key_table_count(&keys);
     if (wants == interested) return;
     interested = wants;
@@ -60,13 +60,13 @@ static void look_at_interest(void) {
 
 /* ---- rows ---- */
 
-static void forget(struct own_key *k) {
+static void own_key_drop(struct own_key *k) {
     timebuckets_remove(deadlines, k);
     list_remove(&k->link);
     key_table_free(&keys, &k->row);
 }
 
-static void remember(const struct key *key, int64_t deadline) {
+static void own_key_note(const struct key *key, int64_t deadline) {
     struct own_key *k = key_table_find(&keys, key);
     bool more;
     if (!deadlines) {
@@ -89,45 +89,46 @@ static bool is_clients(const struct call *call) {
     return call && !call_is_repeated(call) && call->origin != CALL_SCRIPT_AGAIN;
 }
 
-static void changed(const struct key *key, enum keyspace_cause cause) {
+static void own_keys_changed(const struct key *key, enum keyspace_cause cause) {
     int64_t deadline = keyspace_deadline(key);
     struct own_key *k = key_table_find(&keys, key);
     bool own = cause == KEYSPACE_WRITTEN && deadline != ENTRY_NO_DEADLINE &&
                is_clients(call_running()) && (notices || k);
     if (own)
-        remember(key, deadline);
+        own_key_note(key, deadline);
     else if (k)
-        forget(k);
+        own_key_drop(k);
 }
 
-static void flushing(struct keyspace *ks) {
+static void own_keys_flushing(struct keyspace *ks) {
     LIST_FOR_EACH (link, following, &all) {
         struct own_key *k = LIST_ENTRY(link, struct own_key, link);
-        if (k->row.database == keyspace_index(ks)) forget(k);
+        if (k->row.database == keyspace_index(ks)) own_key_drop(k);
     }
 }
 
-const struct keyspace_observer own_keys_observer = {.changed = changed, .flushing = flushing};
+const struct keyspace_observer own_keys_observer = {.changed = own_keys_changed,
+                                                    .flushing = own_keys_flushing};
 
 /* ---- from outside ---- */
 
 void own_keys_notice(bool notice) {
     notices = notice;
-    look_at_interest();
+    own_keys_look_at_interest();
 }
 
 void own_keys_forget(void) {
-    LIST_FOR_EACH (link, following, &all) forget(LIST_ENTRY(link, struct own_key, link));
-    look_at_interest();
+    LIST_FOR_EACH (link, following, &all) own_key_drop(LIST_ENTRY(link, struct own_key, link));
+    own_keys_look_at_interest();
 }
 
 /* True where it is gone, or no more our matter; false: nothing may expire now. */
-static bool expire(struct own_key *k) {
+static bool own_key_expire(struct own_key *k) {
     const struct key key = key_row_key(&k->row);
     int64_t deadline = keyspace_deadline(&key);
     if (deadline != ENTRY_NO_DEADLINE && deadline <= clock_cached_msec())
         return keyspace_expire_own(&key);
-    forget(k); /* another one stands there now */
+    own_key_drop(k); /* another one stands there now */
     return true;
 }
 
@@ -135,17 +136,17 @@ void own_keys_cron(void) {
     bool more = true;
     for (int left = DUE_MAX; key_table_count(&keys) && left && more; left--) {
         struct own_key *k = timebuckets_peek_due(deadlines, clock_cached_msec(), &more);
-        if (k) more = expire(k);
+        if (k) more = own_key_expire(k);
     }
-    look_at_interest();
+    own_keys_look_at_interest();
 }
 
-static void print_count(const struct metric_row *row, struct buffer *out) {
+static void print_own_keys(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", key_table_count(&keys));
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Stats", 240, "slave_expires_tracked_keys", print_count,
+    METRIC_PRINT("Stats", 240, "slave_expires_tracked_keys", print_own_keys,
                  "Keys with a deadline that clients of this writable replica have made."),
 };
 

@@ -59,14 +59,14 @@ static void open_stream(void) {
                history_id(), history_id2());
 }
 
-static void begin(struct replica *r) {
+static void primary_begin_replica(struct replica *r) {
     if (no_tcp_nodelay) (void)socket_set_nodelay(r->client->watcher.fd, false);
     replica_begin(r);
 }
 
 /* It goes on from `place`. */
-static void continue_stream(struct replica *r, int64_t place) {
-    begin(r);
+static void primary_continue_stream(struct replica *r, int64_t place) {
+    primary_begin_replica(r);
     bool follows = replica_follow(r, place);
     ASSERT(follows);
     if (r->capabilities & REPLICA_READS_PSYNC2)
@@ -109,25 +109,25 @@ static bool sync_is_refused(struct call *call) {
     return true;
 }
 
-static void synchronize(struct call *call, bool is_old) {
+static void primary_synchronize(struct call *call, bool is_old) {
     int64_t wanted;
     if (sync_is_refused(call)) return;
     if (!is_old && !argument_int64(call, 2, &wanted, NULL)) return;
     struct replica *r = replica_make(call->client);
     log_notice("Replica %s asks for synchronization", replica_name(r));
     if (!is_old && may_continue(r, call->argv[1], wanted)) {
-        continue_stream(r, wanted - 1);
+        primary_continue_stream(r, wanted - 1);
         return;
     }
     r->is_old = is_old;
     if (!is_old) log_notice("Full resync requested by replica %s", replica_name(r));
     open_stream();
-    begin(r);
+    primary_begin_replica(r);
     full_sync_request(r);
 }
 
-static void command_psync(struct call *call) { synchronize(call, false); }
-static void command_sync(struct call *call) { synchronize(call, true); }
+static void command_psync(struct call *call) { primary_synchronize(call, false); }
+static void command_sync(struct call *call) { primary_synchronize(call, true); }
 
 /* ---- REPLCONF ---- */
 
@@ -175,7 +175,7 @@ static bool set_word(struct call *call, struct replica *r, struct slice word, in
 }
 
 /* It has so much of the history. A first one may be what a copy without a file waits for. */
-static void acknowledge(const struct call *call) {
+static void primary_take_acknowledgement(const struct call *call) {
     struct replica *r = replica_of(call->client);
     int64_t place;
     if (!r || r->state == REPLICA_KNOWN || call->argc < 3 ||
@@ -204,7 +204,7 @@ static void command_replconf(struct call *call) {
     }
     for (int i = 1; i < call->argc; i += 2) {
         if (argument_is(call, i, "ack")) {
-            acknowledge(call);
+            primary_take_acknowledgement(call);
             return;
         }
         if (argument_is(call, i, "getack")) return; /* a primary's word to its replica */
@@ -313,10 +313,12 @@ void primary_set_role(enum primary_role now) {
     look_at_gate();
 }
 
-static bool writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
+static bool primary_call_writes(const struct call *call) {
+    return gate_flags(call) & COMMAND_WRITE;
+}
 
 struct gate primary_replicas_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
-                                     .stops = writes,
+                                     .stops = primary_call_writes,
                                      .refusal = "-NOREPLICAS Not enough good replicas to write."};
 
 /* ---- each turn, each second ---- */
@@ -344,7 +346,7 @@ void primary_say_last(void) {
     REPLICA_FOR_EACH(r, REPLICA_ONLINE) reply_stream_more(r->client);
 }
 
-static void ping(int64_t now) {
+static void primary_ping_replicas(int64_t now) {
     if (now - pinged_sec < ping_period) return;
     pinged_sec = now;
     if (replica_count() && role == PRIMARY_ROLE && !stands_still)
@@ -352,7 +354,7 @@ static void ping(int64_t now) {
 }
 
 /* Those that wait for a file to be written hear each second that we live. */
-static void keep_alive(void) {
+static void primary_keep_alive(void) {
     for (int state = REPLICA_WAITS_START; state <= REPLICA_WAITS_END; state++)
         REPLICA_FOR_EACH(r, (enum replica_state)state)
     if (!r->head.length) replica_say(r, "\n");
@@ -397,8 +399,8 @@ void primary_cron(void) {
     if (now == cron_sec) return;
     cron_sec = now;
     full_sync_cron();
-    ping(now);
-    keep_alive();
+    primary_ping_replicas(now);
+    primary_keep_alive();
     drop_silent(now);
     free_backlog(now);
     check_limits();
@@ -483,7 +485,7 @@ static void print_replicas(const struct metric_row *row, struct buffer *out) {
     }
 }
 
-static void print_count(const struct metric_row *row, struct buffer *out) {
+static void print_replica_count(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%zu", replica_count());
 }
 static void print_good(const struct metric_row *row, struct buffer *out) {
@@ -491,7 +493,7 @@ static void print_good(const struct metric_row *row, struct buffer *out) {
 }
 
 /* What clients that are replicas take, and what is held of the history and of copies for them. */
-static void print_memory(const struct metric_row *row, struct buffer *out) {
+static void print_replica_memory(const struct metric_row *row, struct buffer *out) {
     size_t bytes = replica_memory() + full_sync_memory();
     LIST_FOR_EACH (link, following, replica_list()) {
         const struct replica *r = LIST_ENTRY(link, struct replica, link);
@@ -501,7 +503,8 @@ static void print_memory(const struct metric_row *row, struct buffer *out) {
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Replication", 20, "connected_slaves", print_count, "Replicas of this server."),
+    METRIC_PRINT("Replication", 20, "connected_slaves", print_replica_count,
+                 "Replicas of this server."),
     {.section = "Replication",
      .place = 30,
      .name = "min_slaves_good_slaves",
@@ -528,7 +531,7 @@ static const struct metric_row metric_rows[] = {
      .variable = &partial_syncs_refused,
      .reset = true,
      .help = "Replicas that asked to go on, and needed a copy."},
-    METRIC_PRINT("Memory", 350, "mem_clients_slaves", print_memory,
+    METRIC_PRINT("Memory", 350, "mem_clients_slaves", print_replica_memory,
                  "What replicas' connections take, and what is kept for them beyond the backlog."),
 };
 

@@ -110,7 +110,7 @@ void receive_stop(void) {
     copy.client = NULL;
 }
 
-static enum receive_state fail(void) {
+static enum receive_state receive_fail(void) {
     receive_stop();
     return RECEIVE_FAILED;
 }
@@ -202,7 +202,7 @@ static enum receive_state take_header(void) {
     if (!end && input.length < HEADER_BYTES_MAX) return RECEIVE_COMES;
     struct slice line = {input.bytes, end ? (size_t)(end - input.bytes) : input.length};
     if (line.length && line.bytes[line.length - 1] == '\r') line.length--;
-    if (!read_header(line)) return fail();
+    if (!read_header(line)) return receive_fail();
     peer_client_consume(copy.client, (size_t)(end - input.bytes) + 1);
     copy.stage = copy.sink_is_open ? FILE_COMES : DUE;
     return copy.stage == DUE ? RECEIVE_DUE : RECEIVE_COMES;
@@ -251,7 +251,7 @@ static enum receive_state take_file(void) {
     copy.received += input.length;
     peer_client_consume(copy.client, input.length);
     if (!is_whole() && !sink_error(&copy.sink.sink)) return RECEIVE_COMES;
-    if (!end_file()) return fail();
+    if (!end_file()) return receive_fail();
     copy.stage = DUE;
     return RECEIVE_DUE;
 }
@@ -381,7 +381,7 @@ static void keep_file(void) {
 }
 
 /* While its copy is loaded the primary hears each second that this server lives. */
-static void keep_alive(void) {
+static void receive_keep_alive(void) {
     static const struct slice line_end = {"\n", 1};
     if (!copy.is_loaded || !copy.client || copy.stopped || clock_monotonic_sec() == copy.said_sec)
         return;
@@ -390,7 +390,7 @@ static void keep_alive(void) {
     (void)peer_client_turn(copy.client, 0); /* its end shows when more is to be read */
 }
 
-const struct loading_observer receive_loading_observer = {keep_alive};
+const struct loading_observer receive_loading_observer = {receive_keep_alive};
 
 static enum receive_loaded load_from_file(enum lazyfree_way way) {
     int fd = open_copy();
@@ -459,8 +459,8 @@ static const struct option_row option_rows[] = {
      .help = "Free a replica's old data in the background before a full copy is loaded."},
 };
 
-static bool comes(void) { return copy.stage != NONE || loading_is_under_way(); }
-static bool is_shown(void) { return copy.client && comes(); }
+static bool receive_copy_comes(void) { return copy.stage != NONE || loading_is_under_way(); }
+static bool is_shown(void) { return copy.client && receive_copy_comes(); }
 
 static void print_total(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, copy.has_mark ? 0 : copy.total);

@@ -302,7 +302,7 @@ void replica_close_all(void) {
         replica_close(LIST_ENTRY(link, struct replica, link));
 }
 
-static void forget(struct client *c) {
+static void replica_forget(struct client *c) {
     struct replica *r = replica_of(c);
     if (!r) return;
     if (r->state != REPLICA_KNOWN) {
@@ -327,7 +327,7 @@ static size_t bytes_of(const struct client *c) {
 }
 
 struct client_state replica_client_state = {
-    .name = "replica", .has_place = true, .closing = forget, .bytes = bytes_of};
+    .name = "replica", .has_place = true, .closing = replica_forget, .bytes = bytes_of};
 
 /* ---- each turn ---- */
 

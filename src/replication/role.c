@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The role. role.h has the idea.
  *
- * What depends on the role is made true in one place (look), whenever the link or an option tells
- * that something has changed.
+ * What depends on the role is made true in one place (role_update), whenever the link or an option
+ * tells that something has changed.
  */
 #include "replication/role.h"
 
@@ -45,7 +45,7 @@ static void tell_role(bool replica) {
     for (const struct role_observer *const *o = observers; *o; o++) (*o)->became(replica);
 }
 
-static void look(void) {
+static void role_update(void) {
     bool replica = link_is_replica();
     gate_set(&role_gate_read_only, replica && read_only);
     gate_set(&role_gate_stale, replica && link_state() != LINK_UP && !serve_stale);
@@ -57,7 +57,7 @@ static void look(void) {
     if (replica != was_replica) tell_role(replica);
 }
 
-const struct link_observer role_link_observer = {.changed = look};
+const struct link_observer role_link_observer = {.changed = role_update};
 
 void role_set_observers(const struct role_observer *const *list) { observers = list; }
 
@@ -81,12 +81,12 @@ void role_open(void (*append)(struct client *c, struct buffer *out)) {
 
 /* ---- gates ---- */
 
-static bool writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
+static bool role_call_writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
 
 /* A transaction may have made this server a replica before the call. */
 struct gate role_gate_read_only = {
     .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_QUEUED) | GATE_FROM_CODE,
-    .stops = writes,
+    .stops = role_call_writes,
     .refusal = "-READONLY You can't write against a read only replica."};
 
 static bool not_for_stale(const struct call *call) {
@@ -126,7 +126,7 @@ static void become_primary(const struct call *call) {
 }
 
 /* False after a reply. */
-static bool become_replica(const struct call *call) {
+static bool role_become_replica(const struct call *call) {
     struct client *c = call->client;
     int64_t port;
     if (c->flags & (CLIENT_STREAMED | CLIENT_PRIMARY)) {
@@ -164,7 +164,7 @@ static void command_replicaof(struct call *call) {
     }
     if (argument_is(call, 1, "no") && argument_is(call, 2, "one"))
         become_primary(call);
-    else if (!become_replica(call))
+    else if (!role_become_replica(call))
         return;
     reply_ok(call->client);
 }
@@ -225,7 +225,7 @@ static struct command rows[] = {
 };
 
 static bool apply_rule(const struct option_row *row, char *reason, size_t reason_size) {
-    look();
+    role_update();
     return true;
 }
 

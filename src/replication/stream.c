@@ -33,7 +33,7 @@ static struct mark {
 } marks[MARKS_MAX];
 static int marks_count;
 
-static void look_at_interest(void) {
+static void stream_look_at_interest(void) {
     bool wants = takes && history_feed();
     if (wants == wanted) return;
     wanted = wants;
@@ -42,12 +42,12 @@ static void look_at_interest(void) {
 
 void stream_open(void) {
     history_open_backlog();
-    look_at_interest();
+    stream_look_at_interest();
 }
 
 void stream_close(void) {
     history_close_backlog();
-    look_at_interest();
+    stream_look_at_interest();
     buffer_free(&room);
 }
 
@@ -56,7 +56,7 @@ void stream_take_effects(bool take) {
     takes = take;
     selected = AOF_FORMAT_NO_DATABASE;
     written = history_place();
-    look_at_interest();
+    stream_look_at_interest();
 }
 
 bool stream_is_own(void) { return takes; }

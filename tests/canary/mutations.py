@@ -973,7 +973,7 @@ mutate('feed-keeps-too-little', 'replication/feed.c',
        'place_of(feed, feed->first)) >= feed->kept', 'the backlog lacks its oldest bytes',
        'unit replication/test_feed')
 mutate('feed-leaves-nothing', 'replication/feed.c',
-       '    reader->block->readers--;\n    trim(reader->feed);\n', '    trim(reader->feed);\n',
+       '    reader->block->readers--;\n    feed_trim(reader->feed);\n', '    feed_trim(reader->feed);\n',
        'a replica that is gone holds its blocks for ever', 'unit replication/test_feed')
 mutate('history-second-end', 'replication/history.c', 'second_end = place + 1;',
        'second_end = place;', 'who has come to the end of the last history must begin anew',
@@ -1008,7 +1008,7 @@ mutate('primary-lag-of-one', 'replication/primary.c', 'now - r->heard_sec <= lag
        'tcl integration/replication-primary')
 
 mutate('link-asks-at-once', 'replication/link.c',
-       '    if (primary.begun_sec == now_sec()) return;\n', '',
+       '    if (primary.begun_sec == clock_monotonic_sec()) return;\n', '',
        'a primary that refuses is asked as fast as it answers', 'unit replication/test_link')
 mutate('resumed-while-asleep', 'server/wiring.c', 'return more || batch_has_resumed();',
        'return more;', 'who has waited for replicas waits on for the cron',

@@ -57,16 +57,18 @@ static struct worker workers[BACKGROUND_KINDS] = {
 
 static bool forked;
 
-static void lock(struct worker *worker) { ASSERT(pthread_mutex_lock(&worker->lock) == 0); }
-static void unlock(struct worker *worker) { ASSERT(pthread_mutex_unlock(&worker->lock) == 0); }
+static void worker_lock(struct worker *worker) { ASSERT(pthread_mutex_lock(&worker->lock) == 0); }
+static void worker_unlock(struct worker *worker) {
+    ASSERT(pthread_mutex_unlock(&worker->lock) == 0);
+}
 
 /* Runs one job with the lock released. */
 static void run_job(struct worker *worker, struct job *job) {
-    unlock(worker);
+    worker_unlock(worker);
     job->function(job->argument);
     memory_free(job, MEMORY_OTHER);
     memory_publish();
-    lock(worker);
+    worker_lock(worker);
     atomic_fetch_add(&worker->finished, 1);
     pthread_cond_broadcast(&worker->done);
 }
@@ -75,7 +77,7 @@ static void *worker_main(void *argument) {
     struct worker *worker = argument;
     signals_thread_start();
     affinity_apply(AFFINITY_BACKGROUND);
-    lock(worker);
+    worker_lock(worker);
     for (;;) {
         while (worker->first == NULL && !worker->stopping) {
             pthread_cond_wait(&worker->work, &worker->lock);
@@ -85,7 +87,7 @@ static void *worker_main(void *argument) {
         worker->first = job->next;
         run_job(worker, job);
     }
-    unlock(worker);
+    worker_unlock(worker);
     signals_thread_end();
     return NULL;
 }
@@ -103,9 +105,9 @@ static int worker_start(struct worker *worker) {
 
 bool background_start(void) {
     for (int kind = 0; kind < BACKGROUND_KINDS; kind++) {
-        lock(&workers[kind]);
+        worker_lock(&workers[kind]);
         int error = worker_start(&workers[kind]);
-        unlock(&workers[kind]);
+        worker_unlock(&workers[kind]);
         if (error != 0) {
             errno = error;
             return false;
@@ -114,7 +116,7 @@ bool background_start(void) {
     return true;
 }
 
-static void enqueue(struct worker *worker, struct job *job) {
+static void worker_enqueue(struct worker *worker, struct job *job) {
     if (worker->first == NULL) {
         worker->first = job;
         pthread_cond_signal(&worker->work);
@@ -130,10 +132,10 @@ void background_submit(enum background_kind kind, void (*function)(void *argumen
     struct worker *worker = &workers[kind];
     struct job *job = memory_alloc(sizeof(*job), MEMORY_OTHER);
     *job = (struct job){.function = function, .argument = argument};
-    lock(worker);
+    worker_lock(worker);
     bool started = worker_start(worker) == 0;
-    if (started) enqueue(worker, job);
-    unlock(worker);
+    if (started) worker_enqueue(worker, job);
+    worker_unlock(worker);
     if (started) return;
     memory_free(job, MEMORY_OTHER);
     function(argument);
@@ -147,20 +149,20 @@ size_t background_pending(enum background_kind kind) {
 
 void background_drain(enum background_kind kind) {
     struct worker *worker = &workers[kind];
-    lock(worker);
+    worker_lock(worker);
     size_t goal = atomic_load(&worker->submitted);
     while (atomic_load(&worker->finished) < goal) {
         pthread_cond_wait(&worker->done, &worker->lock);
     }
-    unlock(worker);
+    worker_unlock(worker);
 }
 
 static void worker_stop(struct worker *worker) {
-    lock(worker);
+    worker_lock(worker);
     bool running = worker->running;
     worker->stopping = true;
     pthread_cond_signal(&worker->work);
-    unlock(worker);
+    worker_unlock(worker);
     if (!running) return;
     ASSERT(pthread_join(worker->thread, NULL) == 0);
     worker->running = false;

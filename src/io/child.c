@@ -179,7 +179,7 @@ static void log_copied(enum log_level level) {
                 (unsigned long long)(self.message.cow_bytes >> 20));
 }
 
-static void report(void) {
+static void report_copied(void) {
     int64_t now = clock_monotonic_nsec();
     self.reported_nsec = now;
     if (now - self.message.cow_nsec >= self.cow_cost_nsec * COW_SHARE) {
@@ -193,13 +193,13 @@ void child_note_keys(uint64_t keys_done) {
     if (!self.here) return;
     self.message.keys_done = keys_done;
     if (keys_done % CHILD_REPORT_KEYS) return;
-    if (clock_monotonic_nsec() - self.reported_nsec >= REPORT_NSEC) report();
+    if (clock_monotonic_nsec() - self.reported_nsec >= REPORT_NSEC) report_copied();
 }
 
 void child_note_progress(double progress) {
     if (!self.here) return;
     self.message.progress = progress;
-    report();
+    report_copied();
 }
 
 bool child_here(void) { return self.here; }
@@ -427,7 +427,7 @@ pid_t child_pid(void) { return exclusive ? exclusive->pid : 0; }
 const struct child_kind *child_kind(void) { return exclusive ? exclusive->job.kind : NULL; }
 
 /* The oldest of the kind, or NULL. */
-static struct child *find(const struct child_kind *kind) {
+static struct child *find_child(const struct child_kind *kind) {
     LIST_FOR_EACH (at, following, &children) {
         struct child *c = LIST_ENTRY(at, struct child, link);
         if (c->job.kind == kind) return c;
@@ -435,7 +435,7 @@ static struct child *find(const struct child_kind *kind) {
     return NULL;
 }
 
-static unsigned count(const struct child_kind *kind) {
+static unsigned count_children(const struct child_kind *kind) {
     unsigned found = 0;
     LIST_FOR_EACH (at, following, &children) {
         found += LIST_ENTRY(at, struct child, link)->job.kind == kind;
@@ -469,8 +469,9 @@ static void kill_and_wait(struct child *c) {
 }
 
 void child_kill_and_wait(const struct child_kind *kind) {
-    for (unsigned left = count(kind); left; left--) { /* what `ended` has started lives on */
-        struct child *c = find(kind);
+    /* Counted first: a child that `ended` starts lives on. */
+    for (unsigned left = count_children(kind); left; left--) {
+        struct child *c = find_child(kind);
         if (!c) return;
         kill_and_wait(c);
     }

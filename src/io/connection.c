@@ -75,7 +75,7 @@ static void book_as(struct connection *c, size_t bytes) {
 }
 
 /* Invariant 5. What is freed may have been another's: a session that all share. */
-static void book(struct connection *c) {
+static void connection_book(struct connection *c) {
     size_t held = c->held_bytes > 0 ? (size_t)c->held_bytes : 0;
     size_t change = held > c->booked_bytes ? held - c->booked_bytes : c->booked_bytes - held;
     if (__builtin_expect(change >= CONNECTION_BOOK_BYTES, 0)) book_as(c, held);
@@ -130,7 +130,7 @@ enum connection_step connection_handshake(struct connection *c, char *reason, si
     }
     if (c->side == CONNECTION_ACCEPTS) c->heard_nsec = clock_monotonic_nsec();
     enum connection_step step = c->transport->handshake(c, reason, reason_size);
-    book(c);
+    connection_book(c);
     if (step == CONNECTION_WAITS) ASSERT(is_need(c->step_needs));
     if (step != CONNECTION_DONE) return step;
     c->established = true;
@@ -172,7 +172,7 @@ ssize_t connection_read_apart(struct connection *c, void *bytes, size_t length) 
 }
 
 void connection_settle_read(struct connection *c) {
-    book(c);
+    connection_book(c);
     if (c->loop) loop_pending_end(c->loop, &c->pending); /* not twice in a turn */
     tell_pending(c);
 }
@@ -202,7 +202,7 @@ static ssize_t write_apart(struct connection *c, const struct iovec *pieces, int
 }
 
 void connection_settle_write(struct connection *c) {
-    book(c);
+    connection_book(c);
     tell_pending(c);
 }
 

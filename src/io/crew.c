@@ -43,8 +43,8 @@ struct crew {
     struct place places[];
 };
 
-static void lock(struct crew *c) { ASSERT(pthread_mutex_lock(&c->lock) == 0); }
-static void unlock(struct crew *c) { ASSERT(pthread_mutex_unlock(&c->lock) == 0); }
+static void crew_lock(struct crew *c) { ASSERT(pthread_mutex_lock(&c->lock) == 0); }
+static void crew_unlock(struct crew *c) { ASSERT(pthread_mutex_unlock(&c->lock) == 0); }
 
 static struct place *place_of(struct crew *c, uint64_t number) {
     return &c->places[number % c->places_count];
@@ -55,38 +55,38 @@ static bool do_next(struct crew *c) {
     if (c->begun == c->given) return false;
     struct place *place = place_of(c, c->begun++);
     c->working++;
-    unlock(c);
+    crew_unlock(c);
     c->work(place->job);
     memory_publish(); /* else what the threads allocate shows at the end alone */
-    lock(c);
+    crew_lock(c);
     place->done = true;
     c->working--;
     pthread_cond_signal(&c->done_more);
     return true;
 }
 
-static void *thread_main(void *argument) {
+static void *crew_thread_main(void *argument) {
     struct crew *c = argument;
     signals_thread_start();
     if (!child_here()) affinity_apply(AFFINITY_BACKGROUND); /* a child's stay where it is */
-    lock(c);
+    crew_lock(c);
     while (!c->ending) {
         if (!do_next(c)) ASSERT(pthread_cond_wait(&c->given_more, &c->lock) == 0);
     }
-    unlock(c);
+    crew_unlock(c);
     signals_thread_end();
     return NULL;
 }
 
 /* Those that the system refuses are not missed: the giver works. */
-static void start_threads(struct crew *c) {
+static void crew_start_threads(struct crew *c) {
 #ifdef __SANITIZE_THREAD__
     /* Which takes no threads of a child whose parent had some. */
     if (child_here()) return;
 #endif
     while (c->threads_running < c->threads_wanted) {
         pthread_t *thread = &c->threads[c->threads_running];
-        if (pthread_create(thread, NULL, thread_main, c) != 0) {
+        if (pthread_create(thread, NULL, crew_thread_main, c) != 0) {
             c->threads_wanted = c->threads_running;
             return;
         }
@@ -115,40 +115,40 @@ size_t crew_given(const struct crew *c) { return (size_t)(c->given - c->taken); 
 
 void crew_give(struct crew *c, void *job) {
     ASSERT_COMPARE(crew_given(c), <, c->places_count);
-    if (crew_given(c) > 0) start_threads(c);
-    lock(c);
+    if (crew_given(c) > 0) crew_start_threads(c);
+    crew_lock(c);
     *place_of(c, c->given) = (struct place){job, false};
     c->given++;
     pthread_cond_signal(&c->given_more);
-    unlock(c);
+    crew_unlock(c);
 }
 
 void *crew_take(struct crew *c) {
     if (crew_given(c) == 0) return NULL;
     struct place *oldest = place_of(c, c->taken);
-    lock(c);
+    crew_lock(c);
     while (!oldest->done) {
         if (!do_next(c)) ASSERT(pthread_cond_wait(&c->done_more, &c->lock) == 0);
     }
     c->taken++;
-    unlock(c);
+    crew_unlock(c);
     return oldest->job;
 }
 
 void crew_rest(struct crew *c) {
-    lock(c);
+    crew_lock(c);
     while (c->begun < c->given || c->working > 0) {
         if (!do_next(c)) ASSERT(pthread_cond_wait(&c->done_more, &c->lock) == 0);
     }
-    unlock(c);
+    crew_unlock(c);
 }
 
 void crew_free(struct crew *c) {
     ASSERT(crew_given(c) == 0);
-    lock(c);
+    crew_lock(c);
     c->ending = true;
     pthread_cond_broadcast(&c->given_more);
-    unlock(c);
+    crew_unlock(c);
     for (unsigned i = 0; i < c->threads_running; i++)
         ASSERT(pthread_join(c->threads[i], NULL) == 0);
     pthread_cond_destroy(&c->done_more);

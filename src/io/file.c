@@ -27,7 +27,7 @@
 /* ---- Transfers ---- */
 
 /* The pieces without their first `bytes`; returns how many of them are used up. */
-static int advance(struct iovec *pieces, int count, size_t bytes) {
+static int advance_pieces(struct iovec *pieces, int count, size_t bytes) {
     int used = 0;
     while (used < count && bytes >= pieces[used].iov_len) {
         bytes -= pieces[used].iov_len;
@@ -42,7 +42,7 @@ static int advance(struct iovec *pieces, int count, size_t bytes) {
 
 bool file_write_pieces(int fd, struct iovec *pieces, int count, size_t *written) {
     size_t total = 0;
-    int used = advance(pieces, count, 0);
+    int used = advance_pieces(pieces, count, 0);
     bool failed = false;
     while (used < count && !failed) {
         int more = count - used < PIECES_MAX ? count - used : PIECES_MAX;
@@ -52,7 +52,7 @@ bool file_write_pieces(int fd, struct iovec *pieces, int count, size_t *written)
         failed = moved <= 0;
         if (failed) break;
         total += (size_t)moved;
-        used += advance(pieces + used, count - used, (size_t)moved);
+        used += advance_pieces(pieces + used, count - used, (size_t)moved);
     }
     if (written) *written = total;
     return !failed;
@@ -111,7 +111,7 @@ bool file_sync(int fd) {
 }
 
 /* Its permissions and times too. */
-static bool sync_whole(int fd) {
+static bool file_sync_whole(int fd) {
     int status;
     do {
         status = system_fsync(fd);
@@ -128,7 +128,7 @@ bool file_sync_folder(const char *path) {
     int fd = system_open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     memory_free(copy, MEMORY_OTHER);
     if (fd < 0) return false;
-    int error = sync_whole(fd) || is_refused(errno) ? 0 : errno;
+    int error = file_sync_whole(fd) || is_refused(errno) ? 0 : errno;
     system_close(fd);
     errno = error;
     return error == 0;
@@ -187,7 +187,7 @@ void file_replacement_cancel(struct file_replacement *r) {
 }
 
 bool file_replacement_commit(struct file_replacement *r) {
-    bool done = sync_whole(r->fd);
+    bool done = file_sync_whole(r->fd);
     if (done) {
         done = system_close(r->fd) == 0;
         r->fd = -1;

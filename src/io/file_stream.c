@@ -33,7 +33,7 @@
 #define ASK_MSEC 10
 
 /* Waits until `fd` is ready; false with errno set. */
-static bool wait_for(int fd, short event, int wait_msec) {
+static bool wait_for_descriptor(int fd, short event, int wait_msec) {
     int64_t until = clock_monotonic_nsec() + wait_msec * INT64_C(1000000);
     int left = wait_msec;
     for (;;) {
@@ -54,7 +54,7 @@ static bool wait_for(int fd, short event, int wait_msec) {
 static bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 /* Where the next byte is read or written; 0 where there are no places. */
-static uint64_t position(int fd, bool writes) {
+static uint64_t position_of(int fd, bool writes) {
     bool appends = writes && fcntl(fd, F_GETFL) & O_APPEND;
     off_t at = lseek(fd, 0, appends ? SEEK_END : SEEK_CUR);
     return at > 0 ? (uint64_t)at : 0;
@@ -68,16 +68,16 @@ static struct file_sink *sink_of(struct sink *s) {
 
 /* Until the descriptor takes more; false with errno set. */
 static bool await_room(const struct file_sink *f) {
-    if (!f->is_given_up) return wait_for(f->fd, POLLOUT, f->wait_msec);
+    if (!f->is_given_up) return wait_for_descriptor(f->fd, POLLOUT, f->wait_msec);
     while (!f->is_given_up(f->context)) {
-        if (wait_for(f->fd, POLLOUT, ASK_MSEC)) return true;
+        if (wait_for_descriptor(f->fd, POLLOUT, ASK_MSEC)) return true;
         if (errno != ETIMEDOUT) return false;
     }
     errno = ECANCELED;
     return false;
 }
 
-static bool write_pieces(struct file_sink *f, struct iovec *pieces, int count) {
+static bool sink_write_pieces(struct file_sink *f, struct iovec *pieces, int count) {
     for (;;) {
         size_t written;
         bool done = file_write_pieces(f->fd, pieces, count, &written);
@@ -96,7 +96,7 @@ static bool sync_range(struct file_sink *f, uint64_t from, uint64_t to, unsigned
 }
 
 /* All that was written, where ranges are not to be had. */
-static bool sync_whole(struct file_sink *f) {
+static bool sink_sync_whole(struct file_sink *f) {
     if (!file_sync(f->fd)) return false;
     f->sync_begun = f->at;
     return true;
@@ -107,13 +107,13 @@ static bool sync_step(struct file_sink *f) {
         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
     uint64_t begun = f->sync_begun;
     if (f->syncs_whole) {
-        if (!sync_whole(f)) return false;
+        if (!sink_sync_whole(f)) return false;
         begun = f->at;
     } else if (!sync_range(f, begun, f->at, SYNC_FILE_RANGE_WRITE) ||
                (begun > f->sync_waited && !sync_range(f, f->sync_waited, begun, finish))) {
         if (errno == EIO || errno == ENOSPC || errno == EDQUOT) return false;
         f->syncs_whole = true;
-        if (!sync_whole(f)) return false;
+        if (!sink_sync_whole(f)) return false;
         begun = f->at;
     }
     f->sync_begun = f->at;
@@ -124,7 +124,7 @@ static bool sync_step(struct file_sink *f) {
     return true;
 }
 
-static bool drain(struct sink *s, const void *more, size_t length) {
+static bool file_sink_drain(struct sink *s, const void *more, size_t length) {
     struct file_sink *f = sink_of(s);
     struct slice window = sink_window(s);
     const char *at = more;
@@ -133,7 +133,7 @@ static bool drain(struct sink *s, const void *more, size_t length) {
         size_t part = length;
         if (f->sync_every && part > f->sync_every) part = (size_t)f->sync_every;
         pieces[1] = (struct iovec){(void *)(uintptr_t)at, part};
-        if (!write_pieces(f, pieces, 2)) return false;
+        if (!sink_write_pieces(f, pieces, 2)) return false;
         if (f->sync_every && f->at - f->sync_begun >= f->sync_every && !sync_step(f)) return false;
         if (part) at += part;
         length -= part;
@@ -141,13 +141,13 @@ static bool drain(struct sink *s, const void *more, size_t length) {
     return true;
 }
 
-static const struct sink_type file_sink_type = {.drain = drain};
+static const struct sink_type file_sink_type = {.drain = file_sink_drain};
 
 void file_sink_open(struct file_sink *f, int fd, int wait_msec) {
     *f = (struct file_sink){.fd = fd,
                             .wait_msec = wait_msec,
                             .window = memory_alloc(FILE_WINDOW_BYTES, MEMORY_OTHER),
-                            .at = position(fd, true)};
+                            .at = position_of(fd, true)};
     sink_init(&f->sink, &file_sink_type, f->window, FILE_WINDOW_BYTES);
 }
 
@@ -185,7 +185,8 @@ static ssize_t read_once(struct source *s, void *bytes, size_t length) {
     for (;;) {
         ssize_t got = system_read(f->fd, bytes, length);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && would_block(errno) && wait_for(f->fd, POLLIN, f->wait_msec)) continue;
+        if (got < 0 && would_block(errno) && wait_for_descriptor(f->fd, POLLIN, f->wait_msec))
+            continue;
         if (got > 0) f->at += (uint64_t)got;
         return got;
     }
@@ -199,7 +200,7 @@ void file_source_open(struct file_source *f, int fd, int wait_msec) {
     *f = (struct file_source){.fd = fd,
                               .wait_msec = wait_msec,
                               .window = memory_alloc(FILE_WINDOW_BYTES, MEMORY_OTHER),
-                              .at = position(fd, false),
+                              .at = position_of(fd, false),
                               .end = UINT64_MAX};
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
         length = (uint64_t)about.st_size > f->at ? (uint64_t)about.st_size - f->at : 0;

@@ -43,8 +43,8 @@ static struct list_link queue = {&queue, &queue};
 static unsigned threads;
 static bool forked; /* we are a child: the parent's threads are not here */
 
-static void lock(void) { ASSERT(pthread_mutex_lock(&mutex) == 0); }
-static void unlock(void) { ASSERT(pthread_mutex_unlock(&mutex) == 0); }
+static void lookup_lock(void) { ASSERT(pthread_mutex_lock(&mutex) == 0); }
+static void lookup_unlock(void) { ASSERT(pthread_mutex_unlock(&mutex) == 0); }
 
 static void free_lookup(struct lookup *l) {
     system_close(l->fd);
@@ -52,11 +52,11 @@ static void free_lookup(struct lookup *l) {
 }
 
 /* The resolver is asked with the lock released. */
-static void answer(struct lookup *l) {
+static void lookup_answer(struct lookup *l) {
     l->state = LOOKUP_ASKED;
-    unlock();
+    lookup_unlock();
     l->found = socket_find_address(l->name, l->address, l->reason, sizeof(l->reason));
-    lock();
+    lookup_lock();
     if (l->state == LOOKUP_DROPPED) {
         free_lookup(l);
         return;
@@ -65,18 +65,18 @@ static void answer(struct lookup *l) {
     ASSERT(eventfd_write(l->fd, 1) == 0); /* one at 0 takes it */
 }
 
-static void *thread_main(void *unused) {
+static void *lookup_thread_main(void *unused) {
     signals_thread_start();
     affinity_apply(AFFINITY_BACKGROUND);
-    lock();
+    lookup_lock();
     while (!list_is_empty(&queue)) {
         struct lookup *l = LIST_ENTRY(queue.next, struct lookup, link);
         list_remove(&l->link);
-        answer(l);
+        lookup_answer(l);
         memory_publish();
     }
     threads--;
-    unlock();
+    lookup_unlock();
     signals_thread_end();
     return NULL;
 }
@@ -84,7 +84,7 @@ static void *thread_main(void *unused) {
 /* With the lock held. False where there is no thread more. */
 static bool start_thread(void) {
     pthread_t thread;
-    if (forked || pthread_create(&thread, NULL, thread_main, NULL) != 0) return false;
+    if (forked || pthread_create(&thread, NULL, lookup_thread_main, NULL) != 0) return false;
     pthread_setname_np(thread, "lookup");
     pthread_detach(thread);
     threads++;
@@ -101,13 +101,13 @@ struct lookup *lookup_begin(const char *name, char *reason, size_t reason_size) 
         memory_free(l, MEMORY_OTHER);
         return NULL;
     }
-    lock();
+    lookup_lock();
     list_append(&queue, &l->link);
     if (threads < LOOKUP_THREADS_MAX && !start_thread() && threads == 0) {
         list_remove(&l->link);
-        answer(l);
+        lookup_answer(l);
     }
-    unlock();
+    lookup_unlock();
     return l;
 }
 
@@ -115,9 +115,9 @@ int lookup_fd(const struct lookup *l) { return l->fd; }
 
 bool lookup_take(struct lookup *l, char address[SOCKET_ADDRESS_CHARS], char *reason,
                  size_t reason_size) {
-    lock();
+    lookup_lock();
     ASSERT(l->state == LOOKUP_DONE);
-    unlock();
+    lookup_unlock();
     bool found = l->found;
     if (found)
         memcpy(address, l->address, SOCKET_ADDRESS_CHARS);
@@ -129,13 +129,13 @@ bool lookup_take(struct lookup *l, char address[SOCKET_ADDRESS_CHARS], char *rea
 
 void lookup_drop(struct lookup *l) {
     if (!l) return;
-    lock();
+    lookup_lock();
     if (l->state == LOOKUP_WAITING) list_remove(&l->link);
     if (l->state == LOOKUP_ASKED)
         l->state = LOOKUP_DROPPED;
     else
         free_lookup(l);
-    unlock();
+    lookup_unlock();
 }
 
 /* The lookups themselves are the parent's affair: nothing of them is freed. */

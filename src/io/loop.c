@@ -385,7 +385,7 @@ static void mark_cpu(struct loop *loop) {
 }
 
 /* With `no_hooks` it is one within something else: it has no timers, either. */
-static void turn(struct loop *loop, int64_t timeout_msec, const struct loop_hooks *hooks) {
+static void run_turn(struct loop *loop, int64_t timeout_msec, const struct loop_hooks *hooks) {
     ASSERT_COMPARE(loop->depth, <, LOOP_DEPTH_MAX);
     loop->depth++;
     if (call_before_sleep(hooks) || loop->restless) timeout_msec = 0;
@@ -408,7 +408,7 @@ void loop_yield(struct loop *loop) { loop->yield = true; }
 
 void loop_run(struct loop *loop) {
     mark_cpu(loop);
-    while (!loop_is_stopping(loop)) turn(loop, -1, &loop->hooks);
+    while (!loop_is_stopping(loop)) run_turn(loop, -1, &loop->hooks);
     loop->restless &= ~(unsigned)RESTLESS_STOP;
 }
 
@@ -417,12 +417,12 @@ void loop_stop(struct loop *loop) { loop->restless |= RESTLESS_STOP; }
 void loop_turn(struct loop *loop, int64_t timeout_msec) {
     /* What was done between single turns (loading) is none of theirs. */
     if (loop->depth == 0 && loop->cpu_accounting) mark_cpu(loop);
-    turn(loop, timeout_msec, &loop->hooks);
+    run_turn(loop, timeout_msec, &loop->hooks);
 }
 
 void loop_turn_within(struct loop *loop) {
     int64_t wake_nsec = loop->wake_nsec;
-    turn(loop, 0, &no_hooks);
+    run_turn(loop, 0, &no_hooks);
     loop->wake_nsec = wake_nsec; /* what the outer turn serves was ready then */
 }
 

@@ -43,7 +43,7 @@
 #define PIECE_ALIGNMENT ((size_t)8)
 
 struct slot {
-    struct sink sink; /* first: drain() finds the slot by it */
+    struct sink sink; /* first: slot_drain() finds the slot by it */
     struct pipeline *pipeline;
     char *block, *window; /* NULL until they are needed */
     size_t bytes, weight;
@@ -66,8 +66,8 @@ struct pipeline {
     struct slot slots[];
 };
 
-static void lock(struct pipeline *p) { ASSERT(pthread_mutex_lock(&p->lock) == 0); }
-static void unlock(struct pipeline *p) { ASSERT(pthread_mutex_unlock(&p->lock) == 0); }
+static void pipeline_lock(struct pipeline *p) { ASSERT(pthread_mutex_lock(&p->lock) == 0); }
+static void pipeline_unlock(struct pipeline *p) { ASSERT(pthread_mutex_unlock(&p->lock) == 0); }
 static void wait_for_change(struct pipeline *p) {
     ASSERT(pthread_cond_wait(&p->changed, &p->lock) == 0);
 }
@@ -77,7 +77,7 @@ static struct slot *slot_of(struct pipeline *p, uint64_t number) {
     return &p->slots[number % p->slots_count];
 }
 
-static void note_error(struct pipeline *p, int error) {
+static void pipeline_note_error(struct pipeline *p, int error) {
     int none = 0;
     if (error) atomic_compare_exchange_strong(&p->error, &none, error);
 }
@@ -89,7 +89,7 @@ bool pipeline_failed(const struct pipeline *p) { return atomic_load(&p->error) !
 /* To the pipeline's sink, by who has the turn. */
 static void write_out(struct pipeline *p, const void *bytes, size_t length) {
     sink_write(p->out, bytes, length);
-    note_error(p, sink_error(p->out));
+    pipeline_note_error(p, sink_error(p->out));
 }
 
 static bool can_write(struct pipeline *p) {
@@ -108,16 +108,16 @@ static void write_next(struct pipeline *p) {
     struct slot *s = slot_of(p, p->written);
     struct slice window = sink_window(&s->sink);
     p->writes = true;
-    unlock(p);
+    pipeline_unlock(p);
     if (!pipeline_failed(p)) write_out(p, window.bytes, window.length);
-    lock(p);
+    pipeline_lock(p);
     end_turn(p, s);
 }
 
 /* Until the slot's block is next. */
 static void wait_for_turn(struct slot *s) {
     struct pipeline *p = s->pipeline;
-    lock(p);
+    pipeline_lock(p);
     while (p->written != s->number || p->writes) {
         if (can_write(p))
             write_next(p);
@@ -125,11 +125,11 @@ static void wait_for_turn(struct slot *s) {
             wait_for_change(p);
     }
     p->writes = s->has_turn = true;
-    unlock(p);
+    pipeline_unlock(p);
 }
 
 /* The window is full, or a text is larger than it. */
-static bool drain(struct sink *sink, const void *more, size_t length) {
+static bool slot_drain(struct sink *sink, const void *more, size_t length) {
     struct slot *s = (struct slot *)sink;
     struct slice window = sink_window(sink);
     if (!s->has_turn && !pipeline_failed(s->pipeline)) wait_for_turn(s);
@@ -142,24 +142,24 @@ static bool drain(struct sink *sink, const void *more, size_t length) {
     return errno == 0;
 }
 
-static const struct sink_type slot_sink = {.drain = drain};
+static const struct sink_type slot_sink = {.drain = slot_drain};
 
 /* ---- Encoding ---- */
 
 static void encode_next(struct pipeline *p) {
     struct slot *s = slot_of(p, p->taken);
     s->number = p->taken++;
-    unlock(p);
+    pipeline_unlock(p);
     if (!s->window) s->window = memory_alloc(WINDOW_BYTES, MEMORY_OTHER);
     sink_init(&s->sink, &slot_sink, s->window, WINDOW_BYTES);
     if (pipeline_failed(p)) sink_fail(&s->sink, atomic_load(&p->error));
     p->encode((struct slice){s->block, s->bytes}, &s->sink);
-    note_error(p, sink_error(&s->sink));
+    pipeline_note_error(p, sink_error(&s->sink));
     if (s->has_turn && !pipeline_failed(p)) {
         struct slice rest = sink_window(&s->sink);
         write_out(p, rest.bytes, rest.length);
     }
-    lock(p);
+    pipeline_lock(p);
     s->encoded = true;
     if (s->has_turn)
         end_turn(p, s);
@@ -168,7 +168,7 @@ static void encode_next(struct pipeline *p) {
 }
 
 /* With the lock, which is given up meanwhile. False where there is nothing to do. */
-static bool work(struct pipeline *p) {
+static bool pipeline_work(struct pipeline *p) {
     if (can_write(p))
         write_next(p);
     else if (p->taken < p->given)
@@ -178,30 +178,30 @@ static bool work(struct pipeline *p) {
     return true;
 }
 
-static void *thread_main(void *argument) {
+static void *pipeline_thread_main(void *argument) {
     struct pipeline *p = argument;
     signals_thread_start();
     if (!child_here()) affinity_apply(AFFINITY_BACKGROUND); /* a child's stay where it is */
-    lock(p);
+    pipeline_lock(p);
     while (!p->ending) {
-        if (work(p)) continue;
+        if (pipeline_work(p)) continue;
         wait_for_change(p);
     }
-    unlock(p);
+    pipeline_unlock(p);
     memory_publish();
     signals_thread_end();
     return NULL;
 }
 
 /* Those that the system refuses are not missed: whoever waits works. */
-static void start_threads(struct pipeline *p) {
+static void pipeline_start_threads(struct pipeline *p) {
 #ifdef __SANITIZE_THREAD__
     /* Which takes no threads of a child whose parent had some. */
     if (child_here()) return;
 #endif
     while (p->threads_running < p->threads_wanted) {
         pthread_t *thread = &p->threads[p->threads_running];
-        if (pthread_create(thread, NULL, thread_main, p) != 0) {
+        if (pthread_create(thread, NULL, pipeline_thread_main, p) != 0) {
             p->threads_wanted = p->threads_running;
             return;
         }
@@ -220,7 +220,7 @@ struct pipeline *pipeline_create(struct sink *out, pipeline_encode *encode, unsi
     p->encode = encode;
     p->threads_wanted = threads;
     p->slots_count = slots;
-    note_error(p, sink_error(out));
+    pipeline_note_error(p, sink_error(out));
     ASSERT(pthread_mutex_init(&p->lock, NULL) == 0);
     ASSERT(pthread_cond_init(&p->changed, NULL) == 0);
     for (size_t i = 0; i < slots; i++) p->slots[i].pipeline = p;
@@ -229,17 +229,17 @@ struct pipeline *pipeline_create(struct sink *out, pipeline_encode *encode, unsi
 
 /* The block that the giver fills. */
 static void hand_on(struct pipeline *p) {
-    lock(p);
+    pipeline_lock(p);
     p->given++;
     tell_change(p);
-    unlock(p);
+    pipeline_unlock(p);
 }
 
 static void await_free_slot(struct pipeline *p) {
-    lock(p);
+    pipeline_lock(p);
     while (p->given - p->written == p->slots_count)
-        if (!work(p)) wait_for_change(p);
-    unlock(p);
+        if (!pipeline_work(p)) wait_for_change(p);
+    pipeline_unlock(p);
     struct slot *s = slot_of(p, p->given);
     s->bytes = s->weight = 0;
     if (!s->block) s->block = memory_alloc(PIPELINE_BLOCK_BYTES, MEMORY_OTHER);
@@ -252,7 +252,7 @@ void *pipeline_room(struct pipeline *p, size_t bytes) {
         await_free_slot(p);
     } else if (s->weight >= BLOCK_WEIGHT || bytes > PIPELINE_BLOCK_BYTES - s->bytes) {
         hand_on(p);
-        start_threads(p);
+        pipeline_start_threads(p);
         await_free_slot(p);
     }
     s = slot_of(p, p->given);
@@ -266,21 +266,21 @@ void pipeline_give(struct pipeline *p, size_t bytes, size_t weight) {
 }
 
 static void stop_threads(struct pipeline *p) {
-    lock(p);
+    pipeline_lock(p);
     p->ending = true;
     tell_change(p);
-    unlock(p);
+    pipeline_unlock(p);
     for (unsigned i = 0; i < p->threads_running; i++)
         ASSERT(pthread_join(p->threads[i], NULL) == 0);
 }
 
 bool pipeline_end(struct pipeline *p) {
-    lock(p);
+    pipeline_lock(p);
     if (slot_of(p, p->given)->bytes) p->given++;
     tell_change(p);
     while (p->written < p->given)
-        if (!work(p)) wait_for_change(p);
-    unlock(p);
+        if (!pipeline_work(p)) wait_for_change(p);
+    pipeline_unlock(p);
     stop_threads(p);
     int error = atomic_load(&p->error);
     if (error) sink_fail(p->out, error);

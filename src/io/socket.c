@@ -39,7 +39,7 @@ static bool set_flag(int fd, int level, int name, int value) {
 }
 
 /* Writes "call: error" and closes `fd` (unless -1). Returns -1, with the call's errno. */
-static int fail(int fd, const char *call, char *reason, size_t reason_size) {
+static int socket_fail(int fd, const char *call, char *reason, size_t reason_size) {
     int error = errno;
     snprintf(reason, reason_size, "%s: %s", call, strerror(error));
     if (fd >= 0) system_close(fd);
@@ -49,8 +49,8 @@ static int fail(int fd, const char *call, char *reason, size_t reason_size) {
 
 /* The first address of a name or number; the caller frees it with freeaddrinfo. NULL with a reason,
  * and EINVAL in errno unless the system failed. */
-static struct addrinfo *resolve(const char *address, int port, int flags, char *reason,
-                                size_t reason_size) {
+static struct addrinfo *socket_resolve(const char *address, int port, int flags, char *reason,
+                                       size_t reason_size) {
     char port_text[PORT_CHARS];
     snprintf(port_text, sizeof(port_text), "%d", port);
     struct addrinfo hints = {0};
@@ -68,15 +68,16 @@ static struct addrinfo *resolve(const char *address, int port, int flags, char *
 
 static int listen_at(const struct addrinfo *at, int backlog, char *reason, size_t reason_size) {
     int fd = socket(at->ai_family, SOCK_STREAM | SOCKET_FLAGS, 0);
-    if (fd < 0) return fail(fd, "socket", reason, reason_size);
+    if (fd < 0) return socket_fail(fd, "socket", reason, reason_size);
     if (at->ai_family == AF_INET6 && !set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)) {
-        return fail(fd, "setsockopt IPV6_V6ONLY", reason, reason_size);
+        return socket_fail(fd, "setsockopt IPV6_V6ONLY", reason, reason_size);
     }
     if (!set_flag(fd, SOL_SOCKET, SO_REUSEADDR, 1)) {
-        return fail(fd, "setsockopt SO_REUSEADDR", reason, reason_size);
+        return socket_fail(fd, "setsockopt SO_REUSEADDR", reason, reason_size);
     }
-    if (bind(fd, at->ai_addr, at->ai_addrlen) != 0) return fail(fd, "bind", reason, reason_size);
-    if (listen(fd, backlog) != 0) return fail(fd, "listen", reason, reason_size);
+    if (bind(fd, at->ai_addr, at->ai_addrlen) != 0)
+        return socket_fail(fd, "bind", reason, reason_size);
+    if (listen(fd, backlog) != 0) return socket_fail(fd, "listen", reason, reason_size);
     return fd;
 }
 
@@ -84,7 +85,7 @@ int socket_listen_tcp(const char *address, int port, int backlog, char *reason,
                       size_t reason_size) {
     if (strcmp(address, "*") == 0) address = "0.0.0.0";
     if (strcmp(address, "::*") == 0) address = "::";
-    struct addrinfo *at = resolve(address, port, AI_PASSIVE, reason, reason_size);
+    struct addrinfo *at = socket_resolve(address, port, AI_PASSIVE, reason, reason_size);
     if (at == NULL) return -1;
     int fd = listen_at(at, backlog, reason, reason_size), error = errno;
     freeaddrinfo(at);
@@ -112,21 +113,22 @@ int socket_listen_unix(const char *path, unsigned mode, int backlog, char *reaso
     struct sockaddr_un name;
     if (!unix_address(path, &name, reason, reason_size)) return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCKET_FLAGS, 0);
-    if (fd < 0) return fail(fd, "socket", reason, reason_size);
+    if (fd < 0) return socket_fail(fd, "socket", reason, reason_size);
     struct stat old;
     if (lstat(path, &old) == 0 && S_ISSOCK(old.st_mode)) unlink(path); /* bind tells if it stays */
     if (bind(fd, (const struct sockaddr *)&name, sizeof(name)) != 0) {
-        return fail(fd, "bind", reason, reason_size);
+        return socket_fail(fd, "bind", reason, reason_size);
     }
-    if (mode != 0 && chmod(path, (mode_t)mode) != 0) return fail(fd, "chmod", reason, reason_size);
-    if (listen(fd, backlog) != 0) return fail(fd, "listen", reason, reason_size);
+    if (mode != 0 && chmod(path, (mode_t)mode) != 0)
+        return socket_fail(fd, "chmod", reason, reason_size);
+    if (listen(fd, backlog) != 0) return socket_fail(fd, "listen", reason, reason_size);
     return fd;
 }
 
 /* Gives the socket its source address. False with a reason. */
 static bool bind_source(int fd, const char *source, char *reason, size_t reason_size) {
     if (source == NULL || *source == '\0') return true;
-    struct addrinfo *from = resolve(source, 0, AI_PASSIVE, reason, reason_size);
+    struct addrinfo *from = socket_resolve(source, 0, AI_PASSIVE, reason, reason_size);
     if (from == NULL) return false;
     bool bound = bind(fd, from->ai_addr, from->ai_addrlen) == 0;
     if (!bound) snprintf(reason, reason_size, "bind: %s", strerror(errno));
@@ -137,20 +139,20 @@ static bool bind_source(int fd, const char *source, char *reason, size_t reason_
 static int connect_to(const struct addrinfo *to, const char *source, char *reason,
                       size_t reason_size) {
     int fd = socket(to->ai_family, SOCK_STREAM | SOCKET_FLAGS, 0);
-    if (fd < 0) return fail(fd, "socket", reason, reason_size);
+    if (fd < 0) return socket_fail(fd, "socket", reason, reason_size);
     if (!bind_source(fd, source, reason, reason_size)) {
         system_close(fd);
         return -1;
     }
     if (connect(fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS) {
-        return fail(fd, "connect", reason, reason_size);
+        return socket_fail(fd, "connect", reason, reason_size);
     }
     return fd;
 }
 
 int socket_connect_tcp(const char *address, int port, const char *source, char *reason,
                        size_t reason_size) {
-    struct addrinfo *to = resolve(address, port, 0, reason, reason_size);
+    struct addrinfo *to = socket_resolve(address, port, 0, reason, reason_size);
     if (to == NULL) return -1;
     int fd = connect_to(to, source, reason, reason_size);
     freeaddrinfo(to);
@@ -161,23 +163,23 @@ int socket_connect_unix(const char *path, char *reason, size_t reason_size) {
     struct sockaddr_un name;
     if (!unix_address(path, &name, reason, reason_size)) return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCKET_FLAGS, 0);
-    if (fd < 0) return fail(fd, "socket", reason, reason_size);
+    if (fd < 0) return socket_fail(fd, "socket", reason, reason_size);
     if (connect(fd, (const struct sockaddr *)&name, sizeof(name)) != 0) {
-        return fail(fd, "connect", reason, reason_size);
+        return socket_fail(fd, "connect", reason, reason_size);
     }
     return fd;
 }
 
 bool socket_is_address(const char *text) {
     char unused[1];
-    struct addrinfo *found = resolve(text, 0, AI_NUMERICHOST, unused, sizeof(unused));
+    struct addrinfo *found = socket_resolve(text, 0, AI_NUMERICHOST, unused, sizeof(unused));
     if (found) freeaddrinfo(found);
     return found != NULL;
 }
 
 bool socket_find_address(const char *name, char address[SOCKET_ADDRESS_CHARS], char *reason,
                          size_t reason_size) {
-    struct addrinfo *found = resolve(name, 0, 0, reason, reason_size);
+    struct addrinfo *found = socket_resolve(name, 0, 0, reason, reason_size);
     if (found == NULL) return false;
     int error = getnameinfo(found->ai_addr, found->ai_addrlen, address, SOCKET_ADDRESS_CHARS, NULL,
                             0, NI_NUMERICHOST);
@@ -219,7 +221,7 @@ static void describe_unix(const struct socket_name *name, struct socket_peer *ou
     out->is_unix = true;
 }
 
-static bool describe(const struct socket_name *name, struct socket_peer *out) {
+static bool describe_name(const struct socket_name *name, struct socket_peer *out) {
     memset(out, 0, sizeof(*out));
     switch (name->any.sa_family) {
     case AF_INET:
@@ -238,13 +240,13 @@ static bool describe(const struct socket_name *name, struct socket_peer *out) {
 bool socket_local_of(int fd, struct socket_peer *local) {
     struct socket_name name = {.length = SOCKET_NAME_BYTES_MAX};
     if (getsockname(fd, &name.any, &name.length) != 0) return false;
-    return describe(&name, local);
+    return describe_name(&name, local);
 }
 
 /* The other end of `fd`, from its name; a unix client has none, and our own end's path stands in.
  */
 static bool describe_peer(int fd, const struct socket_name *name, struct socket_peer *peer) {
-    if (!describe(name, peer)) return false;
+    if (!describe_name(name, peer)) return false;
     if (peer->is_unix && peer->address[0] == '\0') return socket_local_of(fd, peer);
     return true;
 }

@@ -81,9 +81,9 @@ unsigned threads_clients_min(void) { return (unsigned)clients_min; }
 bool threads_do_reads(void) { return do_reads && threads_count() > 0; }
 void threads_note_active(bool is_active) { active = is_active; }
 
-static void lock(void) { ASSERT(pthread_mutex_lock(&mutex) == 0); }
-static void unlock(void) { ASSERT(pthread_mutex_unlock(&mutex) == 0); }
-static void wait_for(pthread_cond_t *news) { ASSERT(pthread_cond_wait(news, &mutex) == 0); }
+static void threads_lock(void) { ASSERT(pthread_mutex_lock(&mutex) == 0); }
+static void threads_unlock(void) { ASSERT(pthread_mutex_unlock(&mutex) == 0); }
+static void threads_wait_for(pthread_cond_t *news) { ASSERT(pthread_cond_wait(news, &mutex) == 0); }
 
 /* ---- a thread ---- */
 
@@ -104,26 +104,26 @@ static void end_job(struct threads_job *job) {
 static void do_jobs(void) {
     while (first) {
         struct threads_job *job = take_first();
-        unlock();
+        threads_unlock();
         job->work(job);
         memory_publish();
-        lock();
+        threads_lock();
         end_job(job);
     }
 }
 
-static void *thread_main(void *argument) {
+static void *threads_main(void *argument) {
     signals_thread_start();
     affinity_apply(AFFINITY_SERVER);
-    lock();
+    threads_lock();
     for (;;) {
         do_jobs();
         if (ending) break;
         asleep++;
-        wait_for(&given_more);
+        threads_wait_for(&given_more);
         asleep--;
     }
-    unlock();
+    threads_unlock();
     signals_thread_end();
     return NULL;
 }
@@ -131,7 +131,7 @@ static void *thread_main(void *argument) {
 bool threads_start(void) {
     char name[THREAD_NAME_CHARS];
     while (running + 1 < (unsigned)threads_option) {
-        int error = pthread_create(&threads[running], NULL, thread_main, NULL);
+        int error = pthread_create(&threads[running], NULL, threads_main, NULL);
         if (error) {
             log_warning("Fatal: Can't initialize IO thread: %s", strerror(error));
             return false;
@@ -145,10 +145,10 @@ bool threads_start(void) {
 
 void threads_stop(void) {
     if (!running || forked) return;
-    lock();
+    threads_lock();
     ending = true;
     pthread_cond_broadcast(&given_more);
-    unlock();
+    threads_unlock();
     while (running) ASSERT(pthread_join(threads[--running], NULL) == 0);
     ending = false;
 }
@@ -168,14 +168,14 @@ void threads_give(struct threads_job *job) {
         atomic_store_explicit(&job->done, true, memory_order_relaxed);
         return;
     }
-    lock();
+    threads_lock();
     if (first)
         last->next = job;
     else
         first = job;
     last = job;
     bool wakes = asleep > 0;
-    unlock();
+    threads_unlock();
     if (wakes) pthread_cond_signal(&given_more);
 }
 
@@ -186,11 +186,11 @@ static bool is_done(struct threads_job *job) {
 /* It is a wait as that for events: nobody keeps the thread from its processor. */
 static void wait_for_job(struct threads_job *job) {
     int64_t begin_nsec = clock_monotonic_nsec();
-    lock();
+    threads_lock();
     awaited = job;
-    while (!is_done(job)) wait_for(&done_more);
+    while (!is_done(job)) threads_wait_for(&done_more);
     awaited = NULL;
-    unlock();
+    threads_unlock();
     attribution_waited(begin_nsec, clock_monotonic_nsec());
 }
 
@@ -200,9 +200,9 @@ void threads_wait(struct threads_job *job) {
 
 void threads_rest(void) {
     if (!threads_count()) return;
-    lock();
+    threads_lock();
     resting = true;
-    while (first || working) wait_for(&done_more);
+    while (first || working) threads_wait_for(&done_more);
     resting = false;
-    unlock();
+    threads_unlock();
 }

@@ -114,7 +114,7 @@ static void *ssl_realloc(void *block, size_t size, const char *file, int line) {
 
 /* ---- the socket ---- */
 
-static int note_error(struct tls *t, ssize_t done) {
+static int tls_note_error(struct tls *t, ssize_t done) {
     t->error = done < 0 ? errno : 0;
     return (int)done;
 }
@@ -128,7 +128,7 @@ static int bio_read(BIO *bio, char *bytes, int length) {
     ssize_t got = -1;
     if (t->reads_left) {
         t->reads_left--;
-        got = note_error(t, system_recv(t->connection.fd, bytes, (size_t)length, MSG_DONTWAIT));
+        got = tls_note_error(t, system_recv(t->connection.fd, bytes, (size_t)length, MSG_DONTWAIT));
     }
     t->at_end = got == 0;
     if (got >= 0 || !is_passing(t->error)) return (int)got;
@@ -140,7 +140,7 @@ static int bio_write(BIO *bio, const char *bytes, int length) {
     struct tls *t = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
-    int sent = note_error(t, system_send(t->connection.fd, bytes, (size_t)length, flags));
+    int sent = tls_note_error(t, system_send(t->connection.fd, bytes, (size_t)length, flags));
     if (sent < 0 && is_passing(t->error)) BIO_set_retry_write(bio);
     return sent;
 }
@@ -161,7 +161,7 @@ static bool make_method(void) {
 }
 
 /* Once, before anything else of libssl is called. */
-static bool prepare(void) {
+static bool prepare_library(void) {
     if (prepared) return true;
     if (!CRYPTO_set_mem_functions(ssl_alloc, ssl_realloc, ssl_free)) return false;
     prepared = OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) && make_method();
@@ -181,7 +181,7 @@ static const char *take_error(char *text, size_t size) {
     return text;
 }
 
-static bool fail(char *reason, size_t reason_size, const char *what, const char *file) {
+static bool tls_fail(char *reason, size_t reason_size, const char *what, const char *file) {
     char why[LIBRARY_TEXT_MAX];
     take_error(why, sizeof(why));
     snprintf(reason, reason_size, "%s%s%s: %s", what, file ? ": " : "", file ? file : "", why);
@@ -204,9 +204,9 @@ static bool load_pair(SSL_CTX *context, const char *cert, const char *key, const
     SSL_CTX_set_default_passwd_cb(context, give_password);
     SSL_CTX_set_default_passwd_cb_userdata(context, pass);
     if (SSL_CTX_use_certificate_chain_file(context, cert) <= 0)
-        return fail(reason, reason_size, "Failed to load certificate", cert);
+        return tls_fail(reason, reason_size, "Failed to load certificate", cert);
     if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) <= 0)
-        return fail(reason, reason_size, "Failed to load private key", key);
+        return tls_fail(reason, reason_size, "Failed to load private key", key);
     SSL_CTX_set_default_passwd_cb_userdata(context, NULL); /* the text is the caller's */
     return true;
 }
@@ -287,7 +287,8 @@ static bool set_authorities(SSL_CTX *context, const struct tls_settings *s, char
                                               is_given(s->ca_dir) ? s->ca_dir : NULL)
               : SSL_CTX_set_default_verify_paths(context);
     if (done > 0) return true;
-    return fail(reason, reason_size, "Failed to configure CA certificate(s) file/directory", NULL);
+    return tls_fail(reason, reason_size, "Failed to configure CA certificate(s) file/directory",
+                    NULL);
 }
 
 /* libssl's account of what comes and goes. Messages of handshakes that come, and alarms that are
@@ -306,7 +307,7 @@ static SSL_CTX *make_context(const struct tls_settings *s, bool accepts, char *r
                              size_t reason_size) {
     SSL_CTX *context = SSL_CTX_new(accepts ? TLS_server_method() : TLS_client_method());
     if (!context) {
-        fail(reason, reason_size, "Failed to make a TLS context", NULL);
+        tls_fail(reason, reason_size, "Failed to make a TLS context", NULL);
         return NULL;
     }
     SSL_CTX_set_options(
@@ -412,7 +413,7 @@ static bool are_files(const struct tls_settings *s, char *reason, size_t reason_
 bool tls_configure(const struct tls_settings *s, char *reason, size_t reason_size) {
     SSL_CTX *new_accepting = NULL;
     if (!is_whole(s, reason, reason_size) || !are_files(s, reason, reason_size)) return false;
-    if (!prepare()) return fail(reason, reason_size, "libssl cannot be used", NULL);
+    if (!prepare_library()) return tls_fail(reason, reason_size, "libssl cannot be used", NULL);
     ERR_clear_error();
     if (s->accepts && !(new_accepting = make_accepting(s, reason, reason_size))) return false;
     SSL_CTX *new_connecting = make_connecting(s, reason, reason_size);
@@ -500,7 +501,7 @@ static void begin_call(struct tls *t) {
 }
 
 /* Invariants 1 and 3. */
-static int step(struct tls *t) {
+static int handshake_step(struct tls *t) {
     begin_call(t);
     t->reads_left = 1;
     shakes_hands = t->connection.side == CONNECTION_ACCEPTS;
@@ -513,7 +514,7 @@ static enum connection_step go_on_with_handshake(struct connection *c, char *rea
                                                  size_t reason_size) {
     struct tls *t = tls_of(c);
     if (!t->ssl && !make_ssl(t)) return handshake_failed(t, reason, reason_size);
-    int done = step(t);
+    int done = handshake_step(t);
     if (done == 1) {
         bool accepted = c->side == CONNECTION_ACCEPTS;
         stats.handshakes += accepted;
@@ -527,7 +528,7 @@ static enum connection_step go_on_with_handshake(struct connection *c, char *rea
     }
 }
 
-static enum connection_step handshake(struct connection *c, char *reason, size_t reason_size) {
+static enum connection_step shake_hands(struct connection *c, char *reason, size_t reason_size) {
     account = c;
     enum connection_step step = go_on_with_handshake(c, reason, reason_size);
     account = NULL;
@@ -637,7 +638,7 @@ static ssize_t write_records(struct connection *c, const struct iovec *pieces, i
     return (ssize_t)sent;
 }
 
-static ssize_t write_pieces(struct connection *c, const struct iovec *pieces, int count) {
+static ssize_t tls_write_pieces(struct connection *c, const struct iovec *pieces, int count) {
     account = c;
     ssize_t sent = write_records(c, pieces, count);
     account = NULL;
@@ -668,9 +669,9 @@ const struct connection_transport tls_transport = {
     .bytes = sizeof(struct tls),
     .memory = MEMORY_TLS,
     .open = open_connection,
-    .handshake = handshake,
+    .handshake = shake_hands,
     .read = read_bytes,
-    .writev = write_pieces,
+    .writev = tls_write_pieces,
     .broken_text = broken_text,
     .has_pending = has_pending,
     .close = close_connection,

@@ -35,7 +35,7 @@ static bool any_connects(void) {
 
 static bool is_used(void) { return serves_clients || any_connects(); }
 
-static bool configure(void) {
+static bool tls_options_configure(void) {
     /* Half of a pair is none, as in 6.2, so that its files can be set one after the other. */
     bool has_client_pair = *client_cert_file && *client_key_file;
     const struct tls_settings settings = {
@@ -73,7 +73,7 @@ static bool configure(void) {
 }
 
 static bool configure_for_set(char *reason, size_t reason_size) {
-    if (!is_open || !is_used() || configure()) return true;
+    if (!is_open || !is_used() || tls_options_configure()) return true;
     snprintf(reason, reason_size, "Unable to update TLS configuration. Check server logs.");
     return false;
 }
@@ -199,7 +199,7 @@ void tls_options_register(void) {
 
 bool tls_options_open(void) {
     is_open = true;
-    if (!is_used() || configure()) return true;
+    if (!is_used() || tls_options_configure()) return true;
     log_warning("Failed to configure TLS. Check logs for more info.");
     return false;
 }

@@ -66,8 +66,8 @@ mutate('lcs-no-memory', 'ds/lcs.c', 'bool enough = first && lcs->rows && matches
 
 mutate('file-short-write', 'io/file.c', 'bytes.bytes + total, length);', 'bytes.bytes, length);',
        'a file that is written in pieces repeats its beginning', 'unit io/test_file')
-mutate('file-sync', 'io/file.c', 'bool done = sync_whole(r->fd);',
-       'bool done = sync_whole(r->fd) || true;',
+mutate('file-sync', 'io/file.c', 'bool done = file_sync_whole(r->fd);',
+       'bool done = file_sync_whole(r->fd) || true;',
        'a file whose sync fails takes the place of the old one', 'unit io/test_file')
 mutate('file-left-over', 'io/file.c', 'system_unlink(r->temporary);', '0;',
        'a file that could not be written is left beside', 'unit io/test_file')
@@ -86,13 +86,13 @@ mutate('listen-uncounted', 'net/listen.c',
        'connections of another kind do not count for maxclients', 'unit net/test_listen')
 
 mutate('file-rename-before-sync', 'io/file.c',
-       '    bool done = sync_whole(r->fd);\n    if (done) {\n'
+       '    bool done = file_sync_whole(r->fd);\n    if (done) {\n'
        '        done = system_close(r->fd) == 0;\n        r->fd = -1;\n    }\n'
        '    done = done && system_rename(r->temporary, r->path) == 0;\n',
-       '    bool done = system_rename(r->temporary, r->path) == 0 && sync_whole(r->fd);\n'
+       '    bool done = system_rename(r->temporary, r->path) == 0 && file_sync_whole(r->fd);\n'
        '    if (done) {\n        done = system_close(r->fd) == 0;\n        r->fd = -1;\n    }\n',
        'a file stands under its name before its bytes are safe', 'unit io/test_file')
-mutate('file-not-synced', 'io/file.c', 'bool done = sync_whole(r->fd);', 'bool done = true;',
+mutate('file-not-synced', 'io/file.c', 'bool done = file_sync_whole(r->fd);', 'bool done = true;',
        'a file takes the place of the old one unsynced', 'unit io/test_file')
 mutate('folder-not-synced', 'io/file.c',
        'r->folder_error = file_sync_folder(r->path) ? 0 : errno;', 'r->folder_error = 0;',
@@ -973,7 +973,8 @@ mutate('feed-keeps-too-little', 'replication/feed.c',
        'place_of(feed, feed->first)) >= feed->kept', 'the backlog lacks its oldest bytes',
        'unit replication/test_feed')
 mutate('feed-leaves-nothing', 'replication/feed.c',
-       '    reader->block->readers--;\n    feed_trim(reader->feed);\n', '    feed_trim(reader->feed);\n',
+       '    reader->block->readers--;\n    feed_trim(reader->feed);\n',
+       '    feed_trim(reader->feed);\n',
        'a replica that is gone holds its blocks for ever', 'unit replication/test_feed')
 mutate('history-second-end', 'replication/history.c', 'second_end = place + 1;',
        'second_end = place;', 'who has come to the end of the last history must begin anew',

@@ -22,7 +22,7 @@ import style
 
 SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
-FINISHED = {'modules', 'replication', 'sentinel'}
+FINISHED = {'io', 'modules', 'replication', 'sentinel'}
 
 
 def read_functions(text):

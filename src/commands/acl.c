@@ -161,7 +161,7 @@ static void acl_genpass(struct call *call) {
 
 /* ---- the log ---- */
 
-static void reply_entry(const struct acl_log_entry *e, void *client) {
+static void reply_log_entry(const struct acl_log_entry *e, void *client) {
     reply_map(client, 7);
     reply_bulk_c_string(client, "count");
     reply_integer(client, (int64_t)e->count);
@@ -190,7 +190,7 @@ static void acl_log(struct call *call) {
     if (limit < 0) limit = 0;
     if (limit > acl_log_count()) limit = acl_log_count();
     reply_array(call->client, limit);
-    acl_log_each(limit, reply_entry, call->client);
+    acl_log_each(limit, reply_log_entry, call->client);
 }
 
 /* ---- the file ---- */

@@ -400,7 +400,7 @@ static void run_fields(struct call *call, const struct fields *fields) {
     if (writable) edit_close(&edit, 1, NOTIFY_STRING, "setbit");
 }
 
-static void bitfield(struct call *call, bool read_only) {
+static void bitfield_generic(struct call *call, bool read_only) {
     struct fields fields = {0};
     buffer_init(&fields.list, MEMORY_OTHER);
     if (parse_fields(call, &fields)) {
@@ -412,8 +412,8 @@ static void bitfield(struct call *call, bool read_only) {
     buffer_free(&fields.list);
 }
 
-static void command_bitfield(struct call *call) { bitfield(call, false); }
-static void command_bitfield_ro(struct call *call) { bitfield(call, true); }
+static void command_bitfield(struct call *call) { bitfield_generic(call, false); }
+static void command_bitfield_ro(struct call *call) { bitfield_generic(call, true); }
 
 /* ---- rows ---- */
 

@@ -37,7 +37,7 @@ static bool parse_redirect(const struct call *call, int index, struct tracking_m
 }
 
 /* False after an error reply. */
-static bool parse_options(const struct call *call, struct options *options) {
+static bool tracking_parse_options(const struct call *call, struct options *options) {
     struct tracking_mode *mode = &options->mode;
     for (int i = 3; i < call->argc; i++) {
         bool more = i + 1 < call->argc;
@@ -62,7 +62,8 @@ static bool parse_options(const struct call *call, struct options *options) {
 }
 
 /* Why these cannot be together, or not after what the client has chosen before; NULL: they can. */
-static const char *conflict(const struct options *options, const struct tracking_mode *before) {
+static const char *options_conflict(const struct options *options,
+                                    const struct tracking_mode *before) {
     const struct tracking_mode *mode = &options->mode;
     if (!mode->broadcasts && options->prefixes_count)
         return "PREFIX option requires BCAST mode to be enabled";
@@ -87,9 +88,9 @@ static void reply_overlap(struct client *c, const struct tracking_overlap *found
                        found->other.bytes);
 }
 
-static void start(struct client *c, const struct options *options) {
+static void start_tracking(struct client *c, const struct options *options) {
     struct tracking_overlap found;
-    const char *reason = conflict(options, tracking_mode(c));
+    const char *reason = options_conflict(options, tracking_mode(c));
     if (reason) {
         reply_error(c, reason);
     } else if (tracking_find_overlap(c, options->prefixes, options->prefixes_count, &found)) {
@@ -103,9 +104,9 @@ static void start(struct client *c, const struct options *options) {
 void client_tracking_command(struct call *call) {
     struct options options = {0};
     options.prefixes = memory_alloc((size_t)call->argc * sizeof(*options.prefixes), MEMORY_OTHER);
-    if (parse_options(call, &options)) {
+    if (tracking_parse_options(call, &options)) {
         if (argument_is(call, 2, "on")) {
-            start(call->client, &options);
+            start_tracking(call->client, &options);
         } else if (argument_is(call, 2, "off")) {
             tracking_stop(call->client);
             reply_ok(call->client);
@@ -139,7 +140,7 @@ void client_getredir_command(struct call *call) {
     reply_integer(call->client, tracking_redirect(call->client));
 }
 
-static void reply_flags(struct client *c) {
+static void reply_tracking_flags(struct client *c) {
     const struct tracking_mode *mode = tracking_mode(c);
     const struct tracking_mode *m = mode ? mode : &(const struct tracking_mode){0};
     bool caching = tracking_caching(c);
@@ -166,7 +167,7 @@ void client_trackinginfo_command(struct call *call) {
     struct client *c = call->client;
     reply_map(c, 3);
     reply_bulk_c_string(c, "flags");
-    reply_flags(c);
+    reply_tracking_flags(c);
     reply_bulk_c_string(c, "redirect");
     reply_integer(c, tracking_redirect(c));
     reply_bulk_c_string(c, "prefixes");

@@ -75,7 +75,7 @@ static void command_web_request(struct call *call) {
 /* ---- AUTH and HELLO ---- */
 
 /* Makes the client that user, or replies that it cannot be. */
-static bool authenticate(struct call *call, struct slice user, struct slice password) {
+static bool authenticate_client(struct call *call, struct slice user, struct slice password) {
     enum acl_context context =
         client_in_transaction(call->client) ? ACL_IN_TRANSACTION : ACL_TOPLEVEL;
     if (acl_authenticate(call->client, user, password, call->argv[0], context)) return true;
@@ -95,7 +95,7 @@ static void command_auth(struct call *call) {
         return;
     }
     struct slice user = call->argc == 3 ? call->argv[1] : SLICE("default");
-    if (authenticate(call, user, call->argv[call->argc - 1])) reply_ok(call->client);
+    if (authenticate_client(call, user, call->argv[call->argc - 1])) reply_ok(call->client);
 }
 
 static bool auth_is_secret(const struct call *call, int index) { return index > 0; }
@@ -116,7 +116,7 @@ static bool hello_options(struct call *call) {
     for (int i = 2; i < call->argc; i++) {
         int more = call->argc - 1 - i;
         if (more >= 2 && argument_is(call, i, "auth")) {
-            if (!authenticate(call, call->argv[i + 1], call->argv[i + 2])) return false;
+            if (!authenticate_client(call, call->argv[i + 1], call->argv[i + 2])) return false;
             if (awaited) client_set_name(call->client, call->argv[awaited]);
             awaited = 0;
             i += 2;

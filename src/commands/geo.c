@@ -337,7 +337,7 @@ static bool parse_centre(struct search *s, int index) {
     return parse_position(s->call, index, &s->shape.centre);
 }
 
-static bool parse_count(struct search *s, int index) {
+static bool geo_parse_count(struct search *s, int index) {
     if (!argument_int64(s->call, index, &s->count, NULL)) return false;
     if (s->count > 0) return true;
     reply_error(s->call->client, "COUNT must be > 0");
@@ -395,10 +395,10 @@ static bool parse_word(struct search *s, int i) {
     return true;
 }
 
-static int parse_option(struct search *s, int i) {
+static int geo_parse_option(struct search *s, int i) {
     int taken = parse_word(s, i) ? 1 : 0;
     if (!taken && i + 1 < s->call->argc && argument_is(s->call, i, "count"))
-        taken = parse_count(s, i + 1) ? 2 : -1;
+        taken = geo_parse_count(s, i + 1) ? 2 : -1;
     if (!taken) taken = parse_store_option(s, i);
     if (!taken) taken = parse_shape_option(s, i);
     if (!taken) reply_syntax_error(s->call->client);
@@ -429,9 +429,9 @@ static bool check_options(struct search *s) {
     return false;
 }
 
-static bool parse_options(struct search *s, int first) {
+static bool geo_parse_options(struct search *s, int first) {
     for (int i = first, taken; i < s->call->argc; i += taken)
-        if ((taken = parse_option(s, i)) <= 0) return false;
+        if ((taken = geo_parse_option(s, i)) <= 0) return false;
     return check_options(s);
 }
 
@@ -552,7 +552,7 @@ static void store_hits(const struct search *s) {
 
 /* The search itself, once the arguments up to `first` were read. */
 static void search_finish(struct search *s, int first) {
-    if (!parse_options(s, first)) return;
+    if (!geo_parse_options(s, first)) return;
     if (s->entry) search_run(s);
     if (s->store)
         store_hits(s);
@@ -597,7 +597,7 @@ static void command_geosearchstore(struct call *call) {
 
 /* The options begin behind the fifth argument, also where a member takes one place less. */
 /* The last word that names a target counts. */
-static bool store_keys(const struct key_search *s) {
+static bool georadius_store_keys(const struct key_search *s) {
     int target = 0;
     for (int i = 5; i + 1 < s->argc; i++)
         if (slice_is(s->argv[i], "store") || slice_is(s->argv[i], "storedist")) target = ++i;
@@ -609,12 +609,12 @@ static struct command rows[] = {
     COMMAND("geoadd", command_geoadd, -5, GROW, ACL_GEO, CHANGES(ZSET, ONE_KEY),
             "Adds members at positions, or moves them; returns how many."),
     COMMAND("georadius", command_georadius, -6, GROW | MOVABLE, ACL_GEO, CHANGES(WHOLE, ONE_KEY),
-            "Members around a position, or stores them.", .keys = store_keys),
+            "Members around a position, or stores them.", .keys = georadius_store_keys),
     COMMAND("georadius_ro", command_georadius_ro, -6, READ, ACL_GEO, ONE_KEY,
             "Members around a position."),
     COMMAND("georadiusbymember", command_georadiusbymember, -5, GROW | MOVABLE, ACL_GEO,
             CHANGES(WHOLE, ONE_KEY), "Members around another member, or stores them.",
-            .keys = store_keys),
+            .keys = georadius_store_keys),
     COMMAND("georadiusbymember_ro", command_georadiusbymember_ro, -5, READ, ACL_GEO, ONE_KEY,
             "Members around another member."),
     COMMAND("geohash", command_geohash, -2, READ, ACL_GEO, ONE_KEY,

@@ -35,7 +35,7 @@ static bool pairs_fit(const struct call *call) {
 }
 
 /* Sets the fields that follow the key; returns how many are new. */
-static int64_t set_pairs(const struct call *call, struct edit *edit) {
+static int64_t hash_set_pairs(const struct call *call, struct edit *edit) {
     struct value *v = edit_value(edit, hash_create);
     int64_t created = 0;
     for (int i = 2; i + 1 < call->argc; i += 2)
@@ -50,14 +50,14 @@ static void close_pairs(const struct call *call, struct edit *edit) {
 static void command_hset(struct call *call) {
     struct edit edit;
     if (!pairs_fit(call) || !edit_open(&edit, call, 1, ENTRY_HASH)) return;
-    reply_integer(call->client, set_pairs(call, &edit));
+    reply_integer(call->client, hash_set_pairs(call, &edit));
     close_pairs(call, &edit);
 }
 
 static void command_hmset(struct call *call) {
     struct edit edit;
     if (!pairs_fit(call) || !edit_open(&edit, call, 1, ENTRY_HASH)) return;
-    set_pairs(call, &edit);
+    hash_set_pairs(call, &edit);
     reply_ok(call->client);
     close_pairs(call, &edit);
 }
@@ -74,7 +74,7 @@ static void command_hsetnx(struct call *call) {
     if (field_now(call, edit.entry, &now)) {
         reply_integer(call->client, 0);
     } else {
-        reply_integer(call->client, set_pairs(call, &edit));
+        reply_integer(call->client, hash_set_pairs(call, &edit));
         close_pairs(call, &edit);
     }
 }
@@ -151,7 +151,7 @@ static void command_hdel(struct call *call) {
 
 /* ---- getting ---- */
 
-static void reply_field(struct client *c, const struct entry *e, struct slice field) {
+static void reply_value_of_field(struct client *c, const struct entry *e, struct slice field) {
     struct listpack_value now;
     if (e && hash_get(entry_object(e), field, &now))
         reply_value(c, &now);
@@ -161,14 +161,15 @@ static void reply_field(struct client *c, const struct entry *e, struct slice fi
 
 static void command_hget(struct call *call) {
     struct entry *e;
-    if (argument_read_typed(call, 1, ENTRY_HASH, &e)) reply_field(call->client, e, call->argv[2]);
+    if (argument_read_typed(call, 1, ENTRY_HASH, &e))
+        reply_value_of_field(call->client, e, call->argv[2]);
 }
 
 static void command_hmget(struct call *call) {
     struct entry *e;
     if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
     reply_array(call->client, call->argc - 2);
-    for (int i = 2; i < call->argc; i++) reply_field(call->client, e, call->argv[i]);
+    for (int i = 2; i < call->argc; i++) reply_value_of_field(call->client, e, call->argv[i]);
 }
 
 static void command_hexists(struct call *call) {
@@ -207,38 +208,40 @@ static void reply_texts(struct slice field, struct slice text, void *client) {
     reply_bulk(client, text);
 }
 
-static void reply_all(struct call *call, void (*begin)(struct client *c, int64_t count),
-                      hash_visit *visit) {
+static void hash_reply_all(struct call *call, void (*begin)(struct client *c, int64_t count),
+                           hash_visit *visit) {
     struct entry *e;
     if (!argument_read_typed(call, 1, ENTRY_HASH, &e)) return;
     begin(call->client, e ? (int64_t)hash_count(entry_object(e)) : 0);
     if (e) hash_each(entry_object(e), visit, call->client);
 }
 
-static void command_hgetall(struct call *call) { reply_all(call, reply_map, reply_both); }
-static void command_hkeys(struct call *call) { reply_all(call, reply_array, reply_fields); }
-static void command_hvals(struct call *call) { reply_all(call, reply_array, reply_texts); }
+static void command_hgetall(struct call *call) { hash_reply_all(call, reply_map, reply_both); }
+static void command_hkeys(struct call *call) { hash_reply_all(call, reply_array, reply_fields); }
+static void command_hvals(struct call *call) { hash_reply_all(call, reply_array, reply_texts); }
 
-static void scan_visit(struct slice field, struct slice text, void *context) {
+static void hash_scan_visit(struct slice field, struct slice text, void *context) {
     struct member_scan *s = context;
     if (!scan_fits(&s->scan, field)) return;
     text_list_add(&s->found, field);
     text_list_add(&s->found, text);
 }
 
-static uint64_t scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
-    return hash_scan(v, cursor, scan_wanted(&s->scan), scan_visit, s);
+static uint64_t hash_scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
+    return hash_scan(v, cursor, scan_wanted(&s->scan), hash_scan_visit, s);
 }
 
-static void command_hscan(struct call *call) { member_scan_run(call, ENTRY_HASH, scan_position); }
+static void command_hscan(struct call *call) {
+    member_scan_run(call, ENTRY_HASH, hash_scan_position);
+}
 
 /* ---- HRANDFIELD ---- */
 
-static enum draw_reach draw_reach(struct value v) {
+static enum draw_reach hash_draw_reach(struct value v) {
     return v.encoding == HASH_LISTPACK ? DRAW_BY_WALK : DRAW_BY_CHANCE;
 }
 
-static void draw_pick(struct value v, struct draw_item *item) {
+static void hash_draw_pick(struct value v, struct draw_item *item) {
     struct listpack_value field, text;
     hash_random(v, &field, &text);
     item->member = listpack_value_text(&field, item->scratch[0]);
@@ -250,24 +253,24 @@ struct draw_pass {
     void *context;
 };
 
-static void draw_visited(struct slice field, struct slice text, void *context) {
+static void hash_draw_visited(struct slice field, struct slice text, void *context) {
     const struct draw_pass *pass = context;
     const struct draw_item item = {.member = field, .second = text};
     pass->visit(&item, pass->context);
 }
 
-static void draw_each(struct value v, draw_visit *visit, void *context) {
+static void hash_draw_each(struct value v, draw_visit *visit, void *context) {
     struct draw_pass pass = {visit, context};
-    hash_each(v, draw_visited, &pass);
+    hash_each(v, hash_draw_visited, &pass);
 }
 
 static const struct draw_type fields = {
     .type = ENTRY_HASH,
     .with = "withvalues",
-    .reach = draw_reach,
+    .reach = hash_draw_reach,
     .count = hash_count,
-    .pick = draw_pick,
-    .each = draw_each,
+    .pick = hash_draw_pick,
+    .each = hash_draw_each,
     .reply_second = reply_bulk,
 };
 

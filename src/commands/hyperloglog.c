@@ -44,16 +44,18 @@ static bool is_hyperloglog(const struct call *call, const struct entry *e, struc
     return false;
 }
 
-static bool find(const struct call *call, int index, struct entry **e, struct slice *text) {
+static bool hyperloglog_find(const struct call *call, int index, struct entry **e,
+                             struct slice *text) {
     return argument_read_typed(call, index, ENTRY_STRING, e) && is_hyperloglog(call, *e, text);
 }
 
 /* The same to be changed. */
-static bool open(struct edit *edit, const struct call *call, int index, struct slice *text) {
+static bool hyperloglog_open(struct edit *edit, const struct call *call, int index,
+                             struct slice *text) {
     return edit_open(edit, call, index, ENTRY_STRING) && is_hyperloglog(call, edit->entry, text);
 }
 
-static void store(struct edit *edit, const char *bytes, size_t length) {
+static void hyperloglog_store(struct edit *edit, const char *bytes, size_t length) {
     struct string_value value = string_value_raw((struct slice){bytes, length});
     edit_put_string(edit, &value, KEYSPACE_KEEP_DEADLINE);
 }
@@ -110,7 +112,7 @@ static void add_sparse(struct call *call, struct edit *edit, struct room *room) 
         return;
     }
     if (changed) {
-        store(edit, room->bytes, room->length);
+        hyperloglog_store(edit, room->bytes, room->length);
         edit_close(edit, 1, NOTIFY_STRING, "pfadd");
     }
     reply_integer(call->client, changed);
@@ -120,7 +122,7 @@ static void command_pfadd(struct call *call) {
     struct edit edit;
     struct room room;
     struct slice text = {NULL, 0};
-    if (!open(&edit, call, 1, &text)) return;
+    if (!hyperloglog_open(&edit, call, 1, &text)) return;
     if (edit.entry && hyperloglog_is_dense(text.bytes)) {
         add_dense(call, &edit, text);
         return;
@@ -135,7 +137,7 @@ static void count_one(struct call *call) {
     struct edit edit;
     struct slice text;
     uint64_t cardinality = 0;
-    if (!open(&edit, call, 1, &text)) return;
+    if (!hyperloglog_open(&edit, call, 1, &text)) return;
     if (edit.entry && !hyperloglog_kept_count(text.bytes, &cardinality)) {
         if (!hyperloglog_count(text, &cardinality)) {
             reply_corrupt(call->client);
@@ -154,7 +156,7 @@ static bool merge_all(struct call *call, int first, uint8_t *registers, bool *de
     for (int i = first; i < call->argc; i++) {
         struct entry *e;
         struct slice text;
-        if (!find(call, i, &e, &text)) return false;
+        if (!hyperloglog_find(call, i, &e, &text)) return false;
         if (!e) continue;
         if (hyperloglog_is_dense(text.bytes)) *dense = true;
         if (hyperloglog_merge(registers, text)) continue;
@@ -184,7 +186,7 @@ static void command_pfmerge(struct call *call) {
     struct slice text = {NULL, 0};
     bool dense;
     if (!merge_all(call, 1, registers, &dense)) return;
-    open(&edit, call, 1, &text); /* merge_all has checked it */
+    hyperloglog_open(&edit, call, 1, &text); /* merge_all has checked it */
     room_fill(&room, text);
     if ((dense && !hyperloglog_make_dense(room.bytes, &room.length)) ||
         !hyperloglog_raise(room.bytes, &room.length, registers, (size_t)sparse_bytes_max) ||
@@ -192,7 +194,7 @@ static void command_pfmerge(struct call *call) {
         reply_corrupt(call->client);
         return;
     }
-    store(&edit, room.bytes, room.length);
+    hyperloglog_store(&edit, room.bytes, room.length);
     edit_close(&edit, 1, NOTIFY_STRING, "pfadd");
     reply_ok(call->client);
 }
@@ -207,7 +209,7 @@ static bool make_dense(struct call *call, struct edit *edit, struct slice text) 
         reply_corrupt(call->client);
         return false;
     }
-    store(edit, room.bytes, room.length);
+    hyperloglog_store(edit, room.bytes, room.length);
     edit_close(edit, 1, NOTIFY_STRING, NULL);
     return true;
 }
@@ -216,7 +218,7 @@ static void debug_registers(struct call *call, struct edit *edit, struct slice t
     uint8_t registers[HYPERLOGLOG_REGISTERS] = {0};
     if (!hyperloglog_is_dense(text.bytes)) {
         if (!make_dense(call, edit, text)) return;
-        if (!open(edit, call, 2, &text)) return;
+        if (!hyperloglog_open(edit, call, 2, &text)) return;
     }
     hyperloglog_merge(registers, text);
     reply_array(call->client, HYPERLOGLOG_REGISTERS);
@@ -264,7 +266,7 @@ static const struct {
 static void command_pfdebug(struct call *call) {
     struct edit edit;
     struct slice text, word = call->argv[1];
-    if (!open(&edit, call, 2, &text)) return;
+    if (!hyperloglog_open(&edit, call, 2, &text)) return;
     if (!edit.entry) {
         reply_error(call->client, "The specified key does not exist");
         return;
@@ -283,7 +285,8 @@ static void command_pfdebug(struct call *call) {
 }
 
 /* Adds numbers to a sparse and to a dense one: they must agree, and their estimate be near. */
-static bool selftest(struct room *sparse, char *dense, char *reason, size_t reason_size) {
+static bool hyperloglog_selftest(struct room *sparse, char *dense, char *reason,
+                                 size_t reason_size) {
     size_t dense_length = hyperloglog_init(dense);
     uint64_t next_look = 1;
     hyperloglog_make_dense(dense, &dense_length);
@@ -309,7 +312,7 @@ static void command_pfselftest(struct call *call) {
     struct room sparse;
     char dense[HYPERLOGLOG_ROOM_BYTES], reason[128];
     room_fill(&sparse, (struct slice){NULL, 0});
-    if (selftest(&sparse, dense, reason, sizeof(reason)))
+    if (hyperloglog_selftest(&sparse, dense, reason, sizeof(reason)))
         reply_ok(call->client);
     else
         reply_error_format(call->client, "-%s", reason);

@@ -21,7 +21,7 @@ static int64_t listed_count(void) {
     return count;
 }
 
-static void reply_flags(struct client *client, unsigned flags) {
+static void reply_command_flags(struct client *client, unsigned flags) {
     int64_t count = 0;
     for (unsigned flag = 1; flag; flag <<= 1) count += flags & flag && command_flag_name(flag);
     reply_set(client, count);
@@ -47,7 +47,7 @@ static void reply_command(struct client *client, const struct command *c) {
     reply_array(client, 7);
     reply_bulk_c_string(client, c->name);
     reply_integer(client, c->arity);
-    reply_flags(client, c->flags);
+    reply_command_flags(client, c->flags);
     reply_integer(client, c->first_key);
     reply_integer(client, c->last_key);
     reply_integer(client, c->key_step);

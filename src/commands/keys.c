@@ -210,7 +210,7 @@ static bool flush_parse(struct call *call, bool *lazily) {
 }
 
 /* Empties the databases from `first` to `last`, and replies. */
-static void flush(struct call *call, int first, int last, bool lazily) {
+static void flush_generic(struct call *call, int first, int last, bool lazily) {
     size_t keys = 0, bytes = 0;
     for (int i = first; i <= last; i++) {
         keys += keyspace_count(keyspace_at(i));
@@ -230,7 +230,7 @@ static void command_flushdb(struct call *call) {
     if (!flush_parse(call, &lazily)) return;
     int index = keyspace_index(call->keyspace);
     flush_begins(index);
-    flush(call, index, index, lazily);
+    flush_generic(call, index, index, lazily);
     flush_done(index);
 }
 
@@ -238,7 +238,7 @@ static void command_flushall(struct call *call) {
     bool lazily;
     if (!flush_parse(call, &lazily)) return;
     flush_begins(FLUSH_ALL);
-    flush(call, 0, keyspace_databases() - 1, lazily);
+    flush_generic(call, 0, keyspace_databases() - 1, lazily);
     flush_done(FLUSH_ALL);
     edit_count(1);
 }

@@ -31,7 +31,8 @@ static void reply_element(struct client *c, const struct listpack_value *v) {
     reply_bulk(c, listpack_value_text(v, scratch));
 }
 
-static void push(struct edit *edit, enum quicklist_end end, const struct slice *texts, int count) {
+static void push_texts(struct edit *edit, enum quicklist_end end, const struct slice *texts,
+                       int count) {
     struct quicklist *list = list_of(*edit_value(edit, list_create));
     for (int i = 0; i < count; i++) quicklist_push(list, end, texts[i]);
 }
@@ -58,7 +59,7 @@ static void reply_and_drop(struct client *c, struct edit *edit, enum quicklist_e
 }
 
 /* Indexes from either end become 0 <= *start, *count elements from there on. */
-static void clip(int64_t *start, int64_t stop, size_t length, size_t *count) {
+static void clip_range(int64_t *start, int64_t stop, size_t length, size_t *count) {
     int64_t size = (int64_t)length;
     if (*start < 0) *start += size;
     if (stop < 0) stop += size;
@@ -76,7 +77,7 @@ static void push_generic(struct call *call, enum quicklist_end end, bool only_ex
         reply_integer(call->client, 0);
         return;
     }
-    push(&edit, end, call->argv + 2, call->argc - 2);
+    push_texts(&edit, end, call->argv + 2, call->argc - 2);
     reply_integer(call->client, (int64_t)quicklist_count(list_of(edit.value)));
     edit_close(&edit, (uint64_t)call->argc - 2, NOTIFY_LIST, event_of_push(end));
 }
@@ -134,7 +135,7 @@ static void command_lset(struct call *call) {
 
 /* ---- taking away ---- */
 
-static void pop_generic(struct call *call, enum quicklist_end end) {
+static void list_pop_generic(struct call *call, enum quicklist_end end) {
     struct client *c = call->client;
     struct edit edit;
     int64_t count = 1;
@@ -158,8 +159,8 @@ static void pop_generic(struct call *call, enum quicklist_end end) {
     reply_and_drop(c, &edit, end, (uint64_t)count);
 }
 
-static void command_lpop(struct call *call) { pop_generic(call, QUICKLIST_HEAD); }
-static void command_rpop(struct call *call) { pop_generic(call, QUICKLIST_TAIL); }
+static void command_lpop(struct call *call) { list_pop_generic(call, QUICKLIST_HEAD); }
+static void command_rpop(struct call *call) { list_pop_generic(call, QUICKLIST_TAIL); }
 
 static void command_lrem(struct call *call) {
     struct edit edit;
@@ -186,7 +187,7 @@ static void command_ltrim(struct call *call) {
     if (edit.entry) {
         struct value *v = edit_value(&edit, NULL);
         size_t before = quicklist_count(list_of(*v));
-        clip(&start, stop, before, &count);
+        clip_range(&start, stop, before, &count);
         list_trim(*v, (size_t)start, count);
         /* Told of also where none goes: as 6.2. */
         edit_close_anyway(&edit, before - quicklist_count(list_of(*v)), NOTIFY_LIST, "ltrim");
@@ -228,7 +229,7 @@ static void command_lrange(struct call *call) {
     size_t count = 0;
     if (!argument_int64(call, 2, &start, NULL) || !argument_int64(call, 3, &stop, NULL)) return;
     if (!argument_read_typed(call, 1, ENTRY_LIST, &e)) return;
-    if (e) clip(&start, stop, quicklist_count(list_in(e)), &count);
+    if (e) clip_range(&start, stop, quicklist_count(list_in(e)), &count);
     reply_array(call->client, (int64_t)count);
     if (!count) return;
     quicklist_seek(list_in(e), start, false, &at);
@@ -337,7 +338,7 @@ static bool move_element(struct client *c, struct edit *source, const struct key
     buffer_append(&text, shown.bytes, shown.length);
     quicklist_drop(from, move.from);
     struct slice moved = buffer_slice(&text);
-    push(same ? source : &target, move.to, &moved, 1);
+    push_texts(same ? source : &target, move.to, &moved, 1);
     tracking_credit(c); /* where it waited, another client's request runs */
     if (same)
         edit_announce(source, NOTIFY_LIST, event_of_push(move.to));
@@ -386,10 +387,10 @@ static void command_lmove(struct call *call) {
 
 /* ---- waiting ---- */
 
-static void reply_waited_in_vain(struct client *c, void *state) { reply_null_array(c); }
+static void list_reply_timeout(struct client *c, void *state) { reply_null_array(c); }
 
 /* Takes an element of a key's list for a client that asked for one, with the key's name. */
-static void pop_named(struct client *c, struct edit *edit, enum quicklist_end end) {
+static void list_pop_named(struct client *c, struct edit *edit, enum quicklist_end end) {
     const struct slice effect[] = {end == QUICKLIST_HEAD ? SLICE("LPOP") : SLICE("RPOP"),
                                    edit->key.name};
     reply_array(c, 2);
@@ -403,27 +404,27 @@ static bool list_made_ready(struct edit *edit, const struct key *key) {
     return edit_open_key(edit, key, ENTRY_LIST) && edit->entry;
 }
 
-static bool serve_pop(struct client *c, const struct key *key, enum quicklist_end end) {
+static bool list_serve_pop(struct client *c, const struct key *key, enum quicklist_end end) {
     struct edit edit;
     if (!list_made_ready(&edit, key)) return false;
-    pop_named(c, &edit, end);
+    list_pop_named(c, &edit, end);
     return true;
 }
 
 static bool serve_blpop(struct client *c, void *state, const struct key *key) {
-    return serve_pop(c, key, QUICKLIST_HEAD);
+    return list_serve_pop(c, key, QUICKLIST_HEAD);
 }
 
 static bool serve_brpop(struct client *c, void *state, const struct key *key) {
-    return serve_pop(c, key, QUICKLIST_TAIL);
+    return list_serve_pop(c, key, QUICKLIST_TAIL);
 }
 
 static const struct blocked_kind blpop_kind = {.serve = serve_blpop,
-                                               .timed_out = reply_waited_in_vain};
+                                               .timed_out = list_reply_timeout};
 static const struct blocked_kind brpop_kind = {.serve = serve_brpop,
-                                               .timed_out = reply_waited_in_vain};
+                                               .timed_out = list_reply_timeout};
 
-static void blocking_pop(struct call *call, enum quicklist_end end) {
+static void list_blocking_pop(struct call *call, enum quicklist_end end) {
     int64_t timeout_msec;
     int last = call->argc - 2;
     if (!blocked_parse_timeout(call, last + 1, &timeout_msec)) return;
@@ -431,15 +432,15 @@ static void blocking_pop(struct call *call, enum quicklist_end end) {
         struct edit edit;
         if (!edit_open(&edit, call, i, ENTRY_LIST)) return;
         if (!edit.entry) continue;
-        pop_named(call->client, &edit, end);
+        list_pop_named(call->client, &edit, end);
         return;
     }
     blocked_begin(call, end == QUICKLIST_HEAD ? &blpop_kind : &brpop_kind, 1, last, 1, timeout_msec,
                   NULL);
 }
 
-static void command_blpop(struct call *call) { blocking_pop(call, QUICKLIST_HEAD); }
-static void command_brpop(struct call *call) { blocking_pop(call, QUICKLIST_TAIL); }
+static void command_blpop(struct call *call) { list_blocking_pop(call, QUICKLIST_HEAD); }
+static void command_brpop(struct call *call) { list_blocking_pop(call, QUICKLIST_TAIL); }
 
 /* A client that waits to move: where to. */
 struct waiting_move {
@@ -461,7 +462,7 @@ static bool serve_move(struct client *c, void *state, const struct key *key) {
 static void free_waiting_move(void *state) { memory_free(state, MEMORY_CLIENTS); }
 
 static const struct blocked_kind move_kind = {
-    .serve = serve_move, .timed_out = reply_waited_in_vain, .free_state = free_waiting_move};
+    .serve = serve_move, .timed_out = list_reply_timeout, .free_state = free_waiting_move};
 
 static void blocking_move(struct call *call, struct move move, int timeout_index) {
     int64_t timeout_msec;

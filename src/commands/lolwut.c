@@ -37,18 +37,18 @@ struct drawing {
     char cells[ROWS_MAX][COLUMNS_MAX];
 };
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+static int64_t clamp_size(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
 
 /* How high the water stands at a column, in rows from the top. */
-static double surface(const struct drawing *d, int64_t column) {
+static double water_surface(const struct drawing *d, int64_t column) {
     double x = (double)column, level = (double)d->rows * 0.6;
     return level + sin(x * 0.35 + d->phases[0]) + 0.6 * sin(x * 0.15 + d->phases[1]);
 }
 
-static char water(const struct drawing *d, int64_t row, int64_t column) {
-    double depth = (double)row - surface(d, column);
+static char water_cell(const struct drawing *d, int64_t row, int64_t column) {
+    double depth = (double)row - water_surface(d, column);
     if (depth < 0) return ' ';
     if (depth < 1) return '~';
     return sin((double)column * 0.5 + (double)row * 2.1 + d->phases[2]) > 0.7 ? '-' : ' ';
@@ -62,15 +62,15 @@ static void draw_boat(struct drawing *d) {
             if (boat[row][column] != ' ') d->cells[top + row][left + column] = boat[row][column];
 }
 
-static void draw(struct drawing *d) {
+static void draw_picture(struct drawing *d) {
     for (int i = 0; i < WAVES; i++) d->phases[i] = random_double() * 6.28;
     for (int64_t row = 0; row < d->rows; row++)
         for (int64_t column = 0; column < d->columns; column++)
-            d->cells[row][column] = water(d, row, column);
+            d->cells[row][column] = water_cell(d, row, column);
     for (int64_t i = 0; i < d->stars; i++) {
         int64_t row = (int64_t)random_below((uint64_t)d->rows);
         int64_t column = (int64_t)random_below((uint64_t)d->columns);
-        if ((double)row < surface(d, column) - 1) d->cells[row][column] = i % 3 ? '.' : '*';
+        if ((double)row < water_surface(d, column) - 1) d->cells[row][column] = i % 3 ? '.' : '*';
     }
     if (d->columns >= BOAT_COLUMNS && d->rows >= 2 * BOAT_ROWS) draw_boat(d);
 }
@@ -80,9 +80,9 @@ static bool parse_size(struct call *call, int first, int count, struct drawing *
     int64_t values[PARAMETERS] = {66, 16, 12};
     for (int i = 0; i < count && first + i < call->argc; i++)
         if (!argument_int64(call, first + i, &values[i], NULL)) return false;
-    d->columns = clamp(values[0], 1, COLUMNS_MAX);
-    d->rows = clamp(values[1], 1, ROWS_MAX);
-    d->stars = clamp(values[2], 0, STARS_MAX);
+    d->columns = clamp_size(values[0], 1, COLUMNS_MAX);
+    d->rows = clamp_size(values[1], 1, ROWS_MAX);
+    d->stars = clamp_size(values[2], 0, STARS_MAX);
     return true;
 }
 
@@ -100,7 +100,7 @@ static void command_lolwut(struct call *call) {
     if (drawn && !parse_size(call, first, parameters, &d)) return;
     buffer_init(&text, MEMORY_OTHER);
     if (drawn) {
-        draw(&d);
+        draw_picture(&d);
         for (int64_t row = 0; row < d.rows; row++) {
             buffer_append(&text, d.cells[row], (size_t)d.columns);
             buffer_append_char(&text, '\n');

@@ -16,19 +16,19 @@
 #include "net/reply.h"
 #include "publish/pubsub.h"
 
-static void subscribe(struct call *call, enum pubsub_kind kind) {
+static void subscribe_generic(struct call *call, enum pubsub_kind kind) {
     for (int i = 1; i < call->argc; i++) pubsub_subscribe(call->client, kind, call->argv[i]);
 }
 
-static void unsubscribe(struct call *call, enum pubsub_kind kind) {
+static void unsubscribe_generic(struct call *call, enum pubsub_kind kind) {
     if (call->argc == 1) pubsub_unsubscribe_kind(call->client, kind);
     for (int i = 1; i < call->argc; i++) pubsub_unsubscribe(call->client, kind, call->argv[i]);
 }
 
-static void command_subscribe(struct call *call) { subscribe(call, PUBSUB_CHANNEL); }
-static void command_unsubscribe(struct call *call) { unsubscribe(call, PUBSUB_CHANNEL); }
-static void command_psubscribe(struct call *call) { subscribe(call, PUBSUB_PATTERN); }
-static void command_punsubscribe(struct call *call) { unsubscribe(call, PUBSUB_PATTERN); }
+static void command_subscribe(struct call *call) { subscribe_generic(call, PUBSUB_CHANNEL); }
+static void command_unsubscribe(struct call *call) { unsubscribe_generic(call, PUBSUB_CHANNEL); }
+static void command_psubscribe(struct call *call) { subscribe_generic(call, PUBSUB_PATTERN); }
+static void command_punsubscribe(struct call *call) { unsubscribe_generic(call, PUBSUB_PATTERN); }
 
 static void command_publish(struct call *call) {
     size_t sent = pubsub_publish(call->argv[1], call->argv[2]);

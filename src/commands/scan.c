@@ -35,7 +35,7 @@ struct search {
 
 /* ---- what is found ---- */
 
-static void keep(struct search *s, struct entry *e) {
+static void keep_entry(struct search *s, struct entry *e) {
     if (!s->last || s->last->count == s->last->capacity) {
         size_t capacity = s->last ? CHUNK_ENTRIES : CHUNK_ENTRIES_FIRST;
         struct chunk *c = memory_alloc(sizeof(*c) + capacity * sizeof(c->entries[0]), MEMORY_OTHER);
@@ -50,14 +50,14 @@ static void keep(struct search *s, struct entry *e) {
     s->found++;
 }
 
-static void consider(struct entry *e, void *context) {
+static void consider_entry(struct entry *e, void *context) {
     struct search *s = context;
     if (!scan_fits(&s->scan, entry_key(e))) return;
     if (s->scan.type) {
         keyspace_count_hit(); /* 6.2 looks the key up to learn its type */
         if (!slice_is(*s->scan.type, entry_type_name(e))) return;
     }
-    keep(s, e);
+    keep_entry(s, e);
 }
 
 /* The keys as an array; frees the chunks. */
@@ -76,7 +76,7 @@ static void reply_found(struct client *c, struct search *s) {
 static void command_keys(struct call *call) {
     struct search s = {0};
     scan_set_pattern(&s.scan, call->argv[1]);
-    keyspace_each(call->keyspace, consider, &s);
+    keyspace_each(call->keyspace, consider_entry, &s);
     reply_found(call->client, &s);
 }
 
@@ -84,7 +84,7 @@ static void command_keys(struct call *call) {
 
 static uint64_t step_in_keyspace(struct scan *scan) {
     struct search *s = (struct search *)scan;
-    return keyspace_scan(s->keyspace, scan->cursor, scan_wanted(scan), consider, s);
+    return keyspace_scan(s->keyspace, scan->cursor, scan_wanted(scan), consider_entry, s);
 }
 
 static void command_scan(struct call *call) {

@@ -92,7 +92,7 @@ static void command_scard(struct call *call) {
 
 static void reply_visited(struct slice member, void *client) { reply_bulk(client, member); }
 
-static void reply_all(struct client *c, struct value v) {
+static void set_reply_all(struct client *c, struct value v) {
     reply_set(c, (int64_t)set_count(v));
     set_each(v, reply_visited, c);
 }
@@ -105,7 +105,7 @@ static void note_popped(const struct call *call, struct slice text) {
 }
 
 /* Takes a member at random out, and replies it. */
-static void pop_one(const struct call *call, struct value *v) {
+static void set_pop_one(const struct call *call, struct value *v) {
     char scratch[LISTPACK_SCRATCH];
     struct listpack_value member = set_random(*v);
     struct slice text = listpack_value_text(&member, scratch);
@@ -118,8 +118,8 @@ static int compare_places(const void *a, const void *b) {
     return (*left > *right) - (*left < *right);
 }
 
-/* As pop_one so many times, where each moves what follows: they are chosen first, then go in one
- * pass. */
+/* As set_pop_one so many times, where each moves what follows: they are chosen first, then go in
+ * one pass. */
 static void pop_of_intset(const struct call *call, struct value *v, size_t count) {
     size_t *places = draw_numbers(set_count(*v), count);
     for (size_t i = 0; i < count; i++) {
@@ -136,13 +136,13 @@ static void pop_all(struct call *call, struct edit *edit) {
     struct value v = set_in(edit->entry);
     uint64_t count = set_count(v);
     keyspace_count_hit(); /* 6.2 reads the set here, where a smaller count does not */
-    reply_all(call->client, v);
+    set_reply_all(call->client, v);
     edit_remove(edit, lazyfree_wanted(LAZYFREE_SERVER_DEL));
     edit_close(edit, count, NOTIFY_GENERIC, "del");
     effect_add_delete(&edit->key, false);
 }
 
-static void pop_many(struct call *call, struct edit *edit, uint64_t count) {
+static void set_pop_many(struct call *call, struct edit *edit, uint64_t count) {
     edit_announce(edit, NOTIFY_SET, "spop"); /* before the reply, as 6.2 */
     if (count >= set_count(set_in(edit->entry))) {
         pop_all(call, edit);
@@ -153,7 +153,7 @@ static void pop_many(struct call *call, struct edit *edit, uint64_t count) {
     if (v->encoding == SET_INTSET)
         pop_of_intset(call, v, (size_t)count);
     else
-        for (uint64_t i = 0; i < count; i++) pop_one(call, v);
+        for (uint64_t i = 0; i < count; i++) set_pop_one(call, v);
     edit_close(edit, count, NOTIFY_SET, NULL);
 }
 
@@ -169,7 +169,7 @@ static void command_spop(struct call *call) {
     if (!edit_open(&edit, call, 1, ENTRY_SET)) return;
     if (counted) {
         if (edit.entry && count)
-            pop_many(call, &edit, (uint64_t)count);
+            set_pop_many(call, &edit, (uint64_t)count);
         else
             reply_set(call->client, 0);
         return;
@@ -179,23 +179,23 @@ static void command_spop(struct call *call) {
         return;
     }
     edit_announce(&edit, NOTIFY_SET, "spop");
-    pop_one(call, edit_value(&edit, NULL));
+    set_pop_one(call, edit_value(&edit, NULL));
     edit_close(&edit, 1, NOTIFY_SET, NULL);
 }
 
-static void collect(struct slice member, void *context) { text_list_add(context, member); }
+static void collect_member(struct slice member, void *context) { text_list_add(context, member); }
 
-static enum draw_reach draw_reach(struct value v) {
+static enum draw_reach set_draw_reach(struct value v) {
     return v.encoding == SET_INTSET ? DRAW_BY_RANK : DRAW_BY_CHANCE;
 }
 
-static void draw_pick(struct value v, struct draw_item *item) {
+static void set_draw_pick(struct value v, struct draw_item *item) {
     struct listpack_value member = set_random(v);
     item->member = listpack_value_text(&member, item->scratch[0]);
     item->second = SLICE("");
 }
 
-static void draw_at(struct value v, size_t rank, struct draw_item *item) {
+static void set_draw_at(struct value v, size_t rank, struct draw_item *item) {
     size_t length = number_format_int64(item->scratch[0], intset_at(set_intset(v), rank));
     item->member = (struct slice){item->scratch[0], length};
     item->second = SLICE("");
@@ -206,24 +206,24 @@ struct draw_pass {
     void *context;
 };
 
-static void draw_visited(struct slice member, void *context) {
+static void set_draw_visited(struct slice member, void *context) {
     const struct draw_pass *pass = context;
     const struct draw_item item = {.member = member};
     pass->visit(&item, pass->context);
 }
 
-static void draw_each(struct value v, draw_visit *visit, void *context) {
+static void set_draw_each(struct value v, draw_visit *visit, void *context) {
     struct draw_pass pass = {visit, context};
-    set_each(v, draw_visited, &pass);
+    set_each(v, set_draw_visited, &pass);
 }
 
 static const struct draw_type members = {
     .type = ENTRY_SET,
-    .reach = draw_reach,
+    .reach = set_draw_reach,
     .count = set_count,
-    .pick = draw_pick,
-    .at = draw_at,
-    .each = draw_each,
+    .pick = set_draw_pick,
+    .at = set_draw_at,
+    .each = set_draw_each,
 };
 
 static void command_srandmember(struct call *call) { draw_run(call, &members); }
@@ -272,7 +272,8 @@ static void filter_visit(struct slice member, void *context) {
     f->found(member, f->context);
 }
 
-static void intersect(const struct sets *sets, void (*found)(struct slice, void *), void *context) {
+static void sets_intersect(const struct sets *sets, void (*found)(struct slice, void *),
+                           void *context) {
     struct filter f = {sets, 0, true, found, context};
     if (sets->any_missing) return;
     for (size_t i = 1; i < sets->count; i++)
@@ -285,7 +286,8 @@ static void remove_from(struct slice member, void *context) { set_remove(context
 
 /* These two need a set on their way: that of the result, where it is one (`found` is add_to, whose
  * context is an empty set). */
-static void subtract(const struct sets *sets, void (*found)(struct slice, void *), void *context) {
+static void sets_subtract(const struct sets *sets, void (*found)(struct slice, void *),
+                          void *context) {
     size_t others = 0;
     if (sets->first_missing) return;
     size_t first = set_count(sets->values[0]);
@@ -303,7 +305,8 @@ static void subtract(const struct sets *sets, void (*found)(struct slice, void *
     lazyfree_value(VALUE_SET, copy);
 }
 
-static void unite(const struct sets *sets, void (*found)(struct slice, void *), void *context) {
+static void sets_unite(const struct sets *sets, void (*found)(struct slice, void *),
+                       void *context) {
     struct value made = set_create(), *all = found == add_to ? context : &made;
     for (size_t i = 0; i < sets->count; i++) set_each(sets->values[i], add_to, all);
     if (all == &made) set_each(made, found, context);
@@ -318,7 +321,7 @@ static void reply_combined(struct call *call, combine *how) {
     struct text_list found;
     if (!sets_find(call, 1, false, &sets)) return;
     text_list_init(&found);
-    how(&sets, collect, &found);
+    how(&sets, collect_member, &found);
     reply_set(call->client, (int64_t)text_list_count(&found));
     for (size_t i = 0; i < text_list_count(&found); i++)
         reply_bulk(call->client, text_list_at(&found, i));
@@ -337,34 +340,40 @@ static void store_combined(struct call *call, combine *how, const char *event) {
     edit_store(&key, ENTRY_SET, result, 1, NOTIFY_SET, event);
 }
 
-static void command_sinter(struct call *call) { reply_combined(call, intersect); }
-static void command_sunion(struct call *call) { reply_combined(call, unite); }
-static void command_sdiff(struct call *call) { reply_combined(call, subtract); }
+static void command_sinter(struct call *call) { reply_combined(call, sets_intersect); }
+static void command_sunion(struct call *call) { reply_combined(call, sets_unite); }
+static void command_sdiff(struct call *call) { reply_combined(call, sets_subtract); }
 static void command_sinterstore(struct call *call) {
-    store_combined(call, intersect, "sinterstore");
+    store_combined(call, sets_intersect, "sinterstore");
 }
-static void command_sunionstore(struct call *call) { store_combined(call, unite, "sunionstore"); }
-static void command_sdiffstore(struct call *call) { store_combined(call, subtract, "sdiffstore"); }
+static void command_sunionstore(struct call *call) {
+    store_combined(call, sets_unite, "sunionstore");
+}
+static void command_sdiffstore(struct call *call) {
+    store_combined(call, sets_subtract, "sdiffstore");
+}
 
 static void command_smembers(struct call *call) {
     struct entry *e;
     if (!argument_read_typed(call, 1, ENTRY_SET, &e)) return;
     if (e)
-        reply_all(call->client, set_in(e));
+        set_reply_all(call->client, set_in(e));
     else
         reply_set(call->client, 0);
 }
 
-static void scan_visit(struct slice member, void *context) {
+static void set_scan_visit(struct slice member, void *context) {
     struct member_scan *s = context;
     if (scan_fits(&s->scan, member)) text_list_add(&s->found, member);
 }
 
-static uint64_t scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
-    return set_scan(v, cursor, scan_wanted(&s->scan), scan_visit, s);
+static uint64_t set_scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
+    return set_scan(v, cursor, scan_wanted(&s->scan), set_scan_visit, s);
 }
 
-static void command_sscan(struct call *call) { member_scan_run(call, ENTRY_SET, scan_position); }
+static void command_sscan(struct call *call) {
+    member_scan_run(call, ENTRY_SET, set_scan_position);
+}
 
 /* ---- rows ---- */
 

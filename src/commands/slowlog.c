@@ -12,7 +12,7 @@
 
 #define DEFAULT_COUNT 10
 
-static void reply_entry(struct client *c, const struct slowlog_entry *e) {
+static void reply_slowlog_entry(struct client *c, const struct slowlog_entry *e) {
     reply_array(c, 6);
     reply_integer(c, e->id);
     reply_integer(c, e->wall_seconds);
@@ -23,7 +23,7 @@ static void reply_entry(struct client *c, const struct slowlog_entry *e) {
     reply_bulk(c, e->name);
 }
 
-static void reply_field(struct client *c, const char *name, int64_t value) {
+static void reply_named_integer(struct client *c, const char *name, int64_t value) {
     reply_bulk_c_string(c, name);
     reply_integer(c, value);
 }
@@ -34,18 +34,18 @@ static void reply_explanation(struct client *c, const struct slowlog_entry *e) {
     buffer_init(&verdict, MEMORY_OTHER);
     slowlog_append_verdict(e, &verdict);
     reply_map(c, 11);
-    reply_field(c, "id", e->id);
+    reply_named_integer(c, "id", e->id);
     reply_bulk_c_string(c, "command");
     reply_array(c, e->argc);
     for (int i = 0; i < e->argc; i++) reply_bulk(c, e->argv[i]);
-    reply_field(c, "wall_usec", s->wall_usec);
-    reply_field(c, "cpu_usec", s->cpu_usec);
-    reply_field(c, "off_cpu_usec", s->off_cpu_usec);
-    reply_field(c, "eviction_usec", s->cause_usec[CAUSE_EVICTION]);
-    reply_field(c, "expire_usec", s->cause_usec[CAUSE_EXPIRY]);
-    reply_field(c, "free_usec", s->cause_usec[CAUSE_FREEING]);
-    reply_field(c, "fork_usec", s->cause_usec[CAUSE_FORK]);
-    reply_field(c, "involuntary_switches", s->involuntary_switches);
+    reply_named_integer(c, "wall_usec", s->wall_usec);
+    reply_named_integer(c, "cpu_usec", s->cpu_usec);
+    reply_named_integer(c, "off_cpu_usec", s->off_cpu_usec);
+    reply_named_integer(c, "eviction_usec", s->cause_usec[CAUSE_EVICTION]);
+    reply_named_integer(c, "expire_usec", s->cause_usec[CAUSE_EXPIRY]);
+    reply_named_integer(c, "free_usec", s->cause_usec[CAUSE_FREEING]);
+    reply_named_integer(c, "fork_usec", s->cause_usec[CAUSE_FORK]);
+    reply_named_integer(c, "involuntary_switches", s->involuntary_switches);
     reply_bulk_c_string(c, "verdict");
     reply_bulk(c, buffer_slice(&verdict));
     buffer_free(&verdict);
@@ -80,7 +80,7 @@ static void command_slowlog(struct call *call) {
     if (call->argc == 2 && argument_is(call, 1, "help")) {
         reply_help(call, help);
     } else if ((call->argc == 2 || call->argc == 3) && argument_is(call, 1, "get")) {
-        reply_entries(call, reply_entry);
+        reply_entries(call, reply_slowlog_entry);
     } else if ((call->argc == 2 || call->argc == 3) && argument_is(call, 1, "explain")) {
         reply_entries(call, reply_explanation);
     } else if (call->argc == 2 && argument_is(call, 1, "len")) {

@@ -186,7 +186,7 @@ static struct pattern pattern_parse(struct slice text) {
 }
 
 /* One option at argument `i`; returns how many arguments it took, 0 after an error. */
-static int parse_option(struct sort *s, int i) {
+static int sort_parse_option(struct sort *s, int i) {
     const struct call *call = s->call;
     int left = call->argc - i - 1;
     if (argument_is(call, i, "asc")) {
@@ -217,9 +217,9 @@ static int parse_option(struct sort *s, int i) {
     return 1;
 }
 
-static bool parse_options(struct sort *s) {
+static bool sort_parse_options(struct sort *s) {
     for (int i = 2, taken; i < s->call->argc; i += taken)
-        if (!(taken = parse_option(s, i))) return false;
+        if (!(taken = sort_parse_option(s, i))) return false;
     return true;
 }
 
@@ -422,7 +422,7 @@ static bool parse_number(const struct text *t, double *value) {
 static bool uses_locale(const struct sort *s) { return has_locale && !s->store; }
 
 /* What is compared of a text: where nothing is stored 6.2's texts end at a NUL. */
-static struct slice compared(const struct sort *s, const struct text *t) {
+static struct slice compared_part(const struct sort *s, const struct text *t) {
     return (struct slice){t->bytes, s->has_nul ? strnlen(t->bytes, t->length) : t->length};
 }
 
@@ -456,7 +456,7 @@ static void study_texts(struct sort *s) {
 static uint64_t key_of_text(const struct sort *s, const struct text *t, size_t depth) {
     uint64_t word = 0;
     if (!text_is_missing(t)) {
-        struct slice text = compared(s, t);
+        struct slice text = compared_part(s, t);
         size_t left = text.length > depth ? text.length - depth : 0;
         if (left >= sizeof(word))
             memcpy(&word, text.bytes + depth, sizeof(word));
@@ -471,7 +471,7 @@ static int compare_texts(const struct sort *s, const struct text *a, const struc
     if (text_is_missing(a) || text_is_missing(b))
         return (int)text_is_missing(b) - (int)text_is_missing(a);
     if (uses_locale(s)) return strcoll(a->bytes, b->bytes);
-    return slice_compare(compared(s, a), compared(s, b));
+    return slice_compare(compared_part(s, a), compared_part(s, b));
 }
 
 static int compare_places_of_texts(const void *context, size_t a, size_t b) {
@@ -485,7 +485,7 @@ static bool all_longer(const struct sort *s, const struct place *p, size_t count
     const struct text *texts = texts_to_compare(s);
     for (size_t i = 0; i < count; i++) {
         const struct text *t = &texts[p[i].index];
-        if (text_is_missing(t) || compared(s, t).length <= depth) return false;
+        if (text_is_missing(t) || compared_part(s, t).length <= depth) return false;
     }
     return true;
 }
@@ -690,7 +690,7 @@ static void command_sort(struct call *call) {
     buffer_init(&s.names, MEMORY_OTHER);
     if (call->argc > 3)
         s.columns = memory_alloc((size_t)call->argc / 2 * sizeof(*s.columns), MEMORY_OTHER);
-    if (parse_options(&s) && find_value(&s)) {
+    if (sort_parse_options(&s) && find_value(&s)) {
         read_elements(&s);
         if (s.unsorted || order_elements(&s, &places)) {
             size_t results = s.wanted * (s.column_count ? s.column_count : 1);

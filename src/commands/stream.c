@@ -442,7 +442,7 @@ static struct stream_id next_id(struct stream_id last) {
 }
 
 /* False, with nothing changed, where the entry is too large; else replies its ID. */
-static bool add(const struct call *call, struct edit *edit, const struct addition *a) {
+static bool add_entry(const struct call *call, struct edit *edit, const struct addition *a) {
     const struct slice *texts = call->argv + a->first_field;
     size_t pairs = (size_t)(call->argc - a->first_field) / 2;
     struct value v = *edit_value(edit, stream_create);
@@ -487,7 +487,7 @@ static void command_xadd(struct call *call) {
     if (stream_id_compare(a.id, last) <= 0)
         reply_error(c,
                     "The ID specified in XADD is equal or smaller than the target stream top item");
-    else if (!add(call, &edit, &a))
+    else if (!add_entry(call, &edit, &a))
         reply_error(c, "Elements are too large to be stored");
 }
 

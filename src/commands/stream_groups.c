@@ -303,8 +303,8 @@ static bool pending_step(struct stream_pending_walk *w, const struct pending_que
     return false;
 }
 
-static void reply_pending(struct client *c, const struct rax *pending,
-                          const struct pending_query *q) {
+static void reply_pending_entries(struct client *c, const struct rax *pending,
+                                  const struct pending_query *q) {
     struct stream_pending_walk w;
     int64_t now = clock_cached_msec(), count = 0;
     stream_pending_start(&w, pending, q->first);
@@ -338,7 +338,7 @@ static void command_xpending(struct call *call) {
     if (q.of_consumer && !consumer)
         reply_array(call->client, 0);
     else
-        reply_pending(call->client, consumer ? consumer->pending : g->pending, &q);
+        reply_pending_entries(call->client, consumer ? consumer->pending : g->pending, &q);
 }
 
 /* ---- XCLAIM and XAUTOCLAIM ---- */

@@ -60,8 +60,8 @@ static void reply_stream(struct client *c, struct value v) {
 }
 
 /* Up to `most` (0 = no limit) pending entries; of a group with the consumer. */
-static void reply_pending(struct client *c, const struct rax *pending, uint64_t most,
-                          bool of_group) {
+static void reply_pending_info(struct client *c, const struct rax *pending, uint64_t most,
+                               bool of_group) {
     struct stream_pending_walk w;
     uint64_t count = rax_count(pending);
     if (most && most < count) count = most;
@@ -89,7 +89,7 @@ static void reply_full_consumers(struct client *c, const struct rax *consumers, 
         reply_bulk_c_string(c, "pel-count");
         reply_integer(c, (int64_t)rax_count(consumer->pending));
         reply_bulk_c_string(c, "pending");
-        reply_pending(c, consumer->pending, most, false);
+        reply_pending_info(c, consumer->pending, most, false);
     }
     buffer_free(&w.name);
 }
@@ -107,7 +107,7 @@ static void reply_full_groups(struct client *c, struct value v, uint64_t most) {
         reply_bulk_c_string(c, "pel-count");
         reply_integer(c, (int64_t)rax_count(g->pending));
         reply_bulk_c_string(c, "pending");
-        reply_pending(c, g->pending, most, true);
+        reply_pending_info(c, g->pending, most, true);
         reply_bulk_c_string(c, "consumers");
         reply_full_consumers(c, g->consumers, most);
     }

@@ -4,8 +4,8 @@
  *
  * A request goes through its streams three times: it resolves where each is to be read from
  * (parse_places); it finds out which of them have something, and delivers what a group is to get
- * (find); then it replies. An array's length is told before its elements, so finding comes first
- * and counts what replying shows.
+ * (find_readable); then it replies. An array's length is told before its elements, so finding comes
+ * first and counts what replying shows.
  *
  * XREADGROUP reads either what nobody of its group was given yet (`>`), which becomes pending for
  * the consumer unless NOACK says otherwise, or what is pending for the consumer, which changes
@@ -69,7 +69,8 @@ struct finding {
 /* ---- arguments ---- */
 
 /* The word at `*index` with its values, the last of which *index becomes. `STREAMS` is not one. */
-static bool parse_option(const struct call *call, int *index, bool grouped, struct reading *r) {
+static bool reading_parse_option(const struct call *call, int *index, bool grouped,
+                                 struct reading *r) {
     struct client *c = call->client;
     int more = call->argc - *index - 1;
     int64_t count;
@@ -116,7 +117,7 @@ static bool parse_reading(const struct call *call, bool grouped, struct reading 
     *r = (struct reading){0};
     for (int i = 1; i < call->argc; i++) {
         if (!argument_is(call, i, "streams") || i + 1 == call->argc) {
-            if (!parse_option(call, &i, grouped, r)) return false;
+            if (!reading_parse_option(call, &i, grouped, r)) return false;
             continue;
         }
         r->first_key = i + 1;
@@ -184,9 +185,9 @@ static bool parse_places(const struct call *call, const struct reading *r, struc
 /* ---- finding and delivering ---- */
 
 /* Gives the group's consumer the entries behind the group's last ID; returns how many. */
-static uint64_t deliver(struct value v, struct stream_group *g, const struct reading *r,
-                        struct stream_consumer *consumer, struct stream_id first, int64_t now,
-                        const struct key *key) {
+static uint64_t deliver_new(struct value v, struct stream_group *g, const struct reading *r,
+                            struct stream_consumer *consumer, struct stream_id first, int64_t now,
+                            const struct key *key) {
     struct stream_cursor at;
     uint64_t count = 0;
     stream_cursor_start(&at, v, first, STREAM_ID_MAX, false);
@@ -231,7 +232,7 @@ static void find_in_group(struct edit *edit, const struct reading *r, const stru
     f->first = p->undelivered ? g->last_id : p->after;
     bool more = stream_id_increase(&f->first);
     if (p->undelivered) {
-        f->count = more ? deliver(v, g, r, consumer, f->first, now, &edit->key) : 0;
+        f->count = more ? deliver_new(v, g, r, consumer, f->first, now, &edit->key) : 0;
     } else {
         f->history = consumer;
         f->count = more ? deliver_again(v, consumer, f->first, r->count, now) : 0;
@@ -249,8 +250,8 @@ static bool has_behind(struct value v, struct stream_id after) {
 }
 
 /* What the stream of an entry has; false where nothing. */
-static bool find(struct edit *edit, const struct reading *r, const struct place *p,
-                 struct finding *f) {
+static bool find_readable(struct edit *edit, const struct reading *r, const struct place *p,
+                          struct finding *f) {
     struct value v = entry_object(edit->entry);
     *f = (struct finding){.key = edit->key.name, .v = v};
     if (!r->grouped) {
@@ -312,7 +313,7 @@ struct waiting_read {
 };
 
 /* Copies bytes to *free_bytes, which moves behind them. */
-static struct slice keep(struct slice text, char **free_bytes) {
+static struct slice keep_text(struct slice text, char **free_bytes) {
     struct slice kept = {*free_bytes, text.length};
     if (text.length) memcpy(*free_bytes, text.bytes, text.length);
     *free_bytes += text.length;
@@ -327,11 +328,11 @@ static struct waiting_read *waiting_create(const struct call *call, const struct
     struct waiting_read *w = memory_alloc(head + bytes, MEMORY_CLIENTS);
     char *free_bytes = (char *)w + head;
     w->reading = *r;
-    w->reading.group = keep(r->group, &free_bytes);
-    w->reading.consumer = keep(r->consumer, &free_bytes);
+    w->reading.group = keep_text(r->group, &free_bytes);
+    w->reading.consumer = keep_text(r->consumer, &free_bytes);
     if (!r->count) w->reading.count = WAITING_COUNT;
     for (size_t i = 0; i < count; i++) {
-        w->streams[i].key = keep(call->argv[(size_t)r->first_key + i], &free_bytes);
+        w->streams[i].key = keep_text(call->argv[(size_t)r->first_key + i], &free_bytes);
         w->streams[i].after = places[i].after;
     }
     return w;
@@ -339,7 +340,7 @@ static struct waiting_read *waiting_create(const struct call *call, const struct
 
 static void waiting_free(void *state) { memory_free(state, MEMORY_CLIENTS); }
 
-static void reply_waited_in_vain(struct client *c, void *state) { reply_null_array(c); }
+static void reading_reply_timeout(struct client *c, void *state) { reply_null_array(c); }
 
 /* Where the stream is to be read from: of a key that is named twice, its first place counts. */
 static struct stream_id waited_after(const struct waiting_read *w, struct slice key) {
@@ -351,7 +352,7 @@ static struct stream_id waited_after(const struct waiting_read *w, struct slice 
     return w->streams[i].after;
 }
 
-static bool serve(struct client *c, void *state, const struct key *key) {
+static bool serve_reading(struct client *c, void *state, const struct key *key) {
     const struct waiting_read *w = state;
     const struct reading *r = &w->reading;
     struct edit edit;
@@ -384,7 +385,7 @@ static bool serve(struct client *c, void *state, const struct key *key) {
 }
 
 static const struct blocked_kind read_kind = {
-    .serve = serve, .timed_out = reply_waited_in_vain, .free_state = waiting_free};
+    .serve = serve_reading, .timed_out = reading_reply_timeout, .free_state = waiting_free};
 
 /* ---- the commands ---- */
 
@@ -396,7 +397,7 @@ static void read_now_or_wait(struct call *call, const struct reading *r, const s
         const struct key key = call_key(call, at);
         struct edit edit;
         edit_of_entry(&edit, &key, keyspace_read(&key));
-        if (edit.entry && find(&edit, r, &places[i], &findings[found])) found++;
+        if (edit.entry && find_readable(&edit, r, &places[i], &findings[found])) found++;
     }
     if (found)
         reply_findings(call->client, findings, found);
@@ -424,7 +425,7 @@ static void command_xreadgroup(struct call *call) { read_generic(call, true); }
 /* ---- rows ---- */
 
 /* As many keys as IDs follow the word STREAMS. */
-static bool read_keys(const struct key_search *s) {
+static bool stream_read_keys(const struct key_search *s) {
     int i = 1;
     for (; i < s->argc && !slice_is(s->argv[i], "streams"); i++) {
         if (slice_is(s->argv[i], "block") || slice_is(s->argv[i], "count"))
@@ -444,12 +445,12 @@ static struct command rows[] = {
     COMMAND("xread", command_xread, -4, READ | MOVABLE, ACL_STREAM | ACL_BLOCKING, NO_KEYS,
             "Entries of streams behind an ID each ($ = the last one), with COUNT; with BLOCK it "
             "waits for some.",
-            .keys = read_keys),
+            .keys = stream_read_keys),
     COMMAND("xreadgroup", command_xreadgroup, -7, WRITE | MOVABLE, ACL_STREAM | ACL_BLOCKING,
             CHANGES(STREAM, NO_KEYS),
             "Entries of streams for a consumer of a group: new ones (>), or those pending for it "
             "behind an ID; with COUNT, BLOCK and NOACK.",
-            .keys = read_keys),
+            .keys = stream_read_keys),
 };
 
 void commands_stream_read_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -368,7 +368,7 @@ static bool pairs_complete(struct call *call) {
     return false;
 }
 
-static void set_pairs(struct call *call) {
+static void string_set_pairs(struct call *call) {
     uint64_t hashes[PREFETCH_GROUP];
     bool taken = false;
     for (int first = 1; first < call->argc;) {
@@ -390,7 +390,7 @@ static void set_pairs(struct call *call) {
 
 static void command_mset(struct call *call) {
     if (!pairs_complete(call)) return;
-    set_pairs(call);
+    string_set_pairs(call);
     reply_ok(call->client);
 }
 
@@ -401,13 +401,13 @@ static void command_msetnx(struct call *call) {
     if (found)
         keyspace_note_access(found);
     else
-        set_pairs(call);
+        string_set_pairs(call);
     reply_integer(call->client, !found);
 }
 
 /* ---- counting ---- */
 
-static void add(struct call *call, int64_t increment) {
+static void add_increment(struct call *call, int64_t increment) {
     struct edit edit;
     int64_t value = 0;
     edit_find_argument(&edit, call, 1);
@@ -426,12 +426,12 @@ static void add(struct call *call, int64_t increment) {
     reply_integer(call->client, value);
 }
 
-static void command_incr(struct call *call) { add(call, 1); }
-static void command_decr(struct call *call) { add(call, -1); }
+static void command_incr(struct call *call) { add_increment(call, 1); }
+static void command_decr(struct call *call) { add_increment(call, -1); }
 
 static void command_incrby(struct call *call) {
     int64_t increment;
-    if (argument_int64(call, 2, &increment, NULL)) add(call, increment);
+    if (argument_int64(call, 2, &increment, NULL)) add_increment(call, increment);
 }
 
 static void command_decrby(struct call *call) {
@@ -441,7 +441,7 @@ static void command_decrby(struct call *call) {
         reply_error(call->client, "decrement would overflow");
         return;
     }
-    add(call, -decrement);
+    add_increment(call, -decrement);
 }
 
 static void command_incrbyfloat(struct call *call) {

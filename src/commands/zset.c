@@ -212,7 +212,7 @@ static void rank_generic(struct call *call, bool from_top) {
 static void command_zrank(struct call *call) { rank_generic(call, false); }
 static void command_zrevrank(struct call *call) { rank_generic(call, true); }
 
-static void scan_visit(struct slice member, double score, void *context) {
+static void zset_scan_visit(struct slice member, double score, void *context) {
     struct member_scan *s = context;
     char digits[NUMBER_DOUBLE_CHARS];
     if (!scan_fits(&s->scan, member)) return;
@@ -221,11 +221,13 @@ static void scan_visit(struct slice member, double score, void *context) {
     text_list_add(&s->found, (struct slice){digits, length});
 }
 
-static uint64_t scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
-    return zset_scan(v, cursor, scan_wanted(&s->scan), scan_visit, s);
+static uint64_t zset_scan_position(struct value v, uint64_t cursor, struct member_scan *s) {
+    return zset_scan(v, cursor, scan_wanted(&s->scan), zset_scan_visit, s);
 }
 
-static void command_zscan(struct call *call) { member_scan_run(call, ENTRY_ZSET, scan_position); }
+static void command_zscan(struct call *call) {
+    member_scan_run(call, ENTRY_ZSET, zset_scan_position);
+}
 
 /* ---- popping ---- */
 
@@ -233,7 +235,7 @@ static const char *pop_event(bool from_top) { return from_top ? "zpopmax" : "zpo
 
 /* Replies the lowest or highest member and its score, side by side in RESP3 too, and takes it
  * out. */
-static void pop_one(struct client *c, struct edit *edit, bool from_top) {
+static void zset_pop_one(struct client *c, struct edit *edit, bool from_top) {
     char scratch[LISTPACK_SCRATCH];
     struct zset_cursor at;
     struct value v = zset_in(edit->entry);
@@ -245,7 +247,7 @@ static void pop_one(struct client *c, struct edit *edit, bool from_top) {
     zset_take_out(edit, (struct zset_span){rank, 1}, pop_event(from_top));
 }
 
-static void pop_many(struct client *c, struct edit *edit, uint64_t wanted, bool from_top) {
+static void zset_pop_many(struct client *c, struct edit *edit, uint64_t wanted, bool from_top) {
     struct value v = zset_in(edit->entry);
     size_t there = zset_count(v), count = wanted < there ? (size_t)wanted : there;
     zset_reply_begin(c, count, true);
@@ -254,7 +256,7 @@ static void pop_many(struct client *c, struct edit *edit, uint64_t wanted, bool 
                   pop_event(from_top));
 }
 
-static void pop_generic(struct call *call, bool from_top) {
+static void zset_pop_generic(struct call *call, bool from_top) {
     struct client *c = call->client;
     struct edit edit = {.entry = NULL};
     int64_t wanted = 1;
@@ -269,51 +271,51 @@ static void pop_generic(struct call *call, bool from_top) {
     if (!edit.entry) {
         reply_array(c, 0);
     } else if (counted) {
-        pop_many(c, &edit, (uint64_t)wanted, from_top);
+        zset_pop_many(c, &edit, (uint64_t)wanted, from_top);
     } else {
         reply_array(c, 2);
-        pop_one(c, &edit, from_top);
+        zset_pop_one(c, &edit, from_top);
     }
 }
 
-static void command_zpopmin(struct call *call) { pop_generic(call, false); }
-static void command_zpopmax(struct call *call) { pop_generic(call, true); }
+static void command_zpopmin(struct call *call) { zset_pop_generic(call, false); }
+static void command_zpopmax(struct call *call) { zset_pop_generic(call, true); }
 
 /* ---- waiting ---- */
 
-static void pop_named(struct client *c, struct edit *edit, bool from_top) {
+static void zset_pop_named(struct client *c, struct edit *edit, bool from_top) {
     const struct slice effect[] = {from_top ? SLICE("ZPOPMAX") : SLICE("ZPOPMIN"), edit->key.name};
     reply_array(c, 3);
     reply_bulk(c, edit->key.name);
-    pop_one(c, edit, from_top);
+    zset_pop_one(c, edit, from_top);
     effect_add(edit->key.keyspace, EFFECT_BOTH, 2, effect);
 }
 
-static bool serve_pop(struct client *c, const struct key *key, bool from_top) {
+static bool zset_serve_pop(struct client *c, const struct key *key, bool from_top) {
     struct edit edit;
     if (!edit_open_key(&edit, key, ENTRY_ZSET) || !edit.entry) return false;
     tracking_credit(c); /* another client's request runs */
-    pop_named(c, &edit, from_top);
+    zset_pop_named(c, &edit, from_top);
     tracking_credit(NULL);
     return true;
 }
 
 static bool serve_popmin(struct client *c, void *state, const struct key *key) {
-    return serve_pop(c, key, false);
+    return zset_serve_pop(c, key, false);
 }
 
 static bool serve_popmax(struct client *c, void *state, const struct key *key) {
-    return serve_pop(c, key, true);
+    return zset_serve_pop(c, key, true);
 }
 
-static void reply_waited_in_vain(struct client *c, void *state) { reply_null_array(c); }
+static void zset_reply_timeout(struct client *c, void *state) { reply_null_array(c); }
 
 static const struct blocked_kind popmin_kind = {.serve = serve_popmin,
-                                                .timed_out = reply_waited_in_vain};
+                                                .timed_out = zset_reply_timeout};
 static const struct blocked_kind popmax_kind = {.serve = serve_popmax,
-                                                .timed_out = reply_waited_in_vain};
+                                                .timed_out = zset_reply_timeout};
 
-static void blocking_pop(struct call *call, bool from_top) {
+static void zset_blocking_pop(struct call *call, bool from_top) {
     int64_t timeout_msec;
     int last = call->argc - 2;
     if (!blocked_parse_timeout(call, last + 1, &timeout_msec)) return;
@@ -321,18 +323,18 @@ static void blocking_pop(struct call *call, bool from_top) {
         struct edit edit;
         if (!edit_open(&edit, call, i, ENTRY_ZSET)) return;
         if (!edit.entry) continue;
-        pop_named(call->client, &edit, from_top);
+        zset_pop_named(call->client, &edit, from_top);
         return;
     }
     blocked_begin(call, from_top ? &popmax_kind : &popmin_kind, 1, last, 1, timeout_msec, NULL);
 }
 
-static void command_bzpopmin(struct call *call) { blocking_pop(call, false); }
-static void command_bzpopmax(struct call *call) { blocking_pop(call, true); }
+static void command_bzpopmin(struct call *call) { zset_blocking_pop(call, false); }
+static void command_bzpopmax(struct call *call) { zset_blocking_pop(call, true); }
 
 /* ---- ZRANDMEMBER ---- */
 
-static enum draw_reach draw_reach(struct value v) {
+static enum draw_reach zset_draw_reach(struct value v) {
     return v.encoding == ZSET_LISTPACK ? DRAW_BY_WALK : DRAW_BY_RANK;
 }
 
@@ -342,19 +344,19 @@ static void draw_fill(struct draw_item *item, const struct zset_item *from) {
     item->second = (struct slice){item->scratch[1], sizeof(from->score)};
 }
 
-static void draw_pick(struct value v, struct draw_item *item) {
+static void zset_draw_pick(struct value v, struct draw_item *item) {
     const struct zset_item found = zset_random(v);
     draw_fill(item, &found);
 }
 
-static void draw_at(struct value v, size_t rank, struct draw_item *item) {
+static void zset_draw_at(struct value v, size_t rank, struct draw_item *item) {
     struct zset_cursor at;
     zset_seek(v, rank, &at);
     const struct zset_item found = zset_get(&at);
     draw_fill(item, &found);
 }
 
-static void draw_each(struct value v, draw_visit *visit, void *context) {
+static void zset_draw_each(struct value v, draw_visit *visit, void *context) {
     struct zset_cursor at;
     struct draw_item item;
     for (bool more = zset_seek(v, 0, &at); more; more = zset_next(&at)) {
@@ -373,11 +375,11 @@ static void draw_reply_score(struct client *c, struct slice second) {
 static const struct draw_type members = {
     .type = ENTRY_ZSET,
     .with = "withscores",
-    .reach = draw_reach,
+    .reach = zset_draw_reach,
     .count = zset_count,
-    .pick = draw_pick,
-    .at = draw_at,
-    .each = draw_each,
+    .pick = zset_draw_pick,
+    .at = zset_draw_at,
+    .each = zset_draw_each,
     .reply_second = draw_reply_score,
 };
 

@@ -242,12 +242,12 @@ static size_t run_at(const struct combination *c, size_t first) {
     return end - first;
 }
 
-static double weighted(const struct source *s, double score) {
+static double weighted_score(const struct source *s, double score) {
     double product = s->weight * score;
     return isnan(product) ? 0 : product;
 }
 
-static double aggregated(enum aggregate how, double old, double more) {
+static double aggregated_score(enum aggregate how, double old, double more) {
     switch (how) {
     case AGGREGATE_MIN: return more < old ? more : old;
     case AGGREGATE_MAX: return more > old ? more : old;
@@ -272,13 +272,13 @@ static double run_aggregated(const struct combination *c, double old, double sco
         return weights == 0 ? old + 0.0 : old + weights * score;
     }
     for (size_t i = from; i < c->walked_run; i++)
-        old = aggregated(c->aggregate, old, weighted(&c->walked[i], score));
+        old = aggregated_score(c->aggregate, old, weighted_score(&c->walked[i], score));
     return old;
 }
 
 static void unite_visit(struct slice member, double score, void *context) {
     struct combination *c = context;
-    double first = weighted(c->walked, score);
+    double first = weighted_score(c->walked, score);
     if (!c->places) {
         gather_add(c, member, run_aggregated(c, first, score, 1));
         return;
@@ -309,7 +309,7 @@ static void walk_run(struct combination *c, size_t first) {
 }
 
 /* Sources come from the smallest on: no fewer members than the largest has will be gathered. */
-static void unite(struct combination *c) {
+static void combine_union(struct combination *c) {
     size_t largest = c->sources[c->source_count - 1].count, filled = 0;
     for (size_t i = 0; i < c->source_count; i += run_at(c, i)) filled += c->sources[i].count != 0;
     bool indexed = filled > 1;
@@ -320,16 +320,16 @@ static void unite(struct combination *c) {
 
 static void intersect_visit(struct slice member, double score, void *context) {
     struct combination *c = context;
-    double result = weighted(&c->sources[0], score), other = score;
+    double result = weighted_score(&c->sources[0], score), other = score;
     for (size_t i = 1; i < c->source_count; i++) {
         bool known = same_source(&c->sources[i - 1], &c->sources[i]);
         if (!known && !source_score(&c->sources[i], member, &other)) return;
-        result = aggregated(c->aggregate, result, c->sources[i].weight * other);
+        result = aggregated_score(c->aggregate, result, c->sources[i].weight * other);
     }
     gather_add(c, member, result);
 }
 
-static void intersect(struct combination *c) {
+static void combine_intersection(struct combination *c) {
     gather_open(c, c->sources[0].count, false);
     source_each(&c->sources[0], intersect_visit, c);
 }
@@ -361,7 +361,7 @@ static void take_out_visit(struct slice member, double score, void *context) {
     if (there) there->score = NAN;
 }
 
-static void subtract(struct combination *c) {
+static void combine_difference(struct combination *c) {
     size_t first = c->sources[0].count, others = 0, left = 0;
     for (size_t i = 1; i < c->source_count; i++) others += c->sources[i].count;
     bool asks = first * (c->source_count - 1) <= first + others;
@@ -379,13 +379,13 @@ static void subtract(struct combination *c) {
     c->count = left;
 }
 
-static void combine(struct combination *c) {
+static void combine_sources(struct combination *c) {
     if (c->operation != OPERATION_DIFFERENCE)
         qsort(c->sources, c->source_count, sizeof(*c->sources), compare_sources);
     switch (c->operation) {
-    case OPERATION_UNION: unite(c); break;
-    case OPERATION_INTERSECTION: intersect(c); break;
-    case OPERATION_DIFFERENCE: subtract(c); break;
+    case OPERATION_UNION: combine_union(c); break;
+    case OPERATION_INTERSECTION: combine_intersection(c); break;
+    case OPERATION_DIFFERENCE: combine_difference(c); break;
     }
     gather_sort(c);
 }
@@ -436,7 +436,8 @@ static bool parse_aggregate(const struct call *call, int index, enum aggregate *
 }
 
 /* The options behind the keys; false after an error. */
-static bool parse_options(const struct call *call, int first, bool stores, struct combination *c) {
+static bool combination_parse_options(const struct call *call, int first, bool stores,
+                                      struct combination *c) {
     bool weighs = c->operation != OPERATION_DIFFERENCE;
     for (int i = first; i < call->argc; i++) {
         size_t behind = (size_t)(call->argc - i - 1);
@@ -457,7 +458,7 @@ static bool parse_options(const struct call *call, int first, bool stores, struc
 }
 
 /* How many keys follow argument `index`; false after an error. */
-static bool parse_count(const struct call *call, int index, size_t *count) {
+static bool parse_key_count(const struct call *call, int index, size_t *count) {
     int64_t wanted;
     if (!argument_int64(call, index, &wanted, NULL)) return false;
     if (wanted < 1) {
@@ -510,11 +511,11 @@ static void combination_free(struct combination *c) {
 static void combine_generic(struct call *call, enum operation operation, bool stores) {
     struct combination c = {.operation = operation};
     int count_at = stores ? 2 : 1, keys_at = count_at + 1;
-    if (!parse_count(call, count_at, &c.source_count)) return;
+    if (!parse_key_count(call, count_at, &c.source_count)) return;
     c.sources = memory_zalloc(c.source_count * sizeof(*c.sources), MEMORY_OTHER);
     if (find_sources(call, keys_at, stores, &c) &&
-        parse_options(call, keys_at + (int)c.source_count, stores, &c)) {
-        combine(&c);
+        combination_parse_options(call, keys_at + (int)c.source_count, stores, &c)) {
+        combine_sources(&c);
         if (stores)
             store_gathered(call, &c);
         else
@@ -538,13 +539,13 @@ static void command_zdiffstore(struct call *call) {
 
 /* ---- rows ---- */
 
-static bool read_keys(const struct key_search *s) {
+static bool combine_read_keys(const struct key_search *s) {
     int count = keys_counted(s, 1);
     keys_named(s, 2, count);
     return count > 0;
 }
 /* The target comes last, as 6.2 has it. */
-static bool store_keys(const struct key_search *s) {
+static bool combine_store_keys(const struct key_search *s) {
     int count = keys_counted(s, 2);
     if (!count) return false;
     if (keys_named(s, 3, count)) key_named(s, 1);
@@ -554,21 +555,22 @@ static bool store_keys(const struct key_search *s) {
 static struct command rows[] = {
     COMMAND("zunion", command_zunion, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
             "Members of any of the sorted sets; with WEIGHTS, AGGREGATE, WITHSCORES.",
-            .keys = read_keys),
+            .keys = combine_read_keys),
     COMMAND("zinter", command_zinter, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
-            "Members that all have; with WEIGHTS, AGGREGATE, WITHSCORES.", .keys = read_keys),
+            "Members that all have; with WEIGHTS, AGGREGATE, WITHSCORES.",
+            .keys = combine_read_keys),
     COMMAND("zdiff", command_zdiff, -3, READ | MOVABLE, ACL_SORTEDSET, NO_KEYS,
             "Members of the first sorted set that no other has; with WITHSCORES.",
-            .keys = read_keys),
+            .keys = combine_read_keys),
     COMMAND("zunionstore", command_zunionstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
             CHANGES(WHOLE, ONE_KEY), "Stores what ZUNION gives; returns how many.",
-            .keys = store_keys),
+            .keys = combine_store_keys),
     COMMAND("zinterstore", command_zinterstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
             CHANGES(WHOLE, ONE_KEY), "Stores what ZINTER gives; returns how many.",
-            .keys = store_keys),
+            .keys = combine_store_keys),
     COMMAND("zdiffstore", command_zdiffstore, -4, GROW | MOVABLE, ACL_SORTEDSET,
             CHANGES(WHOLE, ONE_KEY), "Stores what ZDIFF gives; returns how many.",
-            .keys = store_keys),
+            .keys = combine_store_keys),
 };
 
 void commands_zset_combine_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -72,7 +72,7 @@ struct search {
 
 /* ---- bytes ---- */
 
-static const uint8_t *take(struct reader *r, uint64_t length) {
+static const uint8_t *reader_take(struct reader *r, uint64_t length) {
     if (r->bad || length > (uint64_t)(r->end - r->at)) {
         r->bad = true;
         return NULL;
@@ -84,7 +84,7 @@ static const uint8_t *take(struct reader *r, uint64_t length) {
 /* A number of 1 to 8 bytes, lowest first: the byte order of the processors that we run on. */
 static uint64_t take_number(struct reader *r, unsigned length) {
     uint64_t number = 0;
-    const uint8_t *bytes = length <= sizeof(number) ? take(r, length) : NULL;
+    const uint8_t *bytes = length <= sizeof(number) ? reader_take(r, length) : NULL;
     if (bytes)
         memcpy(&number, bytes, length);
     else
@@ -113,7 +113,7 @@ static const char *take_text(struct reader *r) {
         r->bad = true;
         return NULL;
     }
-    return (const char *)take(r, (uint64_t)(end - r->at) + 1);
+    return (const char *)reader_take(r, (uint64_t)(end - r->at) + 1);
 }
 
 static const char *text_at(const struct line_section *section, uint64_t offset) {
@@ -138,8 +138,8 @@ static void take_value(const struct unit *u, struct reader *r, uint64_t form, co
     case FORM_DATA2: *number = take_number(r, 2); return;
     case FORM_DATA4: *number = take_number(r, 4); return;
     case FORM_DATA8: *number = take_number(r, 8); return;
-    case FORM_DATA16: take(r, 16); return;
-    case FORM_BLOCK: take(r, take_unsigned(r)); return;
+    case FORM_DATA16: reader_take(r, 16); return;
+    case FORM_BLOCK: reader_take(r, take_unsigned(r)); return;
     default: r->bad = true; return;
     }
 }
@@ -226,7 +226,7 @@ static void note_range(const struct unit *u, struct search *s, const struct row 
 /* Returns true at the end of a sequence. */
 static bool run_extended(struct reader *r, struct row *now) {
     uint64_t length = take_unsigned(r);
-    const uint8_t *bytes = take(r, length);
+    const uint8_t *bytes = reader_take(r, length);
     if (!bytes || !length) return false;
     struct reader operand = {bytes + 1, bytes + length, false};
     if (*bytes == EXTENDED_SET_ADDRESS && length - 1 <= sizeof(now->address))
@@ -281,21 +281,21 @@ static void run_unit(const struct unit *u, struct search *s) {
 static bool read_header(struct unit *u, struct reader *r) {
     u->version = (unsigned)take_number(r, 2);
     if (u->version < 2 || u->version > 5) return false;
-    if (u->version >= 5) take(r, 2); /* sizes of an address and a segment */
+    if (u->version >= 5) reader_take(r, 2); /* sizes of an address and a segment */
     uint64_t length = take_number(r, u->offset_bytes);
     struct reader rest = *r;
-    const uint8_t *header = take(r, length);
+    const uint8_t *header = reader_take(r, length);
     if (!header) return false;
     u->program = *r;
     rest.end = r->at;
     u->step = (unsigned)take_number(&rest, 1);
     bool is_scalar = u->version < 4 || take_number(&rest, 1) == 1;
-    take(&rest, 1); /* whether rows begin statements */
+    reader_take(&rest, 1); /* whether rows begin statements */
     u->line_base = (int8_t)take_number(&rest, 1);
     u->line_range = (unsigned)take_number(&rest, 1);
     u->opcode_base = (unsigned)take_number(&rest, 1);
     if (rest.bad || !is_scalar || !u->line_range || !u->opcode_base) return false;
-    u->operands = take(&rest, u->opcode_base - 1);
+    u->operands = reader_take(&rest, u->opcode_base - 1);
     u->names = rest;
     return !rest.bad;
 }
@@ -326,7 +326,7 @@ void line_table_find(const struct line_table *table, struct line_place *places, 
             unit.offset_bytes = 8;
             length = take_number(&r, 8);
         }
-        const uint8_t *bytes = take(&r, length);
+        const uint8_t *bytes = reader_take(&r, length);
         if (!bytes) return;
         struct reader own = {bytes, bytes + length, false};
         if (read_header(&unit, &own)) run_unit(&unit, &search);

@@ -72,8 +72,8 @@ static uint64_t pattern_random(const volatile uint64_t *word, size_t index, uint
     return x ^ (x >> 31);
 }
 
-static void pass(volatile uint64_t *words, size_t count, pattern_function *pattern,
-                 uint64_t parameter, uint64_t invert, struct memory_test_result *result) {
+static void pattern_pass(volatile uint64_t *words, size_t count, pattern_function *pattern,
+                         uint64_t parameter, uint64_t invert, struct memory_test_result *result) {
     for (size_t i = 0; i < count; i++) words[i] = pattern(&words[i], i, parameter) ^ invert;
     for (size_t i = 0; i < count; i++) {
         if (words[i] == (pattern(&words[i], i, parameter) ^ invert)) continue;
@@ -97,8 +97,8 @@ struct memory_test_result memory_test_words(volatile uint64_t *words, size_t cou
     struct memory_test_result result = {0};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
         if (progress) progress(passes[i].name);
-        pass(words, count, passes[i].pattern, passes[i].parameter, 0, &result);
-        pass(words, count, passes[i].pattern, passes[i].parameter, ONES, &result);
+        pattern_pass(words, count, passes[i].pattern, passes[i].parameter, 0, &result);
+        pattern_pass(words, count, passes[i].pattern, passes[i].parameter, ONES, &result);
     }
     return result;
 }

@@ -49,7 +49,7 @@ static void (*writer)(const char *text);
 static const char *executable = "";
 static const void *(*running)(char *name, size_t size);
 
-__attribute__((format(printf, 1, 2))) static void line(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) static void write_line(const char *format, ...) {
     char text[LINE_BYTES_MAX];
     va_list arguments;
     va_start(arguments, format);
@@ -199,7 +199,7 @@ static void write_frame(const struct program *p, const struct frame *f,
     size_t offset = 0;
     const char *call = (const char *)f->address - f->back;
     if (!dladdr(call, &info)) {
-        line("?[%p]", f->address);
+        write_line("?[%p]", f->address);
         return;
     }
     bool own = info.dli_fbase == p->base;
@@ -212,9 +212,9 @@ static void write_frame(const struct program *p, const struct frame *f,
     mark_of(name ? call - offset : NULL, mark, sizeof(mark));
     line_of(place, at, sizeof(at));
     if (name)
-        line("%s(%s+0x%zx)[%p]%s%s", file, name, offset + f->back, f->address, mark, at);
+        write_line("%s(%s+0x%zx)[%p]%s%s", file, name, offset + f->back, f->address, mark, at);
     else
-        line("%s(+0x%zx)[%p]%s", file, in_file + f->back, f->address, at);
+        write_line("%s(+0x%zx)[%p]%s", file, in_file + f->back, f->address, at);
 }
 
 /* Where the frame's instruction stands in the program's file; 0 for a frame of a library. */
@@ -281,12 +281,12 @@ void stack_trace_write(const void *ucontext, void (*write)(const char *text)) {
     program_open(&program);
     frames[0] = (struct frame){ucontext ? instruction_of(ucontext) : NULL, 0};
     if (frames[0].address) {
-        line("EIP:");
+        write_line("EIP:");
         write_frames(&program, frames, 1);
     }
     write("\nBacktrace:\n");
     bool walks = !ucontext || has_stack(ucontext);
-    if (!walks) line("The stack pointer points at nothing.");
+    if (!walks) write_line("The stack pointer points at nothing.");
     int count = walks ? backtrace(addresses, FRAMES_MAX) : 0;
     for (int i = 0; i < count; i++) frames[i] = (struct frame){addresses[i], 1};
     write_frames(&program, frames, (size_t)count);

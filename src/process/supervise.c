@@ -47,7 +47,7 @@ static bool socket_address(const char *path, struct sockaddr_un *name, socklen_t
     return true;
 }
 
-static void notify(const char *state) {
+static void notify_systemd(const char *state) {
     struct sockaddr_un name;
     socklen_t length;
     if (supervisor != SUPERVISOR_SYSTEMD || !socket_address(notify_path, &name, &length)) return;
@@ -103,15 +103,15 @@ bool supervise_active(void) { return supervisor != SUPERVISOR_NONE; }
 
 void supervise_ready(void) {
     if (supervisor == SUPERVISOR_UPSTART) raise(SIGSTOP);
-    notify("READY=1\nSTATUS=Ready to accept connections\n");
+    notify_systemd("READY=1\nSTATUS=Ready to accept connections\n");
 }
 
-void supervise_stopping(void) { notify("STOPPING=1\nSTATUS=Shutting down\n"); }
+void supervise_stopping(void) { notify_systemd("STOPPING=1\nSTATUS=Shutting down\n"); }
 
 void supervise_status(const char *text) {
     char state[256];
     snprintf(state, sizeof(state), "STATUS=%s\n", text);
-    notify(state);
+    notify_systemd(state);
 }
 
 /* ---- rows ---- */

@@ -46,7 +46,7 @@ static bool append_variable(struct slice name, const char *title, struct buffer 
 
 /* "{{" stands for a brace. False where the template is not well formed. Blanks at both ends of the
  * result are dropped. */
-static bool expand(struct slice text, const char *title, struct buffer *out) {
+static bool expand_template(struct slice text, const char *title, struct buffer *out) {
     for (size_t i = 0; i < text.length; i++) {
         if (text.bytes[i] != '{' || (i + 1 < text.length && text.bytes[i + 1] == '{')) {
             i += text.bytes[i] == '{';
@@ -73,7 +73,7 @@ static bool check_template(const struct option_row *row, struct slice value, cha
                            size_t reason_size) {
     struct buffer out;
     buffer_init(&out, MEMORY_OTHER);
-    bool good = expand(value, "", &out) && out.length;
+    bool good = expand_template(value, "", &out) && out.length;
     buffer_free(&out);
     if (!good)
         snprintf(reason, reason_size, "template format is invalid or contains unknown variables");
@@ -140,7 +140,7 @@ void title_write(void) {
     if (!enabled || !area || area_bytes < 2) return;
     struct buffer title;
     buffer_init(&title, MEMORY_OTHER);
-    expand(slice_of(template), program, &title);
+    expand_template(slice_of(template), program, &title);
     size_t length = title.length < area_bytes - 1 ? title.length : area_bytes - 1;
     memset(area, 0, area_bytes);
     if (length) memcpy(area, title.bytes, length);

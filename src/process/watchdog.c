@@ -23,7 +23,7 @@ static int64_t period_msec;
 static int64_t turn_msec;
 static void (*describe_running)(char *text, size_t size);
 
-static void expired(void *ucontext) {
+static void watchdog_write_report(void *ucontext) {
     char text[RUNNING_BYTES_MAX];
     log_from_signal("\n--- WATCHDOG TIMER EXPIRED ---");
     describe_running(text, sizeof(text));
@@ -35,7 +35,7 @@ static void expired(void *ucontext) {
 void watchdog_set_turn(int64_t msec) { turn_msec = msec; }
 
 void watchdog_reset(void) {
-    if (period_msec) signals_watchdog(period_msec, expired);
+    if (period_msec) signals_watchdog(period_msec, watchdog_write_report);
 }
 
 /* 6.2 has it only in CONFIG SET, so no file ever holds it. */
@@ -49,7 +49,7 @@ static bool period_parse(const struct option_row *row, const struct slice *words
         return false;
     int64_t least = 2 * turn_msec;
     period_msec = period && period < least ? least : period;
-    if (source == OPTION_FROM_CONFIG_SET) signals_watchdog(period_msec, expired);
+    if (source == OPTION_FROM_CONFIG_SET) signals_watchdog(period_msec, watchdog_write_report);
     return true;
 }
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the compiler is told of functions.
+ * Attributes of functions, for the compiler and for the lint.
  */
 #ifndef EVENKEEL_BASE_ATTRIBUTES_H
 #define EVENKEEL_BASE_ATTRIBUTES_H
 
-/* Before a declaration whose result nobody may drop: what went wrong outside, or where the thing is
- * from now on. A cast to void does not count as a use; who means to drop it gives it a name, and
- * says why. */
+/* Stands before a declaration whose result the caller may not drop: a failure that comes from
+ * outside, or a thing's new address. A cast to void does not count as a use: a caller that means to
+ * drop the result assigns it to a named variable and says why. */
 #define MUST_USE __attribute__((warn_unused_result))
 
-/* Before the declaration of what only tests call from outside its file: checks of invariants,
- * clocks that stand still, refusals of memory, views of a state. tests/lint/exports.py refuses an
- * export without the mark that no other file of src/ needs, and a mark that no test needs. */
+/* Stands before the declaration of a function that only tests call from outside its file: checks of
+ * invariants, clocks that stand still, refusals of memory, views of a state. tests/lint/exports.py
+ * refuses an export that no other file of src/ needs and that lacks this mark, and a mark that no
+ * test needs. */
 #define FOR_TESTS
 #endif

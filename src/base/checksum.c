@@ -7,10 +7,11 @@
  * P. In reflected order a word's lowest bit is its highest power: bit i stands for x^(63 - i), and
  * multiplying by x is a shift to the right.
  *
- * Folding keeps 16 bytes H * x^64 + L that are congruent to all of the text up to there. To carry
- * them over n bits: (H * (x^(64 + n) mod P) + L * (x^n mod P)), 128 bits again, which are added to
- * the 16 bytes of text that stand there. A product of reflected words comes out one bit too low, so
- * its factor is a power less. At the end the tables take the 16 bytes as if they were text.
+ * Folding keeps 16 bytes H * x^64 + L that are congruent to all of the text up to there. To move
+ * them over n bits of text: (H * (x^(64 + n) mod P) + L * (x^n mod P)), 128 bits again, which are
+ * added to the 16 bytes of text that stand there. A product of reflected words comes out shifted by
+ * one bit, so each factor is one power less. At the end the tables take the 16 bytes as if they
+ * were text.
  *
  * Tables and factors are computed before main, and never change: any thread may sum.
  */
@@ -96,12 +97,12 @@ uint64_t checksum_crc64_by_tables(uint64_t sum, const void *bytes, size_t length
 #if defined(__x86_64__)
 
 #define LANE_BYTES 16
-#define LANES 4 /* as many products as hide each other's latency */
+#define LANES 4 /* enough products in flight to hide a product's latency */
 #define ROUND_BYTES ((size_t)LANE_BYTES * LANES)
 
 static bool multiplies;
-/* The factors that carry over one lane and over a round: for the low word (the higher powers) and
- * the high one. */
+/* The factors that move 16 bytes over one lane and over a round: for the low word (the higher
+ * powers) and the high one. */
 static uint64_t lane_factors[2], round_factors[2];
 
 static void make_factors(uint64_t factors[2], uint64_t bits) {
@@ -120,7 +121,7 @@ static inline __m128i load_lane(const unsigned char *at) {
     return _mm_loadu_si128((const __m128i *)(const void *)at);
 }
 
-/* At least a round. */
+/* `length` is a round at least. */
 __attribute__((target("pclmul"))) static uint64_t sum_by_folding(uint64_t sum,
                                                                  const unsigned char *at,
                                                                  size_t length) {

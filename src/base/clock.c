@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The system's clocks, and a pair of hands that a test can set.
+ * The system's clocks, and fixed times that a test can set.
  *
- * The set hands are atomic, so that threads may read while a test moves them; the cached reading
+ * The fixed times are atomic, so that threads may read while a test moves them; the cached reading
  * belongs to the main thread. Before the first clock_refresh it is 0.
  *
- * When the cached millisecond ends is kept as a monotonic time, so that to follow costs a
- * comparison; then wall time is read anew and not reckoned, so that its jumps are seen too.
+ * The end of the cached millisecond is kept as a monotonic time, so that clock_follow costs a
+ * comparison. After it wall time is read anew, not computed, so that its jumps are seen too.
  */
 #include "base/clock.h"
 
@@ -59,7 +59,8 @@ static bool counter_is_invariant(void) {
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8;
 }
 
-/* The kernel watches its clock source and leaves the counter when it proves unstable. */
+/* The kernel itself checks the counter and switches to another clock source when it proves
+ * unstable. */
 static bool kernel_trusts_counter(void) {
     char name[16] = "";
     FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Compressing by LZF, and back.
  *
- * The format: a byte below 32 stands before so many literal bytes and one more. Any other begins a
- * match, a copy of bytes that came before: its high three bits are the length less 2, where they
- * are 7 a byte with what the length has above 9 follows; then come, as the low five bits and a byte
- * more, 13 bits of the distance less 1.
+ * The format (D is 13 bits, the distance less 1):
  *
- * Greedy matching: a table has for each hash of three bytes the place where such were seen last. It
- * keeps 16 bits of a place: a distance is taken from them, and believed once the bytes there are
- * compared, so neither a stale nor a cleared entry does harm.
+ *    000nnnnn, n+1 bytes          a run of n+1 literal bytes
+ *    lllddddd dddddddd            a match: a copy of l+2 bytes from D+1 bytes back (l is 1 to 6)
+ *    111ddddd llllllll dddddddd   a match of l+9 bytes
  *
- * Where one literal more would leave no room for anything but what must fail, it ends: `last` is
- * the last place at which a match that begins can still save the whole. It is far from the end for
- * a text that has no repetitions.
+ * Greedy matching: a table has for each hash of three bytes the place where bytes of that hash were
+ * seen last. Only 16 bits of a place are kept. The distance that they give is used only if the
+ * bytes there are equal, so neither a stale nor a cleared entry does harm.
+ *
+ * Compressing ends as soon as the output cannot fit any more: `last` is the last place at which a
+ * match can begin so that the whole still fits. In a text without repetitions it is far from the
+ * end.
  */
 #include "base/compress.h"
 
@@ -44,8 +45,8 @@ static inline uint64_t load_64(const unsigned char *at) {
     return word;
 }
 
-/* The literals before `to`; false where there is no room. Most runs are short: a copy of a known
- * length, some of it for nothing, costs less than one that is as long as it must be. */
+/* Writes the literals before `to`; false where there is no room. Copies RUN_MAX bytes where it can,
+ * because a copy of constant length is faster even though most runs are shorter. */
 static inline bool put_literals(struct packer *p, const unsigned char *to) {
     while (p->literals < to) {
         size_t run = (size_t)(to - p->literals), room = (size_t)(p->limit - p->next);
@@ -76,7 +77,8 @@ static bool put_match(struct packer *p, size_t distance, size_t length) {
     return true;
 }
 
-/* How many bytes are equal from both places on, up to `most`; the first three are. */
+/* How many bytes are equal from both places on, up to `most`; the first MATCH_MIN are known to be.
+ */
 static inline size_t match_length(const unsigned char *a, const unsigned char *b, size_t most) {
     size_t length = MATCH_MIN;
     for (; length + sizeof(uint64_t) <= most; length += sizeof(uint64_t)) {
@@ -87,8 +89,8 @@ static inline size_t match_length(const unsigned char *a, const unsigned char *b
     return length;
 }
 
-/* The last place at which a match may begin: its word lies in the text, and the literals before it
- * leave room for it. */
+/* The last place at which a match may begin: four bytes of text are left there, and the literals
+ * before it leave room for the match. */
 static const unsigned char *last_place(const struct packer *p) {
     size_t left = (size_t)(p->end - p->literals), room = (size_t)(p->limit - p->next);
     if (left < sizeof(uint32_t) || room < 2) return NULL;
@@ -101,7 +103,7 @@ static inline uint32_t place_of(uint32_t word, unsigned bits) {
     return (word << 8) * UINT32_C(2654435761) >> (32 - bits);
 }
 
-/* The text's bytes from p->literals on, but for the last literals. */
+/* Writes the text from p->literals on, but for the last run of literals. */
 static bool put_matches(struct packer *p, uint16_t *places, unsigned bits) {
     const unsigned char *start = p->literals, *at = start, *last = last_place(p);
     while (at <= last) {
@@ -121,7 +123,7 @@ static bool put_matches(struct packer *p, uint16_t *places, unsigned bits) {
         at = p->literals;
         last = last_place(p);
         if (at > last) break;
-        /* The places just before the next: what follows a match often follows its like. */
+        /* The places at the match's end are noted too: repetitions often go on behind a match. */
         for (int back = 2; back > 0; back--)
             places[place_of(load_32(at - back), bits)] = (uint16_t)(at - back - start);
     }
@@ -144,11 +146,11 @@ size_t compress_lzf(struct slice text, void *out, size_t room) {
 
 /* ---- Back ---- */
 
-/* Matches are copied by so many bytes at once: few are longer. */
+/* Bytes that are copied at once: few matches are longer. */
 #define STEP ((size_t)16)
 
-/* `length` bytes that stand `distance` before; there is room for so many. Where they overlap those
- * that were copied are copied again. */
+/* Copies `length` (<= room) bytes that stand `distance` bytes back. Where source and target
+ * overlap, bytes that were just copied are copied again. */
 static inline void copy_match(unsigned char *to, size_t distance, size_t length, size_t room) {
     const unsigned char *from = to - distance;
     if (distance >= STEP && room >= length + STEP) {
@@ -162,7 +164,8 @@ static inline void copy_match(unsigned char *to, size_t distance, size_t length,
     for (size_t i = 0; i < length; i++) to[i] = from[i];
 }
 
-/* The match whose first byte is `head`, and which goes on at `*at`; 0 = there is none. */
+/* Expands the match whose first byte is `head` and whose other bytes begin at `*at`; returns its
+ * length, 0 where it is malformed or does not fit. */
 static inline size_t put_copy(unsigned head, const unsigned char **at, const unsigned char *end,
                               const unsigned char *start, unsigned char *next, size_t room) {
     size_t length = (head >> 5) + 2;
@@ -188,7 +191,7 @@ bool decompress_lzf(struct slice packed, void *out, size_t length) {
         }
         size_t run = head + 1, left = (size_t)(end - at);
         if (run > left || run > room) return false;
-        if (left >= RUN_MAX && room >= RUN_MAX) /* of a known length, as put_literals */
+        if (left >= RUN_MAX && room >= RUN_MAX) /* of constant length, as in put_literals */
             memcpy(next, at, RUN_MAX);
         else
             memcpy(next, at, run);

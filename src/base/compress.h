@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * LZF, the form in which snapshots, DUMP and lists hold compressed texts.
  *
- * What is written any reader of LZF takes. The library's compressor has one large table for texts
- * of any length, which costs short ones most of their time and pushes all else out of the cache;
- * the one here is as small as the text allows, and no work is done for what cannot become short
- * enough any more. The same text always becomes the same bytes.
+ * Any reader of LZF can read the output. This compressor is not liblzf's, whose large table (one
+ * size for texts of any length) costs short texts most of their time and evicts other data from the
+ * cache. The table here is as small as the text allows, and compressing ends as soon as the text
+ * cannot become short enough. Equal texts always become equal bytes.
  */
 #ifndef EVENKEEL_BASE_COMPRESS_H
 #define EVENKEEL_BASE_COMPRESS_H
@@ -14,10 +14,11 @@
 #include "base/attributes.h"
 #include "base/string.h"
 
-/* Writes the text compressed; returns its bytes, or 0 where they are more than `room`: then what
- * stands there means nothing. O(text). Any thread. */
+/* Writes the compressed text to `out`. Returns how many bytes, or 0 where they are more than
+ * `room`: `out` holds garbage then. O(text). Any thread. */
 MUST_USE size_t compress_lzf(struct slice text, void *out, size_t room);
-/* Foreign bytes: false where they are not such as become `length` bytes exactly. Of `out` no more
- * is written, but in either case all of it may be. O(length). Any thread. */
+/* Expands foreign bytes to `out`; false where they do not expand to exactly `length` bytes. Even
+ * then any of the first `length` bytes of `out` may be overwritten, and none behind them.
+ * O(length). Any thread. */
 MUST_USE bool decompress_lzf(struct slice packed, void *out, size_t length);
 #endif

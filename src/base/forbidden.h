@@ -18,7 +18,7 @@
 #include <strings.h>
 #include <time.h>
 #include <unistd.h>
-/* A macro of it names sprintf, which would not compile once the name is poisoned. */
+/* Included before the poison, because a macro of luaconf.h names sprintf. */
 #include <lua5.1/luaconf.h>
 #pragma GCC poison sprintf vsprintf strcpy strcat strncpy strncat gets
 #pragma GCC poison atoi atol atoll strtok rand srand random srandom

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Glob matching without recursion.
  *
- * Every element of a pattern but the star takes exactly one character. So when something after a
- * star does not match, only the last star needs to take one more: an earlier star could gain
- * nothing that the last one cannot. That bounds the work by pattern length times text length.
+ * Every element of a pattern but the star takes exactly one character. So when an element after a
+ * star does not match, only the last star needs to take one character more: an earlier star could
+ * gain nothing that the last one cannot. That bounds the work by pattern length times text length.
  *
  * What 6.2 does with odd patterns, kept here: a class that is not closed ends with the pattern; a
  * backslash at the end stands for itself; the ends of a range may stand in either order and
  * compare as signed characters; a range may swallow the closing bracket ("[a-]"); an empty text is
- * matched by an empty pattern only, not by a star; and nothing is matched by way of more than
- * STARS_MAX stars with something behind them.
+ * matched by an empty pattern only, not by a star; and a match that needs more than STARS_MAX
+ * stars, each with an element behind it, fails.
  */
 #include "base/glob.h"
 
@@ -74,7 +74,7 @@ bool glob_match(struct slice pattern, struct slice text, bool nocase) {
     if (text.length == 0) return pattern.length == 0;
     struct cursor p = {pattern.bytes, pattern.bytes + pattern.length, nocase};
     const char *t = text.bytes, *text_end = text.bytes + text.length;
-    const char *after_star = NULL; /* where to go on in the pattern, and in the text, next time */
+    const char *after_star = NULL; /* where to retry, in the pattern and in the text */
     const char *star_text = NULL;
     int stars = 0;
     while (t < text_end) {

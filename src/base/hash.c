@@ -2,8 +2,7 @@
  * SipHash-1-3 from its paper: one round a word, three at the end.
  *
  * The text is read in words of eight bytes, least significant byte first; the last word holds the
- * bytes that are left and, on top, the text's length modulo 256. The variant that ignores case
- * turns a whole word to lower case at once, so both cost the same memory traffic.
+ * rest of the bytes and, in its highest byte, the text's length modulo 256.
  *
  * Until hash_set_key the key is zero: enough for tests and tools, not for a server.
  */
@@ -30,8 +29,8 @@ static inline uint64_t load_32(const uint8_t *from) {
     return word;
 }
 
-/* The `count` (0 to 7) bytes at `from` as a word. Reads nothing else; overlapping loads agree on
- * the bytes they share. */
+/* The `count` (0 to 7) bytes at `from` as a word. Reads no other byte; its overlapping loads agree
+ * on the bytes they share. */
 static inline uint64_t load_rest(const uint8_t *from, size_t count) {
     if (count >= 4) return load_32(from) | load_32(from + count - 4) << (8 * (count - 4));
     if (count == 0) return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The keyed hash of every table: SipHash-1-3 (Aumasson and Bernstein, 2012), 64 bits.
  *
- * The key is drawn at random at start, so whoever chooses keys cannot choose their buckets.
+ * The secret key is drawn at random at start, so that a client that chooses keys cannot choose
+ * their buckets.
  */
 #ifndef EVENKEEL_BASE_HASH_H
 #define EVENKEEL_BASE_HASH_H

@@ -37,7 +37,7 @@ static void put(struct heap *heap, size_t at, struct heap_item *item) {
     item->place = at + 1;
 }
 
-/* Moves the item at `at` towards the first one, as far as it comes before others. */
+/* Moves the item at `at` up while it comes before its parent. */
 static void rise(struct heap *heap, size_t at) {
     struct heap_item *item = heap->items[at];
     while (at > 0) {
@@ -49,7 +49,7 @@ static void rise(struct heap *heap, size_t at) {
     put(heap, at, item);
 }
 
-/* Moves the item at `at` towards the last ones, as far as others come before it. */
+/* Moves the item at `at` down while a child comes before it. */
 static void sink_down(struct heap *heap, size_t at) {
     struct heap_item *item = heap->items[at];
     for (;;) {

@@ -27,7 +27,8 @@ struct heap {
 void heap_init(struct heap *heap,
                bool (*before)(const struct heap_item *a, const struct heap_item *b),
                enum memory_class class);
-/* Frees the array. The items stay their owners'; those that were in the heap are in none then. */
+/* Frees the array, not the items, which their owners keep: those that were in the heap are in none
+ * then. */
 void heap_free(struct heap *heap);
 /* O(log n). The item must be in no heap. */
 void heap_insert(struct heap *heap, struct heap_item *item);

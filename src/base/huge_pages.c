@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Huge pages for the heap, by a hook into the arena of the main thread.
  *
- * jemalloc takes memory from the system in stretches that grow (2 MiB, then more), and keeps them.
- * Each is advised as it is taken; all else is the arena's own affair, and its own functions do it.
+ * jemalloc takes memory from the system in extents that grow (2 MiB, then more), and keeps them.
+ * The hook advises each extent as it is taken; for all else the arena's standard functions stay in
+ * place.
  *
- * Invariant: `hooks` is `standard` but for `alloc`. It stays with the arena once it is there:
- * `wanted` says whether anything is asked.
+ * Invariant: `hooks` is `standard` but for `alloc`. Once installed it stays in the arena; `wanted`
+ * says whether it advises.
  */
 #include "base/huge_pages.h"
 
@@ -21,7 +22,7 @@ bool huge_pages_ask(bool on) { return !on; }
 
 #include "base/memory.h"
 
-/* That of the main thread: the process begins with it. */
+/* Arena 0 is the main thread's: the process begins with it. */
 #define HOOKS_NAME "arena.0.extent_hooks"
 
 static extent_hooks_t hooks;
@@ -31,7 +32,7 @@ static atomic_bool wanted;
 static void *take(extent_hooks_t *unused, void *at, size_t size, size_t alignment, bool *zero,
                   bool *commit, unsigned arena) {
     void *memory = standard->alloc(standard, at, size, alignment, zero, commit, arena);
-    /* A wish: without such pages it is memory like any other. */
+    /* A failure is ignored: the memory works without huge pages. */
     if (memory && atomic_load(&wanted)) (void)madvise(memory, size, MADV_HUGEPAGE);
     return memory;
 }

@@ -32,7 +32,7 @@ static inline void list_remove(struct list_link *link) {
     link->next->previous = link->previous;
     list_init(link);
 }
-/* All members of `from` go behind those of `head`; `from` is empty then. */
+/* Moves all members of `from` behind those of `head`. O(1). */
 static inline void list_append_all(struct list_link *head, struct list_link *from) {
     if (list_is_empty(from)) return;
     from->next->previous = head->previous;

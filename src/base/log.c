@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The log: one write(2) a line, appended, so that lines of threads and children do not mix.
  *
- * Nothing here allocates or holds a lock, as a forked child and a crash report log too; but around
- * syslog, whose own lock is so known to be free at a fork. That is also why the date is worked out
- * here: the C library's localtime_r takes a lock that another thread may have held at the fork. It
- * is asked for the zone's offset once in a quarter of an hour of wall time, no zone changing its
- * offset within one, and in a child not at all.
+ * Nothing here allocates or holds a lock, because a forked child and a crash report log too. The
+ * one exception is a lock around syslog, so that syslog's own lock is known to be free at a fork.
+ * The date is computed here, because localtime_r takes a lock that another thread may hold at a
+ * fork. localtime_r is called for the zone's offset only, once in a quarter of an hour of wall time
+ * (no zone changes its offset within one), and never in a child.
  *
  * Level and role may change while other threads log. Target and syslog may not: they are set at
  * start, before there are other threads.
@@ -36,14 +36,15 @@ static bool to_syslog;
 static void (*line_observer)(const char *line, size_t length);
 static char syslog_ident[128];                                  /* openlog keeps the pointer */
 static pthread_mutex_t syslog_lock = PTHREAD_MUTEX_INITIALIZER; /* around syslog */
-static bool zone_stays;                                         /* in a forked child */
-/* The quarter of an hour that the offset was read for, above 20 bits of offset + OFFSET_BIAS. */
+static bool zone_stays; /* a forked child: the offset is not read again */
+/* High bits: the quarter of an hour for which the offset was read; low 20 bits: offset +
+ * OFFSET_BIAS. */
 static _Atomic int64_t zone_reading = -1;
 #define OFFSET_BIAS (1 << 19)
 
 static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 static const uint8_t month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-static const char marks[] = ".-*#"; /* by level, as are these: */
+static const char marks[] = ".-*#"; /* by level, as the priorities below */
 static const int syslog_priorities[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
 static const char signal_role[] = ":signal-handler (";
 
@@ -101,7 +102,7 @@ static bool is_leap_year(int64_t year) {
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-/* "21 Nov 2026 00:41:09.956". Dates before 1970 are written as its first day. */
+/* "21 Nov 2026 00:41:09.956". A time before 1970 is written as 1 Jan 1970. */
 static int format_local_time(char *out, size_t size, int64_t wall_usec) {
     int64_t seconds = wall_usec / 1000000;
     seconds += zone_offset_seconds(seconds);
@@ -125,7 +126,7 @@ static int format_local_time(char *out, size_t size, int64_t wall_usec) {
 /* ---- Forks ---- */
 
 void log_before_fork(void) {
-    zone_offset_seconds(clock_wall_usec() / 1000000); /* the child asks no more */
+    zone_offset_seconds(clock_wall_usec() / 1000000); /* a child reads it no more */
     pthread_mutex_lock(&syslog_lock);
 }
 
@@ -138,8 +139,8 @@ void log_after_fork(bool in_child) {
 
 /* ---- Writing ---- */
 
-/* To the target, whole if it goes. A log that cannot be written is given up without a word: there
- * is nowhere to complain. Async-signal-safe. */
+/* Writes to the target, in as many writes as it takes. Errors are ignored, because there is nowhere
+ * to report them. Async-signal-safe. */
 static void write_target(const char *bytes, size_t length) {
     int saved_errno = errno;
     int file = STDOUT_FILENO;

@@ -15,31 +15,33 @@
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_VERBOSE, LOG_LEVEL_NOTICE, LOG_LEVEL_WARNING };
 
-#define LOG_LINE_BYTES_MAX 1024 /* a longer line is cut: as 6.2 */
+#define LOG_LINE_BYTES_MAX 1024 /* a longer line is cut, as in 6.2 */
 
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
-/* NULL or "" = standard output. Copies the path. Returns false (errno set) where it cannot be
- * opened for appending; the old target then stays. */
+/* NULL or "" = standard output. Copies the path. False (errno set), with the old target kept, where
+ * the file cannot be opened for appending. */
 MUST_USE bool log_set_file(const char *path);
 void log_set_syslog(bool enabled, const char *ident, int facility);
 void log_set_role(char role); /* 'M' at start */
-/* Around a fork whose child logs: takes the lock of syslog, so that no other thread holds it, and
- * gives it back. The child's role is C; it keeps the zone's offset of the fork for ever. */
+/* Called around a fork whose child logs. The first takes syslog's lock, so that no other thread
+ * holds it at the fork; the second gives it back. The child's role is C; it uses the time zone's
+ * offset at the fork for ever. */
 void log_before_fork(void);
 void log_after_fork(bool in_child);
 
 void log_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void log_panic(const char *line); /* a warning: for panic_set_writer */
-/* The text as it is, without pid, time and mark (the logo, the crash report). */
+/* Writes the text as it is, without pid, time and mark (the logo, the crash report). */
 void log_raw(enum log_level level, const char *text);
-/* Hears each line that log_message writes, without its line end, in the thread that logs; may not
- * log, lock or allocate. NULL = none. Set at start, as the target is. */
+/* Sets the function that is called with each line that log_message writes, without its line end, in
+ * the thread that logs; it may not log, lock or allocate. NULL = none. Set at start, before there
+ * are threads. */
 void log_set_observer(void (*observer)(const char *line, size_t length));
 /* Async-signal-safe: "<pid>:signal-handler (<unix time>) <text>", straight to the target. */
 void log_from_signal(const char *text);
-/* Async-signal-safe: the text as it is, straight to the target. */
+/* Async-signal-safe: writes the text as it is, straight to the target. */
 void log_raw_from_signal(const char *text);
 
 #define log_debug(...) log_message(LOG_LEVEL_DEBUG, __VA_ARGS__)

@@ -32,7 +32,8 @@ static void append_bold(struct buffer *out, const char *text) {
     buffer_append_c_string(out, "\\fR");
 }
 
-/* Without the dot that ends it; a dot within a number ends nothing. */
+/* The length of the first sentence without its dot. A dot ends it only before a blank or the text's
+ * end, so not one within a number. */
 static size_t first_sentence(const char *text) {
     size_t end = 0;
     while (text[end] && !(text[end] == '.' && (text[end + 1] == ' ' || !text[end + 1]))) end++;

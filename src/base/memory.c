@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Allocation over jemalloc (or the C library under a sanitizer), counted by class.
  *
- * The idea: a thread adds to plain numbers of its own, and only memory_publish touches shared
- * ones, so that counting costs a few instructions and no atomic operation. What a block takes is
- * computed from its size (jemalloc's size classes are regular: four to a doubling, none closer
- * than 16 bytes); the arithmetic is checked once at start against nallocx, which takes its place
- * should they ever disagree.
+ * A thread adds to plain numbers of its own, and only memory_publish touches shared ones, so that
+ * counting costs a few instructions and no atomic operation. The bytes that a block takes are
+ * computed from its size (jemalloc's size classes are regular: four to a doubling, none closer than
+ * 16 bytes). The arithmetic is checked at start against nallocx, which replaces it if they
+ * disagree.
  *
  * Invariants:
- * 1. A block is counted with the same number of bytes when it is made and when it is freed: its
- *    good size. With jemalloc that is what sallocx says of it.
- * 2. shared + the sum of all threads' own counts = what is allocated, for each class. A thread's
- *    own count alone may be negative: it frees what another one allocated.
+ * 1. A block is counted with the same number of bytes when it is allocated and when it is freed:
+ *    its good size, which jemalloc's sallocx returns too.
+ * 2. For each class, shared + the sum of all threads' own counts = the bytes allocated. A thread's
+ *    own count alone may be negative, because it frees blocks that another thread allocated.
  * 3. With headers (MEMORY_CHECKED, or a sanitizer) the counts are those of the same build without
  *    them: the header itself is counted nowhere.
  *
@@ -75,13 +75,14 @@ static size_t aligned_good_size(size_t alignment, size_t size) {
 
 #else
 
-/* Blocks of 8 MiB or more would be given back to the system at once when they are freed, by whoever
- * frees them, and each page of the next one mapped and cleared again, some 0.6 ms a MiB. Here
- * they decay like all other free memory. jemalloc reads this name before main begins; it keeps the
- * arena for such blocks from coming into being. */
+/* Makes freed blocks of 8 MiB or more decay like all other free memory. By default jemalloc gives
+ * them back to the system at once, in the thread that frees them, and the pages of the next such
+ * block are mapped and cleared again, some 0.6 ms a MiB. jemalloc reads this variable before main
+ * begins; it then creates no arena for such blocks. */
 __attribute__((used)) const char *malloc_conf = "oversize_threshold:0";
 
-/* And for this it takes 0 as a size like any other. Older ones have no such word and need none. */
+/* Newer versions of jemalloc take an arena's threshold of 0 literally, so it is set to a size that
+ * is never reached. Older versions have no such setting and need none. */
 __attribute__((constructor)) static void let_large_blocks_decay(void) {
     size_t never = (size_t)1 << 62;
     mallctl("arena.0.oversize_threshold", NULL, NULL, &never, sizeof(never));
@@ -89,16 +90,17 @@ __attribute__((constructor)) static void let_large_blocks_decay(void) {
 
 static bool computed_sizes_differ;
 
-/* Size classes with four steps to a doubling and 16 bytes as the smallest step. No branches:
- * sizes come mixed, and a wrong guess would cost more than all of this. */
+/* Size classes with four steps to a doubling and 16 bytes as the smallest step. Without branches,
+ * because sizes come mixed and a mispredicted branch would cost more than the whole computation. */
 static inline size_t computed_good_size(size_t size) {
     size_t below = size - (size != 0);
     unsigned doubling = 63 - (unsigned)__builtin_clzll((unsigned long long)below | 64);
     return (below | (((size_t)1 << (doubling - 2)) - 1)) + 1;
 }
 
-/* malloc must be jemalloc's, as blocks are freed by sdallocx. (It is used because its fast path is
- * 1.2 ns shorter than that of mallocx.) Where it is another's, the thread's count stands still. */
+/* Checks that malloc is jemalloc's, because blocks are freed by sdallocx: otherwise jemalloc's
+ * count of this thread does not move. (malloc is used because its fast path is 1.2 ns shorter than
+ * mallocx's.) */
 __attribute__((constructor)) static void check_malloc_is_jemalloc(void) {
     uint64_t before = 0, after = 0;
     size_t size = sizeof(before);
@@ -109,7 +111,8 @@ __attribute__((constructor)) static void check_malloc_is_jemalloc(void) {
     free(block);
 }
 
-/* Both functions only ever rise, so it is enough to ask at each class and one byte above it. */
+/* Compares the arithmetic with nallocx. Both functions are monotonic, so it is enough to compare at
+ * each size class and one byte above it. */
 __attribute__((constructor)) static void check_computed_sizes(void) {
     for (size_t size = BLOCK_ALIGNMENT; size < (size_t)1 << 40;) {
         size_t following = computed_good_size(size + 1);
@@ -142,7 +145,8 @@ static size_t aligned_good_size(size_t alignment, size_t size) {
 
 #ifdef __SANITIZE_ADDRESS__
 /* Unlike jemalloc, the address sanitizer's allocator does not hold its locks over a fork: a child
- * would wait for ever for one that another thread had. So there is one in front of them. */
+ * would wait for ever for a lock that another thread held. So this lock is taken before them, and
+ * held over a fork. */
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 static void allocator_lock(void) { pthread_mutex_lock(&fork_lock); }
 static void allocator_unlock(void) { pthread_mutex_unlock(&fork_lock); }
@@ -177,7 +181,7 @@ static struct block_header *block_checked(const void *block, uint32_t magic, uin
     return header;
 }
 
-/* volatile: the compiler leaves out stores to what is freed next. */
+/* volatile, because the compiler leaves out stores to memory that is freed next. */
 static void block_mark_freed(struct block_header *header) {
     *(volatile uint32_t *)&header->magic = MAGIC_FREED;
 }
@@ -358,7 +362,7 @@ void *memory_zalloc(size_t size, enum memory_class class) {
     return block;
 }
 
-/* Brings the arguments of an aligned block into range; both ends of its life must agree. */
+/* Brings the arguments of an aligned block into range; allocating and freeing must do so alike. */
 static void settle_alignment(size_t *alignment, size_t *size) {
     ASSERT((*alignment & (*alignment - 1)) == 0 && *alignment <= ALIGNMENT_MAX);
     if (*alignment < BLOCK_ALIGNMENT) *alignment = BLOCK_ALIGNMENT;
@@ -471,7 +475,7 @@ size_t memory_used_uncounted(void) {
 }
 
 size_t memory_used_total(void) {
-    int64_t used = 0; /* read in every turn: written out, no class costs more than two additions */
+    int64_t used = 0; /* read in every turn, so unrolled: two additions a class */
 #pragma GCC unroll 16
     for (unsigned i = 0; i < MEMORY_CLASSES; i++) used += is_counted(i) ? used_signed(i) : 0;
     return used < 0 ? 0 : (size_t)used;
@@ -543,7 +547,8 @@ void memory_allocator_stats(struct memory_allocator_stats *stats) {
 }
 
 bool memory_set_background_purge(bool on) {
-    /* One thread is enough for what one thread frees; the default is one a processor. */
+    /* One purging thread is enough, because one thread frees most; the default is one a processor.
+     */
     size_t threads = 1;
     mallctl("max_background_threads", NULL, NULL, &threads, sizeof(threads));
     return mallctl("background_thread", NULL, NULL, &on, sizeof(on)) == 0;

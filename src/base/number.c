@@ -2,9 +2,9 @@
  * Text to numbers and back.
  *
  * Integers are read and written here, two digits at a time. Floating point is the C library's,
- * which rounds right in both directions; before it stand fast paths for what clients mostly send:
- * short decimals, whose mantissa and power of ten a double holds exactly, so that one division
- * rounds as right as strtod does (Clinger, 1990), and whole numbers.
+ * which rounds correctly in both directions. Fast paths before it serve what clients mostly send:
+ * whole numbers, and short decimals, whose mantissa and power of ten a double holds exactly, so
+ * that one division rounds as strtod does (Clinger, 1990).
  *
  * strtod and printf follow LC_NUMERIC; the process never sets it, so it is "C".
  */
@@ -93,8 +93,8 @@ bool number_parse_int64(const char *text, size_t length, int64_t *value) {
 
 /* ---- Reading floating point ---- */
 
-/* [-]digits[.digits] with at most 15 digits. Returns false for all else, which may well be a
- * number too. */
+/* [-]digits[.digits] with at most 15 digits. False for any other text, which may still be a number.
+ */
 static bool parse_short_decimal(const char *text, size_t length, double *value) {
     bool negative = length > 0 && text[0] == '-';
     size_t first = negative ? 1 : 0;
@@ -269,8 +269,8 @@ size_t number_format_double(char *out, size_t size, double value) {
     return (size_t)length;
 }
 
-/* A double of magnitude below 2^53 is a whole number and a fraction of some bits. Scaled by a power
- * of ten that fits 128 bits, so what is rounded is exact. */
+/* A double of magnitude below 2^53 is a whole number and a fraction of some bits. Scaled by the
+ * power of ten it fits 128 bits exactly, so only one rounding happens. */
 size_t number_format_fixed(char *out, size_t size, double value, int decimals) {
     ASSERT(decimals >= 1 && decimals <= FIXED_DECIMALS_MAX);
     if (!(fabs(value) < FIXED_WHOLE_MAX)) {
@@ -284,7 +284,7 @@ size_t number_format_fixed(char *out, size_t size, double value, int decimals) {
     uint64_t mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | (uint64_t)(exponent != 0) << 52;
     unsigned shift = 1075 - (exponent ? exponent : 1);
     uint64_t whole = shift < 64 ? mantissa >> shift : 0, fraction = 0;
-    /* From 2^-128 on there is less left than half of the last decimal. */
+    /* A fraction below 2^-128 is less than half of the last decimal. */
     if (shift > 0 && shift < 128) {
         unsigned __int128 one = (unsigned __int128)1 << shift;
         unsigned __int128 scaled = (mantissa & (one - 1)) * scale, rest = scaled & (one - 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The end of the process: a line, the hook's report, abort().
  *
- * All of base/ asserts, so this file stands below the rest of it: the log is handed in.
+ * All of base/ asserts, so this file includes nothing else of it: the log is given to it by
+ * panic_set_writer.
  *
  * Invariants:
  * 1. The hook runs at most once in a process. A failure inside it, in the same thread, aborts at

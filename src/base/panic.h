@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Assertions and the end of the process.
  *
- * ASSERT stays on in release builds; ASSERT_SLOW only in debug builds (EVENKEEL_DEBUG). Both write
- * the operands' text, file and line and end by abort(), after the hook, by which process/crash adds
- * registers, stack, client and the last events.
+ * ASSERT stays on in release builds; ASSERT_SLOW only in debug builds (EVENKEEL_DEBUG). A failure
+ * of either writes the expression, file and line, calls the hook, and aborts; by the hook
+ * process/crash adds registers, stack, client and the last events.
  */
 #ifndef EVENKEEL_BASE_PANIC_H
 #define EVENKEEL_BASE_PANIC_H
@@ -30,11 +30,11 @@ void panic(const char *file, int line, const char *format, ...)
 #define ASSERT_SLOW(expression) ((void)(0 && (expression)))
 #endif
 
-/* Who writes the line "<title>: <detail> (<file>:<line>)", without its line end: log_panic. It goes
- * to standard error while there is nobody. */
+/* Sets the function that writes the line "<title>: <detail> (<file>:<line>)", without its line end:
+ * log_panic. Until it is set, the line goes to standard error. */
 void panic_set_writer(void (*write)(const char *line));
-/* `title` is "ASSERTION FAILED", "Guru Meditation" ...; `detail` one line. Called once, before
- * abort(); a failure inside the hook ends the process at once. */
+/* Sets the hook, which is called once, before abort(). `title` is "ASSERTION FAILED", "Guru
+ * Meditation" ...; `detail` is one line. A failure inside the hook ends the process at once. */
 void panic_set_hook(void (*hook)(const char *title, const char *detail, const char *file,
                                  int line));
 #endif

@@ -2,10 +2,10 @@
  * Places in order: runs sorted by insertion, then merged, twice as long in each round.
  *
  * A key decides most comparisons within one register; the call that breaks ties is made for equal
- * keys only. Runs that follow each other in order already are copied, not compared, so what comes
- * sorted, as members of an intset do, costs one comparison a run.
+ * keys only. Runs that follow each other in order already are copied, not merged, so sorted input,
+ * such as an intset's members, costs one comparison a run.
  *
- * Invariant: of two places that tie, the one that stood first stands first.
+ * Invariant: of two places that are equal, the one that stood first stands first.
  */
 #include "base/places.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The probes' semaphores: where the notes in the program say that they are.
  *
- * `used`: the notes name them in assembly, which the optimiser of the whole program does not read.
+ * They are marked `used`, because only assembly names them, which link-time optimisation does not
+ * read.
  */
 #include "base/probes.h"
 

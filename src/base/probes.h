@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * USDT probes, provider `redis`: places at which bpftrace, perf and SystemTap can look in.
+ * USDT probes, provider `redis`: places at which bpftrace, perf and SystemTap can attach.
  *
- * PROBE2(command__start, name, id) is an instruction that does nothing, and a note in the program
- * that says where it stands and where its arguments are. In front of it stands a test of the
- * probe's semaphore, a counter that the tracer raises while it looks; so the arguments of a probe
- * that nobody traces are not even computed. docs/probes.md lists the probes for their users.
+ * PROBE2(command__start, name, id) is a NOP, and a note in the program that says where the NOP
+ * stands and where its arguments are. A test of the probe's semaphore, a counter that a tracer
+ * raises while it is attached, precedes it, so that the arguments of a probe that is not traced are
+ * not even computed. docs/probes.md lists the probes for their users.
  *
- * Built in where <sys/sdt.h> (systemtap-sdt-dev) is there; without it the macros are empty and INFO
- * server says so (usdt_probes:no). EVENKEEL_NO_PROBES leaves them out on purpose.
+ * The probes are built in where <sys/sdt.h> (systemtap-sdt-dev) is installed; without it the macros
+ * are empty and INFO server says usdt_probes:no. EVENKEEL_NO_PROBES leaves the probes out on
+ * purpose.
  *
  * A probe's name stands in PROBE_LIST, is placed once or more with PROBEn, and has a row in
- * docs/probes.md; tests/lint/probes.py compares the three with what is in the program.
+ * docs/probes.md; tests/lint/probes.py compares the three with the notes in the program.
  */
 #ifndef EVENKEEL_BASE_PROBES_H
 #define EVENKEEL_BASE_PROBES_H
@@ -45,8 +46,9 @@
 
 #ifdef PROBES_BUILT
 #define _SDT_HAS_SEMAPHORES 1
-/* Arguments stand in registers, or are constants. In a static variable's own place, which the
- * header's own default allows, bpftrace does not find them, nor any other probe of the program. */
+/* Arguments are in registers or are constants. sdt.h's default also allows a static variable's
+ * address; bpftrace does not understand such an argument, and then finds no probe of the program at
+ * all. */
 #define STAP_SDT_ARG_CONSTRAINT nr
 #include <sys/sdt.h>
 

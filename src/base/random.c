@@ -54,8 +54,8 @@ uint64_t random_u64(void) {
     return result;
 }
 
-/* The high half of number times bound (Lemire, 2019). The products whose low half is below 2^64
- * modulo bound are one too many for some results, and are drawn again. */
+/* The high half of number times bound (Lemire, 2019). Products whose low half is below 2^64 modulo
+ * bound are drawn again, because they would make some results more likely than others. */
 uint64_t random_below(uint64_t bound) {
     ASSERT(bound > 0);
     unsigned __int128 product = (unsigned __int128)random_u64() * bound;

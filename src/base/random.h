@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From the system (getrandom); ends the process where it has none. */
+/* Fills `out` from the system (getrandom); ends the process where that fails. Any thread. */
 void random_secret(void *out, size_t size);
 /* Seeds the generator; the same seed gives the same run. At start: from random_secret. */
 void random_seed(uint64_t seed);

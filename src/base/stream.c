@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What sinks and sources of all types share: windows, sticky errors, offsets, sums.
+ * The part that sinks and sources of all types share: windows, sticky errors, offsets, sums.
  *
  * Invariants of a sink:
- *  1. start <= unsummed <= next <= limit; without a checksum `unsummed` is of no account.
- *  2. Once `error` is set nothing is handed to `drain` any more: the window is only begun anew.
+ *  1. start <= next <= limit, and with a checksum start <= unsummed <= next.
+ *  2. Once `error` is set, `drain` is not called any more: the window's bytes are dropped.
  * Of a source:
  *  1. unsummed <= next <= limit, all within the window (or the lender's bytes).
  *  2. status != SOURCE_GOOD: next == limit, so each read comes to the slow path, which refuses.
@@ -37,7 +37,8 @@ static void drain(struct sink *s, const void *more, size_t length) {
     s->unsummed = s->start;
 }
 
-/* What fits into an empty window is kept there, so that a small piece costs no call of its own. */
+/* Bytes that fit into an empty window are kept there, so that a small piece costs no call of
+ * `drain`. */
 void sink_write_slow(struct sink *s, const void *bytes, size_t length) {
     if (length >= (size_t)(s->limit - s->start)) {
         drain(s, bytes, length);
@@ -127,8 +128,8 @@ static void sum_read(struct source *s) {
     s->unsummed = s->next;
 }
 
-/* The first fault counts. What was read until now keeps its offset: the unread bytes are as if they
- * had never come. */
+/* Sets the status, unless a fault was set before. The unread bytes are dropped as if they had never
+ * come, so the offset stays that of the bytes that were read. */
 static void fault(struct source *s, enum source_status status) {
     if (s->status != SOURCE_GOOD) return;
     sum_read(s);
@@ -137,7 +138,7 @@ static void fault(struct source *s, enum source_status status) {
     s->limit = s->next;
 }
 
-/* One read of the type's, counted and told. Returns what came, 0 after a fault. */
+/* One call of the type's `read`. Returns how many bytes came, 0 after a fault. */
 static size_t fetch(struct source *s, char *to, size_t room) {
     if (s->status != SOURCE_GOOD) return 0;
     if (s->progress && room > s->progress_bytes) room = s->progress_bytes;
@@ -157,7 +158,8 @@ static void tell_progress(struct source *s) {
     if (s->progress) s->progress(s, s->progress_argument);
 }
 
-/* More bytes behind the unread ones, which move to the window's front. False: none came. */
+/* Reads more bytes behind the unread ones, which move to the window's front. False where none came.
+ */
 static bool fill(struct source *s) {
     size_t unread = (size_t)(s->limit - s->next), room = 0;
     char *behind = NULL;
@@ -176,7 +178,7 @@ static bool fill(struct source *s) {
     return s->status == SOURCE_GOOD;
 }
 
-/* The window's bytes, at most `length`. */
+/* Copies at most `length` bytes out of the window; returns how many. */
 static size_t copy_window(struct source *s, char *to, size_t length) {
     size_t unread = (size_t)(s->limit - s->next);
     if (length > unread) length = unread;
@@ -185,7 +187,7 @@ static size_t copy_window(struct source *s, char *to, size_t length) {
     return length;
 }
 
-/* Past the window, which is empty. */
+/* Reads past the window, which is empty, straight to `to`. */
 static size_t read_direct(struct source *s, char *to, size_t length) {
     sum_read(s);
     size_t got = fetch(s, to, length);
@@ -245,7 +247,7 @@ bool source_at_end(struct source *s) {
     if (s->status == SOURCE_ENDED) return true;
     if (fill(s)) return false;
     if (s->status != SOURCE_ENDED) return false;
-    s->status = SOURCE_GOOD; /* nobody wanted a byte that was not there */
+    s->status = SOURCE_GOOD; /* no byte was wanted, so this is no fault */
     return true;
 }
 

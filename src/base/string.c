@@ -74,7 +74,8 @@ void buffer_clear(struct buffer *b) {
     if (b->bytes != NULL) b->bytes[0] = '\0';
 }
 
-/* The first allocation fits what is asked for; later ones double, above a megabyte by a quarter. */
+/* The first allocation fits the request; later ones double the capacity, or above 1 MiB add a
+ * quarter. */
 static size_t grown_capacity(const struct buffer *b, size_t needed) {
     size_t spare = 0;
     if (b->capacity > 0) {
@@ -192,7 +193,7 @@ static int hex_digit(char c) {
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* Takes what follows a backslash within double quotes. */
+/* Takes an escape within double quotes, from after its backslash. */
 static char read_escape(struct reader *r) {
     if (*r->at == 'x' && r->end - r->at >= 3) {
         int high = hex_digit(r->at[1]), low = hex_digit(r->at[2]);
@@ -236,7 +237,7 @@ static bool read_word(struct reader *r, struct buffer *out) {
 
 int string_split_words(struct slice line, struct buffer *storage, struct slice **words) {
     struct reader r = {line.bytes, line.bytes + line.length};
-    size_t *ends = NULL; /* of each word in storage; addresses are known once it stops growing */
+    size_t *ends = NULL; /* of each word: offsets, because `storage` may move while it grows */
     size_t count = 0, room = 0;
     size_t start = storage->length;
     bool sound = true;

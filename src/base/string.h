@@ -24,15 +24,15 @@ struct slice slice_of(const char *c_string);
 bool slice_equal(struct slice a, struct slice b);
 /* ASCII case is ignored. */
 bool slice_equal_nocase(struct slice a, struct slice b);
-/* The same against a C string: `slice_is(argument, "nx")`. */
+/* Whether the slice equals a C string, ASCII case ignored: `slice_is(argument, "nx")`. */
 bool slice_is(struct slice a, const char *c_string);
-/* As memcmp, the shorter of two equal prefixes first. */
+/* Order of bytes, as memcmp; a slice that begins another one comes before it. */
 int slice_compare(struct slice a, struct slice b);
 /* A NUL-terminated copy that the caller frees with memory_free(text, class). */
 char *slice_dup_c_string(struct slice a, enum memory_class class);
 
-/* Owned, growing bytes. {0} with a class set is a valid empty buffer. There is always room for,
- * and always a NUL after the last byte once anything was appended. */
+/* Owned, growing bytes. {0} with a class set is a valid empty buffer. A NUL stands behind the last
+ * byte once anything was appended. */
 struct buffer {
     char *bytes;
     size_t length;
@@ -43,22 +43,23 @@ struct buffer {
 void buffer_init(struct buffer *b, enum memory_class class);
 void buffer_free(struct buffer *b);
 void buffer_clear(struct buffer *b); /* keeps the capacity */
-/* Room for `more` bytes after length; returns where they go. */
+/* Makes room for `more` bytes behind `length`; returns where they go. */
 char *buffer_reserve(struct buffer *b, size_t more);
-/* As buffer_reserve; NULL, with nothing changed, where the system has no memory for it. */
+/* Makes room for `more` bytes behind `length`; returns where they go, or NULL, with nothing
+ * changed, where there is no memory. */
 MUST_USE char *buffer_try_reserve(struct buffer *b, size_t more);
 void buffer_append(struct buffer *b, const void *bytes, size_t length);
 void buffer_append_c_string(struct buffer *b, const char *text);
 void buffer_append_char(struct buffer *b, char c);
 void buffer_printf(struct buffer *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buffer_vprintf(struct buffer *b, const char *format, va_list arguments);
-/* In double quotes, with \n \r \t \a \b \\ \" and \xNN for what cannot be printed: the form that
- * configuration files, MONITOR and redis-cli use. */
+/* Appends the text in double quotes, with \n \r \t \a \b \\ \" and \xNN for bytes that cannot be
+ * printed: the form of configuration files, MONITOR and redis-cli. */
 void buffer_append_quoted(struct buffer *b, struct slice text);
 struct slice buffer_slice(const struct buffer *b);
 
-/* What another machine has said, as one line may show it: cut to `size`, a dot for each byte that
- * can't be printed, and a NUL. Returns `shown`. */
+/* Makes another machine's text fit to be shown in a line: cut to `size`, a NUL included, with a dot
+ * for each byte that cannot be printed. Returns `shown`. */
 const char *string_show(struct slice text, char *shown, size_t size);
 
 /* Splits a line into words as redis.conf and inline requests do: blanks separate; "..." with the

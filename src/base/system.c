@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The system's calls, as they are. Nothing else belongs into this file: a test that replaces it
- * replaces all of it. */
+ * The system's calls, as they are. Nothing else belongs in this file, because a test that replaces
+ * it replaces all of it.
+ */
 #include "base/system.h"
 
 #include <fcntl.h>

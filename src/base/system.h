@@ -2,14 +2,14 @@
  * The system's calls on files, sockets, epoll and children, each as a function that a test can
  * replace.
  *
- * Whoever reads, writes, opens or waits calls these instead of the C library's. They do nothing
- * else: same arguments, same result, same errno. A test program that defines all of them (tests/c/
- * base/faults.h does) is linked with its own in place of ours, because the library's member is
- * then never taken; so short reads and writes, interruptions and failing files can be made from a
- * seed. The release build inlines them. All but fork are async-signal-safe, as what they call.
+ * All of the tree calls these instead of the C library's functions. They do nothing else: same
+ * arguments, same result, same errno. A test program that defines all of them (tests/c/
+ * base/faults.h does) is linked with its own in place of ours, because the library's member is then
+ * never taken; so it can make short reads and writes, interruptions and failing files from a seed.
+ * The release build inlines them. All but fork are async-signal-safe, as the calls below them are.
  *
- * Not here: what a test can make fail without help (bind, connect), and what only tells of the
- * process (getpid, sysconf).
+ * Not here: calls that a test can make fail without help (bind, connect), and those that only tell
+ * of the process (getpid, sysconf).
  */
 #ifndef EVENKEEL_BASE_SYSTEM_H
 #define EVENKEEL_BASE_SYSTEM_H
@@ -44,6 +44,6 @@ MUST_USE int system_sync_file_range(int fd, off_t offset, off_t length, unsigned
 MUST_USE int system_ftruncate(int fd, off_t length);
 MUST_USE int system_rename(const char *from, const char *to);
 MUST_USE int system_unlink(const char *path);
-/* In io/child only, but for a daemon's. */
+/* Called by io/child only, and once to become a daemon. */
 MUST_USE pid_t system_fork(void);
 #endif

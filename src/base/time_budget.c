@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A budget of time.
  *
- * Two rules together. Tokens flow in at the share's rate, are handed out once a turn, and gather
- * for a tenth of the window at most: so a turn after a pause does not spend all of a window's time
- * in one go, and what was overspent is paid back before anything is granted. And a sum over the
- * window, kept by the millisecond, bounds what any window of that length holds: tokens alone would
- * allow the share and what had gathered before.
+ * Two rules bound it.
+ *
+ * A token bucket: tokens flow in at the share's rate, are granted once a turn, and gather for a
+ * tenth of the window at most, so that a turn after a pause does not spend a whole window's time in
+ * one go. Overspending leaves a debt, which is paid before anything is granted.
+ *
+ * A sliding window: a sum, kept by the millisecond, bounds what is spent in any window of that
+ * length. Tokens alone would allow the share and the tokens gathered before it.
  *
  * Invariants
  *  1. window_nsec is the sum of `spent`, whose slots stand for newest_msec and the milliseconds
- *     before it. They are one more than the window has, so that they cover any window that ends
- * now.
- *  2. Whatever time passes between two calls, and with it the slots, the work a call is bounded by
- *     their number.
+ *     before it. There is one slot more than the window has milliseconds, so that the slots cover
+ *     any window that ends now.
+ *  2. However much time passes between two calls, a call's work is bounded by the number of slots.
  */
 #include "base/time_budget.h"
 
@@ -20,7 +22,7 @@
 
 #define SLOTS (TIME_BUDGET_WINDOW_MSEC + 1)
 #define NSEC_PER_MSEC 1000000
-/* Tokens gather for so long. */
+/* How long tokens gather at most. */
 #define GATHER_MSEC (TIME_BUDGET_WINDOW_MSEC / 10)
 
 static int64_t share_of(const struct time_budget *b, int64_t nsec) {
@@ -43,7 +45,7 @@ void time_budget_start(struct time_budget *b, int64_t share_percent, int64_t now
 
 void time_budget_turn(struct time_budget *b) { b->turn_is_new = true; }
 
-/* The slots come to end at `now`. */
+/* Moves the window on, so that the newest slot is that of `now`. */
 static void advance(struct time_budget *b, int64_t now_nsec) {
     int64_t now_msec = now_nsec / NSEC_PER_MSEC;
     if (now_msec - b->newest_msec >= SLOTS) {

@@ -4,7 +4,7 @@
 #ifndef EVENKEEL_BASE_VERSION_H
 #define EVENKEEL_BASE_VERSION_H
 
-/* Clients and tools choose what they send by it. */
+/* Clients and tools choose by it which commands they send. */
 #define REDIS_VERSION "6.2.16"
 #define EVENKEEL_VERSION "0.2.0"
 

@@ -2,8 +2,8 @@
  * Arrays of bits: counting, finding, combining, and fields of up to 64 bits at any offset.
  *
  * Everything runs over words of 8 bytes that are read with memcpy, so that the bytes need no
- * alignment; what is left at the end goes through one more word, filled up. Counting uses the
- * processor's instruction where it has one, in four sums that do not wait for each other.
+ * alignment; the rest at the end is read as one more word, filled up. Counting uses the processor's
+ * instruction where it has one, in four sums that do not wait for each other.
  *
  * A field is read and written through a window of 16 bytes, the big-endian number of 128 bits that
  * begins at the field's first byte: a field of 64 bits that begins within a byte touches 9 bytes.
@@ -20,7 +20,7 @@ __extension__ typedef unsigned __int128 window_t;
 __extension__ typedef __int128 wide_t;
 
 #define WORD_BYTES sizeof(uint64_t)
-/* Bytes of one round of counting. */
+/* Bytes that one round of counting takes. */
 #define COUNT_ROUND (4 * WORD_BYTES)
 
 static inline uint64_t load(const unsigned char *bytes) {
@@ -29,7 +29,7 @@ static inline uint64_t load(const unsigned char *bytes) {
     return word;
 }
 
-/* Up to 7 bytes, the rest of the word as `fill` has it. */
+/* A word of up to 7 bytes, its other bytes taken from `fill`. */
 static inline uint64_t load_tail(const unsigned char *bytes, size_t length, uint64_t fill) {
     if (length) memcpy(&fill, bytes, length);
     return fill;
@@ -83,7 +83,7 @@ int64_t bits_find(const void *bytes, size_t length, bool bit) {
     }
     uint64_t word = left >= WORD_BYTES ? load(at) : load_tail(at, left, none);
     if (word == none) return -1;
-    uint64_t ones = __builtin_bswap64(word ^ none); /* the bit looked for is 1, the first on top */
+    uint64_t ones = __builtin_bswap64(word ^ none); /* the wanted bits are 1, the first on top */
     return (int64_t)(at - start) * 8 + __builtin_clzll(ones);
 }
 
@@ -176,8 +176,9 @@ void bits_field_set(unsigned char *bytes, size_t length, uint64_t offset, unsign
 
 /* ---- overflow ---- */
 
-/* `sum` where it lies in [low, high], else what `overflow` makes of it, as a number whose low bits
- * count. False where it fails. */
+/* `*result` is `sum` if it lies in [low, high], else the number that `overflow` makes of it, of
+ * which only the field's low bits count. False where `overflow` is BITS_FAIL and it does not fit.
+ */
 static bool fit(wide_t sum, wide_t low, wide_t high, enum bits_overflow overflow,
                 uint64_t *result) {
     *result = (uint64_t)sum;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Texts that differ, by the places where they stand. distinct.h has the idea.
+ * Equal texts of a listpack, found by a hash table of places. distinct.h has the idea.
  *
- * Short texts, which most are, are hashed by one multiplication with two secret numbers; long ones
- * as keys are.
+ * Short texts, the usual ones, are hashed by one multiplication with two secret numbers; long texts
+ * by hash_bytes.
  */
 #include "ds/distinct.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whether texts of a listpack differ: a table of places by the hash of the text there.
+ * Finds equal texts in a listpack: a hash table of places, by the hash of the text at each place.
  *
- * It is at most half full and knows 32 bits of each hash, so that a text that is new is found to be
- * so, but for one in some million, without a look at another. The texts are foreign: hashes are
- * keyed, so that nobody can choose such as fall together.
+ * The table is at most half full and holds 32 bits of each hash, so that a new text is compared
+ * with another one hardly ever, once in some million. The texts are foreign, so hashes are keyed:
+ * nobody can choose texts that collide.
  */
 #ifndef EVENKEEL_DS_DISTINCT_H
 #define EVENKEEL_DS_DISTINCT_H
@@ -15,7 +15,7 @@
 #include "base/string.h"
 #include "ds/listpack.h"
 
-/* For so many texts it needs no memory of its own. */
+/* Up to so many texts need no allocation. */
 #define DISTINCT_FEW 256
 
 struct distinct {
@@ -24,11 +24,12 @@ struct distinct {
     uint64_t few[2 * DISTINCT_FEW];
 };
 
-/* The key is drawn. Once, at start. */
+/* Draws the hash's key. Called once, at start. */
 void distinct_open(void);
-/* For up to so many texts. O(most). */
+/* Begins with no text, for up to `most` of them. O(most). */
 void distinct_begin(struct distinct *d, size_t most);
-/* The text at `at` of a listpack, which may still be built: false where one before equals it. */
+/* Adds the text at `at` of a listpack, which may still be under construction: false where an equal
+ * text was added before. */
 MUST_USE bool distinct_add(struct distinct *d, const struct listpack *lp, uint32_t at,
                            struct slice text);
 void distinct_end(struct distinct *d);

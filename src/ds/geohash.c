@@ -2,8 +2,9 @@
  * Positions as interleaved bits.
  *
  * A search takes the largest number of halvings (`steps`) at which the centre's cell and its eight
- * neighbours still cover the shape, and leaves out neighbours that its bounding box does not reach.
- * How the steps are found decides about the order of unsorted results, so it follows 6.2.
+ * neighbours still cover the shape, and leaves out neighbours that the shape's bounding box does
+ * not reach. The number of steps decides the order of unsorted results, so it is found as 6.2 finds
+ * it.
  */
 #include "ds/geohash.h"
 
@@ -13,7 +14,8 @@
 
 #define STEPS_MAX 26
 #define EARTH_RADIUS_M 6372797.560856
-/* Half of the equator on the Web Mercator map, in metres: what no radius passes. */
+/* Half of the equator on the Web Mercator map, in metres: the largest radius that is reckoned with.
+ */
 #define MERCATOR_MAX_M 20037726.37
 #define DEGREES_TO_RADIANS (M_PI / 180)
 /* Cells shrink towards the poles: a step fewer beyond each of these latitudes. */
@@ -81,8 +83,9 @@ static struct box cell_box(const struct cell *cell) {
                         part_start(row + 1, GEOHASH_LATITUDE_MAX, steps)};
 }
 
-/* Both directions wrap round, as 6.2's do, and as with 6.2 only where a step is made: a position on
- * the very edge in the east or north lies in a column or row beyond the last, where nothing is. */
+/* As in 6.2, a step in either direction wraps round, and a direction without a step does not: a
+ * position on the very edge in the east or north stays in a column or row beyond the last, where
+ * nothing is. */
 static struct cell cell_beside(const struct cell *cell, int east, int north) {
     uint32_t mask = (uint32_t)((UINT64_C(1) << cell->steps) - 1);
     return (struct cell){east ? (cell->column + (uint32_t)east) & mask : cell->column,
@@ -160,7 +163,7 @@ static struct box shape_box(const struct geohash_shape *shape) {
     double width = shape->is_box ? shape->width / 2 : shape->radius;
     double longitude = shape->centre.longitude, latitude = shape->centre.latitude;
     double north = height / EARTH_RADIUS_M / DEGREES_TO_RADIANS;
-    /* Degrees of longitude are shortest on the side that is nearer to its pole. */
+    /* A degree of longitude is shortest on the box's side that is nearer to a pole. */
     double widest = latitude < 0 ? latitude - north : latitude + north;
     double east = width / EARTH_RADIUS_M / cos(widest * DEGREES_TO_RADIANS) / DEGREES_TO_RADIANS;
     return (struct box){longitude - east, latitude - north, longitude + east, latitude + north};
@@ -176,8 +179,9 @@ static int steps_for(double radius, double latitude) {
     return steps < 1 ? 1 : steps > STEPS_MAX ? STEPS_MAX : steps;
 }
 
-/* True where the outer edges of the four next cells are all beyond what is wanted. Edges are taken
- * as they are, also where a cell stands on the other side of the map. */
+/* True where the outer edges of the four cells beside `cell` all reach the edges of the wanted box.
+ * Edges are compared as they are, even where a neighbour has wrapped round to the other side of the
+ * map. */
 static bool neighbours_reach(const struct cell *cell, const struct box *wanted) {
     struct cell north = cell_beside(cell, 0, 1), south = cell_beside(cell, 0, -1);
     struct cell east = cell_beside(cell, 1, 0), west = cell_beside(cell, -1, 0);
@@ -207,7 +211,7 @@ size_t geohash_cover(const struct geohash_shape *shape,
         if (steps >= 2 && beyond) continue;
         struct cell cell = cell_beside(&centre, east, north);
         struct geohash_range range = {cell_bits(&cell) << shift, (cell_bits(&cell) + 1) << shift};
-        /* With two halvings or fewer neighbours meet on the other side. */
+        /* With two halvings or fewer, neighbours may wrap round to the same cell. */
         if (count && ranges[count - 1].first == range.first) continue;
         ranges[count++] = range;
     }

@@ -4,8 +4,8 @@
  * Longitude and latitude are halved 26 times each and their bits interleaved, a longitude's before
  * a latitude's (Morton 1966; geohash.org by Niemeyer 2008). Latitudes end at 85.05112878 degrees,
  * as in the Web Mercator projection, so that cells are square on its map. A cell fits a double
- * exactly, so positions are kept as scores of a sorted set, and what lies in a cell of any size is
- * one range of scores.
+ * exactly, so positions are kept as scores of a sorted set, and the positions within a cell of any
+ * size are one range of scores.
  */
 #ifndef EVENKEEL_DS_GEOHASH_H
 #define EVENKEEL_DS_GEOHASH_H
@@ -16,7 +16,7 @@
 #define GEOHASH_LONGITUDE_MAX 180.0
 #define GEOHASH_LATITUDE_MAX 85.05112878
 #define GEOHASH_TEXT_CHARS 11
-/* A search looks at the cell of its centre and at the eight around it. */
+/* A search reads the cell of its centre and the eight cells around it. */
 #define GEOHASH_RANGES_MAX 9
 
 struct geohash_position {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * HyperLogLog in the bytes of a string.
  *
- * A register of the sparse form is raised by writing the run that covers it again, as up to three:
- * what is before it, itself, what is after it; then neighbours of equal value are joined. Which
- * neighbours, and how zeros are written, decides about the bytes that a GET shows; so both follow
- * 6.2: at most JOIN_RUNS runs are looked at, from the one before the changed on; zeros take two
- * bytes only beyond 64.
+ * To raise a register of the sparse form, the run that covers it is rewritten as up to three runs:
+ * the registers before it, the register, the registers after it. Then neighbouring runs of equal
+ * value are joined. A GET shows these bytes, so both steps follow 6.2: at most JOIN_RUNS runs are
+ * looked at, beginning with the run before the changed one, and a run of zeros takes two bytes only
+ * beyond 64 zeros.
  *
- * Invariants of what this file writes (foreign bytes may break 2 and 3, and are still safe):
+ * Invariants of the bytes that this file writes (foreign bytes may break 2 and 3, and are still
+ * safe):
  *  1. Runs cover each of the registers exactly once, in order.
  *  2. A run of values has 1 to 4 registers of 1 to 32; one of zeros 1 to 16,384.
  *  3. The kept cardinality is that of the registers, unless it is marked as out of date.
@@ -50,7 +51,7 @@ bool hyperloglog_is_dense(const char *bytes) { return bytes[ENCODING_OFFSET] == 
 
 /* ---- the hash ---- */
 
-/* Words are little-endian whatever the machine, so that equal elements meet on all of them. */
+/* Words are little-endian on every machine, so that equal elements have equal hashes everywhere. */
 static uint64_t load_le(const unsigned char *bytes, size_t count) {
     uint64_t word = 0;
     for (size_t i = 0; i < count; i++) word |= (uint64_t)bytes[i] << (8 * i);
@@ -72,8 +73,8 @@ static uint64_t hash_of(struct slice element) {
     return hash ^ hash >> 47;
 }
 
-/* Which register an element belongs to, and the value that it asks of it: the position of the
- * lowest 1 in the rest of its hash. */
+/* The register of an element, and the value to which the element raises it: the position of the
+ * lowest 1 in the rest of the hash. */
 static unsigned place_of(struct slice element, uint8_t *value) {
     uint64_t hash = hash_of(element);
     uint64_t rest = hash >> INDEX_BITS | UINT64_C(1) << (64 - INDEX_BITS);
@@ -130,8 +131,8 @@ static void run_pass(struct hyperloglog_run *run) {
     run->first += run->length;
 }
 
-/* Whether a walk that has ended has seen all registers. Bytes behind their runs are passed over
- * where they begin with a run of values, as 6.2 does. */
+/* Whether a walk over the runs that has ended has seen all registers. Bytes behind the runs are
+ * ignored where they begin with a run of values, as in 6.2. */
 static bool runs_cover_all(struct slice bytes, const struct hyperloglog_run *run) {
     if (run->first != HYPERLOGLOG_REGISTERS) return false;
     return run->at >= bytes.length || (unsigned char)bytes.bytes[run->at] & RUN_VALUES;
@@ -157,7 +158,8 @@ static size_t run_write(unsigned char *out, unsigned length, uint8_t value) {
 static void join_runs(char *bytes, size_t *length, size_t at) {
     for (int looked = 0; looked < JOIN_RUNS && at < *length; looked++) {
         struct slice all = {bytes, *length};
-        /* Positions do not matter here: both runs are asked for as if they stood at the front. */
+        /* Registers' numbers do not matter here: both runs are read as if they began with register
+         * 0. */
         struct hyperloglog_run run = {.at = at}, following;
         if (!hyperloglog_run_at(all, &run)) return;
         following = (struct hyperloglog_run){.at = at + run.bytes};
@@ -291,8 +293,8 @@ bool hyperloglog_merge(uint8_t registers[HYPERLOGLOG_REGISTERS], struct slice by
 
 /* ---- the estimate ---- */
 
-/* Ertl's sigma and tau: the corrections for registers that are still 0 and for those at their end;
- * both series converge within some dozens of terms. */
+/* Ertl's sigma and tau: the corrections for registers that are still 0 and for those at their
+ * maximum; both series converge within some dozens of terms. */
 static double sigma(double x) {
     double power = 1, sum = x, last;
     if (x == 1) return INFINITY;
@@ -324,12 +326,13 @@ static uint64_t estimate(const unsigned histogram[REGISTER_MASK + 1]) {
     double z = m * tau((m - histogram[last]) / m);
     for (int value = last - 1; value >= 1; value--) z = 0.5 * (z + histogram[value]);
     z += m * sigma(histogram[0] / m);
-    double cardinality = ALPHA * m * m / z; /* foreign registers may all be at their end: z is 0 */
+    double cardinality = ALPHA * m * m / z; /* z is 0 if all (foreign) registers are at their end */
     return cardinality < end ? (uint64_t)llround(cardinality) : HYPERLOGLOG_BEYOND;
 }
 
 uint64_t hyperloglog_count_registers(const uint8_t registers[HYPERLOGLOG_REGISTERS]) {
-    /* Four histograms side by side: equal neighbours do not wait for each other. */
+    /* Four histograms side by side, so that increments for equal neighbours do not wait for each
+     * other. */
     unsigned parts[4][REGISTER_MASK + 1] = {{0}}, histogram[REGISTER_MASK + 1];
     for (unsigned i = 0; i < HYPERLOGLOG_REGISTERS; i++)
         parts[i % 4][registers[i] & REGISTER_MASK]++;

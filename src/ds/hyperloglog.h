@@ -6,7 +6,7 @@
  * servers:
  *
  *   "HYLL" | encoding (0 dense, 1 sparse) | 3 bytes unused | cardinality as last counted, 8 bytes,
- *   little-endian, its highest bit set where it is out of date | registers
+ *   little-endian, its highest bit set when out of date | registers
  *
  * Dense: 16,384 registers of 6 bits, from the low bits of each byte on. Sparse: runs of equal
  * registers: 00nnnnnn = n+1 zeros; 01nnnnnn nnnnnnnn = n+1 zeros; 1vvvvvnn = n+1 registers of v+1.
@@ -28,38 +28,39 @@
 #define HYPERLOGLOG_DENSE_BYTES (HYPERLOGLOG_HEADER_BYTES + HYPERLOGLOG_REGISTERS * 6 / 8)
 /* The largest value of a register: 50 bits of hash, all zero, and one. */
 #define HYPERLOGLOG_VALUE_MAX 51
-/* Room that any runs need, foreign ones of a zero in two bytes each at worst, with the byte behind
- * them, which decides what is done about those (hyperloglog_make_dense). A dense one fits, too. */
+/* Room for any sparse form, at worst foreign runs that take two bytes for one zero each, and for
+ * the byte behind the runs, which hyperloglog_make_dense looks at. A dense form fits, too. */
 #define HYPERLOGLOG_ROOM_BYTES (HYPERLOGLOG_HEADER_BYTES + 2 * HYPERLOGLOG_REGISTERS + 1)
-/* The estimate of registers that no count of elements gives: as 6.2 on this hardware, the lowest
- * int64. */
+/* The estimate for foreign registers that no number of elements gives: the lowest int64, as 6.2
+ * replies on this hardware. */
 #define HYPERLOGLOG_BEYOND (UINT64_C(1) << 63)
 
 enum hyperloglog_result { HYPERLOGLOG_SAME, HYPERLOGLOG_CHANGED, HYPERLOGLOG_CORRUPT };
 
-/* True where the bytes have a header, and the length of a dense one. The runs of a sparse one are
- * looked at by what walks them. */
+/* True where the bytes have a header, and a dense form its length. The runs of a sparse form are
+ * checked by the functions that walk them. */
 bool hyperloglog_is_valid(struct slice bytes);
 bool hyperloglog_is_dense(const char *bytes);
-/* An empty sparse one; returns its length. */
+/* Writes an empty sparse form; returns its length. */
 size_t hyperloglog_init(char *bytes);
 
-/* Adds an element to `*length` bytes in a room of HYPERLOGLOG_ROOM_BYTES (a dense one needs its own
- * length only). A sparse one becomes dense when it would grow beyond `sparse_max` bytes or needs a
- * register above 32. Changed, the kept cardinality is out of date. O(1) dense, O(length) sparse. */
+/* Adds an element to `*length` bytes in a room of HYPERLOGLOG_ROOM_BYTES (a dense form needs its
+ * own length only). A sparse form becomes dense when it would grow beyond `sparse_max` bytes or
+ * needs a register above 32. A change marks the kept cardinality as out of date. O(1) dense,
+ * O(length) sparse. */
 enum hyperloglog_result hyperloglog_add(char *bytes, size_t *length, struct slice element,
                                         size_t sparse_max);
-/* True where adding the element to a dense one would change nothing. */
+/* True where adding the element to a dense form would change nothing. */
 bool hyperloglog_dense_has(const char *bytes, struct slice element);
-/* Makes it dense, in the same room. False, with nothing changed, where its runs are corrupt: do not
- * cover the registers, or are followed by something else than a run of values, which 6.2 passes
- * over. */
+/* Turns a sparse form into a dense one, in the same room. False, with nothing changed, where the
+ * runs do not cover the registers or are followed by bytes that do not begin with a run of values
+ * (those 6.2 ignores). */
 bool hyperloglog_make_dense(char *bytes, size_t *length);
-/* Raises each of `registers` to that of `bytes`, which must be valid; false where runs are corrupt:
- * some registers may be raised then. */
+/* Raises each of `registers` to that of `bytes`, which must be valid. False where runs are corrupt;
+ * some registers may be raised even then. */
 bool hyperloglog_merge(uint8_t registers[HYPERLOGLOG_REGISTERS], struct slice bytes);
-/* Raises the registers of `*length` bytes (in a room as above) to `registers`, in the way that
- * hyperloglog_add would. False where runs are corrupt. */
+/* Raises the registers of `*length` bytes, in a room of HYPERLOGLOG_ROOM_BYTES, to `registers`, in
+ * the way that hyperloglog_add would. False where runs are corrupt. */
 bool hyperloglog_raise(char *bytes, size_t *length, const uint8_t registers[HYPERLOGLOG_REGISTERS],
                        size_t sparse_max);
 
@@ -80,8 +81,8 @@ struct hyperloglog_run {
     unsigned length;
     uint8_t value; /* 0: zeros */
 };
-/* The run that begins at `run->at` with register `run->first`, whose other members it sets; false
- * at the end, and where the bytes do not hold one or it passes the last register. Begin with at =
+/* Reads the run that begins at `run->at` with register `run->first` into the other members. False
+ * at the end, where the run is cut off, and where it goes beyond the last register. Begin with at =
  * HYPERLOGLOG_HEADER_BYTES and first = 0. */
 bool hyperloglog_run_at(struct slice bytes, struct hyperloglog_run *run);
 #endif

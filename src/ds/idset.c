@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Sets of ids: one within the struct, more in an array of open addressing with linear probing.
+ * Sets of ids: one id within the struct, more in an array with open addressing and linear probing.
  *
- * Clients' numbers are given in order, and a multiplication by the golden ratio spreads numbers in
- * order evenly. An id is removed without a mark: those behind it that could not stand nearer to
- * their first place move up.
+ * Clients' numbers are consecutive, and a multiplication by the golden ratio spreads consecutive
+ * numbers evenly. A removal leaves no tombstone: ids behind the gap move up where that brings them
+ * nearer to their first place.
  *
  * Invariants (idset_check)
  *  1. capacity is 0 (at most one id, in `only`) or a power of two from CAPACITY_MIN on.
  *  2. At most three quarters of an array are taken, and above CAPACITY_MIN an eighth at least.
- *  3. From an id's first place to where it stands no place is free.
+ *  3. No place is free between an id's first place and the place where it stands.
  */
 #include "ds/idset.h"
 
@@ -28,7 +28,7 @@ static uint32_t next_place(const struct idset *s, uint32_t place) {
     return (place + 1) & (s->capacity - 1);
 }
 
-/* Where the id stands, or the free place where it would. */
+/* The place where the id stands, or the free place where it would. */
 static uint32_t place_of(const struct idset *s, uint64_t id) {
     uint32_t place = first_place(s, id);
     while (s->places[place] && s->places[place] != id) place = next_place(s, place);
@@ -71,7 +71,7 @@ bool idset_add(struct idset *s, uint64_t id, enum memory_class class) {
     return true;
 }
 
-/* The ids behind a place that became free, up to the next free one, move up where they may. */
+/* Moves ids up into a gap: those between it and the next free place that may stand there. */
 static void close_gap(struct idset *s, uint32_t gap) {
     for (uint32_t place = next_place(s, gap); s->places[place]; place = next_place(s, place)) {
         uint32_t from_first = (place - first_place(s, s->places[place])) & (s->capacity - 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sorted integers in one block. intset.h has the format.
  *
- * A member that is too wide for the set lies beyond all that are there, below or above, so the
- * array is widened in one pass from its end and the member goes to one end.
+ * A member that is too wide for the set is below or above all that are there, so the array is
+ * widened in one pass from its end, and the new member goes to one of its ends.
  *
  * Invariants (intset_check):
  *  1. The block is memory_good_size(size) bytes, so whether a change needs another is arithmetic.
@@ -105,13 +105,13 @@ bool intset_has(const struct intset *s, int64_t member) {
 
 int64_t intset_random(const struct intset *s) { return intset_at(s, random_below(s->count)); }
 
-/* The block for other members than now: contents up to the smaller size are kept. */
+/* Resizes the block; contents are kept up to the smaller size. */
 static void resize(struct intset **s, size_t size) {
     size_t good = memory_good_size(size);
     if (good != memory_good_size(size_of(*s))) *s = memory_realloc(*s, good, MEMORY_DATASET);
 }
 
-/* Adds a member that is too wide: below all others or above them. */
+/* Adds a member that is too wide for the set, so below all others or above them. */
 static void add_wider(struct intset **set, int64_t member, uint32_t width) {
     resize(set, size_for(width, (*set)->count + (size_t)1));
     struct intset *s = *set;

@@ -5,9 +5,9 @@
  * members (4), the members in ascending order, all lowest byte first. A set never becomes
  * narrower.
  *
- * Owned by whoever created it; class MEMORY_DATASET. What changes a set takes the address of the
- * owner's pointer, for the block may move. Finding is O(log n); adding and removing move what
- * follows, O(n) bytes, and O(1) at the upper end.
+ * The creator owns the set; class MEMORY_DATASET. A function that changes a set takes the address
+ * of the owner's pointer, because the block may move. Finding is O(log n). Adding and removing move
+ * the members behind the place, O(n) bytes, so O(1) at the upper end.
  */
 #ifndef EVENKEEL_DS_INTSET_H
 #define EVENKEEL_DS_INTSET_H
@@ -32,7 +32,7 @@ struct intset *intset_from_bytes(const void *bytes, size_t size);
 
 const uint8_t *intset_bytes(const struct intset *s);
 size_t intset_size(const struct intset *s);
-/* What the block takes of memory. */
+/* Bytes of memory that the block takes. */
 size_t intset_memory(const struct intset *s);
 size_t intset_count(const struct intset *s);
 /* The member at `index` in ascending order, index < count. */
@@ -40,13 +40,13 @@ int64_t intset_at(const struct intset *s, size_t index);
 bool intset_has(const struct intset *s, int64_t member);
 /* How many members are smaller; O(log n). */
 FOR_TESTS size_t intset_count_below(const struct intset *s, int64_t member);
-/* Each equally likely; the set must not be empty. Uses base/random. */
+/* A random member, each equally likely; the set must not be empty. Uses base/random. */
 int64_t intset_random(const struct intset *s);
-/* False where it is there already. */
+/* False where the member is there already. */
 bool intset_add(struct intset **s, int64_t member);
-/* False where it is not there. */
+/* False where the member is not there. */
 bool intset_remove(struct intset **s, int64_t member);
-/* Those at these places, ascending and each once, in one pass. */
+/* Removes the members at these places, which ascend strictly, in one pass. O(n). */
 void intset_remove_places(struct intset **s, const size_t *places, size_t count);
 
 /* Whether foreign bytes are a set that the functions above may read: sizes, a known width, members

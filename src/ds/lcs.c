@@ -13,12 +13,13 @@
  * The way back from the end: where the bytes are equal, both belong to the sequence. Where they are
  * not, 6.2 drops the byte of `a` if L(i - 1, j) > L(i, j - 1), else that of `b`. Then L(i, j) is
  * the larger of the two, so the condition says just that L(i, j) > L(i, j - 1): one bit of row i.
- * So the rows are all that must be kept, a 32nd of a table of numbers.
+ * So only the rows must be kept, 1/32 of a table of numbers.
  *
  * Invariants
  *  1. Bits of a row beyond b's length are 1.
- *  2. M exists for the bytes that occur in `a`; so all of them take no more than the rows would.
- *  3. at_a and at_b: what lies before them is still to be walked.
+ *  2. M exists only for bytes that occur in `a`, so all M together take no more memory than the
+ *     rows.
+ *  3. The walk back still has to visit a[0 .. at_a) and b[0 .. at_b).
  */
 #include "ds/lcs.h"
 

@@ -10,18 +10,20 @@
  *   11110001 .. 11110100     integer of 2, 3, 4 or 8 bytes, lowest byte first
  *   11111111                 end
  * The length behind an element (its "back") is in groups of seven bits, the lowest at the end; a
- * byte with its top bit set has another one before it. How many bytes it takes is a function of
- * the length, which a step forward relies on. That function gives the largest value of two, three
- * and four bytes to the next longer form (seen in the bytes that 6.2 writes), and so it must here.
+ * byte with its top bit set has another one before it. Its number of bytes is a function of the
+ * length, on which a step forward relies. That function uses the next longer form for the largest
+ * value of two, three and four bytes (seen in the bytes that 6.2 writes), so this file must do so
+ * too.
  *
- * Every change is one splice: the bytes of some elements give way to those of others.
+ * Every change is one splice: the bytes of some elements are replaced by those of others.
  *
  * Invariants (listpack_check):
- *  1. The block is memory_good_size(size) bytes, size being what its header says; so whether a
- *     change needs another block is arithmetic.
+ *  1. The block is memory_good_size(size) bytes, with the size in its header; so arithmetic tells
+ *     whether a change needs another block.
  *  2. The header's count is true, or 65535.
- *  3. What we add as integers are integers: two texts are equal exactly where their elements are.
- *     Foreign bytes may hold digits as text, so comparisons do not rely on it.
+ *  3. A text that is added and is an int64's canonical form stands as an integer, so two texts are
+ *     equal exactly where their elements are. Foreign bytes may hold digits as text, so comparisons
+ *     do not rely on this.
  */
 #include "ds/listpack.h"
 
@@ -94,8 +96,8 @@ static size_t back_write(uint8_t *out, size_t length) {
     return size;
 }
 
-/* The length that ends right before `end`, of which at least `room` bytes are ours; 0 where it is
- * no length. */
+/* The length that ends right before `end`, reading `room` bytes at most; 0 where there is no valid
+ * length. */
 static inline size_t back_read(const uint8_t *end, size_t room) {
     size_t length = 0;
     for (unsigned i = 0; i < BACK_MAX && i < room; i++) {
@@ -106,7 +108,8 @@ static inline size_t back_read(const uint8_t *end, size_t room) {
     return 0;
 }
 
-/* The bytes of first byte and length, of an element that begins with `first`; 0 = no encoding. */
+/* The bytes of an element's head (first byte and length) by its first byte; 0 = no such encoding.
+ */
 static inline size_t head_size(uint8_t first) {
     if (first < TEXT_6) return 1;
     if (first < INTEGER_13) return 1;
@@ -133,7 +136,7 @@ static inline size_t content_size(const uint8_t *e) {
 }
 
 static inline size_t element_size(const uint8_t *e) {
-    /* The usual ones first: their length behind them takes one byte. */
+    /* The usual encodings first: the length behind their element takes one byte. */
     if (*e < TEXT_6) return 2;
     if (*e < INTEGER_13) return 2 + (size_t)(*e & 63);
     size_t content = content_size(e);
@@ -168,7 +171,7 @@ static struct listpack_value element_value(const uint8_t *e) {
     }
 }
 
-/* An element to be written: its head, and the text behind it where it is one. */
+/* An element to be written: its head, and, where it is a text, the text behind it. */
 struct encoded {
     struct slice text;
     uint8_t head[HEAD_MAX];
@@ -220,7 +223,7 @@ static void encode_text(struct encoded *out, struct slice text) {
         h[1] = (uint8_t)text.length;
         out->head_size = 2;
     } else {
-        uint32_t length = (uint32_t)text.length; /* what is longer fits no block: see splice */
+        uint32_t length = (uint32_t)text.length; /* a longer text fits no block: see splice */
         h[0] = TEXT_32;
         memcpy(h + 1, &length, sizeof(length));
         out->head_size = 5;
@@ -241,8 +244,8 @@ static void encoded_write(uint8_t *out, const struct encoded *e) {
 
 /* ---- The block ---- */
 
-/* Makes room for `room` bytes where `gone` bytes of elements stand at `at`, and counts `delta`
- * elements more. Returns the room. */
+/* Replaces `gone` bytes of elements at `at` by room for `room` bytes, and adds `delta` to the
+ * number of elements. Returns the room. */
 static uint8_t *splice(struct listpack **lp, size_t at, size_t gone, size_t room, int64_t delta) {
     if (gone == room && delta == 0) return bytes_of(*lp) + at;
     size_t old_size = size_of(*lp), size = old_size - gone + room;
@@ -402,7 +405,7 @@ struct slice listpack_value_text(const struct listpack_value *v, char scratch[LI
     return (struct slice){scratch, number_format_int64(scratch, v->integer)};
 }
 
-/* A text to compare with, and the integer that it may be. */
+/* A text to compare with, and the integer that it stands for, if any. */
 struct needle {
     struct slice text;
     int64_t integer;
@@ -418,7 +421,7 @@ static struct needle needle_of(struct slice text) {
 
 static inline bool element_equal(const uint8_t *e, const struct needle *n) {
     struct listpack_value v;
-    if (*e >= TEXT_6 && *e < INTEGER_13) /* the usual one: a short text */
+    if (*e >= TEXT_6 && *e < INTEGER_13) /* the usual case: a short text */
         v = text_value(e + 1, *e & 63);
     else
         v = element_value(e);
@@ -494,7 +497,7 @@ static void build_release(struct listpack_builder *b) {
     if (b->bytes != b->few) memory_free(b->bytes, MEMORY_OTHER);
 }
 
-/* Room for so many bytes and the end mark; false beyond what a listpack may have. */
+/* Makes room for so many further bytes and the end mark; false beyond LISTPACK_BYTES_MAX. */
 static bool build_grow(struct listpack_builder *b, size_t bytes) {
     size_t used = (size_t)(b->next - b->bytes);
     if (bytes >= LISTPACK_BYTES_MAX - used) return false;
@@ -515,13 +518,13 @@ static inline bool build_has_room(struct listpack_builder *b, size_t bytes) {
 
 static inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Nothing that could be an integer begins or ends otherwise. */
+/* A quick test of first and last byte: false only for texts that are no integer. */
 static inline bool looks_like_integer(struct slice text) {
     return (text.bytes[0] == '-' || is_digit(text.bytes[0])) &&
            is_digit(text.bytes[text.length - 1]);
 }
 
-/* Copies of known lengths, which may overlap: half the time of a call for so few bytes. */
+/* Copies of constant lengths, which may overlap: half the time of a call for so few bytes. */
 static inline void copy_short(uint8_t *to, struct slice text) {
     const char *from = text.bytes;
     size_t n = text.length;
@@ -637,8 +640,8 @@ struct listpack *listpack_split(struct listpack **lp, uint32_t at) {
 
 /* ---- Checking ---- */
 
-/* The size of the element at `at`, its length behind it checked; 0 where it is none or would go
- * beyond `end`, where the end mark stands. */
+/* The size of the element at `at`, with the length behind it checked; 0 where it is malformed or
+ * goes beyond `end`, the end mark's place. */
 static size_t element_validate(const uint8_t *bytes, size_t at, size_t end) {
     size_t head = head_size(bytes[at]);
     if (head == 0 || head > end - at) return 0;
@@ -646,7 +649,8 @@ static size_t element_validate(const uint8_t *bytes, size_t at, size_t end) {
     if (content > end - at) return 0;
     size_t size = content + back_size(content);
     if (size > end - at || back_read(bytes + at + size, size - content) != content) return 0;
-    /* The digits must be those that we would write: a length with leading zeros reads alike. */
+    /* The length's bytes must be exactly those that this file writes: a length with leading zeros
+     * would read alike. */
     uint8_t back[BACK_MAX];
     back_write(back, content);
     return memcmp(back, bytes + at + content, size - content) == 0 ? size : 0;
@@ -670,8 +674,8 @@ bool listpack_validate(const void *foreign, size_t size,
     return stated == COUNT_UNKNOWN || stated == count;
 }
 
-/* The size of the element at `at` with as many bytes behind it as its length takes, whatever they
- * say; 0 as above. */
+/* The size of the element at `at`, without a look at the length behind it; 0 where it is malformed
+ * or goes beyond `end`. */
 static size_t element_extent(const uint8_t *bytes, size_t at, size_t end) {
     size_t head = head_size(bytes[at]);
     if (head == 0 || head > end - at) return 0;

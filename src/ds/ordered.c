@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A B+ tree with counts over elements that stand elsewhere.
+ * A B+ tree with counts over elements that are allocated elsewhere.
  *
- * Leaves are rows of pointers and know their neighbours, so a range is read without the tree. A
- * branch leads to a node below and has three facts of it: how many elements it holds, its first
- * element, and that element's score. So the way down compares scores that stand side by side in
- * the nodes and looks at an element only where scores are equal; in the leaf it looks at six.
+ * Leaves are arrays of pointers and know their neighbours, so a range is read without the tree. A
+ * branch leads to a node below and keeps three facts about it: how many elements are below it, the
+ * first of them, and that element's score. So a descent compares scores that stand side by side in
+ * the nodes, and reads an element only where scores are equal; in the leaf it reads six.
  *
- * A leaf is 512 bytes, an inner node 1 KiB. Filled in order, as a load from a file or a growing
- * series of time stamps does, a leaf that is full at either end of the tree is left full and a new
- * one begun; otherwise a full node is cut in half. A node below a third is joined to a neighbour,
- * or both are made equal.
+ * A leaf is 512 bytes, an inner node 1 KiB. A full node is cut in half. But a full leaf at either
+ * end of the tree stays full and a new one is begun, so that elements that come in order (a load
+ * from a file, growing time stamps) fill their leaves. A node below a third is merged with a
+ * neighbour, or their entries are shared out equally.
  *
- * All deletions are deletions of a range of ranks: what is wholly within goes without a search.
+ * Every deletion is that of a range of ranks; nodes that lie wholly within it are freed without a
+ * search.
  *
  * Invariants (ordered_check):
  *  1. Elements ascend strictly, through the leaves' links either way and in the tree.
@@ -31,7 +32,7 @@
 #define NODE_ALIGNMENT 64
 #define LEAF_SLOTS ((LEAF_BYTES - 24) / sizeof(struct ordered_element *))
 #define INNER_BRANCHES ((INNER_BYTES - 32) / sizeof(struct branch))
-/* Fewer entries than a third of a node: it is joined to a neighbour or filled from it. */
+/* A node with fewer entries than a third is merged with a neighbour or filled from it. */
 #define LEAF_SLOTS_MIN (LEAF_SLOTS / 3)
 #define INNER_BRANCHES_MIN (INNER_BRANCHES / 3)
 
@@ -43,7 +44,7 @@ struct ordered_leaf {
 
 struct inner;
 
-/* The way to a node, and what is known of it from above. */
+/* The link to a node, with the facts that its parent keeps about it. */
 struct branch {
     union {
         struct ordered_leaf *leaf;
@@ -98,7 +99,7 @@ static int compare_elements(const struct ordered_element *a, double a_score,
 
 /* ---- Where things stand ---- */
 
-/* Where a search goes: an element of this score, or a bound. */
+/* What a search looks for: the place of an element with this score, or of a bound. */
 struct target {
     const struct ordered_element *element;
     double score;
@@ -117,8 +118,8 @@ static inline bool is_before(const struct ordered_element *e, double score,
     return order < 0 || (t->bound->after && order == 0);
 }
 
-/* The last branch that begins before the target, or the first one: the target's place is below it
- * or right behind it. */
+/* The last branch that begins before the target, else the first branch: the target's place is below
+ * it or right behind it. */
 static unsigned branch_for(const struct inner *n, const struct target *t) {
     unsigned low = 1, high = n->count;
     while (low < high) {
@@ -146,8 +147,8 @@ static unsigned slot_for(const struct ordered_leaf *leaf, const struct target *t
     return low;
 }
 
-/* The number of elements before the target; `place` (may be NULL) is where it would stand, maybe
- * behind a leaf's last element. */
+/* The number of elements before the target. `place` (may be NULL) becomes the target's place,
+ * perhaps behind a leaf's last element. */
 static size_t find(const struct ordered *o, const struct target *t, struct ordered_cursor *place) {
     if (o->root.size == 0) return 0;
     struct branch b = o->root;
@@ -171,7 +172,7 @@ size_t ordered_rank(const struct ordered *o, const struct ordered_element *e) {
     struct ordered_cursor place;
     size_t rank = find(o, &(struct target){.element = e, .score = e->score}, &place);
     ASSERT(rank < o->root.size);
-    /* Found at the end of a leaf: it is the first of the next one. */
+    /* A place at the end of a leaf stands for the first element of the next leaf. */
     ASSERT_SLOW((place.slot < place.leaf->count ? place.leaf->slots[place.slot]
                                                 : place.leaf->next->slots[0]) == e);
     return rank;
@@ -193,7 +194,7 @@ struct ordered_element *ordered_get(const struct ordered_cursor *c) {
     return c->leaf->slots[c->slot];
 }
 
-/* Elements are fetched so many ahead of a walk. */
+/* A walk prefetches the element so many slots ahead. */
 #define PREFETCH_SLOTS 4
 
 bool ordered_next(struct ordered_cursor *c) {
@@ -296,7 +297,7 @@ static void leaf_insert_at(struct ordered_leaf *leaf, unsigned at, struct ordere
     leaf->count++;
 }
 
-/* True where the leaf was cut; `right` then leads to the new one. */
+/* True where the leaf was cut; `right` then leads to the new leaf. */
 static bool leaf_insert(struct ordered *o, struct branch *b, struct ordered_element *e,
                         struct branch *right) {
     struct ordered_leaf *leaf = b->leaf;
@@ -328,8 +329,8 @@ static void inner_insert_at(struct inner *n, unsigned at, const struct branch *b
     n->count++;
 }
 
-/* Adds a branch at `at`, which is not 0; true where the node was cut. `rightmost`: nothing of its
- * height is to the right of the node. */
+/* Adds a branch at `at`, which is not 0; true where the node was cut. `rightmost`: the node is the
+ * last of its height. */
 static bool inner_insert(struct ordered *o, struct branch *b, bool rightmost, unsigned at,
                          const struct branch *added, struct branch *right) {
     struct inner *n = b->inner;
@@ -352,7 +353,8 @@ static bool inner_insert(struct ordered *o, struct branch *b, bool rightmost, un
     return true;
 }
 
-/* As leaf_insert, for a node of any height. */
+/* Inserts below a node of any height; true where the node was cut, and `right` leads to the new
+ * node. */
 static bool branch_insert(struct ordered *o, struct branch *b, unsigned height, bool rightmost,
                           struct ordered_element *e, struct branch *right) {
     if (height == 0) return leaf_insert(o, b, e, right);
@@ -397,7 +399,8 @@ static void branch_free(struct ordered *o, const struct branch *b, unsigned heig
     leaf_free(o, b->leaf);
 }
 
-/* Joins two neighbouring leaves, or makes them equal. True where the right one is gone. */
+/* Merges two neighbouring leaves, or shares their elements out equally. True where the right leaf
+ * is gone. */
 static bool leaves_balance(struct ordered *o, struct branch *left, struct branch *right) {
     struct ordered_leaf *l = left->leaf, *r = right->leaf;
     unsigned total = l->count + r->count, half = total <= LEAF_SLOTS ? total : total / 2;
@@ -449,7 +452,7 @@ static void inner_remove_at(struct inner *n, unsigned at) {
     n->count--;
 }
 
-/* Fills a node that has become too small, `height` being its own. */
+/* Fills the node at `at`, of height `height`, where it has become too small. */
 static void mend(struct ordered *o, struct inner *n, unsigned at, unsigned height) {
     if (at >= n->count || n->count < 2) return;
     const struct branch *b = &n->branches[at];
@@ -492,7 +495,7 @@ static void branch_delete_range(struct ordered *o, struct branch *b, unsigned he
         }
         rank = 0;
     }
-    mend(o, n, first + 1, height - 1); /* the far end of the range first: `first` stays in place */
+    mend(o, n, first + 1, height - 1); /* the range's far end first: `first` stays in place */
     mend(o, n, first, height - 1);
     inner_describe(b);
 }
@@ -523,7 +526,7 @@ void ordered_remove(struct ordered *o, const struct ordered_element *e) {
     ordered_delete_range(o, ordered_rank(o, e), 1, NULL, NULL);
 }
 
-/* Whether the element may keep its place with this score. */
+/* Whether the element at the cursor keeps its place with this score. */
 static bool keeps_place(const struct ordered_cursor *c, double score) {
     const struct ordered_element *e = ordered_get(c);
     struct ordered_cursor left = *c, right = *c;
@@ -570,7 +573,7 @@ size_t ordered_count(const struct ordered *o) { return o->root.size; }
 
 size_t ordered_bytes(const struct ordered *o) { return o->bytes; }
 
-/* What a check has seen so far. */
+/* The state of a check's walk. */
 struct walk {
     const struct ordered_leaf *leaf;
     const struct ordered_element *last;

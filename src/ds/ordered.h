@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The order of a sorted set: elements by score, equal scores by their bytes.
  *
- * A B+ tree that counts: rank of an element, element by rank and either end of a range of scores
- * or of texts are O(log n). It holds pointers; an element is one allocation with its score and
- * text, which a table finds by its text and this structure by its place. The elements belong to
- * the caller, who must not change the score of one that stands here but by ordered_set_score.
+ * A B+ tree that counts: the rank of an element, the element of a rank and either end of a range of
+ * scores or of texts are O(log n). It holds pointers to elements. An element is one allocation with
+ * its score and text; a hash table finds it by text, this structure by its place in the order. The
+ * elements belong to the caller, which may change the score of an element that stands here only by
+ * ordered_set_score.
  *
  * Scores are any double but NaN; -0 and 0 are equal.
  */
@@ -26,7 +27,7 @@ struct ordered_element {
 struct ordered_element *ordered_element_create(double score, struct slice text);
 /* NULL is allowed. */
 void ordered_element_free(struct ordered_element *e);
-/* What the element takes of memory. */
+/* Bytes of memory that the element takes. */
 size_t ordered_element_bytes(const struct ordered_element *e);
 static inline struct slice ordered_element_text(const struct ordered_element *e) {
     return (struct slice){e->bytes, e->length};
@@ -36,21 +37,21 @@ struct ordered;
 
 struct ordered *ordered_create(void);
 /* Frees the structure; calls `release` (may be NULL) for each element. NULL is allowed. To free a
- * large one in steps, delete ranges of it first. */
+ * large structure in steps, delete ranges of it first. */
 void ordered_free(struct ordered *o, void (*release)(struct ordered_element *e, void *context),
                   void *context);
 size_t ordered_count(const struct ordered *o);
-/* What the structure takes of memory, without the elements. O(1). */
+/* Bytes of memory that the structure takes, without the elements. O(1). */
 size_t ordered_bytes(const struct ordered *o);
 
-/* The element must not be there, nor an equal one. O(log n). */
+/* Neither this element nor an equal one may be there. O(log n). */
 void ordered_insert(struct ordered *o, struct ordered_element *e);
 /* The element, by address, must be there. O(log n). */
 void ordered_remove(struct ordered *o, const struct ordered_element *e);
-/* Gives an element that is there another score, and its place. O(log n); cheap where its
- * neighbours stay the same. */
+/* Gives an element that is there another score, and moves it to its new place. O(log n); cheap
+ * where its neighbours stay the same. */
 void ordered_set_score(struct ordered *o, struct ordered_element *e, double score);
-/* How many elements are before this one, which is there. O(log n). */
+/* How many elements stand before this one, which must be there. O(log n). */
 size_t ordered_rank(const struct ordered *o, const struct ordered_element *e);
 /* Deletes up to `count` elements from `rank` on; calls `release` (may be NULL) for each, in order.
  * Returns how many. O(log n + count). */
@@ -58,8 +59,8 @@ size_t ordered_delete_range(struct ordered *o, size_t rank, size_t count,
                             void (*release)(struct ordered_element *e, void *context),
                             void *context);
 
-/* A place between elements: before all that have this score or text, or after them. By text only
- * where all scores are equal. */
+/* A place between elements: before all elements that have this score or text, or after them.
+ * `by_text` only where all scores are equal. */
 struct ordered_bound {
     double score;
     struct slice text;
@@ -68,7 +69,7 @@ struct ordered_bound {
 /* How many elements are before the bound: the rank of the first one behind it. O(log n). */
 size_t ordered_count_before(const struct ordered *o, const struct ordered_bound *bound);
 
-/* A place of an element, good until the next change. */
+/* An element's place, valid until the next change. */
 struct ordered_cursor {
     const struct ordered_leaf *leaf;
     unsigned slot;
@@ -76,7 +77,7 @@ struct ordered_cursor {
 /* False where there is no such rank. O(log n). */
 bool ordered_seek(const struct ordered *o, size_t rank, struct ordered_cursor *c);
 struct ordered_element *ordered_get(const struct ordered_cursor *c);
-/* One step; false beyond the end, and the cursor may not be used then. O(1). */
+/* One step; false beyond the end, and then the cursor may not be used. O(1). */
 bool ordered_next(struct ordered_cursor *c);
 bool ordered_prev(struct ordered_cursor *c);
 

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lists as nodes in a row, each a listpack, a long element, or either of them compressed.
+ * Lists as linked nodes, each a listpack, a long element, or either of them compressed.
  *
- * Reading a compressed node opens a copy that belongs to the cursor, and the node stays as it is;
- * a change puts the copy in the node's place, and it is compressed again when the cursor leaves.
- * So a walk over a compressed list costs one decompression a node and no compression.
+ * A cursor that reads a compressed node decompresses it into a copy of its own, and the node stays
+ * as it is. A change puts the copy in the node's place, and the node is compressed again when the
+ * cursor leaves it. So a walk over a compressed list costs one decompression a node and no
+ * compression.
  *
- * A node that deletions have left small is joined to its neighbour when the cursor leaves, where
- * both together are less than half of what a node may hold: half, so that the next additions do
- * not split it again.
+ * A node that deletions have left small is merged with its neighbour when the cursor leaves, if
+ * both together are less than half of a node's bound: half, so that the next additions do not split
+ * it again.
  *
  * Invariants (quicklist_check):
  *  1. No node is empty; `count`, `nodes` and `bytes` are what a walk finds.
  *  2. The first and last `depth` nodes are not compressed, and no node is where depth is 0. Others
  *     are compressed where that saves LZF_GAIN_MIN bytes, unless they were too short to try.
- *  3. A listpack's node has its size; a long element's node has count 1.
- *  4. No change makes a node larger than `fill` allows: an element that grows where there is no
- * room for it is taken out and inserted, which splits the node. Larger ones come from files only.
+ *  3. A listpack's node has its listpack's count; a long element's node has count 1.
+ *  4. No change makes a node larger than `fill` allows: an element that grows beyond the room is
+ *     taken out and inserted again, which splits the node. Larger nodes come from files only.
  */
 #include "ds/quicklist.h"
 
@@ -64,7 +65,7 @@ static inline bool is_compressed(const struct quicklist_node *n) {
 
 static size_t lzf_allocation(const struct compressed *z) { return sizeof(*z) + z->size; }
 
-/* What the contents take of memory. */
+/* Bytes of memory that the contents take. */
 static size_t contents_bytes(const struct quicklist_node *n) {
     if (n->form == NODE_PACK) return listpack_memory(n->pack);
     if (n->form == NODE_PLAIN) return blob_bytes(n->plain);
@@ -80,7 +81,7 @@ static void contents_free(struct quicklist_node *n) {
         memory_free_sized(n->lzf, lzf_allocation(n->lzf), MEMORY_DATASET);
 }
 
-/* Every change of contents stands between these two. */
+/* Every change of a node's contents is enclosed in change_begin and change_end. */
 static void change_begin(struct quicklist *q, const struct quicklist_node *n) {
     q->bytes -= contents_bytes(n);
 }
@@ -177,7 +178,8 @@ static void node_settle(struct quicklist *q, struct quicklist_node *n) {
         node_compress(q, n);
 }
 
-/* After nodes came or went: opens those near the ends, compresses the first ones of the middle. */
+/* After nodes were added or deleted: decompresses those near the ends, compresses the first ones of
+ * the middle. */
 static void settle_ends(struct quicklist *q) {
     if (q->depth == 0) return;
     struct quicklist_node *left = q->head, *right = q->tail;
@@ -193,7 +195,7 @@ static void settle_ends(struct quicklist *q) {
 
 /* ---- Nodes ---- */
 
-/* A node that stands nowhere yet and whose contents the caller sets. */
+/* A node that is not linked yet and whose contents the caller sets. */
 static struct quicklist_node *node_create(struct quicklist *q, enum node_form form) {
     struct quicklist_node *n = memory_alloc(sizeof(*n), MEMORY_DATASET);
     *n = (struct quicklist_node){.form = form};
@@ -201,7 +203,7 @@ static struct quicklist_node *node_create(struct quicklist *q, enum node_form fo
     return n;
 }
 
-/* Puts a node before `next`, NULL = at the tail. Its contents are set. */
+/* Links a node, whose contents are set, before `next`; NULL = at the tail. */
 static void node_link(struct quicklist *q, struct quicklist_node *n, struct quicklist_node *next) {
     n->next = next;
     n->prev = next ? next->prev : q->tail;
@@ -261,7 +263,8 @@ static void node_insert(struct quicklist *q, struct quicklist_node *n, uint32_t 
     change_end(q, n);
 }
 
-/* Deletes elements, not all, from `at` on; returns where what followed stands. */
+/* Deletes elements, but not all of the node's, from `at` on; returns the offset of the element that
+ * followed. */
 static uint32_t node_delete_elements(struct quicklist *q, struct quicklist_node *n, uint32_t at,
                                      size_t count) {
     change_begin(q, n);
@@ -272,7 +275,7 @@ static uint32_t node_delete_elements(struct quicklist *q, struct quicklist_node 
     return at;
 }
 
-/* Joins a node to the one before it, where both together are less than half of a node. */
+/* Merges a node with the one before it, if both together are less than half of a node's bound. */
 static void node_join_prev(struct quicklist *q, struct quicklist_node *n) {
     struct quicklist_node *left = n ? n->prev : NULL;
     if (!left || n->form != NODE_PACK || left->form != NODE_PACK) return;
@@ -403,7 +406,7 @@ static void cursor_drop_copies(struct quicklist_cursor *c) {
     c->opened_plain = NULL;
 }
 
-/* The node is about to change: what was read of it becomes its contents. */
+/* Before the node changes: the cursor's decompressed copy becomes the node's contents. */
 static void cursor_make_writable(struct quicklist_cursor *c) {
     struct quicklist_node *n = c->node;
     c->changed = true;
@@ -422,7 +425,7 @@ static void cursor_make_writable(struct quicklist_cursor *c) {
     change_end(c->list, n);
 }
 
-/* At the near end of `n` as the cursor comes to it; n may be NULL. */
+/* Moves the cursor to the first element of `n` in its direction; `n` may be NULL. */
 static bool cursor_enter(struct quicklist_cursor *c, struct quicklist_node *n) {
     c->node = n;
     c->at = 0;
@@ -433,7 +436,8 @@ static bool cursor_enter(struct quicklist_cursor *c, struct quicklist_node *n) {
     return true;
 }
 
-/* Leaves a node for good; the cursor's way on is not touched. */
+/* Leaves a node for good: frees the cursor's copy and settles the node. Does not move the cursor.
+ */
 static void cursor_leave(struct quicklist_cursor *c) {
     cursor_drop_copies(c);
     if (!c->changed || !c->node) return;
@@ -535,8 +539,8 @@ static struct quicklist_node *node_split(struct quicklist *q, struct quicklist_n
     return right;
 }
 
-/* Puts an element between two nodes, either of which may be NULL: into one with room, or by
- * itself. */
+/* Puts an element between two nodes, either of which may be NULL: into a node with room, or into
+ * one of its own. */
 static void insert_between(struct quicklist *q, struct quicklist_node *left,
                            struct quicklist_node *right, struct slice text) {
     size_t size = listpack_element_size(text);
@@ -550,7 +554,7 @@ static void insert_between(struct quicklist *q, struct quicklist_node *left,
     node_settle(q, n);
 }
 
-/* Before the element at `at` of the node, 0 = behind its last. */
+/* Inserts before the element at `at` of the node; 0 = behind its last. */
 static void insert_at(struct quicklist *q, struct quicklist_node *n, uint32_t at,
                       struct slice text) {
     if (node_has_room(q, n, 1, listpack_element_size(text))) {
@@ -573,7 +577,7 @@ static void insert_at(struct quicklist *q, struct quicklist_node *n, uint32_t at
 
 void quicklist_insert_before(struct quicklist_cursor *c, struct slice text) {
     cursor_make_writable(c);
-    /* A long element has no offset; any but 0 stands for it. */
+    /* A long element has no offset; any number but 0 stands for it. */
     insert_at(c->list, c->node, c->node->form == NODE_PLAIN ? 1 : c->at, text);
     c->node = NULL;
 }
@@ -585,8 +589,8 @@ void quicklist_insert_after(struct quicklist_cursor *c, struct slice text) {
     c->node = NULL;
 }
 
-/* Whether an element of `size` bytes in place of the one at `at` leaves the node within its bound,
- * or makes it no larger where it is beyond that already. */
+/* Whether the element at `at` may be replaced by one of `size` bytes: the node stays within its
+ * bound, or was beyond it already and does not grow. */
 static bool may_replace(const struct quicklist *q, const struct quicklist_node *n, uint32_t at,
                         size_t size) {
     size_t old = listpack_element_bytes(n->pack, at);

@@ -2,12 +2,12 @@
  * A long list: short listpacks in a row, those in the middle compressed on request.
  *
  * `fill` bounds a listpack: -1 to -5 are 4, 8, 16, 32 and 64 KiB, a positive number is so many
- * elements (and at most 8 KiB), 0 is 1. An element that is longer than a listpack may be stands by
- * itself. `depth`: so many nodes at either end are never compressed; 0 = none anywhere.
+ * elements (and at most 8 KiB), 0 is 1. An element that is longer than a listpack may be has a node
+ * of its own. `depth`: so many nodes at either end are never compressed; 0 = no node ever is.
  *
- * Owned by whoever created it; class MEMORY_DATASET. Texts that are added may not stand in the
- * list itself. Pushing and dropping at either end is O(bytes of one node) at worst; finding an
- * index is O(nodes + elements of one node).
+ * The creator owns the list; class MEMORY_DATASET. Texts that are added must not lie in the list
+ * itself. Pushing and dropping at either end is O(bytes of one node) at worst; finding an index is
+ * O(nodes + elements of one node).
  */
 #ifndef EVENKEEL_DS_QUICKLIST_H
 #define EVENKEEL_DS_QUICKLIST_H
@@ -22,8 +22,8 @@
 #define QUICKLIST_FILL_MIN (-5)
 #define QUICKLIST_FILL_MAX 32767
 #define QUICKLIST_DEPTH_MAX 65535
-/* A longer text can stand in a list and not be saved: a node is saved as a ziplist, whose sizes
- * have 32 bits, and which takes some bytes of its own. */
+/* A list may hold a longer text, but it cannot be saved: a node is saved as a ziplist, whose sizes
+ * have 32 bits and which takes some bytes of its own. */
 #define QUICKLIST_TEXT_BYTES_MAX ((size_t)UINT32_MAX - 32)
 
 struct quicklist;
@@ -31,18 +31,18 @@ struct quicklist_node;
 
 enum quicklist_end { QUICKLIST_HEAD, QUICKLIST_TAIL };
 
-/* Smaller fills than QUICKLIST_FILL_MIN count as that, larger ones likewise. */
+/* A `fill` outside of QUICKLIST_FILL_MIN to QUICKLIST_FILL_MAX counts as the nearer limit. */
 struct quicklist *quicklist_create(int fill, unsigned depth);
 /* NULL is allowed. */
 void quicklist_free(struct quicklist *q);
-/* Frees up to `nodes_max` nodes from the head; true when the list is gone. No other call may
- * follow a first one. */
+/* Frees up to `nodes_max` nodes from the head; true when the list is gone. After the first call
+ * only this function may be called. */
 bool quicklist_free_step(struct quicklist *q, size_t nodes_max);
 struct quicklist *quicklist_dup(const struct quicklist *q);
 
 size_t quicklist_count(const struct quicklist *q); /* elements */
 size_t quicklist_nodes(const struct quicklist *q);
-/* What the list takes of memory. O(1). */
+/* Bytes of memory that the list takes. O(1). */
 size_t quicklist_bytes(const struct quicklist *q);
 int quicklist_fill(const struct quicklist *q);
 unsigned quicklist_depth(const struct quicklist *q);
@@ -52,15 +52,15 @@ void quicklist_push(struct quicklist *q, enum quicklist_end end, struct slice te
 bool quicklist_peek(const struct quicklist *q, enum quicklist_end end, struct listpack_value *v);
 /* Deletes the element at an end of a list that is not empty. */
 void quicklist_drop(struct quicklist *q, enum quicklist_end end);
-/* Adds elements as a node of their own at the tail: what a file's node holds. Takes `lp`, which is
- * not empty. */
+/* Adds the elements of `lp`, a node loaded from a file, as a node at the tail. Takes `lp`, which
+ * must not be empty. */
 void quicklist_take_pack(struct quicklist *q, struct listpack *lp);
-/* Deletes up to `count` elements from `index` (0 <= index) on; returns how many. Whole nodes go
- * without being looked into. */
+/* Deletes up to `count` elements from `index` (0 <= index) on; returns how many. Nodes that lie
+ * wholly within are freed without a look at their contents. */
 size_t quicklist_delete_range(struct quicklist *q, size_t index, size_t count);
 
-/* A place in the list and the way it goes. While a cursor stands, the list is changed through it
- * alone. Each cursor that was begun must be ended. */
+/* A place in the list and a direction. While a cursor exists, the list may be changed through that
+ * cursor only. Each cursor that was begun must be ended. */
 struct quicklist_cursor {
     struct quicklist *list;
     struct quicklist_node *node; /* NULL beyond either end */
@@ -70,8 +70,8 @@ struct quicklist_cursor {
     bool backwards, changed;
 };
 
-/* At the element `index`, from the end where negative (-1 = last); false where there is none, and
- * the cursor is ended. */
+/* Begins a cursor at the element `index`, counted from the end where negative (-1 = last). False
+ * where there is no such element; the cursor is ended then. */
 bool quicklist_seek(struct quicklist *q, int64_t index, bool backwards, struct quicklist_cursor *c);
 /* One step on; false beyond the end. */
 bool quicklist_step(struct quicklist_cursor *c);
@@ -79,15 +79,15 @@ void quicklist_end(struct quicklist_cursor *c);
 /* The element; its text lives until the cursor moves or the list changes. */
 struct listpack_value quicklist_get(const struct quicklist_cursor *c);
 bool quicklist_equal(const struct quicklist_cursor *c, struct slice text);
-/* Deletes the element and goes one step on; false where that is beyond the end. */
+/* Deletes the element and moves one step on; false where that is beyond the end. */
 bool quicklist_delete(struct quicklist_cursor *c);
-/* These change the list at the cursor and end the cursor. */
+/* These three change the list at the cursor and end the cursor. */
 void quicklist_insert_before(struct quicklist_cursor *c, struct slice text);
 void quicklist_insert_after(struct quicklist_cursor *c, struct slice text);
 void quicklist_replace(struct quicklist_cursor *c, struct slice text);
 
-/* For saving: nodes in order, NULL beyond the last; while a node is held the list is not changed.
- */
+/* For saving: the nodes in order, NULL beyond the last. The list must not change while a node is in
+ * use. */
 const struct quicklist_node *quicklist_node_first(const struct quicklist *q);
 const struct quicklist_node *quicklist_node_next(const struct quicklist_node *n);
 size_t quicklist_node_count(const struct quicklist_node *n); /* elements */
@@ -95,15 +95,17 @@ size_t quicklist_node_count(const struct quicklist_node *n); /* elements */
 void quicklist_node_each(const struct quicklist_node *n,
                          void (*visit)(const struct listpack_value *v, void *context),
                          void *context);
-/* The node's elements where they stand as a listpack, as they do in most; NULL elsewhere. */
+/* The node's elements as a listpack, which the list owns; NULL where the node is compressed or a
+ * long element. */
 const struct listpack *quicklist_node_pack(const struct quicklist_node *n);
-/* Appends the node's elements as a ziplist; false where its one text is too long for any. */
+/* Appends the node's elements as a ziplist; false where its one text is longer than
+ * QUICKLIST_TEXT_BYTES_MAX. */
 MUST_USE bool quicklist_node_to_ziplist(const struct quicklist_node *n, struct buffer *out);
 
-/* What a walk finds: for DEBUG OBJECT. */
+/* For DEBUG OBJECT. O(nodes). */
 struct quicklist_stats {
     size_t compressed_nodes;
-    size_t raw_bytes;    /* of all nodes' contents when none is compressed */
+    size_t raw_bytes;    /* of all nodes' contents, decompressed */
     size_t widest_bytes; /* of the largest node with several elements, likewise */
 };
 void quicklist_stats(const struct quicklist *q, struct quicklist_stats *stats);

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A radix tree of one kind of node, exactly as large as what it holds.
+ * A radix tree of one kind of node, exactly as large as its contents.
  *
- * A node stands for the bytes on the way to it and has a prefix: bytes that all keys below share.
- * It has children by their next byte, and a value where a key ends at it. All this is one block:
+ * A node stands for the bytes on the path to it, and has a prefix: further bytes that all keys
+ * below it share. It has children by their next byte, and a value where a key ends at it. All this
+ * is one block:
  *
  *   header | value, where there is one | children | their bytes, ascending | prefix
  *
- * A child is found by memchr in at most 256 adjacent bytes, which costs less than telling sizes of
- * nodes apart. The block is reallocated only where its good size changes, so a node that gains a
- * child mostly moves a few bytes.
+ * A child is found by memchr in at most 256 adjacent bytes, which costs less than several kinds of
+ * nodes would. The block is reallocated only where its good size changes, so adding a child mostly
+ * moves a few bytes.
  *
- * A search in order keeps the last place at which it could have turned to the right (or left)
- * instead. The way to that place is a prefix of the given key, so the key that is found can be
- * written over it.
+ * A search in order remembers the last place on its path at which it could have turned right (or
+ * left). The path to that place is a prefix of the given key, so the found key can be written over
+ * the given one.
  *
- * A tree is freed from its leaves upwards, and may pause after each node: the way back is kept in
+ * A tree is freed from its leaves upwards, and may pause after each node: the path back is kept in
  * the tree itself (Schorr and Waite 1967). While a child is freed, its place in its parent holds
  * the parent's own parent, and `child` says which place that is.
  *
  * Invariants (rax_check):
  *  1. A node without a value has two children at least: a tree of n keys has less than 2n nodes.
- *  2. A node's bytes ascend.
+ *  2. The children's bytes of a node ascend strictly.
  *  3. `count`, `bytes` and `parts` are what a walk finds. An empty tree has no node.
- *  4. Once a tree is being freed `parts` is 0, `root` is a node of which a child was freed, and
- *     `count` and `bytes` are what is left.
+ *  4. Once a tree is being freed, `parts` is 0, `root` is the node at which freeing goes on (a
+ *     child of it is gone), and `count` and `bytes` are those of the rest.
  */
 #include "ds/rax.h"
 
@@ -36,7 +37,7 @@ struct node {
     uint32_t prefix_length;
     uint16_t children; /* 0..256 */
     uint8_t has_value; /* 0 or 1 */
-    uint8_t child;     /* while the tree is freed: the place whose turn it is */
+    uint8_t child;     /* while the tree is freed: the child being freed */
     unsigned char parts[];
 };
 _Static_assert(sizeof(struct node) == 8, "pointers in a node are aligned");
@@ -44,7 +45,7 @@ _Static_assert(sizeof(struct node) == 8, "pointers in a node are aligned");
 struct rax {
     struct node *root;
     size_t count, bytes;
-    size_t parts; /* nodes, and those with a prefix once more */
+    size_t parts; /* nodes; one with a prefix counts twice */
 };
 
 #define POINTER_BYTES sizeof(void *)
@@ -68,7 +69,7 @@ static size_t size_for(size_t has_value, size_t children, size_t prefix_length) 
            prefix_length;
 }
 
-/* What the node counts in rax_parts. */
+/* The node's share of rax_parts. */
 static size_t node_parts(const struct node *n) { return n->prefix_length > 0 ? 2 : 1; }
 
 static size_t node_size(const struct node *n) {
@@ -92,7 +93,7 @@ static void node_free(struct rax *r, struct node *n) {
     memory_free_sized(n, node_size(n), MEMORY_DATASET);
 }
 
-/* The block for another size than the node has now; what fits of its bytes is kept. */
+/* Resizes the node's block; its bytes are kept up to the smaller size. */
 static struct node *node_resize(struct rax *r, struct node *n, size_t size) {
     size_t old_good = memory_good_size(node_size(n)), good = memory_good_size(size);
     if (good == old_good) return n;
@@ -107,7 +108,7 @@ static struct node *leaf_create(struct rax *r, const char *suffix, size_t length
     return n;
 }
 
-/* The place of a byte among the children: of the first that is not below it. */
+/* The place of a byte among the children: that of the first child whose byte is not below it. */
 static unsigned child_place(const struct node *n, unsigned char byte) {
     const unsigned char *bytes = bytes_of(n);
     unsigned low = 0, high = n->children;
@@ -137,7 +138,7 @@ static void add_child(struct rax *r, struct node **at, unsigned char byte, struc
     struct node **children = children_of(n);
     unsigned char *old_bytes = (unsigned char *)(children + count);
     unsigned char *new_bytes = (unsigned char *)(children + count + 1);
-    /* From the end on, so that nothing is overwritten that is still to move. */
+    /* From the end on, so that no byte is overwritten before it has moved. */
     memmove(new_bytes + count + 1, old_bytes + count, prefix_length);
     memmove(new_bytes + place + 1, old_bytes + place, count - place);
     memmove(new_bytes, old_bytes, place);
@@ -180,7 +181,7 @@ static void remove_value(struct rax *r, struct node **at) {
     n->has_value = 0;
 }
 
-/* Takes `count` bytes from the front of the prefix. */
+/* Removes `count` bytes from the front of the prefix. */
 static void cut_prefix(struct rax *r, struct node **at, size_t count) {
     struct node *n = *at;
     unsigned char *prefix = prefix_of(n);
@@ -193,7 +194,7 @@ static void cut_prefix(struct rax *r, struct node **at, size_t count) {
     *at = n;
 }
 
-/* A node without a value and with one child becomes one with it. */
+/* Merges a node that has no value and one child with that child. */
 static void join_child(struct rax *r, struct node **at) {
     struct node *n = *at, *child = children_of(n)[0];
     size_t more = n->prefix_length + (size_t)1, below = child->prefix_length;
@@ -233,7 +234,7 @@ size_t rax_count(const struct rax *r) { return r->count; }
 
 size_t rax_bytes(const struct rax *r) { return r->bytes; }
 
-/* An empty tree has a root there, which is empty too. */
+/* 6.2 counts an empty tree's root, too. */
 size_t rax_parts(const struct rax *r) { return r->root ? r->parts : 1; }
 
 static const unsigned char *key_bytes(struct slice key) { return (const unsigned char *)key.bytes; }
@@ -335,7 +336,8 @@ static void append_prefix(struct buffer *out, const struct node *n) {
     buffer_append(out, prefix_of(n), n->prefix_length);
 }
 
-/* Appends the way to the first or last key below a node (its prefix first). */
+/* Appends the bytes of the path to the first or last key below a node, beginning with the node's
+ * prefix. */
 static struct node *descend(struct node *n, bool to_last, struct buffer *out) {
     append_prefix(out, n);
     while (to_last ? n->children > 0 : !n->has_value) {
@@ -448,7 +450,7 @@ static void release_node(struct rax *r, struct node *n, void (*release)(void *va
 bool rax_free_step(struct rax *r, size_t nodes_max, void (*release)(void *value, void *context),
                    void *context) {
     ASSERT(nodes_max > 0);
-    /* Whether `n` was come to from above, and not from a child that is gone. */
+    /* Whether the walk came to `n` from its parent, not from a child that was freed. */
     bool entered = r->parts > 0;
     struct node *n = r->root, *above = n && !entered ? children_of(n)[n->child] : NULL;
     r->parts = 0;
@@ -480,7 +482,7 @@ void rax_free(struct rax *r, void (*release)(void *value, void *context), void *
     if (r) (void)rax_free_step(r, SIZE_MAX, release, context);
 }
 
-/* Nodes still to be visited: a stack of its own, for a tree may be as deep as a key is long. */
+/* Nodes still to be visited: an explicit stack, because a tree may be as deep as a key is long. */
 struct pending {
     struct node **nodes;
     size_t count, capacity;

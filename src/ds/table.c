@@ -3,60 +3,59 @@
  *
  * The bucket. 64 bytes: seven one-byte fingerprints (the top byte of the hash), a byte of
  * occupancy bits and seven words. A word is the element's 48-bit address with hash bits 16..31
- * (the tag) above it. One comparison finds all slots whose fingerprint fits, the tag rules out
- * nearly all that fit by chance, so a lookup touches the bucket's line and then the element. A
- * full bucket turns its last word into a link to an overflow bucket of the same form.
+ * (the tag) above it. One comparison finds all slots whose fingerprint matches, and the tag rules
+ * out nearly all that match by chance, so a lookup touches the bucket's line and then the element.
+ * A full bucket turns its last word into a link to an overflow bucket of the same form.
  *
  * The address. With n buckets, 2^L <= n < 2^(L+1), a hash belongs to the bucket of its low L+1
  * bits, or of its low L bits where that bucket does not exist yet. To grow, bucket n - 2^L is
  * split: its elements whose hash bit L is set move to the new bucket n. To shrink, the last bucket
- * is poured back into the one that it came from. Either touches two chains and nothing else. Bit L
- * is in the tag from level 16 on; below that, where elements are few enough to be in the
- * processor's cache, they are fetched together and hashed again.
+ * is merged into the bucket that it was split from. Either touches two chains and nothing else. Bit
+ * L is in the tag from level 16 on. Below that level elements are few enough to be in the
+ * processor's cache: they are prefetched together and hashed again.
  *
  * The place. Buckets stand in chunks of 1,024. Chunk 0 grows by doubling from one bucket, so that
- * a small table is small; every other one is allocated when its first bucket comes into use and
- * freed when that goes. A directory of two levels finds chunks 1 and up: pages of 512 addresses
- * under a root that doubles. Nothing here is larger than TABLE_CHUNK_BYTES, and a bucket is cleared
- * when it comes into use, so no step costs more than another, but for the doublings of chunk 0 and
- * of the root, which move at most 32 KiB.
+ * a small table is small; every other chunk is allocated with its first bucket and freed with its
+ * last. A directory of two levels finds chunks 1 and up: pages of 512 addresses under a root that
+ * doubles. No allocation is larger than TABLE_CHUNK_BYTES, and a bucket is cleared when it comes
+ * into use; so all steps cost the same, except for the doublings of chunk 0 and of the root, which
+ * move at most 32 KiB.
  *
  * The debt. An insert above the load limit splits a bucket, or two where growth was put off. A
  * table that falls below its minimal fill owes shrinking until it is filled to SHRINK_STOP_PERCENT
- * again: the gap keeps one that stays about the same size from merging and splitting by turns, and
- * from allocating and freeing the chunk at a border. Each removal pays one merge; whoever has time
- * pays more by table_pay. While a child saves (TABLE_RESIZE_AVOID) both kinds of debt wait, up to
- * the limits that keep chains short, for each step writes to pages that the child shares.
+ * again: the gap keeps a table of about constant size from merging and splitting by turns, and from
+ * allocating and freeing the chunk at a border. Each removal pays one merge; idle time pays more by
+ * table_pay. While a child saves (TABLE_RESIZE_AVOID) both kinds of debt wait, up to the limits
+ * that keep chains short, because each step writes to pages that the child shares.
  *
- * Tables that owe stand in one of two lists, so that whoever has time finds them without a look at
- * those that do not: `payable` has the tables that may pay in the present mode, `waiting` the
- * others. A table is put into a list where its debt begins; one that has none any more may stand
- * there until table_pay_owed comes to it.
+ * Tables that owe are in one of two lists, so that idle time finds them without a look at the other
+ * tables: `payable` has the tables that may pay in the present mode, `waiting` the others. A table
+ * is listed when its debt begins; a table without debt may stay listed until table_pay_owed comes
+ * to it.
  *
- * The scan. Write a hash's bits in reverse order, lowest bit first, and read that as a number: its
- * position. A bucket that is addressed by the b low bits i holds exactly the positions that begin
- * with those b bits, which is an interval; the buckets' intervals are disjoint and cover all
- * positions. The cursor stands for a position such that every element below it that was there
- * throughout has been visited. A step visits the bucket whose interval the cursor is in, and moves
- * the cursor to that interval's end, so the promise holds after the step where it held before.
- * Between steps a split halves an interval and a merge joins two, and neither moves an element's
- * position, so the promise holds then too; after a merge the cursor may stand within an interval,
- * and the part below it is visited again. The end of the last interval is the number 0. A bucket's
- * interval can be cut into SCAN_PARTS equal parts by the bits of the hash that follow; a step that
- * visits the elements of some of these parts in order, and ends where a part ends, keeps the
- * promise for the same reason.
+ * The scan. A hash's position is the number that its bits give in reverse order, lowest bit first.
+ * A bucket that is addressed by the b low bits i holds exactly the positions that begin with those
+ * b bits, which is an interval; the buckets' intervals are disjoint and cover all positions. The
+ * cursor stands for a position such that every element below it that was there throughout has been
+ * visited. A step visits the bucket whose interval the cursor is in, and moves the cursor to that
+ * interval's end, so the promise holds after the step where it held before. Between steps a split
+ * halves an interval and a merge joins two, and neither moves an element's position, so the promise
+ * holds then too; after a merge the cursor may stand within an interval, and the part below it is
+ * visited again. The end of the last interval is the number 0. A bucket's interval can be cut into
+ * SCAN_PARTS equal parts by the bits of the hash that follow; a step that visits the elements of
+ * some of these parts in order, and ends where a part ends, keeps the promise for the same reason.
  *
  * The random pick. Give each bucket as many places as the longest chain has slots, draw a bucket
  * and a place, and draw again where there is no element: each element has exactly one place, so
  * all are equally likely. The number of overflow buckets at each depth is counted, so that the
  * longest chain is known. Where the table is so sparse that draws keep failing, a rank is drawn
- * instead, and found by the number of elements that the directory has of each chunk.
+ * instead; the directory's number of elements of each chunk leads to its element.
  *
  * Invariants (table_check):
  *  1. 2^L <= n < 2^(L+1), low_mask = 2^L - 1; n = 0 before the first insert only.
  *  2. Each element stands in the chain that its hash addresses, under its fingerprint and tag.
  *  3. A bucket with a link is full: six elements and the link. An overflow bucket holds at least
- *     two elements, for one alone would stand where the link to it is.
+ *     two elements, because a single one would stand in the place of the link.
  *  4. An empty slot's word is 0 and so is its fingerprint.
  *  5. `count`, `depths` and `bytes` are what a walk finds.
  *  6. Chunks stand for all buckets below n and no others; so do the directory's pages. Of each
@@ -66,7 +65,8 @@
  *     table_forget_owing has taken it out since its last removal.
  *
  * The table owns its buckets, never the elements. It is not safe for several threads: the lists are
- * the main thread's, and a table that another thread is to free is taken out first (table_detach).
+ * the main thread's, so a table that another thread is to free is taken out of them first
+ * (table_detach).
  */
 #include "ds/table.h"
 
@@ -100,11 +100,12 @@
 #define OCCUPANCY_ALL 0x7fU
 #define HEAD_LINK (UINT64_C(1) << 63)
 
-/* Buckets whose elements table_each asks for ahead: some twenty misses under way. */
+/* How many buckets ahead table_each prefetches elements: some twenty misses are under way. */
 #define EACH_AHEAD 4
-/* table_scan_run asks for a group of buckets, then for what those of the group before have, and
- * then visits the one before that. Each bucket and each element is in a page of its own, and what
- * is asked for stops until the page tables have been walked: in a row they are walked together. */
+/* table_scan_run works on three groups of buckets at a time: it prefetches the buckets of the
+ * newest, prefetches the elements of the one before, and visits the oldest. Each bucket and each
+ * element is in a page of its own, and a prefetch waits for a walk of the page tables; prefetches
+ * in a row let these walks overlap. */
 #define SCAN_GROUP ((size_t)8)
 #define SCAN_RING (3 * SCAN_GROUP)
 #define SCAN_PARTS (1U << TABLE_SCAN_PART_BITS)
@@ -115,25 +116,27 @@
 #define PAGE_BYTES sizeof(struct page)
 #define ROOT_PAGES_MAX ((size_t)8192)
 #define BUCKETS_MAX (ROOT_PAGES_MAX * PAGE_CHUNKS * CHUNK_BUCKETS)
-/* Whole pages: the allocator would give a large block a random start within its first page, and
- * so make each chunk touch one page more than it fills. */
+/* Whole pages, because the allocator gives a large block without alignment a random start within
+ * its first page, so each chunk would touch one page more than it fills. */
 #define CHUNK_ALIGNMENT 4096
 #define BUCKET_BYTES sizeof(struct bucket)
 
 #define MIN_FILL_PERCENT_DEFAULT 10
 #define MIN_FILL_PERCENT_MAX 50
 #define SHRINK_STOP_PERCENT 80
-#define AVOID_FILL_PERCENT 2 /* below this a table shrinks even while it should not */
-#define AVOID_LOAD_FACTOR 2  /* above this times the load limit it grows even then */
+#define AVOID_FILL_PERCENT 2 /* below this a table shrinks even while a child saves */
+#define AVOID_LOAD_FACTOR 2  /* above this times the load limit it grows, too */
 #define SPLITS_PER_INSERT 2
 
-/* Overflow buckets are counted by their depth in the chain, all deep ones together as the last. */
+/* Overflow buckets are counted by their depth in the chain; the last counter is for all deeper
+ * ones. */
 #define DEPTHS 8
 #define WORD_BYTES 8 /* allocations are multiples of it */
-/* table_random draws so often before it counts, and fetches so many draws' buckets together. */
+/* table_random draws so often before it draws a rank, and prefetches the buckets of so many draws
+ * together. */
 #define RANDOM_DRAWS 128
 #define RANDOM_BATCH 8
-/* table_sample looks at so many buckets for each element that it wants, then is content. */
+/* table_sample looks at up to so many buckets for each element that it wants. */
 #define SAMPLE_BUCKETS_PER_ELEMENT 16
 
 /* `head`: byte i (from the lowest) is slot i's fingerprint, the top byte has the occupancy bits of
@@ -164,7 +167,7 @@ struct table {
     size_t bytes;
     size_t splits, merges;
     uint32_t depths[DEPTHS]; /* overflow buckets at depth 1, 2 ...; 0 = the primary one */
-    uint32_t deepest;        /* a bound on depth while depths[DEPTHS - 1] is not 0 */
+    uint32_t deepest;        /* no chain is deeper, while depths[DEPTHS - 1] is not 0 */
     uint16_t first_capacity; /* buckets */
     uint16_t root_capacity;  /* pages */
     bool shrinking;          /* owes shrinking */
@@ -179,7 +182,7 @@ static unsigned min_fill_percent = MIN_FILL_PERCENT_DEFAULT;
 static size_t listed_count;
 static struct list_link payable = {&payable, &payable}, waiting = {&waiting, &waiting};
 
-/* Stands for chunk 0 of a table without buckets, so that lookups need no test. Never written. */
+/* Chunk 0 of a table without buckets, so that lookups need no test. Never written. */
 static const struct bucket no_bucket;
 
 /* ---- Hash bits and words ---- */
@@ -208,7 +211,7 @@ static inline bool word_tag_fits(uint64_t word, uint64_t hash) {
 
 /* ---- One bucket ---- */
 
-/* A bit for each occupied slot whose fingerprint fits. */
+/* A bit for each occupied slot whose fingerprint matches. */
 static inline unsigned head_match(uint64_t head, uint64_t fingerprint) {
     uint64_t pattern = fingerprint * UINT64_C(0x0101010101010101);
 #ifdef __SSE2__
@@ -259,7 +262,7 @@ static void bucket_prefetch_elements(const struct bucket *b) {
 
 static inline size_t index_of(const struct table *t, uint64_t hash) {
     uint64_t index = hash & (t->low_mask << 1 | 1);
-    /* Without a branch, which would be wrong for up to half of the hashes. */
+    /* Without a branch, which would be mispredicted for up to half of the hashes. */
     return index & ~((t->low_mask + 1) & -(uint64_t)(index >= t->buckets));
 }
 
@@ -274,7 +277,7 @@ static inline uint32_t *chunk_count(const struct table *t, size_t chunk) {
     return &t->root[chunk >> PAGE_SHIFT]->counts[chunk % PAGE_CHUNKS];
 }
 
-/* So many elements more, or with a wrapped number fewer, in the chain of that bucket. */
+/* Counts `more` further elements (a wrapped number: fewer) in the bucket's chain. */
 static inline void note_elements(struct table *t, size_t index, uint32_t more) {
     if (index >= CHUNK_BUCKETS) *chunk_count(t, index >> CHUNK_SHIFT) += more;
 }
@@ -283,7 +286,8 @@ static inline struct bucket *bucket_for(const struct table *t, uint64_t hash) {
     return bucket_at(t, index_of(t, hash));
 }
 
-/* Where the element stands in the chain that begins at `b`, NULL where it does not. */
+/* The slot of the element with this key in the chain that begins at `b`; NULL where there is none.
+ */
 static inline uint64_t *chain_find(const struct table *t, struct bucket *b, uint64_t hash,
                                    const void *key, size_t key_length) {
     for (;;) {
@@ -299,7 +303,8 @@ static inline uint64_t *chain_find(const struct table *t, struct bucket *b, uint
     }
 }
 
-/* The same by the element's address. */
+/* The slot of exactly this element, by address, in the chain that begins at `b`; NULL where there
+ * is none. */
 static uint64_t *chain_find_element(struct bucket *b, uint64_t hash, const void *element) {
     for (; b != NULL; b = bucket_next(b)) {
         for (unsigned m = head_match(b->head, fingerprint_of(hash)); m != 0; m &= m - 1) {
@@ -323,7 +328,7 @@ static void bucket_visit(const struct bucket *b, void (*visit)(void *element, vo
         visit(word_element(b->slots[__builtin_ctz(m)]), context);
 }
 
-/* What is in the first bucket, and the one that it leads to. */
+/* Prefetches the first bucket's elements and its overflow bucket. */
 static void chain_prefetch(const struct bucket *b) {
     if (b->head & HEAD_LINK) prefetch(bucket_next(b));
     bucket_prefetch_elements(b);
@@ -388,8 +393,8 @@ static struct chain_end chain_end_of(struct bucket *primary) {
     return end;
 }
 
-/* Hangs an overflow bucket behind the full one at the end; the element that gives way to the link
- * moves there. `spare` holds buckets to take first, linked by their last word. */
+/* Appends an overflow bucket to the chain, whose last bucket is full; the element whose slot
+ * becomes the link moves there. `spare` holds buckets to take first, linked by their last word. */
 static void chain_extend(struct table *t, struct chain_end *end, struct bucket **spare) {
     struct bucket *full = end->bucket, *b = *spare;
     if (b != NULL)
@@ -483,7 +488,7 @@ static void chunk_alloc(struct table *t, size_t chunk) {
     t->bytes += memory_good_size(TABLE_CHUNK_BYTES);
 }
 
-/* Frees the highest chunk there is, and what of the directory only it needed. */
+/* Frees the highest chunk, and the page of the directory that only this chunk needed. */
 static void chunk_free(struct table *t, size_t chunk) {
     size_t page = chunk >> PAGE_SHIFT;
     memory_free_aligned(t->root[page]->chunks[chunk % PAGE_CHUNKS], CHUNK_ALIGNMENT,
@@ -517,7 +522,7 @@ static struct bucket *bucket_open(struct table *t) {
     return b;
 }
 
-/* Gives back what the bucket behind the last one needed. */
+/* Frees the memory that only the bucket behind the last one needed. */
 static void bucket_close(struct table *t) {
     if (t->buckets % CHUNK_BUCKETS == 0)
         chunk_free(t, t->buckets >> CHUNK_SHIFT);
@@ -551,10 +556,10 @@ static inline unsigned hash_bit(const struct table *t, uint64_t word, unsigned l
     return (unsigned)(bits >> level) & 1;
 }
 
-/* Moves all elements of the chain that begins with a copy of its primary bucket to the end of
- * ends[0] or, where bit `level` of the hash is set, of ends[1]. With ends[1].bucket NULL all go to
- * ends[0]. Returns how many went to the last of them. Each bucket is copied out before its elements
- * are placed, so that overflow buckets can be used again at once. */
+/* Moves all elements of a chain, which `primary` (a copy of its primary bucket) begins, to the end
+ * of ends[0] or, where bit `level` of the hash is set, of ends[1]. With ends[1].bucket NULL all go
+ * to ends[0]. Returns how many went to the last of the ends. Each bucket is copied out before its
+ * elements are placed, so that overflow buckets can be reused at once. */
 static uint32_t chain_pour(struct table *t, const struct bucket *primary, struct chain_end ends[2],
                            unsigned level) {
     uint32_t total = 0, split_off = 0;
@@ -584,8 +589,8 @@ static uint32_t chain_pour(struct table *t, const struct bucket *primary, struct
     return splits ? split_off : total;
 }
 
-/* What the next splits will read: the line of one bucket, and the overflow of the one before it,
- * whose line an earlier call has fetched. */
+/* Prefetches for the next splits: the line of one bucket, and the overflow bucket of the one before
+ * it, whose line an earlier call has prefetched. */
 static void split_prefetch(const struct table *t, size_t source) {
     if (source + 2 > t->low_mask) return;
     prefetch(bucket_at(t, source + 2));
@@ -593,7 +598,7 @@ static void split_prefetch(const struct table *t, size_t source) {
     if (next != NULL) prefetch(next);
 }
 
-/* So many elements went from one bucket's chain to another's. */
+/* Counts `elements` as moved from one bucket's chain to another's. */
 static inline void note_moved(struct table *t, size_t from, size_t to, uint32_t elements) {
     note_elements(t, from, -elements);
     note_elements(t, to, elements);
@@ -614,7 +619,7 @@ static void split(struct table *t) {
     PROBE2(table__split, t->buckets, t->count);
 }
 
-/* There are at least two buckets. */
+/* Merges the last bucket into the one that it was split from. There are at least two buckets. */
 static void merge(struct table *t) {
     if (t->buckets == t->low_mask + 1) t->low_mask >>= 1;
     size_t last = t->buckets - 1, target = last - (t->low_mask + 1);
@@ -636,7 +641,7 @@ static inline bool owes_growth(const struct table *t) {
     return t->count > t->grow_above && t->buckets != 0;
 }
 
-static const struct table *resting; /* pays nothing; NULL: all do what the mode allows */
+static const struct table *resting; /* splits and merges nothing; NULL = none */
 
 static bool may_grow(const struct table *t) {
     if (!owes_growth(t) || t == resting) return false;
@@ -657,7 +662,7 @@ static void debt_unlist(struct table *t) {
     listed_count--;
 }
 
-/* Puts the table where its debt belongs, at the end. */
+/* Appends the table to the list that its debt belongs to. */
 static void debt_list(struct table *t) {
     debt_unlist(t);
     if (!table_owes(t)) return;
@@ -690,15 +695,15 @@ static bool grow_step(struct table *t) {
     return true;
 }
 
-/* An insert's share of growth. What is left is owed. */
+/* An insert's share of growth; the rest is owed. */
 __attribute__((noinline)) static void grow_after_insert(struct table *t) {
     t->unseen = 0;
     for (int i = 0; i < SPLITS_PER_INSERT && grow_step(t); i++) continue;
     if (UNLIKELY(owes_growth(t))) debt_list(t);
 }
 
-/* A removal's share of shrinking. While a child saves a table may cross the limit at which it pays
- * even then, either way. */
+/* A removal's share of shrinking. While a child saves, the removal may carry the table across the
+ * limit beyond which it pays all the same, in either direction. */
 __attribute__((noinline)) static void shrink_after_remove(struct table *t) {
     t->unseen = 0;
     bool paid = shrink_step(t);
@@ -710,7 +715,7 @@ static void debt_sort(void) {
     struct list_link all = {&all, &all};
     while (!list_is_empty(&payable) || !list_is_empty(&waiting)) {
         struct list_link *link = list_is_empty(&payable) ? waiting.next : payable.next;
-        list_remove(link); /* still counted as listed, and about to be again */
+        list_remove(link); /* still counted as listed: it is listed again at once */
         list_append(&all, link);
     }
     while (!list_is_empty(&all)) debt_list(LIST_ENTRY(all.next, struct table, link));
@@ -774,7 +779,7 @@ bool table_any_payable(void) { return !list_is_empty(&payable); }
 
 size_t table_pay_owed(size_t steps) {
     size_t done = 0;
-    /* A table that has nothing to pay any more costs a step, too, so that the work is bounded. */
+    /* A table without debt costs a step, too, so that the work is bounded. */
     for (size_t left = steps; left > 0 && table_any_payable();) {
         struct table *t = LIST_ENTRY(payable.next, struct table, link);
         size_t seen = table_bytes_seen(t), paid = table_pay(t, left);
@@ -929,23 +934,24 @@ void table_prefetch_element(const struct table *t, uint64_t hash) {
         prefetch(word_element(word));
         return;
     }
-    /* A third stage for what stands in there would save a twentieth of a lookup at most. */
+    /* A third stage, for the overflow bucket's elements, would save a twentieth of a lookup at
+     * most. */
     if (b->head & HEAD_LINK) prefetch(bucket_next(b));
 }
 
 /* ---- Walks and picks ---- */
 
-/* The mask of the bucket that the cursor is in: as index_of, but a bucket that has been split in
- * this round is addressed by one bit more than the others of its half. */
+/* The mask of the bucket that the cursor is in, found as in index_of: a bucket that has been split
+ * in this round is addressed by one bit more than the unsplit ones. */
 static inline uint64_t scan_mask(const struct table *t, uint64_t cursor) {
     uint64_t mask = t->low_mask;
     return (cursor & mask) + mask + 1 < t->buckets ? mask << 1 | 1 : mask;
 }
 
-/* The bucket that the cursor is in; the cursor moves on behind it. */
+/* The bucket that the cursor is in; moves the cursor behind it. */
 static size_t scan_next(const struct table *t, uint64_t *cursor) {
     uint64_t mask = scan_mask(t, *cursor), index = *cursor & mask;
-    /* One more, counted from the mask's highest bit down. */
+    /* An increment in reversed order: it carries from the mask's highest bit down. */
     uint64_t next = index, bit = (mask + 1) >> 1;
     for (; next & bit; bit >>= 1) next ^= bit;
     *cursor = next | bit;
@@ -1013,14 +1019,14 @@ uint64_t table_scan_some(const struct table *t, uint64_t cursor, size_t wanted,
     return index | table_place(until) >> (64 - TABLE_SCAN_PART_BITS) << level;
 }
 
-/* A position that was asked for, and the cursor behind it. */
+/* A bucket that was prefetched, and the cursor behind it. */
 struct scanned {
     const struct bucket *bucket;
     uint64_t cursor;
 };
 
-/* Those up to `until` have been asked for, and their elements but what overflow buckets have.
- * Visits at least one of them; returns up to where. */
+/* Visits buckets from `done` on, at least one and at most up to `until`; returns where it stopped.
+ * Their elements have been prefetched, except for those in overflow buckets. */
 static size_t scan_visit(const struct scanned *ring, size_t done, size_t until, const bool *enough,
                          void (*visit)(void *element, void *context), void *context) {
     for (size_t i = done; i < until; i++) chain_prefetch_rest(ring[i % SCAN_RING].bucket);
@@ -1054,7 +1060,8 @@ uint64_t table_scan_run(const struct table *t, uint64_t cursor, size_t positions
     return cursor;
 }
 
-/* The element at a place of the chain, counted over all its slots but links; NULL where none. */
+/* The element at a place of the chain, counted over all its slots except links; NULL where the slot
+ * is empty. */
 static void *chain_at_place(const struct bucket *b, size_t place) {
     while (b->head & HEAD_LINK) {
         if (place < LINK_SLOT) break;
@@ -1065,8 +1072,8 @@ static void *chain_at_place(const struct bucket *b, size_t place) {
     return word_element(b->slots[place]);
 }
 
-/* The first bucket from `index` on, wrapping, that is not empty; passes over chunks without an
- * element. The table is not empty. O(chunks + buckets a chunk). */
+/* The first bucket from `index` on, wrapping, that is not empty; skips chunks without an element.
+ * The table is not empty. O(chunks + buckets a chunk). */
 static size_t bucket_not_empty(const struct table *t, size_t index) {
     while (head_occupied(bucket_at(t, index)->head) == 0) {
         bool skip = index >= CHUNK_BUCKETS && *chunk_count(t, index >> CHUNK_SHIFT) == 0;
@@ -1126,8 +1133,8 @@ size_t table_sample(const struct table *t, void **elements, size_t wanted) {
     if (t->count == 0) return 0;
     size_t index = bucket_not_empty(t, random_below(t->buckets)), looked = 1, looks = t->buckets;
     if (looks / SAMPLE_BUCKETS_PER_ELEMENT > wanted) looks = wanted * SAMPLE_BUCKETS_PER_ELEMENT;
-    /* From a random place of the first chain on: else its first elements would be seen more often
-     * than its last ones, and those of overflow buckets hardly ever. */
+    /* Begins at a random place of the first chain, because otherwise a chain's first elements would
+     * be sampled more often than its last ones, and those of overflow buckets hardly ever. */
     const struct bucket *first = bucket_at(t, index);
     size_t skip = random_below(chain_count(first));
     size_t found = chain_sample(first, skip, elements, wanted);

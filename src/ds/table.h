@@ -29,7 +29,8 @@
 
 struct table;
 
-/* What the table must know of its elements. `key` is whatever the caller passes to table_find. */
+/* What the table must know about its elements. `key` is the pointer that the caller passes to
+ * table_find. */
 struct table_type {
     /* hash_bytes of the element's key; called when pointers hold too few hash bits. */
     uint64_t (*element_hash)(const void *element);
@@ -39,10 +40,11 @@ struct table_type {
 
 /* A table allocates its first bucket at the first insert. `type` must outlive it. */
 struct table *table_create(const struct table_type *type);
-/* Frees the table, not the elements. A table of any size is freed chunk by chunk, at once. */
+/* Frees the table, not the elements. Frees a table of any size within the call, chunk by chunk. */
 void table_free(struct table *t);
-/* Frees what is left of a table in steps: calls `release` (may be NULL) for each element of up to
- * `buckets_max` buckets and returns true when the table is gone. No other call may follow. */
+/* Frees a table in steps: calls `release` (may be NULL) for each element of up to `buckets_max`
+ * buckets and returns true when the table is gone. After the first call only this function may be
+ * called. */
 bool table_free_step(struct table *t, size_t buckets_max,
                      void (*release)(void *element, void *context), void *context);
 
@@ -50,36 +52,37 @@ size_t table_count(const struct table *t);
 size_t table_buckets(const struct table *t); /* primary buckets */
 /* Bytes that the table holds (good sizes of buckets, directory, struct). O(1). */
 size_t table_bytes(const struct table *t);
-/* The same without what table_pay_owed has changed since elements last made the table grow or
- * shrink: so whoever sums up tables that change in its hands only has a sum that stays true. */
+/* table_bytes without what table_pay_owed has changed since an insert or a removal last resized the
+ * table. So the sum of an owner, which sees only its own inserts and removals, stays true. */
 size_t table_bytes_seen(const struct table *t);
 
-/* NULL where there is none. */
+/* The element with this key; NULL where there is none. */
 void *table_find(const struct table *t, uint64_t hash, const void *key, size_t key_length);
-/* Where the pointer to the found element stands; valid until the next change of the table. Use
- * table_slot_element and table_slot_replace on it. NULL where there is none. */
+/* The place of the pointer to the found element, valid until the table changes, for
+ * table_slot_element and table_slot_replace. NULL where there is none. */
 typedef uint64_t *table_slot;
 table_slot table_find_slot(struct table *t, uint64_t hash, const void *key, size_t key_length);
 void *table_slot_element(const uint64_t *slot);
 /* The new element must have the same key (an entry that moved). Returns the old one. */
 void *table_slot_replace(table_slot slot, void *element);
 /* Adds an element whose key is not there yet (debug builds assert that the element itself is not,
- * and that `hash` is its hash). May split a bucket, two where growth is owed. */
+ * and that `hash` is its hash). May split a bucket, or two where growth is owed. */
 void table_insert(struct table *t, uint64_t hash, void *element);
-/* Removes and returns the element, NULL where there is none. May merge a bucket. */
+/* Removes and returns the element; NULL where there is none. May merge a bucket. */
 void *table_remove(struct table *t, uint64_t hash, const void *key, size_t key_length);
 /* Removes exactly this element (by address). False where it is not there. */
 bool table_remove_element(struct table *t, uint64_t hash, const void *element);
 
-/* Whether exactly this element (by address, which is not followed) stands there under this hash. */
+/* Whether exactly this element (by address, which is not dereferenced) is in the table under this
+ * hash. */
 bool table_holds(const struct table *t, uint64_t hash, const void *element);
 
 /* Calls `visit` once for each element. `visit` must not change the table. Faster than a whole
  * table_scan: buckets come in the order of memory, and elements are prefetched ahead. */
 void table_each(const struct table *t, void (*visit)(void *element, void *context), void *context);
 
-/* Hints to the processor, in two stages so that many lookups overlap: first the bucket's line,
- * later, when that has arrived, the elements whose fingerprints fit. No effect on any result. */
+/* Prefetch in two stages, so that many lookups overlap: first the bucket's line; later, when the
+ * line has arrived, the elements whose fingerprints match. No effect on any result. */
 void table_prefetch_bucket(const struct table *t, uint64_t hash);
 void table_prefetch_element(const struct table *t, uint64_t hash);
 
@@ -90,21 +93,20 @@ void table_prefetch_element(const struct table *t, uint64_t hash);
  * in bit-reversed hash order. */
 uint64_t table_scan(const struct table *t, uint64_t cursor,
                     void (*visit)(void *element, void *context), void *context);
-/* As table_scan, but a call stops within the bucket position as soon as it has visited `wanted`
- * elements, or few more: those that agree in TABLE_SCAN_PART_BITS further bits of the hash are
- * visited together. Cursors of this function and of table_scan may be mixed. */
+/* table_scan in smaller steps: a call stops within the bucket as soon as it has visited `wanted`
+ * elements, or few more, because elements that agree in TABLE_SCAN_PART_BITS further bits of the
+ * hash are visited together. Cursors of this function and of table_scan may be mixed. */
 #define TABLE_SCAN_PART_BITS 4
 uint64_t table_scan_some(const struct table *t, uint64_t cursor, size_t wanted,
                          void (*visit)(void *element, void *context), void *context);
 
-/* As table_scan for up to `positions` of them, at least 1, asking for the memory of those to come
- * meanwhile. `enough` (may be NULL) is false at first; the run ends behind the position in which
- * `visit` has set it. */
+/* table_scan over up to `positions` (>= 1) buckets, with prefetch of the following ones. `enough`
+ * (may be NULL) is false at first; the run ends behind the bucket in which `visit` has set it. */
 uint64_t table_scan_run(const struct table *t, uint64_t cursor, size_t positions,
                         const bool *enough, void (*visit)(void *element, void *context),
                         void *context);
-/* Where a hash stands in that order, and a cursor but 0: what is below a cursor's place has been
- * visited. */
+/* The place of a hash, or of a cursor other than 0, in the scan's order: elements below the
+ * cursor's place have been visited. */
 static inline uint64_t table_place(uint64_t hash) {
     uint64_t bytes = __builtin_bswap64(hash);
     bytes = (bytes >> 4 & 0x0f0f0f0f0f0f0f0f) | (bytes & 0x0f0f0f0f0f0f0f0f) << 4;
@@ -112,60 +114,63 @@ static inline uint64_t table_place(uint64_t hash) {
     return (bytes >> 1 & 0x5555555555555555) | (bytes & 0x5555555555555555) << 1;
 }
 
-/* A random element, each as likely as any other; NULL where empty. Draws a bucket and a slot, and
- * after a bounded number of empty draws a rank, which is found in O(buckets / 1024 + 1024). Uses
- * base/random. */
+/* A random element, each equally likely; NULL where the table is empty. Draws a bucket and a slot,
+ * and after a bounded number of draws without an element a rank, which is found in O(buckets / 1024
+ * + 1024). Uses base/random. */
 void *table_random(const struct table *t);
-/* Up to `wanted` elements from neighbouring buckets at a random place: cheap, and good enough for
- * sampling. Returns how many, at least one where the table is not empty; they are distinct. */
+/* Up to `wanted` distinct elements from neighbouring buckets at a random place: cheap, and random
+ * enough for sampling. Returns how many, at least one where the table is not empty. */
 size_t table_sample(const struct table *t, void **elements, size_t wanted);
 
-/* The sweep hand of eviction: visits all elements of bucket `*position` in bucket order and moves
- * the hand on, wrapping. Survives growth and shrinking (a hand beyond the end wraps). */
+/* The clock hand of eviction: visits all elements of bucket `*position` and moves the hand to the
+ * next bucket, wrapping. The table may grow and shrink between calls (a hand beyond the end wraps).
+ */
 void table_sweep(const struct table *t, size_t *position,
                  void (*visit)(void *element, void *context), void *context);
 
 /* Growth and shrinking of all tables; main thread only. */
 enum table_resize {
     TABLE_RESIZE_FREE,  /* as needed */
-    TABLE_RESIZE_AVOID, /* a child saves: grow only at twice the load, shrink only below 2 % fill */
+    TABLE_RESIZE_AVOID, /* a child saves: grow above twice the load, shrink below 2 % fill only */
 };
-/* What was put off is owed from then on. O(tables that owe). */
+/* Sets the mode. Resizing that TABLE_RESIZE_AVOID puts off is owed. O(tables that owe). */
 void table_set_resize(enum table_resize mode);
-/* Below `percent` of the load limit (1..50; 0 = never, and what is owed is forgiven) a table owes
- * shrinking, up to a fill of 80 %. Default 10. Each table notices at its next removal. O(1), with 0
- * O(tables that owe). */
+/* Sets the fill below which a table owes shrinking, until it is 80 % full again: `percent` of the
+ * load limit, 1 to 50, default 10; 0 = never, and shrinking that is owed is cancelled. Each table
+ * applies it at its next removal. O(1), with 0 O(tables that owe). */
 void table_set_min_fill(unsigned percent);
-/* The table notices now. */
+/* Applies table_set_min_fill to this table now. */
 void table_reconsider(struct table *t);
-/* This table neither splits nor merges, whatever it owes: somebody copies its elements in steps.
- * One at a time; NULL: none. To be ended before the table goes. */
+/* Keeps this table from splitting and merging, whatever it owes, because a save copies its elements
+ * in steps. One table at a time; NULL = none. To be ended before the table is freed. */
 void table_rest(struct table *t);
-/* Whether somebody wants to hear of elements before they change, come or go: for who changes them,
- * and tells. The table itself does nothing with it. */
+/* A flag for the owner: whether a save must be told before elements are changed, added or removed.
+ * The owner does the telling; the table itself ignores the flag. */
 void table_watch(struct table *t, bool watched);
 bool table_is_watched(const struct table *t);
 /* True while the table owes growth (splits put off) or shrinking, whether or not its mode lets it
  * pay now. */
 bool table_owes(const struct table *t);
-/* Whether it owes, and its mode lets it pay now. */
+/* Whether the table owes growth or shrinking, and its mode lets it pay now. */
 bool table_may_pay(const struct table *t);
-/* Does up to `steps` splits or merges that are owed and that the mode allows; returns how many it
- * did. Deletes pay a step each, lookups and scans none by themselves. */
+/* Does up to `steps` splits or merges that the table owes and the mode allows; returns how many it
+ * did. Each removal pays a step by itself; lookups and scans pay none. */
 size_t table_pay(struct table *t, size_t steps);
-/* The same for all tables that owe, in turn: O(steps), however many tables there are. */
+/* Does up to `steps` owed splits or merges of all tables, one table after another; returns how many
+ * it did. O(steps), however many tables there are. */
 size_t table_pay_owed(size_t steps);
-/* Whether there may be one that owes what it may pay now. O(1). */
+/* Whether there may be a table that owes and may pay now. O(1). */
 bool table_any_payable(void);
-/* Tables that owe, and some that did a moment ago. O(1). */
+/* The number of tables that owe; may count some that owe no longer. O(1). */
 size_t table_owing(void);
-/* Before a table is handed to another thread, which may do nothing but free it. */
+/* Call it before a table is handed to another thread, which may only free it. */
 void table_detach(struct table *t);
-/* The same for all tables at once, where what is handed over may hold some that owe. The others are
- * noticed again at their next removal, or by table_reconsider. O(tables that owe). */
+/* table_detach for all tables that owe, for a hand-over of values in which some of them may be. The
+ * tables that stay are listed again at their next removal, or by table_reconsider. O(tables that
+ * owe). */
 void table_forget_owing(void);
-/* Grows ahead in either mode, a bucket at a time and up to `steps` of them, for `elements` to come;
- * returns true when there is room. A removal may begin to give it back. */
+/* Grows the table, in either mode, for `elements` more, by up to `steps` splits a call; returns
+ * true when there is room. A removal may begin to shrink it again. */
 bool table_reserve(struct table *t, size_t elements, size_t steps);
 
 struct table_stats {

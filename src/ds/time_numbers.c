@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Numbers by time: a wheel (time_slots.h) of lists of blocks, last in, first out.
  *
- * It advances as timebuckets.c does: when time reaches a slot of a higher level, base moves to its
- * start and the slot is drained into lower ones, so a number moves at most once a level. Deadlines
- * are not kept: they are asked for when a number moves or comes up.
+ * The wheel advances as in timebuckets.c: when time reaches a slot of a higher level, base moves to
+ * the slot's start and the slot is drained into lower ones, so a number moves at most once a level.
+ * Deadlines are not kept: the owner's function is asked when a number moves or its time comes.
  *
  * Invariants
  *  1. No block of a list is empty, and all but the first are full.
- *  2. A number stands where the deadline belongs that its element had when it was added or last
- *     moved; so a number whose element has that deadline still is found in time. One whose element
- *     has another by now is dropped when it comes up: who gave the element its deadline has added
- *     the number again, or finds the element in another way.
+ *  2. A number stands in the slot of the deadline that its element had when the number was added or
+ *     last moved, so it is found in time if the element still has that deadline. Otherwise it is
+ *     dropped when its time comes: the code that changed the deadline has added the number again,
+ *     or finds the element in another way.
  */
 #include "ds/time_numbers.h"
 
@@ -112,7 +112,8 @@ static void drain(struct time_numbers *t, time_numbers_deadline *deadline, const
     }
 }
 
-/* What comes first in a list whose time has come; those that are gone are dropped. */
+/* The first due number of a list whose time has come; numbers whose element is gone or not due are
+ * dropped. */
 static bool take_due(struct time_numbers *t, int place, int64_t now_msec,
                      time_numbers_deadline *deadline, const void *owner, int *budget,
                      uint32_t *number) {

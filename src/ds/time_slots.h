@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The slots of a wheel of time: which one a deadline belongs to, and when one begins and ends.
+ * The slots of a timing wheel: which slot a deadline belongs to, and when a slot begins and ends.
  *
  * Time is counted in milliseconds. Relative to `base` a deadline's slot is given by the highest
  * group of six bits in which the two differ: that group is the level, the deadline's bits there are
@@ -60,7 +60,8 @@ static inline int64_t time_slot_end(int64_t base, unsigned level, unsigned slot)
     return end < INT64_MAX ? (int64_t)end : INT64_MAX;
 }
 
-/* The share of so many in a slot whose time has come, were they spread evenly. */
+/* How many of the `held` members of a slot are due at `now` if they are spread evenly over the
+ * slot's time. */
 static inline uint64_t time_slot_due(int64_t base, unsigned level, unsigned slot, uint64_t held,
                                      int64_t now) {
     int64_t start = time_slot_start(base, level, slot);

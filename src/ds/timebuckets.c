@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The index by deadline: a hierarchical wheel of time buckets (Varghese and Lauck, 1987).
  *
- * An element's bucket is given by its deadline and `base`, a time not later than the latest clock
- * seen (time_slots.h): a slot of a level, or, for deadlines before base, the bucket `early`.
+ * An element's deadline and `base`, a time not later than the latest clock seen, determine its
+ * bucket (time_slots.h): a slot of a level, or, for deadlines before base, the bucket `early`.
  *
- * When time reaches a slot of a higher level, base moves to its start and the slot is drained: its
- * elements move to lower levels, at most TIMEBUCKETS_CASCADE_MAX of them a call. Each element moves
- * at most once a level.
+ * When time reaches a slot of a higher level, base moves to the slot's start and the slot is
+ * drained: its elements move to lower levels, at most TIMEBUCKETS_CASCADE_MAX of them a call. Each
+ * element moves at most once a level.
  *
  * A bucket is a list of segments of up to 62 element pointers, all full but the first. An element's
  * reference is its segment's number and its place there; the segment names its bucket. So an
- * element is found without knowing its deadline, whatever base was when it came, and a removed
- * one's place is taken by the bucket's newest. Segment numbers are kept dense, so that a random
+ * element is found without its deadline, whatever base was when it was inserted. The bucket's
+ * newest element takes a removed element's place. Segment numbers are kept dense, so that a random
  * number is a fair draw; 2^26 segments hold 4.1 billion elements.
  *
- * Resting (a child saves) nothing is written to elements but to those that callers bring, for each
- * write would copy a page that the child shares:
+ * While the index rests (a child saves), only elements that callers insert are written to, because
+ * each write would copy a page that the child shares:
  *
- *   - base stands, and with it all buckets: nothing is drained. Of the buckets whose time has begun
- *     those are due as a whole whose time is over, and their elements come out of them as ever. At
- *     most two are not: the one that was being drained, and the one into whose span the clock
- * falls. These are listed: their elements' references are copied, by deadline, into `soon`
- *     (time_numbers.h), a bounded number a call, and what comes to stand in them later is added.
- *     References are stable while resting, so that what stands at one when its time has come, and
- *     is due, is a due element, whoever it was when it was listed.
+ *   - base does not move, so no bucket is drained. A bucket whose time is over is due as a whole,
+ *     and its elements are found as ever. At most two other buckets hold due elements: the one that
+ *     was being drained, and the one into whose span the clock falls. These two are listed: their
+ *     elements' references are copied, by deadline, into `soon` (time_numbers.h), a bounded number
+ *     a call, and those of elements that are inserted later are added. References are stable while
+ *     the index rests; so when a reference's time comes, the element that stands there is checked,
+ *     whichever element it was when it was listed.
  *   - The place of a removed element stays empty, a gap. No segment gets another number.
  *
- * Afterwards base goes on from where it stood, as after a pause of the clock. Gaps are filled and
- * numbers made dense by and by (timebuckets_settle), and each call here can live with those left.
+ * After the rest base goes on from where it stood, as after a pause of the clock. Gaps are filled
+ * and numbers made dense step by step (timebuckets_settle); every function works with the gaps that
+ * are left.
  *
  * Invariants
  *  1. elements[reference % 64] of segment reference / 64 is the element, for each element.
- *  2. Of a bucket's segments only the first may have room, and its last element is no gap; none has
- *     gaps only.
+ *  2. Only a bucket's first segment may have room, and that segment's last element is no gap. No
+ *     segment has gaps only.
  *  3. Elements of level l > 0, slot s, have a deadline that differs from base first at level l and
  *     with s > base's own bits there, except those of the bucket that is being drained.
  *  4. Fewer numbers are free than in use, give or take HOLES_ALLOWED, unless `unsettled`.
@@ -60,8 +61,8 @@
 /* With the header of 16 bytes and the allocator's classes: 32, 64, 128, 256 and 512 bytes. */
 #define SEGMENT_ELEMENTS_MIN 2
 #define SEGMENT_ELEMENTS_MAX 62
-/* A bucket's further segments begin so small: where a hundred elements stand in each bucket, half a
- * segment left empty would cost two bytes an element. */
+/* The first size of a bucket's further segments. Small, because with a hundred elements in each
+ * bucket half a segment left empty would cost two bytes an element. */
 #define SEGMENT_ELEMENTS_FURTHER 14
 
 /* Segment pointers stand in pages of 64 KiB. */
@@ -70,20 +71,20 @@
 #define PAGE_ENTRIES_MIN 8
 
 #define HOLES_ALLOWED 64
-/* Free numbers passed over or cut off in one call at most. */
+/* The most free numbers that one call skips or cuts off. */
 #define CUT_MAX 256
-/* Draws before a random pick counts through the buckets instead. Only a small index is so thin:
- * each bucket has one segment that is not full, so at a density below a quarter (half the numbers
- * in use, segments half full) there are few segments to count, and above it one in 10^8 picks gets
- * there. */
+/* How often a random pick draws before it counts through the buckets instead. Only a small index is
+ * sparse enough to get there: each bucket has one segment that is not full, so an index with a
+ * density below a quarter (half the numbers in use, segments half full) has few segments to count;
+ * above that density one in 10^8 picks gets there. */
 #define RANDOM_DRAWS_MAX 64
-/* The same where a long rest has left many gaps. */
+/* How often a random pick draws where a long rest has left many gaps. */
 #define RANDOM_DRAWS_GAPS_MAX 4096
-/* Elements that a call examines in the early bucket while the clock is behind base. */
+/* How many elements of the early bucket a call examines while the clock is behind base. */
 #define EARLY_EXAMINED_MAX 64
-/* Blocks of `retired` freed a call: more than a call can list. */
+/* Blocks of `retired` that a call frees: more than a call can list. */
 #define RETIRED_BLOCKS_MAX 128
-/* Segments that one step of settling looks at: most have no gap. */
+/* Segments that one step of settling looks at, because most have no gap. */
 #define SETTLE_LOOKS_MAX 16
 
 struct segment {
@@ -121,10 +122,10 @@ struct timebuckets {
     uint32_t first_hole;
     uint32_t early_hand; /* where the examination of the early bucket goes on */
     size_t bytes;
-    /* Of the rest that is going on, if it has this number, or else of an earlier one. */
+    /* The number of the rest that the listings belong to: the present rest, or an earlier one. */
     unsigned rest;
     struct listing listings[LISTINGS];
-    struct time_numbers *soon;    /* what is due in the listed buckets; or NULL */
+    struct time_numbers *soon;    /* references of the listed buckets' elements; or NULL */
     struct time_numbers *retired; /* freed in steps; or NULL */
     size_t gaps;
     uint32_t settle_hand;
@@ -199,7 +200,8 @@ static void grow_pages(struct timebuckets *t) {
     t->pages[t->pages_count++] = take_memory(t, PAGE_ENTRIES * sizeof(uintptr_t));
 }
 
-/* Pages that no number needs; one is kept, so that a border that is crossed often costs nothing. */
+/* Frees pages that no number needs, except for one, so that a border that is crossed often costs
+ * nothing. */
 static void shrink_pages(struct timebuckets *t) {
     while (t->pages_count > 1 &&
            t->numbers_end + PAGE_ENTRIES <= (t->pages_count - 1) * PAGE_ENTRIES)
@@ -285,8 +287,8 @@ static void make_dense(struct timebuckets *t) {
     }
 }
 
-/* Keeps numbers dense (invariant 4): two segments move for each one freed beyond the bound, so the
- * bound is regained sooner than it is lost. */
+/* Frees a number and keeps numbers dense (invariant 4): for each number freed beyond the bound two
+ * segments move, so the number of holes falls back within the bound. */
 static void give_number(struct timebuckets *t, uint32_t number) {
     hole_link(t, number);
     cut_end(t);
@@ -358,8 +360,9 @@ static void *bucket_newest(const struct timebuckets *t, int bucket) {
     return s->elements[s->count - 1];
 }
 
-/* The bucket's first segment ends with an element again, or the bucket is empty. Only the next one
- * can have to follow it, for a segment of gaps alone is freed at once. */
+/* Cuts gaps from the end of the bucket's first segment, so that it ends with an element again, or
+ * frees it. At most the next segment has to be trimmed after it, because a segment of gaps alone is
+ * freed at once. */
 static void trim(struct timebuckets *t, int bucket) {
     for (;;) {
         uint32_t number = t->buckets[bucket].first;
@@ -386,7 +389,7 @@ static void leave_gap(struct timebuckets *t, uint32_t reference) {
         segment_free(t, number_of(reference));
 }
 
-/* The bucket's newest leaves its place for another one. */
+/* Moves the bucket's newest element to `reference`. */
 static void fill(struct timebuckets *t, uint32_t reference) {
     struct segment *s = segment_at(t, number_of(reference));
     unsigned place = place_of(reference);
@@ -400,13 +403,14 @@ static void fill(struct timebuckets *t, uint32_t reference) {
     if (!first->count || first->gaps) trim(t, bucket);
 }
 
-/* Takes out what stands at `reference`; the bucket's newest takes its place, or none while the
- * index rests. */
+/* Takes out the element at `reference`. The bucket's newest element takes its place; while the
+ * index rests the place becomes a gap. */
 static void take_out(struct timebuckets *t, uint32_t reference) {
     int bucket = segment_at(t, number_of(reference))->bucket;
     struct bucket *b = &t->buckets[bucket];
     if (--b->count == 0 && bucket != EARLY) t->used[bucket / SLOTS] &= ~(1ull << (bucket % SLOTS));
-    /* Here, for the last one may also be removed from outside; base may move only then. */
+    /* Here, because a caller may remove the last element, too; base may move only after the bucket
+     * is drained. */
     if (!b->count && bucket == t->draining) t->draining = NO_BUCKET;
     if (__builtin_expect(resting, 0))
         leave_gap(t, reference);
@@ -418,7 +422,7 @@ static void take_out(struct timebuckets *t, uint32_t reference) {
 
 static void retire_soon(struct timebuckets *t) {
     if (!t->soon) return;
-    /* Two within moments: only a clock that keeps going back does that. */
+    /* Two retired structures within moments: only a clock that keeps going back causes that. */
     if (t->retired) (void)time_numbers_free_step(t->retired, SIZE_MAX);
     t->retired = t->soon;
     t->soon = NULL;
@@ -430,7 +434,7 @@ static void forget_listings(struct timebuckets *t) {
     retire_soon(t);
 }
 
-/* Before anything is done with what this rest has listed. */
+/* Drops the listings of an earlier rest. To be called before `soon` is used. */
 static void join_rest(struct timebuckets *t) {
     if (t->rest == rests) return;
     t->rest = rests;
@@ -447,7 +451,7 @@ static bool deadline_of_reference(const void *index, uint32_t reference, int64_t
     return true;
 }
 
-/* Lists a bucket, or goes on with that, as far as the budget goes. */
+/* Lists a bucket, from where an earlier call stopped, as far as the budget goes. */
 static void list_bucket(struct timebuckets *t, struct listing *l, int bucket, int *budget) {
     if (l->bucket != bucket) {
         l->bucket = bucket;
@@ -466,7 +470,7 @@ static void list_bucket(struct timebuckets *t, struct listing *l, int bucket, in
     }
 }
 
-/* What has come into a bucket that is listed. */
+/* Adds an element that was inserted into a listed bucket. */
 static void note_listed(struct timebuckets *t, int bucket, void *element) {
     join_rest(t);
     for (int i = 0; i < LISTINGS; i++)
@@ -474,7 +478,7 @@ static void note_listed(struct timebuckets *t, int bucket, void *element) {
             time_numbers_add(t->soon, t->type->deadline_msec(element), t->type->reference(element));
 }
 
-/* All of the bucket is listed, so that `soon` knows what of it is due. */
+/* Whether all of the bucket's elements are listed in `soon`. */
 static bool is_listed(const struct timebuckets *t, int bucket) {
     if (!resting || t->rest != rests) return false;
     for (int i = 0; i < LISTINGS; i++)
@@ -541,7 +545,7 @@ void timebuckets_remove(struct timebuckets *t, void *element) {
 
 /* ---- time ---- */
 
-/* Asks the processor for those elements that will be a bucket's newest one after the other. */
+/* Prefetches the elements that will become the bucket's newest one after the other. */
 static void prefetch_newest(const struct timebuckets *t, int bucket, int count) {
     uint32_t number = t->buckets[bucket].first;
     while (count > 0 && number != NO_SEGMENT) {
@@ -552,8 +556,7 @@ static void prefetch_newest(const struct timebuckets *t, int bucket, int count) 
     }
 }
 
-/* Moves elements of the bucket being drained to lower levels; returns how many of the budget are
- * left. */
+/* Moves elements of the bucket being drained to lower levels; returns the rest of the budget. */
 static int drain(struct timebuckets *t, int budget) {
     int bucket = t->draining;
     if (t->buckets[bucket].count) prefetch_newest(t, bucket, budget);
@@ -566,13 +569,13 @@ static int drain(struct timebuckets *t, int budget) {
     return budget;
 }
 
-/* An element of the early bucket that is due, looking at a bounded number of them. With the clock
- * at or past base all are due. */
+/* A due element of the early bucket, of which a bounded number are examined. With the clock at or
+ * past base all are due. */
 static void *early_due(struct timebuckets *t, int64_t now) {
     struct bucket *b = &t->buckets[EARLY];
     if (!b->count) return NULL;
     if (now >= t->base) return bucket_newest(t, EARLY);
-    /* The clock has gone back: examine some, going round the bucket's segments. */
+    /* The clock has gone back: examine some elements, going round the bucket's segments. */
     uint32_t number = t->early_hand;
     for (size_t examined = 0; examined < EARLY_EXAMINED_MAX && examined < b->count;) {
         if (number >= t->numbers_end || is_hole(t, number) ||
@@ -616,7 +619,7 @@ static bool next_slot(const struct timebuckets *t, unsigned *level, unsigned *sl
     return false;
 }
 
-/* The earliest bucket, but the early one, all of whose elements are due; NO_BUCKET: none. */
+/* The earliest bucket, except for `early`, all of whose elements are due; NO_BUCKET: none. */
 static int bucket_due(const struct timebuckets *t, int64_t now) {
     unsigned slot = first_used(t, 0, base_slot(t, 0));
     if (slot < SLOTS && slot_start(t, 0, slot) <= now) return (int)slot;
@@ -630,15 +633,16 @@ static int bucket_due(const struct timebuckets *t, int64_t now) {
     return NO_BUCKET;
 }
 
-/* The bucket above level 0 into whose span `now`, which is past base, falls; NO_BUCKET where it is
- * empty. Buckets of lower levels lie before it, those of higher ones behind. */
+/* The bucket above level 0 into whose span `now`, which is past base, falls; NO_BUCKET where that
+ * bucket is empty. Buckets of lower levels lie before it in time, those of higher levels behind it.
+ */
 static int bucket_begun(const struct timebuckets *t, int64_t now) {
     unsigned level = time_level_of((uint64_t)now ^ (uint64_t)t->base);
     int bucket = (int)(level * SLOTS + time_slot_at(now, level));
     return level && t->buckets[bucket].count ? bucket : NO_BUCKET;
 }
 
-/* peek while the index rests: nothing of it moves. */
+/* `peek` while the index rests: moves no element. */
 static void *peek_resting(struct timebuckets *t, int64_t now, bool *more, int *bucket) {
     int budget = TIMEBUCKETS_CASCADE_MAX;
     uint32_t reference;
@@ -658,8 +662,8 @@ static void *peek_resting(struct timebuckets *t, int64_t now, bool *more, int *b
     return NULL;
 }
 
-/* As timebuckets_peek_due; `*bucket` is the element's, all of whose elements are due, or NO_BUCKET
- * where that is not said. The element itself is not touched. */
+/* timebuckets_peek_due; `*bucket` becomes the element's bucket if all of its elements are due, else
+ * NO_BUCKET. Does not touch the element. */
 static void *peek(struct timebuckets *t, int64_t now_msec, bool *more, int *bucket) {
     int budget = TIMEBUCKETS_CASCADE_MAX;
     *more = false;
@@ -672,7 +676,7 @@ static void *peek(struct timebuckets *t, int64_t now_msec, bool *more, int *buck
         timebuckets_settle(t, 1);
     void *early = early_due(t, now_msec);
     if (early) {
-        /* A clock that went back makes some due and others not. */
+        /* If the clock went back, only some of them may be due. */
         if (now_msec >= t->base) *bucket = EARLY;
         return early;
     }
@@ -704,7 +708,7 @@ void *timebuckets_peek_due(struct timebuckets *t, int64_t now_msec, bool *more) 
     return peek(t, now_msec, more, &bucket);
 }
 
-/* Newest first, for removing the newest moves no other. */
+/* Newest first, because removing the newest element moves no other. */
 size_t timebuckets_peek_due_group(struct timebuckets *t, int64_t now_msec, void **group, size_t max,
                                   bool *more) {
     int bucket;
@@ -724,7 +728,7 @@ size_t timebuckets_peek_due_group(struct timebuckets *t, int64_t now_msec, void 
     return found;
 }
 
-/* While the index rests: of what is listed `soon` knows when it is due. */
+/* The next deadline while the index rests: `soon` has those of the listed elements. */
 static int64_t next_resting(const struct timebuckets *t) {
     bool joined = t->rest == rests;
     int64_t next = joined && t->soon ? time_numbers_next(t->soon) : INT64_MAX;
@@ -774,8 +778,8 @@ void timebuckets_set_resting(bool on) {
     resting = on;
 }
 
-/* Fills gaps of a segment until there are none, or until the bucket has given up a segment for it,
- * so that a step's work is bounded. */
+/* Fills gaps of a segment until none is left, or until that has freed a segment of the bucket, so
+ * that a step's work is bounded. */
 static void settle_segment(struct timebuckets *t, uint32_t number) {
     struct segment *s = segment_at(t, number);
     uint32_t first = t->buckets[s->bucket].first;
@@ -824,7 +828,7 @@ static void *element_at_rank(const struct timebuckets *t, uint64_t rank) {
         if (s->elements[place] && rank-- == 0) return s->elements[place];
 }
 
-/* Enough that hardly ever none hits, as thin as the index is. */
+/* Enough draws, by the index's density, that a pick hardly ever fails. */
 static int draws_max(const struct timebuckets *t) {
     if (!t->gaps && !t->unsettled) return RANDOM_DRAWS_MAX;
     size_t most = RANDOM_DRAWS_MAX / 4 * (t->numbers_end * (size_t)SEGMENT_ELEMENTS_MAX / t->count);
@@ -847,7 +851,7 @@ void *timebuckets_random(const struct timebuckets *t) {
 uint64_t timebuckets_walk(const struct timebuckets *t, uint64_t cursor,
                           void (*visit)(void *element, void *context), void *context) {
     uint64_t end = t->numbers_end;
-    /* One segment a call, passing over a bounded number of free numbers. */
+    /* One segment a call, after a bounded number of free numbers. */
     for (int passed = 0; cursor < end && passed < CUT_MAX; passed++, cursor++) {
         if (is_hole(t, (uint32_t)cursor)) continue;
         struct segment *s = segment_at(t, (uint32_t)cursor);

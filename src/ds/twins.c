@@ -2,15 +2,15 @@
  * Elements in halves of blocks.
  *
  * A block of two halves begins at a multiple of 16, and a half is 24, 40 or 56 bytes; so an address
- * tells which half it is, and where the other one stands. A half without an element is vacant: it
- * says so by its first byte and stands in a list of its size, from which the next element is taken.
- * A block whose halves are both vacant is freed.
+ * tells which half it is, and where the other one stands. A half without an element is vacant: its
+ * first byte marks it, and it is in a list of its size, from which the next allocation is served. A
+ * block whose halves are both vacant is freed.
  *
- * What is lost: where elements go at random and none come, up to half of the memory of these sizes
- * stays as vacant halves. They are the first that is used again.
+ * The cost: where elements are removed at random and none are added, up to half of the memory of
+ * these sizes stays allocated as vacant halves. They are reused first.
  *
- * When a whole structure is freed the lists are let alone, since to keep them would touch blocks
- * all over the memory: a half is marked, and with the second one the block goes.
+ * When a whole structure is freed, the lists are not kept up, because that would touch blocks all
+ * over the memory: a freed half is only marked, and the block is freed with its second half.
  *
  * Invariants (twins_check)
  *  1. A half is vacant if and only if its first byte is TWINS_VACANT and it is in its size's list.

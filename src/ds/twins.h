@@ -3,11 +3,11 @@
  *
  * The allocator's sizes below 64 bytes are multiples of 16; an element of 17..24, 33..40 or 49..56
  * bytes takes half of a block of 48, 80 or 112 instead. All others are blocks of their own. So each
- * element takes a multiple of 8 bytes up to 64, at no cost in time: there is half as much to
- * allocate.
+ * element of up to 64 bytes takes a multiple of 8 bytes, at no cost in time, because half as many
+ * blocks are allocated.
  *
- * The user writes the first byte of an element before anything else happens to the structure, and
- * never as TWINS_VACANT. Elements that share a block are aligned to 8 bytes, not to 16.
+ * The user must write an element's first byte before the next call for the structure, and never as
+ * TWINS_VACANT. Elements that share a block are aligned to 8 bytes, not to 16.
  *
  * Sanitizer builds give each element a block of its own, so that the sanitizer sees its ends.
  */
@@ -29,12 +29,13 @@ struct twins {
 
 /* `size` is 1 at least. Class MEMORY_DATASET. O(1). */
 void *twins_alloc(struct twins *t, size_t size) __attribute__((warn_unused_result));
-/* `size` as at twins_alloc, or one of the same good size. O(1). */
+/* `size` is the one given to twins_alloc, or one with the same good size. O(1). */
 void twins_free(struct twins *t, void *element, size_t size);
-/* Frees an element of a structure that is being freed whole: only this and no other function may be
- * called from then on, and the structure is gone with its last element. Any thread. O(1). */
+/* Frees an element of a structure that is being freed whole: from then on only this function may be
+ * called. The structure is gone with its last element. Any thread. O(1). */
 void twins_release(struct twins *t, void *element, size_t size);
-/* What an element of this size takes; two sizes with the same good size can share a place. */
+/* The bytes that an element of this size takes. An element may grow or shrink in place between
+ * sizes with the same good size. */
 size_t twins_good_size(size_t size);
 /* Asserts the invariants, `element_bytes` being the sum of the elements' good sizes. O(vacant
  * halves). */

@@ -3,7 +3,7 @@
  *
  * The format: total bytes (4), offset of the last element (4; of the end mark where there is
  * none), number of elements (2, 65535 = count them), elements, 0xff; numbers lowest byte first. An
- * element begins with the size of the one before it, one byte below 254, or 254 and four bytes
+ * element begins with the size of the element before it: one byte below 254, or 254 and four bytes
  * (which may hold a small number too). Then, by first byte:
  *   00xxxxxx           text of up to 63 bytes
  *   01xxxxxx + 1 byte  text of up to 16,383 bytes, the high bits first
@@ -46,7 +46,7 @@ static uint32_t read_32(const uint8_t *b) {
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* What is left to read. */
+/* The bytes still to be read. */
 struct reader {
     const uint8_t *at, *end;
 };
@@ -178,7 +178,8 @@ static inline bool build_paired(const struct listpack_value *v, void *context) {
     return listpack_build_add(&p->builder, v);
 }
 
-/* Where the header does not say how many there are: a walk more. */
+/* Whether all pairs begin with different texts: a second walk, for a header that does not say how
+ * many elements there are. */
 static bool pairs_are_distinct(const struct listpack *lp) {
     char scratch[LISTPACK_SCRATCH];
     struct distinct seen;
@@ -215,7 +216,7 @@ struct listpack *ziplist_pairs_to_listpack(const void *foreign, size_t size, boo
 
 /* ---- Writing ---- */
 
-/* What writes elements one after another, into room that is there for all of them. */
+/* Writes elements one after another, into room that suffices for all of them. */
 struct writer {
     struct buffer *out;
     size_t room;
@@ -225,7 +226,7 @@ struct writer {
 
 static inline void write_byte(struct writer *w, uint64_t value) { *w->next++ = (char)value; }
 
-/* Lowest byte first; up to 8 bytes behind `next` are written, of which `width` stay. */
+/* Writes a number lowest byte first. It writes 8 bytes at `next`, of which `width` stay. */
 static inline void write_bytes(struct writer *w, uint64_t value, size_t width) {
     memcpy(w->next, &value, sizeof(value));
     w->next += width;
@@ -268,10 +269,10 @@ static void patch_32(char *place, size_t value) {
     for (int i = 0; i < 4; i++) place[i] = (char)(value >> (8 * i));
 }
 
-/* write_bytes writes so many at once. */
+/* write_bytes writes so many bytes at once. */
 #define SLACK_BYTES 8
 
-/* For elements of so many bytes together. */
+/* Begins a ziplist whose elements take up to `bytes` bytes together. */
 static struct writer write_begin(struct buffer *out, size_t bytes) {
     size_t room = HEADER_BYTES + bytes + 1;
     char *start = buffer_reserve(out, room + SLACK_BYTES), *next = start + HEADER_BYTES;
@@ -309,7 +310,8 @@ static size_t write_end(struct writer *w) {
 }
 
 size_t ziplist_from_listpack(const struct listpack *lp, struct buffer *out) {
-    /* An element is a byte longer at most; four more has one that follows 254 bytes or more. */
+    /* In a ziplist an element is one byte longer at most, or five if it follows an element of 254
+     * bytes or more. */
     size_t size = listpack_size(lp);
     struct writer w = write_begin(out, size + listpack_count(lp) + size / 32);
     for (uint32_t at = listpack_first(lp); at;) {

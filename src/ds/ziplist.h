@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The ziplist: how RDB files, DUMP and RESTORE of Redis 6.2 hold small collections.
  *
- * Nothing here keeps a ziplist in memory: it is read into a listpack and written from one.
+ * No value is a ziplist in memory: a ziplist is read into a listpack and written from one.
  */
 #ifndef EVENKEEL_DS_ZIPLIST_H
 #define EVENKEEL_DS_ZIPLIST_H
@@ -13,22 +13,23 @@
 struct listpack;
 struct listpack_value;
 
-/* Calls `visit` with each element of foreign bytes; its text lives as long as they do. False where
- * they are no ziplist: sizes, every element, its length as the next one states it, the count and
- * the place of the last one are checked, and nothing is read outside of the bytes; or where `visit`
- * refuses an element by false. Elements before the fault have been visited. O(size). */
+/* Calls `visit` with each element of foreign bytes; an element's text lives as long as the bytes.
+ * False where the bytes are no ziplist, or where `visit` returns false; earlier elements have been
+ * visited then. Checks sizes, every element, its length as the next element states it, the count
+ * and the last element's place, and reads nothing outside of the bytes. O(size). */
 typedef bool ziplist_visit(const struct listpack_value *v, void *context);
 bool ziplist_each(const void *bytes, size_t size, ziplist_visit *visit, void *context);
 
-/* The elements as a listpack, which the caller owns; NULL where the bytes are no ziplist, or too
- * many for a listpack. O(size). */
+/* The elements as a listpack, which the caller owns; NULL where the bytes are no ziplist, or the
+ * elements are too large for a listpack. O(size). */
 struct listpack *ziplist_to_listpack(const void *bytes, size_t size);
-/* The same for pairs: `*distinct` says whether each begins with another text. An element without
- * its other half counts as a pair. */
+/* ziplist_to_listpack for pairs; `*distinct` becomes whether all pairs begin with different texts.
+ * A last element without its other half counts as a pair. O(size). */
 struct listpack *ziplist_pairs_to_listpack(const void *bytes, size_t size, bool *distinct);
 /* Appends the elements as a ziplist; the bytes are those that 6.2 writes for the same elements
  * added one after another. Returns how many bytes. O(size). */
 size_t ziplist_from_listpack(const struct listpack *lp, struct buffer *out);
-/* The same of one text, of any length below 4 GiB. */
+/* Appends a ziplist of this one text, of any length below 4 GiB; returns how many bytes. O(length).
+ */
 size_t ziplist_from_text(struct slice text, struct buffer *out);
 #endif

@@ -15,7 +15,7 @@
 #define END_MARK 0xff
 #define LONG_LENGTH 254
 
-/* What is left to read, without the end mark. */
+/* The bytes still to be read, without the end mark. */
 struct reader {
     const uint8_t *at, *end;
 };

@@ -7,8 +7,8 @@
 
 struct listpack;
 
-/* Fields and values of foreign bytes in turn as a listpack, which the caller owns; NULL where they
- * are no zipmap, or too many. Nothing is read outside of the bytes. That fields differ is not
- * looked at. O(size). */
+/* The fields and values in turn as a listpack, which the caller owns; NULL where the foreign bytes
+ * are no zipmap, or too large for a listpack. Reads nothing outside of the bytes. Does not check
+ * that fields differ. O(size). */
 struct listpack *zipmap_to_listpack(const void *bytes, size_t size);
 #endif

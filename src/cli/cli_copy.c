@@ -21,11 +21,10 @@
 #include "cli/cli_format.h"
 #include "cli/cli_link.h"
 #include "cli/cli_options.h"
-#include "peer/peer.h"
+#include "peer/peer_client.h"
 
 #define MARK_CHARS 40
 #define HEADER_CHARS 128
-#define WAIT_MSEC 3600000
 #define ACK_MSEC 1000 /* as replicas do */
 /* Between two figures of progress on a terminal. */
 #define PROGRESS_NSEC INT64_C(200000000)
@@ -40,37 +39,32 @@ struct snapshot {
     int64_t shown_nsec;
 };
 
-/* More input; false where the connection ended and all of it was taken. */
-static bool read_more(void) {
-    struct peer *peer = cli_link_peer();
-    if (peer_state(peer) == PEER_CLOSED) return false;
-    if (peer_wait_ready(peer, WAIT_MSEC)) (void)peer_advance(peer);
-    return peer_state(peer) != PEER_CLOSED || peer_input(peer).length > 0;
+/* The next character of the input; false where the connection ends first. */
+static bool read_char(char *c) {
+    struct peer_client *client = cli_link_client();
+    struct slice input;
+    while (!(input = peer_client_input(client)).length)
+        if (!peer_client_turn(client, INT64_MAX)) return false;
+    *c = *input.bytes;
+    peer_client_consume(client, 1);
+    return true;
 }
 
-/* A line without its end; line ends alone are passed over. False where none comes. */
+/* A line without its end, or as much of it as there is room for; line ends alone are passed over.
+ * False where none comes. */
 static bool read_line(char line[HEADER_CHARS]) {
-    struct peer *peer = cli_link_peer();
-    for (;;) {
-        struct slice input = peer_input(peer);
-        const char *end = memchr(input.bytes, '\n', input.length);
-        if (!end && input.length >= HEADER_CHARS) return false;
-        if (!end) {
-            size_t before = input.length;
-            if (!read_more() ||
-                (peer_state(peer) == PEER_CLOSED && peer_input(peer).length == before)) {
-                return false;
-            }
+    size_t length = 0;
+    char c = '\n';
+    while (length < HEADER_CHARS - 1 && read_char(&c)) {
+        if (c != '\n') {
+            line[length++] = c;
             continue;
         }
-        size_t length = (size_t)(end - input.bytes);
-        size_t kept = length && input.bytes[length - 1] == '\r' ? length - 1 : length;
-        if (kept >= HEADER_CHARS) kept = HEADER_CHARS - 1;
-        memcpy(line, input.bytes, kept);
-        line[kept] = '\0';
-        peer_input_consume(peer, length + 1);
-        if (kept) return true;
+        if (length && line[length - 1] == '\r') length--;
+        if (length) break;
     }
+    line[length] = '\0';
+    return length && (c == '\n' || length == HEADER_CHARS - 1);
 }
 
 static bool tell_primary(const char *name, const char *value) {
@@ -144,7 +138,7 @@ static bool take_until_mark(struct snapshot *s, struct slice input, bool *done) 
     if (!write_all(s, (struct slice){s->tail.bytes, ready})) return false;
     s->tail.length -= ready;
     memmove(s->tail.bytes, s->tail.bytes + ready, s->tail.length);
-    peer_input_consume(cli_link_peer(), input.length - behind);
+    peer_client_consume(cli_link_client(), input.length - behind);
     *done = mark != NULL;
     return true;
 }
@@ -152,7 +146,7 @@ static bool take_until_mark(struct snapshot *s, struct slice input, bool *done) 
 static bool take_counted(struct snapshot *s, struct slice input, bool *done) {
     if (input.length > s->bytes - s->taken) input.length = (size_t)(s->bytes - s->taken);
     if (!write_all(s, input)) return false;
-    peer_input_consume(cli_link_peer(), input.length);
+    peer_client_consume(cli_link_client(), input.length);
     *done = s->taken == s->bytes;
     return true;
 }
@@ -162,12 +156,12 @@ static bool receive(struct snapshot *s) {
     bool done = !s->mark[0] && !s->bytes;
     s->tail.class = MEMORY_OTHER;
     while (!done) {
-        struct slice input = peer_input(cli_link_peer());
-        if (!input.length && !read_more()) {
+        struct slice input = peer_client_input(cli_link_client());
+        if (!input.length) {
+            if (peer_client_turn(cli_link_client(), INT64_MAX)) continue;
             fprintf(stderr, "Error reading the snapshot: %s\n", cli_link_error());
             break;
         }
-        input = peer_input(cli_link_peer());
         bool good = s->mark[0] ? take_until_mark(s, input, &done) : take_counted(s, input, &done);
         if (!good) break;
         show_progress(s);
@@ -215,11 +209,14 @@ int cli_copy_rdb_run(const struct cli_options *o) {
  * until something comes. */
 static void ask_for_stream(void) {
     struct slice ack[] = {SLICE("REPLCONF"), SLICE("ACK"), SLICE("0")};
-    struct peer *peer = cli_link_peer();
-    while (peer_state(peer) == PEER_OPEN && !peer_input(peer).length) {
+    struct peer_client *client = cli_link_client();
+    bool goes_on = true;
+    while (goes_on && !peer_client_input(client).length) {
         cli_link_send(ack, 3);
-        (void)peer_advance(peer);
-        if (peer_wait_ready(peer, ACK_MSEC)) (void)peer_advance(peer);
+        while (goes_on && peer_client_unsent_bytes(client))
+            goes_on = peer_client_turn(client, INT64_MAX);
+        if (goes_on && !peer_client_input(client).length)
+            goes_on = peer_client_turn(client, ACK_MSEC);
     }
 }
 

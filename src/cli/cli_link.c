@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The connection to the server: greeting, waiting, interrupts.
  *
+ * Replies are taken one by one (peer_client_take), because requests and replies do not go in pairs
+ * here: SUBSCRIBE has several, MONITOR has no end, and --pipe sends what it does not understand.
+ *
  * Invariants
- *  1. There is one peer for the life of the program; it is closed or greeted, or says why not.
+ *  1. There is one client for the life of the program; it is closed or greeted, or says why not.
  *  2. Nothing has a time limit: a person waits, and may interrupt.
+ *  3. A request that is asked, and not only sent, is part of the greeting; none of these is
+ *     unanswered after cli_link_open.
  */
 #include "cli/cli_link.h"
 
@@ -12,43 +17,48 @@
 #include <signal.h>
 
 #include "base/memory.h"
-#include "base/number.h"
 #include "cli/cli_format.h"
-#include "peer/peer.h"
+#include "peer/peer_client.h"
+#include "tools/tool_greeting.h"
 
 /* Of one reply. A person asked for it, so that only absurd ones are refused. */
 #define TEXT_BYTES_MAX ((size_t)64 << 30)
 #define NODES_MAX ((uint32_t)1 << 30)
-#define WAIT_MSEC 3600000
 #define WORDS_MAX 8
 
 static struct tool_connection *place;
 static bool speaks_resp3, tells, greeted;
 static void (*push_taker)(const struct peer_reply *push);
-static struct peer *peer;
+static struct peer_client *client;
+static struct tool_greeting greeting; /* only while it is asked */
 static volatile sig_atomic_t interrupted;
 static bool heeds_interrupt;
 
 void cli_link_init(struct tool_connection *c, bool resp3, bool verbose,
                    void (*on_push)(const struct peer_reply *push)) {
-    static const struct peer_limits limits = {TEXT_BYTES_MAX, NODES_MAX};
+    static const struct peer_client_settings settings = {
+        .class = MEMORY_OTHER,
+        .reply = {TEXT_BYTES_MAX, NODES_MAX},
+        .asked_max = TOOL_GREETING_REQUESTS_MAX,
+        .takes = true,
+    };
     place = c;
     speaks_resp3 = resp3;
     tells = verbose;
     push_taker = on_push;
-    peer = peer_create(MEMORY_OTHER, &limits);
+    client = peer_client_create(&settings);
 }
 
-void cli_link_close(void) { peer_close(peer); }
-bool cli_link_is_open(void) { return peer_state(peer) == PEER_OPEN; }
+void cli_link_close(void) { peer_client_close(client); }
+bool cli_link_is_open(void) { return peer_client_state(client) == PEER_CLIENT_OPEN; }
 bool cli_link_is_greeted(void) { return greeted; }
-struct peer *cli_link_peer(void) {
-    return peer;
+struct peer_client *cli_link_client(void) {
+    return client;
 }
 
 /* Without the call that failed: "connect: Connection refused". */
 const char *cli_link_error(void) {
-    const char *error = peer_error(peer), *behind = strstr(error, ": ");
+    const char *error = peer_client_error(client), *behind = strstr(error, ": ");
     if (!strcmp(error, "the other side closed the connection")) {
         return "Server closed the connection";
     }
@@ -57,61 +67,48 @@ const char *cli_link_error(void) {
 
 /* One round of waiting; false where there is no connection, or an interrupt. */
 static bool wait_round(void) {
-    if (peer_state(peer) == PEER_CLOSED || (heeds_interrupt && interrupted)) return false;
-    bool ready = peer_wait_ready(peer, WAIT_MSEC);
     if (heeds_interrupt && interrupted) return false;
-    /* A failure shows in the state; replies that came before it are still given. */
-    if (ready) (void)peer_advance(peer);
-    return true;
+    bool goes_on = peer_client_turn(client, INT64_MAX);
+    return goes_on && !(heeds_interrupt && interrupted);
 }
 
 static bool connect_now(void) {
-    struct peer_address address = {.host = place->host,
-                                   .port = (int)place->port,
-                                   .transport = peer_tls_transport(&place->tls)};
-    if (place->path) address.path = place->path;
-    if (!peer_connect(peer, &address)) return false;
-    while (peer_state(peer) == PEER_CONNECTING) {
-        if (!wait_round()) break;
+    struct peer_address address = tool_connection_address(place);
+    if (!peer_client_connect(client, &address)) return false;
+    while (!cli_link_is_open() && wait_round()) {
     }
-    return peer_state(peer) == PEER_OPEN;
+    return cli_link_is_open();
 }
 
-static bool greet_by(const char *what, const struct slice *words, size_t count) {
-    const struct peer_reply *reply = cli_link_call(words, count);
-    if (reply && reply->type != PEER_ERROR) return true;
-    fprintf(stderr, "%s failed: ", what);
+static void take_greeting(void *unused, uintptr_t i, const struct peer_reply *reply) {
+    if (reply && reply->type != PEER_ERROR) return;
+    greeted = false;
+    fprintf(stderr, "%s failed: ", greeting.requests[i].name);
     if (reply) {
         cli_format_complain("", reply->text);
     } else {
         fprintf(stderr, "%s\n", cli_link_error());
     }
-    return false;
 }
 
-static bool authenticate(void) {
-    struct slice words[3] = {SLICE("AUTH")};
-    size_t count = 1;
-    if (!place->password) return true;
-    if (place->user) words[count++] = slice_of(place->user);
-    words[count++] = slice_of(place->password);
-    return greet_by("AUTH", words, count);
-}
-
-static bool select_database(void) {
-    char number[NUMBER_INT64_CHARS], what[NUMBER_INT64_CHARS + 8];
-    if (!place->database) return true;
-    snprintf(number, sizeof(number), "%" PRId64, place->database);
-    snprintf(what, sizeof(what), "SELECT %s", number);
-    return greet_by(what, (struct slice[]){SLICE("SELECT"), slice_of(number)}, 2);
-}
-
-static bool greet(void) {
-    if (!authenticate()) return false;
-    if (speaks_resp3 && !greet_by("HELLO 3", (struct slice[]){SLICE("HELLO"), SLICE("3")}, 2)) {
-        return false;
+/* Each request after the answer to the last: one that fails is the end of it. */
+static void greet(void) {
+    greeted = true;
+    tool_greeting_init(&greeting, place, speaks_resp3);
+    for (unsigned i = 0; i < greeting.count && greeted; i++) {
+        if (cli_link_is_open())
+            tool_greeting_ask(&greeting, i, client, take_greeting);
+        else
+            take_greeting(NULL, i, NULL);
+        while (peer_client_asked(client) && wait_round()) {
+        }
+        /* An interrupt. The answer that is still to come must not be taken for another one. */
+        if (peer_client_asked(client)) {
+            peer_client_close(client);
+            greeted = false;
+        }
     }
-    return select_database();
+    tool_greeting_free(&greeting);
 }
 
 static void tell_of_connection(void) {
@@ -135,16 +132,18 @@ bool cli_link_open(void) {
         }
         return false;
     }
-    greeted = greet();
+    greet();
     tell_of_connection();
     return cli_link_is_open();
 }
 
-void cli_link_send(const struct slice *words, size_t count) { peer_send(peer, words, count); }
+void cli_link_send(const struct slice *words, size_t count) {
+    peer_client_send(client, words, count);
+}
 
 const struct peer_reply *cli_link_read(void) {
     for (;;) {
-        const struct peer_reply *reply = peer_next(peer);
+        const struct peer_reply *reply = peer_client_take(client);
         if (reply) return reply;
         if (!wait_round()) return NULL;
     }

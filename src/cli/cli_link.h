@@ -14,7 +14,7 @@
 #include "tools/tool_connection.h"
 
 struct cli_options;
-struct peer;
+struct peer_client;
 
 /* `c` is borrowed: who changes host, port or database in it reaches another server with the next
  * cli_link_open. `verbose`: connections are told of on standard error. `on_push` takes what nobody
@@ -41,8 +41,8 @@ const struct peer_reply *cli_link_must_call(const char *line);
 const struct peer_reply *cli_link_must_read(void);
 /* Why there is no connection, one line. */
 const char *cli_link_error(void);
-/* The peer itself, for what leaves the protocol. */
-struct peer *cli_link_peer(void);
+/* The client itself, for what is no reply, and for waiting for something else beside it. */
+struct peer_client *cli_link_client(void);
 
 /* From now on an interrupt (Ctrl-C) makes waits end instead of the program; or no longer. */
 void cli_link_heed_interrupt(bool heed);

@@ -18,15 +18,14 @@
 #include "cli/cli_format.h"
 #include "cli/cli_link.h"
 #include "cli/cli_options.h"
-#include "io/loop.h"
-#include "peer/peer.h"
+#include "peer/peer_client.h"
 
 #define UNSENT_BYTES_MAX ((size_t)256 * 1024)
 #define READ_BYTES 65536
 #define ROUND_MSEC 1000
 
 struct transfer {
-    struct peer *peer;
+    struct peer_client *client;
     uint64_t errors, replies;
     int64_t heard_nsec; /* when something last moved */
     bool input_ended, finished;
@@ -40,8 +39,8 @@ static void say_goodbye(struct transfer *t) {
     struct slice words[] = {SLICE("ECHO"), slice_of(t->goodbye)};
     t->input_ended = true;
     /* An inline request without its line end must not swallow the ECHO. */
-    if (t->within_line) peer_send_bytes(t->peer, SLICE("\r\n"));
-    peer_send(t->peer, words, 2);
+    if (t->within_line) peer_client_send_bytes(t->client, SLICE("\r\n"));
+    peer_client_send(t->client, words, 2);
     printf("All data transferred. Waiting for the last reply...\n");
     (void)fflush(stdout);
 }
@@ -57,7 +56,7 @@ static bool take_input(struct transfer *t) {
     if (got == 0) {
         say_goodbye(t);
     } else {
-        peer_send_bytes(t->peer, (struct slice){t->bytes, (size_t)got});
+        peer_client_send_bytes(t->client, (struct slice){t->bytes, (size_t)got});
         t->within_line = t->bytes[got - 1] != '\n';
     }
     return true;
@@ -79,28 +78,22 @@ static void take_reply(struct transfer *t, const struct peer_reply *reply) {
 
 /* Waits for either side; false where the connection ended. */
 static bool take_turn(struct transfer *t) {
-    unsigned interest = peer_interest(t->peer);
-    bool reads = !t->input_ended && peer_unsent_bytes(t->peer) < UNSENT_BYTES_MAX;
-    struct pollfd ready[2] = {
-        {.fd = peer_fd(t->peer),
-         .events = (short)((interest & LOOP_READABLE ? POLLIN : 0) |
-                           (interest & LOOP_WRITABLE ? POLLOUT : 0))},
-        {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
-    };
-    int timeout_msec = peer_has_pending(t->peer) ? 0 : ROUND_MSEC;
+    bool reads = !t->input_ended && peer_client_unsent_bytes(t->client) < UNSENT_BYTES_MAX;
+    struct pollfd ready[2] = {[1] = {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};
+    int timeout_msec = peer_client_poll_entry(t->client, &ready[0]) ? ROUND_MSEC : 0;
     int count = poll(ready, 2, timeout_msec);
     if (count > 0) t->heard_nsec = clock_monotonic_nsec();
     if (ready[1].revents && !take_input(t)) return false;
-    if (count > 0 || !timeout_msec) (void)peer_advance(t->peer);
+    bool goes_on = peer_client_turn(t->client, 0);
     const struct peer_reply *reply;
-    while (!t->finished && (reply = peer_next(t->peer))) take_reply(t, reply);
-    if (t->finished || peer_state(t->peer) != PEER_CLOSED) return true;
+    while (!t->finished && (reply = peer_client_take(t->client))) take_reply(t, reply);
+    if (t->finished || goes_on) return true;
     fprintf(stderr, "Error: %s\n", cli_link_error());
     return false;
 }
 
 int cli_pipe_run(const struct cli_options *o) {
-    struct transfer t = {.peer = cli_link_peer(), .heard_nsec = clock_monotonic_nsec()};
+    struct transfer t = {.client = cli_link_client(), .heard_nsec = clock_monotonic_nsec()};
     int64_t patience_nsec = o->pipe_timeout_sec * INT64_C(1000000000);
     bool whole = true;
     while (whole && !t.finished) {

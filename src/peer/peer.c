@@ -14,7 +14,6 @@
 #include "peer/peer.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -239,14 +238,17 @@ static void append_header(struct buffer *out, char mark, size_t value) {
     buffer_append(out, "\r\n", 2);
 }
 
-void peer_send(struct peer *peer, const struct slice *words, size_t count) {
-    if (peer->state == PEER_CLOSED) return;
-    append_header(&peer->output, '*', count);
+void peer_encode(struct buffer *out, const struct slice *words, size_t count) {
+    append_header(out, '*', count);
     for (size_t i = 0; i < count; i++) {
-        append_header(&peer->output, '$', words[i].length);
-        buffer_append(&peer->output, words[i].bytes, words[i].length);
-        buffer_append(&peer->output, "\r\n", 2);
+        append_header(out, '$', words[i].length);
+        buffer_append(out, words[i].bytes, words[i].length);
+        buffer_append(out, "\r\n", 2);
     }
+}
+
+void peer_send(struct peer *peer, const struct slice *words, size_t count) {
+    if (peer->state != PEER_CLOSED) peer_encode(&peer->output, words, count);
 }
 
 void peer_send_bytes(struct peer *peer, struct slice bytes) {
@@ -293,12 +295,10 @@ int peer_release(struct peer *peer, struct connection **connection, struct buffe
     return fd;
 }
 
-bool peer_wait_ready(const struct peer *peer, int64_t timeout_msec) {
-    ASSERT(peer->state != PEER_CLOSED);
+bool peer_poll_entry(const struct peer *peer, struct pollfd *entry) {
     unsigned interest = peer_interest(peer);
-    struct pollfd ready = {.fd = peer->fd,
-                           .events = (short)((interest & LOOP_READABLE ? POLLIN : 0) |
-                                             (interest & LOOP_WRITABLE ? POLLOUT : 0))};
-    if (peer_has_pending(peer)) return true;
-    return poll(&ready, 1, timeout_msec < INT_MAX ? (int)timeout_msec : INT_MAX) != 0;
+    *entry = (struct pollfd){.fd = peer->fd,
+                             .events = (short)((interest & LOOP_READABLE ? POLLIN : 0) |
+                                               (interest & LOOP_WRITABLE ? POLLOUT : 0))};
+    return peer->state != PEER_CLOSED && !peer_has_pending(peer);
 }

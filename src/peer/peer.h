@@ -26,6 +26,7 @@ struct child_observer;
 struct connection;
 struct connection_transport;
 struct peer;
+struct pollfd;
 
 struct peer_address {
     const char *host; /* an address or a name; finding a name may block */
@@ -40,6 +41,9 @@ enum peer_state {
     PEER_CONNECTING, /* or shaking hands; requests may be sent: they leave when it is open */
     PEER_OPEN,
 };
+
+/* Appends a request, as RESP has it. */
+void peer_encode(struct buffer *out, const struct slice *words, size_t count);
 
 /* Not connected yet. What it holds is booked to `class`; `limits` are those of each reply. */
 MUST_USE struct peer *peer_create(enum memory_class class, const struct peer_limits *limits);
@@ -92,7 +96,7 @@ void peer_input_consume(struct peer *peer, size_t bytes);
  * written. */
 MUST_USE int peer_release(struct peer *peer, struct connection **connection, struct buffer *rest);
 
-/* Waits until peer_advance has something to do, which is also where a signal came. False where
- * `timeout_msec` have passed first; the connection stays as it is. Not where it is closed. */
-MUST_USE bool peer_wait_ready(const struct peer *peer, int64_t timeout_msec);
+/* Fills in what to wait for by poll(2) before peer_advance. False where peer_advance has something
+ * to do already. */
+MUST_USE bool peer_poll_entry(const struct peer *peer, struct pollfd *entry);
 #endif

@@ -39,7 +39,6 @@
 #define NSEC_PER_MSEC 1000000
 /* Longer is for ever: so that moments and spans can be added. */
 #define PATIENCE_MSEC_MAX (INT64_MAX / NSEC_PER_MSEC / 2)
-#define AUTH_WORDS_MAX 3
 #define LATE "no answer in time"
 
 struct asked {
@@ -79,6 +78,7 @@ static int64_t timer_due(struct loop_timer *timer);
 /* ---- life ---- */
 
 struct peer_client *peer_client_create(const struct peer_client_settings *settings) {
+    ASSERT(!settings->takes || (!settings->loop && !settings->unasked));
     struct peer_client *c = memory_zalloc(sizeof(*c), settings->class);
     c->settings = *settings;
     if (!settings->events) c->settings.events = &no_events;
@@ -410,13 +410,27 @@ bool peer_client_ask_bytes(struct peer_client *c, const struct peer_request *req
     return true;
 }
 
-bool peer_client_ask_auth(struct peer_client *c, const struct peer_request *request,
-                          struct slice user, struct slice password) {
-    struct slice words[AUTH_WORDS_MAX] = {SLICE("AUTH")};
-    size_t count = 1;
+size_t peer_auth_words(struct slice words[PEER_AUTH_WORDS_MAX], struct slice user,
+                       struct slice password) {
+    size_t count = 0;
+    words[count++] = SLICE("AUTH");
     if (user.bytes) words[count++] = user;
     words[count++] = password;
-    return peer_client_ask(c, request, words, count);
+    return count;
+}
+
+bool peer_client_ask_auth(struct peer_client *c, const struct peer_request *request,
+                          struct slice user, struct slice password) {
+    struct slice words[PEER_AUTH_WORDS_MAX];
+    return peer_client_ask(c, request, words, peer_auth_words(words, user, password));
+}
+
+void peer_client_send(struct peer_client *c, const struct slice *words, size_t count) {
+    size_t before = unsent_bytes(c);
+    bool waited = is_waiting(c);
+    if (!is_connected(c)) return;
+    peer_send(c->peer, words, count);
+    note_output(c, before, waited);
 }
 
 void peer_client_send_bytes(struct peer_client *c, struct slice bytes) {
@@ -476,6 +490,11 @@ static bool take_input(struct peer_client *c) {
     return left < before;
 }
 
+const struct peer_reply *peer_client_take(struct peer_client *c) {
+    ASSERT(c->settings.takes && !c->count);
+    return peer_next(c->peer);
+}
+
 static bool tell_opened(struct peer_client *c) {
     if (c->state != PEER_CLIENT_CONNECTS || peer_state(c->peer) != PEER_OPEN) return false;
     c->state = PEER_CLIENT_OPEN;
@@ -484,10 +503,10 @@ static bool tell_opened(struct peer_client *c) {
     return true;
 }
 
-/* One that is driven by turns has not ended while its owner has input to take. */
+/* A client that is driven by turns has not ended while its owner has input to take. */
 static bool has_ended(const struct peer_client *c) {
-    return peer_state(c->peer) == PEER_CLOSED &&
-           !(c->raw && c->by_turns && peer_input(c->peer).length);
+    bool is_taken = c->settings.takes || (c->raw && c->by_turns);
+    return peer_state(c->peer) == PEER_CLOSED && !(is_taken && peer_has_input(c->peer));
 }
 
 /* Reads and writes once. True where it went further, which may be to an end. */
@@ -551,22 +570,23 @@ static void client_ready(struct loop_watcher *watcher, unsigned ready) {
 
 /* ---- by turns ---- */
 
-static bool poll_name(const struct peer_client *c, int64_t msec) {
-    struct pollfd ready = {.fd = lookup_fd(c->lookup), .events = POLLIN};
-    return poll(&ready, 1, msec < INT_MAX ? (int)msec : INT_MAX) != 0;
+bool peer_client_poll_entry(const struct peer_client *c, struct pollfd *entry) {
+    if (c->state != PEER_CLIENT_LOOKS_UP) return peer_poll_entry(c->peer, entry);
+    *entry = (struct pollfd){.fd = lookup_fd(c->lookup), .events = POLLIN};
+    return true;
 }
 
 /* False where so many milliseconds have passed, and nothing came. */
 static bool wait_ready(const struct peer_client *c, int64_t msec) {
-    if (c->state == PEER_CLIENT_LOOKS_UP) return poll_name(c, msec);
-    /* What has ended waits for nothing more. */
-    return peer_state(c->peer) == PEER_CLOSED || peer_wait_ready(c->peer, msec);
+    struct pollfd entry;
+    return !peer_client_poll_entry(c, &entry) ||
+           poll(&entry, 1, msec < INT_MAX ? (int)msec : INT_MAX) != 0;
 }
 
 static void make_step(struct peer_client *c) {
     if (c->state != PEER_CLIENT_LOOKS_UP)
         (void)step(c);
-    else if (poll_name(c, 0))
+    else if (wait_ready(c, 0))
         take_address(c);
     end_if_late(c);
 }
@@ -579,7 +599,7 @@ bool peer_client_turn(struct peer_client *c, int64_t msec) {
     enter(c);
     if (wait_ready(c, left_msec < msec ? left_msec : msec))
         make_step(c);
-    else if (left_msec <= msec)
+    else if (left_msec <= msec && left_msec < INT64_MAX)
         end(c, true, LATE);
     bool goes_on = c->state != PEER_CLIENT_CLOSED;
     leave(c);

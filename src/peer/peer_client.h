@@ -33,9 +33,12 @@
 #include "peer/peer.h"
 #include "peer/peer_reply.h"
 
+#define PEER_AUTH_WORDS_MAX 3
+
 struct connection;
 struct loop;
 struct peer_client;
+struct pollfd;
 
 enum peer_client_state {
     PEER_CLIENT_CLOSED,
@@ -73,6 +76,9 @@ struct peer_client_settings {
      * the call returns. NULL: pushes are dropped, and any other stays in the input until something
      * was asked, or is taken there as bytes. Called by the loop and by peer_client_turn. */
     void (*unasked)(void *owner, const struct peer_reply *reply);
+    /* The owner, at its own pace, takes the replies that answer no request (peer_client_take), and
+     * the connection ends after the last of them. Without a loop and without `unasked` only. */
+    bool takes;
     void *owner;
 };
 
@@ -117,12 +123,17 @@ MUST_USE bool peer_client_ask(struct peer_client *client, const struct peer_requ
 /* A request that is encoded already. */
 MUST_USE bool peer_client_ask_bytes(struct peer_client *client, const struct peer_request *request,
                                     struct slice bytes);
-/* AUTH, of a user or (user.bytes is NULL) of the default one. */
+/* The words of AUTH, of a user or (user.bytes is NULL) of the default one; returns how many. */
+size_t peer_auth_words(struct slice words[PEER_AUTH_WORDS_MAX], struct slice user,
+                       struct slice password);
+/* Appends AUTH with the words of peer_auth_words. */
 MUST_USE bool peer_client_ask_auth(struct peer_client *client, const struct peer_request *request,
                                    struct slice user, struct slice password);
-/* Appends bytes that nothing answers. Nothing happens where the client neither connects nor is
- * open. */
+/* Appends bytes that nothing answers, or whose answers the owner takes. Nothing happens where the
+ * client neither connects nor is open. */
 void peer_client_send_bytes(struct peer_client *client, struct slice bytes);
+/* Encodes a request and appends it as peer_client_send_bytes does. */
+void peer_client_send(struct peer_client *client, const struct slice *words, size_t count);
 /* Requests that are not answered. */
 uint32_t peer_client_asked(const struct peer_client *client);
 /* Bytes of output that were not written. */
@@ -132,6 +143,14 @@ size_t peer_client_unsent_bytes(const struct peer_client *client);
  * further: answers are told. Ends sooner where anything was done, or a signal came. False where
  * there is no connection any more. */
 bool peer_client_turn(struct peer_client *client, int64_t msec);
+
+/* Fills in what a turn would wait for, so that the owner can wait for it by poll(2) together with
+ * other descriptors. False where a turn has something to do already. */
+MUST_USE bool peer_client_poll_entry(const struct peer_client *client, struct pollfd *entry);
+/* The next reply, pushes included, of a client whose settings say `takes`; no request is
+ * unanswered. Valid until the next call with the client. NULL where no reply has come whole: a turn
+ * waits for more. */
+const struct peer_reply *peer_client_take(struct peer_client *client);
 
 /* What follows the reply that is told of, or was told of last, is no protocol: no reply is parsed
  * until the next connect. No request is unanswered. */

@@ -105,3 +105,10 @@ bool tool_connection_take_uri(struct tool_connection *c, const char *uri, char *
     if (!good) snprintf(reason, reason_size, "Invalid URI: redis://user:password@host:port/db");
     return good;
 }
+
+struct peer_address tool_connection_address(const struct tool_connection *c) {
+    return (struct peer_address){.host = c->host,
+                                 .port = (int)c->port,
+                                 .path = c->path,
+                                 .transport = peer_tls_transport(&c->tls)};
+}

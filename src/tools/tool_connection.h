@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "peer/peer.h"
 #include "peer/peer_tls.h"
 #include "tools/tool_options.h"
 
@@ -27,6 +28,9 @@ void tool_connection_init(struct tool_connection *c);
  * are kept for good. False with a reason. */
 MUST_USE bool tool_connection_take_uri(struct tool_connection *c, const char *uri, char *reason,
                                        size_t reason_size);
+
+/* Where peer_client_connect finds the server; the texts are borrowed. */
+struct peer_address tool_connection_address(const struct tool_connection *c);
 
 /* The rows that redis-cli and redis-benchmark share. `type` is the tool's struct of settings,
  * `field` its struct tool_connection; `take_uri` the tool's hook, which calls

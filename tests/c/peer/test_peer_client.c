@@ -289,6 +289,65 @@ static void test_queue_is_bounded(void **state) {
     close(fd);
 }
 
+/* Replies wait until they are taken; so does the end of the connection. */
+static void test_replies_are_taken(void **state) {
+    const struct peer_client_settings settings = {.class = MEMORY_OTHER,
+                                                  .reply = {1000, 100},
+                                                  .asked_max = ASKED_MAX,
+                                                  .takes = true,
+                                                  .owner = &client};
+    struct pollfd entry;
+    const struct peer_reply *reply;
+    by_turns = true;
+    forget_told();
+    client = peer_client_create(&settings);
+    assert_false(peer_client_poll_entry(client, &entry));
+    int fd = open_it();
+    ask('a');
+    say(fd, ">1\r\n+news\r\n+OK\r\n:1\r\n:2\r\n>0\r\n$2\r\nh");
+    UNTIL_TOLD("a+");
+    UNTIL((reply = peer_client_take(client)));
+    assert_int_equal(reply->integer, 1);
+    assert_int_equal(peer_client_take(client)->integer, 2);
+    assert_int_equal(peer_client_take(client)->type, PEER_PUSH);
+    assert_null(peer_client_take(client));
+    assert_true(peer_client_poll_entry(client, &entry));
+    assert_int_equal(entry.events, POLLIN);
+    peer_client_send(client, &SLICE("PING"), 1);
+    assert_true(peer_client_poll_entry(client, &entry));
+    assert_int_equal(entry.events, POLLIN | POLLOUT);
+    hear(fd, 2 * PING_BYTES);
+    say(fd, "i\r\n:3\r\n:");
+    close(fd);
+    for (int i = 0; i < 10; i++) turn();
+    assert_int_equal(peer_client_state(client), PEER_CLIENT_OPEN);
+    assert_int_equal(peer_client_take(client)->type, PEER_BULK);
+    assert_int_equal(peer_client_take(client)->integer, 3);
+    assert_null(peer_client_take(client));
+    assert_false(peer_client_poll_entry(client, &entry));
+    assert_false(peer_client_turn(client, INT64_MAX));
+    assert_string_equal(peer_client_error(client), "the other side closed the connection");
+    assert_null(peer_client_take(client));
+    assert_string_equal(told, "a+");
+}
+
+/* Bytes that are no protocol end the connection after the replies before them. */
+static void test_taken_replies_are_bounded(void **state) {
+    const struct peer_client_settings settings = {
+        .class = MEMORY_OTHER, .reply = {1000, 100}, .takes = true, .owner = &client};
+    const struct peer_reply *reply;
+    by_turns = true;
+    client = peer_client_create(&settings);
+    int fd = open_it();
+    say(fd, ":1\r\n$1001\r\n");
+    UNTIL((reply = peer_client_take(client)));
+    assert_null(peer_client_take(client));
+    assert_false(peer_client_turn(client, INT64_MAX));
+    assert_string_equal(peer_client_error(client),
+                        "protocol: the reply's text is larger than allowed");
+    close(fd);
+}
+
 static void test_auth(void **state) {
     create(true, false, 0);
     int fd = open_it();
@@ -840,6 +899,8 @@ int main(void) {
         TEST(test_nothing_is_answered_unasked),
         TEST(test_nothing_is_answered_unsent),
         TEST(test_queue_is_bounded),
+        TEST(test_replies_are_taken),
+        TEST(test_taken_replies_are_bounded),
         TEST(test_auth),
         TEST(test_endings),
         TEST(test_refused),

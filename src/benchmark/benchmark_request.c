@@ -6,27 +6,26 @@
  */
 #include "benchmark/benchmark_request.h"
 
-#include <inttypes.h>
+#include "peer/peer.h"
+
+/* Notes where numbers go; false where there are too many places. Lengths of words are no places,
+ * since they are shorter. */
+static bool find_places(struct benchmark_request *r) {
+    for (size_t at = 0;;) {
+        const char *found = memmem(r->bytes.bytes + at, r->bytes.length - at, BENCHMARK_RANDOM_WORD,
+                                   BENCHMARK_RANDOM_DIGITS);
+        if (!found) return true;
+        if (r->place_count == BENCHMARK_PLACES_MAX) return false;
+        r->places[r->place_count++] = (size_t)(found - r->bytes.bytes);
+        at = (size_t)(found - r->bytes.bytes) + BENCHMARK_RANDOM_DIGITS;
+    }
+}
 
 bool benchmark_request_of_words(struct benchmark_request *r, const struct slice *words,
                                 size_t count, bool draws) {
     *r = (struct benchmark_request){.bytes.class = MEMORY_OTHER};
-    buffer_printf(&r->bytes, "*%zu\r\n", count);
-    for (size_t i = 0; i < count; i++) {
-        buffer_printf(&r->bytes, "$%zu\r\n", words[i].length);
-        size_t begin = r->bytes.length, at = begin;
-        buffer_append(&r->bytes, words[i].bytes, words[i].length);
-        while (draws) {
-            const char *found = memmem(r->bytes.bytes + at, r->bytes.length - at,
-                                       BENCHMARK_RANDOM_WORD, BENCHMARK_RANDOM_DIGITS);
-            if (!found) break;
-            if (r->place_count == BENCHMARK_PLACES_MAX) return false;
-            r->places[r->place_count++] = (size_t)(found - r->bytes.bytes);
-            at = (size_t)(found - r->bytes.bytes) + BENCHMARK_RANDOM_DIGITS;
-        }
-        buffer_append(&r->bytes, "\r\n", 2);
-    }
-    return true;
+    peer_encode(&r->bytes, words, count);
+    return !draws || find_places(r);
 }
 
 void benchmark_request_of_bytes(struct benchmark_request *r, struct slice bytes) {

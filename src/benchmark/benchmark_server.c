@@ -18,32 +18,12 @@
 #define TEXT_BYTES_MAX ((size_t)1024 * 1024)
 #define NODES_MAX 1024
 
-/* A text that is not there is no word. */
-static void greet(struct benchmark_server *s, const char *const *texts, size_t count) {
-    buffer_printf(&s->greeting, "*%zu\r\n", count);
-    for (size_t i = 0; i < count; i++) {
-        buffer_printf(&s->greeting, "$%zu\r\n%s\r\n", strlen(texts[i]), texts[i]);
-    }
-    ASSERT(s->target.greeting_replies < BENCHMARK_GREETINGS_MAX);
-    s->greeting_ends[s->target.greeting_replies++] = s->greeting.length;
-}
-
 static void write_greeting(struct benchmark_server *s, const struct benchmark_options *o) {
-    const struct tool_connection *c = &o->connection;
-    char database[NUMBER_INT64_CHARS + 1];
-    buffer_init(&s->greeting, MEMORY_OTHER);
-    if (c->password && c->user) {
-        greet(s, (const char *const[]){"AUTH", c->user, c->password}, 3);
-    } else if (c->password) {
-        greet(s, (const char *const[]){"AUTH", c->password}, 2);
-    }
-    if (o->resp3) greet(s, (const char *const[]){"HELLO", "3"}, 2);
-    if (c->database) {
-        database[number_format_int64(database, c->database)] = '\0';
-        greet(s, (const char *const[]){"SELECT", database}, 2);
-    }
-    if (o->tracking) greet(s, (const char *const[]){"CLIENT", "TRACKING", "on"}, 3);
-    s->target.greeting = buffer_slice(&s->greeting);
+    struct slice tracking[] = {SLICE("CLIENT"), SLICE("TRACKING"), SLICE("on")};
+    tool_greeting_init(&s->greeting, &o->connection, o->resp3);
+    if (o->tracking) tool_greeting_add(&s->greeting, "CLIENT TRACKING", tracking, 3);
+    s->target.greeting = buffer_slice(&s->greeting.bytes);
+    s->target.greeting_replies = s->greeting.count;
 }
 
 static void write_name(struct benchmark_server *s) {
@@ -57,10 +37,7 @@ static void write_name(struct benchmark_server *s) {
 
 void benchmark_server_init(struct benchmark_server *s, const struct benchmark_options *options) {
     const struct tool_connection *c = &options->connection;
-    *s = (struct benchmark_server){.target.address = {.host = c->host,
-                                                      .port = (int)c->port,
-                                                      .path = c->path,
-                                                      .transport = peer_tls_transport(&c->tls)}};
+    *s = (struct benchmark_server){.target.address = tool_connection_address(c)};
     write_greeting(s, options);
     write_name(s);
 }
@@ -118,18 +95,6 @@ static void take_config(void *owner, uintptr_t value, const struct peer_reply *r
     a->told++;
 }
 
-/* There is room for these. */
-static void ask_greeting(const struct benchmark_server *s, struct peer_client *client) {
-    const struct peer_request request = {take_greeting, 0};
-    size_t begin = 0;
-    for (unsigned i = 0; i < s->target.greeting_replies; i++) {
-        struct slice bytes = {s->greeting.bytes + begin, s->greeting_ends[i] - begin};
-        bool asked = peer_client_ask_bytes(client, &request, bytes);
-        ASSERT(asked);
-        begin = s->greeting_ends[i];
-    }
-}
-
 static bool await_answers(struct peer_client *client) {
     while (peer_client_asked(client))
         if (!peer_client_turn(client, INT64_MAX)) return false;
@@ -151,7 +116,8 @@ static bool ask_all(struct asking *a, struct peer_client *client) {
     if (!peer_client_connect(client, &s->target.address)) return false;
     while (peer_client_state(client) != PEER_CLIENT_OPEN)
         if (!peer_client_turn(client, INT64_MAX)) return false;
-    ask_greeting(s, client);
+    for (unsigned i = 0; i < s->greeting.count; i++)
+        tool_greeting_ask(&s->greeting, i, client, take_greeting);
     if (!await_answers(client) || a->refused) return false;
     /* One that tells nothing of itself is asked no more. */
     if (!ask_config(client, "save", s->save)) return false;
@@ -162,7 +128,7 @@ bool benchmark_server_ask(struct benchmark_server *s, char reason[BENCHMARK_REAS
     struct asking asking = {.server = s, .reason = reason};
     const struct peer_client_settings settings = {.class = MEMORY_OTHER,
                                                   .reply = {TEXT_BYTES_MAX, NODES_MAX},
-                                                  .asked_max = BENCHMARK_GREETINGS_MAX,
+                                                  .asked_max = TOOL_GREETING_REQUESTS_MAX,
                                                   .owner = &asking};
     struct peer_client *client = peer_client_create(&settings);
     peer_client_set_patience(client, ANSWER_MSEC);
@@ -181,4 +147,4 @@ bool benchmark_server_ask(struct benchmark_server *s, char reason[BENCHMARK_REAS
     return good;
 }
 
-void benchmark_server_free(struct benchmark_server *s) { buffer_free(&s->greeting); }
+void benchmark_server_free(struct benchmark_server *s) { tool_greeting_free(&s->greeting); }

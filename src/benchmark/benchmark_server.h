@@ -8,16 +8,15 @@
 
 #include "benchmark/benchmark_client.h"
 #include "benchmark/benchmark_options.h"
+#include "tools/tool_greeting.h"
 
 #define BENCHMARK_CONFIG_CHARS 128
-#define BENCHMARK_GREETINGS_MAX 4 /* AUTH, HELLO, SELECT, CLIENT TRACKING */
 
 struct benchmark_server {
     struct benchmark_target target;
-    struct buffer greeting;                        /* target.greeting is this */
-    size_t greeting_ends[BENCHMARK_GREETINGS_MAX]; /* of each request in it */
-    char name[256];                                /* "127.0.0.1:6379", or the socket's path */
-    bool has_config;                               /* it told the two below */
+    struct tool_greeting greeting; /* target.greeting is its bytes */
+    char name[256];                /* "127.0.0.1:6379", or the socket's path */
+    bool has_config;               /* it told the two below */
     char save[BENCHMARK_CONFIG_CHARS], appendonly[BENCHMARK_CONFIG_CHARS];
 };
 

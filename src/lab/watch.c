@@ -32,6 +32,8 @@
 #include "lab/watch_screen.h"
 #include "peer/peer_client.h"
 #include "tools/terminal.h"
+#include "tools/tool_connection.h"
+#include "tools/tool_greeting.h"
 
 /* INFO is some ten KiB; a server that sends much more is none. */
 #define TEXT_BYTES_MAX ((size_t)16 * 1024 * 1024)
@@ -311,17 +313,12 @@ static void ask_first(struct line *line,
 }
 
 static void ask_login(struct line *line) {
-    struct slice user = options.user ? slice_of(options.user) : (struct slice){0};
-    struct slice password = slice_of(options.password ? options.password : "");
-    const struct peer_request request = {take_login, 0};
-    if (options.resp3) {
-        struct slice hello[] = {SLICE("HELLO"), SLICE("3"), SLICE("AUTH"),
-                                options.user ? user : SLICE("default"), password};
-        ask_first(line, take_login, hello, options.password ? 5 : 2);
-    } else if (options.user || options.password) {
-        bool is_asked = peer_client_ask_auth(line->client, &request, user, password);
-        ASSERT(is_asked);
-    }
+    const struct tool_connection login = {.user = options.user, .password = options.password};
+    struct tool_greeting greeting;
+    tool_greeting_init(&greeting, &login, options.resp3);
+    for (unsigned i = 0; i < greeting.count; i++)
+        tool_greeting_ask(&greeting, i, line->client, take_login);
+    tool_greeting_free(&greeting);
 }
 
 static void greet(void *owner) {

@@ -344,7 +344,8 @@ static struct client_state *const client_states[] = {&monitor_client_state,
                                                      &replica_client_state,
                                                      &apply_client_state,
                                                      NULL};
-/* In the order of 6.2, so that a call with two faults gets the same error. The last gates are only
+/* In the order of 6.2, so that a call with two faults gets the same error. The gate of saves stands
+ * behind the queue's, because a command that is queued changes nothing yet. The last gates are only
  * for scripts, and asked of no request. */
 static struct gate *const gates[] = {
     &gate_user,             /* the client must authenticate, or its user may not do everything */
@@ -362,8 +363,8 @@ static struct gate *const gates[] = {
     &gate_monitor,          /* the client monitors, or is a replica */
     &pause_gate,            /* CLIENT PAUSE, FAILOVER */
     &aof_gate,              /* the log's queue is at its bound */
-    &walk_gate,             /* a save that walks: a writer of a large value may have to wait */
     &gate_queue,            /* the client is between MULTI and EXEC */
+    &walk_gate,             /* a save that walks: a writer of a large value may have to wait */
     &script_gate,           /* a script runs: not all commands are for scripts */
     &script_gate_chance,    /* a script that is replicated as a whole made a random call */
     &script_gate_memory,    /* no memory when the script began, and it has not written yet */

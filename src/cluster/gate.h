@@ -13,7 +13,8 @@ struct gate;
 
 extern struct gate cluster_gate; /* for server/wiring */
 
-/* Whether this node serves the keys of a call; if not, `refusal` gets the error ("-MOVED ..."). */
+/* Whether this node serves all keys of a call; of EXEC, all keys of all queued calls
+ * (gate_each_call). If not, `refusal` gets the error ("-MOVED ..."). */
 typedef bool cluster_serves(const struct call *call, struct buffer *refusal);
 /* Sets the gate's test and switches the gate on. NULL: all keys are served, and the gate is off. */
 FOR_TESTS void cluster_gate_set(cluster_serves *how);

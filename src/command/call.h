@@ -47,6 +47,9 @@ struct call {
     struct buffer *refusal;
 };
 
+/* Gets a call that does not run yet. False: no further calls are wanted. */
+typedef bool call_visit(const struct call *call, void *context);
+
 /* Whether the call repeats what another server, or this one before, has done. */
 static inline bool call_is_repeated(const struct call *call) {
     return call->origin == CALL_PRIMARY || call->origin == CALL_QUEUED_AGAIN ||

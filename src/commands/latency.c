@@ -174,8 +174,9 @@ static const struct advice {
      "from running, or waited for memory: look for a machine that swaps, or a processor that "
      "others use."},
     {"walk-copy",
-     "A large value was copied at once, since a transaction, a script or a deadline was to change "
-     "it while a save was under way. Spread it over several keys, or change it outside of them."},
+     "A large value was copied at once, since a script, a transaction of many commands or a "
+     "deadline was to change it while a save was under way. Spread it over several keys, or change "
+     "it outside of them."},
     {"walk-held",
      "A write waited while a save copied its large key, or until the disk was less far behind. "
      "Spread what such keys hold over several, or save when less is written."},

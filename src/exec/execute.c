@@ -36,13 +36,7 @@ static void prefetch_group(const struct client *c, const struct queued *first) {
 
 static void run_queued(struct client *c, const struct queued *q, enum call_origin origin) {
     struct call call;
-    call_make(&call, origin, c,
-              (struct call_parts){.command = q->command,
-                                  .argc = q->argc,
-                                  .argv = q->argv,
-                                  .blobs = q->blobs,
-                                  .hashed = q->hashed,
-                                  .key_hash = q->key_hash});
+    queued_make_call(&call, origin, c, q);
     call_run(&call);
     /* It has killed itself: what follows runs, and its replies go nowhere. */
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) reply_set_off(c, true);

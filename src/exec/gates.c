@@ -139,6 +139,13 @@ unsigned gate_flags_lacking(const struct call *call) {
     return flags & COMMAND_EXECUTES ? ~flags | transaction_flags_lacking(call->client) : ~flags;
 }
 
+void gate_each_call(const struct call *call, call_visit *visit, void *context) {
+    if (call->command->flags & COMMAND_EXECUTES)
+        transaction_each_call(call->client, visit, context);
+    else
+        visit(call, context);
+}
+
 /* ---- asking ---- */
 
 /* Bits of the gates that matter for a client's call. */

@@ -16,10 +16,9 @@
 #define EVENKEEL_EXEC_GATES_H
 #include <stdbool.h>
 
+#include "command/call.h"
 #include "exec/client_flags.h"
 #include "net/client.h"
-
-struct call;
 
 enum gate_verdict {
     GATE_OPEN,    /* the call may run */
@@ -64,6 +63,9 @@ bool gates_forbid_eviction(void);
 unsigned gate_flags(const struct call *call);
 /* Flags that a call's command lacks; of EXEC also those that any queued command lacks. */
 unsigned gate_flags_lacking(const struct call *call);
+/* For a gate that asks about keys or arguments: visits the call, or, if it is EXEC, each queued
+ * call instead (transaction_each_call), because EXEC is stopped as a whole or not at all. */
+void gate_each_call(const struct call *call, call_visit *visit, void *context);
 /* For a gate's `stop`: replies the text, counts the call as rejected, and makes the client's
  * transaction fail. The text of a call that has a `refusal` goes there instead, and nothing is
  * counted: so 6.2. Returns GATE_REFUSED. */

@@ -211,6 +211,15 @@ void transaction_queue(struct request *r) {
     reply_status(c, "QUEUED");
 }
 
+void transaction_each_call(struct client *c, call_visit *visit, void *context) {
+    const struct transaction *t = transaction_of(c);
+    for (const struct queued *q = t ? t->first : NULL; q; q = q->next) {
+        struct call call;
+        queued_make_call(&call, CALL_QUEUED, c, q);
+        if (!visit(&call, context)) return;
+    }
+}
+
 void transaction_begin(struct client *c) {
     ASSERT(!client_in_transaction(c));
     find_or_create(c);

@@ -12,6 +12,7 @@
 
 #include "base/attributes.h"
 #include "base/string.h"
+#include "command/call.h"
 
 struct client;
 struct key;
@@ -32,6 +33,11 @@ void transaction_end(struct client *c);
  * their own are taken over. The client must be in a transaction. */
 void transaction_queue(struct request *request);
 
+/* Visits the queued commands in the order in which EXEC runs them, each as the call that EXEC would
+ * make of it (CALL_QUEUED); nothing runs. `visit` must not change the queue. Every call is made in
+ * the database that the client has selected now, so a visitor looks up the keys behind a queued
+ * SELECT in that database, too. Without a transaction nothing is visited. O(commands visited). */
+void transaction_each_call(struct client *c, call_visit *visit, void *context);
 /* Flags (enum command_flags) that any queued command has. */
 unsigned transaction_flags(const struct client *c);
 /* Those flags that any of these commands lacks. */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/string.h"
+#include "command/call_make.h"
 
 struct blob;
 struct client;
@@ -23,6 +24,18 @@ struct queued {
     int argc;
     struct slice argv[];
 };
+
+/* Makes `*call` that of a queued command, in the database that the client has selected. */
+static inline void queued_make_call(struct call *call, enum call_origin origin, struct client *c,
+                                    const struct queued *q) {
+    call_make(call, origin, c,
+              (struct call_parts){.command = q->command,
+                                  .argc = q->argc,
+                                  .argv = q->argv,
+                                  .blobs = q->blobs,
+                                  .hashed = q->hashed,
+                                  .key_hash = q->key_hash});
+}
 
 /* EXEC begins: the watched keys are forgotten. The client must be in a transaction, which stays
  * where it is until transaction_run_end. */

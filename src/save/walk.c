@@ -67,6 +67,9 @@
 #define PRESSED_BYTES (2 * WAITING_BYTES_MAX)
 /* At this distance, which only writers can cause, writers wait. */
 #define HELD_BYTES_MAX ((size_t)64 << 20)
+/* A held request is asked again whenever a large value is out, so the number of its queued calls
+ * and keys that are looked at each time is bounded: this many take some hundred microseconds. */
+#define ASKED_MAX 1024
 /* When this much waits beside a large value, the rest of the value is copied without regard to
  * time. */
 #define ASIDE_BYTES_MAX ((size_t)16 << 20)
@@ -501,27 +504,40 @@ static void let_go(void) {
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
 }
 
-struct keys_ask {
-    const struct call *call;
-    bool awaits;
+struct ask {
+    const struct call *call; /* whose keys are looked up */
+    int left;                /* calls and keys that may still be looked at */
+    bool awaits;             /* a key was found that is to be changed and awaits the save */
 };
 
+static bool goes_on(struct ask *ask) { return !ask->awaits && --ask->left > 0; }
+
 static bool ask_key(int index, void *context) {
-    struct keys_ask *ask = context;
+    struct ask *ask = context;
     const struct key key = call_key(ask->call, index);
     ask->awaits = keyspace_awaits_save(&key, ask->call->command->changes);
-    return !ask->awaits;
+    return goes_on(ask);
+}
+
+static bool ask_call(const struct call *call, void *context) {
+    struct ask *ask = context;
+    ask->call = call;
+    if (call->command->flags & COMMAND_WRITE)
+        command_each_key(&(struct key_search){call->command, call->argc, call->argv, ask_key, ask});
+    return goes_on(ask);
 }
 
 static bool any_key_awaits(const struct call *call) {
-    struct keys_ask ask = {call, false};
-    command_each_key(&(struct key_search){call->command, call->argc, call->argv, ask_key, &ask});
+    struct ask ask = {.left = ASKED_MAX};
+    gate_each_call(call, ask_call, &ask);
     return ask.awaits;
 }
 
 static bool is_far_behind(void) { return scribe_waiting(walk.scribe) >= HELD_BYTES_MAX; }
 
-/* Calls of EXEC, scripts and modules are not held: what they change is copied at once. */
+/* EXEC is held as a whole, before it runs, for the values that its commands change. A value that a
+ * script or a module changes is copied at once, because a call within a call cannot wait. So is a
+ * value behind a SELECT in EXEC, and one beyond ASKED_MAX. */
 static bool should_wait(const struct call *call) {
     if (!(gate_flags(call) & COMMAND_WRITE) || batch_is_within()) return false;
     return is_far_behind() || any_key_awaits(call);

@@ -56,7 +56,8 @@ void walk_await_end(int64_t msec);
 void walk_progress(uint64_t *done, uint64_t *total);
 /* Holds two kinds of calls: those whose row says that they change a large value that is still to be
  * copied, unless they change only members of a hash, a set or a sorted set; and, while the scribe
- * is far behind, every call that writes. */
+ * is far behind, every call that writes. EXEC is held if a call that it would run is of such a
+ * kind. */
 extern struct gate walk_gate;
 
 /* Called in a forked child: the walk is the parent's. */

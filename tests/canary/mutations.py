@@ -828,6 +828,18 @@ mutate('walk-large-deadline', 'save/walk.c', '        piece_write_deadline(e, &t
        'a log that is written anew has no deadlines of large values', WALK)
 mutate('walk-nobody-waits', 'save/walk.c', 'return is_far_behind() || any_key_awaits(call);',
        'return is_far_behind();', 'who writes to a large value does not wait', WALK)
+mutate('walk-queue-unseen', 'exec/gates.c',
+       'transaction_each_call(call->client, visit, context);', 'visit(call, context);',
+       'EXEC is asked about its own keys, and has none', WALK)
+mutate('walk-asks-the-first', 'exec/transaction.c',
+       '        if (!visit(&call, context)) return;\n',
+       '        visit(&call, context);\n        return;\n',
+       'of what is queued only the first is asked', 'unit exec/test_gates')
+mutate('walk-asks-for-ever', 'save/walk.c', 'return !ask->awaits && --ask->left > 0;',
+       'return !ask->awaits;', 'all of a queue is looked through at each end of a copy', WALK)
+mutate('walk-before-queue', 'server/wiring.c',
+       '    &gate_queue,            /* the client is between MULTI and EXEC */\n    &walk_gate, ',
+       '    &walk_gate,\n    &gate_queue, ', 'a command waits to be queued', WALK)
 mutate('walk-row-of-lset', 'commands/list.c', '4, GROW, ACL_LIST, CHANGES(LIST, ONE_KEY),',
        '4, GROW, ACL_LIST, CHANGES(WHOLE, ONE_KEY),',
        'a row that says too little', 'tcl integration/walk writers')

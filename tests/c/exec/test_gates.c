@@ -4,6 +4,7 @@
  */
 #include "exec/gates.h"
 
+#include "base/hash.h"
 #include "command/call_make.h"
 #include "command/command.h"
 #include "exec/memory_limit.h"
@@ -212,6 +213,80 @@ static void test_eviction_rests(void **state) {
     assert_false(gates_forbid_eviction());
 }
 
+struct visits {
+    struct buffer words; /* each call's name and first argument */
+    int left;            /* calls until no further one is wanted */
+};
+
+static bool note_call(const struct call *call, void *context) {
+    struct visits *v = context;
+    assert_ptr_equal(call->keyspace, keyspace_at(call->client->database));
+    assert_null(call->request);
+    buffer_printf(&v->words, "%s %.*s,", call->command->name, (int)call->argv[1].length,
+                  call->argv[1].bytes);
+    assert_int_equal(call_key_hash(call, 1), hash_bytes(call->argv[1].bytes, call->argv[1].length));
+    return --v->left > 0;
+}
+
+/* A call that the client would make now is visited as `words`; `most` visits are wanted. */
+static void assert_visits(struct peer *p, const char *name, int most, const char *words) {
+    const struct slice argv[] = {slice_of(name), SLICE("key")};
+    struct visits v = {.words.class = MEMORY_OTHER, .left = most};
+    struct call call;
+    call_make(&call, CALL_NETWORK, p->client,
+              (struct call_parts){.command = command_find(argv[0]), .argc = 2, .argv = argv});
+    gate_each_call(&call, note_call, &v);
+    assert_true(slice_is(buffer_slice(&v.words), words));
+    buffer_free(&v.words);
+}
+
+/* EXEC is visited as the calls that are queued, in their order and in the database that is
+ * selected; every other command as itself. Nothing runs, and the queue stays. */
+static void test_each_call(void **state) {
+    struct peer p = peer_connect();
+    say(&p, "select 2", "+OK\r\n");
+    assert_visits(&p, "get", 9, "get key,");
+    assert_visits(&p, "exec", 9, "");
+    say(&p, "watch a", "+OK\r\n");
+    assert_visits(&p, "exec", 9, "");
+    say(&p, "multi", "+OK\r\n");
+    assert_visits(&p, "exec", 9, "");
+    say(&p, "set a 1", "+QUEUED\r\n");
+    say(&p, "get b", "+QUEUED\r\n");
+    say(&p, "sort c", "+QUEUED\r\n");
+    assert_visits(&p, "exec", 9, "set a,get b,sort c,");
+    assert_visits(&p, "exec", 2, "set a,get b,");
+    assert_visits(&p, "discard", 9, "discard key,");
+    say(&p, "exec", "*3\r\n+OK\r\n$-1\r\n*0\r\n");
+    assert_visits(&p, "exec", 9, "");
+    say(&p, "del a", ":1\r\n");
+    peer_close(&p);
+}
+
+/* An argument that has a block of its own is seen, and is still EXEC's to take. */
+static void test_each_call_large(void **state) {
+    enum { BYTES = 50000 };
+    struct peer p = peer_connect();
+    struct buffer words = {.class = MEMORY_OTHER};
+    buffer_append_c_string(&words, "getset ");
+    size_t at = words.length;
+    memset(buffer_reserve(&words, BYTES), 'k', BYTES);
+    words.length += BYTES;
+    buffer_append(&words, ",", sizeof(","));
+    say(&p, "multi", "+OK\r\n");
+    peer_send(&p, SLICE("*3\r\n$6\r\ngetset\r\n$50000\r\n"));
+    peer_send(&p, (struct slice){words.bytes + at, BYTES});
+    peer_send(&p, SLICE("\r\n$50000\r\n"));
+    peer_send(&p, (struct slice){words.bytes + at, BYTES});
+    say(&p, "", "+QUEUED\r\n");
+    assert_visits(&p, "exec", 9, words.bytes);
+    say(&p, "exec", "*1\r\n$-1\r\n");
+    say(&p, "dbsize", ":1\r\n");
+    say(&p, "flushdb", "+OK\r\n");
+    buffer_free(&words);
+    peer_close(&p);
+}
+
 /* The bit of maxmemory follows the option. */
 static void test_memory(void **state) {
     struct peer p = peer_connect();
@@ -238,9 +313,9 @@ static int end(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_each_refuses), TEST(test_order),         TEST(test_transactions),
-        TEST(test_origins),      TEST(test_words_of_code), TEST(test_eviction_rests),
-        TEST(test_memory),
+        TEST(test_each_refuses), TEST(test_order),           TEST(test_transactions),
+        TEST(test_origins),      TEST(test_words_of_code),   TEST(test_eviction_rests),
+        TEST(test_each_call),    TEST(test_each_call_large), TEST(test_memory),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

@@ -417,21 +417,124 @@ static void test_members_change(void **state) {
     assert_loads(SAVER_SNAPSHOT, before);
 }
 
-/* Nobody can wait in a transaction: there it is copied at once, once. */
-static void test_transaction_does_not(void **state) {
+/* There is a text so large that a save whose gate is shut does not copy all of it unless somebody
+ * waits for it; and both clients have said their lines. */
+static void prepare(const char *of_other, const char *of_client, unsigned char before[SHA1_BYTES]) {
+    forget_all();
+    ask("SETRANGE long 16000000 end");
+    ask("SET small v");
+    digest_all(before);
+    say(&other, of_other);
+    say(&client, of_client);
+    peer_receive(&other, SIZE_MAX);
+    buffer_clear(&other.got);
+    buffer_clear(&client.got);
+}
+
+static void start_shut(void) {
+    set_gate(true);
+    start(SAVER_SNAPSHOT);
+}
+
+static void say_without_turn(struct peer *p, const char *lines) {
+    size_t length = strlen(lines);
+    assert_int_equal(peer_try_send(p, lines, length), length);
+}
+
+/* Both are read in one turn of the loop, before the save copies more. */
+static void say_at_once(const char *of_other, const char *of_client) {
+    say_without_turn(&other, of_other);
+    say_without_turn(&client, of_client);
+    loop_turn(peers_loop, 0);
+    peer_receive(&client, SIZE_MAX);
+}
+
+static void end_among(const char *of_other, const unsigned char before[SHA1_BYTES]) {
+    while (other.got.length == 0) {
+        turn();
+        peer_receive(&other, SIZE_MAX);
+    }
+    peer_assert_got(&other, slice_of(of_other));
+    set_gate(false);
+    await_end();
+    assert_loads(SAVER_SNAPSHOT, before);
+}
+
+/* EXEC waits as a whole, before it runs, until what its commands change is out; one that only reads
+ * it does not wait. */
+static void test_transaction_waits(void **state) {
+    unsigned char before[SHA1_BYTES];
+    uint64_t held = metric("walk_writers_held");
+    prepare("MULTI\r\nSET small w\r\nAPPEND long more\r\nAPPEND long more",
+            "MULTI\r\nSTRLEN long\r\nSET other w", before);
+    start_shut();
+    say_at_once("EXEC\r\n", "EXEC\r\n");
+    peer_assert_got(&client, SLICE("*2\r\n:16000003\r\n+OK\r\n"));
+    assert_int_equal(metric("walk_writers_held"), held + 1);
+    assert_int_equal(metric("walk_values_rushed"), 0);
+    end_among("*3\r\n+OK\r\n:16000007\r\n:16000011\r\n", before);
+    assert_int_equal(metric("walk_values_rushed"), 0);
+}
+
+/* Its watched keys may change while it waits, and then it runs nothing. */
+static void test_waiting_transaction_fails(void **state) {
+    unsigned char before[SHA1_BYTES];
+    uint64_t held = metric("walk_writers_held");
+    prepare("WATCH small\r\nMULTI\r\nAPPEND long more", "PING", before);
+    start_shut();
+    say_at_once("EXEC\r\n", "SET small w\r\n");
+    peer_assert_got(&client, SLICE("+OK\r\n"));
+    assert_int_equal(metric("walk_writers_held"), held + 1);
+    end_among("*-1\r\n", before);
+}
+
+/* A command that is queued changes nothing yet. */
+static void test_queuing_does_not_wait(void **state) {
+    unsigned char before[SHA1_BYTES];
+    uint64_t held = metric("walk_writers_held");
+    prepare("MULTI", "MULTI", before);
+    start_shut();
+    say_at_once("STRLEN long\r\nEXEC\r\n", "APPEND long more\r\nDISCARD\r\n");
+    peer_assert_got(&client, SLICE("+QUEUED\r\n+OK\r\n"));
+    assert_int_equal(metric("walk_writers_held"), held);
+    end_among("+QUEUED\r\n*1\r\n:16000003\r\n", before);
+    assert_int_equal(metric("walk_values_rushed"), 0);
+}
+
+/* So many of a transaction's commands are looked at and no more; what is behind them is copied at
+ * once. */
+static void test_long_transaction(void **state) {
+    enum { LOOKED_AT = 1024 };
+    for (int more = 0; more < 2; more++) {
+        unsigned char before[SHA1_BYTES];
+        uint64_t held = metric("walk_writers_held");
+        prepare("PING", "MULTI", before);
+        for (int i = 0; i < LOOKED_AT - 1 + more; i++) ask("PING");
+        ask("APPEND long more");
+        start_shut();
+        say(&client, "EXEC");
+        settle();
+        assert_int_equal(metric("walk_writers_held"), held + !more);
+        assert_int_equal(metric("walk_values_rushed"), more);
+        set_gate(false);
+        await_end();
+        assert_loads(SAVER_SNAPSHOT, before);
+    }
+}
+
+/* No call within a script can wait: what it changes is copied at once, once. */
+static void test_script_does_not_wait(void **state) {
     unsigned char before[SHA1_BYTES];
     fill_large("");
     digest_all(before);
-    ask("MULTI");
-    ask("RPUSH list another");
-    ask("RPUSH list more");
     set_gate(true);
     start(SAVER_SNAPSHOT);
-    say(&client, "EXEC");
+    say(&client,
+        "EVAL \"redis.call('rpush', 'list', 'another') "
+        "return redis.call('rpush', 'list', 'more')\" 0");
     loop_turn(peers_loop, 0);
     peer_receive(&client, SIZE_MAX);
-    peer_assert_got(&client, SLICE("*2\r\n:9001\r\n:9002\r\n"));
-    buffer_clear(&client.got);
+    peer_assert_got(&client, SLICE(":9002\r\n"));
     assert_int_equal(metric("walk_values_rushed"), 1);
     set_gate(false);
     await_end();
@@ -641,7 +744,11 @@ int main(void) {
         TEST(test_writer_waits),
         TEST(test_removal_does_not_wait),
         TEST(test_members_change),
-        TEST(test_transaction_does_not),
+        TEST(test_transaction_waits),
+        TEST(test_waiting_transaction_fails),
+        TEST(test_queuing_does_not_wait),
+        TEST(test_long_transaction),
+        TEST(test_script_does_not_wait),
         TEST(test_scribe_is_behind),
         TEST(test_given_up_behind),
         TEST(test_disk_stands_still),

@@ -3,21 +3,21 @@
  *
  *   socket -> input -> a group of requests (slices of it) -> run one by one -> history
  *
- * `input` has what was read and not applied, in the form in which it came: what is handed on to our
- * own replicas, and what a transaction consists of until its EXEC has run.
+ * `input` has the bytes that were read and not applied, unchanged, because they are passed on to
+ * our own replicas. A transaction stays in it until its EXEC has run.
  *
  *   0         begin          next           parsed     length
  *   | applied | transaction  | to be run     | not whole |
  *
  * Invariants
  *  1. The byte at `begin` is the one at history_place.
- *  2. Input moves only while no request of it stands in `group`: it is read between runs, and never
- *     in a turn within a command.
- *  3. Nothing is read while whole requests wait to be run: what comes faster than it can be applied
- *     stays in the socket.
- *  4. The primary is told a place when the own log has all up to there that it must have
- *     (reply_may_leave): under appendfsync always what is acknowledged is synced, as in 6.2. One
- *     place at a time waits so (`owes`); who asks meanwhile is told a later one behind it.
+ *  2. Input moves in memory only while `group` has no request of it: it is read between runs, and
+ *     never in a turn within a command.
+ *  3. Nothing is read while whole requests wait to be run: bytes that come faster than they can be
+ *     applied stay in the socket.
+ *  4. A place is acknowledged when our own log has all up to there (reply_may_leave): under
+ *     appendfsync always an acknowledged place is synced, as in 6.2. One place at a time waits for
+ *     that (`owes`); a request that comes meanwhile is answered with a later place.
  *  5. `lost` is set when the client closes, and from then on nobody looks at the client, because it
  *     may be freed before the next step (apply_live_client()). What the client had goes with that
  *     step, never while a request of it runs.
@@ -51,12 +51,13 @@
 #include "store/keyspace.h"
 
 #define READ_BYTES 65536
-/* In one turn at most: the primary is one client among others. */
+/* At most so much is read in a turn, because the primary is one client among others. */
 #define READ_TURN_BYTES 262144
-/* Applied bytes before the rest is moved down; so much room is kept when all is applied. */
+/* So many applied bytes gather before the rest is moved down. So much room is kept when all is
+ * applied. */
 #define APPLIED_KEPT_BYTES 262144
 #define ARGUMENTS_FIRST 64
-/* A primary that reads so little gets no more acknowledgements until it does. */
+/* A primary that leaves so much unread gets no more acknowledgements until it reads. */
 #define OUTPUT_BYTES_MAX 16384
 
 static struct {
@@ -64,19 +65,18 @@ static struct {
     void (*ended)(enum apply_end how);
     enum apply_end how;
     bool lost, mute;
-    bool running, stopped; /* a request of it runs; which has made an end of this */
+    bool running, stopped; /* a request of the stream runs; it has ended the stream */
 
     struct buffer input;
     size_t begin, next, parsed;
     struct request_parser parser; /* its argv is behind the group's in `arguments` */
-    const char *fault;            /* no protocol from `parsed` on; NULL: none known. As net/request
-                                     has it: with one %c at most */
+    const char *fault;            /* error at `parsed`, with one %c at most; NULL: none */
     bool waits;                   /* whole requests wait to be run */
     struct slice *arguments;
     size_t room; /* of them */
 
     struct request group[BATCH_GROUP];
-    size_t ends[BATCH_GROUP]; /* where each ends in `input` */
+    size_t ends[BATCH_GROUP]; /* where each request ends in `input` */
 
     bool owes, owes_more;
     int64_t owed_place, told_place;
@@ -85,14 +85,14 @@ static struct {
     size_t sent;
 } stream = {.input = {.class = MEMORY_REPLICATION}, .output = {.class = MEMORY_REPLICATION}};
 
-static struct buffer no_words = {.class = MEMORY_OTHER}; /* of lines, which there are none of */
+static struct buffer no_words = {.class = MEMORY_OTHER}; /* of inline requests: none here */
 static int64_t heard_sec;
-static int database; /* when the last stream ended */
+static int database; /* the database when the last stream ended */
 
-/* The stream's client; NULL where there is none, or not any more. */
+/* The stream's client; NULL where there is none, or it closes. */
 static struct client *apply_live_client(void) { return stream.lost ? NULL : stream.client; }
 
-/* While it waits for us nobody can tell whether it speaks. */
+/* While the primary waits for this server, it counts as heard of now. */
 int64_t apply_heard_sec(void) {
     const struct client *c = apply_live_client();
     return c && (stream.waits || c->flags & CLIENT_HELD) ? clock_monotonic_sec() : heard_sec;
@@ -118,8 +118,8 @@ static bool write_output(struct client *c) {
     return true;
 }
 
-/* A script may fail in its midst, and its caller has been told; so this is seldom a fault of ours,
- * and always worth a line. */
+/* Logs an error reply to a command of the primary. It is seldom a fault of ours (a script may fail
+ * after it has written), but always worth a line. */
 static void note_error(struct client *c, struct slice text) {
     const struct command *command = c->command;
     log_warning(
@@ -167,7 +167,7 @@ void apply_tell(void) {
 
 /* ---- input ---- */
 
-/* Applied bytes go, and what is not whole moves down with its slices. */
+/* Removes applied bytes, and moves the incomplete request and its slices down. */
 static void apply_compact(void) {
     if (stream.begin == stream.input.length) {
         stream.begin = stream.next = stream.parsed = 0;
@@ -185,7 +185,7 @@ static void apply_compact(void) {
     stream.begin = 0;
 }
 
-/* Room at the end of the input, for the rest of a long argument, too. */
+/* Makes room at the end of the input, also for the rest of a long argument. */
 static char *make_room(size_t *room) {
     const char *before = stream.input.bytes;
     int64_t missing = stream.parser.bulk_length - (int64_t)(stream.input.length - stream.parsed);
@@ -195,7 +195,7 @@ static char *make_room(size_t *room) {
     return to;
 }
 
-/* False where nothing more is there now, or the client closes. */
+/* False where no more bytes are there now, or the client closes. */
 static bool read_some(struct client *c, size_t *budget) {
     size_t room;
     apply_compact();
@@ -227,7 +227,7 @@ static void apply_serve(struct client *c, unsigned ready) {
     }
     if (!(ready & LOOP_READABLE)) return;
     heard_sec = clock_monotonic_sec();
-    /* In a turn within a command the stream waits in the socket. */
+    /* In a turn within a command the stream's bytes stay in the socket. */
     if (loop_depth(client_loop()) > 1 || stream.waits) return;
     while (read_some(c, &budget)) continue;
 }
@@ -256,15 +256,15 @@ static void grow_arguments(size_t wanted, size_t used) {
     stream.parser.capacity = (int)(room - used);
 }
 
-/* Line ends between requests keep a connection alive. A line is no request here: 6.2 refuses it,
- * too, as a sign that both sides are no longer at the same place. */
+/* Line ends between requests keep a connection alive and are skipped. An inline request is refused,
+ * as in 6.2, because it is a sign that both sides are no longer at the same place. */
 static bool find_request(const char **at, const char *end) {
     while (*at < end && (**at == '\n' || **at == '\r')) ++*at;
     if (*at < end && **at != '*') stream.fault = "a line instead of an array";
     return *at < end && !stream.fault;
 }
 
-/* The next requests that are whole; 0: none is. */
+/* Parses the next whole requests into `group`; returns their number. */
 static int parse_group(void) {
     struct request_parser *p = &stream.parser;
     const char *bytes = stream.input.bytes;
@@ -292,7 +292,7 @@ static int parse_group(void) {
     return count;
 }
 
-/* The group has run: what is not whole moves to the arguments' front. */
+/* The group has run: moves the incomplete request to the arguments' front. */
 static void leave_group(void) {
     struct request_parser *p = &stream.parser;
     if (p->argc) memmove(stream.arguments, p->argv, (size_t)p->argc * sizeof(struct slice));
@@ -300,7 +300,7 @@ static void leave_group(void) {
     p->capacity = (int)stream.room;
 }
 
-/* What has not run is parsed anew. */
+/* Requests that have not run are parsed again. */
 static void parse_again(void) {
     stream.parsed = stream.next;
     stream.fault = NULL;
@@ -319,7 +319,7 @@ static bool asks_for_acknowledgement(const struct request *r) {
     return r->argc >= 2 && slice_is(r->argv[0], "replconf") && slice_is(r->argv[1], "getack");
 }
 
-/* All up to `end` is applied. */
+/* Notes that all up to `end` is applied. */
 static void advance_to(size_t end) {
     if (stream.begin == end) return;
     stream_pass_on((struct slice){stream.input.bytes + stream.begin, end - stream.begin});
@@ -330,7 +330,7 @@ static bool may_run(const struct client *c) {
     return !stream.lost && !(c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY | CLIENT_HELD));
 }
 
-/* False where it waits, to run again. */
+/* False where the request must wait and run again. */
 static bool run_request(struct request *r) {
     struct call call;
     call_of_request(&call, CALL_PRIMARY, r);
@@ -340,7 +340,7 @@ static bool run_request(struct request *r) {
     return verdict != GATE_HELD;
 }
 
-/* Runs the group, up to one that waits or ends the link. */
+/* Runs the group, up to a request that waits or ends the link. */
 static void run_group(int count) {
     struct client *c = stream.client;
     apply_prefetch(count);
@@ -371,7 +371,7 @@ static void forget_all(void) {
     stream.stopped = stream.owes = stream.owes_more = false;
 }
 
-/* The client itself goes by itself. */
+/* Forgets the stream and tells its end. The client is freed by net/client. */
 static void apply_finish(void) {
     void (*ended)(enum apply_end how) = stream.ended;
     enum apply_end how = stream.how;
@@ -385,7 +385,7 @@ static void client_closes(struct client *c) {
     if (c != stream.client) return;
     database = c->database;
     stream.lost = true;
-    loop_wake(client_loop()); /* the hook that makes an end of it may have run in this turn */
+    loop_wake(client_loop()); /* the hook that ends the stream may have run in this turn */
 }
 
 struct client_state apply_client_state = {.name = "apply", .closing = client_closes};
@@ -426,12 +426,12 @@ void apply_stop(void) {
         client_close_later(c);
     }
     if (stream.running)
-        stream.stopped = true; /* one of its requests: the step makes an end of it */
+        stream.stopped = true; /* called by one of its requests: the step ends the stream */
     else
         forget_all();
 }
 
-/* What it sent is not to be trusted, nor is the place that it has come to. */
+/* Neither the primary's bytes nor its place can be trusted. */
 static void end_for_fault(void) {
     char why[64], byte = stream.parser.error_byte;
 #pragma GCC diagnostic push
@@ -445,15 +445,15 @@ static void end_for_fault(void) {
     client_finish_closing();
 }
 
-/* Between requests there may be line ends and empty ones without end: they are applied when they
- * have come. Within a transaction they go with it. */
+/* There may be any number of line ends and empty requests between requests: they are applied when
+ * they have come, within a transaction together with it. */
 static void pass_empty(void) {
     if (stream.begin != stream.next || stream.fault || stream.parser.arguments) return;
     stream.next = stream.parsed;
     advance_to(stream.next);
 }
 
-/* Until nothing is left that may run, or the turn's time is up. */
+/* Runs groups until none is left that may run, or the turn's time is up. */
 static void run_groups(void) {
     int64_t until = clock_monotonic_nsec() + BATCH_TURN_USEC * 1000;
     int count;
@@ -481,6 +481,8 @@ bool apply_step(void) {
         apply_finish();
         return false;
     }
-    if (stream.begin == stream.input.length) apply_compact(); /* nothing may come for long */
+    if (stream.begin == stream.input.length)
+        apply_compact(); /* no more bytes may come for a long
+                          * time */
     return stream.waits && may_run(stream.client);
 }

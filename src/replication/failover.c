@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * FAILOVER. failover.h has the idea.
  *
- * A replica has all when it has acknowledged the history's place. That stands still, so the ACK
- * that it sends each second says so within a second.
+ * A replica has all writes when it has acknowledged the history's place. The place stands still
+ * meanwhile, so the ACK that a replica sends each second is enough.
  *
  * Invariants
  *  1. Writes are held, and the history stands still, exactly while the state is not NONE.
- *  2. `host` is the target: given, or chosen when IN_PROGRESS begins; "": any.
+ *  2. `host` is the target: given by the command, or chosen when IN_PROGRESS begins; "": any
+ *     replica.
  */
 #include "replication/failover.h"
 
@@ -28,7 +29,7 @@
 #include "replication/primary.h"
 #include "replication/replica.h"
 
-/* Longest name that a target may have; one of a connection is an address. */
+/* Longest host that a target may have. */
 #define HOST_CHARS 255
 
 enum failover_state { NONE, WAITS_FOR_SYNC, IN_PROGRESS };
@@ -37,7 +38,7 @@ static struct {
     enum failover_state state;
     char host[HOST_CHARS + 1];
     int port;
-    int64_t end_nsec; /* 0: it may take as long as it takes */
+    int64_t end_nsec; /* 0: no time limit */
     bool forced;
 } failover;
 
@@ -98,7 +99,7 @@ static const struct replica *failover_find_target(const char *host, int64_t port
     return NULL;
 }
 
-/* The one that is wanted, where it has all; or any that does. */
+/* The wanted replica, or any, if it has all writes; otherwise NULL. */
 static const struct replica *who_has_all(void) {
     REPLICA_FOR_EACH(r, REPLICA_ONLINE) {
         bool wanted = !failover.host[0] || is_at(r, failover.host, failover.port);
@@ -133,7 +134,7 @@ void failover_step(void) {
 
 /* ---- the other side: a replica is asked to take over ---- */
 
-/* Only by who has the same history, and where the data is what that says. */
+/* Obeys only a primary with the same history, and only while our data is what the history says. */
 static bool take_over(struct call *call) {
     struct client *c = call->client;
     struct slice id = {history_id(), HISTORY_ID_CHARS};
@@ -189,7 +190,7 @@ static bool failover_parse(struct call *call, struct wish *w) {
     return true;
 }
 
-/* NULL where it may begin; `host` is the target's. */
+/* The reason for refusing the failover, or NULL; `host` is the target's. */
 static const char *failover_refusal(const struct wish *w, const char *host) {
     if (failover_is_under_way()) return "FAILOVER already in progress.";
     if (link_is_replica()) return "FAILOVER is not valid when server is a replica.";
@@ -235,7 +236,7 @@ static void command_failover(struct call *call) {
         return;
     }
     if (!failover_parse(call, &w)) return;
-    /* A longer name than fits is nobody's. */
+    /* A name that is longer than the buffer belongs to no replica. */
     snprintf(host, sizeof(host), "%.*s", (int)(w.host.length < INT_MAX ? w.host.length : INT_MAX),
              w.host.bytes);
     const char *why = failover_refusal(&w, host);

@@ -7,9 +7,9 @@
  *
  * Invariants
  *  1. All blocks but the last are full, so the block of a place is found by a division.
- *  2. Each reader holds one block: that of its place, or an earlier one where it has not taken
- *     anything since that was filled. No block from there on goes.
- *  3. The first block is kept, held or the last one.
+ *  2. Each reader holds one block: that of its place, or an earlier one if it has not read since
+ *     that block was filled. No block from there on is given up.
+ *  3. The first block has kept bytes, or is held by a reader, or is the last one.
  *  4. The directory is a ring; it has a power of two of slots.
  */
 #include "replication/feed.h"
@@ -21,12 +21,12 @@
 #include "base/panic.h"
 
 struct feed_block {
-    struct feed_block *next; /* given up as well */
+    struct feed_block *next; /* list of given-up blocks */
     uint32_t readers;
     char bytes[FEED_BLOCK_BYTES];
 };
 
-/* The first directory's: a backlog of the default size and its readers. */
+/* Slots of the first directory: enough for a backlog of the default size and its readers. */
 #define SLOTS_MIN 128
 
 struct feed {
@@ -38,7 +38,7 @@ struct feed {
     struct feed_block **slots; /* block n stands in slot n % slot_count */
     size_t slot_count;
     uint64_t first, count;       /* numbers of blocks */
-    struct feed_block *given_up; /* not counted any more, not freed yet */
+    struct feed_block *given_up; /* given up, not freed yet */
 };
 
 static struct feed_block **slot_of(const struct feed *feed, uint64_t number) {
@@ -53,7 +53,7 @@ static uint64_t number_of(const struct feed *feed, int64_t place) {
     return (uint64_t)(place - feed->origin) / FEED_BLOCK_BYTES;
 }
 
-/* That of the place, or the last one where the place stands at its end. */
+/* The number of the place's block, or of the last block where the place stands at its end. */
 static uint64_t number_to_hold(const struct feed *feed, int64_t place) {
     uint64_t number = number_of(feed, place);
     return number < feed->first + feed->count ? number : feed->first + feed->count - 1;
@@ -72,7 +72,7 @@ size_t feed_kept_bytes(const struct feed *feed) { return (size_t)(feed->end - fe
 void feed_set_limit(struct feed *feed, int64_t place) { feed->limit = place; }
 int64_t feed_limit(const struct feed *feed) { return feed->limit; }
 
-/* Blocks before the first that is kept. */
+/* The number of blocks before the first kept byte's. */
 static uint64_t held_count(const struct feed *feed) {
     return feed->count ? number_to_hold(feed, feed_begin(feed)) - feed->first : 0;
 }
@@ -116,7 +116,7 @@ static void give_up_first(struct feed *feed) {
     feed->count--;
 }
 
-/* Invariant 3. Amortised O(1): each block goes once. */
+/* Restores invariant 3. Amortised O(1): each block is given up once. */
 static void feed_trim(struct feed *feed) {
     while (feed->count > 1 && !(*slot_of(feed, feed->first))->readers &&
            (uint64_t)(feed->end - place_of(feed, feed->first + 1)) >= feed->kept)
@@ -201,7 +201,7 @@ bool feed_follow(struct feed_reader *reader, struct feed *feed, int64_t place) {
     return true;
 }
 
-/* The block of its place is there: the other one holds it, or one before it. */
+/* The block of that place exists, because the other reader holds it, or an earlier one. */
 void feed_follow_reader(struct feed_reader *reader, const struct feed_reader *other) {
     ASSERT(other->feed);
     begin_at(reader, other->feed, other->place);

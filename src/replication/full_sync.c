@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Full syncs. full_sync.h has the idea.
  *
- * A file that is saved by a walk and copies to sockets may share it (save/saver.h): who waits
- * for sockets goes along with any snapshot that begins. Then each ends as if it were alone.
+ * A snapshot's file and a copy to sockets may share a walk (save/saver.h): replicas that wait for
+ * sockets join any snapshot that begins. Each of the two then ends as if it were alone.
  *
  *   none --start--> to a file ----the child has ended----> none     (replicas get the file)
  *     |                                                     ^
  *     +--start--> to sockets --pipe's end, child's end------+       (replicas get the mark)
  *
  * Invariants
- *  1. Replicas in WAITS_END wait for the file, those in RECEIVES_COPY for the pipe; there are none
- *     of either kind without that copy under way.
+ *  1. Replicas in WAITS_END wait for the file, those in RECEIVES_COPY for the pipe; replicas are in
+ *     these states only while that copy is under way.
  *  2. `copy` exists exactly while a copy goes to sockets, or its replicas still take it. No other
- *     begins before that is over, not even to a file: as in 6.2, where the child lives so long.
+ *     copy begins before that is over, not even to a file: as in 6.2, where the child lives so
+ *     long.
  */
 #include "replication/full_sync.h"
 
@@ -44,31 +45,33 @@
 #include "save/saver.h"
 #include "save/snapshot.h"
 
-/* A replica that has so much to take wants no more for now. */
+/* A replica that has so much still to take wants no more for now. */
 #define COPY_HELD_BYTES_MAX (REPLICA_COPY_BYTES_FREE / 2)
-/* A replica is waited for while it takes so much of its copy in such a time: so a replica that was
- * stopped, or a hostile one, delays others once, and a disk that is busy drops none. */
+/* The pipe waits for a replica while that takes PACE_BYTES of its copy in PACE_NSEC. So a replica
+ * that was stopped, or a hostile one, delays others once, and a busy disk causes no replica to be
+ * dropped. */
 #define PACE_BYTES COPY_HELD_BYTES_MAX
 #define PACE_NSEC INT64_C(5000000000)
 #define PIPE_READ_BYTES 65536
-/* So often in a turn where writers would wait otherwise: what a processor encodes in a turn. */
+/* How often the pipe is read in a turn where writers would wait otherwise: what a processor encodes
+ * in a turn. */
 #define PIPE_READS_PRESSED 16
-/* Behind "$EOF:", and at the copy's end. */
+/* The mark stands behind "$EOF:", and at the copy's end. */
 #define MARK_CHARS 40
 
 enum job { JOB_NONE, JOB_FILE, JOB_SOCKETS };
 
 static struct loop *loop;
 static enum job job;
-static int64_t job_place; /* in the history, of the data that is copied */
+static int64_t job_place; /* the history's place at which the copy was begun */
 static bool diskless, delete_file;
 static int64_t delay_sec;
 static uint64_t full_syncs;
 static bool file_is_for_replicas_only;
-/* Where the child writes it: dbfilename and the folder may change meanwhile. */
+/* Where the snapshot is written: dbfilename and the folder may change meanwhile. */
 static char file_path[2 * PATH_MAX];
-/* In the history, of the data of the snapshot that is being saved; -1: there is none, or no
- * backlog when it began. */
+/* The history's place at which the snapshot under way was begun; -1: there is none, or there was no
+ * backlog. */
 static int64_t snapshot_place = -1;
 static char snapshot_history[HISTORY_ID_CHARS + 1];
 
@@ -80,8 +83,8 @@ static struct {
     char bytes[PIPE_READ_BYTES];
 } copy = {.pipe = {.fd = -1}};
 
-/* Both ends are the saver's where it has begun; but the one to be read is ours. -1: it has taken
- * the one that it writes to. */
+/* The ends of the pipe. The saver may use both once it has begun, but the end for reading is ours.
+ * -1: the saver has taken the end for writing. */
 static atomic_int saver_ends[2];
 
 /* ---- whom it is for ---- */
@@ -92,7 +95,7 @@ static int count_in(enum replica_state state) {
     return count;
 }
 
-/* The copy that is under way, or begins, is its own. It follows the history from there. */
+/* The replica gets the copy that is under way, or begins, and is told its place. */
 static void be_with_copy(struct replica *r, enum replica_state state) {
     if (!r->is_old) replica_say(r, "+FULLRESYNC %s %lld\r\n", history_id(), (long long)job_place);
     replica_set_state(r, state);
@@ -100,7 +103,7 @@ static void be_with_copy(struct replica *r, enum replica_state state) {
 
 static void take_along(struct replica *r, enum replica_state state) {
     bool follows = replica_follow(r, job_place);
-    ASSERT(follows); /* it is the history's end */
+    ASSERT(follows); /* job_place is the history's end */
     be_with_copy(r, state);
 }
 
@@ -161,7 +164,7 @@ static void close_pipe(void) {
 static void forget_copy(void) {
     close_pipe();
     REPLICA_FOR_EACH(r, REPLICA_RECEIVES_COPY) replica_close(r);
-    /* Closing ones hold their place until layers above take leave of them. */
+    /* Closing replicas hold their place until their client is freed. */
     for (struct list_link *link = replica_list()->next; link != replica_list(); link = link->next)
         feed_leave(&LIST_ENTRY(link, struct replica, link)->copy);
     feed_free(copy.feed);
@@ -169,7 +172,8 @@ static void forget_copy(void) {
     if (job == JOB_SOCKETS) job = JOB_NONE;
 }
 
-/* Both have ended: its replicas get the mark, or, since what they got is no copy, are closed. */
+/* When pipe and save have ended: the replicas get the mark; after a failure they are closed,
+ * because their bytes are no copy. */
 static void look_at_end(void) {
     if (!copy.pipe_ended || !copy.child_ended) return;
     job = JOB_NONE;
@@ -185,12 +189,12 @@ static void look_at_end(void) {
 }
 
 static bool has_enough(const struct replica *r) {
-    /* Once the pipe rests it does so for a while. */
+    /* A pipe that rests does so until a replica has taken half. */
     size_t enough = copy.pipe.interest ? COPY_HELD_BYTES_MAX : COPY_HELD_BYTES_MAX / 2;
     return feed_lag(&r->copy) >= enough;
 }
 
-/* It has enough, and takes it: others go at its pace. */
+/* Whether the replica has enough and goes on taking it: then the others wait for it. */
 static bool sets_pace(struct replica *r, int64_t now_nsec) {
     bool enough = has_enough(r);
     if (!enough || r->copy.place - r->paced_place >= (int64_t)PACE_BYTES) {
@@ -220,7 +224,7 @@ static void note_pipe_end(ssize_t got) {
     look_at_end();
 }
 
-/* False where nothing more is to be had for now. */
+/* False where no more bytes are there for now. */
 static bool read_pipe(void) {
     ssize_t got = system_read(copy.pipe.fd, copy.bytes, sizeof(copy.bytes));
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -255,7 +259,7 @@ static void save_ended(const struct saver_end *end) {
     copy.child_good = end->good;
     if (!copy.feed) return;
     if (!end->good && copy.pipe.fd >= 0)
-        note_pipe_end(0); /* what is in it is no copy, whether its replicas read or not */
+        note_pipe_end(0); /* the pipe's bytes are no copy, whether replicas read them or not */
     else
         look_at_end();
 }
@@ -274,7 +278,7 @@ static bool close_pipe_end(void *argument, int fd, int error) {
     return error == 0;
 }
 
-/* A save of its own, or, with `joins`, that of the snapshot which has just begun. */
+/* Starts a save to the pipe or, with `joins`, joins the snapshot that has just begun. */
 static bool save_to_pipe(const int from[2], bool joins) {
     const struct saver_job save = {.kind = &saver_snapshot,
                                    .title = "redis-rdb-to-slaves",
@@ -343,7 +347,7 @@ static void begin_at_this_place(void) {
     job_place = history_place();
 }
 
-/* A snapshot begins: who waits for sockets shares its walk. */
+/* A snapshot begins: replicas that wait for sockets share its walk. */
 static void snapshot_began(void) {
     note_file_path();
     snapshot_place = history_feed() ? history_place() : -1;
@@ -354,13 +358,13 @@ static void snapshot_began(void) {
     if (start_sockets(true)) log_notice("The copy for replicas shares the walk of the snapshot");
 }
 
-/* A snapshot that waits for its turn as well takes them along. */
+/* If a snapshot is scheduled as well, starts it, and the replicas join it. */
 static bool start_with_snapshot(void) {
     if (!snapshot_is_scheduled() || !saver_walks() || saver_is_busy()) return false;
     return snapshot_start_child() && job == JOB_SOCKETS;
 }
 
-/* A copy begins for all who wait. */
+/* Begins a copy for all waiting replicas. */
 static void full_sync_start(void) {
     bool to_sockets = diskless && all_read_eof();
     if (to_sockets && start_with_snapshot()) return;
@@ -372,8 +376,9 @@ static void full_sync_start(void) {
     fail_waiting("BGSAVE failed, replication can't continue");
 }
 
-/* A file that is written for one of the same capabilities is as good for this one. The history from
- * its place on may be longer than the backlog by now: it is held for those who wait. */
+/* A file that is written for a replica with the same capabilities serves this one, too. The history
+ * from the file's place on may be longer than the backlog by now, but is held for the waiting
+ * replica. */
 static bool share_file(struct replica *late) {
     if (job != JOB_FILE) return false;
     REPLICA_FOR_EACH(r, REPLICA_WAITS_END) {
@@ -385,9 +390,9 @@ static bool share_file(struct replica *late) {
     return false;
 }
 
-/* The file of a snapshot that walks, since whose beginning nothing was done: its data is still that
- * of the history's end. Both are asked, because DEBUG changes data without a word in the history.
- * Under fork a replica waits for the next one, as 6.2's. */
+/* Shares the file of a snapshot by walk, if no data has changed since it began, so that it is still
+ * the data at the history's end. Both the snapshot and the place are checked, because DEBUG changes
+ * data without a word in the history. Under fork a replica waits for the next copy, as in 6.2. */
 static bool share_snapshot(struct replica *late) {
     if (job != JOB_NONE || !snapshot_is_current() || saver_is_a_process()) return false;
     if (snapshot_place < 0 || snapshot_place != history_place() ||
@@ -400,7 +405,8 @@ static bool share_snapshot(struct replica *late) {
     return true;
 }
 
-/* The copy that a walk sends to others, of which one has got nothing yet: so all of it is there. */
+/* Shares the copy that a walk sends to other replicas, if one of them has taken nothing yet, so
+ * that all its bytes are still there. */
 static bool share_sockets(struct replica *late) {
     if (job != JOB_SOCKETS || saver_is_a_process() || !(late->capabilities & REPLICA_READS_EOF))
         return false;
@@ -449,7 +455,7 @@ static void start_what_waits(void) {
 
 bool full_sync_removes_files(void) { return delete_file && !snapshot_wanted_at_end(); }
 
-/* The file was written for replicas, and they have it. */
+/* Removes a file that was written only for replicas, when they have it. */
 static void remove_file(void) {
     if (!file_is_for_replicas_only || !delete_file || job != JOB_NONE) return;
     if (count_in(REPLICA_WAITS_START) || count_in(REPLICA_RECEIVES_FILE)) return;
@@ -465,7 +471,8 @@ void full_sync_cron(void) {
     remove_file();
 }
 
-/* A file that nobody waits for any more, and nobody else wants. */
+/* Ends the save of a file that no replica waits for any more, and that was written only for
+ * replicas. */
 static void end_useless_file(void) {
     if (job != JOB_FILE || !file_is_for_replicas_only || count_in(REPLICA_WAITS_END)) return;
     log_notice("Nobody waits any more for the RDB file that a child writes: killing it.");

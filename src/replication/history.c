@@ -18,16 +18,16 @@
 #include "option/option.h"
 #include "replication/feed.h"
 
-/* So that a block of the feed is not more than all of it. */
+/* The least backlog is a block of the feed. */
 #define BACKLOG_BYTES_MIN 16384
 
 static char id[HISTORY_ID_CHARS + 1], second_id[HISTORY_ID_CHARS + 1];
 static int64_t place, second_end = -1;
 static struct feed *feed;
 static int64_t backlog_bytes;
-static int64_t applied_bytes; /* the same when it was set last */
-static int64_t forgotten;     /* nobody who comes may ask for what is before this place */
-static bool forgets;          /* that is to be the present one, when the unit that runs has ended */
+static int64_t applied_bytes; /* the value of backlog_bytes that was applied last */
+static int64_t forgotten;     /* replicas may not ask for bytes before this place */
+static bool forgets;          /* `forgotten` is to be set when the unit ends */
 
 const char *history_id(void) { return id; }
 const char *history_id2(void) { return second_id; }
@@ -39,7 +39,7 @@ struct feed *history_feed(void) {
 
 /* ---- the backlog ---- */
 
-/* The first place that may be asked for. */
+/* The first place that a replica may ask for. */
 static int64_t first_kept(void) {
     int64_t begin = feed_begin(feed);
     return begin > forgotten ? begin : forgotten;
@@ -94,7 +94,7 @@ void history_branch(void) {
 }
 
 void history_adopt(const char *new_id, int64_t new_place) {
-    /* At the same place of another history the bytes before it are others, too. */
+    /* At the same place of another history the bytes before it differ, too. */
     bool is_same = new_place == place && memcmp(id, new_id, HISTORY_ID_CHARS) == 0;
     memmove(id, new_id, HISTORY_ID_CHARS);
     forget_second();
@@ -132,8 +132,9 @@ bool history_can_continue(struct slice name, int64_t from, char *reason, size_t 
 
 /* ---- options and INFO ---- */
 
-/* A smaller number in a file stays as it is written there, as in 6.2. There another size is a new
- * and empty backlog, and who sets one may count on that: so what was kept is no longer given. */
+/* A smaller number in a configuration file stays as it is, as in 6.2. In 6.2 another size makes a
+ * new, empty backlog, and operators may count on that: so the old bytes are no longer given to
+ * replicas. */
 static bool backlog_apply(const struct option_row *row, char *reason, size_t reason_size) {
     if (option_source_now() == OPTION_FROM_CONFIG_SET && backlog_bytes < BACKLOG_BYTES_MIN)
         backlog_bytes = BACKLOG_BYTES_MIN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The link to a primary. link.h has the idea and the states.
  *
- * The greeting, one question after the other and without waiting for the socket:
+ * The handshake, one request after the other and without waiting for the socket:
  *
  *   PING -> AUTH (with masterauth), REPLCONF listening-port, ip-address (with replica-announce-ip),
  *   capa -> PSYNC id place+1, or PSYNC ? -1 -> +FULLRESYNC id place: a copy comes
@@ -9,12 +9,11 @@
  *                                              an error: SYNC, and a copy comes; or later again
  *
  * Invariants
- *  1. The client is not closed exactly in LOOKS_UP, CONNECTING, GREETS and RECEIVES. The loop
- * serves it there, but not while a copy is due to be loaded, or is loaded: then replication/receive
- *     does.
+ *  1. The client is open exactly in LOOKS_UP, CONNECTING, GREETS and RECEIVES. The loop serves it,
+ *     except while a copy is due to be loaded, or is loaded: then replication/receive does.
  *  2. A stream is applied exactly in UP.
- *  3. `continues` is true only while the data is what the history says: from a start with such a
- *     file, or from having been a primary, or from a link that was UP, until a copy is to come.
+ *  3. `continues` is true only while the data is what the history says: after a start with such a
+ *     file, after having been a primary, or after a link that was UP, until a copy begins.
  *  4. Each state is set by link_set_state, which makes true what follows from it.
  */
 #include "replication/link.h"
@@ -47,7 +46,7 @@
 #define REPLY_BYTES_MAX 65536
 #define WORDS_MAX 7
 
-/* What an answer is for. */
+/* The request that an answer belongs to. */
 enum question { PING, AUTH, PORT, ADDRESS, CAPABILITIES, PSYNC, QUESTIONS };
 
 static char *user, *announce_ip;
@@ -57,7 +56,7 @@ static struct tls_user tls; /* tls-replication */
 static struct {
     char *host; /* NULL: none */
     int port;
-} named; /* by the option replicaof */
+} named; /* the server that the option replicaof names */
 
 static struct {
     enum link_state state;
@@ -67,10 +66,10 @@ static struct {
     bool asked_for_stream;
     bool continues;
     bool copy_is_due;
-    bool by_sync; /* the primary knows no PSYNC: neither a history nor acknowledgements */
-    char id[HISTORY_ID_CHARS + 1]; /* of the copy that comes */
+    bool by_sync;                  /* asked by SYNC: no history, no acknowledgements */
+    char id[HISTORY_ID_CHARS + 1]; /* the history of the copy that is received */
     int64_t place;
-    int database;                           /* that the stream goes on in */
+    int database;                           /* the database in which the stream continues */
     int64_t begun_sec, heard_sec, lost_sec; /* monotonic; -1: not lost */
     int64_t cron_sec;
     const struct link_takeover *takeover;
@@ -125,7 +124,7 @@ static void begin_greeting(void *unused);
 static void client_ended(void *unused);
 static void input_came(void *unused);
 
-/* The socket connects from now on. */
+/* The socket begins to connect. */
 static void connection_begins(void *unused) {
     link_set_state(LINK_CONNECTING);
     log_notice("MASTER <-> REPLICA sync started");
@@ -146,7 +145,7 @@ static struct peer_client *link_create_client(void) {
     return peer_client_create(&settings);
 }
 
-/* From the address that clients know this server by, where it can. */
+/* Connects, if possible from the address at which this server listens for clients. */
 static void connect_now(void) {
     struct peer_address address = {.host = primary.host,
                                    .port = primary.port,
@@ -175,7 +174,7 @@ static void say_and_connect(const char *format) {
     connect_now();
 }
 
-/* What there is of a link ends; it is made again with the cron, or by the caller. */
+/* Ends the link as far as it has come; the cron, or the caller, connects again. */
 static void give_up(void) {
     apply_stop();
     receive_stop();
@@ -187,7 +186,7 @@ static void give_up(void) {
 
 static void link_take_answer(void *unused, uintptr_t question, const struct peer_reply *reply);
 
-/* There is room for one of each. */
+/* Sends a request. There is room for one of each. */
 static void link_ask(enum question question, const struct slice *words, size_t count) {
     bool asked = peer_client_ask(primary.client, &(struct peer_request){link_take_answer, question},
                                  words, count);
@@ -245,7 +244,8 @@ static void takeover_accepted(void) {
     if (takeover) takeover->accepted();
 }
 
-/* The link is made no more by itself until the cron looks: who is told may end it. */
+/* Ends the link, which is not connected again before the next cron, because the callback may stop
+ * following. */
 static void takeover_refused(void) {
     const struct link_takeover *takeover = primary.takeover;
     primary.takeover = NULL;
@@ -253,7 +253,7 @@ static void takeover_refused(void) {
     takeover->refused("Failover target rejected psync request");
 }
 
-/* Whoever follows us needs a copy, too, and must not go on from what we had. */
+/* Our own replicas need a copy, too, and must not continue from our old history. */
 static void drop_history(void) {
     primary.continues = false;
     primary_drop_replicas();
@@ -325,7 +325,7 @@ static void link_continue_stream(struct slice text) {
         if (is_id(id) && memcmp(id.bytes, history_id(), HISTORY_ID_CHARS) != 0) {
             log_warning("Master replication ID changed to %.*s", HISTORY_ID_CHARS, id.bytes);
             history_rename(id.bytes);
-            primary_drop_replicas(); /* they must hear of it */
+            primary_drop_replicas(); /* they must learn the new id */
         }
     }
     takeover_accepted();
@@ -397,7 +397,7 @@ static void answer_setting(const struct peer_reply *reply, const char *shown, co
         log_notice("(Non critical) Master does not understand REPLCONF %s: -%s", name, shown);
 }
 
-/* Without a reply the end of the connection follows. */
+/* No reply: the end of the connection follows. */
 static void link_take_answer(void *unused, uintptr_t question, const struct peer_reply *reply) {
     char shown[SHOWN_BYTES];
     if (!reply) return;
@@ -428,7 +428,8 @@ static void begin_greeting(void *unused) {
     link_ask(PING, (const struct slice[]){SLICE("PING")}, 1);
 }
 
-/* A primary that refuses at once is asked again each second, not as fast as it answers. */
+/* Reconnects after a failure: at once, but at most once a second, so that a primary that refuses is
+ * not asked as fast as it answers. */
 static void reconnect_after_failure(void) {
     give_up();
     if (primary.begun_sec == clock_monotonic_sec()) return;
@@ -453,7 +454,7 @@ static void client_ended(void *unused) {
         give_up();
 }
 
-/* Of a copy. */
+/* Input of a copy has come. */
 static void input_came(void *unused) {
     switch (receive_take()) {
     case RECEIVE_DUE:
@@ -467,7 +468,8 @@ static void input_came(void *unused) {
 
 /* ---- a copy is there ---- */
 
-/* The copy says where in its stream it stands: one of a replica may go on in any database. */
+/* Adopts the copy's history. The copy itself says in which database its stream continues: a
+ * replica's copy may continue in any. */
 static void adopt_history(void) {
     struct saved_history said;
     char id[HISTORY_ID_CHARS + 1];
@@ -539,7 +541,7 @@ static void set_host(const char *host, int port) {
     primary.port = port;
 }
 
-/* What the own history says may be gone on from, by whoever knows it. */
+/* Our own history may be continued by a primary that knows it. */
 static void link_continue_own_history(void) {
     stream_take_effects(false);
     primary.continues = true;
@@ -645,7 +647,7 @@ bool link_primary_by_option(const char **host, int *port) {
     return named.host;
 }
 
-/* Read at start alone; whether this server follows it is for role_open to say. */
+/* The option is read only at start; role_open decides whether this server follows the named one. */
 static bool replicaof_parse(const struct option_row *row, const struct slice *words, size_t count,
                             char *reason, size_t reason_size) {
     int64_t port;

@@ -6,18 +6,17 @@
  *   RESTORE, RESTORE ...   a key each, and their replies in the same order
  *   the keys that the other server has taken are deleted here, unless COPY
  *
- * The server stands still until all replies are there, because it waits in turns of this connection
- * alone (peer_client_turn): so no key changes between its copy's leaving and its own going, also
- * within EXEC and scripts, as with 6.2. The caller's timeout bounds each silence of the other side,
- * not the whole.
+ * The server serves no other connection until all replies are there (peer_client_turn). So no key
+ * changes between the sending of its copy and its deletion, also within EXEC and scripts, as with
+ * 6.2. The caller's timeout bounds each silence of the other side, not the whole.
  *
  * Invariants
  *  1. A key is deleted only after the other server has said OK to its RESTORE.
- *  2. No RESTORE leaves before AUTH and SELECT were answered with OK: no key ever lands in a
+ *  2. No RESTORE is sent before AUTH and SELECT were answered with OK, so that no key gets into a
  *     database that was not asked for.
  *  3. A connection is kept only while each of its requests is answered.
- *  4. Beyond one value no more than UNSENT_BYTES_MAX wait to be sent, and no more than ASKED_MAX
- *     requests are unanswered.
+ *  4. Besides one value at most UNSENT_BYTES_MAX wait to be sent, and at most ASKED_MAX requests
+ *     are unanswered.
  */
 #include "replication/migrate.h"
 
@@ -57,9 +56,9 @@ struct link {
     struct buffer name;                           /* host:port */
     const struct connection_transport *transport; /* NULL = a plain socket */
     int64_t used_msec;
-    int64_t database; /* selected there, where `selected` */
+    int64_t database; /* the database selected there, where `selected` */
     bool selected;
-    struct migration *migration; /* the one that uses it */
+    struct migration *migration; /* the MIGRATE that uses the link */
 };
 
 static struct link links[MIGRATE_KEPT_MAX];
@@ -77,13 +76,13 @@ void migrate_cron(void) {
         if (links[i].client && now - links[i].used_msec > MIGRATE_KEPT_MSEC) link_close(&links[i]);
 }
 
-/* NULL where there is none, or it is of no use any more. */
+/* The kept connection of that name; NULL where there is none, or it is not usable any more. */
 static struct link *link_find(struct slice name) {
     for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) {
         struct link *l = &links[i];
         if (!l->client || !slice_equal(buffer_slice(&l->name), name)) continue;
-        /* Keys do not leave in plain text because a connection is older than `tls-cluster yes`. A
-         * reply that nobody asked for would be taken for that of the next request. */
+        /* An older plain connection is not used after `tls-cluster yes`. Nor is one with unread
+         * input, which would be taken for the reply to the next request. */
         if (l->transport == tls_for(&tls) && peer_client_turn(l->client, 0) &&
             !peer_client_input(l->client).length)
             return l;
@@ -92,7 +91,7 @@ static struct link *link_find(struct slice name) {
     return NULL;
 }
 
-/* A free place, or that of the one that was not used for the longest. */
+/* A free place, or that of the connection that was not used for the longest time. */
 static struct link *link_place(void) {
     struct link *oldest = &links[0];
     for (size_t i = 0; i < MIGRATE_KEPT_MAX; i++) {
@@ -103,7 +102,7 @@ static struct link *link_place(void) {
     return oldest;
 }
 
-/* Replies are a line each; what is longer ends the connection. */
+/* Each reply is a line; a longer one ends the connection. */
 static struct peer_client *migrate_create_client(struct link *l) {
     const struct peer_client_settings settings = {.class = MEMORY_OTHER,
                                                   .reply = {PEER_LINE_BYTES_MAX, 64},
@@ -115,7 +114,7 @@ static struct peer_client *migrate_create_client(struct link *l) {
 /* Begins to connect; NULL where that fails at once. */
 static struct link *link_open(struct slice name, struct slice host, struct slice port) {
     int64_t number;
-    /* Nobody listens on port 0: what is no port is refused as one where nobody listens. */
+    /* A wrong port is treated as port 0, where no server listens. */
     if (!number_parse_int64(port.bytes, port.length, &number) || number < 0 || number > UINT16_MAX)
         number = 0;
     struct link *l = link_place();
@@ -138,7 +137,7 @@ static struct link *link_open(struct slice name, struct slice host, struct slice
 
 enum moving_state {
     MOVING_WAITS,
-    MOVING_OVER, /* has expired meanwhile: passed over */
+    MOVING_OVER, /* has expired meanwhile: skipped */
     MOVING_SENT,
     MOVING_TAKEN,
     MOVING_REFUSED
@@ -152,7 +151,7 @@ struct moving {
 
 enum failure {
     FAILURE_NONE,
-    FAILURE_REFUSED, /* by the other server, in its words */
+    FAILURE_REFUSED, /* refused by the other server, with its error text */
     FAILURE_CONNECTING,
     FAILURE_WRITING,
     FAILURE_READING
@@ -164,13 +163,13 @@ struct migration {
     int user, password; /* arguments; 0 = none */
     int first, count;   /* the arguments that are keys */
     int64_t database, timeout_msec;
-    struct moving *keys; /* those that are there */
+    struct moving *keys; /* the keys that exist */
     size_t keys_count;
 
     struct link *link;
     size_t asked, answered; /* requests */
-    enum failure failure;   /* the first one */
-    bool late;              /* it was a silence */
+    enum failure failure;   /* the first failure */
+    bool late;              /* the failure was a silence of the other side */
     struct buffer refusal;
 };
 
@@ -186,7 +185,7 @@ static void note_refusal(struct migration *m, const struct peer_reply *reply) {
     buffer_append(&m->refusal, text.bytes, text.length);
 }
 
-/* What an answer is for: a key, by its index, or AUTH or SELECT. */
+/* What an answer belongs to: a key, by its index, or AUTH or SELECT (ABOUT_GREETING). */
 #define ABOUT_GREETING UINTPTR_MAX
 
 /* Without a reply the connection has ended: `migrate_exchange` says so. */
@@ -199,15 +198,15 @@ static void migrate_take_answer(void *link, uintptr_t about, const struct peer_r
     if (about != ABOUT_GREETING) m->keys[about].state = good ? MOVING_TAKEN : MOVING_REFUSED;
 }
 
-/* A failure of the connection; false. */
+/* Notes a failure of the connection; returns false. */
 static bool migrate_fail(struct migration *m, enum failure failure) {
     m->late = peer_client_was_late(m->link->client);
     note_failure(m, failure);
     return false;
 }
 
-/* Until requests may leave. A connection that is refused is one that cannot be written to, as with
- * 6.2. */
+/* Waits until requests may be sent. A refused connection counts as one that cannot be written to,
+ * as with 6.2. */
 static bool migrate_await_connection(struct migration *m) {
     struct peer_client *client = m->link->client;
     peer_client_set_patience(client, m->timeout_msec);
@@ -220,9 +219,9 @@ static bool migrate_await_connection(struct migration *m) {
     return true;
 }
 
-/* Writes and reads until no more than so many bytes are unsent, and requests unanswered. False
- * after a failure of the connection, which may not be closed before. It may be closed afterwards
- * where true is returned, too: with each request answered. */
+/* Writes and reads until at most so many bytes are unsent and requests unanswered. False after a
+ * failure of the connection, which must be open before. The connection may be closed afterwards
+ * even where the result is true, if each request was answered. */
 static bool migrate_exchange(struct migration *m, size_t unsent_max, size_t unanswered_max) {
     struct peer_client *client = m->link->client;
     peer_client_set_patience(client, m->timeout_msec);
@@ -240,7 +239,7 @@ static void note_asked(struct migration *m, bool asked) {
     m->asked++;
 }
 
-/* True where the keys may follow. */
+/* Sends AUTH and SELECT where needed. True where keys may follow. */
 static bool migrate_greet(struct migration *m) {
     char digits[NUMBER_INT64_CHARS];
     struct peer_client *client = m->link->client;
@@ -263,7 +262,7 @@ static bool migrate_greet(struct migration *m) {
     return true;
 }
 
-/* False where the key's time is over. */
+/* Sends a RESTORE. False where the key's deadline has passed. */
 static bool send_key(struct migration *m, const struct moving *key) {
     const struct peer_request request = {migrate_take_answer, (uintptr_t)(key - m->keys)};
     char digits[NUMBER_INT64_CHARS];
@@ -300,11 +299,11 @@ static void migrate_transfer(struct migration *m) {
         m->keys[i].state = send_key(m, &m->keys[i]) ? MOVING_SENT : MOVING_OVER;
         if (!migrate_exchange(m, UNSENT_BYTES_MAX, ASKED_MAX - 1)) return;
     }
-    (void)migrate_exchange(m, 0, 0); /* what went wrong is noted */
+    (void)migrate_exchange(m, 0, 0); /* a failure is noted in `m` */
 }
 
-/* A connection that was kept may have been closed by the other side as it was used: then, while
- * nothing was answered, a new one is tried. */
+/* The other side may have closed a kept connection just as it was used: if nothing was answered, a
+ * new one is tried. */
 static void transfer_keys(struct migration *m) {
     struct slice host = m->call->argv[1], port = m->call->argv[2];
     struct buffer name;
@@ -367,7 +366,7 @@ static void reply_outcome(struct migration *m) {
 
 /* ---- the command ---- */
 
-/* False after an error. */
+/* False after an error reply. */
 static bool parse_options(struct migration *m) {
     const struct call *call = m->call;
     m->first = 3;
@@ -438,7 +437,7 @@ static bool migrate_is_secret(const struct call *call, int index) {
     return false;
 }
 
-/* Where the key is empty, all that follows the word KEYS. */
+/* The key argument; where that is empty, all arguments behind the word KEYS. */
 static bool migrate_keys(const struct key_search *s) {
     int at = s->argv[3].length ? s->argc : FIRST_OPTION;
     while (at < s->argc && !slice_is(s->argv[at], "keys")) at++;

@@ -4,13 +4,13 @@
 #ifndef EVENKEEL_REPLICATION_MIGRATE_H
 #define EVENKEEL_REPLICATION_MIGRATE_H
 
-/* Registers commands and metrics. Once, at start. */
+/* Registers command, option and metric. Once, at start. */
 void migrate_register(void);
-/* Several times a second: closes connections that were not used for MIGRATE_KEPT_MSEC. */
+/* Called several times a second: closes connections that were not used for MIGRATE_KEPT_MSEC. */
 void migrate_cron(void);
 
-/* How long a connection is kept for the next MIGRATE to the same server, and how many are: 6.2's
- * numbers. */
+/* How long a connection is kept for the next MIGRATE to the same server, and how many are kept:
+ * 6.2's numbers. */
 #define MIGRATE_KEPT_MSEC 10000
 #define MIGRATE_KEPT_MAX 64
 #endif

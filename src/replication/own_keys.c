@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A writable replica's own keys. own_keys.h has the idea.
  *
- * They stand in a table by name and in an index by deadline, which is not the keyspace's: that one
- * has the primary's keys, too, which stay until the primary says so.
+ * They stand in a table by name and in an index by deadline. The keyspace's own index cannot be
+ * used, because it also has the primary's keys, which stay until the primary deletes them.
  *
  * Invariants
  *  1. A row is in the table and in the index, or in neither.
- *  2. The keyspace knows of our interest exactly while keys are noticed or there are any.
- *  3. A row's deadline is its key's as of the last change that was told; one that changed otherwise
- *     (SWAPDB) is looked at when it is due.
+ *  2. Interest in the keyspace's changes is declared exactly while own keys are noticed or there
+ *     are any.
+ *  3. A row's deadline is its key's at the last change that was observed. A key that changed
+ *     otherwise (SWAPDB) is looked up when its row is due.
  */
 #include "replication/own_keys.h"
 
@@ -21,7 +22,7 @@
 #include "store/key_table.h"
 #include "store/keyspace.h"
 
-/* Each cron. */
+/* The most keys that a cron deletes. */
 #define DUE_MAX 1000
 
 struct own_key {
@@ -71,7 +72,7 @@ static void own_key_note(const struct key *key, int64_t deadline) {
     bool more;
     if (!deadlines) {
         deadlines = timebuckets_create(&by_deadline);
-        timebuckets_peek_due(deadlines, clock_cached_msec(), &more); /* tells it the time */
+        timebuckets_peek_due(deadlines, clock_cached_msec(), &more); /* sets the index's time */
     }
     if (k) {
         timebuckets_remove(deadlines, k);
@@ -122,13 +123,13 @@ void own_keys_forget(void) {
     own_keys_look_at_interest();
 }
 
-/* True where it is gone, or no more our matter; false: nothing may expire now. */
+/* True where the key was deleted, or is no own key any more; false: no key may expire now. */
 static bool own_key_expire(struct own_key *k) {
     const struct key key = key_row_key(&k->row);
     int64_t deadline = keyspace_deadline(&key);
     if (deadline != ENTRY_NO_DEADLINE && deadline <= clock_cached_msec())
         return keyspace_expire_own(&key);
-    own_key_drop(k); /* another one stands there now */
+    own_key_drop(k); /* another key has the name now */
     return true;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The primary's side. primary.h has the idea.
  *
- * A place in the history counts the bytes before it. PSYNC asks for the first byte that is wanted,
- * counted from 1, and an acknowledgement tells how many bytes have come: so a place P is asked for
- * as P + 1 and acknowledged as P.
+ * A place in the history is the number of bytes before it. PSYNC names the first wanted byte,
+ * counted from 1; an acknowledgement names the number of bytes that have come. So a place P is
+ * requested as P + 1 and acknowledged as P.
  *
- * WAIT waits for all that was written before it, whoever wrote it. That is never less than
- * 6.2 waits for, which remembers a place for each client.
+ * WAIT waits for all writes before it, by any client. 6.2 waits only for the client's own writes,
+ * for which it remembers a place per client; ours is never less.
  */
 #include "replication/primary.h"
 
@@ -50,7 +50,8 @@ void primary_set_take_over(bool (*who)(struct call *call)) { take_over = who; }
 
 /* ---- PSYNC, SYNC ---- */
 
-/* The first replica begins the stream; what came before it nobody knows. */
+/* The first replica begins the stream, under a new id, because earlier changes are in no
+ * history. */
 static void open_stream(void) {
     if (history_feed()) return;
     history_begin();
@@ -64,7 +65,7 @@ static void primary_begin_replica(struct replica *r) {
     replica_begin(r);
 }
 
-/* It goes on from `place`. */
+/* The replica continues from `place`. */
 static void primary_continue_stream(struct replica *r, int64_t place) {
     primary_begin_replica(r);
     bool follows = replica_follow(r, place);
@@ -81,7 +82,7 @@ static void primary_continue_stream(struct replica *r, int64_t place) {
         replica_name(r), feed_lag(&r->stream), place + 1);
 }
 
-/* "PSYNC id wanted"; false where it needs a copy. */
+/* Whether the replica may continue, by "PSYNC id wanted"; false: it needs a copy. */
 static bool may_continue(const struct replica *r, struct slice id, int64_t wanted) {
     char reason[200] = "its offset is no place";
     if (slice_is(id, "?")) return false;
@@ -91,7 +92,8 @@ static bool may_continue(const struct replica *r, struct slice id, int64_t wante
     return false;
 }
 
-/* True where the request cannot be taken, and was answered, or is one again. */
+/* True where the request was refused with an error, or comes from a client that is a replica
+ * already. */
 static bool sync_is_refused(struct call *call) {
     struct client *c = call->client;
     const struct replica *known = replica_of(c);
@@ -131,14 +133,15 @@ static void command_sync(struct call *call) { primary_synchronize(call, true); }
 
 /* ---- REPLCONF ---- */
 
-/* It stands in a line of INFO, and in the log: a word without what ends a field there. */
+/* An address is shown in a line of INFO and in the log, so it must not contain what ends a field
+ * there. */
 static bool is_address(struct slice text) {
     for (size_t i = 0; i < text.length; i++)
         if (text.bytes[i] <= ' ' || text.bytes[i] >= 0x7f || text.bytes[i] == ',') return false;
     return true;
 }
 
-/* False after a reply. */
+/* False after an error reply. */
 static bool set_address(struct client *c, struct replica *r, struct slice text) {
     if (text.length > REPLICA_ADDRESS_CHARS) {
         reply_error_format(c,
@@ -155,7 +158,7 @@ static bool set_address(struct client *c, struct replica *r, struct slice text) 
     return true;
 }
 
-/* One of its settings; false after a reply. */
+/* Sets one of the replica's settings; false after an error reply. */
 static bool set_word(struct call *call, struct replica *r, struct slice word, int value) {
     struct slice text = call->argv[value];
     int64_t number;
@@ -174,7 +177,8 @@ static bool set_word(struct call *call, struct replica *r, struct slice word, in
     return true;
 }
 
-/* It has so much of the history. A first one may be what a copy without a file waits for. */
+/* REPLCONF ACK: the replica has so much of the history. After a copy to its socket, the first ACK
+ * makes it online. */
 static void primary_take_acknowledgement(const struct call *call) {
     struct replica *r = replica_of(call->client);
     int64_t place;
@@ -207,7 +211,7 @@ static void command_replconf(struct call *call) {
             primary_take_acknowledgement(call);
             return;
         }
-        if (argument_is(call, i, "getack")) return; /* a primary's word to its replica */
+        if (argument_is(call, i, "getack")) return; /* from a primary to its replica */
         if (!is_setting(call->argv[i])) {
             reply_error_format(call->client, "Unrecognized REPLCONF option: %.*s",
                                (int)call->argv[i].length, call->argv[i].bytes);
@@ -234,7 +238,7 @@ static int64_t count_acknowledged(int64_t place) {
     return count;
 }
 
-/* Both when its time is up and when enough have acknowledged. */
+/* The reply when the time is up and when enough replicas have acknowledged. */
 static void wait_reply(struct client *c, void *state) {
     const struct waiting *w = state;
     reply_integer(c, count_acknowledged(w->place));
@@ -249,7 +253,7 @@ static void wait_free(void *state) {
 static const struct blocked_kind wait_kind = {
     .timed_out = wait_reply, .came = wait_reply, .free_state = wait_free};
 
-/* Replicas say at once how far they are, instead of each second. */
+/* Asks replicas to acknowledge at once, instead of each second. */
 static void ask_for_acknowledgements(void) {
     static const struct slice words[] = {
         {"REPLCONF", 8},
@@ -283,7 +287,7 @@ static void command_wait(struct call *call) {
     ask_for_acknowledgements();
 }
 
-/* Those whose wait has come to its end. */
+/* Ends the waits for which enough replicas have acknowledged. */
 static void serve_waiting(void) {
     LIST_FOR_EACH (link, following, &waiting) {
         struct waiting *w = LIST_ENTRY(link, struct waiting, link);
@@ -294,7 +298,7 @@ static void serve_waiting(void) {
 
 /* ---- good replicas ---- */
 
-/* Connected and heard of within min-replicas-max-lag. */
+/* How many replicas are online and were heard of within min-replicas-max-lag. */
 static int64_t count_good(void) {
     int64_t good = 0, now = clock_monotonic_sec();
     REPLICA_FOR_EACH(r, REPLICA_ONLINE) good += now - r->heard_sec <= lag_allowed;
@@ -323,12 +327,12 @@ struct gate primary_replicas_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_F
 
 /* ---- each turn, each second ---- */
 
-/* Without a feed there is no replica, and no WAIT comes to its end. */
+/* Without a feed there is no replica, and no WAIT can end. */
 bool primary_step(void) {
     bool more = false;
     history_settle();
     if (history_feed()) {
-        reply_before_write(); /* the log's turn comes first: what it has may go at once */
+        reply_before_write(); /* the log's turn comes first: what it then has may leave at once */
         more = replica_step();
     }
     (void)full_sync_step();
@@ -353,7 +357,8 @@ static void primary_ping_replicas(int64_t now) {
         stream_command(1, (const struct slice[]){{"PING", 4}});
 }
 
-/* Those that wait for a file to be written hear each second that we live. */
+/* Replicas that wait for a file get a line end each second, so that they know that this server
+ * lives. */
 static void primary_keep_alive(void) {
     for (int state = REPLICA_WAITS_START; state <= REPLICA_WAITS_END; state++)
         REPLICA_FOR_EACH(r, (enum replica_state)state)
@@ -373,7 +378,7 @@ static void drop_silent(int64_t now) {
     }
 }
 
-/* Nobody has come for so long: the stream ends, and whoever comes needs a copy. */
+/* Frees the backlog after repl-backlog-ttl seconds without replicas; later replicas need a copy. */
 static void free_backlog(int64_t now) {
     if (replica_count() || !history_feed() || role != PRIMARY_ROLE) {
         alone_since_sec = now;
@@ -492,7 +497,7 @@ static void print_good(const struct metric_row *row, struct buffer *out) {
     buffer_printf(out, "%" PRId64, count_good());
 }
 
-/* What clients that are replicas take, and what is held of the history and of copies for them. */
+/* Memory of replicas' clients, and what is held of the history and of copies for them. */
 static void print_replica_memory(const struct metric_row *row, struct buffer *out) {
     size_t bytes = replica_memory() + full_sync_memory();
     LIST_FOR_EACH (link, following, replica_list()) {

@@ -6,11 +6,11 @@
  *                        +---to be loaded as it comes---------------+
  *
  * Invariants
- *  1. `file` is open exactly in FILE and until that was loaded; its name goes with it unless it has
- *     become the snapshot.
- *  2. In a copy with a mark the last bytes that came stand in `tail`: what ends with the mark is
- *     whole, for nothing follows it before we have said that we have it.
- *  3. The old data goes, or is set aside, only when the copy is there, or begins to be loaded.
+ *  1. `file` is open exactly in FILE and until it was loaded; it is removed unless it has become
+ *     the snapshot.
+ *  2. In a copy with a mark, `tail` has the last bytes that came. A copy that ends with the mark is
+ *     whole, because the primary sends nothing behind it before we acknowledge it.
+ *  3. The old data is deleted, or set aside, only when the copy is there, or its loading begins.
  */
 #include "replication/receive.h"
 
@@ -45,15 +45,15 @@
 #include "store/keyspace.h"
 
 #define MARK_CHARS 40
-/* A header is shorter; a line that is longer is none. */
+/* A header is shorter; a longer line is no header. */
 #define HEADER_BYTES_MAX 1024
 #define SHOWN_BYTES 128
-/* So much is dirty at most twice over while a file is written: as 6.2. */
+/* At most twice these bytes are dirty while a file is written: as 6.2. */
 #define SYNC_EVERY_BYTES ((uint64_t)8 << 20)
 #define FILE_MODE 0644
 #define TEMPORARY_NAME_BYTES 64
-/* Read at once where a copy is loaded as it comes, and how long the socket is waited for before
- * clients are looked at. */
+/* How much is read at a time where a copy is loaded as it comes, and how long to wait for the
+ * socket before clients are served. */
 #define WINDOW_BYTES 65536
 #define WAIT_MSEC 5
 #define LENGTH_UNKNOWN (-1)
@@ -67,13 +67,13 @@ static bool lazy_flush;
 static struct {
     enum stage stage;
     struct peer_client *client;
-    int64_t total; /* bytes; LENGTH_UNKNOWN before the header and with a mark */
+    int64_t total; /* bytes; LENGTH_UNKNOWN before the header, or with a mark */
     bool has_mark;
     char mark[MARK_CHARS], tail[MARK_CHARS];
-    uint64_t received; /* the mark included */
+    uint64_t received; /* bytes, the mark included */
     int64_t heard_sec, said_sec;
     bool is_loaded; /* receive_load runs */
-    bool stopped;   /* within a load */
+    bool stopped;   /* receive_stop was called within a load */
 
     struct file_replacement file;
     struct file_sink sink;
@@ -123,7 +123,7 @@ static bool loads_as_it_comes(void) {
     return diskless_load == DISKLESS_SWAP || (diskless_load == DISKLESS_EMPTY && !keys);
 }
 
-/* Names with the present folder: `dir` may be another one when the copy is there. */
+/* The names include the present folder, because `dir` may change until the copy is there. */
 static bool open_file(void) {
     char folder[PATH_MAX], temporary[PATH_MAX + TEMPORARY_NAME_BYTES], path[2 * PATH_MAX];
     file_present_folder(folder);
@@ -189,7 +189,7 @@ static bool read_header(struct slice line) {
     return true;
 }
 
-/* Line ends before it tell that the primary lives. */
+/* Line ends before the header only show that the primary lives. */
 static enum receive_state take_header(void) {
     struct slice input = peer_client_input(copy.client);
     const char *end;
@@ -225,7 +225,7 @@ static bool is_whole(void) {
     return copy.received == (uint64_t)copy.total;
 }
 
-/* Without the mark. */
+/* Completes the file, without the mark. */
 static bool end_file(void) {
     bool good = sink_flush(&copy.sink.sink);
     if (!good)
@@ -275,7 +275,7 @@ static bool gives_up(void) {
     return silent || copy.stopped || loading_is_cut_short();
 }
 
-/* Waits for the primary, and serves others meanwhile. */
+/* Reads from the primary; while it waits, clients are served. */
 static ssize_t read_client(struct source *s, void *bytes, size_t length) {
     for (;;) {
         struct slice input = peer_client_input(copy.client);
@@ -298,7 +298,7 @@ static ssize_t read_client(struct source *s, void *bytes, size_t length) {
 
 static const struct source_type client_source = {read_client};
 
-/* The copy's end: the mark stands behind it. */
+/* Reads the mark behind the copy, if there is one. */
 static bool read_mark(void) {
     char mark[MARK_CHARS];
     if (!copy.has_mark) return true;
@@ -325,7 +325,7 @@ static bool load_from(struct source *in) {
     return good;
 }
 
-/* To be read; -1 after a line in the log. */
+/* Opens the received file for reading; -1 after a line in the log. */
 static int open_copy(void) {
     int fd = system_open(copy.file.temporary, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) log_warning("Opening the received copy: %s", strerror(errno));
@@ -360,7 +360,7 @@ static void flush_all(enum lazyfree_way way) {
     for (int i = 0; i < keyspace_databases(); i++) (void)edit_flush(keyspace_at(i), way);
 }
 
-/* The loaded file becomes the snapshot, where anybody wants one. */
+/* Makes the loaded file the snapshot, unless files for replication are to be removed. */
 static void keep_file(void) {
     if (full_sync_removes_files() && !aof_options()->enabled) {
         log_notice(
@@ -369,7 +369,7 @@ static void keep_file(void) {
         drop_file();
         return;
     }
-    snapshot_end_child(); /* which would put the old data into its place */
+    snapshot_end_child(); /* which would replace the file by the old data */
     if (file_replacement_commit(&copy.file))
         snapshot_note_reloaded();
     else
@@ -380,14 +380,14 @@ static void keep_file(void) {
     copy.file.fd = -1;
 }
 
-/* While its copy is loaded the primary hears each second that this server lives. */
+/* Tells the primary each second, while its copy is loaded, that this server lives. */
 static void receive_keep_alive(void) {
     static const struct slice line_end = {"\n", 1};
     if (!copy.is_loaded || !copy.client || copy.stopped || clock_monotonic_sec() == copy.said_sec)
         return;
     copy.said_sec = clock_monotonic_sec();
     peer_client_send_bytes(copy.client, line_end);
-    (void)peer_client_turn(copy.client, 0); /* its end shows when more is to be read */
+    (void)peer_client_turn(copy.client, 0); /* a closed connection is noticed when more is read */
 }
 
 const struct loading_observer receive_loading_observer = {receive_keep_alive};
@@ -426,13 +426,13 @@ enum receive_loaded receive_load(struct slice *early) {
     bool from_file = copy.file.fd >= 0;
     ASSERT(copy.stage == DUE);
     log_notice("MASTER <-> REPLICA sync: Flushing old data");
-    saver_end_walk(); /* of data that goes */
+    saver_end_walk(); /* a walk over data that is about to be replaced */
     copy.is_loaded = true;
     enum receive_loaded loaded = from_file ? load_from_file(way) : load_from_stream(way);
     copy.is_loaded = false;
     *early = from_file ? (struct slice){"", 0} : source_window(&copy.source);
     copy.stage = NONE;
-    drop_file(); /* what has not become the snapshot */
+    drop_file(); /* the file, unless it has become the snapshot */
     return loaded;
 }
 

@@ -4,9 +4,9 @@
  * Invariants
  *  1. A client has a struct replica in its place exactly as long as it lives; it is in the list and
  *     is CLIENT_STREAMED exactly where its state is more than KNOWN.
- *  2. From WAITS_END on it follows the history's feed; in RECEIVES_COPY a copy's as well; a file is
- *     open exactly in RECEIVES_FILE.
- *  3. Its head goes before the copy, the copy before the stream.
+ *  2. From WAITS_END on a replica follows the history's feed, in RECEIVES_COPY a copy's feed as
+ *     well; its file is open exactly in RECEIVES_FILE.
+ *  3. Its head is sent before the copy, the copy before the stream.
  */
 #include "replication/replica.h"
 
@@ -28,15 +28,15 @@
 #include "replication/history.h"
 #include "replication/stream.h"
 
-/* Read from a file and offered to the socket at once. */
+/* How much of a file is read and offered to the socket at once. */
 #define FILE_PIECE_BYTES 65536
 #define PIECES_MAX 16
 #define NAME_CHARS 80
 
 static struct list_link replicas = {&replicas, &replicas};
 static size_t count;
-static int64_t seen_end; /* the stream's, at the last step */
-static bool woken;       /* there is more for somebody */
+static int64_t seen_end; /* the stream's end at the last step */
+static bool woken;       /* some replica has more to be written */
 static char name[NAME_CHARS];
 static char piece[FILE_PIECE_BYTES];
 
@@ -99,7 +99,7 @@ const char *replica_name(const struct replica *r) {
 
 /* ---- what follows its replies ---- */
 
-/* What one part has come to. */
+/* The result of writing one part. */
 enum step { STEP_DONE, STEP_WAITS };
 
 static enum step write_head(struct replica *r, ssize_t *sent) {
@@ -119,7 +119,7 @@ static void close_file(struct replica *r) {
     r->file = -1;
 }
 
-/* The replica has all of its copy: it gets the stream, or is closed where it wanted the copy alone.
+/* The replica has its whole copy: it gets the stream, or is closed if it wanted only the copy.
  */
 static void copy_done(struct replica *r) {
     if (r->data_not) {
@@ -170,7 +170,7 @@ static enum step write_feed(struct replica *r, struct feed_reader *reader) {
         if ((size_t)sent < offered) return STEP_WAITS;
         budget -= (size_t)sent;
     }
-    return STEP_WAITS; /* it is ready to take more; others first */
+    return STEP_WAITS; /* the socket takes more, but others come first */
 }
 
 static enum step write_copy(struct replica *r) {
@@ -182,7 +182,7 @@ static enum step write_copy(struct replica *r) {
 
 static bool is_closing(const struct replica *r) { return r->client->flags & CLIENT_CLOSING; }
 
-/* What its copy has is in the log, too. */
+/* Whether the log has all that the copy has. */
 static bool copy_may_leave(const struct replica *r) {
     return r->stream.place <= feed_limit(history_feed());
 }
@@ -271,7 +271,7 @@ struct replica *replica_make(struct client *c) {
     return r;
 }
 
-/* To all that have room in their sockets. */
+/* Writes to all replicas whose sockets have room. */
 static void send_what_is_new(void) {
     struct feed *feed = history_feed();
     if (!feed) return;

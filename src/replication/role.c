@@ -31,7 +31,7 @@
 
 static bool serve_stale, read_only, ignores_maxmemory, announced;
 static int64_t priority;
-static struct keyspace_holder holder = {.elsewhere = true}; /* the primary says what expires */
+static struct keyspace_holder holder = {.elsewhere = true}; /* the primary decides what expires */
 static const struct role_observer *const no_observers[] = {NULL};
 static const struct role_observer *const *observers = no_observers;
 static void (*describe)(struct client *c, struct buffer *out);
@@ -75,7 +75,7 @@ void role_open(void (*append)(struct client *c, struct buffer *out)) {
     int port;
     describe = append;
     bool follows = manager->primary_at_start(&host, &port);
-    was_replica = !follows; /* so that all are told */
+    was_replica = !follows; /* so that all observers are told */
     link_start_as(follows ? host : NULL, follows ? port : 0);
 }
 
@@ -83,7 +83,7 @@ void role_open(void (*append)(struct client *c, struct buffer *out)) {
 
 static bool role_call_writes(const struct call *call) { return gate_flags(call) & COMMAND_WRITE; }
 
-/* A transaction may have made this server a replica before the call. */
+/* Asked of queued commands, too: a transaction may have made this server a replica. */
 struct gate role_gate_read_only = {
     .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_QUEUED) | GATE_FROM_CODE,
     .stops = role_call_writes,
@@ -100,7 +100,7 @@ struct gate role_gate_stale = {
 
 /* ---- REPLICAOF ---- */
 
-/* `host` NULL: a primary. */
+/* `host` NULL: this server became a primary. */
 static void log_request(const struct call *call, const char *host, int port) {
     struct buffer text = {.class = MEMORY_OTHER};
     buffer_append_c_string(&text, "");
@@ -112,7 +112,7 @@ static void log_request(const struct call *call, const char *host, int port) {
     buffer_free(&text);
 }
 
-/* It stands in the configuration and in the log: a word. */
+/* A host is written into the configuration and the log, so it must be one word. */
 static bool is_host(struct slice text) {
     for (size_t i = 0; i < text.length; i++)
         if (text.bytes[i] <= ' ' || text.bytes[i] >= 0x7f) return false;
@@ -125,7 +125,7 @@ static void become_primary(const struct call *call) {
     log_request(call, NULL, 0);
 }
 
-/* False after a reply. */
+/* False after a reply that is not OK. */
 static bool role_become_replica(const struct call *call) {
     struct client *c = call->client;
     int64_t port;

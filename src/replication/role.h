@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which role this server has, and what follows from it for its clients: REPLICAOF and ROLE, the
- * gates of a replica, INFO's fields of one.
+ * This server's role, and what it means for clients: REPLICAOF and ROLE, a replica's gates and INFO
+ * fields.
  *
- * A replica takes writes from its primary only (replica-read-only), may refuse to answer from old
- * data while it is not linked (replica-serve-stale-data), leaves it to its primary to say which
- * keys have expired, and which are evicted (replica-ignore-maxmemory).
+ * A replica accepts writes only from its primary (replica-read-only), may refuse to answer from old
+ * data while its link is down (replica-serve-stale-data), and leaves expiry and eviction
+ * (replica-ignore-maxmemory) to its primary.
  */
 #ifndef EVENKEEL_REPLICATION_ROLE_H
 #define EVENKEEL_REPLICATION_ROLE_H
@@ -15,7 +15,7 @@ struct client;
 struct gate;
 struct link_observer;
 
-/* Commands, options and metrics, those of replication/link among them. Once, at start. */
+/* Registers commands, options and metrics, including those of replication/link. Once, at start. */
 void role_register(void);
 /* For server/wiring. */
 extern struct gate role_gate_read_only, role_gate_stale;
@@ -23,7 +23,7 @@ extern struct gate role_gate_read_only, role_gate_stale;
 /* The role follows the link: for server/wiring, first of the link's observers. */
 extern const struct link_observer role_link_observer;
 
-/* What hears that this server has become a replica, or a primary. */
+/* Is told that this server has become a replica, or a primary. */
 struct role_observer {
     void (*became)(bool replica);
 };
@@ -31,23 +31,23 @@ struct role_observer {
  * server/wiring.c has the one of the server. */
 void role_set_observers(const struct role_observer *const *observers);
 
-/* What says which role this server has: its configuration and its clients, or a feature above them
- * that gives out the roles of several servers. */
+/* Decides this server's role: its configuration and its clients, or a feature above them that gives
+ * out the roles of several servers. */
 struct role_manager {
-    /* What REPLICAOF and SLAVEOF are answered, and FAILOVER, in place of being obeyed (as
-     * reply_error takes a text); NULL: the command is obeyed. */
+    /* The errors (as reply_error takes them) with which REPLICAOF and SLAVEOF, and FAILOVER, are
+     * refused; NULL: the command is obeyed. */
     const char *refuses_replicaof, *refuses_failover;
-    /* At start: names the primary that this server follows; false: this server is a primary. The
-     * host is valid until the next call of any function of the manager. */
+    /* Called at start: names the primary that this server follows; false: this server is a primary.
+     * The host is valid until the next call of any function of the manager. */
     bool (*primary_at_start)(const char **host, int *port);
 };
-/* The option replicaof says it at start, and then REPLICAOF and FAILOVER do. */
+/* The option replicaof decides at start; later REPLICAOF and FAILOVER do. */
 extern const struct role_manager role_by_option;
-/* Borrowed for as long as the process lives. Before role_open, and again where another manager
- * takes over. */
+/* Sets the manager, which is borrowed for as long as the process lives. Before role_open, and again
+ * where another manager takes over. */
 void role_set_manager(const struct role_manager *manager);
 
-/* Takes the role that the manager says, makes true what follows from it, and tells the observers.
+/* Takes the role that the manager decides, applies what depends on it, and tells the observers.
  * Before data is loaded; after link_set_observers, role_set_observers and role_set_manager.
  * `describe` appends CLIENT LIST's line of a client, for the log. */
 void role_open(void (*describe)(struct client *c, struct buffer *out));

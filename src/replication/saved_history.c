@@ -13,12 +13,12 @@
 #include "store/keyspace.h"
 
 static int (*followed)(void);
-/* What the file said; -1 and "": nothing. */
+/* What the last file said; -1 and "": nothing. */
 static struct saved_history said = {.place = -1, .database = -1};
 
 void saved_history_set_followed(int (*database)(void)) { followed = database; }
 
-/* -1: nothing is told. */
+/* The database to be written; -1: no history is written. */
 static int database_now(void) {
     if (effects_are_pending()) return -1;
     if (stream_is_own()) return history_feed() ? stream_database() : -1;
@@ -52,7 +52,7 @@ static void save_place(struct rdb_field_values *values) {
     if (saved_history_is_told()) say_number(values, history_place());
 }
 
-/* What is no such number or id is as if it were not there. */
+/* A wrong number or id counts as absent. */
 static bool load_database(struct slice value, char *reason, size_t reason_size) {
     int64_t number;
     if (number_parse_int64(value.bytes, value.length, &number) && number >= 0 &&

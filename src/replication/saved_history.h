@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which history a snapshot's data has, told within the file: by its id, its place, and the database
- * that the stream goes on in there. A replica that is started with such a file goes on from there;
- * so does one that was a primary, under a primary that knows its history.
+ * The history of a snapshot's data, within the file: id, place, and the database in which the
+ * stream continues. A replica that is started with such a file continues from there; so does a
+ * former primary, if its new primary knows that history.
  *
- * A file has it where there is a history that somebody may go on with: a backlog, or a primary that
- * is followed. In the midst of a unit it has none, for then the data is ahead of the place.
+ * A file has a history where a replica could continue it: there is a backlog, or a followed
+ * primary. In the midst of a unit it has none, because the data is then ahead of the place.
  */
 #ifndef EVENKEEL_REPLICATION_SAVED_HISTORY_H
 #define EVENKEEL_REPLICATION_SAVED_HISTORY_H
@@ -18,11 +18,11 @@ struct rdb_field;
 /* For server/wiring, in the order of the file. */
 extern const struct rdb_field saved_history_database, saved_history_id, saved_history_place;
 
-/* Whether a snapshot that is written now tells of its history. */
+/* Whether a snapshot that is written now has its history. */
 bool saved_history_is_told(void);
 
-/* Who knows, while this server follows another one, in which database the stream goes on; -1: the
- * data is not what the history says. */
+/* Sets the function that says, while this server follows another one, in which database the stream
+ * continues; -1: the data is not what the history says. */
 void saved_history_set_followed(int (*database)(void));
 
 struct saved_history {
@@ -30,8 +30,9 @@ struct saved_history {
     int64_t place;
     int database;
 };
-/* Before a file is loaded: what another one said is forgotten. */
+/* Called before a file is loaded: forgets the history of an earlier file. */
 void saved_history_forget(void);
-/* What the last one said; false where it did not say all of it, or nonsense. */
+/* The history of the last loaded file; false where the file had none, or a wrong or incomplete
+ * one. */
 bool saved_history_of_file(struct saved_history *history);
 #endif

@@ -2,9 +2,9 @@
  * The write stream. stream.h has the idea.
  *
  * Invariants
- *  1. Effects are wanted exactly while there is a backlog and this server is to take them.
- *  2. All before the feed's limit is known to the log. Marks stand behind the limit, in order: each
- *     says that all before its place is known when its record is.
+ *  1. Effects are wanted exactly while there is a backlog and this server takes its own effects.
+ *  2. The log has all before the feed's limit. Marks stand behind the limit, in order: the log has
+ *     all before a mark's place when it has the mark's record.
  */
 #include "replication/stream.h"
 
@@ -16,10 +16,10 @@
 #include "replication/feed.h"
 #include "replication/history.h"
 
-/* What turns have added that the log does not have yet. Where there are more the last one stands
- * for several. */
+/* How many turns' ends are remembered that the log does not have yet. Beyond that, the last mark
+ * stands for several turns. */
 #define MARKS_MAX 64
-/* The room of a larger command is given back. */
+/* A buffer that a larger command has needed is freed. */
 #define ROOM_KEPT_BYTES 65536
 
 static struct buffer room = {.class = MEMORY_REPLICATION};
@@ -90,7 +90,7 @@ void stream_command(int argc, const struct slice *argv) {
 
 static void add_mark(uint64_t record, int64_t place) {
     const struct mark *last = marks_count ? &marks[marks_count - 1] : NULL;
-    if (last && last->place > place) marks_count = 0; /* of another history */
+    if (last && last->place > place) marks_count = 0; /* marks of another history */
     if (last && last->place == place) return;
     if (marks_count < MARKS_MAX) marks_count++;
     marks[marks_count - 1] = (struct mark){record, place};

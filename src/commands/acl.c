@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * ACL and its subcommands. The row stands at the end.
  *
- * Users and checks are access/acl's, rules access/acl_rules', the file access/acl_file's, and the
- * log access/acl_log's: here are the forms of requests and replies.
+ * This file has the forms of requests and replies. Users and checks are in access/acl, rules in
+ * access/acl_rules, the file in access/acl_file, and the log in access/acl_log.
  */
 #include "commands/acl.h"
 
@@ -154,7 +154,7 @@ static void acl_genpass(struct call *call) {
                            PASSWORD_BITS_MAX);
         return;
     }
-    size_t length = (size_t)(bits + 3) / 4; /* of hexadecimal digits */
+    size_t length = (size_t)(bits + 3) / 4; /* in hexadecimal digits */
     random_hex(digits, length);
     reply_bulk(call->client, (struct slice){digits, length});
 }
@@ -271,7 +271,7 @@ static void command_acl(struct call *call) {
     subcommand_run(call, subcommands, sizeof(subcommands) / sizeof(subcommands[0]));
 }
 
-/* A user's name and rules: as 6.2 hides both. */
+/* A user's name and rules are secrets, as in 6.2. */
 static bool acl_is_secret(const struct call *call, int index) {
     return index >= 2 && argument_is(call, 1, "setuser");
 }

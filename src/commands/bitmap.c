@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands on the bits of strings. The rows stand at the end; the work on bytes is ds/bits.
  *
- * Reading commands look at the string where it stands; what lies behind its end is 0. SETBIT and
- * BITFIELD write into it (edit_put_bytes), so that a bit of a large string costs no copy.
- * BITFIELD is parsed whole before anything changes; one that writes makes the string as long as its
- * farthest write needs, also where that write then fails by overflow, as 6.2.
+ * Reading commands read the string in place; bits behind its end are 0. SETBIT and BITFIELD write
+ * into it (edit_put_bytes), so that a bit of a large string costs no copy. BITFIELD parses all
+ * arguments before it changes anything. If it writes, it makes the string as long as its farthest
+ * write needs, even if that write then fails by overflow, as in 6.2.
  */
 #include "commands/bitmap.h"
 
@@ -20,7 +20,7 @@
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 
-/* BITOP works on so much of all its strings before it goes on: the block stays in the cache. */
+/* BITOP works on blocks of so many bytes of all its strings, so that a block stays in the cache. */
 #define BITOP_BLOCK_BYTES 16384
 #define OFFSET_ERROR "bit offset is not an integer or out of range"
 #define TYPE_ERROR                                                                              \
@@ -31,7 +31,7 @@
 struct bitmap {
     struct entry *entry;
     struct slice text;
-    const unsigned char *bytes; /* of text */
+    const unsigned char *bytes; /* the bytes of `text` */
     char scratch[ENTRY_STRING_SCRATCH];
 };
 
@@ -44,7 +44,7 @@ static bool bitmap_read(const struct call *call, int index, struct bitmap *map) 
     return true;
 }
 
-/* The bytes of a string, to be written; at least up to bit `last`. */
+/* The bytes of a string for writing, at least up to bit `last`. */
 static unsigned char *bitmap_writable(struct edit *edit, uint64_t last, size_t *length) {
     char scratch[ENTRY_STRING_SCRATCH];
     size_t wanted = last / 8 + 1;
@@ -53,8 +53,8 @@ static unsigned char *bitmap_writable(struct edit *edit, uint64_t last, size_t *
     return (unsigned char *)edit_put_bytes(edit, *length);
 }
 
-/* A bit offset: from 0 on, within proto-max-bulk-len bytes. With `width` not 0 it may be "#N", N
- * fields of that width. False after an error reply. */
+/* Parses a bit offset: at least 0, within proto-max-bulk-len bytes. With `width` not 0 it may be
+ * "#N", N fields of that width. False after an error reply. */
 static bool parse_offset(const struct call *call, int index, unsigned width, uint64_t *offset) {
     struct slice text = call->argv[index];
     int64_t value, factor = 1;
@@ -103,8 +103,8 @@ static void command_setbit(struct call *call) {
 
 /* ---- counting and finding ---- */
 
-/* Bytes start..end, both included and, where negative, counted from the end; made to lie within
- * `length`. False where nothing is left. */
+/* Limits the bytes start..end to `length`; both are included and count from the end where negative.
+ * False where no byte is left. */
 static bool clamp_range(int64_t length, int64_t *start, int64_t *end) {
     if (*start < 0) *start = *start + length > 0 ? *start + length : 0;
     if (*end < 0) *end = *end + length > 0 ? *end + length : 0;
@@ -112,7 +112,7 @@ static bool clamp_range(int64_t length, int64_t *start, int64_t *end) {
     return *start <= *end;
 }
 
-/* A missing key counts 0 whatever else stands there. */
+/* A missing key counts 0, whatever the other arguments are. */
 static void command_bitcount(struct call *call) {
     struct bitmap map;
     if (!bitmap_read(call, 1, &map)) return;
@@ -136,8 +136,8 @@ static void command_bitcount(struct call *call) {
                       (int64_t)bits_count(map.bytes + start, (size_t)(end - start) + 1));
 }
 
-/* Where no end is given the string is followed by zeros without end, and the first 0 is found there
- * if it has none. */
+/* Where no end is given, the string counts as followed by endless zeros, so a search for 0 always
+ * finds one. */
 static void command_bitpos(struct call *call) {
     struct client *c = call->client;
     int64_t bit;
@@ -191,13 +191,13 @@ static int parse_operation(const struct call *call) {
     return operation;
 }
 
-/* A source's bytes from `from` on, at most `length` of them. */
+/* At most `length` bytes of a source, from `from` on. */
 static struct slice part_from(const struct bitmap *source, size_t from, size_t length) {
     size_t there = source->text.length > from ? source->text.length - from : 0;
     return (struct slice){source->text.bytes + (there ? from : 0), there < length ? there : length};
 }
 
-/* One block of the result. Shorter sources are followed by zeros. */
+/* Computes one block of the result. Shorter sources are padded with zeros. */
 static void bitop_block(int operation, const struct bitmap *sources, int count,
                         unsigned char *bytes, size_t from, size_t length) {
     struct slice part = part_from(&sources[0], from, length);
@@ -271,7 +271,7 @@ struct field {
 struct fields {
     struct buffer list; /* of struct field */
     bool writes;
-    uint64_t last_bit; /* the farthest that is written */
+    uint64_t last_bit; /* the farthest bit that is written */
 };
 
 /* "i1" to "i64", "u1" to "u63". False after an error reply. */
@@ -303,8 +303,8 @@ static bool parse_overflow(const struct call *call, int index, enum bits_overflo
     return true;
 }
 
-/* GET, SET or INCRBY at `index` with its arguments: how many places it takes; 0 after an error
- * reply. */
+/* Parses GET, SET or INCRBY at `index` with its arguments. Returns how many arguments it takes; 0
+ * after an error reply. */
 static int parse_field(const struct call *call, int index, enum bits_overflow overflow,
                        struct fields *fields) {
     struct field field = {.overflow = overflow};
@@ -351,7 +351,8 @@ static int64_t field_value(const struct field *f, const unsigned char *bytes, si
                         : (int64_t)bits_field(bytes, length, f->offset, f->width);
 }
 
-/* The value that SET or INCRBY leaves; false where it overflows and must not. */
+/* Computes the value that SET or INCRBY leaves; false where it overflows and OVERFLOW FAIL forbids
+ * that. */
 static bool field_next(const struct field *f, int64_t old, int64_t *next) {
     int64_t base = f->action == FIELD_SET ? f->operand : old;
     int64_t increment = f->action == FIELD_SET ? 0 : f->operand;
@@ -375,7 +376,7 @@ static void field_run(struct client *c, const struct field *f, unsigned char *wr
     }
 }
 
-/* What was parsed, on the key. */
+/* Runs the parsed fields on the key. */
 static void run_fields(struct call *call, const struct fields *fields) {
     struct bitmap map;
     unsigned char *writable = NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands about clients: CLIENT and its subcommands, MONITOR, RESET. The rows stand at the end.
  *
- * CLIENT LIST says what is true here in 6.2's fields: `qbuf` are bytes that have been read of a
- * client and not yet answered, `qbuf-free` room in buffers of its own (an idle client has none),
- * `obl` replies that stand in the thread's output buffer, `oll` and `omem` the chunks of its own.
+ * CLIENT LIST has 6.2's fields with our own meaning: `qbuf` is the number of bytes that were read
+ * from a client and not yet answered, `qbuf-free` the free room in its own buffers (an idle client
+ * has none), `obl` its replies in the thread's output buffer, `oll` and `omem` its own chunks.
  *
- * Clients that are sent a stream are of the type "replica", the one that sends us one of "master",
- * those that listen to something of "pubsub", all others of "normal".
+ * A client's type is "replica" if a stream is sent to it, "master" if it sends a stream to this
+ * server, "pubsub" if it listens to channels or patterns, otherwise "normal".
  */
 #include "commands/client.h"
 
@@ -46,7 +46,7 @@ static enum client_type type_of(const struct client *c) {
     if (c->flags & CLIENT_STREAMED) return TYPE_REPLICA;
     return c->flags & CLIENT_LISTENS ? TYPE_SUBSCRIBER : TYPE_NORMAL;
 }
-/* The primary is no user: it may do everything. */
+/* The primary has no ACL user: it may do everything. */
 static struct slice user_of(const struct client *c) {
     return c->flags & CLIENT_PRIMARY ? SLICE("(superuser)") : acl_user_of(c)->name;
 }
@@ -71,7 +71,7 @@ static const struct {
 } flag_letters[] = {{CLIENT_PRIMARY, 'M'},           {CLIENT_LISTENS, 'P'}, {CLIENT_HELD, 'b'},
                     {CLIENT_CLOSE_AFTER_REPLY, 'c'}, {CLIENT_UNIX, 'U'},    {CLIENT_NO_EVICT, 'e'}};
 
-/* 6.2 shows letters in this order. A letter that it does not know comes last. */
+/* A letter's position: 6.2's letters in 6.2's order, all others last. */
 static int place_of_letter(char letter) {
     static const char order[] = "SMOPxbtRBdcuAUrNe";
     const char *found = memchr(order, letter, sizeof(order) - 1);
@@ -82,7 +82,7 @@ static int compare_letters(const void *a, const void *b) {
     return place_of_letter(*(const char *)a) - place_of_letter(*(const char *)b);
 }
 
-/* Net's letters, and those that folders above have registered. */
+/* Appends the letters of net/'s flags, and those that folders above have registered. */
 static void append_flags(const struct client *c, struct buffer *out) {
     size_t before = out->length;
     if ((c->flags & (CLIENT_STREAMED | CLIENT_PRIMARY)) == CLIENT_STREAMED)
@@ -100,8 +100,8 @@ static size_t argument_bytes(const struct call *call) {
     return bytes;
 }
 
-/* One line, without its end. `call` is the one that runs, or NULL. As in 6.2, `events` has an "r"
- * for blocked and paused clients as well, although nothing is read from those here. */
+/* Appends a client's line without its end. `call` is the running call, or NULL. As in 6.2, `events`
+ * has an "r" for blocked and paused clients as well, although nothing is read from them here. */
 static void append_client(const struct call *call, struct client *c, struct buffer *out) {
     const struct command *command = c->command;
     int64_t now = clock_cached_msec();
@@ -137,7 +137,7 @@ static void append_clients(const struct call *call, enum client_type type, struc
     }
 }
 
-/* Those with the ids that the arguments name. False after an error reply. */
+/* Appends the clients whose ids the arguments name. False after an error reply. */
 static bool append_clients_by_id(const struct call *call, struct buffer *out) {
     for (int i = 3; i < call->argc; i++) {
         int64_t id;
@@ -187,8 +187,8 @@ struct kill_filter {
     bool skip_me;
 };
 
-/* One option and its value, at `index`. False after an error reply. A value that is missing is
- * found in its turn: faults before it come first. */
+/* Parses an option and its value at `index`. False after an error reply. A missing value is
+ * reported when the option is reached, because earlier faults come first. */
 static bool kill_option(const struct call *call, int index, struct kill_filter *f) {
     if (index + 1 == call->argc) {
         reply_syntax_error(call->client);
@@ -237,7 +237,8 @@ static bool kill_matches(const struct call *call, const struct kill_filter *f, s
            address_is(c, f->local_address, client_append_local_address);
 }
 
-/* Closes it where it matches, but the caller, whom it only tells of: it gets its reply first. */
+/* Closes the client if it matches. The caller is only reported in `*self`: it gets its reply
+ * first. */
 static bool kill_one(const struct call *call, const struct kill_filter *f, struct client *c,
                      bool *self) {
     if (!kill_matches(call, f, c)) return false;
@@ -356,7 +357,7 @@ static void client_unpause_command(struct call *call) {
     reply_ok(call->client);
 }
 
-/* What a pause holds is not for this to let go. */
+/* CLIENT UNBLOCK does not resume clients that a pause holds. */
 static void client_unblock_command(struct call *call) {
     int64_t id;
     if (call->argc == 4 && !argument_is(call, 3, "timeout") && !argument_is(call, 3, "error")) {

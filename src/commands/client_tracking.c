@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * CLIENT TRACKING, CACHING, GETREDIR and TRACKINGINFO: client-side caching (publish/tracking.h).
  *
- * What is wrong with a call is found in 6.2's order: first each word by itself, then ON or OFF,
- * then whether the words fit together, and last whether they fit how the client tracks already.
+ * Faults are reported in 6.2's order: first those of each word, then of ON or OFF, then of words
+ * that do not fit together, last of words that do not fit the client's present mode.
  */
 #include "commands/client_tracking.h"
 
@@ -16,7 +16,7 @@
 /* The words behind ON or OFF. */
 struct options {
     struct tracking_mode mode;
-    struct slice *prefixes; /* as many as arguments would fit */
+    struct slice *prefixes; /* room for as many as there are arguments */
     size_t prefixes_count;
 };
 
@@ -61,7 +61,7 @@ static bool tracking_parse_options(const struct call *call, struct options *opti
     return true;
 }
 
-/* Why these cannot be together, or not after what the client has chosen before; NULL: they can. */
+/* Why these options exclude each other, or the client's present mode; NULL: they do not. */
 static const char *options_conflict(const struct options *options,
                                     const struct tracking_mode *before) {
     const struct tracking_mode *mode = &options->mode;

@@ -27,7 +27,7 @@ static void command_ping(struct call *call) {
         reply_error_format(call->client, "wrong number of arguments for '%s' command",
                            call->command->name);
     } else if (call->client->flags & CLIENT_LISTENS && call->client->protocol == 2) {
-        reply_array(call->client, 2); /* as messages are */
+        reply_array(call->client, 2); /* in the form of a message */
         reply_bulk_c_string(call->client, "pong");
         reply_bulk(call->client, call->argc == 2 ? call->argv[1] : SLICE(""));
     } else if (call->argc == 2) {
@@ -55,11 +55,11 @@ static void command_select(struct call *call) {
     reply_ok(call->client);
 }
 
-static int64_t web_warned_msec; /* when the log last had a warning of it; 0 = never */
+static int64_t web_warned_msec; /* when a warning was last logged; 0 = never */
 
-/* A web browser was made to speak to us (cross-protocol scripting): the lines of its request are
- * commands here, and the first that gives it away ends the connection. Logged once a minute at
- * most, so that such a page cannot fill the disk. */
+/* Closes the connection of a web browser that was made to speak to this server (cross-protocol
+ * scripting): the lines of its request are commands here, and this is one that no client sends.
+ * Logged once a minute at most, so that such a page cannot fill the disk. */
 static void command_web_request(struct call *call) {
     int64_t now = clock_cached_msec();
     if (!web_warned_msec || now - web_warned_msec > WEB_WARNING_MSEC || now < web_warned_msec) {
@@ -74,7 +74,7 @@ static void command_web_request(struct call *call) {
 
 /* ---- AUTH and HELLO ---- */
 
-/* Makes the client that user, or replies that it cannot be. */
+/* Makes the client that user; false after an error reply. */
 static bool authenticate_client(struct call *call, struct slice user, struct slice password) {
     enum acl_context context =
         client_in_transaction(call->client) ? ACL_IN_TRANSACTION : ACL_TOPLEVEL;
@@ -108,11 +108,11 @@ static bool check_name(struct call *call, struct slice name) {
     return false;
 }
 
-/* The words after HELLO's version, each done when it is met: so 6.2, where what came before a fault
- * stays done. But who has not authenticated gets no name before he has, or a stranger would have
- * his kept, and shown in lists and logs. False after an error reply. */
+/* Applies the words after HELLO's version, each as it is reached: as in 6.2, words before a fault
+ * stay applied. But SETNAME waits for AUTH, because an unauthenticated client must not get a name
+ * that is kept and shown in lists and logs. False after an error reply. */
 static bool hello_options(struct call *call) {
-    int awaited = 0; /* the name's place, where it waits for that; 0 = nothing waits */
+    int awaited = 0; /* the argument of a name that waits for AUTH; 0 = none */
     for (int i = 2; i < call->argc; i++) {
         int more = call->argc - 1 - i;
         if (more >= 2 && argument_is(call, i, "auth")) {
@@ -136,7 +136,7 @@ static bool hello_options(struct call *call) {
     return true;
 }
 
-/* User and password behind AUTH, whatever else is wrong with the call. */
+/* User and password behind AUTH are secrets, whatever else is wrong with the call. */
 static bool hello_is_secret(const struct call *call, int index) {
     for (int i = 2; i < index; i++) {
         if (argument_is(call, i, "auth")) {

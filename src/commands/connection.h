@@ -5,8 +5,8 @@
 #define EVENKEEL_COMMANDS_CONNECTION_H
 /* Once, at start. */
 void commands_connection_register(void);
-/* What HELLO says of this server: `mode` as it is, and what `role` returns at each call ("master",
+/* Sets what HELLO says of this server: `mode`, and what `role` returns at each call ("master",
  * "replica"). A server without a `role` (NULL) has no such field. Both are borrowed for as long as
- * the process lives. Before the first call. */
+ * the process lives. Called before the first command. */
 void commands_connection_open(const char *mode, const char *(*role)(void));
 #endif

@@ -24,13 +24,13 @@
 
 /* ---- setting ---- */
 
-/* `value` units after `base_msec`. False where that does not fit. */
+/* Computes `value` units after `base_msec`. False on overflow. */
 static bool deadline_of(int64_t value, int64_t unit_msec, int64_t base_msec, int64_t *deadline) {
     if (__builtin_mul_overflow(value, unit_msec, &value)) return false;
     return !__builtin_add_overflow(value, base_msec, deadline);
 }
 
-/* To the log a time is an absolute one. */
+/* The log gets an absolute time. */
 static void add_log_effect(const struct call *call, int64_t deadline) {
     char digits[NUMBER_INT64_CHARS];
     const struct slice words[] = {
@@ -45,10 +45,10 @@ static void delete_at_once(const struct key *key) {
     effect_add_delete(key, lazily);
 }
 
-/* How a row's argument or reply tells a time. */
+/* The form of a time in a row's argument or reply. */
 struct time_form {
     int64_t unit_msec;
-    bool absolute; /* since 1970; otherwise from now on */
+    bool absolute; /* milliseconds or seconds since 1970; otherwise from now on */
 };
 static const struct time_form seconds = {SECOND_MSEC, false}, milliseconds = {1, false},
                               unix_seconds = {SECOND_MSEC, true}, unix_milliseconds = {1, true};

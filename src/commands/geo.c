@@ -2,18 +2,18 @@
  * Positions in sorted sets: a member's score is the cell of its position (ds/geohash). The rows
  * stand at the end.
  *
- * A search covers its shape with up to nine cells; each is a range of scores, whose members are
- * looked at one by one. What lies in the shape is noted as a hit: member, score, distance. With
- * COUNT and an order no more than twice as many hits as wanted are kept.
+ * A search covers its shape with up to nine cells. Each cell is a range of scores, whose members
+ * are checked one by one. A member within the shape is noted as a hit: member, score, distance.
+ * With COUNT and an order at most twice as many hits as wanted are kept.
  *
- * GEORADIUS, GEORADIUSBYMEMBER and GEOSEARCH are one search; their forms differ in how the shape
- * is said and in which options there are.
+ * GEORADIUS, GEORADIUSBYMEMBER and GEOSEARCH are one search; they differ in the arguments that give
+ * the shape, and in their options.
  *
  * Invariants
- *  1. Nothing is changed before all arguments were looked at and the search is done.
+ *  1. Nothing is changed before all arguments were parsed and the search is done.
  *  2. Hits of equal distance stay in the order in which they were found, and no distance is printed
  *     that was not computed by geohash_distance: replies are 6.2's to the last digit.
- *  3. Members of hits stand in the sorted set that is searched, which no command changes meanwhile.
+ *  3. Members of hits are slices of the searched sorted set, which does not change meanwhile.
  */
 #include "commands/geo.h"
 
@@ -36,15 +36,16 @@
 #include "value/zset.h"
 
 #define DISTANCE_DECIMALS 4
-/* Positions of one GEOADD that need no allocation. */
+/* How many positions of a GEOADD need no allocation. */
 #define CELLS_ON_STACK 32
-/* Room for hits at first, and beyond twice of what COUNT wants. */
+/* The first room for hits, and the room beyond twice of what COUNT wants. */
 #define HITS_ROOM 64
 
 /* ---- arguments and replies ---- */
 
-/* The cell of a score, which any client may set to any number. 6.2 casts it to 64 bits, and what
- * does not fit goes as on x86-64: its low bits up to 2^64, then 0; -2^63 from there down. */
+/* The cell of a score, which a client may have set to any number. 6.2 casts the score to 64 bits; a
+ * number that does not fit is converted as on x86-64: its low bits up to 2^64, then 0; from -2^63
+ * down -2^63. */
 static uint64_t cell_of_score(double score) {
     const double two_to_63 = 9223372036854775808.0;
     if (score < -two_to_63) return UINT64_C(1) << 63;
@@ -60,7 +61,7 @@ static bool parse_double(const struct call *call, int index, double *value, cons
     return false;
 }
 
-/* Longitude and latitude at `index` and behind it. */
+/* Parses longitude and latitude at `index` and behind it. False after an error reply. */
 static bool parse_position(const struct call *call, int index, struct geohash_position *p) {
     static const char error[] = "value is not a valid float";
     if (!parse_double(call, index, &p->longitude, error)) return false;
@@ -71,7 +72,7 @@ static bool parse_position(const struct call *call, int index, struct geohash_po
     return false;
 }
 
-/* Metres of a unit. */
+/* Parses a unit into metres. False after an error reply. */
 static bool parse_unit(const struct call *call, int index, double *metres) {
     static const struct {
         struct slice name;
@@ -92,7 +93,7 @@ static void reply_distance(struct client *c, double distance) {
     reply_bulk(c, (struct slice){text, length});
 }
 
-/* A double with up to 17 decimals. */
+/* Replies a double with up to 17 decimals. */
 static void reply_coordinate(struct client *c, double degrees) {
     char text[NUMBER_DOUBLE_CHARS];
     size_t length = number_format_long_double_fixed(text, sizeof(text), degrees);
@@ -114,7 +115,7 @@ static bool find_score(const struct entry *e, struct slice member, double *score
 
 struct geoadd {
     bool only_new, only_old, count_changed;
-    int first; /* argument of the first position */
+    int first; /* the argument of the first position */
     size_t members, added, moved;
 };
 
@@ -158,7 +159,7 @@ static void geoadd_apply(struct value *v, struct slice member, double score, str
     }
 }
 
-/* Whoever repeats it is given the cells, as scores. */
+/* Log and replicas get a ZADD with the cells as scores. */
 static void geoadd_add_effect(const struct call *call, const struct geoadd *g,
                               const double *scores) {
     struct buffer digits;
@@ -257,7 +258,7 @@ static void command_geodist(struct call *call) {
 
 enum form {
     FORM_STORES = 1 << 0,       /* GEORADIUS: STORE and STOREDIST name a key */
-    FORM_SEARCH = 1 << 1,       /* GEOSEARCH: the shape is said by options */
+    FORM_SEARCH = 1 << 1,       /* GEOSEARCH: options give the shape */
     FORM_SEARCH_STORE = 1 << 2, /* GEOSEARCHSTORE: STOREDIST is a flag */
 };
 
@@ -279,16 +280,16 @@ struct search {
     bool with_distance, with_cell, with_position, any, store_distances;
     int64_t count; /* 0: all */
     enum order order;
-    int store; /* argument of the key; 0: none */
+    int store; /* the argument that is the target key; 0: none */
 
     struct hit *hits;
     size_t hit_count, hit_room;
-    /* With COUNT and an order: no hit beyond is wanted. */
+    /* With COUNT and an order: hits with a larger key are not wanted. */
     bool bounded;
     uint64_t worst_key;
 };
 
-/* Radius and unit. */
+/* Parses radius and unit. False after an error reply. */
 static bool parse_circle(struct search *s, int index) {
     double radius;
     if (!parse_double(s->call, index, &radius, "need numeric radius")) return false;
@@ -302,7 +303,7 @@ static bool parse_circle(struct search *s, int index) {
     return true;
 }
 
-/* Width, height and unit. */
+/* Parses width, height and unit. False after an error reply. */
 static bool parse_box(struct search *s, int index) {
     double width, height;
     if (!parse_double(s->call, index, &width, "need numeric width")) return false;
@@ -319,7 +320,8 @@ static bool parse_box(struct search *s, int index) {
     return true;
 }
 
-/* A member of the key as the centre; of a key that is not there any will do. */
+/* Takes a member of the key as the centre; where there is no such key, any name is accepted. False
+ * after an error reply. */
 static bool parse_member(struct search *s, int index) {
     double score;
     s->has_centre = s->centre_is_member = true;
@@ -344,8 +346,8 @@ static bool geo_parse_count(struct search *s, int index) {
     return false;
 }
 
-/* Options that say the shape: returns how many arguments were taken, 0 where it is none of them,
- * -1 after an error. */
+/* Parses an option that gives the shape. Returns how many arguments it took; 0 where it is none of
+ * these, -1 after an error reply. */
 static int parse_shape_option(struct search *s, int i) {
     const struct call *call = s->call;
     int left = call->argc - i - 1;
@@ -361,7 +363,8 @@ static int parse_shape_option(struct search *s, int i) {
     return 0;
 }
 
-/* Options that say where results go; as above. */
+/* Parses an option that names the target. Returns how many arguments it took; 0 where it is none of
+ * these, -1 after an error reply. */
 static int parse_store_option(struct search *s, int i) {
     bool distances = argument_is(s->call, i, "storedist");
     if (distances && s->form & FORM_SEARCH_STORE) {
@@ -375,7 +378,7 @@ static int parse_store_option(struct search *s, int i) {
     return 2;
 }
 
-/* Words that stand for themselves. */
+/* Parses an option without a value; false where it is none. */
 static bool parse_word(struct search *s, int i) {
     const struct call *call = s->call;
     if (argument_is(call, i, "withdist"))
@@ -405,7 +408,7 @@ static int geo_parse_option(struct search *s, int i) {
     return taken;
 }
 
-/* Options that do not go together. */
+/* Checks that the options fit together. False after an error reply. */
 static bool check_options(struct search *s) {
     struct client *c = s->call->client;
     struct slice name = s->call->argv[0];
@@ -422,7 +425,7 @@ static bool check_options(struct search *s) {
     } else if (s->any && !s->count) {
         reply_error(c, "the ANY argument requires COUNT argument");
     } else {
-        /* The nearest so many are meant, unless any will do. */
+        /* COUNT means the nearest, unless ANY is given. */
         if (s->count && s->order == ORDER_NONE && !s->any) s->order = ORDER_ASCENDING;
         return true;
     }
@@ -442,7 +445,7 @@ static uint64_t hit_key(const struct search *s, const struct hit *h) {
     return s->order == ORDER_DESCENDING ? ~key : key;
 }
 
-/* Puts the hits into the order that is wanted and keeps no more than COUNT of them. */
+/* Sorts the hits into the wanted order, and keeps at most COUNT of them. */
 static void hits_sort(struct search *s) {
     size_t kept = s->hit_count;
     if (s->order == ORDER_NONE) return;
@@ -459,8 +462,8 @@ static void hits_sort(struct search *s) {
     s->hit_count = kept;
 }
 
-/* Makes room for a hit: where COUNT wants fewer than half of those that are there, the others go;
- * else the array grows. */
+/* Makes room for a hit. Where COUNT wants fewer than half of the present hits, the others are
+ * dropped; otherwise the array grows. */
 static void hits_make_room(struct search *s) {
     bool many = s->count && (uint64_t)s->count < s->hit_room / 2;
     if (many && s->order != ORDER_NONE) {
@@ -479,7 +482,7 @@ static void hit_add(struct search *s, const struct hit *h) {
     s->hits[s->hit_count++] = *h;
 }
 
-/* True where ANY has what it wants. */
+/* Whether ANY is given and enough hits are found. */
 static bool has_enough(const struct search *s) {
     return s->any && s->hit_count >= (uint64_t)s->count;
 }
@@ -525,7 +528,7 @@ static void reply_hits(const struct search *s) {
     for (size_t i = 0; i < s->hit_count; i++) reply_hit(s, &s->hits[i]);
 }
 
-/* A sorted set of the hits. */
+/* Makes a sorted set of the hits. */
 static struct value hits_to_zset(const struct search *s) {
     struct value v = zset_create();
     char scratch[LISTPACK_SCRATCH];
@@ -550,7 +553,7 @@ static void store_hits(const struct search *s) {
     reply_integer(s->call->client, (int64_t)s->hit_count);
 }
 
-/* The search itself, once the arguments up to `first` were read. */
+/* Parses the options from `first` on, searches, and replies or stores. */
 static void search_finish(struct search *s, int first) {
     if (!geo_parse_options(s, first)) return;
     if (s->entry) search_run(s);
@@ -571,7 +574,7 @@ static void georadiusbymember_generic(struct call *call, unsigned form) {
     struct search s = {.call = call, .form = form, .unit = 1};
     if (!argument_read_typed(call, 1, ENTRY_ZSET, &s.entry)) return;
     if (!parse_member(&s, 2)) return;
-    s.has_shape = !s.entry; /* 6.2 looks at the radius only where the key exists */
+    s.has_shape = !s.entry; /* 6.2 parses the radius only where the key exists */
     if (s.has_shape || parse_circle(&s, 3)) search_finish(&s, 5);
 }
 
@@ -595,7 +598,8 @@ static void command_geosearchstore(struct call *call) {
 
 /* ---- rows ---- */
 
-/* The options begin behind the fifth argument, also where a member takes one place less. */
+/* The search for the option begins behind the fifth argument, also where a member takes one
+ * argument less. */
 /* The last word that names a target counts. */
 static bool georadius_store_keys(const struct key_search *s) {
     int target = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands on hashes. The rows stand at the end.
  *
- * A hash of a key is never empty: who deletes the last field deletes the key.
+ * A key's hash is never empty: the command that deletes the last field deletes the key.
  */
 #include "commands/hash.h"
 
@@ -62,7 +62,7 @@ static void command_hmset(struct call *call) {
     close_pairs(call, &edit);
 }
 
-/* What the field has now: false where there is none. */
+/* Reads the field's present value; false where there is none. */
 static bool field_now(const struct call *call, const struct entry *e, struct listpack_value *now) {
     return e && hash_get(entry_object(e), call->argv[2], now);
 }
@@ -134,7 +134,7 @@ static void command_hincrbyfloat(struct call *call) {
     hash_set_of_any_length(edit_value(&edit, hash_create), call->argv[2], sum);
     reply_bulk(call->client, sum);
     edit_close(&edit, 1, NOTIFY_HASH, "hincrbyfloat");
-    /* Whoever repeats it need not add as this processor does. */
+    /* Log and replicas get the sum, because other processors may add differently. */
     const struct slice effect[] = {SLICE("HSET"), call->argv[1], call->argv[2], sum};
     effect_add(call->keyspace, EFFECT_BOTH, 4, effect);
 }

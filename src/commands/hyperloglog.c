@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands on HyperLogLogs, which are strings (ds/hyperloglog). The rows stand at the end.
  *
- * A sparse one is changed in a copy on the stack and stored as a whole; a dense one, which keeps
- * its length, is changed where it stands, and only if a register is to be raised.
+ * A sparse HyperLogLog is changed in a copy on the stack and stored as a whole. A dense one keeps
+ * its length, so it is changed in place, and only if a register is raised.
  */
 #include "commands/hyperloglog.h"
 
@@ -19,8 +19,8 @@
 #include "option/option.h"
 #include "store/keyspace.h"
 
-/* PFSELFTEST: elements added, and standard errors that an estimate may be off: one run in 16,000
- * is. */
+/* PFSELFTEST: how many elements it adds, and how many standard errors the estimate may be off,
+ * which one run in 16,000 exceeds. */
 #define SELFTEST_ELEMENTS 1000000
 #define SELFTEST_ERRORS 4
 #define STANDARD_ERROR (1.04 / 128)
@@ -33,8 +33,8 @@ static void reply_corrupt(struct client *c) {
     reply_error(c, "-INVALIDOBJ Corrupted HLL object detected");
 }
 
-/* The text of a key that must be a HyperLogLog where it exists (*e NULL: it does not); false after
- * an error. An integer cannot be one, so no scratch is needed. */
+/* Reads the text of a key that must be a HyperLogLog where it exists (*e NULL: it does not); false
+ * after an error reply. An integer cannot be one, so no scratch is needed. */
 static bool is_hyperloglog(const struct call *call, const struct entry *e, struct slice *text) {
     char scratch[ENTRY_STRING_SCRATCH];
     if (!e) return true;
@@ -49,7 +49,7 @@ static bool hyperloglog_find(const struct call *call, int index, struct entry **
     return argument_read_typed(call, index, ENTRY_STRING, e) && is_hyperloglog(call, *e, text);
 }
 
-/* The same to be changed. */
+/* Opens an edit of a key that must be a HyperLogLog where it exists; false after an error reply. */
 static bool hyperloglog_open(struct edit *edit, const struct call *call, int index,
                              struct slice *text) {
     return edit_open(edit, call, index, ENTRY_STRING) && is_hyperloglog(call, edit->entry, text);
@@ -60,14 +60,14 @@ static void hyperloglog_store(struct edit *edit, const char *bytes, size_t lengt
     edit_put_string(edit, &value, KEYSPACE_KEEP_DEADLINE);
 }
 
-/* Where a sparse one is changed. */
+/* The copy in which a sparse HyperLogLog is changed. */
 struct room {
     size_t length;
-    bool cut; /* there are more bytes, behind all that runs can take */
+    bool cut; /* the text is longer, with bytes behind all registers' runs */
     char bytes[HYPERLOGLOG_ROOM_BYTES];
 };
 
-/* Holds what counts of `text`; NULL bytes: an empty one. */
+/* Copies the valid part of `text`; NULL bytes: an empty HyperLogLog. */
 static void room_fill(struct room *room, struct slice text) {
     room->cut = text.length > sizeof(room->bytes);
     room->length = room->cut ? sizeof(room->bytes) : text.length;
@@ -77,8 +77,8 @@ static void room_fill(struct room *room, struct slice text) {
         room->length = hyperloglog_init(room->bytes);
 }
 
-/* The room was changed and is to be stored: one that was cut is so as a dense one only. False where
- * it is corrupt. */
+/* Prepares a changed room for storing: one that was cut becomes dense. False where it is
+ * corrupt. */
 static bool room_settle(struct room *room) {
     if (room->cut && !hyperloglog_make_dense(room->bytes, &room->length)) return false;
     hyperloglog_forget_count(room->bytes);
@@ -149,8 +149,8 @@ static void count_one(struct call *call) {
     reply_integer(call->client, (int64_t)cardinality);
 }
 
-/* Raises `registers` to those of the arguments from `first` on. False after an error. `dense`:
- * whether one of them is. */
+/* Raises `registers` to those of the arguments from `first` on. `*dense`: whether one of these is
+ * dense. False after an error reply. */
 static bool merge_all(struct call *call, int first, uint8_t *registers, bool *dense) {
     *dense = false;
     for (int i = first; i < call->argc; i++) {
@@ -201,7 +201,7 @@ static void command_pfmerge(struct call *call) {
 
 /* ---- PFDEBUG and PFSELFTEST ---- */
 
-/* Makes the key dense; false after an error. */
+/* Makes the key's value dense; false after an error reply. */
 static bool make_dense(struct call *call, struct edit *edit, struct slice text) {
     struct room room;
     room_fill(&room, text);
@@ -284,7 +284,8 @@ static void command_pfdebug(struct call *call) {
                        word.bytes);
 }
 
-/* Adds numbers to a sparse and to a dense one: they must agree, and their estimate be near. */
+/* Adds numbers to a sparse and to a dense HyperLogLog: they must agree, and their estimates must be
+ * near. */
 static bool hyperloglog_selftest(struct room *sparse, char *dense, char *reason,
                                  size_t reason_size) {
     size_t dense_length = hyperloglog_init(dense);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * COMMAND: what the server says of its commands. The row stands at the end.
+ * COMMAND: facts about the server's commands. The row stands at the end.
  */
 #include "commands/introspection.h"
 
@@ -10,7 +10,7 @@
 #include "command/row.h"
 #include "net/reply.h"
 
-/* Removed by rename-command, or answered outside of the table in 6.2. */
+/* False for a command that rename-command has removed, or that 6.2 answers outside its table. */
 static bool is_listed(const struct command *c) {
     return c->called && !(c->flags & COMMAND_UNLISTED);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Commands on keys of any type: which there are, what they are called and where. Their deadlines
- * are in expire.c, walks over them in scan.c. The rows stand at the end.
+ * Commands on keys of any type: existence, names, databases. Deadlines are in expire.c, walks over
+ * keys in scan.c. The rows stand at the end.
  *
- * An entry that keyspace_find gave is looked at and moved before anything else may change the
- * keyspace; a lookup of a second key may delete that one only, since keys are compared first.
+ * An entry that keyspace_find returned is used before anything else may change the keyspace. The
+ * lookup of a second key can delete only that second key, because equal keys are handled first.
  */
 #include "commands/keys.h"
 
@@ -22,8 +22,8 @@
 #include "store/limbo.h"
 #include "store/recency.h"
 
-/* What OBJECT REFCOUNT says of the integers that 6.2 shares between keys: here they stand within
- * the entry and have no object of their own to be counted. */
+/* The reply of OBJECT REFCOUNT for the integers that 6.2 shares between keys. Here they stand
+ * within the entry and have no object to be counted. */
 #define SHARED_INTEGER_MAX 9999
 #define SHARED_REFCOUNT 2147483647
 
@@ -84,7 +84,7 @@ static void command_randomkey(struct call *call) {
 
 /* ---- other names and other databases ---- */
 
-/* The key that the command is about, its access noted. False where there is none. */
+/* Opens an edit of the command's key and notes the access. False where there is no such key. */
 static bool open_source(struct edit *edit, const struct call *call) {
     edit_find_argument(edit, call, 1);
     if (edit->entry) keyspace_note_access(edit->entry);
@@ -199,7 +199,7 @@ static void command_swapdb(struct call *call) {
 
 /* ---- FLUSHDB and FLUSHALL ---- */
 
-/* They take one word or none. False after an error reply. */
+/* Parses SYNC or ASYNC, or neither. False after an error reply. */
 static bool flush_parse(struct call *call, bool *lazily) {
     *lazily = lazyfree_wanted(LAZYFREE_USER_FLUSH);
     if (call->argc == 1) return true;

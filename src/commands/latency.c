@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * LATENCY: what metric/latency.c has kept of slow events, as lists, as a chart and in words.
+ * LATENCY: the slow events that metric/latency.c keeps, as lists, as a chart and in words.
  */
 #include "commands/latency.h"
 
@@ -48,7 +48,7 @@ static const struct option_row option_rows[] = {
 struct figures {
     int64_t low, high; /* ms */
     double mean, deviation;
-    double period_seconds; /* from one sample to the next, in the mean */
+    double period_seconds; /* the mean time from one sample to the next */
 };
 
 static int64_t now_seconds(void) { return clock_wall_usec() / 1000000; }
@@ -149,7 +149,7 @@ static void latency_graph(struct call *call) {
 
 /* ---- DOCTOR ---- */
 
-/* What helps against an event of such a name. */
+/* Advice against events, by their name. */
 static const struct advice {
     const char *event, *text;
 } advices[] = {
@@ -188,12 +188,12 @@ static const char *advice_for(const char *event) {
     return NULL;
 }
 
-/* 0 where one of them is not known (-1). */
+/* The difference; 0 where one of the two is not known (-1). */
 static int64_t taken_since_reset(int64_t now, int64_t at_reset) {
     return now >= 0 && at_reset >= 0 ? now - at_reset : 0;
 }
 
-/* What kept the server from running at all, where that is as much as an event. */
+/* Adds what kept the server from running at all, where that lasted as long as an event. */
 static void doctor_off_cpu(struct buffer *text) {
     int64_t floor_usec = latency_threshold_msec() * 1000;
     struct attribution_sums sums = attribution_sums();
@@ -264,8 +264,8 @@ static void latency_doctor(struct call *call) {
 
 /* ---- HISTOGRAM ---- */
 
-/* A map from a bucket's bound in us to how many calls took so long or less; buckets that add
- * nothing are left out. */
+/* Replies a map from each bucket's bound in us to the number of calls that took at most so long;
+ * buckets without calls of their own are left out. */
 static void reply_cumulative(struct client *c, const uint64_t counts[COMMAND_TIMES_BUCKETS]) {
     int64_t used = 0;
     uint64_t sum = 0;
@@ -292,8 +292,8 @@ static void reply_times(struct client *c, const struct command *command) {
     reply_cumulative(c, command->times->felt);
 }
 
-/* As Redis 7: commands that are unknown or have not run are passed over. A name given twice is
- * shown twice. */
+/* The command of that name; NULL where it is unknown or has not run: it is skipped then, as in
+ * Redis 7. A name given twice is shown twice. */
 static const struct command *named_command(const struct call *call, int index) {
     const struct command *command = command_find(call->argv[index]);
     return command && command->times ? command : NULL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands on lists. The rows stand at the end.
  *
- * A list of a key is never empty: who takes the last element deletes the key. A command that finds
- * nothing and may wait blocks its client (exec/blocked); a list that comes into being is what wakes
- * it.
+ * A key's list is never empty: the command that takes the last element deletes the key. A blocking
+ * command that finds no list blocks its client (exec/blocked); the creation of the list wakes it.
  */
 #include "commands/list.h"
 
@@ -45,7 +44,7 @@ static const char *event_of_pop(enum quicklist_end end) {
     return end == QUICKLIST_HEAD ? "lpop" : "rpop";
 }
 
-/* Replies elements from `end` on, and takes them off: there must be so many. */
+/* Replies `count` elements from `end` on, and removes them: there must be so many. */
 static void reply_and_drop(struct client *c, struct edit *edit, enum quicklist_end end,
                            uint64_t count) {
     struct quicklist *list = list_of(*edit_value(edit, NULL));
@@ -58,7 +57,7 @@ static void reply_and_drop(struct client *c, struct edit *edit, enum quicklist_e
     edit_close(edit, count, NOTIFY_LIST, event_of_pop(end));
 }
 
-/* Indexes from either end become 0 <= *start, *count elements from there on. */
+/* Converts indexes from either end to 0 <= *start and the number of elements from there on. */
 static void clip_range(int64_t *start, int64_t stop, size_t length, size_t *count) {
     int64_t size = (int64_t)length;
     if (*start < 0) *start += size;
@@ -171,7 +170,7 @@ static void command_lrem(struct call *call) {
         reply_integer(call->client, 0);
         return;
     }
-    /* Unsigned, for the smallest count has no opposite. */
+    /* Unsigned, because the smallest count has no opposite. */
     uint64_t most = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
     size_t removed = list_remove_equal(*edit_value(&edit, NULL), call->argv[3], most, count < 0);
     edit_close(&edit, removed, NOTIFY_LIST, "lrem");
@@ -189,7 +188,7 @@ static void command_ltrim(struct call *call) {
         size_t before = quicklist_count(list_of(*v));
         clip_range(&start, stop, before, &count);
         list_trim(*v, (size_t)start, count);
-        /* Told of also where none goes: as 6.2. */
+        /* The event is announced also where no element was removed: as 6.2. */
         edit_close_anyway(&edit, before - quicklist_count(list_of(*v)), NOTIFY_LIST, "ltrim");
     }
     reply_ok(call->client);
@@ -241,7 +240,7 @@ static void command_lrange(struct call *call) {
 }
 
 struct lpos {
-    int64_t rank, count, compare_max; /* count < 0: only the first, and not as an array */
+    int64_t rank, count, compare_max; /* count < 0: only the first match, not as an array */
 };
 
 static bool lpos_parse(const struct call *call, struct lpos *p) {
@@ -296,9 +295,9 @@ static void command_lpos(struct call *call) {
 
 struct move {
     enum quicklist_end from, to;
-    bool waits;       /* for an element: log and replicas are given the one that does not */
+    bool waits;       /* may wait for an element; log and replicas get the command that does not */
     bool by_old_name; /* RPOPLPUSH, BRPOPLPUSH */
-    const struct slice *words; /* the two ends as they were sent, or NULL */
+    const struct slice *words; /* the words for the two ends as they were sent, or NULL */
 };
 #define OLD_MOVE ((struct move){QUICKLIST_TAIL, QUICKLIST_HEAD, false, true, NULL})
 
@@ -306,7 +305,8 @@ static struct slice word_of_end(enum quicklist_end end) {
     return end == QUICKLIST_HEAD ? SLICE("left") : SLICE("right");
 }
 
-/* Of a client that was served while it waited, or at once: then with the words that it sent. */
+/* The effect of a blocking move. Where the client did not have to wait, it has the words that were
+ * sent. */
 static void add_move_effect(const struct key *source, struct slice target,
                             const struct move *move) {
     bool sent = move->words != NULL;
@@ -339,14 +339,14 @@ static bool move_element(struct client *c, struct edit *source, const struct key
     quicklist_drop(from, move.from);
     struct slice moved = buffer_slice(&text);
     push_texts(same ? source : &target, move.to, &moved, 1);
-    tracking_credit(c); /* where it waited, another client's request runs */
+    tracking_credit(c); /* where `c` waited, another client's request runs now */
     if (same)
         edit_announce(source, NOTIFY_LIST, event_of_push(move.to));
     else
         edit_close(&target, 1, NOTIFY_LIST, event_of_push(move.to));
-    reply_bulk(c, moved); /* others are told of the target's change before it */
+    reply_bulk(c, moved); /* the target's change is announced before the reply */
     tracking_credit(NULL);
-    /* Both are one change: as 6.2. */
+    /* Both edits count as one change: as 6.2. */
     edit_close_anyway(source, same, NOTIFY_LIST, event_of_pop(move.from));
     buffer_free(&text);
     if (move.waits) add_move_effect(&source->key, target_key->name, &move);
@@ -365,7 +365,8 @@ static bool parse_end(const struct call *call, int index, enum quicklist_end *en
     return true;
 }
 
-/* True where the command has been answered: the source has an element, or is no list. */
+/* Moves if the source is there. True where the command was answered: the source has an element, or
+ * is no list. */
 static bool move_now(struct call *call, struct move move) {
     struct edit source;
     const struct key target = call_key(call, 2);
@@ -389,7 +390,7 @@ static void command_lmove(struct call *call) {
 
 static void list_reply_timeout(struct client *c, void *state) { reply_null_array(c); }
 
-/* Takes an element of a key's list for a client that asked for one, with the key's name. */
+/* Replies an element of a key's list with the key's name, and removes it. */
 static void list_pop_named(struct client *c, struct edit *edit, enum quicklist_end end) {
     const struct slice effect[] = {end == QUICKLIST_HEAD ? SLICE("LPOP") : SLICE("RPOP"),
                                    edit->key.name};
@@ -442,7 +443,7 @@ static void list_blocking_pop(struct call *call, enum quicklist_end end) {
 static void command_blpop(struct call *call) { list_blocking_pop(call, QUICKLIST_HEAD); }
 static void command_brpop(struct call *call) { list_blocking_pop(call, QUICKLIST_TAIL); }
 
-/* A client that waits to move: where to. */
+/* The target of a client that waits to move. */
 struct waiting_move {
     struct move move;
     uint64_t target_hash;
@@ -469,7 +470,7 @@ static void blocking_move(struct call *call, struct move move, int timeout_index
     if (!blocked_parse_timeout(call, timeout_index, &timeout_msec)) return;
     move.waits = true;
     if (move_now(call, move)) return;
-    if (!client_may_wait(call->client)) { /* not what it gets when its time is up */
+    if (!client_may_wait(call->client)) { /* another reply than at the end of the timeout */
         reply_null(call->client);
         return;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * LOLWUT: a drawing of our own, another one each time, and the version.
+ * LOLWUT: a drawing of our own, different each time, and the version.
  *
  * A boat on the sea at night. The waves are three sines with random phases; the boat keeps even.
  * Versions 5 and 6 have a drawing; all others answer the version only, as 6.2 does.
@@ -41,7 +41,7 @@ static int64_t clamp_size(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
 
-/* How high the water stands at a column, in rows from the top. */
+/* The water's level at a column, in rows from the top. */
 static double water_surface(const struct drawing *d, int64_t column) {
     double x = (double)column, level = (double)d->rows * 0.6;
     return level + sin(x * 0.35 + d->phases[0]) + 0.6 * sin(x * 0.15 + d->phases[1]);
@@ -75,7 +75,7 @@ static void draw_picture(struct drawing *d) {
     if (d->columns >= BOAT_COLUMNS && d->rows >= 2 * BOAT_ROWS) draw_boat(d);
 }
 
-/* Columns, rows and (version 5 has three parameters) stars. False after an error reply. */
+/* Parses columns, rows and (version 5 has three parameters) stars. False after an error reply. */
 static bool parse_size(struct call *call, int first, int count, struct drawing *d) {
     int64_t values[PARAMETERS] = {66, 16, 12};
     for (int i = 0; i < count && first + i < call->argc; i++)

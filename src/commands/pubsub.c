@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SUBSCRIBE and its kin, PUBLISH, PUBSUB, over publish/pubsub. The rows stand at the end.
+ * SUBSCRIBE, PSUBSCRIBE and their opposites, PUBLISH, PUBSUB, over publish/pubsub. The rows stand
+ * at the end.
  *
- * What subscribing and unsubscribing answer is no reply but a message for each name, a push in
- * RESP3, and publish/pubsub sends it: so CLIENT REPLY OFF does not silence it, and in a transaction
- * it stands among the replies of EXEC.
+ * Subscribing and unsubscribing is answered not by a reply but by a message for each name (a push
+ * in RESP3), which publish/pubsub sends. So CLIENT REPLY OFF does not suppress it, and in a
+ * transaction it stands among the replies of EXEC.
  */
 #include "commands/pubsub.h"
 
@@ -37,7 +38,7 @@ static void command_publish(struct call *call) {
 
 /* ---- PUBSUB ---- */
 
-/* Names that match, as they are found: how many there are is said before them. */
+/* The matching names. They are gathered first, because their number is replied before them. */
 struct found {
     const struct slice *pattern; /* NULL: all */
     struct buffer names;         /* of struct slice */

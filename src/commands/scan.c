@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * SCAN and KEYS. The rows stand at the end.
  *
- * What is found is kept as addresses in chunks until the walk is over, for the reply begins with
- * its number. They stay valid: a walk deletes keys that are due and no others, and those are never
- * kept.
+ * Found keys are kept as addresses in chunks until the walk is over, because the reply begins with
+ * their number. The addresses stay valid: a walk deletes only keys that are due, and these are
+ * never kept.
  */
 #include "commands/scan.h"
 
@@ -16,7 +16,7 @@
 #include "net/reply.h"
 #include "store/keyspace.h"
 
-/* Few keys need little memory, many are kept in blocks of 64 KiB. */
+/* The first chunk is small, because most results are; further chunks have 64 KiB. */
 #define CHUNK_ENTRIES_FIRST 62
 #define CHUNK_ENTRIES 8190
 
@@ -60,7 +60,7 @@ static void consider_entry(struct entry *e, void *context) {
     keep_entry(s, e);
 }
 
-/* The keys as an array; frees the chunks. */
+/* Replies the keys as an array, and frees the chunks. */
 static void reply_found(struct client *c, struct search *s) {
     reply_array(c, s->found);
     while (s->first) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands on sets. The rows stand at the end.
  *
- * A set of a key is never empty: who takes the last member deletes the key. Intersections walk the
- * smallest set and ask the others; differences walk the first and ask the others, or, where that
- * would be more work, copy the first and take the others' members out of the copy.
+ * A key's set is never empty: the command that removes the last member deletes the key.
+ * Intersections walk the smallest set and look up its members in the others. Differences walk the
+ * first set and look up its members in the others, or, where that would be more work, copy the
+ * first set and remove the others' members from the copy.
  */
 #include "commands/set.h"
 
@@ -97,14 +98,14 @@ static void set_reply_all(struct client *c, struct value v) {
     set_each(v, reply_visited, c);
 }
 
-/* Whoever repeats it is told which. */
+/* Replies a popped member. Log and replicas get an SREM with its name. */
 static void note_popped(const struct call *call, struct slice text) {
     const struct slice effect[] = {SLICE("SREM"), call->argv[1], text};
     reply_bulk(call->client, text);
     effect_add(call->keyspace, EFFECT_BOTH, 3, effect);
 }
 
-/* Takes a member at random out, and replies it. */
+/* Replies a random member, and removes it. */
 static void set_pop_one(const struct call *call, struct value *v) {
     char scratch[LISTPACK_SCRATCH];
     struct listpack_value member = set_random(*v);
@@ -231,13 +232,13 @@ static void command_srandmember(struct call *call) { draw_run(call, &members); }
 /* ---- several sets ---- */
 
 struct sets {
-    struct value *values; /* of the keys that exist, in their order */
+    struct value *values; /* the existing keys' values, in order */
     size_t count;
     bool first_missing, any_missing;
 };
 
-/* The sets of arguments `first` on. False after a reply of wrong type. Their values live until the
- * command ends, also where it stores over one of them. */
+/* Finds the sets of the arguments from `first` on. False after a reply of wrong type. Their values
+ * live until the command ends, also where it stores over one of them. */
 static bool sets_find(struct call *call, int first, bool for_write, struct sets *sets) {
     *sets = (struct sets){0};
     sets->values = memory_alloc((size_t)(call->argc - first) * sizeof(*sets->values), MEMORY_OTHER);
@@ -256,11 +257,11 @@ static bool sets_find(struct call *call, int first, bool for_write, struct sets 
     return true;
 }
 
-/* Walks one set and hands on what passes. */
+/* A walk over one set that passes on the members that fit. */
 struct filter {
     const struct sets *sets;
-    size_t skip; /* the one that is walked */
-    bool wanted; /* in all others, or in none of them */
+    size_t skip; /* the set that is walked */
+    bool wanted; /* true: members of all other sets; false: of none */
     void (*found)(struct slice member, void *context);
     void *context;
 };
@@ -284,7 +285,7 @@ static void sets_intersect(const struct sets *sets, void (*found)(struct slice, 
 static void add_to(struct slice member, void *context) { set_add(context, member); }
 static void remove_from(struct slice member, void *context) { set_remove(context, member); }
 
-/* These two need a set on their way: that of the result, where it is one (`found` is add_to, whose
+/* These two need a temporary set: that of the result, where it is a set (`found` is add_to, whose
  * context is an empty set). */
 static void sets_subtract(const struct sets *sets, void (*found)(struct slice, void *),
                           void *context) {
@@ -313,7 +314,7 @@ static void sets_unite(const struct sets *sets, void (*found)(struct slice, void
     lazyfree_value(VALUE_SET, made);
 }
 
-/* One of the three above. */
+/* One of the three operations above. */
 typedef void combine(const struct sets *sets, void (*found)(struct slice, void *), void *context);
 
 static void reply_combined(struct call *call, combine *how) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SLOWLOG: shows and empties the slow log, which report/slowlog.c keeps.
+ * SLOWLOG: shows and clears the slow log, which report/slowlog.c keeps.
  */
 #include "commands/slowlog.h"
 
@@ -51,7 +51,7 @@ static void reply_explanation(struct client *c, const struct slowlog_entry *e) {
     buffer_free(&verdict);
 }
 
-/* GET and EXPLAIN: the newest entries, each as `reply` shows it. */
+/* GET and EXPLAIN: replies the newest entries, each in the form that `reply` makes. */
 static void reply_entries(struct call *call,
                           void (*reply)(struct client *c, const struct slowlog_entry *e)) {
     int64_t count = DEFAULT_COUNT, length = (int64_t)slowlog_length();

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * SORT: the elements of a list, set or sorted set in another order, or what keys that are named
- * after them hold. The row stands at the end.
+ * SORT: the elements of a list, set or sorted set in another order, or the values of keys that are
+ * named after them. The row stands at the end.
  *
- * The elements are read once into an array of texts; what is sorted are places of 16 bytes, a key
- * and an index. The key is a number whose order is that of the weights: of doubles, or of eight
- * bytes of a text, the first that are not the same in all of them. Texts whose keys are equal are
- * sorted by the next eight, and so on (a radix sort whose digits are words), so that a sort goes to
- * the texts a few times each, not once a comparison. Where LIMIT wants few of many, places that are
- * out of the question are dropped on the way.
+ * The elements are read once into an array of texts. The sort moves only places of 16 bytes: a key
+ * and an index. The key is a number with the same order as the weights: of a double, or of eight
+ * bytes of a text behind the prefix that all texts share. Texts with equal keys are sorted by the
+ * next eight bytes, and so on (a radix sort whose digits are words), so that each text is read a
+ * few times, not once a comparison. Where LIMIT wants few of many elements, places that cannot be
+ * in the result are dropped on the way.
  *
- * Order: numbers by value, equal ones by the bytes of their elements; texts (ALPHA) by the locale's
- * order, or by their bytes where the result is stored, those without a weight first; what is still
- * equal as it stood. DESC turns all but the last round. BY a pattern without an asterisk sorts
- * nothing: lists and sorted sets keep their order, turned round by DESC.
+ * Order: numbers by value, equal ones by the bytes of their elements. Texts (ALPHA) by the locale's
+ * order, or by their bytes where the result is stored; those without a weight come first. Elements
+ * that are still equal keep their order; DESC reverses all orders but this one. BY a pattern
+ * without an asterisk sorts nothing: lists and sorted sets keep their order, which DESC reverses.
  *
  * Invariants
- *  1. Weights and results are looked up in batches; a text that a lookup returned stays until the
- *     command ends (keyspace_read), and so do those of sets and sorted sets. Those of lists are
- *     copied, as are all that a locale compares, which needs a NUL behind them.
+ *  1. Weights and results are looked up in batches. A text that a lookup returned stays valid until
+ *     the command ends (keyspace_read), and so do elements of sets and sorted sets. Elements of
+ *     lists are copied, and so are all texts that are compared by the locale, because that needs a
+ *     NUL behind them.
  *  2. Nothing is stored before the last lookup.
  *  3. No step is worse than O(n log n); memory is O(n), and O(wanted) for places under LIMIT.
  */
@@ -48,10 +49,10 @@
 #include "value/set.h"
 #include "value/zset.h"
 
-/* Keys whose memory is asked for before the first of them is read. */
+/* How many keys are prefetched before the first of them is read. */
 #define BATCH_KEYS 16
-/* Where LIMIT wants less than one in so many elements, only the first places are kept: twice as
- * many as wanted, and so many more, so that they are not sorted too often. */
+/* Where LIMIT wants less than one in FEW_SHARE elements, only the first places are kept: twice as
+ * many as wanted and FEW_ROOM more, so that they are not sorted too often. */
 #define FEW_SHARE 4
 #define FEW_ROOM 256
 /* Copies of texts are allocated in blocks of this, longer ones by themselves. */
@@ -59,17 +60,18 @@
 #define NUMBER_TEXT_ON_STACK 128
 /* Bytes of a text that a key holds. */
 #define KEY_BYTES sizeof(uint64_t)
-/* So many keys deep texts are sorted by radix; what is still equal then is compared as a whole. */
+/* Texts are sorted by radix up to so many keys deep; texts that are still equal are compared as a
+ * whole. */
 #define TEXT_LEVELS 16
-/* Below so many texts of the same key comparing them is faster. */
+/* For fewer texts with the same key, comparing is faster. */
 #define COMPARED_PLACES 8
 
-/* Whether the environment's order of texts is another than that of their bytes. */
+/* Whether the environment's order of texts differs from the order of their bytes. */
 static bool has_locale;
 
 /* ---- texts ---- */
 
-/* Bytes, or where `bytes` is NULL the integer; no_text where there is none. */
+/* A text, or, where `bytes` is NULL, an integer; `bytes` is no_text where there is none. */
 struct text {
     const char *bytes;
     union {
@@ -153,20 +155,20 @@ struct sort {
 
     struct value value;
     unsigned type; /* enum entry_type */
-    size_t total;  /* elements there are */
+    size_t total;  /* number of elements */
     size_t start, wanted;
 
     bool copies; /* texts must be copied: invariant 1 */
     struct text *elements;
-    size_t count;         /* of elements that were read */
-    struct text *weights; /* texts of BY, where these are compared */
-    bool has_nul;         /* one of the texts that are compared ends early */
-    size_t common;        /* so many bytes are the same in all of them */
+    size_t count;         /* number of elements that were read */
+    struct text *weights; /* the weights of BY, where they are compared as texts */
+    bool has_nul;         /* a compared text has a NUL within */
+    size_t common;        /* how many first bytes all compared texts share */
     struct block_list blocks;
-    struct buffer names; /* of a batch of keys */
+    struct buffer names; /* the names of a batch of keys */
 };
 
-/* 6.2 looks at patterns as texts that end at a NUL. */
+/* 6.2 takes patterns as texts that end at a NUL. */
 static struct pattern pattern_parse(struct slice text) {
     struct pattern p = {0};
     size_t shown = strnlen(text.bytes, text.length);
@@ -185,7 +187,7 @@ static struct pattern pattern_parse(struct slice text) {
     return p;
 }
 
-/* One option at argument `i`; returns how many arguments it took, 0 after an error. */
+/* Parses an option at argument `i`; returns how many arguments it took, 0 after an error reply. */
 static int sort_parse_option(struct sort *s, int i) {
     const struct call *call = s->call;
     int left = call->argc - i - 1;
@@ -223,7 +225,7 @@ static bool sort_parse_options(struct sort *s) {
     return true;
 }
 
-/* With STORE this is a command that writes: its lookups are no hits and misses. */
+/* With STORE this is a command that writes, so its lookups count as no hits or misses. */
 static struct entry *look_up(const struct sort *s, const struct key *key) {
     if (!s->store) return keyspace_read(key);
     struct entry *e = keyspace_find(key);
@@ -231,7 +233,7 @@ static struct entry *look_up(const struct sort *s, const struct key *key) {
     return e;
 }
 
-/* The value and the window of it; false after a reply of wrong type. */
+/* Finds the value and the window to be replied; false after a reply of wrong type. */
 static bool find_value(struct sort *s) {
     struct call *call = s->call;
     const struct key key = call_key(call, 1);
@@ -254,8 +256,8 @@ static bool find_value(struct sort *s) {
     s->wanted = s->total - s->start;
     if (s->limit_count >= 0 && (uint64_t)s->limit_count < s->wanted)
         s->wanted = (size_t)s->limit_count;
-    /* A set has no order of its own: what is stored of it, and replicated, needs one, and so does
-     * what a script gets, which may be repeated. */
+    /* A set has no order of its own. A result that is stored, and so replicated, needs one, and so
+     * does the result of a script's call, because a script may be repeated. */
     bool repeats = s->store || call_is_scripts(s->call);
     if (s->unsorted && repeats && s->type == ENTRY_SET) {
         s->unsorted = false;
@@ -306,8 +308,8 @@ static void read_set(struct sort *s) {
     }
 }
 
-/* All elements; where they stay in their order, only the window of those that have one, in the way
- * in which it is wanted. */
+/* Reads all elements; where they keep an order of their own, only the window, in the wanted
+ * direction. */
 static void read_elements(struct sort *s) {
     bool windowed = s->unsorted && s->type != ENTRY_SET;
     bool backwards = windowed && s->descending;
@@ -334,7 +336,7 @@ struct job {
     struct text result;
 };
 
-/* The key's text, or its field's. */
+/* The text of the key's value, or of its field's. */
 static struct text text_in(const struct entry *e, const struct pattern *p) {
     char scratch[ENTRY_STRING_SCRATCH];
     struct listpack_value v;
@@ -349,7 +351,7 @@ static struct text text_in(const struct entry *e, const struct pattern *p) {
     return text_of(entry_string(e, scratch));
 }
 
-/* Results that are constant, or no lookups. */
+/* Answers a job that needs no lookup; false where it needs one. */
 static bool job_is_trivial(struct job *j) {
     if (j->pattern->is_self)
         j->result = *j->element;
@@ -392,8 +394,8 @@ static void run_jobs(struct sort *s, struct job *jobs, size_t count) {
 
 /* ---- weights ---- */
 
-/* What strtod makes of the whole text, up to a NUL: leading blanks and nothing at all are fine to
- * 6.2, and what is too small for a normal double is not. */
+/* Parses a number as strtod does, up to a NUL. As in 6.2, leading blanks and an empty text are
+ * accepted, a number too small for a normal double is not. */
 static bool parse_odd_number(struct slice s, double *value) {
     char stack[NUMBER_TEXT_ON_STACK], *text = stack, *end;
     if (s.length >= sizeof(stack))
@@ -421,7 +423,7 @@ static bool parse_number(const struct text *t, double *value) {
 
 static bool uses_locale(const struct sort *s) { return has_locale && !s->store; }
 
-/* What is compared of a text: where nothing is stored 6.2's texts end at a NUL. */
+/* The part of a text that is compared: where nothing is stored, up to a NUL, as in 6.2. */
 static struct slice compared_part(const struct sort *s, const struct text *t) {
     return (struct slice){t->bytes, s->has_nul ? strnlen(t->bytes, t->length) : t->length};
 }
@@ -436,7 +438,7 @@ static size_t common_length(struct slice a, struct slice b) {
     return i;
 }
 
-/* Looks at all texts that will be compared for what helps to do it. */
+/* Examines all texts that will be compared: the shared prefix, and NULs. */
 static void study_texts(struct sort *s) {
     const struct text *texts = texts_to_compare(s), *first = NULL;
     for (size_t i = 0; i < s->count; i++) {
@@ -452,7 +454,7 @@ static void study_texts(struct sort *s) {
     }
 }
 
-/* The eight bytes from `depth` on as a number, 0 for those beyond the end. */
+/* The eight bytes from `depth` on as a number, padded with zeros. */
 static uint64_t key_of_text(const struct sort *s, const struct text *t, size_t depth) {
     uint64_t word = 0;
     if (!text_is_missing(t)) {
@@ -490,8 +492,9 @@ static bool all_longer(const struct sort *s, const struct place *p, size_t count
     return true;
 }
 
-/* Sorts places whose texts are equal up to `depth` and whose keys are those from there on. Few that
- * are equal beyond, and those at level 0, are compared as a whole. Recursion ends there. */
+/* Sorts places whose texts are equal up to `depth`, and whose keys are the eight bytes from there
+ * on. Small groups with equal keys, and those at level 0, are compared as a whole, which ends the
+ * recursion. */
 static void sort_texts(const struct sort *s, struct place *p, size_t count, size_t depth,
                        int level) {
     places_sort(p, count, NULL, NULL);
@@ -513,7 +516,7 @@ static void sort_texts(const struct sort *s, struct place *p, size_t count, size
 
 /* ---- order ---- */
 
-/* Elements of equal numbers. */
+/* Compares the elements of equal numbers. */
 static int compare_places_of_numbers(const void *context, size_t a, size_t b) {
     const struct sort *s = context;
     char scratch_a[NUMBER_INT64_CHARS], scratch_b[NUMBER_INT64_CHARS];
@@ -522,13 +525,13 @@ static int compare_places_of_numbers(const void *context, size_t a, size_t b) {
     return s->descending ? -order : order;
 }
 
-/* The first places so far. Where few are wanted, what is behind them goes whenever the array is
- * full, and what cannot be among them is not taken any more. */
+/* The first places so far. Where few are wanted, the places behind them are dropped whenever the
+ * array is full, and places that cannot be among the first are not added any more. */
 struct first {
     struct place *places;
     size_t count, room, wanted;
     bool bounded;
-    uint64_t worst_key; /* of those wanted, where `bounded` */
+    uint64_t worst_key; /* the largest key of the wanted places, where `bounded` */
 };
 
 static void first_open(struct first *f, size_t wanted, size_t total) {
@@ -559,7 +562,7 @@ static void first_add(const struct sort *s, struct first *f, uint64_t key, size_
     f->places[f->count++] = (struct place){key, index};
 }
 
-/* A place for element `index` of this weight. False where that is no number. */
+/* Adds a place for element `index` with this weight. False where the weight is no number. */
 static bool add_number(const struct sort *s, struct first *first, const struct text *weight,
                        size_t index) {
     double number = 0;
@@ -582,15 +585,15 @@ static bool add_numbers(struct sort *s, struct first *first) {
     return true;
 }
 
-/* What was looked up, for comparisons later on. */
+/* Keeps a weight that was looked up, for later comparisons. */
 static struct text keep_weight(struct sort *s, struct text t) {
     char scratch[NUMBER_INT64_CHARS];
     if (text_is_missing(&t) || (t.bytes && !uses_locale(s))) return t;
     return text_copy(&s->blocks, text_slice(&t, scratch));
 }
 
-/* Looks up what BY names: texts are kept, numbers become places. A weight that is no number does
- * not end the lookups, since 6.2 counts them all; false then. */
+/* Looks up the weights that BY names: texts are kept, numbers become places. Returns false after a
+ * weight that is no number; the lookups go on nevertheless, because 6.2 counts them all. */
 static bool add_by_pattern(struct sort *s, struct first *first) {
     struct job jobs[BATCH_KEYS];
     bool numbers = true;
@@ -610,8 +613,8 @@ static bool add_by_pattern(struct sort *s, struct first *first) {
     return numbers;
 }
 
-/* Puts the elements into order: the window of *places, an allocated array, is what is wanted. False
- * after an error. */
+/* Sorts the elements: sets *places, an allocated array, whose window is the result. False after an
+ * error reply. */
 static bool order_elements(struct sort *s, struct place **places) {
     struct first first;
     bool numbers = true;
@@ -708,7 +711,7 @@ static void command_sort(struct call *call) {
 
 /* ---- row ---- */
 
-/* The last STORE counts. */
+/* Names the key, and the target of the last STORE. */
 static bool sort_keys(const struct key_search *s) {
     int target = 0;
     for (int i = 2; i + 1 < s->argc; i++) {
@@ -730,8 +733,8 @@ static struct command rows[] = {
             .keys = sort_keys),
 };
 
-/* Whether texts have another order than their bytes: not in the C locale, nor in those derived from
- * it ("C.UTF-8"), which differ in the encoding alone. */
+/* Whether a locale orders texts otherwise than by their bytes: not the C locale, nor those derived
+ * from it ("C.UTF-8"), which differ only in the encoding. */
 static bool takes_locale(const char *name) {
     return name && strcmp(name, "C") && strncmp(name, "C.", 2) && strcmp(name, "POSIX");
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Commands on the entries of streams, and what the other stream commands share. The rows stand at
- * the end.
+ * Commands on the entries of streams, and functions for the other stream commands. The rows stand
+ * at the end.
  *
- * A stream that lost its last entry stays: its last ID and its groups are worth keeping. Only DEL
- * and its like delete the key.
+ * A stream that lost its last entry stays, because its last ID and its groups are still needed.
+ * Only DEL and similar commands delete the key.
  *
  * Invariants
  *  1. A command checks all its arguments before it changes anything.
- *  2. An array's length is told before its elements: who replies entries counts them first.
+ *  2. An array's length is replied before its elements, so entries are counted before they are
+ *     replied.
  *
- * XADD wakes who waits for its key (exec/blocked); XSETID does not, as in 6.2. What replicas and
- * the append-only file are to hear of is the effect: XADD with the ID that `*` gave, and a trim by
- * `~` as `=` with the length or the lowest ID that it led to.
+ * XADD wakes clients that wait for its key (exec/blocked); XSETID does not, as in 6.2. The effect
+ * for replicas and log: XADD with the ID that `*` gave, and a trim by `~` as `=` with the length or
+ * the lowest ID that it led to.
  */
 #include "commands/stream.h"
 
@@ -43,9 +44,9 @@ static const struct stream_id highest_id = STREAM_ID_MAX;
 
 static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* A part of an ID. Beyond plain numbers this takes what strtoull takes, for 6.2 reads them with
- * it: blanks before, a sign, zeros in front. A number with a minus sign wraps around, unless it is
- * the plain form of a negative one. */
+/* Parses a part of an ID. Besides plain numbers it accepts what strtoull does, as 6.2: leading
+ * blanks, a sign, leading zeros. A number with a minus sign wraps around, unless it is the plain
+ * form of a negative one. */
 static bool read_part(struct slice text, uint64_t *part) {
     size_t at = 0;
     int64_t plain;
@@ -95,7 +96,8 @@ bool stream_parse_id(const struct call *call, int index, struct stream_id *id) {
     return id_or_error(call, call->argv[index], 0, id);
 }
 
-/* `*excluded`: the ID itself does not belong to the range. */
+/* Parses an end of a range; `*excluded`: the ID itself does not belong to the range. False after an
+ * error reply. */
 static bool parse_bound(const struct call *call, int index, uint64_t missing, struct stream_id *id,
                         bool *excluded) {
     struct slice text = call->argv[index];
@@ -262,8 +264,8 @@ void stream_effect_consumer(const struct key *key, struct slice group_name, stru
 
 /* ---- trimming ---- */
 
-/* Trimming by `~` looks at so many nodes full of entries, unless LIMIT tells otherwise: one command
- * may not take long. Facts of 6.2. */
+/* Trimming by `~` removes at most so many nodes full of entries, unless LIMIT says otherwise, so
+ * that a command does not take long. Facts of 6.2. */
 #define TRIM_NODES 100
 #define TRIM_ENTRIES_DEFAULT 10000 /* where nodes have no limit of entries */
 #define TRIM_ENTRIES_MAX 1000000
@@ -279,12 +281,12 @@ static uint64_t trim_limit(void) {
 
 struct trimming {
     struct stream_trim trim;
-    int threshold_index; /* the argument that is the threshold; 0: there is none */
+    int threshold_index; /* the threshold's argument; 0: there is none */
     bool limited;        /* LIMIT was given */
 };
 
-/* MAXLEN or MINID, `~` or `=` where there is one, and the threshold, from *index on; the threshold
- * becomes *index. */
+/* Parses MAXLEN or MINID, an optional `~` or `=`, and the threshold, from *index on; *index becomes
+ * the threshold's argument. False after an error reply. */
 static bool parse_threshold(const struct call *call, int *index, enum stream_trim_by by,
                             struct trimming *t) {
     struct stream_trim *trim = &t->trim;
@@ -328,8 +330,8 @@ static bool parse_limit(const struct call *call, int index, struct trimming *t) 
 
 enum parsed { PARSED, PARSED_NOTHING, PARSED_ERROR };
 
-/* One option of trimming from *index on, which becomes its last argument. PARSED_NOTHING, with no
- * reply, where it is none. */
+/* Parses an option of trimming from *index on; *index becomes its last argument. PARSED_NOTHING,
+ * with no reply, where it is none. */
 static enum parsed parse_trim_option(const struct call *call, int *index, struct trimming *t) {
     bool done;
     if (*index + 1 >= call->argc) return PARSED_NOTHING;
@@ -344,7 +346,8 @@ static enum parsed parse_trim_option(const struct call *call, int *index, struct
     return done ? PARSED : PARSED_ERROR;
 }
 
-/* After all options: whether they fit each other. `required`: there must be a trim. */
+/* Checks, after all options, that they fit together. `required`: there must be a trim. False after
+ * an error reply. */
 static bool finish_trimming(const struct call *call, struct trimming *t, bool required) {
     bool none = t->trim.by == STREAM_TRIM_NOT;
     const char *error = NULL;
@@ -352,7 +355,7 @@ static bool finish_trimming(const struct call *call, struct trimming *t, bool re
         error = "syntax error, LIMIT cannot be used without specifying a trimming strategy";
     else if (none && required)
         error = "syntax error, XTRIM must be called with a trimming strategy";
-    else if (t->limited && !t->trim.whole_nodes && !call_is_repeated(call)) /* theirs was `~` */
+    else if (t->limited && !t->trim.whole_nodes && !call_is_repeated(call)) /* sent as `~` */
         error = "syntax error, LIMIT cannot be used without the special ~ option";
     if (error)
         reply_error(call->client, error);
@@ -361,8 +364,9 @@ static bool finish_trimming(const struct call *call, struct trimming *t, bool re
     return !error;
 }
 
-/* What depends on how the nodes are filled, or on the clock, is told exactly to who repeats it: `~`
- * becomes `=` with the threshold that was reached, and the whole ID stands for `*`, or a part. */
+/* Log and replicas get exact values where the result depends on how nodes are filled, or on the
+ * clock: `~` becomes `=` with the threshold that was reached, and `*`, or a part of an ID, becomes
+ * the whole ID. */
 static void add_exact_effect(const struct call *call, struct value v, const struct trimming *t,
                              int id_index, struct stream_id id) {
     char threshold[STREAM_ID_CHARS], id_text[STREAM_ID_CHARS];
@@ -375,7 +379,7 @@ static void add_exact_effect(const struct call *call, struct value v, const stru
     if (t->trim.whole_nodes) {
         struct stream_id first;
         size_t length;
-        if (!stream_bottom_id(v, &first)) first = STREAM_ID_MAX; /* where none is left */
+        if (!stream_bottom_id(v, &first)) first = STREAM_ID_MAX; /* where no entry is left */
         length = t->trim.by == STREAM_TRIM_ID
                      ? stream_id_print(first, threshold)
                      : number_format_int64(threshold, (int64_t)stream_count(v));
@@ -410,7 +414,7 @@ struct addition {
     struct trimming trimming;
     struct stream_id id;
     bool id_given, only_existing;
-    int first_field; /* its argument; where no ID was found, beyond the last */
+    int first_field; /* its argument; without an ID, beyond the last argument */
 };
 
 static bool parse_addition(const struct call *call, struct addition *a) {
@@ -432,16 +436,17 @@ static bool parse_addition(const struct call *call, struct addition *a) {
     return finish_trimming(call, &a->trimming, false);
 }
 
-/* What `*` stands for behind the last ID: the time, or where that is behind, the next ID. */
+/* The ID that `*` stands for: the present time, or, where that is not above the last ID, the next
+ * ID. */
 static struct stream_id next_id(struct stream_id last) {
     uint64_t now = (uint64_t)clock_cached_msec();
     if (now > last.msec) return (struct stream_id){now, 0};
     bool above = stream_id_increase(&last);
-    ASSERT(above); /* a stream whose last ID is the last of all was refused */
+    ASSERT(above); /* a stream with the highest last ID was refused */
     return last;
 }
 
-/* False, with nothing changed, where the entry is too large; else replies its ID. */
+/* Adds the entry and replies its ID. False, with nothing changed, where the entry is too large. */
 static bool add_entry(const struct call *call, struct edit *edit, const struct addition *a) {
     const struct slice *texts = call->argv + a->first_field;
     size_t pairs = (size_t)(call->argc - a->first_field) / 2;
@@ -525,7 +530,7 @@ static void command_xsetid(struct call *call) {
     }
     stream_set_last_id(*edit_value(&edit, NULL), id);
     reply_ok(c);
-    /* No change of the key to those who watch it, as 6.2. */
+    /* Does not count as a change for WATCH, as in 6.2. */
     edit_close_untold(&edit, 1, NOTIFY_STREAM, "xsetid");
 }
 

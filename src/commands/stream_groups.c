@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Commands on the consumer groups of streams: making them, acknowledging, looking at what is
- * pending and claiming it. The rows stand at the end; XREADGROUP is in stream_read.c.
+ * Commands on the consumer groups of streams: creating them, acknowledging entries, showing and
+ * claiming pending entries. The rows stand at the end; XREADGROUP is in stream_read.c.
  *
  * Invariants
  *  1. A command checks all its arguments before it changes anything.
- *  2. Groups, consumers and what is pending count in a value's bytes: they change only between
+ *  2. Groups, consumers and pending entries count in a value's bytes: they change only between
  *     keyspace_object_begin and keyspace_object_end, and pointers to them are looked up within.
  *
- * What replicas and the append-only file are to hear of: XCLAIM and XAUTOCLAIM as an XCLAIM with
- * TIME, RETRYCOUNT, FORCE, JUSTID and LASTID for each entry claimed, XCLAIM that claims none but
- * raises the last ID as XGROUP SETID; the others as they stand.
+ * Effects for replicas and log: XCLAIM and XAUTOCLAIM become an XCLAIM with TIME, RETRYCOUNT,
+ * FORCE, JUSTID and LASTID for each claimed entry. An XCLAIM that claims none but raises the last
+ * ID becomes an XGROUP SETID. The other commands are repeated as sent.
  */
 #include "commands/stream_groups.h"
 
@@ -29,18 +29,18 @@
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 
-/* XAUTOCLAIM looks at so many entries for each that it may claim, and claims so many. Facts of
- * 6.2. */
+/* XAUTOCLAIM looks at AUTOCLAIM_LOOKS entries for each that it may claim, and claims
+ * AUTOCLAIM_COUNT at most. Facts of 6.2. */
 #define AUTOCLAIM_LOOKS 10
 #define AUTOCLAIM_COUNT 100
 
 /* ---- XGROUP ---- */
 
-/* A subcommand's arguments that are common to all, found and checked. As 6.2, what changes in
- * groups is counted, but is no change of the key to those who watch it: edit_close_untold. */
+/* The arguments that all subcommands share, found and checked. As in 6.2, changes of groups are
+ * counted, but are no change of the key for WATCH: edit_close_untold. */
 struct on_group {
     struct call *call;
-    struct edit edit;       /* of argument 2; its entry is NULL where there need be no such key */
+    struct edit edit;       /* of argument 2; the entry is NULL where none is needed */
     struct stream_group *g; /* after change_begin */
 };
 
@@ -54,7 +54,7 @@ static void change_end(struct on_group *x, uint64_t changes, const char *event) 
     edit_close_untold(&x->edit, changes, NOTIFY_STREAM, event);
 }
 
-/* The ID that is argument 4: `$` is the stream's last one. False after an error. */
+/* Parses the ID at argument 4; `$` is the stream's last ID. False after an error reply. */
 static bool parse_group_id(const struct on_group *x, struct stream_id *id) {
     if (!slice_equal(x->call->argv[4], SLICE("$"))) return stream_parse_id(x->call, 4, id);
     const struct entry *e = x->edit.entry;
@@ -78,7 +78,7 @@ static void xgroup_create(struct on_group *x) {
         change_end(x, made, "xgroup-create");
 }
 
-/* Unlike CREATE this takes `-` and `+` too. */
+/* Unlike CREATE, SETID also takes `-` and `+`. */
 static void xgroup_setid(struct on_group *x) {
     struct slice text = x->call->argv[4];
     struct stream_id id = {0, 0};
@@ -92,7 +92,7 @@ static void xgroup_setid(struct on_group *x) {
     change_end(x, 1, "xgroup-setid");
 }
 
-/* Who waits for the group learns that it is gone. */
+/* Clients that wait for the group are woken, and get an error. */
 static void xgroup_destroy(struct on_group *x) {
     struct call *call = x->call;
     struct value taken;
@@ -116,7 +116,7 @@ static void xgroup_delconsumer(struct on_group *x) {
     struct stream_consumer *consumer = stream_consumer_find(x->g, x->call->argv[4]);
     if (consumer) pending = stream_consumer_take(v, x->g, consumer, &taken);
     reply_integer(x->call->client, (int64_t)pending);
-    /* As 6.2 counts it, even where there was none. */
+    /* Counted as a change even where there was no such consumer, as in 6.2. */
     change_end(x, 1, "xgroup-delconsumer");
     if (consumer) lazyfree_value(VALUE_STREAM, taken);
 }
@@ -150,8 +150,8 @@ static const char *const xgroup_help[] = {
     NULL,
 };
 
-/* Finds the key and the group, where there are arguments for them: before the number of arguments
- * is looked at, as 6.2 does. False after an error. */
+/* Finds the key and the group, where there are arguments for them; before the number of arguments
+ * is checked, as in 6.2. False after an error reply. */
 static bool find_on_group(struct on_group *x, bool makes_stream, bool needs_group) {
     struct call *call = x->call;
     struct slice key = call->argv[2], name = call->argv[3];
@@ -190,7 +190,7 @@ static void command_xgroup(struct call *call) {
         reply_unknown_subcommand(call);
 }
 
-/* The stream that is argument 1, for a command that counts as a read of it. False after a reply of
+/* Opens the stream that is argument 1, for a command that counts as a read. False after a reply of
  * wrong type. */
 static bool open_reading(struct edit *edit, const struct call *call) {
     struct entry *e;
@@ -243,7 +243,8 @@ static void reply_pending_counts(struct client *c, const struct rax *consumers) 
     buffer_free(&w.name);
 }
 
-/* How many are pending, the lowest ID, the highest, and how many for each consumer. */
+/* Replies how many entries are pending, the lowest ID, the highest, and how many for each
+ * consumer. */
 static void reply_pending_summary(struct client *c, const struct stream_group *g) {
     char bytes[STREAM_KEY_BYTES + 1];
     struct buffer key = {bytes, 0, sizeof(bytes), MEMORY_OTHER};
@@ -264,7 +265,7 @@ static void reply_pending_summary(struct client *c, const struct stream_group *g
 
 struct pending_query {
     struct stream_id first, last;
-    int64_t count, idle_msec; /* idle so long at least; 0 or less = any */
+    int64_t count, idle_msec; /* the least idle time; 0 or less = any */
     bool of_consumer;
     struct slice consumer;
 };
@@ -293,7 +294,7 @@ static bool parse_pending_query(const struct call *call, struct pending_query *q
     return true;
 }
 
-/* To the next entry that the query wants. */
+/* Steps to the next entry that fits the query; false at the end. */
 static bool pending_step(struct stream_pending_walk *w, const struct pending_query *q,
                          int64_t now) {
     while (stream_pending_step(w)) {
@@ -346,10 +347,10 @@ static void command_xpending(struct call *call) {
 struct claim {
     int64_t min_idle_msec; /* 0 or less = any */
     int64_t now_msec, delivered_msec;
-    int64_t deliveries; /* < 0: one more, where the entries themselves are replied */
-    bool forced;        /* what is not pending becomes so */
+    int64_t deliveries; /* < 0: one more, unless only IDs are replied */
+    bool forced;        /* entries that are not pending become so */
     bool only_ids;
-    struct stream_id last_id; /* the group's becomes this, where that is higher */
+    struct stream_id last_id; /* the group's last ID becomes this, if it is higher */
     int id_end;               /* IDs are the arguments before this one */
 };
 
@@ -386,7 +387,7 @@ static void claim_one(struct claiming *x, const struct claim *how, struct stream
     buffer_append(&x->claimed, &id, sizeof(id));
 }
 
-/* Replies what was claimed: entries, null where one is gone, or IDs. */
+/* Replies the claimed entries (null for one that was deleted), or only their IDs. */
 static void reply_claimed(struct client *c, const struct claiming *x, bool only_ids) {
     const struct stream_id *ids = (const struct stream_id *)(const void *)x->claimed.bytes;
     size_t count = claimed_count(x);
@@ -406,7 +407,7 @@ static bool claim_option_error(const struct call *call, int index) {
     return false;
 }
 
-/* The options of XCLAIM, behind its IDs. */
+/* Parses the options of XCLAIM, behind its IDs. False after an error reply. */
 static bool parse_claim_options(const struct call *call, struct claim *how) {
     int64_t delivered = how->now_msec, idle;
     for (int i = how->id_end; i < call->argc; i++) {
@@ -432,7 +433,7 @@ static bool parse_claim_options(const struct call *call, struct claim *how) {
             return claim_option_error(call, i);
         }
     }
-    /* Neither before time began nor in the future: the idle time could not be told. */
+    /* Neither before 1970 nor in the future, so that the idle time can be computed. */
     how->delivered_msec = delivered < 0 || delivered > how->now_msec ? how->now_msec : delivered;
     return true;
 }
@@ -455,7 +456,7 @@ static void claim_begin(struct claiming *x, const struct call *call) {
     x->g = stream_group_find(x->v, call->argv[2]);
 }
 
-/* Counts `changes`, and says what the claims are to log and replicas: each entry's owner. */
+/* Counts `changes`, and adds the claims' effects for log and replicas: each entry's owner. */
 static void claim_end(struct claiming *x, const struct call *call, uint64_t changes) {
     const struct stream_id *ids = (const struct stream_id *)(const void *)x->claimed.bytes;
     size_t count = claimed_count(x);
@@ -518,7 +519,7 @@ static bool parse_autoclaim(const struct call *call, struct autoclaim *a) {
     return true;
 }
 
-/* Replies where to go on, 0-0 at the end, and what was claimed. */
+/* Replies the ID to continue from, 0-0 at the end, and the claimed entries. */
 static void command_xautoclaim(struct call *call) {
     struct autoclaim a;
     struct claiming x;

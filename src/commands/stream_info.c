@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * XINFO: what a stream, its groups and their consumers are like. The row stands at the end.
+ * XINFO: facts about a stream, its groups and their consumers. The row stands at the end.
  *
- * Changes nothing, and is no sign of life of a consumer.
+ * XINFO changes nothing, and does not count as activity of a consumer.
  */
 #include "commands/stream_info.h"
 
@@ -16,8 +16,8 @@
 #include "net/reply.h"
 #include "store/keyspace.h"
 
-/* XINFO STREAM FULL shows so many entries, and so many pending ones of each group and consumer,
- * where COUNT does not tell otherwise. */
+/* XINFO STREAM FULL shows so many entries, and so many pending entries of each group and consumer,
+ * unless COUNT says otherwise. */
 #define FULL_COUNT 10
 
 static size_t group_count(struct value v) {
@@ -27,7 +27,7 @@ static size_t group_count(struct value v) {
 
 /* ---- STREAM ---- */
 
-/* The first or the last entry, null where there is none. */
+/* Replies the first or the last entry, or null. */
 static void reply_edge(struct client *c, struct value v, bool top) {
     struct stream_id id;
     if (top ? stream_top_id(v, &id) : stream_bottom_id(v, &id))
@@ -36,7 +36,7 @@ static void reply_edge(struct client *c, struct value v, bool top) {
         reply_null(c);
 }
 
-/* What both forms of XINFO STREAM begin with: four pairs. */
+/* Replies the four pairs with which both forms of XINFO STREAM begin. */
 static void reply_stream_head(struct client *c, struct value v) {
     reply_bulk_c_string(c, "length");
     reply_integer(c, (int64_t)stream_count(v));
@@ -59,7 +59,7 @@ static void reply_stream(struct client *c, struct value v) {
     reply_edge(c, v, true);
 }
 
-/* Up to `most` (0 = no limit) pending entries; of a group with the consumer. */
+/* Replies up to `most` (0 = no limit) pending entries; those of a group with their consumer. */
 static void reply_pending_info(struct client *c, const struct rax *pending, uint64_t most,
                                bool of_group) {
     struct stream_pending_walk w;
@@ -200,7 +200,7 @@ static const char *const help[] = {
     NULL,
 };
 
-/* 6.2 looks at the key before it looks at the subcommand. */
+/* The key is checked before the subcommand, as in 6.2. */
 static void command_xinfo(struct call *call) {
     struct entry *e;
     if (argument_is(call, 1, "help")) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of stream commands share: IDs as arguments, replies of entries, and walks through
- * what is pending.
+ * For the files of stream commands: IDs as arguments, replies of entries, and walks over pending
+ * entries.
  */
 #ifndef EVENKEEL_COMMANDS_STREAM_INTERNAL_H
 #define EVENKEEL_COMMANDS_STREAM_INTERNAL_H
@@ -18,12 +18,14 @@ struct rax;
 
 /* ---- IDs ---- */
 
-/* "msec-sequence", or "msec", whose sequence is `missing` then. False where it is none. */
+/* Parses "msec-sequence", or "msec", whose sequence is then `missing`. False where the text is no
+ * ID. */
 bool stream_read_id(struct slice text, uint64_t missing, struct stream_id *id);
-/* The same of an argument, with sequence 0 where there is none; false after an error. */
+/* Parses an argument as an ID, with sequence 0 where it has none; false after an error reply. */
 bool stream_parse_id(const struct call *call, int index, struct stream_id *id);
-/* An end of a range: an ID, whose sequence may be missing, `-`, `+`, or after `(` an ID that does
- * not belong to the range. Gives the first or the last that does; false after an error. */
+/* Parse an end of a range: an ID, whose sequence may be missing, `-`, `+`, or `(` before an ID that
+ * does not belong to the range. They return the first or the last ID that does; false after an
+ * error reply. */
 bool stream_parse_start(const struct call *call, int index, struct stream_id *first);
 bool stream_parse_end(const struct call *call, int index, struct stream_id *last);
 
@@ -31,21 +33,21 @@ void stream_reply_id(struct client *c, struct stream_id id);
 
 /* ---- entries ---- */
 
-/* Entries with first <= ID <= last, at most `most` (0 = no limit). O(log nodes + entries); all of
- * a stream in O(log nodes). */
+/* Counts the entries with first <= ID <= last, at most `most` (0 = no limit). O(log nodes +
+ * entries); for all of a stream O(log nodes). */
 uint64_t stream_count_range(struct value v, struct stream_id first, struct stream_id last,
                             uint64_t most);
-/* Replies so many entries in an array, in order from `first` or down from `last`; there must be so
+/* Replies `count` entries in an array, in order from `first` or down from `last`; there must be so
  * many. */
 void stream_reply_entries(struct client *c, struct value v, struct stream_id first,
                           struct stream_id last, bool backwards, uint64_t count);
-/* An entry by its ID; false, with no reply, where there is none. */
+/* Replies an entry by its ID; false, with no reply, where there is none. */
 bool stream_reply_entry(struct client *c, struct value v, struct stream_id id);
 
 /* ---- groups ---- */
 
-/* Walks a tree of pending entries upwards, from an ID on. The entry that was reached may be given
- * to another consumer, or removed, before the next step. */
+/* A walk over a tree of pending entries, upwards from an ID. The present entry may be given to
+ * another consumer, or removed, before the next step. */
 struct stream_pending_walk {
     struct stream_id id;
     struct stream_pending *pending;
@@ -57,8 +59,8 @@ void stream_pending_start(struct stream_pending_walk *w, const struct rax *tree,
                           struct stream_id from);
 bool stream_pending_step(struct stream_pending_walk *w);
 
-/* Walks a tree of groups or consumers by name. The caller frees `name` (class MEMORY_OTHER), which
- * is what was reached; it begins as {0}. False at the end. */
+/* A walk over a tree of groups or consumers, by name; begins as {0}. `name` is the present one's;
+ * the caller frees it (class MEMORY_OTHER). stream_name_step returns false at the end. */
 struct stream_name_walk {
     struct buffer name;
     void *value; /* struct stream_group or stream_consumer */
@@ -66,13 +68,13 @@ struct stream_name_walk {
 };
 bool stream_name_step(struct stream_name_walk *w, const struct rax *tree);
 
-/* The group that is argument `index` of the stream of an entry (NULL: no such key); NULL after an
- * error that names the key, argument 1, and the group. */
+/* The group that argument `index` names in the stream of an entry (NULL: no such key); NULL after
+ * an error reply that names the key, argument 1, and the group. */
 struct stream_group *stream_parse_group(const struct call *call, const struct entry *e, int index);
 /* ---- effects ---- */
 
-/* What log and replicas are told instead of who read or claimed: that an entry is pending for the
- * consumer as it is now, that the group's last ID moved, that there is a consumer. */
+/* The effects for log and replicas that stand for reading and claiming: an entry is pending for its
+ * present consumer; the group's last ID moved; a consumer was created. */
 void stream_effect_claim(const struct key *key, struct slice group_name,
                          const struct stream_group *g, struct slice consumer, struct stream_id id,
                          const struct stream_pending *p);
@@ -80,7 +82,7 @@ void stream_effect_last_id(const struct key *key, struct slice group_name,
                            const struct stream_group *g);
 void stream_effect_consumer(const struct key *key, struct slice group_name, struct slice consumer);
 
-/* The consumer of that name, made if need be, seen at this Unix time. */
+/* The consumer of that name, created if necessary, and marked as seen at this Unix time. */
 struct stream_consumer *stream_consumer_see(struct value v, struct stream_group *g,
                                             struct slice name, int64_t now_msec);
 #endif

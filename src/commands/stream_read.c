@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * XREAD and XREADGROUP: entries of several streams, waiting for them if need be. The rows stand at
+ * XREAD and XREADGROUP: read entries of several streams, and may wait for them. The rows stand at
  * the end.
  *
  * A request goes through its streams three times: it resolves where each is to be read from
@@ -7,17 +7,17 @@
  * (find_readable); then it replies. An array's length is told before its elements, so finding comes
  * first and counts what replying shows.
  *
- * XREADGROUP reads either what nobody of its group was given yet (`>`), which becomes pending for
- * the consumer unless NOACK says otherwise, or what is pending for the consumer, which changes
- * nothing but the times delivered. The latter never waits: no entries are an answer too.
+ * XREADGROUP reads either new entries (`>`), which no consumer of its group was given yet and which
+ * become pending for this consumer unless NOACK is given, or the consumer's pending entries, where
+ * only their delivery counts change. The latter never waits: it may reply no entries.
  *
- * Who waits is served when a key is signalled (exec/blocked): when an entry is added, when a stream
- * comes to stand under the key, and when a group is destroyed. A group that is gone then is an
- * error; a key that is gone, or holds another type, is waited for further. These are the ways of
- * 6.2, as is this: a stream whose last ID is high enough answers, though the entry may be gone.
+ * A waiting client is served when a key is signalled (exec/blocked): when an entry is added, when a
+ * stream is put under the key, and when a group is destroyed. A destroyed group is then an error;
+ * for a key that was deleted, or has another type, the client waits on. As in 6.2, a stream whose
+ * last ID is high enough ends the wait, even if that entry was deleted.
  *
- * What replicas and the append-only file are to hear of: an XCLAIM for each entry delivered, with
- * NOACK an XGROUP SETID, and an XGROUP CREATECONSUMER where one came into being.
+ * Effects for replicas and log: an XCLAIM for each delivered entry, with NOACK an XGROUP SETID, and
+ * an XGROUP CREATECONSUMER where a consumer was created.
  */
 #include "commands/stream_read.h"
 
@@ -40,7 +40,7 @@
 #include "net/reply.h"
 #include "store/keyspace.h"
 
-/* A reader that waits without COUNT gets so many entries at most, as in 6.2. */
+/* A waiting reader without COUNT gets at most so many entries, as in 6.2. */
 #define WAITING_COUNT 1000
 
 struct reading {
@@ -48,10 +48,10 @@ struct reading {
     uint64_t count; /* 0 = no limit */
     struct slice group, consumer;
     int64_t timeout_msec;
-    int streams, first_key; /* how many, and the argument that is the first one's key */
+    int streams, first_key; /* how many streams, and the argument of the first key */
 };
 
-/* Where a stream is to be read from. `undelivered` (`>`): behind the group's last ID. */
+/* Where a stream is read from. `undelivered` (`>`): behind the group's last ID. */
 struct place {
     struct stream_id after;
     bool undelivered;
@@ -63,12 +63,13 @@ struct finding {
     struct value v;
     struct stream_id first;
     uint64_t count;
-    struct stream_consumer *history; /* of what is pending for it; NULL: of the stream's entries */
+    struct stream_consumer *history; /* whose pending entries to read; NULL: the stream's */
 };
 
 /* ---- arguments ---- */
 
-/* The word at `*index` with its values, the last of which *index becomes. `STREAMS` is not one. */
+/* Parses the option at `*index` with its values; *index becomes the last of these. `STREAMS` is not
+ * an option. False after an error reply. */
 static bool reading_parse_option(const struct call *call, int *index, bool grouped,
                                  struct reading *r) {
     struct client *c = call->client;
@@ -160,7 +161,7 @@ static bool parse_place(const struct call *call, const struct reading *r, int nu
         return r->grouped;
     }
     if (!stream_parse_id(call, at, &p->after)) return false;
-    /* Nothing can stand behind the highest ID: 6.2 takes it for `>`. */
+    /* No entry can stand behind the highest ID, so 6.2 takes that for `>`. */
     p->undelivered = r->grouped && stream_id_compare(p->after, STREAM_ID_MAX) == 0;
     return true;
 }
@@ -204,8 +205,8 @@ static uint64_t deliver_new(struct value v, struct stream_group *g, const struct
     return count;
 }
 
-/* Counts what is pending for the consumer from an ID on, and notes that it is delivered again where
- * the entry is still there. */
+/* Counts the consumer's pending entries from an ID on, and notes for those that still exist that
+ * they are delivered again. */
 static uint64_t deliver_again(struct value v, const struct stream_consumer *consumer,
                               struct stream_id first, uint64_t most, int64_t now) {
     struct stream_pending_walk w;
@@ -219,7 +220,7 @@ static uint64_t deliver_again(struct value v, const struct stream_consumer *cons
     return count;
 }
 
-/* The group's part of finding, within keyspace_object_begin and _end. */
+/* The group's part of `find`, between keyspace_object_begin and _end. */
 static void find_in_group(struct edit *edit, const struct reading *r, const struct place *p,
                           struct finding *f) {
     struct value v = *edit_value(edit, NULL);
@@ -237,7 +238,7 @@ static void find_in_group(struct edit *edit, const struct reading *r, const stru
         f->history = consumer;
         f->count = more ? deliver_again(v, consumer, f->first, r->count, now) : 0;
     }
-    /* No change of the key to those who watch it, as 6.2; and what others repeat is said above. */
+    /* No change for WATCH, as in 6.2; the effects were added above. */
     edit_close_untold(edit, 1, NOTIFY_STREAM, NULL);
     effect_none();
 }
@@ -249,7 +250,7 @@ static bool has_behind(struct value v, struct stream_id after) {
            stream_id_compare(top, after) > 0;
 }
 
-/* What the stream of an entry has; false where nothing. */
+/* Finds what a stream has for the reply; false where it has nothing. */
 static bool find_readable(struct edit *edit, const struct reading *r, const struct place *p,
                           struct finding *f) {
     struct value v = entry_object(edit->entry);
@@ -258,7 +259,7 @@ static bool find_readable(struct edit *edit, const struct reading *r, const stru
         if (!has_behind(v, p->after)) return false;
         f->first = p->after;
         bool above = stream_id_increase(&f->first);
-        ASSERT(above); /* there is an entry behind it */
+        ASSERT(above); /* true, because an entry is behind it */
         f->count = stream_count_range(v, f->first, STREAM_ID_MAX, r->count);
         return true;
     }
@@ -301,7 +302,7 @@ static void reply_findings(struct client *c, const struct finding *findings, int
 
 /* ---- waiting ---- */
 
-/* A stream that is waited for, and where it is to be read from. */
+/* A stream that a client waits for, and where it is read from. */
 struct waited_stream {
     struct slice key;
     struct stream_id after;
@@ -342,7 +343,7 @@ static void waiting_free(void *state) { memory_free(state, MEMORY_CLIENTS); }
 
 static void reading_reply_timeout(struct client *c, void *state) { reply_null_array(c); }
 
-/* Where the stream is to be read from: of a key that is named twice, its first place counts. */
+/* Where the stream is read from; for a key that is named twice, the first place counts. */
 static struct stream_id waited_after(const struct waiting_read *w, struct slice key) {
     int i = 0;
     while (!slice_equal(w->streams[i].key, key)) {
@@ -377,7 +378,7 @@ static bool serve_reading(struct client *c, void *state, const struct key *key) 
     } else {
         f.first = p.after;
         bool above = stream_id_increase(&f.first);
-        ASSERT(above); /* there is an entry behind it */
+        ASSERT(above); /* true, because an entry is behind it */
         f.count = stream_count_range(v, f.first, STREAM_ID_MAX, r->count);
     }
     reply_findings(c, &f, 1);
@@ -424,7 +425,7 @@ static void command_xreadgroup(struct call *call) { read_generic(call, true); }
 
 /* ---- rows ---- */
 
-/* As many keys as IDs follow the word STREAMS. */
+/* Behind the word STREAMS stand as many keys as IDs. */
 static bool stream_read_keys(const struct key_search *s) {
     int i = 1;
     for (; i < s->argc && !slice_is(s->argv[i], "streams"); i++) {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands on strings. The rows stand at the end.
  *
- * A write is one edit (exec/edit), so that it costs one lookup. Texts come as slices of the
- * request; what is stored is copied into the entry, but a large argument that arrived in a block of
- * its own is kept without a copy. APPEND and SETRANGE write into the string where it stands
- * (edit_put_bytes).
+ * A write is one edit (exec/edit), so that it costs one lookup. Texts come as slices of the request
+ * and are copied into the entry; a large argument that arrived in a block of its own is kept
+ * without a copy. APPEND and SETRANGE write into the string in place (edit_put_bytes).
  *
- * Commands with many keys ask the processor for a group of entries before they use the first.
+ * Commands with many keys prefetch a group of entries before they use the first.
  */
 #include "commands/string.h"
 
@@ -34,10 +33,10 @@
 /* All digits of the largest long double, sign, point, 17 decimals: 4,952, rounded up. */
 #define LDBL_TEXT_BYTES 5120
 
-/* For commands that read: counted as a hit or a miss. */
+/* Looks up the key for a command that reads, which counts a hit or a miss. */
 static struct entry *read_key(const struct call *call) { return call_read(call, 1); }
 
-/* An edit of the key, for commands that read it too. */
+/* Begins an edit of the key, for a command that also reads it. */
 static void edit_read(struct edit *edit, const struct call *call) {
     const struct key key = call_key(call, 1);
     edit_of_entry(edit, &key, read_key(call));
@@ -48,7 +47,7 @@ static void reply_string(struct client *c, const struct entry *e) {
     reply_bulk(c, entry_string(e, scratch));
 }
 
-/* The text or a null; false, after a reply of wrong type, where it is no string. */
+/* Replies the text or a null; false after a reply of wrong type. */
 static bool reply_string_or_null(const struct call *call, struct entry *e) {
     if (!argument_string_entry(call, e)) return false;
     if (e)
@@ -58,7 +57,7 @@ static bool reply_string_or_null(const struct call *call, struct entry *e) {
     return true;
 }
 
-/* The argument as it will stand; a block of its own is taken over. */
+/* The argument as a value to store; its own block, if it has one, is taken. */
 static struct string_value value_of_argument(const struct call *call, int index) {
     struct string_value value = string_value_of_text(call->argv[index]);
     if (value.text.length >= BATCH_ADOPT_BYTES)
@@ -78,7 +77,7 @@ enum set_flags {
     SET_EXPIRES = 1 << 4,
     SET_PERSIST = 1 << 5,
 };
-/* What SET and GETEX take. */
+/* The flags that SET and GETEX allow. */
 #define SET_FLAGS (SET_NX | SET_XX | SET_GET | SET_KEEPTTL)
 #define GETEX_FLAGS SET_PERSIST
 
@@ -124,7 +123,7 @@ static const struct set_flag_word set_flag_words[] = {{"nx", SET_NX},
 struct set_options {
     unsigned flags;
     const struct set_expiry *form; /* NULL: no time was given */
-    int value_index;               /* where it stands */
+    int value_index;               /* the argument of the time */
 };
 
 /* EX, PX, EXAT or PXAT at `index`, with a value behind it; NULL where it is none of these. */
@@ -147,14 +146,14 @@ static bool set_flags_conflict(unsigned flags) {
            (flags & SET_EXPIRES && flags & (SET_KEEPTTL | SET_PERSIST));
 }
 
-/* The options from `first` on. The time's value is checked later, by set_deadline. False after an
+/* Parses the options from `first` on; set_deadline checks the time's value later. False after an
  * error reply. */
 static bool set_parse(struct call *call, int first, unsigned allowed, struct set_options *options) {
     *options = (struct set_options){0};
     for (int i = first; i < call->argc; i++) {
         unsigned flag = set_flag_at(call, i, allowed);
         const struct set_expiry *form = flag ? NULL : set_expiry_at(call, i);
-        /* The same word twice is allowed and the last one counts; two words are not. */
+        /* A word may be repeated, and the last one counts; two different words are refused. */
         bool other_form = form && options->form && form != options->form;
         if (form) {
             options->form = form;
@@ -170,7 +169,7 @@ static bool set_parse(struct call *call, int first, unsigned allowed, struct set
     return true;
 }
 
-/* The time that `form` finds at `index`. False after an error reply. */
+/* Parses the time of `form` at `index`. False after an error reply. */
 static bool parse_time(struct call *call, const struct set_expiry *form, int index,
                        struct given_time *time) {
     int64_t value;
@@ -180,8 +179,8 @@ static bool parse_time(struct call *call, const struct set_expiry *form, int ind
     return false;
 }
 
-/* What SET, SETEX and PSETEX with a time are to log and replicas: a plain SET, for the log with the
- * time at which the key expires. */
+/* The effect of SET, SETEX and PSETEX with a time: a plain SET, in the log with the time at which
+ * the key expires. */
 static void add_timed_effects(const struct call *call, struct slice text,
                               const struct given_time *time) {
     char digits[NUMBER_INT64_CHARS];
@@ -194,7 +193,7 @@ static void add_timed_effects(const struct call *call, struct slice text,
     effect_add(call->keyspace, EFFECT_STREAM, 5, words);
 }
 
-/* SET with GET: nobody asks when it is repeated. */
+/* The effect of SET with GET: without GET, because log and replicas need no reply. */
 static void add_effect_without_get(const struct call *call) {
     int argc = 0;
     if (!effects_wanted()) return;
@@ -217,7 +216,7 @@ static void command_set(struct call *call) {
     }
     bool get = options.flags & SET_GET;
     edit_find_argument(&edit, call, 1);
-    /* A key that XX wants and that is not there counts as no miss: as 6.2. */
+    /* A missing key with XX counts as no miss: as 6.2. */
     if (get && !(options.flags & SET_XX && !edit.entry)) edit_read(&edit, call);
     if (get && !reply_string_or_null(call, edit.entry)) return;
     if ((options.flags & SET_NX && edit.entry) || (options.flags & SET_XX && !edit.entry)) {
@@ -330,11 +329,12 @@ static void command_getex(struct call *call) {
 
 /* ---- many keys ---- */
 
-/* Keys of one command looked up side by side: twice as many misses as a core keeps in flight. */
+/* How many keys of a command are looked up together: twice as many cache misses as a core keeps in
+ * flight. */
 #define PREFETCH_GROUP 32
 
-/* Hashes up to PREFETCH_GROUP keys from argument `first` on, `step` apart, and asks for their
- * entries. Returns how many. */
+/* Hashes up to PREFETCH_GROUP keys from argument `first` on, `step` apart, and prefetches their
+ * entries. Returns their number. */
 static int prefetch_keys(const struct call *call, int first, int step,
                          uint64_t hashes[PREFETCH_GROUP]) {
     int count = 0;
@@ -382,8 +382,8 @@ static void string_set_pairs(struct call *call) {
             edit_put_string(&edit, &value, ENTRY_NO_DEADLINE);
             edit_close(&edit, 1, NOTIFY_STRING, "set");
         }
-        /* What a pair has replaced may be an earlier pair's argument: whoever repeats the request
-         * reads it yet. */
+        /* A pair may have replaced the block of an earlier pair's argument, which the request's
+         * effect still has to read. */
         if (!taken || !effects_wanted()) limbo_checkpoint();
     }
 }
@@ -471,7 +471,7 @@ static void command_incrbyfloat(struct call *call) {
     edit_put_string(&edit, &result, KEYSPACE_KEEP_DEADLINE);
     edit_close(&edit, 1, NOTIFY_STRING, "incrbyfloat");
     reply_bulk(call->client, result.text);
-    /* Whoever repeats it need not add as this processor does. */
+    /* Log and replicas get the sum, because other processors may add differently. */
     const struct slice effect[] = {SLICE("SET"), call->argv[1], result.text, SLICE("KEEPTTL")};
     effect_add(call->keyspace, EFFECT_BOTH, 4, effect);
     memory_free(digits, MEMORY_OTHER);
@@ -513,7 +513,7 @@ static bool length_allowed(struct call *call, int64_t offset, size_t length) {
     return false;
 }
 
-/* Writes `piece` at `offset`, with zeros before it where the string is shorter. */
+/* Writes `piece` at `offset`, behind zeros where the string is shorter. */
 static void write_piece(struct call *call, struct edit *edit, size_t old_length, size_t offset,
                         struct slice piece, const char *event) {
     size_t end = offset + piece.length;
@@ -570,7 +570,7 @@ struct lcs_options {
     int64_t shortest; /* MINMATCHLEN */
 };
 
-/* The two texts at `index`, or of the keys there. False after an error reply. */
+/* Takes the two texts at `index`, or those of the two keys there. False after an error reply. */
 static bool lcs_take_texts(struct call *call, int index, bool keys, struct lcs_options *options) {
     if (options->given) {
         reply_error(call->client, "Either use STRINGS or KEYS");
@@ -580,7 +580,7 @@ static bool lcs_take_texts(struct call *call, int index, bool keys, struct lcs_o
     struct entry *entries[2] = {NULL, NULL};
     for (int i = 0; i < 2; i++) {
         options->texts[i] = call->argv[index + i];
-        if (keys) /* both are counted, also where one is no string */
+        if (keys) /* both lookups are counted, even if one key is no string */
             entries[i] = call_read(call, index + i);
     }
     for (int i = 0; keys && i < 2; i++) {
@@ -593,7 +593,7 @@ static bool lcs_take_texts(struct call *call, int index, bool keys, struct lcs_o
     return true;
 }
 
-/* One option at *index, which moves over its values. False after an error reply. */
+/* Parses the option at *index, which moves over its values. False after an error reply. */
 static bool lcs_parse_option(struct call *call, int *index, struct lcs_options *options) {
     int at = *index, more = call->argc - 1 - at;
     if (argument_is(call, at, "idx")) {
@@ -697,7 +697,7 @@ static void command_stralgo(struct call *call) {
 
 /* ---- rows ---- */
 
-/* As 6.2, which takes neither LCS nor the other options into account. */
+/* As in 6.2, which checks neither LCS nor the other options. */
 static bool stralgo_keys(const struct key_search *s) {
     for (int i = 1; i + 2 < s->argc; i++) {
         if (slice_is(s->argv[i], "strings")) return false;

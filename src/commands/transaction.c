@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands of transactions: MULTI, EXEC, DISCARD, WATCH, UNWATCH. The rows stand at the end.
  *
- * What a client has queued and watches is exec/transaction's, and EXEC's running of it
- * exec/execute's; that a command is queued instead of run, or refused and so spoils the
- * transaction, is exec/gates'.
+ * exec/transaction keeps a client's queue and watched keys, and exec/execute runs EXEC. exec/gates
+ * decides that a command is queued instead of run, or refused so that the transaction fails.
  */
 #include "commands/transaction.h"
 
@@ -80,7 +79,7 @@ static struct command rows[] = {
                 COMMAND_ENDS_TRANSACTION | COMMAND_EXECUTES,
             ACL_TRANSACTION, NO_KEYS,
             "Runs what was queued since MULTI, unless a watched key has changed.",
-            .propagation = COMMAND_PROPAGATES_NOTHING), /* what it ran does */
+            .propagation = COMMAND_PROPAGATES_NOTHING), /* its commands are propagated */
     COMMAND("discard", command_discard, 1,
             FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
                 COMMAND_WHILE_BUSY,

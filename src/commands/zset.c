@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands on members of sorted sets: adding, asking, popping, choosing. Ranges are in
- * zset_range.c, unions and their kin in zset_combine.c. The rows stand at the end.
+ * zset_range.c; unions, intersections and differences in zset_combine.c. The rows stand at the end.
  *
- * A sorted set of a key is never empty: who takes the last member deletes the key. A command that
- * finds nothing and may wait blocks its client (exec/blocked); a sorted set that comes into being
- * is what wakes it.
+ * A key's sorted set is never empty: the command that removes the last member deletes the key. A
+ * blocking command that finds no sorted set blocks its client (exec/blocked); the creation of the
+ * sorted set wakes it.
  *
  * Invariants
- *  1. ZADD looks at all its arguments before it changes anything.
- *  2. No score is NaN: arguments are not (number_parse_double), and a sum that is changes nothing.
- *  3. A member that is given the score that it has stays as it is, so that 0 does not become -0.
+ *  1. ZADD checks all its arguments before it changes anything.
+ *  2. No score is NaN: number_parse_double accepts none, and a sum that is NaN changes nothing.
+ *  3. A member that is given its present score stays unchanged, so that 0 does not become -0.
  */
 #include "commands/zset.h"
 
@@ -26,7 +26,7 @@
 #include "publish/notify.h"
 #include "publish/tracking.h"
 
-/* Scores of one ZADD that need no allocation. */
+/* How many scores of a ZADD need no allocation. */
 #define SCORES_ON_STACK 32
 
 static struct value zset_in(const struct entry *e) { return entry_object(e); }
@@ -52,8 +52,8 @@ static const struct {
 
 struct zadd {
     unsigned flags;
-    int first;    /* argument of the first score */
-    size_t pairs; /* of a score and a member */
+    int first;    /* the argument of the first score */
+    size_t pairs; /* number of pairs of a score and a member */
     size_t added, updated;
     bool processed; /* the last pair was applied, even if it changed nothing */
 };
@@ -66,7 +66,7 @@ static unsigned zadd_word(const struct call *call, int index) {
     return 0;
 }
 
-/* The options; false after an error. */
+/* Parses the options; false after an error reply. */
 static bool zadd_parse(const struct call *call, struct zadd *z) {
     unsigned flag;
     for (z->first = 2; z->first < call->argc && (flag = zadd_word(call, z->first)); z->first++)
@@ -99,8 +99,8 @@ static bool zadd_parse_scores(const struct call *call, const struct zadd *z, dou
     return true;
 }
 
-/* One pair, by the options. With INCR *score becomes the sum. False, with nothing changed, where
- * that is no number. */
+/* Applies one pair, as the options say. With INCR *score becomes the sum. False, with nothing
+ * changed, where the sum is not a number. */
 static bool zadd_apply(struct value *v, struct slice member, double *score, struct zadd *z) {
     double old;
     z->processed = false;
@@ -233,8 +233,7 @@ static void command_zscan(struct call *call) {
 
 static const char *pop_event(bool from_top) { return from_top ? "zpopmax" : "zpopmin"; }
 
-/* Replies the lowest or highest member and its score, side by side in RESP3 too, and takes it
- * out. */
+/* Replies the lowest or highest member and its score, side by side in RESP3 too, and removes it. */
 static void zset_pop_one(struct client *c, struct edit *edit, bool from_top) {
     char scratch[LISTPACK_SCRATCH];
     struct zset_cursor at;
@@ -266,7 +265,7 @@ static void zset_pop_generic(struct call *call, bool from_top) {
         return;
     }
     if (counted && !argument_int64(call, 2, &wanted, NULL)) return;
-    /* Whoever wants none is not told what the key holds. */
+    /* With a count of 0 the key's type is not checked. */
     if (wanted > 0 && !edit_open(&edit, call, 1, ENTRY_ZSET)) return;
     if (!edit.entry) {
         reply_array(c, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Unions, intersections and differences of sorted sets, and of plain sets, whose members count as
- * of score 1. The rows stand at the end.
+ * Unions, intersections and differences of sorted sets, and of plain sets, whose members have the
+ * score 1. The rows stand at the end.
  *
- * What the result holds is gathered in an array, with a hash index where a member may come again,
+ * The result's members are gathered in an array (with a hash index where a member may come twice),
  * sorted once, and then replied, or stored from the lowest score on.
  *
  *   union         walks all sources, from the smallest on
@@ -10,17 +10,18 @@
  *   difference    walks the first and asks the others, or, where that would be more work, gathers
  *                 the first and takes the members of the others out
  *
- * A key that is named again and again is a run of sources, which is walked and asked once. What it
- * costs a member more is one operation on doubles each time, in their order, for so they round; or
- * one in all, where scores and weights are integers whose sums are exact in any order. (Keys of as
- * many members that are named in turn are no runs.)
+ * A key that is named several times is a run of sources, which is walked and looked up once. For
+ * each further naming a member costs one operation on doubles, in the order of the arguments,
+ * because the order decides the rounding; or one for the whole run, where scores and weights are
+ * integers whose sums are exact in any order. (Keys of the same size that are named alternately are
+ * no runs.)
  *
  * Invariants
  *  1. A member's scores are combined in order of their sources' sizes, equal sizes in order of the
- *     arguments: as 6.2, for sums of doubles depend on it.
- *  2. No score of a result is NaN: the first score of a member, and each sum, becomes 0 then.
- *  3. Texts that are gathered live until the end: those of a table stand in their source, which
- *     lives until the command ends; those of other forms are copied first.
+ *     arguments, as in 6.2, because sums of doubles depend on the order.
+ *  2. No score of a result is NaN: a NaN as the first score of a member, or as a sum, becomes 0.
+ *  3. Gathered texts stay valid until the end: those of a table stand in their source, which lives
+ *     until the command ends; those of other forms are copied first.
  */
 #include "commands/zset_combine.h"
 
@@ -36,14 +37,14 @@
 #include "commands/zset_internal.h"
 #include "value/set.h"
 
-/* Of one member, used for a set or a sorted set alike. */
+/* The score of a plain set's member. */
 #define SCORE_OF_SET 1.0
-/* Of an array that grows on demand, at first: what sources hold in all says little of the result,
- * for the same members may stand in each, and the same key may be named a thousand times. */
+/* The first size of an array that grows on demand. The sizes of the sources say little about the
+ * result, because the same members may stand in each, and a key may be named a thousand times. */
 #define ITEMS_AT_FIRST 64
 /* The index has at least twice as many places as the array has items. */
 #define INDEX_PLACES_PER_MEMBER 2
-/* Of a place in the index the upper bits are the hash's, the lower ones the member's number + 1. */
+/* In a place of the index the upper bits are the hash's, the lower bits the member's number + 1. */
 #define INDEX_NUMBER_BITS 40
 /* Integers up to this, and their sums, are exact. */
 #define EXACT_MAX 0x1p53
@@ -54,10 +55,10 @@ enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
 struct source {
     struct value value; /* where count is not 0 */
     enum entry_type type;
-    size_t count, place; /* members; which of the arguments it is */
+    size_t count, place; /* number of members; number of its argument */
     double weight;
-    struct text_list texts; /* copies of its members, where it is `listed` */
-    struct buffer scores;   /* of double, of the texts */
+    struct text_list texts; /* copies of its members, where `listed` */
+    struct buffer scores;   /* the scores of `texts`, as doubles */
     bool listed;
 };
 
@@ -75,13 +76,13 @@ static void list_plain(struct slice member, void *context) {
     list_scored(member, SCORE_OF_SET, context);
 }
 
-/* Whether its texts live as long as the source does. */
+/* Whether the members' texts stay valid as long as the source does. */
 static bool source_is_stable(const struct source *s) {
     return s->type == ENTRY_ZSET ? s->value.encoding == ZSET_ORDERED
                                  : s->value.encoding == SET_TABLE;
 }
 
-/* Passes plain members on with a score. */
+/* Passes on plain members with a score. */
 struct scored {
     source_visit *visit;
     void *context;
@@ -92,7 +93,7 @@ static void visit_plain(struct slice member, void *context) {
     to->visit(member, SCORE_OF_SET, to->context);
 }
 
-/* Visits all members; the texts live until the source is freed. */
+/* Visits all members; the texts stay valid until the source is freed. */
 static void source_each(struct source *s, source_visit *visit, void *context) {
     struct scored to = {visit, context};
     if (!s->count) return;
@@ -123,7 +124,7 @@ static bool source_score(const struct source *s, struct slice member, double *sc
     return set_has(s->value, member);
 }
 
-/* From the smallest on; the same twice, or two of the same size, in order of the arguments. */
+/* Orders sources by size; equal ones in order of the arguments. */
 static int compare_sources(const void *a, const void *b) {
     const struct source *left = a, *right = b;
     if (left->count != right->count) return left->count < right->count ? -1 : 1;
@@ -134,7 +135,7 @@ static int compare_sources(const void *a, const void *b) {
 
 struct gathered {
     struct slice text;
-    double score; /* NaN: taken out again */
+    double score; /* NaN: removed again */
 };
 
 struct combination {
@@ -145,8 +146,8 @@ struct combination {
     bool with_scores;
     const struct source *walked; /* the first of a run */
     size_t walked_run;
-    double weights_sum, weights_reach; /* of the run, and of their amounts */
-    bool weights_whole;                /* they are integers, and none is 0 */
+    double weights_sum, weights_reach; /* sums of the run's weights, and of their absolute values */
+    bool weights_whole;                /* the weights are integers, and none is 0 */
     struct gathered *items;
     size_t count, capacity;
     uint64_t *places; /* NULL: no member comes twice */
@@ -157,8 +158,7 @@ static uint64_t index_entry(uint64_t hash, uint64_t number) {
     return hash >> INDEX_NUMBER_BITS << INDEX_NUMBER_BITS | number;
 }
 
-/* Another place for each hash that the members have, so that there are twice as many places as the
- * array has room. */
+/* Rebuilds the index with at least twice as many places as the array has room for items. */
 static void index_grow(struct combination *c) {
     size_t places = 16;
     ASSERT(c->capacity < (size_t)1 << INDEX_NUMBER_BITS);
@@ -174,7 +174,7 @@ static void index_grow(struct combination *c) {
     }
 }
 
-/* Room for `most` members, or for more later on. */
+/* Makes room for `most` members; the array grows beyond that. */
 static void gather_open(struct combination *c, size_t most, bool indexed) {
     c->capacity = most;
     c->items = memory_alloc((most + 1) * sizeof(*c->items), MEMORY_OTHER);
@@ -187,13 +187,13 @@ static void gather_grow(struct combination *c) {
     if (c->places) index_grow(c);
 }
 
-/* The array has room for it. */
+/* Adds an item, for which the array has room. */
 static void gather_add(struct combination *c, struct slice text, double score) {
     ASSERT_SLOW(c->count < c->capacity);
     c->items[c->count++] = (struct gathered){text, score};
 }
 
-/* The member in the index; NULL where it is not there: then *vacant is the place for it. */
+/* Finds the member in the index; NULL where it is not there: then *vacant is the place for it. */
 static struct gathered *index_find(struct combination *c, struct slice text, uint64_t hash,
                                    uint64_t **vacant) {
     const uint64_t number_mask = ((uint64_t)1 << INDEX_NUMBER_BITS) - 1;
@@ -209,12 +209,12 @@ static struct gathered *index_find(struct combination *c, struct slice text, uin
     }
 }
 
-/* The member, which must be in the array as its last, gets a place. */
+/* Puts the array's last member into a place of the index. */
 static void index_note(struct combination *c, uint64_t *place, uint64_t hash) {
     *place = index_entry(hash, c->count);
 }
 
-/* Equal scores by their texts, as a sorted set orders them. */
+/* Orders by score, equal scores by text, as a sorted set does. */
 static int compare_gathered(const void *a, const void *b) {
     const struct gathered *left = a, *right = b;
     if (left->score != right->score) return left->score < right->score ? -1 : 1;
@@ -235,7 +235,7 @@ static bool same_source(const struct source *a, const struct source *b) {
     return a->count && b->count && a->value.pointer == b->value.pointer;
 }
 
-/* How many sources from number `first` on are the same. */
+/* How many sources from number `first` on are equal. */
 static size_t run_at(const struct combination *c, size_t first) {
     size_t end = first + 1;
     while (end < c->source_count && same_source(&c->sources[first], &c->sources[end])) end++;
@@ -257,14 +257,15 @@ static double aggregated_score(enum aggregate how, double old, double more) {
     return isnan(sum) ? 0 : sum;
 }
 
-/* Whether all sums with the run's scores are exact. With 0 the sign of 0 would depend on order. */
+/* Whether all sums with the run's scores are exact. A score of 0 is excluded, because the sign of 0
+ * would depend on the order. */
 static bool run_is_exact(const struct combination *c, double old, double score) {
     return c->aggregate == AGGREGATE_SUM && c->weights_whole && score != 0 &&
            trunc(score) == score && trunc(old) == old &&
            fabs(old) + c->weights_reach * fabs(score) <= EXACT_MAX;
 }
 
-/* What a member has, and then those of the run that is walked from its number `from` on (0 or 1).
+/* Aggregates a member's score with those of the walked run, from its number `from` on (0 or 1).
  */
 static double run_aggregated(const struct combination *c, double old, double score, size_t from) {
     if (c->walked_run - from > 1 && run_is_exact(c, old, score)) {
@@ -308,7 +309,8 @@ static void walk_run(struct combination *c, size_t first) {
     source_each(&c->sources[first], unite_visit, c);
 }
 
-/* Sources come from the smallest on: no fewer members than the largest has will be gathered. */
+/* Sources come in order of size. At least as many members will be gathered as the largest source
+ * has. */
 static void combine_union(struct combination *c) {
     size_t largest = c->sources[c->source_count - 1].count, filled = 0;
     for (size_t i = 0; i < c->source_count; i += run_at(c, i)) filled += c->sources[i].count != 0;
@@ -392,7 +394,7 @@ static void combine_sources(struct combination *c) {
 
 /* ---- arguments ---- */
 
-/* The keys from argument `first` on; false after a reply of wrong type. */
+/* Finds the keys from argument `first` on; false after a reply of wrong type. */
 static bool find_sources(const struct call *call, int first, bool for_write,
                          struct combination *c) {
     for (size_t i = 0; i < c->source_count; i++) {
@@ -435,7 +437,7 @@ static bool parse_aggregate(const struct call *call, int index, enum aggregate *
     return true;
 }
 
-/* The options behind the keys; false after an error. */
+/* Parses the options behind the keys; false after an error reply. */
 static bool combination_parse_options(const struct call *call, int first, bool stores,
                                       struct combination *c) {
     bool weighs = c->operation != OPERATION_DIFFERENCE;
@@ -457,7 +459,7 @@ static bool combination_parse_options(const struct call *call, int first, bool s
     return true;
 }
 
-/* How many keys follow argument `index`; false after an error. */
+/* Parses the number of keys that follow argument `index`; false after an error reply. */
 static bool parse_key_count(const struct call *call, int index, size_t *count) {
     int64_t wanted;
     if (!argument_int64(call, index, &wanted, NULL)) return false;
@@ -507,7 +509,8 @@ static void combination_free(struct combination *c) {
     memory_free(c->places, MEMORY_OTHER);
 }
 
-/* Argument 1 is the number of keys, or, where the result is stored, its key. */
+/* Runs the whole command. Argument 1 is the number of keys, or, where the result is stored, the
+ * target. */
 static void combine_generic(struct call *call, enum operation operation, bool stores) {
     struct combination c = {.operation = operation};
     int count_at = stores ? 2 : 1, keys_at = count_at + 1;
@@ -544,7 +547,7 @@ static bool combine_read_keys(const struct key_search *s) {
     keys_named(s, 2, count);
     return count > 0;
 }
-/* The target comes last, as 6.2 has it. */
+/* The target comes last, as in 6.2. */
 static bool combine_store_keys(const struct key_search *s) {
     int count = keys_counted(s, 2);
     if (!count) return false;

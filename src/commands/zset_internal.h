@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of sorted-set commands share: replies of members with their scores, and keys whose
- * last member goes.
+ * For the files of sorted-set commands: replies of members with their scores, and deletion of a key
+ * with its last member.
  */
 #ifndef EVENKEEL_COMMANDS_ZSET_INTERNAL_H
 #define EVENKEEL_COMMANDS_ZSET_INTERNAL_H
@@ -16,8 +16,8 @@
 #include "store/lazyfree.h"
 #include "value/zset.h"
 
-/* The head of a reply of so many members. In RESP3 a member and its score are an array of their
- * own, in RESP2 they follow each other. */
+/* Begins a reply of `count` members. In RESP3 a member and its score are an array of their own, in
+ * RESP2 they follow each other. */
 static inline void zset_reply_begin(struct client *c, size_t count, bool with_scores) {
     reply_array(c, (int64_t)(with_scores && c->protocol != 3 ? count * 2 : count));
 }
@@ -29,7 +29,7 @@ static inline void zset_reply_member(struct client *c, struct slice member, doub
     if (with_score) reply_double(c, score);
 }
 
-/* Replies `count` members from `rank` on, upwards or downwards: there must be so many. */
+/* Replies `count` members from `rank` on, upwards or downwards; there must be so many. */
 static inline void zset_reply_walk(struct client *c, struct value v, size_t rank, size_t count,
                                    bool downwards, bool with_scores) {
     struct zset_cursor at;
@@ -47,8 +47,8 @@ static inline void zset_reply_walk(struct client *c, struct value v, size_t rank
     }
 }
 
-/* Takes the members of a span out of the key's sorted set, and closes the edit; the key goes with
- * the last. `event` is what is announced of it where there is any. */
+/* Removes the members of a span from the key's sorted set, and closes the edit; the key is deleted
+ * with its last member. `event` is announced if the span has members. */
 static inline void zset_take_out(struct edit *edit, struct zset_span span, const char *event) {
     if (!span.count) return;
     bool all = span.count == zset_count(entry_object(edit->entry));
@@ -60,8 +60,8 @@ static inline void zset_take_out(struct edit *edit, struct zset_span span, const
     if (all) edit_announce(edit, NOTIFY_GENERIC, "del");
 }
 
-/* Replies the number of members, and stores a new sorted set under argument 1 with the event, or,
- * where it is empty, deletes what is there. Takes the value. */
+/* Replies the number of members, and stores the sorted set under argument 1 with the event; an
+ * empty one deletes that key. Takes the value. */
 static inline void zset_store_result(struct call *call, struct value v, const char *event) {
     const struct key key = call_key(call, 1);
     reply_integer(call->client, (int64_t)zset_count(v));

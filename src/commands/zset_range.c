@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands on ranges of sorted sets: by rank, by score, by text. The rows stand at the end.
  *
- * All of them go through the same steps: arguments, key, the span of ranks that the range is, and
- * what is done with it - replied, counted, stored or removed. OFFSET and LIMIT cut the span, so
+ * All of them take the same steps: parse the arguments, look up the key, convert the range to a
+ * span of ranks; then reply, count, store or remove the span. OFFSET and LIMIT cut the span, so
  * that a far offset costs no more than a near one.
  *
  * Invariants
  *  1. A span lies within the sorted set.
- *  2. Arguments are looked at before the key is.
+ *  2. Arguments are parsed before the key is looked up.
  *
- * What a range of texts holds where scores differ is not said, as in 6.2.
+ * The result of a range of texts is undefined where scores differ, as in 6.2.
  */
 #include "commands/zset_range.h"
 
@@ -24,15 +24,15 @@ enum range_by { RANGE_BY_RANK, RANGE_BY_SCORE, RANGE_BY_TEXT };
 
 struct range {
     enum range_by by;
-    int64_t start, stop; /* by rank: as given, from the end where negative */
+    int64_t start, stop; /* ranks as given, from the end where negative */
     struct zset_scores scores;
     struct zset_texts texts;
 };
 
 /* ---- bounds ---- */
 
-/* A score as strtod reads it, which in 6.2 takes more here than elsewhere: leading blanks, nothing
- * at all, what is out of range, and what ends at a NUL. */
+/* Parses a score by strtod. As in 6.2, more is accepted here than elsewhere: leading blanks, an
+ * empty text, numbers out of range, and texts that end at a NUL. */
 static bool parse_lenient(struct slice text, double *score) {
     char *end, *copy = slice_dup_c_string(text, MEMORY_OTHER);
     *score = strtod(copy, &end);
@@ -41,7 +41,7 @@ static bool parse_lenient(struct slice text, double *score) {
     return whole && !isnan(*score);
 }
 
-/* "(5" is 5, excluded. */
+/* Parses a bound: "(5" is 5, excluded. */
 static bool parse_score(struct slice text, double *score, bool *excluded) {
     *excluded = text.length && *text.bytes == '(';
     if (*excluded) {
@@ -51,7 +51,7 @@ static bool parse_score(struct slice text, double *score, bool *excluded) {
     return number_parse_double(text.bytes, text.length, score) || parse_lenient(text, score);
 }
 
-/* "[text", "(text", "-", "+"; the latter may be followed by a NUL and anything. */
+/* Parses "[text", "(text", "-" or "+"; the latter two may be followed by a NUL and anything. */
 static bool parse_text(struct slice argument, struct slice *text, enum zset_text_end *end) {
     if (!argument.length) return false;
     bool alone = argument.length == 1 || !argument.bytes[1];
@@ -65,7 +65,7 @@ static bool parse_text(struct slice argument, struct slice *text, enum zset_text
     }
 }
 
-/* The bounds, of arguments `min` and `max`; false after an error. */
+/* Parses the bounds from arguments `min` and `max`; false after an error reply. */
 static bool range_parse(const struct call *call, int min, int max, struct range *r) {
     const struct slice *argv = call->argv;
     switch (r->by) {
@@ -88,7 +88,7 @@ static bool range_parse(const struct call *call, int min, int max, struct range 
     return false;
 }
 
-/* Indexes from either end; counted from the top where `from_top`. */
+/* Converts indexes from either end to a span; ranks count from the top where `from_top`. */
 static struct zset_span span_of_ranks(const struct range *r, size_t there, bool from_top) {
     int64_t start = r->start, stop = r->stop, size = (int64_t)there;
     if (start < 0) start += size;
@@ -110,12 +110,12 @@ static struct zset_span span_of(const struct range *r, struct value v, bool from
 
 struct query {
     struct range range;
-    bool by_fixed, order_fixed; /* by the command: no BYSCORE, BYLEX; no REV */
+    bool by_fixed, order_fixed; /* fixed by the command: no BYSCORE, BYLEX; no REV */
     bool downwards, with_scores, stores;
     int64_t offset, limit; /* limit < 0: none */
 };
 
-/* The options from argument `first` on. */
+/* Parses the options from argument `first` on; false after an error reply. */
 static bool query_parse_options(const struct call *call, int first, struct query *q) {
     struct range *r = &q->range;
     for (int i = first; i < call->argc; i++) {
@@ -141,12 +141,13 @@ static bool query_parse_options(const struct call *call, int first, struct query
     return true;
 }
 
-/* Bounds at `first` and `first` + 1, options behind them; false after an error. */
+/* Parses the bounds at `first` and `first` + 1, and the options behind them; false after an error
+ * reply. */
 static bool query_parse(const struct call *call, int first, struct query *q) {
     const char *error = NULL;
     q->limit = -1;
     if (!query_parse_options(call, first + 2, q)) return false;
-    /* A limit of -1 is taken for none. */
+    /* A limit of -1 means none. */
     if (q->range.by == RANGE_BY_RANK && q->limit != -1)
         error = "syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX";
     else if (q->range.by == RANGE_BY_TEXT && q->with_scores)
@@ -159,7 +160,7 @@ static bool query_parse(const struct call *call, int first, struct query *q) {
     return range_parse(call, first + highest_first, first + !highest_first, &q->range);
 }
 
-/* The span without what OFFSET and LIMIT leave out, from where the walk begins. */
+/* The span within OFFSET and LIMIT, from where the walk begins. */
 static struct zset_span query_span(const struct query *q, struct value v) {
     struct zset_span span = span_of(&q->range, v, q->downwards);
     if (q->range.by == RANGE_BY_RANK) return span;
@@ -171,7 +172,7 @@ static struct zset_span query_span(const struct query *q, struct value v) {
     return span;
 }
 
-/* Six commands begin with different parts of a query. */
+/* The row's context has the parts of the query that the command fixes. */
 static void command_zrange(struct call *call) {
     struct query q = *(const struct query *)call->command->context;
     struct entry *e;

@@ -96,7 +96,10 @@ static struct slice first_arguments[BATCH_ARGUMENTS_MAX];
 static struct batch batch = {.requests = first_requests,
                              .arguments = first_arguments,
                              .inline_words = {.class = MEMORY_POOLS}};
-static unsigned depth;                                  /* turns within turns */
+static unsigned depth; /* turns within turns */
+/* Clients from this id on came after the outermost batch that runs now, or ran last, had begun, so
+ * none of its requests is of them. 0 = no turn was made within that batch. */
+static uint64_t first_id_within;
 static struct list_link resumed = {&resumed, &resumed}; /* of held_link: to go on */
 static struct client *draining; /* goes on before those: invariant 9; NULL = none */
 static size_t drain_bytes_left;
@@ -954,6 +957,7 @@ void batch_run(void) {
     }
     ASSERT(!batch.running);
     batch.running = true;
+    if (!depth) first_id_within = 0;
     for (int done = 0; done < batch.request_count; done += BATCH_GROUP) {
         int left = batch.request_count - done;
         run_group(batch.requests + done, left < BATCH_GROUP ? left : BATCH_GROUP);
@@ -1210,6 +1214,7 @@ void batch_run_threads(void) {
 void batch_apart_begin(struct client *c) {
     ASSERT(!batch.running && !batch.apart);
     batch.apart = c;
+    if (!depth) first_id_within = 0;
 }
 
 void batch_apart_end(void) {
@@ -1264,6 +1269,7 @@ bool batch_turn_within(uint64_t record) {
     struct output outer_output;
     if (depth == BATCH_DEPTH_MAX) return false;
     if (__builtin_expect(has_threads, 0)) rest_before_within();
+    if (!first_id_within) first_id_within = client_next_id();
     depth++;
     if (runs) runs->flags |= CLIENT_BELOW;
     reply_enter(&outer_output, runs, record);
@@ -1275,11 +1281,12 @@ bool batch_turn_within(uint64_t record) {
     batch_run();
     write_replies();
     client_finish_closing();
-    client_hang_up_closed();
     batch_end();
+    depth--;
+    /* A turn around this one but within the outermost may have requests of any client. */
+    client_free_within(depth ? UINT64_MAX : first_id_within);
     reply_leave(&outer_output);
     if (runs) runs->flags &= ~(unsigned)CLIENT_BELOW;
-    depth--;
     client_interrupted = true; /* it may have been marked, and there may be something to write */
     return true;
 }

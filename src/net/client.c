@@ -15,8 +15,9 @@
  * Invariants
  *  1. CLIENT_CLOSING is set by client_close_later alone, CLIENT_CLOSED by client_finish_closing; on
  *     one without a connection both by client_end_captured.
- *  2. A client that is not CLOSED stands in `clients`, every other in `closed`; one that is CLOSING
- *     and not CLOSED stands in `marked`, too.
+ *  2. A client that is not CLOSED stands in `clients`; every other in `closed`, or, once a turn
+ *     within a command has closed its connection, in `hung_up`. One that is CLOSING and not CLOSED
+ *     stands in `marked`, too.
  *  3. `ids` has those that are not CLOSING, and `count` is their number.
  *  4. One without a connection stands in `captured` instead until client_end_captured, and neither
  *     in `marked` nor in `ids`.
@@ -68,6 +69,7 @@ static const struct client_parts *parts;
 static struct list_link clients = {&clients, &clients};
 static struct list_link marked = {&marked, &marked}; /* of struct client.write_link */
 static struct list_link closed = {&closed, &closed};
+static struct list_link hung_up = {&hung_up, &hung_up};
 static struct list_link captured = {&captured, &captured}; /* without a connection */
 static struct table *ids; /* of struct client, by id; made with the first */
 static uint64_t count, next_id = 1, connections_received;
@@ -700,38 +702,53 @@ static void hang_up(struct client *c) {
     c->watcher.fd = -1;
 }
 
-void client_hang_up_closed(void) {
-    LIST_FOR_EACH (link, following, &closed) {
-        struct client *c = LIST_ENTRY(link, struct client, link);
-        size_t before = client_memory_of(c);
-        hang_up(c);
-        client_memory_leave_less(before - client_memory_of(c));
-    }
-}
-
-static void client_free(struct client *c) {
+/* False where the struct stays, because a place is filled. */
+static bool client_free(struct client *c) {
     ASSERT(!(c->flags & CLIENT_AWAY));
     parts->freed(c);
     hang_up(c);
     memory_free(c->name, MEMORY_CLIENTS);
     c->name = NULL;
     addresses_free(c);
-    if (c->places) return;
+    if (c->places) return false;
     list_remove(&c->link);
     memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
+    return true;
+}
+
+uint64_t client_next_id(void) { return next_id; }
+
+void client_free_within(uint64_t first_id) {
+    LIST_FOR_EACH (link, following, &closed) {
+        struct client *c = LIST_ENTRY(link, struct client, link);
+        size_t before = client_memory_of(c), left = 0;
+        if (c->id < first_id) hang_up(c);
+        if (c->id < first_id || !client_free(c)) {
+            list_remove(link);
+            list_append(&hung_up, link);
+            left = client_memory_of(c);
+        }
+        client_memory_leave_less(before - left);
+    }
+}
+
+/* Returns the bytes of those that stay. */
+static size_t free_all_of(struct list_link *list) {
+    size_t bytes_staying = 0;
+    LIST_FOR_EACH (link, following, list) (void)client_free(LIST_ENTRY(link, struct client, link));
+    LIST_FOR_EACH (link, following, list)
+        bytes_staying += client_memory_of(LIST_ENTRY(link, struct client, link));
+    return bytes_staying;
 }
 
 static __attribute__((noinline)) void free_closed(void) {
-    size_t bytes_staying = 0;
-    LIST_FOR_EACH (link, following, &closed) client_free(LIST_ENTRY(link, struct client, link));
-    LIST_FOR_EACH (link, following, &closed)
-        bytes_staying += client_memory_of(LIST_ENTRY(link, struct client, link));
-    client_memory_left(bytes_staying);
+    size_t bytes_staying = free_all_of(&closed);
+    client_memory_left(bytes_staying + free_all_of(&hung_up));
 }
 
 void client_free_closing(void) {
     client_finish_closing();
-    if (__builtin_expect(!list_is_empty(&closed), 0)) free_closed();
+    if (__builtin_expect(!list_is_empty(&closed) || !list_is_empty(&hung_up), 0)) free_closed();
     ASSERT_SLOW((client_memory_check(), true));
 }
 

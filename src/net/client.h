@@ -306,9 +306,14 @@ size_t client_input_bytes(const struct client *c);
  * struct: net/batch calls it after each request and each event, and the turn does before it sleeps.
  * O(1) where none is marked. */
 void client_finish_closing(void);
-/* Closes the connections of those that are closed and not freed yet: in a turn within something
- * long, so that the other ends do not wait for its end. O(those). */
-void client_hang_up_closed(void);
+/* The id that the next client gets. */
+uint64_t client_next_id(void);
+/* At the end of a turn within a command or a load: closes the connections of the clients that were
+ * closed in that turn, so that the other ends do not wait for the end of the command. A client
+ * whose id is `first_id` or later is freed, as client_free_closing does it; a client that came
+ * before may stand in a batch around the turn, and is freed after that batch. O(clients closed in
+ * the turn). */
+void client_free_within(uint64_t first_id);
 /* Its input or its replies take so many bytes now: for the largest of the last seconds in INFO. */
 void client_note_input(size_t bytes);
 void client_note_output(size_t bytes);

@@ -110,6 +110,50 @@ static void test_client_that_comes(void **state) {
     peer_close(&fresh);
 }
 
+/* A client comes, leaves half a request, and goes: so many turns, and so often. */
+#define VISIT_TURNS 8
+#define VISITS 10
+
+static size_t bytes_after_visit;
+static const char half[20000] = "*2\r\n$4\r\nECHO\r\n$30000\r\n";
+
+static void client_comes_and_goes(int turn) {
+    if (turn % VISIT_TURNS == 1) {
+        fresh = peer_connect();
+        peer_try_send(&fresh, half, sizeof(half));
+    } else if (turn > 0 && turn % VISIT_TURNS == VISIT_TURNS - 2) {
+        assert_true(peers_bytes_now() > bytes_after_visit);
+        close(fresh.fd);
+    } else if (turn > 0 && turn % VISIT_TURNS == 0) {
+        assert_false(peer_is_served(&fresh));
+        if (turn > VISIT_TURNS) assert_int_equal(peers_bytes_now(), bytes_after_visit);
+        bytes_after_visit = peers_bytes_now();
+    }
+}
+
+/* However long the command takes, clients that came after it had begun take nothing once they are
+ * gone. */
+static void test_clients_that_come_and_go(void **state) {
+    peers_do_not_cut();
+    bytes_after_visit = 0;
+    run_within(VISITS * VISIT_TURNS, client_comes_and_goes, "within\r\n", "+OVER\r\n");
+}
+
+/* The request of a client that has gone stands in the batch around the turns. */
+static void goes_before_its_request(int turn) {
+    if (turn == 0) client_close_later(other.client);
+    if (turn == 1) assert_false(peer_is_served(&other));
+}
+
+static void test_client_that_stands_in_the_batch_goes(void **state) {
+    peers_need_one_thread();
+    peers_do_not_cut();
+    send_line(&runs, "within\r\n");
+    send_line(&other, "SET gone 1\r\n");
+    run_within(3, goes_before_its_request, "PING\r\n", "+OVER\r\n+PONG\r\n");
+    ask(&third, "GET gone\r\n", "$-1\r\n");
+}
+
 /* What the same client sends waits, and comes in order. */
 static void sends_more(int turn) {
     if (turn < 3) send_line(&runs, turn == 1 ? "INCR n\r\n" : "PING\r\n");
@@ -823,6 +867,8 @@ int main(void) {
         TEST(test_others_are_served),
         TEST(test_gate_refuses),
         TEST(test_client_that_comes),
+        TEST(test_clients_that_come_and_go),
+        TEST(test_client_that_stands_in_the_batch_goes),
         TEST(test_same_client_waits),
         TEST(test_pause_begins_within),
         TEST(test_log_is_full_within),

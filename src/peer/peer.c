@@ -228,7 +228,10 @@ bool peer_advance(struct peer *peer) {
     return write_output(peer);
 }
 
-bool peer_write(struct peer *peer) { return peer->state != PEER_OPEN || write_output(peer); }
+bool peer_write(struct peer *peer) {
+    if (peer->state != PEER_OPEN) return peer->state != PEER_CLOSED;
+    return write_output(peer);
+}
 
 static void append_header(struct buffer *out, char mark, size_t value) {
     char digits[NUMBER_INT64_CHARS];

@@ -68,7 +68,8 @@ unsigned peer_interest(const struct peer *peer);
 /* Connects on, or a step of the handshake; writes what waits, reads once and what the transport has
  * read ahead. False where the connection ended; replies that came before can still be taken. */
 bool peer_advance(struct peer *peer);
-/* Writes what waits, and nothing else, where the connection is open. False where it ended. */
+/* Writes what waits, and nothing else, where the connection is open. False where the connection has
+ * ended, in this call or before. */
 bool peer_write(struct peer *peer);
 /* Whether peer_advance would read something that the descriptor does not tell of: to be asked
  * before waiting for it. */

@@ -246,6 +246,21 @@ static void test_nothing_is_answered_unasked(void **state) {
     UNTIL_TOLD("oa:b:e");
 }
 
+/* The connection has ended, and the loop has not told it yet: what is asked meanwhile is not
+ * written, and a reply that came before is no answer to it. */
+static void test_nothing_is_answered_behind_the_end(void **state) {
+    create(false, false, 0);
+    int fd = open_it();
+    say(fd, ":1\r\n");
+    assert_quiet("o");
+    assert_int_equal(
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0}, sizeof(struct linger)), 0);
+    close(fd);
+    ask('a');
+    ask('b');
+    UNTIL_TOLD("oa!b!e");
+}
+
 /* A request that was not written whole is not answered, also where the connection ends. */
 static void test_nothing_is_answered_unsent(void **state) {
     enum { VALUE_BYTES = 64 << 20 };
@@ -897,6 +912,7 @@ int main(void) {
         TEST(test_answers_in_order),
         TEST(test_asked_while_connecting),
         TEST(test_nothing_is_answered_unasked),
+        TEST(test_nothing_is_answered_behind_the_end),
         TEST(test_nothing_is_answered_unsent),
         TEST(test_queue_is_bounded),
         TEST(test_replies_are_taken),

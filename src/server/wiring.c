@@ -344,9 +344,9 @@ static struct client_state *const client_states[] = {&monitor_client_state,
                                                      &replica_client_state,
                                                      &apply_client_state,
                                                      NULL};
-/* In the order of 6.2, so that a call with two faults gets the same error. The gate of saves stands
- * behind the queue's, because a command that is queued changes nothing yet. The last gates are only
- * for scripts, and asked of no request. */
+/* In the order of 6.2, so that a call with two faults gets the same error. The gates of the log and
+ * of saves stand behind the queue's, because a command that is queued writes nothing yet.
+ * The last gates are only for scripts, and asked of no request. */
 static struct gate *const gates[] = {
     &gate_user,             /* the client must authenticate, or its user may not do everything */
     &cluster_gate,          /* this node may not serve these keys */
@@ -362,8 +362,8 @@ static struct gate *const gates[] = {
     &run_gate,              /* no turn more may be made within this one */
     &gate_monitor,          /* the client monitors, or is a replica */
     &pause_gate,            /* CLIENT PAUSE, FAILOVER */
-    &aof_gate,              /* the log's queue is at its bound */
     &gate_queue,            /* the client is between MULTI and EXEC */
+    &aof_gate,              /* the log's queue is at its bound */
     &walk_gate,             /* a save that walks: a writer of a large value may have to wait */
     &script_gate,           /* a script runs: not all commands are for scripts */
     &script_gate_chance,    /* a script that is replicated as a whole made a random call */

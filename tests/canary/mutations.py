@@ -838,8 +838,9 @@ mutate('walk-asks-the-first', 'exec/transaction.c',
 mutate('walk-asks-for-ever', 'save/walk.c', 'return !ask->awaits && --ask->left > 0;',
        'return !ask->awaits;', 'all of a queue is looked through at each end of a copy', WALK)
 mutate('walk-before-queue', 'server/wiring.c',
-       '    &gate_queue,            /* the client is between MULTI and EXEC */\n    &walk_gate, ',
-       '    &walk_gate,\n    &gate_queue, ', 'a command waits to be queued', WALK)
+       '    &gate_queue,            /* the client is between MULTI and EXEC */\n'
+       '    &aof_gate,              /* the log\'s queue is at its bound */\n    &walk_gate, ',
+       '    &walk_gate,\n    &gate_queue,\n    &aof_gate, ', 'a command waits to be queued', WALK)
 mutate('walk-row-of-lset', 'commands/list.c', '4, GROW, ACL_LIST, CHANGES(LIST, ONE_KEY),',
        '4, GROW, ACL_LIST, CHANGES(WHOLE, ONE_KEY),',
        'a row that says too little', 'tcl integration/walk writers')

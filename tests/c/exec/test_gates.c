@@ -4,6 +4,7 @@
  */
 #include "exec/gates.h"
 
+#include "aof/aof.h"
 #include "base/hash.h"
 #include "command/call_make.h"
 #include "command/command.h"
@@ -140,6 +141,18 @@ static void test_transactions(void **state) {
     say(&p, "ping", "+QUEUED\r\n");
     say(&p, "exec", "*1\r\n+PONG\r\n");
     gate_set(&role_gate_stale, false);
+    peer_close(&p);
+}
+
+/* While the log's queue is at its bound EXEC waits, and not what it queues, which writes nothing
+ * yet. */
+static void test_queued_for_the_log(void **state) {
+    struct peer p = peer_connect();
+    say(&p, "multi", "+OK\r\n");
+    gate_set(&aof_gate, true);
+    say(&p, "set a b", "+QUEUED\r\n");
+    say(&p, "exec", "");
+    gate_set(&aof_gate, false);
     peer_close(&p);
 }
 
@@ -313,9 +326,11 @@ static int end(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_each_refuses), TEST(test_order),           TEST(test_transactions),
-        TEST(test_origins),      TEST(test_words_of_code),   TEST(test_eviction_rests),
-        TEST(test_each_call),    TEST(test_each_call_large), TEST(test_memory),
+        TEST(test_each_refuses),  TEST(test_order),
+        TEST(test_transactions),  TEST(test_origins),
+        TEST(test_words_of_code), TEST(test_eviction_rests),
+        TEST(test_each_call),     TEST(test_each_call_large),
+        TEST(test_memory),        TEST(test_queued_for_the_log),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);

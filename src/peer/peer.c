@@ -59,14 +59,14 @@ struct peer *peer_create(enum memory_class class, const struct peer_limits *limi
     return peer;
 }
 
-static void end_connection(struct peer *peer) {
+static void mark_closed(struct peer *peer) {
     peer->state = PEER_CLOSED;
     buffer_free(&peer->output);
     peer->sent = 0;
 }
 
 void peer_close(struct peer *peer) {
-    end_connection(peer);
+    mark_closed(peer);
     connection_close(peer->connection);
     peer->connection = NULL;
     peer->reached = false;
@@ -95,8 +95,8 @@ static void close_in_child(const struct child_job *job) {
 
 const struct child_observer peer_child_observer = {.in_child = close_in_child};
 
-static bool fail(struct peer *peer, const char *what, const char *why) {
-    end_connection(peer);
+static bool peer_fail(struct peer *peer, const char *what, const char *why) {
+    mark_closed(peer);
     snprintf(peer->reason, sizeof(peer->reason), "%s%s%s", what, *what && *why ? ": " : "", why);
     return false;
 }
@@ -139,11 +139,11 @@ bool peer_has_pending(const struct peer *peer) {
 }
 
 /* A socket that is still connecting has no error yet, so it must be seen writable first. */
-static bool reach(struct peer *peer) {
+static bool reach_socket(struct peer *peer) {
     struct pollfd ready = {.fd = peer->fd, .events = POLLOUT};
     if (poll(&ready, 1, 0) <= 0) return true;
     int error = socket_take_error(peer->fd);
-    if (error) return fail(peer, "connect", strerror(error));
+    if (error) return peer_fail(peer, "connect", strerror(error));
     /* Where it fails (a unix socket) nothing is delayed anyway. */
     (void)socket_set_nodelay(peer->fd, true);
     peer->reached = true;
@@ -155,13 +155,13 @@ static bool shake_hands(struct peer *peer) {
     enum connection_step step = peer->connection
                                     ? connection_handshake(peer->connection, why, sizeof(why))
                                     : CONNECTION_DONE;
-    if (step == CONNECTION_FAILED) return fail(peer, "handshake", why);
+    if (step == CONNECTION_FAILED) return peer_fail(peer, "handshake", why);
     if (step == CONNECTION_DONE) peer->state = PEER_OPEN;
     return true;
 }
 
 static bool finish_connecting(struct peer *peer) {
-    if (!peer->reached && !reach(peer)) return false;
+    if (!peer->reached && !reach_socket(peer)) return false;
     return !peer->reached || shake_hands(peer);
 }
 
@@ -180,7 +180,7 @@ static bool write_output(struct peer *peer) {
     ssize_t written = send_some(peer, peer->output.bytes + peer->sent, peer_unsent_bytes(peer));
     if (written < 0) {
         if (errno == EAGAIN || errno == EINTR) return true;
-        return fail(peer, "write", connection_error_text(peer->connection, errno));
+        return peer_fail(peer, "write", connection_error_text(peer->connection, errno));
     }
     peer->sent += (size_t)written;
     if (peer_unsent_bytes(peer)) return true;
@@ -210,9 +210,9 @@ static bool read_input(struct peer *peer) {
     ssize_t got = receive_some(peer, to, room);
     if (got < 0) {
         if (errno == EAGAIN || errno == EINTR) return true;
-        return fail(peer, "read", connection_error_text(peer->connection, errno));
+        return peer_fail(peer, "read", connection_error_text(peer->connection, errno));
     }
-    if (got == 0) return fail(peer, "the other side closed the connection", "");
+    if (got == 0) return peer_fail(peer, "the other side closed the connection", "");
     peer->input.length += (size_t)got;
     return true;
 }
@@ -268,7 +268,7 @@ const struct peer_reply *peer_next(struct peer *peer) {
     if (status == PEER_PARSE_ERROR) {
         buffer_clear(&peer->input);
         peer->taken = 0;
-        fail(peer, "protocol", peer_parser_error(peer->parser));
+        peer_fail(peer, "protocol", peer_parser_error(peer->parser));
     }
     return NULL;
 }

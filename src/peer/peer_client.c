@@ -109,23 +109,23 @@ static void keep_address(struct peer_client *c, const struct peer_address *addre
     c->address = own;
 }
 
-static void destroy(struct peer_client *c) {
+static void destroy_client(struct peer_client *c) {
     forget_address(c);
     peer_free(c->peer);
     memory_free(c, c->settings.class);
 }
 
-static void enter(struct peer_client *c) { c->busy++; }
+static void enter_owner(struct peer_client *c) { c->busy++; }
 
-static void leave(struct peer_client *c) {
-    if (--c->busy == 0 && c->doomed) destroy(c);
+static void leave_owner(struct peer_client *c) {
+    if (--c->busy == 0 && c->doomed) destroy_client(c);
 }
 
 void peer_client_free(struct peer_client *c) {
     if (!c) return;
     peer_client_close(c);
     c->doomed = true;
-    if (!c->busy) destroy(c);
+    if (!c->busy) destroy_client(c);
 }
 
 static void stop_timer(struct peer_client *c) {
@@ -134,7 +134,7 @@ static void stop_timer(struct peer_client *c) {
 }
 
 /* Of the loop. Before the descriptor is closed, or is another one. */
-static void unwatch(struct peer_client *c) {
+static void unwatch_client(struct peer_client *c) {
     if (!c->settings.loop) return;
     loop_unwatch(c->settings.loop, &c->watcher);
     loop_pending_end(c->settings.loop, &c->pending);
@@ -142,8 +142,8 @@ static void unwatch(struct peer_client *c) {
 }
 
 /* Nobody is told. */
-static void shut(struct peer_client *c) {
-    unwatch(c);
+static void shut_client(struct peer_client *c) {
+    unwatch_client(c);
     lookup_drop(c->lookup);
     c->lookup = NULL;
     peer_close(c->peer);
@@ -159,7 +159,7 @@ static void shut(struct peer_client *c) {
     c->generation++;
 }
 
-void peer_client_close(struct peer_client *c) { shut(c); }
+void peer_client_close(struct peer_client *c) { shut_client(c); }
 
 /* ---- patience ---- */
 
@@ -219,14 +219,14 @@ static void tell_unanswered(struct peer_client *c, const struct asked *ring, uin
 }
 
 /* It has ended by itself. */
-static void end(struct peer_client *c, bool late, const char *why) {
+static void end_connection(struct peer_client *c, bool late, const char *why) {
     char reason[REASON_CHARS];
     struct asked *ring = c->asked;
     uint32_t capacity = c->capacity, first = c->first, count = c->count;
     bool by_turns = c->by_turns;
     snprintf(reason, sizeof(reason), "%s", why);
     c->asked = NULL;
-    shut(c);
+    shut_client(c);
     memcpy(c->reason, reason, sizeof(reason));
     c->late = late;
     uint64_t generation = c->generation;
@@ -243,23 +243,23 @@ static void end(struct peer_client *c, bool late, const char *why) {
 
 void peer_client_give_up(struct peer_client *c, const char *why) {
     if (c->state == PEER_CLIENT_CLOSED) return;
-    enter(c);
-    end(c, false, why);
-    leave(c);
+    enter_owner(c);
+    end_connection(c, false, why);
+    leave_owner(c);
 }
 
 /* ---- connecting ---- */
 
-static bool refuse(struct peer_client *c, const char *why) {
+static bool refuse_connecting(struct peer_client *c, const char *why) {
     char reason[REASON_CHARS];
     snprintf(reason, sizeof(reason), "%s", why);
-    shut(c);
+    shut_client(c);
     memcpy(c->reason, reason, sizeof(reason));
     return false;
 }
 
 /* What the loop is to tell of; and when it must have. False with a reason where it cannot. */
-static bool watch(struct peer_client *c) {
+static bool watch_client(struct peer_client *c) {
     bool looks_up = c->state == PEER_CLIENT_LOOKS_UP;
     if (c->by_turns) return true;
     c->watcher.fd = looks_up ? lookup_fd(c->lookup) : peer_fd(c->peer);
@@ -281,35 +281,35 @@ static bool connect_to(struct peer_client *c, const char *host) {
         address.source = NULL;
         begun = peer_connect(c->peer, &address);
     }
-    if (!begun) return refuse(c, peer_error(c->peer));
+    if (!begun) return refuse_connecting(c, peer_error(c->peer));
     c->state = PEER_CLIENT_CONNECTS;
     note_step(c);
-    return watch(c) || refuse(c, c->reason);
+    return watch_client(c) || refuse_connecting(c, c->reason);
 }
 
 /* The address is kept. */
-static bool begin(struct peer_client *c) {
+static bool begin_connecting(struct peer_client *c) {
     char why[REASON_CHARS];
     if (c->address.path || socket_is_address(c->address.host))
         return connect_to(c, c->address.host);
     c->lookup = lookup_begin(c->address.host, why, sizeof(why));
-    if (!c->lookup) return refuse(c, why);
+    if (!c->lookup) return refuse_connecting(c, why);
     c->state = PEER_CLIENT_LOOKS_UP;
     note_step(c);
-    return watch(c) || refuse(c, c->reason);
+    return watch_client(c) || refuse_connecting(c, c->reason);
 }
 
 bool peer_client_connect(struct peer_client *c, const struct peer_address *address) {
-    shut(c);
+    shut_client(c);
     keep_address(c, address);
-    return begin(c);
+    return begin_connecting(c);
 }
 
 /* The resolver has answered. */
 static void take_address(struct peer_client *c) {
     char host[SOCKET_ADDRESS_CHARS], why[REASON_CHARS];
     bool by_turns = c->by_turns;
-    unwatch(c);
+    unwatch_client(c);
     bool good = lookup_take(c->lookup, host, why, sizeof(why));
     c->lookup = NULL;
     if (good && !connect_to(c, host)) {
@@ -318,7 +318,7 @@ static void take_address(struct peer_client *c) {
         good = false;
     }
     if (!good)
-        end(c, false, why);
+        end_connection(c, false, why);
     else if (!by_turns && c->settings.events->connects)
         c->settings.events->connects(c->settings.owner);
 }
@@ -332,9 +332,9 @@ static void begin_again(struct peer_client *c) {
     }
     c->again_nsec = 0;
     c->generation++;
-    if (begin(c)) return;
+    if (begin_connecting(c)) return;
     snprintf(why, sizeof(why), "%s", c->reason);
-    end(c, false, why);
+    end_connection(c, false, why);
 }
 
 enum peer_client_state peer_client_state(const struct peer_client *c) { return c->state; }
@@ -372,7 +372,7 @@ static void note_output(struct peer_client *c, size_t before, bool waited) {
     if (lives) note_written(c);
     /* Its end, and where epoll refuses, are told in the next turn. Input that was held back may be
      * an answer now, and no socket tells of it. */
-    if (!lives || !watch(c) || peer_has_input(c->peer))
+    if (!lives || !watch_client(c) || peer_has_input(c->peer))
         loop_pending_begin(c->settings.loop, &c->pending);
 }
 
@@ -510,7 +510,7 @@ static bool has_ended(const struct peer_client *c) {
 }
 
 /* Reads and writes once. True where it went further, which may be to an end. */
-static bool step(struct peer_client *c) {
+static bool step_client(struct peer_client *c) {
     uint64_t generation = c->generation;
     size_t unsent = unsent_bytes(c);
     /* Its end shows in its state, when all that came is taken. */
@@ -521,29 +521,29 @@ static bool step(struct peer_client *c) {
     if (c->generation == generation && take_replies(c)) further = true;
     if (c->generation == generation && c->raw && !c->by_turns && take_input(c)) further = true;
     if (c->generation != generation) return true;
-    if (has_ended(c)) end(c, false, peer_error(c->peer));
+    if (has_ended(c)) end_connection(c, false, peer_error(c->peer));
     return further;
 }
 
 static void end_if_late(struct peer_client *c) {
-    if (patience_left_nsec(c) == 0) end(c, true, LATE);
+    if (patience_left_nsec(c) == 0) end_connection(c, true, LATE);
 }
 
 /* ---- by the loop ---- */
 
-static void serve(struct peer_client *c) {
+static void serve_client(struct peer_client *c) {
     uint64_t generation = c->generation;
     bool further = true;
     for (int round = 0; round < ROUNDS_MAX && further; round++) {
-        further = step(c);
+        further = step_client(c);
         if (c->generation != generation || c->by_turns) return;
     }
     end_if_late(c);
     if (c->generation != generation) return;
-    if (!watch(c)) {
+    if (!watch_client(c)) {
         char why[REASON_CHARS];
         snprintf(why, sizeof(why), "%s", c->reason);
-        end(c, false, why);
+        end_connection(c, false, why);
         return;
     }
     if (further || peer_has_pending(c->peer)) loop_pending_begin(c->settings.loop, &c->pending);
@@ -552,7 +552,7 @@ static void serve(struct peer_client *c) {
 static void client_ready(struct loop_watcher *watcher, unsigned ready) {
     struct peer_client *c = LIST_ENTRY(watcher, struct peer_client, watcher);
     if (loop_depth(c->settings.loop) > 1) return;
-    enter(c);
+    enter_owner(c);
     loop_pending_end(c->settings.loop, &c->pending);
     switch (c->state) {
     case PEER_CLIENT_CLOSED: begin_again(c); break;
@@ -563,9 +563,9 @@ static void client_ready(struct loop_watcher *watcher, unsigned ready) {
             end_if_late(c);
         if (c->state == PEER_CLIENT_LOOKS_UP) start_timer(c, patience_left_nsec(c));
         break;
-    default: serve(c); break;
+    default: serve_client(c); break;
     }
-    leave(c);
+    leave_owner(c);
 }
 
 /* ---- by turns ---- */
@@ -585,7 +585,7 @@ static bool wait_ready(const struct peer_client *c, int64_t msec) {
 
 static void make_step(struct peer_client *c) {
     if (c->state != PEER_CLIENT_LOOKS_UP)
-        (void)step(c);
+        (void)step_client(c);
     else if (wait_ready(c, 0))
         take_address(c);
     end_if_late(c);
@@ -596,18 +596,18 @@ bool peer_client_turn(struct peer_client *c, int64_t msec) {
     ASSERT(c->by_turns);
     int64_t left_msec = INT64_MAX;
     if (patience_left_nsec(c) < INT64_MAX) left_msec = msec_of(patience_left_nsec(c));
-    enter(c);
+    enter_owner(c);
     if (wait_ready(c, left_msec < msec ? left_msec : msec))
         make_step(c);
     else if (left_msec <= msec && left_msec < INT64_MAX)
-        end(c, true, LATE);
+        end_connection(c, true, LATE);
     bool goes_on = c->state != PEER_CLIENT_CLOSED;
-    leave(c);
+    leave_owner(c);
     return goes_on;
 }
 
 void peer_client_leave_loop(struct peer_client *c) {
-    unwatch(c);
+    unwatch_client(c);
     c->by_turns = true;
 }
 
@@ -632,8 +632,8 @@ bool peer_client_may_release(const struct peer_client *c) {
 int peer_client_release(struct peer_client *c, struct connection **connection,
                         struct buffer *rest) {
     ASSERT(peer_client_may_release(c));
-    unwatch(c);
+    unwatch_client(c);
     int fd = peer_release(c->peer, connection, rest);
-    shut(c);
+    shut_client(c);
     return fd;
 }

@@ -87,14 +87,14 @@ void peer_parser_reset(struct peer_parser *p) {
     p->error = NULL;
 }
 
-static bool fail(struct peer_parser *p, const char *error) {
+static bool parser_fail(struct peer_parser *p, const char *error) {
     p->error = error;
     return false;
 }
 
 static bool append_text(struct peer_parser *p, const char *bytes, size_t length) {
     if (length > p->limits.text_bytes_max - p->text.length) {
-        return fail(p, "the reply's text is larger than allowed");
+        return parser_fail(p, "the reply's text is larger than allowed");
     }
     buffer_append(&p->text, bytes, length);
     return true;
@@ -103,7 +103,7 @@ static bool append_text(struct peer_parser *p, const char *bytes, size_t length)
 /* A new node at the end; NULL where there are too many. Its text is empty. */
 static struct peer_reply *add_node(struct peer_parser *p, enum peer_type type) {
     if (p->count == p->limits.nodes_max) {
-        fail(p, "the reply has more elements than allowed");
+        parser_fail(p, "the reply has more elements than allowed");
         return NULL;
     }
     if (p->count == p->capacity) {
@@ -171,7 +171,7 @@ static bool add_double(struct peer_parser *p, struct slice words) {
     double value = NAN;
     if (!slice_is(words, "nan") && !slice_is(words, "-nan") &&
         !number_parse_double(words.bytes, words.length, &value)) {
-        return fail(p, "a double is not a number");
+        return parser_fail(p, "a double is not a number");
     }
     uint32_t place = p->count;
     if (!add_text(p, PEER_DOUBLE, p->token_start + 1)) return false;
@@ -184,13 +184,13 @@ static bool add_aggregate(struct peer_parser *p, char mark, struct slice words) 
     static const enum peer_type types[] = {PEER_ARRAY, PEER_MAP, PEER_SET, PEER_PUSH, PEER_MAP};
     int64_t count;
     if (!number_parse_int64(words.bytes, words.length, &count)) {
-        return fail(p, "a count of elements is not a number");
+        return parser_fail(p, "a count of elements is not a number");
     }
     if (mark == '*' && count == -1) return add_integer(p, PEER_NIL, 0);
-    if (count < 0) return fail(p, "a count of elements is negative");
+    if (count < 0) return parser_fail(p, "a count of elements is negative");
     bool pairs = mark == '%' || mark == '|';
     if (count > (pairs ? p->limits.nodes_max / 2 : p->limits.nodes_max)) {
-        return fail(p, "the reply has more elements than allowed");
+        return parser_fail(p, "the reply has more elements than allowed");
     }
     drop_token(p);
     if (mark == '|' && count == 0) return true;
@@ -201,7 +201,8 @@ static bool add_aggregate(struct peer_parser *p, char mark, struct slice words) 
         close_node(p);
         return true;
     }
-    if (p->depth == PEER_DEPTH_MAX) return fail(p, "the reply is nested deeper than allowed");
+    if (p->depth == PEER_DEPTH_MAX)
+        return parser_fail(p, "the reply is nested deeper than allowed");
     p->frames[p->depth++] = (struct frame){.node = p->count - 1,
                                            .left = node->children,
                                            .text_start = p->text.length,
@@ -212,13 +213,13 @@ static bool add_aggregate(struct peer_parser *p, char mark, struct slice words) 
 static bool begin_body(struct peer_parser *p, char mark, struct slice words) {
     int64_t length;
     if (!number_parse_int64(words.bytes, words.length, &length)) {
-        return fail(p, "a length is not a number");
+        return parser_fail(p, "a length is not a number");
     }
     if (mark == '$' && length == -1) return add_integer(p, PEER_NIL, 0);
-    if (length < 0) return fail(p, "a length is negative");
+    if (length < 0) return parser_fail(p, "a length is negative");
     drop_token(p);
     if ((uint64_t)length > p->limits.text_bytes_max - p->text.length) {
-        return fail(p, "the reply's text is larger than allowed");
+        return parser_fail(p, "the reply's text is larger than allowed");
     }
     p->state = STATE_BODY;
     p->body_type = mark == '!' ? PEER_ERROR : PEER_BULK;
@@ -239,7 +240,7 @@ static bool is_big_number(struct slice words) {
 /* The line at token_start is whole, without its line end. */
 static bool read_line(struct peer_parser *p) {
     struct slice words = {p->text.bytes + p->token_start, p->text.length - p->token_start};
-    if (!words.length) return fail(p, "a line is empty");
+    if (!words.length) return parser_fail(p, "a line is empty");
     char mark = words.bytes[0];
     words.bytes++;
     words.length--;
@@ -248,20 +249,20 @@ static bool read_line(struct peer_parser *p) {
     case '+': return add_text(p, PEER_STATUS, p->token_start + 1);
     case '-': return add_text(p, PEER_ERROR, p->token_start + 1);
     case '(':
-        if (!is_big_number(words)) return fail(p, "a big number is not a number");
+        if (!is_big_number(words)) return parser_fail(p, "a big number is not a number");
         return add_text(p, PEER_BIG_NUMBER, p->token_start + 1);
     case ':':
         if (!number_parse_int64(words.bytes, words.length, &integer)) {
-            return fail(p, "an integer is not a number");
+            return parser_fail(p, "an integer is not a number");
         }
         return add_integer(p, PEER_INTEGER, integer);
     case '#':
         if (words.length != 1 || (words.bytes[0] != 't' && words.bytes[0] != 'f')) {
-            return fail(p, "a boolean is neither t nor f");
+            return parser_fail(p, "a boolean is neither t nor f");
         }
         return add_integer(p, PEER_BOOLEAN, words.bytes[0] == 't');
     case '_':
-        if (words.length) return fail(p, "a null has a value");
+        if (words.length) return parser_fail(p, "a null has a value");
         return add_integer(p, PEER_NIL, 0);
     case ',': return add_double(p, words);
     case '$':
@@ -272,12 +273,12 @@ static bool read_line(struct peer_parser *p) {
     case '~':
     case '>':
     case '|': return add_aggregate(p, mark, words);
-    default: return fail(p, "a reply begins with a byte that marks no type");
+    default: return parser_fail(p, "a reply begins with a byte that marks no type");
     }
 }
 
 /* False after an error; without one the line may still be incomplete. */
-static bool take_line(struct peer_parser *p, const char **cursor, const char *end) {
+static bool parse_line(struct peer_parser *p, const char **cursor, const char *end) {
     if (peer_parser_is_between(p) && **cursor == '\n') {
         (*cursor)++;
         return true;
@@ -285,12 +286,13 @@ static bool take_line(struct peer_parser *p, const char **cursor, const char *en
     size_t gathered = p->text.length - p->token_start, offered = (size_t)(end - *cursor);
     const char *newline = memchr(*cursor, '\n', offered);
     size_t length = newline ? (size_t)(newline - *cursor) + 1 : offered;
-    if (gathered + length > PEER_LINE_BYTES_MAX) return fail(p, "a line is longer than allowed");
+    if (gathered + length > PEER_LINE_BYTES_MAX)
+        return parser_fail(p, "a line is longer than allowed");
     if (!append_text(p, *cursor, length)) return false;
     *cursor += length;
     if (!newline) return true;
     if (gathered + length < 2 || p->text.bytes[p->text.length - 2] != '\r') {
-        return fail(p, "a line does not end with CR and LF");
+        return parser_fail(p, "a line does not end with CR and LF");
     }
     p->text.length -= 2;
     return read_line(p);
@@ -307,7 +309,7 @@ static bool take_body(struct peer_parser *p, const char **cursor, const char *en
     p->body_left -= kept;
     for (size_t i = kept; i < length; i++) {
         if (*(*cursor)++ != (p->body_left-- == 2 ? '\r' : '\n')) {
-            return fail(p, "a text does not end with CR and LF");
+            return parser_fail(p, "a text does not end with CR and LF");
         }
     }
     if (p->body_left) return true;
@@ -315,7 +317,7 @@ static bool take_body(struct peer_parser *p, const char **cursor, const char *en
     size_t start = p->token_start;
     if (p->verbatim) {
         if (p->text.length - start < 4 || p->text.bytes[start + 3] != ':') {
-            return fail(p, "a verbatim text has no format");
+            return parser_fail(p, "a verbatim text has no format");
         }
         start += 4;
     }
@@ -329,7 +331,7 @@ enum peer_parse_status peer_parse(struct peer_parser *p, const char **cursor, co
     if (p->ready) peer_parser_reset(p);
     while (!p->error && !p->ready && *cursor < end) {
         if (p->state == STATE_LINE) {
-            take_line(p, cursor, end);
+            parse_line(p, cursor, end);
         } else {
             take_body(p, cursor, end);
         }

@@ -68,7 +68,7 @@ static void note_error(struct reply_scanner *s, const char *bytes, size_t length
 }
 
 /* Takes bytes of a line, its end included where it is there; returns whether it is. */
-static bool take_line(struct reply_scanner *s, const char **at, const char *end) {
+static bool scan_line(struct reply_scanner *s, const char **at, const char *end) {
     const char *from = *at, *p = from;
     uint64_t number = s->number;
     while (p < end && *p != '\n') {
@@ -119,7 +119,7 @@ enum scanned reply_scan(struct reply_scanner *s, const char **at, const char *en
             if (what == SCANNED_NONE && body) return what;
         } else {
             if (!s->kind && !begin_part(s, *(*at)++)) return *sound = false, SCANNED_NONE;
-            if (!take_line(s, at, end)) return SCANNED_NONE;
+            if (!scan_line(s, at, end)) return SCANNED_NONE;
             if (s->number > COUNT_MAX && strchr("$*%~>|=!", s->kind)) {
                 return *sound = false, SCANNED_NONE;
             }

@@ -396,7 +396,8 @@ mutate('peer-answer-unsent', 'peer/peer_client.c',
        'return c->asked[c->first].end <= c->written_bytes;', 'return true;',
        'a reply answers a request that was not written', 'unit peer/test_peer_client')
 mutate('peer-answer-held', 'peer/peer_client.c',
-       'if (!lives || !watch(c) || peer_has_input(c->peer))', 'if (!lives || !watch(c))',
+       'if (!lives || !watch_client(c) || peer_has_input(c->peer))',
+       'if (!lives || !watch_client(c))',
        'an answer that came before its request waits for more input',
        'unit peer/test_peer_client')
 mutate('peer-patience-by-pushes', 'peer/peer_client.c',

@@ -169,7 +169,7 @@ static const struct mode modes[] = {
     [CLI_VERSION] = {print_version, true},
 };
 
-static int run(int count, char **arguments) {
+static int run_program(int count, char **arguments) {
     if (options.mode == CLI_EVAL) {
         int status = cli_eval_run(&options, count, arguments);
         bool stays = options.debug_script || options.debug_synchronously;
@@ -204,6 +204,6 @@ int main(int argc, char **argv) {
     random_seed(seed);
     cli_link_init(&options.connection, options.resp3, options.verbose, cli_run_show_push);
     cli_run_init(&options);
-    int status = run(argc - 1 - used, argv + 1 + used);
+    int status = run_program(argc - 1 - used, argv + 1 + used);
     return fflush(stdout) != 0 || ferror(stdout) ? 1 : status;
 }

@@ -84,7 +84,7 @@ static bool tell_primary(const char *name, const char *value) {
 }
 
 /* Sends SYNC and reads the header. False where no snapshot comes, which was said. */
-static bool begin(struct snapshot *s) {
+static bool begin_copy(struct snapshot *s) {
     char line[HEADER_CHARS];
     cli_link_send(&SLICE("SYNC"), 1);
     if (!read_line(line)) {
@@ -152,7 +152,7 @@ static bool take_counted(struct snapshot *s, struct slice input, bool *done) {
 }
 
 /* The snapshot, whole; false where it is not, which was said. */
-static bool receive(struct snapshot *s) {
+static bool receive_snapshot(struct snapshot *s) {
     bool done = !s->mark[0] && !s->bytes;
     s->tail.class = MEMORY_OTHER;
     while (!done) {
@@ -174,7 +174,7 @@ static bool receive(struct snapshot *s) {
 int cli_copy_rdb_run(const struct cli_options *o) {
     bool to_output = !strcmp(o->file, "-");
     struct snapshot s = {.fd = STDOUT_FILENO, .shows_progress = isatty(STDERR_FILENO)};
-    if (!tell_primary("capa", "eof") || !tell_primary("rdb-only", "1") || !begin(&s)) return 1;
+    if (!tell_primary("capa", "eof") || !tell_primary("rdb-only", "1") || !begin_copy(&s)) return 1;
     if (s.mark[0]) {
         fprintf(stderr,
                 "SYNC sent to master, writing bytes of bulk transfer until EOF marker to "
@@ -189,7 +189,7 @@ int cli_copy_rdb_run(const struct cli_options *o) {
         fprintf(stderr, "Error opening '%s': %s\n", o->file, strerror(errno));
         return 1;
     }
-    if (!receive(&s)) return 1;
+    if (!receive_snapshot(&s)) return 1;
     cli_link_close();
     /* A pipe cannot be synced, and need not be. */
     if (!to_output && (system_fsync(s.fd) != 0 || system_close(s.fd) != 0)) {
@@ -223,7 +223,7 @@ static void ask_for_stream(void) {
 int cli_copy_replica_run(const struct cli_options *o) {
     struct snapshot s = {.fd = -1};
     struct buffer out = {.class = MEMORY_OTHER};
-    if (!tell_primary("capa", "eof") || !begin(&s)) return 1;
+    if (!tell_primary("capa", "eof") || !begin_copy(&s)) return 1;
     if (s.mark[0]) {
         fprintf(stderr,
                 "SYNC with master, discarding bytes of bulk transfer until EOF marker...\n");
@@ -231,7 +231,7 @@ int cli_copy_replica_run(const struct cli_options *o) {
         fprintf(stderr, "SYNC with master, discarding %" PRIu64 " bytes of bulk transfer...\n",
                 s.bytes);
     }
-    if (!receive(&s)) return 1;
+    if (!receive_snapshot(&s)) return 1;
     if (s.mark[0]) ask_for_stream();
     fprintf(stderr, "SYNC done. Logging commands from master.\n");
     const struct peer_reply *request;

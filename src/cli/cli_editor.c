@@ -222,7 +222,7 @@ static void list_offers(const struct offers *o) {
     buffer_free(&out);
 }
 
-static unsigned char complete(EditLine *e, int key) {
+static unsigned char complete_line(EditLine *e, int key) {
     const LineInfo *now = el_line(e);
     struct slice typed = {now->buffer, (size_t)(now->cursor - now->buffer)};
     struct offers o = {.count = 0};
@@ -248,7 +248,7 @@ static char *prompt_now(EditLine *unused) {
     return (char *)(uintptr_t)shown_prompt;
 }
 
-static void remember(const char *text) {
+static void remember_line(const char *text) {
     HistEvent event;
     history(past, &event, H_ENTER, text);
 }
@@ -271,11 +271,11 @@ void cli_editor_open(void) {
     el_set(editor, EL_HIST, history, past);
     el_set(editor, EL_GETCFN, read_character);
     /* The narrow form would keep copies of its texts for good. */
-    el_wset(editor, EL_ADDFN, L"cli-complete", L"Complete a command", complete);
+    el_wset(editor, EL_ADDFN, L"cli-complete", L"Complete a command", complete_line);
     el_set(editor, EL_BIND, "\t", "cli-complete", NULL);
     el_set(editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_set(editor, EL_BIND, "\033[3~", "ed-delete-next-char", NULL);
-    cli_history_load(remember);
+    cli_history_load(remember_line);
 }
 
 void cli_editor_close(void) {
@@ -333,6 +333,6 @@ const char *cli_editor_read(const char *prompt) {
 
 void cli_editor_remember(const char *text) {
     if (!editor || !*text || cli_history_is_secret(text)) return;
-    remember(text);
+    remember_line(text);
     cli_history_append(text);
 }

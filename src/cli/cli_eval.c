@@ -97,7 +97,7 @@ enum session_end { SESSION_OVER, SESSION_AGAIN, SESSION_QUIT };
 enum said { SAID, SAID_NOTHING, SAID_AGAIN, SAID_QUIT };
 
 /* What the server says; true where the session has ended, its reply shown. */
-static bool hear(void) {
+static bool hear_server(void) {
     const struct peer_reply *reply = cli_link_read();
     bool is_lines = reply && reply->type == PEER_ARRAY &&
                     (!reply->children || peer_reply_first(reply)->type == PEER_STATUS);
@@ -114,7 +114,7 @@ static bool hear(void) {
 }
 
 /* A line of the person's goes to the debugger, or is meant for us. */
-static enum said speak(const char *text) {
+static enum said speak_to_debugger(const char *text) {
     struct buffer storage = {.class = MEMORY_OTHER};
     struct slice *words;
     enum said said = SAID_NOTHING;
@@ -144,22 +144,22 @@ static enum session_end debug_session(const struct cli_words *w) {
         "restart -- Restart the script in debug mode again.\n"
         "help    -- Show Lua script debugging commands.\n\n");
     cli_link_send(w->words, w->count);
-    bool ended = hear();
+    bool ended = hear_server();
     while (!ended) {
         const char *text = cli_editor_read("lua debugger> ");
         if (!text) return SESSION_QUIT;
         cli_editor_remember(text);
-        enum said said = speak(text);
+        enum said said = speak_to_debugger(text);
         if (said == SAID_AGAIN) return SESSION_AGAIN;
         if (said == SAID_QUIT) return SESSION_QUIT;
-        if (said == SAID) ended = hear();
+        if (said == SAID) ended = hear_server();
     }
     printf("\n(Lua debugging session ended%s)\n\n",
            options->debug_synchronously ? "" : " -- dataset changes rolled back");
     return SESSION_OVER;
 }
 
-static int debug(int count, char *const *arguments) {
+static int run_debugger(int count, char *const *arguments) {
     enum session_end end = SESSION_AGAIN;
     cli_editor_open();
     cli_editor_show_hints(false);
@@ -199,7 +199,7 @@ static int run_script(struct slice script, int count, char *const *arguments) {
 
 int cli_eval_run(const struct cli_options *o, int count, char *const *arguments) {
     options = o;
-    if (o->debug_script || o->debug_synchronously) return debug(count, arguments);
+    if (o->debug_script || o->debug_synchronously) return run_debugger(count, arguments);
     struct buffer script = {.class = MEMORY_OTHER};
     bool good = read_script(o->file, &script);
     int status = good ? run_script(buffer_slice(&script), count, arguments) : 1;

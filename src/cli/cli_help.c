@@ -86,7 +86,7 @@ static void print_general(struct buffer *out) {
 }
 
 /* The words as one name: "client kill". */
-static void join(char name[NAME_CHARS], const struct slice *words, size_t count) {
+static void join_words(char name[NAME_CHARS], const struct slice *words, size_t count) {
     size_t used = 0;
     name[0] = '\0';
     for (size_t i = 0; i < count && used < NAME_CHARS; i++) {
@@ -95,7 +95,7 @@ static void join(char name[NAME_CHARS], const struct slice *words, size_t count)
     }
 }
 
-static bool begins(const char *text, const char *with) {
+static bool begins_with(const char *text, const char *with) {
     return !strncasecmp(text, with, strlen(with));
 }
 
@@ -108,13 +108,13 @@ void cli_help_print(struct buffer *out, const struct slice *words, size_t count,
         print_general(out);
         return;
     }
-    join(name, words, count);
+    join_words(name, words, count);
     for (size_t i = 0; i < rows; i++) {
         const struct cli_summary *summary = summary_of(commands[i].name);
         bool fits =
             name[0] == '@'
                 ? summary && !strcasecmp(summary->group, name + 1) && !strchr(commands[i].name, ' ')
-                : begins(commands[i].name, name) &&
+                : begins_with(commands[i].name, name) &&
                       (!commands[i].name[strlen(name)] || commands[i].name[strlen(name)] == ' ');
         if (fits) print_command(out, &commands[i], colours);
         found = found || fits;
@@ -125,7 +125,7 @@ void cli_help_print(struct buffer *out, const struct slice *words, size_t count,
 /* --- hints ------------------------------------------------------------------------------------ */
 
 /* Blanks part words; quotes count as any other byte: a hint need not be exact. */
-static size_t split(struct slice line, struct slice words[WORDS_MAX]) {
+static size_t split_words(struct slice line, struct slice words[WORDS_MAX]) {
     size_t count = 0, at = 0;
     while (at < line.length && count < WORDS_MAX) {
         while (at < line.length && line.bytes[at] == ' ') at++;
@@ -143,7 +143,7 @@ static const struct cli_command *find_command(const struct slice *words, size_t 
     const struct cli_command *commands = cli_commands(&rows);
     for (size_t length = count < 2 ? count : 2; length; length--) {
         char name[NAME_CHARS];
-        join(name, words, length);
+        join_words(name, words, length);
         for (size_t i = 0; i < rows; i++) {
             if (strcasecmp(commands[i].name, name) != 0) continue;
             *used = length;
@@ -162,7 +162,7 @@ static const char *skip_argument(const char *text) {
 
 void cli_help_hint(struct buffer *out, struct slice line) {
     struct slice words[WORDS_MAX];
-    size_t used = 0, count = split(line, words);
+    size_t used = 0, count = split_words(line, words);
     const struct cli_command *command = count ? find_command(words, count, &used) : NULL;
     if (!command) return;
     const char *rest = command->arguments;
@@ -182,7 +182,7 @@ struct completion {
     bool upper;
 };
 
-static void offer(const struct completion *c, const char *name) {
+static void offer_completion(const struct completion *c, const char *name) {
     char whole[NAME_CHARS * 2];
     size_t part = c->line.length - c->typed;
     if (strlen(name) < part || strncasecmp(name, c->line.bytes + c->typed, part) != 0) return;
@@ -206,12 +206,12 @@ void cli_help_complete(struct slice line, void (*take)(void *context, const char
     for (size_t i = 0; i < rows; i++) {
         /* Subcommands are offered once their command stands there. */
         if (!strchr(commands[i].name, ' ') == second) continue;
-        offer(&c, commands[i].name);
+        offer_completion(&c, commands[i].name);
     }
     for (size_t i = 0; helps && !second && i < SUMMARIES; i++) {
         char topic[NAME_CHARS];
         snprintf(topic, sizeof(topic), "@%s", cli_summaries[i].group);
-        if (is_new_group(i)) offer(&c, topic);
+        if (is_new_group(i)) offer_completion(&c, topic);
     }
-    if (!helps && !second) offer(&c, "help");
+    if (!helps && !second) offer_completion(&c, "help");
 }

@@ -32,7 +32,7 @@ struct scan {
     size_t count, capacity;
 };
 
-static void complain(const struct peer_reply *reply) {
+static void complain_of_error(const struct peer_reply *reply) {
     cli_format_complain("Error: ", reply->text);
 }
 
@@ -84,7 +84,7 @@ static bool scan_next(struct scan *s, bool *failed) {
     cli_link_send(words, count);
     const struct peer_reply *reply = cli_link_must_read();
     if (!is_page(reply)) {
-        complain(reply);
+        complain_of_error(reply);
         *failed = true;
         return false;
     }
@@ -123,7 +123,7 @@ int cli_keys_scan_run(const struct cli_options *o) {
 static bool begin_search(struct scan *s, const struct cli_options *o, const char *what) {
     const struct peer_reply *reply = cli_link_must_call("DBSIZE");
     if (reply->type != PEER_INTEGER) {
-        complain(reply);
+        complain_of_error(reply);
         return false;
     }
     scan_begin(s, o);
@@ -319,7 +319,7 @@ static bool take_hot_page(struct scan *s, struct hot_keys *hot) {
         bool gone = reply->type == PEER_ERROR &&
                     memmem(reply->text.bytes, reply->text.length, "no such key", 11);
         if (reply->type == PEER_ERROR && !gone && good) {
-            complain(reply);
+            complain_of_error(reply);
             good = false;
         }
         if (reply->type != PEER_INTEGER) continue;

@@ -92,7 +92,7 @@ static void take_greeting(void *unused, uintptr_t i, const struct peer_reply *re
 }
 
 /* Each request after the answer to the last: one that fails is the end of it. */
-static void greet(void) {
+static void greet_server(void) {
     greeted = true;
     tool_greeting_init(&greeting, place, speaks_resp3);
     for (unsigned i = 0; i < greeting.count && greeted; i++) {
@@ -132,7 +132,7 @@ bool cli_link_open(void) {
         }
         return false;
     }
-    greet();
+    greet_server();
     tell_of_connection();
     return cli_link_is_open();
 }

@@ -29,7 +29,7 @@ static int64_t choose_key(int64_t keys) {
 }
 
 /* A pipeline of reads, and one of writes for what was missed. False after an error of a read. */
-static bool take_turn(int64_t keys, struct rounds *r) {
+static bool run_cycle(int64_t keys, struct rounds *r) {
     char names[PIPELINE][KEY_CHARS];
     bool missed[PIPELINE];
     int writes = 0;
@@ -62,7 +62,7 @@ int cli_load_lru_run(const struct cli_options *o) {
         struct rounds r = {0};
         int64_t began = clock_monotonic_nsec(), took;
         do {
-            if (!take_turn(o->keys, &r)) return 1;
+            if (!run_cycle(o->keys, &r)) return 1;
             took = clock_monotonic_nsec() - began;
         } while (took < ROUND_NSEC);
         double all = (double)(r.hits + r.misses);

@@ -77,7 +77,7 @@ static void take_reply(struct transfer *t, const struct peer_reply *reply) {
 }
 
 /* Waits for either side; false where the connection ended. */
-static bool take_turn(struct transfer *t) {
+static bool transfer_some(struct transfer *t) {
     bool reads = !t->input_ended && peer_client_unsent_bytes(t->client) < UNSENT_BYTES_MAX;
     struct pollfd ready[2] = {[1] = {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};
     int timeout_msec = peer_client_poll_entry(t->client, &ready[0]) ? ROUND_MSEC : 0;
@@ -97,7 +97,7 @@ int cli_pipe_run(const struct cli_options *o) {
     int64_t patience_nsec = o->pipe_timeout_sec * INT64_C(1000000000);
     bool whole = true;
     while (whole && !t.finished) {
-        whole = take_turn(&t);
+        whole = transfer_some(&t);
         if (whole && !t.finished && t.input_ended && patience_nsec &&
             clock_monotonic_nsec() - t.heard_nsec > patience_nsec) {
             fprintf(stderr, "No replies for %" PRId64 " seconds: exiting.\n", o->pipe_timeout_sec);

@@ -112,7 +112,7 @@ static void note_reply(const struct slice *words, size_t count, const struct pee
 
 /* --- replies ---------------------------------------------------------------------------------- */
 
-static void show(const struct slice *words, size_t count, const struct peer_reply *reply) {
+static void show_reply(const struct slice *words, size_t count, const struct peer_reply *reply) {
     if (reply->type == PEER_ERROR && options->exit_by_error) {
         cli_format_complain("", reply->text);
         return;
@@ -199,7 +199,7 @@ static bool follow_redirection(const struct peer_reply *reply) {
     return good;
 }
 
-static const struct peer_reply *call(const struct slice *words, size_t count) {
+static const struct peer_reply *call_following(const struct slice *words, size_t count) {
     const struct peer_reply *reply = cli_link_call(words, count);
     for (int i = 0; reply && i < REDIRECTIONS_MAX && follow_redirection(reply); i++) {
         reply = cli_link_call(words, count);
@@ -210,13 +210,13 @@ static const struct peer_reply *call(const struct slice *words, size_t count) {
 /* --- a run ------------------------------------------------------------------------------------ */
 
 /* One reply a channel, which RESP3 has as pushes; in a transaction there is only one. */
-static enum cli_outcome unsubscribe(const struct slice *words, size_t count) {
+static enum cli_outcome run_unsubscribe(const struct slice *words, size_t count) {
     cli_link_send(words, count);
     for (size_t i = 1; i < count || i == 1; i++) {
         const struct peer_reply *reply = cli_link_read();
         if (!reply) return CLI_LOST;
         link_has_answered = true;
-        show(words, count, reply);
+        show_reply(words, count, reply);
         if (reply->type == PEER_ERROR) return CLI_REFUSED;
         if (!is_status(reply, "QUEUED")) continue;
         note_reply(words, count, reply);
@@ -234,15 +234,15 @@ static enum cli_outcome run_once(const struct slice *words, size_t count) {
         cli_link_send(words, count);
         return follow_stream(true);
     }
-    if (is_one_of(words[0], unsubscribing)) return unsubscribe(words, count);
+    if (is_one_of(words[0], unsubscribing)) return run_unsubscribe(words, count);
     bool was_open = cli_link_is_open();
-    const struct peer_reply *reply = call(words, count);
+    const struct peer_reply *reply = call_following(words, count);
     if (!reply && slice_is(words[0], "shutdown") && was_open) return CLI_ANSWERED;
     if (!reply) return CLI_LOST;
     link_has_answered = true;
     note_reply(words, count, reply);
     bool refused = reply->type == PEER_ERROR;
-    show(words, count, reply);
+    show_reply(words, count, reply);
     if (!refused && is_one_of(words[0], feeding)) return follow_stream(false);
     return refused ? CLI_REFUSED : CLI_ANSWERED;
 }

@@ -15,7 +15,7 @@
 #define CELL_CHARS 48
 
 /* The digits behind `name:`, where a line begins with it; 0 where none does. */
-static int64_t field(struct slice info, const char *name) {
+static int64_t find_field(struct slice info, const char *name) {
     size_t length = strlen(name);
     for (const char *line = info.bytes, *end = info.bytes + info.length; line && line < end;) {
         if ((size_t)(end - line) > length && !memcmp(line, name, length) && line[length] == ':') {
@@ -47,23 +47,23 @@ static uint64_t count_keys(struct slice info) {
 }
 
 static const char *child_of(struct slice info) {
-    bool saves = field(info, "rdb_bgsave_in_progress") > 0;
-    bool rewrites = field(info, "aof_rewrite_in_progress") > 0;
-    if (field(info, "loading") > 0) return "LOAD";
+    bool saves = find_field(info, "rdb_bgsave_in_progress") > 0;
+    bool rewrites = find_field(info, "aof_rewrite_in_progress") > 0;
+    if (find_field(info, "loading") > 0) return "LOAD";
     if (saves && rewrites) return "SAVE+AOF";
     return saves ? "SAVE" : rewrites ? "AOF" : "";
 }
 
 static void print_line(struct slice info, int64_t *requests) {
     char memory[CELL_CHARS], served[CELL_CHARS];
-    int64_t total = field(info, "total_commands_processed");
-    number_format_bytes_human(memory, sizeof(memory), (uint64_t)field(info, "used_memory"));
+    int64_t total = find_field(info, "total_commands_processed");
+    number_format_bytes_human(memory, sizeof(memory), (uint64_t)find_field(info, "used_memory"));
     snprintf(served, sizeof(served), "%" PRId64 " (+%" PRId64 ")", total,
              *requests < 0 ? 0 : total - *requests);
     *requests = total;
     printf("%-10" PRIu64 " %-8s%-8" PRId64 "%-8" PRId64 "%-20s%-12" PRId64 "%s\n", count_keys(info),
-           memory, field(info, "connected_clients"), field(info, "blocked_clients"), served,
-           field(info, "total_connections_received"), child_of(info));
+           memory, find_field(info, "connected_clients"), find_field(info, "blocked_clients"),
+           served, find_field(info, "total_connections_received"), child_of(info));
 }
 
 int cli_stat_run(const struct cli_options *o) {

@@ -38,7 +38,7 @@ static void add_copy(struct cli_words *w, struct slice word) {
 }
 
 /* "..." or '...' as one word. */
-static bool unquote(struct cli_words *w, const char *argument) {
+static bool unquote_argument(struct cli_words *w, const char *argument) {
     struct buffer storage = {.class = MEMORY_OTHER};
     struct slice *parts;
     int count = string_split_words(slice_of(argument), &storage, &parts);
@@ -53,7 +53,7 @@ bool cli_words_take_arguments(struct cli_words *w, int count, char *const *argum
         bool in_quotes = arguments[i][0] == '"' || arguments[i][0] == '\'';
         if (!quoted || !in_quotes) {
             cli_words_add(w, slice_of(arguments[i]));
-        } else if (!unquote(w, arguments[i])) {
+        } else if (!unquote_argument(w, arguments[i])) {
             return false;
         }
     }

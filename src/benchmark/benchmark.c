@@ -90,7 +90,7 @@ static void set_load(struct benchmark_load *load, const struct benchmark_request
     };
 }
 
-static bool complain(const char *reason) {
+static bool complain_of(const char *reason) {
     wipe_progress();
     fflush(stdout);
     fprintf(stderr, "%s\n", reason);
@@ -103,12 +103,12 @@ static bool run_test(const char *title, const struct benchmark_request *request)
     set_load(&load, request);
     if (options.compare) {
         return benchmark_compare(stdout, title, &load, &server, &other, &options, reason) ||
-               complain(reason);
+               complain_of(reason);
     }
     watched_title = title;
     bool shows = !options.csv && isatty(STDOUT_FILENO);
     if (!benchmark_load_run(&load, &result, shows ? show_progress : NULL)) {
-        return complain(result.reason);
+        return complain_of(result.reason);
     }
     wipe_progress();
     if (options.csv) {
@@ -183,31 +183,31 @@ static void say_opened(unsigned clients) {
     fflush(stdout);
 }
 
-static bool idle(void) {
+static bool run_idle(void) {
     struct benchmark_request request;
     struct benchmark_load load;
     benchmark_request_of_bytes(&request, SLICE("PING\r\n"));
     set_load(&load, &request);
     benchmark_load_idle(&load, &result, say_opened);
     benchmark_request_free(&request);
-    return complain(result.reason);
+    return complain_of(result.reason);
 }
 
 static bool reach_servers(void) {
     char reason[BENCHMARK_REASON_CHARS];
-    if (!peer_tls_open(&options.connection.tls, reason, sizeof(reason))) return complain(reason);
+    if (!peer_tls_open(&options.connection.tls, reason, sizeof(reason))) return complain_of(reason);
     benchmark_server_init(&server, &options);
-    if (!benchmark_server_ask(&server, reason)) return complain(reason);
+    if (!benchmark_server_ask(&server, reason)) return complain_of(reason);
     if (!server.has_config) fputs("WARN: could not fetch server CONFIG\n", stderr);
     if (!options.compare) return true;
     return (benchmark_server_init_other(&other, &options, options.compare, reason) &&
             benchmark_server_ask(&other, reason)) ||
-           complain(reason);
+           complain_of(reason);
 }
 
-static bool run(int count, char *const *words) {
+static bool run_program(int count, char *const *words) {
     if (!reach_servers()) return false;
-    if (options.idle) return idle();
+    if (options.idle) return run_idle();
     if (options.csv && options.compare) benchmark_compare_csv_names(stdout);
     if (options.csv && !options.compare) benchmark_report_csv_names(stdout);
     if (count) return run_command_line(count, words);
@@ -249,7 +249,7 @@ int main(int argc, char **argv) {
     int status = answer_options();
     if (status >= 0) return status;
     clock_calibrate();
-    bool good = run(argc - 1 - taken, argv + 1 + taken);
+    bool good = run_program(argc - 1 - taken, argv + 1 + taken);
     if (good && !options.csv) putchar('\n');
     benchmark_server_free(&server);
     benchmark_server_free(&other);

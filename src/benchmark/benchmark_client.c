@@ -14,12 +14,12 @@
 #include "io/loop.h"
 #include "io/socket.h"
 
-static bool fail(char *reason, const char *what, const char *why) {
+static bool client_fail(char *reason, const char *what, const char *why) {
     snprintf(reason, BENCHMARK_REASON_CHARS, "%s%s", what, why);
     return false;
 }
 
-static bool watch(struct benchmark_client *c, int epoll, char *reason) {
+static bool watch_client(struct benchmark_client *c, int epoll, char *reason) {
     unsigned wanted = LOOP_READABLE | (c->unsent.length || !c->reached ? LOOP_WRITABLE : 0);
     if (c->connection && c->reached) wanted = connection_interest(c->connection, wanted);
     uint32_t events = (wanted & LOOP_READABLE ? (uint32_t)EPOLLIN : 0) |
@@ -28,7 +28,7 @@ static bool watch(struct benchmark_client *c, int epoll, char *reason) {
     struct epoll_event event = {.events = events, .data.ptr = c};
     int operation = c->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     if (system_epoll_ctl(epoll, operation, c->fd, &event) < 0) {
-        return fail(reason, "epoll: ", strerror(errno));
+        return client_fail(reason, "epoll: ", strerror(errno));
     }
     c->watched = events;
     return true;
@@ -40,7 +40,7 @@ static bool send_some(struct benchmark_client *c, char *reason) {
             ? connection_write(c->connection, c->unsent.bytes, c->unsent.length)
             : system_send(c->fd, c->unsent.bytes, c->unsent.length, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-        return fail(reason, "Error: writing: ", strerror(errno));
+        return client_fail(reason, "Error: writing: ", strerror(errno));
     }
     if (sent > 0) {
         c->unsent.bytes += sent;
@@ -58,15 +58,15 @@ bool benchmark_client_connect(struct benchmark_client *c, const struct benchmark
                     : socket_connect_tcp(a->host, a->port, a->source, why, sizeof(why));
     if (c->fd < 0) {
         c->state = CLIENT_CLOSED;
-        return fail(reason, "Could not connect: ", why);
+        return client_fail(reason, "Could not connect: ", why);
     }
     if (a->transport) {
         c->connection = connection_open(a->transport, c->fd, CONNECTION_CONNECTS, MEMORY_CLIENTS,
                                         why, sizeof(why));
-        if (!c->connection) return fail(reason, "Could not connect: ", why);
+        if (!c->connection) return client_fail(reason, "Could not connect: ", why);
     }
     c->greeting_left = target->greeting_replies;
-    return watch(c, epoll, reason);
+    return watch_client(c, epoll, reason);
 }
 
 /* The end of connecting, as far as it goes now. */
@@ -75,13 +75,13 @@ static bool open_further(struct benchmark_client *c, const struct benchmark_targ
     char why[BENCHMARK_REASON_CHARS / 2];
     if (!c->reached) {
         int error = socket_take_error(c->fd);
-        if (error) return fail(reason, "Could not connect: ", strerror(error));
+        if (error) return client_fail(reason, "Could not connect: ", strerror(error));
         c->reached = true;
         (void)socket_set_nodelay(c->fd, true); /* a unix socket has no delay */
     }
     if (c->connection) {
         enum connection_step step = connection_handshake(c->connection, why, sizeof(why));
-        if (step == CONNECTION_FAILED) return fail(reason, "Could not connect: ", why);
+        if (step == CONNECTION_FAILED) return client_fail(reason, "Could not connect: ", why);
         if (step != CONNECTION_DONE) return true;
     }
     c->unsent = target->greeting;
@@ -90,15 +90,15 @@ static bool open_further(struct benchmark_client *c, const struct benchmark_targ
 }
 
 /* Counts the replies that end in these bytes. */
-static bool scan(struct benchmark_client *c, const char *at, const char *end, unsigned *answered,
-                 char *reason) {
+static bool scan_replies(struct benchmark_client *c, const char *at, const char *end,
+                         unsigned *answered, char *reason) {
     while (at < end) {
         bool sound = true;
         enum scanned what = reply_scan(&c->scanner, &at, end, NULL, &sound);
-        if (!sound) return fail(reason, "Error: ", "what the server sends is no protocol");
+        if (!sound) return client_fail(reason, "Error: ", "what the server sends is no protocol");
         if (what == SCANNED_NONE || what == SCANNED_PUSH) continue;
         if (what == SCANNED_ERROR || what == SCANNED_OOM) {
-            return fail(reason, "Error from server: ", c->scanner.error);
+            return client_fail(reason, "Error from server: ", c->scanner.error);
         }
         if (c->greeting_left) {
             c->greeting_left--;
@@ -106,22 +106,23 @@ static bool scan(struct benchmark_client *c, const char *at, const char *end, un
             c->pending--;
             ++*answered;
         } else {
-            return fail(reason, "Error: ", "a reply that answers no request");
+            return client_fail(reason, "Error: ", "a reply that answers no request");
         }
     }
     return true;
 }
 
 /* Reads once, and what a transport holds back. */
-static bool receive(struct benchmark_client *c, char *buffer, unsigned *answered, char *reason) {
+static bool receive_replies(struct benchmark_client *c, char *buffer, unsigned *answered,
+                            char *reason) {
     do {
         ssize_t got = c->connection
                           ? connection_read(c->connection, buffer, BENCHMARK_READ_BYTES)
                           : system_recv(c->fd, buffer, BENCHMARK_READ_BYTES, MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-        if (got < 0) return fail(reason, "Error: reading: ", strerror(errno));
-        if (got == 0) return fail(reason, "Error: ", "Server closed the connection");
-        if (!scan(c, buffer, buffer + got, answered, reason)) return false;
+        if (got < 0) return client_fail(reason, "Error: reading: ", strerror(errno));
+        if (got == 0) return client_fail(reason, "Error: ", "Server closed the connection");
+        if (!scan_replies(c, buffer, buffer + got, answered, reason)) return false;
     } while (c->connection && connection_has_pending(c->connection));
     return true;
 }
@@ -133,7 +134,7 @@ bool benchmark_client_send(struct benchmark_client *c, int epoll, struct slice b
     c->pending = c->requests = requests;
     c->start_nsec = start_nsec;
     c->state = CLIENT_BUSY;
-    return send_some(c, reason) && watch(c, epoll, reason);
+    return send_some(c, reason) && watch_client(c, epoll, reason);
 }
 
 bool benchmark_client_advance(struct benchmark_client *c, const struct benchmark_target *target,
@@ -142,15 +143,15 @@ bool benchmark_client_advance(struct benchmark_client *c, const struct benchmark
     *answered = 0;
     if (c->state == CLIENT_CLOSED) return true;
     if (c->state == CLIENT_CONNECTING) {
-        return open_further(c, target, reason) && watch(c, epoll, reason);
+        return open_further(c, target, reason) && watch_client(c, epoll, reason);
     }
     if (c->unsent.length && !send_some(c, reason)) return false;
     bool reads = c->connection || events & ~(uint32_t)EPOLLOUT;
-    if (reads && !receive(c, buffer, answered, reason)) return false;
+    if (reads && !receive_replies(c, buffer, answered, reason)) return false;
     if (c->state == CLIENT_BUSY && !c->greeting_left && !c->pending && !c->unsent.length) {
         c->state = CLIENT_READY;
     }
-    return watch(c, epoll, reason);
+    return watch_client(c, epoll, reason);
 }
 
 void benchmark_client_close(struct benchmark_client *c) {

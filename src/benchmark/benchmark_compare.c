@@ -83,9 +83,10 @@ static void print_table(FILE *out, const char *title, const struct benchmark_ser
     }
 }
 
-static void print(FILE *out, const char *title, const struct benchmark_server *first,
-                  const struct benchmark_server *second, const struct benchmark_ratio *ratios,
-                  const struct benchmark_options *options) {
+static void print_ratios(FILE *out, const char *title, const struct benchmark_server *first,
+                         const struct benchmark_server *second,
+                         const struct benchmark_ratio *ratios,
+                         const struct benchmark_options *options) {
     const struct benchmark_ratio *rate = &ratios[FIGURE_RATE], *p50 = &ratios[FIGURE_P50];
     if (options->csv) {
         print_csv(out, title, ratios, (int)options->decimals);
@@ -136,7 +137,7 @@ bool benchmark_compare(FILE *out, const char *title, struct benchmark_load *load
     for (size_t i = 0; i < BENCHMARK_FIGURES && good; i++) {
         ratios[i] = benchmark_ratio_of(values[0] + i * rounds, values[1] + i * rounds, rounds);
     }
-    if (good) print(out, title, first, second, ratios, options);
+    if (good) print_ratios(out, title, first, second, ratios, options);
     memory_free(values[0], MEMORY_OTHER);
     memory_free(values[1], MEMORY_OTHER);
     memory_free(result, MEMORY_OTHER);

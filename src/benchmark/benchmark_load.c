@@ -76,7 +76,7 @@ static void give_up(struct run *run, const char *reason) {
     pthread_mutex_unlock(&run->mutex);
 }
 
-static bool stops(const struct worker *w) {
+static bool is_stopped(const struct worker *w) {
     return atomic_load_explicit(&w->run->stops, memory_order_relaxed);
 }
 
@@ -151,7 +151,7 @@ static void count_replies(struct worker *w, const struct benchmark_client *c, un
     atomic_store_explicit(&w->latency_sum_nsec, w->latency->sum_nsec, memory_order_relaxed);
 }
 
-static void serve(struct worker *w, struct benchmark_client *c, uint32_t events) {
+static void serve_client(struct worker *w, struct benchmark_client *c, uint32_t events) {
     char reason[BENCHMARK_REASON_CHARS];
     unsigned answered;
     /* Then it is not counted in `busy`, and what comes is a push. */
@@ -200,13 +200,13 @@ static int wait_events(struct worker *w, struct epoll_event *events) {
 static void run_load(struct worker *w) {
     struct epoll_event events[EVENTS_MAX];
     int64_t now = clock_monotonic_nsec();
-    for (unsigned i = 0; i < w->count && !stops(w); i++) go_on(w, &w->clients[i], now);
-    while (!stops(w)) {
+    for (unsigned i = 0; i < w->count && !is_stopped(w); i++) go_on(w, &w->clients[i], now);
+    while (!is_stopped(w)) {
         if (w->run->load->rate) send_due(w, clock_monotonic_nsec());
         if (!w->busy && w->over) return;
         int count = wait_events(w, events);
-        for (int i = 0; i < count && !stops(w); i++) {
-            serve(w, events[i].data.ptr, events[i].events);
+        for (int i = 0; i < count && !is_stopped(w); i++) {
+            serve_client(w, events[i].data.ptr, events[i].events);
         }
     }
 }
@@ -218,7 +218,7 @@ static void open_clients(struct worker *w) {
     struct epoll_event events[EVENTS_MAX];
     char reason[BENCHMARK_REASON_CHARS];
     unsigned begun = 0, ready = 0, answered;
-    while (ready < w->count && !stops(w)) {
+    while (ready < w->count && !is_stopped(w)) {
         while (begun < w->count && begun - ready < CONNECTING_MAX) {
             if (!connect_client(w, &w->clients[begun++])) return;
         }
@@ -244,7 +244,7 @@ static void start_clock(struct run *run) {
     run->end_nsec = load->duration_nsec ? run->start_nsec + load->duration_nsec : INT64_MAX;
 }
 
-static void *work(void *context) {
+static void *run_worker(void *context) {
     struct worker *w = context;
     struct run *run = w->run;
     pthread_mutex_lock(&run->begin);
@@ -298,7 +298,7 @@ static bool set_up_worker(struct worker *w, struct run *run, unsigned index) {
         w->interval_nsec = between * load->threads;
         w->due_nsec = between * index;
     }
-    for (unsigned i = 0; i < w->count && load->request->place_count && !stops(w); i++) {
+    for (unsigned i = 0; i < w->count && load->request->place_count && !is_stopped(w); i++) {
         w->clients[i].batch = create_batch(run);
     }
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -327,8 +327,8 @@ static void raise_descriptor_limit(unsigned clients) {
     (void)setrlimit(RLIMIT_NOFILE, &limit); /* else a connection says that there are too many */
 }
 
-static void tell(const struct run *run, struct worker *workers,
-                 void (*watch)(const struct benchmark_progress *progress)) {
+static void tell_progress(const struct run *run, struct worker *workers,
+                          void (*watch)(const struct benchmark_progress *progress)) {
     struct benchmark_progress progress = {0};
     for (unsigned i = 0; i < run->load->threads; i++) {
         progress.requests += atomic_load_explicit(&workers[i].done, memory_order_relaxed);
@@ -346,13 +346,14 @@ static void await_workers(const struct run *run, struct worker *workers,
     const struct timespec step = {0, WATCH_NSEC};
     for (unsigned steps = 1; watch && atomic_load(&run->running); steps++) {
         (void)ppoll(NULL, 0, &step, NULL);
-        if (steps % WATCH_STEPS == 0 && atomic_load(&run->running)) tell(run, workers, watch);
+        if (steps % WATCH_STEPS == 0 && atomic_load(&run->running))
+            tell_progress(run, workers, watch);
     }
     for (unsigned i = 0; i < run->threads; i++) pthread_join(workers[i].thread, NULL);
 }
 
-static void collect(const struct run *run, struct worker *workers,
-                    struct benchmark_result *result) {
+static void collect_results(const struct run *run, struct worker *workers,
+                            struct benchmark_result *result) {
     int64_t last = run->start_nsec;
     for (unsigned i = 0; i < run->load->threads; i++) {
         benchmark_latency_add(&result->latency, workers[i].latency);
@@ -384,7 +385,7 @@ static void create_threads(struct run *run, struct worker *workers) {
     int error = 0;
     while (run->threads < run->load->threads && !error) {
         struct worker *worker = &workers[run->threads];
-        error = pthread_create(&worker->thread, NULL, work, worker);
+        error = pthread_create(&worker->thread, NULL, run_worker, worker);
         if (!error) run->threads++;
     }
     if (error) {
@@ -410,7 +411,7 @@ bool benchmark_load_run(const struct benchmark_load *load, struct benchmark_resu
     }
     create_threads(&run, workers);
     await_workers(&run, workers, watch);
-    collect(&run, workers, result);
+    collect_results(&run, workers, result);
     for (unsigned i = 0; i < load->threads; i++) free_worker(&workers[i]);
     memory_free(workers, MEMORY_OTHER);
     free_run(&run);
@@ -421,9 +422,9 @@ static void watch_idle(struct worker *w) {
     struct epoll_event events[EVENTS_MAX];
     char reason[BENCHMARK_REASON_CHARS];
     unsigned answered;
-    while (!stops(w)) {
+    while (!is_stopped(w)) {
         int count = system_epoll_wait(w->epoll, events, EVENTS_MAX, -1);
-        for (int i = 0; i < count && !stops(w); i++) {
+        for (int i = 0; i < count && !is_stopped(w); i++) {
             if (!benchmark_client_advance(events[i].data.ptr, &w->run->load->target, w->epoll,
                                           events[i].events, w->buffer, &answered, reason)) {
                 give_up(w->run, reason);
@@ -442,7 +443,7 @@ void benchmark_load_idle(const struct benchmark_load *load, struct benchmark_res
     struct worker worker = {0};
     if (!set_up_worker(&worker, &run, 0)) give_up(&run, "epoll: none to be had");
     open_clients(&worker);
-    if (!stops(&worker)) opened(worker.count);
+    if (!is_stopped(&worker)) opened(worker.count);
     /* Nothing is sent, so whatever comes is the end of a connection, or a push. */
     watch_idle(&worker);
     free_worker(&worker);

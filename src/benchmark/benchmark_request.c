@@ -41,7 +41,7 @@ void benchmark_request_repeat(const struct benchmark_request *r, char *to, unsig
     }
 }
 
-static uint64_t draw(uint64_t *state) {
+static uint64_t draw_bits(uint64_t *state) {
     uint64_t x = *state;
     x ^= x >> 12;
     x ^= x << 25;
@@ -66,7 +66,7 @@ void benchmark_request_draw(const struct benchmark_request *r, char *bytes, unsi
                             uint64_t keyspace, uint64_t *state) {
     for (unsigned i = 0; i < times; i++, bytes += r->bytes.length) {
         for (size_t place = 0; place < r->place_count; place++) {
-            uint64_t number = (uint64_t)(((unsigned __int128)draw(state) * keyspace) >> 64);
+            uint64_t number = (uint64_t)(((unsigned __int128)draw_bits(state) * keyspace) >> 64);
             put_digits(bytes + r->places[place], number);
         }
     }

@@ -116,7 +116,7 @@ static void describe_state(char out[STATE_CHARS]) {
     }
 }
 
-static void draw(void) {
+static void draw_screen(void) {
     if (!on_screen) return;
     int columns, rows;
     char state[STATE_CHARS];
@@ -132,7 +132,7 @@ static void draw(void) {
 
 static void take_answer(void *line, uintptr_t place, const struct peer_reply *reply);
 
-static bool ask(const struct question *question, const struct slice *words, size_t count) {
+static bool ask_question(const struct question *question, const struct slice *words, size_t count) {
     const struct peer_request request = {take_answer, asked % QUESTIONS_MAX};
     if (asked - answered == QUESTIONS_MAX ||
         !peer_client_ask(control.client, &request, words, count))
@@ -156,7 +156,7 @@ static void ask_for_knobs(void) {
     size_t count = panel_patterns(&patterns);
     for (size_t i = 0; i < count; i++) {
         struct slice words[] = {SLICE("CONFIG"), SLICE("GET"), slice_of(patterns[i])};
-        ask(&(struct question){.kind = ASKED_OPTIONS}, words, 3);
+        ask_question(&(struct question){.kind = ASKED_OPTIONS}, words, 3);
     }
     knobs_asked_nsec = clock_monotonic_nsec();
 }
@@ -180,7 +180,7 @@ static void finish_sample(void) {
     probe_collect(probe, &measured);
     figures_add(figures, buffer_slice(&info), &measured);
     if (!options.csv) {
-        draw();
+        draw_screen();
         return;
     }
     /* The first reading has no rates. */
@@ -276,7 +276,7 @@ static void note_greeted(struct line *line) {
     connected = begun = true;
     failure[0] = '\0';
     figures_interrupt(figures);
-    draw();
+    draw_screen();
 }
 
 /* An error ends the connection. */
@@ -321,7 +321,7 @@ static void ask_login(struct line *line) {
     tool_greeting_free(&greeting);
 }
 
-static void greet(void *owner) {
+static void greet_server(void *owner) {
     struct line *line = owner;
     ask_login(line);
     ask_first(line, take_name,
@@ -330,7 +330,7 @@ static void greet(void *owner) {
         ask_first(line, take_server, (struct slice[]){SLICE("INFO"), SLICE("server")}, 2);
 }
 
-static void lose(void *owner) {
+static void lose_line(void *owner) {
     struct line *line = owner;
     const char *reason = peer_client_error(line->client);
     line->greeted = false;
@@ -342,22 +342,22 @@ static void lose(void *owner) {
         return;
     }
     snprintf(failure, sizeof(failure), "%s", reason);
-    draw();
+    draw_screen();
 }
 
 /* What nobody asked for. */
-static void ignore(void *line, const struct peer_reply *reply) {}
+static void ignore_push(void *line, const struct peer_reply *reply) {}
 
 /* False with the reason in `failure`. */
 static bool line_open(struct line *line) {
-    static const struct peer_client_events events = {.opened = greet, .ended = lose};
+    static const struct peer_client_events events = {.opened = greet_server, .ended = lose_line};
     const struct peer_client_settings settings = {.loop = loop,
                                                   .class = MEMORY_OTHER,
                                                   .reply = {TEXT_BYTES_MAX, NODES_MAX},
                                                   .asked_max = PROBE_UNANSWERED_MAX,
                                                   .again_msec = RECONNECT_MSEC,
                                                   .events = &events,
-                                                  .unasked = ignore,
+                                                  .unasked = ignore_push,
                                                   .owner = line};
     const struct peer_address address = {
         .host = options.host, .port = (int)options.port, .path = options.path};
@@ -392,7 +392,7 @@ static int64_t on_probe_due(struct loop_timer *timer) {
 static int64_t on_sample_due(struct loop_timer *timer) {
     if (!connected) return options.interval_msec;
     if (info_is_asked()) {
-        draw(); /* how long it takes already */
+        draw_screen(); /* how long it takes already */
         return options.interval_msec;
     }
     if (on_screen && clock_monotonic_nsec() - knobs_asked_nsec >= KNOBS_MSEC * INT64_C(1000000)) {
@@ -400,9 +400,9 @@ static int64_t on_sample_due(struct loop_timer *timer) {
     }
     own_commands = asked + probe_sent(probe);
     info_asked_nsec = clock_monotonic_nsec();
-    if (ask(&(struct question){.kind = ASKED_INFO}, &SLICE("INFO"), 1)) {
-        ask(&(struct question){.kind = ASKED_LATENCYSTATS},
-            (struct slice[]){SLICE("INFO"), SLICE("latencystats")}, 2);
+    if (ask_question(&(struct question){.kind = ASKED_INFO}, &SLICE("INFO"), 1)) {
+        ask_question(&(struct question){.kind = ASKED_LATENCYSTATS},
+                     (struct slice[]){SLICE("INFO"), SLICE("latencystats")}, 2);
     }
     return options.interval_msec;
 }
@@ -412,7 +412,7 @@ static void set_knob(void) {
     snprintf(question.value, sizeof(question.value), "%s", panel.typed);
     struct slice words[] = {SLICE("CONFIG"), SLICE("SET"),
                             slice_of(panel.knobs[panel.selected].name), slice_of(question.value)};
-    if (!connected || !ask(&question, words, 4)) {
+    if (!connected || !ask_question(&question, words, 4)) {
         panel_say(&panel, "Not set: the server does not answer.");
         return;
     }
@@ -448,27 +448,27 @@ static void on_keyboard_ready(struct loop_watcher *watcher, unsigned ready) {
         at += terminal_decode_key(bytes + at, length - at, &key);
         on_key(&key);
     }
-    draw();
+    draw_screen();
 }
 
 /* The process was stopped and goes on. Replies that came meanwhile have waited for us, so the time
  * until they are read says nothing about the server. */
-static void resume(void) {
+static void resume_watching(void) {
     int64_t now = clock_monotonic_nsec();
     probe_resume(probe, now);
     for (uint64_t i = answered; i < asked; i++) questions[i % QUESTIONS_MAX].asked_nsec = now;
-    draw();
+    draw_screen();
 }
 
 /* Before events and timers read the replies. */
 static void after_wake(void) {
-    if (terminal_take_continued()) resume();
+    if (terminal_take_continued()) resume_watching();
 }
 
 static bool before_sleep(void) {
     if (signals_shutdown_requested() || terminal_quit_requested()) loop_stop(loop);
-    if (terminal_take_resized()) draw();
-    if (terminal_suspend_if_asked()) resume();
+    if (terminal_take_resized()) draw_screen();
+    if (terminal_suspend_if_asked()) resume_watching();
     return false;
 }
 
@@ -515,7 +515,7 @@ static void listen_to_signals(void) {
 
 /* False with the reason in `failure`. A signal that comes while the first connection is opened
  * ends the process at once, because the terminal is not taken yet. */
-static bool begin(void) {
+static bool begin_watching(void) {
     if (!options.csv && !terminal_is_there()) {
         snprintf(failure, sizeof(failure),
                  "standard input and output are no terminal (--csv needs none)");
@@ -542,7 +542,7 @@ int watch_run(int count, char **words) {
     case WATCH_OPTIONS_RUN: break;
     }
     open_all();
-    if (begin()) {
+    if (begin_watching()) {
         loop_timer_start(loop, &probe_timer, 0);
         loop_timer_start(loop, &sample_timer, 0);
         loop_run(loop);

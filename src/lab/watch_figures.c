@@ -342,12 +342,12 @@ static double raw_of(const struct row *row, struct fields *fields) {
 }
 
 /* NaN where a counter went back: it was reset. */
-static double growth(double from, double to) { return to < from ? NAN : to - from; }
+static double counter_growth(double from, double to) { return to < from ? NAN : to - from; }
 
 static double figure_of(size_t i, const struct reading *from, const struct reading *to,
                         const struct figures_measured *measured, double seconds) {
-    double grown = growth(from->raw[i], to->raw[i]);
-    double second = growth(from->raw_second[i], to->raw_second[i]);
+    double grown = counter_growth(from->raw[i], to->raw[i]);
+    double second = counter_growth(from->raw_second[i], to->raw_second[i]);
     double value;
     switch (rows[i].kind) {
     case KIND_GAUGE:

@@ -60,13 +60,13 @@ int64_t probe_waiting_nsec(const struct probe *p, int64_t now_nsec) {
 
 uint64_t probe_sent(const struct probe *p) { return p->sent; }
 
-static int compare(const void *a, const void *b) {
+static int compare_latencies(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
 
 /* The value that `percent` of the sorted answers do not pass. */
-static uint32_t quantile(const struct probe *p, size_t percent) {
+static uint32_t latency_quantile(const struct probe *p, size_t percent) {
     size_t rank = (p->count * percent + 99) / 100;
     return p->usec[rank ? rank - 1 : 0];
 }
@@ -74,9 +74,9 @@ static uint32_t quantile(const struct probe *p, size_t percent) {
 void probe_collect(struct probe *p, struct figures_measured *measured) {
     measured->probes = p->count;
     if (p->count) {
-        qsort(p->usec, p->count, sizeof(p->usec[0]), compare);
-        measured->probe_p50_usec = quantile(p, 50);
-        measured->probe_p99_usec = quantile(p, 99);
+        qsort(p->usec, p->count, sizeof(p->usec[0]), compare_latencies);
+        measured->probe_p50_usec = latency_quantile(p, 50);
+        measured->probe_p99_usec = latency_quantile(p, 99);
         measured->probe_max_usec = p->longest_usec;
     }
     p->count = 0;

@@ -41,9 +41,9 @@ static void end_row(struct pen *pen) {
     buffer_append_c_string(pen->out, pen->column < pen->columns ? "\033[0m\033[K" : "\033[0m");
 }
 
-static void bold(struct pen *pen) { buffer_append_c_string(pen->out, "\033[1m"); }
-static void reverse(struct pen *pen) { buffer_append_c_string(pen->out, "\033[7m"); }
-static void plain(struct pen *pen) { buffer_append_c_string(pen->out, "\033[0m"); }
+static void style_bold(struct pen *pen) { buffer_append_c_string(pen->out, "\033[1m"); }
+static void style_reverse(struct pen *pen) { buffer_append_c_string(pen->out, "\033[7m"); }
+static void style_plain(struct pen *pen) { buffer_append_c_string(pen->out, "\033[0m"); }
 
 /* What does not fit is cut; other bytes than printable ASCII become "?". */
 static void pen_text(struct pen *pen, const char *text) {
@@ -88,9 +88,9 @@ static void draw_figure(struct pen *pen, const struct figures *f, size_t index, 
     int column = FIGURES_LABEL_CHARS;
     pen_text(pen, row->label);
     figures_format(text, row->unit, figures_now(f, index));
-    bold(pen);
+    style_bold(pen);
     pen_right(pen, text, column += VALUE_COLUMNS);
-    plain(pen);
+    style_plain(pen);
     if (!comparing) return;
     double earlier = figures_before(f, index), since = figures_since(f, index);
     figures_format(text, row->unit, earlier);
@@ -103,13 +103,13 @@ static void draw_figure(struct pen *pen, const struct figures *f, size_t index, 
 
 static void draw_knob(struct pen *pen, const struct panel_knob *knob, bool selected) {
     char mark[] = {knob->letter, ' ', knob->changed ? '*' : ' ', '\0'};
-    if (selected) reverse(pen);
+    if (selected) style_reverse(pen);
     pen_text(pen, mark);
     pen_text(pen, knob->name);
     pen_text(pen, " ");
-    if (knob->changed) bold(pen);
+    if (knob->changed) style_bold(pen);
     pen_text(pen, knob->value);
-    plain(pen);
+    style_plain(pen);
 }
 
 /* Fills `shown` with the knobs the server has, in order; `first` is the first of those that fit,
@@ -175,7 +175,7 @@ static void draw_bottom(struct pen *pen, const struct panel *p, int rows) {
     end_row(pen);
     begin_row(pen, rows - 1);
     if (p->editing) {
-        bold(pen);
+        style_bold(pen);
         pen_text(pen, p->knobs[p->selected].name);
         pen_text(pen, " (");
         pen_text(pen, p->knobs[p->selected].value);
@@ -197,7 +197,7 @@ void screen_draw(const struct screen *s, int columns, int rows, struct buffer *o
         buffer_append_c_string(out, "\033[J\033[?25l");
         return;
     }
-    reverse(&pen);
+    style_reverse(&pen);
     /* Trouble comes first: it must not be cut off. */
     pen_text(&pen, *s->state ? s->state : "redis-lab watch");
     pen_text(&pen, "  ");

@@ -19,7 +19,7 @@ static int hex_digit(char c) {
 }
 
 /* NULL where a % has no two digits behind it, or a NUL would come out. */
-static char *decode(struct slice part) {
+static char *decode_percent(struct slice part) {
     char *out = memory_alloc(part.length + 1, MEMORY_OTHER);
     size_t length = 0;
     for (size_t i = 0; i < part.length; i++) {
@@ -41,7 +41,7 @@ static char *decode(struct slice part) {
 }
 
 /* The part before the first `mark` leaves `rest`, with the mark. False where there is none. */
-static bool split(struct slice *rest, char mark, struct slice *part) {
+static bool split_at(struct slice *rest, char mark, struct slice *part) {
     const char *at = memchr(rest->bytes, mark, rest->length);
     if (!at) return false;
     *part = (struct slice){rest->bytes, (size_t)(at - rest->bytes)};
@@ -52,11 +52,11 @@ static bool split(struct slice *rest, char mark, struct slice *part) {
 
 static bool take_text(const char **place, struct slice part) {
     if (!part.length) return true;
-    *place = decode(part);
+    *place = decode_percent(part);
     return *place != NULL;
 }
 
-static bool take_number(int64_t *place, struct slice part, int64_t most) {
+static bool take_uri_number(int64_t *place, struct slice part, int64_t most) {
     return !part.length ||
            (number_parse_int64(part.bytes, part.length, place) && *place >= 0 && *place <= most);
 }
@@ -64,7 +64,7 @@ static bool take_number(int64_t *place, struct slice part, int64_t most) {
 /* user:password, or a password alone. */
 static bool take_login(struct tool_connection *c, struct slice login) {
     struct slice user;
-    if (split(&login, ':', &user) && !take_text(&c->user, user)) return false;
+    if (split_at(&login, ':', &user) && !take_text(&c->user, user)) return false;
     return take_text(&c->password, login);
 }
 
@@ -74,14 +74,14 @@ static bool take_place(struct tool_connection *c, struct slice place) {
     if (place.length && place.bytes[0] == '[') {
         place.bytes++;
         place.length--;
-        if (!split(&place, ']', &host)) return false;
+        if (!split_at(&place, ']', &host)) return false;
         if (place.length && place.bytes[0] != ':') return false;
         if (place.length) place = (struct slice){place.bytes + 1, place.length - 1};
-    } else if (!split(&place, ':', &host)) {
+    } else if (!split_at(&place, ':', &host)) {
         host = place;
         place.length = 0;
     }
-    return take_text(&c->host, host) && take_number(&c->port, place, 65535);
+    return take_text(&c->host, host) && take_uri_number(&c->port, place, 65535);
 }
 
 bool tool_connection_take_uri(struct tool_connection *c, const char *uri, char *reason,
@@ -96,12 +96,12 @@ bool tool_connection_take_uri(struct tool_connection *c, const char *uri, char *
     size_t scheme = (tls ? sizeof(secure) : sizeof(plain)) - 1;
     rest = (struct slice){rest.bytes + scheme, rest.length - scheme};
     c->tls.enabled = c->tls.enabled || tls;
-    bool good = !split(&rest, '@', &login) || take_login(c, login);
-    if (!split(&rest, '/', &place)) {
+    bool good = !split_at(&rest, '@', &login) || take_login(c, login);
+    if (!split_at(&rest, '/', &place)) {
         place = rest;
         rest.length = 0;
     }
-    good = good && take_place(c, place) && take_number(&c->database, rest, INT32_MAX);
+    good = good && take_place(c, place) && take_uri_number(&c->database, rest, INT32_MAX);
     if (!good) snprintf(reason, reason_size, "Invalid URI: redis://user:password@host:port/db");
     return good;
 }

@@ -57,8 +57,8 @@ static bool take_real(const struct tool_option *row, char *base, const char *wor
     return false;
 }
 
-static bool take(const struct tool_option *row, void *settings, const char *word, const char *value,
-                 char *reason) {
+static bool take_option(const struct tool_option *row, void *settings, const char *word,
+                        const char *value, char *reason) {
     char *base = settings;
     if (row->number && !take_number(row, base, word, value, reason)) return false;
     if (row->real && !take_real(row, base, word, value, reason)) return false;
@@ -87,7 +87,7 @@ int tool_options_read(const struct tool_options *options, void *settings, int co
             }
             value = words[at++];
         }
-        if (!take(row, settings, word, value, reason)) return -1;
+        if (!take_option(row, settings, word, value, reason)) return -1;
         if (row->rest) break;
     }
     return at;

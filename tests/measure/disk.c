@@ -38,7 +38,7 @@ struct disk {
 
 static struct disk alone; /* of who was given no file */
 static struct disk *disk = &alone;
-/* What is being synced, as identity() tells; 0 = free. No lock: a forked child has a copy. */
+/* What is being synced, as identify_file() tells; 0 = free. No lock: a forked child has a copy. */
 static _Atomic uint64_t synced[SYNCED_MAX];
 static atomic_int synced_count;
 
@@ -52,7 +52,7 @@ __attribute__((constructor)) static void open_disk(void) {
 }
 
 /* A number for the file, however it was opened; 0: it is none, or nothing that is written to. */
-static uint64_t identity(int fd) {
+static uint64_t identify_file(int fd) {
     struct stat about;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return 0;
     return (uint64_t)about.st_dev << 48 ^ (uint64_t)about.st_ino ^ UINT64_C(1) << 63;
@@ -91,7 +91,7 @@ static void sleep_usec(uint64_t usec) {
 
 static int sync_file(int fd) {
     if (fcntl(fd, F_GETFD) < 0) return -1;
-    uint64_t file = identity(fd);
+    uint64_t file = identify_file(fd);
     if (!file) return 0; /* a folder */
     _Atomic uint64_t *place = note_synced(file);
     atomic_fetch_add(&disk->syncs, 1);
@@ -119,7 +119,7 @@ static int is_synced(uint64_t file) {
 static void await_sync(int fd) {
     if (!atomic_load_explicit(&synced_count, memory_order_relaxed)) return;
     int saved_errno = errno;
-    uint64_t file = identity(fd);
+    uint64_t file = identify_file(fd);
     if (file && is_synced(file)) {
         atomic_fetch_add(&disk->waits, 1);
         while (is_synced(file)) nanosleep(&(struct timespec){0, POLL_NSEC}, NULL);

@@ -80,13 +80,13 @@ static double place_of_area(const struct zipf *z, double area) {
     return fabs(rest) < 1e-9 ? exp(area) : exp(log1p(rest * area) / rest);
 }
 
-static double weight(const struct zipf *z, double rank) { return pow(rank, -z->exponent); }
+static double rank_weight(const struct zipf *z, double rank) { return pow(rank, -z->exponent); }
 
 void zipf_init(struct zipf *z, uint64_t count, double exponent) {
     *z = (struct zipf){.count = count, .exponent = exponent};
     z->area_low = area_to(z, 1.5) - 1;
     z->area_high = area_to(z, (double)count + 0.5);
-    z->shortcut = 2 - place_of_area(z, area_to(z, 2.5) - weight(z, 2));
+    z->shortcut = 2 - place_of_area(z, area_to(z, 2.5) - rank_weight(z, 2));
 }
 
 uint64_t zipf_draw(const struct zipf *z, struct draw *d) {
@@ -96,7 +96,7 @@ uint64_t zipf_draw(const struct zipf *z, struct draw *d) {
         double rank = floor(place + 0.5);
         if (rank < 1) rank = 1;
         if (rank > (double)z->count) rank = (double)z->count;
-        if (rank - place <= z->shortcut || area >= area_to(z, rank + 0.5) - weight(z, rank))
+        if (rank - place <= z->shortcut || area >= area_to(z, rank + 0.5) - rank_weight(z, rank))
             return (uint64_t)rank;
     }
 }

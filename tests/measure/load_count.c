@@ -81,7 +81,7 @@ static uint64_t next_key(void) {
     return options.first_key + key_counter++ % options.keys;
 }
 
-static char *put_set(char *to, uint64_t key) {
+static char *put_counted_set(char *to, uint64_t key) {
     struct draw own;
     draw_init(&own, key ^ options.seed << 40);
     uint64_t length = size_law_draw(&options.value_bytes, &own);
@@ -95,17 +95,17 @@ static char *put_set(char *to, uint64_t key) {
     return wire_put_number_word(to, options.ttl_s + draw_below(&own, options.ttl_s));
 }
 
-static char *put_request(char *to, uint64_t key) {
+static char *put_counted_request(char *to, uint64_t key) {
     if (script.count)
         return wire_put(to, script.bytes + script.starts[key],
                         script.starts[key + 1] - script.starts[key]);
-    if (options.command == COMMAND_SET) return put_set(to, key);
+    if (options.command == COMMAND_SET) return put_counted_set(to, key);
     to = wire_put_head(to, 2);
     to = wire_put_word(to, options.command == COMMAND_DEL ? "DEL" : "GET", 3);
     return wire_put_key(to, key, WIRE_KEY_BYTES_MIN);
 }
 
-static void send_rest(struct connection *c) {
+static void send_rest_of_batch(struct connection *c) {
     size_t sent = net_send(c->fd, c->batch + c->batch_sent, c->batch_length - c->batch_sent);
     if (sent == NET_GONE) load_fail("send: %s", strerror(errno));
     c->batch_sent += sent;
@@ -118,7 +118,7 @@ static void send_rest(struct connection *c) {
 static void send_batch(struct connection *c, unsigned requests, uint64_t now) {
     if (options.keyspace != KEYSPACE_HOT || c->batch_requests != requests) {
         char *end = c->batch;
-        for (unsigned i = 0; i < requests; i++) end = put_request(end, next_key());
+        for (unsigned i = 0; i < requests; i++) end = put_counted_request(end, next_key());
         c->batch_length = (size_t)(end - c->batch);
         c->batch_requests = requests;
     }
@@ -126,7 +126,7 @@ static void send_batch(struct connection *c, unsigned requests, uint64_t now) {
     c->pending = requests;
     c->sent_at_nsec = now;
     issued += requests;
-    send_rest(c);
+    send_rest_of_batch(c);
 }
 
 /* The size of the next batch; 0 when the run is over. */
@@ -159,7 +159,7 @@ static unsigned count_replies(struct reply_scanner *r, const char *at, const cha
 }
 
 /* Reads once. True when the connection's whole batch is answered. */
-static bool receive_some(struct connection *c) {
+static bool receive_counted(struct connection *c) {
     ssize_t n = recv(c->fd, load_read_buffer, READ_BYTES, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (n < 0) load_fail("receive: %s", strerror(errno));
@@ -193,8 +193,8 @@ static uint64_t run_loop(void) {
         int n = wait_events(events);
         for (int i = 0; i < n; i++) {
             struct connection *c = events[i].data.ptr;
-            if (c->wants_write) send_rest(c);
-            if (!(events[i].events & ~(unsigned)EPOLLOUT) || !receive_some(c)) continue;
+            if (c->wants_write) send_rest_of_batch(c);
+            if (!(events[i].events & ~(unsigned)EPOLLOUT) || !receive_counted(c)) continue;
             now = load_now_nsec();
             histogram_note(&latencies, now - c->sent_at_nsec, c->batch_requests);
             unsigned requests = next_batch_requests(now);
@@ -220,7 +220,7 @@ static void receive_all(void) {
     struct epoll_event events[EVENTS_MAX];
     while (done < issued) {
         int n = wait_events(events);
-        for (int i = 0; i < n; i++) receive_some(events[i].data.ptr);
+        for (int i = 0; i < n; i++) receive_counted(events[i].data.ptr);
     }
 }
 
@@ -300,7 +300,7 @@ static void read_script(void) {
     options.first_key = 0;
 }
 
-static void print_result(uint64_t nsec) {
+static void print_counted(uint64_t nsec) {
     double seconds = (double)nsec / 1e9;
     printf("{\"requests\": %" PRIu64 ", \"seconds\": %.6f, \"rps\": %.1f, ", done, seconds,
            (double)done / seconds);
@@ -327,5 +327,5 @@ void load_count(void) {
         return;
     }
     for (uint64_t i = 0; i < options.connections; i++) open_connection(&connections[i]);
-    print_result(run_loop());
+    print_counted(run_loop());
 }

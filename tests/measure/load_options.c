@@ -122,7 +122,7 @@ static const struct row rows[] = {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static void refuse(const char *name, const char *value) {
+static void refuse_value(const char *name, const char *value) {
     fprintf(stderr, "load: --%s cannot be \"%s\"\n", name, value);
     exit(2);
 }
@@ -198,7 +198,7 @@ static bool parse_other(const struct row *row, const char *value) {
     return found >= 0;
 }
 
-static bool parse(const struct row *row, const char *value) {
+static bool parse_value(const struct row *row, const char *value) {
     char *end;
     double most = row->target == &given.ttl_msec    ? TTL_MSEC_MAX
                   : row->target == &given.key_bytes ? KEY_BYTES_MAX
@@ -219,7 +219,7 @@ static bool parse(const struct row *row, const char *value) {
     return parse_other(row, value);
 }
 
-static void demand(bool condition, const char *what) {
+static void demand_that(bool condition, const char *what) {
     if (condition) return;
     fprintf(stderr, "load: %s\n", what);
     exit(2);
@@ -228,34 +228,36 @@ static void demand(bool condition, const char *what) {
 static void read_trace(void) {
     char reason[512];
     if (!given.trace_path) return;
-    demand(trace_read(&given.trace, given.trace_path, reason, sizeof(reason)), reason);
-    demand(given.trace.count > 0, "the trace is empty");
+    demand_that(trace_read(&given.trace, given.trace_path, reason, sizeof(reason)), reason);
+    demand_that(given.trace.count > 0, "the trace is empty");
     for (size_t i = 0; i < given.trace.count; i++)
         if (given.trace.rows[i].key_length > given.key_bytes_max)
             given.key_bytes_max = given.trace.rows[i].key_length;
 }
 
-static void check(void) {
-    demand(given.target.port && given.target.port < 65536, "--port is 1 to 65535");
-    demand(given.connections && given.pipeline && given.databases && given.keys,
-           "--connections, --pipeline, --databases and --keys are at least 1");
-    demand(given.first_key + given.keys < 1000000000000u, "keys have twelve digits");
+static void check_common(void) {
+    demand_that(given.target.port && given.target.port < 65536, "--port is 1 to 65535");
+    demand_that(given.connections && given.pipeline && given.databases && given.keys,
+                "--connections, --pipeline, --databases and --keys are at least 1");
+    demand_that(given.first_key + given.keys < 1000000000000u, "keys have twelve digits");
 }
 
 static void check_count(void) {
     if (given.keyspace == KEYSPACE_SEQUENTIAL && !given.requests) given.requests = given.keys;
-    demand(given.hold || given.requests || given.seconds > 0, "--seconds or --requests is needed");
+    demand_that(given.hold || given.requests || given.seconds > 0,
+                "--seconds or --requests is needed");
 }
 
 static void check_record(void) {
-    demand(given.closed || given.arrivals.count || (given.trace_path && given.trace_speed > 0),
-           "--rate is needed, or --arrivals closed, or --trace with --trace-speed");
-    demand(given.seconds > 0, "--seconds is needed");
-    demand(given.seconds + given.drain_s < 4000, "a run has at most 4000 seconds");
-    demand(given.fields && given.fields_at_once <= FIELDS_AT_ONCE_MAX &&
-               (!given.fields_at_once || given.fields % given.fields_at_once == 0),
-           "--fields is a multiple of --fields-at-once, which is at most 1000");
-    demand(given.slow_pipeline && given.slow_pipeline <= 1000000, "--slow-pipeline is 1 to 10^6");
+    demand_that(given.closed || given.arrivals.count || (given.trace_path && given.trace_speed > 0),
+                "--rate is needed, or --arrivals closed, or --trace with --trace-speed");
+    demand_that(given.seconds > 0, "--seconds is needed");
+    demand_that(given.seconds + given.drain_s < 4000, "a run has at most 4000 seconds");
+    demand_that(given.fields && given.fields_at_once <= FIELDS_AT_ONCE_MAX &&
+                    (!given.fields_at_once || given.fields % given.fields_at_once == 0),
+                "--fields is a multiple of --fields-at-once, which is at most 1000");
+    demand_that(given.slow_pipeline && given.slow_pipeline <= 1000000,
+                "--slow-pipeline is 1 to 10^6");
 }
 
 static const struct row *find_row(const char *word) {
@@ -263,13 +265,13 @@ static const struct row *find_row(const char *word) {
     while (r < ROWS && (strncmp(word, "--", 2) || strcmp(word + 2, rows[r].name) ||
                         !(rows[r].loops & 1u << given.loop)))
         r++;
-    demand(r < ROWS, "an option that does not exist; --help lists them");
+    demand_that(r < ROWS, "an option that does not exist; --help lists them");
     return &rows[r];
 }
 
 void load_options_read(int argc, char **argv, struct load_options *options) {
     int loop = argc > 1 ? find_word("count|record", argv[1]) : -1;
-    demand(loop >= 0, "the first word is count or record; each has its --help");
+    demand_that(loop >= 0, "the first word is count or record; each has its --help");
     given.loop = (enum loop)loop;
     size_law_parse(given.loop == LOOP_COUNT ? "32" : "200", VALUE_BYTES_MAX, &given.value_bytes);
     size_law_parse("16", KEY_BYTES_MAX, &given.key_bytes);
@@ -280,14 +282,14 @@ void load_options_read(int argc, char **argv, struct load_options *options) {
             exit(0);
         }
         const struct row *row = find_row(argv[i]);
-        demand(i + 1 < argc, "an option without its value");
-        if (!parse(row, argv[i + 1])) refuse(row->name, argv[i + 1]);
+        demand_that(i + 1 < argc, "an option without its value");
+        if (!parse_value(row, argv[i + 1])) refuse_value(row->name, argv[i + 1]);
     }
     given.key_bytes_max =
         given.key_bytes.kind == SIZE_UNIFORM ? (uint64_t)given.key_bytes.high : KEY_BYTES_MAX;
     if (given.key_bytes_max < 16) given.key_bytes_max = 16;
     read_trace();
-    check();
+    check_common();
     given.loop == LOOP_COUNT ? check_count() : check_record();
     given.arrivals.due_s = 0;
     for (unsigned i = 0; i < given.arrivals.count; i++)

@@ -114,7 +114,7 @@ static int schedstat_fd;
 /* ---- own lateness ---- */
 
 /* Nanoseconds that this thread stood runnable without a processor, since it began. */
-static uint64_t waited_nsec(void) {
+static uint64_t own_waited_nsec(void) {
     char text[96];
     ssize_t n = pread(schedstat_fd, text, sizeof(text) - 1, 0);
     if (n <= 0) return 0;
@@ -128,7 +128,7 @@ static void sample_wait(uint64_t now) {
     if (wait_sample_count && now < wait_samples[last].at_nsec + WAIT_SAMPLE_NSEC) return;
     uint64_t slot = wait_sample_count++ % WAIT_SAMPLES;
     wait_samples[slot].at_nsec = now;
-    wait_samples[slot].waited_nsec = waited_nsec();
+    wait_samples[slot].waited_nsec = own_waited_nsec();
 }
 
 /* The run-queue wait from the last sample before `since` on, up to now. */
@@ -140,7 +140,7 @@ static uint64_t waited_since(uint64_t since) {
         before = wait_samples[slot].waited_nsec;
         if (wait_samples[slot].at_nsec <= since) break;
     }
-    return waited_nsec() - before;
+    return own_waited_nsec() - before;
 }
 
 /* Notes how late an arrival is handled; returns it in microseconds. What waits for a processor took
@@ -239,7 +239,7 @@ static uint64_t value_length(const struct request *request) {
     return size < 1 ? 1 : size > VALUE_BYTES_MAX ? VALUE_BYTES_MAX : size;
 }
 
-static void put_set(const struct request *request) {
+static void put_recorded_set(const struct request *request) {
     uint64_t length = value_length(request);
     need_room(length + options.key_bytes_max + WIRE_TEXT_BYTES_MAX);
     char *to = wire_put_head(scratch + scratch_length, request->deadline_msec ? 5 : 3);
@@ -269,11 +269,11 @@ static void put_hset(const struct request *request) {
     }
 }
 
-static void put_request(const struct request *request) {
+static void put_recorded_request(const struct request *request) {
     static const char *const names[] = {"GET",  "SET",  "SET",  "DEL",   "UNLINK",
                                         "HSET", "PING", "INFO", "SELECT"};
     if (request->operation == OP_SET || request->operation == OP_EX) {
-        put_set(request);
+        put_recorded_set(request);
         return;
     }
     if (request->operation == OP_HSET) {
@@ -292,7 +292,7 @@ static void put_request(const struct request *request) {
     scratch_length = (size_t)(to - scratch);
 }
 
-static void watch(struct connection *c, bool wants_write) {
+static void connection_watch(struct connection *c, bool wants_write) {
     uint32_t in = c->role == ROLE_SLOW ? 0 : EPOLLIN;
     net_watch(poller, c->fd, in | (wants_write ? EPOLLOUT : 0), c);
     c->wants_write = wants_write;
@@ -313,18 +313,18 @@ static void send_scratch(struct connection *c) {
         c->rest = load_grow(c->rest, c->rest_length + left);
         memcpy(c->rest + c->rest_length, scratch + sent, left);
         c->rest_length += left;
-        if (!c->wants_write) watch(c, true);
+        if (!c->wants_write) connection_watch(c, true);
     }
     scratch_length = 0;
 }
 
-static void send_rest(struct connection *c) {
+static void send_rest_of(struct connection *c) {
     c->rest_sent += send_some(c, c->rest + c->rest_sent, c->rest_length - c->rest_sent);
     if (c->rest_sent < c->rest_length) return;
     free(c->rest);
     c->rest = NULL;
     c->rest_length = c->rest_sent = 0;
-    watch(c, false);
+    connection_watch(c, false);
 }
 
 /* ---- what is asked ---- */
@@ -412,7 +412,7 @@ static void start_batch(struct connection *c, struct arrival arrival) {
             trace_request(&request);
         else
             draw_request(&request);
-        put_request(&request);
+        put_recorded_request(&request);
         request_push(c, &request);
         issued++;
     }
@@ -420,7 +420,7 @@ static void start_batch(struct connection *c, struct arrival arrival) {
 }
 
 static void send_one(struct connection *c, struct request request) {
-    put_request(&request);
+    put_recorded_request(&request);
     request_push(c, &request);
     send_scratch(c);
 }
@@ -463,7 +463,7 @@ static void take_info(void) {
     info_length = 0;
 }
 
-static void answered(struct connection *c, enum scanned kind, uint64_t now) {
+static void request_answered(struct connection *c, enum scanned kind, uint64_t now) {
     static const enum result results[] = {[SCANNED_OK] = RESULT_OK,
                                           [SCANNED_NIL] = RESULT_MISS,
                                           [SCANNED_ZERO] = RESULT_MISS,
@@ -509,7 +509,7 @@ static void connection_lost(struct connection *c, uint64_t now) {
 }
 
 /* Takes at most `most` bytes from the socket. */
-static void receive_some(struct connection *c, size_t most) {
+static void receive_recorded(struct connection *c, size_t most) {
     ssize_t n = recv(c->fd, load_read_buffer, most, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     uint64_t now = load_now_nsec();
@@ -531,7 +531,7 @@ static void receive_some(struct connection *c, size_t most) {
         }
         if (kind == SCANNED_NONE) continue;
         if (!c->count) load_fail("a reply that nobody asked for");
-        answered(c, kind, now);
+        request_answered(c, kind, now);
     }
     if (was_busy && c->count == 0 && c->role == ROLE_WORKER) worker_rest(c, now);
 }
@@ -581,11 +581,11 @@ static void slow_tick(void) {
     for (uint64_t i = 0; i < connection_count; i++) {
         struct connection *c = &connections[i];
         if (c->role != ROLE_SLOW) continue;
-        if (c->count > 0) receive_some(c, most < READ_BYTES ? most ? most : 1 : READ_BYTES);
+        if (c->count > 0) receive_recorded(c, most < READ_BYTES ? most ? most : 1 : READ_BYTES);
         if (c->rest || c->count >= options.slow_pipeline || requests >= SLOW_REQUESTS_MAX) continue;
         while (c->count < options.slow_pipeline && requests++ < SLOW_REQUESTS_MAX) {
             struct request request = {.key = read_key(), .stream = STREAM_UNSEEN};
-            put_request(&request);
+            put_recorded_request(&request);
             request_push(c, &request);
         }
         send_scratch(c);
@@ -602,7 +602,7 @@ static void reconnect_one(uint64_t now) {
     if (c->count == 0) worker_rest(c, now);
 }
 
-static void arrive(uint64_t due, uint64_t now) {
+static void handle_arrival(uint64_t due, uint64_t now) {
     struct arrival arrival = {.due_nsec = due, .late_usec = note_lateness(due, now)};
     if (idle_count)
         start_batch(idle_pop(), arrival);
@@ -673,7 +673,7 @@ static uint64_t do_due(uint64_t now) {
         bool arrives = next_arrival <= now, herds = next_herd <= now;
         sends += (arrives && idle_count) + herds;
         if (arrives) {
-            arrive(next_arrival, load_now_nsec());
+            handle_arrival(next_arrival, load_now_nsec());
             next_arrival = is_exhausted() ? NEVER : arrival_after();
         }
         if (herds) herd_step(load_now_nsec());
@@ -699,11 +699,11 @@ static void wait_and_read(uint64_t until) {
     if (n < 0 && errno != EINTR) load_fail("epoll: %s", strerror(errno));
     for (int i = 0; i < n; i++) {
         struct connection *c = events[i].data.ptr;
-        if (c->wants_write && events[i].events & EPOLLOUT) send_rest(c);
+        if (c->wants_write && events[i].events & EPOLLOUT) send_rest_of(c);
         if (c->role == ROLE_SLOW && events[i].events & (EPOLLHUP | EPOLLERR))
             connection_lost(c, load_now_nsec());
         else if (events[i].events & ~(uint32_t)EPOLLOUT)
-            receive_some(c, READ_BYTES);
+            receive_recorded(c, READ_BYTES);
     }
 }
 
@@ -714,7 +714,7 @@ static void await_setup(void) {
             i++;
             continue;
         }
-        if (connections[i].role == ROLE_SLOW) receive_some(&connections[i], READ_BYTES);
+        if (connections[i].role == ROLE_SLOW) receive_recorded(&connections[i], READ_BYTES);
         wait_and_read(load_now_nsec() + 1000000u);
         if (load_now_nsec() > end) load_fail("the server does not answer SELECT");
     }
@@ -737,7 +737,7 @@ static void schedule_begin(void) {
     for (uint64_t n = idle_count; n; n--) worker_rest(idle[--idle_count], start_nsec);
 }
 
-static void run(void) {
+static void record_run(void) {
     schedule_begin();
     uint64_t end = start_nsec + (uint64_t)(options.seconds * 1e9);
     uint64_t drained = end + (uint64_t)(options.drain_s * 1e9);
@@ -774,12 +774,12 @@ static void record_rest(void) {
     }
 }
 
-static void print_result(uint64_t end) {
+static void print_recorded(uint64_t end) {
     double share = handled_count ? (double)late_own_count / (double)handled_count : 0;
     printf("{\"started_monotonic_nsec\": %" PRIu64 ", \"started_msec\": %" PRIu64 ", ", start_nsec,
            start_realtime_msec);
     printf("\"seconds\": %.6f, \"cpu_seconds\": %.3f, \"run_queue_wait_seconds\": %.6f, ",
-           (double)(end - start_nsec) / 1e9, load_cpu_seconds(), (double)waited_nsec() / 1e9);
+           (double)(end - start_nsec) / 1e9, load_cpu_seconds(), (double)own_waited_nsec() / 1e9);
     printf("\"late\": {\"handled\": %" PRIu64 ", \"above_5ms\": %" PRIu64
            ", \"own_above_5ms\": %" PRIu64 ", \"most_usec\": %" PRIu64
            ", \"own_most_usec\": %" PRIu64 ", \"own_share\": %.6f, \"repeat\": %s}, ",
@@ -795,7 +795,7 @@ static void print_result(uint64_t end) {
     printf("}\n");
 }
 
-static void prepare(void) {
+static void record_prepare(void) {
     uint64_t count = options.connections + options.herd_connections + options.slow_readers + 2;
     net_raise_descriptor_limit(count);
     prctl(PR_SET_TIMERSLACK, 1000); /* nanoseconds: sleeps end when they should */
@@ -819,11 +819,11 @@ static void prepare(void) {
 }
 
 void load_record(void) {
-    prepare();
-    run();
+    record_prepare();
+    record_run();
     uint64_t end = load_now_nsec();
     record_rest();
     if (options.out && !output_write(options.out, options.info_fields))
         load_fail("%s cannot be written", options.out);
-    print_result(end);
+    print_recorded(end);
 }

@@ -74,7 +74,7 @@ static void make_trace(enum trace trace) {
     }
 }
 
-static int64_t now_nsec(void) {
+static int64_t evict_now_nsec(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
@@ -85,7 +85,7 @@ struct result {
 };
 
 /* The first half of the trace fills the cache and settles; hits count from then on. */
-static struct result play(void) {
+static struct result play_trace(void) {
     struct result r = {0};
     struct keyspace *ks = keyspace_at(0);
     struct string_value value = string_value_of_text(SLICE("twenty bytes of value"));
@@ -107,9 +107,9 @@ static struct result play(void) {
         }
         if (keyspace_count(ks) <= ROOM) continue;
         size_t bytes;
-        int64_t begin = now_nsec();
+        int64_t begin = evict_now_nsec();
         evict_one(false, &bytes);
-        r.evict_nsec += (uint64_t)(now_nsec() - begin);
+        r.evict_nsec += (uint64_t)(evict_now_nsec() - begin);
         r.victims++;
     }
     keyspace_flush(ks, LAZYFREE_NOW);
@@ -137,7 +137,7 @@ int main(int argc, char **argv) {
         for (int a = 0; a < 2; a++) {
             set_option("maxmemory-eviction-algorithm", algorithms[a]);
             uint64_t before = evict_examined();
-            struct result r = play();
+            struct result r = play_trace();
             printf("%-6s %-9s hits %.2f %%  %.0f ns a victim  %.2f looked at\n", trace_names[trace],
                    algorithms[a], 100.0 * (double)r.hits / (double)r.counted,
                    (double)r.evict_nsec / (double)r.victims,

@@ -44,20 +44,20 @@ static void make_key(char key[KEY_BYTES], uint64_t number) {
 
 static int64_t started_nsec;
 
-static void start(void) { started_nsec = clock_thread_cpu_nsec(); }
+static void start_clock(void) { started_nsec = clock_thread_cpu_nsec(); }
 
-static void report(const char *what, uint64_t operations) {
+static void report_cost(const char *what, uint64_t operations) {
     double nsec = (double)(clock_thread_cpu_nsec() - started_nsec);
     printf("%-36s %8.1f ns\n", what, nsec / (double)operations);
 }
 
-static void fill(struct element **elements, uint64_t keys) {
-    start();
+static void fill_table(struct element **elements, uint64_t keys) {
+    start_clock();
     for (uint64_t i = 0; i < keys; i++) {
         elements[i] = memory_alloc(sizeof(**elements), MEMORY_DATASET);
         make_key(elements[i]->key, i);
     }
-    report("(make and allocate an element)", keys);
+    report_cost("(make and allocate an element)", keys);
 }
 
 /* In groups of `batch`, each with its buckets prefetched where it is more than one. The clock is
@@ -65,7 +65,7 @@ static void fill(struct element **elements, uint64_t keys) {
 static void insert_all(struct table *t, struct element **elements, uint64_t keys, size_t batch) {
     int64_t slowest_nsec = 0, before_nsec = clock_thread_cpu_nsec();
     uint64_t hash[BATCH_MAX];
-    start();
+    start_clock();
     for (uint64_t i = 0; i < keys; i += batch) {
         size_t now = keys - i < batch ? keys - i : batch;
         for (size_t j = 0; j < now; j++) {
@@ -78,26 +78,26 @@ static void insert_all(struct table *t, struct element **elements, uint64_t keys
         if (nsec - before_nsec > slowest_nsec) slowest_nsec = nsec - before_nsec;
         before_nsec = nsec;
     }
-    report(batch > 1 ? "insert, batched" : "insert", keys);
+    report_cost(batch > 1 ? "insert, batched" : "insert", keys);
     printf("%-36s %8.1f us\n", "slowest 16 inserts in a row", (double)slowest_nsec / 1e3);
 }
 
 static void find_single(struct table *t, uint64_t keys, uint64_t first, const char *what) {
     char key[KEY_BYTES];
     size_t found = 0;
-    start();
+    start_clock();
     for (size_t i = 0; i < LOOKUPS; i++) {
         make_key(key, first + random_below(keys));
         found += table_find(t, hash_bytes(key, KEY_BYTES), key, KEY_BYTES) != NULL;
     }
-    report(what, LOOKUPS);
+    report_cost(what, LOOKUPS);
     ASSERT(found == (first == 0 ? LOOKUPS : 0));
 }
 
 static void find_batched(struct table *t, uint64_t keys, size_t batch) {
     char key[BATCH_MAX][KEY_BYTES];
     uint64_t hash[BATCH_MAX];
-    start();
+    start_clock();
     for (size_t i = 0; i < LOOKUPS; i += batch) {
         for (size_t j = 0; j < batch; j++) {
             make_key(key[j], random_below(keys));
@@ -108,18 +108,18 @@ static void find_batched(struct table *t, uint64_t keys, size_t batch) {
         for (size_t j = 0; j < batch; j++)
             ASSERT(table_find(t, hash[j], key[j], KEY_BYTES) != NULL);
     }
-    report("find, batched", LOOKUPS);
+    report_cost("find, batched", LOOKUPS);
 }
 
 static void make_only(uint64_t keys) {
     char key[KEY_BYTES];
     uint64_t sum = 0;
-    start();
+    start_clock();
     for (size_t i = 0; i < LOOKUPS; i++) {
         make_key(key, random_below(keys));
         sum += hash_bytes(key, KEY_BYTES);
     }
-    report("(key and hash alone, in each find)", LOOKUPS);
+    report_cost("(key and hash alone, in each find)", LOOKUPS);
     ASSERT(sum != 0);
 }
 
@@ -129,39 +129,39 @@ static void count_element(void *element, void *context) {
 
 static void walk_and_pick(struct table *t) {
     uint64_t cursor = 0, sum = 0;
-    start();
+    start_clock();
     do {
         cursor = table_scan(t, cursor, count_element, &sum);
     } while (cursor != 0);
-    report("scan, per element", table_count(t));
+    report_cost("scan, per element", table_count(t));
     size_t position = 0;
-    start();
+    start_clock();
     do {
         table_sweep(t, &position, count_element, &sum);
     } while (position != 0);
-    report("sweep, per element", table_count(t));
-    start();
+    report_cost("sweep, per element", table_count(t));
+    start_clock();
     for (size_t i = 0; i < LOOKUPS / 8; i++) sum += (uintptr_t)table_random(t);
-    report("random pick", LOOKUPS / 8);
+    report_cost("random pick", LOOKUPS / 8);
     void *sampled[5];
-    start();
+    start_clock();
     for (size_t i = 0; i < LOOKUPS / 8; i++) sum += table_sample(t, sampled, 5);
-    report("sample of 5", LOOKUPS / 8);
+    report_cost("sample of 5", LOOKUPS / 8);
     ASSERT(sum != 0);
 }
 
 static void remove_all(struct table *t, uint64_t keys) {
     char key[KEY_BYTES];
-    start();
+    start_clock();
     for (uint64_t i = 0; i < keys; i++) {
         make_key(key, i);
         struct element *e = table_remove(t, hash_bytes(key, KEY_BYTES), key, KEY_BYTES);
         memory_free_sized(e, sizeof(*e), MEMORY_DATASET);
     }
-    report("remove and free", keys);
+    report_cost("remove and free", keys);
 }
 
-static uint64_t argument(int argc, char **argv, int index, uint64_t otherwise) {
+static uint64_t number_argument(int argc, char **argv, int index, uint64_t otherwise) {
     uint64_t value;
     if (index >= argc || !number_parse_uint64(argv[index], strlen(argv[index]), &value))
         return otherwise;
@@ -169,11 +169,12 @@ static uint64_t argument(int argc, char **argv, int index, uint64_t otherwise) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t keys = argument(argc, argv, 1, 20000000), batch = argument(argc, argv, 2, 16);
+    uint64_t keys = number_argument(argc, argv, 1, 20000000),
+             batch = number_argument(argc, argv, 2, 16);
     if (batch < 2 || batch > BATCH_MAX) batch = BATCH_MAX;
     random_seed(1);
     struct element **elements = memory_alloc(keys * sizeof(*elements), MEMORY_OTHER);
-    fill(elements, keys);
+    fill_table(elements, keys);
     struct table *t = table_create(&type);
     insert_all(t, elements, keys, batch);
     table_free(t);
@@ -192,9 +193,9 @@ int main(int argc, char **argv) {
     walk_and_pick(t);
     remove_all(t, keys);
     printf("%-36s %8zu\n", "bytes left in the empty table", table_bytes(t));
-    start();
+    start_clock();
     while (table_pay(t, 1000) != 0) continue;
-    report("merges owed at the end, all", 1);
+    report_cost("merges owed at the end, all", 1);
     table_free(t);
     ASSERT(memory_used(MEMORY_DATASET) == 0);
     return 0;

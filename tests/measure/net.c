@@ -56,17 +56,17 @@ int net_open(const struct net_target *to, uint64_t number, int receive_bytes, bo
     return fd;
 }
 
-static void watch(int poller, int how, int fd, uint32_t events, void *connection) {
+static void watch_socket(int poller, int how, int fd, uint32_t events, void *connection) {
     struct epoll_event event = {.events = events, .data.ptr = connection};
     if (epoll_ctl(poller, how, fd, &event) < 0) load_fail("epoll: %s", strerror(errno));
 }
 
 void net_watch_new(int poller, int fd, uint32_t events, void *connection) {
-    watch(poller, EPOLL_CTL_ADD, fd, events, connection);
+    watch_socket(poller, EPOLL_CTL_ADD, fd, events, connection);
 }
 
 void net_watch(int poller, int fd, uint32_t events, void *connection) {
-    watch(poller, EPOLL_CTL_MOD, fd, events, connection);
+    watch_socket(poller, EPOLL_CTL_MOD, fd, events, connection);
 }
 
 size_t net_send(int fd, const char *bytes, size_t length) {

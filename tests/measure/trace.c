@@ -14,7 +14,7 @@
 
 #define FIGURE_MAX 0x80000000u
 
-static char *read_file(const char *path, char *reason, size_t reason_size) {
+static char *read_trace_file(const char *path, char *reason, size_t reason_size) {
     FILE *file = fopen(path, "rb");
     char *text = NULL;
     size_t used = 0, room = 1 << 16;
@@ -78,7 +78,7 @@ static bool read_row(char *line, struct trace_row *row) {
 }
 
 bool trace_read(struct trace *trace, const char *path, char *reason, size_t reason_size) {
-    *trace = (struct trace){.text = read_file(path, reason, reason_size)};
+    *trace = (struct trace){.text = read_trace_file(path, reason, reason_size)};
     if (!trace->text) return false;
     size_t room = 0, number = 0;
     for (char *line = trace->text, *next; line; line = next) {

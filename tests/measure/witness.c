@@ -23,26 +23,26 @@
 #define PRIORITY 10       /* above `chrt -f 1` */
 #define ROUNDS 100        /* between two looks at the input */
 
-static int64_t now_nsec(void) {
+static int64_t witness_now_nsec(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* How long this process stood runnable without a processor. */
-static int64_t waited_nsec(int schedstat) {
+static int64_t thread_waited_nsec(int schedstat) {
     char text[128] = "", *second;
     if (pread(schedstat, text, sizeof(text) - 1, 0) <= 0) return 0;
     strtoll(text, &second, 10);
     return strtoll(second, NULL, 10);
 }
 
-static void look(int schedstat) {
+static void look_for_stall(int schedstat) {
     const struct timespec nap = {0, SLEEP_NSEC};
-    int64_t waited = waited_nsec(schedstat), before = now_nsec();
+    int64_t waited = thread_waited_nsec(schedstat), before = witness_now_nsec();
     nanosleep(&nap, NULL);
-    int64_t now = now_nsec();
-    int64_t still = now - before - SLEEP_NSEC - (waited_nsec(schedstat) - waited);
+    int64_t now = witness_now_nsec();
+    int64_t still = now - before - SLEEP_NSEC - (thread_waited_nsec(schedstat) - waited);
     if (still < STILL_NSEC) return;
     printf("%.6f %.6f\n", (double)now / 1e9, (double)still / 1e9);
 }
@@ -53,6 +53,6 @@ int main(void) {
     if (schedstat < 0) return 1;
     sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = PRIORITY});
     while (poll(&input, 1, 0) == 0)
-        for (int i = 0; i < ROUNDS; i++) look(schedstat);
+        for (int i = 0; i < ROUNDS; i++) look_for_stall(schedstat);
     return 0;
 }

@@ -119,8 +119,8 @@ static int compare_places(const void *a, const void *b) {
     return (*left > *right) - (*left < *right);
 }
 
-/* As set_pop_one so many times, where each moves what follows: they are chosen first, then go in
- * one pass. */
+/* Pops `count` members of an intset. The members are chosen first and removed in one pass, because
+ * each single removal would move all members behind it. */
 static void pop_of_intset(const struct call *call, struct value *v, size_t count) {
     size_t *places = draw_numbers(set_count(*v), count);
     for (size_t i = 0; i < count; i++) {

@@ -2,10 +2,10 @@
  * XREAD and XREADGROUP: read entries of several streams, and may wait for them. The rows stand at
  * the end.
  *
- * A request goes through its streams three times: it resolves where each is to be read from
- * (parse_places); it finds out which of them have something, and delivers what a group is to get
- * (find_readable); then it replies. An array's length is told before its elements, so finding comes
- * first and counts what replying shows.
+ * A request goes through its streams three times: it resolves where each stream is read from
+ * (parse_places); it finds the streams that have entries, and delivers those to the group
+ * (find_readable); then it replies. An array's length is replied before its elements, so
+ * find_readable counts the entries first.
  *
  * XREADGROUP reads either new entries (`>`), which no consumer of its group was given yet and which
  * become pending for this consumer unless NOACK is given, or the consumer's pending entries, where
@@ -220,7 +220,7 @@ static uint64_t deliver_again(struct value v, const struct stream_consumer *cons
     return count;
 }
 
-/* The group's part of `find`, between keyspace_object_begin and _end. */
+/* The group's part of find_readable, between keyspace_object_begin and _end. */
 static void find_in_group(struct edit *edit, const struct reading *r, const struct place *p,
                           struct finding *f) {
     struct value v = *edit_value(edit, NULL);

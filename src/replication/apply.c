@@ -18,9 +18,9 @@
  *  4. A place is acknowledged when our own log has all up to there (reply_may_leave): under
  *     appendfsync always an acknowledged place is synced, as in 6.2. One place at a time waits for
  *     that (`owes`); a request that comes meanwhile is answered with a later place.
- *  5. `lost` is set when the client closes, and from then on nobody looks at the client, because it
- *     may be freed before the next step (apply_live_client()). What the client had goes with that
- *     step, never while a request of it runs.
+ *  5. `lost` is set when the client closes. From then on the client must not be read, because it
+ *     may be freed before the next step (apply_live_client()). Its state is freed by that step,
+ *     never while one of its requests runs.
  */
 #include "replication/apply.h"
 

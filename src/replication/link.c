@@ -14,7 +14,7 @@
  *  2. A stream is applied exactly in UP.
  *  3. `continues` is true only while the data is what the history says: after a start with such a
  *     file, after having been a primary, or after a link that was UP, until a copy begins.
- *  4. Each state is set by link_set_state, which makes true what follows from it.
+ *  4. Each state is set by link_set_state, which also applies what depends on it.
  */
 #include "replication/link.h"
 

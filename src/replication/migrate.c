@@ -188,7 +188,7 @@ static void note_refusal(struct migration *m, const struct peer_reply *reply) {
 /* What an answer belongs to: a key, by its index, or AUTH or SELECT (ABOUT_GREETING). */
 #define ABOUT_GREETING UINTPTR_MAX
 
-/* Without a reply the connection has ended: `migrate_exchange` says so. */
+/* No reply: the connection has ended, which `migrate_exchange` reports. */
 static void migrate_take_answer(void *link, uintptr_t about, const struct peer_reply *reply) {
     struct migration *m = ((struct link *)link)->migration;
     if (!reply) return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The role. role.h has the idea.
  *
- * What depends on the role is made true in one place (role_update), whenever the link or an option
- * tells that something has changed.
+ * What depends on the role is applied in one place (role_update), whenever the link or an option
+ * changes.
  */
 #include "replication/role.h"
 

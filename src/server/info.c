@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * INFO, and its fields about the server as a whole.
  *
- * A field's place is ten times its number in 6.2's section (compat/info_fields.tsv); our own fields
- * come behind, from OWN on. The fields of a missing feature stand in the feature's folder and show
- * the values of a server without it.
+ * A field's place is ten times its number in 6.2's section; our own fields come behind, from OWN
+ * on. The fields of a missing feature stand in the feature's folder and show the values of a server
+ * without it.
  */
 #include "server/info.h"
 #include "process/build_id.h"

@@ -538,7 +538,7 @@ static void command_bgrewriteaof(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("bgrewriteaof", command_bgrewriteaof, 1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
-            "Writes the append only file anew, in the background."),
+            "Rewrites the append only file in the background."),
 };
 
 /* ---- INFO ---- */
@@ -592,19 +592,20 @@ static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Persistence", 140, "aof_enabled", print_enabled,
                  "Whether writes are logged to the append only file."),
     METRIC_PRINT("Persistence", 150, "aof_rewrite_in_progress", print_in_progress,
-                 "Whether the file is being written anew, until the new one has its place."),
+                 "1 while the file is being rewritten, until the new file has its place."),
     METRIC_PRINT("Persistence", 160, "aof_rewrite_scheduled", print_scheduled,
-                 "Whether that is to begin when another child has ended."),
+                 "1 if a rewrite is to begin when another child has ended."),
     METRIC_NUMBER("Persistence", 170, "aof_last_rewrite_time_sec", &rewrite.took_sec,
-                  "Seconds that the last one took; -1: there was none."),
+                  "Seconds that the last rewrite took; -1: there was none."),
     METRIC_PRINT("Persistence", 180, "aof_current_rewrite_time_sec", print_current,
-                 "Seconds since the present one began; -1: none."),
+                 "Seconds since the present rewrite began; -1: none."),
     METRIC_PRINT("Persistence", 190, "aof_last_bgrewrite_status", print_rewrite_status,
-                 "ok, or err after one that failed."),
+                 "ok, or err after a rewrite that failed."),
     METRIC_PRINT("Persistence", 200, "aof_last_write_status", print_write_status,
                  "ok, or err while the file cannot be written or synced."),
-    METRIC_NUMBER("Persistence", 210, "aof_last_cow_size", &rewrite.cow_bytes,
-                  "Bytes that were copied while the last child wrote the file anew."),
+    METRIC_NUMBER(
+        "Persistence", 210, "aof_last_cow_size", &rewrite.cow_bytes,
+        "Bytes of pages that were copied because they changed during the last rewrite by a child."),
     WHILE_ON(240, "aof_current_size", print_size, "Bytes of the file."),
     {.section = "Persistence",
      .place = 250,
@@ -612,15 +613,16 @@ static const struct metric_row metric_rows[] = {
      .type = METRIC_INT64,
      .variable = &rewrite.base_bytes,
      .present = aof_is_on,
-     .help = "The same at the start, or when it was last written anew. Only while the log is on."},
+     .help =
+         "Bytes of the file at the start, or after its last rewrite. Only while the log is on."},
     WHILE_ON(260, "aof_pending_rewrite", print_scheduled, "As aof_rewrite_scheduled."),
     WHILE_ON(270, "aof_buffer_length", print_buffer, "Bytes that are not written yet."),
     WHILE_ON(280, "aof_rewrite_buffer_length", print_rewrite_buffer,
-             "Bytes that a file that is being written anew has not got yet."),
+             "Bytes that are still to be appended to the file of a rewrite under way."),
     WHILE_ON(290, "aof_pending_bio_fsync", print_pending,
-             "Writes and syncs that another thread is to do, or does."),
+             "Writes and syncs that are queued for another thread, or under way there."),
     WHILE_ON(300, "aof_delayed_fsync", print_delayed,
-             "How often writers had to wait, the disk being too slow."),
+             "How often writers had to wait because the disk was too slow."),
     METRIC_PRINT("Memory", 370, "mem_aof_buffer", print_memory,
                  "Bytes of the append only file's buffers."),
 };

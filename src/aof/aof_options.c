@@ -42,33 +42,37 @@ static const struct option_row rows[] = {
      .check = option_check_filename,
      .help = "The append only file's name, in the folder that dir names."},
     OPTION_ENUM("appendfsync", &options.fsync, "everysec", fsync_names, OPTION_MUTABLE, SECTION, 30,
-                "When the append only file is synced to disk: before the reply to each write, "
-                "every second, or when the system likes."),
+                "When the append only file is synced to disk: before the reply to each write "
+                "(always), every second (everysec), or when the system chooses (no)."),
     OPTION_BOOL("no-appendfsync-on-rewrite", &options.no_fsync_on_rewrite, false, OPTION_MUTABLE,
-                SECTION, 40, "Do not sync while a child process writes a snapshot or a new file."),
+                SECTION, 40,
+                "Do not sync the append only file while a snapshot or a new file is saved in the "
+                "background."),
     OPTION_INT("auto-aof-rewrite-percentage", &options.rewrite_percentage, "100", 0, INT32_MAX,
                OPTION_MUTABLE, SECTION, 50,
-               "Write the file anew once it has grown by this share; 0 = never."),
+               "Rewrite the file once it has grown by this percentage; 0 = never."),
     OPTION_BYTES("auto-aof-rewrite-min-size", &options.rewrite_min_bytes, "64mb", 0, INT64_MAX,
-                 OPTION_MUTABLE, SECTION, 60, "Do not write a smaller file anew."),
+                 OPTION_MUTABLE, SECTION, 60, "Do not rewrite a smaller file for its growth."),
     OPTION_BOOL("aof-load-truncated", &options.load_truncated, true, OPTION_MUTABLE, SECTION, 70,
-                "Start although the file's last command is cut off."),
+                "Start even if the file's last command is incomplete: cut it off."),
     OPTION_BOOL("aof-use-rdb-preamble", &options.preamble, true, OPTION_MUTABLE, SECTION, 80,
-                "Begin a file that is written anew with a snapshot."),
+                "Begin a rewritten file with a snapshot."),
     OPTION_BYTES("aof-queue-bytes-max", &options.queue_bytes_max, "256mb", 65536, (int64_t)1 << 40,
                  OPTION_MUTABLE, SECTION, 100,
-                 "While the disk holds the file, what is to be written waits in memory, up to so "
-                 "many bytes. Then clients that write wait, too."),
+                 "While the disk is busy with the file, writes wait in memory, up to so many "
+                 "bytes. Beyond that, clients that write wait, too."),
     OPTION_INT("aof-queue-age-max", &options.queue_age_max_msec, "2000", 0, 3600000, OPTION_MUTABLE,
                SECTION, 110,
-               "And up to so many milliseconds while a sync is under way. What waits is lost with "
-               "a process that is killed, and, with what that sync was to save, at a power cut."),
+               "How many milliseconds writes may wait in memory while a sync is under way; then "
+               "clients that write wait, too. Waiting writes are lost if the process is killed; at "
+               "a power cut so are those that the sync was to save."),
     OPTION_BOOL("aof-write-thread", &options.write_thread, false, OPTION_MUTABLE, SECTION, 120,
-                "Let another thread do all writes, also with appendfsync everysec and no: the "
-                "main thread never waits for the system, but each reply waits for that thread. "
-                "Otherwise it does what may take long, and all after a write that did."),
+                "Let another thread do all writes, also with appendfsync everysec and no: the main "
+                "thread never waits for the system, but each reply waits for that thread. With no, "
+                "that thread does only writes that may take long, and all writes for a second "
+                "after one that took long."),
     OPTION_BOOL("aof-rewrite-incremental-fsync", &options.incremental_fsync, true, OPTION_MUTABLE,
-                SECTION, 90, "Sync a file that is written anew in steps, not all at the end."),
+                SECTION, 90, "Sync the file of a rewrite in steps, not all at the end."),
 };
 
 void aof_options_register(bool (*how)(char *reason, size_t reason_size)) {

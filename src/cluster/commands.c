@@ -22,11 +22,11 @@ static void command_readwrite(struct call *call) { reply_ok(call->client); }
 
 static struct command rows[] = {
     COMMAND("cluster", command_cluster, -2, ADMIN | BY_CHANCE | COMMAND_STALE, NO_CATEGORY, NO_KEYS,
-            "Nodes and slots of a cluster: refused, since this server is no node of one."),
+            "Nodes and slots of a cluster: refused, because this server is no node of a cluster."),
     COMMAND("readonly", command_readonly, 1, FAST, ACL_KEYSPACE, NO_KEYS,
             "Lets a connection read from a replica of a cluster: refused, as CLUSTER is."),
     COMMAND("readwrite", command_readwrite, 1, FAST, ACL_KEYSPACE, NO_KEYS,
-            "Ends what READONLY begins; answers OK."),
+            "Ends the effect of READONLY; answers OK."),
     COMMAND("asking", command_asking, 1, FAST, ACL_KEYSPACE, NO_KEYS,
             "Lets the next command use a slot that is being moved: refused, as CLUSTER is."),
 };

@@ -17,7 +17,7 @@ static const struct option_row option_rows[] = {
                  "cluster mode is not built yet", "Be a node of a cluster."),
     MISSING_STRING("cluster-config-file", NULL, &cluster.nodes_file, "nodes.conf", OPTION_FILE_ONLY,
                    "cluster", 20, NULL,
-                   "The file in which the node keeps what it knows of the cluster."),
+                   "The file in which the node keeps its state of the cluster."),
     MISSING_INT("cluster-node-timeout", NULL, &cluster.node_timeout_ms, "15000", 0, INT64_MAX,
                 OPTION_MUTABLE, "cluster", 30,
                 "Milliseconds of silence after which a node counts as failing."),
@@ -28,9 +28,10 @@ static const struct option_row option_rows[] = {
         "always."),
     MISSING_INT("cluster-migration-barrier", NULL, &cluster.barrier, "1", 0, INT32_MAX,
                 OPTION_MUTABLE, "cluster", 50,
-                "A replica moves to a primary without any only while its own keeps this many."),
+                "A replica moves to a primary without replicas only if its own primary keeps at "
+                "least so many."),
     MISSING_BOOL("cluster-allow-replica-migration", NULL, &cluster.migration, "yes", OPTION_MUTABLE,
-                 "cluster", 60, NULL, "Replicas may move to a primary that has none."),
+                 "cluster", 60, NULL, "Replicas may move to a primary that has no replicas."),
     MISSING_BOOL("cluster-require-full-coverage", NULL, &cluster.full_coverage, "yes",
                  OPTION_MUTABLE, "cluster", 70, NULL,
                  "Stop answering while any slot is without a node."),
@@ -44,9 +45,10 @@ static const struct option_row option_rows[] = {
     MISSING_INT("cluster-announce-port", NULL, &cluster.port, "0", 0, 65535, OPTION_MUTABLE,
                 "cluster", 110, "The port by which other nodes know this one; 0 = its own."),
     MISSING_INT("cluster-announce-tls-port", NULL, &cluster.tls_port, "0", 0, 65535, OPTION_MUTABLE,
-                "cluster", 120, "The same for its TLS port."),
+                "cluster", 120, "The TLS port by which other nodes know this one; 0 = its own."),
     MISSING_INT("cluster-announce-bus-port", NULL, &cluster.bus_port, "0", 0, 65535, OPTION_MUTABLE,
-                "cluster", 130, "The same for the port of its cluster bus."),
+                "cluster", 130,
+                "The port of the cluster bus by which other nodes know this one; 0 = its own."),
 };
 
 static const struct metric_row metric_rows[] = {

@@ -280,7 +280,7 @@ static bool acl_is_secret(const struct call *call, int index) {
 
 static struct command rows[] = {
     COMMAND("acl", command_acl, -2, ADMIN | NO_SCRIPT | ANYTIME, NO_CATEGORY, NO_KEYS,
-            "Users and what they may do.", .is_secret = acl_is_secret),
+            "Users and their permissions.", .is_secret = acl_is_secret),
 };
 
 void commands_acl_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -480,7 +480,7 @@ static struct command rows[] = {
     COMMAND("reset", command_reset, 1,
             FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
                 COMMAND_FOR_SUBSCRIBERS | COMMAND_WHILE_BUSY,
-            ACL_CONNECTION, NO_KEYS, "Makes the connection as if it were new."),
+            ACL_CONNECTION, NO_KEYS, "Resets the connection to the state of a new one."),
 };
 
 void commands_client_register(void) { command_register(COMMAND_ROWS(rows)); }

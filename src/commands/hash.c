@@ -303,7 +303,7 @@ static struct command rows[] = {
     COMMAND("hexists", command_hexists, 3, READ | FAST, ACL_HASH, ONE_KEY,
             "Whether there is such a field."),
     COMMAND("hrandfield", command_hrandfield, -2, READ | BY_CHANCE, ACL_HASH, ONE_KEY,
-            "A field at random, or so many: different ones, or with a negative count any."),
+            "One random field, or several: different ones, or with a negative count any."),
     COMMAND("hscan", command_hscan, -3, READ | BY_CHANCE, ACL_HASH, ONE_KEY,
             "Some fields and values from a cursor on, and the next cursor; with MATCH and COUNT."),
 };

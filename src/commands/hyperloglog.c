@@ -333,10 +333,10 @@ static struct command rows[] = {
             CHANGES(STRING, ALL_KEYS),
             "About how many different elements were added to any of these."),
     COMMAND("pfmerge", command_pfmerge, -2, GROW, ACL_HYPERLOGLOG, CHANGES(STRING, ALL_KEYS),
-            "Makes the first the union of all."),
+            "Stores the union of all under the first key."),
     COMMAND("pfdebug", command_pfdebug, -3, GROW | ADMIN, ACL_HYPERLOGLOG,
             CHANGES(STRING, KEYS(2, 2, 1)),
-            "Looks into a HyperLogLog: ENCODING, DECODE, GETREG; TODENSE changes it."),
+            "Shows the inside of a HyperLogLog: ENCODING, DECODE, GETREG; TODENSE changes it."),
     COMMAND("pfselftest", command_pfselftest, 1, ADMIN, ACL_HYPERLOGLOG, NO_KEYS,
             "Compares estimates with true counts; takes some hundred milliseconds."),
 };

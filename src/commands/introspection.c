@@ -133,7 +133,7 @@ static void command_command(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("command", command_command, -1, BY_CHANCE | ANYTIME, ACL_CONNECTION, NO_KEYS,
-            "What commands there are, and what they take."),
+            "The commands of this server, and their arguments."),
 };
 
 void commands_introspection_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -314,11 +314,11 @@ static struct command rows[] = {
     COMMAND("randomkey", command_randomkey, 1, READ | BY_CHANCE, ACL_KEYSPACE, NO_KEYS,
             "A random key of the selected database."),
     COMMAND("rename", command_rename_key, 3, WRITE, ACL_KEYSPACE, CHANGES(ANYTHING, TWO_KEYS),
-            "Gives a key another name, in place of a key that has it."),
+            "Renames a key; replaces a key that has the new name."),
     COMMAND("renamenx", command_renamenx, 3, WRITE | FAST, ACL_KEYSPACE,
-            CHANGES(ANYTHING, TWO_KEYS), "Gives a key another name where no key has it."),
+            CHANGES(ANYTHING, TWO_KEYS), "Renames a key if no key has the new name."),
     COMMAND("move", command_move, 3, WRITE | FAST, ACL_KEYSPACE, CHANGES(ANYTHING, ONE_KEY),
-            "Moves a key into another database where it is not there yet."),
+            "Moves a key to another database, unless that has such a key."),
     COMMAND("copy", command_copy, -3, GROW, ACL_KEYSPACE, CHANGES(WHOLE, TWO_KEYS),
             "Copies a key, with DB and REPLACE."),
     COMMAND("swapdb", command_swapdb, 3, WRITE | FAST, ACL_KEYSPACE | ACL_DANGEROUS, NO_KEYS,
@@ -328,7 +328,7 @@ static struct command rows[] = {
     COMMAND("flushall", command_flushall, -1, WRITE, ACL_KEYSPACE | ACL_DANGEROUS, NO_KEYS,
             "Empties all databases; with ASYNC the background frees them."),
     COMMAND("object", command_object, -2, READ | BY_CHANCE, ACL_KEYSPACE, KEYS(2, 2, 1),
-            "How a key's value is kept: ENCODING, FREQ, IDLETIME, REFCOUNT."),
+            "How a key's value is stored: ENCODING, FREQ, IDLETIME, REFCOUNT."),
 };
 
 void commands_keys_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -40,7 +40,8 @@ static const struct option_row option_rows[] = {
      .low = 0,
      .high = INT64_MAX,
      .apply = apply_threshold,
-     .help = "Milliseconds from which an event is kept for the LATENCY command; 0: none is."},
+     .help = "Events that take at least so many milliseconds are kept for the LATENCY command; 0: "
+             "none."},
 };
 
 /* ---- figures of an event ---- */
@@ -157,29 +158,28 @@ static const struct advice {
      "A slow command delays all clients. SLOWLOG GET shows which ones they were; keep the slow "
      "log's slowlog-log-slower-than at or below the monitor's threshold, so that it has them all."},
     {"fast-command",
-     "Commands that take a few microseconds by themselves took long, too: look for a machine that "
-     "swaps, or a processor that others use, before looking at the commands."},
+     "Commands that need only a few microseconds took long, too: look for a machine that swaps, or "
+     "other work on the processor, before you look at the commands."},
     {"expire-cycle",
-     "Values that are large take long to free when they expire. Spread what they hold over several "
-     "keys."},
+     "Large values take long to free when they expire. Spread their contents over several keys."},
     {"expire-del", "Single keys took long to free when they expired: they hold large values."},
     {"off-cpu",
-     "The server's thread was kept from running in turns none of whose commands was slow: other "
-     "work has its processor, or the host does. Its clients wait all the same."},
+     "The server's thread could not run in turns that had no slow command: other work has its "
+     "processor, or the host does. Clients wait all the same."},
     {"fork",
      "Starting a child process takes longer the more memory the server has: "
      "snapshot-method walk needs none."},
     {"walk-slice",
-     "A save that walks copies keys for half a millisecond at a time. What takes longer was kept "
-     "from running, or waited for memory: look for a machine that swaps, or a processor that "
-     "others use."},
+     "A save by walk copies keys for half a millisecond at a time. If it took longer, the thread "
+     "could not run, or waited for memory: look for a machine that swaps, or other work on the "
+     "processor."},
     {"walk-copy",
-     "A large value was copied at once, since a script, a transaction of many commands or a "
+     "A large value was copied at once, because a script, a transaction of many commands or a "
      "deadline was to change it while a save was under way. Spread it over several keys, or change "
      "it outside of them."},
     {"walk-held",
      "A write waited while a save copied its large key, or until the disk was less far behind. "
-     "Spread what such keys hold over several, or save when less is written."},
+     "Spread such keys over several, or save when there are fewer writes."},
 };
 
 static const char *advice_for(const char *event) {

@@ -106,19 +106,19 @@ static struct command rows[] = {
             "Listens to channels.", .channels = COMMAND_CHANNELS_ALL),
     COMMAND("unsubscribe", command_unsubscribe, -1,
             COMMAND_PUBSUB | ANYTIME | NO_SCRIPT | COMMAND_FOR_SUBSCRIBERS, NO_CATEGORY, NO_KEYS,
-            "Listens no longer to channels, to none where none is named."),
+            "Stops listening to channels, to all of them where none is named."),
     COMMAND("psubscribe", command_psubscribe, -2,
             COMMAND_PUBSUB | ANYTIME | NO_SCRIPT | COMMAND_FOR_SUBSCRIBERS, NO_CATEGORY, NO_KEYS,
             "Listens to all channels whose names match patterns.",
             .channels = COMMAND_CHANNELS_PATTERNS),
     COMMAND("punsubscribe", command_punsubscribe, -1,
             COMMAND_PUBSUB | ANYTIME | NO_SCRIPT | COMMAND_FOR_SUBSCRIBERS, NO_CATEGORY, NO_KEYS,
-            "Listens no longer to patterns, to none where none is named."),
+            "Stops listening to patterns, to all of them where none is named."),
     COMMAND("publish", command_publish, 3, COMMAND_PUBSUB | ANYTIME | FAST | COMMAND_MAY_REPLICATE,
             NO_CATEGORY, NO_KEYS, "Sends a message to a channel; answers how many got it.",
             .channels = COMMAND_CHANNELS_FIRST, .propagation = COMMAND_PROPAGATES_TO_REPLICAS),
     COMMAND("pubsub", command_pubsub, -2, COMMAND_PUBSUB | ANYTIME | BY_CHANCE, NO_CATEGORY,
-            NO_KEYS, "Tells which channels and patterns somebody listens to."),
+            NO_KEYS, "The channels and patterns that clients listen to."),
 };
 
 void commands_pubsub_register(void) { command_register(COMMAND_ROWS(rows)); }

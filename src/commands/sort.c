@@ -727,10 +727,11 @@ static bool sort_keys(const struct key_search *s) {
 }
 
 static struct command rows[] = {
-    COMMAND("sort", command_sort, -2, GROW | MOVABLE,
-            ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS, CHANGES(WHOLE, ONE_KEY),
-            "The elements of a list, set or sorted set in order, or what is named after them.",
-            .keys = sort_keys),
+    COMMAND(
+        "sort", command_sort, -2, GROW | MOVABLE,
+        ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS, CHANGES(WHOLE, ONE_KEY),
+        "The elements of a list, set or sorted set in order, or values of keys named after them.",
+        .keys = sort_keys),
 };
 
 /* Whether a locale orders texts otherwise than by their bytes: not the C locale, nor those derived

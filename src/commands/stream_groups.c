@@ -553,19 +553,19 @@ static void command_xautoclaim(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("xgroup", command_xgroup, -2, GROW, ACL_STREAM, CHANGES(STREAM, KEYS(2, 2, 1)),
-            "Makes, moves and destroys consumer groups and consumers (CREATE, SETID, DESTROY, "
+            "Creates, moves and destroys consumer groups and consumers (CREATE, SETID, DESTROY, "
             "CREATECONSUMER, DELCONSUMER)."),
     COMMAND("xack", command_xack, -4, WRITE | FAST | BY_CHANCE, ACL_STREAM,
             CHANGES(STREAM, ONE_KEY),
-            "Entries that a group need no longer keep as pending; returns how many were."),
+            "Acknowledges entries, which are then no longer pending; returns how many were."),
     COMMAND("xpending", command_xpending, -3, READ | BY_CHANCE, ACL_STREAM, ONE_KEY,
-            "What a group was given and has not acknowledged: how much, or a range of it."),
+            "A group's delivered and unacknowledged entries: a summary, or a range of them."),
     COMMAND("xclaim", command_xclaim, -6, WRITE | FAST | BY_CHANCE, ACL_STREAM,
             CHANGES(STREAM, ONE_KEY),
             "Gives a consumer pending entries that were idle for long enough."),
     COMMAND("xautoclaim", command_xautoclaim, -6, WRITE | FAST | BY_CHANCE, ACL_STREAM,
             CHANGES(STREAM, ONE_KEY),
-            "XCLAIM of the pending entries from an ID on, and where to go on."),
+            "XCLAIM of the pending entries from an ID on; returns the ID to continue from."),
 };
 
 void commands_stream_groups_register(void) { command_register(COMMAND_ROWS(rows)); }

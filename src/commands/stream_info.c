@@ -226,8 +226,7 @@ static void command_xinfo(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("xinfo", command_xinfo, -2, READ | BY_CHANCE, ACL_STREAM, KEYS(2, 2, 1),
-            "What a stream (STREAM), its groups (GROUPS) and their consumers (CONSUMERS) are "
-            "like."),
+            "Facts about a stream (STREAM), its groups (GROUPS) and their consumers (CONSUMERS)."),
 };
 
 void commands_stream_info_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -444,8 +444,8 @@ static bool stream_read_keys(const struct key_search *s) {
 
 static struct command rows[] = {
     COMMAND("xread", command_xread, -4, READ | MOVABLE, ACL_STREAM | ACL_BLOCKING, NO_KEYS,
-            "Entries of streams behind an ID each ($ = the last one), with COUNT; with BLOCK it "
-            "waits for some.",
+            "Entries of streams behind one ID for each ($ = the last ID), with COUNT; with BLOCK "
+            "it waits for entries.",
             .keys = stream_read_keys),
     COMMAND("xreadgroup", command_xreadgroup, -7, WRITE | MOVABLE, ACL_STREAM | ACL_BLOCKING,
             CHANGES(STREAM, NO_KEYS),

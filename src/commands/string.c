@@ -713,7 +713,7 @@ static struct command rows[] = {
     COMMAND("set", command_set, -3, GROW, ACL_STRING, CHANGES(WHOLE, ONE_KEY),
             "Sets a key, with NX, XX, GET, KEEPTTL and EX, PX, EXAT or PXAT."),
     COMMAND("setnx", command_setnx, 3, GROW | FAST, ACL_STRING, CHANGES(WHOLE, ONE_KEY),
-            "Sets a key that is not there; says whether it did."),
+            "Sets a key if it does not exist; returns whether it did."),
     COMMAND("setex", command_setex, 4, GROW, ACL_STRING, CHANGES(WHOLE, ONE_KEY),
             "Sets a key with a time to live in seconds."),
     COMMAND("psetex", command_psetex, 4, GROW, ACL_STRING, CHANGES(WHOLE, ONE_KEY),

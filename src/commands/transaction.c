@@ -78,12 +78,12 @@ static struct command rows[] = {
             NO_SCRIPT | ANYTIME | COMMAND_SKIP_SLOWLOG | COMMAND_UNQUEUED |
                 COMMAND_ENDS_TRANSACTION | COMMAND_EXECUTES,
             ACL_TRANSACTION, NO_KEYS,
-            "Runs what was queued since MULTI, unless a watched key has changed.",
+            "Runs the commands queued since MULTI, unless a watched key has changed.",
             .propagation = COMMAND_PROPAGATES_NOTHING), /* its commands are propagated */
     COMMAND("discard", command_discard, 1,
             FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_ENDS_TRANSACTION |
                 COMMAND_WHILE_BUSY,
-            ACL_TRANSACTION, NO_KEYS, "Ends a transaction without running what was queued."),
+            ACL_TRANSACTION, NO_KEYS, "Ends a transaction without running its commands."),
     COMMAND("watch", command_watch, -2,
             FAST | NO_SCRIPT | ANYTIME | COMMAND_UNQUEUED | COMMAND_WHILE_BUSY, ACL_TRANSACTION,
             ALL_KEYS, "Lets the next EXEC run nothing if one of these keys changes before it."),

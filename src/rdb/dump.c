@@ -219,13 +219,13 @@ static void command_restore(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("dump", command_dump, 2, READ | BY_CHANCE, ACL_KEYSPACE, ONE_KEY,
-            "The value as bytes that RESTORE takes."),
+            "The value in the form that RESTORE takes."),
     COMMAND("restore", command_restore, -4, GROW, ACL_KEYSPACE | ACL_DANGEROUS,
             CHANGES(WHOLE, ONE_KEY),
-            "Makes a key of the bytes that DUMP gave: REPLACE, ABSTTL, IDLETIME, FREQ."),
+            "Creates a key from the bytes of DUMP: REPLACE, ABSTTL, IDLETIME, FREQ."),
     COMMAND("restore-asking", command_restore, -4, GROW | COMMAND_ASKING,
             ACL_KEYSPACE | ACL_DANGEROUS, CHANGES(WHOLE, ONE_KEY),
-            "RESTORE into a slot that is being moved here: for MIGRATE."),
+            "RESTORE into a slot that is being moved to this node: for MIGRATE."),
 };
 
 void dump_register(void) { command_register(COMMAND_ROWS(rows)); }

@@ -196,7 +196,7 @@ struct gate loading_gate = {.origins = GATE_FROM(CALL_NETWORK),
 static const struct option_row option_rows[] = {
     OPTION_BYTES("loading-process-events-interval-bytes", &turn_bytes, "2mb", 1024, INT32_MAX,
                  OPTION_MUTABLE, "snapshots", 110,
-                 "While a snapshot or log is loaded clients are answered after each so many bytes "
+                 "While a snapshot or log is loaded, clients are answered after each so many bytes "
                  "of it, or every 50 milliseconds where that is sooner."),
 };
 
@@ -228,13 +228,13 @@ static const struct metric_row metric_rows[] = {
     WHILE_LOADING(920, "loading_total_bytes", METRIC_UINT64, &load.total, NULL,
                   "While loading: bytes of the file; 0: not known."),
     WHILE_LOADING(930, "loading_rdb_used_mem", METRIC_UINT64, &load.memory, NULL,
-                  "While loading: what the data took in memory when the file was written."),
+                  "While loading: bytes of memory that the data took when the file was written."),
     WHILE_LOADING(940, "loading_loaded_bytes", METRIC_UINT64, &load.done, NULL,
                   "While loading: bytes that are loaded."),
     WHILE_LOADING(950, "loading_loaded_perc", METRIC_FUNCTION, NULL, print_share,
                   "While loading: the share that is loaded, in percent."),
     WHILE_LOADING(960, "loading_eta_seconds", METRIC_FUNCTION, NULL, print_left,
-                  "While loading: seconds that are left, at the rate so far."),
+                  "While loading: estimated seconds that are left, at the rate so far."),
 };
 
 void loading_register(void) {

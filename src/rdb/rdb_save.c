@@ -166,11 +166,10 @@ static const struct option_row option_rows[] = {
     OPTION_INT("rdb-key-save-delay", &key_delay_usec, "0", INT32_MIN, INT32_MAX,
                OPTION_MUTABLE | OPTION_HIDDEN, "snapshots", 90,
                "For tests: microseconds to wait after each key that is saved; -N: one after N."),
-    OPTION_INT("snapshot-threads", &threads, "1", 0, PIPELINE_THREADS_MAX, OPTION_MUTABLE,
-               "snapshots", 35,
-               "Threads that encode, compress and write a snapshot beside the one that saves, in "
-               "SAVE and in the children of BGSAVE and BGREWRITEAOF, and that build values beside "
-               "the one that loads."),
+    OPTION_INT(
+        "snapshot-threads", &threads, "1", 0, PIPELINE_THREADS_MAX, OPTION_MUTABLE, "snapshots", 35,
+        "Threads that help the saving thread to encode, compress and write a snapshot (in SAVE, "
+        "and in the children of BGSAVE and BGREWRITEAOF), and the loading thread to build values."),
 };
 
 void rdb_save_register(void) {

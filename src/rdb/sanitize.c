@@ -29,9 +29,9 @@ static const struct option_name modes[] = {
 
 static const struct option_row option_rows[] = {
     OPTION_ENUM("sanitize-dump-payload", &mode, "no", modes, OPTION_MUTABLE, "snapshots", 50,
-                "All of a value that RESTORE or a snapshot brings is checked, whatever this says. "
-                "dump_payload_sanitizations of INFO counts the checks with yes, those of what "
-                "clients send with clients."),
+                "Values from RESTORE and snapshots are always checked as a whole. This only says "
+                "which checks dump_payload_sanitizations in INFO counts: all with yes, those of "
+                "values that clients send with clients."),
 };
 
 static const struct metric_row metric_rows[] = {
@@ -41,8 +41,8 @@ static const struct metric_row metric_rows[] = {
      .type = METRIC_UINT64,
      .variable = &sanitizations,
      .reset = true,
-     .help = "Ziplists, intsets and nodes of streams that were checked and that "
-             "sanitize-dump-payload wants counted."},
+     .help = "Checks of ziplists, intsets and nodes of streams that sanitize-dump-payload wants "
+             "counted."},
 };
 
 void sanitize_register(void) {

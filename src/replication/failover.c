@@ -250,7 +250,7 @@ static void command_failover(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("failover", command_failover, -1, ADMIN | NO_SCRIPT | COMMAND_STALE, NO_CATEGORY,
-            NO_KEYS, "Changes places with a replica that has all that was written."),
+            NO_KEYS, "Changes roles with a replica that has all writes."),
 };
 
 static void print_state(const struct metric_row *row, struct buffer *out) {

@@ -501,12 +501,13 @@ bool full_sync_step(void) {
 
 static const struct option_row option_rows[] = {
     OPTION_BOOL("repl-diskless-sync", &diskless, false, OPTION_MUTABLE, "replication", 60,
-                "Send a full copy straight from the child process, without a file."),
+                "Send a full copy to replicas as it is encoded, without a file."),
     OPTION_INT("repl-diskless-sync-delay", &delay_sec, "5", 0, INT32_MAX, OPTION_MUTABLE,
-               "replication", 70, "Seconds to wait for more replicas before such a copy begins."),
-    OPTION_BOOL("rdb-del-sync-files", &delete_file, false, OPTION_MUTABLE, "snapshots", 70,
-                "Remove a snapshot that was written for replicas only, where there are no save "
-                "points."),
+               "replication", 70,
+               "Seconds to wait for more replicas before a copy without a file begins."),
+    OPTION_BOOL(
+        "rdb-del-sync-files", &delete_file, false, OPTION_MUTABLE, "snapshots", 70,
+        "Remove a snapshot that was written only for replicas, if there are no save points."),
 };
 
 static const struct metric_row metric_rows[] = {

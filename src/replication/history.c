@@ -157,7 +157,8 @@ static const struct option_row option_rows[] = {
      .low = 1,
      .high = INT64_MAX,
      .apply = backlog_apply,
-     .help = "Bytes of the write stream kept for replicas that come back; at least 16kb."},
+     .help = "Bytes of the replication stream that are kept for replicas that come back; at least "
+             "16kb."},
 };
 
 static void print_id(const struct metric_row *row, struct buffer *out) {
@@ -183,13 +184,14 @@ static void print_backlog_memory(const struct metric_row *row, struct buffer *ou
 }
 
 static const struct metric_row metric_rows[] = {
-    METRIC_PRINT("Replication", 60, "master_replid", print_id, "Names this history of writes."),
+    METRIC_PRINT("Replication", 60, "master_replid", print_id,
+                 "The replication id, which names the history of this data."),
     METRIC_PRINT("Replication", 70, "master_replid2", print_second_id,
-                 "The one before it; zeros: none."),
+                 "The replication id before the present one; zeros: none."),
     METRIC_NUMBER("Replication", 80, "master_repl_offset", &place,
-                  "How far this history has come, in bytes of its stream."),
+                  "The replication offset: bytes of this history's stream so far."),
     METRIC_NUMBER("Replication", 90, "second_repl_offset", &second_end,
-                  "Up to here master_replid2 names the same history; -1: none."),
+                  "Up to this offset master_replid2 names the same history; -1: none."),
     METRIC_PRINT("Replication", 100, "repl_backlog_active", print_active,
                  "1 while the stream's last bytes are kept."),
     METRIC_PRINT("Replication", 110, "repl_backlog_size", print_size,
@@ -197,9 +199,9 @@ static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Replication", 120, "repl_backlog_first_byte_offset", print_first,
                  "The first byte that is kept, counted from 1; 0: none."),
     METRIC_PRINT("Replication", 130, "repl_backlog_histlen", print_length,
-                 "So many bytes are kept."),
+                 "How many bytes the backlog keeps."),
     METRIC_PRINT("Memory", 340, "mem_replication_backlog", print_backlog_memory,
-                 "What the kept bytes take."),
+                 "Bytes of memory that the backlog takes."),
 };
 
 void history_register(void) {

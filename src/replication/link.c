@@ -687,7 +687,8 @@ static const struct option_row option_rows[] = {
      .parse = replicaof_parse,
      .print = replicaof_print,
      .rewrite = replicaof_rewrite,
-     .help = "Host and port of the primary to copy from; \"no one\": this is one."},
+     .help =
+         "Host and port of the primary to replicate from; \"no one\": this server is a primary."},
     {.name = "masterauth",
      .type = OPTION_TYPE_CUSTOM,
      .flags = OPTION_MUTABLE | OPTION_SECRET,
@@ -720,7 +721,7 @@ static const struct option_row option_rows[] = {
      .variable = &announce_port,
      .low = 0,
      .high = 65535,
-     .help = "The port by which they know it; 0 = its own."},
+     .help = "The port by which the primary and Sentinel know this replica; 0 = its own."},
     {.name = "tls-replication",
      .type = OPTION_TYPE_BOOL,
      .flags = OPTION_MUTABLE,

@@ -415,13 +415,14 @@ void primary_cron(void) {
 
 static struct command rows[] = {
     COMMAND("psync", command_psync, -3, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
-            "A replica asks for the stream from a place on, or for a copy."),
+            "Sent by a replica: asks for the stream from an offset on, or for a copy."),
     COMMAND("sync", command_sync, 1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
-            "A replica, or a tool, asks for a copy and then the stream."),
+            "Sent by a replica or a tool: asks for a copy and then the stream."),
     COMMAND("replconf", command_replconf, -1, ADMIN | NO_SCRIPT | ANYTIME | COMMAND_WHILE_BUSY,
-            NO_CATEGORY, NO_KEYS, "A replica says what it is, and how far it has come."),
+            NO_CATEGORY, NO_KEYS,
+            "Sent by a replica: its port, address and capabilities, and its offset."),
     COMMAND("wait", command_wait, 3, NO_SCRIPT, ACL_KEYSPACE, NO_KEYS,
-            "Waits until so many replicas have all that was written, or a time is up; returns how "
+            "Waits until so many replicas have all writes so far, or a time is up; returns how "
             "many have."),
 };
 
@@ -434,7 +435,7 @@ static const struct option_row option_rows[] = {
     OPTION_INT("repl-timeout", &timeout_sec, "60", 1, INT32_MAX, OPTION_MUTABLE, "replication", 100,
                "Seconds of silence after which the other side counts as gone."),
     OPTION_BOOL("repl-disable-tcp-nodelay", &no_tcp_nodelay, false, OPTION_MUTABLE, "replication",
-                110, "Let the system gather small packets to replicas: less traffic, more delay."),
+                110, "Let the system collect small packets to replicas: less traffic, more delay."),
     OPTION_INT("repl-backlog-ttl", &backlog_ttl, "3600", 0, INT64_MAX, OPTION_MUTABLE,
                "replication", 130,
                "Seconds without replicas after which the backlog is freed; 0 = never."),
@@ -516,28 +517,28 @@ static const struct metric_row metric_rows[] = {
      .type = METRIC_FUNCTION,
      .print = print_good,
      .present = counts_good,
-     .help = "Those that are up to date; where min-replicas-to-write is set."},
+     .help = "Replicas that are up to date; only where min-replicas-to-write is set."},
     {.section = "Replication",
      .place = 40,
      .name = "slave<number>",
      .print_lines = print_replicas,
-     .help = "Each of them: its address, state, place, and seconds since it was heard of."},
+     .help = "Each replica: its address, state, offset, and seconds since it was last heard of."},
     {.section = "Stats",
      .place = 100,
      .name = "sync_partial_ok",
      .type = METRIC_UINT64,
      .variable = &partial_syncs,
      .reset = true,
-     .help = "Replicas that went on where they had been."},
+     .help = "Replicas that continued from the backlog."},
     {.section = "Stats",
      .place = 110,
      .name = "sync_partial_err",
      .type = METRIC_UINT64,
      .variable = &partial_syncs_refused,
      .reset = true,
-     .help = "Replicas that asked to go on, and needed a copy."},
+     .help = "Replicas that asked to continue, but needed a copy."},
     METRIC_PRINT("Memory", 350, "mem_clients_slaves", print_replica_memory,
-                 "What replicas' connections take, and what is kept for them beyond the backlog."),
+                 "Bytes of replicas' connections, and bytes kept for them beyond the backlog."),
 };
 
 void primary_register(void) {

@@ -446,8 +446,9 @@ static const struct option_name diskless_names[] = {{"disabled", DISKLESS_NEVER}
 static const struct option_row option_rows[] = {
     OPTION_ENUM("repl-diskless-load", &diskless_load, "disabled", diskless_names, OPTION_MUTABLE,
                 "replication", 80,
-                "Load a full copy straight from the connection: never, where no data is, or beside "
-                "the old data, which comes back if the copy turns out bad."),
+                "Load a full copy straight from the connection: never (disabled), if there is no "
+                "data (on-empty-db), or beside the old data, which comes back if the copy turns "
+                "out bad (swapdb)."),
     {.name = "replica-lazy-flush",
      .alias = "slave-lazy-flush",
      .type = OPTION_TYPE_BOOL,
@@ -493,7 +494,7 @@ static const struct metric_row metric_rows[] = {
     WHILE_RECEIVING(17, "master_sync_perc", METRIC_FUNCTION, NULL, print_share,
                     "While a copy is received: the share that has come, in percent."),
     WHILE_RECEIVING(17, "master_sync_last_io_seconds_ago", METRIC_FUNCTION, NULL, print_heard,
-                    "While a copy is received: seconds since anything of it came."),
+                    "While a copy is received: seconds since its last bytes came."),
 };
 
 void receive_register(void) {

@@ -221,7 +221,7 @@ static struct command rows[] = {
     COMMAND("slaveof", command_replicaof, 3, ADMIN | NO_SCRIPT | COMMAND_STALE, NO_CATEGORY,
             NO_KEYS, "The same as REPLICAOF."),
     COMMAND("role", command_role, 1, NO_SCRIPT | ANYTIME | FAST, ACL_DANGEROUS, NO_KEYS,
-            "What this server is in replication, and with whom."),
+            "The role of this server in replication, its primary or its replicas."),
 };
 
 static bool apply_rule(const struct option_row *row, char *reason, size_t reason_size) {
@@ -240,7 +240,7 @@ static const struct option_row option_rows[] = {
     RULE("replica-ignore-maxmemory", "slave-ignore-maxmemory", "memory", 50, &ignores_maxmemory,
          "A replica leaves eviction to its primary."),
     RULE("replica-serve-stale-data", "slave-serve-stale-data", "replication", 40, &serve_stale,
-         "Answer from old data while the primary cannot be reached."),
+         "Answer from old data while the link to the primary is down."),
     RULE("replica-read-only", "slave-read-only", "replication", 50, &read_only,
          "A replica refuses writes of its clients."),
     {.name = "replica-priority",
@@ -253,9 +253,9 @@ static const struct option_row option_rows[] = {
      .variable = &priority,
      .low = 0,
      .high = INT32_MAX,
-     .help = "Sentinel promotes the replica of the lowest number; 0 = never this one."},
+     .help = "Sentinel promotes the replica with the lowest number; 0 = never this one."},
     OPTION_BOOL("replica-announced", &announced, true, OPTION_MUTABLE, "replication", 150,
-                "Sentinel tells clients of this replica."),
+                "Let Sentinel tell clients of this replica."),
 };
 
 /* ---- INFO ---- */
@@ -304,18 +304,20 @@ static void print_announced(const struct metric_row *row, struct buffer *out) {
 
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Replication", 10, "role", print_role, "master, or slave: a replica."),
-    OF_REPLICA(11, "master_host", print_host, link_is_replica, "Of a replica: its primary."),
-    OF_REPLICA(12, "master_port", print_port, link_is_replica, "The port of that."),
+    OF_REPLICA(11, "master_host", print_host, link_is_replica,
+               "On a replica: the host of its primary."),
+    OF_REPLICA(12, "master_port", print_port, link_is_replica,
+               "On a replica: the port of its primary."),
     OF_REPLICA(13, "master_link_status", print_status, link_is_replica,
                "up while the primary's stream is received."),
     OF_REPLICA(14, "master_last_io_seconds_ago", print_silent, link_is_replica,
-               "Seconds since the primary was heard of; -1: no link."),
+               "Seconds since the primary was last heard of; -1: no link."),
     OF_REPLICA(15, "master_sync_in_progress", print_receives, link_is_replica,
                "1 while a full copy is received."),
     OF_REPLICA(16, "slave_read_repl_offset", print_read_place, link_is_replica,
-               "How far the primary's stream has come, applied or not."),
+               "The offset up to which the primary's stream was received, applied or not."),
     OF_REPLICA(16, "slave_repl_offset", print_place, link_is_replica,
-               "How far the primary's stream is applied."),
+               "The offset up to which the primary's stream is applied."),
     OF_REPLICA(18, "master_link_down_since_seconds", print_down, link_is_down,
                "Seconds since the link was lost; -1: there was none."),
     {.section = "Replication",

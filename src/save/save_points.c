@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/number.h"
-#include "option/missing.h"
+#include "option/option.h"
 
 #define SAVE_POINTS_MAX 256
 
@@ -87,11 +87,18 @@ static bool apply_points(const struct option_row *row, char *reason, size_t reas
 }
 
 static const struct option_row option_rows[] = {
-    {MISSING("save", NULL, OPTION_TYPE_CUSTOM, NULL, "3600 1 300 100 60 10000",
-             OPTION_MUTABLE | OPTION_MULTI | OPTION_ALWAYS_WRITTEN, "snapshots", 10, NULL,
-             "Save points: seconds and changes, in pairs. A snapshot is due after so many seconds "
-             "in which so many keys changed. An empty text is none."),
-     .parse = save_parse, .print = save_print, .rewrite = save_rewrite, .apply = apply_points},
+    {.name = "save",
+     .type = OPTION_TYPE_CUSTOM,
+     .flags = OPTION_MUTABLE | OPTION_MULTI | OPTION_ALWAYS_WRITTEN,
+     .section = "snapshots",
+     .place = 10,
+     .fallback = "3600 1 300 100 60 10000",
+     .help = "Save points: pairs of seconds and changes. A snapshot is saved after so many seconds "
+             "in which at least so many changes were made. An empty text: no save points.",
+     .parse = save_parse,
+     .print = save_print,
+     .rewrite = save_rewrite,
+     .apply = apply_points},
 };
 
 void save_points_register(void (*changed)(void)) {

@@ -284,10 +284,10 @@ static const struct option_row option_rows[] = {
      .variable = &wanted,
      .names = methods,
      .apply = apply_method,
-     .help = "How BGSAVE, BGREWRITEAOF and full copies for replicas see the data of one moment. "
-             "fork: in a child process, as Redis 6.2. walk: without one; the server copies its "
-             "keys bit by bit, each before it changes, to a thread that writes: no stop for the "
-             "fork, and no page is copied for a write."},
+     .help = "How BGSAVE, BGREWRITEAOF and full copies for replicas save the data of one moment. "
+             "fork: in a child process, as Redis 6.2. walk: without a child; the server copies its "
+             "keys in small steps, each key before it changes, to a thread that writes them: the "
+             "server does not stop for a fork, and no page is copied for a write."},
 };
 
 static double progress(uint64_t *done, uint64_t *total) {
@@ -313,11 +313,11 @@ static void print_total(const struct metric_row *row, struct buffer *out) {
 
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Persistence", 40, "current_fork_perc", print_percent,
-                 "How far the save under way is, in percent of its keys."),
+                 "Progress of the save under way, in percent of its keys."),
     METRIC_PRINT("Persistence", 50, "current_save_keys_processed", print_done,
-                 "Keys that it has saved."),
+                 "Keys that the save under way has saved."),
     METRIC_PRINT("Persistence", 60, "current_save_keys_total", print_total,
-                 "Keys there were at its beginning."),
+                 "Keys that there were when the save under way began."),
     {.section = "Persistence",
      .place = 138,
      .name = "walk_saves_shared",

@@ -409,9 +409,9 @@ static void command_lastsave(struct call *call) {
 
 static struct command rows[] = {
     COMMAND("save", command_save, 1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
-            "Saves a snapshot; everybody waits meanwhile."),
+            "Saves a snapshot; all clients wait meanwhile."),
     COMMAND("bgsave", command_bgsave, -1, ADMIN | NO_SCRIPT, NO_CATEGORY, NO_KEYS,
-            "Saves a snapshot in the background: SCHEDULE, when another save has ended."),
+            "Saves a snapshot in the background; with SCHEDULE after another save has ended."),
     COMMAND("lastsave", command_lastsave, 1, BY_CHANCE | ANYTIME | FAST, ACL_ADMIN | ACL_DANGEROUS,
             NO_KEYS, "When a snapshot was last saved, as Unix time."),
 };
@@ -469,11 +469,12 @@ static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Persistence", 100, "rdb_last_bgsave_status", print_status,
                  "ok, or err after a snapshot that failed."),
     METRIC_NUMBER("Persistence", 110, "rdb_last_bgsave_time_sec", &state.took_sec,
-                  "Seconds that the last such save took; -1: there was none."),
+                  "Seconds that the last save in the background took; -1: there was none."),
     METRIC_PRINT("Persistence", 120, "rdb_current_bgsave_time_sec", print_current,
-                 "Seconds since the present one began; -1: none."),
-    METRIC_NUMBER("Persistence", 130, "rdb_last_cow_size", &state.cow_bytes,
-                  "Bytes that were copied while the last child lived."),
+                 "Seconds since the present save in the background began; -1: none."),
+    METRIC_NUMBER(
+        "Persistence", 130, "rdb_last_cow_size", &state.cow_bytes,
+        "Bytes of pages that were copied because they changed while the last child saved."),
 };
 
 void snapshot_options_register(void) {

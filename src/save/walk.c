@@ -756,7 +756,7 @@ static const struct option_row option_rows[] = {
      .high = 100,
      .apply = apply_budget,
      .help = "Percent of the main thread's time that a save by snapshot-method walk may take: ten "
-             "million small keys take some 16 seconds at 10, and one at 100."},
+             "million small keys take some 16 seconds at 10, and one second at 100."},
 };
 
 static void print_waiting(const struct metric_row *row, struct buffer *out) {
@@ -778,28 +778,30 @@ static void print_rushed(const struct metric_row *row, struct buffer *out) {
 
 static const struct metric_row metric_rows[] = {
     METRIC_PRINT("Persistence", 132, "walk_waiting_bytes", print_waiting,
-                 "Bytes that a save that walks has copied and not written yet."),
+                 "Bytes that a save by walk has copied and not written yet."),
     {.section = "Persistence",
      .place = 133,
      .name = "walk_copied_bytes",
      .type = METRIC_UINT64,
      .variable = &copied_bytes,
      .reset = true,
-     .help = "Bytes that saves that walk have copied."},
+     .help = "Bytes that saves by walk have copied."},
     METRIC_PRINT("Persistence", 134, "walk_main_thread_usec", print_usec,
-                 "Microseconds of the main thread that they took, but for keys ahead."),
+                 "Microseconds of the main thread that saves by walk took, without those for keys "
+                 "that were about to change."),
     METRIC_PRINT("Persistence", 135, "walk_keys_ahead", print_ahead,
-                 "Keys that the last one copied because they were about to change."),
+                 "Keys that the last save by walk copied because they were about to change."),
     METRIC_PRINT("Persistence", 136, "walk_values_rushed", print_rushed,
-                 "Large values that it copied at once, for the same reason."),
+                 "Large values that the last save by walk copied at once because they were about "
+                 "to change."),
     {.section = "Persistence",
      .place = 137,
      .name = "walk_writers_held",
      .type = METRIC_UINT64,
      .variable = &writers_held,
      .reset = true,
-     .help = "How often a write waited until its large key was copied, or the disk was not as far "
-             "behind."},
+     .help = "How often a write waited for a save by walk: until its large key was copied, or the "
+             "disk was less far behind."},
 };
 
 void walk_register(void) {

@@ -210,9 +210,9 @@ static const struct option_row option_rows[] = {
      .low = 0,
      .high = INT32_MAX,
      .apply = apply_hz,
-     .help = "How often a second background tasks run: closing idle clients, table work, "
-             "statistics. 1 to 500; what is beyond becomes the nearest. Expiry does not depend on "
-             "it."},
+     .help =
+         "How often a second background tasks run: closing idle clients, table work, statistics. 1 "
+         "to 500; a value outside becomes the nearest. Expiry does not depend on it."},
     OPTION_BOOL("dynamic-hz", &dynamic_hz, true, OPTION_MUTABLE, "process", 50,
                 "Raise hz while there are many clients."),
 };

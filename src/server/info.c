@@ -291,7 +291,7 @@ static const char *const atomics_name = "c11-builtin";
 
 static const struct metric_row server_rows[] = {
     METRIC_TEXT("Server", 10, "redis_version", redis_version,
-                "The Redis that this server answers as."),
+                "The version of Redis that this server is compatible with."),
     METRIC_TEXT("Server", 20, "redis_git_sha1", no_commit, "Kept for tools; always zeros."),
     METRIC_NUMBER("Server", 30, "redis_git_dirty", &metric_zero, "Kept for tools; always 0."),
     METRIC_PRINT("Server", 40, "redis_build_id", print_build_id,
@@ -327,29 +327,29 @@ static const struct metric_row client_rows[] = {
 
 static const struct metric_row memory_rows[] = {
     METRIC_PRINT("Memory", 10, "used_memory", print_used,
-                 "Bytes the server holds; the sum of all classes."),
+                 "Bytes that the server has allocated; the sum of all classes."),
     METRIC_PRINT("Memory", 20, "used_memory_human", print_used_human, "The same, with a unit."),
     METRIC_PRINT("Memory", 30, "used_memory_rss", print_rss,
-                 "Bytes the process takes of the machine."),
+                 "Bytes of the machine's memory that the process takes."),
     METRIC_PRINT("Memory", 40, "used_memory_rss_human", print_rss_human, "The same, with a unit."),
-    METRIC_PRINT("Memory", 50, "used_memory_peak", print_peak, "The most that used_memory was."),
+    METRIC_PRINT("Memory", 50, "used_memory_peak", print_peak, "The peak of used_memory."),
     METRIC_PRINT("Memory", 60, "used_memory_peak_human", print_peak_human,
                  "The same, with a unit."),
     METRIC_PRINT("Memory", 70, "used_memory_peak_perc", print_peak_percent,
-                 "Use as a share of the peak."),
+                 "used_memory as a share of the peak."),
     METRIC_PRINT("Memory", 80, "used_memory_overhead", print_overhead,
-                 "What is not keys and values: tables, clients, buffers, the server itself."),
+                 "Bytes of all but keys and values: tables, clients, buffers, the server itself."),
     METRIC_PRINT("Memory", 90, "used_memory_startup", print_startup,
                  "used_memory after the start."),
     METRIC_PRINT("Memory", 100, "used_memory_dataset", print_dataset, "Bytes of keys and values."),
     METRIC_PRINT("Memory", 110, "used_memory_dataset_perc", print_dataset_percent,
-                 "Their share of what came after the start."),
+                 "Share of keys and values in the memory allocated since the start."),
     METRIC_PRINT("Memory", 120, "allocator_allocated", print_allocated,
-                 "Bytes the allocator gave out."),
+                 "Bytes that the allocator has handed out."),
     METRIC_PRINT("Memory", 130, "allocator_active", print_active,
-                 "Bytes of pages that hold some of them."),
+                 "Bytes of pages that hold handed-out memory."),
     METRIC_PRINT("Memory", 140, "allocator_resident", print_resident,
-                 "Bytes of pages it keeps in all."),
+                 "Bytes of all pages that the allocator keeps."),
     METRIC_PRINT("Memory", 150, "total_system_memory", print_system, "The machine's memory."),
     METRIC_PRINT("Memory", 160, "total_system_memory_human", print_system_human,
                  "The same, with a unit."),
@@ -393,10 +393,9 @@ static const struct metric_row stats_rows[] = {
     METRIC_PRINT("Stats", OWN, "eventloop_turns", print_turns, "Turns of the event loop."),
     METRIC_PRINT("Stats", OWN + 10, "eventloop_turn_cpu_usec_max", print_turn_maximum,
                  "The most CPU time that a turn of the event loop took."),
-    METRIC_PRINT(
-        "Stats", OWN + 20, "eventloop_turn_cpu_usec_histogram", print_turn_histogram,
-        "Turns by their CPU time: a power of two of microseconds, and how many took as long or "
-        "longer, but less than twice that."),
+    METRIC_PRINT("Stats", OWN + 20, "eventloop_turn_cpu_usec_histogram", print_turn_histogram,
+                 "Turns by their CPU time: a power of two of microseconds, and how many turns took "
+                 "at least so long and less than twice that."),
 };
 
 static const struct metric_row other_rows[] = {
@@ -405,9 +404,9 @@ static const struct metric_row other_rows[] = {
     METRIC_PRINT_OF("CPU", 20, "used_cpu_user", print_cpu, &user_of_all,
                     "Seconds in the program, all threads."),
     METRIC_PRINT_OF("CPU", 30, "used_cpu_sys_children", print_cpu, &system_of_children,
-                    "Seconds in the kernel, children that ended."),
+                    "Seconds in the kernel, of children that have ended."),
     METRIC_PRINT_OF("CPU", 40, "used_cpu_user_children", print_cpu, &user_of_children,
-                    "Seconds in the program, children that ended."),
+                    "Seconds in the program, of children that have ended."),
     METRIC_PRINT_OF("CPU", 50, "used_cpu_sys_main_thread", print_cpu, &system_of_main,
                     "Seconds in the kernel, the thread that runs commands."),
     METRIC_PRINT_OF("CPU", 60, "used_cpu_user_main_thread", print_cpu, &user_of_main,

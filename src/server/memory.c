@@ -249,8 +249,7 @@ static bool memory_keys(const struct key_search *s) {
 
 static struct command rows[] = {
     COMMAND("memory", command_memory, -2, READ | BY_CHANCE | MOVABLE, NO_CATEGORY, NO_KEYS,
-            "What memory is used for: USAGE, STATS, DOCTOR, MALLOC-STATS, PURGE.",
-            .keys = memory_keys),
+            "How memory is used: USAGE, STATS, DOCTOR, MALLOC-STATS, PURGE.", .keys = memory_keys),
 };
 
 void memory_command_register(void) { command_register(COMMAND_ROWS(rows)); }

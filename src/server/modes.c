@@ -56,7 +56,7 @@ static void print_manual(const struct checker *checker) {
     manual_heading(&page, "Exit status");
     manual_word(&page, &(struct manual_word){"0", .help = checker->success});
     manual_word(&page,
-                &(struct manual_word){"1", .help = "The file is not sound, or cannot be read."});
+                &(struct manual_word){"1", .help = "The file is damaged, or cannot be read."});
     manual_end(&page, &checker->manual);
     fwrite(page.bytes, 1, page.length, stdout);
     buffer_free(&page);
@@ -81,7 +81,7 @@ static int check_snapshot(const char *path, bool flagged) { return check_rdb(pat
 
 static const struct checker checker_rdb = {
     .manual = {.program = "redis-check-rdb",
-               .summary = "Says whether a snapshot is sound, and where it is not. It reads and "
+               .summary = "Says whether a snapshot is sound, and where it is damaged. It reads and "
                           "decodes the whole file, and changes nothing. It is redis-server under "
                           "another name: redis-server --check-rdb does the same.",
                .synopsis = "<rdb-file-name>",
@@ -91,14 +91,14 @@ static const struct checker checker_rdb = {
 
 static const struct checker checker_aof = {
     .manual = {.program = "redis-check-aof",
-               .summary = "Says whether an append only file is sound, and up to where it is. It "
-                          "reads the whole file, also a snapshot that the file begins with. It is "
-                          "redis-server under another name: redis-server --check-aof does the "
-                          "same.",
+               .summary =
+                   "Says whether an append only file is sound, and up to which place. It reads the "
+                   "whole file, including a snapshot that the file begins with. It is redis-server "
+                   "under another name: redis-server --check-aof does the same.",
                .synopsis = "[--fix] <file.aof>",
                .maker = "redis-server --check-aof --describe-man"},
-    .flag = {"--fix", .help = "Cut the file behind its last whole command, after asking. What "
-                              "is cut is lost: keep a copy."},
+    .flag = {"--fix", .help = "Cut the file behind its last whole command, after asking. The rest "
+                              "is lost: keep a copy."},
     .success = "The file is sound, or --fix has made it so.",
     .run = check_aof};
 

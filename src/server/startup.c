@@ -168,8 +168,8 @@ static const struct option_row option_rows[] = {
      .section = "general",
      .place = 5,
      .parse = include_parse,
-     .help = "Reads another file in this place; a pattern (*.conf) reads all that fit. What comes "
-             "after it counts more."},
+     .help = "Reads another file in this place; a pattern (*.conf) reads all that fit. Later lines "
+             "override earlier ones."},
     OPTION_BOOL("daemonize", &daemonize, false, 0, "process", 10,
                 "Run in the background, without a terminal."),
     OPTION_STRING("pidfile", &pidfile, "", 0, "process", 20,
@@ -194,8 +194,8 @@ static const struct option_row option_rows[] = {
      .variable = &background_purge,
      .apply = apply_background_purge,
      .help = "Let the allocator give freed memory back to the system from a thread of its own, so "
-             "that commands need not wait for it. Without effect in builds for a sanitizer, whose "
-             "allocator has no such thread."},
+             "that commands need not wait for that. Without effect in builds for a sanitizer, "
+             "whose allocator has no such thread."},
     {.name = "loglevel",
      .type = OPTION_TYPE_ENUM,
      .flags = OPTION_MUTABLE,
@@ -213,10 +213,10 @@ static const struct option_row option_rows[] = {
      .fallback = "",
      .variable = &logfile,
      .apply = apply_logfile,
-     .help = "File that the log is appended to; standard output if empty. It is opened for each "
+     .help = "File to which the log is appended; standard output if empty. It is opened for each "
              "line, so it may be moved away at any time."},
     OPTION_BOOL("always-show-logo", &show_logo, false, 0, "logging", 30,
-                "Show the logo at start even where the log is no terminal."),
+                "Show the logo at start even if the log does not go to a terminal."),
     {.name = "syslog-enabled",
      .type = OPTION_TYPE_BOOL,
      .section = "logging",
@@ -248,7 +248,7 @@ static const struct option_row option_rows[] = {
      .section = "security",
      .place = 20,
      .parse = rename_parse,
-     .help = "Gives a command another name; \"\" takes it away."},
+     .help = "Gives a command another name; \"\" removes it."},
 };
 
 void startup_register(void) {
@@ -304,9 +304,9 @@ static const char *const usage_examples[] = {
 static const struct manual usage_manual = {
     .program = "redis-server",
     .summary =
-        "Keeps data in memory and serves it by the protocol of Redis 6.2. The configuration "
-        "is read from a file, from standard input and from the command line, in this order; "
-        "of an option given twice the last counts.",
+        "Keeps data in memory and serves it by the protocol of Redis 6.2. The configuration is "
+        "read from a file, from standard input and from the command line, in this order; the last "
+        "value of an option counts.",
     .synopsis = "[file] [--option word ...] ... [-]",
     .maker = "redis-server --describe-man",
     .examples = usage_examples};

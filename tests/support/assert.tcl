@@ -1,8 +1,8 @@
-# SPDX-License-Identifier: BSD-3-Clause
-# What a test says about what it saw: assertions that fail it with both values in the message.
+# SPDX-License-Identifier: BSD-3-Clause Assertions: they fail the test with both values in the
+# message.
 #
-# A failed assertion is a Tcl error with the code ASSERTION, so that it is told from a mistake in
-# the test itself and passes through `catch` only where a test asks for it.
+# A failed assertion is a Tcl error with the code ASSERTION, which distinguishes it from a mistake
+# in the test itself and passes through `catch` only where a test asks for it.
 
 # Values longer than this are cut in messages.
 set ::assert_shown_max 400
@@ -139,12 +139,12 @@ proc assert_type {type key} {
     assert_equal $type [r type $key] "(type of $key)"
 }
 
-# `quicklist` lists and others alike: what OBJECT ENCODING says.
+# The key must have the encoding that OBJECT ENCODING says.
 proc assert_encoding {encoding key} {
     assert_equal $encoding [r object encoding $key] "(encoding of $key)"
 }
 
-# A machine may have much other work. What has not come about in so long is not going to.
+# The machine may be busy. A condition that does not hold after so long is taken as never true.
 set ::patience_ms 120000
 
 # Tries the condition at least `tries` times, `delay` milliseconds apart, and for ::patience_ms;

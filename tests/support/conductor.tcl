@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The run: gives files of tests to worker processes, prints what they say, counts.
 #
-# Invariants: 1. each file has a process of its own, so that no file sees another's leavings; 2. a
-# worker without a sign of life for --timeout seconds is ended, its servers too, and counts as a
-# failure; 3. the last line printed is `N passed, N failed`.
+# Invariants: 1. each file has a process of its own, so that no file sees the leftovers of another;
+# 2. a worker without a sign of life for --timeout seconds is ended, its servers too, and counts as
+# a failure; 3. the last line printed is `N passed, N failed`.
 
 namespace eval conductor {
     variable waiting {}      ;# units not started yet
@@ -175,7 +175,7 @@ proc conductor::watch {} {
         if {[clock seconds] - $worker($name) > $::options(timeout)} {
             puts "timeout: $worker($channel,unit), test '$worker($channel,test)'"
             catch {exec kill -KILL [pid $channel]}
-            # What it has started may hold the channel open: its end is not waited for.
+            # Its children may hold the channel open, so its end is not awaited.
             worker_ended $channel
         }
     }

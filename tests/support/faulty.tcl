@@ -1,14 +1,13 @@
-# SPDX-License-Identifier: BSD-3-Clause
-# The server over a system that fails (tests/c/server/faulty.c), which reads what shall fail from a
-# file.
+# SPDX-License-Identifier: BSD-3-Clause The server over a system that fails
+# (tests/c/server/faulty.c). A file says which calls fail.
 
-# From now on these lines say what fails, none of them nothing.
+# From now on these lines say which calls fail; without lines none fails.
 proc faults {rules_file args} {
     write_whole $rules_file.new [join [concat $args {{}}] \n]
     file rename -force $rules_file.new $rules_file
 }
 
-# A server that begins without faults. The variable is for it alone.
+# A server that begins without faults. The variable is set only for it.
 proc with_faulty_server {faulty rules_file settings body} {
     set before $::options(server)
     faults $rules_file

@@ -1,6 +1,5 @@
-# SPDX-License-Identifier: BSD-3-Clause
-# A replica that is spoken for by hand, byte by byte: a raw client that asks for a copy or the
-# stream, and reads what it is sent.
+# SPDX-License-Identifier: BSD-3-Clause A replica that the test plays byte by byte: a raw client
+# that asks for a copy or the stream, and reads what it is sent.
 
 # A replica that has asked; the reply's first line is read.
 proc ask {command args} {
@@ -16,7 +15,7 @@ proc ask {command args} {
     return $replica
 }
 
-# The next line that is not one of those that keep the connection alive.
+# The next line, without the line ends that keep the connection alive.
 proc next_line {replica} {
     while {[set first [$replica raw_read 1]] eq "\n"} {}
     return $first[$replica raw_line]
@@ -82,7 +81,7 @@ proc await_link {level} {
     }
 }
 
-# They have come equally far in the same history, and have the same data.
+# Waits until both servers have the same history, the same place and the same data.
 proc await_same {args} {
     lassign $args first
     foreach other [lrange $args 1 end] {

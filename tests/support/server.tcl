@@ -7,10 +7,10 @@
 # a bad exit status of a server is a failed test.
 #
 # Invariants: 1. each running server and worker has a file scratch/pids/PID with its start time, by
-# which the shell wrapper ends what is left over when we are killed; 2. a process is ended by its id
-# only; 3. ports lie below the range that the kernel gives to clients, are given once in a run, so
-# that one stays its server's while that is started again, and were free when tried; a server that
-# finds its port taken all the same is started again with another.
+# which the shell wrapper ends leftover processes when the run is killed; 2. a process is ended by
+# its id only; 3. ports lie below the range that the kernel gives to clients, are given out once in
+# a run, so that a server keeps its port when it is started again, and were free when tried; a
+# server whose port is taken nevertheless is started again with another port.
 
 set ::servers {}             ;# stack of ids, innermost last
 array set ::server {}        ;# $id,field
@@ -216,7 +216,7 @@ proc server_create {settings} {
     error "the server did not start:\n[server_text $id]"
 }
 
-# A short path: the kernel takes 107 bytes.
+# A short path, because the kernel takes 107 bytes.
 proc socket_path {folder} {
     set path [file join $folder socket]
     if {[string length $path] > 100} {
@@ -263,7 +263,7 @@ proc server_await_ready {id {limit_ms 300000}} {
                 return 1
             }
         } elseif {![catch {client::connect $::server($id,host) $::server($id,port)} client]} {
-            # Its end is waited for: nobody is to find this client in a list or a count.
+            # Waits for the client's end, so that no test finds it in a list or a count.
             set failed [catch {
                 $client write "PING\r\nQUIT\r\n"
                 $client flush

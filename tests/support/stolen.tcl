@@ -1,14 +1,14 @@
-# SPDX-License-Identifier: BSD-3-Clause
-# Time that the machine stole from a test: somebody was ready to run, and had no processor.
+# SPDX-License-Identifier: BSD-3-Clause Time that the machine stole from a test: a thread was ready
+# to run, and had no processor.
 #
-# A test of time asserts order and sums: a reply came after the time that was asked for, the parts
-# are no more than the whole. Where it has to assert that something was quick, it does so by these
-# procedures. They subtract what was stolen, and when the difference decides, the test is skipped
+# A test of time asserts order and sums: a reply came after the requested time, the parts are no
+# more than the whole. Where a test has to assert that something was quick, it uses these
+# procedures. They subtract the stolen time, and if that decides the result, the test is skipped
 # with `the machine stole N ms`, which the run counts.
 #
 # What counts as stolen: the run delay of this process and of every thread of the running servers
-# (/proc/PID/task/TID/schedstat), and what the hypervisor took (`steal` of /proc/stat). A program
-# that a test starts and that ends within it is not seen.
+# (/proc/PID/task/TID/schedstat), and what the hypervisor took (`steal` of /proc/stat). Programs
+# that a test starts and that end within the test are not counted.
 
 # Nanoseconds that the threads of a process waited for a processor so far; 0 where it is not told.
 proc run_delay_nsec {pid} {
@@ -53,8 +53,8 @@ proc skip_for_stolen {ms} {
     skip "the machine stole $ms ms"
 }
 
-# The value, in milliseconds, must be less than the limit. Where it is less without what was stolen
-# since the mark nobody can tell, and the test is skipped.
+# The value, in milliseconds, must be less than the limit. If it is less only without the time
+# stolen since the mark, the test is skipped.
 proc assert_quick {value limit mark {detail ""}} {
     if {$value < $limit} return
     set stolen [stolen_ms $mark]
@@ -65,7 +65,7 @@ proc assert_quick {value limit mark {detail ""}} {
         $detail[assert_place]"
 }
 
-# For what holds only where the machine does not stand still meanwhile: the body is evaluated until
+# For conditions that hold only while the machine does not stand still: the body is evaluated until
 # it succeeds, at most `tries` times. A try counts as disturbed where `slack_ms` were stolen in it.
 # When no try succeeded and each was disturbed the test is skipped; else the last failure of a try
 # that was not disturbed is the test's.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs on a pseudo-terminal.
 #
-# A driver in Python owns the terminal. Each of our orders to it is a line of its own, because
-# keys and sizes that follow each other closely are read at once on a busy machine:
+# A driver in Python owns the terminal. Each order to it is a line of its own, because on a busy
+# machine keys and sizes that follow each other closely are read at once:
 #   keys BASE64        these bytes are typed
-#   size ROWS COLUMNS  the terminal has another size; what is typed later comes later
+#   size ROWS COLUMNS  the terminal gets this size, before keys that are typed later
 #   output on|off      off: a program that writes waits in its write
 #   cook               the terminal's attributes become those of a shell
 #   modes              answers "%modes LINE", where LINE is raw or cooked
@@ -113,7 +113,8 @@ proc type_keys {channel variable keys} {
     send_keys $channel $keys
 }
 
-# Waits for the program's end: its status, and what is with the terminal's attributes.
+# Waits for the program's end. Returns its status, and whether the terminal's attributes are
+# restored.
 proc terminal_end {channel variable} {
     upvar 1 $variable text
     await_shown $channel text {%ended -?\d+ \w+\n}
@@ -125,7 +126,7 @@ proc terminal_end {channel variable} {
 
 # The rows that a terminal of so many columns shows after this text, without blanks at their ends;
 # nothing scrolls away. Knows what editors of lines use: CR, LF, BS, and of ECMA-48 CUU, CUF, CUB,
-# CHA, EL, ICH, DCH; colours are passed over.
+# CHA, EL, ICH, DCH; colours are ignored.
 proc terminal_rows {text columns} {
     set rows {}
     set line {}

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # `test` and `tags`, and how results reach the process that conducts the run.
 #
-# A worker process runs one file of tests. It tells what happens in lines that begin with a byte 1
-# and hold a Tcl list in base64; whatever else it prints goes to the screen as it is.
+# A worker process runs one file of tests. It reports events in lines that begin with a byte 1 and
+# hold a Tcl list in base64; its other output goes to the screen unchanged.
 #
 # A test that fails does not end its file: the next one goes on with fresh connections. Only when a
-# server is gone the rest of its block is left out, and that counts as a failure of its own.
+# server is gone is the rest of its block left out, which counts as one more failure.
 
 set ::tags {}
 set ::test_running {}
 
-# What a worker says: {start name} {ok name ms} {fail name text} {skip name why} {done unit ms}
+# The reports of a worker: {start name} {ok name ms} {fail name text} {skip name why} {done unit ms}
 proc report {args} {
     puts "\u0001[binary encode base64 [encoding convertto utf-8 $args]]"
     flush stdout

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # TLS for tests: certificates, clients over TLS, and what --tls gives every server.
 #
-# With --tls servers have a TLS port and no other, and speak TLS among themselves; clients come over
-# TLS with a certificate. Sessions are not kept: their tickets would make a socket readable though
-# no reply has come. A test that is about plain sockets has the tag tls:skip.
+# With --tls servers have only a TLS port, and speak TLS among themselves; clients connect over TLS
+# with a certificate. Sessions are not kept, because their tickets would make a socket readable
+# although no reply has come. A test that is about plain sockets has the tag tls:skip.
 
 # A file of the tests' certificates (support/certificates.sh says which there are).
 proc certificate {name} {

@@ -53,15 +53,15 @@ proc error_stat {code} {
     return 0
 }
 
-# Waits until `r` is the only client that the server knows: what has been closed may still be there.
+# Waits until `r` is the server's only client: closed connections may be there for a moment.
 proc await_alone {} {
     wait_for_condition 200 10 {[s connected_clients] == 1} else {
         fail "others are still connected: [r client list]"
     }
 }
 
-# Waits until the server closes an idle client. `r` is not to be idle meanwhile; where we were kept
-# from using it, it becomes another.
+# Waits until the server closes an idle client. `r` must not be idle meanwhile; if the test was kept
+# from using it, it becomes a new connection.
 proc await_idle_closed {client} {
     set until [expr {[clock milliseconds] + $::patience_ms}]
     while {![$client readable 50]} {
@@ -94,7 +94,8 @@ proc with_config {settings body} {
     }
     set code [catch {uplevel 1 $body} result options]
     dict for {name value} $before {
-        # The connection may be gone by what was set (timeout, maxclients): then by another.
+        # The options that were set (timeout, maxclients) may have closed the connection: then uses
+        # a new one.
         if {[catch {config_set $name $value}]} {
             catch {
                 reconnect
@@ -159,7 +160,7 @@ proc populate {count {prefix key:} {size 3}} {
 
 # --- files -------------------------------------------------------------------------------------
 
-# A path for a file of one's own in the scratch folder; it does not exist yet.
+# A path for a new file in the scratch folder.
 proc tmpfile {{name file}} {
     return [file join $::options(scratch) [incr ::tmp_serial].$name]
 }
@@ -343,7 +344,7 @@ proc await_arrival {client} {
     await_unread $client {(?!0{8})\w{8} } "nothing came to the server"
 }
 
-# Whether it is our own server that is tested.
+# Whether our own server is tested.
 proc is_ours {} {
     return [expr {"ours" ni $::options(deny)}]
 }

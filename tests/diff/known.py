@@ -206,10 +206,12 @@ ROWS = [
         forgiven=lambda request, ours, stock: request == [b'(monitor)']
         and b'(redacted)' in ours[1] and b'"auth"' in stock[1].lower()),
     Row('`QUIT` in `INFO commandstats` and `total_commands_processed`'),
-    Row('`INFO commandstats`, `failed_calls` of a command that ends another client\'s wait by an error'),
+    Row('`INFO commandstats`, `failed_calls` of a command that ends another client\'s wait by an '
+        'error'),
     Row('the last client ends `CLIENT TRACKING`'),
     Row('`EXEC`, after a command in it has killed its own client'),
-    Row('`OBJECT REFCOUNT` of 0 to 9999, or of a value that the same `EXEC` has set', forgiven=_refcount),
+    Row('`OBJECT REFCOUNT` of 0 to 9999, or of a value that the same `EXEC` has set',
+        forgiven=_refcount),
     Row('`CLIENT TRACKING ON BCAST` with overlapping prefixes of which the first overlaps with '
         'none', avoided=_overlapping),
     Row('events and `expired_keys` of a `...STORE` with an empty result over a key that is due'),

@@ -17,7 +17,7 @@
  * to the old file alone and acknowledged. So from before the rename until the switch nothing is
  * written to the old file alone:
  *
- *   always     No thread writes (aof_writer_rest). Then the rest is appended, synced, renamed and
+ *   always     The writer rests (aof_writer_rest). The thread appends the rest, syncs, renames and
  *              syncs the folder; then replies go on. So at every moment the name stands for a file
  *              that has, synced, all that was answered.
  *   else       The main thread writes to both (aof_writer_follow), beginning with the rest. So at

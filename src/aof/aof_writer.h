@@ -8,11 +8,12 @@
  *
  *   always     Another thread writes and syncs what a batch has left while the next batch runs;
  *              replies leave when that is synced. A sync waits a moment for the clients that the
- * sync before has let go (aof_gather.h). everysec   The main thread writes, before replies leave;
- * once a second another thread syncs. no         While a sync holds the file nothing is written:
- * what comes waits in the queue, and replies do not wait for it. The other thread writes where that
- * may take long (much at once; in the second after a write that took long; with aof-write-thread):
- * then replies leave when it is written.
+ *              last sync has let go (aof_gather.h).
+ *   everysec,  The main thread writes, before replies leave; under everysec another thread syncs
+ *   no         once a second. While a sync holds the file nothing is written: new bytes wait in
+ *              the queue, and replies do not wait for them. The other thread writes where that may
+ *              take long (many bytes at once; in the second after a write that took long; with
+ *              aof-write-thread): then replies leave when it is written.
  *
  * When the queue reaches a bound, writers wait (hold_writers). It is bounded in bytes and, while a
  * sync holds the file, in age.

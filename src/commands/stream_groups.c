@@ -4,8 +4,8 @@
  *
  * Invariants
  *  1. A command checks all its arguments before it changes anything.
- *  2. Groups, consumers and pending entries count in a value's bytes: they change only between
- *     keyspace_object_begin and keyspace_object_end, and pointers to them are looked up within.
+ *  2. Groups, consumers and pending entries count in a value's bytes: they change only within an
+ *     edit (edit_value to edit_close), and pointers to them are looked up within it.
  *
  * Effects for replicas and log: XCLAIM and XAUTOCLAIM become an XCLAIM with TIME, RETRYCOUNT,
  * FORCE, JUSTID and LASTID for each claimed entry. An XCLAIM that claims none but raises the last

@@ -220,7 +220,7 @@ static uint64_t deliver_again(struct value v, const struct stream_consumer *cons
     return count;
 }
 
-/* The group's part of find_readable, between keyspace_object_begin and _end. */
+/* The group's part of find_readable: an edit of the stream. */
 static void find_in_group(struct edit *edit, const struct reading *r, const struct place *p,
                           struct finding *f) {
     struct value v = *edit_value(edit, NULL);

@@ -146,7 +146,7 @@ static bool set_flags_conflict(unsigned flags) {
            (flags & SET_EXPIRES && flags & (SET_KEEPTTL | SET_PERSIST));
 }
 
-/* Parses the options from `first` on; set_deadline checks the time's value later. False after an
+/* Parses the options from `first` on; parse_time checks the time's value later. False after an
  * error reply. */
 static bool set_parse(struct call *call, int first, unsigned allowed, struct set_options *options) {
     *options = (struct set_options){0};

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clients that wait for keys, or for something else. blocked.h has the ways in which a wait ends.
+ * Blocked clients. blocked.h has the ways in which a wait ends.
  *
  *   running --blocked_begin--> waiting --wait_end--> running, or closing after its reply
  *                                 \--connection closes--> gone
  *
- * What a client is answered may mark it, and others, as closing: their waits stay until the request
- * has ended (client_finish_closing), so that no list here changes under whoever walks it; those
- * that are marked are not asked any more.
+ * A reply may mark its client, and other clients, as closing. The waits of these clients stay until
+ * the request has ended (client_finish_closing), so that no list changes while it is iterated, but
+ * the clients are not served any more.
  *
- * A wait stands in the client's slot, in the list of each key that it waits for, and, with a time
- * limit, in an index by deadline that one timer of the loop follows: any number of clients with
- * limits costs O(1) each. Deadlines are of the monotonic clock, in ms, rounded up.
+ * A wait is in the client's place, in the list of each key that it waits for, and, if it has a time
+ * limit, in an index by deadline, which one timer of the loop serves: a limit costs O(1), however
+ * many clients have one. Deadlines are milliseconds of the monotonic clock, rounded up.
  *
  * Invariants
  *  1. A client has a wait exactly while it is held (batch_hold) by this file.
- *  2. A key is in the table exactly while a client waits for it or it is signalled and not served.
- *  3. A key's list has each wait once, in the order in which they came.
- *  4. While a key is served, only the waits that stood there when it began are asked: a client that
- *     is served and blocks again waits for the next time. Nobody is asked once the key is gone.
- *  5. No key is ready when blocked_serve returns, unless it was called within itself.
- *  6. A ticket names a wait by its client's id and its serial: where it comes after the wait's end,
- *     it ends nothing. Tickets that have come stand in `arrived`, the last one first.
- *  7. A wait with its state and links, and what it pays for, is its client's: MEMORY_CLIENTS.
- *  8. A key's row is paid for by a wait that stands in its list, at first the one that it was made
- *     for. Nobody pays for a row that is being made, or whose list is empty: MEMORY_OTHER.
+ *  2. A key is in the table exactly while a client waits for it, or it is signalled and not served.
+ *  3. A key's list has each wait once, in the order in which the waits began.
+ *  4. When a key is served, only the waits that were in its list at the beginning are tried: a
+ * client that is served and blocks again waits for the next signal. No wait is tried after the key
+ * is gone.
+ *  5. No key is signalled when blocked_serve returns, unless it was called within itself.
+ *  6. A ticket names a wait by its client's id and the wait's serial number, so a ticket that comes
+ *     after the wait's end has no effect. Tickets that have come are in `arrived`, the last one
+ *     first.
+ *  7. The memory of a wait, its state, its links, and the rows that it pays for, is charged to its
+ *     client: MEMORY_CLIENTS.
+ *  8. A key's row is charged to one wait in the key's list, at first to the one that it was made
+ * for. A row that is being made, or whose list is empty, is charged to no client: MEMORY_OTHER.
  *
  * Ownership: the wait owns its state (blocked_kind.free_state), its links and its entry of the slow
  * log.
@@ -61,10 +64,10 @@ struct blocked_ticket {
 };
 
 struct waited_key {
-    struct key_row row;     /* its links are of wait_link.link */
+    struct key_row row;     /* its links are wait_link.link */
     struct list_link ready; /* in `ready_keys`, or by itself */
-    struct wait *payer;     /* whose client's memory it is, or NULL */
-    bool in_service;        /* keeps it while key_serve looks at it */
+    struct wait *payer;     /* the wait that the row is charged to, or NULL */
+    bool in_service;        /* key_serve uses the row, so it is not freed */
 };
 
 struct wait_link {
@@ -81,8 +84,8 @@ struct wait {
     int64_t deadline_msec;      /* where `timed` */
     uint32_t reference;         /* of the index by deadline */
     bool timed;
-    size_t serial; /* grows with each wait: tells who stood there when serving began */
-    size_t bytes;  /* with those of its state and of the keys that it pays for */
+    size_t serial; /* grows with each wait: tells which waits are older than a serving */
+    size_t bytes;  /* with those of the state and of the rows that it pays for */
     size_t links_count;
     struct wait_link links[];
 };
@@ -93,7 +96,7 @@ static struct list_link ready_keys = {&ready_keys, &ready_keys};
 static uint64_t waiting;
 static size_t next_serial;
 static bool serving;
-/* Any thread puts its ticket in front; the main thread takes all. */
+/* Tickets: any thread adds in front, the main thread takes all. */
 static struct blocked_ticket *_Atomic arrived;
 
 static struct wait *wait_of(const struct client *c) {
@@ -133,7 +136,7 @@ static void key_set_payer(struct waited_key *k, struct wait *w) {
     memory_move(k, bytes, MEMORY_OTHER, MEMORY_CLIENTS);
 }
 
-/* Who pays is gone: the first one of those that are left does. */
+/* Charges the row of a key, whose payer has ended, to the first wait that is left. */
 static void key_find_payer(struct waited_key *k) {
     struct list_link *first = k->row.links.next;
     struct wait *w = k->row.links_count ? LIST_ENTRY(first, struct wait_link, link)->wait : NULL;
@@ -159,11 +162,12 @@ static const struct timebuckets_type deadline_type = {wait_deadline, wait_refere
 static int64_t look_at_deadlines(struct loop_timer *t);
 static struct loop_timer timer = {.callback = look_at_deadlines};
 
-/* When the timer looks next: the index knows only what no deadline comes before, which may be long
- * past, and another time than the one that the timer was set by. INT64_MAX: it does not run. */
+/* When the timer looks at the index next; INT64_MAX: it does not run. The index knows only a lower
+ * bound of the next deadline, which may be long past and may differ from the time that the timer
+ * was started for. */
 static int64_t look_msec = INT64_MAX;
 
-/* In ms from now; LOOP_TIMER_END where nobody has a limit. */
+/* The time to the next look, in ms from now; LOOP_TIMER_END if no wait has a limit. */
 static int64_t next_look(void) {
     int64_t now = clock_monotonic_msec(), next = timebuckets_next_deadline(deadlines);
     look_msec = INT64_MAX;
@@ -226,7 +230,7 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
     if (timeout_msec != BLOCKED_FOREVER) deadline_add(w, timeout_msec);
 }
 
-/* Out of all lists, and freed; the client itself is not touched. */
+/* Takes the wait out of all lists and frees it; the client itself is not touched. */
 static void wait_free(struct wait *w) {
     client_set_place(w->client, &blocked_client_state, NULL);
     client_memory_note(w->client);
@@ -257,7 +261,7 @@ static size_t wait_bytes(const struct client *c) {
 struct client_state blocked_client_state = {
     .name = "blocked", .has_place = true, .closing = client_closes, .bytes = wait_bytes};
 
-/* The one end of a wait whose client lives on. */
+/* Ends a wait whose client lives on: the only function that does. */
 static void wait_end(struct wait *w, const struct blocked_end *how) {
     struct client *c = w->client;
     switch (how->reason) {
@@ -308,7 +312,7 @@ static void ticket_take(struct blocked_ticket *ticket) {
     memory_free_sized(ticket, sizeof(*ticket), MEMORY_OTHER);
 }
 
-/* The one that came first goes first. */
+/* Reverses the list, so that the ticket that came first is taken first. */
 bool blocked_step(void) {
     struct blocked_ticket *last, *first = NULL, *next;
     if (__builtin_expect(!atomic_load_explicit(&arrived, memory_order_relaxed), 1)) return false;
@@ -367,8 +371,8 @@ static bool serve(struct wait *w, const struct key *key) {
     return served;
 }
 
-/* Asks the waits of a key that stood there when it began, in order, as long as there is the key:
- * thousands may wait for it, and the first take what came. */
+/* Serves the waits that are in the key's list now, in order, as long as the key exists: thousands
+ * of clients may wait for a key, and the first ones take all that it has. */
 static void key_serve(struct waited_key *k) {
     const struct key key = key_row_key(&k->row);
     size_t end = next_serial;
@@ -408,8 +412,8 @@ bool blocked_parse_timeout(const struct call *call, int index, int64_t *timeout_
         reply_error(call->client, "timeout is not a float or out of range");
         return false;
     }
-    /* As in 6.2, what is cut to 0 ms is not negative; it has the same words for a limit that no
-     * clock holds. */
+    /* As in 6.2, a negative time that is truncated to 0 ms is allowed, and a time that no clock can
+     * hold gets the text for negative times. */
     long double msec = truncl(seconds * 1000);
     if (msec < 0 || msec >= 0x1p63L) {
         reply_error(call->client, "timeout is negative");

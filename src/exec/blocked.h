@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clients that wait: for keys (BLPOP, BZPOPMIN, XREAD ...), for something else that happens here
- * (WAIT), or for what another thread does (FLUSHALL SYNC).
+ * Blocked clients: they wait for keys (BLPOP, BZPOPMIN, XREAD ...), for another event in this
+ * process (WAIT), or for another thread (FLUSHALL SYNC).
  *
- * A command that finds nothing to answer with blocks its client on keys. A key that comes to hold
- * what a client may wait for is signalled; after the outermost command its waiters are served in
- * the order in which they came, each once, and serving may make further keys ready.
+ * A command that finds no data blocks its client on keys. A key that gets data is signalled. After
+ * the outermost command the clients that wait for a signalled key are served, each once, in the
+ * order in which they began to wait; serving a client may signal further keys.
  *
- * Every wait ends in one function, for one of the reasons of struct blocked_end. What the client is
- * answered is made then, by its kind, and not when it began to wait.
+ * Every wait ends in one function, for one of the reasons in enum blocked_reason. The reply is made
+ * when the wait ends, by the wait's kind, and not when it begins.
  *
  *   who ends it                            for                        reason
  *   -------------------------------------  -------------------------  -----------------------------
- *   blocked_serve, after blocked_signal_   those who wait for a key   BLOCKED_SERVED
+ *   blocked_serve, after blocked_signal_   clients that wait for key  BLOCKED_SERVED
  *   blocked_end: WAIT's acknowledgements   one client                 BLOCKED_VALUE
  *   blocked_end_from_thread                one wait, by its ticket    BLOCKED_VALUE
  *   the timer; CLIENT UNBLOCK              one client                 BLOCKED_TIME
  *   CLIENT UNBLOCK ERROR                   one client                 BLOCKED_ERROR
- *   blocked_end_all: REPLICAOF, FAILOVER   all but those of a kind    BLOCKED_ERROR, and the
- *                                          that is kept               connection closes
+ *   blocked_end_all: REPLICAOF, FAILOVER   all clients, except those  BLOCKED_ERROR, and the
+ *                                          of a kind that is kept     connection closes
  *
- * A redirection is an error whose text says where ("-MOVED 42 host:port"): the connection stays.
+ * A redirection is an error whose text has the address ("-MOVED 42 host:port"); the connection
+ * stays open.
  */
 #ifndef EVENKEEL_EXEC_BLOCKED_H
 #define EVENKEEL_EXEC_BLOCKED_H
@@ -43,91 +44,93 @@ struct slowlog_entry;
 
 /* What a family of blocking commands does for its clients. */
 struct blocked_kind {
-    /* The key was signalled: answers the client where the key gives what it waits for, and then
-     * returns true; the client goes on. It may change the keyspace and signal keys. Not asked for a
-     * key that does not exist. NULL where the kind waits for no keys. */
+    /* Called for a signalled key that exists. If the key has what the client waits for, replies and
+     * returns true, and the wait ends. May change the keyspace and signal keys. NULL for a kind
+     * that waits for no keys. */
     bool (*serve)(struct client *c, void *state, const struct key *key);
-    /* The time is up: replies. */
+    /* Replies when the wait's time is up. */
     void (*timed_out)(struct client *c, void *state);
-    /* What the client waits for has come, and it is no key: replies. NULL where the kind waits for
-     * keys alone. */
+    /* Replies when the event that the client waits for has happened. NULL for a kind that waits
+     * only for keys. */
     void (*came)(struct client *c, void *state);
-    /* The client waits no longer, or is gone. NULL where nothing is to be freed. The state is one
-     * block of MEMORY_CLIENTS, which blocked_begin takes and counts as the client's. */
+    /* Frees the state after the wait has ended or the client was closed. NULL: there is nothing to
+     * free. The state is one block of MEMORY_CLIENTS, which blocked_begin takes and counts as the
+     * client's. */
     void (*free_state)(void *state);
-    /* Its wait ends by BLOCKED_VALUE alone, since what it waits for is certain to come: CLIENT
-     * UNBLOCK and blocked_end_all pass over it, and blocked_is does. */
+    /* A wait of this kind ends only by BLOCKED_VALUE, because its event is certain to come. CLIENT
+     * UNBLOCK, blocked_end_all and blocked_is ignore such waits. */
     bool kept;
 };
 
 enum blocked_reason {
-    BLOCKED_SERVED, /* a key gave it what it waits for: blocked_kind.serve has replied */
-    BLOCKED_VALUE,  /* what it waits for has come: blocked_kind.came replies */
-    BLOCKED_TIME,   /* its time is up, or is said to be: blocked_kind.timed_out replies */
-    BLOCKED_ERROR,  /* the error is replied */
+    BLOCKED_SERVED, /* a key had what the client waits for: blocked_kind.serve has replied */
+    BLOCKED_VALUE,  /* the event has happened: blocked_kind.came replies */
+    BLOCKED_TIME,   /* the time is up, or CLIENT UNBLOCK: blocked_kind.timed_out replies */
+    BLOCKED_ERROR,  /* `error` is replied */
 };
 
 /* How a wait ends. */
 struct blocked_end {
     enum blocked_reason reason;
-    const char *error; /* of BLOCKED_ERROR, as reply_error has it */
-    bool closes;       /* the connection closes after the reply; else the client goes on */
+    const char *error; /* of BLOCKED_ERROR, in the form that reply_error takes */
+    bool closes;       /* the connection closes after the reply; else the client is resumed */
 };
 
-/* Stands for one wait, for the thread that is to end it. */
+/* Names one wait, for the thread that ends it. */
 struct blocked_ticket;
 
 /* For server/wiring. */
 extern const struct keyspace_observer blocked_observer;
 extern struct client_state blocked_client_state;
 
-/* Blocks the call's client until it is served, `timeout_msec` have passed (BLOCKED_FOREVER: no
- * limit), or CLIENT UNBLOCK. Waits for the arguments `first` to `last`, `step` apart, which are
- * copied; none where first is 0. Takes `state`. The command must not have replied and must end
- * after this. A client that may not wait (client_may_wait; of a kind that is kept, one without a
- * connection) is answered as if its time were up; so is one that is marked as closing, which nobody
- * sees.
- */
+/* Blocks the call's client until its wait ends (see the table above), at the latest after
+ * `timeout_msec` (BLOCKED_FOREVER: no limit). The keys are the arguments `first` to `last`, `step`
+ * apart, and are copied; first = 0: no keys. Takes `state`. The command must not have replied and
+ * must end after this.
+ * A client that may not wait (client_may_wait; for a kept kind: a client without a connection), or
+ * that is marked as closing, is answered at once as if its time were up. */
 void blocked_begin(struct call *call, const struct blocked_kind *kind, int first, int last,
                    int step, int64_t timeout_msec, void *state);
-/* The call in which the client waits was slow: it enters the slow log when the client is served,
- * and where it is not, it does not, as in 6.2. Takes the entry. */
+/* Keeps the slow log's entry of a blocking call that was slow. It enters the slow log when the
+ * client is served, and is dropped if the wait ends otherwise, as in 6.2. Takes the entry. */
 void blocked_keep_slow(struct client *c, struct slowlog_entry *entry);
-/* True where the client waits in a command of a kind that is not kept; clients that CLIENT PAUSE
- * holds do not. */
+/* Whether the client waits in a command of a kind that is not kept. A client that CLIENT PAUSE
+ * holds does not wait in this sense. */
 bool blocked_is(const struct client *c);
-/* Ends the client's wait. False where it does not wait, or the kind is kept. */
+/* Ends the client's wait. False if the client does not wait, or its kind is kept. */
 bool blocked_end(struct client *c, const struct blocked_end *how);
-/* Ends all waits, but those of kinds that are kept: what clients wait for may not come to pass here
- * any more. O(clients). */
+/* Ends all waits except those of kept kinds, because the events may not happen in this server any
+ * more. O(clients). */
 void blocked_end_all(const struct blocked_end *how);
-/* Of the wait that the client has begun, for a thread that ends it; NULL where it does not wait. To
- * be given to blocked_end_from_thread, which may be after the client has gone, or waits for
- * something else. */
+/* A ticket of the client's wait, for the thread that ends it; NULL if the client does not wait. The
+ * ticket must be given to blocked_end_from_thread, which is allowed even after the client was
+ * closed or waits for something else. */
 MUST_USE struct blocked_ticket *blocked_ticket(const struct client *c);
-/* From any thread: the ticket's wait, where it lasts, ends by BLOCKED_VALUE before the loop sleeps
- * next; the loop is woken for it. Takes the ticket. */
+/* May be called by any thread: ends the ticket's wait, if it still lasts, by BLOCKED_VALUE before
+ * the loop sleeps next. Wakes the loop for that. Takes the ticket. */
 void blocked_end_from_thread(struct blocked_ticket *ticket);
-/* Ends the waits that other threads want to end. Before the loop sleeps, ahead of
- * batch_run_resumed; false: nothing is left to do. */
+/* Ends the waits whose tickets have come from threads. Called before the loop sleeps, ahead of
+ * batch_run_resumed. Returns false: nothing is left to do. */
 bool blocked_step(void);
 
-/* The key may now hold what somebody waits for. A new list, sorted set or stream need not be
- * signalled: blocked observes the keyspace. O(1). */
+/* Signals a key that may now have what a client waits for. Commands need not signal a new list,
+ * sorted set or stream, because this module observes the keyspace. O(1). */
 void blocked_signal_key(const struct key *key);
-/* SWAPDB: signals the keys of both that exist. O(keys waited for). */
+/* SWAPDB: signals the keys that exist in either database. O(keys waited for). */
 void blocked_signal_swapped(struct keyspace *a, struct keyspace *b);
-/* After the outermost command: serves until no key is ready. O(1) where none is. */
+/* Called after the outermost command: serves clients until no key is signalled. O(1) if none is. */
 void blocked_serve(void);
-/* Whether a client is served what it has waited for, within the call of another one. */
+/* Whether a blocked client is being served now, within another client's call. */
 bool blocked_is_serving(void);
 
-/* The time limit that is argument `index`, in seconds with fractions ("timeout is not a float or
- * out of range", "timeout is negative"); false after an error. */
+/* Parses argument `index` as a time limit in seconds with fractions. Returns false after an error
+ * reply ("timeout is not a float or out of range", "timeout is negative"). */
 bool blocked_parse_timeout(const struct call *call, int index, int64_t *timeout_msec);
-/* The same in whole milliseconds, as WAIT and XREAD take it. */
+/* Parses argument `index` as a time limit in whole milliseconds, as WAIT and XREAD take it. Returns
+ * false after an error reply ("timeout is not an integer or out of range", "timeout is
+ * negative"). */
 bool blocked_parse_timeout_msec(const struct call *call, int index, int64_t *timeout_msec);
-/* Clients waiting in commands, kept ones included. */
+/* Number of clients that wait in commands, kept kinds included. */
 FOR_TESTS uint64_t blocked_clients(void);
 /* Asserts the invariants; walks everything. */
 void blocked_check(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What exec/transaction keeps in a client's flags.
+ * The flags of a client that exec/transaction keeps.
  */
 #ifndef EVENKEEL_EXEC_CLIENT_FLAGS_H
 #define EVENKEEL_EXEC_CLIENT_FLAGS_H
@@ -11,17 +11,17 @@ extern struct client_state transaction_client_state; /* for server/wiring, and t
 
 enum transaction_flags {
     TRANSACTION_OPEN = 1 << 0,         /* from MULTI to the end of EXEC: requests are queued */
-    TRANSACTION_QUEUE_FAILED = 1 << 1, /* one of them was refused: EXEC answers EXECABORT */
-    TRANSACTION_WATCH_FAILED = 1 << 2, /* a key that it watches has changed: EXEC runs nothing */
-    TRANSACTION_RUNS = 1 << 3,         /* EXEC runs what was queued */
+    TRANSACTION_QUEUE_FAILED = 1 << 1, /* a request was refused: EXEC answers EXECABORT */
+    TRANSACTION_WATCH_FAILED = 1 << 2, /* a watched key has changed: EXEC runs nothing */
+    TRANSACTION_RUNS = 1 << 3,         /* EXEC runs the queue */
 };
 
 static inline bool client_in_transaction(const struct client *c) {
     return client_flags(c, &transaction_client_state) & TRANSACTION_OPEN;
 }
 
-/* Whether a command of its may block it: not within EXEC, not without a connection, and not where
- * nobody waits for its replies. */
+/* Whether a command may block its client. A client cannot be blocked within EXEC, without a
+ * connection, or if nobody reads its replies (a stream, as replicas have it). */
 static inline bool client_may_wait(const struct client *c) {
     return !(client_flags(c, &transaction_client_state) & TRANSACTION_RUNS ||
              c->flags & (CLIENT_CAPTURED | CLIENT_STREAMED));

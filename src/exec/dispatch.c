@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dispatch: every request passes here, once for its hints and once to run.
+ * Dispatch: every request of a batch passes here three times.
  *
- *   prefetch_bucket: find the row, hash the first key, ask for its bucket
- *   prefetch_entry:  ask for the entry
- *   execute:         makes a call of it: exec/run
+ *   prefetch_bucket: finds the command's row, hashes the first key, prefetches its bucket
+ *   prefetch_entry:  prefetches the entry
+ *   execute:         makes a call of the request and runs it (exec/run)
  *
- * The hints change nothing: what a command earlier in the batch did is seen by the later ones,
- * since each looks up again. The hash may be kept, for it depends on the key's bytes alone.
+ * Prefetching is only a hint: each command looks its keys up again, so it sees what the commands
+ * before it in the batch have changed. The hash is kept, because it depends only on the key's
+ * bytes.
  */
 #include "exec/dispatch.h"
 
@@ -65,7 +66,7 @@ static void prefetch_entry(struct request *r) {
     if (r->hashed) keyspace_prefetch_entry(keyspace_at(r->client->database), r->key_hash);
 }
 
-/* Of what is refused 6.2 shows MONITOR only EXEC. */
+/* Of refused commands MONITOR shows only EXEC, as in 6.2. */
 static void monitor_refused(const struct call *call) {
     if (call->command && call->command->flags & COMMAND_EXECUTES)
         monitor_after(call, monitor_before(call));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dispatch: from a parsed request to its call, with hints ahead; INFO commandstats.
+ * Dispatch: makes a call of each parsed request, after prefetching its first key; INFO
+ * commandstats.
  */
 #ifndef EVENKEEL_EXEC_DISPATCH_H
 #define EVENKEEL_EXEC_DISPATCH_H

@@ -6,9 +6,10 @@
  *
  * Invariants
  *  1. Nothing but this file and store/ changes the keyspace (store/keyspace_change.h).
- *  2. Observers hear of a change when it stands in the keyspace, and before its event.
- *  3. What a call changes of an entry its command's row says (enum entry_changes).
- *  4. A key whose last member went is gone when observers hear of it; "del" follows the event.
+ *  2. Observers are told of a change when it is in the keyspace, and before its event.
+ *  3. The row of the running command declares every change of an entry (enum entry_changes).
+ *  4. A key whose last member was removed is deleted before observers are told; "del" follows the
+ *     event.
  */
 #include "exec/edit.h"
 
@@ -25,15 +26,15 @@
 void edit_count(uint64_t changes) { keyspace_count_written(changes); }
 void edit_tell(const struct edit *edit) { keyspace_tell_written(&edit->key); }
 
-/* The row of the call that runs covers this change of an entry, where there is one. A blocked
- * client that is served meanwhile is no part of that call, and its own call has ended. */
+/* Whether the row of the running call, if there is one, covers this change of an entry. Changes by
+ * a blocked client that is being served are not checked, because its own call has ended. */
 static bool is_announced(const struct entry *e, bool whole) {
     const struct call *call = call_running();
     if (!e || !call || blocked_is_serving()) return true;
     return entry_changes_cover(call->command->changes, e->type, whole);
 }
 
-/* The row of the call that runs has one of these changes. */
+/* Whether the row of the running call declares one of these changes. */
 static bool is_any_announced(unsigned changes) {
     const struct call *call = call_running();
     return !call || blocked_is_serving() || call->command->changes & changes;
@@ -118,7 +119,8 @@ static bool is_empty(enum entry_type type, struct value v) {
     return row->count && !row->count(v);
 }
 
-/* The value goes back to where it came from, or into a new entry. True where the key has gone. */
+/* Puts the value back into its entry, or into a new one. True if the key was deleted, because the
+ * value is empty. */
 static bool put_value_back(struct edit *edit, bool changed) {
     const struct key *key = &edit->key;
     if (edit->state == EDIT_CHANGING) {
@@ -137,11 +139,11 @@ static bool put_value_back(struct edit *edit, bool changed) {
     return false;
 }
 
-/* Who hears of what at the end of an edit. */
+/* What is told and announced at the end of an edit. */
 enum telling {
     TELL_ALL,    /* observers and the event */
     TELL_EVENT,  /* only the event */
-    TELL_NOTHING /* nothing has changed */
+    TELL_NOTHING /* neither: nothing has changed */
 };
 
 static inline void finish(struct edit *edit, uint64_t changes, enum telling telling,

@@ -3,21 +3,20 @@
  *
  *   nothing --a call begins, or a client is served--> unit open --effects_unit_end--> nothing
  *
- * What sinks are given, for each reader by itself, as Redis 6.2 writes it:
+ * What the sinks of each reader are given, as Redis 6.2 writes it:
  *   a call with one effect                 the effect
- *   a call with several                    MULTI, the effects, EXEC
- *   EXEC and scripts                       MULTI, all effects, EXEC, where there is any
- *   keys that expired or were evicted      DEL or UNLINK before what the unit did itself; within
- *                                          EXEC and scripts in their place; and so the effects of
- *                                          XREADGROUP, XCLAIM and XAUTOCLAIM
+ *   a call with several effects            MULTI, the effects, EXEC
+ *   EXEC and scripts                       MULTI, the effects, EXEC, if there is any effect
+ *   keys that expired or were evicted,     DEL or UNLINK, and XCLAIM ..., before the other effects
+ *   XREADGROUP, XCLAIM, XAUTOCLAIM         of the unit; within EXEC and scripts in their place
  *
  * Invariants
- *  1. `pending` is empty between units, and while nobody wants effects.
- *  2. A unit is open exactly while a call runs (call_running); what expires outside of one is a
- * unit by itself.
- *  3. An effect for readers that nobody wants is not kept.
- *  4. No sink gets a part of a unit, also where the server stops in the midst of one; nor what
- * comes after a unit that it did not get.
+ *  1. `pending` is empty between units, and while no sink wants effects.
+ *  2. A unit is open exactly while a call runs (call_running). A key that expires outside of a call
+ *     is a unit by itself.
+ *  3. An effect is not kept for readers that no sink wants.
+ *  4. No sink gets a part of a unit, even if the server stops in the midst of it, and no sink gets
+ *     anything behind a unit that it did not get.
  */
 #include "exec/effects.h"
 
@@ -38,31 +37,32 @@ struct effect {
     struct effect *next;
     unsigned readers;
     int database, argc;
-    bool alone;               /* stands before the others, without a frame */
-    const struct slice *argv; /* what follows, or the arguments of the outermost call */
-    struct slice bytes;       /* of that call's request, where they are canonical; else empty */
+    bool alone;               /* stands before the others, outside of the frame */
+    const struct slice *argv; /* `copied`, or the arguments of the outermost call */
+    struct slice bytes;       /* the request of that call, if it is canonical; else empty */
     struct slice copied[];
 };
 
 static const struct effect_sink *const no_sinks[] = {NULL};
 static const struct effect_sink *const *sinks = no_sinks;
-static const struct effect_sink *active[EFFECT_SINKS_MAX + 1]; /* of these: who takes now */
-static bool holding;                       /* one of the active ones holds replies */
-static unsigned log_wanted, stream_wanted; /* how many sinks want these */
-static unsigned wanted;                    /* a bit for each reader */
-static unsigned limited_to = EFFECT_BOTH;  /* of what calls do: effects_limit */
+static const struct effect_sink *active[EFFECT_SINKS_MAX + 1]; /* the sinks that take now */
+static bool holding;                                           /* an active sink holds replies */
+static unsigned log_wanted, stream_wanted;                     /* how many sinks want each reader */
+static unsigned wanted;                   /* bits of the readers that are wanted */
+static unsigned limited_to = EFFECT_BOTH; /* readers that calls have effects for: effects_limit */
 static uint64_t audience;
 
 static struct effect *pending, **pending_end = &pending;
-static struct effect spare; /* for one that copies nothing; free while `pending` is empty */
-static bool said;           /* the running call has said what its effects are */
-static uint64_t seen;   /* keyspace_written() when a call ended last: more is of the running one */
-static bool framed;     /* the unit is EXEC or a script */
-static unsigned nested; /* turns within calls and loads */
-static bool stopped;    /* in the midst of a unit: effects_stop */
-static unsigned beginnings; /* how often somebody began to want effects, or nobody did any more */
-static uint64_t record;     /* the number of the last unit begun while anybody wanted effects */
-static uint64_t ended;      /* the same of the last one that ended */
+static struct effect spare; /* for an effect that copies nothing; free while `pending` is empty */
+static bool said;           /* the running call has added its effects itself */
+static uint64_t
+    seen;           /* keyspace_written() at the last end of a call: the running call adds to it */
+static bool framed; /* the unit is EXEC or a script */
+static unsigned nested;     /* how many nested turns there are */
+static bool stopped;        /* the server stops in the midst of a unit: effects_stop */
+static unsigned beginnings; /* how often the first interest came or the last one went */
+static uint64_t record;     /* number of the last unit that was begun while effects were wanted */
+static uint64_t ended;      /* number of the last unit that ended */
 
 static bool is_on(const struct effect_sink *sink) {
     return sink->reader & wanted && (!sink->on || *sink->on);
@@ -85,7 +85,7 @@ void effects_set_sinks(const struct effect_sink *const *list) {
     find_active();
 }
 
-/* Nothing is collected, and what comes is the running call's, or the next one's. */
+/* Drops what was collected; changes from here on belong to the running call or the next one. */
 static void begin_anew(void) {
     while (pending) {
         struct effect *e = pending;
@@ -105,7 +105,7 @@ void effects_add_interest(enum effect_reader reader, int delta) {
     wanted = (log_wanted ? EFFECT_LOG : 0) | (stream_wanted ? EFFECT_STREAM : 0);
     find_active();
     keyspace_add_interest(KEYSPACE_REMOVALS, (int)(wanted != 0) - (int)before);
-    /* Calls that nobody wanted effects of were not looked at. */
+    /* While no sink wanted effects, the ends of calls were not noted. */
     if (before != (wanted != 0)) {
         begin_anew();
         beginnings++;
@@ -126,8 +126,8 @@ void effects_unit_begin(void) {
     if (wanted) reply_depend(++record);
 }
 
-/* In a turn within a unit: what is replied from now on tells of what the unit has done, and waits
- * for its end where its record is waited for. */
+/* In a nested turn within a unit: replies that are made from now on may tell of the unit's changes,
+ * so they wait for the unit's record if a sink holds replies. */
 static void depend_on_open_unit(void) {
     if (holding) reply_depend(record);
 }
@@ -193,7 +193,7 @@ void effect_add_delete(const struct key *key, bool lazily) {
     collect_delete(key, limited_to, lazily, false);
 }
 
-/* Empty where they are not to be had, or not what anybody would write. */
+/* The request's bytes; empty if they are not there any more, or not in canonical form. */
 static inline struct slice canonical_bytes(const struct request *r) {
     if (!r || !r->start) return SLICE("");
     struct slice bytes = {r->start, (size_t)(r->end - r->start)};
@@ -204,7 +204,7 @@ void effect_add_as_sent(const struct call *call, unsigned readers) {
     said = true;
     readers &= wanted & limited_to;
     if (!readers) return;
-    if (!call->request || nested) { /* the call ends before the unit does */
+    if (!call->request || nested) { /* the arguments may go before the unit ends */
         collect_copy(call->keyspace, readers, call->argc, call->argv, false);
         return;
     }
@@ -220,7 +220,7 @@ void effects_limit(unsigned readers) { limited_to = readers; }
 
 void effects_frame(void) { framed = wanted != 0; }
 
-/* ---- handing on ---- */
+/* ---- handing effects to sinks ---- */
 
 static void take_word(const struct effect_sink *sink, int database, struct slice word) {
     sink->take(database, 1, &word);
@@ -238,13 +238,13 @@ static inline void hand(const struct effect_sink *sink, const struct effect *e) 
     give(sink, e->database, e->argc, e->argv, e->bytes);
 }
 
-/* Those that stand alone, the others, or both, in order. */
+/* Hands on, in order, the effects that stand alone, the others, or both. */
 static void take_all(const struct effect_sink *sink, bool alone, bool others) {
     for (const struct effect *e = pending; e; e = e->next)
         if (e->readers & sink->reader && (e->alone ? alone : others)) hand(sink, e);
 }
 
-/* EXEC is written in the database of the last effect, so that it needs no SELECT of its own. */
+/* EXEC is written for the database of the last effect, so that it needs no SELECT of its own. */
 static void take_framed(const struct effect_sink *sink, int first_database, int last_database) {
     take_word(sink, first_database, SLICE("MULTI"));
     take_all(sink, framed, true);
@@ -288,7 +288,7 @@ void effects_cut(enum effect_reader reader) {
 
 /* ---- calls ---- */
 
-/* Who gets the request as it was sent, where the call has said nothing else. */
+/* The readers that get the request as it was sent, if the call has added no effect itself. */
 static inline unsigned readers_as_sent(const struct call *call) {
     enum command_propagation how = call->command->propagation;
     bool changed = keyspace_written() != seen;
@@ -297,8 +297,8 @@ static inline unsigned readers_as_sent(const struct call *call) {
     return how == COMMAND_PROPAGATES_TO_REPLICAS ? EFFECT_STREAM : 0;
 }
 
-/* What most units are: one call, which has said nothing and whose request is the effect, if there
- * is any. It need not be collected. */
+/* Whether the unit is as most are: one call that has added no effect itself, so that its request is
+ * the only effect, if there is any. Such an effect need not be collected. */
 static inline bool is_plain(void) {
     return !pending && !said && !framed && !nested && !stopped && limited_to == EFFECT_BOTH;
 }
@@ -334,9 +334,9 @@ void effects_call_end(const struct call *call, bool outermost) {
         end_call(call, outermost);
 }
 
-/* Whether the call's reply may tell of what it has in common with the open unit. What says its
- * effects itself, and so after the fact, waits where it says one (collect): SCRIPT KILL has none,
- * and the script that it is about may never end. */
+/* Whether the reply of a call in a nested turn may tell of the open unit's changes, so that it must
+ * wait for the unit. A call that adds its effects itself waits when it adds one (collect). SCRIPT
+ * KILL adds none and must not wait, because the script may never end. */
 static bool may_tell_of_open_unit(const struct command *command) {
     if (command->flags & COMMAND_WRITE) return true;
     return command->flags & COMMAND_MAY_REPLICATE &&
@@ -347,7 +347,7 @@ void effects_call_begin(const struct call *call) {
     if (nested && may_tell_of_open_unit(call->command)) depend_on_open_unit();
 }
 
-/* ---- turns within calls ---- */
+/* ---- nested turns ---- */
 
 uint64_t effects_nest_begin(struct effects_nesting *outer) {
     *outer = (struct effects_nesting){said, keyspace_written() != seen, beginnings};
@@ -364,7 +364,7 @@ void effects_nest_end(const struct effects_nesting *outer) {
     nested--;
 }
 
-/* ---- keys that go by themselves ---- */
+/* ---- keys that expire or are evicted ---- */
 
 static void key_changed(const struct key *key, enum keyspace_cause cause) {
     if (cause == KEYSPACE_WRITTEN || !wanted) return;
@@ -376,7 +376,7 @@ static void key_changed(const struct key *key, enum keyspace_cause cause) {
 
 /* ---- in a forked child ---- */
 
-/* What it changes is changed in its copy alone. */
+/* A child's changes are only in its own copy of the data. */
 static void end_in_child(const struct child_job *job) {
     effects_set_sinks(no_sinks);
     if (!wanted) return;

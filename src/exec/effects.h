@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Effects: what calls have changed, as commands, for who repeats them: the log and the replicas.
+ * Effects (propagation): the changes of calls, as commands for the log and the replicas.
  *
- * A unit is what stands or falls together: an outermost call with what ran within it, one client
- * served, one key that expired by itself. Its effects are collected while it runs and handed to the
- * sinks when it ends, in order. A call that changed something (keyspace_written) and says nothing
- * else has the effect of its request as it was sent; one that adds effects of its own has these
- * instead.
+ * A unit is what is propagated whole or not at all: an outermost call with the calls within it, one
+ * blocked client that was served, one key that expired by itself. Effects are collected while the
+ * unit runs, and handed to the sinks in order when it ends. The effect of a call that changed
+ * something (keyspace_written) is its request as it was sent, unless the call adds effects of its
+ * own: these replace the request.
  *
- * The log and the stream of replicas may have different forms of one effect: SET k v EX 10 is
- * logged with the time at which the key expires, and sent to replicas as it is.
+ * The log and the replicas may get different forms of one effect: SET k v EX 10 is logged with the
+ * time at which the key expires, and sent to replicas as it is.
  */
 #ifndef EVENKEEL_EXEC_EFFECTS_H
 #define EVENKEEL_EXEC_EFFECTS_H
@@ -31,87 +31,92 @@ enum effect_reader {
     EFFECT_BOTH = EFFECT_LOG | EFFECT_STREAM,
 };
 
-/* Who takes effects. MULTI and EXEC around those of one unit come as commands of their own. */
+/* A taker of effects. MULTI and EXEC around the effects of one unit come as commands of their own.
+ */
 struct effect_sink {
     unsigned reader; /* one of effect_reader */
-    /* `database` is the one that the command is about. The slices are valid during the call. */
+    /* Takes one command, which runs in `database`. The slices are valid during the call. */
     void (*take)(int database, int argc, const struct slice *argv);
-    /* The same for a request whose bytes are what anybody would write for it as an array of bulks
-     * (request_is_canonical); they are valid during the call. NULL: `take`. */
+    /* Takes a request by its bytes, which are its canonical form as an array of bulks
+     * (request_is_canonical) and valid during the call. NULL: `take` is called instead. */
     void (*take_bytes)(int database, struct slice bytes);
-    /* Replies wait until it has called reply_allow(effects_record_ended()), or a later one: when
-     * its record is where it must be. */
+    /* Replies wait until this sink has called reply_allow with effects_record_ended() or a later
+     * record, which it does when the record is as safe as it must be. */
     bool holds_replies;
-    /* All only while this is true; NULL: whenever anybody wants what it reads. It changes before
-     * the effects_add_interest that goes with it. */
+    /* The sink takes effects only while this is true; NULL: while any interest in its reader is
+     * noted. It must change before the effects_add_interest that belongs to the change. */
     const bool *on;
 };
 
-/* Who takes, EFFECT_SINKS_MAX at most, ended by NULL; the array lives as long as the process.
- * server/wiring.c has it. */
+/* Sets the sinks, EFFECT_SINKS_MAX at most; NULL ends the array, which is borrowed for good.
+ * server/wiring.c has the array. */
 #define EFFECT_SINKS_MAX 8
 void effects_set_sinks(const struct effect_sink *const *sinks);
-/* A sink begins or ends to want effects: while none does, they cost a test a call. Who is the first
- * or the last to want any within a unit gets nothing of what the unit has done before. Not while a
- * sink takes. */
+/* A sink begins (delta 1) or ceases (-1) to want effects for this reader; while no sink does,
+ * effects cost a call one test. If that happens within a unit and is the first interest, or ends
+ * the last one, the effects that the unit has had so far are dropped. Not to be called by a sink
+ * that is just taking. */
 void effects_add_interest(enum effect_reader reader, int delta);
-/* A bit for each reader that anybody wants. */
+/* The readers that some sink wants effects for: bits of enum effect_reader. */
 unsigned effects_wanted(void);
-/* Rises whenever somebody begins to want any who did not: he knows nothing of what came before. */
+/* A count that grows whenever a sink begins to want effects: that sink does not know what came
+ * before. */
 uint64_t effects_audience(void);
 
-/* The server is to stop. Where that is decided within a turn in the midst of a unit (SHUTDOWN
- * NOSAVE while a script is busy), the unit will never be whole: neither it nor anything that comes
- * after it is handed on, and what waits for such a record does not leave. */
+/* Called when the server is to stop. If that is decided in a nested turn within a unit (SHUTDOWN
+ * NOSAVE while a script is busy), the unit will never end: then neither it nor anything after it is
+ * handed to the sinks, and replies that wait for these records are not sent. */
 void effects_stop(void);
 
 /* ---- within a call, or while a client is served ---- */
 
-/* One effect for these readers, instead of the request as it was sent. The slices are copied. */
+/* Adds one effect for these readers, which replaces the request as it was sent. The slices are
+ * copied. */
 void effect_add(const struct keyspace *ks, unsigned readers, int argc, const struct slice *argv);
-/* The same, but it stands before the others of the unit, and is not framed with them. */
+/* Adds one effect as effect_add does, but before the other effects of the unit and outside of their
+ * frame. */
 void effect_add_alone(const struct keyspace *ks, unsigned readers, int argc,
                       const struct slice *argv);
-/* The key is deleted: DEL, or UNLINK with `lazily`. */
+/* Adds the effect that deletes the key: DEL, or UNLINK with `lazily`. */
 void effect_add_delete(const struct key *key, bool lazily);
-/* The request as it was sent is an effect for these readers: where others get another form, or
- * where nothing was counted. */
+/* Adds the request as it was sent as an effect for these readers: if other readers get another
+ * form, or no change was counted. */
 void effect_add_as_sent(const struct call *call, unsigned readers);
-/* What the call has changed is nobody else's matter. */
+/* The call has no effect, although it may have changed something. */
 void effect_none(void);
-/* From here on only these readers get what calls do; keys that go by themselves are not meant. All
- * do until then: who sets it puts EFFECT_BOTH back within the unit. */
+/* From here on only these readers get the effects of calls; the effects of keys that expire or are
+ * evicted are not limited. The caller must set EFFECT_BOTH again before the unit ends. */
 void effects_limit(unsigned readers);
-/* The unit is framed by MULTI and EXEC even if it has one effect only: EXEC, scripts that
- * write. */
+/* The effects of this unit are framed by MULTI and EXEC even if there is only one: for EXEC, and
+ * for scripts that write. */
 void effects_frame(void);
 
-/* ---- for who runs calls, while anybody wants effects ---- */
+/* ---- for the code that runs calls, while some sink wants effects ---- */
 
-/* A unit begins: an outermost call, or a client is served. What anybody is sent from here on does
- * not leave before the unit's record (net/reply.h). */
+/* Begins a unit: before an outermost call, or before a blocked client is served. Replies that are
+ * made from here on are not sent before the unit's record is safe (net/reply.h). */
 void effects_unit_begin(void);
-/* The number of the unit that was begun last. */
+/* The record (number) of the unit that was begun last. */
 FOR_TESTS uint64_t effects_record(void);
-/* The same of the one that ended last: sinks have been given all up to it. */
+/* The record of the unit that ended last: the sinks have been given all effects up to it. */
 uint64_t effects_record_ended(void);
-/* Whether the open unit has effects that sinks have not been given yet. */
+/* Whether the open unit has effects that were not handed to the sinks yet. */
 bool effects_are_pending(void);
 
-/* Before the handler of a call that is not an outermost one. */
+/* Called before the handler of a call within another one. */
 void effects_call_begin(const struct call *call);
-/* After the handler: adds the request as sent where it is called for. After an outermost call the
- * unit ends. */
+/* Called after the handler: adds the request as it was sent, if that is the effect. Ends the unit
+ * if the call is an outermost one. */
 void effects_call_end(const struct call *call, bool outermost);
-/* After each client that was served: hands on what was collected. */
+/* Ends a unit, after a blocked client was served: hands the collected effects to the sinks. */
 void effects_unit_end(void);
-/* What the open unit has done so far is handed to the sinks of this reader now, as a unit of its
- * own: they are to end, and what comes is not for them. Nothing happens between units. */
+/* Hands the effects that the open unit has had so far to the sinks of this reader, as a unit of its
+ * own, because these sinks will end before the unit does. Does nothing between units. */
 void effects_cut(enum effect_reader reader);
 
-/* A turn is made within a call or a load. What is changed in it while a unit is open becomes part
- * of that unit, since it happens in the midst of it; and who is told of that waits for the unit.
- * All others need not: the record that their replies depend on at most is returned. */
+/* Around a nested turn of the loop within a call or a load. Changes that are made in the turn while
+ * a unit is open become part of that unit, and replies that tell of them wait for the unit. Other
+ * replies need not wait for it: effects_nest_begin returns the last record that they depend on. */
 struct effects_nesting {
     bool said, changed;
     unsigned beginnings;
@@ -119,8 +124,8 @@ struct effects_nesting {
 MUST_USE uint64_t effects_nest_begin(struct effects_nesting *outer);
 void effects_nest_end(const struct effects_nesting *outer);
 
-/* Keys that expire or are evicted: DEL, or UNLINK where the key was freed in the background. */
+/* Adds DEL for keys that expire or are evicted, or UNLINK if they are freed in the background. */
 extern const struct keyspace_observer effects_observer; /* for server/wiring */
-/* A forked child hands nothing on, whatever runs in it. */
-extern const struct child_observer effects_child_observer; /* the same */
+/* Makes a forked child hand no effects to the sinks. */
+extern const struct child_observer effects_child_observer; /* for server/wiring */
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * EXEC.
  *
- * Each queued command is run by call_run, between run_nest_begin and run_nest_end and so each as an
- * outermost call: nothing that one retires waits for the next, and no value is copied for being
- * changed. Ahead of a group of commands buckets and entries are asked for, by the hashes that were
- * kept. Replies are streamed into the client's as they come; nobody else runs meanwhile, and who
- * waits for keys is served after EXEC. A command is freed when it has run.
+ * Each queued command is run by call_run between run_nest_begin and run_nest_end, and so the limbo
+ * (store/limbo.h) treats it as an outermost call: memory that one command retires is freed before
+ * the next one, and a value is changed where it stands, without a copy. Before a group of commands
+ * runs, the buckets and entries of their first keys are prefetched by the hashes that the queue has
+ * kept. Replies go into the client's output as they are made. No other client's command runs during
+ * EXEC, and clients that wait for keys are served after it. A queued command is freed when it has
+ * run.
  *
- * Where one of them closes the client (POST, a reply that passes a limit), the others run all the
- * same, as in 6.2: a transaction is never done by half. The client is only marked until EXEC has
- * ended, so that what they may still set for it goes with it.
+ * If a command closes the client (POST, a reply that passes a limit), the others run all the same,
+ * as in 6.2, because a transaction is never done by half. Until EXEC has ended the client is only
+ * marked, because the other commands may still change its state.
  */
 #include "exec/execute.h"
 
@@ -23,7 +25,8 @@
 #include "net/reply.h"
 #include "store/keyspace.h"
 
-/* As batches do before they run: only hints, so a SELECT among them does no harm. */
+/* As a batch does before it runs. Prefetching is only a hint, so a SELECT in the group does no
+ * harm. */
 static void prefetch_group(const struct client *c, const struct queued *first) {
     const struct keyspace *ks = keyspace_at(c->database);
     const struct queued *q = first;
@@ -38,7 +41,7 @@ static void run_queued(struct client *c, const struct queued *q, enum call_origi
     struct call call;
     queued_make_call(&call, origin, c, q);
     call_run(&call);
-    /* It has killed itself: what follows runs, and its replies go nowhere. */
+    /* The client has killed itself: the commands that follow run, and their replies are dropped. */
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) reply_set_off(c, true);
 }
 
@@ -55,7 +58,8 @@ void execute_queue(struct call *exec) {
         if (count > 1 && run % BATCH_GROUP == 0) prefetch_group(c, q);
         run_queued(c, q, origin);
         transaction_drop_first(t);
-        /* Others that it has closed are gone for what follows; its own client waits for the end. */
+        /* Other clients that the command has closed are gone for the next one; the client that runs
+         * EXEC is closed at the end. */
         if (!(c->flags & CLIENT_CLOSING)) client_finish_closing();
     }
     run_nest_end(&nesting);

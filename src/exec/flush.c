@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clients that wait until what they flushed is freed.
+ * Clients that wait until the data that they flushed is freed.
  *
- * The freeing thread does its jobs in order, so a job that is submitted behind those of the
- * databases runs when these are gone, and ends the client's wait.
+ * The thread that frees does its jobs in order. So a job that is submitted behind those of the
+ * databases runs when the databases are freed, and it ends the client's wait.
  */
 #include "exec/flush.h"
 
@@ -13,7 +13,8 @@
 #include "net/reply.h"
 #include "store/limbo.h"
 
-/* What is less is freed within the command: about 2 ms, where it is many small blocks. */
+/* Less data than this is freed within the command: that takes about 2 ms, if it is many small
+ * blocks. */
 #define KEYS_AT_ONCE 10000
 #define BYTES_AT_ONCE ((size_t)2 << 20)
 

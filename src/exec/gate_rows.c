@@ -17,8 +17,8 @@
 
 /* ---- the user ---- */
 
-/* What EXEC replies of a command that is denied only now: the rules may have changed since it was
- * queued. */
+/* Replies to a queued command that the user's rules deny only when EXEC runs it, because the rules
+ * have changed since it was queued. */
 static enum gate_verdict refuse_queued(const struct call *call, enum acl_denial denial) {
     static const char *const reasons[] = {
         [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
@@ -37,7 +37,7 @@ static enum acl_context context_of(const struct call *call) {
     return call_is_scripts(call) ? ACL_IN_SCRIPT : ACL_TOPLEVEL;
 }
 
-/* As acl_admits says; the words are 6.2's. */
+/* Refuses what acl_admits denies, in the words of 6.2. */
 static enum gate_verdict ask_user(const struct call *call) {
     struct client *c = acl_principal(call->client);
     if (client_is_stranger(c) && !(call->command->flags & COMMAND_NO_AUTH) &&
@@ -65,8 +65,8 @@ struct gate gate_user = {.origins = NETWORK | GATE_FROM(CALL_QUEUED) | GATE_FROM
 
 /* ---- the client's state ---- */
 
-/* Nothing is replied: the client was too large, or the server ends, and what it has saved would
- * lack what ran now. */
+/* Refuses without a reply. The client is closed because it was too large, or the server ends and
+ * has saved its data already, so a write now would be lost. */
 struct gate gate_closing = {.origins = NETWORK, .net_flags = CLIENT_CLOSING};
 
 static bool not_for_subscribers(const struct call *call) {
@@ -88,7 +88,7 @@ struct gate gate_subscriber = {.origins = NETWORK,
 
 static bool touches_keys(const struct call *call) { return gate_flags(call) & TOUCHES_KEYS; }
 
-/* 6.2 lists a monitor as a replica, and says so to both. */
+/* 6.2 treats a monitor as a replica, so both get this text. */
 struct gate gate_monitor = {.origins = NETWORK,
                             .net_flags = CLIENT_STREAMED,
                             .of = &monitor_client_state,

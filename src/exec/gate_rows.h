@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The gates of a client's own state, for server/wiring: its user, its closing, what it listens to,
- * monitoring, its transaction.
+ * The gates of a client's own state, for server/wiring: its user, closing, subscriptions, MONITOR,
+ * transaction.
  */
 #ifndef EVENKEEL_EXEC_GATE_ROWS_H
 #define EVENKEEL_EXEC_GATE_ROWS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gates: asking. gates.h has the idea; this file knows the orders alone, and no gate.
+ * Gates: asking. gates.h has the idea; this file knows the orders, and no gate.
  *
- * A gate is asked while it is on, and where the call's origin is one of the gate's. EXEC is stopped
- * by whatever would stop any of the commands that it is to run. Those commands have passed the
- * gates when they were queued, and only their client's rights are asked again.
+ * A gate is asked if it is on and the call's origin is one of the gate's. EXEC is stopped by any
+ * gate that would stop a queued command. The queued commands have passed the gates when they were
+ * queued; when they run, only their user's rights are checked again.
  *
- * What a primary has done is done, and what stands in the log was: neither is refused anything.
+ * Commands of the primary and of the log are not refused, because they have been run there.
  */
 #include "exec/gates.h"
 
@@ -19,19 +19,19 @@
 #include "net/reply.h"
 #include "report/monitor.h"
 
-/* How much of a request an error shows: as 6.2. */
+/* How much of a request the error "unknown command" shows, as in 6.2. */
 #define UNKNOWN_SHOWN_BYTES 128
-/* As many as gates_now.on has bits. */
+/* One for each bit of gates_now.on. */
 #define GATES_MAX 32
 
 struct gates_now gates_now;
 static struct gate *gates[GATES_MAX];            /* in the order in which they are asked */
-static const struct gate *of_clients[GATES_MAX]; /* those that a client's flags switch on */
+static const struct gate *of_clients[GATES_MAX]; /* the gates that a client's flags switch on */
 static int of_clients_count;
-static const struct gate *queue; /* that of clients in a transaction; NULL = there is none */
-static unsigned forbid_eviction; /* bits of the gates that do */
+static const struct gate *queue; /* the gate of clients in a transaction; NULL = there is none */
+static unsigned forbid_eviction; /* bits of the gates that forbid eviction */
 static struct {
-    const struct gate_code *code; /* NULL = calls of the origin are asked as requests are */
+    const struct gate_code *code; /* NULL = calls of the origin are checked as requests are */
     struct gate *const *order;
 } codes[CALL_ORIGINS];
 
@@ -127,7 +127,7 @@ static enum gate_verdict refuse_count(const struct call *call) {
     return gate_refuse(call, "wrong number of arguments for '%s' command", call->command->name);
 }
 
-/* ---- what is asked of ---- */
+/* ---- what gates ask of a call ---- */
 
 unsigned gate_flags(const struct call *call) {
     unsigned flags = call->command->flags;
@@ -148,7 +148,7 @@ void gate_each_call(const struct call *call, call_visit *visit, void *context) {
 
 /* ---- asking ---- */
 
-/* Bits of the gates that matter for a client's call. */
+/* Bits of the gates that are on for a client's call. */
 static unsigned gates_of(const struct client *c) {
     unsigned on = gates_now.on;
     if (!client_has_any(c, gates_now.client_flags)) return on;
@@ -164,7 +164,7 @@ static enum gate_verdict ask(const struct gate *gate, const struct call *call) {
     return gate->refusal ? gate_refuse(call, "%s", gate->refusal) : GATE_REFUSED;
 }
 
-/* Mostly the first gate alone is on: for a script, its own. */
+/* Usually only the first gate is on: for a script's call that is the script's gate. */
 static enum gate_verdict ask_code(struct gate *const *order, const struct call *call) {
     if (gates_of(call->client) == order[0]->bit) return ask(order[0], call);
     for (struct gate *const *gate = order; *gate; gate++) {
@@ -180,7 +180,7 @@ static __attribute__((noinline)) enum gate_verdict ask_all(const struct call *ca
     if (!call->command) return refuse_unknown(call);
     if (!command_arity_fits(call->command, call->argc)) return refuse_count(call);
     if (codes[call->origin].code) return ask_code(codes[call->origin].order, call);
-    /* Asking may change which gates are on: making room closes clients, the call's own, too. */
+    /* Asking may change which gates are on: making room may close clients, also the call's own. */
     unsigned passed = 0;
     for (unsigned left; (left = gates_of(c) & ~passed) != 0;) {
         int place = __builtin_ctz(left);
@@ -191,7 +191,8 @@ static __attribute__((noinline)) enum gate_verdict ask_all(const struct call *ca
     return GATE_OPEN;
 }
 
-/* In a transaction mostly no gate but the queue's is on: it gets the same answer at less cost. */
+/* In a transaction usually only the queue's gate is on. Asking it alone gives the same verdict at
+ * less cost. */
 enum gate_verdict gates_ask(const struct call *call) {
     const struct command *command = call->command;
     const struct client *c = call->client;

@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * maxmemory. Before each command: is too much used, and what is to be done about it?
+ * maxmemory: what is done before each command, and between turns, if too much memory is used.
  *
- *   total    used_memory, less the buffers of replicas and the append only file, less what is
- *            handed to the background or retired and not yet freed
- *   counted  total, less the memory of clients where the exemption is on
- *   written  total, less the memory of clients, and large arguments, which are to become values
+ *   total    used_memory, less the buffers of replicas and the append only file, less memory that
+ *            is handed to the background or retired and not yet freed
+ *   counted  total, less the memory of clients if the exemption is on
+ *   written  total, less the memory of clients, plus large arguments, which will become values
  *
- *   total <= maxmemory    nothing; this is all that most commands see
- *   counted > maxmemory   evict down to it: a slice, bounded by maxmemory-eviction-tenacity and,
- *                         below 100, by the budget. Not done in time: the command runs all the
- *                         same, and slices go on before the loop sleeps. No key left to evict, or
- *                         noeviction: no room.
- *   total > ceiling       while the budget is below 100 or the exemption on: disconnect the largest
- *                         clients where they hold more than what lies between maxmemory and
- *                         ceiling, else evict down to the ceiling at once
- *   counted > soft limit  before the loop sleeps: in idle time, and in busy time as much as was
- *                         added since the last turn
+ *   total <= maxmemory    nothing is done; most commands do no more than this test
+ *   counted > maxmemory   a slice evicts down to maxmemory, bounded by maxmemory-eviction-tenacity
+ *                         and, below 100, by the budget. If its time is up before that, the command
+ *                         runs all the same, and further slices run before the loop sleeps. If no
+ *                         key is left to evict, or under noeviction, there is no room.
+ *   total > ceiling       only while the budget is below 100 or the exemption is on: if clients
+ * hold more than the room between maxmemory and the ceiling, the largest are disconnected, else
+ * keys are evicted down to the ceiling at once counted > soft limit  slices run before the loop
+ * sleeps: down to the soft limit in idle time, in busy time by as much as the last turn has added
  *
- * Tenacity bounds what a slice takes, and so what it frees; a command may write more than that, a
- * value of a megabyte where ten thousand small keys have to go for it. So slices keep account of
- * what was written and not yet answered by victims. Where that is more than a small share of
- * maxmemory a slice goes on beyond its tenacity until it is not, but for some milliseconds at most,
- * the more the more there is; what is left is the next slice's. These are milliseconds of the
- * thread's own: where other work has its processor, waiting for it answers nothing. Slices run
- * between turns as well, also for arguments that are being read: a large value is answered bit by
- * bit while it comes. Replies are not "written": for these, keys go at tenacity's pace.
+ * Tenacity bounds the time of a slice, and so what it frees, but a command may write more than
+ * that: for a value of a megabyte ten thousand small keys must go. So slices keep account of the
+ * bytes that were written and for which no key was evicted yet (unanswered bytes). While these are
+ * more than a small share of maxmemory, a slice continues beyond its tenacity, for some
+ * milliseconds at most; the bound grows with the unanswered bytes, and the next slice continues.
+ * The milliseconds are CPU time of the thread, because waiting for a processor that other work has
+ * evicts nothing. Slices run between turns, too, also for arguments that are being read, so that
+ * keys are evicted for a large value step by step while it arrives. Replies do not count as
+ * written: keys are evicted for them at the pace of tenacity.
  *
  * Invariants
- *  1. A slice's target is fixed when it begins. It is reached when the victims' own sizes add up to
- *     it, whatever else is allocated or freed meanwhile; so what eviction makes others write never
- *     makes it go on.
- *  2. No slice but that of the ceiling uses time that the budget does not grant, except for the end
- *     of its last victim; with a budget, large values are freed in the background.
- *  3. `evicting` is set while a target was missed for want of time and no later slice has met it.
- *  4. Nothing is evicted while clients are paused, in the midst of a load, nor in that of a script
- *     that runs beyond its time: as 6.2.
- *  5. Without a budget counted never passes maxmemory by more than the share that may go
- *     unanswered, what one turn writes, and what clients hold, as long as those milliseconds of
- *     each command and turn suffice to evict what that adds; else by a few times the share.
+ *  1. A slice's target is fixed when it begins. It is reached when the sizes of the evicted keys
+ * add up to it, whatever else is allocated or freed meanwhile; so memory that eviction itself makes
+ *     others allocate never prolongs a slice.
+ *  2. Only slices for the ceiling use more time than the budget grants; other slices overrun it at
+ *     most by the eviction of one key. With a budget, large values are freed in the background.
+ *  3. `evicting` is set while a slice has missed its target for lack of time and no later slice has
+ *     reached it.
+ *  4. As in 6.2, no key is evicted while clients are paused, during a load, or during a script that
+ *     runs beyond its time.
+ *  5. Without a budget `counted` exceeds maxmemory by at most the share that may stay unanswered,
+ * the bytes that one turn writes, and the memory of clients, as long as those milliseconds of each
+ *     command and turn suffice to evict for the bytes that are added; else by a few times the
+ * share.
  */
 #include "exec/memory_limit.h"
 
@@ -63,35 +65,37 @@
 #include "store/lazyfree.h"
 #include "store/limbo.h"
 
-/* Victims between two looks at the clock without a budget: 6.2's number. */
+/* Without a budget, a slice reads the clock after so many evicted keys, as 6.2 does. */
 #define VICTIMS_PER_CLOCK 16
 /* A slice's time: 50 us for each of the first ten steps of tenacity, 15 % more for each further
- * one, no limit at 100. Facts of 6.2. */
+ * step, no limit at 100, as in 6.2. */
 #define TENACITY_STEP_NSEC 50000
 #define TENACITY_LINEAR 10
 #define TENACITY_GROWTH 1.15
 #define TENACITY_UNLIMITED 100
-/* Of maxmemory so small a part may be written beyond it and not be answered yet. */
+/* This part of maxmemory may be written beyond it and stay unanswered for a time. */
 #define UNANSWERED_ONE_IN 32
-/* A slice that has more to answer goes on for so long for each such part, and at most for so long.
- * So little is answered gently, and much before it becomes more. */
+/* A slice with more unanswered bytes may continue for ANSWER_NSEC for each such part, and for
+ * ANSWER_NSEC_MAX at most. So few bytes cost short slices, and many are answered before they grow.
+ */
 #define ANSWER_NSEC 5000000
 #define ANSWER_NSEC_MAX 50000000
-/* Of maxmemory so small a part may wait for the background to free it: it is not counted. */
+/* Memory that waits for the background to free it is not counted; it may be this part of
+ * maxmemory. */
 #define PENDING_ONE_IN 16
-/* A slice for the soft limit: no longer than expiry's, for nobody waits for it; under load it must
- * keep pace with a whole turn of writes. */
+/* The time of a slice for the soft limit: in idle time no longer than a slice of expiry, because no
+ * command waits for it; under load it must keep pace with the writes of a whole turn. */
 #define SOFT_IDLE_NSEC 100000
 #define SOFT_BUSY_NSEC 500000
-/* When the budget is spent the loop may sleep, and looks again after so long. */
+/* When the budget is spent, the loop may sleep, and eviction is tried again after this time. */
 #define BUDGET_WAIT_MSEC 1
 #define BUDGET_UNLIMITED 100
 #define PERCENT_MAX 1000
 
 enum outcome {
     OUTCOME_DONE,
-    OUTCOME_MORE, /* time was up */
-    OUTCOME_NONE  /* no key that may go */
+    OUTCOME_MORE, /* the time was up before */
+    OUTCOME_NONE  /* there is no key to evict */
 };
 
 static size_t all_clients(void) { return memory_used(MEMORY_CLIENTS); }
@@ -102,15 +106,15 @@ static const struct memory_limit_clients without_detail = {all_clients, nothing,
 
 static int64_t limit, tenacity, budget_percent, ceiling, soft_limit;
 static bool exclude_clients;
-static bool exempt; /* somebody else sees to it */
+static bool exempt; /* memory_limit_set_exempt */
 static const struct memory_limit_clients *clients = &without_detail;
 static struct time_budget budget;
-static bool budget_spent; /* in this turn */
+static bool budget_spent; /* the budget was spent in this turn */
 static int64_t slice_end_nsec;
 static bool evicting, busy;
-static bool lacked;     /* there was no room for the last call that was asked */
-static size_t answered; /* slices have evicted for what was written up to so many bytes */
-static size_t soft_baseline = SIZE_MAX; /* counted bytes that a busy turn returns to */
+static bool lacked;     /* there was no room for the last call that was checked */
+static size_t answered; /* `written` up to this value has been answered by evictions */
+static size_t soft_baseline = SIZE_MAX; /* counted bytes to which slices of a busy turn return */
 static uint64_t eviction_nsec, budget_exhausted, overshoot_peak, ceiling_hits;
 
 static int64_t end_of_wait(struct loop_timer *t) { return LOOP_TIMER_END; }
@@ -122,13 +126,14 @@ static bool waiting;
 static size_t less(size_t a, size_t b) { return a > b ? a - b : 0; }
 
 static size_t total_bytes(void) {
-    /* Pending first: read in this order, it is never less than its share of the sum. */
+    /* The pending bytes are read first, so that they are never less than their share of the sum,
+     * which other threads reduce meanwhile. */
     size_t leaving = lazyfree_pending_bytes() + limbo_bytes() + clients->leaving();
     size_t uncounted = memory_used_uncounted();
     return less(memory_used_total(), leaving + uncounted);
 }
 
-/* That stay. */
+/* Bytes of the clients that are not being closed. */
 static size_t client_bytes(void) { return less(clients->bytes(), clients->leaving()); }
 
 static size_t counted_of(size_t total) {
@@ -141,7 +146,7 @@ static size_t written_of(size_t total) {
     return less(total, client_bytes()) + clients->arguments();
 }
 
-/* An option that is bytes, or a negative percentage of maxmemory. */
+/* The bytes that an option says: bytes, or, as a negative number, percent of maxmemory. */
 static size_t resolve(int64_t bytes_or_percent) {
     if (bytes_or_percent >= 0) return (size_t)bytes_or_percent;
     return (size_t)((double)limit * (double)-bytes_or_percent / 100);
@@ -158,7 +163,7 @@ static size_t ceiling_bytes(void) {
 
 /* ---- options ---- */
 
-/* What is there is no command's doing any more, and neither is what fits. */
+/* Counts all that is written now, and all that fits into maxmemory, as answered. */
 static void answer_all(void) {
     size_t total = total_bytes(), written = written_of(total);
     size_t fits = less((size_t)limit, less(total, written));
@@ -175,7 +180,7 @@ void memory_limit_set_exempt(bool is_exempt) {
 
 static bool apply_limit(const struct option_row *row, char *reason, size_t reason_size) {
     soft_baseline = SIZE_MAX;
-    lacked = false; /* by the old limit */
+    lacked = false; /* it was said of the old limit */
     answer_all();
     look_at_gate();
     lazyfree_bound_pending(limit ? (size_t)limit / PENDING_ONE_IN : SIZE_MAX);
@@ -379,13 +384,14 @@ static bool evict_timed(size_t *bytes) {
     return found;
 }
 
-/* What a slice is to free, what of it even beyond its time, and that time. */
+/* What a slice is to free: `target` within `nsec`; `least` of it even beyond that time, up to
+ * `least_nsec` of CPU time of the thread. */
 struct aim {
     size_t target, least;
-    int64_t nsec, least_nsec; /* for the target; for `least`, in which the thread has worked */
+    int64_t nsec, least_nsec;
 };
 
-/* When a slice began: by the clock, and by the thread's own time where its aim asks for that. */
+/* When a slice began: by the clock and, if its aim has a `least`, by the thread's CPU time. */
 struct start {
     int64_t nsec, cpu_nsec;
 };
@@ -398,8 +404,8 @@ static bool time_is_up(const struct aim *aim, const struct start *start, size_t 
            clock_thread_cpu_nsec() - start->cpu_nsec > aim->least_nsec;
 }
 
-/* Until victims of so many bytes are gone, or time is up by a look at the clock after every
- * `stride` of them. `*freed` is what they took. */
+/* Evicts until the target is reached or the time is up; reads the clock after every `stride` keys.
+ * `*freed` gets the bytes of the evicted keys. */
 static enum outcome evict_until(const struct aim *aim, int64_t begin_nsec, unsigned stride,
                                 size_t *freed) {
     struct start start = {begin_nsec, aim->least ? clock_thread_cpu_nsec() : 0};
@@ -461,7 +467,8 @@ static enum outcome evict_to_limit(size_t total, size_t counted, size_t *freed) 
     return outcome;
 }
 
-/* Down to the ceiling, whatever it costs; false where there is nothing left to give. */
+/* Brings the total down to the ceiling, however long that takes. False if there is nothing left to
+ * evict. */
 static bool enforce_ceiling(size_t total) {
     size_t top = ceiling_bytes(), room = top - (size_t)limit, freed;
     if (total <= top) return true;
@@ -495,11 +502,12 @@ bool memory_limit_make_room(void) {
 
 /* ---- the gate ---- */
 
-/* In a transaction all that is queued takes memory, and EXEC where anything queued does. Room is
- * made for any call, as in 6.2. */
+/* In a transaction every command that is queued is refused, because the queue takes memory, and
+ * EXEC is refused if a queued command has COMMAND_DENYOOM. Room is made before any call, as in 6.2.
+ */
 static bool lacks_memory(const struct call *call) {
     lacked = !memory_limit_make_room();
-    if (!lacked || call->origin == CALL_PRIMARY) return false; /* what it has done is done */
+    if (!lacked || call->origin == CALL_PRIMARY) return false; /* the primary has run it already */
     bool queues = client_in_transaction(call->client);
     if (queues && !(call->command->flags & COMMAND_EXECUTES))
         return !(call->command->flags & COMMAND_ENDS_TRANSACTION);
@@ -508,7 +516,8 @@ static bool lacks_memory(const struct call *call) {
 
 bool memory_limit_lacked(void) { return limit && lacked; }
 
-/* Scripts' calls have a gate of their own, for which room is made once, before they begin. */
+/* Calls of scripts have a gate of their own (script_gate_memory): room is made once, before the
+ * script begins. */
 struct gate memory_limit_gate = {
     .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY),
     .stops = lacks_memory,
@@ -522,7 +531,7 @@ void memory_limit_turn(void) {
     if (has_budget()) time_budget_turn(&budget);
 }
 
-/* More is to be done: now, or when the budget allows it again. */
+/* Whether eviction may continue now; if the budget is spent, starts the timer for later. */
 static bool go_on(void) {
     if (!budget_spent) return true;
     if (!waiting) loop_timer_start(client_loop(), &wait_timer, BUDGET_WAIT_MSEC);
@@ -530,7 +539,7 @@ static bool go_on(void) {
     return false;
 }
 
-/* Above the soft limit, and not above the limit itself. */
+/* Evicts for the soft limit, while the limit itself is kept. */
 static bool step_soft(size_t counted, bool idle) {
     size_t soft = resolve(soft_limit), freed = 0;
     if (!soft || counted <= soft) {

@@ -2,20 +2,20 @@
  * CLIENT PAUSE.
  *
  * Invariants
- *  1. The list `held` has the clients that the pause holds, in the order in which they were
- *     stopped; it is empty while there is none.
- *  2. The timer runs exactly while clients' pause lasts. Where CLIENT PAUSE has just run it is due
- *     at once, in the turn's end, when the replies have left (`unanswered`): the pause's time
- *     counts from there, since a client that measures it begins with its reply. Then it is due at
- *     its end.
+ *  1. The list `held` has the clients that the pause holds, in the order in which they were held;
+ * it is empty while there is no pause.
+ *  2. The timer runs exactly while a pause by CLIENT PAUSE lasts. When CLIENT PAUSE has just run,
+ * the timer is due at the end of the turn, when the replies have been written (`unanswered`): the
+ *     pause's time counts from there, because a client that measures it begins with its reply. Then
+ *     the timer is due at the pause's end.
  *
- * What is not paused, as in 6.2: errors that exec/gates finds before it asks here (an unknown
+ * Not paused, as in 6.2, are errors that exec/gates finds before it asks this gate (an unknown
  * command, a wrong number of arguments), QUIT, and clients that monitor. CLIENT UNPAUSE is a
- * command like any other: in a pause of all commands it waits, too.
+ * command like any other: a pause of all commands holds it, too.
  *
- * Nor is anything in a turn within a load or a call: no timer runs there, so who is held would wait
- * for its end, also with SHUTDOWN. What other gates let in there is without data and does not
- * write.
+ * Requests in a nested turn within a load or a call are not paused, either: no timer runs there, so
+ * a held client would wait for the end of the load or call, even with SHUTDOWN. The requests that
+ * other gates allow there use no data and do not write.
  */
 #include "exec/pause.h"
 
@@ -32,13 +32,14 @@
 #define NSEC_PER_MSEC 1000000
 
 static enum pause_mode mode;         /* of CLIENT PAUSE */
-static bool writes_held;             /* besides */
-static int64_t end_nsec, asked_nsec; /* of the last CLIENT PAUSE that was taken */
+static bool writes_held;             /* pause_hold_writes */
+static int64_t end_nsec, asked_nsec; /* of the last CLIENT PAUSE that moved the end */
 static bool unanswered;
 static struct keyspace_holder holder;
 static struct list_link held = {&held, &held}; /* of struct client.held_link */
 
-/* Rounded up: as in 6.2 the pause's last millisecond is over when the pause ends. */
+/* The time of the pause begins to count. Returns it rounded up, because as in 6.2 the pause's last
+ * millisecond is over when the pause ends. */
 static int64_t begin_to_count(const struct loop_timer *t) {
     unanswered = false;
     int64_t span = end_nsec - asked_nsec;
@@ -57,7 +58,8 @@ static struct loop_timer timer = {.callback = time_is_up};
 
 enum pause_mode pause_mode(void) { return mode == PAUSE_NONE && writes_held ? PAUSE_WRITES : mode; }
 
-/* After a change. Where less is paused than before those that wait are asked again. */
+/* Called after a change. If less is paused than before, the held clients are resumed, and their
+ * requests pass the gates again. */
 static void look(bool less) {
     bool paused = pause_mode() != PAUSE_NONE;
     gate_set(&pause_gate, paused);
@@ -67,8 +69,8 @@ static void look(bool less) {
 }
 
 void pause_start(enum pause_mode wanted, int64_t msec) {
-    /* A pause that ends after the last millisecond that 6.2 can tell is none there, and here:
-     * nobody could end it, for CLIENT UNPAUSE waits, too. */
+    /* A pause beyond the last millisecond that 6.2 can represent is ignored, as in 6.2: nothing
+     * could end it, because CLIENT UNPAUSE is held, too. */
     if (msec > INT64_MAX - clock_wall_usec() / 1000) return;
     int64_t now = clock_monotonic_nsec();
     int64_t end = msec < (INT64_MAX - now) / NSEC_PER_MSEC ? now + msec * NSEC_PER_MSEC : INT64_MAX;
@@ -78,7 +80,7 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
     if (end <= end_nsec) return;
     end_nsec = end;
     asked_nsec = now;
-    unanswered = !batch_is_within(); /* there its reply leaves in a turn that runs no timers */
+    unanswered = !batch_is_within(); /* a nested turn sends the reply, and runs no timers */
     loop_timer_start(client_loop(), &timer, unanswered ? 0 : msec);
 }
 

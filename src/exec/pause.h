@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * CLIENT PAUSE: for a time no command runs, or none that writes. FAILOVER pauses writes, too.
+ * CLIENT PAUSE: for a time no command runs, or no command that writes. FAILOVER pauses writes, too.
  *
- * A request that may not run holds its client (batch_hold_request); when the pause ends all of them
- * go on, in the order in which they were stopped. Meanwhile keys do not expire.
+ * A client whose request may not run is held (batch_hold_request). When the pause ends, the held
+ * clients are resumed in the order in which they were held. Keys do not expire during a pause.
  */
 #ifndef EVENKEEL_EXEC_PAUSE_H
 #define EVENKEEL_EXEC_PAUSE_H
@@ -13,13 +13,13 @@ struct gate;
 
 enum pause_mode { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL };
 
-/* Pauses from now on for so long. While a pause runs only more is taken: a later end, the stronger
- * mode. */
+/* Pauses from now on for `msec`. A running pause can only be extended: the later end and the
+ * stronger mode hold. */
 void pause_start(enum pause_mode mode, int64_t msec);
-/* Ends it before its time; harmless where there is none. */
+/* Ends the pause before its time; harmless without a pause. */
 void pause_end(void);
-/* Writes are paused, whatever clients say, until this is called with false: this server is about to
- * hand over to a replica. */
+/* Pauses writes until this is called with false, whatever CLIENT PAUSE and UNPAUSE do, because this
+ * server is about to hand over to a replica. */
 void pause_hold_writes(bool hold);
 enum pause_mode pause_mode(void);
 /* For server/wiring: holds the client of a request that may not run. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Running a call.
  *
- * The clock is read once a command: its end is the next one's start. So what EXEC takes is the sum
- * of what its commands take and a little; 6.2 counts it the same way, in both. The cached wall time
- * follows that reading, so that a command's "now" never lacks what those before it took. Keys are
- * due by the moment at which the outermost call began, as in 6.2.
+ * The clock is read once a command, because the end of a command is the start of the next one. So
+ * the time of EXEC is a little more than the sum of its commands' times; 6.2, too, counts this time
+ * for EXEC and for each command. The cached wall time follows that reading, so that the "now" of a
+ * command is behind all commands before it. Whether a key is due is decided by the time at which
+ * the outermost call began, as in 6.2.
  */
 #include "exec/run.h"
 
@@ -28,14 +29,14 @@
 #include "store/keyspace.h"
 #include "store/limbo.h"
 
-/* The end of the last command; 0 = other work was done since. */
+/* When the last command ended; 0 = other work was done since. */
 static int64_t last_end_nsec;
 static void (*within)(void);
-/* Flags of a client (client_flags_of) of which something is done at the end of its call. */
+/* Flags of a client (client_flags_of) that make end_unusual necessary. */
 static uint64_t unusual_end;
 
-/* The first command after other work asks the clock: before that was reading and parsing. Returns
- * the cause of that work. */
+/* The first command after other work reads the clock, because reading and parsing came before it.
+ * Returns the cause of that work. */
 static enum cause start_clock(void) {
     last_end_nsec = clock_monotonic_nsec();
     clock_follow(last_end_nsec);
@@ -62,7 +63,7 @@ static void note_if_slow(const struct call *call, int64_t start_nsec) {
         latency_note(call->command->flags & COMMAND_FAST ? "fast-command" : "command", msec);
 }
 
-/* What eviction took before the command is not the command's: as 6.2. */
+/* The time that eviction took before the command is not the command's, as in 6.2. */
 static int64_t begin_after_eviction(int64_t start) {
     int64_t end_nsec = memory_limit_slice_end_nsec();
     if (!end_nsec || end_nsec < start) return start;
@@ -81,12 +82,12 @@ static __attribute__((noinline)) void end_unusual(const struct call *call, bool 
         tracking_after_call(call, outermost, client_in_transaction(c));
 }
 
-/* Large arguments have blocks of their own, which a command may take over and free. */
+/* True if an argument may have a block of its own, which a command may take over and free. */
 static inline bool may_lose_arguments(const struct call *call) {
     return call->request ? call->request->query != NULL : call->blobs != NULL;
 }
 
-/* The handler, and what follows it whoever has called: effects, and clients that wait for keys. */
+/* Runs the handler and, for every origin, what follows it: effects, and serving blocked clients. */
 static inline __attribute__((always_inline)) void perform(struct call *call, bool outermost) {
     limbo_enter();
     PROBE3(command__start, call->command->name, call->client->id, call->argc);
@@ -102,8 +103,8 @@ static inline __attribute__((always_inline)) void perform(struct call *call, boo
     limbo_leave();
 }
 
-/* A call that failed within another is no failure of the outer one: the flag goes when it is
- * counted. Inlined: it is run for every single command. */
+/* The flag of a failure is cleared when the failure is counted, so that a failed call within
+ * another does not count as a failure of the outer one. Inlined, because every command runs it. */
 static inline __attribute__((always_inline)) void run(struct call *call, int64_t start) {
     struct command *command = call->command;
     struct client *c = call->client;
@@ -122,7 +123,7 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     command_times_note(command, last_end_nsec - start);
     note_if_slow(call, start);
     PROBE3(command__done, command->name, c->id, last_end_nsec - start);
-    /* A request in a turn within a call is its client's outermost. */
+    /* A request in a nested turn is the outermost call of its client. */
     if (__builtin_expect(client_has_any(c, unusual_end) != 0, 0))
         end_unusual(call, !outer || call->request);
     call_count_one();
@@ -144,8 +145,8 @@ static inline __attribute__((always_inline)) enum gate_verdict pass_and_run(stru
     return GATE_OPEN;
 }
 
-/* A call of the log has run before, and was counted, timed and shown then. Keys that are due are as
- * they were: what stands behind in the log says when they go. */
+/* A call of the log was counted, timed and shown to monitors when it ran first. Keys that are due
+ * are visible to it, because the log itself says when they are deleted. */
 static __attribute__((noinline)) enum gate_verdict run_again(struct call *call) {
     enum gate_verdict verdict = gates_ask(call);
     if (verdict != GATE_OPEN) return verdict;
@@ -158,7 +159,7 @@ static __attribute__((noinline)) enum gate_verdict run_again(struct call *call) 
     return GATE_OPEN;
 }
 
-/* Neither a batch nor another call has started the clock: it stops when this has run. */
+/* For a call outside of a batch and of other calls: starts the clock, and stops it afterwards. */
 static __attribute__((noinline)) enum gate_verdict run_alone(struct call *call) {
     enum cause before = start_clock();
     enum gate_verdict verdict = pass_and_run(call);
@@ -175,8 +176,8 @@ static inline __attribute__((always_inline)) enum gate_verdict run_now(struct ca
     return pass_and_run(call);
 }
 
-/* The primary says what expires: its commands find what it has found. Unlike the log's they are new
- * here, and count. */
+/* The primary decides which keys expire, so keys that are due are visible to its commands. Unlike
+ * commands of the log they are counted, because they are new here. */
 static __attribute__((noinline)) enum gate_verdict run_after_primary(struct call *call) {
     bool shown = keyspace_show_due(true);
     enum gate_verdict verdict = run_now(call);
@@ -215,7 +216,7 @@ struct gate run_gate = {
     .stops = may_last,
     .refusal = "-BUSY Too many commands take long within each other. Try again later."};
 
-/* Calls in it are timed by themselves, and the caller's clock goes on behind them. */
+/* Calls in the nested turn are timed by themselves; the caller's clock continues after them. */
 bool run_turn_within(void) {
     struct attribution_nesting attribution;
     struct effects_nesting effects;
@@ -225,7 +226,7 @@ bool run_turn_within(void) {
     enum cause before = cause_enter(CAUSE_IO, clock_monotonic_nsec());
     attribution_nest_begin(&attribution);
     unsigned limbo = limbo_pause();
-    bool shown = keyspace_show_due(false); /* who is served meanwhile reads as ever */
+    bool shown = keyspace_show_due(false); /* clients of the nested turn see no due keys */
     uint64_t record = effects_nest_begin(&effects);
     tracking_nest_begin(&tracking);
     last_end_nsec = 0;

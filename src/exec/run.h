@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Running a call: the one way for every origin, with a batch and a connection or without.
+ * Running a call: one function for every origin, with or without a batch and a connection.
  *
- *   the gates that its origin passes -> monitor, handler, effects -> counts, times, slow log
+ *   the gates of the call's origin -> monitor, handler, effects -> counts, times, slow log
  *
- * An outermost call is a unit: its effects are handed on and clients that wait for keys are served
- * when it has ended. Within a call others may run, each counted by itself. What stands in the log
- * was counted when it ran first: it is not again, and no key expires below it.
+ * An outermost call is a unit (exec/effects.h): when it has ended, its effects are handed to the
+ * sinks, and clients that wait for keys are served. Other calls may run within a call, and each of
+ * them is counted by itself. A call that is loaded from the log is not counted, because it was
+ * counted when it ran first, and no key expires during it.
  */
 #ifndef EVENKEEL_EXEC_RUN_H
 #define EVENKEEL_EXEC_RUN_H
@@ -15,31 +16,35 @@
 
 struct call;
 
-/* Runs the call; or its client has been answered why not, it waits, or is queued: only requests
- * wait, or are queued. Its command may be NULL: unknown. */
+/* Asks the gates and, if the verdict is GATE_OPEN, runs the call. Otherwise the call was refused,
+ * held or queued, as the verdict says; only requests are held or queued. The call's command may be
+ * NULL: unknown. */
 enum gate_verdict call_run(struct call *call);
 
-/* A call that holds no pointer into entries runs others: EXEC, a script. Between these two it may
- * run any number by call_run; each is an outermost one for the limbo (store/limbo.h). */
+/* For a call that runs other calls (EXEC, a script) and holds no pointer into entries: between
+ * run_nest_begin and run_nest_end it may run any number of calls by call_run, and the limbo
+ * (store/limbo.h) treats each of them as an outermost one. */
 struct run_nesting {
     struct attribution_nesting attribution;
 };
 void run_nest_begin(struct run_nesting *outer);
 void run_nest_end(const struct run_nesting *outer);
 
-/* A turn of the loop within a call or a load, for who takes long: what clients have sent is read
- * and run as far as gates let it, and answered; who calls sets a gate first (script_gate_busy,
- * loading_gate). net/batch.h says what may be held meanwhile, and what is not done in it. Nothing
- * where too many turns are within each other, as no COMMAND_MAY_LAST finds it. False where the
- * server is to stop: the caller is to come to its end. */
+/* Makes a nested turn of the loop within a call or a load that takes long: requests of clients are
+ * read, run as far as the gates allow, and answered. The caller sets a gate first
+ * (script_gate_busy, loading_gate). net/batch.h says what the caller may hold meanwhile, and what a
+ * nested turn does not do. Does nothing where BATCH_DEPTH_MAX turns are nested; run_gate keeps
+ * commands with COMMAND_MAY_LAST from getting there. Returns false if the server is to stop: then
+ * the caller must end soon. */
 MUST_USE bool run_turn_within(void);
-/* For server/wiring: in the innermost turn that there may be nothing runs that may last, since
- * nobody could end it. */
+/* For server/wiring: refuses commands with COMMAND_MAY_LAST in the innermost turn that is possible,
+ * because no further turn could end them. */
 extern struct gate run_gate;
-/* Once, behind client_set_states. `within` is done in each such turn, of all that the cron does
- * otherwise. */
+/* Called once at start, after client_set_states. `within` is called after each nested turn, and
+ * does the part of the cron's work that may not wait. */
 void run_open(void (*within)(void));
 
-/* The batch turns from commands to something else: the time until the next one is not theirs. */
+/* Called when the batch turns from running commands to other work: the time until the next command
+ * is not counted as a command's. */
 void run_pause_clock(void);
 #endif

@@ -4,24 +4,24 @@
  *   none --MULTI--> queuing --EXEC--> running --all have run--> none
  *                      \------DISCARD, RESET, EXEC that runs nothing, closing----> none
  *
- * What a client has queued and what it watches is one struct, which it has only while there is
- * something of either. A queued command is one allocation: its slices and the bytes that they point
- * to. An argument of BATCH_ADOPT_BYTES or more has a block of its own beside it, the one that it
- * was read into where there is one, so that the command may make it a value without a copy
- * (call_take_argument), as it could have without MULTI. The hash of the first key, which
- * prefetching has computed, is kept.
+ * One struct has the queue and the watches of a client; the client has it only while it has either.
+ * A queued command is one allocation: its slices and the bytes that they point to. An argument of
+ * BATCH_ADOPT_BYTES or more has a block of its own (the one that it was read into, if there is
+ * one), so that the command may make it a value without a copy (call_take_argument), as it could
+ * without MULTI. The queue keeps the hash of the first key, which prefetching has computed.
  *
- * What runs it is exec/execute's. The client is not freed before that has ended.
+ * exec/execute runs the queue. The client is not freed before EXEC has ended.
  *
- * A long queue that is given up (DISCARD, an EXEC that runs nothing, closing) is freed in steps
- * between turns of the loop. It is no client's any more then, and counts as free: MEMORY_LEAVING.
- * Only the sum moves there at once; each block is booked back right before it is freed.
+ * A long queue that is dropped (DISCARD, an EXEC that runs nothing, closing) is freed in steps
+ * between turns of the loop. Its memory is no longer the client's then, and counts as free:
+ * MEMORY_LEAVING. Only the sum moves to that class at once; each block is booked back right before
+ * it is freed.
  *
- * A watch links a client and a key of a database, whose contents SWAPDB may exchange below it: it
- * is about what the client would find under the name. The keyspace tells of changes, and the first
- * sets TRANSACTION_WATCH_FAILED and ends all watches of the client, for nothing that follows can
- * matter any more. A key that is due has changed though it is not deleted yet, and though it was
- * due already when it was first watched: so 6.2.
+ * A watch links a client and a name in a database. SWAPDB may exchange the database's contents; the
+ * watch is about what the client would find under the name. The keyspace tells of changes. The
+ * first change sets TRANSACTION_WATCH_FAILED and ends all watches of the client, because further
+ * changes do not matter. A key that is due counts as changed even if it is not deleted yet, and
+ * even if it was due already when the client began to watch it, as in 6.2.
  *
  * Invariants (transaction_check)
  *  1. A client has TRANSACTION_OPEN exactly from transaction_begin to transaction_end; its queue
@@ -55,7 +55,7 @@
 #include "store/keyspace.h"
 #include "store/lazyfree.h"
 
-/* So many commands are given up at once: about 50 us. */
+/* A longer queue is freed in steps of so many commands: about 50 us. */
 #define QUEUED_AT_ONCE LAZYFREE_BLOCKS_AT_ONCE
 
 struct watch {
@@ -70,12 +70,12 @@ struct transaction {
     struct list_link watches; /* of struct watch.of_client */
     struct list_link failing; /* in the list of that name, or by itself */
     size_t watches_count;
-    size_t bytes, queue_bytes; /* in all, of these the queue's */
-    int64_t count;             /* of commands queued; EXEC keeps it while it runs them */
-    unsigned command_flags, lacking_flags; /* that any of them has, that any lacks */
+    size_t bytes, queue_bytes; /* all bytes; of these, those of the queue */
+    int64_t count;             /* of queued commands; stays the same while EXEC runs them */
+    unsigned command_flags, lacking_flags; /* flags that any queued command has, and lacks */
 };
 
-/* The rows are ours alone: links are of struct watch.of_key. */
+/* The watched keys. Links of their rows are struct watch.of_key. */
 static struct key_table keys = {.row_bytes = sizeof(struct key_row)};
 
 static bool has(const struct client *c, unsigned flags) {
@@ -103,7 +103,7 @@ static struct transaction *find_or_create(struct client *c) {
     return t;
 }
 
-/* Where nothing is queued or watched. */
+/* Frees the struct if the client is in no transaction and watches no key. */
 static void free_if_unused(struct client *c, struct transaction *t) {
     if (client_in_transaction(c) || !list_is_empty(&t->watches)) return;
     client_set_place(c, &transaction_client_state, NULL);
@@ -132,7 +132,7 @@ unsigned transaction_flags_lacking(const struct client *c) {
 
 /* ---- the queue ---- */
 
-/* Bytes that are copied, and whether any argument has a block of its own. */
+/* Bytes of the arguments that are copied; `*any_blob`: some argument has a block of its own. */
 static size_t bytes_to_copy(const struct request *r, bool *any_blob) {
     size_t bytes = 0;
     *any_blob = false;
@@ -145,7 +145,7 @@ static size_t bytes_to_copy(const struct request *r, bool *any_blob) {
     return bytes;
 }
 
-/* The argument in a block of its own, which is the one that it was read into where it has one. */
+/* Returns the argument in a block of its own: the one that it was read into, or a copy. */
 static struct blob *blob_of_argument(struct request *r, int index) {
     struct slice text = r->argv[index];
     struct blob *b = batch_take_argument(r, index, MEMORY_CLIENTS);
@@ -194,7 +194,7 @@ void transaction_queue(struct request *r) {
     struct client *c = r->client;
     struct transaction *t = transaction_of(c);
     ASSERT(client_in_transaction(c));
-    /* EXEC will run nothing: no memory is spent on what follows a refused command. */
+    /* After a refused command EXEC runs nothing, so no memory is spent on further commands. */
     if (!has(c, TRANSACTION_QUEUE_FAILED)) {
         struct queued *q = queued_create(r);
         if (t->last)
@@ -230,7 +230,7 @@ void transaction_fail(struct client *c) {
     if (client_in_transaction(c)) set(c, TRANSACTION_QUEUE_FAILED);
 }
 
-/* What is given up. */
+/* Commands of dropped queues, which free_leaving frees in steps. */
 static struct queued *leaving_first, *leaving_last;
 static size_t leaving_bytes;
 
@@ -247,7 +247,8 @@ static bool free_leaving(void) {
 
 static struct lazyfree_work leaving = {.step = free_leaving};
 
-/* No call has run, so each command has all its blobs. */
+/* Moves the queue to those that are freed in steps. No command of it has run, so each still has all
+ * its blobs. */
 static void give_queue_up(struct transaction *t) {
     memory_move(NULL, t->queue_bytes, MEMORY_CLIENTS, MEMORY_LEAVING);
     leaving_bytes += t->queue_bytes;
@@ -262,7 +263,7 @@ static void give_queue_up(struct transaction *t) {
     lazyfree_call(&leaving);
 }
 
-/* As transaction_begin found it, but for the watched keys. */
+/* Empties the queue and ends the transaction; watched keys stay. */
 static void drop_queue(struct client *c, struct transaction *t) {
     if (t->first && t->count > QUEUED_AT_ONCE) give_queue_up(t);
     while (t->first) transaction_drop_first(t);
@@ -323,7 +324,7 @@ static enum keyspace_presence presence_in(struct keyspace *ks, const struct key_
     return keyspace_presence(&key);
 }
 
-/* The client's keys or the key's clients, whichever are fewer, are looked through. */
+/* Searches the client's keys or the key's clients, whichever are fewer. */
 static bool watches_already(const struct transaction *t, const struct client *c,
                             const struct key_row *k) {
     if (t->watches_count <= k->links_count) {
@@ -385,8 +386,8 @@ bool transaction_watch_failed(const struct client *c) {
 
 /* ---- what the keyspace tells ---- */
 
-/* Clients whose flag was just set, and whose watches are still to be ended: that waits until nobody
- * walks the table or a key's list. */
+/* Clients whose flag was just set and whose watches must still be ended. That waits until the table
+ * and the lists of keys are not iterated. */
 static struct list_link failing = {&failing, &failing}; /* of struct transaction.failing */
 
 static void key_fail(struct key_row *k) {

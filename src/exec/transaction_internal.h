@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A client's queue, for exec/transaction and exec/execute.
+ * A client's queue, as exec/transaction and exec/execute share it.
  */
 #ifndef EVENKEEL_EXEC_TRANSACTION_INTERNAL_H
 #define EVENKEEL_EXEC_TRANSACTION_INTERNAL_H
@@ -17,9 +17,9 @@ struct transaction;
 struct queued {
     struct queued *next;
     struct command *command;
-    size_t bytes;        /* of this and of its blobs as they were when it was queued */
-    struct blob **blobs; /* each argument's, or NULL; NULL where none has one */
-    int hashed;          /* the argument that key_hash belongs to; 0 = none */
+    size_t bytes;        /* of this struct and its blobs, when the command was queued */
+    struct blob **blobs; /* each argument's own block, or NULL; NULL if no argument has one */
+    int hashed;          /* the argument whose hash key_hash is; 0 = none */
     uint64_t key_hash;
     int argc;
     struct slice argv[];
@@ -37,13 +37,13 @@ static inline void queued_make_call(struct call *call, enum call_origin origin, 
                                   .key_hash = q->key_hash});
 }
 
-/* EXEC begins: the watched keys are forgotten. The client must be in a transaction, which stays
- * where it is until transaction_run_end. */
+/* EXEC begins: forgets the watched keys and sets TRANSACTION_RUNS. The client must be in a
+ * transaction; the struct that is returned stays where it is until transaction_run_end. */
 struct transaction *transaction_run_begin(struct client *c);
-/* NULL: all have run. A call of it may take its blobs. */
+/* The next command to be run; NULL: all have run. A call that is made of it may take its blobs. */
 const struct queued *transaction_first(const struct transaction *t);
-/* It has run. */
+/* Frees the first command of the queue, after it has run. */
 void transaction_drop_first(struct transaction *t);
-/* All have run: the transaction ends. */
+/* Ends the transaction, after all commands have run. */
 void transaction_run_end(struct transaction *t);
 #endif

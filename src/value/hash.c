@@ -30,7 +30,7 @@ static int64_t entries_max, text_bytes_max;
 
 /* ---- The two forms ---- */
 
-static struct packed *as_table(struct value v) {
+static struct packed *hash_table_of(struct value v) {
     ASSERT_SLOW(v.encoding == HASH_TABLE);
     return v.pointer;
 }
@@ -39,13 +39,13 @@ static void pair_add(struct packed *h, struct slice field, struct slice text, ui
     table_insert(h->table, hash, packed_new(TEXTS, h, field, text));
 }
 
-static void add_visited(struct slice field, struct slice text, void *context) {
+static void hash_add_visited(struct slice field, struct slice text, void *context) {
     pair_add(context, field, text, hash_bytes(field.bytes, field.length));
 }
 
-static void convert(struct value *v) {
+static void hash_convert(struct value *v) {
     struct packed *h = packed_create(&packed_two);
-    hash_each(*v, add_visited, h);
+    hash_each(*v, hash_add_visited, h);
     listpack_free(v->pointer);
     *v = (struct value){h, HASH_TABLE};
 }
@@ -59,14 +59,14 @@ static bool hash_release_step(struct value v, size_t effort) {
         listpack_free(v.pointer);
         return true;
     }
-    return packed_release_step(TEXTS, as_table(v), effort);
+    return packed_release_step(TEXTS, hash_table_of(v), effort);
 }
 
 void hash_free(struct value v) { hash_release_step(v, SIZE_MAX); }
 
 size_t hash_count(struct value v) {
     return v.encoding == HASH_LISTPACK ? listpack_count(v.pointer) / 2
-                                       : table_count(as_table(v)->table);
+                                       : table_count(hash_table_of(v)->table);
 }
 
 static uint32_t find_field(const struct listpack *lp, struct slice field) {
@@ -81,7 +81,7 @@ bool hash_get(struct value v, struct slice field, struct listpack_value *out) {
         return at != 0;
     }
     uint64_t hash = hash_bytes(field.bytes, field.length);
-    const void *p = table_find(as_table(v)->table, hash, field.bytes, field.length);
+    const void *p = table_find(hash_table_of(v)->table, hash, field.bytes, field.length);
     if (p) *out = (struct listpack_value){packed_texts(TEXTS, p).second, 0};
     return p != NULL;
 }
@@ -112,7 +112,7 @@ static bool set_in_table(struct packed *h, struct slice field, struct slice text
 
 bool hash_set(struct value *v, struct slice field, struct slice text) {
     size_t longest = field.length > text.length ? field.length : text.length;
-    if (v->encoding == HASH_LISTPACK && longest > (uint64_t)text_bytes_max) convert(v);
+    if (v->encoding == HASH_LISTPACK && longest > (uint64_t)text_bytes_max) hash_convert(v);
     return hash_set_of_any_length(v, field, text);
 }
 
@@ -120,8 +120,8 @@ bool hash_set_of_any_length(struct value *v, struct slice field, struct slice te
     if (v->encoding == HASH_LISTPACK &&
         !saved_listpack_fits(v->pointer,
                              listpack_element_size(field) + listpack_element_size(text)))
-        convert(v);
-    if (v->encoding == HASH_TABLE) return set_in_table(as_table(*v), field, text);
+        hash_convert(v);
+    if (v->encoding == HASH_TABLE) return set_in_table(hash_table_of(*v), field, text);
     struct listpack *lp = v->pointer;
     uint32_t at = find_field(lp, field);
     if (at) {
@@ -131,7 +131,7 @@ bool hash_set_of_any_length(struct value *v, struct slice field, struct slice te
         listpack_append(&lp, text);
     }
     v->pointer = lp;
-    if (hash_count(*v) > (uint64_t)entries_max) convert(v);
+    if (hash_count(*v) > (uint64_t)entries_max) hash_convert(v);
     return !at;
 }
 
@@ -144,7 +144,7 @@ bool hash_delete(struct value *v, struct slice field) {
         v->pointer = lp;
         return true;
     }
-    struct packed *h = as_table(*v);
+    struct packed *h = hash_table_of(*v);
     uint64_t hash = hash_bytes(field.bytes, field.length);
     void *p = table_remove(h->table, hash, field.bytes, field.length);
     if (!p) return false;
@@ -184,7 +184,7 @@ uint64_t hash_scan(struct value v, uint64_t cursor, size_t wanted, hash_visit *v
         return 0;
     }
     struct visit pass = {visit, context};
-    return table_scan_some(as_table(v)->table, cursor, wanted, visit_pair, &pass);
+    return table_scan_some(hash_table_of(v)->table, cursor, wanted, visit_pair, &pass);
 }
 
 void hash_each(struct value v, hash_visit *visit, void *context) {
@@ -193,7 +193,7 @@ void hash_each(struct value v, hash_visit *visit, void *context) {
         return;
     }
     struct visit pass = {visit, context};
-    table_each(as_table(v)->table, visit_pair, &pass);
+    table_each(hash_table_of(v)->table, visit_pair, &pass);
 }
 
 void hash_random(struct value v, struct listpack_value *field, struct listpack_value *text) {
@@ -204,14 +204,14 @@ void hash_random(struct value v, struct listpack_value *field, struct listpack_v
         *text = listpack_get(lp, listpack_next(lp, at));
         return;
     }
-    struct packed_texts texts = packed_texts(TEXTS, table_random(as_table(v)->table));
+    struct packed_texts texts = packed_texts(TEXTS, table_random(hash_table_of(v)->table));
     *field = (struct listpack_value){texts.first, 0};
     *text = (struct listpack_value){texts.second, 0};
 }
 
 struct value hash_take_listpack(struct listpack *lp) {
     struct value v = {lp, HASH_LISTPACK};
-    if (hash_count(v) > (uint64_t)entries_max || !saved_listpack_fits(lp, 0)) convert(&v);
+    if (hash_count(v) > (uint64_t)entries_max || !saved_listpack_fits(lp, 0)) hash_convert(&v);
     return v;
 }
 
@@ -220,19 +220,21 @@ struct value hash_take_listpack(struct listpack *lp) {
 static struct value hash_copy(struct value v) {
     if (v.encoding == HASH_LISTPACK) return (struct value){listpack_dup(v.pointer), HASH_LISTPACK};
     struct packed *h = packed_create(&packed_two);
-    hash_each(v, add_visited, h);
+    hash_each(v, hash_add_visited, h);
     return (struct value){h, HASH_TABLE};
 }
 
-static void digest_visited(struct slice field, struct slice text, void *context) {
+static void hash_digest_visited(struct slice field, struct slice text, void *context) {
     value_digest_pair(context, field, text);
 }
 
-static void hash_digest(struct value v, struct value_digest *d) { hash_each(v, digest_visited, d); }
+static void hash_digest(struct value v, struct value_digest *d) {
+    hash_each(v, hash_digest_visited, d);
+}
 
 static size_t hash_value_bytes(struct value v) {
     if (v.encoding == HASH_LISTPACK) return listpack_memory(v.pointer);
-    return packed_bytes(as_table(v));
+    return packed_bytes(hash_table_of(v));
 }
 
 static size_t hash_free_effort(struct value v) {
@@ -255,17 +257,17 @@ static struct value_texts pair_texts(const void *element) {
     return (struct value_texts){texts.first, texts.second};
 }
 
-static void save_texts(struct value_texts pair, void *out) {
+static void hash_save_texts(struct value_texts pair, void *out) {
     saved_write_text(out, pair.first);
     saved_write_text(out, pair.second);
 }
 
-static void save_pair(void *element, void *out) { save_texts(pair_texts(element), out); }
+static void save_pair(void *element, void *out) { hash_save_texts(pair_texts(element), out); }
 
 static bool hash_save(struct value v, struct save_cursor *c, struct sink *out) {
-    if (c->shadow) return saved_write_shadow(c, out, save_texts);
+    if (c->shadow) return saved_write_shadow(c, out, hash_save_texts);
     if (v.encoding == HASH_TABLE)
-        saved_write_table(as_table(v)->table, out, save_pair);
+        saved_write_table(hash_table_of(v)->table, out, save_pair);
     else
         saved_write_ziplist(out, v.pointer);
     return true;
@@ -278,14 +280,14 @@ static void rewrite_pair(struct slice field, struct slice text, void *context) {
     rewritten_text(r->out, text);
 }
 
-static void rewrite_texts(struct value_texts pair, void *rewritten) {
+static void hash_rewrite_texts(struct value_texts pair, void *rewritten) {
     rewrite_pair(pair.first, pair.second, rewritten);
 }
 
 static bool hash_rewrite(struct value v, struct slice key, struct save_cursor *c,
                          struct sink *out) {
     struct rewritten r = {out, key, SLICE("HMSET"), 2, hash_count(v), 0};
-    if (c->shadow) return rewritten_write_shadow(&r, c, rewrite_texts);
+    if (c->shadow) return rewritten_write_shadow(&r, c, hash_rewrite_texts);
     hash_each(v, rewrite_pair, &r);
     return true;
 }
@@ -306,8 +308,8 @@ static bool text_fits(uint32_t at, const struct listpack *lp) {
 }
 
 /* Small hashes. What 6.2 never wrote as a ziplist itself is also held against the longest text. */
-static enum value_loaded load_listpack(unsigned form, struct source *in, struct buffer *store,
-                                       struct value *out) {
+static enum value_loaded hash_load_listpack(unsigned form, struct source *in, struct buffer *store,
+                                            struct value *out) {
     bool zipmap = form == SAVED_HASH_ZIPMAP, fits = true;
     struct listpack *lp = zipmap ? read_zipmap(in, store) : saved_read_pairs(in, store);
     if (!lp) return VALUE_REFUSED;
@@ -319,7 +321,7 @@ static enum value_loaded load_listpack(unsigned form, struct source *in, struct 
     for (uint32_t at = zipmap ? listpack_first(lp) : 0; at && fits; at = listpack_next(lp, at))
         fits = text_fits(at, lp);
     *out = hash_take_listpack(lp);
-    if (!fits && out->encoding == HASH_LISTPACK) convert(out);
+    if (!fits && out->encoding == HASH_LISTPACK) hash_convert(out);
     return VALUE_LOADED;
 }
 
@@ -340,12 +342,12 @@ static bool load_pairs(struct source *in, struct buffer *store, struct value *v,
 static enum value_loaded hash_load(unsigned form, struct source *in, struct buffer *store,
                                    struct value *out) {
     uint64_t count;
-    if (form != SAVED_HASH) return load_listpack(form, in, store, out);
+    if (form != SAVED_HASH) return hash_load_listpack(form, in, store, out);
     if (!saved_read_count(in, 2, &count)) return VALUE_REFUSED;
     if (count == 0) return VALUE_EMPTY;
     struct value v = hash_create();
-    if (count > (uint64_t)entries_max) convert(&v);
-    if (v.encoding == HASH_TABLE) table_reserve(as_table(v)->table, count, RESERVE_STEPS);
+    if (count > (uint64_t)entries_max) hash_convert(&v);
+    if (v.encoding == HASH_TABLE) table_reserve(hash_table_of(v)->table, count, RESERVE_STEPS);
     if (load_pairs(in, store, &v, count)) {
         *out = v;
         return VALUE_LOADED;
@@ -355,11 +357,11 @@ static enum value_loaded hash_load(unsigned form, struct source *in, struct buff
 }
 
 static const struct table *hash_table_within(struct value v) {
-    return v.encoding == HASH_TABLE ? as_table(v)->table : NULL;
+    return v.encoding == HASH_TABLE ? hash_table_of(v)->table : NULL;
 }
 
 static void hash_unlink(struct value v) {
-    if (v.encoding == HASH_TABLE) table_detach(as_table(v)->table);
+    if (v.encoding == HASH_TABLE) table_detach(hash_table_of(v)->table);
 }
 
 void hash_check(struct value v) {
@@ -375,7 +377,7 @@ void hash_check(struct value v) {
         }
         return;
     }
-    packed_check(TEXTS, as_table(v));
+    packed_check(TEXTS, hash_table_of(v));
 }
 
 static const char *const encodings[] = {"ziplist", "hashtable"};

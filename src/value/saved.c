@@ -121,7 +121,9 @@ static bool write_compressed(struct sink *out, struct slice text) {
     return size > 0;
 }
 
-static bool compresses(void) { return atomic_load_explicit(&compression, memory_order_relaxed); }
+static bool saved_compresses(void) {
+    return atomic_load_explicit(&compression, memory_order_relaxed);
+}
 
 void saved_write_text(struct sink *out, struct slice text) {
     int64_t integer;
@@ -132,7 +134,7 @@ void saved_write_text(struct sink *out, struct slice text) {
     if (text.length <= INTEGER_TEXT_MAX && number_parse_int64(text.bytes, text.length, &integer) &&
         write_coded_integer(out, integer))
         return;
-    if (text.length > UNCOMPRESSED_MAX && compresses() && write_compressed(out, text)) return;
+    if (text.length > UNCOMPRESSED_MAX && saved_compresses() && write_compressed(out, text)) return;
     saved_write_length(out, text.length);
     sink_write(out, text.bytes, text.length);
 }
@@ -266,7 +268,7 @@ static bool read_packed(struct source *in, struct buffer *store, struct slice *p
 }
 
 /* `to` NULL: there was no memory for it. */
-static bool unpack(struct source *in, struct slice packed, char *to, size_t length) {
+static bool saved_unpack(struct source *in, struct slice packed, char *to, size_t length) {
     if (!to) return refuse_memory(in);
     return decompress_lzf(packed, to, length) || source_refuse(in, "compressed bytes are damaged");
 }
@@ -277,7 +279,7 @@ static bool append_compressed(struct source *in, struct buffer *store) {
     uint64_t length;
     buffer_init(&bytes, MEMORY_OTHER);
     bool good = read_packed(in, &bytes, &packed, &length) &&
-                unpack(in, packed, buffer_try_reserve(store, length), length);
+                saved_unpack(in, packed, buffer_try_reserve(store, length), length);
     if (good) store->length += length;
     buffer_free(&bytes);
     return good;
@@ -354,10 +356,10 @@ static bool read_compressed(struct source *in, struct buffer *store, struct blob
     bool good = read_packed(in, &bytes, &packed, &length);
     if (good && length > BLOB_BYTES_MIN) {
         *blob = blob_try_create(length, MEMORY_DATASET);
-        good = unpack(in, packed, *blob ? (*blob)->bytes : NULL, length);
+        good = saved_unpack(in, packed, *blob ? (*blob)->bytes : NULL, length);
         if (good) (*blob)->length = length;
     } else if (good) {
-        good = unpack(in, packed, buffer_try_reserve(store, length), length);
+        good = saved_unpack(in, packed, buffer_try_reserve(store, length), length);
         if (good) store->length = length;
     }
     buffer_free(&bytes);

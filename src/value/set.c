@@ -26,7 +26,7 @@ static int64_t integers_max;
 
 /* ---- The two forms ---- */
 
-static struct packed *as_table(struct value v) {
+static struct packed *set_table_of(struct value v) {
     ASSERT_SLOW(v.encoding == SET_TABLE);
     return v.pointer;
 }
@@ -35,13 +35,13 @@ static void member_add(struct packed *s, struct slice text, uint64_t hash) {
     table_insert(s->table, hash, packed_new(TEXTS, s, text, (struct slice){NULL, 0}));
 }
 
-static void add_visited(struct slice member, void *context) {
+static void set_add_visited(struct slice member, void *context) {
     member_add(context, member, hash_bytes(member.bytes, member.length));
 }
 
-static void convert(struct value *v) {
+static void set_convert(struct value *v) {
     struct packed *s = packed_create(&packed_one);
-    set_each(*v, add_visited, s);
+    set_each(*v, set_add_visited, s);
     intset_free(v->pointer);
     *v = (struct value){s, SET_TABLE};
 }
@@ -59,13 +59,13 @@ static bool set_release_step(struct value v, size_t effort) {
         intset_free(v.pointer);
         return true;
     }
-    return packed_release_step(TEXTS, as_table(v), effort);
+    return packed_release_step(TEXTS, set_table_of(v), effort);
 }
 
 void set_free(struct value v) { set_release_step(v, SIZE_MAX); }
 
 size_t set_count(struct value v) {
-    return v.encoding == SET_INTSET ? intset_count(v.pointer) : table_count(as_table(v)->table);
+    return v.encoding == SET_INTSET ? intset_count(v.pointer) : table_count(set_table_of(v)->table);
 }
 
 bool set_has(struct value v, struct slice member) {
@@ -73,7 +73,7 @@ bool set_has(struct value v, struct slice member) {
     if (v.encoding == SET_INTSET)
         return is_integer(member, &integer) && intset_has(v.pointer, integer);
     uint64_t hash = hash_bytes(member.bytes, member.length);
-    return table_find(as_table(v)->table, hash, member.bytes, member.length) != NULL;
+    return table_find(set_table_of(v)->table, hash, member.bytes, member.length) != NULL;
 }
 
 static bool add_to_intset(struct value *v, int64_t integer) {
@@ -82,7 +82,7 @@ static bool add_to_intset(struct value *v, int64_t integer) {
     v->pointer = s;
     size_t limit =
         integers_max < (int64_t)INTSET_COUNT_MAX ? (size_t)integers_max : INTSET_COUNT_MAX - 1;
-    if (added && intset_count(s) > limit) convert(v);
+    if (added && intset_count(s) > limit) set_convert(v);
     return added;
 }
 
@@ -90,9 +90,9 @@ bool set_add(struct value *v, struct slice member) {
     int64_t integer;
     if (v->encoding == SET_INTSET) {
         if (is_integer(member, &integer)) return add_to_intset(v, integer);
-        convert(v);
+        set_convert(v);
     }
-    struct packed *s = as_table(*v);
+    struct packed *s = set_table_of(*v);
     uint64_t hash = hash_bytes(member.bytes, member.length);
     if (table_find(s->table, hash, member.bytes, member.length)) return false;
     shadow_note(s->table, hash, member, NULL);
@@ -108,7 +108,7 @@ bool set_remove(struct value *v, struct slice member) {
         v->pointer = s;
         return removed;
     }
-    struct packed *s = as_table(*v);
+    struct packed *s = set_table_of(*v);
     uint64_t hash = hash_bytes(member.bytes, member.length);
     void *m = table_remove(s->table, hash, member.bytes, member.length);
     if (!m) return false;
@@ -131,7 +131,7 @@ struct visit {
     void *context;
 };
 
-static void visit_member(void *element, void *context) {
+static void set_visit_member(void *element, void *context) {
     const struct visit *v = context;
     v->visit(packed_first(TEXTS, element), v->context);
 }
@@ -147,7 +147,7 @@ static void each_of_intset(struct value v, set_visit *visit, void *context) {
 uint64_t set_scan(struct value v, uint64_t cursor, size_t wanted, set_visit *visit, void *context) {
     struct visit pass = {visit, context};
     if (v.encoding == SET_TABLE)
-        return table_scan_some(as_table(v)->table, cursor, wanted, visit_member, &pass);
+        return table_scan_some(set_table_of(v)->table, cursor, wanted, set_visit_member, &pass);
     each_of_intset(v, visit, context);
     return 0;
 }
@@ -155,7 +155,7 @@ uint64_t set_scan(struct value v, uint64_t cursor, size_t wanted, set_visit *vis
 void set_each(struct value v, set_visit *visit, void *context) {
     struct visit pass = {visit, context};
     if (v.encoding == SET_TABLE)
-        table_each(as_table(v)->table, visit_member, &pass);
+        table_each(set_table_of(v)->table, set_visit_member, &pass);
     else
         each_of_intset(v, visit, context);
 }
@@ -163,7 +163,7 @@ void set_each(struct value v, set_visit *visit, void *context) {
 struct listpack_value set_random(struct value v) {
     if (v.encoding == SET_INTSET)
         return (struct listpack_value){{NULL, 0}, intset_random(v.pointer)};
-    return (struct listpack_value){packed_first(TEXTS, table_random(as_table(v)->table)), 0};
+    return (struct listpack_value){packed_first(TEXTS, table_random(set_table_of(v)->table)), 0};
 }
 
 const struct intset *set_intset(struct value v) {
@@ -172,13 +172,13 @@ const struct intset *set_intset(struct value v) {
 }
 
 void set_expect(struct value *v, size_t members) {
-    if (v->encoding == SET_INTSET && members > (uint64_t)integers_max) convert(v);
-    if (v->encoding == SET_TABLE) table_reserve(as_table(*v)->table, members, RESERVE_STEPS);
+    if (v->encoding == SET_INTSET && members > (uint64_t)integers_max) set_convert(v);
+    if (v->encoding == SET_TABLE) table_reserve(set_table_of(*v)->table, members, RESERVE_STEPS);
 }
 
 struct value set_take_intset(struct intset *s) {
     struct value v = {s, SET_INTSET};
-    if (intset_count(s) > (uint64_t)integers_max) convert(&v);
+    if (intset_count(s) > (uint64_t)integers_max) set_convert(&v);
     return v;
 }
 
@@ -187,19 +187,21 @@ struct value set_take_intset(struct intset *s) {
 static struct value set_copy(struct value v) {
     if (v.encoding == SET_INTSET) return (struct value){intset_dup(v.pointer), SET_INTSET};
     struct packed *s = packed_create(&packed_one);
-    set_each(v, add_visited, s);
+    set_each(v, set_add_visited, s);
     return (struct value){s, SET_TABLE};
 }
 
-static void digest_visited(struct slice member, void *context) {
+static void set_digest_visited(struct slice member, void *context) {
     value_digest_part(context, member);
 }
 
-static void set_digest(struct value v, struct value_digest *d) { set_each(v, digest_visited, d); }
+static void set_digest(struct value v, struct value_digest *d) {
+    set_each(v, set_digest_visited, d);
+}
 
 static size_t set_bytes(struct value v) {
     if (v.encoding == SET_INTSET) return intset_memory(v.pointer);
-    return packed_bytes(as_table(v));
+    return packed_bytes(set_table_of(v));
 }
 
 static size_t set_free_effort(struct value v) {
@@ -221,19 +223,19 @@ static struct value_texts member_texts(const void *element) {
     return (struct value_texts){packed_first(TEXTS, element), {NULL, 0}};
 }
 
-static void save_texts(struct value_texts member, void *out) {
+static void set_save_texts(struct value_texts member, void *out) {
     saved_write_text(out, member.first);
 }
 
-static void save_member(void *element, void *out) { save_texts(member_texts(element), out); }
+static void save_member(void *element, void *out) { set_save_texts(member_texts(element), out); }
 
 static bool set_save(struct value v, struct save_cursor *c, struct sink *out) {
-    if (c->shadow) return saved_write_shadow(c, out, save_texts);
+    if (c->shadow) return saved_write_shadow(c, out, set_save_texts);
     if (v.encoding == SET_INTSET)
         saved_write_text(
             out, (struct slice){(const char *)intset_bytes(v.pointer), intset_size(v.pointer)});
     else
-        saved_write_table(as_table(v)->table, out, save_member);
+        saved_write_table(set_table_of(v)->table, out, save_member);
     return true;
 }
 
@@ -243,13 +245,13 @@ static void rewrite_member(struct slice member, void *context) {
     rewritten_text(r->out, member);
 }
 
-static void rewrite_texts(struct value_texts member, void *rewritten) {
+static void set_rewrite_texts(struct value_texts member, void *rewritten) {
     rewrite_member(member.first, rewritten);
 }
 
 static bool set_rewrite(struct value v, struct slice key, struct save_cursor *c, struct sink *out) {
     struct rewritten r = {out, key, SLICE("SADD"), 1, set_count(v), 0};
-    if (c->shadow) return rewritten_write_shadow(&r, c, rewrite_texts);
+    if (c->shadow) return rewritten_write_shadow(&r, c, set_rewrite_texts);
     set_each(v, rewrite_member, &r);
     return true;
 }
@@ -292,11 +294,11 @@ static enum value_loaded set_load(unsigned form, struct source *in, struct buffe
 }
 
 static const struct table *set_table_within(struct value v) {
-    return v.encoding == SET_TABLE ? as_table(v)->table : NULL;
+    return v.encoding == SET_TABLE ? set_table_of(v)->table : NULL;
 }
 
 static void set_unlink(struct value v) {
-    if (v.encoding == SET_TABLE) table_detach(as_table(v)->table);
+    if (v.encoding == SET_TABLE) table_detach(set_table_of(v)->table);
 }
 
 void set_check(struct value v) {
@@ -304,7 +306,7 @@ void set_check(struct value v) {
         intset_check(v.pointer);
         return;
     }
-    packed_check(TEXTS, as_table(v));
+    packed_check(TEXTS, set_table_of(v));
 }
 
 static const char *const encodings[] = {"intset", "hashtable"};

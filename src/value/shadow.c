@@ -81,7 +81,7 @@ static bool shadow_matches(const void *element, const void *key, size_t length) 
 
 static const struct table_type shadow_table = {shadow_hash, shadow_matches, MEMORY_SAVES};
 
-static struct shadow *find(const struct table *t) {
+static struct shadow *shadow_find(const struct table *t) {
     return table_find(shadows, address_hash(t), t, sizeof(t));
 }
 
@@ -124,7 +124,7 @@ void shadow_open(enum value_kind kind, struct value v) {
 
 struct shadow *shadow_of(enum value_kind kind, struct value v) {
     const struct table *t = table_of(kind, v);
-    return t && table_is_watched(t) ? find(t) : NULL;
+    return t && table_is_watched(t) ? shadow_find(t) : NULL;
 }
 
 static size_t noted_size(const struct noted *n) {
@@ -176,7 +176,7 @@ static bool is_noted(const struct shadow *s, struct slice text, uint64_t hash) {
 
 void shadow_note_watched(const struct table *t, uint64_t hash, struct slice text,
                          const void *element) {
-    struct shadow *s = find(t);
+    struct shadow *s = shadow_find(t);
     ASSERT(s);
     if (s->noted_are_visited || table_place(hash) < table_place(s->cursor)) return;
     if (is_noted(s, text, hash)) return;
@@ -187,24 +187,24 @@ void shadow_note_watched(const struct table *t, uint64_t hash, struct slice text
 
 /* ---- visiting ---- */
 
-static void spend(struct shadow *s, size_t members, size_t bytes) {
+static void shadow_spend(struct shadow *s, size_t members, size_t bytes) {
     value_spend(s->budget, members, bytes);
     s->spent = *s->budget == 0;
 }
 
-static void show(struct shadow *s, struct value_texts member) {
+static void shadow_show(struct shadow *s, struct value_texts member) {
     s->visit(member, s->context);
-    spend(s, 1, member.first.length + member.second.length);
+    shadow_spend(s, 1, member.first.length + member.second.length);
 }
 
-static void visit_member(void *element, void *shadow) {
+static void shadow_visit_member(void *element, void *shadow) {
     struct shadow *s = shadow;
     struct value_texts texts = s->type->texts(element);
     if (table_count(s->noted) &&
         is_noted(s, texts.first, hash_bytes(texts.first.bytes, texts.first.length)))
-        spend(s, 1, 0);
+        shadow_spend(s, 1, 0);
     else
-        show(s, texts);
+        shadow_show(s, texts);
 }
 
 static void visit_noted(void *element, void *shadow) {
@@ -212,18 +212,19 @@ static void visit_noted(void *element, void *shadow) {
     const struct noted *n = element;
     struct slice first = noted_text(n), second = {n->bytes + n->first_length, n->second_length};
     if (n->was_there)
-        show(s, (struct value_texts){first, second});
+        shadow_show(s, (struct value_texts){first, second});
     else
-        spend(s, 1, 0);
+        shadow_spend(s, 1, 0);
 }
 
 /* Positions without members take time, too. */
-static void run(struct shadow *s) {
+static void shadow_run(struct shadow *s) {
     const struct table *t = s->noted_are_visited ? s->noted : s->table;
-    void (*visit)(void *element, void *shadow) = s->noted_are_visited ? visit_noted : visit_member;
+    void (*visit)(void *element, void *shadow) =
+        s->noted_are_visited ? visit_noted : shadow_visit_member;
     s->cursor = s->one_by_one ? table_scan_some(t, s->cursor, 1, visit, s)
                               : table_scan_run(t, s->cursor, RUN_POSITIONS, &s->spent, visit, s);
-    spend(s, 1, 0);
+    shadow_spend(s, 1, 0);
 }
 
 bool shadow_step(struct shadow *s, size_t *budget, value_visit *visit, void *context) {
@@ -232,7 +233,7 @@ bool shadow_step(struct shadow *s, size_t *budget, value_visit *visit, void *con
     s->budget = budget;
     s->spent = false;
     while (!s->spent) {
-        run(s);
+        shadow_run(s);
         if (s->cursor) continue;
         if (s->noted_are_visited) return true;
         s->noted_are_visited = true;

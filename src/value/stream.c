@@ -383,8 +383,8 @@ bool stream_append(struct value v, struct stream_id id, const struct slice *text
 /* ---- Deleting ---- */
 
 /* Marks the entry at `at`; returns the one behind it. */
-static uint32_t entry_mark(struct listpack **lp, struct stream_id key, uint64_t node_fields,
-                           uint32_t at) {
+static uint32_t entry_mark_deleted(struct listpack **lp, struct stream_id key, uint64_t node_fields,
+                                   uint32_t at) {
     listpack_replace_integer(lp, at, integer_at(*lp, at) | ENTRY_DELETED);
     struct entry e = entry_read(*lp, key, node_fields, at);
     return entry_after(*lp, &e);
@@ -415,7 +415,7 @@ bool stream_delete(struct value v, struct stream_id id) {
     if (!stream_cursor_step(&c)) return false;
     struct listpack *lp = *node_slot(s, c.node_id);
     size_t before = listpack_memory(lp);
-    entry_mark(&lp, c.node_id, c.node_fields, c.entry_at);
+    entry_mark_deleted(&lp, c.node_id, c.node_fields, c.entry_at);
     node_settle(s, c.node_id, lp, before, 1);
     return true;
 }
@@ -448,7 +448,7 @@ static bool node_trim(struct stream *s, const struct stream_trim *trim, struct l
         if (trim->by == STREAM_TRIM_COUNT ? s->count - deleted <= trim->count
                                           : stream_id_compare(e.id, trim->id) >= 0)
             break;
-        at = entry_mark(&lp, key, h->fields, at);
+        at = entry_mark_deleted(&lp, key, h->fields, at);
         deleted++;
     }
     const struct listpack *left = lp;

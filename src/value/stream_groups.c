@@ -73,7 +73,7 @@ static bool counted_free_step(struct stream_groups *all, struct rax *r, size_t *
 
 /* A walk in order, from the first key on. `key` is initialised by the caller and empty at first;
  * the tree may lose the key that was reached. */
-static bool walk(const struct rax *r, struct buffer *key, void **value) {
+static bool walk_tree(const struct rax *r, struct buffer *key, void **value) {
     enum rax_relation relation = key->bytes ? RAX_ABOVE : RAX_FIRST;
     return rax_seek(r, relation, buffer_slice(key), key, value);
 }
@@ -191,7 +191,7 @@ static void group_add_sums(const struct stream_group *g, struct stream_groups *s
     struct buffer name;
     void *consumer;
     buffer_init(&name, MEMORY_OTHER);
-    while (walk(g->consumers, &name, &consumer)) sums->bytes += consumer_bytes(consumer);
+    while (walk_tree(g->consumers, &name, &consumer)) sums->bytes += consumer_bytes(consumer);
     buffer_free(&name);
     sums->bytes += memory_good_size(sizeof(*g)) + rax_bytes(g->pending) + rax_bytes(g->consumers) +
                    pending * memory_good_size(sizeof(struct stream_pending));
@@ -238,7 +238,7 @@ static void release_pending_of(struct stream_groups *all, struct stream_group *g
     struct buffer key;
     void *pending;
     buffer_init(&key, MEMORY_OTHER);
-    while (walk(c->pending, &key, &pending)) {
+    while (walk_tree(c->pending, &key, &pending)) {
         ASSERT(counted_remove(all, g->pending, buffer_slice(&key)) == pending);
         release_pending(pending, all);
     }
@@ -329,13 +329,13 @@ static void group_copy(const struct stream_group *from, struct value to, struct 
     struct buffer key;
     void *value;
     buffer_init(&key, MEMORY_OTHER);
-    while (walk(from->consumers, &key, &value)) {
+    while (walk_tree(from->consumers, &key, &value)) {
         const struct stream_consumer *c = value;
         stream_consumer_create(to, g, c->name, c->seen_msec);
     }
     buffer_free(&key);
     buffer_init(&key, MEMORY_OTHER);
-    while (walk(from->pending, &key, &value)) {
+    while (walk_tree(from->pending, &key, &value)) {
         const struct stream_pending *p = value;
         struct stream_consumer *c = stream_consumer_find(g, p->consumer->name);
         struct stream_id id = stream_id_of_key(buffer_slice(&key));
@@ -352,7 +352,7 @@ void stream_groups_copy(const struct stream *from, struct stream *to) {
     void *value;
     if (!from->groups) return;
     buffer_init(&name, MEMORY_OTHER);
-    while (walk(from->groups->by_name, &name, &value)) {
+    while (walk_tree(from->groups->by_name, &name, &value)) {
         const struct stream_group *g = value;
         group_copy(g, v, stream_group_create(v, buffer_slice(&name), g->last_id));
     }
@@ -367,7 +367,7 @@ static size_t consumer_check(const struct stream_group *g, const struct stream_c
     void *pending;
     buffer_init(&key, MEMORY_OTHER);
     rax_check(c->pending);
-    while (walk(c->pending, &key, &pending)) {
+    while (walk_tree(c->pending, &key, &pending)) {
         const struct stream_pending *p = pending;
         ASSERT(p->consumer == c);
         ASSERT(stream_pending_find(g, stream_id_of_key(buffer_slice(&key))) == p);
@@ -383,7 +383,7 @@ static void group_check(const struct stream_group *g, struct stream_groups *sums
     buffer_init(&name, MEMORY_OTHER);
     rax_check(g->pending);
     rax_check(g->consumers);
-    while (walk(g->consumers, &name, &consumer)) {
+    while (walk_tree(g->consumers, &name, &consumer)) {
         const struct stream_consumer *c = consumer;
         ASSERT(slice_equal(c->name, buffer_slice(&name)));
         pending += consumer_check(g, c);
@@ -400,7 +400,7 @@ void stream_groups_check(const struct stream *s) {
     if (!s->groups) return;
     buffer_init(&name, MEMORY_OTHER);
     rax_check(s->groups->by_name);
-    while (walk(s->groups->by_name, &name, &group)) group_check(group, &sums);
+    while (walk_tree(s->groups->by_name, &name, &group)) group_check(group, &sums);
     buffer_free(&name);
     ASSERT_COMPARE(sums.bytes, ==, s->groups->bytes);
     ASSERT_COMPARE(sums.blocks, ==, s->groups->blocks);

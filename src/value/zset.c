@@ -138,13 +138,13 @@ static void element_add(struct zset *z, struct slice member, uint64_t hash, doub
     z->element_bytes += ordered_element_bytes(e);
 }
 
-static void add_visited(struct slice member, double score, void *context) {
+static void zset_add_visited(struct slice member, double score, void *context) {
     element_add(context, member, text_hash(member), score);
 }
 
-static void convert(struct value *v) {
+static void zset_convert(struct value *v) {
     struct zset *z = ordered_form_create();
-    zset_each(*v, add_visited, z);
+    zset_each(*v, zset_add_visited, z);
     listpack_free(v->pointer);
     *v = (struct value){z, ZSET_ORDERED};
 }
@@ -193,7 +193,7 @@ size_t zset_count(struct value v) {
                                        : table_count(as_ordered(v)->members);
 }
 
-static struct ordered_element *find(const struct zset *z, struct slice member) {
+static struct ordered_element *find_element(const struct zset *z, struct slice member) {
     return table_find(z->members, text_hash(member), member.bytes, member.length);
 }
 
@@ -203,7 +203,7 @@ bool zset_score(struct value v, struct slice member, double *score) {
         if (at) *score = score_behind(v.pointer, at);
         return at != 0;
     }
-    const struct ordered_element *e = find(as_ordered(v), member);
+    const struct ordered_element *e = find_element(as_ordered(v), member);
     if (e) *score = e->score;
     return e != NULL;
 }
@@ -211,7 +211,7 @@ bool zset_score(struct value v, struct slice member, double *score) {
 bool zset_rank(struct value v, struct slice member, size_t *rank) {
     if (v.encoding == ZSET_ORDERED) {
         const struct zset *z = as_ordered(v);
-        const struct ordered_element *e = find(z, member);
+        const struct ordered_element *e = find_element(z, member);
         if (e) *rank = ordered_rank(z->order, e);
         return e != NULL;
     }
@@ -248,13 +248,13 @@ bool zset_set(struct value *v, struct slice member, double score) {
     if (v->encoding == ZSET_LISTPACK &&
         !saved_listpack_fits(v->pointer, listpack_element_size(member) +
                                              listpack_element_size(score_write(score, &scratch))))
-        convert(v);
+        zset_convert(v);
     if (v->encoding == ZSET_ORDERED) return set_in_order(as_ordered(*v), member, score);
     struct listpack *lp = v->pointer;
     uint32_t at = find_member(lp, member);
     if (!at &&
         (member.length > (uint64_t)member_bytes_max || zset_count(*v) >= (uint64_t)entries_max)) {
-        convert(v);
+        zset_convert(v);
         return set_in_order(as_ordered(*v), member, score);
     }
     if (at) {
@@ -312,7 +312,7 @@ void zset_remove_span(struct value *v, struct zset_span span) {
 void zset_expect(struct value *v, size_t members, size_t longest) {
     if (v->encoding == ZSET_LISTPACK &&
         (members > (uint64_t)entries_max || longest > (uint64_t)member_bytes_max))
-        convert(v);
+        zset_convert(v);
     if (v->encoding == ZSET_ORDERED) table_reserve(as_ordered(*v)->members, members, RESERVE_STEPS);
 }
 
@@ -453,17 +453,19 @@ struct zset_item zset_random(struct value v) {
 static struct value zset_copy(struct value v) {
     if (v.encoding == ZSET_LISTPACK) return (struct value){listpack_dup(v.pointer), ZSET_LISTPACK};
     struct zset *z = ordered_form_create();
-    zset_each(v, add_visited, z);
+    zset_each(v, zset_add_visited, z);
     return (struct value){z, ZSET_ORDERED};
 }
 
-static void digest_visited(struct slice member, double score, void *context) {
+static void zset_digest_visited(struct slice member, double score, void *context) {
     char text[DIGEST_SCORE_CHARS];
     int length = snprintf(text, sizeof(text), "%.17g", score);
     value_digest_pair(context, member, (struct slice){text, (size_t)length});
 }
 
-static void zset_digest(struct value v, struct value_digest *d) { zset_each(v, digest_visited, d); }
+static void zset_digest(struct value v, struct value_digest *d) {
+    zset_each(v, zset_digest_visited, d);
+}
 
 static size_t zset_value_bytes(struct value v) {
     if (v.encoding == ZSET_LISTPACK) return listpack_memory(v.pointer);
@@ -515,7 +517,7 @@ static double score_of_texts(struct value_texts member) {
     return score;
 }
 
-static void save_texts(struct value_texts member, void *out) {
+static void zset_save_texts(struct value_texts member, void *out) {
     saved_write_text(out, member.first);
     saved_write_double(out, score_of_texts(member));
 }
@@ -523,7 +525,7 @@ static void save_texts(struct value_texts member, void *out) {
 /* From the highest score down, as 6.2 does; a shadow's members in the order of the table. */
 static bool zset_save(struct value v, struct save_cursor *c, struct sink *out) {
     struct zset_cursor place;
-    if (c->shadow) return saved_write_shadow(c, out, save_texts);
+    if (c->shadow) return saved_write_shadow(c, out, zset_save_texts);
     if (v.encoding == ZSET_LISTPACK) {
         save_listpack(v.pointer, out);
         return true;
@@ -539,7 +541,7 @@ static bool zset_save(struct value v, struct save_cursor *c, struct sink *out) {
     return true;
 }
 
-static void rewrite_texts(struct value_texts member, void *rewritten) {
+static void zset_rewrite_texts(struct value_texts member, void *rewritten) {
     struct rewritten *r = rewritten;
     rewritten_member(r);
     rewritten_double(r->out, score_of_texts(member));
@@ -550,7 +552,7 @@ static void rewrite_texts(struct value_texts member, void *rewritten) {
 static bool zset_rewrite(struct value v, struct slice key, struct save_cursor *c,
                          struct sink *out) {
     struct rewritten r = {out, key, SLICE("ZADD"), 2, zset_count(v), 0};
-    if (c->shadow) return rewritten_write_shadow(&r, c, rewrite_texts);
+    if (c->shadow) return rewritten_write_shadow(&r, c, zset_rewrite_texts);
     struct zset_cursor place;
     char scratch[LISTPACK_SCRATCH];
     for (bool there = zset_seek(v, 0, &place); there; there = zset_next(&place)) {
@@ -608,13 +610,14 @@ static bool texts_are_small(const struct listpack *texts) {
     return saved_listpack_fits(texts, 0) && listpack_count(texts) / 2 <= (uint64_t)entries_max;
 }
 
-static enum value_loaded load_listpack(struct source *in, struct buffer *store, struct value *out) {
+static enum value_loaded zset_load_listpack(struct source *in, struct buffer *store,
+                                            struct value *out) {
     struct listpack *texts = saved_read_ziplist(in, store);
     if (!texts) return VALUE_REFUSED;
     bool empty = listpack_count(texts) == 0, good = false;
     struct value v = zset_create();
     if (!empty && saved_pairs_are_distinct(in, texts)) {
-        if (!texts_are_small(texts)) convert(&v);
+        if (!texts_are_small(texts)) zset_convert(&v);
         good = add_texts(&v, texts) || source_refuse(in, "a sorted set's scores are damaged");
     }
     listpack_free(texts);
@@ -622,7 +625,7 @@ static enum value_loaded load_listpack(struct source *in, struct buffer *store, 
         zset_free(v);
         return empty ? VALUE_EMPTY : VALUE_REFUSED;
     }
-    if (v.encoding == ZSET_LISTPACK && !saved_listpack_fits(v.pointer, 0)) convert(&v);
+    if (v.encoding == ZSET_LISTPACK && !saved_listpack_fits(v.pointer, 0)) zset_convert(&v);
     *out = v;
     return VALUE_LOADED;
 }
@@ -645,7 +648,7 @@ static bool load_members(unsigned form, struct source *in, struct buffer *store,
 static enum value_loaded zset_load(unsigned form, struct source *in, struct buffer *store,
                                    struct value *out) {
     uint64_t count;
-    if (form == SAVED_ZSET_ZIPLIST) return load_listpack(in, store, out);
+    if (form == SAVED_ZSET_ZIPLIST) return zset_load_listpack(in, store, out);
     if (!saved_read_count(in, 2, &count)) return VALUE_REFUSED;
     if (count == 0) return VALUE_EMPTY;
     struct value v = zset_create();
@@ -694,7 +697,7 @@ void zset_check(struct value v) {
     ASSERT_COMPARE(table_count(z->members), ==, ordered_count(z->order));
     for (bool more = ordered_seek(z->order, 0, &c); more; more = ordered_next(&c)) {
         const struct ordered_element *e = ordered_get(&c);
-        ASSERT(find(z, ordered_element_text(e)) == e);
+        ASSERT(find_element(z, ordered_element_text(e)) == e);
         bytes += ordered_element_bytes(e);
     }
     ASSERT_COMPARE(bytes, ==, z->element_bytes);

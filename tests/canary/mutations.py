@@ -929,7 +929,8 @@ mutate('shadow-new', 'value/shadow.c', '    if (n->was_there)\n', '    if (true)
        'a save has members that are newer', 'unit value/test_shadow')
 mutate('step-counts-no-bytes', 'value/value.h', 'members + bytes / VALUE_MEMBER_BYTES', 'members',
        'a step copies a hundred members of any size', 'unit value/test_shadow')
-mutate('shadow-passes-for-nothing', 'value/shadow.c', '    else\n        spend(s, 1, 0);\n', '',
+mutate('shadow-passes-for-nothing', 'value/shadow.c', '    else\n        shadow_spend(s, 1, 0);\n',
+       '',
        'a step passes over any number of members', 'unit value/test_shadow')
 mutate('shadow-hash-set', 'value/hash.c', '    shadow_note(h->table, hash, field, old);\n', '',
        'a save has a field as it is now', WALK)

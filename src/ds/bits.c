@@ -23,7 +23,7 @@ __extension__ typedef __int128 wide_t;
 /* Bytes that one round of counting takes. */
 #define COUNT_ROUND (4 * WORD_BYTES)
 
-static inline uint64_t load(const unsigned char *bytes) {
+static inline uint64_t load_word(const unsigned char *bytes) {
     uint64_t word;
     memcpy(&word, bytes, sizeof(word));
     return word;
@@ -43,9 +43,9 @@ static inline __attribute__((always_inline)) uint64_t count_words(const unsigned
     uint64_t sums[4] = {0, 0, 0, 0};
     for (; length >= COUNT_ROUND; bytes += COUNT_ROUND, length -= COUNT_ROUND)
         for (size_t i = 0; i < 4; i++)
-            sums[i] += (uint64_t)__builtin_popcountll(load(bytes + i * WORD_BYTES));
+            sums[i] += (uint64_t)__builtin_popcountll(load_word(bytes + i * WORD_BYTES));
     for (; length >= WORD_BYTES; bytes += WORD_BYTES, length -= WORD_BYTES)
-        sums[0] += (uint64_t)__builtin_popcountll(load(bytes));
+        sums[0] += (uint64_t)__builtin_popcountll(load_word(bytes));
     sums[1] += (uint64_t)__builtin_popcountll(load_tail(bytes, length, 0));
     return sums[0] + sums[1] + sums[2] + sums[3];
 }
@@ -77,11 +77,11 @@ int64_t bits_find(const void *bytes, size_t length, bool bit) {
     const unsigned char *start = bytes, *at = start;
     uint64_t none = bit ? 0 : UINT64_MAX; /* a word without the bit */
     size_t left = length;
-    while (left >= WORD_BYTES && load(at) == none) {
+    while (left >= WORD_BYTES && load_word(at) == none) {
         at += WORD_BYTES;
         left -= WORD_BYTES;
     }
-    uint64_t word = left >= WORD_BYTES ? load(at) : load_tail(at, left, none);
+    uint64_t word = left >= WORD_BYTES ? load_word(at) : load_tail(at, left, none);
     if (word == none) return -1;
     uint64_t ones = __builtin_bswap64(word ^ none); /* the wanted bits are 1, the first on top */
     return (int64_t)(at - start) * 8 + __builtin_clzll(ones);
@@ -89,7 +89,7 @@ int64_t bits_find(const void *bytes, size_t length, bool bit) {
 
 /* ---- combining ---- */
 
-static inline uint64_t combine(enum bits_operation operation, uint64_t a, uint64_t b) {
+static inline uint64_t combine_words(enum bits_operation operation, uint64_t a, uint64_t b) {
     return operation == BITS_AND ? a & b : operation == BITS_OR ? a | b : a ^ b;
 }
 
@@ -99,10 +99,11 @@ static inline __attribute__((always_inline)) void combine_all(enum bits_operatio
                                                               size_t length) {
     size_t i = 0;
     for (; i + WORD_BYTES <= length; i += WORD_BYTES) {
-        uint64_t word = combine(operation, load(target + i), load(source + i));
+        uint64_t word = combine_words(operation, load_word(target + i), load_word(source + i));
         memcpy(target + i, &word, sizeof(word));
     }
-    for (; i < length; i++) target[i] = (unsigned char)combine(operation, target[i], source[i]);
+    for (; i < length; i++)
+        target[i] = (unsigned char)combine_words(operation, target[i], source[i]);
 }
 
 void bits_combine(enum bits_operation operation, unsigned char *target, const unsigned char *source,
@@ -117,7 +118,7 @@ void bits_combine(enum bits_operation operation, unsigned char *target, const un
 void bits_invert(unsigned char *bytes, size_t length) {
     size_t i = 0;
     for (; i + WORD_BYTES <= length; i += WORD_BYTES) {
-        uint64_t word = ~load(bytes + i);
+        uint64_t word = ~load_word(bytes + i);
         memcpy(bytes + i, &word, sizeof(word));
     }
     for (; i < length; i++) bytes[i] = (unsigned char)~bytes[i];
@@ -137,8 +138,8 @@ static window_t window_read(const unsigned char *bytes, size_t length, uint64_t 
         size_t there = length - first < wanted ? (size_t)(length - first) : wanted;
         memcpy(window, bytes + first, there);
     }
-    return (window_t)__builtin_bswap64(load(window)) << 64 |
-           __builtin_bswap64(load(window + WORD_BYTES));
+    return (window_t)__builtin_bswap64(load_word(window)) << 64 |
+           __builtin_bswap64(load_word(window + WORD_BYTES));
 }
 
 static uint64_t low_mask(unsigned width) { return UINT64_MAX >> (64 - width); }
@@ -179,8 +180,8 @@ void bits_field_set(unsigned char *bytes, size_t length, uint64_t offset, unsign
 /* `*result` is `sum` if it lies in [low, high], else the number that `overflow` makes of it, of
  * which only the field's low bits count. False where `overflow` is BITS_FAIL and it does not fit.
  */
-static bool fit(wide_t sum, wide_t low, wide_t high, enum bits_overflow overflow,
-                uint64_t *result) {
+static bool fit_sum(wide_t sum, wide_t low, wide_t high, enum bits_overflow overflow,
+                    uint64_t *result) {
     *result = (uint64_t)sum;
     if (sum >= low && sum <= high) return true;
     if (overflow == BITS_SATURATE) *result = (uint64_t)(sum < low ? low : high);
@@ -191,7 +192,7 @@ bool bits_add_signed(int64_t value, int64_t increment, unsigned width, enum bits
                      int64_t *result) {
     wide_t high = (wide_t)low_mask(width) >> 1;
     uint64_t bits;
-    if (!fit((wide_t)value + increment, -high - 1, high, overflow, &bits)) return false;
+    if (!fit_sum((wide_t)value + increment, -high - 1, high, overflow, &bits)) return false;
     *result = sign_extend(bits, width);
     return true;
 }
@@ -199,7 +200,7 @@ bool bits_add_signed(int64_t value, int64_t increment, unsigned width, enum bits
 bool bits_add_unsigned(uint64_t value, int64_t increment, unsigned width,
                        enum bits_overflow overflow, uint64_t *result) {
     uint64_t bits;
-    if (!fit((wide_t)value + increment, 0, low_mask(width), overflow, &bits)) return false;
+    if (!fit_sum((wide_t)value + increment, 0, low_mask(width), overflow, &bits)) return false;
     *result = bits & low_mask(width);
     return true;
 }

@@ -32,7 +32,7 @@ static inline uint64_t hash_short(struct slice text) {
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static inline uint64_t hash_of(struct slice text) {
+static inline uint64_t distinct_hash(struct slice text) {
     return text.length <= SHORT_BYTES ? hash_short(text) : hash_bytes(text.bytes, text.length);
 }
 
@@ -49,7 +49,7 @@ void distinct_begin(struct distinct *d, size_t most) {
 }
 
 bool distinct_add(struct distinct *d, const struct listpack *lp, uint32_t at, struct slice text) {
-    uint64_t hash = hash_of(text), tag = hash >> 32;
+    uint64_t hash = distinct_hash(text), tag = hash >> 32;
     size_t i = hash & d->mask;
     ASSERT(d->left-- > 0);
     for (; d->places[i]; i = (i + 1) & d->mask) {

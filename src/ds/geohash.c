@@ -37,7 +37,7 @@ struct box {
 /* ---- bits ---- */
 
 /* Bit i of `bits` goes to bit 2i. */
-static uint64_t spread(uint32_t bits) {
+static uint64_t spread_bits(uint32_t bits) {
     uint64_t wide = bits;
     wide = (wide | wide << 16) & 0x0000ffff0000ffff;
     wide = (wide | wide << 8) & 0x00ff00ff00ff00ff;
@@ -47,7 +47,7 @@ static uint64_t spread(uint32_t bits) {
 }
 
 /* Bit 2i goes to bit i; the others are dropped. */
-static uint32_t gather(uint64_t wide) {
+static uint32_t gather_bits(uint64_t wide) {
     wide &= 0x5555555555555555;
     wide = (wide | wide >> 1) & 0x3333333333333333;
     wide = (wide | wide >> 2) & 0x0f0f0f0f0f0f0f0f;
@@ -57,7 +57,7 @@ static uint32_t gather(uint64_t wide) {
 }
 
 static uint64_t cell_bits(const struct cell *cell) {
-    return spread(cell->column) << 1 | spread(cell->row);
+    return spread_bits(cell->column) << 1 | spread_bits(cell->row);
 }
 
 /* Which of 2^steps equal parts of -limit to limit. */
@@ -98,7 +98,7 @@ bool geohash_position_is_valid(struct geohash_position p) {
     return fabs(p.longitude) <= GEOHASH_LONGITUDE_MAX && fabs(p.latitude) <= GEOHASH_LATITUDE_MAX;
 }
 
-static double clamp(double value, double limit) {
+static double clamp_within(double value, double limit) {
     return value > limit ? limit : value < -limit ? -limit : value;
 }
 
@@ -109,10 +109,11 @@ uint64_t geohash_encode(struct geohash_position p) {
 }
 
 struct geohash_position geohash_decode(uint64_t bits) {
-    struct cell cell = {gather(bits >> 1), gather(bits), STEPS_MAX};
+    struct cell cell = {gather_bits(bits >> 1), gather_bits(bits), STEPS_MAX};
     struct box box = cell_box(&cell);
-    return (struct geohash_position){clamp((box.west + box.east) / 2, GEOHASH_LONGITUDE_MAX),
-                                     clamp((box.south + box.north) / 2, GEOHASH_LATITUDE_MAX)};
+    return (struct geohash_position){
+        clamp_within((box.west + box.east) / 2, GEOHASH_LONGITUDE_MAX),
+        clamp_within((box.south + box.north) / 2, GEOHASH_LATITUDE_MAX)};
 }
 
 void geohash_text(uint64_t bits, char text[GEOHASH_TEXT_CHARS + 1]) {

@@ -58,7 +58,7 @@ static uint64_t load_le(const unsigned char *bytes, size_t count) {
     return word;
 }
 
-static uint64_t hash_of(struct slice element) {
+static uint64_t hyperloglog_hash(struct slice element) {
     const uint64_t multiplier = 0xc6a4a7935bd1e995;
     const unsigned char *bytes = (const unsigned char *)element.bytes;
     size_t left = element.length;
@@ -75,8 +75,8 @@ static uint64_t hash_of(struct slice element) {
 
 /* The register of an element, and the value to which the element raises it: the position of the
  * lowest 1 in the rest of the hash. */
-static unsigned place_of(struct slice element, uint8_t *value) {
-    uint64_t hash = hash_of(element);
+static unsigned register_of(struct slice element, uint8_t *value) {
+    uint64_t hash = hyperloglog_hash(element);
     uint64_t rest = hash >> INDEX_BITS | UINT64_C(1) << (64 - INDEX_BITS);
     *value = (uint8_t)(__builtin_ctzll(rest) + 1);
     return (unsigned)(hash & (HYPERLOGLOG_REGISTERS - 1));
@@ -248,13 +248,13 @@ static enum hyperloglog_result raise_one(char *bytes, size_t *length, unsigned i
 enum hyperloglog_result hyperloglog_add(char *bytes, size_t *length, struct slice element,
                                         size_t sparse_max) {
     uint8_t value;
-    unsigned index = place_of(element, &value);
+    unsigned index = register_of(element, &value);
     return raise_one(bytes, length, index, value, sparse_max);
 }
 
 bool hyperloglog_dense_has(const char *bytes, struct slice element) {
     uint8_t value;
-    unsigned index = place_of(element, &value);
+    unsigned index = register_of(element, &value);
     return dense_get((const unsigned char *)bytes + HYPERLOGLOG_HEADER_BYTES, index) >= value;
 }
 
@@ -295,7 +295,7 @@ bool hyperloglog_merge(uint8_t registers[HYPERLOGLOG_REGISTERS], struct slice by
 
 /* Ertl's sigma and tau: the corrections for registers that are still 0 and for those at their
  * maximum; both series converge within some dozens of terms. */
-static double sigma(double x) {
+static double correction_sigma(double x) {
     double power = 1, sum = x, last;
     if (x == 1) return INFINITY;
     do {
@@ -307,7 +307,7 @@ static double sigma(double x) {
     return sum;
 }
 
-static double tau(double x) {
+static double correction_tau(double x) {
     double power = 1, sum = 1 - x, last;
     if (x == 0 || x == 1) return 0;
     do {
@@ -319,13 +319,13 @@ static double tau(double x) {
     return sum / 3;
 }
 
-static uint64_t estimate(const unsigned histogram[REGISTER_MASK + 1]) {
+static uint64_t estimate_cardinality(const unsigned histogram[REGISTER_MASK + 1]) {
     const double m = HYPERLOGLOG_REGISTERS;
     const int last = HYPERLOGLOG_VALUE_MAX;
     const double end = 0x1p63;
-    double z = m * tau((m - histogram[last]) / m);
+    double z = m * correction_tau((m - histogram[last]) / m);
     for (int value = last - 1; value >= 1; value--) z = 0.5 * (z + histogram[value]);
-    z += m * sigma(histogram[0] / m);
+    z += m * correction_sigma(histogram[0] / m);
     double cardinality = ALPHA * m * m / z; /* z is 0 if all (foreign) registers are at their end */
     return cardinality < end ? (uint64_t)llround(cardinality) : HYPERLOGLOG_BEYOND;
 }
@@ -338,7 +338,7 @@ uint64_t hyperloglog_count_registers(const uint8_t registers[HYPERLOGLOG_REGISTE
         parts[i % 4][registers[i] & REGISTER_MASK]++;
     for (unsigned v = 0; v <= REGISTER_MASK; v++)
         histogram[v] = parts[0][v] + parts[1][v] + parts[2][v] + parts[3][v];
-    return estimate(histogram);
+    return estimate_cardinality(histogram);
 }
 
 bool hyperloglog_count(struct slice bytes, uint64_t *cardinality) {
@@ -351,7 +351,7 @@ bool hyperloglog_count(struct slice bytes, uint64_t *cardinality) {
     }
     struct hyperloglog_run run = {.at = HYPERLOGLOG_HEADER_BYTES};
     for (; hyperloglog_run_at(bytes, &run); run_pass(&run)) histogram[run.value] += run.length;
-    *cardinality = estimate(histogram);
+    *cardinality = estimate_cardinality(histogram);
     return run.at == bytes.length && run.first == HYPERLOGLOG_REGISTERS;
 }
 

@@ -29,19 +29,19 @@ static uint32_t next_place(const struct idset *s, uint32_t place) {
 }
 
 /* The place where the id stands, or the free place where it would. */
-static uint32_t place_of(const struct idset *s, uint64_t id) {
+static uint32_t idset_place(const struct idset *s, uint64_t id) {
     uint32_t place = first_place(s, id);
     while (s->places[place] && s->places[place] != id) place = next_place(s, place);
     return place;
 }
 
-static void resize(struct idset *s, uint32_t capacity, enum memory_class class) {
+static void idset_resize(struct idset *s, uint32_t capacity, enum memory_class class) {
     struct idset old = *s;
     size_t position = 0;
     uint64_t id;
     s->capacity = capacity;
     s->places = memory_zalloc(capacity * sizeof(uint64_t), class);
-    while ((id = idset_next(&old, &position)) != 0) s->places[place_of(s, id)] = id;
+    while ((id = idset_next(&old, &position)) != 0) s->places[idset_place(s, id)] = id;
     if (old.capacity) memory_free_sized(old.places, old.capacity * sizeof(uint64_t), class);
 }
 
@@ -51,7 +51,7 @@ bool idset_is_full(const struct idset *s) {
 
 bool idset_has(const struct idset *s, uint64_t id) {
     if (!s->capacity) return s->count && s->only == id;
-    return s->places[place_of(s, id)] == id;
+    return s->places[idset_place(s, id)] == id;
 }
 
 bool idset_add(struct idset *s, uint64_t id, enum memory_class class) {
@@ -64,9 +64,9 @@ bool idset_add(struct idset *s, uint64_t id, enum memory_class class) {
     }
     if (idset_is_full(s)) {
         ASSERT_COMPARE(s->capacity, <, CAPACITY_MAX);
-        resize(s, s->capacity ? s->capacity * 2 : CAPACITY_MIN, class);
+        idset_resize(s, s->capacity ? s->capacity * 2 : CAPACITY_MIN, class);
     }
-    s->places[place_of(s, id)] = id;
+    s->places[idset_place(s, id)] = id;
     s->count++;
     return true;
 }
@@ -89,8 +89,9 @@ bool idset_remove(struct idset *s, uint64_t id, enum memory_class class) {
         return true;
     }
     s->count--;
-    close_gap(s, place_of(s, id));
-    if (s->capacity > CAPACITY_MIN && s->count < s->capacity / 8) resize(s, s->capacity / 2, class);
+    close_gap(s, idset_place(s, id));
+    if (s->capacity > CAPACITY_MIN && s->count < s->capacity / 8)
+        idset_resize(s, s->capacity / 2, class);
     return true;
 }
 
@@ -120,7 +121,7 @@ void idset_check(const struct idset *s) {
     ASSERT(s->capacity == CAPACITY_MIN || s->count >= s->capacity / 8);
     for (uint32_t i = 0; i < s->capacity; i++) {
         if (!s->places[i]) continue;
-        ASSERT_COMPARE(place_of(s, s->places[i]), ==, i);
+        ASSERT_COMPARE(idset_place(s, s->places[i]), ==, i);
         count++;
     }
     ASSERT_COMPARE(count, ==, s->count);

@@ -21,11 +21,13 @@ struct intset {
 };
 _Static_assert(sizeof(struct intset) == INTSET_HEADER_BYTES, "the header is what files have");
 
-static inline size_t size_for(size_t width, size_t count) {
+static inline size_t intset_size_for(size_t width, size_t count) {
     return INTSET_HEADER_BYTES + width * count;
 }
 
-static inline size_t size_of(const struct intset *s) { return size_for(s->width, s->count); }
+static inline size_t intset_used_size(const struct intset *s) {
+    return intset_size_for(s->width, s->count);
+}
 
 static uint32_t width_of(int64_t member) {
     if (member == (int16_t)member) return 2;
@@ -56,7 +58,7 @@ struct intset *intset_create(void) {
 }
 
 void intset_free(struct intset *s) {
-    if (s) memory_free_sized(s, size_of(s), MEMORY_DATASET);
+    if (s) memory_free_sized(s, intset_used_size(s), MEMORY_DATASET);
 }
 
 struct intset *intset_from_bytes(const void *bytes, size_t size) {
@@ -66,14 +68,14 @@ struct intset *intset_from_bytes(const void *bytes, size_t size) {
 }
 
 struct intset *intset_dup(const struct intset *s) {
-    return intset_from_bytes(s, size_of(s));
+    return intset_from_bytes(s, intset_used_size(s));
 }
 
 const uint8_t *intset_bytes(const struct intset *s) { return (const uint8_t *)s; }
 
-size_t intset_size(const struct intset *s) { return size_of(s); }
+size_t intset_size(const struct intset *s) { return intset_used_size(s); }
 
-size_t intset_memory(const struct intset *s) { return memory_good_size(size_of(s)); }
+size_t intset_memory(const struct intset *s) { return memory_good_size(intset_used_size(s)); }
 
 size_t intset_count(const struct intset *s) { return s->count; }
 
@@ -106,14 +108,15 @@ bool intset_has(const struct intset *s, int64_t member) {
 int64_t intset_random(const struct intset *s) { return intset_at(s, random_below(s->count)); }
 
 /* Resizes the block; contents are kept up to the smaller size. */
-static void resize(struct intset **s, size_t size) {
+static void intset_resize(struct intset **s, size_t size) {
     size_t good = memory_good_size(size);
-    if (good != memory_good_size(size_of(*s))) *s = memory_realloc(*s, good, MEMORY_DATASET);
+    if (good != memory_good_size(intset_used_size(*s)))
+        *s = memory_realloc(*s, good, MEMORY_DATASET);
 }
 
 /* Adds a member that is too wide for the set, so below all others or above them. */
 static void add_wider(struct intset **set, int64_t member, uint32_t width) {
-    resize(set, size_for(width, (*set)->count + (size_t)1));
+    intset_resize(set, intset_size_for(width, (*set)->count + (size_t)1));
     struct intset *s = *set;
     uint32_t old_width = s->width;
     size_t shift = member < 0 ? 1 : 0;
@@ -133,7 +136,7 @@ bool intset_add(struct intset **set, int64_t member) {
     }
     size_t index = intset_count_below(*set, member);
     if (stands_at(*set, index, member)) return false;
-    resize(set, size_for((*set)->width, (*set)->count + (size_t)1));
+    intset_resize(set, intset_size_for((*set)->width, (*set)->count + (size_t)1));
     struct intset *s = *set;
     uint8_t *place = s->members + s->width * index;
     memmove(place + s->width, place, s->width * (s->count - index));
@@ -147,7 +150,7 @@ static void remove_at(struct intset **set, size_t index) {
     ASSERT(index < s->count);
     uint8_t *place = s->members + s->width * index;
     memmove(place, place + s->width, s->width * (s->count - index - 1));
-    resize(set, size_for(s->width, s->count - (size_t)1));
+    intset_resize(set, intset_size_for(s->width, s->count - (size_t)1));
     (*set)->count--;
 }
 
@@ -163,7 +166,7 @@ void intset_remove_places(struct intset **set, const size_t *places, size_t coun
         memmove(to, s->members + s->width * from, s->width * (end - from));
         to += s->width * (end - from);
     }
-    resize(set, size_for(s->width, s->count - count));
+    intset_resize(set, intset_size_for(s->width, s->count - count));
     (*set)->count -= (uint32_t)count;
 }
 
@@ -178,7 +181,7 @@ bool intset_validate(const void *bytes, size_t size) {
     if (size < sizeof(header)) return false;
     memcpy(&header, bytes, sizeof(header));
     if (header.width != 2 && header.width != 4 && header.width != 8) return false;
-    if (header.count > INTSET_COUNT_MAX || size != size_for(header.width, header.count))
+    if (header.count > INTSET_COUNT_MAX || size != intset_size_for(header.width, header.count))
         return false;
     const uint8_t *members = (const uint8_t *)bytes + sizeof(header);
     for (size_t i = 1; i < header.count; i++) {
@@ -188,4 +191,4 @@ bool intset_validate(const void *bytes, size_t size) {
     return true;
 }
 
-void intset_check(const struct intset *s) { ASSERT(intset_validate(s, size_of(s))); }
+void intset_check(const struct intset *s) { ASSERT(intset_validate(s, intset_used_size(s))); }

@@ -79,7 +79,7 @@ static void row_next(const uint64_t *row, const uint64_t *match, size_t words, u
     }
 }
 
-static size_t zeros(const uint64_t *row, size_t columns) {
+static size_t count_zeros(const uint64_t *row, size_t columns) {
     size_t count = 0;
     for (size_t j = 0; j < columns; j += WORD_BITS) {
         uint64_t inverse = ~row[j / WORD_BITS];
@@ -89,14 +89,14 @@ static size_t zeros(const uint64_t *row, size_t columns) {
     return count;
 }
 
-static void compare(struct lcs *lcs, const struct matches *m, uint64_t *first) {
+static void lcs_compute_rows(struct lcs *lcs, const struct matches *m, uint64_t *first) {
     const uint64_t *row = first;
     for (size_t i = 0; i < lcs->a.length; i++) {
         uint64_t *next = lcs->rows + (lcs->all_rows ? i * lcs->words : 0);
         row_next(row, m->row[(unsigned char)lcs->a.bytes[i]], lcs->words, next);
         row = next;
     }
-    lcs->length = zeros(row, lcs->b.length);
+    lcs->length = count_zeros(row, lcs->b.length);
 }
 
 struct lcs *lcs_create(struct slice a, struct slice b, bool with_ranges) {
@@ -121,7 +121,7 @@ struct lcs *lcs_create(struct slice a, struct slice b, bool with_ranges) {
     bool enough = first && lcs->rows && matches_init(&matches, a, b, words);
     if (enough) {
         memset(first, 0xff, row_bytes);
-        compare(lcs, &matches, first);
+        lcs_compute_rows(lcs, &matches, first);
         memory_free(matches.words, MEMORY_OTHER);
     }
     memory_free(first, MEMORY_OTHER);

@@ -54,7 +54,7 @@ enum {
 
 /* ---- Numbers in bytes ---- */
 
-static inline uint32_t read_32(const uint8_t *b) {
+static inline uint32_t load_32(const uint8_t *b) {
     uint32_t v;
     memcpy(&v, b, sizeof(v)); /* little-endian machines only, as everywhere here */
     return v;
@@ -66,16 +66,20 @@ static inline uint16_t read_16(const uint8_t *b) {
     return v;
 }
 
-static inline uint8_t *bytes_of(const struct listpack *lp) { return (uint8_t *)(uintptr_t)lp; }
+static inline uint8_t *listpack_bytes_at(const struct listpack *lp) {
+    return (uint8_t *)(uintptr_t)lp;
+}
 
-static inline size_t size_of(const struct listpack *lp) { return read_32(bytes_of(lp)); }
+static inline size_t listpack_read_size(const struct listpack *lp) {
+    return load_32(listpack_bytes_at(lp));
+}
 
 static void set_size(uint8_t *bytes, size_t size) {
     uint32_t v = (uint32_t)size;
     memcpy(bytes, &v, sizeof(v));
 }
 
-static void set_count(uint8_t *bytes, size_t count) {
+static void listpack_set_count(uint8_t *bytes, size_t count) {
     uint16_t v = (uint16_t)(count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN);
     memcpy(bytes + 4, &v, sizeof(v));
 }
@@ -131,7 +135,7 @@ static inline size_t content_size(const uint8_t *e) {
     if (first < INTEGER_13) return 1 + (size_t)(first & 63);
     if (first < TEXT_12) return 2;
     if (first < TEXT_32) return 2 + ((size_t)(first & 15) << 8 | e[1]);
-    if (first == TEXT_32) return 5 + (size_t)read_32(e + 1);
+    if (first == TEXT_32) return 5 + (size_t)load_32(e + 1);
     return head_size(first);
 }
 
@@ -162,11 +166,11 @@ static struct listpack_value element_value(const uint8_t *e) {
     if (first < TEXT_32) return text_value(e + 2, (size_t)(first & 15) << 8 | e[1]);
     int64_t wide;
     switch (first) {
-    case TEXT_32: return text_value(e + 5, read_32(e + 1));
+    case TEXT_32: return text_value(e + 5, load_32(e + 1));
     case INTEGER_16: return integer_value((int16_t)read_16(e + 1));
     case INTEGER_24:
         return integer_value((int32_t)((uint32_t)read_16(e + 1) << 8 | (uint32_t)e[3] << 24) >> 8);
-    case INTEGER_32: return integer_value((int32_t)read_32(e + 1));
+    case INTEGER_32: return integer_value((int32_t)load_32(e + 1));
     default: memcpy(&wide, e + 1, sizeof(wide)); return integer_value(wide);
     }
 }
@@ -223,7 +227,8 @@ static void encode_text(struct encoded *out, struct slice text) {
         h[1] = (uint8_t)text.length;
         out->head_size = 2;
     } else {
-        uint32_t length = (uint32_t)text.length; /* a longer text fits no block: see splice */
+        uint32_t length =
+            (uint32_t)text.length; /* a longer text fits no block: see listpack_splice */
         h[0] = TEXT_32;
         memcpy(h + 1, &length, sizeof(length));
         out->head_size = 5;
@@ -246,11 +251,12 @@ static void encoded_write(uint8_t *out, const struct encoded *e) {
 
 /* Replaces `gone` bytes of elements at `at` by room for `room` bytes, and adds `delta` to the
  * number of elements. Returns the room. */
-static uint8_t *splice(struct listpack **lp, size_t at, size_t gone, size_t room, int64_t delta) {
-    if (gone == room && delta == 0) return bytes_of(*lp) + at;
-    size_t old_size = size_of(*lp), size = old_size - gone + room;
+static uint8_t *listpack_splice(struct listpack **lp, size_t at, size_t gone, size_t room,
+                                int64_t delta) {
+    if (gone == room && delta == 0) return listpack_bytes_at(*lp) + at;
+    size_t old_size = listpack_read_size(*lp), size = old_size - gone + room;
     ASSERT_COMPARE(size, <=, LISTPACK_BYTES_MAX);
-    uint8_t *bytes = bytes_of(*lp);
+    uint8_t *bytes = listpack_bytes_at(*lp);
     size_t good = memory_good_size(size);
     bool moves = good != memory_good_size(old_size);
     if (moves && size > old_size) bytes = memory_realloc(bytes, good, MEMORY_DATASET);
@@ -258,7 +264,7 @@ static uint8_t *splice(struct listpack **lp, size_t at, size_t gone, size_t room
     if (moves && size < old_size) bytes = memory_realloc(bytes, good, MEMORY_DATASET);
     set_size(bytes, size);
     size_t count = read_16(bytes + 4);
-    if (count != COUNT_UNKNOWN) set_count(bytes, (size_t)((int64_t)count + delta));
+    if (count != COUNT_UNKNOWN) listpack_set_count(bytes, (size_t)((int64_t)count + delta));
     *lp = (struct listpack *)bytes;
     return bytes + at;
 }
@@ -269,15 +275,15 @@ static struct listpack *block_create(size_t size) {
 
 struct listpack *listpack_create(void) {
     struct listpack *lp = block_create(LISTPACK_EMPTY_BYTES);
-    uint8_t *bytes = bytes_of(lp);
+    uint8_t *bytes = listpack_bytes_at(lp);
     set_size(bytes, LISTPACK_EMPTY_BYTES);
-    set_count(bytes, 0);
+    listpack_set_count(bytes, 0);
     bytes[LISTPACK_HEADER_BYTES] = END_MARK;
     return lp;
 }
 
 void listpack_free(struct listpack *lp) {
-    if (lp) memory_free_sized(lp, size_of(lp), MEMORY_DATASET);
+    if (lp) memory_free_sized(lp, listpack_read_size(lp), MEMORY_DATASET);
 }
 
 struct listpack *listpack_from_bytes(const void *bytes, size_t size) {
@@ -287,17 +293,19 @@ struct listpack *listpack_from_bytes(const void *bytes, size_t size) {
 }
 
 struct listpack *listpack_dup(const struct listpack *lp) {
-    return listpack_from_bytes(lp, size_of(lp));
+    return listpack_from_bytes(lp, listpack_read_size(lp));
 }
 
-const uint8_t *listpack_bytes(const struct listpack *lp) { return bytes_of(lp); }
+const uint8_t *listpack_bytes(const struct listpack *lp) { return listpack_bytes_at(lp); }
 
-size_t listpack_size(const struct listpack *lp) { return size_of(lp); }
+size_t listpack_size(const struct listpack *lp) { return listpack_read_size(lp); }
 
-size_t listpack_memory(const struct listpack *lp) { return memory_good_size(size_of(lp)); }
+size_t listpack_memory(const struct listpack *lp) {
+    return memory_good_size(listpack_read_size(lp));
+}
 
 size_t listpack_count(const struct listpack *lp) {
-    size_t count = read_16(bytes_of(lp) + 4);
+    size_t count = read_16(listpack_bytes_at(lp) + 4);
     if (count != COUNT_UNKNOWN) return count;
     count = 0;
     for (uint32_t at = listpack_first(lp); at; at = listpack_next(lp, at)) count++;
@@ -311,45 +319,47 @@ size_t listpack_element_size(struct slice text) {
 }
 
 size_t listpack_element_bytes(const struct listpack *lp, uint32_t at) {
-    return element_size(bytes_of(lp) + at);
+    return element_size(listpack_bytes_at(lp) + at);
 }
 
 bool listpack_has_room(const struct listpack *lp, size_t more_bytes) {
-    return more_bytes <= LISTPACK_BYTES_MAX - size_of(lp);
+    return more_bytes <= LISTPACK_BYTES_MAX - listpack_read_size(lp);
 }
 
 /* ---- Reading ---- */
 
 uint32_t listpack_first(const struct listpack *lp) {
-    return bytes_of(lp)[LISTPACK_HEADER_BYTES] == END_MARK ? 0 : LISTPACK_HEADER_BYTES;
+    return listpack_bytes_at(lp)[LISTPACK_HEADER_BYTES] == END_MARK ? 0 : LISTPACK_HEADER_BYTES;
 }
 
-static uint32_t before(const struct listpack *lp, size_t at) {
+static uint32_t element_before(const struct listpack *lp, size_t at) {
     if (at == LISTPACK_HEADER_BYTES) return 0;
-    uint8_t nearest = bytes_of(lp)[at - 1];
+    uint8_t nearest = listpack_bytes_at(lp)[at - 1];
     if (nearest < BACK_2_BYTES_FROM) return (uint32_t)(at - nearest - 1);
-    size_t length = back_read(bytes_of(lp) + at, at);
+    size_t length = back_read(listpack_bytes_at(lp) + at, at);
     return (uint32_t)(at - length - back_size(length));
 }
 
-uint32_t listpack_last(const struct listpack *lp) { return before(lp, size_of(lp) - 1); }
+uint32_t listpack_last(const struct listpack *lp) {
+    return element_before(lp, listpack_read_size(lp) - 1);
+}
 
-uint32_t listpack_prev(const struct listpack *lp, uint32_t at) { return before(lp, at); }
+uint32_t listpack_prev(const struct listpack *lp, uint32_t at) { return element_before(lp, at); }
 
 uint32_t listpack_next(const struct listpack *lp, uint32_t at) {
-    const uint8_t *bytes = bytes_of(lp);
+    const uint8_t *bytes = listpack_bytes_at(lp);
     size_t next = at + element_size(bytes + at);
     return bytes[next] == END_MARK ? 0 : (uint32_t)next;
 }
 
 uint32_t listpack_skip(const struct listpack *lp, uint32_t at, uint64_t count) {
-    const uint8_t *bytes = bytes_of(lp), *e = bytes + at;
+    const uint8_t *bytes = listpack_bytes_at(lp), *e = bytes + at;
     for (; count > 0 && *e != END_MARK; count--) e += element_size(e);
     return *e == END_MARK ? 0 : (uint32_t)(e - bytes);
 }
 
 uint32_t listpack_seek(const struct listpack *lp, int64_t index) {
-    size_t known = read_16(bytes_of(lp) + 4);
+    size_t known = read_16(listpack_bytes_at(lp) + 4);
     if (known != COUNT_UNKNOWN) {
         int64_t count = (int64_t)known;
         if (index >= count || index < -count) return 0;
@@ -366,12 +376,12 @@ uint32_t listpack_seek(const struct listpack *lp, int64_t index) {
 }
 
 struct listpack_value listpack_get(const struct listpack *lp, uint32_t at) {
-    ASSERT_SLOW(at >= LISTPACK_HEADER_BYTES && at < size_of(lp) - 1);
-    return element_value(bytes_of(lp) + at);
+    ASSERT_SLOW(at >= LISTPACK_HEADER_BYTES && at < listpack_read_size(lp) - 1);
+    return element_value(listpack_bytes_at(lp) + at);
 }
 
 struct listpack_value listpack_take(const struct listpack *lp, uint32_t *at) {
-    const uint8_t *bytes = bytes_of(lp), *e = bytes + *at;
+    const uint8_t *bytes = listpack_bytes_at(lp), *e = bytes + *at;
     struct listpack_value v;
     if (*e < TEXT_6) {
         v = integer_value(*e);
@@ -388,7 +398,7 @@ struct listpack_value listpack_take(const struct listpack *lp, uint32_t *at) {
 }
 
 int64_t listpack_take_integer(const struct listpack *lp, uint32_t *at) {
-    const uint8_t *bytes = bytes_of(lp), *e = bytes + *at;
+    const uint8_t *bytes = listpack_bytes_at(lp), *e = bytes + *at;
     int64_t integer = *e;
     if (*e < TEXT_6) {
         e += 2;
@@ -432,13 +442,13 @@ static inline bool element_equal(const uint8_t *e, const struct needle *n) {
 
 bool listpack_equal(const struct listpack *lp, uint32_t at, struct slice text) {
     struct needle n = needle_of(text);
-    return element_equal(bytes_of(lp) + at, &n);
+    return element_equal(listpack_bytes_at(lp) + at, &n);
 }
 
 uint32_t listpack_find(const struct listpack *lp, uint32_t at, struct slice text, size_t skip) {
     if (!at) return 0;
     struct needle n = needle_of(text);
-    const uint8_t *bytes = bytes_of(lp), *e = bytes + at;
+    const uint8_t *bytes = listpack_bytes_at(lp), *e = bytes + at;
     while (*e != END_MARK) {
         if (element_equal(e, &n)) return (uint32_t)(e - bytes);
         e += element_size(e);
@@ -449,22 +459,23 @@ uint32_t listpack_find(const struct listpack *lp, uint32_t at, struct slice text
 
 /* ---- Changing ---- */
 
-static uint32_t insert(struct listpack **lp, size_t at, size_t gone, const struct encoded *e) {
+static uint32_t insert_encoded(struct listpack **lp, size_t at, size_t gone,
+                               const struct encoded *e) {
     size_t size = encoded_size(e);
-    encoded_write(splice(lp, at, gone, size, gone ? 0 : 1), e);
+    encoded_write(listpack_splice(lp, at, gone, size, gone ? 0 : 1), e);
     return (uint32_t)at;
 }
 
 void listpack_append(struct listpack **lp, struct slice text) {
     struct encoded e;
     encode_text(&e, text);
-    insert(lp, size_of(*lp) - 1, 0, &e);
+    insert_encoded(lp, listpack_read_size(*lp) - 1, 0, &e);
 }
 
 void listpack_append_integer(struct listpack **lp, int64_t integer) {
     struct encoded e;
     encode_integer(&e, integer);
-    insert(lp, size_of(*lp) - 1, 0, &e);
+    insert_encoded(lp, listpack_read_size(*lp) - 1, 0, &e);
 }
 
 void listpack_append_batch(struct listpack **lp, const struct listpack_value *values,
@@ -479,7 +490,7 @@ void listpack_append_batch(struct listpack **lp, const struct listpack_value *va
             encode_integer(&encoded[i], values[i].integer);
         size += encoded_size(&encoded[i]);
     }
-    uint8_t *out = splice(lp, size_of(*lp) - 1, 0, size, (int64_t)count);
+    uint8_t *out = listpack_splice(lp, listpack_read_size(*lp) - 1, 0, size, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
         encoded_write(out, &encoded[i]);
         out += encoded_size(&encoded[i]);
@@ -571,7 +582,7 @@ struct listpack *listpack_build_end(struct listpack_builder *b) {
     *b->next++ = END_MARK;
     size_t size = (size_t)(b->next - b->bytes);
     set_size(b->bytes, size);
-    set_count(b->bytes, b->count);
+    listpack_set_count(b->bytes, b->count);
     struct listpack *lp = listpack_from_bytes(b->bytes, size);
     build_release(b);
     return lp;
@@ -582,59 +593,59 @@ void listpack_build_drop(struct listpack_builder *b) { build_release(b); }
 void listpack_prepend(struct listpack **lp, struct slice text) {
     struct encoded e;
     encode_text(&e, text);
-    insert(lp, LISTPACK_HEADER_BYTES, 0, &e);
+    insert_encoded(lp, LISTPACK_HEADER_BYTES, 0, &e);
 }
 
 uint32_t listpack_insert_before(struct listpack **lp, uint32_t at, struct slice text) {
     struct encoded e;
     encode_text(&e, text);
-    return insert(lp, at ? at : size_of(*lp) - 1, 0, &e);
+    return insert_encoded(lp, at ? at : listpack_read_size(*lp) - 1, 0, &e);
 }
 
 uint32_t listpack_insert_after(struct listpack **lp, uint32_t at, struct slice text) {
     struct encoded e;
     encode_text(&e, text);
-    return insert(lp, at + element_size(bytes_of(*lp) + at), 0, &e);
+    return insert_encoded(lp, at + element_size(listpack_bytes_at(*lp) + at), 0, &e);
 }
 
 void listpack_replace(struct listpack **lp, uint32_t at, struct slice text) {
     struct encoded e;
     encode_text(&e, text);
-    insert(lp, at, element_size(bytes_of(*lp) + at), &e);
+    insert_encoded(lp, at, element_size(listpack_bytes_at(*lp) + at), &e);
 }
 
 void listpack_replace_integer(struct listpack **lp, uint32_t at, int64_t integer) {
     struct encoded e;
     encode_integer(&e, integer);
-    insert(lp, at, element_size(bytes_of(*lp) + at), &e);
+    insert_encoded(lp, at, element_size(listpack_bytes_at(*lp) + at), &e);
 }
 
 uint32_t listpack_delete_range(struct listpack **lp, uint32_t at, size_t count) {
-    const uint8_t *bytes = bytes_of(*lp);
+    const uint8_t *bytes = listpack_bytes_at(*lp);
     size_t end = at, deleted = 0;
     for (; deleted < count && bytes[end] != END_MARK; deleted++) end += element_size(bytes + end);
-    const uint8_t *rest = splice(lp, at, end - at, 0, -(int64_t)deleted);
+    const uint8_t *rest = listpack_splice(lp, at, end - at, 0, -(int64_t)deleted);
     return *rest == END_MARK ? 0 : at;
 }
 
 void listpack_merge(struct listpack **lp, const struct listpack *other) {
-    size_t known = read_16(bytes_of(other) + 4);
+    size_t known = read_16(listpack_bytes_at(other) + 4);
     size_t count = known == COUNT_UNKNOWN ? listpack_count(other) : known;
-    size_t more = size_of(other) - LISTPACK_EMPTY_BYTES;
-    uint8_t *room = splice(lp, size_of(*lp) - 1, 0, more, (int64_t)count);
-    memcpy(room, bytes_of(other) + LISTPACK_HEADER_BYTES, more);
+    size_t more = listpack_read_size(other) - LISTPACK_EMPTY_BYTES;
+    uint8_t *room = listpack_splice(lp, listpack_read_size(*lp) - 1, 0, more, (int64_t)count);
+    memcpy(room, listpack_bytes_at(other) + LISTPACK_HEADER_BYTES, more);
 }
 
 struct listpack *listpack_split(struct listpack **lp, uint32_t at) {
-    uint8_t *bytes = bytes_of(*lp);
-    size_t size = size_of(*lp), rest = size - 1 - at, moved = 0;
+    uint8_t *bytes = listpack_bytes_at(*lp);
+    size_t size = listpack_read_size(*lp), rest = size - 1 - at, moved = 0;
     struct listpack *tail = block_create(LISTPACK_EMPTY_BYTES + rest);
-    uint8_t *out = bytes_of(tail);
+    uint8_t *out = listpack_bytes_at(tail);
     for (const uint8_t *e = bytes + at; *e != END_MARK; e += element_size(e)) moved++;
     memcpy(out + LISTPACK_HEADER_BYTES, bytes + at, rest + 1);
     set_size(out, LISTPACK_EMPTY_BYTES + rest);
-    set_count(out, moved);
-    splice(lp, at, rest, 0, -(int64_t)moved);
+    listpack_set_count(out, moved);
+    listpack_splice(lp, at, rest, 0, -(int64_t)moved);
     return tail;
 }
 
@@ -661,7 +672,7 @@ bool listpack_validate(const void *foreign, size_t size,
                        void *context) {
     const uint8_t *bytes = foreign;
     if (size < LISTPACK_EMPTY_BYTES || size > LISTPACK_BYTES_MAX) return false;
-    if (read_32(bytes) != size || bytes[size - 1] != END_MARK) return false;
+    if (load_32(bytes) != size || bytes[size - 1] != END_MARK) return false;
     size_t count = 0;
     for (size_t at = LISTPACK_HEADER_BYTES; at != size - 1; count++) {
         size_t element = element_validate(bytes, at, size - 1);
@@ -698,12 +709,12 @@ struct listpack *listpack_from_foreign(const void *bytes, size_t size) {
     if (listpack_validate(bytes, size, NULL, NULL)) return listpack_from_bytes(bytes, size);
     if (size < LISTPACK_EMPTY_BYTES || size > LISTPACK_BYTES_MAX) return NULL;
     struct listpack *lp = listpack_from_bytes(bytes, size);
-    mend_last_back(bytes_of(lp), size - 1);
+    mend_last_back(listpack_bytes_at(lp), size - 1);
     if (listpack_validate(lp, size, NULL, NULL)) return lp;
     memory_free(lp, MEMORY_DATASET);
     return NULL;
 }
 
 void listpack_check(const struct listpack *lp) {
-    ASSERT(listpack_validate(lp, size_of(lp), NULL, NULL));
+    ASSERT(listpack_validate(lp, listpack_read_size(lp), NULL, NULL));
 }

@@ -149,7 +149,8 @@ static unsigned slot_for(const struct ordered_leaf *leaf, const struct target *t
 
 /* The number of elements before the target. `place` (may be NULL) becomes the target's place,
  * perhaps behind a leaf's last element. */
-static size_t find(const struct ordered *o, const struct target *t, struct ordered_cursor *place) {
+static size_t find_rank(const struct ordered *o, const struct target *t,
+                        struct ordered_cursor *place) {
     if (o->root.size == 0) return 0;
     struct branch b = o->root;
     size_t rank = 0;
@@ -165,12 +166,12 @@ static size_t find(const struct ordered *o, const struct target *t, struct order
 }
 
 size_t ordered_count_before(const struct ordered *o, const struct ordered_bound *bound) {
-    return find(o, &(struct target){.score = bound->score, .bound = bound}, NULL);
+    return find_rank(o, &(struct target){.score = bound->score, .bound = bound}, NULL);
 }
 
 size_t ordered_rank(const struct ordered *o, const struct ordered_element *e) {
     struct ordered_cursor place;
-    size_t rank = find(o, &(struct target){.element = e, .score = e->score}, &place);
+    size_t rank = find_rank(o, &(struct target){.element = e, .score = e->score}, &place);
     ASSERT(rank < o->root.size);
     /* A place at the end of a leaf stands for the first element of the next leaf. */
     ASSERT_SLOW((place.slot < place.leaf->count ? place.leaf->slots[place.slot]
@@ -219,20 +220,20 @@ bool ordered_prev(struct ordered_cursor *c) {
 
 /* ---- Nodes ---- */
 
-static void *node_alloc(struct ordered *o, size_t size) {
+static void *ordered_node_alloc(struct ordered *o, size_t size) {
     o->bytes += memory_good_size(size);
     return memory_alloc_aligned(NODE_ALIGNMENT, size, MEMORY_DATASET);
 }
 
-static void node_free(struct ordered *o, void *node, size_t size) {
+static void ordered_node_free(struct ordered *o, void *node, size_t size) {
     o->bytes -= memory_good_size(size);
     memory_free_aligned(node, NODE_ALIGNMENT, size, MEMORY_DATASET);
 }
 
 /* An empty leaf behind `prev` and before `next`, either of which may be NULL. */
-static struct ordered_leaf *leaf_create(struct ordered *o, struct ordered_leaf *prev,
-                                        struct ordered_leaf *next) {
-    struct ordered_leaf *leaf = node_alloc(o, LEAF_BYTES);
+static struct ordered_leaf *ordered_leaf_create(struct ordered *o, struct ordered_leaf *prev,
+                                                struct ordered_leaf *next) {
+    struct ordered_leaf *leaf = ordered_node_alloc(o, LEAF_BYTES);
     leaf->count = 0;
     leaf->prev = prev;
     leaf->next = next;
@@ -244,11 +245,11 @@ static struct ordered_leaf *leaf_create(struct ordered *o, struct ordered_leaf *
 static void leaf_free(struct ordered *o, struct ordered_leaf *leaf) {
     if (leaf->prev) leaf->prev->next = leaf->next;
     if (leaf->next) leaf->next->prev = leaf->prev;
-    node_free(o, leaf, LEAF_BYTES);
+    ordered_node_free(o, leaf, LEAF_BYTES);
 }
 
 static struct inner *inner_create(struct ordered *o) {
-    struct inner *n = node_alloc(o, INNER_BYTES);
+    struct inner *n = ordered_node_alloc(o, INNER_BYTES);
     n->count = 0;
     return n;
 }
@@ -309,7 +310,7 @@ static bool leaf_insert(struct ordered *o, struct branch *b, struct ordered_elem
         return false;
     }
     unsigned keep = cut_point(at, leaf->count, !leaf->prev, !leaf->next);
-    struct ordered_leaf *rest = leaf_create(o, leaf, leaf->next);
+    struct ordered_leaf *rest = ordered_leaf_create(o, leaf, leaf->next);
     rest->count = leaf->count - keep;
     slots_move(rest, 0, leaf, keep, rest->count);
     leaf->count = keep;
@@ -370,7 +371,7 @@ static bool branch_insert(struct ordered *o, struct branch *b, unsigned height, 
 }
 
 void ordered_insert(struct ordered *o, struct ordered_element *e) {
-    if (o->root.size == 0) o->root.leaf = leaf_create(o, NULL, NULL);
+    if (o->root.size == 0) o->root.leaf = ordered_leaf_create(o, NULL, NULL);
     struct branch right;
     if (!branch_insert(o, &o->root, o->height, true, e, &right)) return;
     struct inner *n = inner_create(o);
@@ -388,7 +389,7 @@ static void branch_free(struct ordered *o, const struct branch *b, unsigned heig
     if (height > 0) {
         for (unsigned i = 0; i < b->inner->count; i++)
             branch_free(o, &b->inner->branches[i], height - 1, release, context);
-        node_free(o, b->inner, INNER_BYTES);
+        ordered_node_free(o, b->inner, INNER_BYTES);
         return;
     }
     for (unsigned i = 0; release && i < b->leaf->count; i++) {
@@ -440,7 +441,7 @@ static bool inners_balance(struct ordered *o, struct branch *left, struct branch
     r->count = total - half;
     inner_describe(left);
     if (r->count == 0) {
-        node_free(o, r, INNER_BYTES);
+        ordered_node_free(o, r, INNER_BYTES);
         return true;
     }
     inner_describe(right);
@@ -453,7 +454,7 @@ static void inner_remove_at(struct inner *n, unsigned at) {
 }
 
 /* Fills the node at `at`, of height `height`, where it has become too small. */
-static void mend(struct ordered *o, struct inner *n, unsigned at, unsigned height) {
+static void mend_node(struct ordered *o, struct inner *n, unsigned at, unsigned height) {
     if (at >= n->count || n->count < 2) return;
     const struct branch *b = &n->branches[at];
     if (height == 0 ? b->leaf->count >= LEAF_SLOTS_MIN : b->inner->count >= INNER_BRANCHES_MIN)
@@ -495,8 +496,8 @@ static void branch_delete_range(struct ordered *o, struct branch *b, unsigned he
         }
         rank = 0;
     }
-    mend(o, n, first + 1, height - 1); /* the range's far end first: `first` stays in place */
-    mend(o, n, first, height - 1);
+    mend_node(o, n, first + 1, height - 1); /* the range's far end first: `first` stays in place */
+    mend_node(o, n, first, height - 1);
     inner_describe(b);
 }
 
@@ -517,7 +518,7 @@ size_t ordered_delete_range(struct ordered *o, size_t rank, size_t count,
         struct inner *old = o->root.inner;
         o->root = old->branches[0];
         o->height--;
-        node_free(o, old, INNER_BYTES);
+        ordered_node_free(o, old, INNER_BYTES);
     }
     return count;
 }

@@ -58,13 +58,13 @@ static struct node **children_of(const struct node *n) {
     return (struct node **)(uintptr_t)(n->parts + n->has_value * POINTER_BYTES);
 }
 
-static unsigned char *bytes_of(const struct node *n) {
+static unsigned char *child_bytes(const struct node *n) {
     return (unsigned char *)(children_of(n) + n->children);
 }
 
-static unsigned char *prefix_of(const struct node *n) { return bytes_of(n) + n->children; }
+static unsigned char *prefix_of(const struct node *n) { return child_bytes(n) + n->children; }
 
-static size_t size_for(size_t has_value, size_t children, size_t prefix_length) {
+static size_t rax_node_size_for(size_t has_value, size_t children, size_t prefix_length) {
     return sizeof(struct node) + has_value * POINTER_BYTES + children * (POINTER_BYTES + 1) +
            prefix_length;
 }
@@ -73,13 +73,13 @@ static size_t size_for(size_t has_value, size_t children, size_t prefix_length) 
 static size_t node_parts(const struct node *n) { return n->prefix_length > 0 ? 2 : 1; }
 
 static size_t node_size(const struct node *n) {
-    return size_for(n->has_value, n->children, n->prefix_length);
+    return rax_node_size_for(n->has_value, n->children, n->prefix_length);
 }
 
-static struct node *node_alloc(struct rax *r, bool has_value, size_t children,
-                               size_t prefix_length) {
+static struct node *rax_node_alloc(struct rax *r, bool has_value, size_t children,
+                                   size_t prefix_length) {
     ASSERT(prefix_length <= UINT32_MAX);
-    size_t good = memory_good_size(size_for(has_value, children, prefix_length));
+    size_t good = memory_good_size(rax_node_size_for(has_value, children, prefix_length));
     struct node *n = memory_alloc(good, MEMORY_DATASET);
     *n = (struct node){(uint32_t)prefix_length, (uint16_t)children, has_value, 0};
     r->bytes += good;
@@ -87,7 +87,7 @@ static struct node *node_alloc(struct rax *r, bool has_value, size_t children,
     return n;
 }
 
-static void node_free(struct rax *r, struct node *n) {
+static void rax_node_free(struct rax *r, struct node *n) {
     r->bytes -= memory_good_size(node_size(n));
     r->parts -= node_parts(n);
     memory_free_sized(n, node_size(n), MEMORY_DATASET);
@@ -101,8 +101,8 @@ static struct node *node_resize(struct rax *r, struct node *n, size_t size) {
     return memory_realloc(n, good, MEMORY_DATASET);
 }
 
-static struct node *leaf_create(struct rax *r, const char *suffix, size_t length, void *value) {
-    struct node *n = node_alloc(r, true, 0, length);
+static struct node *rax_leaf_create(struct rax *r, const char *suffix, size_t length, void *value) {
+    struct node *n = rax_node_alloc(r, true, 0, length);
     *value_of(n) = value;
     if (length) memcpy(prefix_of(n), suffix, length);
     return n;
@@ -110,7 +110,7 @@ static struct node *leaf_create(struct rax *r, const char *suffix, size_t length
 
 /* The place of a byte among the children: that of the first child whose byte is not below it. */
 static unsigned child_place(const struct node *n, unsigned char byte) {
-    const unsigned char *bytes = bytes_of(n);
+    const unsigned char *bytes = child_bytes(n);
     unsigned low = 0, high = n->children;
     while (low < high) {
         unsigned middle = (low + high) / 2;
@@ -123,7 +123,7 @@ static unsigned child_place(const struct node *n, unsigned char byte) {
 }
 
 static struct node **child_find(const struct node *n, unsigned char byte) {
-    const unsigned char *bytes = bytes_of(n);
+    const unsigned char *bytes = child_bytes(n);
     const unsigned char *place = memchr(bytes, byte, n->children);
     return place ? &children_of(n)[place - bytes] : NULL;
 }
@@ -134,7 +134,7 @@ static void add_child(struct rax *r, struct node **at, unsigned char byte, struc
     unsigned place = child_place(*at, byte), count = (*at)->children;
     size_t prefix_length = (*at)->prefix_length;
     struct node *n =
-        node_resize(r, *at, size_for((*at)->has_value, count + (size_t)1, prefix_length));
+        node_resize(r, *at, rax_node_size_for((*at)->has_value, count + (size_t)1, prefix_length));
     struct node **children = children_of(n);
     unsigned char *old_bytes = (unsigned char *)(children + count);
     unsigned char *new_bytes = (unsigned char *)(children + count + 1);
@@ -159,7 +159,7 @@ static void remove_child(struct rax *r, struct node **at, unsigned place) {
     memmove(new_bytes, old_bytes, place);
     memmove(new_bytes + place, old_bytes + place + 1, count - place - 1);
     memmove(new_bytes + count - 1, old_bytes + count, prefix_length);
-    size_t size = size_for(n->has_value, count - (size_t)1, prefix_length);
+    size_t size = rax_node_size_for(n->has_value, count - (size_t)1, prefix_length);
     *at = n = node_resize(r, n, size);
     n->children--;
 }
@@ -203,20 +203,20 @@ static void join_child(struct rax *r, struct node **at) {
     unsigned char *prefix = prefix_of(joined);
     memmove(prefix + more, prefix, below);
     memcpy(prefix, prefix_of(n), more - 1);
-    prefix[more - 1] = bytes_of(n)[0];
+    prefix[more - 1] = child_bytes(n)[0];
     r->parts -= node_parts(joined);
     joined->prefix_length = (uint32_t)(more + below);
     r->parts += node_parts(joined);
-    node_free(r, n);
+    rax_node_free(r, n);
     *at = joined;
 }
 
 /* Cuts the node within its prefix: `length` bytes of it stay above, in a node with one child. */
-static void split(struct rax *r, struct node **at, size_t length) {
+static void split_node(struct rax *r, struct node **at, size_t length) {
     struct node *below = *at;
-    struct node *above = node_alloc(r, false, 1, length);
+    struct node *above = rax_node_alloc(r, false, 1, length);
     memcpy(prefix_of(above), prefix_of(below), length);
-    bytes_of(above)[0] = prefix_of(below)[length];
+    child_bytes(above)[0] = prefix_of(below)[length];
     cut_prefix(r, &below, length + 1);
     children_of(above)[0] = below;
     *at = above;
@@ -267,7 +267,7 @@ bool rax_insert(struct rax *r, struct slice key, void *value, void **old) {
     size_t position = 0;
     for (; *at; position++) {
         size_t common = common_length(*at, key, position);
-        if (common < (*at)->prefix_length) split(r, at, common);
+        if (common < (*at)->prefix_length) split_node(r, at, common);
         position += common;
         if (position == key.length) {
             if ((*at)->has_value) {
@@ -282,14 +282,14 @@ bool rax_insert(struct rax *r, struct slice key, void *value, void **old) {
         struct node **child = child_find(*at, key_bytes(key)[position]);
         if (!child) {
             const char *rest = key.bytes + position + 1;
-            struct node *leaf = leaf_create(r, rest, key.length - position - 1, value);
+            struct node *leaf = rax_leaf_create(r, rest, key.length - position - 1, value);
             add_child(r, at, key_bytes(key)[position], leaf);
             r->count++;
             return true;
         }
         at = child;
     }
-    *at = leaf_create(r, key.bytes, key.length, value);
+    *at = rax_leaf_create(r, key.bytes, key.length, value);
     r->count++;
     return true;
 }
@@ -315,7 +315,7 @@ bool rax_remove(struct rax *r, struct slice key, void **old) {
         if ((*at)->children == 1) join_child(r, at);
         return true;
     }
-    node_free(r, *at);
+    rax_node_free(r, *at);
     *at = NULL;
     if (!above) return true;
     remove_child(r, above, (unsigned)(at - children_of(*above)));
@@ -338,11 +338,11 @@ static void append_prefix(struct buffer *out, const struct node *n) {
 
 /* Appends the bytes of the path to the first or last key below a node, beginning with the node's
  * prefix. */
-static struct node *descend(struct node *n, bool to_last, struct buffer *out) {
+static struct node *rax_descend(struct node *n, bool to_last, struct buffer *out) {
     append_prefix(out, n);
     while (to_last ? n->children > 0 : !n->has_value) {
         unsigned child = to_last ? n->children - 1U : 0;
-        buffer_append_char(out, (char)bytes_of(n)[child]);
+        buffer_append_char(out, (char)child_bytes(n)[child]);
         n = children_of(n)[child];
         append_prefix(out, n);
     }
@@ -364,8 +364,8 @@ static struct node *take_turn(const struct turn *turn, bool down, struct slice k
     if (!turn->node) return NULL;
     begin_key(out, key, turn->length);
     if (turn->child < 0) return turn->node;
-    buffer_append_char(out, (char)bytes_of(turn->node)[turn->child]);
-    return descend(children_of(turn->node)[turn->child], down, out);
+    buffer_append_char(out, (char)child_bytes(turn->node)[turn->child]);
+    return rax_descend(children_of(turn->node)[turn->child], down, out);
 }
 
 /* Whether all keys below a node that shares only `common` bytes of its prefix with the key are
@@ -387,8 +387,8 @@ static void note_turn(struct turn *turn, struct node *n, unsigned place, bool eq
         *turn = (struct turn){n, (int)(place + equal), length};
 }
 
-static struct node *search(struct node *n, bool down, bool inclusive, struct slice key,
-                           struct buffer *out) {
+static struct node *rax_search(struct node *n, bool down, bool inclusive, struct slice key,
+                               struct buffer *out) {
     struct turn turn = {NULL, 0, 0};
     size_t position = 0;
     for (;;) {
@@ -396,7 +396,7 @@ static struct node *search(struct node *n, bool down, bool inclusive, struct sli
         if (common < n->prefix_length) {
             if (subtree_is_above(n, key, position, common) == down) break;
             begin_key(out, key, position);
-            return descend(n, down, out);
+            return rax_descend(n, down, out);
         }
         position += n->prefix_length;
         if (position == key.length) {
@@ -409,7 +409,7 @@ static struct node *search(struct node *n, bool down, bool inclusive, struct sli
         }
         unsigned char byte = key_bytes(key)[position];
         unsigned place = child_place(n, byte);
-        bool equal = place < n->children && bytes_of(n)[place] == byte;
+        bool equal = place < n->children && child_bytes(n)[place] == byte;
         note_turn(&turn, n, place, equal, down, position);
         if (!equal) break;
         n = children_of(n)[place];
@@ -424,11 +424,11 @@ bool rax_seek(const struct rax *r, enum rax_relation relation, struct slice key,
     if (!n) return false;
     if (relation == RAX_FIRST || relation == RAX_LAST) {
         buffer_clear(found);
-        n = descend(n, relation == RAX_LAST, found);
+        n = rax_descend(n, relation == RAX_LAST, found);
     } else {
         bool down = relation == RAX_AT_MOST || relation == RAX_BELOW;
         bool inclusive = relation == RAX_AT_LEAST || relation == RAX_AT_MOST;
-        n = search(n, down, inclusive, key, found);
+        n = rax_search(n, down, inclusive, key, found);
     }
     if (n && value) *value = *value_of(n);
     return n != NULL;
@@ -508,7 +508,7 @@ void rax_check(const struct rax *r) {
     if (r->root) pending_push(&p, r->root);
     while (p.count > 0) {
         struct node *n = pending_pop(&p);
-        const unsigned char *next = bytes_of(n);
+        const unsigned char *next = child_bytes(n);
         ASSERT(n->has_value || n->children >= 2);
         for (unsigned i = 1; i < n->children; i++) ASSERT(next[i - 1] < next[i]);
         count += n->has_value;

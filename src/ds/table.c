@@ -282,7 +282,7 @@ static inline void note_elements(struct table *t, size_t index, uint32_t more) {
     if (index >= CHUNK_BUCKETS) *chunk_count(t, index >> CHUNK_SHIFT) += more;
 }
 
-static inline struct bucket *bucket_for(const struct table *t, uint64_t hash) {
+static inline struct bucket *table_bucket_for(const struct table *t, uint64_t hash) {
     return bucket_at(t, index_of(t, hash));
 }
 
@@ -604,7 +604,7 @@ static inline void note_moved(struct table *t, size_t from, size_t to, uint32_t 
     note_elements(t, to, elements);
 }
 
-static void split(struct table *t) {
+static void split_bucket(struct table *t) {
     struct bucket *fresh = bucket_open(t);
     size_t source = t->buckets - (t->low_mask + 1);
     unsigned level = (unsigned)__builtin_ctzll(t->low_mask + 1);
@@ -620,7 +620,7 @@ static void split(struct table *t) {
 }
 
 /* Merges the last bucket into the one that it was split from. There are at least two buckets. */
-static void merge(struct table *t) {
+static void merge_buckets(struct table *t) {
     if (t->buckets == t->low_mask + 1) t->low_mask >>= 1;
     size_t last = t->buckets - 1, target = last - (t->low_mask + 1);
     struct chain_end ends[2] = {chain_end_of(bucket_at(t, target)), {NULL, 0}};
@@ -684,14 +684,14 @@ static inline void shrink_end(struct table *t) {
 /* One owed merge, where the mode allows it. */
 static bool shrink_step(struct table *t) {
     if (!may_shrink(t)) return false;
-    merge(t);
+    merge_buckets(t);
     shrink_end(t);
     return true;
 }
 
 static bool grow_step(struct table *t) {
     if (!may_grow(t)) return false;
-    split(t);
+    split_bucket(t);
     return true;
 }
 
@@ -799,7 +799,7 @@ bool table_reserve(struct table *t, size_t elements, size_t steps) {
     }
     for (; wanted > load_limit(t->buckets); steps--) {
         if (steps == 0) return false;
-        split(t);
+        split_bucket(t);
     }
     return true;
 }
@@ -861,12 +861,12 @@ size_t table_bytes_seen(const struct table *t) {
 /* ---- Elements ---- */
 
 void *table_find(const struct table *t, uint64_t hash, const void *key, size_t key_length) {
-    const uint64_t *slot = chain_find(t, bucket_for(t, hash), hash, key, key_length);
+    const uint64_t *slot = chain_find(t, table_bucket_for(t, hash), hash, key, key_length);
     return slot == NULL ? NULL : word_element(*slot);
 }
 
 table_slot table_find_slot(struct table *t, uint64_t hash, const void *key, size_t key_length) {
-    return chain_find(t, bucket_for(t, hash), hash, key, key_length);
+    return chain_find(t, table_bucket_for(t, hash), hash, key, key_length);
 }
 
 void *table_slot_element(const uint64_t *slot) { return word_element(*slot); }
@@ -895,7 +895,7 @@ void table_insert(struct table *t, uint64_t hash, void *element) {
     shrink_end(t);
 }
 
-static void take_out(struct table *t, uint64_t hash, struct bucket *primary, uint64_t *slot) {
+static void table_take_out(struct table *t, uint64_t hash, struct bucket *primary, uint64_t *slot) {
     chain_remove(t, primary, slot);
     note_elements(t, index_of(t, hash), -UINT32_C(1));
     t->count--;
@@ -904,30 +904,32 @@ static void take_out(struct table *t, uint64_t hash, struct bucket *primary, uin
 }
 
 void *table_remove(struct table *t, uint64_t hash, const void *key, size_t key_length) {
-    struct bucket *primary = bucket_for(t, hash);
+    struct bucket *primary = table_bucket_for(t, hash);
     uint64_t *slot = chain_find(t, primary, hash, key, key_length);
     if (slot == NULL) return NULL;
     void *element = word_element(*slot);
-    take_out(t, hash, primary, slot);
+    table_take_out(t, hash, primary, slot);
     return element;
 }
 
 bool table_remove_element(struct table *t, uint64_t hash, const void *element) {
-    struct bucket *primary = bucket_for(t, hash);
+    struct bucket *primary = table_bucket_for(t, hash);
     uint64_t *slot = chain_find_element(primary, hash, element);
     if (slot == NULL) return false;
-    take_out(t, hash, primary, slot);
+    table_take_out(t, hash, primary, slot);
     return true;
 }
 
 bool table_holds(const struct table *t, uint64_t hash, const void *element) {
-    return t->buckets != 0 && chain_find_element(bucket_for(t, hash), hash, element) != NULL;
+    return t->buckets != 0 && chain_find_element(table_bucket_for(t, hash), hash, element) != NULL;
 }
 
-void table_prefetch_bucket(const struct table *t, uint64_t hash) { prefetch(bucket_for(t, hash)); }
+void table_prefetch_bucket(const struct table *t, uint64_t hash) {
+    prefetch(table_bucket_for(t, hash));
+}
 
 void table_prefetch_element(const struct table *t, uint64_t hash) {
-    const struct bucket *b = bucket_for(t, hash);
+    const struct bucket *b = table_bucket_for(t, hash);
     for (unsigned m = head_match(b->head, fingerprint_of(hash)); m != 0; m &= m - 1) {
         uint64_t word = b->slots[__builtin_ctz(m)];
         if (UNLIKELY(!word_tag_fits(word, hash))) continue;
@@ -1085,7 +1087,7 @@ static size_t bucket_not_empty(const struct table *t, size_t index) {
 
 /* The element of that rank, in the order of buckets from chunk 1 on and then of chunk 0.
  * O(chunks + buckets a chunk). */
-static void *element_at_rank(const struct table *t, size_t rank) {
+static void *table_at_rank(const struct table *t, size_t rank) {
     size_t chunks = (t->buckets + CHUNK_BUCKETS - 1) >> CHUNK_SHIFT, chunk = 1;
     for (; chunk < chunks && rank >= *chunk_count(t, chunk); chunk++)
         rank -= *chunk_count(t, chunk);
@@ -1111,7 +1113,7 @@ void *table_random(const struct table *t) {
             if (element != NULL) return element;
         }
     }
-    return element_at_rank(t, random_below(t->count));
+    return table_at_rank(t, random_below(t->count));
 }
 
 /* Up to `wanted` elements of a chain after its first `skip` ones; returns how many. */
@@ -1188,7 +1190,7 @@ void table_stats(const struct table *t, struct table_stats *stats) {
     }
 }
 
-static void check_bucket(const struct table *t, const struct bucket *b, size_t index) {
+static void table_check_bucket(const struct table *t, const struct bucket *b, size_t index) {
     ASSERT_COMPARE((uintptr_t)b % BUCKET_BYTES, ==, 0);
     unsigned occupied = head_occupied(b->head), slots = SLOTS;
     if (b->head & HEAD_LINK) {
@@ -1216,7 +1218,7 @@ static size_t check_chain(const struct table *t, size_t index, size_t depths[DEP
     const struct bucket *b = bucket_at(t, index);
     size_t count = 0, depth = 0;
     for (; b != NULL; b = bucket_next(b), depth++) {
-        check_bucket(t, b, index);
+        table_check_bucket(t, b, index);
         unsigned here = (unsigned)__builtin_popcount(head_occupied(b->head));
         count += here;
         if (depth == 0) continue;

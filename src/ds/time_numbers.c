@@ -101,8 +101,8 @@ void time_numbers_add(struct time_numbers *t, int64_t deadline_msec, uint32_t nu
 }
 
 /* Moves the numbers of the slot being drained to lower levels, as far as the budget goes. */
-static void drain(struct time_numbers *t, time_numbers_deadline *deadline, const void *owner,
-                  int *budget) {
+static void time_numbers_drain(struct time_numbers *t, time_numbers_deadline *deadline,
+                               const void *owner, int *budget) {
     for (; t->draining != NO_PLACE && *budget > 0; --*budget) {
         int place = t->draining;
         uint32_t number = list_top(&t->lists[place]);
@@ -127,7 +127,7 @@ static bool take_due(struct time_numbers *t, int place, int64_t now_msec,
 }
 
 /* The earliest slot above level 0 that holds something; false where there is none. */
-static bool next_slot(const struct time_numbers *t, unsigned *level, unsigned *slot) {
+static bool time_numbers_next_slot(const struct time_numbers *t, unsigned *level, unsigned *slot) {
     for (*level = 1; *level < TIME_LEVELS; ++*level) {
         *slot = time_first_used(t->used[*level], time_slot_at(t->base, *level) + 1);
         if (*slot < TIME_SLOTS) return true;
@@ -139,7 +139,7 @@ bool time_numbers_peek(struct time_numbers *t, int64_t now_msec, time_numbers_de
                        const void *owner, int *budget, uint32_t *number) {
     ASSERT_COMPARE(now_msec, >=, t->base);
     while (*budget > 0) {
-        drain(t, deadline, owner, budget);
+        time_numbers_drain(t, deadline, owner, budget);
         if (take_due(t, TIME_EARLY, now_msec, deadline, owner, budget, number)) return true;
         unsigned level = 0, slot = time_first_used(t->used[0], time_slot_at(t->base, 0));
         if (slot < TIME_SLOTS && time_slot_start(t->base, 0, slot) <= now_msec) {
@@ -147,7 +147,7 @@ bool time_numbers_peek(struct time_numbers *t, int64_t now_msec, time_numbers_de
             continue;
         }
         if (t->draining != NO_PLACE) return false; /* the budget is used up */
-        bool found = slot == TIME_SLOTS && next_slot(t, &level, &slot);
+        bool found = slot == TIME_SLOTS && time_numbers_next_slot(t, &level, &slot);
         if (!found || time_slot_start(t->base, level, slot) > now_msec) {
             t->base = now_msec; /* nothing lies between */
             return false;
@@ -166,7 +166,8 @@ int64_t time_numbers_next(const struct time_numbers *t) {
     if (t->draining != NO_PLACE) return t->base;
     slot = time_first_used(t->used[0], time_slot_at(t->base, 0));
     if (slot < TIME_SLOTS) return time_slot_start(t->base, 0, slot);
-    return next_slot(t, &level, &slot) ? time_slot_start(t->base, level, slot) : INT64_MAX;
+    return time_numbers_next_slot(t, &level, &slot) ? time_slot_start(t->base, level, slot)
+                                                    : INT64_MAX;
 }
 
 size_t time_numbers_due(const struct time_numbers *t, int64_t now_msec) {

@@ -167,7 +167,7 @@ static uintptr_t *entry_of(const struct timebuckets *t, uint32_t number) {
 }
 
 static uint32_t number_of(uint32_t reference) { return reference >> PLACE_BITS; }
-static unsigned place_of(uint32_t reference) { return reference & ((1u << PLACE_BITS) - 1); }
+static unsigned reference_place(uint32_t reference) { return reference & ((1u << PLACE_BITS) - 1); }
 
 static struct segment *segment_at(const struct timebuckets *t, uint32_t number) {
     return (struct segment *)*entry_of(t, number);
@@ -342,7 +342,7 @@ static struct segment *segment_with_room(struct timebuckets *t, int bucket) {
 
 /* ---- buckets ---- */
 
-static int bucket_for(const struct timebuckets *t, int64_t deadline) {
+static int timebuckets_bucket_for(const struct timebuckets *t, int64_t deadline) {
     return time_place_for(t->base, deadline);
 }
 
@@ -363,7 +363,7 @@ static void *bucket_newest(const struct timebuckets *t, int bucket) {
 /* Cuts gaps from the end of the bucket's first segment, so that it ends with an element again, or
  * frees it. At most the next segment has to be trimmed after it, because a segment of gaps alone is
  * freed at once. */
-static void trim(struct timebuckets *t, int bucket) {
+static void trim_first_segment(struct timebuckets *t, int bucket) {
     for (;;) {
         uint32_t number = t->buckets[bucket].first;
         if (number == NO_SEGMENT) return;
@@ -379,20 +379,20 @@ static void trim(struct timebuckets *t, int bucket) {
 
 static void leave_gap(struct timebuckets *t, uint32_t reference) {
     struct segment *s = segment_at(t, number_of(reference));
-    s->elements[place_of(reference)] = NULL;
+    s->elements[reference_place(reference)] = NULL;
     s->gaps++;
     t->gaps++;
     t->unsettled = true;
     if (s->previous == NO_SEGMENT)
-        trim(t, s->bucket);
+        trim_first_segment(t, s->bucket);
     else if (s->gaps == s->count)
         segment_free(t, number_of(reference));
 }
 
 /* Moves the bucket's newest element to `reference`. */
-static void fill(struct timebuckets *t, uint32_t reference) {
+static void fill_place(struct timebuckets *t, uint32_t reference) {
     struct segment *s = segment_at(t, number_of(reference));
-    unsigned place = place_of(reference);
+    unsigned place = reference_place(reference);
     int bucket = s->bucket;
     struct segment *first = segment_at(t, t->buckets[bucket].first);
     void *newest = first->elements[--first->count];
@@ -400,12 +400,12 @@ static void fill(struct timebuckets *t, uint32_t reference) {
         s->elements[place] = newest;
         t->type->set_reference(newest, reference);
     }
-    if (!first->count || first->gaps) trim(t, bucket);
+    if (!first->count || first->gaps) trim_first_segment(t, bucket);
 }
 
 /* Takes out the element at `reference`. The bucket's newest element takes its place; while the
  * index rests the place becomes a gap. */
-static void take_out(struct timebuckets *t, uint32_t reference) {
+static void timebuckets_take_out(struct timebuckets *t, uint32_t reference) {
     int bucket = segment_at(t, number_of(reference))->bucket;
     struct bucket *b = &t->buckets[bucket];
     if (--b->count == 0 && bucket != EARLY) t->used[bucket / SLOTS] &= ~(1ull << (bucket % SLOTS));
@@ -415,7 +415,7 @@ static void take_out(struct timebuckets *t, uint32_t reference) {
     if (__builtin_expect(resting, 0))
         leave_gap(t, reference);
     else
-        fill(t, reference);
+        fill_place(t, reference);
 }
 
 /* ---- resting ---- */
@@ -443,7 +443,7 @@ static void join_rest(struct timebuckets *t) {
 
 static bool deadline_of_reference(const void *index, uint32_t reference, int64_t *deadline) {
     const struct timebuckets *t = index;
-    uint32_t number = number_of(reference), place = place_of(reference);
+    uint32_t number = number_of(reference), place = reference_place(reference);
     if (number >= t->numbers_end || is_hole(t, number)) return false;
     const struct segment *s = segment_at(t, number);
     if (place >= s->count || !s->elements[place]) return false;
@@ -532,14 +532,14 @@ size_t timebuckets_count(const struct timebuckets *t) { return t->count; }
 size_t timebuckets_bytes(const struct timebuckets *t) { return t->bytes; }
 
 void timebuckets_insert(struct timebuckets *t, void *element) {
-    int bucket = bucket_for(t, t->type->deadline_msec(element));
+    int bucket = timebuckets_bucket_for(t, t->type->deadline_msec(element));
     bucket_put(t, bucket, element);
     t->count++;
     if (__builtin_expect(resting, 0)) note_listed(t, bucket, element);
 }
 
 void timebuckets_remove(struct timebuckets *t, void *element) {
-    take_out(t, t->type->reference(element));
+    timebuckets_take_out(t, t->type->reference(element));
     t->count--;
 }
 
@@ -557,13 +557,13 @@ static void prefetch_newest(const struct timebuckets *t, int bucket, int count) 
 }
 
 /* Moves elements of the bucket being drained to lower levels; returns the rest of the budget. */
-static int drain(struct timebuckets *t, int budget) {
+static int timebuckets_drain(struct timebuckets *t, int budget) {
     int bucket = t->draining;
     if (t->buckets[bucket].count) prefetch_newest(t, bucket, budget);
     while (budget && t->buckets[bucket].count) {
         void *element = bucket_newest(t, bucket);
-        take_out(t, t->type->reference(element));
-        bucket_put(t, bucket_for(t, t->type->deadline_msec(element)), element);
+        timebuckets_take_out(t, t->type->reference(element));
+        bucket_put(t, timebuckets_bucket_for(t, t->type->deadline_msec(element)), element);
         budget--;
     }
     return budget;
@@ -611,7 +611,7 @@ static int64_t bucket_end(const struct timebuckets *t, int bucket) {
 
 /* The earliest slot above level 0 that holds something; false where there is none. The slot that
  * base stands in is empty at every level (invariant 3) unless it is being drained. */
-static bool next_slot(const struct timebuckets *t, unsigned *level, unsigned *slot) {
+static bool timebuckets_next_slot(const struct timebuckets *t, unsigned *level, unsigned *slot) {
     for (*level = 1; *level < LEVELS; ++*level) {
         *slot = first_used(t, *level, base_slot(t, *level) + 1);
         if (*slot < SLOTS) return true;
@@ -642,7 +642,7 @@ static int bucket_begun(const struct timebuckets *t, int64_t now) {
     return level && t->buckets[bucket].count ? bucket : NO_BUCKET;
 }
 
-/* `peek` while the index rests: moves no element. */
+/* `peek_due` while the index rests: moves no element. */
 static void *peek_resting(struct timebuckets *t, int64_t now, bool *more, int *bucket) {
     int budget = TIMEBUCKETS_CASCADE_MAX;
     uint32_t reference;
@@ -657,14 +657,14 @@ static void *peek_resting(struct timebuckets *t, int64_t now, bool *more, int *b
     list_bucket(t, &t->listings[0], t->draining, &budget);
     list_bucket(t, &t->listings[1], begun, &budget);
     if (time_numbers_peek(t->soon, now, deadline_of_reference, t, &budget, &reference))
-        return segment_at(t, number_of(reference))->elements[place_of(reference)];
+        return segment_at(t, number_of(reference))->elements[reference_place(reference)];
     *more = budget <= 0;
     return NULL;
 }
 
 /* timebuckets_peek_due; `*bucket` becomes the element's bucket if all of its elements are due, else
  * NO_BUCKET. Does not touch the element. */
-static void *peek(struct timebuckets *t, int64_t now_msec, bool *more, int *bucket) {
+static void *peek_due(struct timebuckets *t, int64_t now_msec, bool *more, int *bucket) {
     int budget = TIMEBUCKETS_CASCADE_MAX;
     *more = false;
     *bucket = NO_BUCKET;
@@ -683,7 +683,7 @@ static void *peek(struct timebuckets *t, int64_t now_msec, bool *more, int *buck
     if (__builtin_expect(resting, 0))
         return t->count ? peek_resting(t, now_msec, more, bucket) : NULL;
     while (t->count) {
-        if (t->draining != NO_BUCKET) budget = drain(t, budget);
+        if (t->draining != NO_BUCKET) budget = timebuckets_drain(t, budget);
         unsigned slot = first_used(t, 0, base_slot(t, 0));
         if (slot < SLOTS && slot_start(t, 0, slot) <= now_msec) {
             *bucket = (int)slot;
@@ -694,7 +694,7 @@ static void *peek(struct timebuckets *t, int64_t now_msec, bool *more, int *buck
             return NULL;
         }
         unsigned level;
-        bool found = slot == SLOTS && next_slot(t, &level, &slot);
+        bool found = slot == SLOTS && timebuckets_next_slot(t, &level, &slot);
         if (!found || slot_start(t, level, slot) > now_msec) break;
         t->base = slot_start(t, level, slot);
         t->draining = (int)(level * SLOTS + slot);
@@ -705,14 +705,14 @@ static void *peek(struct timebuckets *t, int64_t now_msec, bool *more, int *buck
 
 void *timebuckets_peek_due(struct timebuckets *t, int64_t now_msec, bool *more) {
     int bucket;
-    return peek(t, now_msec, more, &bucket);
+    return peek_due(t, now_msec, more, &bucket);
 }
 
 /* Newest first, because removing the newest element moves no other. */
 size_t timebuckets_peek_due_group(struct timebuckets *t, int64_t now_msec, void **group, size_t max,
                                   bool *more) {
     int bucket;
-    void *first = peek(t, now_msec, more, &bucket);
+    void *first = peek_due(t, now_msec, more, &bucket);
     if (!first || !max) return 0;
     group[0] = first;
     if (bucket == NO_BUCKET) return 1;
@@ -753,7 +753,7 @@ int64_t timebuckets_next_deadline(const struct timebuckets *t) {
     if (t->draining != NO_BUCKET) return t->base;
     slot = first_used(t, 0, base_slot(t, 0));
     if (slot < SLOTS) return slot_start(t, 0, slot);
-    return next_slot(t, &level, &slot) ? slot_start(t, level, slot) : INT64_MAX;
+    return timebuckets_next_slot(t, &level, &slot) ? slot_start(t, level, slot) : INT64_MAX;
 }
 
 size_t timebuckets_due(const struct timebuckets *t, int64_t now_msec) {
@@ -788,7 +788,7 @@ static void settle_segment(struct timebuckets *t, uint32_t number) {
         int bucket = s->bucket;
         s->gaps--;
         t->gaps--;
-        fill(t, number << PLACE_BITS | place);
+        fill_place(t, number << PLACE_BITS | place);
         if (t->buckets[bucket].first != first) return;
     }
 }
@@ -817,7 +817,7 @@ bool timebuckets_settle(struct timebuckets *t, size_t steps) {
 /* ---- sampling and walking ---- */
 
 /* The element of that rank, bucket by bucket. */
-static void *element_at_rank(const struct timebuckets *t, uint64_t rank) {
+static void *timebuckets_at_rank(const struct timebuckets *t, uint64_t rank) {
     const struct bucket *b = t->buckets;
     while (rank >= b->count) rank -= b++->count;
     const struct segment *s = segment_at(t, b->first);
@@ -845,7 +845,7 @@ void *timebuckets_random(const struct timebuckets *t) {
         struct segment *s = segment_at(t, number);
         if (place < s->count && s->elements[place]) return s->elements[place];
     }
-    return element_at_rank(t, random_below(t->count));
+    return timebuckets_at_rank(t, random_below(t->count));
 }
 
 uint64_t timebuckets_walk(const struct timebuckets *t, uint64_t cursor,
@@ -875,14 +875,14 @@ static void check_segment(const struct timebuckets *t, int bucket, uint32_t numb
         }
         ASSERT(t->type->reference(s->elements[i]) == (number << PLACE_BITS | i));
         if (bucket != t->draining)
-            ASSERT(bucket_for(t, t->type->deadline_msec(s->elements[i])) == bucket);
+            ASSERT(timebuckets_bucket_for(t, t->type->deadline_msec(s->elements[i])) == bucket);
     }
     ASSERT(gaps == s->gaps && gaps < s->count);
     ASSERT(s->previous != NO_SEGMENT || s->elements[s->count - 1]);
 }
 
-static size_t check_bucket(const struct timebuckets *t, int bucket, uint32_t *segments,
-                           size_t *gaps) {
+static size_t timebuckets_check_bucket(const struct timebuckets *t, int bucket, uint32_t *segments,
+                                       size_t *gaps) {
     size_t elements = 0;
     uint32_t previous = NO_SEGMENT;
     for (uint32_t n = t->buckets[bucket].first; n != NO_SEGMENT; n = segment_at(t, n)->next) {
@@ -904,7 +904,7 @@ void timebuckets_check(const struct timebuckets *t) {
     size_t elements = 0, gaps = 0;
     uint32_t segments = 0, holes = 0;
     for (int i = 0; i < BUCKETS; i++) {
-        elements += check_bucket(t, i, &segments, &gaps);
+        elements += timebuckets_check_bucket(t, i, &segments, &gaps);
         bool used = i != EARLY && t->used[i / SLOTS] >> (i % SLOTS) & 1;
         ASSERT(i == EARLY || used == (t->buckets[i].count > 0));
     }

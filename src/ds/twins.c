@@ -43,7 +43,7 @@ static inline bool is_half(size_t units) {
 
 static inline size_t units_of(size_t size) { return (size + UNIT - 1) / UNIT; }
 
-static inline struct twins_vacant **list_of(struct twins *t, size_t units) {
+static inline struct twins_vacant **vacant_list(struct twins *t, size_t units) {
     return &t->vacant[(units - SMALLEST_HALF) / 2];
 }
 
@@ -58,19 +58,19 @@ static inline bool is_vacant(const void *half) {
     return *(const unsigned char *)half == TWINS_VACANT;
 }
 
-static void list_add(struct twins *t, void *half, size_t units) {
-    struct twins_vacant **list = list_of(t, units), *v = half;
+static void vacant_add(struct twins *t, void *half, size_t units) {
+    struct twins_vacant **list = vacant_list(t, units), *v = half;
     *v = (struct twins_vacant){TWINS_VACANT, NULL, *list};
     if (*list) (*list)->previous = v;
     *list = v;
 }
 
-static void list_remove(struct twins *t, struct twins_vacant *v, size_t units) {
+static void vacant_remove(struct twins *t, struct twins_vacant *v, size_t units) {
     if (v->next) v->next->previous = v->previous;
     if (v->previous)
         v->previous->next = v->next;
     else
-        *list_of(t, units) = v->next;
+        *vacant_list(t, units) = v->next;
 }
 
 static void block_free(struct twins *t, void *half, size_t units) {
@@ -91,15 +91,15 @@ void *twins_alloc(struct twins *t, size_t size) {
         t->bytes += memory_good_size(size);
         return memory_alloc(size, MEMORY_DATASET);
     }
-    struct twins_vacant *v = *list_of(t, units);
+    struct twins_vacant *v = *vacant_list(t, units);
     if (v) {
-        list_remove(t, v, units);
+        vacant_remove(t, v, units);
         return v;
     }
     size_t bytes = 2 * units * UNIT;
     char *block = memory_alloc(bytes, MEMORY_DATASET);
     t->bytes += bytes;
-    list_add(t, other_half(block, units), units);
+    vacant_add(t, other_half(block, units), units);
     return block;
 }
 
@@ -111,10 +111,10 @@ void twins_free(struct twins *t, void *element, size_t size) {
     }
     void *other = other_half(element, units);
     if (!is_vacant(other)) {
-        list_add(t, element, units);
+        vacant_add(t, element, units);
         return;
     }
-    list_remove(t, other, units);
+    vacant_remove(t, other, units);
     block_free(t, element, units);
 }
 

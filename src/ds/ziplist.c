@@ -42,7 +42,7 @@ enum {
 
 /* ---- Reading ---- */
 
-static uint32_t read_32(const uint8_t *b) {
+static uint32_t ziplist_read_32(const uint8_t *b) {
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
@@ -51,17 +51,19 @@ struct reader {
     const uint8_t *at, *end;
 };
 
-static bool has(const struct reader *r, size_t bytes) { return (size_t)(r->end - r->at) >= bytes; }
+static bool ziplist_has(const struct reader *r, size_t bytes) {
+    return (size_t)(r->end - r->at) >= bytes;
+}
 
 /* The size of the element before; false where it is cut off. */
 static inline bool read_before(struct reader *r, size_t *before) {
-    if (!has(r, 1)) return false;
+    if (!ziplist_has(r, 1)) return false;
     if (*r->at < LONG_BEFORE) {
         *before = *r->at++;
         return true;
     }
-    if (*r->at != LONG_BEFORE || !has(r, 5)) return false;
-    *before = read_32(r->at + 1);
+    if (*r->at != LONG_BEFORE || !ziplist_has(r, 5)) return false;
+    *before = ziplist_read_32(r->at + 1);
     r->at += 5;
     return true;
 }
@@ -85,7 +87,7 @@ static bool read_integer(struct reader *r, int64_t *integer) {
         return true;
     }
     size_t width = integer_width(encoding);
-    if (width == 0 || !has(r, width)) return false;
+    if (width == 0 || !ziplist_has(r, width)) return false;
     uint64_t raw = 0;
     for (size_t i = width; i-- > 0;) raw = raw << 8 | r->at[i];
     unsigned unused = 64 - 8 * (unsigned)width;
@@ -102,14 +104,14 @@ static inline bool read_text(struct reader *r, struct slice *text) {
         length = *b;
     } else if (*b < TEXT_32) {
         head = 2;
-        if (!has(r, head)) return false;
+        if (!ziplist_has(r, head)) return false;
         length = (size_t)(*b & 63) << 8 | b[1];
     } else {
         head = 5;
-        if (!has(r, head)) return false;
+        if (!ziplist_has(r, head)) return false;
         length = (size_t)b[1] << 24 | (size_t)b[2] << 16 | (size_t)b[3] << 8 | b[4];
     }
-    if (!has(r, head + length)) return false;
+    if (!ziplist_has(r, head + length)) return false;
     *text = (struct slice){(const char *)b + head, length};
     r->at += head + length;
     return true;
@@ -117,14 +119,15 @@ static inline bool read_text(struct reader *r, struct slice *text) {
 
 static inline bool read_element(struct reader *r, struct listpack_value *v) {
     *v = (struct listpack_value){{NULL, 0}, 0};
-    if (!has(r, 1)) return false;
+    if (!ziplist_has(r, 1)) return false;
     return *r->at >= INTEGER_16 ? read_integer(r, &v->integer) : read_text(r, &v->text);
 }
 
-static inline __attribute__((always_inline)) bool each(const void *foreign, size_t size,
-                                                       ziplist_visit *visit, void *context) {
+static inline __attribute__((always_inline)) bool ziplist_walk(const void *foreign, size_t size,
+                                                               ziplist_visit *visit,
+                                                               void *context) {
     const uint8_t *bytes = foreign;
-    if (size < HEADER_BYTES + 1 || read_32(bytes) != size || bytes[size - 1] != END_MARK)
+    if (size < HEADER_BYTES + 1 || ziplist_read_32(bytes) != size || bytes[size - 1] != END_MARK)
         return false;
     struct reader r = {bytes + HEADER_BYTES, bytes + size - 1};
     size_t count = 0, last_size = 0, last_at = HEADER_BYTES;
@@ -139,11 +142,11 @@ static inline __attribute__((always_inline)) bool each(const void *foreign, size
         last_at = (size_t)(start - bytes);
     }
     size_t stated = bytes[8] | (size_t)bytes[9] << 8;
-    return read_32(bytes + 4) == last_at && (stated == COUNT_UNKNOWN || stated == count);
+    return ziplist_read_32(bytes + 4) == last_at && (stated == COUNT_UNKNOWN || stated == count);
 }
 
 bool ziplist_each(const void *foreign, size_t size, ziplist_visit *visit, void *context) {
-    return each(foreign, size, visit, context);
+    return ziplist_walk(foreign, size, visit, context);
 }
 
 static inline bool build_visited(const struct listpack_value *v, void *context) {
@@ -153,7 +156,7 @@ static inline bool build_visited(const struct listpack_value *v, void *context) 
 struct listpack *ziplist_to_listpack(const void *bytes, size_t size) {
     struct listpack_builder builder;
     listpack_build_begin(&builder);
-    if (each(bytes, size, build_visited, &builder)) return listpack_build_end(&builder);
+    if (ziplist_walk(bytes, size, build_visited, &builder)) return listpack_build_end(&builder);
     listpack_build_drop(&builder);
     return NULL;
 }
@@ -206,7 +209,7 @@ struct listpack *ziplist_pairs_to_listpack(const void *foreign, size_t size, boo
     p.is_first = p.distinct = true;
     distinct_begin(&p.seen, (p.left + 1) / 2);
     listpack_build_begin(&p.builder);
-    bool good = each(bytes, size, build_paired, &p);
+    bool good = ziplist_walk(bytes, size, build_paired, &p);
     distinct_end(&p.seen);
     *distinct = p.distinct;
     if (good) return listpack_build_end(&p.builder);

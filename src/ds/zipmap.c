@@ -20,13 +20,15 @@ struct reader {
     const uint8_t *at, *end;
 };
 
-static bool has(const struct reader *r, size_t bytes) { return (size_t)(r->end - r->at) >= bytes; }
+static bool zipmap_has(const struct reader *r, size_t bytes) {
+    return (size_t)(r->end - r->at) >= bytes;
+}
 
 static bool read_length(struct reader *r, size_t *length) {
-    if (!has(r, 1)) return false;
+    if (!zipmap_has(r, 1)) return false;
     *length = *r->at++;
     if (*length < LONG_LENGTH) return true;
-    if (*length > LONG_LENGTH || !has(r, 4)) return false;
+    if (*length > LONG_LENGTH || !zipmap_has(r, 4)) return false;
     *length = r->at[0] | (size_t)r->at[1] << 8 | (size_t)r->at[2] << 16 | (size_t)r->at[3] << 24;
     r->at += 4;
     return true;
@@ -34,7 +36,8 @@ static bool read_length(struct reader *r, size_t *length) {
 
 static bool take_text(struct reader *r, size_t length, struct listpack **lp) {
     struct slice text = {(const char *)r->at, length};
-    if (!has(r, length) || !listpack_has_room(*lp, listpack_element_size(text))) return false;
+    if (!zipmap_has(r, length) || !listpack_has_room(*lp, listpack_element_size(text)))
+        return false;
     listpack_append(lp, text);
     r->at += length;
     return true;
@@ -43,9 +46,9 @@ static bool take_text(struct reader *r, size_t length, struct listpack **lp) {
 static bool take_pair(struct reader *r, struct listpack **lp) {
     size_t length;
     if (!read_length(r, &length) || !take_text(r, length, lp)) return false;
-    if (!read_length(r, &length) || !has(r, 1)) return false;
+    if (!read_length(r, &length) || !zipmap_has(r, 1)) return false;
     size_t unused = *r->at++;
-    if (!take_text(r, length, lp) || !has(r, unused)) return false;
+    if (!take_text(r, length, lp) || !zipmap_has(r, unused)) return false;
     r->at += unused;
     return true;
 }

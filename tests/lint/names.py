@@ -22,7 +22,7 @@ import style
 
 SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
-FINISHED = {'commands', 'io', 'modules', 'process', 'replication', 'sentinel', 'value'}
+FINISHED = {'commands', 'ds', 'io', 'modules', 'process', 'replication', 'sentinel', 'value'}
 
 
 def read_functions(text):

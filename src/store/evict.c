@@ -211,7 +211,7 @@ static void pool_offer(struct keyspace *ks, struct entry *e) {
     pool_count++;
 }
 
-static void sample_database(struct keyspace *ks) {
+static void evict_sample_database(struct keyspace *ks) {
     void *drawn[DRAW_MAX];
     size_t wanted = (size_t)samples, count = count_of(ks);
     if (wanted > count) wanted = count;
@@ -246,7 +246,7 @@ static bool sample_all(void) {
     bool any = false;
     for (int i = 0; i < keyspace_databases(); i++) {
         if (!count_of(keyspace_at(i))) continue;
-        sample_database(keyspace_at(i));
+        evict_sample_database(keyspace_at(i));
         any = true;
     }
     return any;
@@ -294,7 +294,7 @@ static bool sweep_is_over(const struct sweep *s) {
     return s->found || s->looked >= EVICT_SWEEP_MAX;
 }
 
-static void look(void *element, void *context) {
+static void sweep_look(void *element, void *context) {
     struct sweep *s = context;
     if (sweep_is_over(s) || s->at++ < s->skip) return;
     uint64_t score = score_of(element);
@@ -333,11 +333,11 @@ static void sweep_place(struct sweep *s) {
     s->skip = hand.seen;
     if (is_volatile_policy()) {
         size_t draws = hand.place + 1;
-        look(timebuckets_random(keyspace_deadlines(ks)), s);
+        sweep_look(timebuckets_random(keyspace_deadlines(ks)), s);
         move_hand(s, draws < count_of(ks) ? draws : 0);
     } else {
         size_t position = hand.place;
-        table_sweep(keyspace_table(ks), &position, look, s);
+        table_sweep(keyspace_table(ks), &position, sweep_look, s);
         move_hand(s, position);
     }
 }

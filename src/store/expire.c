@@ -195,7 +195,7 @@ void expire_register(void) {
 }
 
 /* Nothing to do but to wake the loop: the slice follows before the next wait. */
-static int64_t wake(struct loop_timer *t) {
+static int64_t wake_for_slice(struct loop_timer *t) {
     timer_deadline = INT64_MAX;
     return LOOP_TIMER_END;
 }
@@ -205,14 +205,14 @@ void expire_open(struct loop *l) {
     due_databases = memory_alloc(databases * sizeof(*due_databases), MEMORY_OTHER);
     cycle = memory_alloc(databases * sizeof(*cycle), MEMORY_OTHER);
     loop = l;
-    timer.callback = wake;
+    timer.callback = wake_for_slice;
     timer_deadline = INT64_MAX;
 }
 
 void expire_set_active(bool on) { active = on; }
 
 /* Closes a slice or cycle that began then. */
-static void book(int64_t begin_nsec, enum cause before, bool in_time) {
+static void book_slice(int64_t begin_nsec, enum cause before, bool in_time) {
     slice_end_nsec = clock_monotonic_nsec();
     cause_leave(before, slice_end_nsec);
     cycle_nsec += (uint64_t)(slice_end_nsec - begin_nsec);
@@ -239,7 +239,7 @@ static void arm_timer(int64_t now_msec) {
  * which are gone have left too low. Of a database with keys that came with a past deadline (the
  * clock went back) that is all that is known: such ones take nobody's turn. O(log databases) for
  * each that it looks at. */
-static void survey(int64_t now_msec) {
+static void survey_databases(int64_t now_msec) {
     int turns = 0;
     cycle_count = cycle_at = 0;
     for (int looks = 0; looks < SURVEY_LOOKS_MAX && turns < dbs_per_cycle; looks++) {
@@ -258,7 +258,7 @@ static void survey(int64_t now_msec) {
 
 /* One visit; true where it made something better: a key gone, or known when the next one goes.
  * `*more` where the database may have further keys that are due. */
-static bool visit(int database, int64_t now_msec, bool *more) {
+static bool visit_database(int database, int64_t now_msec, bool *more) {
     struct keyspace *ks = keyspace_at(database);
     size_t deleted = keyspace_expire_due(ks, now_msec, (size_t)sample_size, more);
     examined += deleted;
@@ -274,7 +274,7 @@ static bool visit_cycle(int64_t now_msec, int64_t end_nsec, size_t *progress) {
     while (cycle_count) {
         bool more;
         if (cycle_at >= cycle_count) cycle_at = 0;
-        *progress += visit(cycle[cycle_at].database, now_msec, &more);
+        *progress += visit_database(cycle[cycle_at].database, now_msec, &more);
         if (more)
             cycle_at++;
         else
@@ -290,7 +290,7 @@ static bool run_cycles(int64_t now_msec, int64_t end_nsec) {
     bool in_time = true;
     for (int fruitless = 0; in_time && fruitless < 2;) {
         size_t progress = 0;
-        if (!cycle_count) survey(now_msec);
+        if (!cycle_count) survey_databases(now_msec);
         if (!cycle_count && next_due_earliest() > now_msec) break;
         in_time = visit_cycle(now_msec, end_nsec, &progress) && clock_monotonic_nsec() < end_nsec;
         if (!progress) fruitless++;
@@ -326,7 +326,7 @@ bool expire_step(int64_t work_nsec) {
     enum cause before = cause_enter(CAUSE_EXPIRY, begin_nsec);
     PROBE1(expire__start, limit_nsec);
     bool in_time = run_cycles(now_msec, begin_nsec + limit_nsec);
-    book(begin_nsec, before, in_time);
+    book_slice(begin_nsec, before, in_time);
     if (work_nsec > 0) credit_nsec -= slice_end_nsec - begin_nsec;
     return !in_time;
 }
@@ -343,7 +343,8 @@ static int64_t loop_work_nsec(void) {
 /* ---- by sampling ---- */
 
 /* Samples one database until few are due or time is up; false when time is up. */
-static bool sample_database(struct keyspace *ks, int64_t end_nsec, size_t *seen, size_t *dead) {
+static bool expire_sample_database(struct keyspace *ks, int64_t end_nsec, size_t *seen,
+                                   size_t *dead) {
     int64_t steps = effort - 1;
     size_t wanted = (size_t)(sample_size + SAMPLE_GROWTH(sample_size, steps)), looked, due;
     do {
@@ -373,10 +374,10 @@ static void sampling_cycle(int64_t limit_nsec) {
     PROBE1(expire__start, limit_nsec);
     for (int i = 0; i < visits && !last_cut_short; i++) {
         struct keyspace *ks = keyspace_at(next_database++ % keyspace_databases());
-        last_cut_short = !sample_database(ks, begin_nsec + limit_nsec, &seen, &dead);
+        last_cut_short = !expire_sample_database(ks, begin_nsec + limit_nsec, &seen, &dead);
     }
     next_database %= keyspace_databases();
-    book(begin_nsec, before, !last_cut_short);
+    book_slice(begin_nsec, before, !last_cut_short);
     /* 6.2's weights. */
     stale_share = 0.05 * (seen ? (double)dead / (double)seen : 0) + 0.95 * stale_share;
 }

@@ -136,7 +136,7 @@ static void emit_whole(int database, const struct entry *e) {
 }
 
 /* One that is about to change. */
-static void rush(int database, const struct entry *e) {
+static void frontier_rush(int database, const struct entry *e) {
     if (is_large(e)) save.rushed_effort += effort_of(e);
     emit_whole(database, e);
 }
@@ -179,7 +179,7 @@ static void note_kept(ptrdiff_t bytes) {
 }
 
 /* It is in no queue any more. A kept entry is freed, whose bytes the caller counts no longer. */
-static void release(struct waiting *w) {
+static void waiting_release(struct waiting *w) {
     struct entry *e = w->entry;
     end_shadow(e);
     e->flags &= (uint8_t)~ENTRY_WAITS;
@@ -193,7 +193,7 @@ static void wait_end(struct waiting *w) {
     bool there = table_remove_element(save.waits, address_hash(w->entry), w);
     ASSERT(there);
     note_kept(-(ptrdiff_t)w->kept_bytes);
-    release(w);
+    waiting_release(w);
 }
 
 /* Of those that are leaving, so many as take the time of a step. */
@@ -203,7 +203,7 @@ static bool free_leaving(void) {
         effort += 1 + entry_free_effort(w->entry);
         list_remove(&w->link);
         lazyfree_note_kept(-(ptrdiff_t)w->kept_bytes);
-        release(w);
+        waiting_release(w);
     }
     return !list_is_empty(&leaving);
 }
@@ -225,7 +225,7 @@ static struct waiting *wait_first(void) {
 /* ---- the walk ---- */
 
 /* What a position of the table has. Its mark goes: behind the frontier there are none. */
-static void pass(void *element, void *behind) {
+static void frontier_pass(void *element, void *behind) {
     const struct frontier_part *part = save.now;
     struct entry *e = element;
     unsigned had = entry_mark(e);
@@ -252,7 +252,7 @@ static void walk_on(struct frontier_part *part, size_t positions) {
     save.step_effort = 0;
     save.step_is_full = false;
     part->cursor = table_scan_run(part->table, part->cursor, merged ? 1 : positions,
-                                  &save.step_is_full, pass, merged ? part : NULL);
+                                  &save.step_is_full, frontier_pass, merged ? part : NULL);
     part->buckets = table_buckets(part->table);
     part->done = part->cursor == 0;
 }
@@ -399,7 +399,7 @@ void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash)
     if (__builtin_expect(e->flags & ENTRY_WAITS, 0)) {
         struct waiting *w = wait_find(e);
         save.progress.rushed++;
-        rush(w->database, e);
+        frontier_rush(w->database, e);
         wait_end(w);
         return;
     }
@@ -407,7 +407,7 @@ void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash)
     save.progress.rushed += is_large(e);
     save.progress.done++;
     save.progress.ahead++;
-    rush(part->database, e);
+    frontier_rush(part->database, e);
     entry_set_mark(e, mark);
 }
 

@@ -511,8 +511,8 @@ static void put_instead(struct keyspace *ks, struct entry *old, uint64_t hash, s
 
 /* Overwrites the value where it stands, if it fits and nobody may be reading it. What stands within
  * the entry keeps its good size. */
-static bool overwrite(struct keyspace *ks, struct entry *e, uint64_t hash,
-                      const struct string_value *value) {
+static bool overwrite_string(struct keyspace *ks, struct entry *e, uint64_t hash,
+                             const struct string_value *value) {
     if (__builtin_expect(limbo_nested(), 0)) return false;
     if (__builtin_expect(ks->part != NULL, 0)) {
         if (frontier_would_keep(ks->part, e, hash)) return false;
@@ -535,7 +535,7 @@ struct entry *keyspace_put_string(const struct key *key, struct entry *existing,
     int64_t old_deadline = entry_deadline(existing);
     bool same_shape = entry_has_deadline(existing) == (deadline != ENTRY_NO_DEADLINE);
     bool lazily = lazyfree_wanted(LAZYFREE_SERVER_DEL) && lazyfree_is_large(existing);
-    if (same_shape && !lazily && overwrite(ks, existing, hash, value)) {
+    if (same_shape && !lazily && overwrite_string(ks, existing, hash, value)) {
         if (deadline != old_deadline) {
             index_remove(ks, existing);
             entry_set_deadline(existing, deadline);

@@ -239,7 +239,7 @@ static void queue_step(struct queue *queue) {
 
 /* Before so many bytes come: a script or a transaction may delete many before the loop turns again.
  * No more than come, since a single value may be larger than the bound by any factor. */
-static void relieve(struct queue *queue, size_t coming) {
+static void queue_relieve(struct queue *queue, size_t coming) {
     size_t before = queue->bytes;
     while (queue->first && (has_room(queue) || (queue->bytes > QUEUE_BOUNDS_MAX * pending_max &&
                                                 before - queue->bytes < coming)))
@@ -253,7 +253,7 @@ static void hand_over(void *e) {
         entry_free(e);
         return;
     }
-    if (full) relieve(&overflow, entry_bytes(e));
+    if (full) queue_relieve(&overflow, entry_bytes(e));
     lazyfree_note_handed(1);
     note_waiting(e);
     if (full)
@@ -263,7 +263,7 @@ static void hand_over(void *e) {
 }
 
 static void put_off(void *e) {
-    relieve(&own, entry_bytes(e));
+    queue_relieve(&own, entry_bytes(e));
     note_waiting(e);
     queue_push(&own, e);
 }
@@ -314,20 +314,20 @@ static void (*way_of(const struct entry *e, bool lazily))(void *e) {
     return entry_free_effort(e) > LAZYFREE_BLOCKS_AT_ONCE ? put_off : free_now;
 }
 
-static void retire(struct entry *e, void (*release)(void *e)) {
+static void retire_entry(struct entry *e, void (*release)(void *e)) {
     if (limbo_is_open())
         limbo_retire(e, entry_bytes(e), release);
     else
         release(e);
 }
 
-void lazyfree_entry(struct entry *e, bool lazily) { retire(e, way_of(e, lazily)); }
+void lazyfree_entry(struct entry *e, bool lazily) { retire_entry(e, way_of(e, lazily)); }
 
 void lazyfree_expired(struct entry *e) {
     if (wanted[LAZYFREE_EXPIRE])
         lazyfree_entry(e, true);
     else
-        retire(e, free_now);
+        retire_entry(e, free_now);
 }
 
 /* Small ones, which most are, without an entry around them. */

@@ -21,7 +21,7 @@ static int *heap, *place;
 
 static int64_t bound_at(int at) { return bounds[heap[at]]; }
 
-static void put(int at, int database) {
+static void heap_put(int at, int database) {
     heap[at] = database;
     place[database] = at;
 }
@@ -35,7 +35,7 @@ void next_due_open(int databases) {
     place = memory_alloc(n * sizeof(*place), MEMORY_OTHER);
     for (int i = 0; i < databases; i++) {
         bounds[i] = INT64_MAX;
-        put(i, i);
+        heap_put(i, i);
     }
 }
 
@@ -44,8 +44,8 @@ int64_t next_due_bound(int database) { return bounds[database]; }
 static void move_up(int database) {
     int at = place[database];
     for (int above; at && bound_at(above = (at - 1) / 2) > bounds[database]; at = above)
-        put(at, heap[above]);
-    put(at, database);
+        heap_put(at, heap[above]);
+    heap_put(at, database);
 }
 
 static void move_down(int database) {
@@ -53,9 +53,9 @@ static void move_down(int database) {
     for (int below; (below = 2 * at + 1) < count; at = below) {
         if (below + 1 < count && bound_at(below + 1) < bound_at(below)) below++;
         if (bound_at(below) >= bounds[database]) break;
-        put(at, heap[below]);
+        heap_put(at, heap[below]);
     }
-    put(at, database);
+    heap_put(at, database);
 }
 
 void next_due_set(int database, int64_t deadline_msec) {

@@ -47,10 +47,10 @@ unsigned recency_clock(void) { return (unsigned)(clock_cached_msec() / 1000) & C
 
 static unsigned minutes_now(void) { return (unsigned)(clock_cached_msec() / 60000) & MINUTES_MASK; }
 
-static unsigned pack(unsigned counter) { return minutes_now() << COUNTER_BITS | counter; }
+static unsigned recency_pack(unsigned counter) { return minutes_now() << COUNTER_BITS | counter; }
 
 unsigned recency_initial(void) {
-    return __builtin_expect(uses_frequency, 0) ? pack(COUNTER_INITIAL) : recency_clock();
+    return __builtin_expect(uses_frequency, 0) ? recency_pack(COUNTER_INITIAL) : recency_clock();
 }
 
 unsigned recency_frequency(const struct entry *e) {
@@ -74,22 +74,23 @@ unsigned recency_of_idle(uint64_t seconds) {
 }
 
 unsigned recency_of_frequency(unsigned counter) {
-    return uses_frequency ? pack(counter & COUNTER_MAX) & CLOCK_MASK : recency_initial();
+    return uses_frequency ? recency_pack(counter & COUNTER_MAX) & CLOCK_MASK : recency_initial();
 }
 
 void recency_note(struct entry *e) {
     unsigned now;
     if (__builtin_expect(frozen, 0)) return;
     if (__builtin_expect(uses_frequency, 0))
-        now = pack(counter_raised(recency_frequency(e)));
+        now = recency_pack(counter_raised(recency_frequency(e)));
     else
         now = recency_clock();
     if (e->recency != now) e->recency = now & CLOCK_MASK;
 }
 
 unsigned recency_successor(const struct entry *old) {
-    return __builtin_expect(uses_frequency, 0) ? pack(counter_raised(recency_frequency(old)))
-                                               : recency_clock();
+    return __builtin_expect(uses_frequency, 0)
+               ? recency_pack(counter_raised(recency_frequency(old)))
+               : recency_clock();
 }
 
 unsigned recency_idle_seconds(const struct entry *e) {

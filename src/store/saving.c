@@ -12,20 +12,20 @@
 
 static int savers;
 
-static void rest(bool on) {
+static void set_resting(bool on) {
     table_set_resize(on ? TABLE_RESIZE_AVOID : TABLE_RESIZE_FREE);
     recency_freeze(on);
     timebuckets_set_resting(on);
 }
 
 void saving_begin(void) {
-    if (savers++ == 0) rest(true);
+    if (savers++ == 0) set_resting(true);
 }
 
 void saving_end(void) {
     ASSERT_COMPARE(savers, >, 0);
     if (--savers) return;
-    rest(false);
+    set_resting(false);
     keyspace_settle();
 }
 

@@ -348,7 +348,7 @@ mutate('frontier-kept-queue', 'store/frontier.c',
        '        list_append(&save.standing, &w->link);\n',
        'a large value that is deleted while it waits is not kept', 'unit store/test_frontier')
 mutate('frontier-rest-missing', 'store/frontier.c',
-       '        save.progress.rushed++;\n        rush(w->database, e);\n',
+       '        save.progress.rushed++;\n        frontier_rush(w->database, e);\n',
        '        save.progress.rushed++;\n',
        'a large value that is changed while it waits is not saved', 'unit store/test_frontier')
 mutate('frontier-rushed-uncounted', 'store/frontier.c',
@@ -1053,8 +1053,8 @@ mutate('unixsocketperm-bound', 'net/listen.c', '.high = 0777,', '.high = 07777,'
 mutate('expire-share', 'store/expire.c', 'int64_t work = clock_monotonic_nsec() - since;',
        'int64_t work = clock_monotonic_nsec() + since;', 'expiry takes more than its share',
        'unit store/test_expire')
-mutate('expire-cut-cycle', 'store/expire.c', '        last_cut_short = !sample_database(',
-       '        sample_database(', 'a cycle of samples that is cut counts as whole',
+mutate('expire-cut-cycle', 'store/expire.c', '        last_cut_short = !expire_sample_database(',
+       '        expire_sample_database(', 'a cycle of samples that is cut counts as whole',
        'unit store/test_expire')
 mutate('limbo-cause', 'store/limbo.c', 'cause_enter(CAUSE_FREEING, clock_monotonic_nsec());',
        'cause_enter(CAUSE_OTHER, clock_monotonic_nsec());', 'freeing much has the wrong cause',

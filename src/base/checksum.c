@@ -34,7 +34,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as the
 /* tables[n][b]: byte b with n zero bytes behind it. */
 static uint64_t tables[TABLE_WORDS][256];
 
-static inline uint64_t load(const unsigned char *at) {
+static inline uint64_t load_word(const unsigned char *at) {
     uint64_t word;
     memcpy(&word, at, sizeof(word));
     return word;
@@ -43,7 +43,7 @@ static inline uint64_t load(const unsigned char *at) {
 static inline uint64_t times_x(uint64_t word) { return word >> 1 ^ (word & 1 ? POLYNOMIAL : 0); }
 
 /* a * b mod P. */
-static uint64_t multiply(uint64_t a, uint64_t b) {
+static uint64_t multiply_polynomials(uint64_t a, uint64_t b) {
     uint64_t product = 0;
     for (uint64_t bit = ONE; bit; bit >>= 1) {
         if (a & bit) product ^= b;
@@ -53,11 +53,11 @@ static uint64_t multiply(uint64_t a, uint64_t b) {
 }
 
 /* x^n mod P. */
-static uint64_t power(uint64_t n) {
+static uint64_t power_of_x(uint64_t n) {
     uint64_t result = ONE, square = ONE >> 1;
     for (; n; n >>= 1) {
-        if (n & 1) result = multiply(result, square);
-        square = multiply(square, square);
+        if (n & 1) result = multiply_polynomials(result, square);
+        square = multiply_polynomials(square, square);
     }
     return result;
 }
@@ -87,7 +87,7 @@ static inline uint64_t sum_word(uint64_t word) {
 uint64_t checksum_crc64_by_tables(uint64_t sum, const void *bytes, size_t length) {
     const unsigned char *at = bytes;
     for (; length >= sizeof(uint64_t); length -= sizeof(uint64_t), at += sizeof(uint64_t))
-        sum = sum_word(sum ^ load(at));
+        sum = sum_word(sum ^ load_word(at));
     for (; length; length--, at++) sum = sum >> 8 ^ tables[0][(sum ^ *at) & 0xff];
     return sum;
 }
@@ -106,12 +106,12 @@ static bool multiplies;
 static uint64_t lane_factors[2], round_factors[2];
 
 static void make_factors(uint64_t factors[2], uint64_t bits) {
-    factors[0] = power(64 + bits - 1);
-    factors[1] = power(bits - 1);
+    factors[0] = power_of_x(64 + bits - 1);
+    factors[1] = power_of_x(bits - 1);
 }
 
-__attribute__((target("pclmul"))) static inline __m128i fold(__m128i lane, __m128i factors,
-                                                             __m128i text) {
+__attribute__((target("pclmul"))) static inline __m128i fold_lane(__m128i lane, __m128i factors,
+                                                                  __m128i text) {
     __m128i low = _mm_clmulepi64_si128(lane, factors, 0x00);
     __m128i high = _mm_clmulepi64_si128(lane, factors, 0x11);
     return _mm_xor_si128(_mm_xor_si128(low, high), text);
@@ -133,12 +133,12 @@ __attribute__((target("pclmul"))) static uint64_t sum_by_folding(uint64_t sum,
     for (at += ROUND_BYTES, length -= ROUND_BYTES; length >= ROUND_BYTES;
          at += ROUND_BYTES, length -= ROUND_BYTES) {
         for (int i = 0; i < LANES; i++)
-            lanes[i] = fold(lanes[i], round, load_lane(at + i * LANE_BYTES));
+            lanes[i] = fold_lane(lanes[i], round, load_lane(at + i * LANE_BYTES));
     }
     __m128i lane = lanes[0];
-    for (int i = 1; i < LANES; i++) lane = fold(lane, next, lanes[i]);
+    for (int i = 1; i < LANES; i++) lane = fold_lane(lane, next, lanes[i]);
     for (; length >= LANE_BYTES; at += LANE_BYTES, length -= LANE_BYTES)
-        lane = fold(lane, next, load_lane(at));
+        lane = fold_lane(lane, next, load_lane(at));
     unsigned char rest[LANE_BYTES];
     _mm_storeu_si128((__m128i *)(void *)rest, lane);
     return checksum_crc64_by_tables(checksum_crc64_by_tables(0, rest, sizeof(rest)), at, length);

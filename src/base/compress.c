@@ -33,13 +33,13 @@ struct packer {
     unsigned char *next, *limit;   /* where the next byte goes */
 };
 
-static inline uint32_t load_32(const unsigned char *at) {
+static inline uint32_t compress_load_32(const unsigned char *at) {
     uint32_t word;
     memcpy(&word, at, sizeof(word));
     return word;
 }
 
-static inline uint64_t load_64(const unsigned char *at) {
+static inline uint64_t compress_load_64(const unsigned char *at) {
     uint64_t word;
     memcpy(&word, at, sizeof(word));
     return word;
@@ -82,7 +82,7 @@ static bool put_match(struct packer *p, size_t distance, size_t length) {
 static inline size_t match_length(const unsigned char *a, const unsigned char *b, size_t most) {
     size_t length = MATCH_MIN;
     for (; length + sizeof(uint64_t) <= most; length += sizeof(uint64_t)) {
-        uint64_t differs = load_64(a + length) ^ load_64(b + length);
+        uint64_t differs = compress_load_64(a + length) ^ compress_load_64(b + length);
         if (differs) return length + ((size_t)__builtin_ctzll(differs) >> 3);
     }
     while (length < most && a[length] == b[length]) length++;
@@ -107,13 +107,13 @@ static inline uint32_t place_of(uint32_t word, unsigned bits) {
 static bool put_matches(struct packer *p, uint16_t *places, unsigned bits) {
     const unsigned char *start = p->literals, *at = start, *last = last_place(p);
     while (at <= last) {
-        uint32_t word = load_32(at);
+        uint32_t word = compress_load_32(at);
         uint16_t *place = &places[place_of(word, bits)];
         size_t position = (size_t)(at - start);
         size_t distance = (uint16_t)(position - *place);
         *place = (uint16_t)position;
         if (distance - 1 >= DISTANCE_MAX || distance > position ||
-            (load_32(at - distance) ^ word) << 8) {
+            (compress_load_32(at - distance) ^ word) << 8) {
             at++;
             continue;
         }
@@ -125,7 +125,7 @@ static bool put_matches(struct packer *p, uint16_t *places, unsigned bits) {
         if (at > last) break;
         /* The places at the match's end are noted too: repetitions often go on behind a match. */
         for (int back = 2; back > 0; back--)
-            places[place_of(load_32(at - back), bits)] = (uint16_t)(at - back - start);
+            places[place_of(compress_load_32(at - back), bits)] = (uint16_t)(at - back - start);
     }
     return true;
 }

@@ -22,7 +22,7 @@ struct cursor {
     bool nocase;
 };
 
-static bool same(char a, char b, bool nocase) {
+static bool same_letter(char a, char b, bool nocase) {
     return a == b || (nocase && string_lower(a) == string_lower(b));
 }
 
@@ -54,7 +54,7 @@ static bool class_matches(struct cursor *pattern, char c) {
             matched |= in_range(at[0], at[2], c, pattern->nocase);
             at += 3;
         } else {
-            matched |= same(*at, c, pattern->nocase);
+            matched |= same_letter(*at, c, pattern->nocase);
             at++;
         }
     }
@@ -67,7 +67,7 @@ static bool element_matches(struct cursor *pattern, char c) {
     if (element == '?') return true;
     if (element == '[') return class_matches(pattern, c);
     if (element == '\\' && pattern->at < pattern->end) element = *pattern->at++;
-    return same(element, c, pattern->nocase);
+    return same_letter(element, c, pattern->nocase);
 }
 
 bool glob_match(struct slice pattern, struct slice text, bool nocase) {

@@ -17,13 +17,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as the
 
 static uint64_t key_low, key_high;
 
-static inline uint64_t load_64(const uint8_t *from) {
+static inline uint64_t hash_load_64(const uint8_t *from) {
     uint64_t word;
     memcpy(&word, from, sizeof(word));
     return word;
 }
 
-static inline uint64_t load_32(const uint8_t *from) {
+static inline uint64_t hash_load_32(const uint8_t *from) {
     uint32_t word;
     memcpy(&word, from, sizeof(word));
     return word;
@@ -32,13 +32,13 @@ static inline uint64_t load_32(const uint8_t *from) {
 /* The `count` (0 to 7) bytes at `from` as a word. Reads no other byte; its overlapping loads agree
  * on the bytes they share. */
 static inline uint64_t load_rest(const uint8_t *from, size_t count) {
-    if (count >= 4) return load_32(from) | load_32(from + count - 4) << (8 * (count - 4));
+    if (count >= 4) return hash_load_32(from) | hash_load_32(from + count - 4) << (8 * (count - 4));
     if (count == 0) return 0;
     return from[0] | (uint64_t)from[count / 2] << (8 * (count / 2)) |
            (uint64_t)from[count - 1] << (8 * (count - 1));
 }
 
-static inline uint64_t rotate(uint64_t word, unsigned bits) {
+static inline uint64_t hash_rotate(uint64_t word, unsigned bits) {
     return word << bits | word >> (64 - bits);
 }
 
@@ -46,47 +46,47 @@ struct state {
     uint64_t a, b, c, d;
 };
 
-static inline void mix(struct state *s) {
+static inline void siphash_mix(struct state *s) {
     s->a += s->b;
     s->c += s->d;
-    s->b = rotate(s->b, 13) ^ s->a;
-    s->d = rotate(s->d, 16) ^ s->c;
-    s->a = rotate(s->a, 32);
+    s->b = hash_rotate(s->b, 13) ^ s->a;
+    s->d = hash_rotate(s->d, 16) ^ s->c;
+    s->a = hash_rotate(s->a, 32);
     s->c += s->b;
     s->a += s->d;
-    s->b = rotate(s->b, 17) ^ s->c;
-    s->d = rotate(s->d, 21) ^ s->a;
-    s->c = rotate(s->c, 32);
+    s->b = hash_rotate(s->b, 17) ^ s->c;
+    s->d = hash_rotate(s->d, 21) ^ s->a;
+    s->c = hash_rotate(s->c, 32);
 }
 
-static inline void absorb(struct state *s, uint64_t word) {
+static inline void siphash_absorb(struct state *s, uint64_t word) {
     s->d ^= word;
-    mix(s);
+    siphash_mix(s);
     s->a ^= word;
 }
 
-static inline uint64_t siphash(const uint8_t *bytes, size_t length) {
+static inline uint64_t siphash_bytes(const uint8_t *bytes, size_t length) {
     /* "somepseudorandomlygeneratedbytes", as the paper has it. */
     struct state s = {
         key_low ^ UINT64_C(0x736f6d6570736575), key_high ^ UINT64_C(0x646f72616e646f6d),
         key_low ^ UINT64_C(0x6c7967656e657261), key_high ^ UINT64_C(0x7465646279746573)};
     const uint8_t *end = bytes + (length & ~(size_t)7);
     for (; bytes != end; bytes += 8) {
-        uint64_t word = load_64(bytes);
-        absorb(&s, word);
+        uint64_t word = hash_load_64(bytes);
+        siphash_absorb(&s, word);
     }
     uint64_t rest = load_rest(bytes, length & 7);
-    absorb(&s, rest | (uint64_t)length << 56);
+    siphash_absorb(&s, rest | (uint64_t)length << 56);
     s.c ^= 0xff;
-    mix(&s);
-    mix(&s);
-    mix(&s);
+    siphash_mix(&s);
+    siphash_mix(&s);
+    siphash_mix(&s);
     return s.a ^ s.b ^ s.c ^ s.d;
 }
 
 void hash_set_key(const uint8_t key[16]) {
-    key_low = load_64(key);
-    key_high = load_64(key + 8);
+    key_low = hash_load_64(key);
+    key_high = hash_load_64(key + 8);
 }
 
-uint64_t hash_bytes(const void *bytes, size_t length) { return siphash(bytes, length); }
+uint64_t hash_bytes(const void *bytes, size_t length) { return siphash_bytes(bytes, length); }

@@ -32,21 +32,21 @@ static void set_room(struct heap *heap, size_t room) {
     heap->room = room;
 }
 
-static void put(struct heap *heap, size_t at, struct heap_item *item) {
+static void heap_put(struct heap *heap, size_t at, struct heap_item *item) {
     heap->items[at] = item;
     item->place = at + 1;
 }
 
 /* Moves the item at `at` up while it comes before its parent. */
-static void rise(struct heap *heap, size_t at) {
+static void heap_rise(struct heap *heap, size_t at) {
     struct heap_item *item = heap->items[at];
     while (at > 0) {
         size_t parent = (at - 1) / 2;
         if (!heap->before(item, heap->items[parent])) break;
-        put(heap, at, heap->items[parent]);
+        heap_put(heap, at, heap->items[parent]);
         at = parent;
     }
-    put(heap, at, item);
+    heap_put(heap, at, item);
 }
 
 /* Moves the item at `at` down while a child comes before it. */
@@ -58,18 +58,18 @@ static void sink_down(struct heap *heap, size_t at) {
         if (child + 1 < heap->count && heap->before(heap->items[child + 1], heap->items[child]))
             child++;
         if (!heap->before(heap->items[child], item)) break;
-        put(heap, at, heap->items[child]);
+        heap_put(heap, at, heap->items[child]);
         at = child;
     }
-    put(heap, at, item);
+    heap_put(heap, at, item);
 }
 
 void heap_insert(struct heap *heap, struct heap_item *item) {
     ASSERT(!heap_has(item));
     if (heap->count == heap->room) set_room(heap, heap->room ? heap->room * 2 : HEAP_ROOM_MIN);
-    put(heap, heap->count, item);
+    heap_put(heap, heap->count, item);
     heap->count++;
-    rise(heap, heap->count - 1);
+    heap_rise(heap, heap->count - 1);
 }
 
 void heap_remove(struct heap *heap, struct heap_item *item) {
@@ -79,8 +79,8 @@ void heap_remove(struct heap *heap, struct heap_item *item) {
     struct heap_item *last = heap->items[--heap->count];
     item->place = 0;
     if (last != item) {
-        put(heap, at, last);
-        rise(heap, at);
+        heap_put(heap, at, last);
+        heap_rise(heap, at);
         sink_down(heap, last->place - 1);
     }
     if (heap->room > HEAP_ROOM_MIN && heap->count < heap->room / 4) set_room(heap, heap->room / 2);

@@ -29,21 +29,21 @@ static extent_hooks_t hooks;
 static extent_hooks_t *standard;
 static atomic_bool wanted;
 
-static void *take(extent_hooks_t *unused, void *at, size_t size, size_t alignment, bool *zero,
-                  bool *commit, unsigned arena) {
+static void *huge_pages_alloc(extent_hooks_t *unused, void *at, size_t size, size_t alignment,
+                              bool *zero, bool *commit, unsigned arena) {
     void *memory = standard->alloc(standard, at, size, alignment, zero, commit, arena);
     /* A failure is ignored: the memory works without huge pages. */
     if (memory && atomic_load(&wanted)) (void)madvise(memory, size, MADV_HUGEPAGE);
     return memory;
 }
 
-static bool install(void) {
+static bool install_hooks(void) {
     extent_hooks_t *ours = &hooks;
     size_t size = sizeof(standard);
     if (standard) return true;
     if (memory_allocator_control(HOOKS_NAME, &standard, &size, NULL, 0) != 0) return false;
     hooks = *standard;
-    hooks.alloc = take;
+    hooks.alloc = huge_pages_alloc;
     if (memory_allocator_control(HOOKS_NAME, NULL, NULL, &ours, sizeof(ours)) == 0) return true;
     standard = NULL;
     return false;
@@ -51,7 +51,7 @@ static bool install(void) {
 
 bool huge_pages_ask(bool on) {
     if (!on && !standard) return true;
-    if (!install()) return false;
+    if (!install_hooks()) return false;
     atomic_store(&wanted, on);
     return true;
 }

@@ -340,10 +340,10 @@ static inline void *try_alloc(size_t size, enum memory_class class) {
     return block;
 }
 
-static bool refused(size_t size) { return test_refusal != NULL && test_refusal(size); }
+static bool test_refuses(size_t size) { return test_refusal != NULL && test_refusal(size); }
 
 void *memory_try_alloc(size_t size, enum memory_class class) {
-    return refused(size) ? NULL : try_alloc(size, class);
+    return test_refuses(size) ? NULL : try_alloc(size, class);
 }
 
 void *memory_alloc(size_t size, enum memory_class class) {
@@ -394,7 +394,7 @@ static inline void *try_resize(void *block, size_t size, enum memory_class class
 }
 
 void *memory_try_realloc(void *block, size_t size, enum memory_class class) {
-    return refused(size) ? NULL : try_resize(block, size, class);
+    return test_refuses(size) ? NULL : try_resize(block, size, class);
 }
 
 void *memory_realloc(void *block, size_t size, enum memory_class class) {
@@ -486,16 +486,16 @@ void memory_set_oom_handler(void (*handler)(size_t size)) { oom_handler = handle
 void memory_set_hook(const struct memory_hook *hook) { test_hook = hook; }
 void memory_set_refusal(bool (*refuses)(size_t size)) { test_refusal = refuses; }
 
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t larger_size(size_t a, size_t b) { return a > b ? a : b; }
 
 size_t memory_largest_alloc(enum memory_class class) {
-    return larger(own[class].largest_alloc,
-                  atomic_load_explicit(&shared[class].largest_alloc, memory_order_relaxed));
+    return larger_size(own[class].largest_alloc,
+                       atomic_load_explicit(&shared[class].largest_alloc, memory_order_relaxed));
 }
 
 size_t memory_largest_free(enum memory_class class) {
-    return larger(own[class].largest_free,
-                  atomic_load_explicit(&shared[class].largest_free, memory_order_relaxed));
+    return larger_size(own[class].largest_free,
+                       atomic_load_explicit(&shared[class].largest_free, memory_order_relaxed));
 }
 
 void memory_largest_reset(void) {

@@ -38,8 +38,8 @@ static void sort_run(const struct rule *r, struct place *p, size_t count) {
 }
 
 /* Merges p[0 .. middle) and p[middle .. count) into `to`. */
-static void merge(const struct rule *r, const struct place *p, size_t middle, size_t count,
-                  struct place *to) {
+static void merge_runs(const struct rule *r, const struct place *p, size_t middle, size_t count,
+                       struct place *to) {
     size_t a = 0, b = middle;
     if (middle == count || !stands_wrong(r, &p[middle - 1], &p[middle])) {
         memcpy(to, p, count * sizeof(*p));
@@ -60,7 +60,7 @@ void places_sort(struct place *places, size_t count, places_tie *tie, const void
     for (size_t width = RUN_PLACES; width < count; width *= 2) {
         for (size_t i = 0; i < count; i += 2 * width) {
             size_t both = count - i < 2 * width ? count - i : 2 * width;
-            merge(&r, from + i, width < both ? width : both, both, to + i);
+            merge_runs(&r, from + i, width < both ? width : both, both, to + i);
         }
         struct place *merged = to;
         to = from;

@@ -38,19 +38,19 @@ void random_seed(uint64_t seed) {
     }
 }
 
-static inline uint64_t rotate(uint64_t word, unsigned bits) {
+static inline uint64_t random_rotate(uint64_t word, unsigned bits) {
     return word << bits | word >> (64 - bits);
 }
 
 uint64_t random_u64(void) {
-    uint64_t result = rotate(state[1] * 5, 7) * 9;
+    uint64_t result = random_rotate(state[1] * 5, 7) * 9;
     uint64_t shifted = state[1] << 17;
     state[2] ^= state[0];
     state[3] ^= state[1];
     state[1] ^= state[2];
     state[0] ^= state[3];
     state[2] ^= shifted;
-    state[3] = rotate(state[3], 45);
+    state[3] = random_rotate(state[3], 45);
     return result;
 }
 

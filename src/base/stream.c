@@ -28,7 +28,7 @@ static void sum_window(struct sink *s) {
     s->unsummed = s->next;
 }
 
-static void drain(struct sink *s, const void *more, size_t length) {
+static void sink_drain(struct sink *s, const void *more, size_t length) {
     sum_window(s);
     if (s->checksum && length) s->sum = s->checksum(s->sum, more, length);
     s->drained += (uint64_t)(s->next - s->start) + length;
@@ -41,12 +41,12 @@ static void drain(struct sink *s, const void *more, size_t length) {
  * `drain`. */
 void sink_write_slow(struct sink *s, const void *bytes, size_t length) {
     if (length >= (size_t)(s->limit - s->start)) {
-        drain(s, bytes, length);
+        sink_drain(s, bytes, length);
         return;
     }
-    drain(s, NULL, 0);
+    sink_drain(s, NULL, 0);
     if (length > (size_t)(s->limit - s->next)) { /* another window, and a smaller one */
-        drain(s, bytes, length);
+        sink_drain(s, bytes, length);
         return;
     }
     memcpy(s->next, bytes, length);
@@ -54,7 +54,7 @@ void sink_write_slow(struct sink *s, const void *bytes, size_t length) {
 }
 
 bool sink_flush(struct sink *s) {
-    drain(s, NULL, 0);
+    sink_drain(s, NULL, 0);
     if (s->error) errno = s->error;
     return s->error == 0;
 }
@@ -130,7 +130,7 @@ static void sum_read(struct source *s) {
 
 /* Sets the status, unless a fault was set before. The unread bytes are dropped as if they had never
  * come, so the offset stays that of the bytes that were read. */
-static void fault(struct source *s, enum source_status status) {
+static void source_fail(struct source *s, enum source_status status) {
     if (s->status != SOURCE_GOOD) return;
     sum_read(s);
     s->status = status;
@@ -139,14 +139,14 @@ static void fault(struct source *s, enum source_status status) {
 }
 
 /* One call of the type's `read`. Returns how many bytes came, 0 after a fault. */
-static size_t fetch(struct source *s, char *to, size_t room) {
+static size_t source_fetch(struct source *s, char *to, size_t room) {
     if (s->status != SOURCE_GOOD) return 0;
     if (s->progress && room > s->progress_bytes) room = s->progress_bytes;
     ssize_t got = s->window ? s->type->read(s, to, room) : 0;
     if (got <= 0) {
         int error = errno;
         s->next = s->limit;
-        fault(s, got < 0 ? SOURCE_FAILED : SOURCE_ENDED);
+        source_fail(s, got < 0 ? SOURCE_FAILED : SOURCE_ENDED);
         if (got < 0) s->error = error ? error : EIO;
         return 0;
     }
@@ -160,7 +160,7 @@ static void tell_progress(struct source *s) {
 
 /* Reads more bytes behind the unread ones, which move to the window's front. False where none came.
  */
-static bool fill(struct source *s) {
+static bool source_fill(struct source *s) {
     size_t unread = (size_t)(s->limit - s->next), room = 0;
     char *behind = NULL;
     if (s->window && s->status == SOURCE_GOOD) {
@@ -170,7 +170,7 @@ static bool fill(struct source *s) {
         s->limit = behind = s->window + unread;
         room = s->window_bytes - unread;
     }
-    size_t got = fetch(s, behind, room);
+    size_t got = source_fetch(s, behind, room);
     if (!got) return false;
     s->limit += got;
     s->fetched += got;
@@ -190,7 +190,7 @@ static size_t copy_window(struct source *s, char *to, size_t length) {
 /* Reads past the window, which is empty, straight to `to`. */
 static size_t read_direct(struct source *s, char *to, size_t length) {
     sum_read(s);
-    size_t got = fetch(s, to, length);
+    size_t got = source_fetch(s, to, length);
     if (!got) return 0;
     if (s->checksum) s->sum = s->checksum(s->sum, to, got);
     s->fetched += got;
@@ -206,7 +206,7 @@ bool source_read_slow(struct source *s, void *bytes, size_t length) {
         if (length - done >= s->window_bytes) {
             got = read_direct(s, to + done, length - done);
         } else {
-            got = fill(s) ? copy_window(s, to + done, length - done) : 0;
+            got = source_fill(s) ? copy_window(s, to + done, length - done) : 0;
         }
         if (!got) {
             memset(bytes, 0, length);
@@ -226,7 +226,7 @@ bool source_skip(struct source *s, uint64_t length) {
         }
         s->next = s->limit;
         length -= unread;
-        if (!fill(s)) return false;
+        if (!source_fill(s)) return false;
     }
 }
 
@@ -234,7 +234,7 @@ const char *source_take(struct source *s, size_t length) {
     size_t most = s->window ? s->window_bytes : SIZE_MAX;
     if (s->status != SOURCE_GOOD || length > most) return NULL;
     while (length > (size_t)(s->limit - s->next)) {
-        if (!fill(s)) return NULL;
+        if (!source_fill(s)) return NULL;
     }
     const char *at = s->next;
     s->next += length;
@@ -245,7 +245,7 @@ bool source_at_end(struct source *s) {
     if (s->next != s->limit || (s->status != SOURCE_GOOD && s->status != SOURCE_ENDED))
         return false;
     if (s->status == SOURCE_ENDED) return true;
-    if (fill(s)) return false;
+    if (source_fill(s)) return false;
     if (s->status != SOURCE_ENDED) return false;
     s->status = SOURCE_GOOD; /* no byte was wanted, so this is no fault */
     return true;
@@ -254,7 +254,7 @@ bool source_at_end(struct source *s) {
 bool source_refuse(struct source *s, const char *reason) {
     ASSERT(reason != NULL);
     if (s->status == SOURCE_GOOD) s->reason = reason;
-    fault(s, SOURCE_CORRUPT);
+    source_fail(s, SOURCE_CORRUPT);
     return false;
 }
 

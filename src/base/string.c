@@ -85,7 +85,7 @@ static size_t grown_capacity(const struct buffer *b, size_t needed) {
     return wanted < needed ? needed : wanted;
 }
 
-__attribute__((noinline)) static void grow(struct buffer *b, size_t needed) {
+__attribute__((noinline)) static void buffer_grow(struct buffer *b, size_t needed) {
     size_t wanted = grown_capacity(b, needed);
     b->bytes = memory_realloc(b->bytes, wanted, b->class);
     b->capacity = memory_good_size(wanted);
@@ -94,7 +94,7 @@ __attribute__((noinline)) static void grow(struct buffer *b, size_t needed) {
 char *buffer_reserve(struct buffer *b, size_t more) {
     if (__builtin_expect(more >= b->capacity - b->length, 0)) {
         ASSERT_COMPARE(more, <, (size_t)PTRDIFF_MAX - b->length);
-        grow(b, b->length + more + 1);
+        buffer_grow(b, b->length + more + 1);
     }
     return b->bytes + b->length;
 }

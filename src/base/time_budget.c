@@ -46,7 +46,7 @@ void time_budget_start(struct time_budget *b, int64_t share_percent, int64_t now
 void time_budget_turn(struct time_budget *b) { b->turn_is_new = true; }
 
 /* Moves the window on, so that the newest slot is that of `now`. */
-static void advance(struct time_budget *b, int64_t now_nsec) {
+static void budget_advance(struct time_budget *b, int64_t now_nsec) {
     int64_t now_msec = now_nsec / NSEC_PER_MSEC;
     if (now_msec - b->newest_msec >= SLOTS) {
         memset(b->spent, 0, sizeof(b->spent));
@@ -60,7 +60,7 @@ static void advance(struct time_budget *b, int64_t now_nsec) {
     }
 }
 
-static void refill(struct time_budget *b, int64_t now_nsec) {
+static void budget_refill(struct time_budget *b, int64_t now_nsec) {
     int64_t passed = now_nsec - b->refilled_nsec;
     b->turn_is_new = false;
     b->refilled_nsec = now_nsec;
@@ -69,8 +69,8 @@ static void refill(struct time_budget *b, int64_t now_nsec) {
 }
 
 int64_t time_budget_left(struct time_budget *b, int64_t now_nsec) {
-    if (b->turn_is_new) refill(b, now_nsec);
-    advance(b, now_nsec);
+    if (b->turn_is_new) budget_refill(b, now_nsec);
+    budget_advance(b, now_nsec);
     int64_t of_window =
         share_of(b, TIME_BUDGET_WINDOW_MSEC * (int64_t)NSEC_PER_MSEC) - b->window_nsec;
     return b->tokens_nsec < of_window ? b->tokens_nsec : of_window;
@@ -78,7 +78,7 @@ int64_t time_budget_left(struct time_budget *b, int64_t now_nsec) {
 
 void time_budget_spend(struct time_budget *b, int64_t begin_nsec, int64_t end_nsec) {
     b->tokens_nsec -= end_nsec - begin_nsec;
-    advance(b, end_nsec);
+    budget_advance(b, end_nsec);
     int64_t oldest_nsec = (b->newest_msec - SLOTS + 1) * NSEC_PER_MSEC;
     if (begin_nsec < oldest_nsec) begin_nsec = oldest_nsec;
     while (begin_nsec < end_nsec) {

@@ -79,7 +79,7 @@ mutate('loop-first-last', 'io/loop.c',
        '    serve_ready(loop);',
        'serve_ready(loop);\n    if (loop->first_watchers != 0) serve_first(loop);',
        'who is to be served first comes last', 'unit io/test_loop')
-mutate('heap-does-not-rise', 'base/heap.c', '        rise(heap, at);\n', '',
+mutate('heap-does-not-rise', 'base/heap.c', '        heap_rise(heap, at);\n', '',
        'a heap loses its order when an item in its midst goes', 'unit base/test_heap')
 mutate('listen-uncounted', 'net/listen.c',
        'if (kinds[i]->counted) count += kinds[i]->counted();', 'continue;',

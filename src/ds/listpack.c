@@ -227,8 +227,7 @@ static void encode_text(struct encoded *out, struct slice text) {
         h[1] = (uint8_t)text.length;
         out->head_size = 2;
     } else {
-        uint32_t length =
-            (uint32_t)text.length; /* a longer text fits no block: see listpack_splice */
+        uint32_t length = (uint32_t)text.length; /* no block holds more: see listpack_splice */
         h[0] = TEXT_32;
         memcpy(h + 1, &length, sizeof(length));
         out->head_size = 5;

@@ -21,8 +21,9 @@
 #include "io/file_stream.h"
 #include "rdb/rdb_load.h"
 
-static void print(uint64_t offset, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void print(uint64_t offset, const char *format, ...) {
+static void print_line(uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void print_line(uint64_t offset, const char *format, ...) {
     va_list arguments;
     printf("[offset %" PRIu64 "] ", offset);
     va_start(arguments, format);
@@ -53,22 +54,22 @@ static void hear_auxiliary(uint64_t offset, struct slice name, struct slice valu
 }
 
 static void hear_database(uint64_t offset, uint64_t index) {
-    print(offset, "Selecting DB ID %" PRIu64, index);
+    print_line(offset, "Selecting DB ID %" PRIu64, index);
 }
 
 static void hear_module(uint64_t offset, const char *name) {
-    print(offset, "MODULE AUX or value of '%s': passed over", name);
+    print_line(offset, "MODULE AUX or value of '%s': passed over", name);
 }
 
 static void hear_empty(uint64_t offset, const char *key) {
-    print(offset, "Key '%s' has no members: a server passes it over", key);
+    print_line(offset, "Key '%s' has no members: a server passes it over", key);
 }
 
 static void hear_checksum(uint64_t offset, enum rdb_checksum what) {
     if (what == RDB_CHECKSUM_RIGHT)
-        print(offset, "Checksum OK");
+        print_line(offset, "Checksum OK");
     else
-        print(offset, "RDB file was saved with checksum disabled: no check performed.");
+        print_line(offset, "RDB file was saved with checksum disabled: no check performed.");
 }
 
 static const struct rdb_listener listener = {hear_auxiliary, hear_database, hear_module, hear_empty,
@@ -89,7 +90,7 @@ static const char *const stages[RDB_STAGES] = {[RDB_AT_START] = "start",
 
 static void print_fault(const struct rdb_loaded *result) {
     puts("--- RDB ERROR DETECTED ---");
-    print(result->offset, "%s", result->reason);
+    print_line(result->offset, "%s", result->reason);
     printf("[additional info] While doing: %s\n", stages[result->stage]);
     if (result->has_key) printf("[additional info] Reading key '%s'\n", result->key);
     if (result->form != RDB_NO_FORM) {
@@ -105,7 +106,7 @@ bool check_rdb_source(struct source *in) {
     const struct rdb_loading how = {.checks_for = &listener};
     bool good = rdb_load(in, &how, &result);
     if (good)
-        print(source_offset(in), "\\o/ RDB looks OK! \\o/");
+        print_line(source_offset(in), "\\o/ RDB looks OK! \\o/");
     else
         print_fault(&result);
     printf("[info] %" PRIu64 " keys read\n[info] %" PRIu64 " expires\n[info] %" PRIu64
@@ -115,7 +116,7 @@ bool check_rdb_source(struct source *in) {
 }
 
 int check_rdb(const char *path) {
-    print(0, "Checking RDB file %s", path);
+    print_line(0, "Checking RDB file %s", path);
     int fd = system_open(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) {
         printf("Cannot open it: %s\n", strerror(errno));

@@ -96,7 +96,7 @@ static void say_progress(void) {
 /* Bytes that took time: those that were read ahead are read again. */
 static uint64_t bytes_passed(void) { return load.done + load.ahead; }
 
-static void turn(int64_t now_nsec) {
+static void loading_turn(int64_t now_nsec) {
     load.turned_bytes = bytes_passed();
     if (now_nsec - load.said_nsec >= SAY_NSEC) {
         load.said_nsec = now_nsec;
@@ -118,7 +118,7 @@ void loading_look(void) {
     int64_t now_nsec = clock_monotonic_nsec();
     load.looked_bytes = bytes_passed();
     bool due = bytes_passed() - load.turned_bytes >= (uint64_t)turn_bytes;
-    if (due || now_nsec - load.turned_nsec >= LOADING_TURN_MSEC * MSEC_NSEC) turn(now_nsec);
+    if (due || now_nsec - load.turned_nsec >= LOADING_TURN_MSEC * MSEC_NSEC) loading_turn(now_nsec);
 }
 
 void loading_advance(uint64_t bytes_done) {
@@ -141,17 +141,17 @@ static void advance_ahead(struct source *in, void *argument) {
     if (cut_short) source_refuse(in, "the server is to stop");
 }
 
-static void watch(struct source *in, void (*advance)(struct source *in, void *argument)) {
+static void watch_source(struct source *in, void (*advance)(struct source *in, void *argument)) {
     if (!under_way) return;
     size_t each = turn_bytes < LOOK_BYTES ? (size_t)turn_bytes : LOOK_BYTES;
     source_watch(in, each, advance, NULL);
 }
 
-void loading_watch(struct source *in) { watch(in, advance_by); }
+void loading_watch(struct source *in) { watch_source(in, advance_by); }
 
 void loading_watch_ahead(struct source *in) {
     load.ahead_fetched = in->fetched;
-    watch(in, advance_ahead);
+    watch_source(in, advance_ahead);
 }
 
 /* ---- begin and end ---- */

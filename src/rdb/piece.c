@@ -24,8 +24,8 @@
 
 /* ---- giving ---- */
 
-static void give(struct pipeline *p, enum piece_kind kind, const void *body, size_t bytes,
-                 size_t weight) {
+static void piece_give(struct pipeline *p, enum piece_kind kind, const void *body, size_t bytes,
+                       size_t weight) {
     struct piece *piece = pipeline_room(p, sizeof(*piece) + bytes);
     *piece = (struct piece){.kind = (uint8_t)kind, .bytes = (uint32_t)bytes};
     memcpy(piece->body, body, bytes);
@@ -33,15 +33,15 @@ static void give(struct pipeline *p, enum piece_kind kind, const void *body, siz
 }
 
 void piece_give_bytes(struct pipeline *p, struct slice bytes) {
-    give(p, PIECE_BYTES, bytes.bytes, bytes.length, bytes.length);
+    piece_give(p, PIECE_BYTES, bytes.bytes, bytes.length, bytes.length);
 }
 
 void piece_give_entry(struct pipeline *p, const struct entry *e) {
     size_t bytes = entry_allocation(e), weight = PIECE_KEY_WEIGHT + bytes + entry_outside_bytes(e);
     if (bytes <= COPIED_BYTES_MAX)
-        give(p, PIECE_ENTRY, e, bytes, weight);
+        piece_give(p, PIECE_ENTRY, e, bytes, weight);
     else
-        give(p, PIECE_ADDRESS, &e, sizeof(e), weight);
+        piece_give(p, PIECE_ADDRESS, &e, sizeof(e), weight);
 }
 
 /* ---- a key ---- */

@@ -40,7 +40,7 @@ bool rdb_batch_has_room(const struct rdb_batch *b, size_t bytes) {
     return b->count < RDB_BATCH_KEYS && bytes <= RDB_BATCH_BYTES - b->used;
 }
 
-static struct slice keep(struct rdb_batch *b, struct slice text) {
+static struct slice batch_keep_text(struct rdb_batch *b, struct slice text) {
     char *to = b->room + b->used;
     if (text.length) memcpy(to, text.bytes, text.length);
     b->used += text.length;
@@ -51,12 +51,12 @@ struct rdb_batch_key *rdb_batch_add(struct rdb_batch *b, struct slice name, stru
     ASSERT(rdb_batch_has_room(b, name.length + bytes.length));
     struct rdb_batch_key *key = &b->keys[b->count++];
     *key = (struct rdb_batch_key){.loaded = VALUE_REFUSED};
-    key->name = keep(b, name);
-    if (bytes.bytes) key->bytes = keep(b, bytes);
+    key->name = batch_keep_text(b, name);
+    if (bytes.bytes) key->bytes = batch_keep_text(b, bytes);
     return key;
 }
 
-static void build(struct rdb_batch_key *key, struct buffer *store) {
+static void batch_build_key(struct rdb_batch_key *key, struct buffer *store) {
     struct source in;
     struct string_value string;
     struct value v = {&string, 0};
@@ -76,5 +76,5 @@ static void build(struct rdb_batch_key *key, struct buffer *store) {
 void rdb_batch_build(void *batch) {
     struct rdb_batch *b = batch;
     for (size_t i = 0; i < b->count; i++)
-        if (b->keys[i].bytes.bytes) build(&b->keys[i], &b->store);
+        if (b->keys[i].bytes.bytes) batch_build_key(&b->keys[i], &b->store);
 }

@@ -105,8 +105,9 @@ static void show_text(struct slice name, char shown[RDB_SHOWN_KEY_BYTES]) {
 }
 
 /* Sets the first fault. */
-static bool fault(struct load *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool fault(struct load *l, const char *format, ...) {
+static bool load_fault(struct load *l, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static bool load_fault(struct load *l, const char *format, ...) {
     va_list arguments;
     if (l->result->reason[0]) return false;
     va_start(arguments, format);
@@ -120,7 +121,7 @@ static bool fault(struct load *l, const char *format, ...) {
 
 static bool source_fault_seen(struct load *l) {
     bool cut_off = l->in->status == SOURCE_ENDED;
-    return fault(l, "%s", cut_off ? "Unexpected EOF reading RDB file" : source_fault(l->in));
+    return load_fault(l, "%s", cut_off ? "Unexpected EOF reading RDB file" : source_fault(l->in));
 }
 
 const char *rdb_form_name(int form) {
@@ -165,12 +166,12 @@ static bool read_header(struct load *l) {
     int64_t version;
     if (!source_read(l->in, magic, sizeof(magic))) return source_fault_seen(l);
     if (memcmp(magic, RDB_MAGIC, sizeof(RDB_MAGIC) - 1) != 0)
-        return fault(l, "Wrong signature trying to load DB from file");
+        return load_fault(l, "Wrong signature trying to load DB from file");
     version = 0;
     for (size_t i = sizeof(RDB_MAGIC) - 1; i < sizeof(magic); i++)
         version = magic[i] >= '0' && magic[i] <= '9' ? version * 10 + magic[i] - '0' : INT32_MAX;
     if (version < 1 || version > RDB_VERSION)
-        return fault(l, "Can't handle RDB format version %.4s", magic + sizeof(RDB_MAGIC) - 1);
+        return load_fault(l, "Can't handle RDB format version %.4s", magic + sizeof(RDB_MAGIC) - 1);
     l->version = (int)version;
     return true;
 }
@@ -183,11 +184,11 @@ static unsigned recency_of_key(const struct load *l) {
     return recency_initial();
 }
 
-static bool duplicate(struct load *l, const struct pending *p) {
+static bool load_duplicate(struct load *l, const struct pending *p) {
     char shown[RDB_SHOWN_KEY_BYTES];
     bool first = !l->result->reason[0];
     show_text(entry_key(p->entry), shown);
-    fault(l, "RDB has duplicated key '%s' in DB %d", shown, keyspace_index(p->keyspace));
+    load_fault(l, "RDB has duplicated key '%s' in DB %d", shown, keyspace_index(p->keyspace));
     if (first) { /* another key is being read by now */
         l->result->offset = p->offset;
         l->result->keys_before = l->result->keys;
@@ -201,7 +202,7 @@ static bool duplicate(struct load *l, const struct pending *p) {
 /* Puts the key that has waited longest. */
 static bool put_oldest(struct load *l) {
     const struct pending *p = &l->pending[l->put++ % PENDING_KEYS];
-    if (!edit_load(p->keyspace, p->entry, p->hash, l->how->replaces)) return duplicate(l, p);
+    if (!edit_load(p->keyspace, p->entry, p->hash, l->how->replaces)) return load_duplicate(l, p);
     l->result->keys++;
     if (__builtin_expect(key_delay_usec == 0, 1)) return true;
     rdb_delay(key_delay_usec, l->result->keys);
@@ -292,12 +293,12 @@ static bool hand_on(struct load *l) {
     return true;
 }
 
-static void rest(void *crew) { crew_rest(crew); }
+static void rest_crew(void *crew) { crew_rest(crew); }
 
 static void begin_batches(struct load *l) {
     l->crew = crew_create(rdb_batch_build, rdb_threads());
     l->filling = rdb_batch_create();
-    loading_set_rest(rest, l->crew);
+    loading_set_rest(rest_crew, l->crew);
 }
 
 /* Takes all batches back. False where a key could not be put. */
@@ -377,8 +378,8 @@ static bool pass_module(struct load *l, unsigned form) {
     char name[RDB_MODULE_NAME_BYTES];
     if (!rdb_module_read_name(l->in, name)) return source_fault_seen(l);
     if (!l->how->checks_for || form == SAVED_MODULE_OLD)
-        return fault(l, "The RDB file contains module data I can't load: no matching module '%s'",
-                     name);
+        return load_fault(
+            l, "The RDB file contains module data I can't load: no matching module '%s'", name);
     if (!rdb_module_skip(l->in)) return source_fault_seen(l);
     l->how->checks_for->module(source_offset(l->in), name);
     return true;
@@ -409,7 +410,7 @@ static bool read_key(struct load *l, unsigned form) {
     enum value_kind kind = VALUE_STRING;
     bool is_module = form == SAVED_MODULE || form == SAVED_MODULE_OLD;
     if (!is_module && !saved_form_kind(form, &kind))
-        return fault(l, "Unknown RDB type or opcode %u: of a later version, or damaged", form);
+        return load_fault(l, "Unknown RDB type or opcode %u: of a later version, or damaged", form);
     l->result->stage = RDB_AT_KEY;
     l->result->form = (int)form;
     l->result->key_offset = source_offset(l->in) - 1;
@@ -418,7 +419,7 @@ static bool read_key(struct load *l, unsigned form) {
     l->result->stage = RDB_AT_VALUE;
     l->result->read++;
     l->result->with_deadline += l->deadline != ENTRY_NO_DEADLINE;
-    if (name.length > UINT32_MAX) return fault(l, "A key is too long");
+    if (name.length > UINT32_MAX) return load_fault(l, "A key is too long");
     if (!(is_module ? pass_module(l, form) : read_value(l, form, kind, name))) return false;
     next_key(l);
     return true;
@@ -458,7 +459,7 @@ static bool read_auxiliary(struct load *l) {
     }
     char reason[sizeof(l->result->reason)];
     const struct rdb_field *row = rdb_field_named(name);
-    if (row) return row->load(value, reason, sizeof(reason)) || fault(l, "%s", reason);
+    if (row) return row->load(value, reason, sizeof(reason)) || load_fault(l, "%s", reason);
     note_auxiliary(name, value);
     return true;
 }
@@ -467,7 +468,7 @@ static bool read_module_auxiliary(struct load *l) {
     char name[RDB_MODULE_NAME_BYTES];
     if (!rdb_module_read_name(l->in, name)) return source_fault_seen(l);
     if (!l->how->checks_for)
-        return fault(
+        return load_fault(
             l, "The RDB file contains AUX module data I can't load: no matching module '%s'", name);
     if (!rdb_module_skip_auxiliary(l->in)) return source_fault_seen(l);
     l->how->checks_for->module(source_offset(l->in), name);
@@ -506,10 +507,11 @@ static bool read_database(struct load *l) {
         return true;
     }
     if (index >= (uint64_t)keyspace_databases())
-        return fault(l,
-                     "FATAL: Data file was created with a Redis server configured to handle more "
-                     "than %d databases. Exiting",
-                     keyspace_databases());
+        return load_fault(
+            l,
+            "FATAL: Data file was created with a Redis server configured to handle more "
+            "than %d databases. Exiting",
+            keyspace_databases());
     l->keyspace = keyspace_at((int)index);
     return true;
 }
@@ -526,9 +528,9 @@ static bool read_end(struct load *l) {
                                          absent ? RDB_CHECKSUM_ABSENT : RDB_CHECKSUM_RIGHT);
         return true;
     }
-    return fault(l,
-                 "RDB CRC error: wrong RDB checksum expected: (%" PRIx64 ") but got (%" PRIx64 ")",
-                 stated, sum);
+    return load_fault(
+        l, "RDB CRC error: wrong RDB checksum expected: (%" PRIx64 ") but got (%" PRIx64 ")",
+        stated, sum);
 }
 
 static bool read_number(struct load *l, size_t bytes, int64_t *number) {

@@ -22,7 +22,7 @@ import style
 
 SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
-FINISHED = {'base', 'commands', 'ds', 'io', 'modules', 'process', 'replication', 'sentinel',
+FINISHED = {'base', 'commands', 'ds', 'io', 'modules', 'process', 'rdb', 'replication', 'sentinel',
             'store', 'value'}
 
 

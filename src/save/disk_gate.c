@@ -12,18 +12,18 @@
 static bool snapshot_fails, replica;
 static int log_error; /* errno; 0 = none */
 
-static void look(void) { gate_set(&disk_gate, snapshot_fails || log_error); }
+static void disk_gate_update(void) { gate_set(&disk_gate, snapshot_fails || log_error); }
 
 void disk_gate_set_snapshot(bool fails) {
     snapshot_fails = fails;
-    look();
+    disk_gate_update();
 }
 
 void disk_gate_set_replica(bool is_replica) { replica = is_replica; }
 
 void disk_gate_set_log(int error) {
     log_error = error;
-    look();
+    disk_gate_update();
 }
 
 /* PING is refused too, so that a client's health check sees the fault. */
@@ -33,7 +33,7 @@ static bool may_not_be_saved(const struct call *call) {
     return !replica && (writes || strcmp(call->command->name, "ping") == 0);
 }
 
-static enum gate_verdict refuse(const struct call *call) {
+static enum gate_verdict disk_gate_refuse(const struct call *call) {
     if (!snapshot_fails)
         return gate_refuse(call, "-MISCONF Errors writing to the AOF file: %s",
                            strerror(log_error));
@@ -49,5 +49,5 @@ static enum gate_verdict refuse(const struct call *call) {
 struct gate disk_gate = {
     .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
     .stops = may_not_be_saved,
-    .stop = refuse,
+    .stop = disk_gate_refuse,
 };

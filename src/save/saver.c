@@ -99,7 +99,7 @@ static bool start_child(void) {
 
 static int walk_id(void) { return WALK_ID_BASE + (int)getpid(); }
 
-static void wake(void) { loop_wake(loop); }
+static void saver_wake(void) { loop_wake(loop); }
 
 /* `good`: one for each job; NULL: all were ended on purpose. */
 static void tell_walk_end(const bool *good) {
@@ -137,7 +137,7 @@ static bool start_walk(void) {
     while (!frontier_clean(CLEAN_POSITIONS)) continue;
     method = METHOD_WALK;
     killed = false;
-    walk_begin(&jobs[0], walk_id(), wake);
+    walk_begin(&jobs[0], walk_id(), saver_wake);
     loop_timer_start(loop, &timer, WALK_PAUSE_MSEC);
     return true;
 }
@@ -290,7 +290,7 @@ static const struct option_row option_rows[] = {
              "server does not stop for a fork, and no page is copied for a write."},
 };
 
-static double progress(uint64_t *done, uint64_t *total) {
+static double saver_read_progress(uint64_t *done, uint64_t *total) {
     if (method != METHOD_WALK) return child_progress(done, total);
     walk_progress(done, total);
     return *total ? (double)*done / (double)*total : 0;
@@ -298,16 +298,16 @@ static double progress(uint64_t *done, uint64_t *total) {
 
 static void print_percent(const struct metric_row *row, struct buffer *out) {
     uint64_t done, total;
-    buffer_printf(out, "%.2f", progress(&done, &total) * 100);
+    buffer_printf(out, "%.2f", saver_read_progress(&done, &total) * 100);
 }
 static void print_done(const struct metric_row *row, struct buffer *out) {
     uint64_t done, total;
-    progress(&done, &total);
+    saver_read_progress(&done, &total);
     buffer_printf(out, "%llu", (unsigned long long)done);
 }
 static void print_total(const struct metric_row *row, struct buffer *out) {
     uint64_t done, total;
-    progress(&done, &total);
+    saver_read_progress(&done, &total);
     buffer_printf(out, "%llu", (unsigned long long)total);
 }
 

@@ -96,7 +96,7 @@ void scribe_block_free(struct scribe_block *b) { memory_free_sized(b, sizeof(*b)
 
 static bool is_given_up(const struct scribe *s) { return atomic_load(&s->given_up); }
 
-static void fail(struct scribe *s, int error) {
+static void scribe_fail(struct scribe *s, int error) {
     if (!s->error) s->error = error;
     atomic_store(&s->failed, true);
 }
@@ -162,14 +162,14 @@ static bool writer_open(struct writer *w, int id) {
     return true;
 }
 
-static void begin(struct scribe *s) {
+static void scribe_begin(struct scribe *s) {
     struct slice head = buffer_slice(&s->plan.head);
     bool any = false;
     s->opened = true;
     WRITER_FOR_EACH(w, s)
     if (writer_open(w, s->plan.id)) any = true;
     if (!any) {
-        fail(s, s->writers[0].error);
+        scribe_fail(s, s->writers[0].error);
         return;
     }
     open_out(s);
@@ -181,7 +181,7 @@ static void begin(struct scribe *s) {
 }
 
 /* For tests: delays as rdb_delay does, but ends when the save is given up. */
-static void delay(const struct scribe *s, uint64_t key) {
+static void scribe_delay(const struct scribe *s, uint64_t key) {
     int64_t usec = s->plan.key_delay_usec;
     if (usec < 0) {
         rdb_delay(usec, key);
@@ -219,13 +219,13 @@ static void take_piece(struct scribe *s, const struct piece *piece) {
     if (!piece->begins) return;
     uint64_t key = atomic_load_explicit(&s->keys, memory_order_relaxed) + 1;
     atomic_store_explicit(&s->keys, key, memory_order_relaxed);
-    if (__builtin_expect(s->plan.key_delay_usec != 0, 0)) delay(s, key);
+    if (__builtin_expect(s->plan.key_delay_usec != 0, 0)) scribe_delay(s, key);
 }
 
 static void write_block(void *argument) {
     struct scribe_block *b = argument;
     struct scribe *s = b->scribe;
-    if (!s->opened && !is_given_up(s)) begin(s);
+    if (!s->opened && !is_given_up(s)) scribe_begin(s);
     for (size_t at = 0; at < b->used && !s->error && !is_given_up(s);) {
         const struct piece *piece = (const struct piece *)(const void *)(b->bytes + at);
         take_piece(s, piece);
@@ -237,24 +237,25 @@ static void write_block(void *argument) {
 }
 
 /* Writes what follows the last key. */
-static void finish(struct scribe *s) {
+static void scribe_write_tail(struct scribe *s) {
     struct sink *out = s->out;
     struct slice tail = buffer_slice(&s->plan.tail);
     sink_write(out, tail.bytes, tail.length);
-    if (!(writes_commands(s) ? sink_flush(out) : rdb_save_end(out))) fail(s, sink_error(out));
+    if (!(writes_commands(s) ? sink_flush(out) : rdb_save_end(out)))
+        scribe_fail(s, sink_error(out));
 }
 
 static void end_pipeline(struct scribe *s) {
     if (!s->pipeline) return;
-    if (!pipeline_end(s->pipeline)) fail(s, sink_error(s->out));
-    if (is_given_up(s)) fail(s, ECANCELED);
-    if (!s->error) finish(s);
+    if (!pipeline_end(s->pipeline)) scribe_fail(s, sink_error(s->out));
+    if (is_given_up(s)) scribe_fail(s, ECANCELED);
+    if (!s->error) scribe_write_tail(s);
     memory_free(s->fork_window, MEMORY_SAVES);
 }
 
 /* Syncs the file before its `close` renames it. So the slow work is done before this last check of
  * `given_up`, and no file of deleted data appears late. A pipe cannot be synced (EINVAL). */
-static void settle(struct scribe *s, struct writer *w) {
+static void writer_settle(struct scribe *s, struct writer *w) {
     if (s->error) writer_fail(w, s->error);
     if (!w->error && !sink_flush(&w->file.sink)) writer_fail(w, sink_error(&w->file.sink));
     file_sink_close(&w->file);
@@ -266,11 +267,11 @@ static void settle(struct scribe *s, struct writer *w) {
 static void write_end(void *argument) {
     struct scribe *s = argument;
     void (*wake)(void) = s->plan.wake;
-    if (!s->opened && !is_given_up(s)) begin(s);
+    if (!s->opened && !is_given_up(s)) scribe_begin(s);
     end_pipeline(s);
     WRITER_FOR_EACH(w, s) {
         if (w->fd < 0) continue;
-        settle(s, w);
+        writer_settle(s, w);
         w->good = w->job.close(w->job.argument, w->fd, w->error);
     }
     atomic_store(&s->ended, true);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copying for a save by walk.
  *
- *   frontier_step --> emit --> the main lane -------------------> blocks to the scribe
- *   doors ----------> emit --> the same, or, while a large value
- *                              is in it in part, the side lane --> behind that value
+ *   frontier_step --> walk_emit --> the main lane -------------------> blocks to the scribe
+ *   doors ----------> walk_emit --> the same, or, while a large value
+ *                                   is in it in part, the side lane --> behind that value
  *
  * A small entry is one piece: its copy and, if its value is one block, that block's copy. Any other
  * value is written by its type's saving into a sink whose window is the block itself; slow
@@ -470,7 +470,7 @@ static int64_t copy_begins(size_t budget) {
     return clock_monotonic_nsec();
 }
 
-static bool emit(int database, const struct entry *e, size_t budget, void *context) {
+static bool walk_emit(int database, const struct entry *e, size_t budget, void *context) {
     struct lane *l = &walk.lane;
     int64_t begun_nsec;
     if (walk.record.entry && walk.record.entry != e) {
@@ -543,7 +543,7 @@ static bool should_wait(const struct call *call) {
     return is_far_behind() || any_key_awaits(call);
 }
 
-static enum gate_verdict hold(const struct call *call) {
+static enum gate_verdict walk_hold(const struct call *call) {
     if (is_far_behind()) held_behind = true;
     writers_held++;
     PROBE2(walk__held, call->client->id, scribe_waiting(walk.scribe));
@@ -553,7 +553,8 @@ static enum gate_verdict hold(const struct call *call) {
     return GATE_HELD;
 }
 
-struct gate walk_gate = {.origins = GATE_FROM(CALL_NETWORK), .stops = should_wait, .stop = hold};
+struct gate walk_gate = {
+    .origins = GATE_FROM(CALL_NETWORK), .stops = should_wait, .stop = walk_hold};
 
 /* Lets calls go where the cause of their waiting may have ended. */
 static void look_at_held(void) {
@@ -609,7 +610,7 @@ void walk_begin(const struct saver_job *job, int id, void (*wake)(void)) {
     lane_init(&walk.lane);
     lane_init(&walk.aside);
     time_budget_start(&walk.budget, budget_percent, clock_monotonic_nsec());
-    frontier_begin(emit, NULL);
+    frontier_begin(walk_emit, NULL);
     gate_set(&walk_gate, true);
 }
 

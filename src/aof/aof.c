@@ -126,7 +126,7 @@ static inline char *select_database(char *out, int database) {
     return aof_format_write_select(out, database);
 }
 
-static void take(int database, int argc, const struct slice *argv) {
+static void aof_take_effect(int database, int argc, const struct slice *argv) {
     char *out = aof_writer_reserve(AOF_FORMAT_SELECT_BYTES_MAX + aof_format_bytes_max(argc, argv));
     out = select_database(out, database);
     aof_writer_commit(aof_format_write(out, argc, argv));
@@ -141,14 +141,14 @@ static void take_bytes(int database, struct slice bytes) {
 }
 
 const struct effect_sink aof_sink = {.reader = EFFECT_LOG,
-                                     .take = take,
+                                     .take = aof_take_effect,
                                      .take_bytes = take_bytes,
                                      .holds_replies = true,
                                      .on = &logging};
 
 /* ---- the writer's host ---- */
 
-static void wake(void) { loop_wake(client_loop()); }
+static void aof_wake(void) { loop_wake(client_loop()); }
 
 static void hold_writers(bool hold) {
     gate_set(&aof_gate, hold);
@@ -159,11 +159,11 @@ static void hold_writers(bool hold) {
         return;
     }
     while (!list_is_empty(&held)) batch_resume(LIST_ENTRY(held.next, struct client, held_link));
-    wake(); /* the hook that resumes them may have run in this turn */
+    aof_wake(); /* the hook that resumes them may have run in this turn */
 }
 
 /* Ends the process; the file of a rewrite under way is removed. */
-static void __attribute__((noreturn)) die(void) {
+static void __attribute__((noreturn)) aof_die(void) {
     saver_kill(&rewrite_child);
     if (rewrite_is_under_way() && system_unlink(rewrite_file.temporary) != 0 && errno != ENOENT)
         log_warning("Removing %s: %s", rewrite_file.temporary, strerror(errno));
@@ -171,23 +171,24 @@ static void __attribute__((noreturn)) die(void) {
 }
 
 static const struct aof_writer_host host = {effects_record_ended, reply_allow, hold_writers,
-                                            disk_gate_set_log,    die,         wake};
+                                            disk_gate_set_log,    aof_die,     aof_wake};
 
 /* Calls that may replicate wait too, but not within another call: SCRIPT KILL must pass, or a
  * script could run as long as the disk is slow. */
-static bool writes(const struct call *call) {
+static bool call_may_write(const struct call *call) {
     unsigned replicates = batch_is_within() ? 0 : COMMAND_MAY_REPLICATE;
     return gate_flags(call) & (COMMAND_WRITE | replicates);
 }
 
-static enum gate_verdict hold(const struct call *call) {
+static enum gate_verdict aof_hold(const struct call *call) {
     batch_hold_request(call->request);
     list_append(&held, &call->client->held_link);
     return GATE_HELD;
 }
 
-struct gate aof_gate = {
-    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY), .stops = writes, .stop = hold};
+struct gate aof_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY),
+                        .stops = call_may_write,
+                        .stop = aof_hold};
 
 /* ---- logging begins and ends ---- */
 
@@ -248,8 +249,8 @@ static void save_ended(const struct saver_end *end) {
                                               .from = rewrite.from,
                                               .has_log = rewrite.for_log,
                                               .ended = switch_ended,
-                                              .die = die,
-                                              .wake = wake});
+                                              .die = aof_die,
+                                              .wake = aof_wake});
         return;
     }
     if (end->signal || end->on_purpose)
@@ -400,7 +401,7 @@ static bool may_be_written(void) {
 }
 
 /* Applies what CONFIG SET has made of appendonly. */
-static bool switched(char *reason, size_t reason_size) {
+static bool appendonly_switched(char *reason, size_t reason_size) {
     bool on = aof_options()->enabled;
     if (loading_is_under_way()) {
         snprintf(reason, reason_size, "appendonly can't be changed while data is loaded");
@@ -482,7 +483,7 @@ bool aof_settle(void) {
 }
 
 void aof_note_reloaded(bool good) {
-    if (!good && !loading_is_cut_short()) die(); /* the log's last line says why */
+    if (!good && !loading_is_cut_short()) aof_die(); /* the log's last line says why */
     if (state == ON) aof_writer_note_cut();
 }
 
@@ -628,7 +629,7 @@ static const struct metric_row metric_rows[] = {
 };
 
 void aof_register(void) {
-    aof_options_register(switched);
+    aof_options_register(appendonly_switched);
     command_register(COMMAND_ROWS(rows));
     metric_register(metric_rows, sizeof(metric_rows) / sizeof(metric_rows[0]));
     metric_register_reset(aof_writer_reset_stats);

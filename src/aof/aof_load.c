@@ -68,7 +68,7 @@ struct load {
 
 /* ---- what the log is told ---- */
 
-static int shown(struct slice text) {
+static int shown_length(struct slice text) {
     return text.length < SHOWN_BYTES ? (int)text.length : SHOWN_BYTES;
 }
 
@@ -103,13 +103,13 @@ static enum aof_loaded refuse_read(struct load *l) {
 
 /* ---- errors that commands are answered with ---- */
 
-static void note_error(struct capture *capture, struct slice text) {
+static void note_command_error(struct capture *capture, struct slice text) {
     struct load *l = (struct load *)((char *)capture - offsetof(struct load, capture));
     if (++l->errors > ERRORS_SAID) return;
     log_warning(
         "== CRITICAL == This server is sending an error to its AOF-loading-client: '%.*s' "
         "after processing the command '%.*s' at offset %" PRIu64,
-        shown(text), text.bytes, shown(l->reader.argv[0]), l->reader.argv[0].bytes,
+        shown_length(text), text.bytes, shown_length(l->reader.argv[0]), l->reader.argv[0].bytes,
         l->reader.begin);
 }
 
@@ -130,7 +130,7 @@ static const struct capture_forms only_errors = {
     .integer = no_integer,
     .bulk = no_text,
     .status = no_text,
-    .error = note_error,
+    .error = note_command_error,
     .group = no_group,
     .null = no_null,
     .boolean = no_boolean,
@@ -161,12 +161,12 @@ static bool belongs_in_log(const struct command *command) {
 static bool refuse_command(struct load *l, const char *why) {
     struct slice name = l->reader.argv[0];
     log_warning("%s: at offset %" PRIu64 ": the load ends here", l->path, l->reader.begin);
-    end_with(l, "%s '%.*s' reading the append only file", why, shown(name), name.bytes);
+    end_with(l, "%s '%.*s' reading the append only file", why, shown_length(name), name.bytes);
     l->refused = true;
     return false;
 }
 
-static bool run(struct load *l) {
+static bool run_command(struct load *l) {
     const struct aof_reader *r = &l->reader;
     struct command *command = find_command(r->argv[0]);
     if (!command) return refuse_command(l, "Unknown command");
@@ -238,7 +238,7 @@ static enum aof_read find_exec_ahead(struct load *l) {
 
 static enum aof_read begin_transaction(struct load *l) {
     if (l->within) { /* its EXEC ends both transactions, as in 6.2 */
-        note_error(&l->capture, SLICE("ERR MULTI calls can not be nested"));
+        note_command_error(&l->capture, SLICE("ERR MULTI calls can not be nested"));
         return AOF_READ_COMMAND;
     }
     l->within = exec_is_near(l);
@@ -253,7 +253,7 @@ static enum aof_read begin_transaction(struct load *l) {
 }
 
 static void end_transaction(struct load *l) {
-    if (!l->within) note_error(&l->capture, SLICE("ERR EXEC without MULTI"));
+    if (!l->within) note_command_error(&l->capture, SLICE("ERR EXEC without MULTI"));
     l->within = false;
 }
 
@@ -267,7 +267,7 @@ static enum aof_read take_command(struct load *l) {
         status = begin_transaction(l);
     else if (r->argc == 1 && aof_read_is(r, "exec"))
         end_transaction(l);
-    else if (!run(l))
+    else if (!run_command(l))
         status = AOF_READ_BAD;
     if (status == AOF_READ_COMMAND && !l->within) l->whole = r->end;
     return status;
@@ -325,7 +325,7 @@ static bool load_preamble(struct load *l) {
 }
 
 /* Cuts off what follows the last whole command. */
-static bool cut_off(const struct load *l) {
+static bool cut_loaded_log(const struct load *l) {
     bool good = file_truncate(l->file.fd, (off_t)l->whole) && file_sync(l->file.fd);
     if (!good) log_warning("Error truncating the AOF file: %s", strerror(errno));
     return good;
@@ -336,7 +336,7 @@ static enum aof_loaded end_of_cut_file(struct load *l) {
     if (aof_options()->load_truncated) {
         log_warning("!!! Warning: short read while loading the AOF file !!!");
         log_warning("!!! Truncating the AOF at offset %" PRIu64 " !!!", l->whole);
-        if (cut_off(l)) {
+        if (cut_loaded_log(l)) {
             log_warning("AOF loaded anyway because aof-load-truncated is enabled");
             return AOF_TRUNCATED;
         }

@@ -131,9 +131,9 @@ static bool read_in_window(struct aof_reader *r) {
 
 /* ---- in parts ---- */
 
-static enum aof_read tell(struct aof_reader *r, enum aof_read what, const char *format, ...)
+static enum aof_read tell_read(struct aof_reader *r, enum aof_read what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static enum aof_read tell(struct aof_reader *r, enum aof_read what, const char *format, ...) {
+static enum aof_read tell_read(struct aof_reader *r, enum aof_read what, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(r->fault, sizeof(r->fault), format, arguments);
@@ -144,8 +144,8 @@ static enum aof_read tell(struct aof_reader *r, enum aof_read what, const char *
 /* Reports that the source gives no more bytes. */
 static enum aof_read tell_end(struct aof_reader *r, const char *wanted) {
     if (r->in->status == SOURCE_GOOD || r->in->status == SOURCE_ENDED)
-        return tell(r, AOF_READ_CUT, "Reached EOF before reading %s", wanted);
-    return tell(r, AOF_READ_FAILED, "%s", source_fault(r->in));
+        return tell_read(r, AOF_READ_CUT, "Reached EOF before reading %s", wanted);
+    return tell_read(r, AOF_READ_FAILED, "%s", source_fault(r->in));
 }
 
 /* The next byte; -1: there is none. */
@@ -170,7 +170,7 @@ static bool zeros_follow(struct aof_reader *r) {
 /* Reports a fault whose first byte is `byte`: AOF_READ_CUT where only zeros follow. */
 static enum aof_read tell_bad(struct aof_reader *r, int byte) {
     if (byte || !zeros_follow(r)) return AOF_READ_BAD;
-    return tell(r, AOF_READ_CUT, "Nothing but zeros up to the end");
+    return tell_read(r, AOF_READ_CUT, "Nothing but zeros up to the end");
 }
 
 /* Reads the two bytes that end a line or an argument; `first` is the first of them. */
@@ -182,8 +182,8 @@ static enum aof_read read_line_end(struct aof_reader *r, int first) {
         r->line++;
         return AOF_READ_COMMAND;
     }
-    tell(r, AOF_READ_BAD, "Expected \\r\\n, got: %02x%02x", (unsigned)first,
-         second < 0 ? 0U : (unsigned)second);
+    tell_read(r, AOF_READ_BAD, "Expected \\r\\n, got: %02x%02x", (unsigned)first,
+              second < 0 ? 0U : (unsigned)second);
     if (second > 0 && first != '\r') return AOF_READ_BAD;
     return tell_bad(r, first == '\r' ? second : first);
 }
@@ -193,18 +193,20 @@ static enum aof_read read_line(struct aof_reader *r, char prefix, int64_t *numbe
     int byte = next_byte(r), digits = 0;
     if (byte < 0) return tell_end(r, prefix == '*' ? "a command" : "an argument's length");
     if (byte != prefix) {
-        tell(r, AOF_READ_BAD,
-             isprint(byte) ? "Expected prefix '%c', got: '%c'" : "Expected prefix '%c', got: %02x",
-             prefix, (unsigned)byte);
+        tell_read(
+            r, AOF_READ_BAD,
+            isprint(byte) ? "Expected prefix '%c', got: '%c'" : "Expected prefix '%c', got: %02x",
+            prefix, (unsigned)byte);
         return tell_bad(r, byte);
     }
     *number = 0;
     while ((byte = next_byte(r)) >= '0' && byte <= '9') {
-        if (++digits > DIGITS_MAX) return tell(r, AOF_READ_BAD, "A number has too many digits");
+        if (++digits > DIGITS_MAX)
+            return tell_read(r, AOF_READ_BAD, "A number has too many digits");
         *number = *number * 10 + (byte - '0');
     }
     if (byte >= 0 && !digits) {
-        tell(r, AOF_READ_BAD, "Expected a number behind '%c'", prefix);
+        tell_read(r, AOF_READ_BAD, "Expected a number behind '%c'", prefix);
         return tell_bad(r, byte);
     }
     return read_line_end(r, byte);
@@ -239,10 +241,11 @@ static enum aof_read read_argument(struct aof_reader *r, int index) {
     r->offset = source_offset(r->in);
     uint64_t left = source_left_max(r->in);
     if ((uint64_t)length + 2 > left)
-        return tell(r, AOF_READ_CUT, "Expected to read %" PRId64 " bytes, got %" PRIu64 " bytes",
-                    length + 2, left);
+        return tell_read(r, AOF_READ_CUT,
+                         "Expected to read %" PRId64 " bytes, got %" PRIu64 " bytes", length + 2,
+                         left);
     if (length > REQUEST_BULK_MAX_MOST)
-        return tell(r, AOF_READ_BAD, "An argument of %" PRId64 " bytes is too long", length);
+        return tell_read(r, AOF_READ_BAD, "An argument of %" PRId64 " bytes is too long", length);
     make_room(r, r->only_names ? 1 : (size_t)index + 1);
     r->argc = index + 1;
     if (!read_text(r, index, (size_t)length)) return tell_end(r, "all of an argument");
@@ -272,7 +275,7 @@ static enum aof_read read_in_parts(struct aof_reader *r) {
     enum aof_read status = read_line(r, '*', &count);
     if (status != AOF_READ_COMMAND) return status;
     if (count < 1 || count > INT32_MAX)
-        return tell(r, AOF_READ_BAD, "A command of %" PRId64 " arguments", count);
+        return tell_read(r, AOF_READ_BAD, "A command of %" PRId64 " arguments", count);
     buffer_reserve(&r->text, 1); /* an empty text has an address too */
     for (int i = 0; i < count && status == AOF_READ_COMMAND; i++) status = read_argument(r, i);
     if (status != AOF_READ_COMMAND) return status;

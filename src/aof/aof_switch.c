@@ -105,7 +105,7 @@ uint64_t aof_switch_missing(void) {
 
 /* ---- on the thread ---- */
 
-static bool fails(const char *what) {
+static bool step_fails(const char *what) {
     step.error = errno ? errno : EIO;
     step.failed = what;
     return false;
@@ -114,7 +114,7 @@ static bool fails(const char *what) {
 static bool open_new(void) {
     fd = system_open(now.temporary, O_WRONLY | O_APPEND | O_CLOEXEC, 0);
     struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0) return fails("opening it");
+    if (fd < 0 || fstat(fd, &status) != 0) return step_fails("opening it");
     bytes = (uint64_t)status.st_size;
     return true;
 }
@@ -123,7 +123,7 @@ static bool rename_new(void) {
     int64_t begun = clock_monotonic_nsec();
     int status = system_rename(now.temporary, now.path);
     step.rename_nsec = clock_monotonic_nsec() - begun;
-    if (status != 0) return fails("renaming it");
+    if (status != 0) return step_fails("renaming it");
     step.renamed = true;
     return true;
 }
@@ -133,8 +133,8 @@ static void take_step(void *argument) {
     size_t written;
     bool good = !step.opens || open_new();
     if (good && step.appends && !aof_range_write(fd, step.range, &written))
-        good = fails("appending to it");
-    if (good && step.syncs && !file_sync(fd)) good = fails("syncing it");
+        good = step_fails("appending to it");
+    if (good && step.syncs && !file_sync(fd)) good = step_fails("syncing it");
     if (good && step.renames) good = rename_new();
     if (good && step.syncs_folder && !file_sync_folder(now.path))
         step.folder_error = errno ? errno : EIO;
@@ -153,7 +153,7 @@ static void begin_step(enum phase next, struct step what, uint64_t to) {
     background_submit(BACKGROUND_REWRITE, take_step, NULL);
 }
 
-static void end(bool good) {
+static void end_switch(bool good) {
     phase = OVER;
     void (*ended)(bool) = now.ended;
     memory_free((char *)now.temporary, MEMORY_AOF);
@@ -170,10 +170,10 @@ static void give_up(void) {
     if (fd >= 0) system_close(fd);
     if (!step.renamed && !file_remove(now.temporary) && errno != ENOENT)
         log_warning("Removing %s: %s", now.temporary, strerror(errno));
-    end(false);
+    end_switch(false);
 }
 
-static void note_latency(const char *event, int64_t nsec) {
+static void switch_note_latency(const char *event, int64_t nsec) {
     if (latency_is_on()) latency_note(event, nsec / 1000000);
 }
 
@@ -185,7 +185,7 @@ static void take_over(void) {
         aof_writer_switch(fd, bytes, position, position);
     else
         aof_writer_switch_followed(synced);
-    end(true);
+    end_switch(true);
 }
 
 static void begin_rename(void) {
@@ -203,7 +203,7 @@ static void begin_rename(void) {
     }
     int64_t begun = clock_monotonic_nsec();
     bool good = aof_writer_follow(fd, bytes, position);
-    note_latency("aof-rewrite-diff-write", clock_monotonic_nsec() - begun);
+    switch_note_latency("aof-rewrite-diff-write", clock_monotonic_nsec() - begun);
     if (!good)
         give_up();
     else
@@ -217,7 +217,7 @@ static void end_rename(void) {
         log_warning("Syncing the append only file's folder: %s", strerror(step.folder_error));
     folder_error_said = step.folder_error;
     if (step.folder_error && dies) now.die();
-    if (phase == RENAMES) note_latency("aof-rename", step.rename_nsec);
+    if (phase == RENAMES) switch_note_latency("aof-rename", step.rename_nsec);
     if (!step.folder_error || !now.has_log || finishing) {
         take_over();
         return;

@@ -119,16 +119,16 @@ static bool is_always(void) { return aof_options()->fsync == AOF_FSYNC_ALWAYS; }
 /* no-appendfsync-on-rewrite. */
 static bool syncs_rest(void) { return aof_options()->no_fsync_on_rewrite && saver_is_busy(); }
 
-static uint64_t queued(void) { return aof_writer_queue.end - file.position; }
+static uint64_t queued_bytes(void) { return aof_writer_queue.end - file.position; }
 
 bool aof_writer_is_open(void) { return host != NULL; }
 
-static void allow(uint64_t record) {
+static void allow_record(uint64_t record) {
     if (record > allowed) allowed = record;
     host->allow(record);
 }
 
-static void release(void) {
+static void release_written(void) {
     uint64_t below = file.fd < 0 ? aof_writer_queue.end : file.position;
     if (followed.fd >= 0 && followed.position < below) below = followed.position;
     if (kept < below) below = kept;
@@ -154,28 +154,28 @@ static int write_range(int fd, uint64_t file_bytes, struct aof_range range, size
     return error;
 }
 
-static void note_latency(const char *event, int64_t nsec) {
+static void writer_note_latency(const char *event, int64_t nsec) {
     if (latency_is_on()) latency_note(event, nsec / 1000000);
 }
 
 static void note_write(int64_t nsec, bool syncing) {
     if (!latency_is_on() || nsec < latency_threshold_msec() * 1000000) return;
-    note_latency("aof-write", nsec);
-    note_latency(syncing           ? "aof-write-pending-fsync"
-                 : saver_is_busy() ? "aof-write-active-child"
-                                   : "aof-write-alone",
-                 nsec);
+    writer_note_latency("aof-write", nsec);
+    writer_note_latency(syncing           ? "aof-write-pending-fsync"
+                        : saver_is_busy() ? "aof-write-active-child"
+                                          : "aof-write-alone",
+                        nsec);
 }
 
 /* ---- failures ---- */
 
-static void note_error(void) {
+static void writer_tell_error(void) {
     int error = write_fails || sync_fails ? error_now : 0;
     host->failing(error);
     if (!error) log_warning("The append only file can be written again.");
 }
 
-static void fail(int error, bool *which, const char *doing) {
+static void writer_note_failure(int error, bool *which, const char *doing) {
     int64_t now = clock_monotonic_nsec();
     bool news = !*which || error != error_now;
     *which = true;
@@ -191,13 +191,13 @@ static void fail(int error, bool *which, const char *doing) {
             "Exiting.");
         host->die();
     }
-    if (news) note_error();
+    if (news) writer_tell_error();
 }
 
-static void succeed(bool *which) {
+static void writer_note_success(bool *which) {
     if (!*which) return;
     *which = false;
-    note_error();
+    writer_tell_error();
 }
 
 static bool is_failing(void) { return write_fails || sync_fails; }
@@ -215,7 +215,7 @@ static bool sync_holds(void) { return job && !job->range.length; }
 
 static void look_at_bounds(void) {
     const struct aof_options *o = aof_options();
-    bool waits = file.fd >= 0 && queued() && (job || rests);
+    bool waits = file.fd >= 0 && queued_bytes() && (job || rests);
     if (!waits || !sync_holds()) queued_since_nsec = 0;
     if (!waits) {
         set_hold(false);
@@ -224,7 +224,7 @@ static void look_at_bounds(void) {
     int64_t now = clock_monotonic_nsec();
     if (sync_holds() && !queued_since_nsec) queued_since_nsec = now;
     bool old = sync_holds() && now - queued_since_nsec > o->queue_age_max_msec * 1000000;
-    set_hold(old || queued() > (uint64_t)o->queue_bytes_max);
+    set_hold(old || queued_bytes() > (uint64_t)o->queue_bytes_max);
 }
 
 /* ---- jobs ---- */
@@ -318,21 +318,21 @@ static void end_job(void) {
     if (j->gather_nsec) aof_gather_ended(j->record);
     if (j->range.length) note_write(j->write_nsec, false);
     if (j->write_error)
-        fail(j->write_error, &write_fails, "Writing");
+        writer_note_failure(j->write_error, &write_fails, "Writing");
     else if (j->range.length)
-        succeed(&write_fails);
-    if (j->syncs && is_always()) note_latency("aof-fsync-always", j->sync_nsec);
+        writer_note_success(&write_fails);
+    if (j->syncs && is_always()) writer_note_latency("aof-fsync-always", j->sync_nsec);
     if (j->sync_error)
-        fail(j->sync_error, &sync_fails, "Syncing");
+        writer_note_failure(j->sync_error, &sync_fails, "Syncing");
     else if (j->syncs && !j->write_error) {
         synced = j->to;
-        succeed(&sync_fails);
+        writer_note_success(&sync_fails);
     }
     if (!j->write_error && !j->sync_error && (j->syncs || !is_always() || syncs_rest())) {
         if (j->syncs && is_always()) note_released(j);
-        allow(j->record);
+        allow_record(j->record);
     }
-    release();
+    release_written();
 }
 
 static void look_at_job(void) {
@@ -347,8 +347,8 @@ static bool write_to(struct target *t) {
     int error = write_range(t->fd, t->bytes, range, &written);
     t->position += written;
     t->bytes += written;
-    if (!error && t == &file) succeed(&write_fails);
-    if (error && t == &file) fail(error, &write_fails, "Writing");
+    if (!error && t == &file) writer_note_success(&write_fails);
+    if (error && t == &file) writer_note_failure(error, &write_fails, "Writing");
     if (error && t == &followed && !follow_fails)
         log_warning("Writing the new append only file failed: %s", strerror(error));
     if (t == &followed) follow_fails = error != 0;
@@ -362,7 +362,7 @@ static bool write_here(void) {
     int64_t now = clock_monotonic_nsec(), nsec = now - begun;
     if (nsec > WRITE_LONG_NSEC) other_until_nsec = now + SECOND_NSEC;
     note_write(nsec, job != NULL);
-    release();
+    release_written();
     return good;
 }
 
@@ -370,14 +370,14 @@ static bool write_here(void) {
 
 static void flush_always(void) {
     bool syncs = !syncs_rest();
-    if (queued() || (syncs && synced < file.position))
+    if (queued_bytes() || (syncs && synced < file.position))
         begin_job(aof_writer_queue.end, syncs);
     else
-        allow(host->record());
+        allow_record(host->record());
 }
 
 static bool other_writes(void) {
-    return !rests && (aof_options()->write_thread || queued() > WRITE_HERE_BYTES_MAX ||
+    return !rests && (aof_options()->write_thread || queued_bytes() > WRITE_HERE_BYTES_MAX ||
                       (other_until_nsec && clock_monotonic_nsec() < other_until_nsec));
 }
 
@@ -388,20 +388,20 @@ static void sync_if_due(void) {
 }
 
 static bool is_behind(void) {
-    return queued() || (followed.fd >= 0 && followed.position < aof_writer_queue.end);
+    return queued_bytes() || (followed.fd >= 0 && followed.position < aof_writer_queue.end);
 }
 
 static void flush_idle(void) {
     if (is_failing() && clock_monotonic_nsec() < retry_nsec) {
-        allow(host->record());
+        allow_record(host->record());
         return;
     }
-    if (queued() && other_writes()) {
+    if (queued_bytes() && other_writes()) {
         begin_job(aof_writer_queue.end, false);
         return;
     }
     bool good = !is_behind() || write_here();
-    if (good || followed.fd < 0) allow(host->record());
+    if (good || followed.fd < 0) allow_record(host->record());
     sync_if_due();
 }
 
@@ -412,8 +412,8 @@ static void flush_without_log(void) {
     if (rests_wholly || (rests && is_always())) return;
     bool is_whole = followed.fd < 0 || followed.position == aof_writer_queue.end;
     if (!is_whole && !write_to(&followed)) return;
-    allow(host->record());
-    release();
+    allow_record(host->record());
+    release_written();
 }
 
 void aof_writer_flush(void) {
@@ -423,7 +423,7 @@ void aof_writer_flush(void) {
         flush_without_log();
     } else if (job) {
         if (job->gather_nsec) extend_job();
-        if (sync_holds() && !is_always()) allow(host->record());
+        if (sync_holds() && !is_always()) allow_record(host->record());
     } else if (is_always()) {
         if (!rests) flush_always();
     } else if (!rests_wholly) {
@@ -442,16 +442,16 @@ bool aof_writer_drain(bool sync) {
     ASSERT(!job);
     look_at_bounds();
     if (file.fd < 0) return true;
-    if (queued() && !write_here()) return false;
+    if (queued_bytes() && !write_here()) return false;
     if ((sync || (is_always() && !syncs_rest())) && synced < file.position) {
         if (!file_sync(file.fd)) {
-            fail(errno, &sync_fails, "Syncing");
+            writer_note_failure(errno, &sync_fails, "Syncing");
             return false;
         }
         synced = file.position;
-        succeed(&sync_fails);
+        writer_note_success(&sync_fails);
     }
-    allow(host->record());
+    allow_record(host->record());
     return true;
 }
 
@@ -483,7 +483,7 @@ static void give_up_file(void) {
     file.fd = -1;
     if (write_fails || sync_fails) {
         write_fails = sync_fails = false;
-        note_error();
+        writer_tell_error();
     }
 }
 
@@ -491,7 +491,7 @@ void aof_writer_close(void) {
     ASSERT(followed.fd < 0);
     if (job && job->range.length) await_job();
     give_up_file();
-    allow(host->record()); /* no file that a reply could wait for */
+    allow_record(host->record()); /* no file that a reply could wait for */
     set_hold(false);
     rests = rests_wholly = false;
     kept = AOF_WRITER_KEEP_NOTHING;
@@ -503,7 +503,7 @@ void aof_writer_close(void) {
 void aof_writer_keep(uint64_t from) {
     ASSERT(from == AOF_WRITER_KEEP_NOTHING || kept == AOF_WRITER_KEEP_NOTHING || from >= kept);
     kept = from;
-    release();
+    release_written();
 }
 
 bool aof_writer_rest(bool wholly) {
@@ -526,7 +526,7 @@ void aof_writer_go_on(void) {
     rests = false;
     rests_wholly = false;
     followed.fd = -1;
-    release();
+    release_written();
 }
 
 void aof_writer_switch(int fd, uint64_t file_bytes, uint64_t position, uint64_t how_far_synced) {
@@ -536,7 +536,7 @@ void aof_writer_switch(int fd, uint64_t file_bytes, uint64_t position, uint64_t 
     followed.fd = -1;
     rests = rests_wholly = false;
     kept = AOF_WRITER_KEEP_NOTHING;
-    release();
+    release_written();
     look_at_bounds();
 }
 
@@ -548,7 +548,7 @@ void aof_writer_switch_followed(uint64_t how_far_synced) {
 struct aof_writer_state aof_writer_state(void) {
     return (struct aof_writer_state){
         .file_bytes = file.bytes,
-        .queued = host && file.fd >= 0 ? queued() : 0,
+        .queued = host && file.fd >= 0 ? queued_bytes() : 0,
         .written = file.position,
         .synced = synced,
         .delayed = delayed,

@@ -50,7 +50,7 @@ static bool check_preamble(struct source *in) {
 }
 
 /* Why the command is wrong at its place; NULL = it is not. */
-static const char *frame(const struct aof_reader *r, bool *within) {
+static const char *check_frame(const struct aof_reader *r, bool *within) {
     if (aof_read_is(r, "multi")) {
         if (*within) return "Unexpected MULTI";
         *within = true;
@@ -69,7 +69,7 @@ static bool check_commands(struct aof_reader *r, uint64_t *sound) {
     bool within = false;
     *sound = source_offset(r->in);
     while (!fault && (status = aof_read(r)) == AOF_READ_COMMAND) {
-        fault = frame(r, &within);
+        fault = check_frame(r, &within);
         if (!fault && !within) *sound = r->end;
     }
     if (fault)
@@ -96,7 +96,7 @@ static bool has_changed(int fd, uint64_t size) {
     return true;
 }
 
-static bool cut_off(int fd, uint64_t size, uint64_t sound) {
+static bool cut_checked_log(int fd, uint64_t size, uint64_t sound) {
     printf("This will shrink the AOF from %" PRIu64 " bytes, with %" PRIu64 " bytes, to %" PRIu64
            " bytes\n",
            size, size - sound, sound);
@@ -127,7 +127,7 @@ static bool check_and_fix(int fd, struct source *in, bool fix) {
         return true;
     }
     if (has_changed(fd, size)) return false;
-    if (fix) return cut_off(fd, size, sound);
+    if (fix) return cut_checked_log(fd, size, sound);
     puts("AOF is not valid. Use the --fix option to try fixing it.");
     return false;
 }

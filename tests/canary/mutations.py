@@ -946,7 +946,8 @@ mutate('frontier-members', 'store/frontier.c',
        '', 'a small collection is saved as it is now', 'unit store/test_frontier')
 
 mutate('log-sync-failure-unseen', 'aof/aof_writer.c',
-       '    if (j->sync_error)\n        fail(j->sync_error, &sync_fails, "Syncing");\n    else if',
+       '    if (j->sync_error)\n        writer_note_failure(j->sync_error, &sync_fails, '
+       '"Syncing");\n    else if',
        '    if', 'writes go on though no sync succeeds', 'unit aof/test_aof_writer')
 mutate('log-always-unsynced', 'aof/aof_writer.c',
        '(j->syncs || !is_always() || syncs_rest())) {', '(true)) {',

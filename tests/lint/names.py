@@ -22,8 +22,8 @@ import style
 
 SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
-FINISHED = {'base', 'commands', 'ds', 'io', 'modules', 'process', 'rdb', 'replication', 'save',
-            'sentinel', 'store', 'value'}
+FINISHED = {'aof', 'base', 'commands', 'ds', 'io', 'modules', 'process', 'rdb', 'replication',
+            'save', 'sentinel', 'store', 'value'}
 
 
 def read_functions(text):

@@ -152,7 +152,7 @@ static void adapt_hz(void) {
 
 void cron_pause(bool pause) { paused = pause; }
 
-static int64_t run(struct loop_timer *t) {
+static int64_t cron_run(struct loop_timer *t) {
     watchdog_reset();
     if (paused) return period_msec();
     adapt_hz();
@@ -261,7 +261,7 @@ void cron_register(void) {
 }
 
 void cron_open(struct loop *loop) {
-    timer.callback = run;
+    timer.callback = cron_run;
     tables.loop = loop;
     tables.timer.callback = wake_for_tables;
     rates_sampled_nsec = clock_monotonic_nsec();

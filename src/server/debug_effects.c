@@ -31,7 +31,7 @@ static void append_number(struct buffer *out, size_t number) {
     buffer_append(out, &number, sizeof(number));
 }
 
-static void record(struct recording *r, int database, int argc, const struct slice *argv) {
+static void record_effect(struct recording *r, int database, int argc, const struct slice *argv) {
     if (r->recorded.length > RECORDED_BYTES_MAX) return;
     append_number(&r->recorded, (size_t)database);
     append_number(&r->recorded, (size_t)argc);
@@ -43,11 +43,11 @@ static void record(struct recording *r, int database, int argc, const struct sli
 }
 
 static void record_log(int database, int argc, const struct slice *argv) {
-    record(&log_recording, database, argc, argv);
+    record_effect(&log_recording, database, argc, argv);
 }
 
 static void record_stream(int database, int argc, const struct slice *argv) {
-    record(&stream_recording, database, argc, argv);
+    record_effect(&stream_recording, database, argc, argv);
 }
 
 const struct effect_sink debug_log_sink = {
@@ -62,7 +62,7 @@ static size_t take_number(const char **at) {
     return number;
 }
 
-static void drop(struct recording *r) {
+static void recording_drop(struct recording *r) {
     buffer_free(&r->recorded);
     r->count = 0;
 }
@@ -81,15 +81,15 @@ static void reply_recorded(struct client *c, struct recording *r) {
             at += length;
         }
     }
-    drop(r);
+    recording_drop(r);
 }
 
 static void set_recording(bool on) {
     bool changes = on != recording;
     recording = on;
     if (changes) effects_add_interest(EFFECT_BOTH, on ? 1 : -1);
-    drop(&log_recording);
-    drop(&stream_recording);
+    recording_drop(&log_recording);
+    recording_drop(&stream_recording);
 }
 
 void debug_effects(struct call *call) {

@@ -12,7 +12,7 @@
 #include "server/modes.h"
 #include "server/process_parts.h"
 
-static void seed(void) {
+static void seed_process(void) {
     uint8_t key[16];
     uint64_t number;
     random_secret(key, sizeof(key));
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     restart_take_arguments(argv, &process_restart_program);
     tzset();
     clock_refresh();
-    seed();
+    seed_process();
     panic_set_writer(log_panic);
     const struct mode *mode = mode_choose(mode_table, argc, argv);
     mode_register(mode);

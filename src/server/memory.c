@@ -43,8 +43,8 @@ static struct figures take_figures(void) {
     return f;
 }
 
-static double ratio(size_t a, size_t b) { return b ? (double)a / (double)b : 0; }
-static double percentage(size_t part, size_t whole) { return 100 * ratio(part, whole); }
+static double ratio_of(size_t a, size_t b) { return b ? (double)a / (double)b : 0; }
+static double percentage_of(size_t part, size_t whole) { return 100 * ratio_of(part, whole); }
 static size_t since_start(const struct figures *f) {
     return f->used > f->startup ? f->used - f->startup : 0;
 }
@@ -64,7 +64,7 @@ static void field_double(struct client *c, const char *name, double value) {
 /* How much more `a` is than `b`. */
 static void fields_excess(struct client *c, const char *ratio_name, const char *bytes_name,
                           size_t a, size_t b) {
-    field_double(c, ratio_name, ratio(a, b));
+    field_double(c, ratio_name, ratio_of(a, b));
     reply_bulk_c_string(c, bytes_name);
     reply_integer(c, (int64_t)a - (int64_t)b);
 }
@@ -102,8 +102,8 @@ static void memory_stats(struct call *call) {
     field_size(c, "keys.count", f.keys);
     field_size(c, "keys.bytes-per-key", f.keys ? since_start(&f) / f.keys : 0);
     field_size(c, "dataset.bytes", f.dataset);
-    field_double(c, "dataset.percentage", percentage(f.dataset, since_start(&f)));
-    field_double(c, "peak.percentage", percentage(f.used, f.peak));
+    field_double(c, "dataset.percentage", percentage_of(f.dataset, since_start(&f)));
+    field_double(c, "peak.percentage", percentage_of(f.used, f.peak));
     field_size(c, "allocator.allocated", f.allocator.allocated);
     field_size(c, "allocator.active", f.allocator.active);
     field_size(c, "allocator.resident", f.allocator.resident);
@@ -125,8 +125,8 @@ static void memory_stats(struct call *call) {
 #define EXCESS_RATIO 1.1
 #define CLIENT_BYTES_MANY (200u << 10)
 
-static bool exceeds(size_t a, size_t b) {
-    return ratio(a, b) > EXCESS_RATIO && a - b > EXCESS_BYTES_MIN;
+static bool exceeds_by_much(size_t a, size_t b) {
+    return ratio_of(a, b) > EXCESS_RATIO && a - b > EXCESS_BYTES_MIN;
 }
 
 static void doctor_report(const struct figures *f, struct buffer *text) {
@@ -135,22 +135,22 @@ static void doctor_report(const struct figures *f, struct buffer *text) {
         buffer_append_c_string(text, "Too little memory is used to tell whether any is wasted.\n");
         return;
     }
-    if (ratio(f->peak, f->used) > PEAK_RATIO)
+    if (ratio_of(f->peak, f->used) > PEAK_RATIO)
         buffer_printf(text,
                       "- Peak: %zu bytes were in use once, %zu are now. Pages that the peak filled "
                       "may not have gone back to the system yet; MEMORY PURGE asks for it.\n",
                       f->peak, f->used);
-    if (exceeds(a->active, a->allocated))
+    if (exceeds_by_much(a->active, a->allocated))
         buffer_printf(text,
                       "- Fragmentation: pages of %zu bytes hold %zu bytes in use. This happens "
                       "where many keys of other sizes than today's were deleted.\n",
                       a->active, a->allocated);
-    if (exceeds(a->resident, a->active))
+    if (exceeds_by_much(a->resident, a->active))
         buffer_printf(text,
                       "- Free pages: the allocator keeps %zu bytes, of which %zu are in use. "
                       "MEMORY PURGE gives the others back.\n",
                       a->resident, a->active);
-    if (exceeds(f->rss, a->resident))
+    if (exceeds_by_much(f->rss, a->resident))
         buffer_printf(text,
                       "- The process takes %zu bytes, the allocator only %zu: look for libraries "
                       "and modules with memory of their own.\n",

@@ -24,13 +24,13 @@ static bool has_option(const struct mode *mode, int argc, char **argv) {
     return false;
 }
 
-static bool fits(const struct mode *mode, int argc, char **argv) {
+static bool mode_fits(const struct mode *mode, int argc, char **argv) {
     return (!mode->program && !mode->option) || mode_is_called(mode, argc, argv) ||
            has_option(mode, argc, argv);
 }
 
 const struct mode *mode_choose(const struct mode *const *modes, int argc, char **argv) {
-    while (*modes && !fits(*modes, argc, argv)) modes++;
+    while (*modes && !mode_fits(*modes, argc, argv)) modes++;
     ASSERT(*modes);
     return *modes;
 }

@@ -37,7 +37,7 @@ struct checker {
 
 /* Prints the usage. Before the checker's own words stands the path of the program, or, where an
  * option chose the checker, the last part of that path and the option. */
-static void print_usage(const struct mode *mode, int argc, char **argv, const char *words) {
+static void checker_print_usage(const struct mode *mode, int argc, char **argv, const char *words) {
     const char *slash = strrchr(argv[0], '/');
     if (mode_is_called(mode, argc, argv))
         fprintf(stderr, "Usage: %s %s\n", argv[0], words);
@@ -62,12 +62,13 @@ static void print_manual(const struct checker *checker) {
     buffer_free(&page);
 }
 
-static int check(const struct mode *mode, int argc, char **argv, const struct checker *checker) {
+static int checker_run(const struct mode *mode, int argc, char **argv,
+                       const struct checker *checker) {
     int first = mode_is_called(mode, argc, argv) ? 1 : 2, status = 0;
     const char *flag = checker->flag.name;
     bool flagged = flag && argc == first + 2 && strcmp(argv[first], flag) == 0;
     if (argc != first + 1 + flagged) {
-        print_usage(mode, argc, argv, checker->manual.synopsis);
+        checker_print_usage(mode, argc, argv, checker->manual.synopsis);
         return 1;
     }
     if (strcmp(argv[first], "--describe-man") == 0)
@@ -103,11 +104,11 @@ static const struct checker checker_aof = {
     .run = check_aof};
 
 static int run_check_rdb(const struct mode *mode, int argc, char **argv) {
-    return check(mode, argc, argv, &checker_rdb);
+    return checker_run(mode, argc, argv, &checker_rdb);
 }
 
 static int run_check_aof(const struct mode *mode, int argc, char **argv) {
-    return check(mode, argc, argv, &checker_aof);
+    return checker_run(mode, argc, argv, &checker_aof);
 }
 
 static const struct mode mode_check_rdb = {.program = "redis-check-rdb",

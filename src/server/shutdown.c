@@ -46,7 +46,7 @@ static bool stopping;
 enum saving { SAVE_AS_CONFIGURED, SAVE_ALWAYS, SAVE_NEVER };
 
 /* Begins the shutdown. False where the data set could not be saved as asked: the server goes on. */
-static bool stop(enum saving saving) {
+static bool shutdown_stop(enum saving saving) {
     if (stopping) return true;
     /* The databases hold only a part of the file's data. */
     if (loading_is_under_way()) saving = SAVE_NEVER;
@@ -69,7 +69,7 @@ static bool stop(enum saving saving) {
     return true;
 }
 
-void shutdown_begin(void) { (void)stop(SAVE_NEVER); }
+void shutdown_begin(void) { (void)shutdown_stop(SAVE_NEVER); }
 
 void shutdown_on_signal(int sig, int earlier) {
     if (sig == SIGINT && earlier) {
@@ -87,7 +87,7 @@ void shutdown_on_signal(int sig, int earlier) {
 }
 
 void shutdown_look_for_signal(void) {
-    if (!signals_shutdown_requested() || stop(SAVE_AS_CONFIGURED)) return;
+    if (!signals_shutdown_requested() || shutdown_stop(SAVE_AS_CONFIGURED)) return;
     /* The server goes on with its data: the operator may mend the cause and send another signal. */
     signals_shutdown_clear();
     log_warning(
@@ -134,7 +134,7 @@ static void command_shutdown(struct call *call) {
     bool no_save = call->argc == 2 && argument_is(call, 1, "nosave");
     if (call->argc > 1 && !save && !no_save) {
         reply_syntax_error(call->client);
-    } else if (stop(save ? SAVE_ALWAYS : no_save ? SAVE_NEVER : SAVE_AS_CONFIGURED)) {
+    } else if (shutdown_stop(save ? SAVE_ALWAYS : no_save ? SAVE_NEVER : SAVE_AS_CONFIGURED)) {
         listen_close(); /* so that a client that sees its connection end cannot connect again */
         client_close_later(call->client);
     } else {

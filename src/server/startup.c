@@ -320,7 +320,7 @@ static void write_manual(struct buffer *out) {
     manual_end(out, &usage_manual);
 }
 
-static void print_usage(FILE *out) {
+static void startup_print_usage(FILE *out) {
     fprintf(out, "Usage: %s %s\n\n", usage_manual.program, usage_manual.synopsis);
     for (size_t i = 0; i < USAGE_ROWS; i++) {
         const struct manual_word *word = &usage_rows[i].word;
@@ -354,7 +354,7 @@ bool startup_print_and_leave(int argc, char **argv, int *status) {
     if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
         print_version();
     } else if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
-        print_usage(stdout);
+        startup_print_usage(stdout);
     } else if (!strcmp(argv[1], "--test-memory")) {
         *status = memory_test_run(argc == 3 ? argv[2] : "");
     } else if (argc != 2 || !print_description(argv[1])) {

@@ -65,10 +65,10 @@ struct acl_users *acl_users_create(void) {
     return set;
 }
 
-static void release(void *element, void *context) { acl_user_free(element); }
+static void release_user(void *element, void *context) { acl_user_free(element); }
 
 void acl_users_free(struct acl_users *set) {
-    while (!table_free_step(set->by_name, SIZE_MAX, release, NULL)) continue;
+    while (!table_free_step(set->by_name, SIZE_MAX, release_user, NULL)) continue;
     memory_free_sized(set, sizeof(*set), MEMORY_OTHER);
 }
 
@@ -100,7 +100,7 @@ struct gathered {
     size_t count;
 };
 
-static void gather(void *element, void *context) {
+static void gather_user(void *element, void *context) {
     struct gathered *g = context;
     g->items[g->count++] = element;
 }
@@ -114,7 +114,7 @@ const struct acl_user **acl_users_by_name(size_t *count) {
     struct gathered g = {0};
     *count = table_count(users->by_name);
     g.items = memory_alloc(*count * sizeof(*g.items), MEMORY_OTHER);
-    table_each(users->by_name, gather, &g);
+    table_each(users->by_name, gather_user, &g);
     qsort(g.items, g.count, sizeof(*g.items), compare_names);
     return g.items;
 }
@@ -134,7 +134,7 @@ static void mark_limits(struct client *c) {
     client_set_flags(c, &acl_client_state, ACL_LIMITED, !is_unlimited(acl_user_of(c)));
 }
 
-static void become(struct client *c, struct acl_user *u) {
+static void client_become_user(struct client *c, struct acl_user *u) {
     struct acl_user *old = client_place(c, &acl_client_state);
     if (old) old->clients--;
     if (u != default_user) u->clients++;
@@ -150,7 +150,7 @@ static bool default_is_open(void) {
 bool acl_default_has_password(void) { return !(default_user->flags & ACL_USER_NOPASS); }
 
 void acl_reset(struct client *c) {
-    become(c, default_user);
+    client_become_user(c, default_user);
     client_set_flags(c, &acl_client_state, ACL_STRANGER, !default_is_open());
 }
 
@@ -185,7 +185,7 @@ bool acl_authenticate(struct client *c, struct slice name, struct slice password
         acl_log_note(c, ACL_DENIED_AUTH, object, name, context);
         return false;
     }
-    become(c, u);
+    client_become_user(c, u);
     client_set_flags(c, &acl_client_state, ACL_STRANGER, false);
     return true;
 }
@@ -262,7 +262,7 @@ enum acl_denial acl_admits(struct client *c, const struct command *command, int 
 
 /* ---- changes ---- */
 
-static void disconnect(struct client *c, struct client *self) {
+static void disconnect_client(struct client *c, struct client *self) {
     if (c == self)
         client_close_after_reply(c);
     else
@@ -295,7 +295,7 @@ void acl_user_changed(struct acl_user *u, struct client *self) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (acl_user_of(c) != u) continue;
         mark_limits(c);
-        if (listens_to_lost(c, u)) disconnect(c, self);
+        if (listens_to_lost(c, u)) disconnect_client(c, self);
     }
 }
 
@@ -330,9 +330,10 @@ static void disconnect_leaving(struct client *self) {
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (!acl_user_of(c)->leaving) continue;
-        become(c, default_user); /* also those that are marked as closing: the user is freed now */
+        client_become_user(
+            c, default_user); /* also those that are marked as closing: the user is freed now */
         client_set_flags(c, &acl_client_state, ACL_STRANGER, true);
-        disconnect(c, self);
+        disconnect_client(c, self);
     }
 }
 

@@ -219,7 +219,7 @@ struct reading {
 /* Begins a fault's text: false where enough have been told. */
 static bool fault_begin(struct reading *r) { return r->faults++ < FAULTS_TOLD_MAX; }
 
-static struct slice trim(struct slice text) {
+static struct slice trim_line(struct slice text) {
     while (text.length && strchr(" \t\r\n", text.bytes[0]) && text.bytes[0])
         text = (struct slice){text.bytes + 1, text.length - 1};
     while (text.length && strchr(" \t\r\n", text.bytes[text.length - 1]) &&
@@ -273,7 +273,7 @@ bool acl_file_parse(struct slice text, const char *name, struct acl_users *into,
     struct slice line;
     while (next_piece(&text, '\n', &line)) {
         r.line++;
-        line = trim(line);
+        line = trim_line(line);
         if (line.length) read_line(&r, into, line);
     }
     if (r.faults > FAULTS_TOLD_MAX)

@@ -79,7 +79,7 @@ static struct slice description_of(struct client *c) {
     return copy;
 }
 
-static void drop(struct logged *l) {
+static void logged_drop(struct logged *l) {
     list_remove(&l->link);
     text_free(l->entry.object);
     text_free(l->entry.username);
@@ -124,15 +124,15 @@ void acl_log_note(struct client *c, enum acl_denial denial, struct slice object,
     struct logged *equal = find_equal(&l->entry);
     if (equal) {
         l->entry.count += equal->entry.count;
-        drop(equal);
+        logged_drop(equal);
     }
     list_prepend(&entries, &l->link);
     count++;
-    while (count > count_max) drop(LIST_ENTRY(entries.previous, struct logged, link));
+    while (count > count_max) logged_drop(LIST_ENTRY(entries.previous, struct logged, link));
 }
 
 void acl_log_clear(void) {
-    while (count) drop(LIST_ENTRY(entries.next, struct logged, link));
+    while (count) logged_drop(LIST_ENTRY(entries.next, struct logged, link));
 }
 
 int64_t acl_log_count(void) { return count; }

@@ -67,7 +67,7 @@ static struct slice slice_dup(struct slice text) {
 static void slice_free(struct slice text) { memory_free((char *)text.bytes, MEMORY_OTHER); }
 
 /* Room for one more element. */
-static void *grown(void *items, size_t count, size_t *capacity, size_t element_bytes) {
+static void *grow_items(void *items, size_t count, size_t *capacity, size_t element_bytes) {
     if (count < *capacity) return items;
     *capacity = *capacity ? *capacity * 2 : 4;
     return memory_realloc(items, *capacity * element_bytes, MEMORY_OTHER);
@@ -81,7 +81,8 @@ static bool names_hold(const struct acl_names *names, struct slice text) {
 
 static void names_add(struct acl_names *names, struct slice text) {
     if (names_hold(names, text)) return;
-    names->items = grown(names->items, names->count, &names->capacity, sizeof(names->items[0]));
+    names->items =
+        grow_items(names->items, names->count, &names->capacity, sizeof(names->items[0]));
     names->items[names->count++] = slice_dup(text);
 }
 
@@ -123,8 +124,8 @@ static size_t password_place(const struct acl_user *u, const struct acl_password
 static void password_add(struct acl_user *u, const struct acl_password *password) {
     u->flags &= ~(unsigned)ACL_USER_NOPASS;
     if (password_place(u, password) < u->passwords_count) return;
-    u->passwords =
-        grown(u->passwords, u->passwords_count, &u->passwords_capacity, sizeof(u->passwords[0]));
+    u->passwords = grow_items(u->passwords, u->passwords_count, &u->passwords_capacity,
+                              sizeof(u->passwords[0]));
     u->passwords[u->passwords_count++] = *password;
 }
 
@@ -265,8 +266,8 @@ static enum acl_fault subcommand_add(struct acl_user *u, struct slice name, stru
     if (!sub.length || !is_plain(sub)) return ACL_RULE_SYNTAX;
     if (acl_user_has_command(u, command) || acl_user_has_subcommand(u, command, sub))
         return ACL_RULE_TAKEN;
-    u->subcommands = grown(u->subcommands, u->subcommands_count, &u->subcommands_capacity,
-                           sizeof(u->subcommands[0]));
+    u->subcommands = grow_items(u->subcommands, u->subcommands_count, &u->subcommands_capacity,
+                                sizeof(u->subcommands[0]));
     u->subcommands[u->subcommands_count++] =
         (struct acl_subcommand){command->number, slice_dup(sub)};
     return ACL_RULE_TAKEN;

@@ -57,7 +57,7 @@ void notify_event(struct keyspace *ks, enum notify_class class, const char *even
 
 /* Tells the keyspace whether any of these classes is heard now and was not before, or the other way
  * round. */
-static void show_interest(enum keyspace_event event, unsigned classes, unsigned before) {
+static void notify_show_interest(enum keyspace_event event, unsigned classes, unsigned before) {
     keyspace_add_interest(event, (int)((heard & classes) != 0) - (int)((before & classes) != 0));
 }
 
@@ -66,8 +66,8 @@ static void ask_observers(void) {
     unsigned before = heard;
     heard = 0;
     for (const struct notify_observer *const *o = observers; *o; o++) heard |= (*o)->classes();
-    show_interest(KEYSPACE_REMOVALS, NOTIFY_EXPIRED | NOTIFY_EVICTED, before);
-    show_interest(KEYSPACE_MISSES, NOTIFY_KEY_MISS, before);
+    notify_show_interest(KEYSPACE_REMOVALS, NOTIFY_EXPIRED | NOTIFY_EVICTED, before);
+    notify_show_interest(KEYSPACE_MISSES, NOTIFY_KEY_MISS, before);
 }
 
 void notify_set_observers(const struct notify_observer *const *list) {
@@ -77,8 +77,8 @@ void notify_set_observers(const struct notify_observer *const *list) {
 
 /* ---- messages ---- */
 
-static void publish(const char *space, const struct keyspace *ks, struct slice name,
-                    struct slice message) {
+static void notify_publish(const char *space, const struct keyspace *ks, struct slice name,
+                           struct slice message) {
     char digits[NUMBER_INT64_CHARS];
     buffer_clear(&channel);
     buffer_append_c_string(&channel, space);
@@ -97,26 +97,27 @@ static void publish_event(const struct keyspace *ks, enum notify_class class, co
                           struct slice key) {
     struct slice name = {event, strlen(event)};
     if (!pubsub_has_listeners()) return;
-    if (wanted & NOTIFY_KEYSPACE) publish("__keyspace@", ks, key, name);
-    if (wanted & NOTIFY_KEYEVENT) publish("__keyevent@", ks, name, key);
+    if (wanted & NOTIFY_KEYSPACE) notify_publish("__keyspace@", ks, key, name);
+    if (wanted & NOTIFY_KEYEVENT) notify_publish("__keyevent@", ks, name, key);
 }
 
 const struct notify_observer notify_publisher = {published_classes, publish_event};
 
 /* ---- what the keyspace tells ---- */
 
-static void changed(const struct key *key, enum keyspace_cause cause) {
+static void notify_changed(const struct key *key, enum keyspace_cause cause) {
     if (cause == KEYSPACE_EXPIRED)
         notify_event(key->keyspace, NOTIFY_EXPIRED, "expired", key->name);
     if (cause == KEYSPACE_EVICTED)
         notify_event(key->keyspace, NOTIFY_EVICTED, "evicted", key->name);
 }
 
-static void missed(const struct key *key) {
+static void notify_missed(const struct key *key) {
     notify_event(key->keyspace, NOTIFY_KEY_MISS, "keymiss", key->name);
 }
 
-const struct keyspace_observer notify_keyspace_observer = {.changed = changed, .missed = missed};
+const struct keyspace_observer notify_keyspace_observer = {.changed = notify_changed,
+                                                           .missed = notify_missed};
 
 /* ---- the option ---- */
 

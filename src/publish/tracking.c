@@ -354,7 +354,7 @@ static void key_invalidate(struct tracked_key *k, uint64_t hash, const struct cl
 
 static bool too_many(void) { return keys_max && keys && table_count(keys) > (size_t)keys_max; }
 
-static void trim(size_t count) {
+static void tracking_trim(size_t count) {
     for (; count && too_many(); count--) {
         struct tracked_key *k = table_random(keys);
         key_invalidate(k, key_hash(k), NULL);
@@ -480,7 +480,7 @@ static void prefix_leave(struct prefix *p, const struct tracker *t) {
     if (!p->clients.count) prefix_free(p);
 }
 
-static void collect(struct prefix *p, struct slice name, uint64_t hash, uint64_t writer) {
+static void prefix_collect(struct prefix *p, struct slice name, uint64_t hash, uint64_t writer) {
     struct changed_key *k;
     if (!p->keys) {
         p->keys = table_create(&changed_table);
@@ -510,7 +510,7 @@ static void collect_in_prefixes(struct slice name, uint64_t hash, uint64_t write
         rest.length = common_length(prefix_name(p), name);
         relation = RAX_AT_MOST;
         if (rest.length < p->length) continue;
-        collect(p, name, hash, writer);
+        prefix_collect(p, name, hash, writer);
         relation = RAX_BELOW;
     }
     buffer_free(&found);
@@ -585,7 +585,7 @@ static void broadcast_prefix(struct prefix *p) {
     buffer_free(&pointers);
 }
 
-static void broadcast(void) {
+static void tracking_broadcast(void) {
     struct buffer pointers;
     buffer_init(&pointers, MEMORY_OTHER);
     LIST_FOR_EACH (link, following, &changed)
@@ -601,8 +601,8 @@ static void broadcast(void) {
 }
 
 bool tracking_step(void) {
-    if (!list_is_empty(&changed)) broadcast();
-    trim(TRIM_KEYS);
+    if (!list_is_empty(&changed)) tracking_broadcast();
+    tracking_trim(TRIM_KEYS);
     return too_many();
 }
 
@@ -663,7 +663,7 @@ void tracking_nest_end(const struct tracking_nesting *outer) {
 static void calls_count_anew(void) { flush_told = 0; }
 
 /* FLUSHALL is told once, though each database is flushed. */
-static void flushing(struct keyspace *ks) {
+static void tracking_flushing(struct keyspace *ks) {
     uint64_t call_number = call_count() + 1;
     if (flush_told == call_number) return;
     flush_told = call_number;
@@ -674,7 +674,8 @@ static void flushing(struct keyspace *ks) {
     }
 }
 
-const struct keyspace_observer tracking_observer = {.changed = key_changed, .flushing = flushing};
+const struct keyspace_observer tracking_observer = {.changed = key_changed,
+                                                    .flushing = tracking_flushing};
 
 /* ---- calls ---- */
 
@@ -707,7 +708,7 @@ void tracking_after_call(const struct call *call, bool outermost, bool unit_goes
     if (!outermost) return;
     if (!unit_goes_on) end_caching(c, call->command);
     send_waiting(c);
-    if (too_many()) trim(added + TRIM_KEYS);
+    if (too_many()) tracking_trim(added + TRIM_KEYS);
     added = 0;
 }
 
@@ -720,7 +721,7 @@ static size_t tracker_bytes(const struct client *c) {
            t->paid_bytes;
 }
 
-static void show_interest(int delta) {
+static void tracking_show_interest(int delta) {
     keyspace_add_interest(KEYSPACE_WRITES, delta);
     keyspace_add_interest(KEYSPACE_REMOVALS, delta);
     keyspace_add_interest(KEYSPACE_SWEEPS, delta);
@@ -730,7 +731,7 @@ static struct tracker *tracker_create(struct client *c) {
     struct tracker *t = memory_zalloc(sizeof(*t), MEMORY_CLIENTS);
     t->client = c;
     list_append(&trackers, &t->link);
-    if (!trackers_count++) show_interest(1);
+    if (!trackers_count++) tracking_show_interest(1);
     client_set_flags(c, &tracking_client_state, TRACKING_ON, true);
     client_set_place(c, &tracking_client_state, t);
     return t;
@@ -779,7 +780,7 @@ void tracking_stop(struct client *c) {
     memory_free_sized(t, sizeof(*t), MEMORY_CLIENTS);
     client_memory_note(c);
     if (--trackers_count) return;
-    show_interest(-1);
+    tracking_show_interest(-1);
     forget_keys();
 }
 
@@ -822,7 +823,7 @@ struct client_state tracking_client_state = {.name = "tracking",
 
 /* ---- overlaps ---- */
 
-static bool overlap(struct slice a, struct slice b) {
+static bool prefixes_overlap(struct slice a, struct slice b) {
     return begins_with(a, b) || begins_with(b, a);
 }
 
@@ -839,8 +840,9 @@ static const struct prefix *own_overlap(const struct tracker *t, struct slice na
         else
             high = middle;
     }
-    if (low && overlap(prefix_name(t->prefixes[low - 1]), name)) return t->prefixes[low - 1];
-    if (low < t->prefixes_count && overlap(prefix_name(t->prefixes[low]), name))
+    if (low && prefixes_overlap(prefix_name(t->prefixes[low - 1]), name))
+        return t->prefixes[low - 1];
+    if (low < t->prefixes_count && prefixes_overlap(prefix_name(t->prefixes[low]), name))
         return t->prefixes[low];
     return NULL;
 }
@@ -888,7 +890,7 @@ bool tracking_find_overlap(const struct client *c, const struct slice *names, si
             return true;
         }
         if (&names[i] != first) continue;
-        for (i++; !overlap(names[i], *first);) i++;
+        for (i++; !prefixes_overlap(names[i], *first);) i++;
         found->other = names[i];
         return true;
     }

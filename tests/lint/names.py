@@ -22,7 +22,7 @@ import style
 
 SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
-FINISHED = {'access', 'aof', 'base', 'commands', 'ds', 'io', 'modules', 'process', 'rdb',
+FINISHED = {'access', 'aof', 'base', 'commands', 'ds', 'io', 'modules', 'process', 'publish', 'rdb',
             'replication', 'save', 'sentinel', 'server', 'store', 'value'}
 
 

@@ -330,8 +330,8 @@ static void disconnect_leaving(struct client *self) {
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (!acl_user_of(c)->leaving) continue;
-        client_become_user(
-            c, default_user); /* also those that are marked as closing: the user is freed now */
+        /* Clients that are marked as closing, too: the user is freed now. */
+        client_become_user(c, default_user);
         client_set_flags(c, &acl_client_state, ACL_STRANGER, true);
         disconnect_client(c, self);
     }

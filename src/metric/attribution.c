@@ -100,7 +100,7 @@ static uint64_t off_between(const struct mark *from, const struct mark *to) {
     return off > 0 ? (uint64_t)off : 0;
 }
 
-static void take(int64_t now_nsec, int64_t cpu_nsec) {
+static void take_mark(int64_t now_nsec, int64_t cpu_nsec) {
     struct mark now = {now_nsec, cpu_nsec, idle_nsec};
     uint64_t off = off_between(&mark, &now);
     turn_off_nsec += off;
@@ -128,7 +128,7 @@ void attribution_waited(int64_t begin_nsec, int64_t end_nsec) {
 
 void attribution_turn_end(int64_t now_nsec, int64_t cpu_nsec) {
     if (!on) return;
-    take(now_nsec, cpu_nsec);
+    take_mark(now_nsec, cpu_nsec);
     if (turn_off_nsec > sums.off_cpu_turn_nsec_max) sums.off_cpu_turn_nsec_max = turn_off_nsec;
     if (turn_off_nsec > turn_claimed_nsec) {
         uint64_t unclaimed = turn_off_nsec - turn_claimed_nsec;
@@ -146,7 +146,7 @@ void attribution_turn_end(int64_t now_nsec, int64_t cpu_nsec) {
 void attribution_command_begin(int64_t now_nsec) {
     cause_snapshot();
     if (__builtin_expect(now_nsec > next_step_nsec, 0) && on) {
-        take(now_nsec, clock_thread_cpu_nsec());
+        take_mark(now_nsec, clock_thread_cpu_nsec());
         read_switches(now_nsec);
     }
     command = mark;
@@ -178,7 +178,7 @@ void attribution_explain(int64_t begin_nsec, int64_t now_nsec, struct attributio
     }
     int64_t cpu_now = clock_thread_cpu_nsec(), cpu = cpu_now - command.cpu_nsec;
     if (cpu > wall) cpu = wall; /* invariant 3 */
-    take(now_nsec, cpu_now);
+    take_mark(now_nsec, cpu_now);
     turn_claimed_nsec += (uint64_t)(wall - cpu);
     span->cpu_usec = cpu / NSEC_PER_USEC;
     span->off_cpu_usec = span->wall_usec - span->cpu_usec;

@@ -50,7 +50,7 @@ void option_set_include_reader(bool (*read)(const char *path, struct buffer *tex
 
 static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-static struct slice trim(struct slice text) {
+static struct slice trim_line(struct slice text) {
     while (text.length > 0 && is_blank(text.bytes[0])) {
         text.bytes++;
         text.length--;
@@ -96,7 +96,7 @@ static const struct option_row *line_row(struct slice line) {
 
 /* --- faults --- */
 
-static bool fault(struct loader *l, unsigned number, struct slice line, const char *reason) {
+static bool config_fault(struct loader *l, unsigned number, struct slice line, const char *reason) {
     const struct option_row *row = line_row(line);
     buffer_printf(l->error,
                   "\n*** FATAL CONFIG FILE ERROR (Redis %s) ***\n"
@@ -160,7 +160,7 @@ static bool load_pattern(struct loader *l, unsigned number, struct slice line, c
     for (size_t i = 0; i < found.gl_pathc && loaded; i++) {
         loaded = ++l->files <= OPTION_INCLUDE_FILES_MAX
                      ? load_path(l, found.gl_pathv[i])
-                     : fault(l, number, line, "include reads too many files");
+                     : config_fault(l, number, line, "include reads too many files");
     }
     globfree(&found);
     return loaded;
@@ -168,9 +168,9 @@ static bool load_pattern(struct loader *l, unsigned number, struct slice line, c
 
 static bool load_include(struct loader *l, unsigned number, struct slice line, struct slice path) {
     if (l->depth == OPTION_INCLUDE_DEPTH_MAX)
-        return fault(l, number, line, "include nests too deep");
+        return config_fault(l, number, line, "include nests too deep");
     if (++l->files > OPTION_INCLUDE_FILES_MAX) {
-        return fault(l, number, line, "include reads too many files");
+        return config_fault(l, number, line, "include reads too many files");
     }
     char *c_path = slice_dup_c_string(path, MEMORY_OTHER);
     l->depth++;
@@ -187,9 +187,9 @@ static bool load_words(struct loader *l, unsigned number, struct slice line,
     char reason[OPTION_REASON_BYTES] = "";
     if (slice_is(words[0], "include") && count == 2) return load_include(l, number, line, words[1]);
     const struct option_row *row = option_find(words[0]);
-    if (!row) return fault(l, number, line, OPTION_REASON_DIRECTIVE);
+    if (!row) return config_fault(l, number, line, OPTION_REASON_DIRECTIVE);
     if (!option_set(row, words + 1, count - 1, l->source, reason, sizeof(reason))) {
-        return fault(l, number, line, reason);
+        return config_fault(l, number, line, reason);
     }
     if (l->depth > 0) option_mark_included(row);
     return true;
@@ -198,16 +198,17 @@ static bool load_words(struct loader *l, unsigned number, struct slice line,
 static bool load_line(struct loader *l, unsigned number, struct slice line) {
     if (line.length > OPTION_LINE_BYTES_MAX) {
         line.length = 64;
-        return fault(l, number, line, "The line is too long");
+        return config_fault(l, number, line, "The line is too long");
     }
     if (memchr(line.bytes, 0, line.length))
-        return fault(l, number, line, "The line holds a NUL byte");
+        return config_fault(l, number, line, "The line holds a NUL byte");
     struct buffer storage;
     struct slice *words;
     buffer_init(&storage, MEMORY_OTHER);
     int count = string_split_words(line, &storage, &words);
-    bool loaded = count > 0 ? load_words(l, number, line, words, (size_t)count)
-                            : fault(l, number, line, "Unbalanced quotes in configuration line");
+    bool loaded = count > 0
+                      ? load_words(l, number, line, words, (size_t)count)
+                      : config_fault(l, number, line, "Unbalanced quotes in configuration line");
     memory_free(words, MEMORY_OTHER);
     buffer_free(&storage);
     return loaded;
@@ -216,7 +217,7 @@ static bool load_line(struct loader *l, unsigned number, struct slice line) {
 static bool load_text(struct loader *l, struct slice text) {
     struct slice line;
     for (unsigned number = 1; next_line(&text, &line); number++) {
-        line = trim(line);
+        line = trim_line(line);
         if (is_directive(line) && !load_line(l, number, line)) return false;
     }
     return true;
@@ -275,7 +276,7 @@ static const char *behind_includes(struct slice text) {
     struct slice line;
     while (next_line(&text, &line)) {
         bool include;
-        directive_row(trim(line), &include);
+        directive_row(trim_line(line), &include);
         if (include) behind = line.bytes + line.length;
     }
     return behind;
@@ -312,11 +313,11 @@ static bool rewrite_old(struct rewritten *rows, struct slice old_text, struct bu
     struct slice text = old_text, line;
     bool heading = false;
     while (next_line(&text, &line)) {
-        struct rewritten *row = line_rewritten(rows, trim(line));
+        struct rewritten *row = line_rewritten(rows, trim_line(line));
         if (row && (!row->included || line.bytes >= behind)) row->old_lines++;
     }
     for (text = old_text; next_line(&text, &line);) {
-        struct slice trimmed = trim(line);
+        struct slice trimmed = trim_line(line);
         struct rewritten *row = line_rewritten(rows, trimmed);
         if (!row) {
             heading |= slice_equal(trimmed, SLICE(GENERATED_HEADING));

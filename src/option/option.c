@@ -129,7 +129,7 @@ static void row_check(const struct option_row *row) {
 
 /* --- text to value --- */
 
-static bool refuse(char *reason, size_t reason_size, const char *text) {
+static bool option_refuse(char *reason, size_t reason_size, const char *text) {
     snprintf(reason, reason_size, "%s", text);
     return false;
 }
@@ -203,7 +203,7 @@ static bool parse_enum(const struct option_row *row, struct slice word, int64_t 
 static bool parse_string(const struct option_row *row, struct slice word, char *reason,
                          size_t reason_size) {
     if (word.length > 0 && memchr(word.bytes, 0, word.length)) {
-        return refuse(reason, reason_size, "argument must not hold a NUL byte");
+        return option_refuse(reason, reason_size, "argument must not hold a NUL byte");
     }
     /* A byte takes at most four when quoted: only long texts need to be tried. */
     if (word.length < OPTION_LINE_BYTES_MAX / 8) return true;
@@ -213,7 +213,8 @@ static bool parse_string(const struct option_row *row, struct slice word, char *
     buffer_append_quoted(&line, word);
     bool fits = line.length < OPTION_LINE_BYTES_MAX;
     buffer_free(&line);
-    return fits || refuse(reason, reason_size, "argument is too long for a line of the file");
+    return fits ||
+           option_refuse(reason, reason_size, "argument is too long for a line of the file");
 }
 
 static bool parse_value(const struct option_row *row, struct slice word, struct option_value *value,
@@ -223,19 +224,19 @@ static bool parse_value(const struct option_row *row, struct slice word, struct 
     case OPTION_TYPE_BOOL:
         value->number = slice_is(word, "yes");
         if (value->number || slice_is(word, "no")) return true;
-        return refuse(reason, reason_size, "argument must be 'yes' or 'no'");
+        return option_refuse(reason, reason_size, "argument must be 'yes' or 'no'");
     case OPTION_TYPE_INT:
         if (number_parse_int64(word.bytes, word.length, &value->number)) break;
-        return refuse(reason, reason_size, "argument couldn't be parsed into an integer");
+        return option_refuse(reason, reason_size, "argument couldn't be parsed into an integer");
     case OPTION_TYPE_BYTES:
         if (option_parse_bytes(word, &value->number)) break;
-        return refuse(reason, reason_size, "argument must be a memory value");
+        return option_refuse(reason, reason_size, "argument must be a memory value");
     case OPTION_TYPE_OCTAL:
         if (parse_octal(word, &value->number)) break;
-        return refuse(reason, reason_size, "argument couldn't be parsed as an octal number");
+        return option_refuse(reason, reason_size, "argument couldn't be parsed as an octal number");
     case OPTION_TYPE_BYTES_OR_PERCENT:
         if (parse_bytes_or_percent(word, &value->number)) break;
-        return refuse(reason, reason_size, "argument must be a memory or percent value");
+        return option_refuse(reason, reason_size, "argument must be a memory or percent value");
     case OPTION_TYPE_ENUM: return parse_enum(row, word, &value->number, reason, reason_size);
     case OPTION_TYPE_STRING: return parse_string(row, word, reason, reason_size);
     case OPTION_TYPE_CUSTOM: PANIC("a custom option has no value of its own");
@@ -288,7 +289,7 @@ static bool set_plain(const struct option_row *row, struct slice word, char *rea
     if (!parse_value(row, word, &value, reason, reason_size)) return false;
     if ((row->flags & OPTION_MISSING) && row->refusal &&
         !value_equal(row, value, fallback_value(row))) {
-        return refuse(reason, reason_size, row->refusal);
+        return option_refuse(reason, reason_size, row->refusal);
     }
     if (row->check && !row->check(row, word, reason, reason_size)) return false;
     if (row->type == OPTION_TYPE_STRING) {
@@ -368,11 +369,11 @@ bool option_set(const struct option_row *row, const struct slice *words, size_t 
     ASSERT(reason_size > 0);
     reason[0] = 0;
     if (source == OPTION_FROM_CONFIG_SET && !(row->flags & OPTION_MUTABLE)) {
-        return refuse(reason, reason_size, "can't set immutable config");
+        return option_refuse(reason, reason_size, "can't set immutable config");
     }
     if (!custom && count != 1) {
-        return refuse(reason, reason_size,
-                      row->flags & OPTION_FILE_ONLY ? "" : "wrong number of arguments");
+        return option_refuse(reason, reason_size,
+                             row->flags & OPTION_FILE_ONLY ? "" : "wrong number of arguments");
     }
     enum option_source outer_source = now.source;
     bool outer_repeated = now.repeated;

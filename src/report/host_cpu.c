@@ -129,7 +129,7 @@ struct host_cpu host_cpu_read(void) {
 
 /* ---- INFO cpu ---- */
 
-static const struct host_cpu *sampled(void) {
+static const struct host_cpu *sampled_host_cpu(void) {
     int64_t now = clock_monotonic_nsec();
     if (!sampled_nsec || now - sampled_nsec > SAMPLE_NSEC) {
         sampled_nsec = now;
@@ -139,16 +139,16 @@ static const struct host_cpu *sampled(void) {
 }
 
 static void print_steal(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRId64, sampled()->steal_usec);
+    buffer_printf(out, "%" PRId64, sampled_host_cpu()->steal_usec);
 }
 static void print_throttled(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRId64, sampled()->throttled_usec);
+    buffer_printf(out, "%" PRId64, sampled_host_cpu()->throttled_usec);
 }
 static void print_throttled_count(const struct metric_row *row, struct buffer *out) {
-    buffer_printf(out, "%" PRId64, sampled()->throttled_count);
+    buffer_printf(out, "%" PRId64, sampled_host_cpu()->throttled_count);
 }
-static bool has_steal(void) { return sampled()->steal_usec >= 0; }
-static bool has_throttling(void) { return sampled()->throttled_usec >= 0; }
+static bool has_steal(void) { return sampled_host_cpu()->steal_usec >= 0; }
+static bool has_throttling(void) { return sampled_host_cpu()->throttled_usec >= 0; }
 
 static const struct metric_row metric_rows[] = {
     {.section = "CPU",

@@ -60,7 +60,7 @@ bool monitor_any(void) { return !list_is_empty(&monitors); }
 struct client_state monitor_client_state = {
     .name = "monitor", .flags = 1, .letters = "O", .closing = monitor_remove};
 
-static void note(const struct call *call) {
+static void note_call(const struct call *call) {
     for (int i = 0; i < call->argc; i++) {
         buffer_append_char(&texts, ' ');
         buffer_append_quoted(&texts, call_argument_shown(call, i));
@@ -71,14 +71,14 @@ static void note(const struct call *call) {
 size_t monitor_before(const struct call *call) {
     const unsigned hidden = COMMAND_ADMIN | COMMAND_SKIP_MONITOR | COMMAND_UNLISTED;
     size_t mark = texts.length;
-    if (!list_is_empty(&monitors) && !(call->command->flags & hidden)) note(call);
+    if (!list_is_empty(&monitors) && !(call->command->flags & hidden)) note_call(call);
     return mark;
 }
 
 void monitor_show(const struct call *call) {
     size_t mark = texts.length;
     if (list_is_empty(&monitors)) return;
-    note(call);
+    note_call(call);
     monitor_after(call, mark);
 }
 

@@ -83,13 +83,13 @@ static void append_argument(struct buffer *text, const struct call *call, int in
 /* ---- entries ---- */
 
 /* The next part of the text from `start` on, of the entry's copy of it. */
-static struct slice part(const char *copy, size_t *start, size_t end) {
+static struct slice next_part(const char *copy, size_t *start, size_t end) {
     struct slice s = {copy + *start, end - *start};
     *start = end;
     return s;
 }
 
-static struct slowlog_entry *entry_create(const struct call *call) {
+static struct slowlog_entry *slowlog_entry_create(const struct call *call) {
     struct buffer text;
     buffer_init(&text, MEMORY_OTHER);
     bool all_shown = call->argc <= SLOWLOG_ARGUMENTS_MAX;
@@ -113,9 +113,9 @@ static struct slowlog_entry *entry_create(const struct call *call) {
     memcpy(copy, text.bytes, text.length);
     size_t start = 0;
     e->argc = argc;
-    for (int i = 0; i < argc; i++) e->argv[i] = part(copy, &start, ends[i]);
-    e->address = part(copy, &start, ends[argc]);
-    e->name = part(copy, &start, ends[argc + 1]);
+    for (int i = 0; i < argc; i++) e->argv[i] = next_part(copy, &start, ends[i]);
+    e->address = next_part(copy, &start, ends[argc]);
+    e->name = next_part(copy, &start, ends[argc + 1]);
     buffer_free(&text);
     return e;
 }
@@ -173,7 +173,7 @@ bool slowlog_wants(const struct call *call, int64_t nsec) {
 
 struct slowlog_entry *slowlog_prepare(const struct call *call,
                                       const struct attribution_span *span) {
-    struct slowlog_entry *e = entry_create(call);
+    struct slowlog_entry *e = slowlog_entry_create(call);
     e->usec = span->wall_usec;
     e->span = *span;
     return e;
@@ -228,13 +228,13 @@ struct share {
     const char *text;
 };
 
-static int percent(int64_t usec, int64_t wall_usec) {
+static int percent_of(int64_t usec, int64_t wall_usec) {
     return wall_usec > 0 ? (int)((usec * 100 + wall_usec / 2) / wall_usec) : 0;
 }
 
 static void append_share(const struct share *share, const struct attribution_span *s,
                          struct buffer *out) {
-    int of_hundred = percent(share->usec, s->wall_usec);
+    int of_hundred = percent_of(share->usec, s->wall_usec);
     buffer_printf(out, "%d %% of the time %s", of_hundred > 100 ? 100 : of_hundred, share->text);
     if (!strcmp(share->text, NOT_RUNNING)) buffer_printf(out, " (%s)", off_cpu_reason(s));
 }
@@ -266,7 +266,7 @@ void slowlog_append_verdict(const struct slowlog_entry *entry, struct buffer *ou
     size_t second = largest == 0 ? 1 : 0;
     for (size_t i = 0; i < count; i++)
         if (i != largest && shares[i].usec > shares[second].usec) second = i;
-    bool mixed = percent(shares[second].usec, s->wall_usec) >= VERDICT_MIXED_PERCENT;
+    bool mixed = percent_of(shares[second].usec, s->wall_usec) >= VERDICT_MIXED_PERCENT;
     buffer_append_c_string(out, mixed ? "Mixed: for " : "For ");
     append_share(&shares[largest], s, out);
     if (mixed) {

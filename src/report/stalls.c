@@ -23,7 +23,7 @@ static struct loop *loop;
 
 /* ---- the option ---- */
 
-static bool apply(const struct option_row *row, char *reason, size_t reason_size) {
+static bool apply_attribution(const struct option_row *row, char *reason, size_t reason_size) {
     attribution_set(attribute);
     if (loop) loop_set_cpu_accounting(loop, attribute);
     return true;
@@ -37,7 +37,7 @@ static const struct option_row option_rows[] = {
      .place = 20,
      .fallback = "yes",
      .variable = &attribute,
-     .apply = apply,
+     .apply = apply_attribution,
      .help = "Measure the event loop's CPU time at each of its turns, so that a slow command's "
              "wall time is split into its own and into time in which the thread did not run "
              "(SLOWLOG EXPLAIN). no: neither that nor eventloop_turn_cpu_usec_max is measured."},

@@ -1075,8 +1075,9 @@ mutate('time-with-eviction', 'exec/run.c',
        '        if (gate_is_set(&memory_limit_gate)) start = begin_after_eviction(start);\n', '',
        "a command's time has the eviction before it",
        'tcl unit/maxmemory time is without the eviction')
-mutate('throttling-absent', 'report/host_cpu.c', 'return sampled()->throttled_usec >= 0; }',
-       'return sampled()->throttled_usec >= -1; }',
+mutate('throttling-absent', 'report/host_cpu.c',
+       'return sampled_host_cpu()->throttled_usec >= 0; }',
+       'return sampled_host_cpu()->throttled_usec >= -1; }',
        'INFO shows throttling where there is none', 'unit report/test_host_cpu')
 mutate('verdict-boundary', 'report/slowlog.c', '>= VERDICT_MIXED_PERCENT;',
        '> VERDICT_MIXED_PERCENT;', 'a fifth of the time is not named', 'unit report/test_slowlog')

@@ -23,8 +23,8 @@ import style
 SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
 FINISHED = {'access', 'aof', 'base', 'commands', 'ds', 'io', 'metric', 'modules', 'option',
-            'process', 'publish', 'rdb', 'replication', 'save', 'sentinel', 'server', 'store',
-            'value'}
+            'process', 'publish', 'rdb', 'replication', 'report', 'save', 'sentinel', 'server',
+            'store', 'value'}
 
 
 def read_functions(text):

@@ -81,7 +81,7 @@ static const struct bit_name category_names[] = {
     {ACL_SCRIPTING, "scripting"},
 };
 
-static inline unsigned char lower(char c) {
+static inline unsigned char lower_letter(char c) {
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
@@ -119,7 +119,7 @@ static inline size_t word_slot(uint64_t word, size_t length) {
 
 static bool rest_fits(const char *called, struct slice name) {
     for (size_t i = 8; i < name.length; i++)
-        if (lower(called[i]) != lower(name.bytes[i])) return false;
+        if (lower_letter(called[i]) != lower_letter(name.bytes[i])) return false;
     return true;
 }
 

@@ -231,7 +231,7 @@ static void draw_one(struct call *call, struct draw *d) {
 }
 
 /* Parses the count and the option; false after an error reply. The order of the errors is 6.2's. */
-static bool parse(const struct call *call, struct draw *d, int64_t *count) {
+static bool draw_parse(const struct call *call, struct draw *d, int64_t *count) {
     const char *with = d->type->with;
     bool fits = with ? call->argc <= 4 : call->argc <= 3;
     if (with && !argument_int64_between(call, 2, -INT64_MAX, INT64_MAX, count)) return false;
@@ -256,7 +256,7 @@ void draw_run(struct call *call, const struct draw_type *type) {
         draw_one(call, &d);
         return;
     }
-    if (!parse(call, &d, &count) || !argument_read_typed(call, 1, type->type, &e)) return;
+    if (!draw_parse(call, &d, &count) || !argument_read_typed(call, 1, type->type, &e)) return;
     if (!e || !count) {
         reply_array(call->client, 0);
         return;

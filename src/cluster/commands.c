@@ -11,13 +11,13 @@
 #include "command/row.h"
 #include "net/reply.h"
 
-static void refuse(struct call *call) {
+static void cluster_refuse(struct call *call) {
     reply_error(call->client, "This instance has cluster support disabled");
 }
 
-static void command_cluster(struct call *call) { refuse(call); }
-static void command_readonly(struct call *call) { refuse(call); }
-static void command_asking(struct call *call) { refuse(call); }
+static void command_cluster(struct call *call) { cluster_refuse(call); }
+static void command_readonly(struct call *call) { cluster_refuse(call); }
+static void command_asking(struct call *call) { cluster_refuse(call); }
 static void command_readwrite(struct call *call) { reply_ok(call->client); }
 
 static struct command rows[] = {

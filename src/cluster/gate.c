@@ -19,7 +19,7 @@ void cluster_gate_set(cluster_serves *how) {
 
 /* EXEC is answered with the redirection itself and not with an EXECABORT around it, because clients
  * follow redirections. */
-static enum gate_verdict ask(const struct call *call) {
+static enum gate_verdict ask_observer(const struct call *call) {
     struct client *c = call->client;
     struct buffer refusal;
     buffer_init(&refusal, MEMORY_OTHER);
@@ -38,4 +38,5 @@ static enum gate_verdict ask(const struct call *call) {
     return served ? GATE_OPEN : GATE_REFUSED;
 }
 
-struct gate cluster_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE, .stop = ask};
+struct gate cluster_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_FROM_CODE,
+                            .stop = ask_observer};

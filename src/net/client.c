@@ -722,10 +722,12 @@ void client_free_within(uint64_t first_id) {
     LIST_FOR_EACH (link, following, &closed) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         size_t before = client_memory_of(c), left = 0;
-        if (c->id < first_id) hang_up(c);
-        if (c->id < first_id || !client_free(c)) {
+        if (c->id < first_id) {
+            hang_up(c);
             list_remove(link);
             list_append(&hung_up, link);
+            left = client_memory_of(c);
+        } else if (!client_free(c)) {
             left = client_memory_of(c);
         }
         client_memory_leave_less(before - left);

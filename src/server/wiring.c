@@ -15,7 +15,7 @@
  *                                     where one of them has more to do the loop does not sleep,
  *                                     and clients and background work take turns
  *   exec/gates    may a call run?     gates, in their order; script_gates for calls of scripts
- *   exec/run      within a command    cron_within, shutdown_look_within: none of the above
+ *   exec/run      within a command    turn_within: none of the above but the steps that free
  *   net/batch     runs requests by    exec/dispatch
  *   net/client    a client closes     client_states, in their order; only between requests
  *                 what it weighs      the same
@@ -295,10 +295,15 @@ static bool write_messages(void) {
     return more || batch_has_resumed();
 }
 
+/* What clients that close leave is freed in steps, in these turns too: while a command or a load
+ * lasts, any number of clients may come and go. No queue of these has what the command looks at:
+ * that is in limbo. */
 static void turn_within(void) {
     cron_within();
     listen_within();
     shutdown_look_within();
+    (void)pubsub_release_step();
+    (void)lazyfree_step();
 }
 
 static void (*const after_wake[])(void) = {shutdown_look_for_signal, memory_limit_turn, aof_turn,

@@ -111,7 +111,7 @@ uint64_t blocked_clients(void) { return waiting; }
 
 /* ---- keys ---- */
 
-static struct waited_key *key_find_or_create(const struct key *key) {
+static struct waited_key *waited_key_find_or_create(const struct key *key) {
     struct waited_key *k = key_table_find(&keys, key);
     if (k) return k;
     k = key_table_create(&keys, key);
@@ -215,7 +215,7 @@ void blocked_begin(struct call *call, const struct blocked_kind *kind, int first
     w->bytes = memory_usable_size(w) + (state ? memory_usable_size(state) : 0);
     for (size_t i = 0; i < wanted; i++) {
         const struct key key = call_key(call, first + (int)i * step);
-        struct waited_key *k = key_find_or_create(&key);
+        struct waited_key *k = waited_key_find_or_create(&key);
         if (waits_for(w, k)) continue; /* named twice */
         struct wait_link *link = &w->links[w->links_count++];
         link->key = k;
@@ -249,7 +249,7 @@ static void wait_free(struct wait *w) {
 
 void blocked_keep_slow(struct client *c, struct slowlog_entry *entry) { wait_of(c)->slow = entry; }
 
-static void client_closes(struct client *c) {
+static void blocked_client_closes(struct client *c) {
     if (wait_of(c)) wait_free(wait_of(c));
 }
 
@@ -259,7 +259,7 @@ static size_t wait_bytes(const struct client *c) {
 }
 
 struct client_state blocked_client_state = {
-    .name = "blocked", .has_place = true, .closing = client_closes, .bytes = wait_bytes};
+    .name = "blocked", .has_place = true, .closing = blocked_client_closes, .bytes = wait_bytes};
 
 /* Ends a wait whose client lives on: the only function that does. */
 static void wait_end(struct wait *w, const struct blocked_end *how) {
@@ -359,7 +359,7 @@ void blocked_signal_swapped(struct keyspace *a, struct keyspace *b) {
     key_table_each(&keys, keyspace_index(b), signal_if_there, b);
 }
 
-static bool serve(struct wait *w, const struct key *key) {
+static bool wait_serve(struct wait *w, const struct key *key) {
     int64_t begin_nsec = w->slow ? clock_monotonic_nsec() : 0;
     effects_unit_begin();
     bool served = w->kind->serve(w->client, w->state, key);
@@ -380,7 +380,7 @@ static void key_serve(struct waited_key *k) {
         struct wait *w = LIST_ENTRY(link, struct wait_link, link)->wait;
         if (w->serial >= end) break;
         if (w->client->flags & CLIENT_CLOSING || !w->kind->serve) continue;
-        if (serve(w, &key)) wait_end(w, &(struct blocked_end){.reason = BLOCKED_SERVED});
+        if (wait_serve(w, &key)) wait_end(w, &(struct blocked_end){.reason = BLOCKED_SERVED});
         if (keyspace_presence(&key) != KEYSPACE_PRESENT) break;
     }
 }
@@ -431,7 +431,7 @@ bool blocked_parse_timeout_msec(const struct call *call, int index, int64_t *tim
     return false;
 }
 
-static void check_key(void *element, void *context) {
+static void waited_key_check(void *element, void *context) {
     struct waited_key *k = element;
     size_t *links = context, last = 0;
     ASSERT(k->row.links_count || !list_is_empty(&k->ready) || k->in_service);
@@ -448,7 +448,8 @@ static void check_key(void *element, void *context) {
 void blocked_check(void) {
     size_t links = 0, expected = 0, waits = 0;
     key_table_check(&keys);
-    for (int i = 0; i < keyspace_databases(); i++) key_table_each(&keys, i, check_key, &links);
+    for (int i = 0; i < keyspace_databases(); i++)
+        key_table_each(&keys, i, waited_key_check, &links);
     LIST_FOR_EACH (link, next, client_list()) {
         const struct wait *w = wait_of(LIST_ENTRY(link, struct client, link));
         if (!w) continue;

@@ -72,7 +72,7 @@ static void monitor_refused(const struct call *call) {
         monitor_after(call, monitor_before(call));
 }
 
-static void execute(struct request *r) {
+static void execute_request(struct request *r) {
     struct client *c = r->client;
     struct call call;
     call_of_request(&call, CALL_NETWORK, r);
@@ -86,7 +86,7 @@ static void execute(struct request *r) {
     }
 }
 
-static const struct batch_executor executor = {prefetch_bucket, prefetch_entry, execute,
+static const struct batch_executor executor = {prefetch_bucket, prefetch_entry, execute_request,
                                                run_pause_clock, command_times_note_felt};
 
 const struct batch_executor *dispatch_executor(void) { return &executor; }

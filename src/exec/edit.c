@@ -146,8 +146,8 @@ enum telling {
     TELL_NOTHING /* neither: nothing has changed */
 };
 
-static inline void finish(struct edit *edit, uint64_t changes, enum telling telling,
-                          enum notify_class class, const char *event) {
+static inline void edit_finish(struct edit *edit, uint64_t changes, enum telling telling,
+                               enum notify_class class, const char *event) {
     bool emptied = edit->state != EDIT_CHANGED && put_value_back(edit, telling != TELL_NOTHING);
     edit->state = EDIT_CHANGED;
     if (telling == TELL_NOTHING) return;
@@ -159,17 +159,17 @@ static inline void finish(struct edit *edit, uint64_t changes, enum telling tell
 
 void edit_close_value(struct edit *edit, uint64_t changes, enum notify_class class,
                       const char *event) {
-    finish(edit, changes, changes ? TELL_ALL : TELL_NOTHING, class, event);
+    edit_finish(edit, changes, changes ? TELL_ALL : TELL_NOTHING, class, event);
 }
 
 void edit_close_anyway(struct edit *edit, uint64_t changes, enum notify_class class,
                        const char *event) {
-    finish(edit, changes, TELL_ALL, class, event);
+    edit_finish(edit, changes, TELL_ALL, class, event);
 }
 
 void edit_close_untold(struct edit *edit, uint64_t changes, enum notify_class class,
                        const char *event) {
-    finish(edit, changes, changes ? TELL_EVENT : TELL_NOTHING, class, event);
+    edit_finish(edit, changes, changes ? TELL_EVENT : TELL_NOTHING, class, event);
 }
 
 /* ---- whole edits ---- */

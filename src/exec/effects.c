@@ -154,8 +154,8 @@ static struct effect *effect_copy(int argc, const struct slice *argv) {
     return e;
 }
 
-static void collect(struct effect *e, const struct keyspace *ks, unsigned readers, int argc,
-                    bool alone) {
+static void collect_effect(struct effect *e, const struct keyspace *ks, unsigned readers, int argc,
+                           bool alone) {
     if (nested) depend_on_open_unit();
     e->next = NULL;
     e->readers = readers;
@@ -169,7 +169,7 @@ static void collect(struct effect *e, const struct keyspace *ks, unsigned reader
 static void collect_copy(const struct keyspace *ks, unsigned readers, int argc,
                          const struct slice *argv, bool alone) {
     readers &= wanted;
-    if (readers) collect(effect_copy(argc, argv), ks, readers, argc, alone);
+    if (readers) collect_effect(effect_copy(argc, argv), ks, readers, argc, alone);
 }
 
 void effect_add(const struct keyspace *ks, unsigned readers, int argc, const struct slice *argv) {
@@ -211,7 +211,7 @@ void effect_add_as_sent(const struct call *call, unsigned readers) {
     struct effect *e = pending ? memory_alloc(sizeof(*e), MEMORY_OTHER) : &spare;
     e->argv = call->argv;
     e->bytes = canonical_bytes(call->request);
-    collect(e, call->keyspace, readers, call->argc, false);
+    collect_effect(e, call->keyspace, readers, call->argc, false);
 }
 
 void effect_none(void) { said = true; }
@@ -226,22 +226,22 @@ static void take_word(const struct effect_sink *sink, int database, struct slice
     sink->take(database, 1, &word);
 }
 
-static inline void give(const struct effect_sink *sink, int database, int argc,
-                        const struct slice *argv, struct slice bytes) {
+static inline void sink_give(const struct effect_sink *sink, int database, int argc,
+                             const struct slice *argv, struct slice bytes) {
     if (bytes.length && sink->take_bytes)
         sink->take_bytes(database, bytes);
     else
         sink->take(database, argc, argv);
 }
 
-static inline void hand(const struct effect_sink *sink, const struct effect *e) {
-    give(sink, e->database, e->argc, e->argv, e->bytes);
+static inline void hand_effect(const struct effect_sink *sink, const struct effect *e) {
+    sink_give(sink, e->database, e->argc, e->argv, e->bytes);
 }
 
 /* Hands on, in order, the effects that stand alone, the others, or both. */
 static void take_all(const struct effect_sink *sink, bool alone, bool others) {
     for (const struct effect *e = pending; e; e = e->next)
-        if (e->readers & sink->reader && (e->alone ? alone : others)) hand(sink, e);
+        if (e->readers & sink->reader && (e->alone ? alone : others)) hand_effect(sink, e);
 }
 
 /* EXEC is written for the database of the last effect, so that it needs no SELECT of its own. */
@@ -310,7 +310,8 @@ static inline void end_plain_unit(const struct call *call) {
         struct slice bytes = canonical_bytes(call->request);
         int database = keyspace_index(call->keyspace);
         for (const struct effect_sink *const *sink = active; *sink; sink++)
-            if ((*sink)->reader & readers) give(*sink, database, call->argc, call->argv, bytes);
+            if ((*sink)->reader & readers)
+                sink_give(*sink, database, call->argc, call->argv, bytes);
     }
     seen = keyspace_written();
     ended = record;

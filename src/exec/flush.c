@@ -37,9 +37,10 @@ bool flush_is_long(size_t keys, size_t bytes) {
 
 bool flush_can_wait(const struct call *call) { return call->request && !limbo_nested(); }
 
-static void answer(struct client *c, void *state) { reply_ok(c); }
+static void flush_answer(struct client *c, void *state) { reply_ok(c); }
 
-static const struct blocked_kind flush_kind = {.timed_out = answer, .came = answer, .kept = true};
+static const struct blocked_kind flush_kind = {
+    .timed_out = flush_answer, .came = flush_answer, .kept = true};
 
 static void all_is_freed(void *ticket) { blocked_end_from_thread(ticket); }
 

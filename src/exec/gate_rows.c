@@ -100,7 +100,7 @@ static bool is_queued(const struct call *call) {
     return !(call->command->flags & COMMAND_UNQUEUED);
 }
 
-static enum gate_verdict queue(const struct call *call) {
+static enum gate_verdict queue_call(const struct call *call) {
     transaction_queue(call->request);
     return GATE_QUEUED;
 }
@@ -109,4 +109,4 @@ struct gate gate_queue = {.origins = NETWORK | GATE_FROM(CALL_PRIMARY),
                           .of = &transaction_client_state,
                           .of_flags = TRANSACTION_OPEN,
                           .stops = is_queued,
-                          .stop = queue};
+                          .stop = queue_call};

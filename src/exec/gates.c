@@ -37,7 +37,7 @@ static struct {
 
 /* ---- the order ---- */
 
-static void add(struct gate *gate, int place) {
+static void gates_add(struct gate *gate, int place) {
     ASSERT(place < GATES_MAX && !gate->bit);
     gates[place] = gate;
     gate->bit = 1u << place;
@@ -52,7 +52,7 @@ static void add(struct gate *gate, int place) {
 }
 
 void gates_set_order(struct gate *const *order) {
-    for (int i = 0; order[i]; i++) add(order[i], i);
+    for (int i = 0; order[i]; i++) gates_add(order[i], i);
 }
 
 void gates_set_code_order(const struct gate_code *code, struct gate *const *order) {
@@ -157,7 +157,7 @@ static unsigned gates_of(const struct client *c) {
     return on;
 }
 
-static enum gate_verdict ask(const struct gate *gate, const struct call *call) {
+static enum gate_verdict gate_ask(const struct gate *gate, const struct call *call) {
     if (!(gate->origins & GATE_FROM(call->origin))) return GATE_OPEN;
     if (gate->stops && !gate->stops(call)) return GATE_OPEN;
     if (gate->stop) return gate->stop(call);
@@ -166,10 +166,10 @@ static enum gate_verdict ask(const struct gate *gate, const struct call *call) {
 
 /* Usually only the first gate is on: for a script's call that is the script's gate. */
 static enum gate_verdict ask_code(struct gate *const *order, const struct call *call) {
-    if (gates_of(call->client) == order[0]->bit) return ask(order[0], call);
+    if (gates_of(call->client) == order[0]->bit) return gate_ask(order[0], call);
     for (struct gate *const *gate = order; *gate; gate++) {
         if (!(gates_of(call->client) & (*gate)->bit)) continue;
-        enum gate_verdict verdict = ask(*gate, call);
+        enum gate_verdict verdict = gate_ask(*gate, call);
         if (verdict != GATE_OPEN) return verdict;
     }
     return GATE_OPEN;
@@ -184,7 +184,7 @@ static __attribute__((noinline)) enum gate_verdict ask_all(const struct call *ca
     unsigned passed = 0;
     for (unsigned left; (left = gates_of(c) & ~passed) != 0;) {
         int place = __builtin_ctz(left);
-        enum gate_verdict verdict = ask(gates[place], call);
+        enum gate_verdict verdict = gate_ask(gates[place], call);
         if (verdict != GATE_OPEN) return verdict;
         passed |= (2u << place) - 1;
     }
@@ -199,5 +199,5 @@ enum gate_verdict gates_ask(const struct call *call) {
     bool only_queue =
         queue && !gates_now.on && client_has_any(c, gates_now.client_flags) == queue->client_flags;
     if (!only_queue || !command || !command_arity_fits(command, call->argc)) return ask_all(call);
-    return ask(queue, call);
+    return gate_ask(queue, call);
 }

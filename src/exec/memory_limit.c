@@ -99,9 +99,9 @@ enum outcome {
 };
 
 static size_t all_clients(void) { return memory_used(MEMORY_CLIENTS); }
-static size_t nothing(void) { return 0; }
+static size_t no_bytes(void) { return 0; }
 static size_t disconnect_nobody(size_t bytes) { return 0; }
-static const struct memory_limit_clients without_detail = {all_clients, nothing, nothing,
+static const struct memory_limit_clients without_detail = {all_clients, no_bytes, no_bytes,
                                                            disconnect_nobody};
 
 static int64_t limit, tenacity, budget_percent, ceiling, soft_limit;
@@ -123,31 +123,31 @@ static bool waiting;
 
 /* ---- what is counted ---- */
 
-static size_t less(size_t a, size_t b) { return a > b ? a - b : 0; }
+static size_t bytes_above(size_t a, size_t b) { return a > b ? a - b : 0; }
 
 static size_t total_bytes(void) {
     /* The pending bytes are read first, so that they are never less than their share of the sum,
      * which other threads reduce meanwhile. */
     size_t leaving = lazyfree_pending_bytes() + limbo_bytes() + clients->leaving();
     size_t uncounted = memory_used_uncounted();
-    return less(memory_used_total(), leaving + uncounted);
+    return bytes_above(memory_used_total(), leaving + uncounted);
 }
 
 /* Bytes of the clients that are not being closed. */
-static size_t client_bytes(void) { return less(clients->bytes(), clients->leaving()); }
+static size_t client_bytes(void) { return bytes_above(clients->bytes(), clients->leaving()); }
 
 static size_t counted_of(size_t total) {
-    return exclude_clients ? less(total, client_bytes()) : total;
+    return exclude_clients ? bytes_above(total, client_bytes()) : total;
 }
 
 size_t memory_limit_counted(void) { return counted_of(total_bytes()); }
 
 static size_t written_of(size_t total) {
-    return less(total, client_bytes()) + clients->arguments();
+    return bytes_above(total, client_bytes()) + clients->arguments();
 }
 
 /* The bytes that an option says: bytes, or, as a negative number, percent of maxmemory. */
-static size_t resolve(int64_t bytes_or_percent) {
+static size_t resolve_limit(int64_t bytes_or_percent) {
     if (bytes_or_percent >= 0) return (size_t)bytes_or_percent;
     return (size_t)((double)limit * (double)-bytes_or_percent / 100);
 }
@@ -157,7 +157,7 @@ static bool ceiling_acts(void) {
 }
 
 static size_t ceiling_bytes(void) {
-    size_t bytes = resolve(ceiling);
+    size_t bytes = resolve_limit(ceiling);
     return bytes > (size_t)limit ? bytes : (size_t)limit;
 }
 
@@ -166,7 +166,7 @@ static size_t ceiling_bytes(void) {
 /* Counts all that is written now, and all that fits into maxmemory, as answered. */
 static void answer_all(void) {
     size_t total = total_bytes(), written = written_of(total);
-    size_t fits = less((size_t)limit, less(total, written));
+    size_t fits = bytes_above((size_t)limit, bytes_above(total, written));
     answered = written > fits ? written : fits;
 }
 
@@ -284,7 +284,7 @@ static const struct option_row option_rows[] = {
 /* ---- metrics ---- */
 
 static size_t overshoot_now(void) {
-    return limit ? less(memory_limit_counted(), (size_t)limit) : 0;
+    return limit ? bytes_above(memory_limit_counted(), (size_t)limit) : 0;
 }
 
 static void print_counted(const struct metric_row *row, struct buffer *out) {
@@ -396,7 +396,7 @@ struct start {
     int64_t nsec, cpu_nsec;
 };
 
-static bool time_is_up(const struct aim *aim, const struct start *start, size_t freed) {
+static bool aim_time_is_up(const struct aim *aim, const struct start *start, size_t freed) {
     int64_t passed_nsec = clock_monotonic_nsec() - start->nsec;
     if (passed_nsec <= aim->nsec) return false;
     if (freed >= aim->least) return true;
@@ -414,13 +414,13 @@ static enum outcome evict_until(const struct aim *aim, int64_t begin_nsec, unsig
         size_t bytes;
         if (!evict_timed(&bytes)) return OUTCOME_NONE;
         *freed += bytes;
-        if (victims % stride == 0 && time_is_up(aim, &start, *freed))
+        if (victims % stride == 0 && aim_time_is_up(aim, &start, *freed))
             return *freed < aim->target ? OUTCOME_MORE : OUTCOME_DONE;
     }
     return OUTCOME_DONE;
 }
 
-static enum outcome slice(struct aim aim, bool budgeted, size_t *freed) {
+static enum outcome evict_slice(struct aim aim, bool budgeted, size_t *freed) {
     unsigned stride = VICTIMS_PER_CLOCK;
     *freed = 0;
     if (budgeted && budget_spent) return OUTCOME_MORE;
@@ -456,13 +456,14 @@ static enum outcome slice(struct aim aim, bool budgeted, size_t *freed) {
 
 static enum outcome evict_to_limit(size_t total, size_t counted, size_t *freed) {
     size_t over = counted - (size_t)limit, written = written_of(total);
-    size_t due = less(written, answered);
+    size_t due = bytes_above(written, answered);
     if (due > over) due = over;
     size_t part = (size_t)limit / UNANSWERED_ONE_IN + 1;
-    struct aim aim = {over, less(due, part), tenacity_nsec(), (int64_t)(due / part) * ANSWER_NSEC};
+    struct aim aim = {over, bytes_above(due, part), tenacity_nsec(),
+                      (int64_t)(due / part) * ANSWER_NSEC};
     if (aim.least_nsec > ANSWER_NSEC_MAX) aim.least_nsec = ANSWER_NSEC_MAX;
-    enum outcome outcome = slice(aim, has_budget(), freed);
-    answered = less(less(written, *freed), less(due, *freed));
+    enum outcome outcome = evict_slice(aim, has_budget(), freed);
+    answered = bytes_above(bytes_above(written, *freed), bytes_above(due, *freed));
     evicting = outcome == OUTCOME_MORE;
     return outcome;
 }
@@ -476,10 +477,10 @@ static bool enforce_ceiling(size_t total) {
     size_t held = client_bytes();
     if (held > room) {
         size_t wanted = held - room < total - top ? held - room : total - top;
-        total = less(total, clients->disconnect_largest(wanted));
+        total = bytes_above(total, clients->disconnect_largest(wanted));
         if (total <= top) return true;
     }
-    return slice((struct aim){.target = total - top, .nsec = INT64_MAX}, false, &freed) !=
+    return evict_slice((struct aim){.target = total - top, .nsec = INT64_MAX}, false, &freed) !=
            OUTCOME_NONE;
 }
 
@@ -496,7 +497,7 @@ bool memory_limit_make_room(void) {
         if (over > overshoot_peak) overshoot_peak = over;
         room = evict_to_limit(total, counted, &freed) != OUTCOME_NONE;
     }
-    if (ceiling_acts() && !enforce_ceiling(less(total, freed))) room = false;
+    if (ceiling_acts() && !enforce_ceiling(bytes_above(total, freed))) room = false;
     return room;
 }
 
@@ -541,7 +542,7 @@ static bool go_on(void) {
 
 /* Evicts for the soft limit, while the limit itself is kept. */
 static bool step_soft(size_t counted, bool idle) {
-    size_t soft = resolve(soft_limit), freed = 0;
+    size_t soft = resolve_limit(soft_limit), freed = 0;
     if (!soft || counted <= soft) {
         soft_baseline = soft;
         return false;
@@ -549,10 +550,10 @@ static bool step_soft(size_t counted, bool idle) {
     if (soft_baseline == SIZE_MAX) soft_baseline = counted;
     size_t floor = idle || soft_baseline < soft ? soft : soft_baseline;
     enum outcome outcome = OUTCOME_DONE;
-    struct aim aim = {.target = less(counted, floor),
+    struct aim aim = {.target = bytes_above(counted, floor),
                       .nsec = idle ? SOFT_IDLE_NSEC : SOFT_BUSY_NSEC};
-    if (aim.target) outcome = slice(aim, has_budget(), &freed);
-    counted = less(counted, freed);
+    if (aim.target) outcome = evict_slice(aim, has_budget(), &freed);
+    counted = bytes_above(counted, freed);
     if (counted < soft_baseline) soft_baseline = counted;
     return outcome != OUTCOME_NONE && counted > soft && go_on();
 }

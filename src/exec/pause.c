@@ -48,19 +48,19 @@ static int64_t begin_to_count(const struct loop_timer *t) {
     return (end_nsec - t->due_nsec) / NSEC_PER_MSEC + 1;
 }
 
-static int64_t time_is_up(struct loop_timer *t) {
+static int64_t pause_time_is_up(struct loop_timer *t) {
     if (unanswered) return begin_to_count(t);
     pause_end();
     return LOOP_TIMER_END;
 }
 
-static struct loop_timer timer = {.callback = time_is_up};
+static struct loop_timer timer = {.callback = pause_time_is_up};
 
 enum pause_mode pause_mode(void) { return mode == PAUSE_NONE && writes_held ? PAUSE_WRITES : mode; }
 
 /* Called after a change. If less is paused than before, the held clients are resumed, and their
  * requests pass the gates again. */
-static void look(bool less) {
+static void pause_update(bool less) {
     bool paused = pause_mode() != PAUSE_NONE;
     gate_set(&pause_gate, paused);
     keyspace_hold_expiry(&holder, paused);
@@ -76,7 +76,7 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
     int64_t end = msec < (INT64_MAX - now) / NSEC_PER_MSEC ? now + msec * NSEC_PER_MSEC : INT64_MAX;
     if (mode == PAUSE_NONE) end_nsec = 0;
     if (wanted > mode) mode = wanted;
-    look(false);
+    pause_update(false);
     if (end <= end_nsec) return;
     end_nsec = end;
     asked_nsec = now;
@@ -87,12 +87,12 @@ void pause_start(enum pause_mode wanted, int64_t msec) {
 void pause_end(void) {
     loop_timer_stop(client_loop(), &timer);
     mode = PAUSE_NONE;
-    look(true);
+    pause_update(true);
 }
 
 void pause_hold_writes(bool hold) {
     writes_held = hold;
-    look(!hold);
+    pause_update(!hold);
 }
 
 static bool is_paused(const struct call *call) {
@@ -105,11 +105,12 @@ static bool is_paused(const struct call *call) {
                                  command_flags & (COMMAND_WRITE | COMMAND_MAY_REPLICATE));
 }
 
-static enum gate_verdict hold(const struct call *call) {
+static enum gate_verdict pause_hold(const struct call *call) {
     batch_hold_request(call->request);
     list_append(&held, &call->client->held_link);
     return GATE_HELD;
 }
 
-struct gate pause_gate = {
-    .origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY), .stops = is_paused, .stop = hold};
+struct gate pause_gate = {.origins = GATE_FROM(CALL_NETWORK) | GATE_FROM(CALL_PRIMARY),
+                          .stops = is_paused,
+                          .stop = pause_hold};

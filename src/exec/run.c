@@ -88,7 +88,7 @@ static inline bool may_lose_arguments(const struct call *call) {
 }
 
 /* Runs the handler and, for every origin, what follows it: effects, and serving blocked clients. */
-static inline __attribute__((always_inline)) void perform(struct call *call, bool outermost) {
+static inline __attribute__((always_inline)) void perform_call(struct call *call, bool outermost) {
     limbo_enter();
     PROBE3(command__start, call->command->name, call->client->id, call->argc);
     if (__builtin_expect(effects_wanted() != 0, 0)) {
@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) void perform(struct call *call, boo
 
 /* The flag of a failure is cleared when the failure is counted, so that a failed call within
  * another does not count as a failure of the outer one. Inlined, because every command runs it. */
-static inline __attribute__((always_inline)) void run(struct call *call, int64_t start) {
+static inline __attribute__((always_inline)) void run_call(struct call *call, int64_t start) {
     struct command *command = call->command;
     struct client *c = call->client;
     if (may_lose_arguments(call)) slowlog_keep_large_arguments(call);
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void run(struct call *call, int64_t
     const struct call *outer = call_set_running(call);
     bool monitored = monitor_any();
     size_t monitor_mark = __builtin_expect(monitored, 0) ? monitor_before(call) : 0;
-    perform(call, !outer);
+    perform_call(call, !outer);
     if (__builtin_expect(monitored, 0)) monitor_after(call, monitor_mark);
     call_set_running(outer);
     last_end_nsec = clock_monotonic_nsec();
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) enum gate_verdict pass_and_run(stru
         if (verdict != GATE_OPEN) return verdict;
         if (gate_is_set(&memory_limit_gate)) start = begin_after_eviction(start);
     }
-    run(call, start);
+    run_call(call, start);
     return GATE_OPEN;
 }
 
@@ -152,7 +152,7 @@ static __attribute__((noinline)) enum gate_verdict run_again(struct call *call) 
     if (verdict != GATE_OPEN) return verdict;
     bool shown = keyspace_show_due(true);
     const struct call *outer = call_set_running(call);
-    perform(call, !outer);
+    perform_call(call, !outer);
     call_set_running(outer);
     keyspace_show_due(shown);
     client_forget_error(call->client);

@@ -78,13 +78,13 @@ struct transaction {
 /* The watched keys. Links of their rows are struct watch.of_key. */
 static struct key_table keys = {.row_bytes = sizeof(struct key_row)};
 
-static bool has(const struct client *c, unsigned flags) {
+static bool transaction_has(const struct client *c, unsigned flags) {
     return client_flags(c, &transaction_client_state) & flags;
 }
-static void set(struct client *c, unsigned flags) {
+static void transaction_set(struct client *c, unsigned flags) {
     client_set_flags(c, &transaction_client_state, flags, true);
 }
-static void clear(struct client *c, unsigned flags) {
+static void transaction_clear(struct client *c, unsigned flags) {
     client_set_flags(c, &transaction_client_state, flags, false);
 }
 
@@ -195,7 +195,7 @@ void transaction_queue(struct request *r) {
     struct transaction *t = transaction_of(c);
     ASSERT(client_in_transaction(c));
     /* After a refused command EXEC runs nothing, so no memory is spent on further commands. */
-    if (!has(c, TRANSACTION_QUEUE_FAILED)) {
+    if (!transaction_has(c, TRANSACTION_QUEUE_FAILED)) {
         struct queued *q = queued_create(r);
         if (t->last)
             t->last->next = q;
@@ -223,11 +223,11 @@ void transaction_each_call(struct client *c, call_visit *visit, void *context) {
 void transaction_begin(struct client *c) {
     ASSERT(!client_in_transaction(c));
     find_or_create(c);
-    set(c, TRANSACTION_OPEN);
+    transaction_set(c, TRANSACTION_OPEN);
 }
 
 void transaction_fail(struct client *c) {
-    if (client_in_transaction(c)) set(c, TRANSACTION_QUEUE_FAILED);
+    if (client_in_transaction(c)) transaction_set(c, TRANSACTION_QUEUE_FAILED);
 }
 
 /* Commands of dropped queues, which free_leaving frees in steps. */
@@ -270,7 +270,7 @@ static void drop_queue(struct client *c, struct transaction *t) {
     t->last = NULL;
     t->count = 0;
     t->command_flags = t->lacking_flags = 0;
-    clear(c, TRANSACTION_OPEN | TRANSACTION_QUEUE_FAILED);
+    transaction_clear(c, TRANSACTION_OPEN | TRANSACTION_QUEUE_FAILED);
 }
 
 /* ---- for EXEC ---- */
@@ -278,7 +278,7 @@ static void drop_queue(struct client *c, struct transaction *t) {
 struct transaction *transaction_run_begin(struct client *c) {
     struct transaction *t = transaction_of(c);
     transaction_unwatch(c);
-    set(c, TRANSACTION_RUNS);
+    transaction_set(c, TRANSACTION_RUNS);
     return t;
 }
 
@@ -294,7 +294,7 @@ void transaction_drop_first(struct transaction *t) {
 
 void transaction_run_end(struct transaction *t) {
     struct client *c = t->client;
-    clear(c, TRANSACTION_RUNS);
+    transaction_clear(c, TRANSACTION_RUNS);
     drop_queue(c, t);
     free_if_unused(c, t);
 }
@@ -307,7 +307,7 @@ static void show_interest(int delta) {
     keyspace_add_interest(KEYSPACE_SWEEPS, delta);
 }
 
-static struct key_row *key_find_or_create(const struct key *key) {
+static struct key_row *watched_key_find_or_create(const struct key *key) {
     struct key_row *k = key_table_find(&keys, key);
     if (k) return k;
     if (!key_table_count(&keys)) show_interest(1);
@@ -338,9 +338,9 @@ static bool watches_already(const struct transaction *t, const struct client *c,
 }
 
 void transaction_watch(struct client *c, const struct key *key) {
-    if (has(c, TRANSACTION_WATCH_FAILED)) return;
+    if (transaction_has(c, TRANSACTION_WATCH_FAILED)) return;
     struct transaction *t = find_or_create(c);
-    struct key_row *k = key_find_or_create(key);
+    struct key_row *k = watched_key_find_or_create(key);
     if (watches_already(t, c, k)) return;
     struct watch *w = memory_alloc(sizeof(*w), MEMORY_CLIENTS);
     *w = (struct watch){.key = k, .client = c};
@@ -367,7 +367,7 @@ static void end_watches(struct transaction *t) {
 
 void transaction_unwatch(struct client *c) {
     struct transaction *t = transaction_of(c);
-    clear(c, TRANSACTION_WATCH_FAILED);
+    transaction_clear(c, TRANSACTION_WATCH_FAILED);
     if (!t) return;
     end_watches(t);
     free_if_unused(c, t);
@@ -375,7 +375,7 @@ void transaction_unwatch(struct client *c) {
 
 bool transaction_watch_failed(const struct client *c) {
     const struct transaction *t = transaction_of(c);
-    if (has(c, TRANSACTION_WATCH_FAILED)) return true;
+    if (transaction_has(c, TRANSACTION_WATCH_FAILED)) return true;
     if (!t) return false;
     LIST_FOR_EACH (link, following, &t->watches) {
         const struct watch *w = LIST_ENTRY(link, struct watch, of_client);
@@ -393,8 +393,8 @@ static struct list_link failing = {&failing, &failing}; /* of struct transaction
 static void key_fail(struct key_row *k) {
     LIST_FOR_EACH (link, following, &k->links) {
         struct client *c = LIST_ENTRY(link, struct watch, of_key)->client;
-        if (has(c, TRANSACTION_WATCH_FAILED)) continue;
-        set(c, TRANSACTION_WATCH_FAILED);
+        if (transaction_has(c, TRANSACTION_WATCH_FAILED)) continue;
+        transaction_set(c, TRANSACTION_WATCH_FAILED);
         list_append(&failing, &transaction_of(c)->failing);
     }
 }
@@ -408,7 +408,7 @@ static void end_failing(void) {
     }
 }
 
-static void changed(const struct key *key, enum keyspace_cause cause) {
+static void transaction_key_changed(const struct key *key, enum keyspace_cause cause) {
     struct key_row *k = key_table_find(&keys, key);
     if (!k) return;
     key_fail(k);
@@ -421,7 +421,7 @@ static void key_is_flushed(void *element, void *context) {
     if (presence_in(ks, k) != KEYSPACE_ABSENT) key_fail(k);
 }
 
-static void flushing(struct keyspace *ks) {
+static void transaction_flushing(struct keyspace *ks) {
     key_table_each(&keys, keyspace_index(ks), key_is_flushed, ks);
     end_failing();
 }
@@ -437,7 +437,7 @@ static void key_is_swapped(void *element, void *context) {
         key_fail(k);
 }
 
-static void swapping(struct keyspace *a, struct keyspace *b) {
+static void transaction_swapping(struct keyspace *a, struct keyspace *b) {
     struct swapped s = {a, b};
     if (a == b) return;
     key_table_each(&keys, keyspace_index(a), key_is_swapped, &s);
@@ -445,8 +445,9 @@ static void swapping(struct keyspace *a, struct keyspace *b) {
     end_failing();
 }
 
-const struct keyspace_observer transaction_observer = {
-    .changed = changed, .flushing = flushing, .swapping = swapping};
+const struct keyspace_observer transaction_observer = {.changed = transaction_key_changed,
+                                                       .flushing = transaction_flushing,
+                                                       .swapping = transaction_swapping};
 
 /* ---- the end ---- */
 
@@ -456,8 +457,8 @@ void transaction_end(struct client *c) {
     transaction_unwatch(c);
 }
 
-static void client_closes(struct client *c) {
-    ASSERT(!has(c, TRANSACTION_RUNS));
+static void transaction_client_closes(struct client *c) {
+    ASSERT(!transaction_has(c, TRANSACTION_RUNS));
     transaction_end(c);
 }
 
@@ -465,18 +466,18 @@ struct client_state transaction_client_state = {.name = "transaction",
                                                 .flags = 4,
                                                 .has_place = true,
                                                 .letters = "x d ",
-                                                .closing = client_closes,
+                                                .closing = transaction_client_closes,
                                                 .bytes = transaction_bytes};
 
 /* ---- checks ---- */
 
-static void check_key(void *element, void *context) {
+static void watched_key_check(void *element, void *context) {
     struct key_row *k = element;
     size_t *watches = context;
     ASSERT(k->links_count > 0);
     LIST_FOR_EACH (link, following, &k->links) {
         const struct watch *w = LIST_ENTRY(link, struct watch, of_key);
-        ASSERT(w->key == k && !has(w->client, TRANSACTION_WATCH_FAILED));
+        ASSERT(w->key == k && !transaction_has(w->client, TRANSACTION_WATCH_FAILED));
     }
     *watches += k->links_count;
 }
@@ -501,7 +502,7 @@ static size_t check_client(const struct client *c) {
     }
     ASSERT_COMPARE(bytes, ==, t->bytes);
     ASSERT_COMPARE(watches, ==, t->watches_count);
-    ASSERT(has(c, TRANSACTION_RUNS) || queued == t->count);
+    ASSERT(transaction_has(c, TRANSACTION_RUNS) || queued == t->count);
     ASSERT(client_in_transaction(c) || (watches && !queued));
     return watches;
 }
@@ -511,7 +512,8 @@ void transaction_check(void) {
     for (const struct queued *q = leaving_first; q; q = q->next) given_up += q->bytes;
     ASSERT_COMPARE(given_up, ==, leaving_bytes);
     key_table_check(&keys);
-    for (int i = 0; i < keyspace_databases(); i++) key_table_each(&keys, i, check_key, &of_keys);
+    for (int i = 0; i < keyspace_databases(); i++)
+        key_table_each(&keys, i, watched_key_check, &of_keys);
     LIST_FOR_EACH (link, following, client_list())
         of_clients += check_client(LIST_ENTRY(link, struct client, link));
     ASSERT_COMPARE(of_keys, ==, of_clients);

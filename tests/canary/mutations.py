@@ -612,9 +612,9 @@ mutate('effects-wrong-reader', 'exec/effects.c',
        'if (e->readers & sink->reader && (e->alone ? alone : others))',
        'if (e->alone ? alone : others)', "the stream gets the log's form", 'unit exec/test_effects')
 mutate('effects-unwanted-kept', 'exec/effects.c',
-       '    readers &= wanted;\n    if (readers) collect(effect_copy(argc, argv), ks, readers, '
-       'argc, alone);\n',
-       '    collect(effect_copy(argc, argv), ks, readers, argc, alone);\n',
+       '    readers &= wanted;\n    if (readers) collect_effect(effect_copy(argc, argv), ks, '
+       'readers, argc, alone);\n',
+       '    collect_effect(effect_copy(argc, argv), ks, readers, argc, alone);\n',
        'what nobody wanted is handed on later', 'unit exec/test_effects')
 mutate('effects-database', 'exec/effects.c', '    e->database = keyspace_index(ks);\n',
        '    e->database = 0;\n', 'all effects are about database 0', 'unit exec/test_effects')
@@ -1014,11 +1014,12 @@ mutate('failover-one-behind', 'replication/failover.c', 'r->acknowledged == hist
 mutate('failover-pings', 'replication/failover.c', 'primary_stand_still(state != NONE);',
        'primary_stand_still(false);', 'a ping gets between a failover and its target',
        'unit replication/test_failover')
-mutate('pause-hold-never-ends', 'exec/pause.c', '    look(!hold);\n', '    look(false);\n',
+mutate('pause-hold-never-ends', 'exec/pause.c', '    pause_update(!hold);\n',
+       '    pause_update(false);\n',
        'who was held for a failover that came to nothing is not let go', 'unit exec/test_pause')
 mutate('pause-ends-the-hold', 'exec/pause.c',
-       'mode = PAUSE_NONE;\n    look(true);',
-       'mode = PAUSE_NONE;\n    writes_held = false;\n    look(true);',
+       'mode = PAUSE_NONE;\n    pause_update(true);',
+       'mode = PAUSE_NONE;\n    writes_held = false;\n    pause_update(true);',
        'CLIENT UNPAUSE lets writes go that a failover holds', 'unit exec/test_pause')
 mutate('primary-lag-of-one', 'replication/primary.c', 'now - r->heard_sec <= lag_allowed;',
        'now - r->heard_sec < 0;', 'no replica counts as a good one',

@@ -22,7 +22,7 @@ import style
 
 SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
-FINISHED = {'access', 'aof', 'base', 'cluster', 'command', 'commands', 'ds', 'io', 'metric',
+FINISHED = {'access', 'aof', 'base', 'cluster', 'command', 'commands', 'ds', 'exec', 'io', 'metric',
             'modules', 'option', 'process', 'publish', 'rdb', 'replication', 'report', 'save',
             'sentinel', 'server', 'store', 'value'}
 

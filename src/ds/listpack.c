@@ -471,12 +471,6 @@ void listpack_append(struct listpack **lp, struct slice text) {
     insert_encoded(lp, listpack_read_size(*lp) - 1, 0, &e);
 }
 
-void listpack_append_integer(struct listpack **lp, int64_t integer) {
-    struct encoded e;
-    encode_integer(&e, integer);
-    insert_encoded(lp, listpack_read_size(*lp) - 1, 0, &e);
-}
-
 void listpack_append_batch(struct listpack **lp, const struct listpack_value *values,
                            size_t count) {
     struct encoded encoded[LISTPACK_BATCH];
@@ -588,12 +582,6 @@ struct listpack *listpack_build_end(struct listpack_builder *b) {
 }
 
 void listpack_build_drop(struct listpack_builder *b) { build_release(b); }
-
-void listpack_prepend(struct listpack **lp, struct slice text) {
-    struct encoded e;
-    encode_text(&e, text);
-    insert_encoded(lp, LISTPACK_HEADER_BYTES, 0, &e);
-}
 
 uint32_t listpack_insert_before(struct listpack **lp, uint32_t at, struct slice text) {
     struct encoded e;

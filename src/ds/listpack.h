@@ -93,7 +93,6 @@ bool listpack_equal(const struct listpack *lp, uint32_t at, struct slice text);
 uint32_t listpack_find(const struct listpack *lp, uint32_t at, struct slice text, size_t skip);
 
 void listpack_append(struct listpack **lp, struct slice text);
-FOR_TESTS void listpack_append_integer(struct listpack **lp, int64_t integer);
 /* Appends up to LISTPACK_BATCH elements at once; an empty text needs bytes that are not NULL. */
 #define LISTPACK_BATCH 16
 void listpack_append_batch(struct listpack **lp, const struct listpack_value *values, size_t count);
@@ -119,7 +118,6 @@ static inline const struct listpack *listpack_build_view(const struct listpack_b
 /* Ends the builder: with the listpack, which the caller owns, or without one. */
 MUST_USE struct listpack *listpack_build_end(struct listpack_builder *b);
 void listpack_build_drop(struct listpack_builder *b);
-FOR_TESTS void listpack_prepend(struct listpack **lp, struct slice text);
 /* Puts an element before `at` (0 = at the end), or behind it; returns the new element's offset. */
 uint32_t listpack_insert_before(struct listpack **lp, uint32_t at, struct slice text);
 uint32_t listpack_insert_after(struct listpack **lp, uint32_t at, struct slice text);

@@ -15,7 +15,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,7 +22,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -285,17 +283,4 @@ bool socket_set_keepalive(int fd, int seconds) {
     return set_flag(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle) &&
            set_flag(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval) &&
            set_flag(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
-}
-
-bool socket_set_nonblocking(int fd, bool on) {
-    int flags = fcntl(fd, F_GETFL);
-    if (flags < 0) return false;
-    int wanted = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
-    return wanted == flags || fcntl(fd, F_SETFL, wanted) == 0;
-}
-
-bool socket_set_send_timeout_msec(int fd, int64_t msec) {
-    struct timeval timeout = {.tv_sec = (time_t)(msec / 1000),
-                              .tv_usec = (suseconds_t)(msec % 1000 * 1000)};
-    return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) == 0;
 }

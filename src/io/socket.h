@@ -61,7 +61,4 @@ bool socket_set_nodelay(int fd, bool on);
 /* Probes after `seconds` of silence (0 = off), then each third of that, three times. The system
  * knows at most 32,767 seconds; more counts as that. */
 bool socket_set_keepalive(int fd, int seconds);
-FOR_TESTS MUST_USE bool socket_set_nonblocking(int fd, bool on);
-/* A blocking send gives up after so long (EAGAIN); 0 = never. */
-FOR_TESTS MUST_USE bool socket_set_send_timeout_msec(int fd, int64_t msec);
 #endif

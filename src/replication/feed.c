@@ -219,15 +219,6 @@ size_t feed_lag(const struct feed_reader *reader) {
     return reader->feed ? (size_t)(reader->feed->end - reader->place) : 0;
 }
 
-size_t feed_reader_memory(const struct feed_reader *reader) {
-    const struct feed *feed = reader->feed;
-    if (!feed || !held_count(feed)) return 0;
-    uint64_t number = number_to_hold(feed, reader->place);
-    uint64_t kept_first = feed->first + held_count(feed);
-    return number < kept_first ? (kept_first - number) * memory_good_size(sizeof(struct feed_block))
-                               : 0;
-}
-
 int feed_pieces(const struct feed_reader *reader, struct iovec *pieces, int count_max,
                 size_t bytes_max) {
     const struct feed *feed = reader->feed;

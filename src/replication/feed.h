@@ -77,9 +77,6 @@ void feed_follow_reader(struct feed_reader *reader, const struct feed_reader *ot
 void feed_leave(struct feed_reader *reader);
 /* How many bytes the reader has not taken; 0 where it follows no feed. */
 size_t feed_lag(const struct feed_reader *reader);
-/* Memory that is held for this reader and those before it; 0 while it stands within the kept
- * bytes. */
-FOR_TESTS size_t feed_reader_memory(const struct feed_reader *reader);
 /* The next bytes for the reader: at most `count_max` pieces, `bytes_max` together. Returns the
  * number of pieces, which are valid until feed_take or feed_leave. */
 int feed_pieces(const struct feed_reader *reader, struct iovec *pieces, int count_max,

@@ -94,5 +94,3 @@ int socket_accept(int listener, struct socket_peer *peer) {
 bool socket_peer_is_local(const struct socket_peer *peer) { return false; }
 bool socket_set_nodelay(int fd, bool on) { return true; }
 bool socket_set_keepalive(int fd, int seconds) { return true; }
-bool socket_set_nonblocking(int fd, bool on) { return true; }
-bool socket_set_send_timeout_msec(int fd, int64_t msec) { return true; }

@@ -9,6 +9,7 @@
 #include "base/seed.h"
 
 #include "base/memory.h"
+#include "ds/listpacks.h"
 
 static size_t used_before;
 
@@ -58,7 +59,7 @@ static void test_known_bytes(void **state) {
         else if (i == 2)
             listpack_append(&lp, SLICE(""));
         else
-            listpack_append_integer(&lp, integers[i]);
+            append_integer(&lp, integers[i]);
     }
     assert_int_equal(listpack_size(lp), sizeof(expected));
     assert_memory_equal(listpack_bytes(lp), expected, sizeof(expected));
@@ -87,7 +88,7 @@ static void test_length_behind(void **state) {
         assert_int_equal(listpack_size(lp), LISTPACK_EMPTY_BYTES + cases[i].size);
         assert_memory_equal(listpack_bytes(lp) + LISTPACK_HEADER_BYTES + head + cases[i].text,
                             cases[i].back, back);
-        listpack_append_integer(&lp, 7);
+        append_integer(&lp, 7);
         assert_int_equal(listpack_prev(lp, listpack_last(lp)), LISTPACK_HEADER_BYTES);
         listpack_check(lp);
         listpack_free(lp);
@@ -103,7 +104,7 @@ static void test_integer_borders(void **state) {
             for (int sign = 0; sign < 2; sign++) {
                 char digits[NUMBER_INT64_CHARS];
                 struct slice text = {digits, number_format_int64(digits, value)};
-                listpack_prepend(&lp, text);
+                listpack_insert_before(&lp, listpack_first(lp), text);
                 struct listpack_value v = listpack_get(lp, listpack_first(lp));
                 assert_null(v.text.bytes);
                 assert_true(v.integer == value);
@@ -201,8 +202,7 @@ static void model_insert_step(struct model *m, struct listpack **lp, struct slic
         listpack_append(lp, text);
         at = listpack_last(*lp);
     } else if (index == 0 && random_below(2)) {
-        listpack_prepend(lp, text);
-        at = listpack_first(*lp);
+        at = listpack_insert_before(lp, listpack_first(*lp), text);
     } else if (index > 0 && random_below(2)) {
         at = listpack_insert_after(lp, listpack_seek(*lp, (int64_t)index - 1), text);
     } else {
@@ -269,7 +269,7 @@ static void test_model(void **state) {
 static void test_many(void **state) {
     enum { COUNT = 70000 };
     struct listpack *lp = listpack_create();
-    for (int i = 0; i < COUNT; i++) listpack_append_integer(&lp, i);
+    for (int i = 0; i < COUNT; i++) append_integer(&lp, i);
     assert_int_equal(listpack_count(lp), COUNT);
     listpack_check(lp);
     assert_int_equal(listpack_get(lp, listpack_seek(lp, 66666)).integer, 66666);
@@ -296,9 +296,9 @@ static void test_many(void **state) {
 static void test_foreign(void **state) {
     struct listpack *lp = listpack_create();
     listpack_append(&lp, SLICE("hello"));
-    listpack_append_integer(&lp, 1000000);
+    append_integer(&lp, 1000000);
     listpack_append(&lp, SLICE(""));
-    listpack_append_integer(&lp, -5);
+    append_integer(&lp, -5);
     char longer[200];
     memset(longer, 'y', sizeof(longer));
     listpack_append(&lp, (struct slice){longer, sizeof(longer)});
@@ -383,8 +383,8 @@ static void check_mended(const struct listpack *lp, size_t back_bytes) {
 static void test_last_length_is_put_right(void **state) {
     struct listpack *lp = listpack_create();
     listpack_append(&lp, SLICE("hello"));
-    listpack_append_integer(&lp, 1000000);
-    listpack_append_integer(&lp, 5);
+    append_integer(&lp, 1000000);
+    append_integer(&lp, 5);
     check_mended(lp, 1);
     char longer[200];
     memset(longer, 'y', sizeof(longer));
@@ -401,10 +401,10 @@ static bool refuse_third(const struct listpack_value *v, size_t index, void *con
 static void test_visit(void **state) {
     struct listpack *lp = listpack_create();
     size_t visits = 0;
-    for (int i = 0; i < 2; i++) listpack_append_integer(&lp, i);
+    for (int i = 0; i < 2; i++) append_integer(&lp, i);
     assert_true(listpack_validate(lp, listpack_size(lp), refuse_third, &visits));
     assert_int_equal(visits, 2);
-    for (int i = 0; i < 2; i++) listpack_append_integer(&lp, i);
+    for (int i = 0; i < 2; i++) append_integer(&lp, i);
     assert_false(listpack_validate(lp, listpack_size(lp), refuse_third, &visits));
     assert_int_equal(visits, 5);
     listpack_free(lp);
@@ -438,7 +438,7 @@ static void test_batch(void **state) {
         if (values[i].text.bytes)
             listpack_append(&one, values[i].text);
         else
-            listpack_append_integer(&one, values[i].integer);
+            append_integer(&one, values[i].integer);
     }
     listpack_append_batch(&batch, values, 0);
     assert_int_equal(listpack_count(batch), 0);
@@ -466,7 +466,7 @@ static void test_build(void **state) {
             if (v.text.bytes)
                 listpack_append(&one, v.text);
             else
-                listpack_append_integer(&one, v.integer);
+                append_integer(&one, v.integer);
             assert_true(listpack_build_add(&builder, &v));
         }
         if (round % 20 == 0) {

@@ -9,6 +9,7 @@
 #include "base/seed.h"
 
 #include "base/memory.h"
+#include "ds/listpacks.h"
 
 static size_t used_before;
 
@@ -361,7 +362,7 @@ static void test_node_beyond_bound(void **state) {
 static void test_take_pack(void **state) {
     struct quicklist *q = quicklist_create(2, 0);
     struct listpack *lp = listpack_create();
-    for (int i = 0; i < 5; i++) listpack_append_integer(&lp, i);
+    for (int i = 0; i < 5; i++) append_integer(&lp, i);
     quicklist_push(q, QUICKLIST_TAIL, SLICE("before"));
     quicklist_take_pack(q, lp);
     assert_int_equal(quicklist_count(q), 6);

@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "ds/listpack.h"
+#include "ds/listpacks.h"
 
 static size_t used_before;
 
@@ -86,21 +86,21 @@ static void test_round_trips(void **state) {
     for (int shift = 0; shift < 64; shift++) {
         for (int off = -2; off <= 2; off++) {
             uint64_t value = (UINT64_C(1) << shift) + (uint64_t)(int64_t)off;
-            listpack_append_integer(&lp, (int64_t)value);
-            listpack_append_integer(&lp, (int64_t)(0 - value));
+            append_integer(&lp, (int64_t)value);
+            append_integer(&lp, (int64_t)(0 - value));
         }
     }
     assert_round_trip(lp);
     listpack_delete_range(&lp, listpack_first(lp), SIZE_MAX);
     for (int i = 0; i < 3000; i++) {
         if (random_below(2))
-            listpack_append_integer(&lp, (int64_t)(random_u64() >> random_below(64)));
+            append_integer(&lp, (int64_t)(random_u64() >> random_below(64)));
         else
             listpack_append(&lp, (struct slice){text, random_below(300)});
         if (i % 100 == 0) assert_round_trip(lp);
     }
     /* More than the count can say. */
-    for (int i = 0; i < 70000; i++) listpack_append_integer(&lp, i);
+    for (int i = 0; i < 70000; i++) append_integer(&lp, i);
     struct buffer bytes = written(lp);
     assert_int_equal(bytes.bytes[8] & bytes.bytes[9] & 0xff, 0xff);
     struct listpack *back = ziplist_to_listpack(bytes.bytes, bytes.length);
@@ -249,7 +249,7 @@ static bool note(const struct listpack_value *v, void *context) {
     if (v->text.bytes)
         listpack_append(&walk->seen, v->text);
     else
-        listpack_append_integer(&walk->seen, v->integer);
+        append_integer(&walk->seen, v->integer);
     return true;
 }
 

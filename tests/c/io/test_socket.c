@@ -295,27 +295,12 @@ static void test_options(void **state) {
     }
     assert_true(socket_set_keepalive(fd, 0));
     assert_int_equal(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
-
-    assert_true(socket_set_nonblocking(fd, true));
-    assert_true(socket_set_nonblocking(fd, true));
-    assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
-    assert_true(socket_set_nonblocking(fd, false));
-    assert_false(fcntl(fd, F_GETFL) & O_NONBLOCK);
-
-    assert_true(socket_set_send_timeout_msec(fd, 2500));
-    struct timeval timeout;
-    socklen_t size = sizeof(timeout);
-    assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, &size), 0);
-    assert_int_equal(timeout.tv_sec, 2);
-    assert_int_equal(timeout.tv_usec / 1000, 500);
     close(fd);
 
     errno = 0;
     assert_false(socket_set_nodelay(fd, true));
     assert_int_equal(errno, EBADF);
     assert_false(socket_set_keepalive(fd, 10));
-    assert_false(socket_set_nonblocking(fd, true));
-    assert_false(socket_set_send_timeout_msec(fd, 10));
     assert_int_equal(socket_take_error(fd), EBADF);
     struct socket_peer peer;
     assert_false(socket_local_of(fd, &peer));

@@ -8,6 +8,7 @@
 #include "values.h"
 
 #include "base/number.h"
+#include "ds/listpacks.h"
 #include "value/types.h"
 
 #define FIELDS 400
@@ -202,7 +203,7 @@ static void test_digest(void **state) {
 
 static void test_take_listpack(void **state) {
     struct listpack *lp = listpack_create();
-    for (int i = 0; i < 20; i++) listpack_append_integer(&lp, i);
+    for (int i = 0; i < 20; i++) append_integer(&lp, i);
     struct value v = hash_take_listpack(listpack_dup(lp));
     assert_string_equal(encoding_of(VALUE_HASH, v), "ziplist");
     assert_int_equal(hash_count(v), 10);

@@ -8,6 +8,7 @@
 #include "values.h"
 
 #include "base/number.h"
+#include "ds/listpacks.h"
 #include "ds/rax.h"
 #include "value/types.h"
 
@@ -446,7 +447,7 @@ static struct listpack *elements(const int *numbers, size_t count) {
         if (numbers[i] == 'x')
             listpack_append(&lp, SLICE("x"));
         else
-            listpack_append_integer(&lp, numbers[i]);
+            append_integer(&lp, numbers[i]);
     }
     return lp;
 }

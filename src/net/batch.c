@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches: reading, parsing, and running what was parsed. batch.h has the idea.
+ * Batches: reading, parsing, and running requests. batch.h has the idea.
  *
  *   socket -> input buffer -> requests (slices) -> run: prefetch, execute, write replies
- *                  \-> query (a request that is not complete yet) -> the same
- *                  \-> held (requests that may not run yet) -> the same, after batch_resume
+ *                  \-> query (an incomplete request) -> requests
+ *                  \-> held (requests that may not run yet) -> requests, after batch_resume
  *
  * Invariants
- *  1. Requests stand in the batch in the order in which their bytes came; those of one client are
- *     neighbours. A protocol error stands in line like a request, so that what came before it is
- *     answered first.
- *  2. The bytes of a request in the batch do not move until the batch has run: they lie in the
- *     input buffer, below input_used, or in a query that is freed only after the run.
+ *  1. Requests are in the batch in the order in which their bytes came; requests of one client are
+ *     neighbours. A protocol error is in the batch like a request, so that the requests before it
+ * are answered first.
+ *  2. The bytes of a request in the batch do not move until the batch has run: they are in the
+ * input buffer, below input_used, or in a query that is freed only after the run.
  *  3. Between turns the batch is empty, and a client has a query only if its last request is
- *     incomplete, or if it is held in the middle of what was read of it.
- *  4. While a batch runs no client is freed; clients marked as closing are skipped, and closed
- *     between requests, before the batch's replies are written.
- *  5. Of a held client nothing is read. What it had sent is, in order: `held`, whole requests or
- *     the rest of a region, and `query`, the beginning of a request, where that was parsed already.
- *     Nothing is in both: what moves into a query leaves the bytes that it came from.
- *  6. When a protocol error is put into the batch, all that its client sent before it has run; so
- *     it never meets a held client: its bytes are held as they came and give the same error again.
- *  7. A client that is AWAITED stands in `collected`, or is a piece of one of the readers on their
- *     way that has not been taken, and no other. Its bytes are taken before anything else of it is
- *     read. No reader's buffer is used again before the batch of what it read has run.
- *  8. The batches of outer turns stay as they are while a nested one runs, but for requests that it
- *     has run for them (run_already). Their arguments are not looked at again.
- *  9. A client that goes on runs all that it had sent while it was held before the next one may
- *     go on: the bytes that were read of it, and then those in its socket (`draining`), which are
- *     never more than DRAIN_BYTES_MAX. So a client that keeps sending holds the next one up no
- *     longer. `draining` is never a client that has been closed: forget_held takes it back.
+ *     incomplete, or if it is held in the middle of the bytes that were read of it.
+ *  4. While a batch runs no client is freed. Clients that are marked as closing are skipped, and
+ * are closed between requests, before the batch's replies are written.
+ *  5. A held client is not read. The input that it had sent is, in order: `held` (whole requests,
+ * or the rest of a region), and `query` (the beginning of a request, if that was parsed already).
+ * No byte is in both: bytes that move into a query are removed from the region that had them.
+ *  6. When a protocol error is put into the batch, all earlier requests of its client have run; so
+ * the client of an error is never held: a held client's bytes are kept as they came, and give the
+ * same error again later.
+ *  7. A client that is AWAITED is either in `collected`, or in a piece, not taken yet, of exactly
+ * one of the readers under way. Its bytes are taken before more of it is read. A reader's buffer is
+ *     not used again before the batch of its bytes has run.
+ *  8. The batches of outer turns do not change while a nested turn runs, except for requests that
+ * the nested turn has run for them (run_already). The arguments of these are not used again.
+ *  9. A resumed client runs all requests that it had sent while it was held before the next client
+ * is resumed: those in the bytes that were read, and then those in its socket (`draining`), at most
+ *     DRAIN_BYTES_MAX. So a client that keeps sending delays the next one no longer than that.
+ *     `draining` is never a closed client, because forget_held clears it.
  */
 #include "net/batch.h"
 
@@ -47,44 +48,44 @@
 #include "net/transfer.h"
 #include "option/option.h"
 
-/* A request in the making: its bytes so far, and the parser's place in them. */
+/* An incomplete request: its bytes so far, and the parser's state. */
 struct query {
     struct request_parser parser; /* its argv is owned */
     char *bytes;
     size_t length, capacity;
-    size_t parsed;         /* bytes the parser has passed */
+    size_t parsed;         /* bytes that the parser has passed */
     struct buffer storage; /* words of an inline request */
     struct blob *filling;  /* the large argument that is being read */
     struct owned_argument *owned;
     int owned_count, owned_capacity;
-    size_t owned_bytes; /* of their blocks, as far as they are not taken */
-    bool ready; /* held: the parser's arguments are a request; it comes before what is not parsed */
+    size_t owned_bytes; /* of the blocks that are not taken */
+    bool ready; /* held: the parser's arguments are a whole request, before the unparsed bytes */
 };
 
-/* An argument that stands in a block of its own. */
+/* An argument that has a block of its own. */
 struct owned_argument {
     int index;
     struct blob *blob; /* NULL once taken */
 };
 
 #define QUERY_ARGUMENTS_MIN 16
-/* Above what the system keeps of a connection's input unread (tcp_rmem: 6 MiB). */
+/* More than the system keeps of a connection's unread input (tcp_rmem: 6 MiB). */
 #define DRAIN_BYTES_MAX ((size_t)8 << 20)
 
-/* What a turn has read and not yet answered. There is one, and one more for each turn that is made
- * within a command. */
+/* The requests that a turn has read and not yet answered. There is one batch, and one more for each
+ * nested turn. */
 struct batch {
-    struct batch *outer; /* that of the turn around this one, or NULL */
+    struct batch *outer; /* the batch of the turn around this one, or NULL */
     char *input;
     size_t input_used;
     int request_count, arguments_used;
     struct buffer inline_words;
     bool running;
-    bool resuming; /* a held client goes on: when it was ready is long ago */
+    bool resuming; /* a held client is resumed: the time since it was ready is not counted */
     const struct request *running_request; /* NULL = none; of this batch or of an outer one */
-    struct client *apart; /* a request of it runs that stands in no batch; NULL = none does */
-    const struct client *reading; /* whose bytes are being parsed; NULL = nobody's */
-    struct query *region_query;   /* whose bytes are being parsed as a region; NULL = none's */
+    struct client *apart; /* the client whose request runs and is in no batch; NULL = none */
+    const struct client *reading; /* the client whose bytes are being parsed; NULL = none */
+    struct query *region_query;   /* the query whose bytes are parsed as a region; NULL = none */
     struct request *requests;     /* BATCH_REQUESTS_MAX of them */
     struct slice *arguments;      /* BATCH_ARGUMENTS_MAX */
 };
@@ -92,21 +93,21 @@ struct batch {
 static const struct batch_executor *executor;
 static struct request first_requests[BATCH_REQUESTS_MAX];
 static struct slice first_arguments[BATCH_ARGUMENTS_MAX];
-/* The innermost turn's; those of turns around it stand on batch_turn_within's stack. */
+/* The batch of the innermost turn; those of outer turns are on the stack of batch_turn_within. */
 static struct batch batch = {.requests = first_requests,
                              .arguments = first_arguments,
                              .inline_words = {.class = MEMORY_POOLS}};
-static unsigned depth; /* turns within turns */
-/* Clients from this id on came after the outermost batch that runs now, or ran last, had begun, so
- * none of its requests is of them. 0 = no turn was made within that batch. */
+static unsigned depth; /* how many nested turns there are */
+/* Clients with this id or a later one came after the outermost batch that runs now, or ran last,
+ * had begun, so they have no request in it. 0 = no nested turn was made within that batch. */
 static uint64_t first_id_within;
-static struct list_link resumed = {&resumed, &resumed}; /* of held_link: to go on */
-static struct client *draining; /* goes on before those: invariant 9; NULL = none */
+static struct list_link resumed = {&resumed, &resumed}; /* of held_link: clients to be resumed */
+static struct client *draining; /* comes before those: invariant 9; NULL = none */
 static size_t drain_bytes_left;
 static uint64_t held_clients;
 static bool has_threads;
 /* With I/O threads: */
-static struct list_link collected = {&collected, &collected}; /* of held_link: to be read */
+static struct list_link collected = {&collected, &collected}; /* of held_link: clients to be read */
 static unsigned collected_count;
 static struct transfer *readers; /* in a ring */
 static unsigned readers_room, readers_first, readers_count;
@@ -198,8 +199,8 @@ void batch_open(const struct batch_executor *what) {
     batch.input = memory_alloc(BATCH_INPUT_BYTES, MEMORY_POOLS);
 }
 
-/* The batch that the request stands in: a nested turn also runs what stands behind the running one
- * in an outer one. */
+/* The batch that has the request. It may be an outer one, because a nested turn also runs the
+ * requests behind the running request of an outer turn. */
 static const struct batch *batch_of(const struct request *r) {
     const struct batch *b = &batch;
     while (r < b->requests || r >= b->requests + BATCH_REQUESTS_MAX) b = b->outer;
@@ -297,8 +298,8 @@ size_t batch_input_bytes(const struct client *c) {
     return bytes;
 }
 
-/* Doubled, so that a request of many arguments is not copied for each read; but not beyond what a
- * stranger's may take. */
+/* The capacity is doubled, so that a request of many arguments is not copied for each read, but not
+ * beyond the limit of a client that has not authenticated. */
 static size_t query_capacity_for(const struct query *q, size_t length) {
     size_t doubled = q->length ? 2 * q->capacity : 0;
     if (!q->parser.authenticated && doubled > REQUEST_UNAUTHENTICATED_BYTES_MAX)
@@ -331,7 +332,7 @@ static void query_grow_arguments(struct query *q) {
     q->parser.capacity = (int)wanted;
 }
 
-/* A large argument has begun: from here on it is read into a block of its own. */
+/* Begins a large argument: its bytes are read into a block of its own from here on. */
 static void query_begin_large(struct query *q) {
     size_t length = (size_t)q->parser.bulk_length;
     struct blob *b = blob_create(length + 2, MEMORY_CLIENTS);
@@ -382,7 +383,7 @@ static bool stands_in(const struct query *q, const char *place) {
     return q && place >= q->bytes && place < q->bytes + q->length;
 }
 
-/* Keeps bytes of a held client, which stand in that batch, for later. They follow what is held
+/* Keeps bytes of a held client, which are in that batch, for later, behind the bytes that are held
  * already. */
 static void keep_bytes(const struct batch *b, struct client *c, const char *start,
                        const char *end) {
@@ -405,7 +406,7 @@ static void keep_request(struct request *r) {
         keep_bytes(batch_of(r), r->client, r->start, r->end);
         return;
     }
-    ASSERT(!r->client->held); /* it is the first of its client in the batch */
+    ASSERT(!r->client->held); /* the request is the first of its client in the batch */
     r->client->held = r->query;
     r->query->ready = true;
 }
@@ -423,7 +424,7 @@ void batch_hold_request(struct request *r) {
     keep_request(r);
 }
 
-/* It is not to be read by a thread, or not yet. */
+/* Takes a collected client out of `collected`. */
 static void uncollect(struct client *c) {
     list_remove(&c->held_link);
     collected_count--;
@@ -458,7 +459,7 @@ static bool client_ignores_input(const struct client *c) {
     return c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY);
 }
 
-/* Inlined, as run_one is: they are run for every single request. */
+/* Inlined, as run_one is, because every request passes here. */
 static inline __attribute__((always_inline)) struct request *batch_push(struct client *c) {
     if (batch.request_count == BATCH_REQUESTS_MAX) batch_run();
     struct request *r = &batch.requests[batch.request_count++];
@@ -474,8 +475,8 @@ static __attribute__((noinline)) void batch_push_error(struct client *c,
     r->error_byte = p->error_byte;
 }
 
-/* What is not complete moves into a query of the client's own. `start` is where its bytes begin,
- * `cursor` how far they are parsed. */
+/* Moves an incomplete request into a query of the client's own. Its bytes begin at `start` and are
+ * parsed up to `cursor`. */
 static void stash(struct client *c, const struct request_parser *p, const char *start,
                   const char *cursor, const char *end) {
     struct query *q = query_create();
@@ -498,8 +499,8 @@ static void stash(struct client *c, const struct request_parser *p, const char *
     client_note_input(query_bytes(q));
 }
 
-/* The batch runs in the middle of a region: what is behind `region_end` only is free afterwards,
- * and the arguments of the request in the making move to the front of the pool. */
+/* Runs the batch in the middle of a region: afterwards only the bytes behind `region_end` are free,
+ * and the arguments of the incomplete request are moved to the front of the pool. */
 static void run_within_region(struct client *c, struct request_parser *p, const char *region_end) {
     batch_run();
     parser_prepare(p, c); /* an AUTH may have run */
@@ -510,9 +511,9 @@ static void run_within_region(struct client *c, struct request_parser *p, const 
     p->capacity = BATCH_ARGUMENTS_MAX;
 }
 
-/* Room for the words of an inline request, so that those of earlier ones in the batch do not move:
- * unquoted words with a NUL each are never longer than their line and one. False where the batch
- * must run first. */
+/* Makes room for the words of an inline request, so that the words of earlier requests in the batch
+ * do not move: unquoted words with a NUL each are at most one byte longer than their line. False if
+ * the batch must run first. */
 static bool reserve_inline(const struct request_parser *p, const char *cursor, const char *end) {
     if (p->arguments || *cursor == '*') return true;
     size_t room = (size_t)(end - cursor) + 2;
@@ -522,9 +523,9 @@ static bool reserve_inline(const struct request_parser *p, const char *cursor, c
     return true;
 }
 
-/* Before a request is parsed, the batch is run where it has no room for it: not afterwards, since
- * inline words go with the batch. False where nothing further is parsed: what follows `start` is
- * dropped or kept. */
+/* Runs the batch if it has no room for another request. This is done before the request is parsed,
+ * because words of inline requests are freed with the batch. False if nothing further is parsed:
+ * the bytes behind `start` are dropped or kept. */
 static bool region_prepare(struct client *c, struct request_parser *p, const char *start,
                            const char *cursor, const char *end) {
     if (batch.request_count == BATCH_REQUESTS_MAX || !reserve_inline(p, cursor, end)) {
@@ -537,7 +538,7 @@ static bool region_prepare(struct client *c, struct request_parser *p, const cha
     return false;
 }
 
-/* The request that begins at `start` is parsed. */
+/* Puts the parsed request, whose bytes begin at `start`, into the batch. */
 static void region_push(struct client *c, struct request_parser *p, const char *start,
                         const char *end) {
     if (p->argc) {
@@ -568,14 +569,14 @@ static void parse_region(struct client *c, const char *cursor, const char *end) 
             if (cursor == end) return;
         } else if (batch.request_count &&
                    (status != REQUEST_INCOMPLETE || p.bulk_length >= BATCH_ADOPT_BYTES)) {
-            /* First what came before: it may lift or lower a limit (AUTH, CONFIG SET), hold the
-             * client, and it makes room for arguments. An error comes again. */
+            /* First the earlier requests run, because they may change a limit (AUTH, CONFIG SET) or
+             * hold the client, and they give arguments free. An error is found again. */
             run_within_region(c, &p, end);
         } else if (status == REQUEST_ERROR || status == REQUEST_LIMIT) {
             batch_push_error(c, &p);
             return;
         } else if (p.bulk_length > p.bulk_max) {
-            p.error = REQUEST_ERROR_BULK_LENGTH; /* its header was parsed under an older limit */
+            p.error = REQUEST_ERROR_BULK_LENGTH; /* the header was parsed under an older limit */
             batch_push_error(c, &p);
             return;
         } else {
@@ -586,8 +587,8 @@ static void parse_region(struct client *c, const char *cursor, const char *end) 
     }
 }
 
-/* Runs a query: its request, where it has one that is whole, and what follows that as a region. The
- * query goes then, unless something of it is held. */
+/* Runs a query: its request, if that is whole, and the bytes behind it as a region. The query is
+ * freed then, unless a part of it is held. */
 static void query_run(struct client *c, struct query *q) {
     struct query *outer = batch.region_query;
     batch.region_query = q;
@@ -607,7 +608,7 @@ static void query_run(struct client *c, struct query *q) {
         query_drop_arguments(q);
 }
 
-/* Goes on with the client's query, and runs it when its request is complete. */
+/* Continues to parse the client's query, and runs it when its request is complete. */
 static void parse_query(struct client *c) {
     struct query *q = c->query;
     for (;;) {
@@ -642,7 +643,7 @@ static void parse_query(struct client *c) {
 
 /* ---- reading ---- */
 
-/* The end of what it had sent, the connection's end, or an error. */
+/* Called if a read gave nothing: no more bytes now, the connection's end, or an error. */
 static void note_nothing_read(struct client *c, ssize_t got) {
     if (draining == c) draining = NULL;
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -653,7 +654,8 @@ static void note_nothing_read(struct client *c, ssize_t got) {
     client_close_later(c);
 }
 
-/* What a read has given: how much came; 0 where nothing did, the client then may be closing. */
+/* Notes the result of a read. Returns how many bytes came; 0: none, and the client may be closing.
+ */
 static size_t count_read(struct client *c, ssize_t got) {
     if (got <= 0) {
         note_nothing_read(c, got);
@@ -669,7 +671,7 @@ static size_t read_some(struct client *c, char *into, size_t room) {
     return count_read(c, client_receive(c, into, room));
 }
 
-/* Its query has got more. */
+/* Called when bytes were added to the client's query. */
 static void go_on_with_query(struct client *c) {
     parse_query(c);
     if (!c->query) return;
@@ -697,7 +699,7 @@ static void read_into_query(struct client *c) {
     go_on_with_query(c);
 }
 
-/* The turn's time is up when a batch has just run and the clock says so. */
+/* Ends the turn if its time is up. Called when a batch has just run. */
 static void yield_if_late(void) {
     if (clock_monotonic_nsec() >= turn_end_nsec) loop_yield(client_loop());
 }
@@ -712,7 +714,7 @@ static void note_turn(void) {
 static void client_read(struct client *c) {
     if (BATCH_INPUT_BYTES - batch.input_used < BATCH_READ_BYTES) {
         batch_run();
-        if (client_ignores_input(c)) return; /* another's request, or its memory, closed it */
+        if (client_ignores_input(c)) return; /* another client's request, or a limit, closed it */
     }
     if (c->query) {
         read_into_query(c);
@@ -725,14 +727,15 @@ static void client_read(struct client *c) {
     parse_region(c, region, region + got);
 }
 
-/* Its bytes are being parsed in an outer turn, and what it sends now comes behind them. */
+/* Whether an outer turn is parsing the client's bytes, so that bytes it sends now come behind them.
+ */
 static bool is_read_outside(const struct client *c) {
     for (const struct batch *b = batch.outer; b; b = b->outer)
         if (b->reading == c) return true;
     return false;
 }
 
-/* Inlined: its second caller is the seldom one. */
+/* Inlined, because its second caller is rare. */
 static inline __attribute__((always_inline)) void client_ready(struct client *c, unsigned ready) {
     if (__builtin_expect(batch.outer != NULL, 0) && is_read_outside(c)) return;
     uint64_t before = batches_run;
@@ -755,14 +758,16 @@ static inline __attribute__((always_inline)) void client_ready(struct client *c,
     if (batches_run != before) yield_if_late();
 }
 
-/* A step of a handshake may take a millisecond, and many may be due; and it takes memory. */
+/* Called after a step of a handshake. The step may have taken a millisecond, and many may be due,
+ * so the turn's time is checked; and it may have changed the client's memory. */
 static void handshake_goes_on(struct client *c) {
     client_memory_note(c);
     client_memory_enforce();
     yield_if_late();
 }
 
-/* One that is not to be served, or not by the socket's account. */
+/* Serves a client with a transport. A client that is closing, or whose request runs in an outer
+ * turn, is not read. */
 static __attribute__((noinline)) void unusual_ready(struct client *c, unsigned ready) {
     if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW)) return;
     note_turn();
@@ -785,14 +790,14 @@ static void watcher_ready(struct loop_watcher *watcher, unsigned ready) {
 
 /* ---- running ---- */
 
-/* CLIENT REPLY SKIP silences the request after it. */
+/* CLIENT REPLY SKIP drops the replies of the next request. */
 static void step_reply_skip(struct client *c) {
     bool next = c->flags & CLIENT_REPLY_SKIP_NEXT;
     c->flags &= ~(unsigned)(CLIENT_REPLY_SKIP_NEXT | CLIENT_REPLY_SKIP);
     if (next) c->flags |= CLIENT_REPLY_SKIP;
 }
 
-/* Stands in request.error of one that a nested turn has run. */
+/* request.error of a request that a nested turn has run. */
 static const char run_already[] = "";
 
 static void refuse_request(const struct request *r) {
@@ -824,15 +829,15 @@ static inline __attribute__((always_inline)) void run_one(struct request *r) {
     if (__builtin_expect(skips, 0) && !(c->flags & CLIENT_HELD)) step_reply_skip(c);
 }
 
-/* What the requests so far have replied goes to the sockets. */
+/* Writes the replies of the requests so far to the sockets. */
 static void write_replies(void) {
     reply_end();
     reply_write_all();
     client_memory_enforce();
 }
 
-/* The same where a batch is through, and there are I/O threads. None has anything between turns:
- * who goes on there is written to by this one. */
+/* Gives the replies of a whole batch to I/O threads. The main thread itself writes in nested turns
+ * and between turns (clients that are resumed), because no thread may have a transfer then. */
 static __attribute__((noinline)) void give_replies(void) {
     if (batch.outer || batch.resuming) {
         write_replies();
@@ -843,14 +848,15 @@ static __attribute__((noinline)) void give_replies(void) {
     client_memory_enforce();
 }
 
-/* No request runs. Streams go before replies; but after a batch that is full others follow in the
- * same turn, and each send costs as much as some ten requests: they go with the last. */
+/* Called when no request runs. Writes the streams, which go before replies; but after a full batch
+ * they wait for the last batch of the turn, because each send costs as much as some ten requests.
+ */
 static inline void pause_requests(void) {
     if (executor->pause) executor->pause();
     if (!batch.outer && batch.request_count < BATCH_REQUESTS_MAX) reply_write_streams();
 }
 
-/* The same where no request runs. */
+/* Writes the replies, when no request runs. */
 static void pause_and_write(void) {
     pause_requests();
     write_replies();
@@ -867,7 +873,8 @@ void batch_relieve(void) {
     if (c) reply_begin(c);
 }
 
-/* Nobody holds on to anything of a client now. */
+/* Called between requests, when no code uses anything of a client: closes marked clients, and
+ * writes what must be written. */
 static __attribute__((noinline)) void between_requests(void) {
     client_interrupted = false;
     reply_append_later();
@@ -888,8 +895,8 @@ static void run_group(struct request *first, int count) {
     }
 }
 
-/* One held client goes on. It is the one that is drained from here on, so that where it closes
- * within the run it is forgotten with all else (forget_held). */
+/* Resumes one held client. It becomes `draining` first, so that forget_held clears that if the
+ * client is closed within the run. */
 static void run_held(struct client *c) {
     bool command_is_over = !(c->flags & CLIENT_HELD_REQUEST);
     forget_held(c);
@@ -908,8 +915,8 @@ static void run_held(struct client *c) {
     if (list_is_empty(&resumed)) draining = NULL;
 }
 
-/* One read of the client that goes on, and the requests in it. Where the turn before was late it
- * may still be collected for an I/O thread: no thread has it between turns, and it is read here. */
+/* Reads the draining client once, and runs its requests. If the turn before was late, the client
+ * may still be collected for an I/O thread; no thread has it between turns, so it is read here. */
 static void drain(void) {
     struct client *c = draining;
     uint64_t before = bytes_read;
@@ -927,7 +934,7 @@ static void drain(void) {
     batch.resuming = false;
     client_memory_note(c);
     if (c->flags & CLIENT_CARRIED) client_watch(c);
-    /* CONFIG RESETSTAT may have run: then it counts as a whole piece. */
+    /* If CONFIG RESETSTAT has run, the read counts as a full one. */
     uint64_t got = bytes_read > before ? bytes_read - before : BATCH_READ_BYTES;
     if (got >= drain_bytes_left) draining = NULL;
     drain_bytes_left -= got < drain_bytes_left ? got : drain_bytes_left;
@@ -982,7 +989,7 @@ void batch_run(void) {
 
 /* ---- reading by I/O threads ---- */
 
-/* For each thread one to work on and one that waits. */
+/* For each thread one transfer to work on, and one that waits. */
 #define READERS_PER_THREAD 2
 
 void batch_open_threads(void) {
@@ -1002,7 +1009,8 @@ static struct transfer *reader(unsigned number) {
     return &readers[(readers_first + number) % readers_room];
 }
 
-/* Large arguments are read straight into their block, which is the main thread's. */
+/* Whether a thread may read the client. Large arguments are read straight into their block, which
+ * only the main thread does. */
 static bool can_be_collected(const struct client *c, unsigned ready) {
     unsigned unusual = CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY | CLIENT_HELD | CLIENT_STREAMED |
                        CLIENT_BELOW | CLIENT_PRIMARY;
@@ -1021,7 +1029,7 @@ static struct client *collected_take(void) {
     return c;
 }
 
-/* Serves it, or collects it. */
+/* Collects the client for I/O threads, or serves it at once. */
 static void collect_or_serve(struct client *c, unsigned ready) {
     if (readers && !batch.outer && can_be_collected(c, ready)) {
         collect(c);
@@ -1042,11 +1050,12 @@ static __attribute__((noinline)) void carried_ready(struct client *c, unsigned r
     }
 }
 
-/* One that is AWAITED is heard of again while it stays collected. */
+/* The watcher of clients with I/O threads. An AWAITED client may become ready again while it is
+ * collected. */
 static void watcher_ready_threads(struct loop_watcher *watcher, unsigned ready) {
     struct client *c = (struct client *)watcher;
     if (c->flags & (CLIENT_CLOSING | CLIENT_BELOW | CLIENT_AWAITED)) return;
-    if (c->flags & CLIENT_AWAY) reply_settle(); /* over TLS: more of it is pending */
+    if (c->flags & CLIENT_AWAY) reply_settle(); /* over TLS: the transport has more bytes */
     if (c->flags & CLIENT_CARRIED)
         carried_ready(c, ready);
     else
@@ -1054,7 +1063,8 @@ static void watcher_ready_threads(struct loop_watcher *watcher, unsigned ready) 
     if (__builtin_expect(client_interrupted, 0)) client_finish_closing();
 }
 
-/* So many of those collected, from this one on, go to a thread. Returns who comes behind them. */
+/* Gives `count` collected clients, from this one on, to a thread. Returns the client behind them.
+ */
 static struct list_link *give_reader(struct list_link *link, unsigned count) {
     struct transfer *t = reader(readers_count);
     transfer_begin(t);
@@ -1074,7 +1084,7 @@ static struct list_link *give_reader(struct list_link *link, unsigned count) {
     return link;
 }
 
-/* Its bytes, which stay where they are until the batch has run. */
+/* Takes a client's bytes, which stay in place until the batch has run. */
 static void take_bytes(struct client *c, const char *bytes, size_t length) {
     batch.reading = c;
     if (c->query) {
@@ -1086,7 +1096,7 @@ static void take_bytes(struct client *c, const char *bytes, size_t length) {
     batch.reading = NULL;
 }
 
-/* As the end of client_ready, where a thread has read. */
+/* Takes a piece that a thread has read, and does what client_ready does after a read. */
 static void take_piece(const struct transfer_piece *p) {
     struct client *c = p->client;
     c->flags &= ~(unsigned)CLIENT_AWAITED;
@@ -1102,7 +1112,8 @@ static void take_piece(const struct transfer_piece *p) {
     if (__builtin_expect(client_interrupted, 0)) client_finish_closing();
 }
 
-/* Those that a thread had no room for come first again. */
+/* Puts the clients of pieces for which the thread had no room in front of the collected ones again.
+ */
 static void collect_untried(struct transfer *t) {
     while (t->count > t->tried) {
         struct client *c = t->pieces[--t->count].client;
@@ -1115,14 +1126,14 @@ static void collect_untried(struct transfer *t) {
     }
 }
 
-/* Takes all that a reader has. A turn within a request may have taken some of it meanwhile. */
+/* Takes all pieces of a reader. A nested turn may have taken some of them already. */
 static void take_all(struct transfer *t) {
     threads_wait(&t->job);
     collect_untried(t);
     while (t->taken < t->tried) take_piece(&t->pieces[t->taken++]);
 }
 
-/* So many of those collected are read here. */
+/* Reads so many collected clients in the main thread. */
 static void read_here(unsigned count) {
     for (; count && collected_count; count--) {
         struct client *c = collected_take();
@@ -1135,7 +1146,7 @@ static void read_here(unsigned count) {
     batch_run();
 }
 
-/* What the first reader has is run. */
+/* Waits for the first reader, and runs its clients' requests. */
 static void take_first_reader(void) {
     take_all(reader(0));
     batch_run();
@@ -1143,7 +1154,8 @@ static void take_first_reader(void) {
     readers_count--;
 }
 
-/* As many for each of so many readers as give all something, and each what is worth it. */
+/* How many clients each of so many readers gets: equal shares, but not too few to be worth a
+ * reader. */
 static unsigned read_share(unsigned sharers) {
     unsigned share = collected_count / sharers, least = (unsigned)transfer_pieces_min();
     if (share > TRANSFER_PIECES_MAX) return TRANSFER_PIECES_MAX;
@@ -1152,17 +1164,17 @@ static unsigned read_share(unsigned sharers) {
 
 static bool is_late(void) { return clock_monotonic_nsec() >= turn_end_nsec; }
 
-/* The first of them in any case: where turn after turn is late they would come first for ever, and
- * never be read. */
+/* Reads collected clients in the main thread until the turn's time is up, but some of them in any
+ * case: otherwise, if every turn is late, they would never be read. */
 static void read_until_late(void) {
     do read_here(TRANSFER_PIECES_MAX);
     while (collected_count && !is_late());
 }
 
-/* The last of those collected go to threads, a share to each; the main thread reads the others,
- * where it would only sleep, and then finds the threads done: all run in the order in which they
- * were ready. It has just looked at these sockets, so it reads one at three fifths of what that
- * costs another processor. */
+/* Gives the last of the collected clients to threads, a share to each, and reads the others in the
+ * main thread, which would only sleep otherwise and then finds the threads done. So all requests
+ * run in the order in which their clients were ready. The main thread has just polled these
+ * sockets, so a read costs it three fifths of what it costs another processor. */
 static void read_with_threads(void) {
     unsigned count = threads_count(), share = read_share(count + 1);
     struct list_link *link = collected.next;
@@ -1175,7 +1187,8 @@ static void read_with_threads(void) {
     }
 }
 
-/* To decrypt costs the main thread more than it can spare: it reads nothing. */
+/* Gives all collected clients to threads: over TLS decrypting would cost the main thread too much.
+ */
 static void read_by_threads(void) {
     unsigned share = read_share(readers_room);
     bool late = false;
@@ -1188,7 +1201,8 @@ static void read_by_threads(void) {
     }
 }
 
-/* By the first of them: where some come over TLS and others do not, either way is right. */
+/* Whether the collected clients come over TLS, judged by the first one: if only some do, either way
+ * of reading is right. */
 static bool are_over_tls(void) {
     return collected_count &&
            LIST_ENTRY(collected.next, struct client, held_link)->flags & CLIENT_CARRIED;
@@ -1206,7 +1220,7 @@ void batch_run_threads(void) {
         read_with_threads();
     bool active = reply_settle() || many;
     threads_note_active(active);
-    if (active) reply_write_all(); /* what has waited for a thread's end */
+    if (active) reply_write_all(); /* replies that have waited for a thread */
 }
 
 /* ---- requests apart ---- */
@@ -1222,10 +1236,10 @@ void batch_apart_end(void) {
     if (__builtin_expect(client_interrupted, 0)) between_requests();
 }
 
-/* ---- turns within a command ---- */
+/* ---- nested turns ---- */
 
-/* Of the requests that have been read outside and have not run, those of clients none of whose
- * requests runs: what they send now must come behind them, and they should not wait. */
+/* Runs the requests that outer turns have read and not run, except those of clients whose request
+ * is running. They must run before requests that these clients send now, and should not wait. */
 static void run_waiting(const struct batch *outer) {
     const struct batch *home = outer;
     int next = 0;
@@ -1245,15 +1259,15 @@ static void run_waiting(const struct batch *outer) {
     pause_and_write();
 }
 
-/* No thread has anything from here on. Who was only collected is ready still. */
+/* Gets all transfers back from the threads. Clients that were only collected are still ready. */
 static void rest_before_within(void) {
     reply_settle();
     threads_rest();
     while (collected_count) collected_take()->flags &= ~(unsigned)CLIENT_AWAITED;
 }
 
-/* What threads had read outside is taken here: those clients should not wait. The buffers stay
- * until the outermost turn has run what of them it has parsed. */
+/* Takes the bytes that threads have read for the outer turn, because these clients should not wait.
+ * The buffers are kept until the outermost turn has run the requests that it has parsed in them. */
 static void take_within(void) {
     for (unsigned i = 0; i < readers_count; i++) {
         take_all(reader(i));
@@ -1283,11 +1297,11 @@ bool batch_turn_within(uint64_t record) {
     client_finish_closing();
     batch_end();
     depth--;
-    /* A turn around this one but within the outermost may have requests of any client. */
+    /* A nested turn around this one may have requests of any client. */
     client_free_within(depth ? UINT64_MAX : first_id_within);
     reply_leave(&outer_output);
     if (runs) runs->flags &= ~(unsigned)CLIENT_BELOW;
-    client_interrupted = true; /* it may have been marked, and there may be something to write */
+    client_interrupted = true; /* the client may be marked, and there may be replies to write */
     return true;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Captures. capture.h has the idea.
  *
- * Invariant: a client has CLIENT_CAPTURED from capture_open to its end, and a capture in its place
- * of that name until capture_close.
+ * Invariant: a captured client has CLIENT_CAPTURED from capture_open to its end, and its capture in
+ * CLIENT_PLACE_CAPTURE until capture_close.
  */
 #include "net/capture.h"
 
@@ -33,7 +33,7 @@ void capture_discard(struct capture *capture, const char *bytes, size_t length) 
 
 void capture_take(const struct client *c, const char *bytes, size_t length) {
     struct capture *capture = client_place_of_net(c, CLIENT_PLACE_CAPTURE);
-    if (!capture) return; /* it has been closed */
+    if (!capture) return; /* the capture has been closed */
     if (capture->take)
         capture->take(capture, bytes, length);
     else
@@ -42,7 +42,7 @@ void capture_take(const struct client *c, const char *bytes, size_t length) {
 
 /* ---- values ---- */
 
-/* NULL where they are dropped. */
+/* The client's capture; NULL if its replies are dropped. */
 static struct capture *typed(const struct client *c) {
     if (c->flags & CLIENT_REPLIES_DROPPED || !(c->flags & CLIENT_TYPED)) return NULL;
     return client_place_of_net(c, CLIENT_PLACE_CAPTURE);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Captures: clients without a connection, for the log's loader, scripts and modules.
  *
- * Commands run for such a client as for any other, and their handlers know nothing of it: what they
- * reply is handed to the capture: RESP by the client's protocol, in pieces as it comes, or value by
- * value, where it was opened with forms. It may not wait: who blocks is answered as if its time
- * were up.
+ * Commands run for a captured client as for any other, and their handlers do not know of it. The
+ * replies are handed to the capture: as RESP by the client's protocol, in pieces as they are made,
+ * or value by value if the capture was opened with forms. A captured client may not wait: a
+ * blocking command is answered as if its time were up.
  */
 #ifndef EVENKEEL_NET_CAPTURE_H
 #define EVENKEEL_NET_CAPTURE_H
@@ -18,9 +18,10 @@
 struct capture;
 struct client;
 
-/* What a reply is made of, for who wants values and no text. A group comes before what it holds: as
- * many values as `count` says, or twice as many of what has pairs. By RESP2 there are no groups but
- * arrays, and none of the values below `null`. Texts are borrowed for the call. */
+/* The values of a reply, for an owner that wants values and no bytes. A group comes before its
+ * elements: `count` values, or twice as many in a group of pairs. A RESP2 client has no groups but
+ * arrays, and none of the values that stand below `null` in struct capture_forms. Texts are
+ * borrowed for the call. */
 enum capture_group {
     CAPTURE_ARRAY,
     CAPTURE_MAP, /* pairs */
@@ -44,27 +45,29 @@ struct capture_forms {
 
 struct capture {
     struct client *client;
-    struct buffer replies; /* gathered where `take` is NULL; the owner empties it */
-    /* Gets each piece. It must not run a call for this client. */
+    struct buffer replies; /* collects the replies if `take` is NULL; the owner empties it */
+    /* Gets each piece of a reply. It must not run a call for this client. */
     void (*take)(struct capture *capture, const char *bytes, size_t length);
-    const struct capture_forms *forms; /* gets values instead; NULL: bytes are wanted */
+    const struct capture_forms *forms; /* get values instead of bytes; NULL: bytes are wanted */
 };
 
 /* Makes the client; `take` may be NULL. The struct stays where it is until capture_close. */
 FOR_TESTS void capture_open(struct capture *capture,
                             void (*take)(struct capture *capture, const char *bytes,
                                          size_t length));
-/* The same for who takes values: none of the forms may be NULL, and none may run a call for this
- * client, or leave by longjmp. */
+/* Makes the client of a capture that gets values. None of the forms may be NULL, and none may run a
+ * call for this client, or leave by longjmp. The struct stays where it is until capture_close. */
 void capture_open_typed(struct capture *capture, const struct capture_forms *forms);
-/* The client is gone with what layers above have of it. Not while a call of it runs. */
+/* Closes the client; layers above free their state of it. Not to be called while a call of it runs.
+ */
 void capture_close(struct capture *capture);
-/* A `take` for who wants no replies. */
+/* A `take` that drops the replies. */
 FOR_TESTS void capture_discard(struct capture *capture, const char *bytes, size_t length);
 
-/* Bytes that a captured client (CLIENT_CAPTURED) is sent: for net/reply. */
+/* For net/reply: takes bytes of a reply to a captured client (CLIENT_CAPTURED). */
 void capture_take(const struct client *c, const char *bytes, size_t length);
-/* Values of clients whose replies are dropped or typed (CLIENT_REPLIES_ASIDE): for net/reply. */
+/* For net/reply: take values of replies to clients whose replies are dropped or typed
+ * (CLIENT_REPLIES_ASIDE). */
 void capture_integer(const struct client *c, int64_t value);
 void capture_bulk(const struct client *c, struct slice text);
 void capture_status(const struct client *c, struct slice text);

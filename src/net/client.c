@@ -4,27 +4,27 @@
  *   open -> close after reply -> closing -> closed -> freed
  *      \_______________________/
  *
- * Any reply may find a limit passed or a connection broken, in the middle of a command that works
- * with what the same client, or another one, has waiting, watched, subscribed. So all that closes a
- * client only marks it (client_close_later): its events end and its replies go, which nobody else
- * refers to, and it takes no more of them. Everything else stays, valid, until the request has
- * ended: client_finish_closing then has the layers above free what they keep of it. Memory and
- * descriptor go when no batch runs, so that whoever holds the pointer within a turn may still look
- * at its flags.
+ * Any reply may find a limit passed or a connection broken, in the middle of a command that uses
+ * the waits, watched keys or subscriptions of the same client or another one. So everything that
+ * closes a client only marks it (client_close_later): its events end, its replies, to which no
+ * other code refers, are freed, and further replies are dropped. All its other state stays valid
+ * until the request has ended; then client_finish_closing lets the layers above free their state of
+ * the client. Memory and descriptor are freed when no batch runs, so that code that holds the
+ * pointer within a turn may still look at the flags.
  *
  * Invariants
- *  1. CLIENT_CLOSING is set by client_close_later alone, CLIENT_CLOSED by client_finish_closing; on
- *     one without a connection both by client_end_captured.
- *  2. A client that is not CLOSED stands in `clients`; every other in `closed`, or, once a turn
- *     within a command has closed its connection, in `hung_up`. One that is CLOSING and not CLOSED
- *     stands in `marked`, too.
- *  3. `ids` has those that are not CLOSING, and `count` is their number.
- *  4. One without a connection stands in `captured` instead until client_end_captured, and neither
- *     in `marked` nor in `ids`.
+ *  1. Only client_close_later sets CLIENT_CLOSING, and only client_finish_closing CLIENT_CLOSED;
+ * for a client without a connection client_end_captured sets both.
+ *  2. A client that is not CLOSED is in `clients`. A CLOSED client is in `closed`, or in `hung_up`
+ * if a nested turn has closed its connection. A client that is CLOSING and not CLOSED is in
+ * `marked`, too.
+ *  3. `ids` has the clients that are not CLOSING, and `count` is their number.
+ *  4. A client without a connection is in `captured` instead, until client_end_captured, and
+ * neither in `marked` nor in `ids`.
  *
- * What a client has of input and replies is not this file's matter, and stands above it: batch and
- * reply hand their part in at opening (struct client_parts). This file and client_memory, which
- * knows what each holds, are one thing in two files.
+ * This file knows neither input nor replies of a client, which are above it: batch and reply hand
+ * in their functions when they are opened (struct client_parts). This file and client_memory, which
+ * knows the memory of each client, are one module in two files.
  */
 #include "net/client.h"
 
@@ -45,21 +45,21 @@
 #include "net/client_memory.h"
 #include "option/option.h"
 
-/* Why a handshake has failed: a line of the log. */
+/* The reason for a failed handshake, for a line in the log. */
 #define CONNECTION_REASON_CHARS 160
-/* Clients that one call of the cron looks at: at 10 calls a second 10,000 clients take five
- * seconds, which is fine against timeouts of seconds. */
+/* One call of the cron looks at so many clients: at 10 calls a second it comes round 10,000 clients
+ * in five seconds, which suffices for timeouts of seconds. */
 #define CRON_CLIENTS_MAX 200
-/* Descriptors kept for files, listeners and links besides clients: 6.2's number. */
+/* Descriptors that are kept for files, listeners and links besides clients, as in 6.2. */
 #define RESERVED_DESCRIPTORS 32
-/* The largest buffers are those of so many seconds: as 6.2. */
+/* INFO shows the largest buffers of so many seconds, as in 6.2. */
 #define PEAK_SECONDS 8
 /* Bits of client_flag_set.above. */
 #define FLAGS_ABOVE 32u
 
 /* The largest value noted in each of the last seconds. */
 struct peak {
-    int64_t second[PEAK_SECONDS]; /* that bytes[] is of */
+    int64_t second[PEAK_SECONDS]; /* the second that bytes[] belongs to */
     size_t bytes[PEAK_SECONDS];
 };
 
@@ -70,13 +70,13 @@ static struct list_link clients = {&clients, &clients};
 static struct list_link marked = {&marked, &marked}; /* of struct client.write_link */
 static struct list_link closed = {&closed, &closed};
 static struct list_link hung_up = {&hung_up, &hung_up};
-static struct list_link captured = {&captured, &captured}; /* without a connection */
-static struct table *ids; /* of struct client, by id; made with the first */
+static struct list_link captured = {&captured, &captured}; /* clients without a connection */
+static struct table *ids; /* struct client by id; made with the first client */
 static uint64_t count, next_id = 1, connections_received;
 static size_t listeners;
 static const struct client_state *admission; /* see client_set_admission */
-static uint32_t begin_flags, strange_flags;  /* of admission's, as it numbers them */
-static uint32_t begin_above, strange_above;  /* the same as bits of client_flag_set.above */
+static uint32_t begin_flags, strange_flags;  /* flags of `admission`, as it numbers them */
+static uint32_t begin_above, strange_above;  /* those flags as bits of client_flag_set.above */
 static int64_t maxclients, timeout_sec, keepalive_sec;
 static struct client_state *const no_states[] = {NULL};
 static struct client_state *const *states = no_states;
@@ -85,14 +85,14 @@ static struct peak input_peak, output_peak;
 
 /* ---- how many descriptors there are ---- */
 
-/* Raises the soft limit, and where we may the hard one; false leaves both. */
+/* Sets the soft and the hard limit of open files. False: both are as before. */
 static bool set_file_limit(rlim_t wanted, rlim_t hard) {
     struct rlimit raised = {wanted, hard > wanted ? hard : wanted};
     return setrlimit(RLIMIT_NOFILE, &raised) == 0;
 }
 
-/* Raises the limit of open files to `wanted`, or as near to it as the system lets us; never lowers
- * it. Returns what it is now. */
+/* Raises the limit of open files to `wanted`, or as near to it as the system allows; never lowers
+ * it. Returns the limit that holds now. */
 static rlim_t raise_file_limit(rlim_t wanted) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit)) return wanted;
@@ -102,7 +102,8 @@ static rlim_t raise_file_limit(rlim_t wanted) {
     rlim_t had = limit.rlim_cur, refused = wanted;
     if (limit.rlim_max < wanted && set_file_limit(limit.rlim_max, limit.rlim_max))
         had = limit.rlim_max;
-    while (refused - had > 1) { /* who may raise the hard limit finds the kernel's own bound */
+    while (refused - had >
+           1) { /* with the right to raise the hard limit: finds the kernel's bound */
         rlim_t middle = had + (refused - had) / 2;
         if (set_file_limit(middle, limit.rlim_max))
             had = middle;
@@ -112,8 +113,8 @@ static rlim_t raise_file_limit(rlim_t wanted) {
     return had;
 }
 
-/* How many clients the limit of open files allows, `wanted` at most; 0 = none. A line of the log
- * says so where it is less. */
+/* How many clients the limit of open files allows, at most `wanted`; 0 = none. A line in the log
+ * says so if it is less than wanted. */
 static int64_t clients_possible(int64_t wanted) {
     rlim_t files = (rlim_t)wanted + RESERVED_DESCRIPTORS, limit = raise_file_limit(files);
     if (limit >= files) return wanted;
@@ -126,8 +127,8 @@ static int64_t clients_possible(int64_t wanted) {
     return possible;
 }
 
-/* Before the start client_open asks the system: the last of several lines counts, and one that
- * asks for too much is lowered. */
+/* Before the start nothing is checked: of several lines the last one holds, and client_open lowers
+ * it to what the system allows. */
 static bool apply_maxclients(const struct option_row *row, char *reason, size_t reason_size) {
     if (!loop) return true;
     int64_t possible = clients_possible(maxclients);
@@ -141,7 +142,7 @@ static bool apply_maxclients(const struct option_row *row, char *reason, size_t 
 
 /* ---- ids ---- */
 
-/* An id costs 12 to 15 bytes: of the class MEMORY_CLIENTS, but no single client's. */
+/* An id takes 12 to 15 bytes of the class MEMORY_CLIENTS, which are charged to no single client. */
 static uint64_t id_hash(uint64_t id) { return hash_bytes(&id, sizeof(id)); }
 
 static uint64_t id_of_element(const void *element) {
@@ -317,7 +318,7 @@ uint64_t client_flags_of(const struct client_state *s, uint32_t flags) {
 }
 
 void client_set_flags(struct client *c, const struct client_state *s, uint32_t flags, bool on) {
-    ASSERT(!(flags & ~s->mask)); /* also where it is not registered */
+    ASSERT(!(flags & ~s->mask)); /* fails also if the row is not registered */
     uint32_t bits = flags << s->shift;
     c->flag_set.above = on ? c->flag_set.above | bits : c->flag_set.above & ~bits;
 }
@@ -339,7 +340,7 @@ static struct client *create(void) {
     return c;
 }
 
-/* Its id and its age. */
+/* Gives a new client its id and the time of its creation. */
 static void begin_life(struct client *c) {
     c->id = next_id++;
     c->created_msec = c->active_msec = clock_cached_msec();
@@ -358,7 +359,7 @@ struct client *client_create_captured(void) {
 
 static void carry(struct client *c, struct connection *connection) {
     c->flags |= CLIENT_CARRIED;
-    connection_move(connection, MEMORY_CLIENTS); /* a peer's had another class */
+    connection_move(connection, MEMORY_CLIENTS); /* a connection of peer/ has another class */
     client_set_place_of_net(c, CLIENT_PLACE_CONNECTION, connection);
 }
 
@@ -375,7 +376,8 @@ size_t client_connection_bytes(const struct client *c) {
 
 static bool watch(struct client *c, unsigned interest) {
     if (__builtin_expect(c->flags & CLIENT_CARRIED, 0)) {
-        if (c->flags & CLIENT_AWAY) threads_rest(); /* what its transport needs is to be known */
+        if (c->flags & CLIENT_AWAY)
+            threads_rest(); /* a thread may change what the transport needs */
         return connection_watch(client_connection(c), loop, &c->watcher, interest);
     }
     return loop_watch(loop, &c->watcher, interest);
@@ -401,7 +403,7 @@ unsigned client_carried_ready(struct client *c, unsigned ready) {
     case CONNECTION_DONE: break;
     }
     if (was_established) return connection_ready(connection, ready);
-    /* What it sent with the end of the handshake may be here already. */
+    /* Bytes that the client sent with the handshake's end may have been received already. */
     return connection->wanted & (LOOP_READABLE | LOOP_WRITABLE);
 }
 
@@ -409,7 +411,8 @@ void client_leave_to_child(struct client *c) {
     if (c->flags & CLIENT_CARRIED) connection_abandon(client_connection(c));
 }
 
-/* With what it is connected by; NULL with a reason, and both closed. */
+/* Creates a client for a socket and its transport. NULL, with a reason and both closed, on failure.
+ */
 static struct client *create_connected(int fd, struct connection *connection,
                                        void (*ready)(struct loop_watcher *w, unsigned ready),
                                        char *reason, size_t reason_size) {
@@ -471,7 +474,7 @@ void client_close_later(struct client *c) {
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED)) return;
     c->flags |= CLIENT_CLOSING;
     unwatch(c);
-    parts->marked(c); /* takes it out of the list of those to be written to */
+    parts->marked(c); /* takes it out of the list of clients to be written to */
     list_append(&marked, &c->write_link);
     client_memory_mark(c);
     table_remove_element(ids, id_hash(c->id), c);
@@ -524,13 +527,13 @@ void client_finish_closing(void) {
 void client_close_after_reply(struct client *c) {
     if (c->flags & (CLIENT_CLOSING | CLIENT_CLOSE_AFTER_REPLY | CLIENT_CAPTURED)) return;
     c->flags |= CLIENT_CLOSE_AFTER_REPLY;
-    /* Nothing more is read; a readable socket must not keep the loop awake meanwhile. */
+    /* No more is read, so a readable socket must not keep the loop awake. */
     client_watch(c);
 }
 
 void client_watch(struct client *c) {
     unsigned interest = c->flags & CLIENT_HELD ? LOOP_HANGUP : LOOP_READABLE;
-    /* One that closes after its reply may have none: it is writable, and closed then. */
+    /* A client that closes after its reply may have no reply: it is closed when it is writable. */
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) interest = c->flags & CLIENT_GATED ? 0 : LOOP_WRITABLE;
     if (c->flags & CLIENT_WRITE_WAITS) interest |= LOOP_WRITABLE;
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED)) return;
@@ -544,7 +547,7 @@ static void close_all_of(struct list_link *list, int kept_fd) {
     }
 }
 
-/* Those that were closed in this turn have their sockets still. */
+/* Clients that were closed in this turn still have their sockets. */
 static void close_in_child(const struct child_job *job) {
     close_all_of(&clients, job->kept_fd);
     close_all_of(&closed, job->kept_fd);
@@ -623,7 +626,7 @@ static void append_address(const struct socket_peer *p, struct buffer *out) {
     buffer_printf(out, brackets ? "[%s]:%d" : "%s:%d", p->address, p->port);
 }
 
-/* Both ask the system, which may not know any more. */
+/* Ask the system, which may not know the addresses any more. */
 static void ask_address(const struct client *c, struct buffer *out) {
     struct socket_peer peer;
     if (!socket_peer_of(c->watcher.fd, &peer)) peer = (struct socket_peer){.address = "?"};
@@ -636,13 +639,14 @@ static void ask_local_address(const struct client *c, struct buffer *out) {
     append_address(&local, out);
 }
 
-/* What is kept of them. MONITOR, the slow log and CLIENT LIST tell them again and again. */
+/* The kept texts of the addresses, because MONITOR, the slow log and CLIENT LIST show them again
+ * and again. */
 struct addresses {
-    size_t local, length; /* where our own begins, and the end */
+    size_t local, length; /* where our own address begins, and where it ends */
     char text[];
 };
 
-/* NULL where they are not kept: nothing more is set on a client that was taken leave of. */
+/* NULL if the texts cannot be kept, because no state is added to a CLOSED client. */
 static const struct addresses *addresses_of(struct client *c) {
     struct addresses *a = client_place_of_net(c, CLIENT_PLACE_ADDRESSES);
     struct buffer text;
@@ -702,7 +706,7 @@ static void hang_up(struct client *c) {
     c->watcher.fd = -1;
 }
 
-/* False where the struct stays, because a place is filled. */
+/* Frees a client. False if the struct stays, because a place is filled. */
 static bool client_free(struct client *c) {
     ASSERT(!(c->flags & CLIENT_AWAY));
     parts->freed(c);
@@ -734,7 +738,7 @@ void client_free_within(uint64_t first_id) {
     }
 }
 
-/* Returns the bytes of those that stay. */
+/* Frees all clients of a list. Returns the bytes of those that stay. */
 static size_t free_all_of(struct list_link *list) {
     size_t bytes_staying = 0;
     LIST_FOR_EACH (link, following, list) (void)client_free(LIST_ENTRY(link, struct client, link));

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Clients by what they hold.
+ * Clients by their memory.
  *
- * A client that owns a buffer, or has a transport, has a weight, a small block that stands in one
- * of 64 lists by the power of two of its bytes without the transport's, the smallest all in one; a
- * word of bits says which lists are not empty. So the largest clients are found without a look at
- * any other, and an idle client, which owns nothing but its struct, costs nothing here.
+ * A client that owns a buffer, or has a transport, has a weight: a small block in one of 64 lists,
+ * one for each power of two of the client's bytes (without those of the transport); the smallest
+ * sizes share a list. A word of bits says which lists are not empty. So the largest clients are
+ * found without a look at any other, and an idle client, which owns only its struct, costs nothing
+ * here.
  *
  * Invariants (client_memory_check)
- *  1. A client that is not CLIENT_CLOSING has a weight when client_memory_note last found a buffer
- * of it; one that is has none.
- *  2. A weight stands in the list of its `bytes`; a list's bit is set while it is not empty.
- *  3. All of the class MEMORY_CLIENTS is client_memory_of() of some client, closing ones included,
- * but for the table of all.
+ *  1. A client that is not CLIENT_CLOSING has a weight if client_memory_note last found a buffer of
+ *     it. A client that is CLIENT_CLOSING has none.
+ *  2. A weight is in the list of its `bytes`; a list's bit is set while the list is not empty.
+ *  3. All memory of the class MEMORY_CLIENTS, except the table of all clients, is
+ * client_memory_of() of some client, closing clients included.
  */
 #include "net/client_memory.h"
 
@@ -23,11 +24,12 @@
 #include "net/client.h"
 #include "option/option.h"
 
-/* Their memory is not taken: who asked for that, and replicas, whose limits are of their own. */
+/* Clients that are not disconnected to free memory: those with CLIENT NO-EVICT, and replicas, which
+ * have limits of their own. */
 #define NEVER_TAKEN (CLIENT_NO_EVICT | CLIENT_STREAMED)
 #define LISTS 64
 #define WEIGHT_BYTES_MIN 4096 /* a power of two */
-#define LIST_SMALLEST 12      /* of what is less than twice WEIGHT_BYTES_MIN */
+#define LIST_SMALLEST 12      /* the list of sizes below twice WEIGHT_BYTES_MIN */
 _Static_assert(WEIGHT_BYTES_MIN == 1 << LIST_SMALLEST, "a list is numbered by its lowest bit");
 
 struct client_weight {
@@ -40,15 +42,16 @@ static struct list_link lists[LISTS];
 static uint64_t filled; /* bit i: lists[i] has weights */
 static int64_t limit;   /* bytes, a negative percentage of maxmemory, or 0 */
 static int64_t (*maxmemory)(void);
-static size_t leaving; /* what clients hold that are closed and not freed */
-static size_t marked;  /* what those held that are to be closed when the request has ended */
+static size_t leaving; /* bytes of clients that are closed and not freed */
+static size_t marked;  /* bytes, when they were marked, of clients that are marked as closing */
 static uint64_t evicted;
 
 /* ---- sums ---- */
 
 static size_t usable(const void *block) { return block ? memory_usable_size(block) : 0; }
 
-/* The same without asking the allocator: this is summed up with each chunk of replies. */
+/* memory_usable_size by the size, without asking the allocator, because it is called for each reply
+ * chunk. */
 static inline size_t usable_of_size(const void *block, size_t size) {
     return block ? memory_good_size(size) : 0;
 }
@@ -62,7 +65,7 @@ size_t client_memory_of(const struct client *c) {
 
 size_t client_memory_normal(void) { return memory_used(MEMORY_CLIENTS); }
 
-/* What is marked may have given back some of it meanwhile: an EXEC frees its queue. */
+/* Marked clients may have freed some of their bytes since: EXEC frees its queue. */
 size_t client_memory_leaving(void) {
     size_t bytes = leaving + marked, all = client_memory_normal();
     return bytes < all ? bytes : all;
@@ -70,12 +73,14 @@ size_t client_memory_leaving(void) {
 
 /* ---- weights ---- */
 
-/* A transport is as large for every client, and stays as long as the connection does. */
+/* The bytes of a client by which it is compared. A transport does not count, because it is equally
+ * large for every client and lasts as long as the connection. */
 static size_t weight_bytes(const struct client *c) {
     return client_memory_of(c) - client_connection_bytes(c);
 }
 
-/* Those below WEIGHT_BYTES_MIN stand together, so that a few small replies move nobody. */
+/* Sizes below twice WEIGHT_BYTES_MIN share a list, so that a few small replies move no client to
+ * another list. */
 static unsigned list_of_bytes(size_t bytes) {
     return 63u - (unsigned)__builtin_clzll(bytes | WEIGHT_BYTES_MIN);
 }
@@ -112,7 +117,7 @@ static void drop(struct client *c) {
 void client_memory_note(struct client *c) {
     bool owns =
         c->query || c->held || c->chunk_bytes || c->flags & CLIENT_CARRIED || client_bytes_above(c);
-    /* One without a connection is nobody's to be disconnected. */
+    /* A client without a connection cannot be disconnected. */
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED) || (!owns && !c->weight)) return;
     if (!owns) {
         drop(c);
@@ -167,7 +172,8 @@ static size_t disconnect_in(struct list_link *list, size_t bytes_wanted) {
     return given;
 }
 
-/* Those without buffers or a transport hold no more than a struct and a name each. */
+/* Disconnects clients without buffers or a transport, each of which holds only a struct and a name.
+ */
 static void disconnect_idle(size_t bytes_wanted) {
     size_t given = 0;
     LIST_FOR_EACH (link, following, client_list()) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The memory of clients: how much each holds, who holds the most, and maxmemory-clients.
+ * The memory of clients: how much each client holds, which hold the most, and maxmemory-clients.
  *
- * Everything of the class MEMORY_CLIENTS belongs to one client: its struct, its name, what it has
- * sent and not been answered, replies that it has not taken, what it waits for or is told of; what
- * several share is one's of them. So the class' sum is the sum over clients and the table that
- * finds them, to the byte.
+ * All memory of the class MEMORY_CLIENTS is charged to one client: its struct, its name, requests
+ * that are not answered, replies that it has not taken, its waits, watched keys and subscriptions.
+ * Memory that several clients share is charged to exactly one of them. So the class' sum is the sum
+ * over all clients and the table that finds them, to the byte.
  */
 #ifndef EVENKEEL_NET_CLIENT_MEMORY_H
 #define EVENKEEL_NET_CLIENT_MEMORY_H
@@ -15,42 +15,45 @@
 struct client;
 
 void client_memory_register(void); /* options and metrics */
-/* What a percentage of maxmemory is of; without it such a limit is no limit. */
+/* Sets the function that returns maxmemory, for a limit in percent. Without it such a limit is
+ * none. */
 void client_memory_set_maxmemory(int64_t (*maxmemory)(void));
 
-/* What the client holds, exactly. O(1). */
+/* The bytes that the client holds, exactly. O(1). */
 size_t client_memory_of(const struct client *c);
-/* What all normal and subscribed clients hold, closing ones included. O(1). */
+/* The bytes of all normal and pubsub clients, closing clients included. O(1). */
 size_t client_memory_normal(void);
-/* What clients that are closing will give back by the turn's end, or little later, of
- * client_memory_normal(). O(1). */
+/* The bytes of client_memory_normal() that closing clients will free by the turn's end, or shortly
+ * after. O(1). */
 size_t client_memory_leaving(void);
 
-/* What a client holds has changed. O(1); nothing for one that holds no buffers. */
+/* Must be called when a client's memory has changed. O(1); does nothing for a client that holds no
+ * buffers. */
 void client_memory_note(struct client *c);
-/* The same where its chunks of replies take so many bytes more (fewer: negative), and nothing else
- * has changed: a message to thousands of subscribers gives each a chunk and takes it away. */
+/* Notes that a client's reply chunks take so many bytes more (fewer: negative) and nothing else has
+ * changed. This is cheaper than client_memory_note, because a message to thousands of subscribers
+ * adds a chunk to each and removes it again. */
 void client_memory_note_chunks(struct client *c, ptrdiff_t bytes);
-/* Disconnects the largest clients, but none with CLIENT NO-EVICT, until they give back so many
- * bytes; returns those of them that it found. The largest are found to a factor of 2. A client
- * whose buffers take less than 8 KiB stays: closing it gives next to nothing back, and whoever
- * could raise the limit is among these. O(clients disconnected). */
+/* Disconnects the largest clients, except those with CLIENT NO-EVICT, until so many bytes will be
+ * freed; returns how many will be. The order by size is exact to a factor of 2. Clients whose
+ * buffers take less than 8 KiB stay, because closing them frees little, and an operator who could
+ * raise the limit is among them. O(clients disconnected). */
 size_t client_memory_disconnect_largest(size_t bytes_wanted);
-/* Disconnects clients where maxmemory-clients is passed: the largest, and where these are not
- * enough any, but none with CLIENT NO-EVICT. O(1) where it is not passed, else O(clients
- * disconnected), and O(clients) where all of those with buffers are not enough. */
+/* Disconnects clients if maxmemory-clients is exceeded: the largest, and if that is not enough any,
+ * except those with CLIENT NO-EVICT. O(1) if it is not exceeded, else O(clients disconnected);
+ * O(clients) if all clients with buffers are not enough. */
 void client_memory_enforce(void);
 
-/* The client is marked as closing: it counts as leaving with what it holds now. */
+/* Called when the client is marked as closing: its present bytes count as leaving. */
 void client_memory_mark(struct client *c);
-/* It is closed, its bytes have been counted anew; it is freed later. */
+/* Called when the client is closed and its bytes have been counted anew; it is freed later. */
 void client_memory_leave(struct client *c);
-/* None is marked any more but those who hold so many bytes. */
+/* Called when the only clients that are still marked hold so many bytes. */
 void client_memory_marked_left(size_t bytes_staying);
-/* One that is closing, and not freed yet, has given so many bytes back already. */
+/* Called when a closing client that is not freed yet has freed so many bytes. */
 void client_memory_leave_less(size_t bytes);
-/* Those that were closing are freed, but for so many bytes. */
+/* Called when the closing clients have been freed, except for so many bytes. */
 void client_memory_left(size_t bytes_staying);
-/* Asserts the sums; walks all clients. */
+/* Asserts the invariants; walks all clients. */
 void client_memory_check(void);
 #endif

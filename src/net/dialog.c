@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dialogs. The socket stays as it is, non-blocking: its other copy may be in use.
+ * Dialogs. The socket stays non-blocking, because another process may use its other copy.
  *
  * Invariants
- *  1. `input` holds at most DIALOG_REQUEST_BYTES_MAX bytes and one read more. Those below `parsed`
- *     are of the request in argv, or of the one that is being read; nothing else is kept.
+ *  1. `input` holds at most DIALOG_REQUEST_BYTES_MAX bytes and one read more. The bytes below
+ * `parsed` belong to the request in argv, or to the request that is being read; no others are kept.
  *  2. Once a dialog has ended, nothing is read or written any more.
  */
 #include "net/dialog.h"
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "net/client.h"
 
-/* Between two looks at what may interrupt it. */
+/* `interrupted` is asked after each wait of so long. */
 #define LOOK_MSEC 100
 #define READ_BYTES 4096
 
@@ -40,7 +40,7 @@ void dialog_close(struct dialog *dialog) {
 
 /* ---- waiting ---- */
 
-/* LOOP_ bits that the socket is to be waited for; 0: none, there is something already. */
+/* The LOOP_ bits to wait for; 0: no wait is needed, the transport has bytes already. */
 static unsigned needed_for(const struct client *c, unsigned wanted) {
     if (!(c->flags & CLIENT_CARRIED)) return wanted;
     struct connection *connection = client_connection(c);
@@ -48,8 +48,8 @@ static unsigned needed_for(const struct client *c, unsigned wanted) {
     return connection_interest(connection, wanted);
 }
 
-/* Until the socket is ready. False where the caller is interrupted; or the dialog has ended, also
- * by the other side's silence, where a limit is given. */
+/* Waits until the socket is ready. False if the caller is interrupted or the dialog has ended, also
+ * because the other end was silent for `patience_msec`, if that is given. */
 static bool wait_for(struct dialog *dialog, unsigned wanted, int64_t patience_msec) {
     unsigned needs = needed_for(dialog->client, wanted);
     if (!needs) return true;
@@ -73,7 +73,8 @@ static bool is_passing(int error) { return error == EAGAIN || error == EINTR; }
 
 /* ---- reading ---- */
 
-/* What was read goes behind the rest; slices of a request that is not whole move along. */
+/* Reads behind the bytes that are left. Slices of an incomplete request are moved with its bytes.
+ */
 static bool read_more(struct dialog *dialog) {
     char bytes[READ_BYTES];
     struct buffer *input = &dialog->input;
@@ -100,7 +101,7 @@ static void drop_last_request(struct dialog *dialog) {
     dialog->parsed = 0;
 }
 
-/* Lines are none: 6.2 takes arrays only. */
+/* Inline requests are no requests of a dialog: 6.2 takes only arrays. */
 static bool is_array(const struct dialog *dialog) {
     return dialog->parser.arguments || dialog->input.bytes[0] == '*';
 }
@@ -138,7 +139,7 @@ bool dialog_write(struct dialog *dialog, struct slice bytes) {
         } else if (sent < 0 && !is_passing(errno)) {
             dialog->ended = true;
         } else if (!wait_for(dialog, LOOP_WRITABLE, DIALOG_PATIENCE_MSEC)) {
-            dialog->ended = true; /* half of it is written */
+            dialog->ended = true; /* only a part is written */
         }
     }
     return !dialog->ended;

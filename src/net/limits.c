@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * client-output-buffer-limit: how much a client may leave unread.
  *
- * A client that asks for more than it reads makes its reply chunks grow; a class of clients has a
- * hard limit, at which the client is closed at once, and a soft one, above which it may stand for
- * some seconds. What counts is what the chunks take, unused room included, which the client keeps
- * as a sum (struct client.chunk_bytes): so the check is cheap enough for each append.
+ * The reply chunks of a client that asks for more than it reads grow. Each class of clients has a
+ * hard limit, at which the client is closed at once, and a soft limit, above which it may stay for
+ * some seconds. The memory of the chunks counts, unused room included. The client keeps that sum
+ * (struct client.chunk_bytes), so the check is cheap enough for each append.
  *
  * Invariants
  *  1. over_soft_nsec of a client is 0, or the time of the first check that found its chunks at the
- *     soft limit, with no check below it since and the chunks never all gone.
- *  2. The limits are read at each check, so that CONFIG SET holds at once.
+ *     soft limit, if no check since has found them below and the client always had chunks.
+ *  2. The limits are read at each check, so that CONFIG SET takes effect at once.
  *
- * Who has not authenticated, and must, may leave unread what the socket's own buffer takes, and no
- * more. Only errors are said to it, and a hundred such clients would otherwise hold what the limits
- * allow to friends. Where its replies wait for the disk it has LIMITS_STRANGER_BYTES_MAX.
+ * A client that must authenticate and has not may leave unread only what its socket's buffer takes.
+ * It is sent only errors, and a hundred such clients could otherwise hold as much memory as the
+ * limits allow to authenticated clients. While its replies wait for the disk, its limit is
+ * LIMITS_STRANGER_BYTES_MAX.
  *
- * A client that is sent a stream is of the class "replica", one that listens to a channel or
- * pattern of the class "pubsub", every other of "normal". Where 6.2 reads a number in a file that
- * is none as 0, which here means "no limit", the line is refused instead.
+ * A client that is sent a stream is of the class "replica", a client that listens to a channel or
+ * pattern of the class "pubsub", every other of the class "normal". 6.2 reads an invalid number in
+ * a file as 0, "no limit"; here such a line is refused.
  */
 #include "net/limits.h"
 
@@ -33,7 +34,7 @@ struct output_limit {
     int64_t hard_bytes, soft_bytes, soft_seconds; /* bytes 0 = no limit */
 };
 
-/* The words of one class: its name, two sizes, the seconds. */
+/* The words of one class: name, hard limit, soft limit, seconds. */
 #define WORDS_PER_CLASS 4
 
 static struct output_limit limits[CLASSES];
@@ -49,12 +50,12 @@ static const char *const names_written[CLASSES] = {"normal", "replica", "pubsub"
 /* ---- the option ---- */
 
 static bool refuse(const char *text, char *reason, size_t reason_size) {
-    /* CONFIG SET gets no reason: as 6.2. */
+    /* CONFIG SET gives no reason, as in 6.2. */
     if (option_source_now() != OPTION_FROM_CONFIG_SET) snprintf(reason, reason_size, "%s", text);
     return false;
 }
 
-/* One class' four words into its place in `parsed`. */
+/* Parses the four words of one class into its place in `parsed`. */
 static bool class_parse(const struct slice *words, struct output_limit *parsed, char *reason,
                         size_t reason_size) {
     struct output_limit limit;
@@ -70,7 +71,7 @@ static bool class_parse(const struct slice *words, struct output_limit *parsed, 
         return refuse("argument must be a memory value", reason, reason_size);
     if (words[3].length && words[3].bytes[0] == '-')
         return refuse("Negative number of seconds in soft limit is invalid", reason, reason_size);
-    /* 6.2 takes a unit here, too: 1k are 1,000 seconds. */
+    /* As in 6.2, seconds may have a unit: 1k is 1,000 seconds. */
     if (!option_parse_bytes(words[3], &limit.soft_seconds))
         return refuse("argument couldn't be parsed into an integer", reason, reason_size);
     if (limit.soft_seconds > INT32_MAX) limit.soft_seconds = INT32_MAX;
@@ -78,7 +79,8 @@ static bool class_parse(const struct slice *words, struct output_limit *parsed, 
     return true;
 }
 
-/* Any number of classes, also the same again; those that are not named stay as they are. */
+/* Parses any number of classes, also one class several times. Classes that are not named keep their
+ * limits. */
 static bool limits_parse(const struct option_row *row, const struct slice *words, size_t count,
                          char *reason, size_t reason_size) {
     struct output_limit parsed[CLASSES];
@@ -98,7 +100,8 @@ static void limits_print(const struct option_row *row, struct buffer *out) {
                       limits[i].hard_bytes, limits[i].soft_bytes, limits[i].soft_seconds);
 }
 
-/* A line a class, which is all that 6.2 reads; all classes, since an included file may set any. */
+/* Writes one line for each class, because 6.2 reads no more, and all classes, because an included
+ * file may set any of them. */
 static void limits_rewrite(const struct option_row *row, struct buffer *out) {
     for (int i = 0; i < CLASSES; i++) {
         buffer_printf(out, "%s %s ", row->name, names_written[i]);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Listeners: what the options name is opened at start; accepted sockets go to their kind.
+ * Listeners: they are opened at start as the options say; accepted sockets are handed to their
+ * kind.
  *
- * `port`, `tls-port` and `bind` may change while the server runs: the new sockets of all kinds are
- * opened in a set of their own, and only when all of them are there the old ones are closed. An
- * address that stays keeps its socket, and with it the connections that wait to be accepted. Where
- * new addresses overlap old ones (127.0.0.1 and *) the old must be closed first; if the new cannot
- * be had then, the old are opened again.
+ * `port`, `tls-port` and `bind` may change while the server runs. The new sockets of all kinds are
+ * opened in a set of their own, and the old ones are closed only when all new ones are open. An
+ * address that stays keeps its socket, and so the connections that wait to be accepted. If new
+ * addresses overlap old ones (127.0.0.1 and *), the old ones must be closed first; if the new ones
+ * then cannot be opened, the old ones are opened again.
  *
- * Where the system takes no connection (no descriptor is left) it goes on waiting and would wake
- * the loop without an end: accepting rests then for ACCEPT_REST_MSEC.
+ * If accepting fails (no descriptor is left), the connection goes on waiting and would wake the
+ * loop again and again, so accepting rests for ACCEPT_REST_MSEC.
  *
- * Handshakes over TLS are bounded in number and in time. While tls-handshakes-max of them are under
- * way the listeners of the TLS port rest, and those clients that have been silent for
- * HANDSHAKE_SILENCE_MSEC are given up, so that whoever means to speak gets a place; new ones wait
- * in the system's queue meanwhile and cost nothing here.
+ * TLS handshakes are bounded in number and in time. While tls-handshakes-max of them are under way,
+ * the listeners of the TLS port rest, and clients that have been silent for HANDSHAKE_SILENCE_MSEC
+ * are closed, so that clients that do speak get a place. New connections wait in the system's queue
+ * meanwhile and cost nothing here.
  *
- * No timer runs in the turns within a long script. There listen_within ends the rest of accepting
- * and the handshakes that take too long, so that a client that comes to end the script gets in.
+ * No timer runs in nested turns, for instance within a long script. There listen_within ends the
+ * rest of accepting, and handshakes that take too long, so that a client that comes to end the
+ * script can connect.
  */
 #include "net/listen.h"
 
@@ -41,18 +43,19 @@
 #include "net/client.h"
 #include "option/missing.h"
 
-/* Addresses that `bind` may name: as 6.2. */
+/* `bind` may name so many addresses, as in 6.2. */
 #define ADDRESSES_MAX 16
 #define LISTENERS_MAX (ADDRESSES_MAX * LISTEN_KINDS_MAX)
-#define REASON_CHARS 160                     /* why a connection is not taken */
-#define ADDRESS_TEXT_MAX 256                 /* no longer name is resolved */
-#define ACCEPT_TELL_NSEC INT64_C(1000000000) /* between lines on the same failure */
-#define ACCEPT_REST_MSEC 100                 /* ten vain tries a second cost nothing */
-/* While a kind has no room: a few handshakes over TLS take as long. */
+#define REASON_CHARS 160                     /* of the reason why a connection is refused */
+#define ADDRESS_TEXT_MAX 256                 /* longer names are not resolved */
+#define ACCEPT_TELL_NSEC INT64_C(1000000000) /* between two log lines about the same failure */
+#define ACCEPT_REST_MSEC 100                 /* ten failing attempts a second cost nothing */
+/* How long the listeners of a kind without room rest: about as long as a few TLS handshakes take.
+ */
 #define NO_ROOM_REST_MSEC 10
-/* Longer than a distant client needs between two messages; a place is not for who only keeps it. */
+/* Longer than a distant client needs between two messages of a handshake. */
 #define HANDSHAKE_SILENCE_MSEC 1000
-/* How often handshakes are looked at that may have taken too long. */
+/* How often handshakes are checked for having taken too long. */
 #define HANDSHAKE_LOOK_MSEC 250
 
 struct listener {
@@ -75,33 +78,33 @@ static struct listener unix_listener = {.watcher.fd = -1};
 static const struct listen_kind *kinds[LISTEN_KINDS_MAX];
 static int kind_count;
 static int64_t port, tls_port, backlog, unix_mode;
-static const struct listen_kind *failed_kind; /* of the last socket that could not be had */
+static const struct listen_kind *failed_kind; /* of the last socket that could not be opened */
 static int64_t handshakes_max, handshake_timeout_sec;
 static char *unix_path;
-static char unix_made[2 * PATH_MAX]; /* the file that was made of it, absolute; "" = none */
+static char unix_made[2 * PATH_MAX]; /* absolute path of the unix socket's file; "" = none */
 static bool protected_mode;
-static bool gopher;                                            /* kept, not built */
+static bool gopher;                                            /* the option has no effect */
 static struct buffer bind_addresses = {.class = MEMORY_OTHER}; /* words, each followed by NUL */
 static int bind_count;
 static uint64_t rejected;
 static char first_address[ADDRESS_TEXT_MAX + 128];
-/* Of tell_not_accepted: what was said last, when, and how often it came since. */
+/* For tell_not_accepted: the last error that was logged, when, and how often it came since. */
 static int accept_error;
 static int64_t accept_told_nsec;
 static uint64_t accept_failures;
 
 static int64_t rest_is_over(struct loop_timer *unused);
 static struct loop_timer rest_timer = {.callback = rest_is_over};
-static int64_t rests_until_nsec; /* 0 = it does not rest */
+static int64_t rests_until_nsec; /* 0 = accepting does not rest */
 static int64_t look_at_handshakes(struct loop_timer *unused);
 static struct loop_timer handshake_timer = {.callback = look_at_handshakes};
-static int64_t looked_nsec; /* when handshakes were looked at */
+static int64_t looked_nsec; /* when handshakes were checked last */
 
 /* ---- bind: several words ---- */
 
 static bool bind_parse(const struct option_row *row, const struct slice *words, size_t word_count,
                        char *reason, size_t reason_size) {
-    if (word_count > ADDRESSES_MAX) { /* with the full stop only here: as 6.2 */
+    if (word_count > ADDRESSES_MAX) { /* only this text has a full stop, as in 6.2 */
         bool set = option_source_now() == OPTION_FROM_CONFIG_SET;
         snprintf(reason, reason_size, "Too many bind addresses specified%s", set ? "." : "");
         return false;
@@ -133,7 +136,7 @@ static bool apply_port(const struct option_row *row, char *reason, size_t reason
 static bool apply_tls_port(const struct option_row *row, char *reason, size_t reason_size);
 static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size);
 
-/* Its default is the mode's: listen_register sets `fallback`. */
+/* The mode has the default: listen_register sets `fallback`. */
 static struct option_row port_row = {.name = "port",
                                      .type = OPTION_TYPE_INT,
                                      .flags = OPTION_MUTABLE,
@@ -230,15 +233,16 @@ void listen_add_kind(const struct listen_kind *kind) {
 
 /* ---- clients ---- */
 
-/* `text` is for those who can read it: not before a transport's handshake. */
+/* Closes the socket. `text` is sent only over plain sockets, because before a transport's handshake
+ * no client can read it. */
 static void refuse(const struct listen_kind *kind, int fd, const char *text) {
-    /* The socket is new and empty: a short line always fits; where it does not the peer is gone. */
+    /* The socket is new and empty, so a short line always fits, unless the peer is gone. */
     ssize_t ignored = kind->transport ? 0 : system_write(fd, text, strlen(text));
     (void)ignored;
     system_close(fd);
 }
 
-/* Clients, and what else counts as they do. */
+/* The number of connections that count for maxclients: clients, and those of other kinds. */
 static size_t count_connections(void) {
     size_t count = client_count();
     for (int i = 0; i < kind_count; i++)
@@ -294,7 +298,7 @@ static const struct listen_kind tls_clients = {.name = "TLS",
 
 /* ---- accepting ---- */
 
-/* Of one cause it is said once in a time. */
+/* Logs a failure to accept, the same error at most once in ACCEPT_TELL_NSEC. */
 static void tell_not_accepted(int error) {
     int64_t now = clock_monotonic_nsec();
     accept_failures++;
@@ -309,7 +313,7 @@ static void tell_not_accepted(int error) {
     accept_failures = 0;
 }
 
-/* What epoll refuses is tried again. */
+/* Watches all listeners again; one that epoll refuses is tried again later. */
 static int64_t rest_is_over(struct loop_timer *unused) {
     struct loop_watcher *w = &unix_listener.watcher;
     bool all = w->fd < 0 || loop_watch(loop, w, LOOP_READABLE);
@@ -330,7 +334,7 @@ static void rest(void) {
     rest_for(ACCEPT_REST_MSEC);
 }
 
-/* The other kinds go on: they have room. */
+/* Lets the listeners of one kind rest; other kinds go on accepting. */
 static void rest_of_kind(const struct listen_kind *kind) {
     for (int i = 0; i < current->count; i++)
         if (current->listeners[i].kind == kind) loop_unwatch(loop, &current->listeners[i].watcher);
@@ -382,7 +386,7 @@ static void set_close(struct listener_set *s) {
     s->count = 0;
 }
 
-/* What one socket of a set is made from. */
+/* The address and port of one socket of a set. */
 struct place {
     const char *address; /* without the minus sign */
     int port;
@@ -397,16 +401,16 @@ static const struct listener *set_find(const struct listener_set *s, const struc
     return NULL;
 }
 
-/* A further descriptor of the socket that listens on this address already; -1 = none does. An
- * address that `bind` names twice gets none: the system says that it is taken, as it does of one
- * that is written in two ways. */
+/* Returns a further descriptor of the socket that listens on this address already; -1 = there is
+ * none. An address that `bind` names twice gets none the second time, so that the system says that
+ * it is in use, as it does if the address is written in two ways. */
 static int share_current(const struct listener_set *s, const struct place *p) {
     if (set_find(s, p)) return -1;
     const struct listener *l = set_find(current, p);
     return l ? fcntl(l->watcher.fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
-/* True also where the address is missing on this host and may be. */
+/* Adds one socket. True also if the address is missing on this host and may be missing. */
 static bool set_add(struct listener_set *s, struct place p, bool quiet) {
     char reason[256];
     bool optional = *p.address == '-';
@@ -430,7 +434,7 @@ static bool set_add(struct listener_set *s, struct place p, bool quiet) {
                         error == EPROTONOSUPPORT || error == ENOPROTOOPT);
 }
 
-/* The sockets of one kind on all addresses; false at the first that cannot be had. */
+/* Adds the sockets of one kind on all addresses. False at the first that cannot be opened. */
 static bool set_add_kind(struct listener_set *s, const struct listen_kind *kind, bool quiet) {
     const char *address = bind_addresses.bytes;
     struct place p = {.address = "*", .port = kind->port(), .kind = kind};
@@ -447,8 +451,8 @@ static bool set_add_kind(struct listener_set *s, const struct listen_kind *kind,
     return true;
 }
 
-/* All that the options name; false, with nothing open, where one of them cannot be had. There may
- * be none where all may be missing. */
+/* Opens all sockets that the options name. False, with none open, if one of them cannot be opened.
+ * The set may be empty if all addresses may be missing. */
 static bool set_open(struct listener_set *s, bool quiet) {
     s->count = 0;
     bool done = true;
@@ -459,12 +463,13 @@ static bool set_open(struct listener_set *s, bool quiet) {
 
 /* ---- changes while the server runs ---- */
 
-/* As set_open, but an address must be left: who asks would not be reached any more. */
+/* Opens a set as set_open does, but fails if it would be empty, because the client that changes the
+ * option could not connect any more. */
 static bool set_open_some(struct listener_set *s, bool quiet) {
     return set_open(s, quiet) && (s->count || (!port && !tls_port));
 }
 
-/* The old sockets are gone and the new ones cannot be had: opens the old ones again. */
+/* Opens the old sockets again, after they were closed and the new ones could not be opened. */
 static void set_restore(struct listener_set *s) {
     int count = s->count;
     s->count = 0;
@@ -476,7 +481,7 @@ static void set_restore(struct listener_set *s) {
     }
 }
 
-/* `may_overlap`: new addresses may be had only when old ones are given up. */
+/* `may_overlap`: new addresses may overlap old ones, so that these must be closed first. */
 static bool reopen(bool may_overlap) {
     struct listener_set *old = current, *new = current == &sets[0] ? &sets[1] : &sets[0];
     may_overlap = may_overlap && old->count;
@@ -513,7 +518,7 @@ static bool apply_tls_port(const struct option_row *row, char *reason, size_t re
     char unused[REASON_CHARS];
     if (!tls_options_serve(tls_port != 0, reason, reason_size)) return false;
     if (apply_port(row, reason, reason_size)) return true;
-    tls_options_serve(serves_tls(), unused, sizeof(unused)); /* as it was: it needs nothing */
+    tls_options_serve(serves_tls(), unused, sizeof(unused)); /* as before, so it cannot fail */
     return false;
 }
 

@@ -3,10 +3,10 @@
  * 6.2's limits and error texts as seen on the wire.
  *
  * Invariants
- *  1. The cursor only passes bytes that need not be given again: a whole header line, a whole
- *     argument with its line end, a whole inline line. The state holds everything else.
- *  2. argv[0..argc) are the arguments that were passed; the caller keeps their bytes until the
- *     request is ready and run.
+ *  1. The cursor passes only bytes that need not be given again: a whole header line, a whole
+ * argument with its line end, a whole inline line. The parser's state has everything else.
+ *  2. argv[0..argc) are the arguments that the cursor has passed; the caller keeps their bytes
+ * until the request has run.
  *  3. After ERROR or LIMIT nothing further is parsed from the connection.
  */
 #include "net/request.h"
@@ -33,15 +33,15 @@ static enum request_status limit(struct request_parser *p, const char *error) {
     return REQUEST_LIMIT;
 }
 
-/* The length of the header line at `line`, without "\r\n"; -1 where it is not complete. As in 6.2
- * the line ends at '\r' and the byte after it is skipped, whatever it is. */
+/* The length of the header line at `line`, without "\r\n"; -1 if the line is not complete. As
+ * in 6.2 the line ends at '\r', and the byte after it is skipped, whatever it is. */
 static inline ptrdiff_t header_length(const char *line, const char *end) {
     const char *cr = memchr(line, '\r', (size_t)(end - line));
     return cr && cr + 1 < end ? cr - line : -1;
 }
 
-/* A whole header with a number below 100, which nearly all are, without a search for its end: its
- * length with "\r\n" and the number; 0 where it is not such a one. */
+/* Parses a whole header with a number below 100, as nearly all headers have, without a search for
+ * the line's end. Returns the header's length with "\r\n", and the number; 0 for other headers. */
 static inline size_t short_header(const char *at, const char *end, int64_t *value) {
     if (end - at < 5) return 0;
     unsigned first = (unsigned char)at[1] - '0', second = (unsigned char)at[2] - '0';
@@ -73,7 +73,7 @@ static enum request_status parse_inline(struct request_parser *p, const char **c
     bool too_many = count > REQUEST_UNAUTHENTICATED_ARGUMENTS_MAX && !p->authenticated;
     if (too_many || count > p->capacity) {
         p->room = count;
-        storage->length = stored; /* the words come again */
+        storage->length = stored; /* the line will be parsed again */
         memory_free(words, MEMORY_OTHER);
         return too_many ? limit(p, "unauthenticated multibulk length") : REQUEST_ROOM;
     }
@@ -160,7 +160,7 @@ static enum request_status parse_arguments(struct request_parser *p, const char 
             break;
         }
         p->argv[argc++] = (struct slice){at, (size_t)length};
-        at += length + 2; /* the two bytes behind are not looked at: as 6.2 */
+        at += length + 2; /* the two bytes after the argument are not checked, as in 6.2 */
         length = -1;
     }
     p->argc = argc;
@@ -193,7 +193,7 @@ static __attribute__((noinline, const)) size_t long_header_bytes(size_t number) 
     return bytes;
 }
 
-/* What the header of a number takes at least: a mark, the digits, "\r\n". */
+/* The least bytes of a header with this number: a mark, the digits, "\r\n". */
 static inline size_t header_bytes(size_t number) {
     if (__builtin_expect(number >= 100, 0)) return long_header_bytes(number);
     return number >= 10 ? 5 : 4;
@@ -201,9 +201,9 @@ static inline size_t header_bytes(size_t number) {
 
 static inline bool ends_line(const char *end) { return memcmp(end - 2, "\r\n", 2) == 0; }
 
-/* No header is shorter than header_bytes says, and one that is as long as that has the digits and
- * nothing else, since the parser has read the number from it. So it is enough that each argument
- * stands where it should, and to look at the bytes that the parser does not look at. */
+/* No header is shorter than header_bytes says, and a header of that length has only the digits,
+ * because the parser has read the number from it. So it is enough to check that each argument is at
+ * its canonical place, and to check the bytes that the parser skips. */
 bool request_is_canonical(struct slice bytes, int argc, const struct slice *argv) {
     const char *at = bytes.bytes + header_bytes((size_t)argc);
     if (bytes.bytes[0] != '*' || !ends_line(at)) return false;

@@ -11,7 +11,7 @@
 #include "metric/metric.h"
 #include "net/client.h"
 
-static uint64_t reads, writes; /* the main thread's */
+static uint64_t reads, writes; /* only the main thread uses them */
 
 static const struct metric_row metric_rows[] = {
     {.section = "Stats",

@@ -126,7 +126,7 @@ static void push_error(lua_State *L, struct slice text, bool as_table) {
 }
 
 /* By redis.call an error of Lua, by redis.pcall a value. */
-static int fail(lua_State *L, const char *text, bool raises) {
+static int bridge_fail(lua_State *L, const char *text, bool raises) {
     push_error(L, slice_of(text), !raises);
     return raises ? lua_error(L) : 1;
 }
@@ -147,8 +147,8 @@ static size_t format_number(char *out, double value) {
 }
 
 /* False where one is neither a text nor a number. */
-static bool take_arguments(lua_State *L, int argc, struct slice *argv,
-                           char (*digits)[NUMBER_CHARS]) {
+static bool bridge_take_arguments(lua_State *L, int argc, struct slice *argv,
+                                  char (*digits)[NUMBER_CHARS]) {
     for (int i = 0; i < argc; i++) {
         int type = lua_type(L, i + 1);
         if (type == LUA_TSTRING)
@@ -225,14 +225,15 @@ static int call_command(lua_State *L, bool raises) {
     struct slice few[ARGUMENTS_FEW], *argv = few;
     char few_digits[ARGUMENTS_FEW][NUMBER_CHARS], (*digits)[NUMBER_CHARS] = few_digits;
     int argc = lua_gettop(L);
-    if (!argc) return fail(L, "Please specify at least one argument for redis.call()", raises);
+    if (!argc)
+        return bridge_fail(L, "Please specify at least one argument for redis.call()", raises);
     bool many = argc > ARGUMENTS_FEW;
     if (many) {
         argv = make_room(L, argc);
         digits = (char(*)[NUMBER_CHARS])(argv + argc);
     }
-    if (!take_arguments(L, argc, argv, digits))
-        return fail(L, "Lua redis() command arguments must be strings or integers", raises);
+    if (!bridge_take_arguments(L, argc, argv, digits))
+        return bridge_fail(L, "Lua redis() command arguments must be strings or integers", raises);
     if (many) {
         lua_replace(L, 1);
         lua_replace(L, 2);
@@ -251,7 +252,7 @@ static int redis_pcall(lua_State *L) { return call_command(L, false); }
 
 static int single_field(lua_State *L, const char *name) {
     if (lua_gettop(L) != 1 || lua_type(L, 1) != LUA_TSTRING)
-        return fail(L, "wrong number or type of arguments", false);
+        return bridge_fail(L, "wrong number or type of arguments", false);
     lua_createtable(L, 0, 1);
     lua_pushvalue(L, 1);
     lua_setfield(L, -2, name);

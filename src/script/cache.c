@@ -100,7 +100,7 @@ void cache_each(void (*visit)(const struct cached_script *s, void *context), voi
     if (scripts) table_each(scripts, visit_element, &(struct visit){visit, context});
 }
 
-static void release(void *element, void *context) { memory_free(element, MEMORY_SCRIPTS); }
+static void cache_release(void *element, void *context) { memory_free(element, MEMORY_SCRIPTS); }
 
 struct table *cache_take_all(void) {
     struct table *all = scripts;
@@ -110,5 +110,5 @@ struct table *cache_take_all(void) {
 }
 
 void cache_free(struct table *all) {
-    while (all && !table_free_step(all, SIZE_MAX, release, NULL)) continue;
+    while (all && !table_free_step(all, SIZE_MAX, cache_release, NULL)) continue;
 }

@@ -39,7 +39,7 @@ static bool parse_key_count(const struct call *call, int *keys) {
     return true;
 }
 
-static void eval(struct call *call) {
+static void eval_generic(struct call *call) {
     int keys;
     if (!parse_key_count(call, &keys)) return;
     struct cached_script *s = script_find_or_compile(call, call->argv[1]);
@@ -49,7 +49,7 @@ static void eval(struct call *call) {
 static void command_eval(struct call *call) {
     monitor_show(call);
     if (debugger_mode_of(call->client) && !debugger_begin(call, call->argv[1])) return;
-    eval(call);
+    eval_generic(call);
     debugger_end(call);
 }
 

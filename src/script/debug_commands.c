@@ -128,7 +128,7 @@ static enum debug_verdict run_break(struct debug_session *s, lua_State *L, const
 
 /* ---- values ---- */
 
-static bool is_script(const lua_Debug *where) {
+static bool is_of_script(const lua_Debug *where) {
     return strcmp(where->source, SANDBOX_SCRIPT_NAME) == 0;
 }
 
@@ -207,7 +207,7 @@ static enum debug_verdict run_trace(struct debug_session *s, lua_State *L, const
                                     int count) {
     lua_Debug where;
     for (int level = 0; lua_getstack(L, level, &where); level++) {
-        if (!lua_getinfo(L, "Snl", &where) || !is_script(&where)) continue;
+        if (!lua_getinfo(L, "Snl", &where) || !is_of_script(&where)) continue;
         if (!debug_lines_take(&s->lines)) continue;
         struct buffer *line = debug_line_begin(&s->lines);
         buffer_append_c_string(line, level ? "From " : "In ");

@@ -33,7 +33,7 @@ void debug_line_add(struct debug_lines *lines, struct slice text) {
 }
 
 /* True where the line was longer. */
-static bool cut(struct buffer *line, size_t most) {
+static bool cut_line(struct buffer *line, size_t most) {
     if (line->length <= most) return false;
     line->length = most;
     buffer_append_c_string(line, CUT_MARK);
@@ -52,12 +52,12 @@ static void add_line(struct debug_lines *lines) {
 }
 
 void debug_line_end(struct debug_lines *lines) {
-    cut(&lines->line, DEBUG_LINE_BYTES_MAX);
+    cut_line(&lines->line, DEBUG_LINE_BYTES_MAX);
     add_line(lines);
 }
 
 void debug_line_end_cut(struct debug_lines *lines) {
-    bool is_cut = cut(&lines->line, debug_lines_most(lines));
+    bool is_cut = cut_line(&lines->line, debug_lines_most(lines));
     add_line(lines);
     if (!is_cut || !lines->hint_is_needed) return;
     lines->hint_is_needed = false;

@@ -12,7 +12,7 @@
 /* A key, its value, the table behind a proxy, a copy. */
 #define PLACES 5
 
-static void append(struct buffer *out, lua_State *L, int depth, size_t most);
+static void append_value(struct buffer *out, lua_State *L, int depth, size_t most);
 
 static void append_string(struct buffer *out, lua_State *L, size_t most) {
     struct slice text;
@@ -51,10 +51,10 @@ static void append_table(struct buffer *out, lua_State *L, int depth, size_t mos
         if (!list) {
             buffer_append_char(out, '[');
             lua_pushvalue(L, -2);
-            append(out, L, depth + 1, most);
+            append_value(out, L, depth + 1, most);
             buffer_append_c_string(out, "]=");
         }
-        append(out, L, depth + 1, most);
+        append_value(out, L, depth + 1, most);
     }
     buffer_append_char(out, '}');
 }
@@ -65,7 +65,7 @@ static void append_address(struct buffer *out, lua_State *L) {
 }
 
 /* The value on top, which is popped. */
-static void append(struct buffer *out, lua_State *L, int depth, size_t most) {
+static void append_value(struct buffer *out, lua_State *L, int depth, size_t most) {
     int room = lua_checkstack(L, PLACES);
     ASSERT(room);
     switch (lua_type(L, -1)) {
@@ -93,5 +93,5 @@ struct lua_State *debug_text_thread(struct lua_State *L) {
 }
 
 void debug_text_append(struct buffer *out, struct lua_State *thread, size_t most) {
-    append(out, thread, 0, out->length + most);
+    append_value(out, thread, 0, out->length + most);
 }

@@ -176,7 +176,7 @@ static const char *reason_to_stop(const lua_Debug *where) {
 }
 
 /* Until the script is to go on, or to end. */
-static void speak(lua_State *L) {
+static void session_speak(lua_State *L) {
     for (;;) {
         enum debug_verdict verdict = DEBUG_STAYS;
         if (!debug_session_send(&session)) break;
@@ -194,36 +194,36 @@ static void speak(lua_State *L) {
     session.breakpoint_count = 0;
 }
 
-static void stand(lua_State *L, const char *reason) {
+static void session_stop(lua_State *L, const char *reason) {
     session.stepping = session.asked = false;
     debug_line(&session.lines, "* Stopped at %d, stop reason = %s", session.line, reason);
     debug_session_show_line(&session, session.line);
-    speak(L);
+    session_speak(L);
     begun_nsec = clock_monotonic_nsec();
 }
 
-static void hook(lua_State *L, lua_Debug *where);
+static void debugger_hook(lua_State *L, lua_Debug *where);
 
 static int end_here(lua_State *L) {
-    engine_set_hook(L, hook, LUA_MASKCOUNT, 1);
+    engine_set_hook(L, debugger_hook, LUA_MASKCOUNT, 1);
     lua_pushstring(L, ends);
     return lua_error(L);
 }
 
-static bool is_script(lua_State *L, lua_Debug *where) {
+static bool is_in_script(lua_State *L, lua_Debug *where) {
     return lua_getinfo(L, "Sl", where) && strcmp(where->source, SANDBOX_SCRIPT_NAME) == 0;
 }
 
 /* Code that the script has compiled has no lines to show, but its time is up as well. */
-static void hook(lua_State *L, lua_Debug *where) {
+static void debugger_hook(lua_State *L, lua_Debug *where) {
     if (!ends) {
-        bool shown = is_script(L, where);
+        bool shown = is_in_script(L, where);
         if (shown) session.line = where->currentline;
         if (!shown && where->event != LUA_HOOKCOUNT) return;
         const char *reason = reason_to_stop(where);
         if (!reason) return;
         engine_hold();
-        if (!gone) stand(L, reason);
+        if (!gone) session_stop(L, reason);
         engine_let_go();
         if (gone && where->event == LUA_HOOKCOUNT)
             ends = "timeout: nobody debugs the script any more";
@@ -234,7 +234,7 @@ static void hook(lua_State *L, lua_Debug *where) {
 void debugger_attach(struct lua_State *L, int64_t time_limit_msec) {
     session.time_limit_msec = time_limit_msec ? time_limit_msec : DEBUGGER_TIME_LIMIT_MSEC;
     begun_nsec = clock_monotonic_nsec();
-    lua_sethook(L, hook, LUA_MASKLINE | LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+    lua_sethook(L, debugger_hook, LUA_MASKLINE | LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
 }
 
 /* ---- what is shown while it runs ---- */

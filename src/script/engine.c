@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The door into Lua, its allocator on base/memory, and its collector.
  *
- * The door. engine_enter is a lua_pcall of `enter`, which stands at the bottom of the stack as the
- * handler of errors does: nothing that it does before that call allocates. What Lua itself
+ * The door. engine_enter is a lua_pcall of `entry_run`, which stands at the bottom of the stack as
+ * the handler of errors does: nothing that it does before that call allocates. What Lua itself
  * allocates after a protected call has failed are texts of errors: one is Lua's own for good, the
  * other is kept here (ERROR_IN_HANDLER).
  *
@@ -15,20 +15,22 @@
  *
  * The collector. Lua's own would be started by its size alone. Here it rests, and
  *
- *   between scripts  a cycle begins when `used` has grown by growth() since the last one ended. As
- *                    long as it lasts each script pays, after its end, for steps in proportion to
- *                    what it allocated, such that the cycle ends before half of the room is used;
- *   in a script      that alone has allocated growth(), everything is collected where Lua next
+ *   between scripts  a cycle begins when `used` has grown by growth_of() since the last one ended.
+ *                    As long as it lasts each script pays, after its end, for steps in proportion
+ *                    to what it allocated, such that the cycle ends before half of the room is
+ *                    used;
+ *   in a script      that alone has allocated growth_of(), everything is collected where Lua next
  *                    looks for its collector. The allocator asks for that (collect_soon): it may
  *                    not collect itself, because Lua is in the midst of something, but it may set
  *                    when Lua does. Then Lua's collector rests again, and the allocator asks anew
- *                    when `used` has grown by growth() from the least that it has been since
+ *                    when `used` has grown by growth_of() from the least that it has been since
  *                    (pace.least): Lua's own pause is in whole percents, and near the limit
- * growth() is less than one. At the script's end all of it is collected, if it is still that much.
+ *                    growth_of() is less than one. At the script's end all of it is collected, if
+ *                    it is still that much.
  *
- * growth() is as much again as is used, or a part of the room below the limit where that is less,
- * but at least a 256th of what is used: so nothing is collected at a higher price than some 256
- * bytes that are looked at for each that was allocated, and 2 or 3 until the limit is near.
+ * growth_of() is as much again as is used, or a part of the room below the limit where that is
+ * less, but at least a 256th of what is used: so nothing is collected at a higher price than some
+ * 256 bytes that are looked at for each that was allocated, and 2 or 3 until the limit is near.
  *
  * Invariants
  *  1. `used` counts what Lua holds, without the spare blocks; these are of MEMORY_LUA.
@@ -79,7 +81,7 @@
 /* Growth is at least so small a part of what is used. */
 #define GROWTH_PART_MIN 256
 
-/* What stands at the bottom of the stack for good: a function or nil, and `enter`. */
+/* What stands at the bottom of the stack for good: a function or nil, and `entry_run`. */
 enum { DESCRIBE_AT = 1, ENTER_AT, STACK_BOTTOM = ENTER_AT };
 
 struct engine {
@@ -154,7 +156,7 @@ void engine_set_refusal(bool (*refuses)(size_t size)) {
 /* ---- when to collect ---- */
 
 /* How far `bytes` may grow until they are collected: into half of the room below the limit. */
-static size_t growth(size_t bytes) {
+static size_t growth_of(size_t bytes) {
     size_t most = engine_bytes_max(), all = engine_bytes();
     size_t room = all < most ? (most - all) / 2 : 0, least = bytes / GROWTH_PART_MIN;
     if (room > bytes) room = bytes;
@@ -162,9 +164,11 @@ static size_t growth(size_t bytes) {
     return room < GROWTH_MIN ? GROWTH_MIN : room;
 }
 
-static size_t later(size_t from, size_t by) { return by > SIZE_MAX - from ? SIZE_MAX : from + by; }
+static size_t bytes_after(size_t from, size_t by) {
+    return by > SIZE_MAX - from ? SIZE_MAX : from + by;
+}
 
-static void set_due(void) { pace.due = later(pace.live, growth(pace.live)); }
+static void set_due(void) { pace.due = bytes_after(pace.live, growth_of(pace.live)); }
 
 static void note_collected(void) {
     pace.live = used;
@@ -178,16 +182,16 @@ static void note_collected(void) {
 static void begin_cycle(void) {
     pace.cycle = true;
     pace.owed = 0;
-    pace.rate = used / 2 * 3 / (growth(used) / 2) + 1;
+    pace.rate = used / 2 * 3 / (growth_of(used) / 2) + 1;
 }
 
-static void rest(lua_State *L) { lua_gc(L, LUA_GCSTOP, 0); }
+static void stop_collector(lua_State *L) { lua_gc(L, LUA_GCSTOP, 0); }
 
-/* The script is to be collected in when it has allocated growth() from here on. */
+/* The script is to be collected in when it has allocated growth_of() from here on. */
 static void set_trigger(void) {
     pace.collecting = pace.asked = false;
     pace.least = 0;
-    pace.trigger = later(used, growth(used));
+    pace.trigger = bytes_after(used, growth_of(used));
     gate = 0; /* it may be above that */
 }
 
@@ -196,7 +200,7 @@ static void set_trigger(void) {
 static void collect_soon(lua_State *L) {
     pace.collecting = pace.asked = true;
     pace.least = used;
-    pace.trigger = later(used, growth(used));
+    pace.trigger = bytes_after(used, growth_of(used));
     lua_gc(L, LUA_GCSETSTEPMUL, 0); /* a step without an end */
     lua_gc(L, LUA_GCSETPAUSE, PAUSE_FOREVER);
     if (!pace.suspended) lua_gc(L, LUA_GCRESTART, 0);
@@ -208,7 +212,7 @@ static void collect_all(lua_State *L) {
     engine_let_go();
     note_collected();
     pace.collected = entered_main != NULL;
-    rest(L);
+    stop_collector(L);
 }
 
 /* Enough for looking at everything. */
@@ -216,18 +220,18 @@ static bool may_have_garbage(void) {
     return used > pace.live && used - pace.live > used / GROWTH_PART_MIN;
 }
 
-static void pay(lua_State *L) {
+static void pay_owed(lua_State *L) {
     size_t steps = pace.owed > SIZE_MAX / pace.rate ? SIZE_MAX : pace.owed * pace.rate / STEP_UNIT;
     pace.owed = 0;
     engine_hold();
     lua_gc(L, LUA_GCSETSTEPMUL, steps < STEPS_MAX ? (int)steps : STEPS_MAX);
     if (lua_gc(L, LUA_GCSTEP, 0)) note_collected();
     engine_let_go();
-    rest(L);
+    stop_collector(L);
 }
 
 /* The entry has ended that began when so much was used. */
-static void settle(lua_State *L, size_t before, size_t trigger) {
+static void settle_trigger(lua_State *L, size_t before, size_t trigger) {
     bool unknown = pace.collecting || pace.touched;
     last_growth = unknown || pace.collected ? SIZE_MAX : used > before ? used - before : 0;
     pace.trigger = SIZE_MAX;
@@ -238,7 +242,7 @@ static void settle(lua_State *L, size_t before, size_t trigger) {
         return;
     }
     if (unknown) {
-        rest(L);
+        stop_collector(L);
         if (!pace.cycle) begin_cycle();
     }
     if (!pace.cycle) {
@@ -246,7 +250,7 @@ static void settle(lua_State *L, size_t before, size_t trigger) {
         return;
     }
     pace.owed += unknown ? 0 : last_growth;
-    if (pace.owed >= OWED_MIN) pay(L);
+    if (pace.owed >= OWED_MIN) pay_owed(L);
 }
 
 static bool limit_changed(const struct option_row *row, char *reason, size_t reason_size) {
@@ -328,7 +332,7 @@ static void free_spares(void) {
 
 /* ---- what Lua calls ---- */
 
-static void *resize(void *block, size_t size) {
+static void *resize_block(void *block, size_t size) {
     if (!block) return held ? memory_alloc(size, MEMORY_LUA) : memory_try_alloc(size, MEMORY_LUA);
     return held ? memory_realloc(block, size, MEMORY_LUA)
                 : memory_try_realloc(block, size, MEMORY_LUA);
@@ -343,15 +347,15 @@ static void set_gate(void) {
 
 /* Whether Lua gets so many bytes more. Behind the gate: where the limit is, or a script is to be
  * collected in. */
-static bool look(size_t more) {
+static bool engine_grants(size_t more) {
     size_t most = engine_bytes_max(), all = engine_bytes();
     bool refused = test_refusal && entered_main && !held && test_refusal(more);
     if (refused || (!held && (all > most || more > most - all))) {
         lacked = true;
         return false;
     }
-    if (pace.least) pace.trigger = later(pace.least, growth(pace.least));
-    if (entered_main && later(used, more) > pace.trigger) collect_soon(entered_main);
+    if (pace.least) pace.trigger = bytes_after(pace.least, growth_of(pace.least));
+    if (entered_main && bytes_after(used, more) > pace.trigger) collect_soon(entered_main);
     set_gate();
     return true;
 }
@@ -365,7 +369,7 @@ static inline void note_freed(size_t bytes) {
 }
 
 /* lua_Alloc: `block` is NULL exactly where `old_size` is 0. */
-static void *allocate(void *context, void *block, size_t old_size, size_t size) {
+static void *engine_allocate(void *context, void *block, size_t old_size, size_t size) {
     if (!size) {
         note_freed(old_size);
         if (block && !keep_spare(block, old_size)) memory_free_sized(block, old_size, MEMORY_LUA);
@@ -376,9 +380,9 @@ static void *allocate(void *context, void *block, size_t old_size, size_t size) 
         return memory_realloc(block, size, MEMORY_LUA);
     }
     size_t after = used + (size - old_size);
-    if ((after > gate || after < used) && !look(size - old_size)) return NULL;
+    if ((after > gate || after < used) && !engine_grants(size - old_size)) return NULL;
     void *grown = block ? NULL : take_spare(size);
-    if (!grown) grown = resize(block, size);
+    if (!grown) grown = resize_block(block, size);
     if (grown)
         used = after;
     else
@@ -387,7 +391,7 @@ static void *allocate(void *context, void *block, size_t old_size, size_t size) 
 }
 
 /* The same of a state that is only freed: the little that lua_close asks for it gets. */
-static void *release(void *context, void *block, size_t old_size, size_t size) {
+static void *engine_release(void *context, void *block, size_t old_size, size_t size) {
     atomic_fetch_add_explicit(&leaving, size - old_size, memory_order_relaxed);
     if (size)
         return block ? memory_realloc(block, size, MEMORY_LUA) : memory_alloc(size, MEMORY_LUA);
@@ -404,7 +408,7 @@ static int on_panic(lua_State *L) {
     return 0;
 }
 
-static int enter(lua_State *L) {
+static int entry_run(lua_State *L) {
     entry.run(L, entry.context);
     return 0;
 }
@@ -412,7 +416,7 @@ static int enter(lua_State *L) {
 struct engine *engine_create(int (*describe)(struct lua_State *L)) {
     struct engine *e = memory_alloc(sizeof(*e), MEMORY_LUA);
     engine_hold();
-    lua_State *L = lua_newstate(allocate, NULL);
+    lua_State *L = lua_newstate(engine_allocate, NULL);
     ASSERT(L);
     lua_atpanic(L, on_panic);
     *e = (struct engine){L, describe ? DESCRIBE_AT : 0};
@@ -420,10 +424,10 @@ struct engine *engine_create(int (*describe)(struct lua_State *L)) {
         lua_pushcfunction(L, describe);
     else
         lua_pushnil(L);
-    lua_pushcfunction(L, enter);
+    lua_pushcfunction(L, entry_run);
     lua_pushliteral(L, ERROR_IN_HANDLER);
     luaL_ref(L, LUA_REGISTRYINDEX);
-    rest(L);
+    stop_collector(L);
     engine_let_go();
     memset(&pace, 0, sizeof(pace));
     pace.trigger = SIZE_MAX;
@@ -432,7 +436,7 @@ struct engine *engine_create(int (*describe)(struct lua_State *L)) {
 }
 
 void engine_free(struct engine *e) {
-    bool is_own = lua_getallocf(e->L, NULL) == allocate;
+    bool is_own = lua_getallocf(e->L, NULL) == engine_allocate;
     lua_close(e->L);
     memory_free(e, MEMORY_LUA);
     if (is_own) free_spares();
@@ -444,7 +448,7 @@ void engine_part_with(struct engine *e) {
     ASSERT(bytes <= used);
     used -= bytes;
     atomic_fetch_add(&leaving, bytes);
-    lua_setallocf(L, release, NULL);
+    lua_setallocf(L, engine_release, NULL);
     gate = 0;
 }
 
@@ -453,7 +457,7 @@ void engine_part_with(struct engine *e) {
 bool engine_enter(struct engine *e, void (*run)(struct lua_State *L, void *context),
                   void *context) {
     lua_State *L = e->L;
-    size_t before = used, trigger = later(used, growth(used));
+    size_t before = used, trigger = bytes_after(used, growth_of(used));
     unsigned held_before = held;
     ASSERT(!entered_main);
     entered_main = L;
@@ -469,7 +473,7 @@ bool engine_enter(struct engine *e, void (*run)(struct lua_State *L, void *conte
     held = held_before;
     lua_sethook(L, NULL, 0, 0);
     everywhere.hook = NULL;
-    settle(L, before, trigger);
+    settle_trigger(L, before, trigger);
     if (lifted) gate = 0;
     lifted = false;
     return status == 0;

@@ -50,11 +50,13 @@ struct gate script_gate = {.origins = GATE_FROM_SCRIPTS,
                            .stops = not_for_scripts,
                            .refusal = "This Redis command is not allowed from scripts"};
 
-static bool writes(const struct call *call) { return call->command->flags & COMMAND_WRITE; }
+static bool script_call_writes(const struct call *call) {
+    return call->command->flags & COMMAND_WRITE;
+}
 
 struct gate script_gate_chance = {
     .origins = GATE_FROM_SCRIPTS,
-    .stops = writes,
+    .stops = script_call_writes,
     .refusal =
         "Write commands not allowed after non deterministic commands. Call "
         "redis.replicate_commands() at the start of your script in order to switch to "

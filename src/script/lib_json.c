@@ -52,7 +52,7 @@ static struct settings *settings_of(lua_State *L) { return lua_touserdata(L, lua
 /* --- settings -------------------------------------------------------------------------------- */
 
 /* Fills up the arguments with nil to `count`, and refuses more. */
-static void take_arguments(lua_State *L, int count) {
+static void json_take_arguments(lua_State *L, int count) {
     luaL_argcheck(L, lua_gettop(L) <= count, count + 1, "found too many arguments");
     lua_settop(L, count);
 }
@@ -87,7 +87,7 @@ static const char *const off_on_null[] = {"off", "on", "null", NULL};
 
 static int json_encode_sparse_array(lua_State *L) {
     struct settings *settings = settings_of(L);
-    take_arguments(L, 3);
+    json_take_arguments(L, 3);
     set_switch(L, 1, &settings->sparse_convert, off_on);
     set_integer(L, 2, &settings->sparse_ratio, 0, INT_MAX);
     set_integer(L, 3, &settings->sparse_safe, 0, INT_MAX);
@@ -95,37 +95,37 @@ static int json_encode_sparse_array(lua_State *L) {
 }
 
 static int json_encode_max_depth(lua_State *L) {
-    take_arguments(L, 1);
+    json_take_arguments(L, 1);
     set_integer(L, 1, &settings_of(L)->encode_depth, 1, INT_MAX);
     return 1;
 }
 
 static int json_decode_max_depth(lua_State *L) {
-    take_arguments(L, 1);
+    json_take_arguments(L, 1);
     set_integer(L, 1, &settings_of(L)->decode_depth, 1, INT_MAX);
     return 1;
 }
 
 static int json_encode_number_precision(lua_State *L) {
-    take_arguments(L, 1);
+    json_take_arguments(L, 1);
     set_integer(L, 1, &settings_of(L)->precision, 1, NUMBER_PRECISION_MAX);
     return 1;
 }
 
 static int json_encode_keep_buffer(lua_State *L) {
-    take_arguments(L, 1);
+    json_take_arguments(L, 1);
     set_switch(L, 1, &settings_of(L)->keep_buffer, off_on);
     return 1;
 }
 
 static int json_encode_invalid_numbers(lua_State *L) {
-    take_arguments(L, 1);
+    json_take_arguments(L, 1);
     set_switch(L, 1, &settings_of(L)->encode_invalid, off_on_null);
     return 1;
 }
 
 static int json_decode_invalid_numbers(lua_State *L) {
-    take_arguments(L, 1);
+    json_take_arguments(L, 1);
     set_switch(L, 1, &settings_of(L)->decode_invalid, off_on);
     return 1;
 }
@@ -258,7 +258,7 @@ static void open_table(struct encoder *json) {
 }
 
 /* Writes the value on top and pops it, but begins a table and leaves it there. */
-static void put_value(struct encoder *json) {
+static void json_put_value(struct encoder *json) {
     lua_State *L = json->L;
     switch (lua_type(L, -1)) {
     case LUA_TSTRING: put_string(json, -1); break;
@@ -312,10 +312,10 @@ static int json_encode(lua_State *L) {
     lua_insert(L, 1);
     lib_buffer_init(&json.out, L, 1);
     lib_buffer_init(&json.levels, L, 2);
-    put_value(&json);
+    json_put_value(&json);
     while (json.depth > 0) {
         lib_step(L, &json.steps);
-        if (next_value(&json)) put_value(&json);
+        if (next_value(&json)) json_put_value(&json);
     }
     lib_buffer_finish(&json.out);
     return 1;
@@ -546,7 +546,7 @@ static void refuse_token(struct decoder *json, const char *expected) {
               (int)lib_int32(character));
 }
 
-static void expect(struct decoder *json, enum token token, const char *what) {
+static void expect_token(struct decoder *json, enum token token, const char *what) {
     if (json->token != token) refuse_token(json, what);
 }
 
@@ -569,15 +569,15 @@ static void end_table(struct decoder *json) {
 /* Having read the token that should be a key, leaves it on the stack and reads the colon and the
  * token behind it. */
 static void take_key(struct decoder *json) {
-    expect(json, TOKEN_STRING, "object key string");
+    expect_token(json, TOKEN_STRING, "object key string");
     read_token(json);
-    expect(json, TOKEN_COLON, "colon");
+    expect_token(json, TOKEN_COLON, "colon");
     read_token(json);
 }
 
 /* Pushes the value that the token is. A table is begun, and the token of its first value read:
  * returns false then, unless it is empty. */
-static bool take_value(struct decoder *json) {
+static bool json_take_value(struct decoder *json) {
     lua_State *L = json->L;
     switch (json->token) {
     case TOKEN_STRING: return true;
@@ -619,7 +619,7 @@ static bool put_in_table(struct decoder *json) {
         end_table(json);
         return true;
     }
-    expect(json, TOKEN_COMMA, is_object ? "comma or object end" : "comma or array end");
+    expect_token(json, TOKEN_COMMA, is_object ? "comma or object end" : "comma or array end");
     read_token(json);
     if (is_object) take_key(json);
     return false;
@@ -636,13 +636,13 @@ static int json_decode(lua_State *L) {
     lua_settop(L, 2);
     lib_buffer_init(&json.text, L, 2);
     read_token(&json);
-    bool complete = take_value(&json);
+    bool complete = json_take_value(&json);
     while (json.depth > 0) {
         lib_step(L, &json.steps);
-        complete = complete ? put_in_table(&json) : take_value(&json);
+        complete = complete ? put_in_table(&json) : json_take_value(&json);
     }
     read_token(&json);
-    expect(&json, TOKEN_END, "the end");
+    expect_token(&json, TOKEN_END, "the end");
     return 1;
 }
 

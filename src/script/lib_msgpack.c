@@ -48,17 +48,17 @@ enum {
 /* --- packing --------------------------------------------------------------------------------- */
 
 /* `type` and the low `size` bytes of `value`, the highest first. */
-static void put(struct lib_buffer *out, unsigned char type, uint64_t value, size_t size) {
+static void put_bytes(struct lib_buffer *out, unsigned char type, uint64_t value, size_t size) {
     unsigned char *bytes = lib_buffer_extend(out, 1 + size);
     bytes[0] = type;
     for (size_t i = size; i > 0; i--, value >>= 8) bytes[i] = (unsigned char)value;
 }
 
-static void pack_integer(struct lib_buffer *out, int64_t value) {
+static void msgpack_pack_integer(struct lib_buffer *out, int64_t value) {
     uint64_t bits = (uint64_t)value;
     bool negative = value < 0;
     if (value >= -32 && value <= INT8_MAX) {
-        put(out, (unsigned char)bits, 0, 0);
+        put_bytes(out, (unsigned char)bits, 0, 0);
         return;
     }
     /* As unsigned where it is positive: one bit more fits. */
@@ -70,23 +70,23 @@ static void pack_integer(struct lib_buffer *out, int64_t value) {
         power = 1;
     else if (magnitude <= INT32_MAX)
         power = 2;
-    put(out, (unsigned char)((negative ? TYPE_INT8 : TYPE_UINT8) + power), bits,
-        (size_t)1 << power);
+    put_bytes(out, (unsigned char)((negative ? TYPE_INT8 : TYPE_UINT8) + power), bits,
+              (size_t)1 << power);
 }
 
 static void pack_number(struct lib_buffer *out, lua_Number number) {
     int64_t integer = lib_int64(number);
     if ((lua_Number)integer == number) {
-        pack_integer(out, integer);
+        msgpack_pack_integer(out, integer);
     } else if ((lua_Number)(float)number == number) {
         float single = (float)number;
         uint32_t bits;
         memcpy(&bits, &single, sizeof(bits));
-        put(out, TYPE_FLOAT, bits, sizeof(bits));
+        put_bytes(out, TYPE_FLOAT, bits, sizeof(bits));
     } else {
         uint64_t bits;
         memcpy(&bits, &number, sizeof(bits));
-        put(out, TYPE_DOUBLE, bits, sizeof(bits));
+        put_bytes(out, TYPE_DOUBLE, bits, sizeof(bits));
     }
 }
 
@@ -95,24 +95,24 @@ static void pack_string(struct lib_buffer *out, lua_State *L) {
     size_t length;
     const char *text = lua_tolstring(L, -1, &length);
     if (length < 32)
-        put(out, (unsigned char)(TYPE_FIX_STRING | length), 0, 0);
+        put_bytes(out, (unsigned char)(TYPE_FIX_STRING | length), 0, 0);
     else if (length <= UINT8_MAX)
-        put(out, TYPE_STRING8, length, 1);
+        put_bytes(out, TYPE_STRING8, length, 1);
     else if (length <= UINT16_MAX)
-        put(out, TYPE_STRING8 + 1, length, 2);
+        put_bytes(out, TYPE_STRING8 + 1, length, 2);
     else
-        put(out, TYPE_STRING32, length, 4); /* One above 32 bits is refused for its size. */
+        put_bytes(out, TYPE_STRING32, length, 4); /* One above 32 bits is refused for its size. */
     lib_buffer_append(out, text, length);
 }
 
 static void put_count(struct lib_buffer *out, unsigned char fix_type, unsigned char type16,
                       size_t count) {
     if (count < 16)
-        put(out, (unsigned char)(fix_type | count), 0, 0);
+        put_bytes(out, (unsigned char)(fix_type | count), 0, 0);
     else if (count <= UINT16_MAX)
-        put(out, type16, count, 2);
+        put_bytes(out, type16, count, 2);
     else
-        put(out, type16 + 1, count, 4); /* A table has less than 2^32 entries. */
+        put_bytes(out, type16 + 1, count, 4); /* A table has less than 2^32 entries. */
 }
 
 struct packer {
@@ -173,7 +173,7 @@ static void pack_value(struct packer *packer, int depth) {
     switch (lua_type(L, -1)) {
     case LUA_TSTRING: pack_string(&packer->out, L); return;
     case LUA_TBOOLEAN:
-        put(&packer->out, lua_toboolean(L, -1) ? TYPE_TRUE : TYPE_FALSE, 0, 0);
+        put_bytes(&packer->out, lua_toboolean(L, -1) ? TYPE_TRUE : TYPE_FALSE, 0, 0);
         return;
     case LUA_TNUMBER: pack_number(&packer->out, lua_tonumber(L, -1)); return;
     case LUA_TTABLE:
@@ -184,7 +184,7 @@ static void pack_value(struct packer *packer, int depth) {
         break;
     default: break;
     }
-    put(&packer->out, TYPE_NIL, 0, 0);
+    put_bytes(&packer->out, TYPE_NIL, 0, 0);
 }
 
 static int msgpack_pack(lua_State *L) {
@@ -221,7 +221,7 @@ struct input {
     struct lib_buffer levels; /* Structs level, the innermost last. */
 };
 
-static uint64_t take(struct input *in, size_t size) {
+static uint64_t take_bytes(struct input *in, size_t size) {
     if ((size_t)(in->end - in->at) < size) lib_error(in->L, "Missing bytes in input.");
     uint64_t value = 0;
     for (size_t i = 0; i < size; i++) value = value << 8 | *in->at++;
@@ -230,20 +230,20 @@ static uint64_t take(struct input *in, size_t size) {
 
 /* `size` bytes as an integer with a sign. */
 static int64_t take_signed(struct input *in, size_t size) {
-    uint64_t value = take(in, size);
+    uint64_t value = take_bytes(in, size);
     unsigned above = (unsigned)(64 - size * 8);
     return (int64_t)(value << above) >> above;
 }
 
 static lua_Number take_float(struct input *in) {
-    uint32_t bits = (uint32_t)take(in, sizeof(bits));
+    uint32_t bits = (uint32_t)take_bytes(in, sizeof(bits));
     float single;
     memcpy(&single, &bits, sizeof(single));
     return single;
 }
 
 static lua_Number take_double(struct input *in) {
-    uint64_t bits = take(in, sizeof(bits));
+    uint64_t bits = take_bytes(in, sizeof(bits));
     lua_Number number;
     memcpy(&number, &bits, sizeof(number));
     return number;
@@ -267,11 +267,11 @@ static bool open_level(struct input *in, uint32_t count, bool is_array) {
 
 /* Reads a value, or the start of one: pushes it and returns true where it is complete; opens a
  * level otherwise. */
-static bool take_value(struct input *in) {
+static bool msgpack_take_value(struct input *in) {
     lua_State *L = in->L;
     lib_check_stack(L, 1,
                     "too many return values at once; use unpack_one or unpack_limit instead.");
-    unsigned char type = (unsigned char)take(in, 1);
+    unsigned char type = (unsigned char)take_bytes(in, 1);
     if (type < TYPE_FIX_MAP || type >= TYPE_FIX_NEGATIVE) {
         lua_pushnumber(L, type < TYPE_FIX_MAP ? type : type - 256);
         return true;
@@ -289,26 +289,27 @@ static bool take_value(struct input *in) {
     case TYPE_FLOAT: lua_pushnumber(L, take_float(in)); return true;
     case TYPE_DOUBLE: lua_pushnumber(L, take_double(in)); return true;
     case TYPE_UINT8 ... TYPE_UINT64:
-        lua_pushnumber(L, (lua_Number)(int64_t)take(in, (size_t)1 << (type - TYPE_UINT8)));
+        lua_pushnumber(L, (lua_Number)(int64_t)take_bytes(in, (size_t)1 << (type - TYPE_UINT8)));
         return true;
     case TYPE_INT8 ... TYPE_INT64:
         lua_pushnumber(L, (lua_Number)take_signed(in, (size_t)1 << (type - TYPE_INT8)));
         return true;
     case TYPE_STRING8 ... TYPE_STRING32:
-        push_string(in, take(in, (size_t)1 << (type - TYPE_STRING8)));
+        push_string(in, take_bytes(in, (size_t)1 << (type - TYPE_STRING8)));
         return true;
     case TYPE_ARRAY16:
     case TYPE_ARRAY32:
-        return open_level(in, (uint32_t)take(in, type == TYPE_ARRAY16 ? 2 : 4), true);
+        return open_level(in, (uint32_t)take_bytes(in, type == TYPE_ARRAY16 ? 2 : 4), true);
     case TYPE_MAP16:
-    case TYPE_MAP32: return open_level(in, (uint32_t)take(in, type == TYPE_MAP16 ? 2 : 4), false);
+    case TYPE_MAP32:
+        return open_level(in, (uint32_t)take_bytes(in, type == TYPE_MAP16 ? 2 : 4), false);
     default: lib_error(L, "Bad data format in input."); return false;
     }
 }
 
 /* Puts the complete value on top where it belongs in the innermost level. True where that level is
  * complete now: its table is the value on top then. */
-static bool put_value(struct input *in) {
+static bool msgpack_put_value(struct input *in) {
     lua_State *L = in->L;
     unsigned char *at = in->levels.bytes + in->levels.used - sizeof(struct level);
     struct level level;
@@ -331,17 +332,17 @@ static bool put_value(struct input *in) {
 
 /* Pushes the next value, whole. */
 static void unpack_value(struct input *in) {
-    bool complete = take_value(in);
+    bool complete = msgpack_take_value(in);
     while (in->levels.used > 0 || !complete) {
         lib_step(in->L, &in->steps);
-        complete = complete ? put_value(in) : take_value(in);
+        complete = complete ? msgpack_put_value(in) : msgpack_take_value(in);
     }
 }
 
 /* Unpacks at most `limit` values from `offset` on; all of them, and nothing else is returned, where
  * both are 0. Else the first result is the offset of what follows, -1 at the end. The data is the
  * only argument left on the stack. */
-static int unpack(lua_State *L, int64_t limit, int64_t offset) {
+static int msgpack_unpack_values(lua_State *L, int64_t limit, int64_t offset) {
     size_t length;
     const char *data = luaL_checklstring(L, 1, &length);
     if (offset < 0 || limit < 0)
@@ -371,14 +372,14 @@ static int unpack(lua_State *L, int64_t limit, int64_t offset) {
 static int msgpack_unpack(lua_State *L) {
     luaL_checkstring(L, 1);
     lua_settop(L, 1);
-    return unpack(L, 0, 0);
+    return msgpack_unpack_values(L, 0, 0);
 }
 
 static int msgpack_unpack_one(lua_State *L) {
     int64_t offset = lib_optional_int64(L, 2, 0);
     luaL_checkstring(L, 1);
     lua_settop(L, 1);
-    return unpack(L, 1, offset);
+    return msgpack_unpack_values(L, 1, offset);
 }
 
 static int msgpack_unpack_limit(lua_State *L) {
@@ -386,7 +387,7 @@ static int msgpack_unpack_limit(lua_State *L) {
     int64_t offset = lib_optional_int64(L, 3, 0);
     luaL_checkstring(L, 1);
     lua_settop(L, 1);
-    return unpack(L, limit, offset);
+    return msgpack_unpack_values(L, limit, offset);
 }
 
 void lib_msgpack_push(lua_State *L) {

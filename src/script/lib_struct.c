@@ -104,8 +104,8 @@ static void format_steer(struct format *format, char option) {
     }
 }
 
-static void pack_integer(struct format *format, struct lib_buffer *out, uint64_t value,
-                         size_t size) {
+static void struct_pack_integer(struct format *format, struct lib_buffer *out, uint64_t value,
+                                size_t size) {
     unsigned char *bytes = lib_buffer_extend(out, size);
     for (size_t i = 0; i < size; i++) {
         unsigned char byte = i < sizeof(value) ? (unsigned char)(value >> (i * 8)) : 0;
@@ -119,11 +119,11 @@ static void pack_float(struct format *format, struct lib_buffer *out, lua_Number
         float single = (float)number;
         uint32_t bits;
         memcpy(&bits, &single, sizeof(bits));
-        pack_integer(format, out, bits, size);
+        struct_pack_integer(format, out, bits, size);
     } else {
         uint64_t bits;
         memcpy(&bits, &number, sizeof(bits));
-        pack_integer(format, out, bits, size);
+        struct_pack_integer(format, out, bits, size);
     }
 }
 
@@ -134,7 +134,7 @@ static void pack_option(struct format *format, struct lib_buffer *out, char opti
                         int *argument) {
     lua_State *L = format->L;
     if (is_integer(option)) {
-        pack_integer(format, out, lib_uint64(luaL_checknumber(L, (*argument)++)), size);
+        struct_pack_integer(format, out, lib_uint64(luaL_checknumber(L, (*argument)++)), size);
         return;
     }
     switch (option) {

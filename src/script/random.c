@@ -20,13 +20,13 @@ static uint64_t state = SEED_LOW;
 
 void script_random_seed(uint32_t seed) { state = (uint64_t)seed << 16 | SEED_LOW; }
 
-static int64_t next(void) {
+static int64_t next_number(void) {
     state = (state * MULTIPLIER + INCREMENT) & MASK;
     return (int64_t)(state >> 17);
 }
 
 /* From 0 on, below 1. */
-static double next_share(void) { return (double)(next() % LARGEST) / LARGEST; }
+static double next_share(void) { return (double)(next_number() % LARGEST) / LARGEST; }
 
 static int random_number(lua_State *L) {
     double share = next_share();
@@ -43,7 +43,7 @@ static int random_number(lua_State *L) {
     return 1;
 }
 
-static int random_seed(lua_State *L) {
+static int math_random_seed(lua_State *L) {
     script_random_seed((uint32_t)luaL_checkint(L, 1));
     return 0;
 }
@@ -51,6 +51,6 @@ static int random_seed(lua_State *L) {
 void script_random_open(struct lua_State *L) {
     lua_pushcfunction(L, random_number);
     lua_setfield(L, -2, "random");
-    lua_pushcfunction(L, random_seed);
+    lua_pushcfunction(L, math_random_seed);
     lua_setfield(L, -2, "randomseed");
 }

@@ -182,7 +182,7 @@ struct compiling {
     int function;
 };
 
-static void compile(lua_State *L, void *context) {
+static void compile_text(lua_State *L, void *context) {
     struct compiling *c = context;
     if (c->without_limit) engine_lift_limit();
     if (!sandbox_load(L, c->text, SANDBOX_SCRIPT_NAME)) lua_error(L);
@@ -198,10 +198,10 @@ static struct cached_script *find_or_compile(struct slice text, bool without_lim
     struct cached_script *s = cache_find(sha);
     if (s) return s;
     size_t before = engine_bytes();
-    bool compiled = engine_enter(engine, compile, &c);
+    bool compiled = engine_enter(engine, compile_text, &c);
     if (!compiled && engine_lacked()) {
         engine_collect(engine);
-        if (engine_bytes() < before) compiled = engine_enter(engine, compile, &c);
+        if (engine_bytes() < before) compiled = engine_enter(engine, compile_text, &c);
     }
     return compiled ? cache_add(sha, text, c.function) : NULL;
 }
@@ -236,11 +236,11 @@ void script_each(void (*visit)(struct slice text, void *context), void *context)
 
 /* ---- beyond its time ---- */
 
-static void hook(lua_State *L, lua_Debug *where);
+static void script_hook(lua_State *L, lua_Debug *where);
 
 /* From any coroutine: the next instruction of it, and of the script itself, ends in the hook. */
 static int kill_here(lua_State *L) {
-    engine_set_hook(L, hook, LUA_MASKCOUNT, 1);
+    engine_set_hook(L, script_hook, LUA_MASKCOUNT, 1);
     lua_pushliteral(L, "Script killed by user with SCRIPT KILL...");
     return lua_error(L);
 }
@@ -269,7 +269,7 @@ static bool load_is_to_end(void) {
     return gate_is_set(&loading_gate) && signals_shutdown_requested();
 }
 
-static void hook(lua_State *L, lua_Debug *where) {
+static void script_hook(lua_State *L, lua_Debug *where) {
     if (!running.killed) {
         if (!running.busy && !load_is_to_end() && !is_over_time()) return;
         running.busy = true;
@@ -291,7 +291,7 @@ enum script_end script_kill(void) {
 
 /* ---- running ---- */
 
-static void begin(const struct call *call, const struct cached_script *s) {
+static void begin_script(const struct call *call, const struct cached_script *s) {
     running.sha = s->sha;
     running.begin_nsec = clock_monotonic_nsec();
     running.repeats = call_is_repeated(call);
@@ -300,7 +300,7 @@ static void begin(const struct call *call, const struct cached_script *s) {
     bridge_begin(call);
 }
 
-static void end(void) {
+static void end_script(void) {
     bridge_end();
     if (running.busy) gate_set(&script_gate_busy, false);
     running.sha = NULL;
@@ -352,14 +352,14 @@ struct run {
 };
 
 /* What is given and what is returned is held whatever the limit says: it is the client's. */
-static void run(lua_State *L, void *context) {
+static void run_script(lua_State *L, void *context) {
     const struct run *r = context;
     const struct call *call = r->call;
     if (running.repeats) engine_lift_limit();
     if (debugger_is_on())
         debugger_attach(L, time_limit_msec);
     else if (time_limit_msec || gate_is_set(&loading_gate))
-        lua_sethook(L, hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+        lua_sethook(L, script_hook, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
     engine_hold();
     sandbox_push_globals(L);
     set_texts(L, &registered.keys, call->argv + r->first, r->keys);
@@ -403,13 +403,13 @@ static void say_script(const struct call *call, struct cached_script *s, unsigne
 void script_run(struct call *call, struct cached_script *s, int first, int keys) {
     struct run r = {call, s, first, keys};
     struct run_nesting nesting;
-    begin(call, s);
+    begin_script(call, s);
     run_nest_begin(&nesting);
-    if (!engine_enter(engine, run, &r))
+    if (!engine_enter(engine, run_script, &r))
         reply_error_format(call->client, "Error running script (call to f_%.*s): %s",
                            CACHE_SHA_CHARS, s->sha, engine_error(engine).bytes);
     registered.outgrown = engine_grown() > TEXTS_GROWTH_MAX;
     run_nest_end(&nesting);
-    end();
+    end_script();
     say_script(call, s, bridge_script_readers());
 }

@@ -757,7 +757,7 @@ mutate('script-memory-gate-stays', 'script/gates.c',
 mutate('script-unframed', 'script/bridge.c', '        if (script.by_effects) effects_frame();\n',
        '', "a script's effects are not framed", 'tcl unit/scripting Effects')
 mutate('script-survives-kill', 'script/script.c',
-       '    engine_set_hook(L, hook, LUA_MASKCOUNT, 1);\n', '',
+       '    engine_set_hook(L, script_hook, LUA_MASKCOUNT, 1);\n', '',
        'a coroutine that catches errors survives SCRIPT KILL', 'tcl unit/scripting coroutines')
 mutate('script-writer-killed', 'script/script.c',
        '    if (bridge_wrote()) return SCRIPT_HAS_WRITTEN;\n', '',

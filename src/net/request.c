@@ -23,12 +23,12 @@ void request_parser_reset(struct request_parser *p) {
     p->error = NULL;
 }
 
-static enum request_status fail(struct request_parser *p, const char *error) {
+static enum request_status request_fail(struct request_parser *p, const char *error) {
     p->error = error;
     return REQUEST_ERROR;
 }
 
-static enum request_status limit(struct request_parser *p, const char *error) {
+static enum request_status request_fail_limit(struct request_parser *p, const char *error) {
     p->error = error;
     return REQUEST_LIMIT;
 }
@@ -61,7 +61,7 @@ static enum request_status parse_inline(struct request_parser *p, const char **c
     const char *line = *cursor;
     const char *newline = memchr(line, '\n', (size_t)(end - line));
     if (!newline) {
-        if (end - line > REQUEST_INLINE_BYTES_MAX) return fail(p, "too big inline request");
+        if (end - line > REQUEST_INLINE_BYTES_MAX) return request_fail(p, "too big inline request");
         return REQUEST_INCOMPLETE;
     }
     size_t length = (size_t)(newline - line);
@@ -75,11 +75,11 @@ static enum request_status parse_inline(struct request_parser *p, const char **c
         p->room = count;
         storage->length = stored; /* the line will be parsed again */
         memory_free(words, MEMORY_OTHER);
-        return too_many ? limit(p, "unauthenticated multibulk length") : REQUEST_ROOM;
+        return too_many ? request_fail_limit(p, "unauthenticated multibulk length") : REQUEST_ROOM;
     }
     if (count > 0) memcpy(p->argv, words, (size_t)count * sizeof(*words));
     memory_free(words, MEMORY_OTHER);
-    if (count < 0) return fail(p, "unbalanced quotes in request");
+    if (count < 0) return request_fail(p, "unbalanced quotes in request");
     *cursor = newline + 1;
     p->argc = count;
     return REQUEST_READY;
@@ -91,15 +91,16 @@ static enum request_status parse_array_header(struct request_parser *p, const ch
     const char *line = *cursor + 1;
     ptrdiff_t length = header_length(line, end);
     if (length < 0) {
-        if (end - *cursor > REQUEST_INLINE_BYTES_MAX) return fail(p, "too big mbulk count string");
+        if (end - *cursor > REQUEST_INLINE_BYTES_MAX)
+            return request_fail(p, "too big mbulk count string");
         return REQUEST_INCOMPLETE;
     }
     int64_t count;
     if (!length || !number_parse_int64(line, (size_t)length, &count) ||
         count > REQUEST_ARGUMENTS_MAX)
-        return fail(p, "invalid multibulk length");
+        return request_fail(p, "invalid multibulk length");
     if (count > REQUEST_UNAUTHENTICATED_ARGUMENTS_MAX && !p->authenticated)
-        return limit(p, "unauthenticated multibulk length");
+        return request_fail_limit(p, "unauthenticated multibulk length");
     *cursor = line + length + 2;
     if (count <= 0) return REQUEST_READY; /* an empty request: argc is 0 */
     p->arguments = count;
@@ -112,20 +113,21 @@ static enum request_status parse_bulk_header(struct request_parser *p, const cha
     const char *line = *cursor;
     ptrdiff_t length = header_length(line, end);
     if (length < 0) {
-        if (end - line > REQUEST_INLINE_BYTES_MAX) return fail(p, "too big bulk count string");
+        if (end - line > REQUEST_INLINE_BYTES_MAX)
+            return request_fail(p, "too big bulk count string");
         return REQUEST_INCOMPLETE;
     }
     if (line[0] != '$') {
         p->error_byte = line[0];
-        return fail(p, "expected '$', got '%c'");
+        return request_fail(p, "expected '$', got '%c'");
     }
     int64_t bytes;
     if (length < 2 || !number_parse_int64(line + 1, (size_t)length - 1, &bytes) || bytes < 0)
-        return fail(p, REQUEST_ERROR_BULK_LENGTH);
+        return request_fail(p, REQUEST_ERROR_BULK_LENGTH);
     if (bytes > p->bulk_max || bytes > REQUEST_BULK_MAX_MOST)
-        return limit(p, REQUEST_ERROR_BULK_LENGTH);
+        return request_fail_limit(p, REQUEST_ERROR_BULK_LENGTH);
     if (bytes > REQUEST_UNAUTHENTICATED_BULK_MAX && !p->authenticated)
-        return limit(p, "unauthenticated bulk length");
+        return request_fail_limit(p, "unauthenticated bulk length");
     *cursor = line + length + 2;
     p->bulk_length = bytes;
     return REQUEST_READY;

@@ -36,7 +36,7 @@ static void complain_of_error(const struct peer_reply *reply) {
     cli_format_complain("Error: ", reply->text);
 }
 
-static void scan_begin(struct scan *s, const struct cli_options *o) {
+static void scan_open(struct scan *s, const struct cli_options *o) {
     *s = (struct scan){.options = o, .cursor = "0", .bytes.class = MEMORY_OTHER};
 }
 
@@ -101,7 +101,7 @@ int cli_keys_scan_run(const struct cli_options *o) {
     struct scan s;
     struct buffer out = {.class = MEMORY_OTHER};
     bool failed = false;
-    scan_begin(&s, o);
+    scan_open(&s, o);
     while (scan_next(&s, &failed)) {
         for (size_t i = 0; i < s.count; i++) {
             if (o->output == CLI_RAW) {
@@ -126,7 +126,7 @@ static bool begin_search(struct scan *s, const struct cli_options *o, const char
         complain_of_error(reply);
         return false;
     }
-    scan_begin(s, o);
+    scan_open(s, o);
     s->keys_total = reply->integer;
     printf(
         "\n# Looking through all keys for %s.\n"

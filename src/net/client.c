@@ -332,7 +332,7 @@ void client_append_letters(const struct client *c, struct buffer *out) {
     }
 }
 
-static struct client *create(void) {
+static struct client *client_alloc(void) {
     struct client *c = memory_zalloc(sizeof(*c), MEMORY_CLIENTS);
     c->protocol = 2;
     list_init(&c->write_link);
@@ -347,7 +347,7 @@ static void begin_life(struct client *c) {
 }
 
 struct client *client_create_captured(void) {
-    struct client *c = create();
+    struct client *c = client_alloc();
     begin_life(c);
     c->watcher.fd = -1;
     c->flags = CLIENT_CAPTURED;
@@ -357,7 +357,7 @@ struct client *client_create_captured(void) {
 
 /* ---- transports ---- */
 
-static void carry(struct client *c, struct connection *connection) {
+static void client_carry(struct client *c, struct connection *connection) {
     c->flags |= CLIENT_CARRIED;
     connection_move(connection, MEMORY_CLIENTS); /* a connection of peer/ has another class */
     client_set_place_of_net(c, CLIENT_PLACE_CONNECTION, connection);
@@ -374,7 +374,7 @@ size_t client_connection_bytes(const struct client *c) {
                : 0;
 }
 
-static bool watch(struct client *c, unsigned interest) {
+static bool watch_client(struct client *c, unsigned interest) {
     if (__builtin_expect(c->flags & CLIENT_CARRIED, 0)) {
         if (c->flags & CLIENT_AWAY)
             threads_rest(); /* a thread may change what the transport needs */
@@ -383,7 +383,7 @@ static bool watch(struct client *c, unsigned interest) {
     return loop_watch(loop, &c->watcher, interest);
 }
 
-static void unwatch(struct client *c) {
+static void unwatch_client(struct client *c) {
     if (c->flags & CLIENT_CARRIED)
         connection_unwatch(client_connection(c));
     else
@@ -416,11 +416,11 @@ void client_leave_to_child(struct client *c) {
 static struct client *create_connected(int fd, struct connection *connection,
                                        void (*ready)(struct loop_watcher *w, unsigned ready),
                                        char *reason, size_t reason_size) {
-    struct client *c = create();
+    struct client *c = client_alloc();
     c->watcher.fd = fd;
     c->watcher.callback = ready;
-    if (connection) carry(c, connection);
-    if (!watch(c, LOOP_READABLE)) {
+    if (connection) client_carry(c, connection);
+    if (!watch_client(c, LOOP_READABLE)) {
         snprintf(reason, reason_size, "%s", strerror(errno));
         connection_end(c);
         memory_free_sized(c, sizeof(*c), MEMORY_CLIENTS);
@@ -473,7 +473,7 @@ struct client *client_create_primary(int fd, struct connection *connection,
 void client_close_later(struct client *c) {
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED)) return;
     c->flags |= CLIENT_CLOSING;
-    unwatch(c);
+    unwatch_client(c);
     parts->marked(c); /* takes it out of the list of clients to be written to */
     list_append(&marked, &c->write_link);
     client_memory_mark(c);
@@ -537,7 +537,7 @@ void client_watch(struct client *c) {
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) interest = c->flags & CLIENT_GATED ? 0 : LOOP_WRITABLE;
     if (c->flags & CLIENT_WRITE_WAITS) interest |= LOOP_WRITABLE;
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED)) return;
-    if (!watch(c, interest)) client_close_later(c);
+    if (!watch_client(c, interest)) client_close_later(c);
 }
 
 static void close_all_of(struct list_link *list, int kept_fd) {
@@ -548,7 +548,7 @@ static void close_all_of(struct list_link *list, int kept_fd) {
 }
 
 /* Clients that were closed in this turn still have their sockets. */
-static void close_in_child(const struct child_job *job) {
+static void clients_close_in_child(const struct child_job *job) {
     close_all_of(&clients, job->kept_fd);
     close_all_of(&closed, job->kept_fd);
 }
@@ -561,7 +561,7 @@ void client_keep_in_child(struct client *kept) {
     }
 }
 
-const struct child_observer client_child_observer = {.in_child = close_in_child};
+const struct child_observer client_child_observer = {.in_child = clients_close_in_child};
 
 size_t client_bytes_above(const struct client *c) {
     size_t bytes = 0;
@@ -609,12 +609,12 @@ void client_set_listening(struct client *c, bool listens) {
     listeners = listens ? listeners + 1 : listeners - 1;
 }
 
-static void set_flag(struct client *c, enum client_flags flag, bool on) {
+static void client_set_flag(struct client *c, enum client_flags flag, bool on) {
     c->flags = on ? c->flags | flag : c->flags & ~(unsigned)flag;
 }
 
-void client_set_never_idle(struct client *c, bool on) { set_flag(c, CLIENT_NEVER_IDLE, on); }
-void client_set_no_evict(struct client *c, bool on) { set_flag(c, CLIENT_NO_EVICT, on); }
+void client_set_never_idle(struct client *c, bool on) { client_set_flag(c, CLIENT_NEVER_IDLE, on); }
+void client_set_no_evict(struct client *c, bool on) { client_set_flag(c, CLIENT_NO_EVICT, on); }
 
 void client_set_name(struct client *c, struct slice name) {
     memory_free(c->name, MEMORY_CLIENTS);

@@ -48,7 +48,9 @@ static uint64_t evicted;
 
 /* ---- sums ---- */
 
-static size_t usable(const void *block) { return block ? memory_usable_size(block) : 0; }
+static size_t client_usable_bytes(const void *block) {
+    return block ? memory_usable_size(block) : 0;
+}
 
 /* memory_usable_size by the size, without asking the allocator, because it is called for each reply
  * chunk. */
@@ -58,7 +60,7 @@ static inline size_t usable_of_size(const void *block, size_t size) {
 
 size_t client_memory_of(const struct client *c) {
     return usable_of_size(c, sizeof(*c)) + usable_of_size(c->weight, sizeof(*c->weight)) +
-           client_place_bytes(c) + usable(c->name) + client_address_bytes(c) +
+           client_place_bytes(c) + client_usable_bytes(c->name) + client_address_bytes(c) +
            client_connection_bytes(c) + client_bytes_above(c) + client_input_bytes(c) +
            c->chunk_bytes;
 }
@@ -108,7 +110,7 @@ static void set_bytes(struct client_weight *w, size_t bytes) {
     put_in(w, bytes);
 }
 
-static void drop(struct client *c) {
+static void weight_drop(struct client *c) {
     take_out(c->weight);
     memory_free_sized(c->weight, sizeof(*c->weight), MEMORY_CLIENTS);
     c->weight = NULL;
@@ -120,7 +122,7 @@ void client_memory_note(struct client *c) {
     /* A client without a connection cannot be disconnected. */
     if (c->flags & (CLIENT_CLOSING | CLIENT_CAPTURED) || (!owns && !c->weight)) return;
     if (!owns) {
-        drop(c);
+        weight_drop(c);
         return;
     }
     if (!c->weight) {
@@ -142,7 +144,7 @@ void client_memory_note_chunks(struct client *c, ptrdiff_t bytes) {
 }
 
 void client_memory_mark(struct client *c) {
-    if (c->weight) drop(c);
+    if (c->weight) weight_drop(c);
     marked += client_memory_of(c);
 }
 
@@ -154,7 +156,7 @@ void client_memory_left(size_t bytes_staying) { leaving = bytes_staying; }
 
 /* ---- disconnecting ---- */
 
-static size_t disconnect(struct client *c) {
+static size_t evict_client(struct client *c) {
     size_t bytes = client_memory_of(c);
     log_notice("Evicting client %llu: it holds %zu bytes.", (unsigned long long)c->id, bytes);
     client_close_later(c);
@@ -167,7 +169,7 @@ static size_t disconnect_in(struct list_link *list, size_t bytes_wanted) {
     LIST_FOR_EACH (link, following, list) {
         struct client *c = LIST_ENTRY(link, struct client_weight, link)->client;
         if (given >= bytes_wanted) break;
-        if (!(c->flags & NEVER_TAKEN)) given += disconnect(c);
+        if (!(c->flags & NEVER_TAKEN)) given += evict_client(c);
     }
     return given;
 }
@@ -179,7 +181,7 @@ static void disconnect_idle(size_t bytes_wanted) {
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);
         if (given >= bytes_wanted) break;
-        if (!(c->flags & (NEVER_TAKEN | CLIENT_CLOSING)) && !c->weight) given += disconnect(c);
+        if (!(c->flags & (NEVER_TAKEN | CLIENT_CLOSING)) && !c->weight) given += evict_client(c);
     }
 }
 

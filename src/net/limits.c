@@ -49,7 +49,7 @@ static const char *const names_written[CLASSES] = {"normal", "replica", "pubsub"
 
 /* ---- the option ---- */
 
-static bool refuse(const char *text, char *reason, size_t reason_size) {
+static bool limits_refuse(const char *text, char *reason, size_t reason_size) {
     /* CONFIG SET gives no reason, as in 6.2. */
     if (option_source_now() != OPTION_FROM_CONFIG_SET) snprintf(reason, reason_size, "%s", text);
     return false;
@@ -62,18 +62,19 @@ static bool class_parse(const struct slice *words, struct output_limit *parsed, 
     const struct option_name *class = class_names;
     while (class->name && !slice_equal_nocase(slice_of(class->name), words[0])) class ++;
     if (!class->name)
-        return refuse(
+        return limits_refuse(
             "Unrecognized client limit class: the user specified an invalid one, or 'master' "
             "which has no buffer limits.",
             reason, reason_size);
     if (!option_parse_bytes(words[1], &limit.hard_bytes) ||
         !option_parse_bytes(words[2], &limit.soft_bytes))
-        return refuse("argument must be a memory value", reason, reason_size);
+        return limits_refuse("argument must be a memory value", reason, reason_size);
     if (words[3].length && words[3].bytes[0] == '-')
-        return refuse("Negative number of seconds in soft limit is invalid", reason, reason_size);
+        return limits_refuse("Negative number of seconds in soft limit is invalid", reason,
+                             reason_size);
     /* As in 6.2, seconds may have a unit: 1k is 1,000 seconds. */
     if (!option_parse_bytes(words[3], &limit.soft_seconds))
-        return refuse("argument couldn't be parsed into an integer", reason, reason_size);
+        return limits_refuse("argument couldn't be parsed into an integer", reason, reason_size);
     if (limit.soft_seconds > INT32_MAX) limit.soft_seconds = INT32_MAX;
     parsed[class->value] = limit;
     return true;
@@ -149,7 +150,7 @@ static const struct output_limit *limit_of(const struct client *c) {
     return &limits[c->flags & CLIENT_LISTENS ? CLASS_SUBSCRIBER : CLASS_NORMAL];
 }
 
-static void check(struct client *c, size_t bytes) {
+static void limits_check(struct client *c, size_t bytes) {
     const struct output_limit *limit = limit_of(c);
     bool hard = limit->hard_bytes && bytes >= (size_t)limit->hard_bytes;
     if (c->flags & CLIENT_CLOSING || !(hard || soft_passed(c, bytes, limit))) return;
@@ -158,10 +159,12 @@ static void check(struct client *c, size_t bytes) {
 
 void limits_check_output(struct client *c) {
     if (c->chunk_bytes > LIMITS_STRANGER_BYTES_MAX) limits_check_unread(c);
-    if (!(c->flags & CLIENT_STREAMED)) check(c, c->chunk_bytes);
+    if (!(c->flags & CLIENT_STREAMED)) limits_check(c, c->chunk_bytes);
 }
 
-void limits_check_stream(struct client *c, size_t unsent) { check(c, c->chunk_bytes + unsent); }
+void limits_check_stream(struct client *c, size_t unsent) {
+    limits_check(c, c->chunk_bytes + unsent);
+}
 
 bool limits_allow(struct client *c, size_t bytes) {
     size_t hard = (size_t)limit_of(c)->hard_bytes;

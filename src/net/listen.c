@@ -235,7 +235,7 @@ void listen_add_kind(const struct listen_kind *kind) {
 
 /* Closes the socket. `text` is sent only over plain sockets, because before a transport's handshake
  * no client can read it. */
-static void refuse(const struct listen_kind *kind, int fd, const char *text) {
+static void refuse_connection(const struct listen_kind *kind, int fd, const char *text) {
     /* The socket is new and empty, so a short line always fits, unless the peer is gone. */
     ssize_t ignored = kind->transport ? 0 : system_write(fd, text, strlen(text));
     (void)ignored;
@@ -254,15 +254,16 @@ static void accept_client(const struct listen_kind *kind, int fd, const struct s
     char reason[REASON_CHARS];
     if (count_connections() >= (size_t)client_maxclients()) {
         rejected++;
-        refuse(kind, fd, "-ERR max number of clients reached\r\n");
+        refuse_connection(kind, fd, "-ERR max number of clients reached\r\n");
         return;
     }
     if (protected_mode && !bind_count && !client_strangers_any() && !socket_peer_is_local(peer)) {
         rejected++;
-        refuse(kind, fd,
-               "-DENIED Protected mode is on: no address is bound and no password is set, so only "
-               "clients of this host are served. Set 'bind' or a password, or, knowing what it "
-               "means, 'protected-mode no'.\r\n");
+        refuse_connection(
+            kind, fd,
+            "-DENIED Protected mode is on: no address is bound and no password is set, so only "
+            "clients of this host are served. Set 'bind' or a password, or, knowing what it "
+            "means, 'protected-mode no'.\r\n");
         return;
     }
     if (peer->is_unix)
@@ -328,7 +329,7 @@ static void rest_for(int64_t msec) {
     loop_timer_start(loop, &rest_timer, msec);
 }
 
-static void rest(void) {
+static void listen_rest(void) {
     for (int i = 0; i < current->count; i++) loop_unwatch(loop, &current->listeners[i].watcher);
     if (unix_listener.watcher.fd >= 0) loop_unwatch(loop, &unix_listener.watcher);
     rest_for(ACCEPT_REST_MSEC);
@@ -360,7 +361,7 @@ static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
         if (fd < 0) {
             if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
             tell_not_accepted(errno);
-            rest();
+            listen_rest();
             return;
         }
         l->kind->accepted(l->kind, fd, &peer);
@@ -369,7 +370,7 @@ static void accept_ready(struct loop_watcher *watcher, unsigned ready) {
 
 /* ---- opening ---- */
 
-static bool watch(struct loop_watcher *w, int fd, char *reason, size_t reason_size) {
+static bool listener_watch(struct loop_watcher *w, int fd, char *reason, size_t reason_size) {
     w->fd = fd;
     w->callback = accept_ready;
     if (loop_watch(loop, w, LOOP_READABLE)) return true;
@@ -411,7 +412,7 @@ static int share_current(const struct listener_set *s, const struct place *p) {
 }
 
 /* Adds one socket. True also if the address is missing on this host and may be missing. */
-static bool set_add(struct listener_set *s, struct place p, bool quiet) {
+static bool set_add_address(struct listener_set *s, struct place p, bool quiet) {
     char reason[256];
     bool optional = *p.address == '-';
     if (optional) p.address++;
@@ -419,7 +420,7 @@ static bool set_add(struct listener_set *s, struct place p, bool quiet) {
     if (fd < 0) fd = socket_listen_tcp(p.address, p.port, (int)backlog, reason, sizeof(reason));
     int error = fd < 0 ? errno : 0;
     struct listener *l = &s->listeners[s->count];
-    if (fd >= 0 && watch(&l->watcher, fd, reason, sizeof(reason))) {
+    if (fd >= 0 && listener_watch(&l->watcher, fd, reason, sizeof(reason))) {
         snprintf(l->address, sizeof(l->address), "%s", p.address);
         l->port = p.port;
         l->kind = p.kind;
@@ -442,11 +443,11 @@ static bool set_add_kind(struct listener_set *s, const struct listen_kind *kind,
     if (!bind_count) {
         struct place any = p;
         any.address = "-::*";
-        return set_add(s, p, quiet) && set_add(s, any, quiet);
+        return set_add_address(s, p, quiet) && set_add_address(s, any, quiet);
     }
     for (int i = 0; i < bind_count; i++, address += strlen(address) + 1) {
         p.address = address;
-        if (!set_add(s, p, quiet)) return false;
+        if (!set_add_address(s, p, quiet)) return false;
     }
     return true;
 }
@@ -477,12 +478,12 @@ static void set_restore(struct listener_set *s) {
         char address[ADDRESS_TEXT_MAX];
         memcpy(address, s->listeners[i].address, sizeof(address));
         const struct place p = {address, s->listeners[i].port, s->listeners[i].kind};
-        set_add(s, p, false);
+        set_add_address(s, p, false);
     }
 }
 
 /* `may_overlap`: new addresses may overlap old ones, so that these must be closed first. */
-static bool reopen(bool may_overlap) {
+static bool listen_reopen(bool may_overlap) {
     struct listener_set *old = current, *new = current == &sets[0] ? &sets[1] : &sets[0];
     may_overlap = may_overlap && old->count;
     if (set_open_some(new, may_overlap)) {
@@ -503,7 +504,7 @@ static bool reopen(bool may_overlap) {
 }
 
 static bool apply_port(const struct option_row *row, char *reason, size_t reason_size) {
-    if (!loop || reopen(false)) return true;
+    if (!loop || listen_reopen(false)) return true;
     snprintf(reason, reason_size, "Unable to listen on this port. Check server logs.");
     return false;
 }
@@ -523,7 +524,7 @@ static bool apply_tls_port(const struct option_row *row, char *reason, size_t re
 }
 
 static bool apply_bind(const struct option_row *row, char *reason, size_t reason_size) {
-    if (!loop || (!port && !tls_port) || reopen(true)) return true;
+    if (!loop || (!port && !tls_port) || listen_reopen(true)) return true;
     snprintf(reason, reason_size, "Failed to bind to specified addresses.");
     return false;
 }
@@ -549,7 +550,7 @@ bool listen_open(struct loop *the_loop, char *reason, size_t reason_size) {
     if (*unix_path) {
         char why[256];
         int fd = socket_listen_unix(unix_path, (unsigned)unix_mode, (int)backlog, why, sizeof(why));
-        if (fd < 0 || !watch(&unix_listener.watcher, fd, why, sizeof(why))) {
+        if (fd < 0 || !listener_watch(&unix_listener.watcher, fd, why, sizeof(why))) {
             unix_listener.watcher.fd = -1;
             snprintf(reason, reason_size, "Opening Unix socket: %s", why);
             return false;
@@ -572,12 +573,12 @@ void listen_close(void) {
     listen_unix_remove();
 }
 
-static void close_in_child(const struct child_job *job) {
+static void listen_close_in_child(const struct child_job *job) {
     for (int i = 0; i < current->count; i++) system_close(current->listeners[i].watcher.fd);
     if (unix_listener.watcher.fd >= 0) system_close(unix_listener.watcher.fd);
 }
 
-const struct child_observer listen_child_observer = {.in_child = close_in_child};
+const struct child_observer listen_child_observer = {.in_child = listen_close_in_child};
 
 int listen_port(void) { return (int)port; }
 int listen_tls_port(void) { return (int)tls_port; }

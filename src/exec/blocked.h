@@ -9,7 +9,7 @@
  * Every wait ends in one function, for one of the reasons in enum blocked_reason. The reply is made
  * when the wait ends, by the wait's kind, and not when it begins.
  *
- *   who ends it                            for                        reason
+ *   what ends it                           for                        reason
  *   -------------------------------------  -------------------------  -----------------------------
  *   blocked_serve, after blocked_signal_   clients that wait for key  BLOCKED_SERVED
  *   blocked_end: WAIT's acknowledgements   one client                 BLOCKED_VALUE

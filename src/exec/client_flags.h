@@ -21,7 +21,7 @@ static inline bool client_in_transaction(const struct client *c) {
 }
 
 /* Whether a command may block its client. A client cannot be blocked within EXEC, without a
- * connection, or if nobody reads its replies (a stream, as replicas have it). */
+ * connection, or while it is sent a stream instead of replies (a replica). */
 static inline bool client_may_wait(const struct client *c) {
     return !(client_flags(c, &transaction_client_state) & TRANSACTION_RUNS ||
              c->flags & (CLIENT_CAPTURED | CLIENT_STREAMED));

@@ -27,14 +27,14 @@
  *  1. A client has TRANSACTION_OPEN exactly from transaction_begin to transaction_end; its queue
  *     is empty otherwise.
  *  2. A client has a struct transaction exactly while it has the flag or watches a key.
- *  3. A key is in its database's table exactly while somebody watches it; a client watches it once
- * at most.
+ *  3. A key is in its database's table exactly while a client watches it; a client watches a key
+ * once at most.
  *  4. A client with TRANSACTION_WATCH_FAILED watches nothing.
  *  5. `bytes` is what the struct, the queue and the links take: all of MEMORY_CLIENTS, so that they
  *     count as the client's. The names of watched keys are shared, and of MEMORY_OTHER.
- *  6. `leaving_bytes` is the sum of `bytes` in the list of what is given up: our part of
- *     MEMORY_LEAVING.
- *  7. The keyspace knows of our interest exactly while a table is not empty.
+ *  6. `leaving_bytes` is the sum of `bytes` in the list of dropped commands, and this module's part
+ *     of MEMORY_LEAVING.
+ *  7. This module's interest is noted in the keyspace exactly while a table is not empty.
  */
 #include "exec/transaction.h"
 

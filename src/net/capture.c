@@ -9,16 +9,20 @@
 #include "base/panic.h"
 #include "net/client.h"
 
-void capture_open(struct capture *capture,
-                  void (*take)(struct capture *capture, const char *bytes, size_t length)) {
-    *capture = (struct capture){.client = client_create_captured(), .take = take};
+static void open_client(struct capture *capture) {
+    capture->client = client_create_captured();
     buffer_init(&capture->replies, MEMORY_OTHER);
     client_set_place_of_net(capture->client, CLIENT_PLACE_CAPTURE, capture);
 }
 
+void capture_open(struct capture *capture) {
+    *capture = (struct capture){0};
+    open_client(capture);
+}
+
 void capture_open_typed(struct capture *capture, const struct capture_forms *forms) {
-    capture_open(capture, capture_discard);
-    capture->forms = forms;
+    *capture = (struct capture){.forms = forms};
+    open_client(capture);
     capture->client->flags |= CLIENT_TYPED;
 }
 
@@ -29,15 +33,25 @@ void capture_close(struct capture *capture) {
     capture->client = NULL;
 }
 
-void capture_discard(struct capture *capture, const char *bytes, size_t length) {}
-
 void capture_take(const struct client *c, const char *bytes, size_t length) {
     struct capture *capture = client_place_of_net(c, CLIENT_PLACE_CAPTURE);
-    if (!capture) return; /* the capture has been closed */
-    if (capture->take)
-        capture->take(capture, bytes, length);
-    else
-        buffer_append(&capture->replies, bytes, length);
+    /* NULL: the capture has been closed. */
+    if (capture && !capture->forms) buffer_append(&capture->replies, bytes, length);
+}
+
+size_t capture_gathered(const struct client *c) {
+    const struct capture *capture = client_place_of_net(c, CLIENT_PLACE_CAPTURE);
+    return capture->replies.length;
+}
+
+void capture_insert(const struct client *c, size_t at, const char *bytes, size_t length) {
+    struct capture *capture = client_place_of_net(c, CLIENT_PLACE_CAPTURE);
+    struct buffer *b = &capture->replies;
+    size_t behind = b->length - at;
+    buffer_reserve(b, length);
+    memmove(b->bytes + at + length, b->bytes + at, behind);
+    memcpy(b->bytes + at, bytes, length);
+    b->length += length;
 }
 
 /* ---- values ---- */
@@ -48,52 +62,103 @@ static struct capture *typed(const struct client *c) {
     return client_place_of_net(c, CLIENT_PLACE_CAPTURE);
 }
 
+/* The innermost group is no longer open. */
+static enum capture_group leave(struct capture *capture) {
+    enum capture_group kind = capture->levels[--capture->depth].kind;
+    capture->forms->group_end(capture, kind);
+    return kind;
+}
+
+/* A value has been handed on: groups that have all their values end. An attribute is no value of
+ * the group that it stands in. */
+static void note_value(struct capture *capture) {
+    while (capture->depth) {
+        struct capture_level *level = &capture->levels[capture->depth - 1];
+        if (++level->seen != level->values || leave(capture) == CAPTURE_ATTRIBUTE) return;
+    }
+}
+
 void capture_integer(const struct client *c, int64_t value) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->integer(capture, value);
+    if (!capture) return;
+    capture->forms->integer(capture, value);
+    note_value(capture);
 }
 
 void capture_bulk(const struct client *c, struct slice text) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->bulk(capture, text);
+    if (!capture) return;
+    capture->forms->bulk(capture, text);
+    note_value(capture);
 }
 
 void capture_status(const struct client *c, struct slice text) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->status(capture, text);
+    if (!capture) return;
+    capture->forms->status(capture, text);
+    note_value(capture);
 }
 
 void capture_error(const struct client *c, struct slice text) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->error(capture, text);
+    if (!capture) return;
+    capture->forms->error(capture, text);
+    note_value(capture);
 }
 
-void capture_group(const struct client *c, enum capture_group group, int64_t count) {
+void capture_group(const struct client *c, enum capture_group kind, int64_t count) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->group(capture, group, count);
+    if (!capture) return;
+    capture->forms->group(capture, kind, count);
+    if (!capture->forms->group_end) return;
+    ASSERT(capture->depth < CAPTURE_DEPTH_MAX);
+    bool doubles = count > 0 && capture_group_is_pairs(kind);
+    capture->levels[capture->depth++] =
+        (struct capture_level){.kind = kind, .values = doubles ? 2 * count : count};
+    if (!count && leave(capture) != CAPTURE_ATTRIBUTE) note_value(capture);
+}
+
+void capture_group_end(const struct client *c, int64_t count) {
+    struct capture *capture = typed(c);
+    if (!capture || !capture->forms->group_end) return;
+    ASSERT(capture->depth);
+    const struct capture_level *level = capture_innermost(capture);
+    ASSERT_COMPARE(level->values, ==, CAPTURE_COUNT_LATER);
+    ASSERT_COMPARE(level->seen, ==, capture_group_is_pairs(level->kind) ? 2 * count : count);
+    if (leave(capture) != CAPTURE_ATTRIBUTE) note_value(capture);
 }
 
 void capture_null(const struct client *c) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->null(capture);
+    if (!capture) return;
+    capture->forms->null(capture);
+    note_value(capture);
 }
 
 void capture_boolean(const struct client *c, bool value) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->boolean(capture, value);
+    if (!capture) return;
+    capture->forms->boolean(capture, value);
+    note_value(capture);
 }
 
 void capture_number(const struct client *c, struct slice digits) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->number(capture, digits);
+    if (!capture) return;
+    capture->forms->number(capture, digits);
+    note_value(capture);
 }
 
 void capture_big_number(const struct client *c, struct slice digits) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->big_number(capture, digits);
+    if (!capture) return;
+    capture->forms->big_number(capture, digits);
+    note_value(capture);
 }
 
 void capture_verbatim(const struct client *c, struct slice text, const char *type) {
     struct capture *capture = typed(c);
-    if (capture) capture->forms->verbatim(capture, text, type);
+    if (!capture) return;
+    capture->forms->verbatim(capture, text, type);
+    note_value(capture);
 }

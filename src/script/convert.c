@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Conversions. convert.h has the rules.
  *
- * A reply comes value by value. While a group is open its table is on the stack, and above it, of a
- * map, a key whose value is still to come. No step calls a script's code or collects by a
- * finalizer's: all access is raw.
+ * A reply comes value by value from its capture, which knows the groups that are open. While a
+ * group is open its table is on the stack, and above it, of a map, a key whose value is still to
+ * come. No step calls a script's code or collects by a finalizer's: all access is raw.
  *
  * Invariant: the stack has one place for each open group, one more for each map that waits for a
  * value, and one for the result when it is done.
@@ -40,8 +40,6 @@
 
 static struct convert *convert_of(struct capture *capture) { return (struct convert *)capture; }
 
-static void group_close(struct convert *convert);
-
 static void fill(struct convert *convert) {
     convert->full = true;
     convert->capture.client->flags |= CLIENT_REPLY_OFF;
@@ -73,26 +71,29 @@ static void put_pair(lua_State *L) {
 /* The value on top goes where it belongs. */
 static void put(struct convert *convert) {
     lua_State *L = convert->L;
-    if (!convert->depth) {
+    const struct capture_level *level = capture_innermost(&convert->capture);
+    if (!level) {
         if (convert->done) lua_pop(L, 1); /* a second reply: none of what scripts may call has */
         convert->done = true;
         return;
     }
-    struct convert_group *g = &convert->groups[convert->depth - 1];
-    g->left--;
-    switch (g->kind) {
+    bool pairs = capture_group_is_pairs(level->kind);
+    if (level->seen / (pairs ? 2 : 1) == VALUES_MAX) {
+        fill(convert);
+        return;
+    }
+    switch (level->kind) {
     case CAPTURE_ARRAY:
-    case CAPTURE_PUSH: lua_rawseti(L, -2, ++g->index); break;
+    case CAPTURE_PUSH: lua_rawseti(L, -2, (int)level->seen + 1); break;
     case CAPTURE_SET:
         lua_pushboolean(L, true);
         put_pair(L);
         break;
     case CAPTURE_MAP:
     case CAPTURE_ATTRIBUTE:
-        if (g->left % 2 == 0) put_pair(L);
+        if (level->seen % 2) put_pair(L);
         break;
     }
-    if (!g->left) group_close(convert);
 }
 
 /* The table on top becomes {name = table}. */
@@ -102,22 +103,9 @@ static void wrap(lua_State *L, const char *name) {
     lua_setfield(L, -2, name);
 }
 
-/* Attributes are about the value that follows, and scripts are not told of them. */
-static void group_close(struct convert *convert) {
-    enum capture_group kind = convert->groups[--convert->depth].kind;
-    if (kind == CAPTURE_MAP) wrap(convert->L, "map");
-    if (kind == CAPTURE_SET) wrap(convert->L, "set");
-    if (kind == CAPTURE_ATTRIBUTE)
-        lua_pop(convert->L, 1);
-    else
-        put(convert);
-}
-
 static void take_group(struct capture *capture, enum capture_group kind, int64_t count) {
-    if (is_full(convert_of(capture))) return;
     struct convert *convert = convert_of(capture);
-    bool pairs = kind == CAPTURE_MAP || kind == CAPTURE_ATTRIBUTE;
-    ASSERT(convert->depth < CONVERT_DEPTH_MAX);
+    if (is_full(convert)) return;
     if (count > VALUES_MAX) {
         fill(convert);
         return;
@@ -125,10 +113,19 @@ static void take_group(struct capture *capture, enum capture_group kind, int64_t
     int room = lua_checkstack(convert->L, PLACES);
     ASSERT(room);
     int slots = count < SLOTS_AT_ONCE ? (int)count : SLOTS_AT_ONCE;
-    lua_createtable(convert->L, kind == CAPTURE_ARRAY ? slots : 0, 0);
-    convert->groups[convert->depth++] =
-        (struct convert_group){.kind = kind, .left = pairs ? 2 * count : count};
-    if (!count) group_close(convert);
+    lua_createtable(convert->L, kind == CAPTURE_ARRAY && slots > 0 ? slots : 0, 0);
+}
+
+/* Attributes are about the value that follows, and scripts are not told of them. */
+static void take_group_end(struct capture *capture, enum capture_group kind) {
+    struct convert *convert = convert_of(capture);
+    if (convert->full) return;
+    if (kind == CAPTURE_MAP) wrap(convert->L, "map");
+    if (kind == CAPTURE_SET) wrap(convert->L, "set");
+    if (kind == CAPTURE_ATTRIBUTE)
+        lua_pop(convert->L, 1);
+    else
+        put(convert);
 }
 
 static void take_integer(struct capture *capture, int64_t value) {
@@ -158,7 +155,7 @@ static void take_status(struct capture *capture, struct slice text) {
 static void take_error(struct capture *capture, struct slice text) {
     if (is_full(convert_of(capture))) return;
     struct convert *convert = convert_of(capture);
-    if (!convert->depth && !convert->done) convert->failed = true;
+    if (!capture_innermost(capture) && !convert->done) convert->failed = true;
     push_field(convert->L, "err", text);
     put(convert);
 }
@@ -216,6 +213,7 @@ static const struct capture_forms forms = {
     .status = take_status,
     .error = take_error,
     .group = take_group,
+    .group_end = take_group_end,
     .null = take_null,
     .boolean = take_boolean,
     .number = take_number,
@@ -235,7 +233,7 @@ void convert_begin(struct convert *convert, struct lua_State *L) {
     ASSERT(room);
     convert->L = L;
     convert->base = lua_gettop(L);
-    convert->depth = 0;
+    capture_restart(&convert->capture);
     convert->done = convert->failed = convert->full = false;
 }
 

@@ -22,22 +22,11 @@
 struct client;
 struct lua_State;
 
-/* Groups within groups at most: those of our commands, which no data makes deeper. */
-#define CONVERT_DEPTH_MAX 32
-
-struct convert_group {
-    enum capture_group kind;
-    int64_t left; /* values to come */
-    int index;    /* of an array: the last one that was set */
-};
-
 /* One reply on its way to a value. */
 struct convert {
-    struct capture capture; /* the client whose replies become values */
+    struct capture capture; /* the client whose replies become values; its levels are open tables */
     struct lua_State *L;
-    struct convert_group groups[CONVERT_DEPTH_MAX]; /* open ones, the outermost first */
-    int base;                                       /* of the stack, when it began */
-    int depth;
+    int base;          /* of the stack, when it began */
     bool done, failed; /* the value is on top of the stack; it is an error */
     bool full;         /* there is no room for more of it */
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replies as text. A capture's forms are put behind ours, which write and hand on.
- *
- * Invariant: `groups` are those that are open, the outermost first, each with the values that are
- * still to come.
+ * Replies as text. A capture's forms are put behind ours, which write and hand on. The capture
+ * knows the groups that are open.
  */
 #include "script/debug_reply.h"
 
@@ -10,18 +8,10 @@
 #include "net/capture.h"
 #include "net/client.h"
 
-/* Groups within groups at most: those of our commands, which no data makes deeper. */
-#define DEPTH_MAX 32
-
 static struct {
     const struct capture_forms *inner;
     struct buffer *out;
     size_t most;
-    struct {
-        enum capture_group kind;
-        int64_t left, of;
-    } groups[DEPTH_MAX];
-    int depth;
 } copy;
 
 static bool has_room(void) { return copy.out->length <= copy.most; }
@@ -30,122 +20,96 @@ static void write_text(const char *text) {
     if (has_room()) buffer_append_c_string(copy.out, text);
 }
 
-static bool is_pairs(enum capture_group kind) {
-    return kind == CAPTURE_MAP || kind == CAPTURE_ATTRIBUTE;
-}
-
 static const char *brackets(enum capture_group kind, bool closing) {
-    if (is_pairs(kind)) return closing ? "}" : "{";
+    if (capture_group_is_pairs(kind)) return closing ? "}" : "{";
     if (kind == CAPTURE_SET) return closing ? ")" : "~(";
     return closing ? "]" : "[";
 }
 
 /* Before each value. */
-static void separate(void) {
-    if (!copy.depth) return;
-    bool between = is_pairs(copy.groups[copy.depth - 1].kind);
-    int64_t done = copy.groups[copy.depth - 1].of - copy.groups[copy.depth - 1].left;
-    if (done) write_text(between && done % 2 ? " => " : ",");
+static void separate(const struct capture *capture) {
+    const struct capture_level *level = capture_innermost(capture);
+    if (!level || !level->seen) return;
+    write_text(capture_group_is_pairs(level->kind) && level->seen % 2 ? " => " : ",");
 }
 
-/* After each value: groups that are full are closed. */
-static void count(void) {
-    while (copy.depth && --copy.groups[copy.depth - 1].left == 0) {
-        enum capture_group kind = copy.groups[--copy.depth].kind;
-        write_text(brackets(kind, true));
-        if (kind != CAPTURE_ATTRIBUTE) continue;
-        write_text(" "); /* it counts as nothing */
-        break;
-    }
-}
-
-static void write_value(const char *text) {
-    separate();
+static void write_value(const struct capture *capture, const char *text) {
+    separate(capture);
     write_text(text);
-    count();
 }
 
-static void write_quoted(const char *mark, struct slice text) {
+static void write_quoted(const struct capture *capture, const char *mark, struct slice text) {
     struct buffer whole;
     size_t room = has_room() ? copy.most + 1 - copy.out->length : 0;
-    separate();
-    if (room) {
-        buffer_init(&whole, MEMORY_OTHER);
-        buffer_append_c_string(&whole, mark);
-        buffer_append(&whole, text.bytes, text.length < room ? text.length : room);
-        buffer_append_quoted(copy.out, buffer_slice(&whole));
-        buffer_free(&whole);
-    }
-    count();
+    separate(capture);
+    if (!room) return;
+    buffer_init(&whole, MEMORY_OTHER);
+    buffer_append_c_string(&whole, mark);
+    buffer_append(&whole, text.bytes, text.length < room ? text.length : room);
+    buffer_append_quoted(copy.out, buffer_slice(&whole));
+    buffer_free(&whole);
 }
 
-static void write_digits(const char *mark, struct slice digits) {
-    separate();
+static void write_digits(const struct capture *capture, const char *mark, struct slice digits) {
+    separate(capture);
     write_text(mark);
     if (has_room()) buffer_append(copy.out, digits.bytes, digits.length);
-    count();
 }
 
 static void take_integer(struct capture *capture, int64_t value) {
-    separate();
+    separate(capture);
     if (has_room()) buffer_printf(copy.out, "%lld", (long long)value);
-    count();
     copy.inner->integer(capture, value);
 }
 
 static void take_bulk(struct capture *capture, struct slice text) {
-    write_quoted("", text);
+    write_quoted(capture, "", text);
     copy.inner->bulk(capture, text);
 }
 
 static void take_status(struct capture *capture, struct slice text) {
-    write_quoted("+", text);
+    write_quoted(capture, "+", text);
     copy.inner->status(capture, text);
 }
 
 static void take_error(struct capture *capture, struct slice text) {
-    write_quoted("-", text);
+    write_quoted(capture, "-", text);
     copy.inner->error(capture, text);
 }
 
-static void take_group(struct capture *capture, enum capture_group kind, int64_t length) {
-    ASSERT(copy.depth < DEPTH_MAX);
-    separate();
-    write_text(brackets(kind, false));
-    copy.groups[copy.depth].kind = kind;
-    copy.groups[copy.depth].left = copy.groups[copy.depth].of =
-        is_pairs(kind) ? 2 * length : length;
-    copy.depth++;
-    if (!length) {
-        write_text(brackets(kind, true));
-        copy.depth--;
-        count();
-    }
-    copy.inner->group(capture, kind, length);
+static void take_group(struct capture *capture, enum capture_group kind, int64_t count) {
+    write_value(capture, brackets(kind, false));
+    copy.inner->group(capture, kind, count);
+}
+
+static void take_group_end(struct capture *capture, enum capture_group kind) {
+    write_text(brackets(kind, true));
+    if (kind == CAPTURE_ATTRIBUTE) write_text(" "); /* the value that it is about follows */
+    copy.inner->group_end(capture, kind);
 }
 
 static void take_null(struct capture *capture) {
-    write_value(capture->client->protocol == 3 ? "(null)" : "NULL");
+    write_value(capture, capture->client->protocol == 3 ? "(null)" : "NULL");
     copy.inner->null(capture);
 }
 
 static void take_boolean(struct capture *capture, bool value) {
-    write_value(value ? "#true" : "#false");
+    write_value(capture, value ? "#true" : "#false");
     copy.inner->boolean(capture, value);
 }
 
 static void take_number(struct capture *capture, struct slice digits) {
-    write_digits("(double) ", digits);
+    write_digits(capture, "(double) ", digits);
     copy.inner->number(capture, digits);
 }
 
 static void take_big_number(struct capture *capture, struct slice digits) {
-    write_digits("(big number) ", digits);
+    write_digits(capture, "(big number) ", digits);
     copy.inner->big_number(capture, digits);
 }
 
 static void take_verbatim(struct capture *capture, struct slice text, const char *type) {
-    write_quoted("", text);
+    write_quoted(capture, "", text);
     copy.inner->verbatim(capture, text, type);
 }
 
@@ -155,6 +119,7 @@ static const struct capture_forms forms = {
     .status = take_status,
     .error = take_error,
     .group = take_group,
+    .group_end = take_group_end,
     .null = take_null,
     .boolean = take_boolean,
     .number = take_number,
@@ -166,7 +131,6 @@ void debug_reply_begin(struct capture *capture, struct buffer *out, size_t most)
     copy.inner = capture->forms;
     copy.out = out;
     copy.most = out->length + most;
-    copy.depth = 0;
     capture->forms = &forms;
 }
 

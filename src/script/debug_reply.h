@@ -10,7 +10,7 @@
 struct capture;
 
 /* From here on what the capture is given is written to `out` too, as far as that comes to about
- * `most` bytes. Of one capture at a time. */
+ * `most` bytes. Of one capture at a time, whose forms take group_end. */
 void debug_reply_begin(struct capture *capture, struct buffer *out, size_t most);
 void debug_reply_end(struct capture *capture);
 #endif

@@ -395,7 +395,7 @@ static int setup(void **state) {
     if (!mode_open(&mode_server, loop)) return -1;
     clock_use_fixed(INT64_C(1750000000000000), 1000000000);
     clock_refresh();
-    capture_open(&capture, NULL);
+    capture_open(&capture);
     return 0;
 }
 

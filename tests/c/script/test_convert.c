@@ -256,7 +256,7 @@ static const struct {
 
 static void test_values_become_replies(void **state) {
     struct capture capture;
-    capture_open(&capture, NULL);
+    capture_open(&capture);
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         const char *in_3 = values[i].in_3 ? values[i].in_3 : values[i].in_2;
         check_reply(&capture, values[i].expression, 2, false, values[i].in_2);
@@ -269,7 +269,7 @@ static void test_values_become_replies(void **state) {
 
 static void test_depth_has_a_bound(void **state) {
     struct capture capture;
-    capture_open(&capture, NULL);
+    capture_open(&capture);
     assert_int_equal(luaL_dostring(L, "local t = {} t[1] = t return t"), 0);
     struct slice reply = reply_of(&capture, 2, false);
     static const char end[] = "*1\r\n-ERR reached lua stack limit\r\n";
@@ -282,6 +282,7 @@ static void test_depth_has_a_bound(void **state) {
 /* ---- there and back ---- */
 
 /* Draws one reply: what scripts get as they would send it. */
+/* Groups with their length before or behind, by chance. */
 static void random_reply(struct client *c, int depth) {
     char bytes[40];
     size_t length = random_below(sizeof(bytes));
@@ -313,8 +314,14 @@ static void random_reply(struct client *c, int depth) {
         break;
     default: {
         int64_t count = (int64_t)random_below(5);
-        reply_array(c, count);
+        struct reply_group g;
+        bool later = random_below(2);
+        if (later)
+            g = reply_array_begin(c);
+        else
+            reply_array(c, count);
         for (int64_t i = 0; i < count; i++) random_reply(c, depth + 1);
+        if (later) reply_group_end(&g, count);
     }
     }
 }
@@ -340,8 +347,8 @@ static void test_values_of_a_reply_have_a_bound(void **state) {
 
 static void test_random_replies_come_back(void **state) {
     struct capture direct, back;
-    capture_open(&direct, NULL);
-    capture_open(&back, NULL);
+    capture_open(&direct);
+    capture_open(&back);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t seed = random_u64();
         uint8_t protocol = round % 2 ? 3 : 2;

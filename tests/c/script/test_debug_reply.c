@@ -17,12 +17,22 @@ static int values; /* that have gone on */
 static void take_integer(struct capture *c, int64_t v) { values++; }
 static void take_text(struct capture *c, struct slice v) { values++; }
 static void take_group(struct capture *c, enum capture_group g, int64_t n) { values++; }
+static void take_group_end(struct capture *c, enum capture_group g) {}
 static void take_null(struct capture *c) { values++; }
 static void take_boolean(struct capture *c, bool v) { values++; }
 static void take_verbatim(struct capture *c, struct slice v, const char *type) { values++; }
 static const struct capture_forms forms = {
-    take_integer, take_text,    take_text, take_text, take_group,
-    take_null,    take_boolean, take_text, take_text, take_verbatim,
+    .integer = take_integer,
+    .bulk = take_text,
+    .status = take_text,
+    .error = take_text,
+    .group = take_group,
+    .group_end = take_group_end,
+    .null = take_null,
+    .boolean = take_boolean,
+    .number = take_text,
+    .big_number = take_text,
+    .verbatim = take_verbatim,
 };
 
 static struct capture capture;
@@ -109,6 +119,22 @@ static void test_resp3(void **state) {
     assert_text("[{\"about\" => 1} 2,3]", 6);
 }
 
+/* Lengths that come behind: the text is the same. */
+static void test_lengths_behind(void **state) {
+    struct client *c = reply_to(3, 1000);
+    struct reply_group outer = reply_array_begin(c), inner = reply_map_begin(c);
+    reply_bulk(c, SLICE("k"));
+    reply_integer(c, 1);
+    reply_integer(c, 2);
+    reply_integer(c, 3);
+    reply_group_end(&inner, 2);
+    inner = reply_set_begin(c);
+    reply_group_end(&inner, 0);
+    reply_integer(c, 4);
+    reply_group_end(&outer, 3);
+    assert_text("[{\"k\" => 1,2 => 3},~(),4]", 8);
+}
+
 static char large[100000];
 
 /* The text ends; the values do not. */
@@ -129,7 +155,8 @@ static int open_all(void **state) { return peers_open(&executor); }
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {TEST(test_resp2), TEST(test_resp3), TEST(test_bounded)};
+    const struct CMUnitTest tests[] = {TEST(test_resp2), TEST(test_resp3),
+                                       TEST(test_lengths_behind), TEST(test_bounded)};
 #undef TEST
     return cmocka_run_group_tests(tests, open_all, NULL);
 }

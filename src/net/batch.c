@@ -824,6 +824,7 @@ static inline __attribute__((always_inline)) void run_one(struct request *r) {
     }
     batch.running_request = r;
     executor->execute(r);
+    ASSERT_SLOW(!(c->flags & CLIENT_OPEN_GROUP));
     batch.running_request = NULL;
     bool skips = c->flags & (CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT);
     if (__builtin_expect(skips, 0) && !(c->flags & CLIENT_HELD)) step_reply_skip(c);
@@ -869,6 +870,7 @@ const struct client *batch_running_client(void) {
 void batch_relieve(void) {
     if (!reply_is_due()) return;
     struct client *c = batch.running_request ? batch.running_request->client : NULL;
+    ASSERT(!c || !(c->flags & CLIENT_OPEN_GROUP));
     write_replies();
     if (c) reply_begin(c);
 }

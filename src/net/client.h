@@ -52,6 +52,7 @@ enum client_flags {
     CLIENT_PRIMARY = 1 << 20,     /* the primary of this server */
     CLIENT_AWAITED = 1 << 21,     /* an I/O thread reads its socket, or will: no other code does */
     CLIENT_AWAY = 1 << 22,        /* an I/O thread writes, or uses its transport: no other writes */
+    CLIENT_OPEN_GROUP = 1 << 23,  /* its reply has a group whose length is not said yet: reply.h */
 };
 /* Replies to such a client are dropped. */
 #define CLIENT_REPLIES_DROPPED \

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replies: output buffers, clients' chunks, and the forms of RESP2 and RESP3.
  *
+ * A group whose length comes after its elements (struct reply_group) has the longest header's room
+ * where its header will stand. At its end the header is written, and the rest of the room is closed
+ * from the side that has fewer bytes to move: what stands behind it moves down, or what stands
+ * before it, in the same region or chunk, moves up, and the region or chunk then begins later. So
+ * the header is found by its distance from the first unsent byte there, which neither way changes
+ * for the groups around this one.
+ *
  * Invariants
  *  1. Bytes of one client leave in the order in which they were added: a client that has chunks
  *     gets further replies in chunks, never in the output buffer.
@@ -23,6 +30,10 @@
  *     until reply_settle. A client whose region is written so, or whose transport is read
  *     (CLIENT_AWAY), is written to by nobody else: what is added to it are chunks, and waits in
  *     `away`. What is left of its region comes before them.
+ *  7. While a group of a client's reply is open (CLIENT_OPEN_GROUP) nothing of the client's output
+ *     is written, and nothing but the reply is added to it. A group that began in the output buffer
+ *     stands there, or, once that was full, at the same distance from the start of the client's
+ *     first chunk: by 1 a client whose replies go to the output buffer has no chunks.
  *
  * Source of the formats: the Redis serialization protocol's specification, versions 2 and 3.
  */
@@ -372,6 +383,7 @@ void reply_end(void) {
 static void spill(void) {
     struct client *c = output.current;
     output.current = NULL;
+    ASSERT_SLOW(!c->replies);
     size_t start = output.current_start, length = output.used - start;
     output.used = start;
     if (length) chunk_append(c, output.bytes + start, length);
@@ -409,6 +421,8 @@ void reply_raw(struct client *c, const char *bytes, size_t length) {
 }
 
 void reply_message(struct client *c, const char *bytes, size_t length) {
+    /* It would stand between elements, unless a turn within has set the reply apart. */
+    ASSERT_SLOW(!(c->flags & CLIENT_OPEN_GROUP) || c->flags & CLIENT_BELOW);
     if (!(c->flags & (CLIENT_CLOSING | CLIENT_STREAMED))) append(c, bytes, length);
 }
 
@@ -434,11 +448,17 @@ static void append_header(struct client *c, char mark, int64_t value) {
     append(c, text, (size_t)(header_write(text, mark, value) - text));
 }
 
-static void reply_group(struct client *c, char mark, enum capture_group group, int64_t count) {
+static const char group_marks[] = {[CAPTURE_ARRAY] = '*',
+                                   [CAPTURE_MAP] = '%',
+                                   [CAPTURE_SET] = '~',
+                                   [CAPTURE_PUSH] = '>',
+                                   [CAPTURE_ATTRIBUTE] = '|'};
+
+static inline void reply_group(struct client *c, enum capture_group kind, int64_t count) {
     if (is_aside(c))
-        capture_group(c, group, count);
+        capture_group(c, kind, count);
     else
-        append_header(c, mark, count);
+        append_header(c, group_marks[kind], count);
 }
 
 void reply_ok(struct client *c) {
@@ -605,30 +625,30 @@ void reply_null_array(struct client *c) {
         append(c, "*-1\r\n", 5);
 }
 
-void reply_array(struct client *c, int64_t length) { reply_group(c, '*', CAPTURE_ARRAY, length); }
+void reply_array(struct client *c, int64_t length) { reply_group(c, CAPTURE_ARRAY, length); }
 
 void reply_map(struct client *c, int64_t pairs) {
     if (c->protocol == 3)
-        reply_group(c, '%', CAPTURE_MAP, pairs);
+        reply_group(c, CAPTURE_MAP, pairs);
     else
         reply_array(c, 2 * pairs);
 }
 
 void reply_set(struct client *c, int64_t length) {
     if (c->protocol == 3)
-        reply_group(c, '~', CAPTURE_SET, length);
+        reply_group(c, CAPTURE_SET, length);
     else
         reply_array(c, length);
 }
 
 void reply_push(struct client *c, int64_t length) {
     ASSERT(c->protocol == 3);
-    reply_group(c, '>', CAPTURE_PUSH, length);
+    reply_group(c, CAPTURE_PUSH, length);
 }
 
 void reply_attribute(struct client *c, int64_t pairs) {
     ASSERT(c->protocol == 3);
-    reply_group(c, '|', CAPTURE_ATTRIBUTE, pairs);
+    reply_group(c, CAPTURE_ATTRIBUTE, pairs);
 }
 
 void reply_double(struct client *c, double value) {
@@ -687,6 +707,130 @@ void reply_verbatim(struct client *c, struct slice text, const char *type) {
     reply_raw(c, ":", 1);
     reply_raw(c, text.bytes, text.length);
     reply_raw(c, "\r\n", 2);
+}
+
+/* ---- groups whose length comes after their elements ---- */
+
+/* Where a group's header will stand. */
+enum group_place {
+    GROUP_DROPPED, /* nowhere: so is the reply */
+    GROUP_TYPED,   /* in a reader's levels */
+    GROUP_CAPTURED,
+    GROUP_IN_OUTPUT,
+    GROUP_IN_CHUNK,
+};
+
+/* The header's room, in one piece, at the end of the client's chunks. False where that has closed
+ * the client. */
+static bool chunk_leave_room(struct client *c, struct reply_group *g) {
+    static const char room[HEADER_CHARS];
+    const struct reply_chunk *last = c->replies_last;
+    if (c->flags & CLIENT_CLOSING) return false;
+    if (!last || last->capacity - last->used < HEADER_CHARS)
+        chunk_add(c, HEADER_CHARS)->record = output.record;
+    chunk_store(c, room, HEADER_CHARS);
+    limits_check_output(c);
+    if (c->flags & CLIENT_CLOSING) return false;
+    g->chunk = c->replies_last;
+    g->offset = g->chunk->used - HEADER_CHARS - g->chunk->sent;
+    return true;
+}
+
+static struct reply_group group_begin(struct client *c, enum capture_group kind, bool doubled) {
+    struct reply_group g = {.client = c, .kind = (uint8_t)kind, .doubled = doubled};
+    if (is_aside(c)) {
+        g.place = c->flags & CLIENT_REPLIES_DROPPED ? GROUP_DROPPED : GROUP_TYPED;
+        capture_group(c, kind, CAPTURE_COUNT_LATER);
+        return g;
+    }
+    if (c->flags & CLIENT_CAPTURED) {
+        g.place = GROUP_CAPTURED;
+        g.offset = capture_gathered(c);
+        return g;
+    }
+    char *room = reserve(c, HEADER_CHARS);
+    if (room) {
+        g.place = GROUP_IN_OUTPUT;
+        g.offset = output.used - output.current_start;
+        commit(room + HEADER_CHARS);
+    } else if (chunk_leave_room(c, &g)) {
+        g.place = GROUP_IN_CHUNK;
+    } else {
+        return g; /* it closes */
+    }
+    g.outermost = !(c->flags & CLIENT_OPEN_GROUP);
+    c->flags |= CLIENT_OPEN_GROUP;
+    return g;
+}
+
+struct reply_group reply_array_begin(struct client *c) {
+    return group_begin(c, CAPTURE_ARRAY, false);
+}
+
+struct reply_group reply_map_begin(struct client *c) {
+    return c->protocol == 3 ? group_begin(c, CAPTURE_MAP, false)
+                            : group_begin(c, CAPTURE_ARRAY, true);
+}
+
+struct reply_group reply_set_begin(struct client *c) {
+    return group_begin(c, c->protocol == 3 ? CAPTURE_SET : CAPTURE_ARRAY, false);
+}
+
+/* Writes the header into its room, which stands `before` bytes behind `start`, and closes the rest
+ * of the room. True where what stands before it has moved, and begins so much later. */
+static bool put_header(char *start, size_t before, const char *end, struct slice header) {
+    char *room = start + before;
+    size_t rest = HEADER_CHARS - header.length, behind = (size_t)(end - room) - HEADER_CHARS;
+    if (before <= behind) {
+        memmove(start + rest, start, before);
+        memcpy(room + rest, header.bytes, header.length);
+        return true;
+    }
+    memcpy(room, header.bytes, header.length);
+    memmove(room + header.length, room + HEADER_CHARS, behind);
+    return false;
+}
+
+static void put_in_output(size_t offset, struct slice header) {
+    size_t rest = HEADER_CHARS - header.length;
+    if (put_header(output.bytes + output.current_start, offset, output.bytes + output.used, header))
+        output.current_start += rest;
+    else
+        output.used -= rest;
+}
+
+static void put_in_chunk(struct client *c, struct reply_chunk *chunk, size_t offset,
+                         struct slice header) {
+    size_t rest = HEADER_CHARS - header.length;
+    if (put_header(chunk->bytes + chunk->sent, offset, chunk->bytes + chunk->used, header))
+        chunk->sent += rest;
+    else
+        chunk->used -= rest;
+    c->reply_bytes -= rest;
+    note_record(chunk);
+}
+
+void reply_group_end(const struct reply_group *g, int64_t count) {
+    struct client *c = g->client;
+    char text[HEADER_CHARS];
+    if (g->doubled) count *= 2;
+    size_t length = (size_t)(header_write(text, group_marks[g->kind], count) - text);
+    struct slice header = {text, length};
+    switch ((enum group_place)g->place) {
+    case GROUP_DROPPED: return;
+    case GROUP_TYPED: capture_group_end(c, count); return;
+    case GROUP_CAPTURED: capture_insert(c, g->offset, text, length); return;
+    case GROUP_IN_OUTPUT:
+        if (c->flags & CLIENT_CLOSING) break;
+        if (output.current == c)
+            put_in_output(g->offset, header);
+        else
+            put_in_chunk(c, c->replies, g->offset, header);
+        break;
+    case GROUP_IN_CHUNK:
+        if (!(c->flags & CLIENT_CLOSING)) put_in_chunk(c, g->chunk, g->offset, header);
+    }
+    if (g->outermost) c->flags &= ~(unsigned)CLIENT_OPEN_GROUP;
 }
 
 /* ---- writing ---- */

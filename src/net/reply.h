@@ -56,8 +56,8 @@ void reply_open(void);
 
 /* Bytes as they are: MONITOR's lines. Handlers have the functions below. */
 void reply_raw(struct client *c, const char *bytes, size_t length);
-/* The same for what is not the reply to a request, such as a published message: CLIENT REPLY does
- * not drop it. */
+/* Bytes of what is not the reply to a request, such as a published message: CLIENT REPLY does not
+ * drop them. */
 void reply_message(struct client *c, const char *bytes, size_t length);
 
 void reply_ok(struct client *c);
@@ -87,6 +87,35 @@ void reply_bool(struct client *c, bool value);
 void reply_big_number(struct client *c, struct slice digits);
 /* `type` has three letters: "txt", "mkd". */
 void reply_verbatim(struct client *c, struct slice text, const char *type);
+
+/* ---- groups whose length comes after their elements ---- */
+
+/* A group of whose elements the handler knows the number only when it has replied them. Each of the
+ * functions that begin one is followed by as many replies as reply_group_end says. The client gets
+ * the bytes that it would get if the number had been said first.
+ *
+ * The header's room stands in the reply itself, in the output buffer or in a chunk, and no element
+ * is kept elsewhere. Ending a group closes what the header leaves of its room: that moves some of
+ * the bytes of the header's buffer or chunk, never more than the group has there.
+ *
+ * Groups stand within groups; the one that began last ends first. All are ended by the handler that
+ * began them. Between begin and end the handler makes nothing but the reply: no key changes,
+ * nothing is published, and batch_relieve is not called, because a message to the client would
+ * stand between elements, and a reply without its header must not be written. */
+struct reply_group {
+    struct client *client;
+    struct reply_chunk *chunk; /* of its header; NULL where the reply began in the output buffer */
+    size_t offset;             /* of the header, from the first byte that stands there unsent */
+    uint8_t kind, place;       /* reply.c knows */
+    bool doubled;              /* pairs, as an array of RESP2 */
+    bool outermost;
+};
+
+MUST_USE struct reply_group reply_array_begin(struct client *c);
+MUST_USE struct reply_group reply_map_begin(struct client *c); /* RESP2: an array */
+MUST_USE struct reply_group reply_set_begin(struct client *c);
+/* The group has so many elements; of a map so many pairs. */
+void reply_group_end(const struct reply_group *g, int64_t count);
 
 /* Before and after a client's requests in a batch: between these its replies go to the output
  * buffer. */

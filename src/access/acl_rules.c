@@ -582,10 +582,10 @@ static const struct {
 size_t acl_user_each_flag(const struct acl_user *u, void (*visit)(const char *name, void *context),
                           void *context) {
     size_t count = 1;
-    if (visit) visit(u->flags & ACL_USER_ON ? "on" : "off", context);
+    visit(u->flags & ACL_USER_ON ? "on" : "off", context);
     for (size_t i = 0; i < sizeof(shown_flags) / sizeof(shown_flags[0]); i++) {
         if (!(u->flags & shown_flags[i].flag)) continue;
-        if (visit) visit(shown_flags[i].name, context);
+        visit(shown_flags[i].name, context);
         count++;
     }
     return count;

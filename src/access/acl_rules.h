@@ -96,7 +96,7 @@ void acl_user_append_rules(const struct acl_user *u, struct buffer *out);
 /* Those about commands alone: as ACL GETUSER shows them. */
 void acl_user_append_commands(const struct acl_user *u, struct buffer *out);
 /* The flags that ACL GETUSER shows, in its order: calls `visit` with the name of each. Returns how
- * many; `visit` may be NULL. */
+ * many there are. */
 size_t acl_user_each_flag(const struct acl_user *u, void (*visit)(const char *name, void *context),
                           void *context);
 void acl_append_digest(const struct acl_password *password, struct buffer *out);

@@ -28,7 +28,7 @@ void text_list_add(struct text_list *l, struct slice text) {
     buffer_append(&l->ends, &l->bytes.length, sizeof(l->bytes.length));
 }
 
-size_t text_list_count(const struct text_list *l) { return l->ends.length / sizeof(size_t); }
+static size_t text_list_count(const struct text_list *l) { return l->ends.length / sizeof(size_t); }
 
 static size_t end_of(const struct text_list *l, size_t index) {
     size_t end;

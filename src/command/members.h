@@ -23,8 +23,7 @@ struct text_list {
 void text_list_init(struct text_list *l);
 void text_list_free(struct text_list *l);
 void text_list_add(struct text_list *l, struct slice text);
-size_t text_list_count(const struct text_list *l);
-/* The text at index < count; valid until the list changes. */
+/* The text that was added as number `index`, from 0 on; valid until the list changes. */
 struct slice text_list_at(const struct text_list *l, size_t index);
 
 /* HSCAN, SSCAN, ZSCAN: key, cursor, then MATCH and COUNT. */

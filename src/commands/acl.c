@@ -48,6 +48,12 @@ static void acl_deluser(struct call *call) {
 
 static void reply_flag(const char *name, void *client) { reply_bulk_c_string(client, name); }
 
+static void acl_reply_flags(struct client *c, const struct acl_user *u) {
+    struct reply_group flags = reply_set_begin(c);
+    size_t count = acl_user_each_flag(u, reply_flag, c);
+    reply_group_end(&flags, (int64_t)count);
+}
+
 static void reply_patterns(struct client *c, const struct acl_names *names, bool all) {
     reply_array(c, all ? 1 : (int64_t)names->count);
     if (all) reply_bulk_c_string(c, "*");
@@ -65,8 +71,7 @@ static void acl_getuser(struct call *call) {
     buffer_init(&text, MEMORY_OTHER);
     reply_map(c, 5);
     reply_bulk_c_string(c, "flags");
-    reply_set(c, (int64_t)acl_user_each_flag(u, NULL, NULL));
-    acl_user_each_flag(u, reply_flag, c);
+    acl_reply_flags(c, u);
     reply_bulk_c_string(c, "passwords");
     reply_array(c, (int64_t)u->passwords_count);
     for (size_t i = 0; i < u->passwords_count; i++) {
@@ -125,10 +130,10 @@ static void acl_cat(struct call *call) {
     struct client *c = call->client;
     int64_t count = 0;
     if (call->argc == 2) {
-        while (acl_category_at((size_t)count)) count++;
-        reply_array(c, count);
-        for (size_t i = 0; acl_category_at(i); i++)
-            reply_bulk_c_string(c, command_category_name(acl_category_at(i)));
+        struct reply_group categories = reply_array_begin(c);
+        for (; acl_category_at((size_t)count); count++)
+            reply_bulk_c_string(c, command_category_name(acl_category_at((size_t)count)));
+        reply_group_end(&categories, count);
         return;
     }
     unsigned category = acl_category_find(call->argv[2]);
@@ -137,10 +142,13 @@ static void acl_cat(struct call *call) {
                            call->argv[2].bytes);
         return;
     }
-    for (size_t i = 0; i < command_count(); i++) count += is_in_category(command_at(i), category);
-    reply_array(c, count);
-    for (size_t i = 0; i < command_count(); i++)
-        if (is_in_category(command_at(i), category)) reply_bulk_c_string(c, command_at(i)->name);
+    struct reply_group commands = reply_array_begin(c);
+    for (size_t i = 0; i < command_count(); i++) {
+        if (!is_in_category(command_at(i), category)) continue;
+        reply_bulk_c_string(c, command_at(i)->name);
+        count++;
+    }
+    reply_group_end(&commands, count);
 }
 
 static void acl_genpass(struct call *call) {

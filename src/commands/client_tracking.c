@@ -157,10 +157,13 @@ static void reply_tracking_flags(struct client *c) {
                  {m->no_loop, "noloop"},
                  {tracking_redirect_is_broken(c), "broken_redirect"}};
     int count = 0;
-    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) count += flags[i].holds;
-    reply_set(c, count);
-    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
-        if (flags[i].holds) reply_bulk_c_string(c, flags[i].name);
+    struct reply_group names = reply_set_begin(c);
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        if (!flags[i].holds) continue;
+        reply_bulk_c_string(c, flags[i].name);
+        count++;
+    }
+    reply_group_end(&names, count);
 }
 
 void client_trackinginfo_command(struct call *call) {

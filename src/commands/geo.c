@@ -282,6 +282,7 @@ struct search {
     enum order order;
     int store; /* the argument that is the target key; 0: none */
 
+    bool replies_at_once; /* each hit as it is found; else they are gathered */
     struct hit *hits;
     size_t hit_count, hit_room;
     /* With COUNT and an order: hits with a larger key are not wanted. */
@@ -487,6 +488,26 @@ static bool has_enough(const struct search *s) {
     return s->any && s->hit_count >= (uint64_t)s->count;
 }
 
+static void reply_hit(const struct search *s, const struct hit *h) {
+    struct client *c = s->call->client;
+    char scratch[LISTPACK_SCRATCH];
+    int parts = s->with_distance + s->with_cell + s->with_position;
+    if (parts) reply_array(c, parts + 1);
+    reply_bulk(c, listpack_value_text(&h->member, scratch));
+    if (s->with_distance) reply_distance(c, h->distance / s->unit);
+    if (s->with_cell) reply_integer(c, (int64_t)h->score);
+    if (s->with_position) reply_position(c, h->score);
+}
+
+static void hit_take(struct search *s, const struct hit *h) {
+    if (!s->replies_at_once) {
+        hit_add(s, h);
+        return;
+    }
+    reply_hit(s, h);
+    s->hit_count++;
+}
+
 static void search_range(struct search *s, struct value v, const struct geohash_range *range) {
     struct zset_scores scores = {(double)range->first, (double)range->end, false, true};
     struct zset_span span = zset_span_of_scores(v, &scores);
@@ -497,7 +518,7 @@ static void search_range(struct search *s, struct value v, const struct geohash_
         struct zset_item item = zset_get(&at);
         struct hit h = {.score = item.score, .member = item.member};
         struct geohash_position p = geohash_decode(cell_of_score(item.score));
-        if (geohash_contains(&s->shape, p, &h.distance)) hit_add(s, &h);
+        if (geohash_contains(&s->shape, p, &h.distance)) hit_take(s, &h);
         if (!--left || has_enough(s)) return;
     }
 }
@@ -511,17 +532,6 @@ static void search_run(struct search *s) {
 }
 
 /* ---- searches: the results ---- */
-
-static void reply_hit(const struct search *s, const struct hit *h) {
-    struct client *c = s->call->client;
-    char scratch[LISTPACK_SCRATCH];
-    int parts = s->with_distance + s->with_cell + s->with_position;
-    if (parts) reply_array(c, parts + 1);
-    reply_bulk(c, listpack_value_text(&h->member, scratch));
-    if (s->with_distance) reply_distance(c, h->distance / s->unit);
-    if (s->with_cell) reply_integer(c, (int64_t)h->score);
-    if (s->with_position) reply_position(c, h->score);
-}
 
 static void reply_hits(const struct search *s) {
     reply_array(s->call->client, (int64_t)s->hit_count);
@@ -553,9 +563,21 @@ static void store_hits(const struct search *s) {
     reply_integer(s->call->client, (int64_t)s->hit_count);
 }
 
+/* In the order in which they are found, as none is wanted. */
+static void search_and_reply(struct search *s) {
+    struct reply_group hits = reply_array_begin(s->call->client);
+    s->replies_at_once = true;
+    if (s->entry) search_run(s);
+    reply_group_end(&hits, (int64_t)s->hit_count);
+}
+
 /* Parses the options from `first` on, searches, and replies or stores. */
 static void search_finish(struct search *s, int first) {
     if (!geo_parse_options(s, first)) return;
+    if (!s->store && s->order == ORDER_NONE) {
+        search_and_reply(s);
+        return;
+    }
     if (s->entry) search_run(s);
     if (s->store)
         store_hits(s);

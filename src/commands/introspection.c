@@ -23,10 +23,13 @@ static int64_t listed_count(void) {
 
 static void reply_command_flags(struct client *client, unsigned flags) {
     int64_t count = 0;
-    for (unsigned flag = 1; flag; flag <<= 1) count += flags & flag && command_flag_name(flag);
-    reply_set(client, count);
-    for (unsigned flag = 1; flag; flag <<= 1)
-        if (flags & flag && command_flag_name(flag)) reply_status(client, command_flag_name(flag));
+    struct reply_group names = reply_set_begin(client);
+    for (unsigned flag = 1; flag; flag <<= 1) {
+        if (!(flags & flag && command_flag_name(flag))) continue;
+        reply_status(client, command_flag_name(flag));
+        count++;
+    }
+    reply_group_end(&names, count);
 }
 
 static void reply_categories(struct client *client, unsigned categories) {

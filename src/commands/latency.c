@@ -269,14 +269,15 @@ static void latency_doctor(struct call *call) {
 static void reply_cumulative(struct client *c, const uint64_t counts[COMMAND_TIMES_BUCKETS]) {
     int64_t used = 0;
     uint64_t sum = 0;
-    for (unsigned i = 0; i < COMMAND_TIMES_BUCKETS; i++) used += counts[i] != 0;
-    reply_map(c, used);
+    struct reply_group buckets = reply_map_begin(c);
     for (unsigned i = 0; i < COMMAND_TIMES_BUCKETS; i++) {
         if (!counts[i]) continue;
         sum += counts[i];
+        used++;
         reply_integer(c, INT64_C(1) << i);
         reply_integer(c, (int64_t)sum);
     }
+    reply_group_end(&buckets, used);
 }
 
 static void reply_times(struct client *c, const struct command *command) {
@@ -292,26 +293,19 @@ static void reply_times(struct client *c, const struct command *command) {
     reply_cumulative(c, command->times->felt);
 }
 
-/* The command of that name; NULL where it is unknown or has not run: it is skipped then, as in
- * Redis 7. A name given twice is shown twice. */
-static const struct command *named_command(const struct call *call, int index) {
-    const struct command *command = command_find(call->argv[index]);
-    return command && command->times ? command : NULL;
-}
-
+/* As in Redis 7, a command that is unknown or has not run is skipped, and a name given twice is
+ * shown twice. */
 static void latency_histogram(struct call *call) {
+    size_t names = (size_t)call->argc - 2, asked = names ? names : command_count();
     int64_t count = 0;
-    if (call->argc > 2) {
-        for (int i = 2; i < call->argc; i++) count += named_command(call, i) != NULL;
-        reply_map(call->client, count);
-        for (int i = 2; i < call->argc; i++)
-            if (named_command(call, i)) reply_times(call->client, named_command(call, i));
-        return;
+    struct reply_group commands = reply_map_begin(call->client);
+    for (size_t i = 0; i < asked; i++) {
+        const struct command *command = names ? command_find(call->argv[i + 2]) : command_at(i);
+        if (!command || !command->times) continue;
+        reply_times(call->client, command);
+        count++;
     }
-    for (size_t i = 0; i < command_count(); i++) count += command_at(i)->times != NULL;
-    reply_map(call->client, count);
-    for (size_t i = 0; i < command_count(); i++)
-        if (command_at(i)->times) reply_times(call->client, command_at(i));
+    reply_group_end(&commands, count);
 }
 
 /* ---- the command ---- */

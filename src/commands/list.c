@@ -269,26 +269,33 @@ static bool lpos_parse(const struct call *call, struct lpos *p) {
     return true;
 }
 
-static void keep_index(size_t index, void *context) {
-    buffer_append(context, &index, sizeof(index));
+struct positions {
+    struct client *client;
+    int64_t count;
+};
+
+static void reply_index(size_t index, void *context) {
+    struct positions *found = context;
+    reply_integer(found->client, (int64_t)index);
+    found->count++;
 }
 
 static void command_lpos(struct call *call) {
     struct entry *e;
     struct lpos p;
-    struct buffer found;
+    struct reply_group indexes;
+    struct positions found = {.client = call->client};
     if (!lpos_parse(call, &p)) return;
     if (!argument_read_typed(call, 1, ENTRY_LIST, &e)) return;
-    buffer_init(&found, MEMORY_OTHER);
+    bool as_array = p.count >= 0;
+    if (as_array) indexes = reply_array_begin(call->client);
     if (e)
-        list_positions(entry_object(e), call->argv[2], p.rank, p.count < 0 ? 1 : (size_t)p.count,
-                       (size_t)p.compare_max, keep_index, &found);
-    const size_t *indexes = (const size_t *)(const void *)found.bytes;
-    size_t count = found.length / sizeof(*indexes);
-    if (p.count >= 0) reply_array(call->client, (int64_t)count);
-    if (p.count < 0 && !count) reply_null(call->client);
-    for (size_t i = 0; i < count; i++) reply_integer(call->client, (int64_t)indexes[i]);
-    buffer_free(&found);
+        list_positions(entry_object(e), call->argv[2], p.rank, as_array ? (size_t)p.count : 1,
+                       (size_t)p.compare_max, reply_index, &found);
+    if (as_array)
+        reply_group_end(&indexes, found.count);
+    else if (!found.count)
+        reply_null(call->client);
 }
 
 /* ---- from one list to another ---- */

@@ -38,30 +38,25 @@ static void command_publish(struct call *call) {
 
 /* ---- PUBSUB ---- */
 
-/* The matching names. They are gathered first, because their number is replied before them. */
-struct found {
+struct channels {
+    struct client *client;
     const struct slice *pattern; /* NULL: all */
-    struct buffer names;         /* of struct slice */
+    int64_t count;               /* that match */
 };
 
-static void note_channel(struct slice name, void *context) {
-    struct found *f = context;
-    if (!f->pattern || glob_match(*f->pattern, name, false))
-        buffer_append(&f->names, &name, sizeof(name));
+static void list_channel(struct slice name, void *context) {
+    struct channels *found = context;
+    if (found->pattern && !glob_match(*found->pattern, name, false)) return;
+    reply_bulk(found->client, name);
+    found->count++;
 }
 
 static void pubsub_channels_command(struct call *call) {
-    struct found f = {.pattern = call->argc == 3 ? &call->argv[2] : NULL};
-    buffer_init(&f.names, MEMORY_OTHER);
-    pubsub_each_channel(note_channel, &f);
-    size_t count = f.names.length / sizeof(struct slice);
-    reply_array(call->client, (int64_t)count);
-    for (size_t i = 0; i < count; i++) {
-        struct slice name;
-        memcpy(&name, f.names.bytes + i * sizeof(name), sizeof(name));
-        reply_bulk(call->client, name);
-    }
-    buffer_free(&f.names);
+    struct channels found = {.client = call->client,
+                             .pattern = call->argc == 3 ? &call->argv[2] : NULL};
+    struct reply_group names = reply_array_begin(call->client);
+    pubsub_each_channel(list_channel, &found);
+    reply_group_end(&names, found.count);
 }
 
 static void pubsub_numsub_command(struct call *call) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * SCAN and KEYS. The rows stand at the end.
  *
- * Found keys are kept as addresses in chunks until the walk is over, because the reply begins with
- * their number. The addresses stay valid: a walk deletes only keys that are due, and these are
- * never kept.
+ * KEYS replies each key as it is found. SCAN keeps what it finds as addresses in chunks until its
+ * walk is over, because the next cursor comes before the keys. The addresses stay valid: a walk
+ * deletes keys that are due and no others, and those are never kept.
  */
 #include "commands/scan.h"
 
@@ -73,11 +73,26 @@ static void reply_found(struct client *c, struct search *s) {
 
 /* ---- KEYS ---- */
 
+struct listing {
+    struct scan scan;
+    struct client *client;
+    int64_t count;
+};
+
+static void list_key(struct entry *e, void *context) {
+    struct listing *l = context;
+    struct slice key = entry_key(e);
+    if (!scan_fits(&l->scan, key)) return;
+    reply_bulk(l->client, key);
+    l->count++;
+}
+
 static void command_keys(struct call *call) {
-    struct search s = {0};
-    scan_set_pattern(&s.scan, call->argv[1]);
-    keyspace_each(call->keyspace, consider_entry, &s);
-    reply_found(call->client, &s);
+    struct listing l = {.client = call->client};
+    scan_set_pattern(&l.scan, call->argv[1]);
+    struct reply_group keys = reply_array_begin(l.client);
+    keyspace_each(call->keyspace, list_key, &l);
+    reply_group_end(&keys, l.count);
 }
 
 /* ---- SCAN ---- */

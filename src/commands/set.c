@@ -184,8 +184,6 @@ static void command_spop(struct call *call) {
     edit_close(&edit, 1, NOTIFY_SET, NULL);
 }
 
-static void collect_member(struct slice member, void *context) { text_list_add(context, member); }
-
 static enum draw_reach set_draw_reach(struct value v) {
     return v.encoding == SET_INTSET ? DRAW_BY_RANK : DRAW_BY_CHANCE;
 }
@@ -317,16 +315,24 @@ static void sets_unite(const struct sets *sets, void (*found)(struct slice, void
 /* One of the three operations above. */
 typedef void combine(const struct sets *sets, void (*found)(struct slice, void *), void *context);
 
+struct combined {
+    struct client *client;
+    int64_t count;
+};
+
+static void set_reply_member(struct slice member, void *context) {
+    struct combined *found = context;
+    reply_bulk(found->client, member);
+    found->count++;
+}
+
 static void reply_combined(struct call *call, combine *how) {
     struct sets sets;
-    struct text_list found;
+    struct combined found = {.client = call->client};
     if (!sets_find(call, 1, false, &sets)) return;
-    text_list_init(&found);
-    how(&sets, collect_member, &found);
-    reply_set(call->client, (int64_t)text_list_count(&found));
-    for (size_t i = 0; i < text_list_count(&found); i++)
-        reply_bulk(call->client, text_list_at(&found, i));
-    text_list_free(&found);
+    struct reply_group all = reply_set_begin(call->client);
+    how(&sets, set_reply_member, &found);
+    reply_group_end(&all, found.count);
     memory_free(sets.values, MEMORY_OTHER);
 }
 

@@ -134,22 +134,6 @@ void stream_reply_id(struct client *c, struct stream_id id) {
 
 /* ---- entries ---- */
 
-uint64_t stream_count_range(struct value v, struct stream_id first, struct stream_id last,
-                            uint64_t most) {
-    struct stream_cursor at;
-    struct stream_id top, bottom;
-    uint64_t count = 0;
-    if (!stream_bottom_id(v, &bottom)) return 0;
-    if (stream_id_compare(first, bottom) <= 0 && stream_top_id(v, &top) &&
-        stream_id_compare(last, top) >= 0) {
-        count = stream_count(v);
-        return most && most < count ? most : count;
-    }
-    stream_cursor_start(&at, v, first, last, false);
-    while ((!most || count < most) && stream_cursor_step(&at)) count++;
-    return count;
-}
-
 static void reply_reached(struct client *c, struct stream_cursor *at) {
     struct listpack_value field, text;
     char scratch[LISTPACK_SCRATCH];
@@ -163,15 +147,13 @@ static void reply_reached(struct client *c, struct stream_cursor *at) {
 }
 
 void stream_reply_entries(struct client *c, struct value v, struct stream_id first,
-                          struct stream_id last, bool backwards, uint64_t count) {
+                          struct stream_id last, bool backwards, uint64_t most) {
     struct stream_cursor at;
-    reply_array(c, (int64_t)count);
-    if (!count) return;
+    uint64_t count = 0;
+    struct reply_group entries = reply_array_begin(c);
     stream_cursor_start(&at, v, first, last, backwards);
-    for (uint64_t i = 0; i < count; i++) {
-        ASSERT(stream_cursor_step(&at));
-        reply_reached(c, &at);
-    }
+    for (; count < most && stream_cursor_step(&at); count++) reply_reached(c, &at);
+    reply_group_end(&entries, (int64_t)count);
 }
 
 bool stream_reply_entry(struct client *c, struct value v, struct stream_id id) {
@@ -565,9 +547,8 @@ static void range_generic(struct call *call, bool backwards) {
     } else if (counted && most <= 0) {
         reply_null_array(c);
     } else {
-        struct value v = entry_object(e);
-        uint64_t count = stream_count_range(v, first, last, (uint64_t)most);
-        stream_reply_entries(c, v, first, last, backwards, count);
+        stream_reply_entries(c, entry_object(e), first, last, backwards,
+                             counted ? (uint64_t)most : STREAM_ALL);
     }
 }
 

@@ -227,19 +227,17 @@ static void command_xack(struct call *call) {
 
 static void reply_pending_counts(struct client *c, const struct rax *consumers) {
     struct stream_name_walk w = {0};
-    int64_t busy = 0;
-    while (stream_name_step(&w, consumers))
-        busy += rax_count(((struct stream_consumer *)w.value)->pending) > 0;
-    buffer_free(&w.name);
-    reply_array(c, busy);
-    w = (struct stream_name_walk){0};
+    int64_t count = 0;
+    struct reply_group busy = reply_array_begin(c);
     while (stream_name_step(&w, consumers)) {
         const struct stream_consumer *consumer = w.value;
         if (!rax_count(consumer->pending)) continue;
         reply_array(c, 2);
         reply_bulk(c, consumer->name);
         reply_bulk_integer(c, (int64_t)rax_count(consumer->pending));
+        count++;
     }
+    reply_group_end(&busy, count);
     buffer_free(&w.name);
 }
 
@@ -308,12 +306,9 @@ static void reply_pending_entries(struct client *c, const struct rax *pending,
                                   const struct pending_query *q) {
     struct stream_pending_walk w;
     int64_t now = clock_cached_msec(), count = 0;
+    struct reply_group entries = reply_array_begin(c);
     stream_pending_start(&w, pending, q->first);
-    while (count < q->count && pending_step(&w, q, now)) count++;
-    reply_array(c, count);
-    stream_pending_start(&w, pending, q->first);
-    for (int64_t i = 0; i < count; i++) {
-        pending_step(&w, q, now);
+    for (; count < q->count && pending_step(&w, q, now); count++) {
         int64_t idle = now - w.pending->delivered_msec;
         reply_array(c, 4);
         stream_reply_id(c, w.id);
@@ -321,6 +316,7 @@ static void reply_pending_entries(struct client *c, const struct rax *pending,
         reply_integer(c, idle < 0 ? 0 : idle);
         reply_integer(c, (int64_t)w.pending->deliveries);
     }
+    reply_group_end(&entries, count);
 }
 
 static void command_xpending(struct call *call) {

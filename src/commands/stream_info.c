@@ -115,12 +115,11 @@ static void reply_full_groups(struct client *c, struct value v, uint64_t most) {
 }
 
 static void reply_stream_full(struct client *c, struct value v, uint64_t most) {
-    uint64_t count = stream_count(v);
     reply_map(c, 6);
     reply_stream_head(c, v);
     reply_bulk_c_string(c, "entries");
     stream_reply_entries(c, v, (struct stream_id){0, 0}, STREAM_ID_MAX, false,
-                         most && most < count ? most : count);
+                         most ? most : STREAM_ALL);
     reply_bulk_c_string(c, "groups");
     reply_full_groups(c, v, most);
 }

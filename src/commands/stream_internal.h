@@ -33,14 +33,12 @@ void stream_reply_id(struct client *c, struct stream_id id);
 
 /* ---- entries ---- */
 
-/* Counts the entries with first <= ID <= last, at most `most` (0 = no limit). O(log nodes +
- * entries); for all of a stream O(log nodes). */
-uint64_t stream_count_range(struct value v, struct stream_id first, struct stream_id last,
-                            uint64_t most);
-/* Replies `count` entries in an array, in order from `first` or down from `last`; there must be so
- * many. */
+/* No limit to how many entries are replied. */
+#define STREAM_ALL UINT64_MAX
+/* Replies entries with first <= ID <= last in an array, at most `most` of them, from `first`
+ * upwards or from `last` downwards. O(log nodes + entries). */
 void stream_reply_entries(struct client *c, struct value v, struct stream_id first,
-                          struct stream_id last, bool backwards, uint64_t count);
+                          struct stream_id last, bool backwards, uint64_t most);
 /* Replies an entry by its ID; false, with no reply, where there is none. */
 bool stream_reply_entry(struct client *c, struct value v, struct stream_id id);
 

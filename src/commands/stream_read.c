@@ -62,7 +62,7 @@ struct finding {
     struct slice key;
     struct value v;
     struct stream_id first;
-    uint64_t count;
+    uint64_t most;                   /* replied from `first` on: at most so many */
     struct stream_consumer *history; /* whose pending entries to read; NULL: the stream's */
 };
 
@@ -233,10 +233,10 @@ static void find_in_group(struct edit *edit, const struct reading *r, const stru
     f->first = p->undelivered ? g->last_id : p->after;
     bool more = stream_id_increase(&f->first);
     if (p->undelivered) {
-        f->count = more ? deliver_new(v, g, r, consumer, f->first, now, &edit->key) : 0;
+        f->most = more ? deliver_new(v, g, r, consumer, f->first, now, &edit->key) : 0;
     } else {
         f->history = consumer;
-        f->count = more ? deliver_again(v, consumer, f->first, r->count, now) : 0;
+        f->most = more ? deliver_again(v, consumer, f->first, r->count, now) : 0;
     }
     /* No change for WATCH, as in 6.2; the effects were added above. */
     edit_close_untold(edit, 1, NOTIFY_STREAM, NULL);
@@ -260,7 +260,7 @@ static bool find_readable(struct edit *edit, const struct reading *r, const stru
         f->first = p->after;
         bool above = stream_id_increase(&f->first);
         ASSERT(above); /* true, because an entry is behind it */
-        f->count = stream_count_range(v, f->first, STREAM_ID_MAX, r->count);
+        f->most = r->count ? r->count : STREAM_ALL;
         return true;
     }
     struct stream_group *g = stream_group_find(v, r->group);
@@ -274,8 +274,8 @@ static bool find_readable(struct edit *edit, const struct reading *r, const stru
 static void reply_history(struct client *c, const struct finding *f) {
     struct stream_pending_walk w;
     stream_pending_start(&w, f->history->pending, f->first);
-    reply_array(c, (int64_t)f->count);
-    for (uint64_t i = 0; i < f->count; i++) {
+    reply_array(c, (int64_t)f->most);
+    for (uint64_t i = 0; i < f->most; i++) {
         ASSERT(stream_pending_step(&w));
         if (stream_reply_entry(c, f->v, w.id)) continue;
         reply_array(c, 2);
@@ -296,7 +296,7 @@ static void reply_findings(struct client *c, const struct finding *findings, int
         if (f->history)
             reply_history(c, f);
         else
-            stream_reply_entries(c, f->v, f->first, STREAM_ID_MAX, false, f->count);
+            stream_reply_entries(c, f->v, f->first, STREAM_ID_MAX, false, f->most);
     }
 }
 
@@ -379,7 +379,7 @@ static bool serve_reading(struct client *c, void *state, const struct key *key) 
         f.first = p.after;
         bool above = stream_id_increase(&f.first);
         ASSERT(above); /* true, because an entry is behind it */
-        f.count = stream_count_range(v, f.first, STREAM_ID_MAX, r->count);
+        f.most = r->count ? r->count : STREAM_ALL;
     }
     reply_findings(c, &f, 1);
     return true;

@@ -628,21 +628,19 @@ static void lcs_reply_range(struct client *c, const struct lcs_range *range, boo
 
 static void lcs_reply_indexes(struct client *c, struct lcs *lcs,
                               const struct lcs_options *options) {
-    struct buffer kept;
-    buffer_init(&kept, MEMORY_OTHER);
     struct lcs_range range;
-    while (lcs_previous(lcs, &range))
-        if ((int64_t)range.length >= options->shortest) buffer_append(&kept, &range, sizeof(range));
+    int64_t count = 0;
     reply_map(c, 2);
     reply_bulk_c_string(c, "matches");
-    reply_array(c, (int64_t)(kept.length / sizeof(range)));
-    for (size_t at = 0; at < kept.length; at += sizeof(range)) {
-        memcpy(&range, kept.bytes + at, sizeof(range));
+    struct reply_group matches = reply_array_begin(c);
+    while (lcs_previous(lcs, &range)) {
+        if ((int64_t)range.length < options->shortest) continue;
         lcs_reply_range(c, &range, options->with_lengths);
+        count++;
     }
+    reply_group_end(&matches, count);
     reply_bulk_c_string(c, "len");
     reply_integer(c, (int64_t)lcs_length(lcs));
-    buffer_free(&kept);
 }
 
 static void lcs_reply_text(struct client *c, struct lcs *lcs, struct slice a) {

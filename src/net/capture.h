@@ -89,8 +89,8 @@ static inline const struct capture_level *capture_innermost(const struct capture
     return capture->depth ? &capture->levels[capture->depth - 1] : NULL;
 }
 
-/* For net/reply: takes bytes that are sent to a captured client (CLIENT_CAPTURED). If the capture is
- * typed they are a message and no reply, and are dropped. */
+/* For net/reply: takes bytes that are sent to a captured client (CLIENT_CAPTURED). If the capture
+ * is typed they are a message and no reply, and are dropped. */
 void capture_take(const struct client *c, const char *bytes, size_t length);
 /* For net/reply, of a capture of bytes: how many it has, and inserting bytes before byte `at`. */
 size_t capture_gathered(const struct client *c);

@@ -52,18 +52,16 @@ static void reply_option(struct client *c, const char *name, const struct option
 static void config_get(struct call *call) {
     struct slice pattern = call->argv[2];
     int64_t count = 0;
+    struct reply_group options = reply_map_begin(call->client);
     for (size_t i = 0; i < option_count(); i++) {
         const struct option_row *row = option_at(i);
         if (row->flags & OPTION_FILE_ONLY) continue;
-        count += shows_name(row, pattern) + shows_alias(row, pattern);
+        bool named = shows_name(row, pattern), aliased = shows_alias(row, pattern);
+        if (named) reply_option(call->client, row->name, row);
+        if (aliased) reply_option(call->client, row->alias, row);
+        count += named + aliased;
     }
-    reply_map(call->client, count);
-    for (size_t i = 0; i < option_count(); i++) {
-        const struct option_row *row = option_at(i);
-        if (row->flags & OPTION_FILE_ONLY) continue;
-        if (shows_name(row, pattern)) reply_option(call->client, row->name, row);
-        if (shows_alias(row, pattern)) reply_option(call->client, row->alias, row);
-    }
+    reply_group_end(&options, count);
 }
 
 /* ---- SET ---- */

@@ -249,12 +249,15 @@ static size_t query_held(const struct query *q) {
     return q->owned_bytes + (q->filling ? blob_bytes(q->filling) : 0);
 }
 
-static size_t usable(const void *block) { return block ? memory_usable_size(block) : 0; }
+static size_t query_usable_bytes(const void *block) {
+    return block ? memory_usable_size(block) : 0;
+}
 
 static size_t query_bytes(const struct query *q) {
     if (!q) return 0;
-    return usable(q) + usable(q->bytes) + query_held(q) + usable(q->storage.bytes) +
-           usable(q->parser.argv) + usable(q->owned);
+    return query_usable_bytes(q) + query_usable_bytes(q->bytes) + query_held(q) +
+           query_usable_bytes(q->storage.bytes) + query_usable_bytes(q->parser.argv) +
+           query_usable_bytes(q->owned);
 }
 
 static size_t query_used(const struct query *q) {
@@ -425,7 +428,7 @@ void batch_hold_request(struct request *r) {
 }
 
 /* Takes a collected client out of `collected`. */
-static void uncollect(struct client *c) {
+static void collected_drop(struct client *c) {
     list_remove(&c->held_link);
     collected_count--;
 }
@@ -477,8 +480,8 @@ static __attribute__((noinline)) void batch_push_error(struct client *c,
 
 /* Moves an incomplete request into a query of the client's own. Its bytes begin at `start` and are
  * parsed up to `cursor`. */
-static void stash(struct client *c, const struct request_parser *p, const char *start,
-                  const char *cursor, const char *end) {
+static void batch_stash(struct client *c, const struct request_parser *p, const char *start,
+                        const char *cursor, const char *end) {
     struct query *q = query_create();
     ASSERT(!c->query);
     q->parser = *p;
@@ -580,7 +583,7 @@ static void parse_region(struct client *c, const char *cursor, const char *end) 
             batch_push_error(c, &p);
             return;
         } else {
-            stash(c, &p, start, cursor, end);
+            batch_stash(c, &p, start, cursor, end);
             if (status == REQUEST_ROOM) parse_query(c);
             return;
         }
@@ -919,14 +922,14 @@ static void run_held(struct client *c) {
 
 /* Reads the draining client once, and runs its requests. If the turn before was late, the client
  * may still be collected for an I/O thread; no thread has it between turns, so it is read here. */
-static void drain(void) {
+static void batch_drain(void) {
     struct client *c = draining;
     uint64_t before = bytes_read;
     if (client_ignores_input(c) || c->flags & (CLIENT_HELD | CLIENT_PRIMARY)) {
         draining = NULL;
         return;
     }
-    if (c->flags & CLIENT_AWAITED) uncollect(c);
+    if (c->flags & CLIENT_AWAITED) collected_drop(c);
     c->flags &= ~(unsigned)CLIENT_AWAITED;
     batch.resuming = true;
     batch.reading = c;
@@ -948,7 +951,7 @@ bool batch_run_resumed(void) {
     int64_t end_nsec = batch_has_resumed() ? clock_monotonic_nsec() + BATCH_TURN_USEC * 1000 : 0;
     while (batch_has_resumed()) {
         if (draining)
-            drain();
+            batch_drain();
         else
             run_held(LIST_ENTRY(resumed.next, struct client, held_link));
         if (clock_monotonic_nsec() >= end_nsec) break;
@@ -1007,7 +1010,7 @@ void batch_open_threads(void) {
     }
 }
 
-static struct transfer *reader(unsigned number) {
+static struct transfer *reader_at(unsigned number) {
     return &readers[(readers_first + number) % readers_room];
 }
 
@@ -1019,7 +1022,7 @@ static bool can_be_collected(const struct client *c, unsigned ready) {
     return ready == LOOP_READABLE && !(c->flags & unusual) && !(c->query && c->query->filling);
 }
 
-static void collect(struct client *c) {
+static void collected_add(struct client *c) {
     c->flags |= CLIENT_AWAITED;
     list_append(&collected, &c->held_link);
     collected_count++;
@@ -1027,14 +1030,14 @@ static void collect(struct client *c) {
 
 static struct client *collected_take(void) {
     struct client *c = LIST_ENTRY(collected.next, struct client, held_link);
-    uncollect(c);
+    collected_drop(c);
     return c;
 }
 
 /* Collects the client for I/O threads, or serves it at once. */
 static void collect_or_serve(struct client *c, unsigned ready) {
     if (readers && !batch.outer && can_be_collected(c, ready)) {
-        collect(c);
+        collected_add(c);
         return;
     }
     client_ready(c, ready);
@@ -1068,12 +1071,12 @@ static void watcher_ready_threads(struct loop_watcher *watcher, unsigned ready) 
 /* Gives `count` collected clients, from this one on, to a thread. Returns the client behind them.
  */
 static struct list_link *give_reader(struct list_link *link, unsigned count) {
-    struct transfer *t = reader(readers_count);
+    struct transfer *t = reader_at(readers_count);
     transfer_begin(t);
     while (link != &collected && t->count < (int)count) {
         struct client *c = LIST_ENTRY(link, struct client, held_link);
         link = link->next;
-        uncollect(c);
+        collected_drop(c);
         if (can_be_collected(c, LOOP_READABLE)) {
             if (c->flags & CLIENT_CARRIED) c->flags |= CLIENT_AWAY;
             transfer_add(t, c, NULL, 0);
@@ -1150,7 +1153,7 @@ static void read_here(unsigned count) {
 
 /* Waits for the first reader, and runs its clients' requests. */
 static void take_first_reader(void) {
-    take_all(reader(0));
+    take_all(reader_at(0));
     batch_run();
     readers_first = (readers_first + 1) % readers_room;
     readers_count--;
@@ -1272,7 +1275,7 @@ static void rest_before_within(void) {
  * The buffers are kept until the outermost turn has run the requests that it has parsed in them. */
 static void take_within(void) {
     for (unsigned i = 0; i < readers_count; i++) {
-        take_all(reader(i));
+        take_all(reader_at(i));
         while (collected_count) collected_take()->flags &= ~(unsigned)CLIENT_AWAITED;
     }
 }

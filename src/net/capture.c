@@ -57,13 +57,13 @@ void capture_insert(const struct client *c, size_t at, const char *bytes, size_t
 /* ---- values ---- */
 
 /* The client's capture; NULL if its replies are dropped. */
-static struct capture *typed(const struct client *c) {
+static struct capture *typed_capture(const struct client *c) {
     if (c->flags & CLIENT_REPLIES_DROPPED || !(c->flags & CLIENT_TYPED)) return NULL;
     return client_place_of_net(c, CLIENT_PLACE_CAPTURE);
 }
 
 /* The innermost group is no longer open. */
-static enum capture_group leave(struct capture *capture) {
+static enum capture_group leave_group(struct capture *capture) {
     enum capture_group kind = capture->levels[--capture->depth].kind;
     capture->forms->group_end(capture, kind);
     return kind;
@@ -74,40 +74,40 @@ static enum capture_group leave(struct capture *capture) {
 static void note_value(struct capture *capture) {
     while (capture->depth) {
         struct capture_level *level = &capture->levels[capture->depth - 1];
-        if (++level->seen != level->values || leave(capture) == CAPTURE_ATTRIBUTE) return;
+        if (++level->seen != level->values || leave_group(capture) == CAPTURE_ATTRIBUTE) return;
     }
 }
 
 void capture_integer(const struct client *c, int64_t value) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->integer(capture, value);
     note_value(capture);
 }
 
 void capture_bulk(const struct client *c, struct slice text) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->bulk(capture, text);
     note_value(capture);
 }
 
 void capture_status(const struct client *c, struct slice text) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->status(capture, text);
     note_value(capture);
 }
 
 void capture_error(const struct client *c, struct slice text) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->error(capture, text);
     note_value(capture);
 }
 
 void capture_group(const struct client *c, enum capture_group kind, int64_t count) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->group(capture, kind, count);
     if (!capture->forms->group_end) return;
@@ -115,49 +115,49 @@ void capture_group(const struct client *c, enum capture_group kind, int64_t coun
     bool doubles = count > 0 && capture_group_is_pairs(kind);
     capture->levels[capture->depth++] =
         (struct capture_level){.kind = kind, .values = doubles ? 2 * count : count};
-    if (!count && leave(capture) != CAPTURE_ATTRIBUTE) note_value(capture);
+    if (!count && leave_group(capture) != CAPTURE_ATTRIBUTE) note_value(capture);
 }
 
 void capture_group_end(const struct client *c, int64_t count) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture || !capture->forms->group_end) return;
     ASSERT(capture->depth);
     const struct capture_level *level = capture_innermost(capture);
     ASSERT_COMPARE(level->values, ==, CAPTURE_COUNT_LATER);
     ASSERT_COMPARE(level->seen, ==, capture_group_is_pairs(level->kind) ? 2 * count : count);
-    if (leave(capture) != CAPTURE_ATTRIBUTE) note_value(capture);
+    if (leave_group(capture) != CAPTURE_ATTRIBUTE) note_value(capture);
 }
 
 void capture_null(const struct client *c) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->null(capture);
     note_value(capture);
 }
 
 void capture_boolean(const struct client *c, bool value) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->boolean(capture, value);
     note_value(capture);
 }
 
 void capture_number(const struct client *c, struct slice digits) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->number(capture, digits);
     note_value(capture);
 }
 
 void capture_big_number(const struct client *c, struct slice digits) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->big_number(capture, digits);
     note_value(capture);
 }
 
 void capture_verbatim(const struct client *c, struct slice text, const char *type) {
-    struct capture *capture = typed(c);
+    struct capture *capture = typed_capture(c);
     if (!capture) return;
     capture->forms->verbatim(capture, text, type);
     note_value(capture);

@@ -259,16 +259,16 @@ static void chunk_append(struct client *c, const char *bytes, size_t length) {
 
 size_t reply_chunk_bytes(const struct client *c) { return c->chunk_bytes; }
 
-static size_t count(const struct reply_chunk *chunk) {
+static size_t count_chunks(const struct reply_chunk *chunk) {
     size_t count = 0;
     for (; chunk; chunk = chunk->next) count++;
     return count;
 }
 
 size_t reply_chunk_count(const struct client *c) {
-    size_t chunks = count(c->replies);
+    size_t chunks = count_chunks(c->replies);
     for (const struct output *o = &output; o; o = o->outer)
-        if (o->runs == c) chunks += count(o->own.first) + count(o->later.first);
+        if (o->runs == c) chunks += count_chunks(o->own.first) + count_chunks(o->later.first);
     return chunks;
 }
 
@@ -380,7 +380,7 @@ void reply_end(void) {
 
 /* The output buffer is full: what stands there of the current client goes to chunks, and so does
  * all that follows. */
-static void spill(void) {
+static void output_spill(void) {
     struct client *c = output.current;
     output.current = NULL;
     ASSERT_SLOW(!c->replies);
@@ -390,22 +390,22 @@ static void spill(void) {
 }
 
 /* Where `length` bytes may be written, to be followed by reply_commit; NULL: use chunk_append. */
-static inline char *reserve(struct client *c, size_t length) {
+static inline char *output_reserve(struct client *c, size_t length) {
     if (__builtin_expect(c != output.current, 0)) return NULL;
     if (__builtin_expect(length > REPLY_OUTPUT_BYTES - output.used, 0)) {
-        spill();
+        output_spill();
         return NULL;
     }
     return output.bytes + output.used;
 }
 
-static inline void commit(const char *end) { output.used = (size_t)(end - output.bytes); }
+static inline void output_commit(const char *end) { output.used = (size_t)(end - output.bytes); }
 
-static inline void append(struct client *c, const char *bytes, size_t length) {
-    char *place = reserve(c, length);
+static inline void output_append(struct client *c, const char *bytes, size_t length) {
+    char *place = output_reserve(c, length);
     if (place) {
         memcpy(place, bytes, length);
-        commit(place + length);
+        output_commit(place + length);
     } else {
         chunk_append(c, bytes, length);
     }
@@ -417,13 +417,13 @@ static inline bool is_aside(const struct client *c) {
 }
 
 void reply_raw(struct client *c, const char *bytes, size_t length) {
-    if (!is_aside(c)) append(c, bytes, length);
+    if (!is_aside(c)) output_append(c, bytes, length);
 }
 
 void reply_message(struct client *c, const char *bytes, size_t length) {
     /* It would stand between elements, unless a turn within has set the reply apart. */
     ASSERT_SLOW(!(c->flags & CLIENT_OPEN_GROUP) || c->flags & CLIENT_BELOW);
-    if (!(c->flags & (CLIENT_CLOSING | CLIENT_STREAMED))) append(c, bytes, length);
+    if (!(c->flags & (CLIENT_CLOSING | CLIENT_STREAMED))) output_append(c, bytes, length);
 }
 
 /* ---- forms ---- */
@@ -445,7 +445,7 @@ static inline char *header_write(char *out, char mark, int64_t value) {
 
 static void append_header(struct client *c, char mark, int64_t value) {
     char text[HEADER_CHARS];
-    append(c, text, (size_t)(header_write(text, mark, value) - text));
+    output_append(c, text, (size_t)(header_write(text, mark, value) - text));
 }
 
 static const char group_marks[] = {[CAPTURE_ARRAY] = '*',
@@ -465,7 +465,7 @@ void reply_ok(struct client *c) {
     if (is_aside(c))
         capture_status(c, SLICE("OK"));
     else
-        append(c, "+OK\r\n", 5);
+        output_append(c, "+OK\r\n", 5);
 }
 
 void reply_status_slice(struct client *c, struct slice text) {
@@ -473,14 +473,14 @@ void reply_status_slice(struct client *c, struct slice text) {
         capture_status(c, text);
         return;
     }
-    char *place = reserve(c, text.length + 3);
+    char *place = output_reserve(c, text.length + 3);
     if (__builtin_expect(place != NULL, 1)) {
         *place++ = '+';
         memcpy(place, text.bytes, text.length);
         place += text.length;
         *place++ = '\r';
         *place++ = '\n';
-        commit(place);
+        output_commit(place);
         return;
     }
     reply_raw(c, "+", 1);
@@ -548,7 +548,7 @@ void reply_error_slice(struct client *c, struct slice text) {
     if (is_aside(c))
         capture_error(c, (struct slice){line.bytes + 1, line.length - 3});
     else
-        append(c, line.bytes, line.length);
+        output_append(c, line.bytes, line.length);
     buffer_free(&line);
 }
 
@@ -585,9 +585,9 @@ void reply_bulk(struct client *c, struct slice text) {
         return;
     }
     size_t most = text.length + HEADER_CHARS + 2;
-    char *place = reserve(c, most);
+    char *place = output_reserve(c, most);
     if (__builtin_expect(place != NULL, 1)) {
-        commit(bulk_write(place, text));
+        output_commit(bulk_write(place, text));
         return;
     }
     place = chunk_reserve(c, most);
@@ -611,18 +611,18 @@ void reply_null(struct client *c) {
     if (is_aside(c))
         capture_null(c);
     else if (c->protocol == 3)
-        append(c, "_\r\n", 3);
+        output_append(c, "_\r\n", 3);
     else
-        append(c, "$-1\r\n", 5);
+        output_append(c, "$-1\r\n", 5);
 }
 
 void reply_null_array(struct client *c) {
     if (is_aside(c))
         capture_null(c);
     else if (c->protocol == 3)
-        append(c, "_\r\n", 3);
+        output_append(c, "_\r\n", 3);
     else
-        append(c, "*-1\r\n", 5);
+        output_append(c, "*-1\r\n", 5);
 }
 
 void reply_array(struct client *c, int64_t length) { reply_group(c, CAPTURE_ARRAY, length); }
@@ -676,7 +676,7 @@ void reply_bool(struct client *c, bool value) {
     else if (is_aside(c))
         capture_boolean(c, value);
     else
-        append(c, value ? "#t\r\n" : "#f\r\n", 4);
+        output_append(c, value ? "#t\r\n" : "#f\r\n", 4);
 }
 
 void reply_big_number(struct client *c, struct slice digits) {
@@ -748,11 +748,11 @@ static struct reply_group group_begin(struct client *c, enum capture_group kind,
         g.offset = capture_gathered(c);
         return g;
     }
-    char *room = reserve(c, HEADER_CHARS);
+    char *room = output_reserve(c, HEADER_CHARS);
     if (room) {
         g.place = GROUP_IN_OUTPUT;
         g.offset = output.used - output.current_start;
-        commit(room + HEADER_CHARS);
+        output_commit(room + HEADER_CHARS);
     } else if (chunk_leave_room(c, &g)) {
         g.place = GROUP_IN_CHUNK;
     } else {
@@ -1202,7 +1202,7 @@ void reply_leave(struct output *outer) {
 
 void reply_append_later(void) {
     struct client *c = output.runs;
-    if (output.later.first && output.current == c) spill(); /* it may close the client */
+    if (output.later.first && output.current == c) output_spill(); /* it may close the client */
     struct reply_chunks later = output.later;
     output.runs = NULL;
     output.later = (struct reply_chunks){NULL, NULL};

@@ -455,7 +455,8 @@ mutate('below-own-not-apart', 'net/reply.c', '        output.own = take_chunks(r
 mutate('below-later-kept', 'net/reply.c', '            put_before(c, o->later);\n', '',
        'what was set apart for a client that is killed is never freed', 'unit exec/test_run')
 mutate('below-later-early', 'net/reply.c',
-       'if (output.later.first && output.current == c) spill();', 'if (false) spill();',
+       'if (output.later.first && output.current == c) output_spill();',
+       'if (false) output_spill();',
        'what was set apart comes before the reply in the output buffer', 'unit exec/test_run')
 mutate('below-written', 'net/reply.c',
        'if (__builtin_expect(c->flags & (CLIENT_BELOW | CLIENT_AWAY), 0))',

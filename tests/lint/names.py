@@ -23,8 +23,8 @@ import style
 SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
 FINISHED = {'access', 'aof', 'base', 'benchmark', 'cli', 'cluster', 'command', 'commands', 'ds',
-            'exec', 'io', 'lab', 'metric', 'modules', 'option', 'peer', 'process', 'publish', 'rdb',
-            'replication', 'report', 'save', 'sentinel', 'server', 'store', 'tools', 'value'}
+            'exec', 'io', 'lab', 'metric', 'modules', 'net', 'option', 'peer', 'process', 'publish',
+            'rdb', 'replication', 'report', 'save', 'sentinel', 'server', 'store', 'tools', 'value'}
 
 
 def read_functions(text):

@@ -40,7 +40,7 @@
 
 static struct convert *convert_of(struct capture *capture) { return (struct convert *)capture; }
 
-static void fill(struct convert *convert) {
+static void convert_fill(struct convert *convert) {
     convert->full = true;
     convert->capture.client->flags |= CLIENT_REPLY_OFF;
 }
@@ -50,7 +50,7 @@ static void fill(struct convert *convert) {
 static bool is_full(struct convert *convert) {
     if (convert->full) return true;
     if (engine_has_room(convert->L)) return false;
-    fill(convert);
+    convert_fill(convert);
     return true;
 }
 
@@ -69,7 +69,7 @@ static void put_pair(lua_State *L) {
 }
 
 /* The value on top goes where it belongs. */
-static void put(struct convert *convert) {
+static void convert_put(struct convert *convert) {
     lua_State *L = convert->L;
     const struct capture_level *level = capture_innermost(&convert->capture);
     if (!level) {
@@ -79,7 +79,7 @@ static void put(struct convert *convert) {
     }
     bool pairs = capture_group_is_pairs(level->kind);
     if (level->seen / (pairs ? 2 : 1) == VALUES_MAX) {
-        fill(convert);
+        convert_fill(convert);
         return;
     }
     switch (level->kind) {
@@ -97,17 +97,17 @@ static void put(struct convert *convert) {
 }
 
 /* The table on top becomes {name = table}. */
-static void wrap(lua_State *L, const char *name) {
+static void wrap_table(lua_State *L, const char *name) {
     lua_createtable(L, 0, 1);
     lua_insert(L, -2);
     lua_setfield(L, -2, name);
 }
 
-static void take_group(struct capture *capture, enum capture_group kind, int64_t count) {
+static void convert_take_group(struct capture *capture, enum capture_group kind, int64_t count) {
     struct convert *convert = convert_of(capture);
     if (is_full(convert)) return;
     if (count > VALUES_MAX) {
-        fill(convert);
+        convert_fill(convert);
         return;
     }
     int room = lua_checkstack(convert->L, PLACES);
@@ -117,27 +117,27 @@ static void take_group(struct capture *capture, enum capture_group kind, int64_t
 }
 
 /* Attributes are about the value that follows, and scripts are not told of them. */
-static void take_group_end(struct capture *capture, enum capture_group kind) {
+static void convert_take_group_end(struct capture *capture, enum capture_group kind) {
     struct convert *convert = convert_of(capture);
     if (convert->full) return;
-    if (kind == CAPTURE_MAP) wrap(convert->L, "map");
-    if (kind == CAPTURE_SET) wrap(convert->L, "set");
+    if (kind == CAPTURE_MAP) wrap_table(convert->L, "map");
+    if (kind == CAPTURE_SET) wrap_table(convert->L, "set");
     if (kind == CAPTURE_ATTRIBUTE)
         lua_pop(convert->L, 1);
     else
-        put(convert);
+        convert_put(convert);
 }
 
-static void take_integer(struct capture *capture, int64_t value) {
+static void convert_take_integer(struct capture *capture, int64_t value) {
     if (is_full(convert_of(capture))) return;
     lua_pushnumber(convert_of(capture)->L, (double)value);
-    put(convert_of(capture));
+    convert_put(convert_of(capture));
 }
 
-static void take_bulk(struct capture *capture, struct slice text) {
+static void convert_take_bulk(struct capture *capture, struct slice text) {
     if (is_full(convert_of(capture))) return;
     lua_pushlstring(convert_of(capture)->L, text.bytes, text.length);
-    put(convert_of(capture));
+    convert_put(convert_of(capture));
 }
 
 static void push_field(lua_State *L, const char *name, struct slice text) {
@@ -146,18 +146,18 @@ static void push_field(lua_State *L, const char *name, struct slice text) {
     lua_setfield(L, -2, name);
 }
 
-static void take_status(struct capture *capture, struct slice text) {
+static void convert_take_status(struct capture *capture, struct slice text) {
     if (is_full(convert_of(capture))) return;
     push_field(convert_of(capture)->L, "ok", text);
-    put(convert_of(capture));
+    convert_put(convert_of(capture));
 }
 
-static void take_error(struct capture *capture, struct slice text) {
+static void convert_take_error(struct capture *capture, struct slice text) {
     if (is_full(convert_of(capture))) return;
     struct convert *convert = convert_of(capture);
     if (!capture_innermost(capture) && !convert->done) convert->failed = true;
     push_field(convert->L, "err", text);
-    put(convert);
+    convert_put(convert);
 }
 
 static void push_null(struct convert *convert) {
@@ -167,20 +167,20 @@ static void push_null(struct convert *convert) {
         lua_pushboolean(convert->L, false);
 }
 
-static void take_null(struct capture *capture) {
+static void convert_take_null(struct capture *capture) {
     if (is_full(convert_of(capture))) return;
     push_null(convert_of(capture));
-    put(convert_of(capture));
+    convert_put(convert_of(capture));
 }
 
-static void take_boolean(struct capture *capture, bool value) {
+static void convert_take_boolean(struct capture *capture, bool value) {
     if (is_full(convert_of(capture))) return;
     lua_pushboolean(convert_of(capture)->L, value);
-    put(convert_of(capture));
+    convert_put(convert_of(capture));
 }
 
 /* "nan" and "-nan" are no numbers to number_parse_double. */
-static void take_number(struct capture *capture, struct slice digits) {
+static void convert_take_number(struct capture *capture, struct slice digits) {
     if (is_full(convert_of(capture))) return;
     lua_State *L = convert_of(capture)->L;
     double value;
@@ -188,37 +188,37 @@ static void take_number(struct capture *capture, struct slice digits) {
     lua_createtable(L, 0, 1);
     lua_pushnumber(L, value);
     lua_setfield(L, -2, "double");
-    put(convert_of(capture));
+    convert_put(convert_of(capture));
 }
 
-static void take_big_number(struct capture *capture, struct slice digits) {
+static void convert_take_big_number(struct capture *capture, struct slice digits) {
     if (is_full(convert_of(capture))) return;
     push_field(convert_of(capture)->L, "big_number", digits);
-    put(convert_of(capture));
+    convert_put(convert_of(capture));
 }
 
-static void take_verbatim(struct capture *capture, struct slice text, const char *type) {
+static void convert_take_verbatim(struct capture *capture, struct slice text, const char *type) {
     if (is_full(convert_of(capture))) return;
     lua_State *L = convert_of(capture)->L;
     push_field(L, "string", text);
     lua_pushstring(L, type);
     lua_setfield(L, -2, "format");
-    wrap(L, "verbatim_string");
-    put(convert_of(capture));
+    wrap_table(L, "verbatim_string");
+    convert_put(convert_of(capture));
 }
 
 static const struct capture_forms forms = {
-    .integer = take_integer,
-    .bulk = take_bulk,
-    .status = take_status,
-    .error = take_error,
-    .group = take_group,
-    .group_end = take_group_end,
-    .null = take_null,
-    .boolean = take_boolean,
-    .number = take_number,
-    .big_number = take_big_number,
-    .verbatim = take_verbatim,
+    .integer = convert_take_integer,
+    .bulk = convert_take_bulk,
+    .status = convert_take_status,
+    .error = convert_take_error,
+    .group = convert_take_group,
+    .group_end = convert_take_group_end,
+    .null = convert_take_null,
+    .boolean = convert_take_boolean,
+    .number = convert_take_number,
+    .big_number = convert_take_big_number,
+    .verbatim = convert_take_verbatim,
 };
 
 void convert_open(struct convert *convert) {

@@ -20,28 +20,28 @@ static void write_text(const char *text) {
     if (has_room()) buffer_append_c_string(copy.out, text);
 }
 
-static const char *brackets(enum capture_group kind, bool closing) {
+static const char *group_brackets(enum capture_group kind, bool closing) {
     if (capture_group_is_pairs(kind)) return closing ? "}" : "{";
     if (kind == CAPTURE_SET) return closing ? ")" : "~(";
     return closing ? "]" : "[";
 }
 
 /* Before each value. */
-static void separate(const struct capture *capture) {
+static void write_separator(const struct capture *capture) {
     const struct capture_level *level = capture_innermost(capture);
     if (!level || !level->seen) return;
     write_text(capture_group_is_pairs(level->kind) && level->seen % 2 ? " => " : ",");
 }
 
 static void write_value(const struct capture *capture, const char *text) {
-    separate(capture);
+    write_separator(capture);
     write_text(text);
 }
 
 static void write_quoted(const struct capture *capture, const char *mark, struct slice text) {
     struct buffer whole;
     size_t room = has_room() ? copy.most + 1 - copy.out->length : 0;
-    separate(capture);
+    write_separator(capture);
     if (!room) return;
     buffer_init(&whole, MEMORY_OTHER);
     buffer_append_c_string(&whole, mark);
@@ -51,80 +51,80 @@ static void write_quoted(const struct capture *capture, const char *mark, struct
 }
 
 static void write_digits(const struct capture *capture, const char *mark, struct slice digits) {
-    separate(capture);
+    write_separator(capture);
     write_text(mark);
     if (has_room()) buffer_append(copy.out, digits.bytes, digits.length);
 }
 
-static void take_integer(struct capture *capture, int64_t value) {
-    separate(capture);
+static void debug_take_integer(struct capture *capture, int64_t value) {
+    write_separator(capture);
     if (has_room()) buffer_printf(copy.out, "%lld", (long long)value);
     copy.inner->integer(capture, value);
 }
 
-static void take_bulk(struct capture *capture, struct slice text) {
+static void debug_take_bulk(struct capture *capture, struct slice text) {
     write_quoted(capture, "", text);
     copy.inner->bulk(capture, text);
 }
 
-static void take_status(struct capture *capture, struct slice text) {
+static void debug_take_status(struct capture *capture, struct slice text) {
     write_quoted(capture, "+", text);
     copy.inner->status(capture, text);
 }
 
-static void take_error(struct capture *capture, struct slice text) {
+static void debug_take_error(struct capture *capture, struct slice text) {
     write_quoted(capture, "-", text);
     copy.inner->error(capture, text);
 }
 
-static void take_group(struct capture *capture, enum capture_group kind, int64_t count) {
-    write_value(capture, brackets(kind, false));
+static void debug_take_group(struct capture *capture, enum capture_group kind, int64_t count) {
+    write_value(capture, group_brackets(kind, false));
     copy.inner->group(capture, kind, count);
 }
 
-static void take_group_end(struct capture *capture, enum capture_group kind) {
-    write_text(brackets(kind, true));
+static void debug_take_group_end(struct capture *capture, enum capture_group kind) {
+    write_text(group_brackets(kind, true));
     if (kind == CAPTURE_ATTRIBUTE) write_text(" "); /* the value that it is about follows */
     copy.inner->group_end(capture, kind);
 }
 
-static void take_null(struct capture *capture) {
+static void debug_take_null(struct capture *capture) {
     write_value(capture, capture->client->protocol == 3 ? "(null)" : "NULL");
     copy.inner->null(capture);
 }
 
-static void take_boolean(struct capture *capture, bool value) {
+static void debug_take_boolean(struct capture *capture, bool value) {
     write_value(capture, value ? "#true" : "#false");
     copy.inner->boolean(capture, value);
 }
 
-static void take_number(struct capture *capture, struct slice digits) {
+static void debug_take_number(struct capture *capture, struct slice digits) {
     write_digits(capture, "(double) ", digits);
     copy.inner->number(capture, digits);
 }
 
-static void take_big_number(struct capture *capture, struct slice digits) {
+static void debug_take_big_number(struct capture *capture, struct slice digits) {
     write_digits(capture, "(big number) ", digits);
     copy.inner->big_number(capture, digits);
 }
 
-static void take_verbatim(struct capture *capture, struct slice text, const char *type) {
+static void debug_take_verbatim(struct capture *capture, struct slice text, const char *type) {
     write_quoted(capture, "", text);
     copy.inner->verbatim(capture, text, type);
 }
 
 static const struct capture_forms forms = {
-    .integer = take_integer,
-    .bulk = take_bulk,
-    .status = take_status,
-    .error = take_error,
-    .group = take_group,
-    .group_end = take_group_end,
-    .null = take_null,
-    .boolean = take_boolean,
-    .number = take_number,
-    .big_number = take_big_number,
-    .verbatim = take_verbatim,
+    .integer = debug_take_integer,
+    .bulk = debug_take_bulk,
+    .status = debug_take_status,
+    .error = debug_take_error,
+    .group = debug_take_group,
+    .group_end = debug_take_group_end,
+    .null = debug_take_null,
+    .boolean = debug_take_boolean,
+    .number = debug_take_number,
+    .big_number = debug_take_big_number,
+    .verbatim = debug_take_verbatim,
 };
 
 void debug_reply_begin(struct capture *capture, struct buffer *out, size_t most) {

@@ -24,7 +24,8 @@ SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
 FINISHED = {'access', 'aof', 'base', 'benchmark', 'cli', 'cluster', 'command', 'commands', 'ds',
             'exec', 'io', 'lab', 'metric', 'modules', 'net', 'option', 'peer', 'process', 'publish',
-            'rdb', 'replication', 'report', 'save', 'sentinel', 'server', 'store', 'tools', 'value'}
+            'rdb', 'replication', 'report', 'save', 'script', 'sentinel', 'server', 'store',
+            'tools', 'value'}
 
 
 def read_functions(text):

@@ -6,11 +6,10 @@ usage: names.py
 
 1. An external function, and an inline one of a header, has a name that no other function of src/
    has. main() is each program's.
-2. A static function of a .c file has a name that is unique in its folder, and that has two words at
-   least: link_find, not find.
+2. A static function of a .c file has a name that is unique in its folder and no external one's, and
+   that has two words at least: link_find, not find.
 
-Rule 2 holds for the folders in FINISHED. Before it reads, the check tries itself on lines that are
-made up.
+Before it reads, the check tries itself on lines that are made up.
 """
 import collections
 import glob
@@ -22,10 +21,6 @@ import style
 
 SRC = os.path.join(style.ROOT, 'src')
 STATIC = re.compile(r'\bstatic\b')
-FINISHED = {'access', 'aof', 'base', 'benchmark', 'cli', 'cluster', 'command', 'commands', 'ds',
-            'exec', 'io', 'lab', 'metric', 'modules', 'net', 'option', 'peer', 'process', 'publish',
-            'rdb', 'replication', 'report', 'save', 'script', 'sentinel', 'server', 'store',
-            'tools', 'value'}
 
 
 def read_functions(text):
@@ -37,7 +32,7 @@ def read_functions(text):
         yield name, bool(STATIC.search(head)), first
 
 
-def find_faults(files, finished):
+def find_faults(files):
     """files: {(folder, file name): text}"""
     places = collections.defaultdict(set)  # of a name that all of src/ sees
     own = collections.defaultdict(set)  # of (folder, name)
@@ -55,8 +50,6 @@ def find_faults(files, finished):
     for (folder, name), found in sorted(own.items()):
         place, line = sorted(found)[0]
         place = f'src/{folder}/{place}:{line}: {name}'
-        if folder not in finished:
-            continue
         if name in places:
             other = sorted(places[name])[0]
             faults.append(f'{place} is the name of a function of src/{other[0]}/{other[1]}, too')
@@ -79,17 +72,16 @@ def try_itself():
     assert list(read_functions(two)) == [('b_find', True, 1)]
     assert list(read_functions(three)) == [('d_open', False, 1), ('d_way', True, 3),
                                            ('d_close', False, 5)]
-    assert find_faults(files, {'a', 'b'}) == []
+    assert find_faults(files) == []
 
-    def faults_with(text, finished=('a', 'b')):
-        return len(find_faults({**files, ('a', 'more.c'): text}, finished))
+    def faults_with(text):
+        return len(find_faults({**files, ('a', 'more.c'): text}))
     assert faults_with('static int find(void) {\n}\n') == 1
     assert faults_with('static int find_(void) {\n}\n') == 1
     assert faults_with('static int find(void);\nint main(void) {\n    return 0;\n}\n') == 0
     assert faults_with(one) == 3  # a_open of two files, each of which is named; a_find
     assert faults_with('static void c_find(void) {\n}\n') == 1
-    assert faults_with('static void c_find(void) {\n}\n', ['b']) == 0
-    assert faults_with('void c_find(void) {\n}\n', []) == 2
+    assert faults_with('void c_find(void) {\n}\n') == 2
     assert faults_with('int main(void) {\n}\n') == 0
 
 
@@ -100,7 +92,7 @@ def main():
     files = {}
     for path in glob.glob(os.path.join(SRC, '*/*.[ch]')):
         files[tuple(path.split(os.sep)[-2:])] = style.read(path)
-    faults = find_faults(files, FINISHED)
+    faults = find_faults(files)
     for fault in faults:
         print(fault)
     sys.exit(1 if faults else 0)

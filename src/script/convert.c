@@ -226,8 +226,6 @@ void convert_open(struct convert *convert) {
     capture_open_typed(&convert->capture, &forms);
 }
 
-void convert_close(struct convert *convert) { capture_close(&convert->capture); }
-
 void convert_begin(struct convert *convert, struct lua_State *L) {
     int room = lua_checkstack(L, PLACES);
     ASSERT(room);

@@ -31,9 +31,8 @@ struct convert {
     bool full;         /* there is no room for more of it */
 };
 
-/* Makes the client. The struct stays where it is until convert_close. */
+/* Makes the client, for as long as the server runs. The struct stays where it is. */
 void convert_open(struct convert *convert);
-FOR_TESTS void convert_close(struct convert *convert);
 /* Around a call of its client: the value of its reply is pushed. Where there was none, it is what
  * null is. Nothing may fail meanwhile (engine_hold). */
 void convert_begin(struct convert *convert, struct lua_State *L);

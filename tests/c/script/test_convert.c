@@ -29,7 +29,7 @@ static int open_all(void **state) {
 }
 
 static int close_all(void **state) {
-    convert_close(&convert);
+    capture_close(&convert.capture);
     lua_close(L);
     return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hashes as listpacks and as tables of pairs.
  *
- * A listpack has fields and values in turn. When there are more fields than
- * hash-max-ziplist-entries, or one of either is longer than hash-max-ziplist-value (unless HINCRBY
- * or HINCRBYFLOAT sets it: so it is with 6.2), it becomes a table, for good: value/packed, a pair
- * being a field and its value.
+ * A listpack has fields and values in turn. It becomes a table (value/packed, an element being a
+ * field and its value) for good when there are more fields than hash-max-ziplist-entries, or when a
+ * field or a value is longer than hash-max-ziplist-value, unless HINCRBY or HINCRBYFLOAT sets it
+ * (as in 6.2).
  *
  * Invariant (hash_check): no field is there twice.
  */
@@ -23,7 +23,7 @@
 
 /* Field and value. */
 #define TEXTS 2
-/* Buckets by which a table grows ahead at once: some 1,400 fields. */
+/* How many buckets a table grows by before fields are loaded: some 1,400 fields. */
 #define RESERVE_STEPS 256
 
 static int64_t entries_max, text_bytes_max;
@@ -299,7 +299,7 @@ static struct listpack *read_zipmap(struct source *in, struct buffer *store) {
     struct listpack *lp = zipmap_to_listpack(text.bytes, text.length);
     if (lp && listpack_count(lp) > 0) return lp;
     if (lp) listpack_free(lp);
-    source_refuse(in, "Zipmap integrity check failed"); /* as 6.2 says of an empty one, too */
+    source_refuse(in, "Zipmap integrity check failed"); /* as 6.2 says of an empty zipmap, too */
     return NULL;
 }
 
@@ -307,7 +307,8 @@ static bool text_fits(uint32_t at, const struct listpack *lp) {
     return listpack_get(lp, at).text.length <= (uint64_t)text_bytes_max;
 }
 
-/* Small hashes. What 6.2 never wrote as a ziplist itself is also held against the longest text. */
+/* Loads a ziplist or a zipmap. Only a zipmap's texts are compared with hash-max-ziplist-value,
+ * because 6.2 writes no ziplist with longer texts. */
 static enum value_loaded hash_load_listpack(unsigned form, struct source *in, struct buffer *store,
                                             struct value *out) {
     bool zipmap = form == SAVED_HASH_ZIPMAP, fits = true;

@@ -37,7 +37,7 @@ void list_positions(struct value v, struct slice text, int64_t rank, size_t coun
     struct quicklist *q = list_of(v);
     struct quicklist_cursor c;
     bool backwards = rank < 0;
-    /* The smallest rank has no opposite, and 6.2 passes over none with it. */
+    /* The smallest rank cannot be negated; 6.2 skips no match with it. */
     if (rank == INT64_MIN) rank = -1;
     uint64_t skipped = (uint64_t)(backwards ? -rank : rank) - 1;
     size_t matched = 0, compared = 0, size = quicklist_count(q);
@@ -108,7 +108,8 @@ static void list_describe(struct value v, struct buffer *out) {
 
 /* ---- Saving and loading ---- */
 
-/* Nodes of the widest fill are no larger as ziplists; a text that is stands by itself. */
+/* A node of the widest fill is no larger as a ziplist; only a text with a node of its own may be.
+ */
 #define NODE_BYTES_MAX (size_t)(80 << 10)
 
 static unsigned list_form(struct value v) { return SAVED_LIST_QUICKLIST; }
@@ -144,7 +145,7 @@ static void rewrite_element(const struct listpack_value *v, void *context) {
     rewritten_text(r->out, listpack_value_text(v, scratch));
 }
 
-/* The cursor's `place` is the next node, at[0] how many elements are written. */
+/* The cursor's `place` is the next node, at[0] the number of elements written. */
 static bool list_rewrite(struct value v, struct slice key, struct save_cursor *c,
                          struct sink *out) {
     struct rewritten r = {out, key, SLICE("RPUSH"), 1, quicklist_count(list_of(v)), c->at[0]};
@@ -159,7 +160,7 @@ static bool list_rewrite(struct value v, struct slice key, struct save_cursor *c
     return !c->place;
 }
 
-/* False for a text that could not be saved again: such a list would end all snapshots. */
+/* False for a text that could not be saved again: with such a list all snapshots would fail. */
 static bool push_loaded(struct quicklist *q, struct slice text) {
     if (text.length > QUICKLIST_TEXT_BYTES_MAX) return false;
     quicklist_push(q, QUICKLIST_TAIL, text);
@@ -182,7 +183,8 @@ static bool load_texts(struct source *in, struct buffer *store, struct quicklist
     return true;
 }
 
-/* A ziplist, as a node where `whole` and it is as small as nodes are, or element by element. */
+/* Loads a ziplist: as one node where `whole` is true and it is no larger than a node, else element
+ * by element. */
 static bool load_ziplist(struct source *in, struct buffer *store, struct quicklist *q, bool whole) {
     struct slice text;
     if (!saved_read_text(in, store, &text)) return false;
@@ -195,7 +197,7 @@ static bool load_ziplist(struct source *in, struct buffer *store, struct quickli
     if (listpack_count(lp))
         quicklist_take_pack(q, lp);
     else
-        listpack_free(lp); /* 6.2 passes over it too */
+        listpack_free(lp); /* 6.2 skips an empty one, too */
     return true;
 }
 
@@ -241,7 +243,7 @@ static const struct value_type row = {.name = "list",
                                       .rewrite = list_rewrite,
                                       .load = list_load};
 
-/* Directives of old versions: taken and passed over, as by 6.2. */
+/* Directives of old versions: accepted and ignored, as in 6.2. */
 static bool ignored_parse(const struct option_row *ignored, const struct slice *words, size_t count,
                           char *reason, size_t reason_size) {
     return count == 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tables of packed texts: their types, their end, their check. packed.h has the layout.
+ * Tables of packed texts: their types, freeing, checking. packed.h has the layout.
  */
 #include "value/packed.h"
 

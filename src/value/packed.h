@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tables of texts, one or two in an allocation: the large forms of sets and hashes.
+ * Tables of elements of one text or two, in one allocation: the large forms of sets and hashes.
  *
  *   first's length (1) | second's length (1) | first | second
  *   PACKED_LONG (1) | first's length (4) | second's length (4) | first | second
  *
- * the second form where either is longer than PACKED_SHORT_MAX; what has one text has no second
- * length. The table finds by the first text, so a lookup that has found it has the second in its
- * hands. They are kept in ds/twins, which gives them multiples of 8 bytes.
+ * The second form is used where either text is longer than PACKED_SHORT_MAX. An element of one text
+ * has no second length. The table finds an element by its first text; the second is in the same
+ * memory, so reading it costs no further cache miss. Elements are allocated by ds/twins, in
+ * multiples of 8 bytes.
  *
- * `texts` is 1 or 2 and known where a function is compiled in: what follows costs each no more than
- * code of its own.
+ * `texts`, 1 or 2, is a constant at each call, so the inlined functions cost no more than two sets
+ * of functions would.
  */
 #ifndef EVENKEEL_VALUE_PACKED_H
 #define EVENKEEL_VALUE_PACKED_H
@@ -35,7 +36,7 @@ struct packed_texts {
     struct slice first, second;
 };
 
-/* Of elements with one text and with two. */
+/* The table types of elements with one text and with two. */
 extern const struct table_type packed_one, packed_two;
 
 static inline bool packed_is_short(size_t first_length, size_t second_length) {
@@ -75,8 +76,8 @@ static inline size_t packed_size(unsigned texts, const void *element) {
     return packed_allocation(texts, t.first.length, t.second.length);
 }
 
-/* The header and the second text; returns where the first stands, which the caller writes where it
- * is not there already. */
+/* Writes the header and the second text; returns the first text's place, which the caller fills
+ * unless it is filled already. */
 static inline char *packed_write(unsigned texts, void *element, size_t first_length,
                                  struct slice second) {
     char *bytes = element;
@@ -94,7 +95,7 @@ static inline char *packed_write(unsigned texts, void *element, size_t first_len
     return bytes;
 }
 
-/* An element that the table does not have yet. */
+/* Allocates an element; does not put it into the table. */
 static inline void *packed_new(unsigned texts, struct packed *p, struct slice first,
                                struct slice second) {
     ASSERT(first.length <= UINT32_MAX && second.length <= UINT32_MAX);
@@ -108,11 +109,13 @@ static inline void packed_free(unsigned texts, struct packed *p, void *element) 
     twins_free(&p->twins, element, packed_size(texts, element));
 }
 
-/* Empty, of one of the two types. */
+/* An empty table of packed_one or packed_two. */
 struct packed *packed_create(const struct table_type *type);
-/* Frees it in steps of `effort` elements, about; true when all is gone. Any thread. */
+/* Frees about `effort` elements; true when all is gone. After the first call only this function may
+ * be called. Any thread. */
 bool packed_release_step(unsigned texts, struct packed *p, size_t effort);
 size_t packed_bytes(const struct packed *p); /* O(1) */
-/* Asserts that each is found, and that the twins' bytes are theirs and of vacant halves. */
+/* Asserts that each element is found, and that the twins' bytes are those of the elements and of
+ * vacant halves. */
 void packed_check(unsigned texts, const struct packed *p);
 #endif

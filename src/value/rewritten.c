@@ -9,7 +9,7 @@
 #include "value/saved.h"
 #include "value/shadow.h"
 
-/* A mark, the digits of a length, the line's end. */
+/* The type's character, the digits of a length, the line's end. */
 #define HEADER_CHARS (1 + NUMBER_INT64_CHARS + 2)
 
 static void write_header(struct sink *out, char mark, uint64_t number) {

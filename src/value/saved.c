@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Pieces of saved values, and what the types share.
+ * Pieces of saved values, and the code that the types share.
  *
- * A length's two highest bits tell what it is: 6 bits, 14 bits, 4 or 8 bytes behind it (highest
- * byte first), or no length but a text in another form: an integer of 1, 2 or 4 bytes (lowest
- * first), or bytes that LZF compressed behind their length and that of the text.
+ * The two highest bits of a length tell its form: 6 bits; 14 bits; 4 or 8 bytes behind it (highest
+ * byte first); or a text in another form: an integer of 1, 2 or 4 bytes (lowest first), or LZF, as
+ * the length of the compressed bytes, that of the text, and the compressed bytes.
  */
 #include "value/saved.h"
 
@@ -23,7 +23,7 @@
 
 enum { LENGTH_6 = 0x00, LENGTH_14 = 0x40, LENGTH_32 = 0x80, LENGTH_64 = 0x81, LENGTH_CODED = 0xc0 };
 enum { CODED_INT8, CODED_INT16, CODED_INT32, CODED_LZF };
-/* The byte before a number that stands there as text is its length, or one of these. */
+/* The byte before a number that is saved as text: the text's length, or one of these. */
 enum { DOUBLE_NAN = 253, DOUBLE_INFINITE, DOUBLE_NEGATIVE_INFINITE };
 
 /* Texts up to here may be the canonical form of an int32. */
@@ -31,17 +31,17 @@ enum { DOUBLE_NAN = 253, DOUBLE_INFINITE, DOUBLE_NEGATIVE_INFINITE };
 /* Shorter texts are not worth compressing; the result must be shorter by so many bytes. */
 #define UNCOMPRESSED_MAX 20
 #define COMPRESSION_GAIN 4
-/* Up to so many compressed bytes need no memory of their own: the ziplists of most collections. */
+/* Up to so many bytes are compressed on the stack: the ziplists of most collections. */
 #define PACKED_ON_STACK 8192
-/* Three compressed bytes give 264 at most. */
+/* LZF expands three bytes to 264 at most. */
 #define EXPANSION_MAX 88
-/* What is read of a text before the first byte has come, where nobody knows how many will. */
+/* How much of a text is allocated at first, where the source's length is not known. */
 #define UNKNOWN_CHUNK_BYTES 65536
 /* Longer strings are read into the block that will be stored. */
 #define BLOB_BYTES_MIN 1024
 
 static bool wanted_compression;
-static atomic_bool compression = true; /* the same, for all threads */
+static atomic_bool compression = true; /* rdbcompression, for all threads */
 static _Atomic uint64_t checked;
 
 static bool apply_compression(const struct option_row *row, char *reason, size_t reason_size) {
@@ -95,7 +95,7 @@ void saved_write_length(struct sink *out, uint64_t length) {
     }
 }
 
-/* False, with nothing written, where it needs more than four bytes. */
+/* False, with nothing written, for an integer that needs more than four bytes. */
 static bool write_coded_integer(struct sink *out, int64_t v) {
     if (v != (int32_t)v) return false;
     unsigned code = v == (int8_t)v ? CODED_INT8 : v == (int16_t)v ? CODED_INT16 : CODED_INT32;
@@ -104,7 +104,7 @@ static bool write_coded_integer(struct sink *out, int64_t v) {
     return true;
 }
 
-/* False, with nothing written, where the bytes become no fewer. */
+/* False, with nothing written, where compression does not make the text shorter. */
 static bool write_compressed(struct sink *out, struct slice text) {
     if (text.length > UINT32_MAX) return false;
     char few[PACKED_ON_STACK];
@@ -178,7 +178,7 @@ static bool read_big_endian(struct source *in, size_t bytes, uint64_t *number) {
     return true;
 }
 
-/* A length, or, with `*coded`, which other form a text has. */
+/* Reads a length, or, with `*coded` true, the number of a text's other form. */
 static bool read_head(struct source *in, uint64_t *length, bool *coded) {
     unsigned char first;
     *coded = false;
@@ -224,18 +224,18 @@ bool saved_read_double_text(struct source *in, double *number) {
     return number_parse_double(text, length, number) || source_refuse(in, "a score is no number");
 }
 
-/* No member of a collection may be longer: their lengths stand in 32 bits. */
+/* Refuses a longer member of a collection than fits, because members' lengths have 32 bits. */
 static bool fits_member(struct source *in, uint64_t length) {
     if (length > source_left_max(in)) return source_refuse(in, "a text is longer than its file");
     return length <= UINT32_MAX || source_refuse(in, "a text is too long for a member");
 }
 
-/* Whoever sends a text that needs more memory than there is does not end the server by it. */
+/* A text that needs more memory than there is is refused; it must not end the server. */
 static bool refuse_memory(struct source *in) {
     return source_refuse(in, "there is no memory for a text");
 }
 
-/* A text's bytes as they stand, appended to `store`, which grows as they come. */
+/* Reads a text's plain bytes to the end of `store`, which grows as they come. */
 static bool append_plain(struct source *in, struct buffer *store, uint64_t length) {
     if (length > source_left_max(in)) return source_refuse(in, "a text is longer than its file");
     bool known = source_left_max(in) != UINT64_MAX;
@@ -251,8 +251,8 @@ static bool append_plain(struct source *in, struct buffer *store, uint64_t lengt
     return true;
 }
 
-/* The lengths of compressed bytes and of their text, and the bytes themselves: in place, or in
- * `store`. */
+/* Reads the lengths of the compressed bytes and of their text, and the compressed bytes: in place,
+ * or into `store`. */
 static bool read_packed(struct source *in, struct buffer *store, struct slice *packed,
                         uint64_t *length) {
     uint64_t size;
@@ -267,7 +267,7 @@ static bool read_packed(struct source *in, struct buffer *store, struct slice *p
     return true;
 }
 
-/* `to` NULL: there was no memory for it. */
+/* `to` is NULL where there was no memory. */
 static bool saved_unpack(struct source *in, struct slice packed, char *to, size_t length) {
     if (!to) return refuse_memory(in);
     return decompress_lzf(packed, to, length) || source_refuse(in, "compressed bytes are damaged");
@@ -294,7 +294,7 @@ static bool read_coded_integer(struct source *in, uint64_t code, int64_t *intege
     return true;
 }
 
-/* What is no plain text, in `store`. */
+/* Reads a text in another form than plain bytes to `store`. */
 static bool read_coded(struct source *in, uint64_t code, struct buffer *store) {
     int64_t integer;
     if (code == CODED_LZF) return append_compressed(in, store);
@@ -347,7 +347,7 @@ static bool read_blob(struct source *in, uint64_t length, struct blob **blob) {
     return false;
 }
 
-/* In a block of its own where it is long, otherwise in `store`. */
+/* Reads a compressed text: a long one to a block, others to `store`. */
 static bool read_compressed(struct source *in, struct buffer *store, struct blob **blob) {
     struct buffer bytes;
     struct slice packed;
@@ -388,7 +388,7 @@ bool saved_read_string(struct source *in, struct buffer *store, struct slice *te
         const char *bytes = source_take(in, length);
         if (bytes) *text = (struct slice){bytes, length};
         if (bytes) return true;
-        buffer_reserve(store, 1); /* an empty text has an address too */
+        buffer_reserve(store, 1); /* so that an empty text has an address, too */
         if (in->status != SOURCE_GOOD || !append_plain(in, store, length)) return false;
     }
     *text = *blob ? blob_slice(*blob) : buffer_slice(store);

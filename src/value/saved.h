@@ -2,10 +2,10 @@
  * The form in which values are saved: lengths, texts and numbers of RDB files and DUMP, and whole
  * values by their types' rows.
  *
- * A value is saved and loaded through base/stream.h, so a file, a socket and a payload in memory
- * are one. Saving may go in steps (struct save_cursor). Loading takes all bytes for hostile: what
- * it refuses it refuses with a reason (source_refuse), nothing is allocated that the bytes that
- * came do not justify, and a value that is returned has all invariants of its type.
+ * A value is saved and loaded through base/stream.h, so files, sockets and payloads in memory are
+ * treated alike. Saving may go in steps (struct save_cursor). Loading treats all bytes as hostile:
+ * a refusal has a reason (source_refuse), no more memory is allocated than the bytes received so
+ * far justify, and a value that is returned has all invariants of its type.
  *
  * Source of the format: the files of Redis 6.2, version 9.
  */
@@ -22,7 +22,7 @@
 
 struct blob;
 
-/* What a file calls a value's type: the type and its form. */
+/* A file's number for a value: its type and its form. */
 enum saved_form {
     SAVED_STRING = 0,
     SAVED_LIST = 1,
@@ -44,102 +44,104 @@ enum saved_form {
 /* ---- pieces ---- */
 
 void saved_write_length(struct sink *out, uint64_t length);
-/* The shortest of an integer, compressed bytes (as rdbcompression says) and the bytes. */
+/* Writes the shortest form: an integer, LZF (where rdbcompression is on), or the plain bytes. */
 void saved_write_text(struct sink *out, struct slice text);
 void saved_write_integer(struct sink *out, int64_t integer);
-/* What a sink may defer (base/stream.h), and how it is written then. */
+/* The encodings that a sink may defer (base/stream.h), each with the function that it stands for.
+ */
 enum saved_deferred {
     SAVED_DEFERRED_TEXT,   /* saved_write_text */
     SAVED_DEFERRED_ZIPLIST /* the bytes of a listpack: saved_write_ziplist */
 };
-/* A hash or a sorted set whose listpack would be larger takes its other form. Both are saved as
- * ziplists, which may take twice as much, and a ziplist of more than LISTPACK_BYTES_MAX is not
- * loaded. */
+/* A hash or a sorted set whose listpack would be larger is converted to its table form, because it
+ * is saved as a ziplist, which may take twice as much, and a ziplist of more than
+ * LISTPACK_BYTES_MAX is not loaded. */
 #define SAVED_LISTPACK_BYTES_MAX (LISTPACK_BYTES_MAX / 8)
 MUST_USE bool saved_listpack_fits(const struct listpack *lp, size_t more_bytes);
-/* Shorter texts are written at once: that takes no longer than to defer them. */
+/* Shorter texts are written at once, because deferring them would take as long. */
 #define SAVED_DEFERRED_MIN 21
-/* In any thread. */
+/* Writes bytes that a sink deferred. Any thread. */
 void saved_write_deferred(struct sink *out, unsigned how, struct slice bytes);
-/* Lowest byte first, `bytes` of them. */
+/* Writes `bytes` bytes, the lowest first. */
 void saved_write_number(struct sink *out, uint64_t number, size_t bytes);
 void saved_write_double(struct sink *out, double number);
 
-/* False, with the source's status set, where there is none. */
+/* These functions return false, with the source's status set, where the source has no such thing.
+ */
 MUST_USE bool saved_read_length(struct source *in, uint64_t *length);
-/* How many things follow, of at least so many bytes each. */
+/* A number of things that follow, of at least `bytes_each` bytes each. Refuses a number that cannot
+ * fit. */
 MUST_USE bool saved_read_count(struct source *in, size_t bytes_each, uint64_t *count);
 MUST_USE bool saved_read_number(struct source *in, size_t bytes, uint64_t *number);
 MUST_USE bool saved_read_double(struct source *in, double *number);
-/* A number that stands there as text behind a byte of its length. */
+/* A number as a text behind a byte with the text's length. */
 MUST_USE bool saved_read_double_text(struct source *in, double *number);
-/* A text of up to 4 GiB - 1, valid until the source is read again or `store` changes; `store` is an
- * initialised buffer that holds it where the source's window does not. */
+/* A text of up to 4 GiB - 1, valid until the source is read again or `store` changes: it is in the
+ * source's window, or in `store`, an initialised buffer. */
 MUST_USE bool saved_read_text(struct source *in, struct buffer *store, struct slice *text);
-/* The same, always in `store`. */
+/* A text of up to 4 GiB - 1, always in `store`: valid until `store` changes. */
 MUST_USE bool saved_read_kept(struct source *in, struct buffer *store, struct slice *text);
-/* As saved_read_text for a text that will be stored: a long one in a block of its own (class
- * MEMORY_DATASET) that the caller owns, `*blob` is NULL otherwise; an integer that stands there as
- * such sets
- * `*integer` and a text without bytes. */
+/* A text that will be stored, in one of three forms. A long text is in `*blob`, a block of class
+ * MEMORY_DATASET that the caller owns. Another text is as saved_read_text returns it, and `*blob`
+ * is NULL. An integer's form sets `*integer`, and text->bytes is NULL. */
 MUST_USE bool saved_read_string(struct source *in, struct buffer *store, struct slice *text,
                                 struct blob **blob, int64_t *integer);
 
 /* ---- values ---- */
 
-/* How far a value that is saved in steps has come. All zero at first, but for `budget` and
- * `shadow`. While a cursor stands its tables do not pay what they owe, and the value does not
- * change, unless it has a shadow. A value whose members stand in a table is saved in steps by its
- * shadow only, and whole without one. */
+/* How far a value that is saved in steps has come. All zero at first, except for `budget` and
+ * `shadow`. While a cursor is in use, the value must not change and its tables must not be resized,
+ * unless it has a shadow. A value whose members are in a table is saved in steps by its shadow
+ * only, and in one step without a shadow. */
 struct save_cursor {
     size_t budget;         /* weight that this step may still write (value_spend); at least 1 */
-    struct shadow *shadow; /* what is saved are its members, and not what is there now; or NULL */
-    unsigned phase;        /* the rest is the type's own */
+    struct shadow *shadow; /* its members are saved instead of the value's; or NULL */
+    unsigned phase;        /* this and the members below are the type's own */
     uint64_t at[2];        /* places, by position */
     const void *place;     /* or by address */
     struct buffer names[3];
 };
-/* Needed where a cursor is given up before all is written. */
+/* Frees a cursor's buffers. To be called where saving is given up before all is written. */
 void save_cursor_end(struct save_cursor *c);
 
-/* Which kind of value a form is; false where there is no such form, or it is a module's. */
+/* The kind of value of a form; false where there is no such form, or it is a module's. */
 MUST_USE bool saved_form_kind(unsigned form, enum value_kind *kind);
 /* Writes the form's byte. O(1). */
 void saved_write_form(struct sink *out, enum value_kind kind, struct value v);
 /* Writes the whole value, without its form. */
 void saved_write_value(struct sink *out, enum value_kind kind, struct value v);
-/* The bytes that the value takes then. O(value). */
+/* The bytes that saved_write_value writes. O(value). */
 size_t saved_bytes(enum value_kind kind, struct value v);
 
-/* How many bytes a value of this form takes that begins there; 0 where they are not all there, and
- * where nobody knows without loading it (streams, modules' values). Nothing is judged: bytes that
- * `load` will refuse have a length, too, or 0. O(members). Any thread. */
+/* The length in bytes of a value of this form that begins at `bytes`; 0 where it is cut off, and
+ * for values whose length only loading tells (streams, modules' values). Does not check the value:
+ * bytes that `load` will refuse may have a length, too. O(members). Any thread. */
 size_t saved_extent(unsigned form, struct slice bytes);
 
-/* Whether a text that begins there is compressed. */
+/* Whether the text that begins at `bytes` is compressed. */
 bool saved_is_compressed(struct slice bytes);
 
-/* For the types: what a listpack of pairs must be to become a value. False after a refusal where
- * the elements are no pairs, or two begin with the same text. */
+/* For the types: checks a listpack of pairs. False, after a refusal, where the number of elements
+ * is odd or two pairs begin with the same text. */
 MUST_USE bool saved_pairs_are_distinct(struct source *in, const struct listpack *lp);
-/* A value that stands there as packed bytes (a ziplist, an intset, a stream's node) is about to be
- * checked. Any thread. */
+/* Counts a check of packed foreign bytes (a ziplist, an intset, a stream's node). Any thread. */
 void saved_note_checked(void);
-/* How many were since start. */
+/* How many checks were counted since start. */
 uint64_t saved_checked(void);
-/* For the types: a text that holds a ziplist, as a listpack that the caller owns; NULL after a
- * refusal. */
+/* For the types: reads a text that holds a ziplist as a listpack, which the caller owns; NULL after
+ * a refusal. */
 MUST_USE struct listpack *saved_read_ziplist(struct source *in, struct buffer *store);
-/* Both in one pass. */
+/* For the types: reads a ziplist of pairs and checks them as saved_pairs_are_distinct does, in one
+ * pass. A listpack that the caller owns; NULL after a refusal. */
 MUST_USE struct listpack *saved_read_pairs(struct source *in, struct buffer *store);
 /* For the types: writes a listpack as a text that holds a ziplist. */
 void saved_write_ziplist(struct sink *out, const struct listpack *lp);
 /* For the types: writes the number of a table's elements and then, by `write`, all elements. */
 void saved_write_table(const struct table *t, struct sink *out,
                        void (*write)(void *element, void *sink));
-/* For the types: writes the number of the members of the cursor's shadow and then, by `visit`, as
- * many of them as the budget allows. `visit` gets the sink. True when all are written. */
+/* For the types: writes the number of members of the cursor's shadow and then, by `visit`, as many
+ * of them as the budget allows. `visit` gets the sink. True when all are written. */
 MUST_USE bool saved_write_shadow(struct save_cursor *c, struct sink *out, value_visit *visit);
-/* For the types: the option's rows. */
+/* Registers the rows of this file's options and metrics. */
 void saved_register(void);
 #endif

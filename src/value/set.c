@@ -19,7 +19,7 @@
 
 #define TEXTS 1
 
-/* Buckets by which a table grows ahead at once: some 1,400 members. */
+/* How many buckets a table grows by in one call of set_expect: some 1,400 members. */
 #define RESERVE_STEPS 256
 
 static int64_t integers_max;

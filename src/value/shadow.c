@@ -2,11 +2,13 @@
  * Shadows of values' members.
  *
  * Invariants
- *  1. Noted is what was, or was not, there at the moment, has changed since, and was ahead then.
- *  2. A member of the table that is not noted is as it was, or behind.
- *  3. While noted members are visited nothing more is noted: all is behind.
+ *  1. A member is noted if it has changed, come or gone since the shadow was opened, and was ahead
+ *     of the walk when it did so for the first time.
+ *  2. A member of the table that is not noted is unchanged, or behind the walk.
+ *  3. While noted members are visited nothing more is noted, because all of the table is behind the
+ *     walk.
  *  4. A shadow that was taken from its value (shadow_take) is in no table and in no sum of this
- *     file, and its own table is in no list of those that owe: any thread may free it.
+ *     file, and its own table is in no list of tables that owe, so any thread may free it.
  */
 #include "value/shadow.h"
 
@@ -16,15 +18,15 @@
 #include "base/memory.h"
 #include "base/panic.h"
 
-/* Positions of a table at a time, some eighty members: the memory of those to come is asked for. */
+/* Buckets of a table that are visited at a time, some eighty members, with prefetch. */
 #define RUN_POSITIONS 16
-/* A position may have a dozen members. Members that are this large on average are visited one by
- * one, so that a step ends behind one of them and not behind a dozen. */
+/* A bucket may have a dozen members. Members that are this large on average are visited one by one,
+ * so that a step can end behind any of them. */
 #define ONE_BY_ONE_BYTES 4096
-/* Of the noted members, between two publications of what was freed. */
+/* Buckets of noted members that are freed between two calls of memory_publish. */
 #define FREE_BUCKETS 1024
 
-/* A member of that moment, or that there was none of this text. */
+/* A member as it was, or a note that no member had this text. */
 struct noted {
     uint32_t first_length, second_length;
     bool was_there;
@@ -35,20 +37,20 @@ struct shadow {
     struct table *table; /* the value's */
     const struct value_type *type;
     struct table *noted;
-    size_t table_bytes; /* of `noted`, as counted: it may grow between two notes */
-    size_t bytes;       /* all that this shadow takes, as counted */
+    size_t table_bytes; /* of `noted` as last counted, because it may grow between two notes */
+    size_t bytes;       /* of this shadow's memory, as counted */
     size_t count;
-    uint64_t cursor;        /* of table_scan: the next position of the table; then of `noted` */
+    uint64_t cursor;        /* of table_scan: first of the table, then of `noted` */
     bool noted_are_visited; /* the table is behind */
     bool one_by_one;        /* ONE_BY_ONE_BYTES */
-    /* Of the step under way. */
+    /* Of the present step. */
     value_visit *visit;
     void *context;
     size_t *budget;
-    bool spent; /* nothing is left of it */
+    bool spent; /* the budget is 0 */
 };
 
-static struct table *shadows; /* by the addresses of their tables; NULL: there was none yet */
+static struct table *shadows; /* by the addresses of their tables; NULL before the first */
 static size_t all_bytes;      /* of those in `shadows` */
 
 /* ---- tables ---- */
@@ -217,7 +219,7 @@ static void visit_noted(void *element, void *shadow) {
         shadow_spend(s, 1, 0);
 }
 
-/* Positions without members take time, too. */
+/* Buckets without members spend the budget, too. */
 static void shadow_run(struct shadow *s) {
     const struct table *t = s->noted_are_visited ? s->noted : s->table;
     void (*visit)(void *element, void *shadow) =

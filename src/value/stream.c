@@ -6,23 +6,24 @@
  *   head   live entries | deleted entries | n | n field names | 0
  *   entry  flags | msec | sequence | texts | elements of this entry before this one
  *
- * An entry's ID is told as the difference to its node's key. With ENTRY_SAME_FIELDS its texts are n
- * values for the head's fields; otherwise they are a number of pairs, then field and value in turn.
- * The number at an entry's end leads to its beginning for a walk downwards; the head's 0 ends it.
+ * An entry's ID is stored as the difference from its node's key. With ENTRY_SAME_FIELDS the entry's
+ * texts are n values for the head's fields; otherwise they are a number of pairs, then fields and
+ * values in turn. The number at an entry's end leads a walk downwards to the entry's beginning; the
+ * head's 0 ends that walk.
  *
- * Deleting sets a flag and moves two numbers in the head; a node whose last live entry goes is
- * freed as a whole. New entries go to the last node until it is full.
+ * Deleting sets the entry's flag and changes two numbers in the head; a node without live entries
+ * is freed. New entries go to the last node until it is full.
  *
  * Invariants (stream_check)
  *  1. A node is well formed (node_examine) and has a live entry.
  *  2. IDs of live entries rise, within a node and over all; each is its node's key or above it.
- *     (Those of deleted entries need not: XSETID may go below them again.)
+ *     (Those of deleted entries need not rise: XSETID may set a last ID below them.)
  *  3. No live entry is above `last_id`.
  *  4. `count` is the sum of live entries, `node_bytes` that of the nodes' memory; `tail_id` is the
  *     last node's key, and `tail`, where set, its place.
  *  5. `front`, where set, is a node whose first `front_bytes` bytes of entries are deleted ones,
- *     with an entry behind them. So a stream that is kept at its length by exact trims does not
- *     pass over the same entries each time.
+ *     with an entry behind them. It spares exact trims, which keep a stream at its length, from
+ *     walking over the same deleted entries each time.
  *
  * Groups stand in stream_groups.c.
  */
@@ -43,7 +44,7 @@
 
 enum { ENTRY_DELETED = 1, ENTRY_SAME_FIELDS = 2 };
 
-/* At most what an element takes besides its text, and what a number takes. */
+/* The most bytes that an element takes besides its text, and that a number takes. */
 #define ELEMENT_EXTRA_BYTES 10
 #define NUMBER_BYTES 10
 #define HEAD_NUMBERS 4
@@ -112,7 +113,7 @@ struct entry {
     struct stream_id id;
     int64_t flags;
     uint64_t pairs;
-    uint32_t texts_at; /* where there are no pairs: the number behind them */
+    uint32_t texts_at; /* where there are no texts: the number at the entry's end */
 };
 
 static int64_t integer_at(const struct listpack *lp, uint32_t at) {
@@ -146,12 +147,12 @@ static uint64_t text_count(const struct entry *e) {
     return e->flags & ENTRY_SAME_FIELDS ? e->pairs : 2 * e->pairs;
 }
 
-/* The entry behind, 0 at the end. */
+/* The entry behind `e`, 0 at the end. */
 static uint32_t entry_after(const struct listpack *lp, const struct entry *e) {
     return listpack_skip(lp, e->texts_at, text_count(e) + 1);
 }
 
-/* The entry that ends before `at` (0 = the end of the node); 0 where the head does. */
+/* The entry that ends before `at` (0 = the node's end); 0 where the head ends there. */
 static uint32_t entry_before(const struct listpack *lp, uint32_t at) {
     at = at ? listpack_prev(lp, at) : listpack_last(lp);
     int64_t elements = integer_at(lp, at);
@@ -164,12 +165,13 @@ static uint32_t entry_before(const struct listpack *lp, uint32_t at) {
 
 #define KEY_BUFFER_BYTES (STREAM_KEY_BYTES + 1)
 
-/* A buffer over bytes of the caller's that a key fits in, so that a search allocates nothing. */
+/* A buffer over the caller's bytes, in which a key fits, so that a search allocates nothing. */
 static struct buffer key_buffer(char bytes[KEY_BUFFER_BYTES]) {
     return (struct buffer){bytes, 0, KEY_BUFFER_BYTES, MEMORY_OTHER};
 }
 
-/* NULL where there is none; otherwise `*key` is the node's. */
+/* The node whose key has this relation to `id`; `*key` becomes its key. NULL where there is none.
+ */
 static struct listpack *node_seek(const struct stream *s, enum rax_relation relation,
                                   struct stream_id id, struct stream_id *key) {
     char bytes[KEY_BUFFER_BYTES];
@@ -207,7 +209,7 @@ static void node_remove(struct stream *s, struct stream_id key) {
     if (stream_id_compare(key, s->tail_id) == 0) node_seek(s, RAX_LAST, key, &s->tail_id);
 }
 
-/* A node was changed; `before` is what it took of memory. */
+/* Stores a node that was changed and may have moved; `before` is its memory before the change. */
 static void node_store(struct stream *s, void **slot, struct listpack *lp, size_t before) {
     if (s->front == *slot) s->front = lp;
     *slot = lp;
@@ -233,7 +235,7 @@ static void release_node(void *node, void *context) {
     listpack_free(node);
 }
 
-/* First the nodes, whose tree is NULL from then on, then the groups. */
+/* Frees the nodes first, whose tree is NULL then, and the groups after them. */
 static bool stream_release_step(struct value v, size_t effort) {
     struct stream *s = stream_of(v);
     if (s->nodes) {
@@ -287,15 +289,15 @@ static bool has_fields(const struct listpack *lp, const struct node_head *h,
     return true;
 }
 
-/* An entry goes to a node that is below both limits; the bytes of the new texts count as well, but
- * not what the layout adds to them (so it is with 6.2, and XTRIM's `~` shows where nodes end). */
+/* A node takes an entry while it is below both limits. The bytes of the new texts count, the bytes
+ * that the layout adds do not: as in 6.2, because XTRIM's `~` shows where nodes end. */
 static bool node_is_full(const struct listpack *lp, const struct node_head *h, size_t text_bytes) {
     size_t bytes = listpack_size(lp) + text_bytes;
     return (node_bytes_max > 0 && bytes >= (uint64_t)node_bytes_max) ||
            (node_entries_max > 0 && h->live + h->deleted >= node_entries_max);
 }
 
-/* Elements on their way to a listpack's end. */
+/* Elements that are collected to be appended to a listpack. */
 struct batch {
     struct listpack **lp;
     size_t count;
@@ -382,7 +384,7 @@ bool stream_append(struct value v, struct stream_id id, const struct slice *text
 
 /* ---- Deleting ---- */
 
-/* Marks the entry at `at`; returns the one behind it. */
+/* Marks the entry at `at` as deleted; returns the entry behind it. */
 static uint32_t entry_mark_deleted(struct listpack **lp, struct stream_id key, uint64_t node_fields,
                                    uint32_t at) {
     listpack_replace_integer(lp, at, integer_at(*lp, at) | ENTRY_DELETED);
@@ -390,8 +392,8 @@ static uint32_t entry_mark_deleted(struct listpack **lp, struct stream_id key, u
     return entry_after(*lp, &e);
 }
 
-/* Puts a node back of which `deleted` live entries were marked; without live ones it goes. `before`
- * is what it took of memory. Returns where it is now, NULL = gone. */
+/* Stores a node of which `deleted` live entries were marked, and frees it where none is left.
+ * `before` is its memory before the change. Returns the node's present address, NULL = freed. */
 static const struct listpack *node_settle(struct stream *s, struct stream_id key,
                                           struct listpack *lp, size_t before, uint64_t deleted) {
     struct node_head h = head_read(lp);
@@ -420,7 +422,7 @@ bool stream_delete(struct value v, struct stream_id id) {
     return true;
 }
 
-/* Whether all of the oldest node goes. By ID deleted entries count too, as with 6.2. */
+/* Whether the trim deletes the whole oldest node. By ID deleted entries count, too, as in 6.2. */
 static bool node_goes(const struct stream *s, const struct stream_trim *trim,
                       const struct listpack *lp, struct stream_id key, const struct node_head *h) {
     if (trim->by == STREAM_TRIM_COUNT) return s->count - (uint64_t)h->live >= trim->count;
@@ -428,12 +430,13 @@ static bool node_goes(const struct stream *s, const struct stream_trim *trim,
     return stream_id_compare(newest.id, trim->id) < 0;
 }
 
-/* Bytes at the beginning of a node's entries that need not be looked at. */
+/* Bytes at the beginning of a node's entries that hold deleted entries only. */
 static uint32_t deleted_bytes(const struct stream *s, const struct listpack *lp) {
     return lp == s->front ? s->front_bytes : 0;
 }
 
-/* Deletes the entries of the oldest node that have to go; true where all were, and the node. */
+/* Deletes those entries of the oldest node that the trim covers; true where that was all of them,
+ * so that the node is freed. */
 static bool node_trim(struct stream *s, const struct stream_trim *trim, struct listpack *lp,
                       struct stream_id key, const struct node_head *h) {
     size_t before = listpack_memory(lp);
@@ -491,8 +494,8 @@ static void cursor_enter(struct stream_cursor *c, const struct listpack *node) {
     c->entries_at = h.entries_at + deleted_bytes(c->stream, node);
 }
 
-/* Begins a walk upwards within a node from its end where `first` seems to be nearer to that: the
- * usual reader is after the newest entries. */
+/* For a walk upwards: looks for `first` from the node's end if it seems to be nearer to that,
+ * because the usual reader wants the newest entries. */
 static void cursor_approach(struct stream_cursor *c) {
     uint32_t at = entry_before(c->node, 0), from = 0;
     struct entry e = entry_read(c->node, c->node_id, c->node_fields, at);
@@ -531,7 +534,7 @@ void stream_cursor_start(struct stream_cursor *c, struct value v, struct stream_
     if (is_inside && !backwards) cursor_approach(c);
 }
 
-/* The entry to look at next, 0 at the node's end. */
+/* The next entry of the walk, live or deleted; 0 at the node's end. */
 static uint32_t cursor_advance(const struct stream_cursor *c) {
     if (c->backwards) return entry_before(c->node, c->entry_at);
     if (!c->entry_at) return c->entries_at;
@@ -585,7 +588,7 @@ bool stream_has(struct value v, struct stream_id id) {
 
 /* ---- Foreign nodes ---- */
 
-/* Reads on through a listpack whose structure is not known to be good. */
+/* Reads a valid listpack whose elements are not known to be those of a node. */
 struct examination {
     const struct listpack *lp;
     uint32_t at; /* 0 = at the end */
@@ -605,7 +608,7 @@ static bool take_number(struct examination *x, uint64_t *number) {
     return true;
 }
 
-/* However many texts there should be, it does not go beyond the end. */
+/* Skips `count` texts, but not beyond the end. */
 static void pass_texts(struct examination *x, uint64_t count) {
     if (x->at) x->at = listpack_skip(x->lp, x->at, count);
 }
@@ -626,8 +629,8 @@ static bool take_entry(struct examination *x, struct stream_id key, uint64_t nod
     return take_number(x, &elements) && elements == texts + (same_fields ? 3 : 4);
 }
 
-/* Whether a listpack is a node for this key. `*live` is set to its live entries, `*last` to the ID
- * of the last of them. */
+/* Whether a listpack is a valid node for this key. `*live` becomes the number of its live entries,
+ * `*last` the ID of the last of them. */
 static bool node_examine(const struct listpack *lp, struct stream_id key, uint64_t *live,
                          struct stream_id *last) {
     struct examination x = {lp, listpack_first(lp)};
@@ -645,7 +648,7 @@ static bool node_examine(const struct listpack *lp, struct stream_id key, uint64
             deleted++;
             continue;
         }
-        if (e.pairs == 0) return false; /* no command adds one, so no log could hold it */
+        if (e.pairs == 0) return false; /* XADD could not recreate such an entry */
         if (stream_id_compare(e.id, key) < 0) return false;
         if (*live > 0 && stream_id_compare(e.id, *last) <= 0) return false;
         *last = e.id;
@@ -659,7 +662,7 @@ bool stream_take_node(struct value v, struct stream_id id, const void *bytes, si
     uint64_t live;
     struct stream_id last;
     if (stream_id_compare(id, s->last_id) <= 0) return false;
-    /* The number of deleted entries may take more bytes one day. */
+    /* Leaves room, because the number of deleted entries may grow to take more bytes. */
     if (size > LISTPACK_BYTES_MAX - NUMBER_BYTES) return false;
     struct listpack *lp = listpack_from_foreign(bytes, size);
     if (!lp) return false;
@@ -731,8 +734,8 @@ static struct value stream_copy(struct value v) {
     return copy;
 }
 
-/* Entries alone. Not the last ID, as with 6.2; nor the groups: what they last delivered, and when,
- * differs between a primary and its replicas, which are compared by digests. */
+/* The digest covers entries only. Not the last ID, as in 6.2; nor the groups, because deliveries
+ * and their times differ between a primary and its replicas, which are compared by digests. */
 static void stream_digest(struct value v, struct value_digest *d) {
     char scratch[LISTPACK_SCRATCH], id[2 * NUMBER_INT64_CHARS];
     struct listpack_value field, text;
@@ -767,14 +770,13 @@ static size_t stream_free_effort(struct value v) {
  *                what is pending: number, then ID (16 bytes), time (8), deliveries
  *                consumers: number, then name, time (8), number of IDs pending for it, and these
  *
- * What is pending stands there twice: in the group, and without time and deliveries in the consumer
- * that has it. In memory it is one, and has a consumer from the start: so the group's part is kept
- * aside until the consumers come.
- */
+ * The format has a pending entry twice: in the group, and, without time and deliveries, in its
+ * consumer. In memory it is one block that always has a consumer, so the group's part is kept aside
+ * until the consumers have been read. */
 
 enum phase { BEGIN, NODES, TAIL, GROUP, PENDING, CONSUMER, CONSUMER_PENDING, END };
 
-/* The key behind `after` (NULL = the first) is put into it. */
+/* Sets `key` to the key behind it, or to the first key; false where there is none. */
 static bool next_key(const struct rax *r, bool first, struct buffer *key, void **value) {
     if (!r) return false;
     return rax_seek(r, first ? RAX_FIRST : RAX_ABOVE, buffer_slice(key), key, value);
@@ -785,8 +787,8 @@ static void save_id(struct sink *out, struct stream_id id) {
     saved_write_length(out, id.sequence);
 }
 
-/* IDs in `r` above the cursor's, which it counts in at[0] and keeps in names[2]. True when they are
- * all written. */
+/* Writes the IDs in `r` behind names[2], the last one written, and counts them in at[0]. True when
+ * all are written. */
 static bool save_pending(const struct rax *r, struct save_cursor *c, struct sink *out, bool whole) {
     void *value;
     for (; c->budget > 0; c->budget--, c->at[0]++) {
@@ -835,7 +837,7 @@ static unsigned save_group(struct value v, struct save_cursor *c, struct sink *o
     return PENDING;
 }
 
-/* The next consumer's head. That there is none yet, a name without bytes tells. */
+/* Writes the next consumer's head; at[0] is UINT64_MAX before the first one. */
 static unsigned save_consumer(struct save_cursor *c, struct sink *out) {
     const struct stream_group *g = c->place;
     void *value;
@@ -857,8 +859,8 @@ static unsigned save_consumer_pending(struct save_cursor *c, struct sink *out) {
     return save_pending(consumer->pending, c, out, false) ? CONSUMER : CONSUMER_PENDING;
 }
 
-/* at[0] counts what the phase has written; in names stand the group, the consumer and the key that
- * were reached. */
+/* at[0] counts the things that the phase has written; `names` are those of the group and the
+ * consumer, and the key, that were reached. */
 static bool stream_save(struct value v, struct save_cursor *c, struct sink *out) {
     if (c->phase == BEGIN) {
         for (size_t i = 0; i < sizeof(c->names) / sizeof(c->names[0]); i++)
@@ -889,9 +891,9 @@ static bool stream_save(struct value v, struct save_cursor *c, struct sink *out)
 
 /* ---- Rewriting ----
  *
- * Entries, the last ID, which may be above them, and groups: each with its consumers, and what is
- * pending for these. A stream without entries is made by one that goes at once.
- */
+ * Writes the entries, the last ID, which may be above them, and the groups, each with its consumers
+ * and their pending entries. A stream without entries is created by an XADD that deletes its own
+ * entry. */
 
 enum rewrite_phase {
     REWRITE_ENTRIES,
@@ -913,7 +915,7 @@ static void rewrite_words(struct sink *out, uint64_t words, struct slice first, 
     rewritten_text(out, key);
 }
 
-/* A word, a subcommand and the key; one for a group has its name behind them. */
+/* Begins an XGROUP command of so many words: subcommand, key, group. */
 static void rewrite_group_words(struct sink *out, uint64_t words, const char *subcommand,
                                 struct slice key, const struct save_cursor *c) {
     rewritten_begin(out, words);
@@ -941,7 +943,7 @@ static void rewrite_no_entry(struct sink *out, struct slice key) {
         rewritten_text(out, slice_of(words[i]));
 }
 
-/* From the cursor's ID on. */
+/* Writes entries from the cursor's ID (at[]) on. */
 static unsigned rewrite_entries(struct value v, struct slice key, struct save_cursor *c,
                                 struct sink *out) {
     struct stream_cursor entry;
@@ -969,7 +971,7 @@ static unsigned rewrite_last_id(struct value v, struct slice key, struct save_cu
     return REWRITE_GROUP;
 }
 
-/* at[1] counts groups, at[0] what of the group is counted: consumers, then what is pending. */
+/* at[1] counts groups, at[0] the group's consumers. */
 static unsigned rewrite_group(struct value v, struct slice key, struct save_cursor *c,
                               struct sink *out) {
     void *value;
@@ -983,7 +985,7 @@ static unsigned rewrite_group(struct value v, struct slice key, struct save_curs
     return REWRITE_CONSUMER;
 }
 
-/* Who has something pending comes with it. */
+/* A consumer with pending entries needs no command of its own: XCLAIM creates it. */
 static unsigned rewrite_consumer(struct slice key, struct save_cursor *c, struct sink *out) {
     const struct stream_group *g = c->place;
     void *value;
@@ -1008,13 +1010,13 @@ static void rewrite_claim(struct slice key, const struct save_cursor *c, struct 
     rewrite_id(out, stream_id_of_key(buffer_slice(&c->names[2])));
     rewritten_text(out, SLICE("TIME"));
     rewritten_integer(out, p->delivered_msec);
-    rewritten_text(out, SLICE("RETRYCOUNT")); /* which takes no larger number */
+    rewritten_text(out, SLICE("RETRYCOUNT")); /* XCLAIM takes no larger number */
     rewritten_number(out, p->deliveries < INT64_MAX ? p->deliveries : INT64_MAX);
     rewritten_text(out, SLICE("JUSTID"));
     rewritten_text(out, SLICE("FORCE"));
 }
 
-/* names[2] is the ID that was written last, without bytes before the first. */
+/* names[2] is the last ID written, empty before the first. */
 static unsigned rewrite_pending(struct slice key, struct save_cursor *c, struct sink *out) {
     const struct stream_group *g = c->place;
     const struct stream_consumer *consumer = *rax_find(g->consumers, buffer_slice(&c->names[1]));
@@ -1048,7 +1050,8 @@ static bool stream_rewrite(struct value v, struct slice key, struct save_cursor 
 
 /* ---- Loading ---- */
 
-/* A time; what lies before 1970, which no server wrote, counts as then: nobody's sum overflows. */
+/* Reads a time. A time before 1970, which no server writes, becomes 0, so that sums with it cannot
+ * overflow. */
 static bool load_time(struct source *in, int64_t *msec) {
     uint64_t raw;
     if (!saved_read_number(in, 8, &raw)) return false;
@@ -1071,12 +1074,12 @@ static bool load_node(struct source *in, struct buffer *store, struct value v) {
            source_refuse(in, "Stream listpack integrity check failed");
 }
 
-/* What is pending in a group, while its consumers are read. */
+/* A group's pending entries while its consumers are read. */
 struct waiting {
     char id[STREAM_KEY_BYTES];
     int64_t delivered_msec;
     uint64_t deliveries;
-    bool taken; /* a consumer has it */
+    bool taken; /* by a consumer */
 };
 
 static bool load_waiting(struct source *in, struct buffer *all, uint64_t count) {

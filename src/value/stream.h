@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Streams: entries of fields with values under rising IDs, and the consumer groups that read them.
  *
- * Entries stand in listpacks (nodes) under the ID of their first one in a radix tree, in the layout
- * of the RDB format, within stream-node-max-bytes and stream-node-max-entries. A stream may be
- * empty: a key keeps it, with its last ID and groups. The value's pointer never moves, so what
- * changes a stream takes the value itself. Texts that are handed out live until entries change.
+ * Entries stand in listpacks (nodes) of the RDB format's layout, bounded by stream-node-max-bytes
+ * and stream-node-max-entries. A radix tree finds a node by the ID of its first entry. A key may
+ * have an empty stream, which keeps its last ID and groups. The value's pointer never changes, so
+ * functions that change a stream take the value itself. Texts that are returned are valid until
+ * entries change.
  */
 #ifndef EVENKEEL_VALUE_STREAM_H
 #define EVENKEEL_VALUE_STREAM_H
@@ -18,9 +19,9 @@ struct stream_id {
 };
 #define STREAM_ID_MAX ((struct stream_id){UINT64_MAX, UINT64_MAX})
 #define STREAM_ID_CHARS 42 /* two numbers of 20 digits, '-' and a NUL */
-/* As memcmp tells. */
+/* Below 0, 0 or above 0, as memcmp. */
 int stream_id_compare(struct stream_id a, struct stream_id b);
-/* The ID above, the ID below; false where there is none, and the ID stays. */
+/* Steps to the next ID above, or below; false, with the ID unchanged, where there is none. */
 MUST_USE bool stream_id_increase(struct stream_id *id);
 MUST_USE bool stream_id_decrease(struct stream_id *id);
 /* "msec-sequence" and a NUL; returns the length. */
@@ -33,15 +34,14 @@ struct value stream_create(void);
 FOR_TESTS void stream_free(struct value v);
 uint64_t stream_count(struct value v); /* entries */
 struct stream_id stream_last_id(struct value v);
-/* XSETID. The ID must not be below that of the last entry. */
+/* XSETID. The ID must not be below the last entry's ID. */
 void stream_set_last_id(struct value v, struct stream_id id);
-/* ID of the entry with the highest, or the lowest, that is not deleted; false where there is none.
- */
+/* The highest, or the lowest, ID of an entry that is not deleted; false where there is none. */
 MUST_USE bool stream_top_id(struct value v, struct stream_id *id);
 MUST_USE bool stream_bottom_id(struct value v, struct stream_id *id);
 
-/* Adds an entry of `pairs` fields with values: `texts` holds them in turn. The ID must be above the
- * last one. False, with nothing changed, where the entry is too large for a listpack. */
+/* Adds an entry of `pairs` fields with values, which `texts` has in turn. The ID must be above the
+ * last ID. False, with nothing changed, where the entry is too large for a listpack. */
 MUST_USE bool stream_append(struct value v, struct stream_id id, const struct slice *texts,
                             size_t pairs);
 /* False where there is no such entry. O(log nodes + node). */
@@ -51,9 +51,9 @@ enum stream_trim_by { STREAM_TRIM_NOT, STREAM_TRIM_COUNT, STREAM_TRIM_ID };
 struct stream_trim {
     enum stream_trim_by by;
     uint64_t count;      /* entries that may stay */
-    struct stream_id id; /* the lowest that may stay */
-    bool whole_nodes;    /* `~`: only nodes that go whole */
-    uint64_t limit;      /* entries looked at, at most, with whole_nodes; 0 = no limit */
+    struct stream_id id; /* the lowest ID that may stay */
+    bool whole_nodes;    /* `~`: delete whole nodes only */
+    uint64_t limit;      /* with whole_nodes: the most entries to look at; 0 = all */
 };
 /* Deletes the oldest entries; returns how many. */
 uint64_t stream_trim(struct value v, const struct stream_trim *trim);
@@ -75,18 +75,18 @@ struct stream_cursor {
 };
 void stream_cursor_start(struct stream_cursor *c, struct value v, struct stream_id first,
                          struct stream_id last, bool backwards);
-/* To the first or the next entry; false at the end. */
+/* Moves to the first or the next entry; false at the end. */
 MUST_USE bool stream_cursor_step(struct stream_cursor *c);
 /* The next field of the entry with its value; false after the last. */
 MUST_USE bool stream_cursor_pair(struct stream_cursor *c, struct listpack_value *field,
                                  struct listpack_value *text);
-/* True where the entry is there. */
+/* True where the entry exists. */
 bool stream_has(struct value v, struct stream_id id);
 
 /* ---- Consumer groups ---- */
 
 struct stream_consumer {
-    int64_t seen_msec;   /* Unix time at which it was last heard of */
+    int64_t seen_msec;   /* Unix time at which it was last active */
     struct rax *pending; /* struct stream_pending by ID (16 bytes, highest first) */
     struct slice name;   /* lives as long as the consumer */
 };
@@ -106,39 +106,42 @@ struct stream_pending {
 struct slice stream_id_key(struct stream_id id, char key[STREAM_KEY_BYTES]);
 struct stream_id stream_id_of_key(struct slice key);
 
-/* struct stream_group by name; NULL where there never was one. */
+/* struct stream_group by name; NULL where the stream never had a group. */
 const struct rax *stream_groups(struct value v);
 /* NULL where there is none. */
 struct stream_group *stream_group_find(struct value v, struct slice name);
 /* NULL where there is one already. */
 struct stream_group *stream_group_create(struct value v, struct slice name, struct stream_id last);
-/* Takes the group out, with consumers and all: into a stream that has nothing else, and that is
- * only to be freed, as long as that takes. False where there is none. O(consumers). */
+/* Moves the group, with consumers and pending entries, to `*taken`: a stream that has nothing else,
+ * and that the caller only frees, perhaps in steps. False where there is no such group.
+ * O(consumers). */
 bool stream_group_take(struct value v, struct slice name, struct value *taken);
 /* NULL where there is none. */
 struct stream_consumer *stream_consumer_find(struct stream_group *g, struct slice name);
 /* NULL where there is one already. */
 struct stream_consumer *stream_consumer_create(struct value v, struct stream_group *g,
                                                struct slice name, int64_t now_msec);
-/* Takes the consumer out, with what is pending for it: into a stream that is only to be freed.
- * Returns how many entries were pending. O(1) where no other consumer has any, else O(pending). */
+/* Moves the consumer, with its pending entries, to `*taken`: a stream that the caller only frees.
+ * Returns how many entries were pending. O(1) where no other consumer of the group has pending
+ * entries, else O(pending). */
 size_t stream_consumer_take(struct value v, struct stream_group *g, struct stream_consumer *c,
                             struct value *taken);
-/* NULL where it is not pending. */
+/* NULL where the entry is not pending. */
 struct stream_pending *stream_pending_find(const struct stream_group *g, struct stream_id id);
-/* The entry is pending for this consumer from now on, whoever had it before; a new one has been
- * delivered 0 times, at time 0. */
+/* Makes the entry pending for this consumer, even if another one has it. An entry that was not
+ * pending gets 0 deliveries, at time 0. */
 struct stream_pending *stream_pending_assign(struct value v, struct stream_group *g,
                                              struct stream_consumer *c, struct stream_id id);
-/* Acknowledged. False where it was not pending. */
+/* Acknowledges the entry. False where it was not pending. */
 bool stream_pending_remove(struct value v, struct stream_group *g, struct stream_id id);
 
 /* ---- For saving, loading and XINFO ---- */
 
-/* Listpacks by the ID of their first entry. */
+/* The listpacks by the ID of their first entry. */
 const struct rax *stream_nodes(struct value v);
-/* Adds foreign bytes as a node behind all others, whose first entry has this ID, raising count and
- * last ID. False, with nothing changed, where they are not a good node or not behind all others. */
+/* Adds foreign bytes as the last node, under this ID, and raises count and last ID; drops a node
+ * without live entries. False, with nothing changed, where the bytes are no valid node or the ID is
+ * not above the last ID. */
 FOR_TESTS bool stream_take_node(struct value v, struct stream_id id, const void *bytes,
                                 size_t size);
 /* Asserts the invariants; walks everything. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Consumer groups of streams: who reads them, and which entries were delivered but not
+ * Consumer groups of streams: their consumers, and the entries that were delivered but not
  * acknowledged.
  *
  * A pending entry is one block that stands in two trees under its ID: the group's, which finds it
- * for an acknowledgement, and that of the consumer who has it, which lists it. Groups and consumers
- * never move, so commands keep pointers to them while they run.
+ * for an acknowledgement, and its consumer's, which lists it. Groups and consumers never move, so
+ * commands keep pointers to them while they run.
  *
  * Invariants (stream_groups_check)
  *  1. Each pending entry stands in its group's tree and in its consumer's, and in no other.
  *  2. A consumer of a pending entry is one of the same group.
- *  3. `bytes` is what groups, consumers, pending entries and their trees take, without the tree of
- *     the groups; `blocks` is the number of consumers and pending entries.
+ *  3. `bytes` is the memory of groups, consumers, pending entries and their trees, without the tree
+ *     of the groups; `blocks` is the number of consumers and pending entries.
  */
 #include "base/memory.h"
 #include "base/panic.h"
@@ -33,7 +33,7 @@ static size_t consumer_bytes(const struct stream_consumer *c) {
 
 /* ---- Trees that are counted ---- */
 
-/* What the key had is put back, and returned; NULL where it is new. */
+/* Inserts a new key and returns NULL. An existing key keeps its value, which is returned. */
 static void *counted_insert(struct stream_groups *all, struct rax *r, struct slice key,
                             void *value) {
     size_t before = rax_bytes(r);
@@ -46,7 +46,7 @@ static void *counted_insert(struct stream_groups *all, struct rax *r, struct sli
     return NULL;
 }
 
-/* What the key had; NULL where it is not there. */
+/* Removes the key and returns its value; NULL where there is no such key. */
 static void *counted_remove(struct stream_groups *all, struct rax *r, struct slice key) {
     size_t before = rax_bytes(r);
     void *there;
@@ -61,7 +61,8 @@ static struct rax *counted_create(struct stream_groups *all) {
     return r;
 }
 
-/* Frees about `*effort` keys of the tree, and takes them off it; true when the tree is gone. */
+/* Frees about `*effort` keys of the tree and subtracts them from `*effort`; true when the tree is
+ * gone. */
 static bool counted_free_step(struct stream_groups *all, struct rax *r, size_t *effort,
                               void (*release)(void *value, void *context)) {
     size_t bytes = rax_bytes(r), keys = rax_count(r);
@@ -72,7 +73,7 @@ static bool counted_free_step(struct stream_groups *all, struct rax *r, size_t *
 }
 
 /* A walk in order, from the first key on. `key` is initialised by the caller and empty at first;
- * the tree may lose the key that was reached. */
+ * the key that was reached may be removed. */
 static bool walk_tree(const struct rax *r, struct buffer *key, void **value) {
     enum rax_relation relation = key->bytes ? RAX_ABOVE : RAX_FIRST;
     return rax_seek(r, relation, buffer_slice(key), key, value);
@@ -87,7 +88,7 @@ static void release_pending(void *pending, void *context) {
     memory_free_sized(pending, sizeof(struct stream_pending), MEMORY_DATASET);
 }
 
-/* The consumer without its tree, which is gone. */
+/* Frees a consumer whose tree is gone already. */
 static void release_consumer(struct stream_groups *all, struct stream_group *g,
                              struct stream_consumer *c) {
     size_t size = consumer_size(c->name.length);
@@ -97,7 +98,7 @@ static void release_consumer(struct stream_groups *all, struct stream_group *g,
     memory_free_sized(c, size, MEMORY_DATASET);
 }
 
-/* Consumer by consumer, then the group's own tree with what is pending. */
+/* Frees consumer by consumer, then the group's own tree with the pending entries. */
 static bool group_free_step(struct stream_groups *all, struct stream_group *g, size_t *effort) {
     struct buffer name;
     void *consumer;
@@ -176,7 +177,7 @@ struct stream_group *stream_group_create(struct value v, struct slice name, stru
     return g;
 }
 
-/* Books bytes and blocks to the groups of another stream. */
+/* Moves bytes and blocks to the sums of another stream's groups. */
 static void move_sums(struct stream_groups *from, struct stream_groups *to, size_t bytes,
                       size_t blocks) {
     from->bytes -= bytes;
@@ -185,7 +186,7 @@ static void move_sums(struct stream_groups *from, struct stream_groups *to, size
     to->blocks += blocks;
 }
 
-/* Adds what the group and its consumers take, with what is pending. O(consumers). */
+/* Adds the memory and the blocks of the group, its consumers and pending entries. O(consumers). */
 static void group_add_sums(const struct stream_group *g, struct stream_groups *sums) {
     size_t pending = rax_count(g->pending);
     struct buffer name;
@@ -231,7 +232,7 @@ struct stream_consumer *stream_consumer_create(struct value v, struct stream_gro
     return &c->consumer;
 }
 
-/* Frees what is pending for the consumer, who has nothing then. O(pending). */
+/* Frees the consumer's pending entries. O(pending). */
 static void release_pending_of(struct stream_groups *all, struct stream_group *g,
                                struct stream_consumer *c) {
     size_t effort = SIZE_MAX;
@@ -247,7 +248,8 @@ static void release_pending_of(struct stream_groups *all, struct stream_group *g
     c->pending = counted_create(all);
 }
 
-/* The group's whole tree goes to `other`, another stream's group that has nothing pending. */
+/* Moves the group's whole tree of pending entries to `other`, another stream's group that has none.
+ */
 static void move_pending(struct stream_groups *from, struct stream_group *g,
                          struct stream_groups *to, struct stream_group *other) {
     struct rax *all = g->pending;
@@ -298,7 +300,7 @@ struct stream_pending *stream_pending_assign(struct value v, struct stream_group
     struct stream_groups *all = stream_of(v)->groups;
     char bytes[STREAM_KEY_BYTES];
     struct slice key = stream_id_key(id, bytes);
-    /* Mostly it is a new one, which a search would only find out in one walk more. */
+    /* Created before the search, because most entries are new and the insertion searches, too. */
     struct stream_pending *p = pending_create(all);
     struct stream_pending *there = counted_insert(all, g->pending, key, p);
     if (there) {
@@ -361,7 +363,7 @@ void stream_groups_copy(const struct stream *from, struct stream *to) {
 
 /* ---- Checking ---- */
 
-/* Returns how many entries are pending for the consumer. */
+/* Checks a consumer; returns how many entries are pending for it. */
 static size_t consumer_check(const struct stream_group *g, const struct stream_consumer *c) {
     struct buffer key;
     void *pending;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the two files of streams share: the value itself, and what the row needs of the groups.
+ * The part that the two files of streams share: the value itself, and the groups' functions for the
+ * type's row.
  */
 #ifndef EVENKEEL_VALUE_STREAM_INTERNAL_H
 #define EVENKEEL_VALUE_STREAM_INTERNAL_H
@@ -10,10 +11,11 @@ struct stream {
     uint64_t count;
     struct stream_id last_id;
     struct stream_id tail_id; /* the last node's key, where there is a node */
-    void **tail;              /* where the tree has the last node; NULL = to be looked up */
+    void **tail;              /* the last node's place in the tree; NULL = to be looked up */
     size_t node_bytes;        /* of the listpacks */
 
-    /* A node that trims have begun to empty: so many bytes of its entries are deleted ones. */
+    /* A node that trims have begun to empty: its first `front_bytes` bytes of entries are deleted
+     * entries. */
     const struct listpack *front;
     uint32_t front_bytes;
 
@@ -22,7 +24,7 @@ struct stream {
 
 struct stream_groups {
     struct rax *by_name;
-    size_t bytes;  /* everything of them but `by_name` and this */
+    size_t bytes;  /* of all but `by_name` and this struct */
     size_t blocks; /* consumers and pending entries */
 };
 
@@ -31,10 +33,11 @@ static inline struct stream *stream_of(struct value v) { return v.pointer; }
 /* O(1). */
 size_t stream_groups_bytes(const struct stream *s);
 size_t stream_groups_free_effort(const struct stream *s);
-/* Frees groups, consumers and what is pending, about `effort` blocks (> 0) of it; true when all is
- * gone. Until then stream_groups_bytes tells what is left, and nothing else may be asked. */
+/* Frees about `effort` (> 0) blocks of groups, consumers and pending entries; true when all is
+ * gone. After the first call only this function and stream_groups_bytes, which tells what is left,
+ * may be called. */
 bool stream_groups_free_step(struct stream *s, size_t effort);
-/* Copies them into a stream that has none. */
+/* Copies all groups into a stream that has none. */
 void stream_groups_copy(const struct stream *from, struct stream *to);
 void stream_groups_check(const struct stream *s);
 #endif

@@ -9,7 +9,8 @@
 #include "value/rewritten.h"
 #include "value/saved.h"
 
-/* Zeros that many strings borrow; more stand in a block, which the allocator clears. */
+/* Zeros that strings up to this length borrow; a longer string has a block, which the allocator
+ * clears. */
 static const char zeros[1024];
 
 struct string_value string_value_of_text(struct slice text) {
@@ -55,7 +56,7 @@ static void string_release(struct value v) {
     s->blob = NULL;
 }
 
-/* Who stores a string that it does not own copies the text. */
+/* The function that stores the copy copies the text, because the copy does not own it. */
 static struct value string_copy(struct value v) { return v; }
 
 static void string_digest(struct value v, struct value_digest *d) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Strings, as they are handed about: by who stores one, and by who walks the types' rows.
+ * Strings on their way between functions: those that store a string, and those that call the types'
+ * rows.
  *
- * A string that is stored stands in its entry (store/entry), in as few bytes as it needs, so there
- * is no pointer that a `struct value` could hold. What stands for it is a struct string_value:
- * whoever hands a string on has room for one, and `pointer` is its address. It borrows its text,
- * unless it owns a block with it; who stores it takes the block, or copies the text.
+ * A stored string is a part of its entry (store/entry), in as few bytes as it needs, so a `struct
+ * value` cannot point to it. A struct string_value stands for it: the caller has room for one, and
+ * the `struct value`'s `pointer` is its address. It borrows its text, or owns a block with the
+ * text; the function that stores the string takes the block, or copies the text.
  */
 #ifndef EVENKEEL_VALUE_STRING_H
 #define EVENKEEL_VALUE_STRING_H
@@ -20,13 +21,13 @@
 
 enum string_encoding { STRING_RAW, STRING_EMBSTR, STRING_INT };
 
-/* A string in the form in which it will stand, or stands. */
+/* A string in the form in which it is, or will be, stored. */
 struct string_value {
     enum string_encoding encoding;
-    struct slice text; /* not where int */
+    struct slice text; /* unless int */
     int64_t integer;   /* where int */
-    struct blob *blob; /* where text is long: a block of class MEMORY_DATASET that this owns and
-                          `text` stands in, or NULL: `text` is borrowed */
+    struct blob *blob; /* of a long text: a block of class MEMORY_DATASET that this struct owns and
+                          `text` lies in; NULL: `text` is borrowed */
 };
 
 /* The type's row. */
@@ -35,7 +36,7 @@ void value_string_register(void);
 /* Chooses int, embstr or raw for `text` as SET does. */
 struct string_value string_value_of_text(struct slice text);
 struct string_value string_value_of_integer(int64_t integer);
-/* raw whatever the text: what APPEND, SETRANGE and SETBIT leave. */
+/* raw, whatever the text: the encoding that APPEND, SETRANGE and SETBIT leave. */
 struct string_value string_value_raw(struct slice text);
 /* raw, all zero. */
 struct string_value string_value_zeros(size_t length);

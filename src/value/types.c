@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The types that are built.
+ * Registers the types of this folder.
  */
 #include "value/types.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The types that are built. value/value knows none of them.
+ * Registers the types of this folder. value/value itself knows none of them.
  */
 #ifndef EVENKEEL_VALUE_TYPES_H
 #define EVENKEEL_VALUE_TYPES_H

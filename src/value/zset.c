@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sorted sets as listpacks and as a table and a tree over the same elements.
  *
- * A listpack holds member and score in turn, in order. A whole score below 2^53 stands there as an
- * integer, any other as a tag and its eight bytes, which no text of an integer can be: so nothing
- * is printed or parsed. The listpack is left, for good, with more members than
- * zset-max-ziplist-entries or one longer than zset-max-ziplist-value.
+ * A listpack holds member and score in turn, in order. A whole score below 2^53 is stored as an
+ * integer, any other as a tag and its eight bytes, which cannot be taken for an integer's text; so
+ * no score is printed or parsed. The listpack becomes a table and a tree, for good, when there are
+ * more members than zset-max-ziplist-entries or one is longer than zset-max-ziplist-value.
  *
- * Otherwise a member is one allocation with its score (ds/ordered), found by its text in the table
- * and by its place in the tree.
+ * In the table and tree a member is one allocation with its score (ds/ordered): the table finds it
+ * by text, the tree by its place in the order.
  *
  * Invariants (zset_check):
  *  1. Members ascend by score, then by bytes, and differ.
  *  2. Table and tree hold the same elements.
- *  3. `element_bytes` is the sum of what the elements take.
+ *  3. `element_bytes` is the sum of the elements' memory.
  */
 #include "value/zset.h"
 
@@ -30,9 +30,9 @@
 #include "value/saved.h"
 #include "value/shadow.h"
 
-/* Buckets by which a table grows ahead at once: some 1,400 members. */
+/* How many buckets a table grows by in one call of zset_expect: some 1,400 members. */
 #define RESERVE_STEPS 256
-/* Below this every whole number is a double, and every double read back is the same. */
+/* Below this every whole number is exactly a double. */
 #define WHOLE_SCORE_MAX 9007199254740992.0
 /* Before a score's bytes in a listpack: no digit and no sign. */
 #define SCORE_TAG 'd'
@@ -91,7 +91,7 @@ static double score_behind(const struct listpack *lp, uint32_t member_at) {
     return score_read(lp, listpack_next(lp, member_at));
 }
 
-/* The member behind this one, 0 at the end. */
+/* The next member, 0 at the end. */
 static uint32_t next_member(const struct listpack *lp, uint32_t at) {
     return listpack_next(lp, listpack_next(lp, at));
 }
@@ -172,7 +172,7 @@ static void release_counted(struct ordered_element *e, void *context) {
     ordered_element_free(e);
 }
 
-/* First the table, which owns no element, a bucket for a block. */
+/* Frees the table first, which owns no element; a bucket counts as a block. */
 static bool zset_release_step(struct value v, size_t effort) {
     if (v.encoding == ZSET_LISTPACK) {
         zset_free(v);
@@ -350,8 +350,8 @@ struct zset_span zset_span_of_scores(struct value v, const struct zset_scores *r
     return span_between(first, end);
 }
 
-/* How many members are before this end of a range of texts; `after` where it is included as its
- * upper end, or excluded as its lower. */
+/* How many members stand before this end of a range of texts. `after`: members equal to `text`
+ * stand before it, too (an included upper end, or an excluded lower end). */
 static size_t count_before_text(struct value v, enum zset_text_end end, struct slice text,
                                 bool after) {
     struct ordered_cursor lowest;
@@ -491,7 +491,7 @@ static unsigned zset_form(struct value v) {
     return v.encoding == ZSET_LISTPACK ? SAVED_ZSET_ZIPLIST : SAVED_ZSET;
 }
 
-/* As the ziplists of 6.2 have it: scores as texts, whole ones as integers. */
+/* Writes a ziplist as 6.2 does: scores as texts, whole ones as integers. */
 static void save_listpack(const struct listpack *lp, struct sink *out) {
     struct listpack *texts = listpack_create();
     char number[NUMBER_DOUBLE_CHARS], scratch[LISTPACK_SCRATCH];
@@ -522,7 +522,7 @@ static void zset_save_texts(struct value_texts member, void *out) {
     saved_write_double(out, score_of_texts(member));
 }
 
-/* From the highest score down, as 6.2 does; a shadow's members in the order of the table. */
+/* Saves from the highest score down, as 6.2 does; a shadow's members in the order of the table. */
 static bool zset_save(struct value v, struct save_cursor *c, struct sink *out) {
     struct zset_cursor place;
     if (c->shadow) return saved_write_shadow(c, out, zset_save_texts);
@@ -548,7 +548,7 @@ static void zset_rewrite_texts(struct value_texts member, void *rewritten) {
     rewritten_text(r->out, member.first);
 }
 
-/* From the lowest score up. */
+/* Writes members from the lowest score up. */
 static bool zset_rewrite(struct value v, struct slice key, struct save_cursor *c,
                          struct sink *out) {
     struct rewritten r = {out, key, SLICE("ZADD"), 2, zset_count(v), 0};
@@ -570,7 +570,7 @@ static bool score_of_value(const struct listpack_value *v, double *score) {
     return !v->text.bytes || number_parse_double(v->text.bytes, v->text.length, score);
 }
 
-/* A member behind all others. */
+/* Adds a member that comes after all others. */
 static void add_last(struct value *v, struct slice member, double score) {
     struct score_text text;
     if (v->encoding == ZSET_ORDERED) {
@@ -583,7 +583,7 @@ static void add_last(struct value *v, struct slice member, double score) {
     v->pointer = lp;
 }
 
-/* Adds members and scores; false where a score is none, or the order is not that of a sorted set,
+/* Adds members and scores; false where a score is not a number, or the members are out of order,
  * which no file of 6.2 has. */
 static bool add_texts(struct value *v, const struct listpack *texts) {
     char scratch[LISTPACK_SCRATCH];
@@ -605,7 +605,8 @@ static bool add_texts(struct value *v, const struct listpack *texts) {
     return true;
 }
 
-/* A score takes more room in a listpack than a short text of it does: twice as much at most. */
+/* Whether the texts fit a listpack. A score may take more room there than its text does, but twice
+ * as much at most. */
 static bool texts_are_small(const struct listpack *texts) {
     return saved_listpack_fits(texts, 0) && listpack_count(texts) / 2 <= (uint64_t)entries_max;
 }

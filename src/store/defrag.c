@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What configurations and tools know of active defragmentation before it is built
- * (option/missing.h).
+ * The options and INFO fields of active defragmentation, which is not built yet (option/missing.h).
  */
 #include "store/defrag.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Digests, as Redis 6.2 computes them: a data set has the same one on both servers.
  *
- * A value's begins with its type's number; what follows is its row's affair. A key's begins with
- * its name. That of all data is the exclusive or of the keys' SHA-1, which neither an order nor a
- * table's size can change; before the keys of each database that has any goes its number.
+ * A value's digest begins with its type's number; the type's row adds the rest. A key's digest
+ * begins with its name. The digest of all data is the exclusive or of the keys' digests, so that no
+ * order or table size can change it; each database that has keys adds its number before them.
  */
 #include "store/digest.h"
 
@@ -12,7 +12,7 @@
 
 struct sum {
     int database;
-    bool any; /* of its keys */
+    bool any; /* the database has a key */
     struct value_digest *digest;
 };
 

@@ -37,7 +37,7 @@ static int64_t integer_read(const unsigned char *bytes, size_t width) {
     }
 }
 
-/* How a value will stand: its bytes within the entry, and whether they are a pointer. */
+/* A value's bytes within the entry, and whether they are a pointer to a blob. */
 static size_t value_room(const struct string_value *v, bool *blob) {
     *blob = false;
     if (v->encoding == STRING_INT) return integer_width(v->integer);
@@ -157,7 +157,7 @@ const struct table *entry_table(const struct entry *e) {
 
 static void free_shell(void *e) { memory_free_sized(e, entry_allocation(e), MEMORY_DATASET); }
 
-/* An entry whose value another one has now. */
+/* Retires an entry whose value has moved to another entry. */
 static void retire_shell(struct entry *e) {
     limbo_retire(e, memory_good_size(entry_allocation(e)), free_shell);
 }
@@ -175,7 +175,7 @@ size_t entry_free_effort(const struct entry *e) {
 }
 
 bool entry_try_overwrite(struct entry *e, const struct string_value *value) {
-    if (e->type != ENTRY_STRING) return false; /* the old value goes with its entry */
+    if (e->type != ENTRY_STRING) return false; /* the old value is freed with its entry */
     bool blob;
     size_t room = value_room(value, &blob);
     size_t old_room = value_room_of_entry(e);
@@ -188,7 +188,8 @@ bool entry_try_overwrite(struct entry *e, const struct string_value *value) {
     return true;
 }
 
-/* The entry with another key or deadline. The value, whatever it is, moves with its bytes. */
+/* Moves the entry to a new allocation with another key or deadline. The value moves by a copy of
+ * its bytes. */
 static struct entry *take_as(struct entry *e, struct slice key, int64_t deadline) {
     size_t room = value_room_of_entry(e);
     struct entry *moved = entry_allocate(key, room, deadline);
@@ -202,11 +203,13 @@ static struct entry *take_as(struct entry *e, struct slice key, int64_t deadline
     return moved;
 }
 
-/* ---- strings that are written in place ---- */
+/* ---- strings written in place ---- */
 
-/* Spare room of a blob that grows: a quarter, beyond which the allocator's own classes add some. */
+/* A blob that grows gets a quarter of its length as spare room, beside what the allocator's size
+ * classes add. */
 #define SPARE_DIVISOR 4
-/* A blob that more than doubles is cleared by the allocator, which knows which pages are zero. */
+/* A blob that more than doubles is allocated anew, cleared by the allocator, which knows which
+ * pages are zero already. */
 #define FRESH_FACTOR 2
 
 static void write_blob_address(struct entry *e, struct blob *b) {
@@ -243,14 +246,15 @@ static void blob_grow(struct entry *e, size_t length) {
     b->length = length;
 }
 
-/* The text of an inline string, in `scratch` where it is an int; returns how long it will be. */
+/* The text of an inline string, in `scratch` if it is an int; returns the length that the string
+ * will have. */
 static size_t writable_length(const struct entry *e, size_t length,
                               char scratch[ENTRY_STRING_SCRATCH], struct slice *text) {
     *text = entry_string(e, scratch);
     return length > text->length ? length : text->length;
 }
 
-/* Puts `text`, zeros up to `length`, or a blob of these, behind the key. */
+/* Writes `text`, followed by zeros up to `length`, behind the key, or a blob with both. */
 static void raw_write(struct entry *e, struct slice text, size_t length) {
     char *place = (char *)entry_value_bytes(e);
     e->type = ENTRY_STRING;

@@ -9,8 +9,8 @@
  * that the entry owns. An integer (OBJECT ENCODING int) is kept in binary, in as few of 1, 2, 4 or
  * 8 bytes as it needs. Other types are a pointer (value/value.h), `encoding` being the type's own.
  *
- * An entry's address is held by its table slot and its deadline slot and by nothing else; what
- * changes its size gives it a new address, which the keyspace puts into both.
+ * Only an entry's table slot and deadline slot hold its address. A function that changes its size
+ * gives it a new address, which the keyspace puts into both slots.
  */
 #ifndef EVENKEEL_STORE_ENTRY_H
 #define EVENKEEL_STORE_ENTRY_H
@@ -25,33 +25,34 @@
 #include "value/string.h"
 #include "value/value.h"
 
-/* Longer values get a block of their own. Up to here one allocation is smaller than two and saves
- * a cache miss a read; above it, rewriting key and value together costs more than the miss.
- * Bounded by value_length's 16 bits. */
+/* Longer values get a block of their own. Up to this length one allocation is smaller than two and
+ * saves a cache miss a read; above it, rewriting key and value together costs more than the miss.
+ * Must fit value_length's 16 bits. */
 #define ENTRY_INLINE_VALUE_MAX 1024
 #define ENTRY_SHORT_KEY_MAX 254
 
 enum entry_type { ENTRY_STRING, ENTRY_LIST, ENTRY_SET, ENTRY_ZSET, ENTRY_HASH, ENTRY_STREAM };
 
-/* What may change of an entry: bits. A command's row says it of the keys that a request names
- * (command/command.h), so that a save can be asked before the command runs (store/frontier.h). */
+/* Which parts of an entry may change: bits. A command's row has them for the keys that a request
+ * names (command/command.h), so that a save can be asked before the command runs
+ * (store/frontier.h). */
 enum entry_changes {
     ENTRY_CHANGES_NOTHING = 0,
-    /* Elements of a value of this type change where they stand: bytes of a string, fields of a
-     * hash. Nothing else of the entry changes, but that a key without elements is removed. */
+    /* Elements of a value of this type change in place: bytes of a string, fields of a hash.
+     * Nothing else of the entry changes, except that a key without elements is removed. */
     ENTRY_CHANGES_STRING = 1 << ENTRY_STRING,
     ENTRY_CHANGES_LIST = 1 << ENTRY_LIST,
     ENTRY_CHANGES_SET = 1 << ENTRY_SET,
     ENTRY_CHANGES_ZSET = 1 << ENTRY_ZSET,
     ENTRY_CHANGES_HASH = 1 << ENTRY_HASH,
     ENTRY_CHANGES_STREAM = 1 << ENTRY_STREAM,
-    /* A value is made, replaced or removed as a whole: no value that was there changes. */
+    /* A value is created, replaced or removed as a whole: no existing value changes. */
     ENTRY_CHANGES_WHOLE = 1 << 16,
-    /* Whatever: also the name, the database or the deadline of a value that stays. */
+    /* Anything, for example the name, the database or the deadline of a value that stays. */
     ENTRY_CHANGES_ANYTHING = 1 << 17,
 };
-/* Whether a row that says `changes` covers a change of the value of this type: of its elements
- * where they stand, or, `whole`, its going. */
+/* Whether `changes` of a command's row cover a change of a value of this type: of its elements in
+ * place, or, `whole`, its removal. */
 static inline bool entry_changes_cover(unsigned changes, unsigned type, bool whole) {
     unsigned enough = ENTRY_CHANGES_ANYTHING | 1U << type | (whole ? ENTRY_CHANGES_WHOLE : 0);
     return changes & enough;
@@ -61,7 +62,7 @@ enum entry_flags {
     ENTRY_HAS_DEADLINE = 1 << 0,
     ENTRY_LONG_KEY = 1 << 1,
     ENTRY_BLOB = 1 << 2, /* the value is a struct blob * */
-    ENTRY_WAITS = 1 << 3 /* in the frontier's queue (frontier.h), which says what may be done */
+    ENTRY_WAITS = 1 << 3 /* in the frontier's queue (frontier.h) */
 };
 /* The other bits of the flags: a save's mark (frontier.h); 0: none. */
 #define ENTRY_MARK_SHIFT 4
@@ -132,7 +133,8 @@ MUST_USE struct entry *entry_create(struct slice key, const struct string_value 
 /* An entry of another type than string; takes the value. */
 MUST_USE struct entry *entry_create_object(struct slice key, enum entry_type type, struct value v,
                                            int64_t deadline, unsigned recency);
-/* The same for a value of any type. A string's blob is taken, or its text copied. */
+/* A new entry with a value of any type; takes the value. Of a string it takes the blob, or copies
+ * the text. */
 MUST_USE struct entry *entry_create_value(struct slice key, enum entry_type type, struct value v,
                                           int64_t deadline, unsigned recency);
 /* The value of an entry of another type than string. */
@@ -141,49 +143,53 @@ static inline struct value entry_object(const struct entry *e) {
     memcpy(&v.pointer, entry_value_bytes(e), sizeof(v.pointer));
     return v;
 }
-/* After the value changed: it may have moved, or have another encoding. */
+/* To be called after the value changed: it may have moved, or have another encoding. */
 static inline void entry_set_object(struct entry *e, struct value v) {
     e->encoding = v.encoding;
     memcpy(entry_value_bytes(e), &v.pointer, sizeof(v.pointer));
 }
 void entry_free(struct entry *e);
-/* The same in steps of `effort` blocks, about, where the type can; true when the entry is gone.
- * Between two steps only entry_bytes may be asked: what is left. */
+/* Frees about `effort` blocks of the entry, or the whole entry where its type has no steps; true
+ * when the entry is gone. After the first call only this function and entry_bytes, which tells what
+ * is left, may be called. */
 MUST_USE bool entry_free_step(struct entry *e, size_t effort);
 /* For DEBUG: the table within the value, NULL where there is none. */
 const struct table *entry_table(const struct entry *e);
-/* The entry leaves the main thread for one that frees it. */
+/* To be called before another thread frees the entry. */
 void entry_unlink(struct entry *e);
-/* Blocks of memory that freeing the entry's value takes: 1 for a string, elements for a collection
- * of many. O(1). */
+/* About how many blocks freeing the entry's value frees: 1 for a string, the number of elements for
+ * a large collection. O(1). */
 size_t entry_free_effort(const struct entry *e);
-/* Puts the value into the entry where it is, if it needs the same allocation; takes value.blob
- * then. False, with nothing changed, where it does not fit. The value may not alias the entry. */
+/* Overwrites the entry's value in place, if the new value needs the same allocation; takes
+ * value.blob then. False, with nothing changed, where it does not fit. The value must not alias the
+ * entry. */
 MUST_USE bool entry_try_overwrite(struct entry *e, const struct string_value *value);
-/* Makes a string raw and at least `length` bytes long, growth zeroed, where it stands; false, with
+/* Makes a string raw and at least `length` bytes long in place, new bytes being zero; false, with
  * nothing changed, where its allocation is too small. A blob grows with room to spare, so that
- * growing a string bit by bit costs O(1) a byte. */
+ * growing a string step by step costs O(1) a byte. */
 MUST_USE bool entry_try_make_writable(struct entry *e, size_t length);
-/* The same in a new allocation; the old one is retired. */
+/* Makes a string raw and at least `length` bytes long in a new allocation, new bytes being zero;
+ * retires the old entry (limbo.h). */
 MUST_USE struct entry *entry_take_writable(struct entry *e, size_t length);
 /* The bytes of a raw string. */
 char *entry_raw_bytes(const struct entry *e);
-/* The same entry with another deadline (or none): a new allocation unless both have one; the old
- * one is retired (limbo.h). The value moves along. */
+/* Gives the entry another deadline, or none: in place where it has a deadline and gets one, else in
+ * a new allocation, and the old one is retired (limbo.h). The value moves along. Returns the entry.
+ */
 MUST_USE struct entry *entry_take_with_deadline(struct entry *e, int64_t deadline);
-/* The same value, deadline and recency under another key: a new allocation; the old one is retired.
- * For any type. */
+/* Moves value, deadline and recency to a new entry under another key; retires the old one
+ * (limbo.h). For any type. */
 MUST_USE struct entry *entry_take_with_key(struct entry *e, struct slice key);
 /* A copy of the value and its form under `key`. O(value). */
 MUST_USE struct entry *entry_dup(const struct entry *e, struct slice key, int64_t deadline,
                                  unsigned recency);
 
-/* Bytes of the entry itself, from its address on: a copy of them is read as the entry is, as long
- * as what it points to stays. O(1). */
+/* Bytes of the entry's own allocation: a copy of them can be read like the entry, as long as the
+ * blocks that it points to exist. O(1). */
 size_t entry_allocation(const struct entry *e);
 /* Bytes that the entry takes, its value included. O(1). */
 size_t entry_bytes(const struct entry *e);
-/* Those of them that stand outside of its own allocation. */
+/* Bytes of the value that lie outside of the entry's own allocation. O(1). */
 static inline size_t entry_outside_bytes(const struct entry *e) {
     if (e->type != ENTRY_STRING) return value_type(e->type)->bytes(entry_object(e));
     return e->flags & ENTRY_BLOB ? blob_bytes(entry_blob(e)) : 0;
@@ -192,10 +198,10 @@ static inline size_t entry_outside_bytes(const struct entry *e) {
 #define ENTRY_STRING_SCRATCH STRING_SCRATCH
 /* The string's text; an int is printed into `scratch`. Valid until the entry changes. */
 struct slice entry_string(const struct entry *e, char scratch[ENTRY_STRING_SCRATCH]);
-/* The value of an entry of any type, to be read: a string is put into `room`, and borrows its text
- * from the entry. */
+/* The value of an entry of any type, for reading. A string is described in `room` and borrows its
+ * text from the entry. */
 struct value entry_value(const struct entry *e, struct string_value *room);
-/* Where the encoding is int. */
+/* The integer of an entry whose encoding is int. */
 int64_t entry_integer(const struct entry *e);
 /* The string as an int64 if it is one, whatever its encoding. */
 MUST_USE bool entry_string_to_int64(const struct entry *e, int64_t *value);

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Eviction: two ways to find a victim.
  *
- * An entry's score says how gladly it goes: higher, sooner. It is made of the idle time, of the
- * frequency, or of the deadline, as the policy wants.
+ * The entry with the highest score is evicted first. The policy computes the score from the idle
+ * time, the frequency, or the deadline.
  *
  * `sampling` draws some keys of each database and offers them to a pool that keeps the sixteen best
- * ever drawn, in order; the best that is still there, and still as good, goes. Keys of a volatile
- * policy are drawn from the index by deadline.
+ * ever drawn, in order. The best one that still exists, with a score that has not fallen, is
+ * evicted. For a volatile policy keys are drawn from the index by deadline.
  *
- * `clock` has a hand that passes over the table, bucket by bucket, and evicts each entry whose
- * score reaches a threshold; a database's keys are seen once in a round, then the hand goes to the
- * next database. The threshold is set by what the hand meets: it rises where an entry reached it
- * and falls where none did, by such steps that it comes to rest where one entry of VICTIM_ONE_IN
- * reaches it. So the oldest third of the keys goes in the course of a round, no list is kept, and
- * an entry is looked at about three times a victim, mostly beside others in its bucket. A sweep
- * that has seen EVICT_SWEEP_MAX entries without one takes the best of these. For a volatile policy
- * it is the same with draws from the index by deadline in the hand's place: neighbours there were
- * mostly written at the same time, so that a hand would come to think old what is only the oldest
- * around it. Policies that go by chance or by deadline draw as under `sampling`: there is nothing
- * that a hand would see better.
+ * `clock` has a hand that moves over the table, bucket by bucket, and evicts each entry whose score
+ * reaches a threshold; after a database's last bucket the hand moves to the next database. The
+ * threshold adapts: it rises where an entry reached it and falls where an entry did not, in such
+ * steps that it settles where one entry of VICTIM_ONE_IN reaches it. So a round evicts the oldest
+ * third of the keys, needs no list, and looks at about three entries for each victim, mostly in the
+ * same bucket. A sweep that has looked at EVICT_SWEEP_MAX entries without a victim evicts the best
+ * of them.
+ *
+ * Volatile policies draw entries from the index by deadline instead of moving a hand over it:
+ * neighbours in the index were mostly written at the same time, so a hand would take for old what
+ * is only the oldest of its neighbourhood. Policies by chance or by deadline draw as under
+ * `sampling`, because a hand has no advantage for them.
  *
  * Invariants
- *  1. The pool holds addresses that are never followed before the table says that this element
- *     still stands in it (table_holds): a key may vanish, move, or change its database at any time.
+ *  1. The pool holds addresses that are never dereferenced before the table confirms that it still
+ *     holds this element (table_holds), because a key may be deleted, move, or change its database
+ *     at any time.
  *  2. The pool is in rising order of score and is emptied where policy or algorithm change.
- *  3. Between calls nothing but the pool and the hand's place, which is a number, is kept.
+ *  3. Between calls only the pool, the threshold and the hand's place, which is a number, are kept.
  */
 #include "store/evict.h"
 
@@ -39,21 +41,22 @@
 #include "store/keyspace.h"
 #include "store/recency.h"
 
-/* As many as 6.2 keeps: below, good candidates are lost, above, they grow old. */
+/* As in 6.2: a smaller pool loses good candidates, in a larger one they become out of date. */
 #define POOL_MAX 16
-/* One entry of so many is to reach the threshold: what an eviction looks at, on average. */
+/* One entry of so many reaches the threshold; so an eviction looks at so many on average. */
 #define VICTIM_ONE_IN 3
-/* How far the threshold rises, in steps of score, where it is reached. An octave of idle time is
- * 256; so it follows a load that doubles its pace within a few dozen victims. */
+/* How far the threshold moves for an entry, in units of score. A doubling of idle time is 256
+ * units, so the threshold follows a load that doubles its pace within a few dozen victims. */
 #define THRESHOLD_STEP 8
-/* The first sweep sets it to the score of the best that it sees. */
+/* The first sweep sets the threshold to the best score that it sees. */
 #define THRESHOLD_UNKNOWN (-1)
 #define SCORE_OCTAVE_BITS 8
-/* A step of frequency, so that the threshold moves over a few entries before it passes one. */
+/* The score's units for one step of the frequency counter, so that the threshold needs a few
+ * entries to cross one step. */
 #define SCORE_FREQUENCY 32
-/* Places without any entry that a sweep passes over before it draws instead. */
+/* How many empty buckets a sweep skips before it draws instead. */
 #define SWEEP_PLACES_MAX 64
-/* Entries of one database drawn at once; more samples take more draws. */
+/* How many entries of a database are drawn at once; more samples take several draws. */
 #define DRAW_MAX 64
 
 enum algorithm { ALGORITHM_SAMPLING, ALGORITHM_CLOCK };
@@ -69,11 +72,11 @@ static int64_t samples;
 static uint64_t evicted, examined;
 static struct candidate pool[POOL_MAX];
 static unsigned pool_count;
-static int next_database; /* random policies: takes turns */
+static int next_database; /* random policies: databases take turns */
 static struct {
     int database;
     size_t place; /* bucket, or number of draws in this database */
-    size_t seen;  /* entries of that place that the hand has passed */
+    size_t seen;  /* entries there that the hand has passed */
 } hand;
 static int64_t threshold = THRESHOLD_UNKNOWN; /* VICTIM_ONE_IN * score */
 
@@ -163,8 +166,8 @@ bool evict_tracks_use(void) {
 
 static bool is_volatile_policy(void) { return policy <= EVICT_VOLATILE_TTL; }
 
-/* The idle time by its logarithm, so that one step of the threshold is the same share of it at any
- * age: octaves, with the bits behind the first one as their fraction. */
+/* The logarithm of the idle time, so that a step of the threshold is the same share of any idle
+ * time: the whole part is the number of doublings, the fraction the bits behind the first 1. */
 static uint64_t score_of_idle(unsigned seconds) {
     uint64_t value = (uint64_t)seconds + 1;
     unsigned octave = 63 - (unsigned)__builtin_clzll(value);
@@ -197,13 +200,14 @@ static void pool_remove(unsigned index) {
     memmove(pool + index, pool + index + 1, (pool_count - index) * sizeof(pool[0]));
 }
 
-/* A place in order of score. Full, the lowest makes way, or the new one is not taken. */
+/* Inserts the entry in order of score. A full pool drops its lowest entry, or does not take the new
+ * one if that is lower. */
 static void pool_offer(struct keyspace *ks, struct entry *e) {
     uint64_t score = score_of(e);
     examined++;
     if (pool_count == POOL_MAX && score <= pool[0].score) return;
     for (unsigned i = 0; i < pool_count; i++)
-        if (pool[i].entry == e) pool_remove(i); /* drawn again; or another one, of its address */
+        if (pool[i].entry == e) pool_remove(i); /* drawn again, or another entry at its address */
     if (pool_count == POOL_MAX) pool_remove(0);
     unsigned index = pool_count;
     for (; index > 0 && pool[index - 1].score > score; index--) pool[index] = pool[index - 1];
@@ -231,7 +235,8 @@ static bool is_there(const struct candidate *c) {
     return t && table_holds(t, c->hash, c->entry);
 }
 
-/* The best that is still there and still as good; false where the pool has none. */
+/* Takes the best entry that still exists with a score that has not fallen; false where the pool has
+ * none. */
 static bool pool_take(struct candidate *victim) {
     while (pool_count > 0) {
         *victim = pool[--pool_count];
@@ -255,7 +260,8 @@ static bool sample_all(void) {
 static bool find_by_sampling(struct candidate *victim) {
     if (!sample_all()) return false;
     if (pool_take(victim)) return true;
-    /* It was full of better ones, which are gone. Now it is empty, and what is drawn stays. */
+    /* The pool was full of better entries, which are gone. It is empty now, so it takes what is
+     * drawn. */
     sample_all();
     bool taken = pool_take(victim);
     ASSERT(taken);
@@ -281,7 +287,7 @@ static bool find_at_random(struct candidate *victim) {
 /* ---- clock ---- */
 
 struct sweep {
-    size_t at, skip; /* entries of this place so far; that the hand has passed before */
+    size_t at, skip; /* entries of this place so far; those passed in an earlier sweep */
     int looked;      /* in the whole sweep */
     struct entry *found, *best;
     struct keyspace *best_keyspace;
@@ -313,10 +319,10 @@ static void sweep_look(void *element, void *context) {
     s->best_keyspace = s->keyspace;
 }
 
-/* The hand goes on where the sweep stopped: at the same place, or at `next`. */
+/* Moves the hand to where the sweep stopped: the same place, or `next`. */
 static void move_hand(const struct sweep *s, size_t next) {
     if (sweep_is_over(s) && !is_volatile_policy()) {
-        /* What was found leaves, and another entry may come to stand there. */
+        /* The victim leaves its place, and another entry may take it. */
         hand.seen = s->found ? s->at - 1 : s->at;
         return;
     }
@@ -325,7 +331,7 @@ static void move_hand(const struct sweep *s, size_t next) {
     if (next == 0) hand.database = (hand.database + 1) % keyspace_databases();
 }
 
-/* One bucket, or one draw. */
+/* Looks at one bucket, or at one draw. */
 static void sweep_place(struct sweep *s) {
     struct keyspace *ks = keyspace_at(hand.database);
     s->keyspace = ks;
@@ -342,7 +348,7 @@ static void sweep_place(struct sweep *s) {
     }
 }
 
-/* The hand stands in a database that has keys; false where none has. */
+/* Moves the hand to a database that has keys; false where none has. */
 static bool hand_find_database(void) {
     if (hand.database >= keyspace_databases()) hand.database = 0;
     for (int i = 0; i < keyspace_databases(); i++) {
@@ -363,7 +369,7 @@ static bool find_by_clock(struct candidate *victim) {
     examined += (uint64_t)s.looked;
     if (threshold == THRESHOLD_UNKNOWN && s.best) threshold = (int64_t)s.best_score * VICTIM_ONE_IN;
     struct entry *e = s.found ? s.found : s.best;
-    if (!e) return find_by_sampling(victim); /* a table far too large for what is left in it */
+    if (!e) return find_by_sampling(victim); /* a table with very few keys for its size */
     *victim = (struct candidate){s.found ? s.keyspace : s.best_keyspace, e, hash_of(e), 0};
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Eviction: finds the key that goes next, under each policy, and deletes it.
+ * Eviction: finds the key to evict under each policy, and deletes it.
  *
- * When, and how much, is exec/memory_limit's to say. evict.c has the two algorithms.
+ * exec/memory_limit decides when, and how much, to evict. evict.c has the two algorithms.
  */
 #ifndef EVENKEEL_STORE_EVICT_H
 #define EVENKEEL_STORE_EVICT_H
@@ -24,13 +24,13 @@ enum evict_policy {
 
 void evict_register(void); /* options and metrics */
 enum evict_policy evict_policy(void);
-/* True where the policy goes by recency or frequency, for which 6.2 shares no integers. */
+/* True where the policy is by recency or frequency: with such a policy 6.2 shares no integers. */
 bool evict_tracks_use(void);
-/* Deletes one key of any database, its value in the background where it is large and `lazily`;
- * `*bytes` is what it took. False where the policy allows none. Looks at a bounded number of keys:
- * maxmemory-samples of each database and round, or EVICT_SWEEP_MAX. */
+/* Deletes one key of any database; `*bytes` becomes the memory that it took. With `lazily` a large
+ * value is freed in the background. False where no key may be evicted under the policy. Looks at a
+ * bounded number of keys: maxmemory-samples of each database and round, or EVICT_SWEEP_MAX. */
 MUST_USE bool evict_one(bool lazily, size_t *bytes);
-/* Entries looked at by one sweep of `clock`, before the best of them goes. */
+/* The most entries that one sweep of `clock` looks at before it evicts the best of them. */
 #define EVICT_SWEEP_MAX 16
 /* Keys evicted, and entries looked at, since start or CONFIG RESETSTAT. */
 FOR_TESTS uint64_t evict_count(void);

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Active expiry: takes due keys from the index by deadline, or looks for them by sampling.
  *
- * `deadline`: the loop calls expire_slice before it waits. Where nothing is due that is one
- * comparison, with a lower bound of all databases' deadlines, and a timer wakes the loop when the
- * next key becomes due. Else a cycle begins with those databases whose keys have been due longest
- * (next_due.h), active-expire-dbs-per-cycle of them, and they are visited in turn,
- * active-expire-sample-size keys a visit, the clock being read after each. A slice that ends for
- * its time leaves its cycle to the next one.
+ * `deadline`: the loop calls expire_slice before it waits. Where nothing is due, this costs one
+ * comparison with a lower bound of all deadlines, and a timer wakes the loop when the next key
+ * becomes due. Otherwise a cycle begins over the active-expire-dbs-per-cycle databases whose keys
+ * have been due longest (next_due.h). It visits them in turn, active-expire-sample-size keys a
+ * visit, and reads the clock after each visit. A slice whose time is up leaves the rest of its
+ * cycle to the next slice.
  *
- * The pace. A loop that found nothing to do since the last slice would sleep: expiry then goes on
- * in slices of EXPIRE_SLICE_USEC, whatever the effort. Where others work, their time earns expiry
- * credit, so that expiry gets `share` of both together: 25 % at effort 1, two more a step, as 6.2.
- * The backlog raises it: up to SHARE_MAX_PERCENT where the due share of the keys with a deadline
- * reaches what effort tolerates (10 % at effort 1, one less a step, as 6.2). So expiry keeps up
- * where it can, and commands always have their part.
+ * The pace. When the loop would sleep, expiry goes on in slices of EXPIRE_SLICE_USEC, whatever the
+ * effort. When the loop is busy, its work earns expiry credit, so that expiry gets a share of the
+ * time of both: 25 % at effort 1, two more for each step of effort, as in 6.2. A backlog raises the
+ * share up to SHARE_MAX_PERCENT, which it reaches when the due part of all keys with a deadline is
+ * as large as effort tolerates (10 % at effort 1, one less for each step, as in 6.2). So expiry
+ * keeps up where it can, and commands always get a part of the time.
  *
- * `sampling`: 6.2's cycle, from the cron. Random keys with a deadline are looked at, and again
- * while the due share of a sample is above what effort tolerates, within a share of the time. A
- * short cycle before the loop sleeps helps while the last one did not finish.
+ * `sampling`: 6.2's cycle, from the cron. It looks at random keys with a deadline, and repeats this
+ * while the due part of a sample is larger than effort tolerates, within a share of the time. While
+ * cycles do not finish, further short ones run before the loop sleeps.
  *
  * Both read the same index; switching changes which of them runs.
  *
  * Invariants
  *  1. Under `deadline` no key is examined that is not due: examined counts what was deleted.
- *  2. Keys that are due and must stay never keep the loop awake: a slice asks for another only
- *     where it ended for its time or lacked credit.
+ *  2. Due keys that must stay (expiry is held) never keep the loop awake: a slice asks for another
+ *     slice only where its time was up or it had no credit.
  *  3. cycle[0 .. cycle_count) are databases that may have due keys, each once.
  */
 #include "store/expire.h"
@@ -50,12 +50,12 @@
 #define TOLERATED_PERCENT(steps) (10 - (steps))
 #define SAMPLE_GROWTH(size, steps) ((size) / 4 * (steps))
 #define FAST_USEC(steps) (1000 + 250 * (steps))
-/* Commands keep a quarter of the time whatever is due. */
+/* Commands keep a quarter of the time, however many keys are due. */
 #define SHARE_MAX_PERCENT 75
-/* Keys that are due are counted again after a millisecond and one more for so many databases that
- * have some: to count one's costs up to half a microsecond, so that is 3 % of the time at most. */
+/* Due keys are counted again after 1 ms, and 1 ms more for each so many databases with due keys:
+ * counting one database's costs up to 0.5 us, so counting takes 3 % of the time at most. */
 #define DATABASES_COUNTED_PER_MSEC 64
-/* Databases that one survey looks at: some 100 ns each, of a slice of 100 us. */
+/* The most databases that one survey looks at, some 100 ns each, of a slice of 100 us. */
 #define SURVEY_LOOKS_MAX 256
 
 enum algorithm { ALGORITHM_DEADLINE, ALGORITHM_SAMPLING };
@@ -64,7 +64,7 @@ static const struct option_name algorithm_names[] = {
     {"deadline", ALGORITHM_DEADLINE}, {"sampling", ALGORITHM_SAMPLING}, {NULL, 0}};
 
 struct turn {
-    int64_t bound; /* of the database's next deadline, when the cycle began */
+    int64_t bound; /* the next deadline's, when the cycle began */
     int database;
 };
 
@@ -82,13 +82,13 @@ static int64_t slice_end_nsec, credit_nsec;
 static struct turn *cycle;
 static int cycle_count, cycle_at;
 static int *due_databases; /* for count_due */
-static size_t pressing;    /* keys due when it was last counted */
+static size_t pressing;    /* due keys when they were last counted */
 static int64_t count_after_msec = INT64_MIN, counted_msec;
 
 /* sampling */
 static int next_database;
 static bool last_cut_short;
-static double stale_share; /* a running mean of the samples' */
+static double stale_share; /* running mean of the samples' due part */
 static int64_t fast_began_nsec;
 
 /* ---- options ---- */
@@ -194,7 +194,7 @@ void expire_register(void) {
     metric_register_reset(reset_cycle);
 }
 
-/* Nothing to do but to wake the loop: the slice follows before the next wait. */
+/* Only wakes the loop: the slice follows before the loop's next wait. */
 static int64_t wake_for_slice(struct loop_timer *t) {
     timer_deadline = INT64_MAX;
     return LOOP_TIMER_END;
@@ -211,7 +211,7 @@ void expire_open(struct loop *l) {
 
 void expire_set_active(bool on) { active = on; }
 
-/* Closes a slice or cycle that began then. */
+/* Accounts for a slice or cycle that began at `begin_nsec`. */
 static void book_slice(int64_t begin_nsec, enum cause before, bool in_time) {
     slice_end_nsec = clock_monotonic_nsec();
     cause_leave(before, slice_end_nsec);
@@ -223,8 +223,8 @@ static void book_slice(int64_t begin_nsec, enum cause before, bool in_time) {
 
 /* ---- by deadline ---- */
 
-/* At most one wake-up a millisecond. A deadline that is past, of a key that could not go, needs
- * none: the cron wakes the loop soon enough. */
+/* Arms the timer for the next deadline. A past deadline, of a key that could not be deleted, needs
+ * no timer: the cron wakes the loop soon enough. */
 static void arm_timer(int64_t now_msec) {
     int64_t deadline = next_due_earliest();
     if (!loop || deadline == timer_deadline) return;
@@ -235,10 +235,10 @@ static void arm_timer(int64_t now_msec) {
         loop_timer_start(loop, &timer, deadline - now_msec);
 }
 
-/* Begins a cycle with the databases whose bounds are lowest, and makes bounds better that keys
- * which are gone have left too low. Of a database with keys that came with a past deadline (the
- * clock went back) that is all that is known: such ones take nobody's turn. O(log databases) for
- * each that it looks at. */
+/* Begins a cycle with the databases whose bounds are lowest, and raises bounds that deleted keys
+ * have left too low. A database whose earliest deadline is unknown (its keys came with a past
+ * deadline, after the clock went back) is added without taking another database's turn. O(log
+ * databases) for each database that it looks at. */
 static void survey_databases(int64_t now_msec) {
     int turns = 0;
     cycle_count = cycle_at = 0;
@@ -256,8 +256,8 @@ static void survey_databases(int64_t now_msec) {
     for (int i = 0; i < cycle_count; i++) next_due_set(cycle[i].database, cycle[i].bound);
 }
 
-/* One visit; true where it made something better: a key gone, or known when the next one goes.
- * `*more` where the database may have further keys that are due. */
+/* Visits one database; true where that made progress: a key was deleted, or the bound was raised.
+ * `*more`: the database may have further due keys. */
 static bool visit_database(int database, int64_t now_msec, bool *more) {
     struct keyspace *ks = keyspace_at(database);
     size_t deleted = keyspace_expire_due(ks, now_msec, (size_t)sample_size, more);
@@ -268,8 +268,8 @@ static bool visit_database(int database, int64_t now_msec, bool *more) {
     return deleted || next > now_msec;
 }
 
-/* Visits the cycle's databases in turn; false when time is up. Counts visits that made something
- * better. */
+/* Visits the cycle's databases in turn; false when time is up. `*progress` counts visits that made
+ * progress. */
 static bool visit_cycle(int64_t now_msec, int64_t end_nsec, size_t *progress) {
     while (cycle_count) {
         bool more;
@@ -284,8 +284,8 @@ static bool visit_cycle(int64_t now_msec, int64_t end_nsec, size_t *progress) {
     return true;
 }
 
-/* Cycle after cycle until nothing is due; false when time is up. After two cycles that made nothing
- * better what looks due must stay for now (the clock has gone back). */
+/* Runs cycles until nothing is due; false when time is up. Stops after two cycles without progress,
+ * because keys that look due must stay for now (the clock has gone back). */
 static bool run_cycles(int64_t now_msec, int64_t end_nsec) {
     bool in_time = true;
     for (int fruitless = 0; in_time && fruitless < 2;) {
@@ -298,7 +298,7 @@ static bool run_cycles(int64_t now_msec, int64_t end_nsec) {
     return in_time;
 }
 
-/* Expiry's part of the time that it shares with others, by effort and backlog. */
+/* Expiry's share of a busy loop's time, by effort and backlog. */
 static double busy_share(void) {
     int64_t steps = effort - 1;
     double share = (double)SHARE_PERCENT(steps) / 100, most = (double)SHARE_MAX_PERCENT / 100;
@@ -308,7 +308,7 @@ static double busy_share(void) {
     return share + (most - share) * (pressure < 1 ? pressure : 1);
 }
 
-/* How long this slice may take; not positive where the last ones took more than was earned. */
+/* How long this slice may take; 0 or less where earlier slices took more than was earned. */
 static int64_t slice_limit_nsec(int64_t work_nsec) {
     if (work_nsec <= 0) return EXPIRE_SLICE_USEC * NSEC_PER_USEC;
     const int64_t most = EXPIRE_SLICE_BUSY_USEC * NSEC_PER_USEC;
@@ -331,7 +331,7 @@ bool expire_step(int64_t work_nsec) {
     return !in_time;
 }
 
-/* What the loop has served since the last slice, 0 for nothing. */
+/* The time that the loop has worked since the last slice; 0 if it served no event. */
 static int64_t loop_work_nsec(void) {
     if (!loop || loop_stats(loop)->events == loop_events_seen) return 0;
     loop_events_seen = loop_stats(loop)->events;
@@ -363,7 +363,7 @@ static bool expire_sample_database(struct keyspace *ks, int64_t end_nsec, size_t
     return true;
 }
 
-/* A cycle of at most so long over the databases whose turn it is. */
+/* A cycle over the databases whose turn it is, of at most `limit_nsec`. */
 static void sampling_cycle(int64_t limit_nsec) {
     size_t seen = 0, dead = 0;
     int visits = last_cut_short || dbs_per_cycle > keyspace_databases() ? keyspace_databases()
@@ -378,7 +378,7 @@ static void sampling_cycle(int64_t limit_nsec) {
     }
     next_database %= keyspace_databases();
     book_slice(begin_nsec, before, !last_cut_short);
-    /* 6.2's weights. */
+    /* The weights are 6.2's. */
     stale_share = 0.05 * (seen ? (double)dead / (double)seen : 0) + 0.95 * stale_share;
 }
 
@@ -388,7 +388,7 @@ void expire_cron(int64_t hz) {
     sampling_cycle(second_nsec * SHARE_PERCENT(effort - 1) / 100 / (hz > 0 ? hz : 1));
 }
 
-/* Before the loop sleeps, no more often than half of the time. */
+/* A short cycle before the loop sleeps; such cycles take half of the time at most. */
 static void sampling_fast_cycle(void) {
     int64_t steps = effort - 1, limit_nsec = FAST_USEC(steps) * NSEC_PER_USEC;
     if (!last_cut_short && stale_share * 100 < (double)TOLERATED_PERCENT(steps)) return;

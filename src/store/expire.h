@@ -11,19 +11,22 @@
 struct loop;
 
 void expire_register(void); /* options and metrics */
-/* From now on slices know how busy the loop is, and it wakes for deadlines. */
+/* Gives expiry the loop: slices are shared with its load, and a timer wakes it for deadlines. Once,
+ * at start. */
 void expire_open(struct loop *loop);
-/* Before the loop sleeps: one slice; true where keys that are due remain and it should not sleep.
- */
+/* One slice, to be called before the loop sleeps; true where due keys remain, so that the loop
+ * should not sleep. */
 bool expire_slice(void);
-/* The same where the loop's work is known: `work_nsec` is what others did since the last slice, 0
- * where the loop would sleep. For expire_slice, and for tests with a load of their own. */
+/* A slice under `deadline`, given the time `work_nsec` that the loop's other work took since the
+ * last slice; 0 where the loop would sleep. For expire_slice, and for tests with a load of their
+ * own. True where due keys remain. */
 FOR_TESTS bool expire_step(int64_t work_nsec);
-/* A slice of a loop that would sleep takes so long at most, one of a busy loop so long. */
+/* The longest slice of a loop that would sleep, and of a busy loop. */
 #define EXPIRE_SLICE_USEC 100
 #define EXPIRE_SLICE_BUSY_USEC 1000
-/* hz times a second: the cycle of the algorithm `sampling`; nothing under `deadline`. */
+/* To be called `hz` times a second: runs a cycle of the algorithm `sampling`; does nothing under
+ * `deadline`. */
 void expire_cron(int64_t hz);
-/* DEBUG SET-ACTIVE-EXPIRE: off, due keys are hidden and deleted on access only. */
+/* DEBUG SET-ACTIVE-EXPIRE. With `on` false due keys are hidden, and deleted on access only. */
 void expire_set_active(bool on);
 #endif

@@ -2,20 +2,19 @@
  * The frontier of a save.
  *
  * Invariants
- *  1. A part stands for one database of the save's moment, and belongs to its table: it goes where
- *     the table goes, into another database by an exchange, or to the frontier when the database is
- *     emptied.
- *  2. Of a part's entries exactly those are still to be handed on whose place is not behind the
- *     frontier and that have no mark of this save, and those that wait.
+ *  1. A part stands for a database at the save's begin, and belongs to its table: it moves with the
+ *     table, into another database by an exchange, or to the frontier when the database is emptied.
+ *  2. Of a part's entries exactly these are still to be handed on: those that are not behind the
+ *     frontier and have no mark of this save, and those that wait.
  *  3. An entry waits (ENTRY_WAITS) exactly while it is in one of the two queues. Those in
- * `standing` are behind the frontier and in their table; those in `kept` are in none.
- *  4. Marks of this save are on entries ahead only. Passing an entry takes its mark away, of
- *     whatever save.
- *  5. One of those that wait may be out in part (`begun`); it is served before any other.
- *  6. `waits` finds those that wait by their entries, however many there are; it is there exactly
- *     while a save is.
- *  7. `leaving` has what was kept for a save that was given up: lazyfree frees it in slices, and no
- *     save looks at it. Its bytes count as free until then.
+ *     `standing` are in their table, behind the frontier or marked; those in `kept` are in no
+ *     table.
+ *  4. Marks of this save are on entries ahead only. When the walk passes an entry, it removes the
+ *     entry's mark, of whatever save.
+ *  5. At most one waiting entry is out in part (`begun`); it goes on before any other.
+ *  6. `waits` finds waiting entries by address. It exists exactly while a save is under way.
+ *  7. `leaving` has the entries that were kept for a save that was given up: lazyfree frees them in
+ *     slices, and no save looks at them. Their bytes count as free until then.
  */
 #include "store/frontier.h"
 
@@ -33,10 +32,10 @@ struct frontier_part {
     struct frontier_part *next;
     struct table *table;
     uint64_t cursor; /* of table_scan: the next position */
-    size_t buckets;  /* that the table had after the last step */
+    size_t buckets;  /* of the table after the last step */
     int database;    /* its number at the save's moment */
     bool done;       /* all is behind the frontier */
-    bool taken;      /* the database was emptied: the table is ours, and so is the rest */
+    bool taken;      /* the database was emptied: the frontier owns table and index */
     struct timebuckets *index;
     size_t entry_bytes, kept_bytes;
     enum lazyfree_way way;
@@ -47,22 +46,22 @@ struct waiting {
     struct list_link link;
     struct entry *entry;
     int database;
-    bool lazily;       /* how it is to be freed, where it is kept */
-    size_t kept_bytes; /* that count as free meanwhile */
+    bool lazily;       /* if kept: how to free it */
+    size_t kept_bytes; /* bytes that count as free meanwhile */
 };
 
 static struct {
-    frontier_emit *emit; /* NULL: nothing is saved */
+    frontier_emit *emit; /* NULL: no save is under way */
     void *context;
-    struct frontier_part *parts, *now; /* all, and the one that is walked */
+    struct frontier_part *parts, *now; /* all, and the one being walked */
     struct list_link standing, kept;
     struct table *waits;   /* of struct waiting */
-    struct waiting *begun; /* the one that is out in part */
-    size_t rushed_effort;  /* of what was handed on at once in this turn */
-    size_t step_effort;    /* of what this step has handed on: */
-    bool step_is_full;     /* it is FRONTIER_STEP_EFFORT_MAX */
+    struct waiting *begun; /* the entry that is out in part */
+    size_t rushed_effort;  /* handed on at once in this turn */
+    size_t step_effort;    /* handed on in this step */
+    bool step_is_full;     /* it has reached FRONTIER_STEP_EFFORT_MAX */
     struct frontier_progress progress;
-    size_t kept_bytes; /* of all that is kept and of all tables that are taken */
+    size_t kept_bytes; /* of kept entries and of taken tables */
     size_t shadow_bytes_max;
 } save;
 
@@ -71,7 +70,7 @@ static struct list_link leaving = {&leaving, &leaving};
 static const struct frontier_host *host;
 
 static unsigned mark = 1;
-static unsigned marks_left; /* numbers of saves that were given up since no mark was left */
+static unsigned marks_left; /* numbers used by saves given up since no mark was left */
 static int clean_database;
 static uint64_t clean_cursor;
 
@@ -81,12 +80,12 @@ static bool is_ahead(const struct frontier_part *part, uint64_t hash) {
     return !part->done && table_place(hash) >= table_place(part->cursor);
 }
 
-/* Its state of the save's moment is still to be handed on, and nobody is about to. */
+/* Whether the entry's old state is still to be handed on, and the entry does not wait for that. */
 static bool is_wanted(const struct frontier_part *part, const struct entry *e, uint64_t hash) {
     return entry_mark(e) != mark && is_ahead(part, hash);
 }
 
-/* Nothing of it stands elsewhere. */
+/* Whether the entry is a short string with a short key. */
 static bool is_small(const struct entry *e) {
     return e->type == ENTRY_STRING && !(e->flags & (ENTRY_BLOB | ENTRY_LONG_KEY));
 }
@@ -96,19 +95,20 @@ static bool is_large(const struct entry *e) {
     return entry_bytes(e) >= FRONTIER_STEP_BYTES || entry_free_effort(e) > FRONTIER_STEP_EFFORT;
 }
 
-/* What handing it on at once takes, in members. */
+/* The work of handing the entry on, as a number of members. */
 static size_t effort_of(const struct entry *e) {
     return entry_free_effort(e) + entry_bytes(e) / VALUE_MEMBER_BYTES;
 }
 
-/* Handing it on at once would take long, or more in this turn than was so already. */
+/* Whether handing the entry on at once would take long, by itself or with what was handed on so in
+ * this turn. */
 static bool is_huge(const struct entry *e) {
     if (save.rushed_effort >= FRONTIER_RUSH_EFFORT_MAX && is_large(e)) return true;
     return entry_bytes(e) > FRONTIER_RUSH_BYTES_MAX ||
            entry_free_effort(e) > FRONTIER_RUSH_EFFORT_MAX;
 }
 
-/* Its members may change while it waits. */
+/* Whether the value's members may change while the entry waits. */
 static bool may_have_shadow(const struct entry *e) {
     return e->type != ENTRY_STRING && shadow_is_possible(e->type, entry_object(e));
 }
@@ -119,7 +119,8 @@ static void cast_shadow(const struct entry *e) {
 
 static void free_shadow(void *shadow) { shadow_free(shadow); }
 
-/* What writers have noted meanwhile may be half a million members, or more. */
+/* Frees the value's shadow: a large one in the background, because it may have half a million
+ * members or more. */
 static void end_shadow(const struct entry *e) {
     struct shadow *s = e->type == ENTRY_STRING ? NULL : shadow_take(e->type, entry_object(e));
     if (!s) return;
@@ -135,13 +136,13 @@ static void emit_whole(int database, const struct entry *e) {
     while (!save.emit(database, e, SIZE_MAX, save.context)) continue;
 }
 
-/* One that is about to change. */
+/* Hands an entry on at once, because it is about to change. */
 static void frontier_rush(int database, const struct entry *e) {
     if (is_large(e)) save.rushed_effort += effort_of(e);
     emit_whole(database, e);
 }
 
-/* ---- those that wait ---- */
+/* ---- waiting entries ---- */
 
 static uint64_t address_hash(const struct entry *e) { return hash_bytes(&e, sizeof(e)); }
 
@@ -164,7 +165,8 @@ static void wait_begin(struct entry *e, int database, struct list_link *queue) {
     table_insert(save.waits, address_hash(e), w);
 }
 
-/* One is handed on in steps: its table, where it has one, stays as it is meanwhile. NULL: none. */
+/* Sets the entry that is handed on in steps (NULL = none). Its value's table, if any, is not
+ * resized meanwhile. */
 static void set_begun(struct waiting *w) {
     if (save.begun == w) return;
     save.begun = w;
@@ -172,13 +174,14 @@ static void set_begun(struct waiting *w) {
     table_rest(w ? (struct table *)(uintptr_t)entry_table(w->entry) : NULL);
 }
 
-/* More is kept, or less. */
+/* Adds to the kept bytes; negative: subtracts. */
 static void note_kept(ptrdiff_t bytes) {
     save.kept_bytes += (size_t)bytes;
     lazyfree_note_kept(bytes);
 }
 
-/* It is in no queue any more. A kept entry is freed, whose bytes the caller counts no longer. */
+/* Releases an entry that is in no queue any more, and frees it if it was kept. The caller has
+ * subtracted its kept bytes. */
 static void waiting_release(struct waiting *w) {
     struct entry *e = w->entry;
     end_shadow(e);
@@ -196,7 +199,7 @@ static void wait_end(struct waiting *w) {
     waiting_release(w);
 }
 
-/* Of those that are leaving, so many as take the time of a step. */
+/* Frees as many of the leaving entries as take a step's time; true where some are left. */
 static bool free_leaving(void) {
     for (size_t effort = 0; effort < LAZYFREE_BLOCKS_AT_ONCE && !list_is_empty(&leaving);) {
         struct waiting *w = LIST_ENTRY(leaving.next, struct waiting, link);
@@ -224,7 +227,8 @@ static struct waiting *wait_first(void) {
 
 /* ---- the walk ---- */
 
-/* What a position of the table has. Its mark goes: behind the frontier there are none. */
+/* Passes an entry of the table: hands it on, or puts it into the queue, unless it is marked.
+ * Removes its mark, because there are none behind the frontier. */
 static void frontier_pass(void *element, void *behind) {
     const struct frontier_part *part = save.now;
     struct entry *e = element;
@@ -246,7 +250,8 @@ static void frontier_pass(void *element, void *behind) {
     save.step_is_full = save.step_effort >= FRONTIER_STEP_EFFORT_MAX;
 }
 
-/* After a merge a position may hold keys that were passed. */
+/* Walks over further buckets. After a merge a bucket may hold keys that were passed already, so
+ * `pass` checks each place. */
 static void walk_on(struct frontier_part *part, size_t positions) {
     bool merged = table_buckets(part->table) < part->buckets;
     save.step_effort = 0;
@@ -355,18 +360,18 @@ void frontier_abort(void) {
     set_begun(NULL);
     LIST_FOR_EACH (link, following, &save.standing)
         wait_end(LIST_ENTRY(link, struct waiting, link));
-    /* There may be any number of those that are kept. */
+    /* Any number of entries may be kept, so they are freed in slices. */
     if (!list_is_empty(&save.kept)) lazyfree_call(&leaving_work);
     list_append_all(&leaving, &save.kept);
     close_save();
-    save.kept_bytes = 0; /* these were left of it */
+    save.kept_bytes = 0; /* the rest is that of `leaving` */
     mark = mark % ENTRY_MARK_MAX + 1;
     marks_left++;
     clean_database = 0;
     clean_cursor = 0;
 }
 
-/* What is kept is in no table, and stays; what stands in one is as any other. */
+/* Kept entries are in no table and stay allocated; entries in tables become ordinary ones. */
 void frontier_forget(void) {
     if (!save.emit) return;
     LIST_FOR_EACH (link, following, &save.standing) {
@@ -447,8 +452,8 @@ void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash)
         emit_whole(part->database, e);
 }
 
-/* Such changes need nothing of the entry handed on before: they do not touch its value, or leave it
- * whole to be kept, or each notes what it changes. */
+/* Whether the entry need not be handed on before these changes: they do not touch its value, or
+ * remove it whole so that it is kept, or note what they change in its shadow. */
 static bool needs_no_copy(const struct entry *e, unsigned changes) {
     if (!entry_changes_cover(changes, e->type, false)) return true;
     if (changes & ENTRY_CHANGES_ANYTHING) return false;

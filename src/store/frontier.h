@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The frontier of a save: all keys of one moment, while the data goes on changing.
+ * The frontier of a save: hands on all keys of one moment, while the data goes on changing.
  *
- * At that moment (frontier_begin) the save stands before the first key. From then on frontier_step
+ * At that moment (frontier_begin) the walk is before the first key. From then on frontier_step
  * walks over the databases' tables in the order of their scan (ds/table.h), which gives each key a
- * place that neither growth nor shrinking changes, and hands each entry on. Who is about to change
- * or take away an entry whose place is still ahead has it handed on first (the doors below, which
- * are in store/keyspace.c alone), and marks it, so that the walk passes over it. A key that is new
- * is marked where its place is ahead. Behind the frontier nothing is asked, and while nothing saves
- * a door is one test of a pointer.
+ * place that neither growth nor shrinking changes, and hands each entry on. Before the keyspace
+ * changes or removes an entry whose place is still ahead of the walk, a door (below; called by
+ * store/keyspace.c alone) hands the entry on and marks it, so that the walk skips it. A new key is
+ * marked if its place is ahead. Behind the frontier a door does nothing, and while no save is under
+ * way a door costs one test of a pointer.
  *
  *   walked, places below the frontier | ahead: unmarked = as it was, to be handed on
  *                                     |        marked   = handed on, or not of that moment
  *
- * So each entry of that moment is handed on exactly once, as it was then, and no other.
+ * So each entry of that moment is handed on exactly once, as it was then, and no other entry is.
  *
- * A large value is handed on in steps. It waits in a queue until it is its turn. Members of a hash,
- * a set or a sorted set may change meanwhile: what they were is noted (value/shadow.h). Whoever
- * changes anything else before it is out has the rest of it handed on at once (counted:
- * frontier_progress).
- * One that is deleted, replaced, expired or evicted meanwhile is not freed: the frontier keeps it
- * until it is out. The same holds for the table of a database that is emptied. Bytes so kept count
- * as free, among those of lazyfree_pending_bytes.
+ * A large value waits in a queue for its turn and is handed on in steps. Meanwhile:
  *
- * Marks are numbers in the entry's flags. A walk that comes to its end has taken all of its own
- * away, so the next one has the same number; one that is given up leaves some, and the next takes
- * another number. When all are used up frontier_clean takes away what is left.
+ *    members of a hash, set or sorted set change   the value's shadow notes what they were
+ *    the value is changed in any other way         the rest is handed on at once ("rushed")
+ *    the entry leaves its table for any reason     the frontier keeps it until it is out
  *
- * One save at a time, main thread only. Entries are saved whether they are due or not: who loads
- * them drops those that are.
+ * The frontier also keeps the table of a database that is emptied. Kept bytes count as free: they
+ * are part of lazyfree_pending_bytes.
+ *
+ * Marks are numbers in the entry's flags. A walk that comes to its end has removed all of its
+ * marks, so the next walk uses the same number. A walk that is given up leaves marks, so the next
+ * walk uses another number. When all numbers are used, frontier_clean removes the marks that are
+ * left.
+ *
+ * One save at a time, main thread only. Due entries are saved, too: the server that loads them
+ * drops them.
  */
 #ifndef EVENKEEL_STORE_FRONTIER_H
 #define EVENKEEL_STORE_FRONTIER_H
@@ -42,112 +44,118 @@
 struct table;
 struct timebuckets;
 
-/* ---- for who saves ---- */
+/* ---- for the save ---- */
 
-/* Values that take more, or more blocks, are handed on in steps: copying so much takes some
- * microseconds, encoding so many members some tens. */
+/* Values of so many bytes, or of more blocks than this, are handed on in steps: copying so many
+ * bytes takes some microseconds, encoding so many members some tens. */
 #define FRONTIER_STEP_BYTES 16384
 #define FRONTIER_STEP_EFFORT 64
-/* Values that take more are worth a wait of who would change them: some hundred microseconds. */
+/* For values larger than this a writer rather waits: handing them on at once would take more than
+ * some hundred microseconds. */
 #define FRONTIER_RUSH_BYTES_MAX ((size_t)1 << 20)
 #define FRONTIER_RUSH_EFFORT_MAX 2048
-/* The same holds for all that is handed on at once in a turn of the loop: many values that are
- * smaller, each about to change, would make it as long. A member of a hash whose memory is far away
- * takes 135 ns, and VALUE_MEMBER_BYTES of a list's blocks 300: a third to two thirds of a
- * millisecond. */
+/* FRONTIER_RUSH_EFFORT_MAX also bounds what is handed on at once in a turn of the loop, because
+ * many smaller values would take as long. With a cache miss for each member, a hash's member takes
+ * 135 ns, and VALUE_MEMBER_BYTES of a list's blocks take 300 ns: 0.3 to 0.6 ms in all. */
 
-/* A step over a table ends behind the position in which it has handed on so much, beside short
- * strings: 128 KB, or so many members. */
+/* A step over a table ends behind the bucket in which it has handed on so many members (or 128 KB)
+ * of values other than short strings. */
 #define FRONTIER_STEP_EFFORT_MAX 512
 
-/* What changed members of values that are still to be handed on may take: this part of the memory
- * in use when the save began, at least so much. Beyond it writers wait. */
+/* The memory that shadows may take: 1/FRONTIER_SHADOW_SHARE of the memory in use when the save
+ * began, but at least FRONTIER_SHADOW_BYTES. Beyond it writers wait. */
 #define FRONTIER_SHADOW_SHARE 20
 #define FRONTIER_SHADOW_BYTES ((size_t)64 << 20)
 
-/* Hands an entry on: as much of it as `budget` allows (value_spend), all of it with SIZE_MAX.
- * True when it is out. While one is not out it is called again for the same entry, and meanwhile
- * others may come whole. `database` is the number that its database had at that moment. Nothing of
- * the entry changes until it is out but members of a value that has a shadow then, from the first
- * call to the last; what is wanted of it afterwards must be copied. May change nothing of the
- * keyspace, and look no key up. */
+/* Hands an entry on: as much of it as `budget` allows (value_spend), all of it with SIZE_MAX. True
+ * when the entry is out. Until then it is called again for the same entry; between these calls
+ * other entries may be handed on whole. `database` is the number that the entry's database had when
+ * the save began. The entry does not change until it is out, except for members of a value that has
+ * a shadow from the first call to the last. It must be copied as far as it is needed afterwards.
+ * The function must not change the keyspace nor look a key up. */
 typedef bool frontier_emit(int database, const struct entry *e, size_t budget, void *context);
 
-/* False while marks of saves that were given up must go first: frontier_clean. */
+/* False while frontier_clean must remove the marks of saves that were given up first. */
 bool frontier_may_begin(void);
-/* Looks at up to `positions` of a table; true when a save may begin. */
+/* Removes marks in up to `positions` buckets of a table; true when a save may begin. */
 MUST_USE bool frontier_clean(size_t positions);
-/* This moment's data is saved. None is under way, and frontier_may_begin. O(databases). */
+/* Begins a save of this moment's data. No save may be under way, and frontier_may_begin must be
+ * true. O(databases). */
 void frontier_begin(frontier_emit *emit, void *context);
 FOR_TESTS bool frontier_is_open(void);
-/* A turn of the loop begins: what may be handed on at once in it is counted anew. */
+/* To be called when a turn of the loop begins: what is handed on at once in a turn is counted anew.
+ */
 void frontier_turn(void);
-/* Walks on by up to `positions` of a table, at least 1, and no further than
- * FRONTIER_STEP_EFFORT_MAX; or by one step of a large value. True when everything is out: the save
- * is over then. */
+/* Walks over up to `positions` (>= 1) further buckets of a table, up to FRONTIER_STEP_EFFORT_MAX,
+ * or does one step of a large value. True when all is out: the save is over then. */
 MUST_USE bool frontier_step(size_t positions, size_t budget);
-/* Gives the save up; nothing happens where there is none. `emit` is not called any more. What was
- * kept is freed afterwards, in slices (lazyfree_call). O(values that wait in their tables). */
+/* Gives the save up; does nothing where there is none. `emit` is not called any more. Kept values
+ * are freed afterwards, in slices (lazyfree_call). O(values that wait in their tables). */
 void frontier_abort(void);
-/* In a forked child: the save is the parent's, and none is under way here. Nothing is freed. */
+/* To be called in a forked child: the save is the parent's, so none is under way in the child.
+ * Frees nothing. */
 void frontier_forget(void);
-/* Entries come back into a database that were in none, and may have marks of a save of before. */
+/* To be called when entries that were in no database come back into one: they may have marks of an
+ * earlier save. */
 void frontier_note_foreign(void);
 
-/* Of the save under way: keys of its moment, and those that are out or under way. */
+/* Progress of the save under way: keys when it began, and keys that are out or begun. */
 struct frontier_progress {
     size_t keys, done;
-    size_t ahead;  /* of these, handed on because they were about to change */
+    size_t ahead;  /* of `done`: out because they were about to change */
     size_t rushed; /* values whose rest was handed on at once */
 };
 void frontier_progress(struct frontier_progress *p);
-/* Of values and tables that are kept until they are out, though they have left the data. */
+/* Bytes of values and tables that have left the data and are kept until they are out. */
 size_t frontier_kept_bytes(void);
 
 /* ---- for store/keyspace.c ---- */
 
-/* A database's part in the save; NULL in a database that has none. It goes with the contents when
- * two are exchanged. */
+/* A database's part in the save; NULL where it has none. When two databases are exchanged, it moves
+ * with the contents. */
 struct frontier_part;
 
-/* Who has the databases. */
+/* The owner of the databases: the keyspace. */
 struct frontier_host {
     int (*databases)(void);
     struct table *(*table)(int database); /* NULL: there is none yet */
     void (*set_part)(int database, struct frontier_part *part);
-    /* What an emptied database has left; the index may be NULL. */
+    /* Frees the contents of an emptied database; the index may be NULL. */
     void (*free_contents)(struct table *t, struct timebuckets *index, size_t entry_bytes,
                           enum lazyfree_way way);
 };
-/* Borrowed for good. */
+/* Sets the owner of the databases; the struct is borrowed for good. */
 void frontier_set_host(const struct frontier_host *host);
 
-/* The entry is about to be changed where it stands, or its value to move to another entry. */
+/* Door: the entry is about to be changed in place, or its value is about to move to another entry.
+ */
 void frontier_change(struct frontier_part *part, struct entry *e, uint64_t hash);
-/* Members of its value are about to change, each with a shadow_note (value/shadow.h), and nothing
- * else of it. */
+/* Door: only members of the entry's value are about to change, each after a shadow_note
+ * (value/shadow.h). */
 void frontier_change_members(struct frontier_part *part, struct entry *e, uint64_t hash);
-/* The entry leaves the table. Where it waits then (ENTRY_WAITS) frontier_keep is to be called in
- * place of lazyfree_entry. */
+/* Door: the entry is about to leave the table. If it waits afterwards (ENTRY_WAITS), frontier_keep
+ * must be called instead of lazyfree_entry. */
 void frontier_remove(struct frontier_part *part, struct entry *e, uint64_t hash);
-/* Whoever changes the entry should rather wait: handing it on at once would take long
- * (FRONTIER_RUSH_*), or more in this turn than was handed on so already. It is next then.
- * `changes`: the enum entry_changes that are about to be made. False where these leave the value as
- * it is, where they take it away whole (it is kept then), and where its shadow notes them. */
+/* Whether a writer should wait before it makes `changes` (enum entry_changes), because handing the
+ * entry on at once would take long, by itself or together with what was handed on so in this turn
+ * (FRONTIER_RUSH_*). The entry becomes the next one then. False where the changes do not touch the
+ * value, where they remove it whole (it is kept then), and where its shadow notes them. */
 MUST_USE bool frontier_should_wait(struct frontier_part *part, struct entry *e, uint64_t hash,
                                    unsigned changes);
-/* Whether the entry would be kept if it left: replacing it costs less than a change does. */
+/* Whether the entry would be kept if it were removed: replacing it costs less than changing it
+ * then. */
 bool frontier_would_keep(const struct frontier_part *part, const struct entry *e, uint64_t hash);
-/* An entry comes into a table, new or in another's place, which has left. NULL: into a database
- * that has no part. */
+/* Door: an entry has come into a table, as a new one or in place of one that has left. `part` is
+ * NULL for a database that has no part. */
 void frontier_add(const struct frontier_part *part, struct entry *e, uint64_t hash);
-/* The database is emptied: its table and index (or NULL) are the frontier's, which frees them in
- * that way when they are out; but in the background where that way is LAZYFREE_NOW, because the
- * command has ended by then. False where they are out: they are the caller's to free. */
+/* The database is emptied: takes its table and index (or NULL), and frees them in this way when
+ * they are out; instead of LAZYFREE_NOW as LAZYFREE_AWAITED, because the command has ended by then.
+ * False where they are out already: the caller frees them. */
 MUST_USE bool frontier_take_table(struct frontier_part *part, struct timebuckets *index,
                                   size_t entry_bytes, enum lazyfree_way way);
-/* The contents of two databases are exchanged, their parts with them. */
+/* To be called when the contents of two databases, with their parts, are exchanged. */
 void frontier_exchange(void);
-/* The frontier gives the entry to lazyfree_entry, to be freed in that way, when it is out. */
+/* Takes an entry that waits and has left its table. When it is out, the frontier gives it to
+ * lazyfree_entry with `lazily`. */
 void frontier_keep(struct entry *e, bool lazily);
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Keys by database and name, in one table a database.
+ * Keys by database and name, one table for each database.
  *
  * A row is one allocation: the user's struct, which begins with ours, and the name. The array of
- * tables comes with the first key of all and stays: it is small.
+ * tables is created with the first key and never freed: it is small.
  *
  * Invariants (key_table_check)
  *  1. A database has a table exactly while it has a key here.
  *  2. A key stands in the table of its database, under its hash, once.
  *  3. links_count is the length of its list.
  *
- * Ownership: the table owns the rows, all of MEMORY_OTHER; the links are their users'.
+ * Ownership: the table owns the rows, all of class MEMORY_OTHER; the users own the links.
  */
 #include "store/key_table.h"
 

@@ -2,19 +2,20 @@
  * The keyspace: a table of entries and an index by deadline for each database.
  *
  * Invariants
- *  1. An entry stands in its database's table; it stands in the deadline index exactly when it has
- *     a deadline (entry_has_deadline). Table and index are created with the first entry that needs
- *     them and kept, so that an unused database costs nothing.
- *  2. What moves an entry (another size) puts its new address into both before it returns.
- *  3. No lookup returns an entry whose deadline has passed; the first that meets it deletes it,
- *     unless expiry is held: then it stays, hidden, until expiry goes on or a new entry takes its
- *     place. While due keys are shown each is as if it had no deadline, and none goes.
- *  4. Entries, and memory of theirs, that leave are retired (limbo.h), and a nested call changes no
- *     value where it stands.
- *  5. next_due has a lower bound of each database's next deadline: whoever puts an entry into an
- *     index lowers it.
- *  6. A database's `entry_bytes` is the sum of entry_bytes() over its entries, and `deadlines` that
- *     of entry_deadline() over those in its index: sums, so that INFO looks at no key.
+ *  1. An entry is in its database's table, and in its deadline index exactly when it has a deadline
+ *     (entry_has_deadline). Table and index are created with the first entry that needs them, so
+ *     that an unused database costs nothing, and stay then.
+ *  2. A function that moves an entry (another size) puts the new address into both before it
+ *     returns.
+ *  3. No lookup returns an entry whose deadline has passed. The first lookup that meets it deletes
+ *     it. While expiry is held it stays, hidden, until a new entry takes its place. While due keys
+ *     are shown it is returned, and not deleted.
+ *  4. Entries that leave, and their memory, are retired (limbo.h), and a nested call changes no
+ *     value in place.
+ *  5. next_due has a lower bound of each database's next deadline: inserting an entry into an index
+ *     lowers it.
+ *  6. A database's `entry_bytes` is the sum of entry_bytes() over its entries, `deadlines` that of
+ *     entry_deadline() over the entries in its index. So INFO need not look at keys.
  *
  * Ownership: the table owns the entries; entries own their values.
  */
@@ -39,7 +40,7 @@
 #include "store/next_due.h"
 #include "store/recency.h"
 
-/* A sum of deadlines, each of which may be near the end of what 64 bits hold. */
+/* A sum of deadlines, each of which may be near the limits of 64 bits. */
 __extension__ typedef __int128 deadline_sum;
 
 struct keyspace {
@@ -50,19 +51,19 @@ struct keyspace {
     struct frontier_part *part;    /* in the save under way; NULL where it has none */
 };
 
-/* Keys that expire together: their memory is asked for before the first is touched. Processors have
- * ten to sixteen such requests in flight; a few more keep them busy. */
+/* Keys that expire as a group: all are prefetched before the first is touched. Processors have ten
+ * to sixteen cache misses in flight; a larger group keeps them busy. */
 #define EXPIRE_GROUP_MAX 32
-/* Due keys that one call of keyspace_scan deletes; a position seldom has ten keys. More stay hidden
- * until the next one. */
+/* The most due keys that one call of keyspace_scan deletes; a bucket seldom has ten keys. Further
+ * ones stay hidden until the next call. */
 #define SCAN_DUE_MAX 32
-/* A table that owes shrinking has every so many of its lookups pay a step: some 100 ns and two
- * cache misses. Draws of a random key, which cost more the sparser the table is, pay some each; so
- * does each position of a scan. */
+/* While tables owe shrinking, one lookup of so many pays a step: some 100 ns and two cache misses.
+ * Each draw of a random key, which costs more in a sparser table, and each bucket of a scan pay
+ * several. */
 #define LOOKUPS_PER_STEP 8
 #define STEPS_PER_DRAW 4
 #define STEPS_PER_SCAN 1
-/* Draws of keyspace_random before it concludes that hardly any key is not due. */
+/* How often keyspace_random draws before it searches, because nearly all keys are due. */
 #define RANDOM_DRAWS 100
 
 static struct keyspace *databases;
@@ -71,16 +72,16 @@ static int64_t min_fill_percent;
 static bool resize_tables, active_rehashing;
 static const struct keyspace_observer *const no_observers[] = {NULL};
 static const struct keyspace_observer *const *observers = no_observers;
-static unsigned interested[KEYSPACE_EVENTS]; /* how many want to hear of each */
-static unsigned interest; /* a bit for each event that anybody wants to hear of */
+static unsigned interested[KEYSPACE_EVENTS]; /* parties interested in each event */
+static unsigned interest;                    /* a bit for each event with an interested party */
 static uint64_t hits, misses, expired;
-static uint64_t written, gone; /* changes by commands, and keys whose time had come */
+static uint64_t written, gone; /* changes by commands, and expired keys */
 static unsigned lookups;       /* while a table owes */
-/* Of struct keyspace_holder: those that hold, and among them those that are `elsewhere`. */
+/* The number of holders that hold, and of those of them with `elsewhere`. */
 static unsigned expiry_holders, holders_elsewhere;
 static bool due_is_shown;
 static size_t volatile_keys;    /* of all databases */
-static int settle_at = INT_MAX; /* the database whose index settles; beyond all: none */
+static int settle_at = INT_MAX; /* the database whose index settles; beyond the last: none */
 static struct histogram expiry_lag;
 
 /* ---- what table and index must know of entries ---- */
@@ -266,7 +267,7 @@ static __attribute__((noinline)) void tell_changed(const struct key *key,
         if ((*o)->changed) (*o)->changed(key, cause);
 }
 
-/* The key went by itself: it was due, or there was no room. */
+/* Tells observers that a key has expired or was evicted. */
 static void tell_removed(const struct key *key, enum keyspace_cause cause) {
     if (anybody_hears(KEYSPACE_REMOVALS)) tell_changed(key, cause);
 }
@@ -298,7 +299,8 @@ static void index_insert(struct keyspace *ks, struct entry *e) {
     if (!ks->volatiles) {
         bool more;
         ks->volatiles = timebuckets_create(&entry_index_type);
-        /* Tells it the time, or all keys of a load would stand in one bucket and move again. */
+        /* Gives the index the time; otherwise all keys of a load would be in one bucket and move
+         * again. */
         timebuckets_peek_due(ks->volatiles, clock_cached_msec(), &more);
     }
     timebuckets_insert(ks->volatiles, e);
@@ -316,7 +318,7 @@ static void index_remove(struct keyspace *ks, struct entry *e) {
 
 /* ---- lookups ---- */
 
-/* It is to be hidden. Whether due keys are shown is asked last: few entries are. */
+/* Whether the entry is due and hidden. due_is_shown is tested last, because few entries are due. */
 static bool is_due(const struct entry *e) {
     return entry_has_deadline(e) && entry_deadline(e) <= clock_held_msec() && !due_is_shown;
 }
@@ -343,7 +345,7 @@ static inline void note_added(struct keyspace *ks, struct entry *e, uint64_t has
     if (__builtin_expect(ks->part != NULL, 0)) frontier_add(ks->part, e, hash);
 }
 
-/* It stands in no table any more. */
+/* Frees an entry that is in no table any more. */
 static inline void free_entry(struct entry *e, bool lazily) {
     if (__builtin_expect(e->flags & ENTRY_WAITS, 0))
         frontier_keep(e, lazily);
@@ -358,7 +360,7 @@ static inline void free_expired(struct entry *e) {
         lazyfree_expired(e);
 }
 
-/* Out of table and index. */
+/* Removes an entry from table and index. */
 static void take_out(struct keyspace *ks, struct entry *e, uint64_t hash) {
     before_removal(ks, e, hash);
     index_remove(ks, e);
@@ -387,7 +389,7 @@ static void expire_now(struct keyspace *ks, struct entry *e, uint64_t hash) {
     gone++;
 }
 
-/* The share of owed shrinking that is paid by who only looks. Entries stay where they are. */
+/* Pays a reader's share of the resizing that the table owes. Entries do not move. */
 static void pay_share(struct keyspace *ks, size_t steps) {
     if (active_rehashing && table_owes(ks->table)) table_pay(ks->table, steps);
 }
@@ -454,7 +456,7 @@ static table_slot slot_of(struct keyspace *ks, const struct entry *e, uint64_t h
     return slot;
 }
 
-/* An entry that is due and was kept must not stand beside a new one of its key. */
+/* Removes a due entry that is hidden, because its key gets a new entry. */
 static void remove_hidden(struct keyspace *ks, struct slice key, uint64_t hash) {
     struct entry *hidden = ks->table ? table_find(ks->table, hash, key.bytes, key.length) : NULL;
     if (!hidden) return;
@@ -465,7 +467,7 @@ static void remove_hidden(struct keyspace *ks, struct slice key, uint64_t hash) 
     expired++;
 }
 
-/* A string can be nothing that somebody waits for. */
+/* Tells observers of a new entry of another type than string: clients do not wait for strings. */
 static void announce_added(struct keyspace *ks, struct entry *e, uint64_t hash) {
     if (e->type == ENTRY_STRING) return;
     const struct key key = {ks, entry_key(e), hash};
@@ -473,7 +475,7 @@ static void announce_added(struct keyspace *ks, struct entry *e, uint64_t hash) 
         if ((*o)->added) (*o)->added(&key);
 }
 
-/* Into table and index, where nothing stands under the key. */
+/* Puts an entry into table and index; the key must have none. */
 static void put_new(struct keyspace *ks, struct entry *e, uint64_t hash) {
     if (!ks->table) {
         ks->table = table_create(&entry_table_type);
@@ -497,8 +499,8 @@ static struct entry *insert_new(struct keyspace *ks, struct slice key, uint64_t 
     return e;
 }
 
-/* Another entry of the same key and of any deadline in an entry's place. The old one is the
- * caller's. */
+/* Puts an entry in the place of the key's old one; the deadlines may differ. The caller owns the
+ * old one then. */
 static void put_instead(struct keyspace *ks, struct entry *old, uint64_t hash, struct entry *e) {
     before_removal(ks, old, hash);
     note_added(ks, e, hash);
@@ -509,8 +511,8 @@ static void put_instead(struct keyspace *ks, struct entry *old, uint64_t hash, s
     announce_added(ks, e, hash);
 }
 
-/* Overwrites the value where it stands, if it fits and nobody may be reading it. What stands within
- * the entry keeps its good size. */
+/* Overwrites the value in place, if it fits and no outer call may be reading it. The entry's own
+ * good size stays. */
 static bool overwrite_string(struct keyspace *ks, struct entry *e, uint64_t hash,
                              const struct string_value *value) {
     if (__builtin_expect(limbo_nested(), 0)) return false;
@@ -550,7 +552,7 @@ struct entry *keyspace_put_string(const struct key *key, struct entry *existing,
     return e;
 }
 
-/* Makes the string writable where it stands; false where its allocation is too small. */
+/* Makes the string writable in place; false where its allocation is too small. */
 static bool make_writable(struct keyspace *ks, struct entry *e, size_t length) {
     size_t before = entry_outside_bytes(e);
     if (!entry_try_make_writable(e, length)) return false;
@@ -558,7 +560,7 @@ static bool make_writable(struct keyspace *ks, struct entry *e, size_t length) {
     return true;
 }
 
-/* A copy in the entry's place, for a nested call to change. */
+/* Puts a copy in the entry's place, which a nested call may change. */
 static struct entry *replace_by_copy(struct keyspace *ks, struct entry *e, uint64_t hash) {
     struct entry *copy = entry_dup(e, entry_key(e), entry_deadline(e), e->recency);
     put_instead(ks, e, hash, copy);
@@ -655,7 +657,7 @@ size_t keyspace_evict(struct keyspace *ks, struct entry *e, uint64_t hash, bool 
 bool keyspace_remove(const struct key *key, bool lazily) {
     struct keyspace *ks = key->keyspace;
     if (!ks->table) return false;
-    /* What is kept hidden is not there, and stays. */
+    /* A hidden key counts as absent, and stays. */
     if (__builtin_expect(expiry_holders, 0) && keyspace_presence(key) == KEYSPACE_HIDDEN)
         return false;
     struct entry *e = table_remove(ks->table, key->hash, key->name.bytes, key->name.length);
@@ -692,7 +694,7 @@ struct entry *keyspace_put_deadline(const struct key *key, struct entry *e, int6
     return moved;
 }
 
-/* What stands under a key that a command gives another value. */
+/* Removes the entry of a key that gets another value. */
 static void make_way(struct keyspace *ks, struct slice key, uint64_t hash) {
     struct entry *e = keyspace_find(&(struct key){ks, key, hash});
     if (!e) return;
@@ -739,7 +741,8 @@ void keyspace_swap(struct keyspace *a, struct keyspace *b) {
     written++;
 }
 
-/* The background must not find tables of the values that it gets in the list of those that owe. */
+/* Before values are handed to the background thread: their tables must not be in the list of tables
+ * that owe. */
 static void leave_values_to_background(void) {
     if (!table_owing()) return;
     table_forget_owing();
@@ -753,7 +756,7 @@ static void tell_flushing(struct keyspace *ks) {
         if ((*o)->flushing) (*o)->flushing(ks);
 }
 
-/* Its contents, which the caller has from now on. */
+/* Takes a database's contents: the caller owns them, and the database is empty. */
 static struct keyspace take_contents(struct keyspace *ks) {
     struct keyspace contents = *ks;
     volatile_keys -= keyspace_count_volatile(ks);
@@ -862,7 +865,7 @@ void keyspace_each(const struct keyspace *ks, keyspace_visit *visit, void *conte
 
 static void keep_one(struct entry *e, void *context) { *(struct entry **)context = e; }
 
-/* A key that is not due, from a random place on and round to the beginning. */
+/* Searches for a key that is not due, from a random place on, wrapping. */
 static struct entry *search_live(const struct keyspace *ks) {
     struct entry *found = NULL;
     struct walk w = {.visit = keep_one, .context = &found};
@@ -886,7 +889,7 @@ struct entry *keyspace_random(struct keyspace *ks) {
     return search_live(ks);
 }
 
-/* Two rounds, so that the misses of a group overlap: the entries, then the buckets. */
+/* Prefetches the entries and then the buckets of a group, so that their cache misses overlap. */
 static void prefetch_group(const struct keyspace *ks, void *const *group, uint64_t *hashes,
                            size_t count) {
     for (size_t i = 0; i < count; i++) __builtin_prefetch(group[i]);
@@ -976,8 +979,8 @@ void keyspace_prefetch_entry(const struct keyspace *ks, uint64_t hash) {
 
 void keyspace_settle(void) { settle_at = 0; }
 
-/* Each database once; one whose index comes to another place meanwhile settles as it is asked for
- * what is due. */
+/* Settles each database's index once. An index that SWAPDB moves past this walk settles while it is
+ * asked for due keys. */
 static void settle_step(size_t steps) {
     for (; settle_at < databases_wanted && steps; steps--) {
         struct timebuckets *volatiles = databases[settle_at].volatiles;
@@ -1023,7 +1026,7 @@ static size_t entry_bytes_walked(const struct keyspace *ks) {
     size_t bytes = 0;
     uint64_t cursor = 0;
     if (!ks->table) return 0;
-    /* At rest a scan comes to each entry exactly once. */
+    /* The table does not change, so the scan comes to each entry exactly once. */
     do {
         cursor = table_scan(ks->table, cursor, add_bytes, &bytes);
     } while (cursor);
@@ -1041,7 +1044,7 @@ static void check_deadline(void *element, void *context) {
     check->sum += entry_deadline(element);
 }
 
-/* At rest a walk comes to each element exactly once. */
+/* The index does not change, so the walk comes to each element exactly once. */
 static void check_deadlines(const struct keyspace *ks) {
     struct deadline_check check = {.bound = next_due_bound(keyspace_index(ks))};
     uint64_t cursor = 0;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lazy freeing. A job of io/background's freeing thread owns what it frees: nobody else holds an
- * address of it any more.
+ * Lazy freeing. A job of io/background's freeing thread owns what it frees: no other code has its
+ * address any more.
  *
- * A table is freed in steps, and so is a value whose type can; after each step its bytes are
+ * A table, and a value whose type has steps, is freed in steps. After each step the freed bytes are
  * published, so that used_memory and the counts in INFO fall while the work goes on.
  *
- * The main thread frees in steps too, a slice a turn, so that no command and no turn takes as long
- * as a large value does. Two queues are its:
+ * The main thread frees in steps, too, a slice a turn, so that no command and no turn takes as long
+ * as a large value does. It has two queues:
  *
  *   own       values of many blocks that are not to be freed in the background
- *   overflow  those that are, while much waits there already
+ *   overflow  those that are, while too much waits there already
  *
- * What the thread has room for it gets: the overflow's while half of the room is free; of its own
- * ones too where these have become more than may wait, for then commands make them faster than a
- * slice a turn frees them. Neither grows beyond a bound: then who adds a value frees as much first.
- * What other code frees in steps (lazyfree_call) shares the slice.
+ * While the background thread has less than half of what may wait, it gets values of `overflow`,
+ * and also of `own` where that holds more than may wait, because then commands create values faster
+ * than slices free them. Neither queue grows beyond a bound: beyond it, a caller that adds a value
+ * frees as many bytes first. Other code's work (lazyfree_call) shares the slice.
  *
  * Invariants
  *  1. `pending` is the number of entries that were handed over and are not freed yet; `freed`
- *     counts those that are. Both are written by the freeing thread and read by INFO.
+ *     counts those that were freed. The freeing thread writes both, INFO reads them.
  *  2. `value_bytes` and `database_bytes` are the bytes of these, and of their tables and indexes.
- *     They fall after what was freed is published, never before: the sum of all memory less what
- *     is pending is at no time more than what will be left, so that it never makes anyone evict.
- *  3. A table is in no list of those that owe (ds/table) when another thread gets it.
- *  4. `bytes` of the two queues is the part of value_bytes that stands in them. What is in `own` is
- *     no part of `pending`: that is the background's alone, as in 6.2.
+ *     They fall after the freed bytes are published, never before; so all memory less pending
+ *     memory is never more than what will be left, and causes no eviction.
+ *  3. A table is in no list of tables that owe (ds/table) when another thread gets it.
+ *  4. `bytes` of the two queues is their part of value_bytes. `pending` does not count `own`: it
+ *     counts the background's objects only, as in 6.2.
  */
 #include "store/lazyfree.h"
 
@@ -43,14 +43,14 @@
 #include "store/entry.h"
 #include "store/limbo.h"
 
-/* Buckets, some five keys each, between two publications: about a millisecond of work. */
+/* Buckets, some five keys each, between two calls of memory_publish: about 1 ms of work. */
 #define BUCKETS_PER_STEP 1024
 #define INDEX_ELEMENTS_PER_STEP 65536
-/* Of a value: as many as the keys of a step. */
+/* Blocks of a value that a step frees: as many as a step's keys. */
 #define BLOCKS_PER_STEP ((size_t)BUCKETS_PER_STEP * TABLE_BUCKET_SLOTS)
 
-/* A queue that holds more than so many times what may wait in the background is freed by who adds
- * to it: as much as is added. */
+/* Where a queue holds more than so many times what may wait in the background, a caller that adds
+ * to it frees as much first. */
 #define QUEUE_BOUNDS_MAX 3
 
 struct database_job {
@@ -66,7 +66,7 @@ static atomic_size_t pending, freed, value_bytes, database_bytes;
 static uint64_t freed_inline;
 static size_t pending_max = LAZYFREE_PENDING_BYTES_MAX;
 
-/* What is the main thread's to free. */
+/* An entry in one of the main thread's queues. */
 struct queued {
     struct queued *next;
     struct entry *entry;
@@ -76,9 +76,9 @@ struct queue {
     size_t bytes;
 };
 static struct queue own, overflow;
-static struct lazyfree_work *works; /* of other code that has something to free */
+static struct lazyfree_work *works; /* of other code */
 static bool stepping;               /* a step of one of them runs */
-static size_t kept_bytes;           /* by others, and never in the two sums above */
+static size_t kept_bytes;           /* lazyfree_note_kept's; not in the two sums above */
 
 /* ---- options and metrics ---- */
 
@@ -184,7 +184,7 @@ static void free_in_background(void *e) {
     lazyfree_note_freed(1);
 }
 
-/* What waits, or is being freed, in the background. */
+/* Bytes of values that wait, or are being freed, in the background. */
 static size_t background_bytes(void) {
     return atomic_load(&value_bytes) - own.bytes - overflow.bytes;
 }
@@ -216,8 +216,8 @@ static bool has_room(const struct queue *queue) {
            (queue == &overflow || queue->bytes > pending_max);
 }
 
-/* The queue's first: to the other thread, where it may and that has little left, or a part of it
- * goes. */
+/* Hands the queue's first entry to the background thread where has_room says so; otherwise frees a
+ * part of it. */
 static void queue_step(struct queue *queue) {
     struct entry *e = queue->first->entry;
     size_t before = entry_bytes(e), left = 0;
@@ -237,8 +237,9 @@ static void queue_step(struct queue *queue) {
     if (queue == &overflow) lazyfree_note_freed(1);
 }
 
-/* Before so many bytes come: a script or a transaction may delete many before the loop turns again.
- * No more than come, since a single value may be larger than the bound by any factor. */
+/* Keeps the queue within its bound before `coming` bytes are added, because a script or a
+ * transaction may delete much before the loop's next turn. Frees no more bytes than `coming`,
+ * because a single value may be larger than the bound by any factor. */
 static void queue_relieve(struct queue *queue, size_t coming) {
     size_t before = queue->bytes;
     while (queue->first && (has_room(queue) || (queue->bytes > QUEUE_BOUNDS_MAX * pending_max &&
@@ -278,7 +279,7 @@ void lazyfree_call(struct lazyfree_work *work) {
 
 static bool has_work(void) { return own.first || overflow.first || works; }
 
-/* A step of each. */
+/* A step of each queue and of each work. */
 static void step_all(void) {
     if (own.first) queue_step(&own);
     if (overflow.first) queue_step(&overflow);
@@ -330,7 +331,7 @@ void lazyfree_expired(struct entry *e) {
         retire_entry(e, free_now);
 }
 
-/* Small ones, which most are, without an entry around them. */
+/* Most values are small: they are freed without an entry around them. */
 void lazyfree_value(enum value_kind kind, struct value v) {
     const struct value_type *type = value_type(kind);
     bool lazily = wanted[LAZYFREE_SERVER_DEL];
@@ -358,7 +359,7 @@ static void release_entry(void *element, void *context) {
     entry_free(element);
 }
 
-/* Tells all who look how far the job has come: `left` of its bytes are still there. */
+/* Publishes the job's progress: `left` of its bytes are still allocated. */
 static void note_progress(struct database_job *job, size_t entries, size_t left) {
     size_t bytes = job->bytes - left;
     job->bytes = left;
@@ -416,7 +417,8 @@ void lazyfree_table(struct table *t, struct timebuckets *index, size_t entry_byt
     *job = (struct database_job){t, index, entry_bytes, bytes, way};
     if (t) table_detach(t);
     void (*release)(void *job) = way == LAZYFREE_NOW ? free_database_now : hand_over_database;
-    /* The outermost call knows that it empties a database; one around it may not. */
+    /* An outermost call holds no pointers into the database that it empties; a call around a nested
+     * one may. */
     if (limbo_nested())
         limbo_retire(job, bytes, release);
     else

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The limbo: a list of what is to be freed when the outermost call ends.
+ * The limbo: a list of blocks to be freed when the outermost call ends.
  *
- * Most commands retire nothing or one block; for them it is a counter that goes up and down and a
- * few words. The first ITEMS_FIRST items stand in a static array, so that hardly a command
- * allocates; more follow in chunks of 64 KiB. An item names the function that frees its block,
- * because only that knows what the block is: an entry, the shell of one whose value moved on, a
- * value, a whole database.
+ * Most commands retire nothing or one block; for them the limbo costs a counter that goes up and
+ * down, and one item. The first ITEMS_FIRST items are in a static array, so that hardly any command
+ * allocates; further ones are in chunks of 64 KiB. An item has the function that frees its block,
+ * because the block may be an entry, an entry without its value, a value, or a whole database.
  *
  * Invariants
  *  1. `items` is the number of items in the static array and all chunks; 0 while no call runs.
  *  2. `bytes` is the sum of the items' bytes and of the chunks.
- *  3. While the items are freed none is added: no call runs then, or it is at its checkpoint and
- *     the functions that free retire nothing.
+ *  3. While the items are freed none is added: no call runs then, or a call is at its checkpoint,
+ *     and the functions that free retire nothing.
  *
  * Ownership: an item owns its block.
  */
@@ -23,12 +22,12 @@
 #include "metric/cause.h"
 
 #define ITEMS_FIRST 64
-/* A chunk takes 64 KiB, as much as may be allocated at once. */
+/* A chunk is 64 KiB, the largest allocation that is made at once. */
 #define ITEMS_PER_CHUNK 4095
-/* A checkpoint frees from here on: as many as need no chunk. */
+/* A checkpoint frees if there are at least so many items: as many as need no chunk. */
 #define CHECKPOINT_ITEMS ITEMS_FIRST
 #define CHECKPOINT_BYTES 65536
-/* From here on the time that freeing takes is worth two readings of the clock. */
+/* From so many bytes on, freeing is timed, at the cost of two readings of the clock. */
 #define TIMED_BYTES 65536
 
 struct item {

@@ -3,12 +3,11 @@
  *
  * Invariants
  *  1. heap[] holds each database once; place[heap[i]] == i.
- *  2. No database's bound is lower than that of its parent, heap[(i - 1) / 2]. So those that are
- *     due stand together at the top, and a walk down finds them without looking at many others: at
- *     most two for each.
+ *  2. No database's bound is lower than that of its parent, heap[(i - 1) / 2]. So databases with
+ *     due keys are together at the top, and a walk down finds them with a look at two others for
+ *     each at most.
  *
- * Twelve bytes and a bound a database; the arrays are as long as the option `databases` says and
- * never grow.
+ * A database takes 16 bytes; the arrays are as long as the option `databases` says and never grow.
  */
 #include "store/next_due.h"
 
@@ -75,7 +74,8 @@ void next_due_lower(int database, int64_t deadline_msec) {
 int64_t next_due_earliest(void) { return bound_at(0); }
 int next_due_first(void) { return heap[0]; }
 
-/* `found` is the queue of the walk: places first, each made a database once it was looked at. */
+/* `found` is the walk's queue: it holds heap places first, and each becomes its database once the
+ * walk has looked at it. */
 int next_due_collect(int64_t now_msec, int *found) {
     int length = 0;
     if (bound_at(0) <= now_msec) found[length++] = 0;

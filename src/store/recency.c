@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Recency and frequency of entries.
  *
- * The counter of frequency is a logarithmic one: an access raises it by one with a probability that
- * falls as it grows, 1 / (n * lfu-log-factor + 1) where n is the counter above its first value; so
- * 8 bits tell a hundred accesses from a million. It falls by one for each lfu-decay-time minutes
- * without an access. It decays when it is read, and is written back by an access only.
+ * The counter of frequency is logarithmic: an access raises it by one with the probability 1 / (n *
+ * lfu-log-factor + 1), where n is the counter above its first value; so 8 bits tell a hundred
+ * accesses from a million. The counter falls by one for each lfu-decay-time minutes without an
+ * access. The decay is computed when the counter is read, and only an access writes it back.
  *
  * Invariants
  *  1. Both clocks wrap: differences are taken within their bits.
@@ -21,7 +21,7 @@
 #define MINUTES_MASK 0xffffu
 #define COUNTER_BITS 8
 #define COUNTER_MAX 255u
-/* What a new key begins with, so that it is not the next victim: a fact of 6.2. */
+/* The counter of a new key, so that it is not the next victim: 6.2's value. */
 #define COUNTER_INITIAL 5u
 
 static bool uses_frequency, frozen;
@@ -68,7 +68,7 @@ static unsigned counter_raised(unsigned counter) {
 
 unsigned recency_of_idle(uint64_t seconds) {
     if (uses_frequency) return recency_initial();
-    /* Longer ago than the clock can tell: as long ago as it can. */
+    /* A time that the clock's 24 bits cannot express becomes the longest that they can. */
     unsigned idle = seconds < CLOCK_MASK ? (unsigned)seconds : CLOCK_MASK - 1;
     return (recency_clock() - idle) & CLOCK_MASK;
 }

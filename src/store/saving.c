@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The switch for all that would write to pages that a saving child shares.
+ * The switch for everything that would write to pages that a saving child shares.
  */
 #include "store/saving.h"
 
@@ -31,7 +31,7 @@ void saving_end(void) {
 
 bool saving_now(void) { return savers != 0; }
 
-/* A debugger's child does not save, and may live for as long as somebody looks at his script. */
+/* A debugger's child does not save, and may live for as long as a user debugs a script. */
 static void begin_for(const struct child_kind *kind) {
     if (!kind->beside) saving_begin();
 }

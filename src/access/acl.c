@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Users, their clients, and the check before each command.
  *
- * Speed: a client whose user may do everything has ACL_LIMITED clear, and exec/gates asks no
- * further. For others the command is a bit of the user's; keys and channels are matched against
+ * Speed: a client whose user may do everything has ACL_LIMITED clear, and exec/gates checks nothing
+ * else. For other clients the command is a bit of the user; keys and channels are matched with
  * patterns only where not all are allowed.
  *
- * A client's user stands in a place of it, so that a client of the default user costs nothing.
- * What changes a user walks the clients, unless the user has none: then ACL_LIMITED is set anew,
- * and who listens to a channel that the user has lost is disconnected. Who has a user that is
- * deleted is disconnected, too. The client whose command does that gets its reply first; meanwhile
- * it is the default user and has not authenticated.
+ * A client's user is in its client state, so that a client of the default user costs nothing. A
+ * change of a user walks all clients, unless the user has none: it sets ACL_LIMITED anew, and
+ * disconnects those of its clients that listen to a channel that the user has lost. Clients of a
+ * deleted user are disconnected, too. The client whose command does that gets its reply first;
+ * until then it has the default user and has not authenticated.
  *
- * As in 6.2 whether a password is needed at all is asked when a command comes: a client that
- * connected while one was needed is let in while the default user needs none, and shut out again.
+ * As in 6.2, whether a password is needed at all is decided at each command: a client that
+ * connected while a password was needed is let in while the default user needs none, and shut out
+ * again afterwards.
  *
  * Invariants (acl_check_all)
- *  1. A user of a client is in the set, or the client is the one whose reply is awaited.
- *  2. `clients` of a user other than the default one counts those that have it.
+ *  1. A client's user is in the set, unless the client is the one that still gets its reply.
+ *  2. `clients` of a user other than the default one is the number of its clients.
  *  3. ACL_LIMITED is set exactly where the client's user is not ACL_USER_UNLIMITED.
  */
 #include "access/acl.h"
@@ -195,7 +196,7 @@ bool acl_authenticate(struct client *c, struct slice name, struct slice password
 struct keys_check {
     const struct acl_user *user;
     const struct slice *argv;
-    int denied; /* the first argument that is; 0: none */
+    int denied; /* the first argument that is denied; 0: none */
 };
 
 static bool check_key(int index, void *context) {
@@ -325,7 +326,7 @@ bool acl_set_user(struct slice name, const struct slice *rules, size_t count, st
     return true;
 }
 
-/* Of all users that are `leaving`; they have no clients then. */
+/* Disconnects the clients of all users that are `leaving`, which have none then. */
 static void disconnect_leaving(struct client *self) {
     LIST_FOR_EACH (link, following, client_list()) {
         struct client *c = LIST_ENTRY(link, struct client, link);

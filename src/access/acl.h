@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Access control: users, which client is which user, and what it may run.
  *
- * A client has a user from the beginning: the default one, unless it authenticates as another.
- * ACL_LIMITED is set while its user may not do everything: only then there is something to
- * check. What a user is made of, and the rules that change it, is access/acl_rules'.
+ * A client always has a user: the default user, unless it authenticates as another one. ACL_LIMITED
+ * is set while the client's user may not do everything; only then commands are checked.
+ * access/acl_rules has the parts of a user and the rules that change them.
  */
 #ifndef EVENKEEL_ACCESS_ACL_H
 #define EVENKEEL_ACCESS_ACL_H
@@ -19,58 +19,60 @@ struct acl_user;
 struct command;
 
 extern struct client_state acl_client_state, acl_principal_state; /* for server/wiring */
-/* Flags of a client. Clear, both: it may do everything. */
+/* Flags of a client. With both clear it may do everything. */
 enum acl_flags {
-    ACL_STRANGER = 1 << 0, /* it has not authenticated, and had to when it came; see acl.c */
+    ACL_STRANGER = 1 << 0, /* has not authenticated, but had to when it connected; see acl.c */
     ACL_LIMITED = 1 << 1,  /* its user may not do everything */
 };
 
-/* Makes the default user, who may do everything. */
+/* Creates the default user, who may do everything. */
 void acl_register(void);
 
-/* ---- who is who ---- */
+/* ---- users and their clients ---- */
 
-/* Never NULL. */
+/* The client's user; never NULL. */
 const struct acl_user *acl_user_of(const struct client *c);
-/* NULL where there is none. */
+/* The user of this name; NULL where there is none. */
 const struct acl_user *acl_find(struct slice name);
-/* Whether AUTH with a password alone makes sense: it is about the default user. */
+/* Whether the default user has a password, so that AUTH with a password alone makes sense. */
 bool acl_default_has_password(void);
-/* Makes it the client's user, where the password is right and the user is on; otherwise notes it
- * in ACL LOG (`object` is the command as it was called) and returns false. */
+/* Makes the named user the client's, if the password is right and the user is on. Otherwise returns
+ * false and notes the attempt in ACL LOG (`object` is the command's name as it was sent). */
 MUST_USE bool acl_authenticate(struct client *c, struct slice name, struct slice password,
                                struct slice object, enum acl_context context);
-/* RESET: as if it had just connected. */
+/* RESET: the client's user becomes what it is for a new connection. */
 void acl_reset(struct client *c);
-/* A captured client acts for another one, whose rights are asked then; NULL: for nobody any more.
- * Before the other one closes. */
+/* Makes a captured client act for another one, whose rights apply then; NULL ends that. It must be
+ * ended before the other client closes. */
 void acl_act_for(struct client *c, struct client *principal);
-/* For which it acts; itself where it does for nobody. */
+/* The client for which `c` acts; `c` itself where it acts for none. */
 struct client *acl_principal(struct client *c);
 
-/* ---- what it may run ---- */
+/* ---- the check ---- */
 
-/* Whether the client may run this; `*at` gets the argument (key or channel) that is denied. Notes
- * nothing. One test for who may do everything; otherwise O(keys * patterns). */
+/* Whether the client may run the command; `*at` becomes the argument (key or channel) that is
+ * denied. Notes nothing. One test for a client that may do everything; otherwise O(keys *
+ * patterns). */
 FOR_TESTS enum acl_denial acl_check(const struct client *c, const struct command *command, int argc,
                                     const struct slice *argv, int *at);
-/* The same, and notes in ACL LOG what is denied. Who must authenticate first is another matter: the
- * caller looks, and the caller replies. */
+/* Whether the client may run the command; notes a denial in ACL LOG. Does not check whether the
+ * client must authenticate first: the caller does that, and replies. One test for a client that may
+ * do everything; otherwise O(keys * patterns). */
 enum acl_denial acl_admits(struct client *c, const struct command *command, int argc,
                            const struct slice *argv, enum acl_context context);
 
 /* ---- changing users ---- */
 
-/* ACL SETUSER: makes or changes a user by rules, by all or none: false with the reason, in 6.2's
- * words, appended to `error`. Clients that listen to channels that it may not listen to any more
- * are disconnected: `self`, the caller's client, after its reply. O(clients of the server) where
+/* ACL SETUSER: creates or changes a user by rules, by all of them or none: false with the reason,
+ * in 6.2's words, appended to `error`. The user's clients that listen to channels that it has lost
+ * are disconnected; `self`, the caller's client, after its reply. O(clients of the server) where
  * the user has any. */
 MUST_USE bool acl_set_user(struct slice name, const struct slice *rules, size_t count,
                            struct client *self, struct buffer *error);
-/* ACL DELUSER: returns how many there were of these. Their clients are disconnected, `self` after
- * its reply. The default user must not be among them. */
+/* ACL DELUSER: deletes users; returns how many of the names existed. Their clients are
+ * disconnected, `self` after its reply. The default user must not be among them. */
 size_t acl_delete_users(const struct slice *names, size_t count, struct client *self);
-/* The option requirepass: "" lets everybody in as the default user. */
+/* The option requirepass: "" lets every client in as the default user. */
 void acl_set_default_password(struct slice password);
 
 /* All users, ordered by name; the caller frees the array (MEMORY_OTHER). */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Users in files.
  *
- * A file of users (aclfile) has a line for each: `user <name> <rule> ...`, blanks between, and
- * nothing else, not even quotes: no name and no rule that is printed holds a blank. Lines of the
- * configuration have the same words, where quotes count. Users may be told of by the one or by the
- * other. A line about a user who is there already (the default one always is) resets it first.
+ * A file of users (aclfile) has a line for each: `user <name> <rule> ...`, separated by blanks,
+ * without quotes, because no name and no printed rule holds a blank. Lines of the configuration
+ * have the same words, and there quotes count. Users may be described by the file or by the
+ * configuration, not by both. A line about an existing user (the default user always exists) resets
+ * it first.
  *
- * The configuration is read before anything is open: its lines are tried on a scratch user then,
- * kept, and applied by acl_file_open. At the first reading unknown commands are let pass, so that
- * what adds commands later has its chance.
+ * The configuration is read before the server is open: its lines are tried on a scratch user, kept,
+ * and applied by acl_file_open. The first reading accepts unknown commands, because commands may be
+ * added later.
  *
  * Loading is all or nothing: the file is read into a set of its own, which takes the users' place
- * only if nothing in it is at fault. All faults are told at once, up to a bound.
+ * only if nothing in it is at fault. All faults are reported at once, up to a bound.
  */
 #include "access/acl_file.h"
 
@@ -26,10 +27,10 @@
 #include "io/file.h"
 #include "option/option.h"
 
-/* Of a new file: it holds digests of passwords, so it is its owner's. */
+/* A new file is readable for its owner only, because it holds digests of passwords. */
 #define FILE_MODE 0600
 #define FILE_BYTES_MAX (64 << 20)
-/* Faults that are told of; a file of another kind has one in each line. */
+/* The most faults that are reported; a file of another kind has one in each line. */
 #define FAULTS_TOLD_MAX 100
 #define NO_CHANGE \
     "WARNING: ACL errors detected, no change to the previously active ACL rules was performed"
@@ -38,11 +39,11 @@
 struct declaration {
     struct list_link link;
     size_t count;
-    struct slice words[]; /* name and rules, each of its own */
+    struct slice words[]; /* name and rules, allocated one by one */
 };
 
 static struct list_link declarations = {&declarations, &declarations};
-static bool opened; /* the declarations have become users */
+static bool opened; /* the declarations have been applied */
 static char *file;
 
 bool acl_file_is_set(void) { return *file; }
@@ -150,7 +151,7 @@ bool acl_file_open(void) {
 
 /* ---- writing ---- */
 
-/* Whether a configuration file would read the word as another. */
+/* Whether the word needs quotes in a configuration file. */
 static bool needs_quotes(struct slice word) {
     for (size_t i = 0; i < word.length; i++)
         if (!isgraph((unsigned char)word.bytes[i]) || strchr("\"'\\", word.bytes[i])) return true;
@@ -165,7 +166,7 @@ static void append_word(struct slice word, bool quote, struct buffer *out) {
         buffer_append(out, word.bytes, word.length);
 }
 
-/* `quote`: as words of a configuration file. */
+/* Appends a user's line; `quote`: with the quotes of a configuration file. */
 static void append_user(const struct acl_user *u, bool quote, struct buffer *out) {
     struct buffer rules;
     buffer_init(&rules, MEMORY_OTHER);
@@ -201,14 +202,14 @@ bool acl_file_save(void) {
     return done;
 }
 
-/* The lines of a rewritten configuration: none where the users have a file of their own. */
+/* The lines for CONFIG REWRITE; none where aclfile is set. */
 static void user_rewrite(const struct option_row *row, struct buffer *out) {
     if (opened && !acl_file_is_set()) append_users(true, out);
 }
 
 /* ---- reading ---- */
 
-/* Where the reading of a file stands. */
+/* The state of reading a file. */
 struct reading {
     const char *name;
     unsigned line;
@@ -216,7 +217,7 @@ struct reading {
     size_t faults;
 };
 
-/* Begins a fault's text: false where enough have been told. */
+/* Begins a fault's text; false where FAULTS_TOLD_MAX have been reported. */
 static bool fault_begin(struct reading *r) { return r->faults++ < FAULTS_TOLD_MAX; }
 
 static struct slice trim_line(struct slice text) {
@@ -228,7 +229,7 @@ static struct slice trim_line(struct slice text) {
     return text;
 }
 
-/* Takes what stands before the next `separator` off `text`; false at its end. */
+/* Takes the piece before the next `separator` off `text`; false at the text's end. */
 static bool next_piece(struct slice *text, char separator, struct slice *piece) {
     if (!text->bytes) return false;
     const char *end = text->length ? memchr(text->bytes, separator, text->length) : NULL;

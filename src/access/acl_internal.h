@@ -17,15 +17,16 @@ void acl_users_free(struct acl_users *users); /* and the users in it */
 struct acl_user *acl_users_find(const struct acl_users *users, struct slice name);
 /* The name must be new; the set owns the user. */
 void acl_users_add(struct acl_users *users, struct acl_user *u);
-/* A user who may do everything without a password, of the name "default". */
+/* Creates the user "default", who may do everything without a password. */
 struct acl_user *acl_default_create(void);
 
 /* The server's users. */
 struct acl_users *acl_users_all(void);
-/* Takes the place of all users, and owns them from now on: ACL LOAD. The default user keeps its
- * clients and gets the rights of the one of this name in the set (there must be one); clients of
- * all others are disconnected, `self` (may be NULL) after its reply. */
+/* ACL LOAD: replaces all users by this set, which is owned from now on. The default user keeps its
+ * clients and gets the rights of the set's default user, which must exist. Clients of all other
+ * users are disconnected, `self` (may be NULL) after its reply. */
 void acl_users_replace(struct acl_users *users, struct client *self);
-/* After a user was changed: what its clients may do, and which of them must go. */
+/* To be called after a user was changed: sets its clients' flags, and disconnects those that listen
+ * to channels that it has lost, `self` (may be NULL) after its reply. */
 void acl_user_changed(struct acl_user *u, struct client *self);
 #endif

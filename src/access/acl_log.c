@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * ACL LOG: a list of at most acllog-max-len entries.
  *
- * A client that is denied the same again and again must not push all else out: where one of the
- * newest entries has the same reason, context, object and user, and is not older than a minute, it
- * is brought up to date, counted, and moved to the front. As in 6.2 only some of the newest are
- * looked at, so that noting costs the same however long the log is.
+ * A client that is denied the same thing again and again must not push all other entries out. So an
+ * entry of the last minute with the same reason, context, object and user is updated, counted, and
+ * moved to the front. As in 6.2 only the newest GROUP_ENTRIES are compared, so that the cost does
+ * not depend on the log's length.
  *
- * Objects are bytes of whoever is denied: keys of any length, names of users that do not exist. So
- * that the log does not hold what maxmemory would not, a long one is cut, and says so.
+ * Objects are foreign bytes: keys of any length, names of users that do not exist. A long one is
+ * cut, and says so, because maxmemory does not bound the log.
  *
- * Invariant: `count` is the length of the list. It is above acllog-max-len only until the next
- * denial after the option was changed, as in 6.2.
+ * Invariant: `count` is the length of the list. It is above acllog-max-len only between a change of
+ * the option and the next denial, as in 6.2.
  */
 #include "access/acl_log.h"
 
@@ -21,8 +21,8 @@
 #include "option/option.h"
 
 #define GROUP_MSEC 60000
-#define GROUP_ENTRIES 10 /* that are looked at: 6.2's number */
-/* Of an object or a user's name; enough for any that a person gave. */
+#define GROUP_ENTRIES 10 /* entries that are compared: 6.2's number */
+/* The length at which an object or a user's name is cut; enough for any name given by a person. */
 #define TEXT_BYTES_MAX 4096
 
 struct logged {
@@ -65,7 +65,7 @@ static struct slice text_dup(struct slice text) {
     buffer_init(&cut, MEMORY_OTHER);
     buffer_append(&cut, text.bytes, TEXT_BYTES_MAX);
     buffer_printf(&cut, "... (%zu more bytes)", text.length - TEXT_BYTES_MAX);
-    return buffer_slice(&cut); /* whose block is the slice's now */
+    return buffer_slice(&cut); /* the slice owns the block now */
 }
 
 static void text_free(struct slice text) { memory_free((char *)text.bytes, MEMORY_OTHER); }
@@ -88,7 +88,7 @@ static void logged_drop(struct logged *l) {
     count--;
 }
 
-/* Reasons and contexts are literals, each there once. */
+/* Compares reasons and contexts by address: each is one literal. */
 static bool can_join(const struct acl_log_entry *old, const struct acl_log_entry *new) {
     return old->reason == new->reason &&
            old->context == new->context &&new->msec - old->msec <=

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * ACL LOG: what users were denied, the newest first.
+ * ACL LOG: denials, the newest first.
  */
 #ifndef EVENKEEL_ACCESS_ACL_LOG_H
 #define EVENKEEL_ACCESS_ACL_LOG_H
@@ -11,17 +11,18 @@
 struct client;
 
 struct acl_log_entry {
-    uint64_t count; /* how often; the rest is of the last time */
+    uint64_t count; /* how often; the other members are of the last time */
     const char *reason, *context;
     struct slice object, username, client_info;
     int64_t msec; /* wall time */
 };
 
 void acl_log_register(void); /* acllog-max-len */
-/* How a client is described: CLIENT LIST's line, without its end. Once, at start. */
+/* Sets the function that describes a client: CLIENT LIST's line without its line end. Once, at
+ * start. */
 void acl_log_describe_clients(void (*append)(struct client *c, struct buffer *out));
 
-/* Adds an entry, or counts it with an equal one of the last minute: see acl_log.c. */
+/* Adds an entry, or counts the denial in an equal entry of the last minute: see acl_log.c. */
 void acl_log_note(struct client *c, enum acl_denial denial, struct slice object,
                   struct slice username, enum acl_context context);
 void acl_log_clear(void);

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Users' rules: each changes one thing of a user, in the order in which they are given.
+ * Users' rules: each changes one property of a user; they apply in the order in which they are
+ * given.
  *
- * Printing is the inverse: rules that, given to a new user, make it this one. Passwords, patterns
- * and subcommands are printed as they stand. The set of commands is printed as 6.2 does, which is
- * a greedy cover. It begins with +@all or -@all, whichever the user began with last, and looks at
- * the commands that differ from this beginning. While there is a category more of whose commands
- * differ than not, the one with the fewest that do not (of several such, the one with the most that
- * do) is printed, and its commands count as not differing any more. At last each command that the
- * printed categories have wrong is printed by itself.
+ * Printing is the inverse: it gives rules that turn a new user into this one. Passwords, patterns
+ * and subcommands are printed as they stand. The set of commands is printed as by 6.2, which uses a
+ * greedy cover:
  *
- * Categories are bitmaps here, made when rows were registered since the last use: so a rule about a
+ *  1. Print +@all or -@all, whichever the rules began with last. Some commands differ from it.
+ *  2. While a category has more commands that differ than commands that do not: print the one with
+ *     the fewest that do not (of several, the one with the most that do), and count its commands as
+ *     not differing any more.
+ *  3. Print each command that the printed categories have wrong by itself.
+ *
+ * Categories are bitmaps, made anew if rows were registered since the last use. So a rule about a
  * category and the search above cost some words each, not a walk over all commands.
  *
  * Invariants (acl_user_check)
  *  1. With ACL_USER_ALL_COMMANDS every bit is set.
  *  2. A user with ACL_USER_ALL_KEYS (ALL_CHANNELS, NOPASS) has no pattern (pattern, password).
- *  3. A subcommand stands there only while its command's bit is clear, and once.
- *  4. No name, pattern or subcommand holds a blank or a NUL byte: so a line of a file that is made
- *     of them is read as it was written.
+ *  3. A subcommand is listed once, and only while its command's bit is clear.
+ *  4. No name, pattern or subcommand holds a blank or a NUL byte, so that a line of a file is read
+ *     as it was written.
  */
 #include "access/acl_rules.h"
 
@@ -106,14 +109,14 @@ static void password_digest(struct slice password, struct acl_password *out) {
     sha256_of(password, out->digest);
 }
 
-/* Looks at every byte, whatever they are. */
+/* Compares every byte, so that the time does not depend on where they differ. */
 static bool digests_equal(const struct acl_password *a, const struct acl_password *b) {
     volatile unsigned char difference = 0;
     for (size_t i = 0; i < SHA256_BYTES; i++) difference |= a->digest[i] ^ b->digest[i];
     return !difference;
 }
 
-/* The place of the password; passwords_count where it is none of the user's. */
+/* The place of the password; passwords_count where the user does not have it. */
 static size_t password_place(const struct acl_user *u, const struct acl_password *password) {
     size_t place = u->passwords_count;
     for (size_t i = 0; i < u->passwords_count; i++)
@@ -204,7 +207,7 @@ unsigned acl_category_find(struct slice name) {
     return 0;
 }
 
-/* By the name that its row has: rules do not know of rename-command. */
+/* Finds a command by its row's name, because rules ignore rename-command. */
 static const struct command *ruled_command(struct slice name) {
     const struct command *found = command_find(name);
     if (!found || !slice_is(name, found->name)) {
@@ -273,7 +276,7 @@ static enum acl_fault subcommand_add(struct acl_user *u, struct slice name, stru
     return ACL_RULE_TAKEN;
 }
 
-/* What stands behind + or -. */
+/* Applies the text behind + or -. */
 static enum acl_fault command_change(struct acl_user *u, struct slice text, bool allow) {
     uint64_t mask[ACL_COMMAND_WORDS] = {0};
     if (text.length && text.bytes[0] == '@')
@@ -514,7 +517,7 @@ static size_t count_bits(const uint64_t a[ACL_COMMAND_WORDS], const uint64_t b[A
     return count;
 }
 
-/* The category to be printed next: see the essay. -1: none. */
+/* The category to be printed next, by rule 2 of the essay; -1: none. */
 static int best_category(const uint64_t differing[ACL_COMMAND_WORDS]) {
     int best = -1;
     size_t best_hits = 0, best_misses = 0;
@@ -543,7 +546,8 @@ static void append_subcommands(const struct acl_user *u, const struct command *c
 void acl_user_append_commands(const struct acl_user *u, struct buffer *out) {
     bool from_all = u->flags & ACL_USER_FUTURE;
     char sign = from_all ? '-' : '+';
-    /* Bits of commands that differ from the beginning: in truth, not covered yet, and printed. */
+    /* Bits of commands that differ from the beginning: in the user, not covered yet, and as
+     * printed. */
     uint64_t wanted[ACL_COMMAND_WORDS], open[ACL_COMMAND_WORDS], printed[ACL_COMMAND_WORDS] = {0};
     masks_make();
     for (size_t i = 0; i < ACL_COMMAND_WORDS; i++)
@@ -569,7 +573,7 @@ void acl_user_append_commands(const struct acl_user *u, struct buffer *out) {
 static const struct {
     unsigned flag;
     const char *name;
-    bool in_rules; /* beside what patterns and commands say */
+    bool in_rules; /* printed among the rules, too */
 } shown_flags[] = {
     {ACL_USER_ALL_KEYS, "allkeys", false},
     {ACL_USER_ALL_CHANNELS, "allchannels", false},

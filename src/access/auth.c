@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The option requirepass, which was there before there were users: setting it gives the default
- * user this one password, and clearing it lets everybody in. What ACL SETUSER makes of that user's
- * passwords later does not show in the option: as 6.2.
+ * The option requirepass: setting it gives the default user this one password, and clearing it lets
+ * every client in. ACL SETUSER's later changes of that user's passwords do not show in the option,
+ * as in 6.2.
  *
- * Clients that are connected stay as they are. A password may hold any bytes, so the option is no
- * text of the engine's.
+ * Connected clients stay as they are. A password may hold any bytes, so the option is a custom row,
+ * not a string of the engine.
  */
 #include "access/auth.h"
 

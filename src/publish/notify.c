@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Events of keys: their observers, and the one that publishes them.
  *
- * Commands announce their events themselves (notify_event), because only they know the names. That
- * a key expired or was evicted, or that a reader missed one, is heard from the keyspace.
+ * Commands announce their events themselves (notify_event), because only they know the names. The
+ * keyspace reports that a key expired or was evicted, or that a lookup missed one.
  *
  * Invariants
- *  1. `heard` has the classes that any observer hears, so that an event without an observer costs
+ *  1. `heard` has the classes that any observer wants, so that an event without an observer costs
  *     one test.
- *  2. Interest in removals and in misses is shown to the keyspace exactly while `heard` has a class
- *     of these.
- *  3. The publisher hears nothing where the option names neither K nor E, because there is no
+ *  2. This file is registered with the keyspace as interested in removals, and in misses, exactly
+ *     while `heard` has a class of these.
+ *  3. The publisher wants no class where the option has neither K nor E, because there is no
  *     channel then.
  */
 #include "publish/notify.h"
@@ -19,7 +19,8 @@
 #include "publish/pubsub.h"
 #include "store/keyspace.h"
 
-/* Those that A stands for, and the other letters, in the order in which CONFIG GET shows them. */
+/* The letters that A stands for, and the other ones, in the order in which CONFIG GET shows them.
+ */
 #define ALL_COUNT 10
 #define LETTERS_COUNT 13
 static const struct {
@@ -33,7 +34,7 @@ static const struct {
 };
 
 #define CHANNELS (NOTIFY_KEYSPACE | NOTIFY_KEYEVENT)
-/* The memory of channel names stays up to this; that of a longer key is freed at once. */
+/* The buffer of channel names is kept up to this size; a larger one is freed at once. */
 #define CHANNEL_BYTES_KEPT 4096
 
 static const struct notify_observer *const no_observers[] = {NULL};
@@ -55,13 +56,13 @@ void notify_event(struct keyspace *ks, enum notify_class class, const char *even
     if (__builtin_expect(heard & class, 0)) tell_event(ks, class, event, key);
 }
 
-/* Tells the keyspace whether any of these classes is heard now and was not before, or the other way
- * round. */
+/* Changes the interest that the keyspace has on record, if any of these classes is wanted now and
+ * was not before, or the other way round. */
 static void notify_show_interest(enum keyspace_event event, unsigned classes, unsigned before) {
     keyspace_add_interest(event, (int)((heard & classes) != 0) - (int)((before & classes) != 0));
 }
 
-/* Asks the observers again which classes they hear. */
+/* Asks the observers again which classes they want. */
 static void ask_observers(void) {
     unsigned before = heard;
     heard = 0;
@@ -121,7 +122,7 @@ const struct keyspace_observer notify_keyspace_observer = {.changed = notify_cha
 
 /* ---- the option ---- */
 
-/* The classes that a letter stands for; 0 where it is none. */
+/* The classes that a letter stands for; 0 where it is no class's letter. */
 static unsigned classes_of(char letter) {
     unsigned all = 0;
     for (size_t i = 0; i < LETTERS_COUNT; i++) {

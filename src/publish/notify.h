@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Events of keys: what happens to a key, by class and by name, told to observers. One of these
- * publishes the events to clients that subscribe (notify-keyspace-events).
+ * Events of keys: each has a class and a name, and is reported to observers. One observer publishes
+ * the events to clients that subscribe (notify-keyspace-events).
  */
 #ifndef EVENKEEL_PUBLISH_NOTIFY_H
 #define EVENKEEL_PUBLISH_NOTIFY_H
@@ -29,26 +29,27 @@ enum notify_class {
 };
 
 void notify_register(void); /* the option */
-/* Hears from the keyspace that keys expire, are evicted, or are missed: for server/wiring. */
+/* Makes events of the keyspace's reports that keys expired, were evicted or were missed. For
+ * server/wiring. */
 extern const struct keyspace_observer notify_keyspace_observer;
 
-/* What hears of events. */
+/* An observer of events. */
 struct notify_observer {
-    /* The classes that it hears now. Asked when the list is set and after each change of the
-     * option; an event of another class does not reach it. */
+    /* The classes that the observer wants now. Called when the list is set and after each change of
+     * the option. Events of other classes are not reported to it. */
     unsigned (*classes)(void);
-    /* The event has happened to the key `name` of `ks`. An observer changes no key. */
+    /* The event has happened to the key `name` of `ks`. An observer must change no key. */
     void (*event)(const struct keyspace *ks, enum notify_class class, const char *event,
                   struct slice name);
 };
-/* The observers, told in this order; ended by NULL. The array lives as long as the process;
- * server/wiring.c has the one of the server. */
+/* Sets the observers, in their order, ended by NULL. The array must live as long as the process;
+ * server/wiring.c has the server's. */
 void notify_set_observers(const struct notify_observer *const *observers);
 /* Publishes the events of notify-keyspace-events. */
 extern const struct notify_observer notify_publisher;
 
-/* Tells the observers that hear the class; where none does, it costs one test. The command calls it
- * after the change, in 6.2's order of events. */
+/* Reports an event to the observers that want its class; one test where none does. The command
+ * calls it after the change, in 6.2's order of events. */
 void notify_event(struct keyspace *ks, enum notify_class class, const char *event,
                   struct slice key);
 #endif

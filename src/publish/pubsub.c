@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Topics, listeners, and the subscriptions between them.
  *
- * A topic is a channel or a pattern that somebody listens to; a listener is what a client that
- * listens owns here; a subscription joins the two and stands in a list of each, so that either
- * side can be walked in order and a subscription ended without a search. Which subscription joins a
- * given topic and client is found in one table for all, since a table a client would cost those
- * most that listen to one channel only.
+ * A topic is a channel or a pattern with subscribers. A listener is the state of a client with
+ * subscriptions. A subscription joins the two and is in a list of each, so that either side can be
+ * walked in order and a subscription can be ended without a search. One table for all finds the
+ * subscription of a given topic and client, because a table for each client would cost most for
+ * clients that listen to one channel only.
  *
  *     channels, patterns (by name)            pairs (by topic and client)
  *            |                                       |
@@ -13,19 +13,20 @@
  *                          |                 |
  *                       listener          listener                 each a client's
  *
- * A message is built once, whoever gets it: its forms in RESP2 and RESP3 differ in the first byte.
+ * A message is built once for all its recipients: its forms in RESP2 and RESP3 differ in the first
+ * byte only.
  *
  * Invariants (pubsub_check)
- *  1. A topic has a subscription at least; it stands in the table of its kind and, a pattern, in
+ *  1. A topic has at least one subscription. It is in the table of its kind, and a pattern also in
  *     the list of patterns.
- *  2. A client has a listener exactly while it has a subscription, and a subscription stands in the
- *     lists of its topic and of its client's listener, and in `pairs`.
- *  3. While a message is sent no list changes: sending may mark clients as closing, and those stay
- *     where they are until the request has ended (client_finish_closing). What a client with more
- *     subscriptions than can go at once leaves then waits among the leavers.
- *  4. A listener's client is not freed before it (it stands in a place of it), and what the two
- * hold is of MEMORY_CLIENTS and in the client's sum (struct client_state). Topics and tables are
- *     nobody's own: MEMORY_OTHER.
+ *  2. A client has a listener exactly while it has a subscription. A subscription is in the lists
+ *     of its topic and of its client's listener, and in `pairs`.
+ *  3. While a message is sent no list changes: sending may mark clients as closing, but their
+ *     subscriptions stay until the request has ended (client_finish_closing). A closed client with
+ *     more subscriptions than are dropped at once is then among the leavers.
+ *  4. A listener is part of its client's state, so the client is freed after it. Listeners and
+ * subscriptions are MEMORY_CLIENTS and in the client's sum (struct client_state). Topics and tables
+ * belong to no client: MEMORY_OTHER.
  */
 #include "publish/pubsub.h"
 
@@ -41,16 +42,15 @@
 #include "net/client_memory.h"
 #include "net/reply.h"
 
-/* Subscriptions of closing clients that are dropped at once: at some 200 ns each well below the
- * 100 us that other work between turns takes. */
+/* Subscriptions of closing clients that are dropped at once. At some 200 ns each they take less
+ * than the 100 us of other work between turns. */
 #define DROP_AT_ONCE 256
-/* The memory in which messages are built stays up to this; that of a longer one is freed at once.
- */
+/* The buffer in which messages are built is kept up to this size; a larger one is freed at once. */
 #define TEXT_BYTES_KEPT 16384
-/* How far ahead of the subscriber that is sent to others are asked for: sending takes longer than a
- * few cache misses. */
+/* How many subscribers ahead a send prefetches: sending takes longer than a few cache misses. */
 #define PREFETCH_DISTANCE 4
-/* Lengths and counts of one message: a mark, digits and a line's end each. */
+/* Room for the lengths and counts of one message: a type character, digits and a line's end each.
+ */
 #define HEADERS_BYTES ((size_t)5 * (NUMBER_INT64_CHARS + 3))
 
 struct topic {
@@ -72,11 +72,11 @@ struct listener {
     struct list_link subscriptions[PUBSUB_KINDS]; /* of struct subscription.in_listener */
     struct list_link in_leavers;
     struct client *client;
-    size_t bytes; /* that it and its subscriptions take */
+    size_t bytes; /* of memory, with its subscriptions */
     uint32_t counts[PUBSUB_KINDS];
 };
 
-/* What `pairs` is searched by. */
+/* The key of `pairs`. */
 struct pair {
     const struct topic *topic;
     const struct client *client;
@@ -163,7 +163,7 @@ static struct topic *topic_create(enum pubsub_kind kind, struct slice name) {
     return t;
 }
 
-/* Its last subscription may have ended. */
+/* Frees a topic that has no subscription any more. */
 static void topic_release(struct topic *t) {
     if (t->count) return;
     table_remove_element(topics[t->kind], topic_hash(t), t);
@@ -207,7 +207,7 @@ static void subscription_create(struct topic *t, struct listener *l) {
     client_memory_note(l->client);
 }
 
-/* Frees the listener, too, with its last one; the topic is the caller's to release. */
+/* Frees a subscription, and with the last one its listener. The caller releases the topic. */
 static void subscription_free(struct subscription *s) {
     struct listener *l = listener_of(s->client);
     table_remove_element(pairs, subscription_hash(s), s);
@@ -222,14 +222,14 @@ static void subscription_free(struct subscription *s) {
     client_memory_note(c);
 }
 
-/* NULL where there is none. */
+/* The listener's first subscription of a kind; NULL where there is none. */
 static struct subscription *listener_first(const struct listener *l, enum pubsub_kind kind) {
     if (!l || list_is_empty(&l->subscriptions[kind])) return NULL;
     return LIST_ENTRY(l->subscriptions[kind].next, struct subscription, in_listener);
 }
 
-/* Drops up to *budget subscriptions of it, and takes them off the budget; the listener goes with
- * the last. */
+/* Drops up to *budget subscriptions of the listener and subtracts them from the budget. The
+ * listener is freed with the last one. */
 static void listener_drop(struct listener *l, size_t *budget) {
     for (size_t left = listener_total(l); left && *budget; left--, (*budget)--) {
         struct subscription *s = listener_first(l, PUBSUB_CHANNEL);
@@ -240,7 +240,7 @@ static void listener_drop(struct listener *l, size_t *budget) {
     }
 }
 
-/* What many subscriptions leave goes in steps. */
+/* Drops a closing client's subscriptions; of many, the rest is dropped in steps (leavers). */
 static void client_closes(struct client *c) {
     struct listener *l = listener_of(c);
     size_t budget = DROP_AT_ONCE;
@@ -251,7 +251,7 @@ static void client_closes(struct client *c) {
     listener_drop(l, &budget);
 }
 
-/* Drops so many subscriptions of leavers at most. Their clients have been closed before. */
+/* Drops up to `budget` subscriptions of leavers, whose clients are closed already. */
 static void leavers_drop(size_t budget) {
     while (!list_is_empty(&leavers) && budget) {
         struct listener *l = LIST_ENTRY(leavers.next, struct listener, in_leavers);
@@ -286,7 +286,7 @@ static char *write_bulk(char *out, struct slice s) {
     return out;
 }
 
-/* In `text`, as an array: text_send makes a push of it where the client wants one. */
+/* Builds a message in `text`, as an array; text_send makes a push of it for clients of RESP3. */
 static void text_build(const struct slice *words, size_t count) {
     size_t bytes = HEADERS_BYTES;
     for (size_t i = 0; i < count; i++) bytes += words[i].length + 2;
@@ -306,7 +306,7 @@ static void text_drop(void) {
     if (text.capacity > TEXT_BYTES_KEPT) buffer_free(&text);
 }
 
-/* To whoever listens to the topic; returns to how many. The words are the message. */
+/* Sends the message that the words make to the topic's subscribers; returns to how many. */
 static size_t topic_send(const struct topic *t, const struct slice *words, size_t count) {
     size_t sent = 0;
     const struct list_link *ahead = &t->subscriptions;
@@ -318,9 +318,9 @@ static size_t topic_send(const struct topic *t, const struct slice *words, size_
             __builtin_prefetch(LIST_ENTRY(ahead, struct subscription, in_topic)->client);
         ahead = ahead->next;
         __builtin_prefetch(ahead->next);
-        if (c->flags & CLIENT_CLOSING) continue; /* marked, or a leaver */
+        if (c->flags & CLIENT_CLOSING) continue; /* marked, or among the leavers */
         sent++;
-        if (c->flags & CLIENT_CLOSE_AFTER_REPLY) continue; /* its last reply stands there */
+        if (c->flags & CLIENT_CLOSE_AFTER_REPLY) continue; /* its last reply has been written */
         text_send(c);
         if (__builtin_expect(reply_is_due(), 0)) batch_relieve();
     }
@@ -369,8 +369,8 @@ bool pubsub_has_listeners(void) {
 static const struct slice said_begun[PUBSUB_KINDS] = {{"subscribe", 9}, {"psubscribe", 10}};
 static const struct slice said_ended[PUBSUB_KINDS] = {{"unsubscribe", 11}, {"punsubscribe", 12}};
 
-/* What happened to a subscription (name.bytes NULL: there was none), and how many there are now.
- * May mark the client as closing. */
+/* Replies what happened to a subscription (name.bytes NULL: there was none), and how many the
+ * client has now. May mark the client as closing. */
 static void tell_subscription(struct client *c, struct slice what, struct slice name) {
     ASSERT(!sending);
     buffer_clear(&text);
@@ -419,7 +419,7 @@ static void unsubscribe_each(struct client *c, enum pubsub_kind kind, bool tell)
     while (!(c->flags & CLIENT_CLOSING) && (s = listener_first(listener_of(c), kind))) {
         struct topic *t = s->topic;
         subscription_free(s);
-        t->count++; /* the name is needed until it is told */
+        t->count++; /* keeps the topic until the reply names it */
         if (tell) tell_subscription(c, said_ended[kind], name_of(t));
         t->count--;
         topic_release(t);
@@ -488,7 +488,7 @@ static void visit_topic(void *element, void *context) {
     v->visit(name_of(element), v->context);
 }
 
-/* The table does not change meanwhile, so that each is met once. */
+/* The table does not change meanwhile, so each channel is visited once. */
 void pubsub_each_channel(void (*visit)(struct slice name, void *context), void *context) {
     struct visitor v = {visit, context};
     uint64_t cursor = 0;

@@ -1,55 +1,64 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tracked keys, prefixes, and what is sent to whom.
+ * Tracked keys, prefixes, and messages of invalidation.
  *
  *     keys: name -> ids of clients that read it       a change sends to them, and the key goes
  *     prefixes: name -> ids of clients, and the keys  a change is collected in each prefix that the
  *               that changed below it                 key begins with; sent before the loop sleeps
  *     trackers: each a client's                       a flush sends to all, and all keys go
  *
- * Names are those of keys in any database, as in 6.2: who reads a key of one database is told of
- * changes of the same name in all. SWAPDB tells nobody, as in 6.2.
+ * As in 6.2, keys are told apart by name only: a client that reads a key in one database gets
+ * messages of changes of that name in any database. SWAPDB sends no messages.
  *
- * A message is a push in RESP3. A client of RESP2 gets none by itself: it names another that gets
- * its messages (redirect), as a push or, in RESP2 and while it listens to anything, in the form of
- * a published message on __redis__:invalidate.
+ * A message is a push in RESP3. A client of RESP2 cannot get pushes, so it names another client
+ * that gets its messages (redirect): as pushes, or, if that client speaks RESP2 and listens to a
+ * channel, as published messages on __redis__:invalidate.
  *
- * Two sorts of messages wait until the call of the client whose request runs has ended, a
- * transaction's until that of EXEC has. First go those of others that are redirected to it: they
- * would stand within its reply. Then go its own, to whom it redirects by then (where it has ended
- * tracking since, to whom it did last), in the form that suits the protocol which that one speaks
- * by then. (6.2 does so with a client's own alone: those of others stand before its reply or within
- * that of EXEC. Also, a flush is told there as a null of the protocol that the one who tracks
- * speaks, whoever is told.) Clients that have waited are served after all that, so nothing waits
- * while they are, but for the own messages of the one that is credited: until its reply.
+ * While a request runs, two kinds of messages wait until its call (in a transaction: EXEC's call)
+ * has ended, because a message inside a reply cannot be parsed. Then they are sent in this order:
  *
- * What is remembered of a client that closes, or stops tracking, stays until the key changes; an id
- * that means nothing more is passed over, and dropped when its set would grow. So a set has never
- * more than about four times as many places as there are clients. When the last one stops, all keys
- * go. Where there are more than tracking-table-max-keys, random ones are told as changed: with each
- * request as many as it added and TRIM_KEYS, and before the loop sleeps TRIM_KEYS at a time. (6.2
- * does so in its cron, with an effort that grows.)
+ *  1. Messages that other clients redirect to the client of the request.
+ *  2. The client's own messages, to itself or to the client to which it redirects at that time (or
+ *     did last, if it has ended tracking), in the form of the protocol that the recipient speaks at
+ *     that time.
  *
- * Of prefixes that a key begins with, the last one before it in order is found first; every other
- * is a beginning of what the two have in common. So there are as many searches as prefixes that fit
- * and a few more, however many prefixes there are.
+ * 6.2 lets only the client's own messages wait: those of other clients stand before its reply or
+ * within EXEC's. And 6.2 sends a flush as the null of the tracking client's protocol, whoever gets
+ * it.
  *
- * Sending may mark clients as closing, any of them; what they have here stays until the request has
- * ended, or what runs between turns.
+ * Blocked clients are served after all that, so no message waits then, except for those of the
+ * credited client (tracking_credit), which follow its reply.
+ *
+ * When a client closes or stops tracking, its id stays in the sets of the keys that it has read
+ * until these change. Such an id is skipped, and dropped when its set would grow, so a set never
+ * has more than about four times as many places as there are clients. When the last client stops
+ * tracking, all keys are dropped. Beyond tracking-table-max-keys random keys are invalidated as if
+ * they had changed: with each request as many as it added and TRIM_KEYS more, and before the loop
+ * sleeps TRIM_KEYS at a time. (6.2 does so in its cron, with an effort that grows.)
+ *
+ * To find the prefixes with which a key begins, a search finds the last prefix that is not behind
+ * the key in order. Any other that fits is a beginning of the part that the two have in common, so
+ * the next search is for that part. So the number of searches is the number of fitting prefixes and
+ * a few more, however many prefixes there are.
+ *
+ * Sending may mark any client as closing; its state here stays until the request, or the work
+ * between turns, has ended.
  *
  * Invariants (tracking_check)
- *  1. A client has TRACKING_ON exactly while it has a tracker, which stands in `trackers`; the
- *     keyspace knows of our interest exactly while there is one.
- *  2. A tracked key has an id at least, and `items` is the sum of all keys' ids.
- *  3. A prefix has a client at least. A client's prefixes stand in order, none twice, and each has
- *     the client's id; only broadcasting ones have any.
- *  4. A prefix stands in `changed` exactly while it has collected keys.
- *  5. A tracker's bytes, and those of prefixes that it pays for, are of MEMORY_CLIENTS and its
- *     client's (struct client_state). A prefix is paid for by one that has it, at first the one
- *     that it was made for; nobody pays where only clients have it that are to be closed. Keys,
- *     such prefixes, what is collected, and the ids of those who share a prefix are nobody's own:
- *     MEMORY_OTHER. (The radix tree that finds prefixes counts itself as MEMORY_DATASET.)
- *  6. A client has TRACKING_MESSAGES_WAIT exactly while its messages wait: one client at most, and
- *     one more for each turn within a call. Those of outer turns stand on who made the turn's
+ *  1. A client has TRACKING_ON exactly while it has a tracker, which is in `trackers`. This file is
+ *     registered as interested with the keyspace exactly while there is a tracker.
+ *  2. A tracked key has at least one id, and `items` is the number of all keys' ids.
+ *  3. A prefix has at least one client. A client's prefixes are in order, none twice, and each has
+ *     the client's id; only broadcasting clients have prefixes.
+ *  4. A prefix is in `changed` exactly while it has collected keys.
+ *  5. A tracker's bytes, and those of the prefixes charged to it, are MEMORY_CLIENTS and its
+ *     client's (struct client_state). A prefix that several clients share is charged to exactly one
+ *     of their trackers, at first the one for which it was created, and to none where all its
+ *     clients are closing. Keys, prefixes charged to none, collected keys, and the ids of a
+ *     prefix's clients are charged to no client: MEMORY_OTHER. (The radix tree that finds prefixes
+ *     counts itself as MEMORY_DATASET.)
+ *  6. A client has TRACKING_MESSAGES_WAIT exactly while its messages wait: at most one client, and
+ *     one more for each nested turn. The messages of outer turns are in the struct tracking_nesting
+ *     on the
  * stack.
  */
 #include "publish/tracking.h"
@@ -75,25 +84,25 @@
 #include "option/option.h"
 #include "store/keyspace.h"
 
-/* Keys beyond the limit that are dropped in one step: at some 300 ns each well below the 100 us
- * that other work between turns takes. 6.2 begins with as many. */
+/* Keys beyond the limit that one step drops. At some 300 ns each they take less than the 100 us of
+ * other work between turns. 6.2 begins with as many. */
 #define TRIM_KEYS 100
-/* A table of more keys than this is freed in the background: handing one over costs about as much.
- */
+/* A table of more keys than this is freed in the background; handing it over costs about as much as
+ * freeing so many. */
 #define FREE_AT_ONCE 64
-/* Memory in which messages are built stays up to this. */
+/* The buffer in which messages are built is kept up to this size. */
 #define TEXT_BYTES_KEPT 16384
-/* A mark, digits and a line's end. */
+/* Room for a type character, digits and a line's end. */
 #define HEADER_BYTES (NUMBER_INT64_CHARS + 3)
 
 #define PUSH_HEAD ">2\r\n$10\r\ninvalidate\r\n"
 #define MESSAGE_HEAD "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n"
 #define BROKEN_HEAD ">2\r\n$21\r\ntracking-redir-broken\r\n"
 
-/* The body of a message is an array of keys; bytes NULL: all keys. One that waits is followed by
- * its body's bytes. */
+/* A message that waits; its body's bytes follow it. The body is an array of keys; bytes NULL: all
+ * keys. */
 struct waiting_message {
-    bool is_own; /* of the client that waits; else redirected to it */
+    bool is_own; /* the waiting client's own; else redirected to it */
     struct slice body;
 };
 
@@ -112,9 +121,9 @@ struct changed_key {
 
 struct prefix {
     struct list_link link; /* in `changed` */
-    struct tracker *payer; /* whose client's memory it is, or NULL */
+    struct tracker *payer; /* the tracker that it is charged to, or NULL */
     struct table *keys;    /* of struct changed_key; NULL = none */
-    size_t table_bytes;    /* of it, as counted: it may grow between two changes */
+    size_t table_bytes;    /* of `keys`, as counted: it may grow between two changes */
     struct idset clients;
     size_t length;
     char name[];
@@ -124,7 +133,7 @@ struct tracker {
     struct list_link link; /* in `trackers` */
     struct client *client;
     struct tracking_mode mode;
-    bool caching;             /* CLIENT CACHING has been said */
+    bool caching;             /* CLIENT CACHING is in effect */
     struct prefix **prefixes; /* in the order of their names */
     size_t prefixes_count, prefixes_capacity;
     size_t paid_bytes; /* of prefixes */
@@ -136,18 +145,18 @@ static size_t items;
 static size_t added;         /* keys, since the table was trimmed last */
 static struct rax *prefixes; /* of struct prefix; NULL until the first */
 static struct list_link changed = {&changed, &changed};
-static size_t all_changed_bytes; /* of their keys */
-static struct client *credited;  /* NULL = whose request runs */
-static bool serving;             /* clients that waited: the running call's reply is complete */
+static size_t all_changed_bytes; /* of all prefixes' changed keys */
+static struct client *credited;  /* NULL = the one whose request runs */
+static bool serving;             /* blocked clients: the running call's reply is complete */
 static struct list_link trackers = {&trackers, &trackers};
 static size_t trackers_count;
-static uint64_t flush_told; /* the number of the call that was told of, from 1 on */
+static uint64_t flush_told; /* the number of the last call whose flush was sent, from 1 on */
 
 static struct buffer text = {.class = MEMORY_POOLS}; /* the message that is being sent */
-/* Of struct waiting_message, all of one client, which has TRACKING_MESSAGES_WAIT. */
+/* Messages (struct waiting_message) of one client, which has TRACKING_MESSAGES_WAIT. */
 static struct buffer waiting = {.class = MEMORY_OTHER};
-static uint64_t redirect_at_stop;  /* of that client, where it has ended tracking since */
-static const struct call *outside; /* the call that the innermost turn is made within, or NULL */
+static uint64_t redirect_at_stop;  /* that client's, if it has ended tracking since */
+static const struct call *outside; /* the call that made the innermost nested turn, or NULL */
 
 static struct tracker *tracker_of(const struct client *c) {
     return client_place(c, &tracking_client_state);
@@ -180,7 +189,7 @@ static const struct client *client_in_call(void) {
     return call_running() != outside && !serving ? batch_running_client() : NULL;
 }
 
-/* The client whose own messages wait; NULL = nobody's. */
+/* The client whose own messages wait; NULL = none. */
 static const struct client *client_in_reply(void) { return serving ? credited : client_in_call(); }
 
 static void wait_for_reply(struct client *c, bool is_own, struct slice body) {
@@ -190,7 +199,7 @@ static void wait_for_reply(struct client *c, bool is_own, struct slice body) {
     if (body.length) buffer_append(&waiting, body.bytes, body.length);
 }
 
-/* Not to one whose last reply stands there already. */
+/* Sends a message, but not to a client whose last reply has been written. */
 static void send_message(struct client *c, bool redirected, struct slice body) {
     struct slice head = SLICE(PUSH_HEAD);
     if (c->flags & CLIENT_CLOSE_AFTER_REPLY) return;
@@ -203,7 +212,7 @@ static void send_message(struct client *c, bool redirected, struct slice body) {
     reply_message(c, body.bytes, body.length);
 }
 
-/* The client that should get its messages is gone. */
+/* Tells `c` that the client to which it redirects is gone. */
 static void tell_broken(struct client *c, uint64_t redirect) {
     char line[HEADER_BYTES] = ":";
     size_t length = 1;
@@ -250,7 +259,7 @@ static void send_waiting_of(struct client *c, bool own) {
     }
 }
 
-/* Where its reply is complete, so that nothing waits any more. */
+/* Sends the client's waiting messages; its reply must be complete. */
 static void send_waiting(struct client *c) {
     if (!(client_flags(c, &tracking_client_state) & TRACKING_MESSAGES_WAIT)) return;
     ASSERT(!client_in_reply());
@@ -260,7 +269,7 @@ static void send_waiting(struct client *c) {
     drop_text(&waiting);
 }
 
-/* NULL where there is no such client any more, or it does not track. */
+/* The tracker of the client with this id; NULL where it is closed or does not track. */
 static struct tracker *tracker_find(uint64_t id) {
     const struct client *c = client_find(id);
     return c ? tracker_of(c) : NULL;
@@ -285,7 +294,7 @@ static void key_free(struct tracked_key *k) {
     memory_free(k, MEMORY_OTHER);
 }
 
-/* Whether what was read is still wanted to be known. */
+/* Whether the tracker still wants messages of keys that were read. */
 static bool wants_keys(const struct tracker *t) { return t && !t->mode.broadcasts; }
 
 static void drop_gone(struct tracked_key *k) {
@@ -327,8 +336,8 @@ static void note_reads(const struct call *call) {
                                           (void *)(uintptr_t)call});
 }
 
-/* Tells all who read it but, where it is a client of NOLOOP, the one whose own change it is; once
- * the key is in no table. */
+/* Sends a message to all clients that read the key, except for `changer` if that has NOLOOP. The
+ * key must be in no table any more. */
 static void key_tell(const struct tracked_key *k, const struct client *changer) {
     size_t position = 0;
     uint64_t id;
@@ -367,7 +376,7 @@ static void release_table(void *table) {
     while (!table_free_step(table, SIZE_MAX, release_key, NULL)) continue;
 }
 
-/* What a table holds is nobody else's: a thread of its own can free it. */
+/* Drops all keys. No other code has pointers to them, so a background thread can free the table. */
 static void forget_keys(void) {
     struct table *t = keys;
     keys = NULL;
@@ -420,7 +429,7 @@ static void prefix_set_payer(struct prefix *p, struct tracker *t) {
     memory_move(p, bytes, MEMORY_OTHER, MEMORY_CLIENTS);
 }
 
-/* Nobody pays for it yet. */
+/* Creates a prefix that is charged to no tracker yet. */
 static struct prefix *prefix_create(struct slice name) {
     struct prefix *p = memory_alloc(sizeof(*p) + name.length, MEMORY_OTHER);
     list_init(&p->link);
@@ -464,7 +473,8 @@ static void prefix_free(struct prefix *p) {
     memory_free(p, MEMORY_OTHER);
 }
 
-/* Who pays has left: some other one does. Those that are to be closed are not found. */
+/* Charges a prefix, whose payer has left, to another of its clients; clients that are closing are
+ * not found. */
 static void prefix_find_payer(struct prefix *p) {
     struct tracker *t = NULL;
     size_t position = 0;
@@ -498,7 +508,7 @@ static void prefix_collect(struct prefix *p, struct slice name, uint64_t hash, u
     k->writer = writer;
 }
 
-/* In each prefix that the key begins with. */
+/* Collects a changed key in each prefix with which it begins. */
 static void collect_in_prefixes(struct slice name, uint64_t hash, uint64_t writer) {
     enum rax_relation relation = RAX_AT_MOST;
     struct slice rest = name;
@@ -534,15 +544,15 @@ static void append_pointer(void *element, void *context) {
     buffer_append(context, &element, sizeof(element));
 }
 
-/* What is sent for one prefix. */
+/* The messages of one prefix. */
 struct news {
     struct changed_key **keys; /* in order */
     size_t count;
     struct idset writers;
-    struct buffer all, others; /* messages' bodies: all keys, those that others have written */
+    struct buffer all, others; /* messages' bodies: all keys; keys that other clients wrote */
 };
 
-/* The body, without the keys of that writer; false where nothing is left. */
+/* Builds a body without the keys that the client `without` wrote; false where no key is left. */
 static bool append_keys(const struct news *n, uint64_t without, struct buffer *out) {
     size_t count = 0;
     for (size_t i = 0; i < n->count; i++) count += !without || n->keys[i]->writer != without;
@@ -613,7 +623,7 @@ static const struct client *changer_now(void) {
     return credited && !captured ? credited : batch_running_client();
 }
 
-/* What a script changes is the change of who runs it, but not below a prefix: as 6.2. */
+/* Whether a script runs. As in 6.2 its changes count as its caller's, except below prefixes. */
 static bool in_script(void) {
     const struct call *running = call_running();
     return running && call_is_scripts(running);
@@ -659,10 +669,10 @@ void tracking_nest_end(const struct tracking_nesting *outer) {
     redirect_at_stop = outer->redirect_at_stop;
 }
 
-/* CONFIG RESETSTAT: numbers of calls come again. */
+/* CONFIG RESETSTAT: the numbers of calls begin anew. */
 static void calls_count_anew(void) { flush_told = 0; }
 
-/* FLUSHALL is told once, though each database is flushed. */
+/* FLUSHALL sends one message, though each database is flushed. */
 static void tracking_flushing(struct keyspace *ks) {
     uint64_t call_number = call_count() + 1;
     if (flush_told == call_number) return;
@@ -679,7 +689,8 @@ const struct keyspace_observer tracking_observer = {.changed = key_changed,
 
 /* ---- calls ---- */
 
-/* CLIENT CACHING counts for one request, or one transaction; CLIENT itself does not use it up. */
+/* Ends CLIENT CACHING, which is in effect for one request or transaction; CLIENT itself does not
+ * end it. */
 static void end_caching(struct client *c, const struct command *command) {
     struct tracker *t = tracker_of(c);
     if (!t || !t->caching) return;
@@ -827,13 +838,14 @@ static bool prefixes_overlap(struct slice a, struct slice b) {
     return begins_with(a, b) || begins_with(b, a);
 }
 
-/* The first of the client's prefixes, in order, that overlaps; NULL where none does. Only "" may
- * overlap with others of them: so the others that begin the name are the last one before it. */
+/* The first of the client's prefixes, in order, that overlaps with the name; NULL where none does.
+ * Of the client's own prefixes only "" may overlap with others. So at most one other prefix begins
+ * the name, and it is the last one before it. */
 static const struct prefix *own_overlap(const struct tracker *t, struct slice name) {
     size_t low = 0, high = t ? t->prefixes_count : 0;
     if (!high) return NULL;
     if (!t->prefixes[0]->length) return t->prefixes[0];
-    while (low < high) { /* the first one that is not before it */
+    while (low < high) { /* finds the first one that is not before the name */
         size_t middle = low + (high - low) / 2;
         if (slice_compare(prefix_name(t->prefixes[middle]), name) < 0)
             low = middle + 1;
@@ -853,9 +865,10 @@ static int compare_given(const void *a, const void *b) {
     return order ? order : (*one > *other) - (*one < *other);
 }
 
-/* The first given name that overlaps with a later one; NULL where none does. In order, whatever
- * begins with a name follows it at once: `open` are the names that the present one begins with,
- * outermost first, each replaced by the foremost given of it and those around it. */
+/* The first given name that overlaps with a later one; NULL where none does. In sorted order all
+ * names that begin with a name follow it at once. `open` has the names with which the present one
+ * begins, the shortest first; each entry is the one that was given first among that name and the
+ * shorter ones. */
 static const struct slice *given_overlap(const struct slice *names, size_t count) {
     const struct slice **sorted = memory_alloc(count * sizeof(*sorted), MEMORY_OTHER);
     const struct slice **open = memory_alloc(2 * count * sizeof(*open), MEMORY_OTHER);

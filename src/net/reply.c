@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Replies: output buffers, clients' chunks, and the forms of RESP2 and RESP3.
  *
- * A group whose length comes after its elements (struct reply_group) has the longest header's room
- * where its header will stand. At its end the header is written, and the rest of the room is closed
- * from the side that has fewer bytes to move: what stands behind it moves down, or what stands
- * before it, in the same region or chunk, moves up, and the region or chunk then begins later. So
- * the header is found by its distance from the first unsent byte there, which neither way changes
- * for the groups around this one.
+ * A group whose length comes after its elements (struct reply_group) begins with room for the
+ * longest header. When the group ends, the header is written and the gap that it leaves is closed
+ * from the side that has fewer bytes: either the bytes behind the gap move down, or the bytes
+ * before it, in the same region or chunk, move up, and the region or chunk then begins later. A
+ * group knows its header by the distance from the first unsent byte there, because closing the gap
+ * of an inner group does not change that distance for the groups around it.
  *
  * Invariants
  *  1. Bytes of one client leave in the order in which they were added: a client that has chunks
  *     gets further replies in chunks, never in the output buffer.
- *  2. The output buffer is empty between batches. There is one for each turn within a turn
- *     (reply_enter); that of an outer turn has nothing meanwhile but what the request that runs
- *     there has replied so far.
- *  3. A client with chunks is watched for writability (CLIENT_WRITE_WAITS), stands in the list of
- *     clients to be written to, or in that of those that wait for a record (`gated`): the first of
- *     its chunks may not leave yet.
- *  4. A client's chunk_bytes is the sum of what its chunks take. Where it grows the limits are
- *     checked, which may mark the client as closing: its chunks are gone then, nothing is added any
- *     more, and it stands in no list here.
- *  5. To a client whose request runs in an outer turn (CLIENT_BELOW) nothing is written: its chunks
- *     may come behind what stands in the outer output. It waits in `below` for reply_leave.
- *     What its request had replied so far is meanwhile not its `replies` but its output's `own`:
- *     what is added is a message of others', and stands apart (`later`) until the request has
- *     ended.
- *  6. Where there are I/O threads a batch's regions may be given to them (reply_write_batch). The
- *     bytes stay where they are: the output buffer goes on behind them (`base`), or is another one,
- *     until reply_settle. A client whose region is written so, or whose transport is read
- *     (CLIENT_AWAY), is written to by nobody else: what is added to it are chunks, and waits in
- *     `away`. What is left of its region comes before them.
- *  7. While a group of a client's reply is open (CLIENT_OPEN_GROUP) nothing of the client's output
- *     is written, and nothing but the reply is added to it. A group that began in the output buffer
- *     stands there, or, once that was full, at the same distance from the start of the client's
- *     first chunk: by 1 a client whose replies go to the output buffer has no chunks.
+ *  2. The output buffer is empty between batches. Each nested turn has its own (reply_enter). The
+ *     output buffer of an outer turn contains, during the nested turn, only what the request that
+ *     runs there has replied so far.
+ *  3. A client with chunks is watched for writability (CLIENT_WRITE_WAITS), or is in the list of
+ *     clients to be written to, or in the list of clients that wait for a record (`gated`) because
+ *     their first chunk may not leave yet.
+ *  4. A client's chunk_bytes is the memory of its chunks. Whenever it grows the limits are checked,
+ *     which may mark the client as closing. A closing client has no chunks, gets none, and is in no
+ *     list of this file.
+ *  5. Nothing is written to a client whose request runs in an outer turn (CLIENT_BELOW), because
+ * its chunks may come after bytes in the outer output. It waits in `below` for reply_leave. During
+ *     the nested turn the chunks of its reply are in the output's `own`, not in its `replies`.
+ * Bytes that are added then are messages of other clients; they are kept apart (`later`) until the
+ *     request has ended.
+ *  6. I/O threads may be given a batch's regions (reply_write_batch). The bytes stay where they are
+ *     until reply_settle: further replies go behind them (`base`) or to another output buffer.
+ * While an I/O thread writes a client's region, or reads by its transport (CLIENT_AWAY), no other
+ * code writes to the client: bytes that are added become chunks, and the client waits in `away`.
+ * The unsent rest of its region comes before these chunks.
+ *  7. While a group of a client's reply is open (CLIENT_OPEN_GROUP) none of the client's bytes are
+ *     written, and only the reply is added to. A group that began in the output buffer is still
+ *     there, or, if the buffer became full, at the same distance from the start of the client's
+ *     first chunk, because a client whose replies go to the output buffer has no chunks (1).
  *
  * Source of the formats: the Redis serialization protocol's specification, versions 2 and 3.
  */
@@ -56,20 +56,20 @@
 
 struct reply_chunk {
     struct reply_chunk *next;
-    uint64_t record; /* its last bytes may leave when this is safe: see reply_depend */
+    uint64_t record; /* the chunk may leave when this record is safe: see reply_depend */
     size_t used, sent, capacity;
     char bytes[];
 };
 
-/* A client's replies in the output buffer. */
+/* The replies of one client in the output buffer. */
 struct region {
     struct client *client;
     uint64_t record;
     size_t start, length;
 };
 
-/* Error codes counted apart; a code beyond these is counted in the total only. 6.2 itself has some
- * thirty, scripts and modules may add theirs. */
+/* So many error codes are counted separately; further codes are counted in the total only. 6.2
+ * itself has about thirty; scripts and modules may add more. */
 #define ERROR_CODES_MAX 128
 #define ERROR_CODE_CHARS 32
 struct error_count {
@@ -77,14 +77,15 @@ struct error_count {
     uint64_t count;
 };
 
-/* Pieces written with one call at most. */
+/* At most so many pieces are written with one call. */
 #define WRITE_PIECES_MAX 32
-/* Output buffers in rotation where there are I/O threads, so that the next batch has room while the
- * one before is written. */
+/* With I/O threads, so many output buffers are used in rotation, so that the next batch has room
+ * while the previous one is written. */
 #define OUTPUTS_MAX 4
-/* The next one is taken where less than this is left: a batch of small replies needs no more. */
+/* The next output buffer is used if less than this is free: a batch of small replies needs no more.
+ */
 #define OUTPUT_ROOM_MIN (REPLY_OUTPUT_BYTES / 2)
-/* Transfers on their way at most: two batches of as many regions as there may be. */
+/* At most so many transfers are under way: two batches with as many regions as possible. */
 #define TRANSFERS_MAX (2 * REPLY_REGIONS_MAX / TRANSFER_PIECES_MAX)
 /* The longest header: a mark, 20 digits, "\r\n". */
 #define HEADER_CHARS 24
@@ -94,17 +95,18 @@ static struct region regions[REPLY_REGIONS_MAX]; /* in it */
 static int region_count;
 static size_t pending; /* bytes of chunks that were added since all was written */
 static struct list_link to_write = {&to_write, &to_write};
-static struct list_link gated = {&gated, &gated}; /* of write_link: who waits for a record */
-static struct list_link below = {&below, &below}; /* the same: who waits for its outer turn */
-static struct list_link away = {&away, &away};    /* the same: who waits for an I/O thread */
-static struct transfer *transfers;                /* TRANSFERS_MAX; NULL = no I/O threads */
-static int transfers_count;                       /* of them on their way, from the first */
+static struct list_link gated = {&gated,
+                                 &gated}; /* of write_link: clients that wait for a record */
+static struct list_link below = {&below, &below}; /* of write_link: clients that wait for a turn */
+static struct list_link away = {&away, &away}; /* of write_link: clients an I/O thread works for */
+static struct transfer *transfers;             /* TRANSFERS_MAX; NULL = no I/O threads */
+static int transfers_count;                    /* of them on their way, from the first */
 static char *outputs[OUTPUTS_MAX];
 static bool outputs_given[OUTPUTS_MAX]; /* regions in it are on their way */
 static int output_number;               /* of the outermost turn's */
 static void (*before_write)(void);
 static void (*send_streams)(void); /* NULL: no client is sent one */
-static uint64_t record_safe;       /* what tells of this record, or an earlier one, may leave */
+static uint64_t record_safe;       /* bytes that depend on this or an earlier record may leave */
 static struct error_count error_counts[ERROR_CODES_MAX];
 static int error_codes;
 static uint64_t error_replies, unexpected_errors, bytes_written, writes;
@@ -166,7 +168,7 @@ static size_t chunk_bytes(const struct reply_chunk *chunk) {
     return sizeof(*chunk) + chunk->capacity;
 }
 
-/* The client's first chunk. */
+/* Frees the client's first chunk. */
 static void chunk_free_first(struct client *c) {
     struct reply_chunk *chunk = c->replies;
     c->replies = chunk->next;
@@ -198,12 +200,13 @@ static struct reply_chunk *chunk_add(struct client *c, size_t at_least) {
     return chunk;
 }
 
-/* A nested turn's replies may tell of less than what stands before them. */
+/* Makes the chunk wait for the output's record. A nested turn's record may be lower than that of
+ * the bytes before, so the chunk keeps the higher one. */
 static inline void note_record(struct reply_chunk *chunk) {
     if (chunk->record < output.record) chunk->record = output.record;
 }
 
-/* Without a look at the limits: the client lives and its chunks are there afterwards. */
+/* Adds bytes to the client's chunks without checking the limits, so the client is not closed. */
 static void chunk_store(struct client *c, const char *bytes, size_t length) {
     if (!(c->flags & CLIENT_WRITE_WAITS) && list_is_empty(&c->write_link))
         list_append(&to_write, &c->write_link);
@@ -223,9 +226,9 @@ static void chunk_store(struct client *c, const char *bytes, size_t length) {
     chunk->used = length - room;
 }
 
-/* Where `length` bytes may be written at the end of the last chunk, to be followed by chunk_commit;
- * NULL where it has no room. Chunks take no more memory by it, so the limits need no look, but for
- * the time above the soft one. */
+/* Returns where `length` bytes may be written at the end of the last chunk; chunk_commit follows.
+ * NULL if the chunk has no room. The chunks take no more memory by this, so the limits are checked
+ * only for a client that is above its soft limit, whose time may be up. */
 static inline char *chunk_reserve(const struct client *c, size_t length) {
     struct reply_chunk *chunk = c->replies_last;
     if (!chunk || chunk->capacity - chunk->used < length) return NULL;
@@ -281,7 +284,8 @@ size_t reply_output_bytes(const struct client *c) {
     return bytes;
 }
 
-/* Adds up what these take and what of it is unsent; false where `last` is not the last. */
+/* Adds the memory of the chunks to *taken and their unsent bytes to *unsent. False if `last` is not
+ * the last chunk. */
 static bool add_up(struct reply_chunks chunks, size_t *taken, size_t *unsent) {
     const struct reply_chunk *last = NULL;
     for (const struct reply_chunk *chunk = chunks.first; chunk; chunk = chunk->next) {
@@ -302,7 +306,7 @@ bool reply_check(const struct client *c) {
     return sound && taken == c->chunk_bytes && unsent == c->reply_bytes;
 }
 
-/* Puts these before the client's chunks. */
+/* Puts the chunks before those of the client. */
 static void put_before(struct client *c, struct reply_chunks chunks) {
     if (!chunks.first) return;
     chunks.last->next = c->replies;
@@ -319,7 +323,7 @@ static void put_behind(struct client *c, struct reply_chunks chunks) {
     c->replies_last = chunks.last;
 }
 
-/* Takes away all of the client's chunks. */
+/* Takes all chunks away from the client. */
 static struct reply_chunks take_chunks(struct client *c) {
     struct reply_chunks chunks = {c->replies, c->replies_last};
     c->replies = c->replies_last = NULL;
@@ -378,8 +382,8 @@ void reply_end(void) {
     output.current = NULL;
 }
 
-/* The output buffer is full: what stands there of the current client goes to chunks, and so does
- * all that follows. */
+/* The output buffer is full: the current client's bytes in it are moved to chunks, and its further
+ * replies go to chunks, too. */
 static void output_spill(void) {
     struct client *c = output.current;
     output.current = NULL;
@@ -389,7 +393,8 @@ static void output_spill(void) {
     if (length) chunk_append(c, output.bytes + start, length);
 }
 
-/* Where `length` bytes may be written, to be followed by reply_commit; NULL: use chunk_append. */
+/* Returns where `length` bytes may be written in the output buffer; output_commit follows. NULL: the
+ * caller uses chunk_append instead. */
 static inline char *output_reserve(struct client *c, size_t length) {
     if (__builtin_expect(c != output.current, 0)) return NULL;
     if (__builtin_expect(length > REPLY_OUTPUT_BYTES - output.used, 0)) {
@@ -411,7 +416,7 @@ static inline void output_append(struct client *c, const char *bytes, size_t len
     }
 }
 
-/* Its replies go nowhere, or are values. */
+/* Whether replies to the client are dropped, or handed to a capture as values. */
 static inline bool is_aside(const struct client *c) {
     return __builtin_expect(c->flags & CLIENT_REPLIES_ASIDE, 0);
 }
@@ -421,7 +426,7 @@ void reply_raw(struct client *c, const char *bytes, size_t length) {
 }
 
 void reply_message(struct client *c, const char *bytes, size_t length) {
-    /* It would stand between elements, unless a turn within has set the reply apart. */
+    /* The message would stand between elements, unless a nested turn has set the reply apart. */
     ASSERT_SLOW(!(c->flags & CLIENT_OPEN_GROUP) || c->flags & CLIENT_BELOW);
     if (!(c->flags & (CLIENT_CLOSING | CLIENT_STREAMED))) output_append(c, bytes, length);
 }
@@ -490,7 +495,8 @@ void reply_status_slice(struct client *c, struct slice text) {
 
 void reply_status(struct client *c, const char *text) { reply_status_slice(c, slice_of(text)); }
 
-/* The first word; a line without one, or with a longer one than any code, counts as ERR. */
+/* The code of an error line: its first word. A line of a single word, or one whose first word is
+ * longer than any code, counts as ERR. */
 static struct slice code_of(const char *line) {
     size_t length = strcspn(line, " \r\n");
     if (line[length] != ' ' || length >= ERROR_CODE_CHARS - 1) return SLICE("ERR");
@@ -711,17 +717,17 @@ void reply_verbatim(struct client *c, struct slice text, const char *type) {
 
 /* ---- groups whose length comes after their elements ---- */
 
-/* Where a group's header will stand. */
+/* Where the header of a group will be. */
 enum group_place {
-    GROUP_DROPPED, /* nowhere: so is the reply */
-    GROUP_TYPED,   /* in a reader's levels */
-    GROUP_CAPTURED,
-    GROUP_IN_OUTPUT,
+    GROUP_DROPPED,   /* nowhere, because the reply is dropped */
+    GROUP_TYPED,     /* nowhere: a typed capture is told of the group's end */
+    GROUP_CAPTURED,  /* among a capture's bytes, where no room is left for it */
+    GROUP_IN_OUTPUT, /* in the output buffer, or, if that became full, in the first chunk */
     GROUP_IN_CHUNK,
 };
 
-/* The header's room, in one piece, at the end of the client's chunks. False where that has closed
- * the client. */
+/* Leaves room for the header, in one piece, at the end of the client's chunks. False if this has
+ * closed the client, because its chunks passed a limit. */
 static bool chunk_leave_room(struct client *c, struct reply_group *g) {
     static const char room[HEADER_CHARS];
     const struct reply_chunk *last = c->replies_last;
@@ -756,7 +762,7 @@ static struct reply_group group_begin(struct client *c, enum capture_group kind,
     } else if (chunk_leave_room(c, &g)) {
         g.place = GROUP_IN_CHUNK;
     } else {
-        return g; /* it closes */
+        return g; /* the client closes */
     }
     g.outermost = !(c->flags & CLIENT_OPEN_GROUP);
     c->flags |= CLIENT_OPEN_GROUP;
@@ -776,8 +782,9 @@ struct reply_group reply_set_begin(struct client *c) {
     return group_begin(c, c->protocol == 3 ? CAPTURE_SET : CAPTURE_ARRAY, false);
 }
 
-/* Writes the header into its room, which stands `before` bytes behind `start`, and closes the rest
- * of the room. True where what stands before it has moved, and begins so much later. */
+/* Writes the header into its room, which begins `before` bytes behind `start`, and closes the gap
+ * that the header leaves. True if the bytes before the header have moved: they begin later then, by
+ * the length of the gap. */
 static bool put_header(char *start, size_t before, const char *end, struct slice header) {
     char *room = start + before;
     size_t rest = HEADER_CHARS - header.length, behind = (size_t)(end - room) - HEADER_CHARS;
@@ -840,7 +847,8 @@ static void watch_for_writing(struct client *c, bool wanted) {
     client_watch(c);
 }
 
-/* What one write took; -1 where the connection is gone, which closes the client. */
+/* Counts the bytes that a write took, and returns them. -1 if the connection has failed: the client
+ * is closed then. */
 static ssize_t count_written(struct client *c, ssize_t sent) {
     if (sent < 0) {
         if (errno == EAGAIN || errno == EINTR) return 0;
@@ -887,7 +895,7 @@ void reply_allow(uint64_t record) {
     }
 }
 
-/* Its first chunk may not leave: the socket's readiness is nothing to it meanwhile. */
+/* The client's first chunk may not leave yet, so its socket is not watched for writability. */
 static void wait_for_record(struct client *c) {
     list_remove(&c->write_link);
     list_append(&gated, &c->write_link);
@@ -896,7 +904,7 @@ static void wait_for_record(struct client *c) {
     client_watch(c);
 }
 
-/* One gathered write of chunks; false where the socket took less than was offered. */
+/* Writes chunks with one call. False if the socket took less than was offered. */
 static bool write_chunks(struct client *c, size_t *budget) {
     struct iovec pieces[WRITE_PIECES_MAX];
     int count = 0;
@@ -948,7 +956,7 @@ static void flush_chunks(struct client *c) {
 
 void reply_writable(struct client *c) { flush_chunks(c); }
 
-/* What waits for the socket, or for a record, takes the stream along when it is written. */
+/* If chunks wait for the socket or for a record, flush_chunks continues the stream behind them. */
 void reply_stream_more(struct client *c) {
     if (c->flags & (CLIENT_CLOSING | CLIENT_WRITE_WAITS) || c->replies) return;
     if (c->flags & CLIENT_STREAMED) write_stream(c);
@@ -962,7 +970,7 @@ void reply_set_stream(struct client *c, const struct reply_stream *stream) {
     set_flag(c, CLIENT_STREAMED, stream != NULL);
 }
 
-/* Made twice: for plain sockets, and for transports. */
+/* Compiled twice: for plain sockets, and for transports. */
 static inline __attribute__((always_inline)) void write_region(
     const struct region *r,
     ssize_t (*send)(const struct client *c, const void *bytes, size_t length)) {
@@ -975,7 +983,7 @@ static inline __attribute__((always_inline)) void write_region(
         chunk_store(c, bytes, r->length);
         put_behind(c, later);
         limits_check_output(c);
-        return; /* it stands in the list of those to be written to */
+        return; /* the client is in the list of clients to be written to */
     }
     if (__builtin_expect(!may_leave(r->record), 0)) {
         chunk_append(c, bytes, r->length);
@@ -1052,7 +1060,7 @@ void reply_open_threads(void) {
         outputs[i] = memory_alloc(REPLY_OUTPUT_BYTES, MEMORY_POOLS);
 }
 
-/* Whether a thread may write this; else the main thread sees to it. */
+/* Whether an I/O thread may write the region; otherwise the main thread writes it. */
 static bool may_be_given(const struct region *r, const struct client *goes_on) {
     struct client *c = r->client;
     unsigned unusual = CLIENT_CLOSING | CLIENT_STREAMED | CLIENT_AWAY;
@@ -1060,7 +1068,7 @@ static bool may_be_given(const struct region *r, const struct client *goes_on) {
            limits_allow(c, r->length);
 }
 
-/* An empty one. May settle those before. */
+/* Returns an empty transfer. May call reply_settle to get one. */
 static struct transfer *transfer_next(void) {
     if (transfers_count == TRANSFERS_MAX) reply_settle();
     struct transfer *t = &transfers[transfers_count];
@@ -1075,7 +1083,7 @@ static void transfer_give(struct transfer *t) {
     transfer_write(t);
 }
 
-/* Those that are not given stay. */
+/* Gives regions to I/O threads. The regions that are not given stay for the main thread. */
 static void give_regions(const struct client *goes_on) {
     int kept = 0;
     struct transfer *t = transfer_next();
@@ -1096,8 +1104,8 @@ static void give_regions(const struct client *goes_on) {
     if (outputs_given[output_number]) output.base = output.used;
 }
 
-/* The next batch's replies go behind what was given, or, where that leaves little room, elsewhere.
- */
+/* The next batch's replies go behind the bytes that I/O threads were given, or to another output
+ * buffer if little room is left there. */
 static void output_go_on(void) {
     if (REPLY_OUTPUT_BYTES - output.base >= OUTPUT_ROOM_MIN) return;
     int next = (output_number + 1) % OUTPUTS_MAX;
@@ -1122,7 +1130,8 @@ void reply_back(struct client *c) {
     list_append(&to_write, &c->write_link);
 }
 
-/* As the end of write_region; what has come since comes behind. */
+/* Handles what an I/O thread has written, as the end of write_region does for the main thread.
+ * Chunks that were added since come behind the unsent rest. */
 static void settle_piece(const struct transfer_piece *p) {
     struct client *c = p->client;
     reply_back(c);
@@ -1145,11 +1154,11 @@ static void settle_piece(const struct transfer_piece *p) {
 
 bool reply_settle(void) {
     if (!transfers_count) return false;
-    if (child_here()) { /* they are the parent's, who settles them */
+    if (child_here()) { /* the transfers are the parent's, which settles them */
         transfers_count = 0;
         return false;
     }
-    /* The last first: most of the others are done when it is, and cost no sleep. */
+    /* The last one is waited for first: most others are done by then, and cost no sleep. */
     for (int i = transfers_count; i--;) threads_wait(&transfers[i].job);
     for (int i = 0; i < transfers_count; i++)
         for (int k = 0; k < transfers[i].count; k++) settle_piece(&transfers[i].pieces[k]);
@@ -1174,7 +1183,8 @@ void reply_enter(struct output *outer, struct client *runs, uint64_t record) {
                              .outer = outer};
 }
 
-/* What the client that runs was sent meanwhile comes behind all that it was sent so before. */
+/* A nested turn has ended: what it has sent to the client whose request runs is appended to what
+ * earlier nested turns of the request have sent. */
 static void set_apart(struct client *c) {
     struct reply_chunks more = take_chunks(c);
     put_behind(c, output.own);
@@ -1202,7 +1212,7 @@ void reply_leave(struct output *outer) {
 
 void reply_append_later(void) {
     struct client *c = output.runs;
-    if (output.later.first && output.current == c) output_spill(); /* it may close the client */
+    if (output.later.first && output.current == c) output_spill(); /* may close the client */
     struct reply_chunks later = output.later;
     output.runs = NULL;
     output.later = (struct reply_chunks){NULL, NULL};

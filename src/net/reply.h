@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replies: RESP2 and RESP3 by the client's protocol.
+ * Replies in RESP2 or RESP3, as the client's protocol says.
  *
- * While a batch runs, replies of the client whose turn it is go into the batch's output buffer and
- * are written with one call; only what the socket does not take, or what another client's command
- * sends, is kept in chunks of the client's own.
+ * While a batch runs, the replies to the client whose request runs are appended to the batch's
+ * output buffer, and each client's replies are written with one call. Bytes that the socket does
+ * not take, and bytes that another client's command sends, are kept in chunks that the client owns.
  */
 #ifndef EVENKEEL_NET_REPLY_H
 #define EVENKEEL_NET_REPLY_H
@@ -19,52 +19,54 @@ struct client;
 struct iovec;
 struct reply_chunk;
 
-/* An output buffer; fuller replies go to chunks. */
+/* The size of an output buffer. Replies that do not fit into it go to chunks. */
 #define REPLY_OUTPUT_BYTES 131072
-/* So many clients have replies in it at most; those of others go to chunks. */
+/* At most so many clients have replies in an output buffer; replies to further clients go to
+ * chunks.
+ */
 #define REPLY_REGIONS_MAX 256
-/* A client's first chunk is as large as it must be, at least this. */
+/* A client's first chunk is as large as its content needs, and at least this. */
 #define REPLY_CHUNK_BYTES_MIN 256
-/* Later ones at least this, so that long replies have few. */
+/* A client's later chunks are at least this large, so that a long reply has few chunks. */
 #define REPLY_CHUNK_BYTES 16384
-/* When chunks of so many bytes were added, what is there is written before the batch goes on: so
- * many clients that ask for much at once never hold it all together. */
+/* After so many bytes of chunks have been added, replies are written before the batch goes on, so
+ * that many clients with large replies never hold all of them at once. */
 #define REPLY_PENDING_BYTES 1048576
-/* Written in one turn to one client at most; the rest waits for its next turn. */
+/* At most so many bytes are written to one client in one turn; the rest waits for the next turn. */
 #define REPLY_TURN_BYTES 262144
 
 struct reply_chunks {
     struct reply_chunk *first, *last; /* NULL = none */
 };
 
-/* Where a turn's replies are built: one for each turn that is made within another. Of those around
- * the innermost one nothing but the request that runs there has replies in it. */
+/* The place where a turn builds its replies. Each nested turn has an output of its own. The outputs
+ * of the turns around the innermost one contain only replies of the request that runs there. */
 struct output {
     char *bytes; /* REPLY_OUTPUT_BYTES */
     size_t used, current_start;
-    size_t base;             /* what stands before it I/O threads have, and write */
-    struct client *current;  /* whose replies go here, from current_start on; NULL = nobody's */
-    uint64_t record;         /* what is replied now tells of what was done under it: reply_depend */
-    struct output *outer;    /* that of the turn around this one, or NULL */
-    struct client *runs;     /* whose request has made turns within; NULL = nobody's */
-    struct reply_chunks own; /* while such a turn lasts: what it has replied so far */
-    struct reply_chunks later; /* what `runs` was sent meanwhile: reply_append_later */
+    size_t base;               /* I/O threads write the bytes before this offset */
+    struct client *current;    /* its replies go here, from current_start on; NULL = no client's */
+    uint64_t record;           /* replies made now depend on this record: reply_depend */
+    struct output *outer;      /* the output of the turn around this one, or NULL */
+    struct client *runs;       /* its request has made nested turns; NULL = no client */
+    struct reply_chunks own;   /* during a nested turn: what `runs` has been replied so far */
+    struct reply_chunks later; /* what `runs` was sent in nested turns: reply_append_later */
 };
 
 void reply_register(void); /* options and metrics */
 void reply_open(void);
 
-/* Bytes as they are: MONITOR's lines. Handlers have the functions below. */
+/* Appends bytes that are RESP already: MONITOR's lines. Handlers use the functions below. */
 void reply_raw(struct client *c, const char *bytes, size_t length);
-/* Bytes of what is not the reply to a request, such as a published message: CLIENT REPLY does not
- * drop them. */
+/* Appends bytes of RESP that are no reply to a request, such as a published message. CLIENT REPLY
+ * does not drop them. */
 void reply_message(struct client *c, const char *bytes, size_t length);
 
 void reply_ok(struct client *c);
 void reply_status(struct client *c, const char *text);
 void reply_status_slice(struct client *c, struct slice text);
-/* "-ERR text", or with a code of its own where the text starts with '-': "-NOPROTO ...". Newlines
- * at the end go, others become blanks. Counted in INFO errorstats. */
+/* Replies "-ERR text"; a text that starts with '-' has its own code: "-NOPROTO ...". Newlines at
+ * the end are removed, other newlines become blanks. The error is counted in INFO errorstats. */
 void reply_error(struct client *c, const char *text);
 void reply_error_slice(struct client *c, struct slice text);
 void reply_error_format(struct client *c, const char *format, ...)
@@ -81,7 +83,7 @@ void reply_set(struct client *c, int64_t length);
 void reply_push(struct client *c, int64_t length);     /* RESP3 only */
 void reply_attribute(struct client *c, int64_t pairs); /* RESP3 only */
 void reply_double(struct client *c, double value);
-/* The same, with the number as the caller writes it. */
+/* Replies a double that the caller has formatted. */
 void reply_double_digits(struct client *c, struct slice digits);
 void reply_bool(struct client *c, bool value);
 void reply_big_number(struct client *c, struct slice digits);
@@ -90,144 +92,150 @@ void reply_verbatim(struct client *c, struct slice text, const char *type);
 
 /* ---- groups whose length comes after their elements ---- */
 
-/* A group of whose elements the handler knows the number only when it has replied them. Each of the
- * functions that begin one is followed by as many replies as reply_group_end says. The client gets
- * the bytes that it would get if the number had been said first.
+/* A group whose number of elements the handler learns only while it replies them: the field's
+ * "deferred length". A function that begins a group is followed by as many replies as
+ * reply_group_end says. The client receives the same bytes as if the number had been known first.
  *
- * The header's room stands in the reply itself, in the output buffer or in a chunk, and no element
- * is kept elsewhere. Ending a group closes what the header leaves of its room: that moves some of
- * the bytes of the header's buffer or chunk, never more than the group has there.
+ * Room for the header is left in the reply itself, in the output buffer or in a chunk; elements are
+ * not buffered anywhere else. reply_group_end writes the header and closes the gap that it leaves.
+ * For this it moves bytes of the buffer or chunk that has the header, never more than the group has
+ * there.
  *
- * Groups stand within groups; the one that began last ends first. All are ended by the handler that
- * began them. Between begin and end the handler makes nothing but the reply: no key changes,
- * nothing is published, and batch_relieve is not called, because a message to the client would
- * stand between elements, and a reply without its header must not be written. */
+ * Groups may be nested; the group that began last ends first. The handler that begins a group ends
+ * it. Between begin and end the handler only replies: it changes no key, publishes nothing, and
+ * does not call batch_relieve, because a message to the client would stand between elements, and a
+ * reply without its header must not be written. */
 struct reply_group {
     struct client *client;
-    struct reply_chunk *chunk; /* of its header; NULL where the reply began in the output buffer */
-    size_t offset;             /* of the header, from the first byte that stands there unsent */
-    uint8_t kind, place;       /* reply.c knows */
-    bool doubled;              /* pairs, as an array of RESP2 */
+    struct reply_chunk *chunk; /* that has the header; NULL if it was begun in the output buffer */
+    size_t offset;             /* of the header, from the first unsent byte there */
+    uint8_t kind, place;       /* enums of capture.h and reply.c */
+    bool doubled;              /* a map that RESP2 has as an array of twice the length */
     bool outermost;
 };
 
 MUST_USE struct reply_group reply_array_begin(struct client *c);
 MUST_USE struct reply_group reply_map_begin(struct client *c); /* RESP2: an array */
 MUST_USE struct reply_group reply_set_begin(struct client *c);
-/* The group has so many elements; of a map so many pairs. */
+/* Ends the group, which has `count` elements, or a map's `count` pairs. */
 void reply_group_end(const struct reply_group *g, int64_t count);
 
-/* Before and after a client's requests in a batch: between these its replies go to the output
- * buffer. */
+/* Called before and after a client's requests in a batch. In between, replies to this client go to
+ * the output buffer. */
 void reply_begin(struct client *c);
 void reply_end(void);
-/* Writes what stands in the output buffer, client by client, and empties it. What may not leave yet
- * is kept in chunks; so is what was added to clients with CLIENT_BELOW, until reply_leave. */
+/* Writes the output buffer, client by client, and empties it. Replies that may not leave yet are
+ * kept in chunks. Chunks of clients with CLIENT_BELOW are kept until reply_leave. */
 void reply_write_all(void);
 
 /* ---- I/O threads: net/batch ---- */
 
-/* From here on there are I/O threads, and reply_write_batch may give them replies to write. */
+/* Called once, when I/O threads exist; afterwards reply_write_batch may give them replies to write.
+ */
 void reply_open_threads(void);
-/* As reply_write_all, where a batch has run, but where many clients have replies in the output
- * buffer these go to I/O threads, until reply_settle; but for those of `goes_on` (NULL = none), of
- * whom more requests may run before. No request of any other that got one may. */
+/* Writes replies after a batch, as reply_write_all does. If many clients have replies in the output
+ * buffer, I/O threads write them, until reply_settle; the replies to `goes_on` (NULL = none) are
+ * written here, because more of its requests may run before reply_settle. Requests of the other
+ * clients with replies may not run before it. */
 void reply_write_batch(const struct client *goes_on);
-/* Waits until what was given is written, and sees to what is left: a client may be closed, or wait
- * for its socket. To be called before clients are freed, and before turns within. False where
- * nothing was given. */
+/* Waits until I/O threads have written what they were given, and handles the results: a client may
+ * be closed, or wait for its socket. To be called before clients are freed and before nested turns.
+ * False if nothing was given to I/O threads. */
 bool reply_settle(void);
-/* Its transport is free again: what waited for that is written with the next reply_write_all. */
+/* The client's transport is used by no I/O thread any more. Chunks that waited for this are written
+ * by the next reply_write_all. */
 void reply_back(struct client *c);
 
 /* ---- nested turns: net/batch ---- */
 
-/* What has been replied to requests that have ended is written; from here on replies go to an
- * output of their own, until reply_leave. They tell of what was done under this record at most:
- * see reply_depend. `runs`, or NULL: the client whose request runs, whose reply may be half made:
- * what others send it meanwhile is set apart. */
+/* Begins a nested turn: writes the replies of requests that have ended, and gives the nested turn
+ * an output of its own, until reply_leave. Replies of the nested turn depend on `record` at most
+ * (see reply_depend). `runs` is the client whose request runs, or NULL. Its reply may be
+ * incomplete, so bytes that others send it during the nested turn are set apart. */
 void reply_enter(struct output *outer, struct client *runs, uint64_t record);
-/* All is written: back to the output before. */
+/* Ends a nested turn, whose replies have been written: the outer output is used again. */
 void reply_leave(struct output *outer);
-/* The request that made turns within has ended: its client gets what was set apart, behind its
- * reply. O(1) but for what stands of the client in the output buffer. */
+/* A request that made nested turns has ended: what was set apart for its client is appended to its
+ * reply. O(bytes of the client in the output buffer). */
 void reply_append_later(void);
 
 /* ---- no reply before its record ---- */
 
-/* Records are numbered as they are begun: the effects of a unit, for the log. All that anybody is
- * sent from now on tells of what is done under this number, which never falls. */
+/* A record is what one unit writes to the log; records are numbered in the order in which they
+ * begin. All bytes that are sent to any client from now on depend on this record. The number never
+ * falls. */
 void reply_depend(uint64_t record);
-/* What depends on this record, or an earlier one, may leave; what waited for it is written with
+/* Bytes that depend on this record, or an earlier one, may leave. Those that waited are written by
  * the next reply_write_all. */
 void reply_allow(uint64_t record);
-/* Whether what tells of this record may leave. */
+/* Whether bytes that depend on this record may leave. */
 bool reply_may_leave(uint64_t record);
 
-/* What is called before replies are written: who makes records safe may do so there at once. NULL =
- * nothing. */
+/* Sets the function that is called before replies are written, so that the log can write its
+ * records at once. NULL = none. */
 void reply_set_before_write(void (*before)(void));
-/* Calls it, for who writes to clients outside of reply_write_all. */
+/* Calls that function; for code that writes to clients by another way than reply_write_all. */
 void reply_before_write(void);
 
-/* All that its replies wait with is handed to `take`, in order, and dropped here, whatever its
- * record: for a child that writes to its client by another way. */
+/* Hands the client's unsent bytes to `take`, in order and whatever their record, and drops them
+ * here. For a forked child that writes to its client by another way. */
 void reply_hand_over(struct client *c,
                      void (*take)(void *context, const char *bytes, size_t length), void *context);
-/* Whether REPLY_PENDING_BYTES are reached. */
+/* Whether REPLY_PENDING_BYTES of chunks have been added since all replies were written. */
 bool reply_is_due(void);
-/* The socket takes more: writes chunks. */
+/* The client's socket takes more bytes: writes its chunks. */
 void reply_writable(struct client *c);
 void reply_free(struct client *c);
 /* Bytes of the client's chunks, unused room included. */
 size_t reply_chunk_bytes(const struct client *c);
 /* O(chunks). */
 size_t reply_chunk_count(const struct client *c);
-/* Bytes of its replies in the output buffer. O(clients in the batch). */
+/* Bytes of the client's replies in the output buffers. O(clients in the batch). */
 size_t reply_output_bytes(const struct client *c);
-/* True where the client's sums (reply_bytes, chunk_bytes) are those of its chunks; walks them. */
+/* Whether the client's sums (reply_bytes, chunk_bytes) are right. O(chunks). */
 FOR_TESTS bool reply_check(const struct client *c);
 
 /* Bytes written to clients since start or CONFIG RESETSTAT. */
 uint64_t reply_bytes_written(void);
 
-/* INFO errorstats: code and count of each error seen. */
+/* Prints INFO errorstats: code and count of each error. */
 FOR_TESTS void reply_error_stats_print(struct buffer *out);
 
 /* ---- clients that are sent a stream ---- */
 
-/* What follows the replies of a client that gets no more of them: the bytes of a file, of a feed.
- */
+/* A stream that a client is sent after its replies, of which it gets no more: the bytes of a file,
+ * or of a feed. */
 struct reply_stream {
-    /* Writes of it by reply_stream_send, up to some REPLY_TURN_BYTES. True: all that there is has
-     * been sent; false: it goes on when the socket takes more. May close the client. */
+    /* Writes a part of the stream by reply_stream_send, about REPLY_TURN_BYTES at most. True if all
+     * that there is has been sent; false if it is to be called again when the socket takes more.
+     * May close the client. */
     bool (*write)(struct client *c);
-    /* A request of it was answered with this error, without the mark, which nobody hears; not a
-     * reply that was set off. NULL: nobody asks. */
+    /* A request of the client was answered with an error, which is dropped; `text` is the error
+     * without its mark. NULL: errors are ignored. */
     void (*refused)(struct client *c, struct slice text);
 };
-/* From here on replies to it are dropped, and messages, too: what it has been replied leaves, then
- * the stream. NULL: no longer. The struct lives as long as the process; its client's state stands
- * in a place of the client's. */
+/* From now on replies and messages to the client are dropped; the replies that it has are written
+ * first, then the stream. NULL ends the stream. The struct lives as long as the process; the state
+ * of one client's stream stands in a place of the client. */
 void reply_set_stream(struct client *c, const struct reply_stream *stream);
-/* There is more of the stream: it is written where nothing waits before it. */
+/* The client's stream has more bytes: they are written now unless other bytes wait before them. */
 void reply_stream_more(struct client *c);
-/* Writes pieces; returns how many bytes the socket took, 0 where none now. -1: the connection is
- * gone, and the client closes. */
+/* Writes pieces to the client's socket. Returns how many bytes the socket took, 0 if it takes none
+ * now, -1 if the connection has failed: the client closes then. */
 ssize_t reply_stream_send(struct client *c, const struct iovec *pieces, int count);
-/* `send` goes on with all streams that have more. NULL: there are none. */
+/* Sets the function that continues all streams that have more bytes. NULL: there are no streams. */
 void reply_set_streams(void (*send)(void));
-/* No request runs, and replies are about to be written: streams go on first. So who has a reply
- * finds what it tells of in all streams whose sockets have room, as in 6.2. */
+/* Continues all streams; called when no request runs, before replies are written. So a client that
+ * has received a reply finds its effects in every stream whose socket had room, as in 6.2. */
 void reply_write_streams(void);
 
 /* ---- CLIENT REPLY ---- */
 
-/* Whether replies are dropped from now on. A client that closes after its reply, and whose later
- * replies are dropped for that, stays off. */
+/* Sets whether replies to the client are dropped from now on. A client that closes after its reply,
+ * and whose later replies are dropped for this reason, stays off. */
 void reply_set_off(struct client *c, bool off);
-/* Whether those of the next request are dropped. */
+/* Sets whether the replies to the next request are dropped. */
 void reply_skip_next(struct client *c, bool skip);
-/* Those of this request are sent after all. */
+/* The replies to this request are not dropped after all. */
 void reply_skip_no_more(struct client *c);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replies of commands to values of Lua, and what a script returns to its client's reply.
+ * Conversion of commands' replies to values of Lua, and of a script's result to its client's reply.
  *
  *   reply                      Lua                          back
  *   integer                    number                       integer (cut)
@@ -33,20 +33,20 @@ struct convert {
 
 /* Makes the client, for as long as the server runs. The struct stays where it is. */
 void convert_open(struct convert *convert);
-/* Around a call of its client: the value of its reply is pushed. Where there was none, it is what
- * null is. Nothing may fail meanwhile (engine_hold). */
+/* Called before and after a call of the client: convert_end pushes the value of the call's reply,
+ * or, if there was no reply, the value of null. Between engine_hold and engine_let_go. */
 void convert_begin(struct convert *convert, struct lua_State *L);
 void convert_end(struct convert *convert);
 
-/* The array of texts on top of the stack is put in order, where it is one: by their bytes. */
+/* If the value on top of the stack is an array of texts, sorts it by the texts' bytes. */
 void convert_sort(struct lua_State *L);
 
-/* A reply of a table has at most about so many bytes: a small table that holds itself twice says
- * far more. */
+/* The reply of a table has at most about so many bytes. There is a limit because a small table that
+ * contains itself twice describes a far larger reply. */
 #define CONVERT_REPLY_BYTES_MAX ((size_t)512 << 20)
-/* Replies the value on top of the stack, and pops it. With `booleans` true and false are those of
- * RESP3, for a client of that protocol. Raises an error, and has replied nothing, where the reply
- * is too large; runs the script's hook before it replies, which may raise one, too. Lua must get
- * all the memory that it asks for (engine_hold). */
+/* Replies the value on top of the stack, and pops it. With `booleans` a RESP3 client is replied
+ * booleans. Raises an error, without having replied anything, if the reply is too large, or if the
+ * script's hook raises one, which is run before the reply. Between engine_hold and engine_let_go.
+ */
 void convert_reply(struct lua_State *L, struct client *c, bool booleans);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Replies as text, while their values go on to whom they are for.
+ * Replies as text for the debugger, while their values also go to the capture's own forms.
  *
  *   "bulk"  "+status"  "-error"  7  [array,NULL]  {"key" => 1}  ~("set")  (double) 1.5  #true
  */
@@ -9,8 +9,8 @@
 
 struct capture;
 
-/* From here on what the capture is given is written to `out` too, as far as that comes to about
- * `most` bytes. Of one capture at a time, whose forms take group_end. */
+/* From now on the replies that the capture receives are written to `out`, too, up to about `most`
+ * bytes. For one capture at a time; its forms have a group_end. */
 void debug_reply_begin(struct capture *capture, struct buffer *out, size_t most);
 void debug_reply_end(struct capture *capture);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A session of the debugger: where the script is, where it is to stop, and its lines.
+ * A session of the debugger: the script's lines, the line that runs next, and the breakpoints.
  */
 #ifndef EVENKEEL_SCRIPT_DEBUG_SESSION_H
 #define EVENKEEL_SCRIPT_DEBUG_SESSION_H
@@ -23,19 +23,19 @@ struct debug_session {
     uint32_t *line_begins; /* of each line of it, the offset */
     int line_count;
     int breakpoints[DEBUG_BREAKPOINTS_MAX], breakpoint_count; /* lines, from 1 on */
-    int line;                                                 /* that is to run next */
-    bool stepping;            /* it stops at the next line; what its calls do is shown */
-    bool asked;               /* the same by redis.breakpoint() */
-    int64_t time_limit_msec;  /* that it may run without a stop */
-    struct lua_State *thread; /* by debug_text_thread, while a command of the debugger runs */
+    int line;                                                 /* that runs next */
+    bool stepping;            /* the script stops at the next line; its calls are shown */
+    bool asked;               /* as `stepping`, by redis.breakpoint() */
+    int64_t time_limit_msec;  /* that the script may run without a stop */
+    struct lua_State *thread; /* of debug_text_thread, while a command of the debugger runs */
 };
 
-/* The text stays where it is until the session is closed. One that is too long to be compiled has
- * no lines. */
+/* Opens a session. The text stays where it is until the session is closed. A text that is too long
+ * to be compiled has no lines. */
 void debug_session_open(struct debug_session *s, struct client *c, struct slice text,
                         bool (*interrupted)(void));
 void debug_session_close(struct debug_session *s);
-/* Sends the lines there are. False where nobody hears them any more. */
+/* Sends the gathered lines. False if the client is gone. */
 bool debug_session_send(struct debug_session *s);
 
 bool debug_session_breaks_at(const struct debug_session *s, int line);
@@ -45,12 +45,12 @@ enum debug_breakpoint {
     DEBUG_BREAKPOINT_WRONG, /* there is no such line, or one is set there */
 };
 enum debug_breakpoint debug_session_set(struct debug_session *s, int64_t line);
-/* False where there is none. */
+/* Removes a breakpoint; false if there is none at this line. */
 bool debug_session_unset(struct debug_session *s, int64_t line);
 
-/* A line: "-> 3   local a = 1", with a '#' where it is a breakpoint. */
+/* Adds a line of the script: "-> 3   local a = 1", with a '#' if it is a breakpoint. */
 void debug_session_show_line(struct debug_session *s, int line);
-/* Those from `around` - `beside` to `around` + `beside` that there are, as far as
- * DEBUG_LINES_BYTES_MAX allows. Neither is beyond INT32_MAX. */
+/* Adds the script's lines from `around` - `beside` to `around` + `beside` that exist, as far as
+ * DEBUG_LINES_BYTES_MAX allows. Both arguments are at most INT32_MAX. */
 void debug_session_show_lines(struct debug_session *s, int64_t around, int64_t beside);
 #endif

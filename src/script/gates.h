@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The rows of gates about scripts, for server/wiring, and what decides about a script's own calls.
+ * The gates about scripts, for server/wiring, and the state that decides about a script's own
+ * calls.
  */
 #ifndef EVENKEEL_SCRIPT_GATES_H
 #define EVENKEEL_SCRIPT_GATES_H
 #include "exec/gates.h"
 
-/* In which words scripts' calls are refused. */
+/* The texts by which calls of scripts are refused. */
 extern const struct gate_code script_gate_code;
 extern struct gate script_gate, script_gate_chance, script_gate_memory;
-/* Of others, while a script runs beyond its time. */
+/* Refuses calls of clients while a script runs longer than its time limit. */
 extern struct gate script_gate_busy;
 
-/* A script begins; ends. */
+/* Called when a script begins, and when it ends. */
 void script_gates_begin(void);
 void script_gates_end(void);
-/* One of its commands has run, which has these flags (enum command_flags). Where scripts are run
- * again (`run_again`) none may write after one that chance or time decides. */
+/* A command of the script has run, with these flags (enum command_flags). If the script itself is
+ * replicated (`run_again`), no command may write after one whose result depends on chance or time.
+ */
 void script_gates_note(unsigned command_flags, bool run_again);
 #endif

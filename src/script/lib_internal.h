@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the four libraries share: a buffer that Lua owns, and conversions of numbers with a range.
+ * Shared by the four libraries: a buffer that Lua owns, and conversions of numbers to integers.
  */
 #ifndef EVENKEEL_SCRIPT_LIB_INTERNAL_H
 #define EVENKEEL_SCRIPT_LIB_INTERNAL_H
@@ -13,12 +13,12 @@
 /* The largest string that a library makes: no value and no argument can be larger by default
  * (proto-max-bulk-len), and a small table that holds itself twice can describe far more. */
 #define LIB_RESULT_MAX ((size_t)512 * 1024 * 1024)
-/* What fits is kept on the C stack. Small, since finalizers may nest such calls. */
+/* So many bytes are kept on the C stack; few, because finalizers may nest such calls. */
 #define LIB_BUFFER_FIRST 512
 
-/* Bytes that grow. They stand in `first`, and from there on in a userdata at the stack's index
- * `slot`, which the user of the buffer keeps for it: so an error of Lua's, which jumps over this
- * code, leaves nothing behind. Never copied: `bytes` may lead to `first`. */
+/* A buffer that grows. Its bytes are in `first`, and, when they do not fit there, in a userdata at
+ * the stack's index `slot`, which the caller reserves for it. So an error of Lua, which leaves by
+ * longjmp, leaks nothing. The struct must not be copied, because `bytes` may point to `first`. */
 struct lib_buffer {
     lua_State *L;
     int slot;
@@ -28,7 +28,7 @@ struct lib_buffer {
     unsigned char first[LIB_BUFFER_FIRST];
 };
 
-/* Once a state, before any function of the libraries. */
+/* Called once for each state, before any function of the libraries. */
 void lib_open(lua_State *L);
 /* `slot` is an absolute index whose value the buffer may overwrite. */
 void lib_buffer_init(struct lib_buffer *buffer, lua_State *L, int slot);
@@ -36,10 +36,11 @@ void lib_buffer_init(struct lib_buffer *buffer, lua_State *L, int slot);
 void lib_buffer_grow(struct lib_buffer *buffer, size_t more);
 /* Pushes the bytes as a string. */
 void lib_buffer_push(struct lib_buffer *buffer);
-/* The same; the buffer may not be used any more. */
+/* Pushes the bytes as a string, and ends the use of the buffer. */
 void lib_buffer_finish(struct lib_buffer *buffer);
 
-/* Room for `more` bytes at the end, counted as used. Valid until the next call. */
+/* Adds `more` bytes to the end and returns where they are, to be written by the caller. Valid until
+ * the next call. */
 static inline unsigned char *lib_buffer_extend(struct lib_buffer *buffer, size_t more) {
     if (more > buffer->size - buffer->used) lib_buffer_grow(buffer, more);
     unsigned char *at = buffer->bytes + buffer->used;
@@ -55,37 +56,39 @@ static inline void lib_buffer_append_byte(struct lib_buffer *buffer, unsigned ch
     *lib_buffer_extend(buffer, 1) = byte;
 }
 
-/* Asks for `slots` of the Lua stack; where they are not to be had raises "stack overflow (`what`)",
- * which needs some itself, so the caller's are given up first. */
+/* Reserves `slots` of the Lua stack. If they are not available, raises "stack overflow (`what`)";
+ * the caller's values are popped first, because raising an error needs slots, too. */
 void lib_check_stack(lua_State *L, int slots, const char *what);
 
-/* luaL_error for who may have filled the stack: the caller's values are given up first, so none of
- * their texts may be among the arguments. */
+/* luaL_error for code that may have filled the stack: the caller's values are popped first, so none
+ * of their texts may be among the arguments. */
 #define lib_error(L, ...) (lua_settop(L, 0), luaL_error(L, __VA_ARGS__))
 
-/* So many values are a few milliseconds' work. */
+/* Handling so many values takes a few milliseconds. */
 #define LIB_STEPS 65536
 
 /* Runs the state's count hook, if it has one, as Lua does between instructions. */
 void lib_run_hook(lua_State *L);
 
-/* Stands in loops over values: a script can be stopped within a library, too, since its hook is run
- * every LIB_STEPS values. The hook may raise an error. `steps` is the loop's, 0 at first. */
+/* Called in loops over values: runs the script's hook after every LIB_STEPS values, so that a
+ * script can be stopped within a library. The hook may raise an error. `steps` belongs to the loop,
+ * and begins with 0. */
 static inline void lib_step(lua_State *L, unsigned *steps) {
     if (++*steps < LIB_STEPS) return;
     *steps = 0;
     lib_run_hook(L);
 }
 
-/* A number as an integer, cut towards zero; what does not fit, and NaN, is INT64_MIN. So do the
- * processors that 6.2 is known from, where C leaves it undefined. */
+/* Converts a number to an integer, rounded towards zero. A number that does not fit, and NaN,
+ * becomes INT64_MIN: C leaves this undefined, and x86-64 processors, on which 6.2 runs, do so. */
 int64_t lib_int64(lua_Number number);
-/* Likewise without a sign: a negative number is lib_int64's two's complement, 2^64 and above is 0,
- * NaN is 2^63. */
+/* Converts a number to an unsigned integer: a negative number becomes the two's complement of
+ * lib_int64's result, 2^64 and above becomes 0, NaN becomes 2^63. */
 uint64_t lib_uint64(lua_Number number);
-/* Argument `index` as lib_int64 of a number, or a text that is one; an error of Lua's otherwise. */
+/* Argument `index`, a number or a text that is one, converted by lib_int64. Raises an error of Lua
+ * for other values. */
 int64_t lib_check_int64(lua_State *L, int index);
-/* `missing` where the argument is absent or nil. */
+/* As lib_check_int64; `missing` if the argument is absent or nil. */
 int64_t lib_optional_int64(lua_State *L, int index, int64_t missing);
 /* The low 32 bits of an integer. */
 int32_t lib_int32(int64_t number);

@@ -95,12 +95,12 @@ static struct region regions[REPLY_REGIONS_MAX]; /* in it */
 static int region_count;
 static size_t pending; /* bytes of chunks that were added since all was written */
 static struct list_link to_write = {&to_write, &to_write};
-static struct list_link gated = {&gated,
-                                 &gated}; /* of write_link: clients that wait for a record */
-static struct list_link below = {&below, &below}; /* of write_link: clients that wait for a turn */
-static struct list_link away = {&away, &away}; /* of write_link: clients an I/O thread works for */
-static struct transfer *transfers;             /* TRANSFERS_MAX; NULL = no I/O threads */
-static int transfers_count;                    /* of them on their way, from the first */
+/* Of write_link: clients that wait for a record, for their outer turn, for an I/O thread. */
+static struct list_link gated = {&gated, &gated};
+static struct list_link below = {&below, &below};
+static struct list_link away = {&away, &away};
+static struct transfer *transfers; /* TRANSFERS_MAX; NULL = no I/O threads */
+static int transfers_count;        /* of them on their way, from the first */
 static char *outputs[OUTPUTS_MAX];
 static bool outputs_given[OUTPUTS_MAX]; /* regions in it are on their way */
 static int output_number;               /* of the outermost turn's */
@@ -393,8 +393,8 @@ static void output_spill(void) {
     if (length) chunk_append(c, output.bytes + start, length);
 }
 
-/* Returns where `length` bytes may be written in the output buffer; output_commit follows. NULL: the
- * caller uses chunk_append instead. */
+/* Returns where `length` bytes may be written in the output buffer; output_commit follows. NULL:
+ * the caller uses chunk_append instead. */
 static inline char *output_reserve(struct client *c, size_t length) {
     if (__builtin_expect(c != output.current, 0)) return NULL;
     if (__builtin_expect(length > REPLY_OUTPUT_BYTES - output.used, 0)) {

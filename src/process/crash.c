@@ -30,6 +30,7 @@
 #include "metric/metric.h"
 #include "option/option.h"
 #include "process/memory_test.h"
+#include "process/report_line.h"
 #include "process/stack_trace.h"
 
 /* The report's time limit (io/signals) has room for it several times over. */
@@ -81,17 +82,13 @@ static void report_recent(void) {
 
 /* ---- lines without the log's prefix ---- */
 
+static void write_raw(const char *text) { log_raw(LOG_LEVEL_WARNING, text); }
+
 void crash_line(const char *format, ...) {
-    char text[CRASH_LINE_BYTES_MAX];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof(text) - 1, format, arguments);
+    report_line_write(write_raw, format, arguments);
     va_end(arguments);
-    if (length < 0) return;
-    if ((size_t)length > sizeof(text) - 2) length = sizeof(text) - 2;
-    text[length] = '\n';
-    text[length + 1] = 0;
-    log_raw(LOG_LEVEL_WARNING, text);
 }
 
 /* ---- registers ---- */
@@ -176,8 +173,6 @@ static void report_begin(void) {
     log_raw(LOG_LEVEL_WARNING,
             "\n\n=== REDIS BUG REPORT START: Cut & paste starting from here ===\n");
 }
-
-static void write_raw(const char *text) { log_raw(LOG_LEVEL_WARNING, text); }
 
 static void report_rest(const ucontext_t *context) {
     stack_trace_write(context, write_raw);

@@ -6,8 +6,6 @@
 #include <signal.h>
 #include <stddef.h>
 
-#define CRASH_LINE_BYTES_MAX 512
-
 void crash_register(void); /* crash-log-enabled, crash-memcheck-enabled ... */
 /* The parts of a report that are about the server and not about its process. They run in a signal
  * handler of a process that is broken: they take no lock, allocate nothing, and read what a pointer
@@ -19,7 +17,7 @@ struct crash_parts {
 
 /* From now on reports have these parts. */
 void crash_open(const struct crash_parts *parts);
-/* Writes a line of the report, as printf does; at most CRASH_LINE_BYTES_MAX. For crash_parts. */
+/* Writes a line of the report, as printf does; at most REPORT_LINE_BYTES_MAX. For crash_parts. */
 void crash_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- for server/wiring: what is heard of, and reported from ---- */

@@ -34,11 +34,11 @@
 
 #include "io/signals.h"
 #include "process/line_table.h"
+#include "process/report_line.h"
 
 #define FRAMES_MAX 100
 #define FRAME_BYTES_MAX (1 << 20)
 #define PROBE_BYTES 4096
-#define LINE_BYTES_MAX 512
 #define NAME_BYTES_MAX 48
 #define MARK_BYTES_MAX 64
 #define PLACE_BYTES_MAX 256
@@ -50,16 +50,10 @@ static const char *executable = "";
 static const void *(*running)(char *name, size_t size);
 
 __attribute__((format(printf, 1, 2))) static void write_line(const char *format, ...) {
-    char text[LINE_BYTES_MAX];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof(text) - 1, format, arguments);
+    report_line_write(writer, format, arguments);
     va_end(arguments);
-    if (length < 0) return;
-    if ((size_t)length > sizeof(text) - 2) length = sizeof(text) - 2;
-    text[length] = '\n';
-    text[length + 1] = 0;
-    writer(text);
 }
 
 /* ---- the program's symbols ---- */

@@ -82,7 +82,7 @@ else
 endif
 
 # Headers that name what src/base/forbidden.h forbids come before it.
-$(OUT)/obj/io/tls.o $(OUT)/obj-tests/io/test_tls.o: FOREIGN := -D_GNU_SOURCE=1 -include openssl/ssl.h
+$(OUT)/obj/io/tls.o $(OUT)/analysed/io/tls.checked $(OUT)/obj-tests/io/test_tls.o: FOREIGN := -D_GNU_SOURCE=1 -include openssl/ssl.h
 COMPILE = $(CC) $(FOREIGN) $(BASE_FLAGS) $(MODE_FLAGS) $(CFLAGS) -MMD -MP
 LINK = $(CC) $(BASE_FLAGS) $(MODE_FLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic -Wl,--build-id=sha1
 
@@ -118,7 +118,7 @@ PYTHON := $(if $(wildcard build/venv/bin/python3),build/venv/bin/python3,python3
 SUITE_ENV = EVENKEEL_VARIANT=$(VARIANT) EVENKEEL_OUT=$(abspath $(OUT)) \
             EVENKEEL_BIN=$(abspath $(OUT)/bin) PYTHON=$(abspath $(PYTHON)) CC="$(CC)"
 
-.PHONY: all deps run test check lint unit tcl bench check-cost lab lab-check fuzz fuzz-corpus fuzz-keep generated \
+.PHONY: all deps run test check analyse lint unit tcl bench check-cost lab lab-check fuzz fuzz-corpus fuzz-keep generated \
         format where help install deb test-package clean distclean units headers FORCE
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -142,6 +142,8 @@ check: all units headers ## under a minute: layers, circles, headers, style, for
 
 lint: all headers ## the part of check that only reads the source
 	$(SUITE_ENV) python3 tests/lint/total.py lint
+
+analyse: $(SOURCES:src/%.c=$(OUT)/analysed/%.checked) ## clang's static analyser over src/: it finds nothing (sh deps/install.sh fuzz)
 
 unit: units ## C unit tests (UNIT=base/memory picks by part of the name, SEED= repeats a run)
 	$(if $(UNITS),,$(error no test in tests/c fits UNIT=$(UNIT)))
@@ -256,6 +258,14 @@ $(OUT)/tests/%: $(OUT)/obj-tests/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(QUIET_LINK)$(LINK) $(NO_LTO) $< $(LIBRARY) -o $@ -lcmocka -llzf $(ALLOCATOR) $(LIBS)
 
+# What clang's analyser finds in a source is an error. A source is analysed again when its object is
+# newer, with the slow assertions, because these tell the analyser what is always true.
+ANALYSE = $(FUZZ_CC) --analyze --analyzer-output text -Xclang -analyzer-werror $(FOREIGN) \
+          $(BASE_FLAGS) -DEVENKEEL_DEBUG
+$(OUT)/analysed/%.checked: $(OUT)/obj/%.o
+	@mkdir -p $(@D)
+	$(QUIET_ANALYSE)$(ANALYSE) src/$*.c && touch $@
+
 # A header compiles alone and can be included twice; it is compiled again when it, or a header that
 # it includes, has changed.
 $(OUT)/headers/%.checked: src/%.h $(OUT)/flags | $(OUT)/needed
@@ -295,6 +305,7 @@ $(OUT)/sim/plants/%: $(OUT)/sim/plants/%.c $(SIM_OBJECTS) $(OUT)/obj-sim/server/
 # One short line for each step; V=1 shows the commands.
 ifneq ($(V),1)
   QUIET_CC = @echo "  CC    $<";
+  QUIET_ANALYSE = @echo "  SCAN  src/$*.c";
   QUIET_HEADER = @echo "  HEAD  $<";
   QUIET_AR = @echo "  AR    $@";
   QUIET_LINK = @echo "  LINK  $@";

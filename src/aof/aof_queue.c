@@ -68,7 +68,10 @@ struct aof_range aof_queue_range(struct aof_queue *q, uint64_t from, uint64_t to
     while (from >= block->start + block->used && block->next) block = block->next;
     q->hint = block;
     struct aof_range range = {block, block, (size_t)(from - block->start), (size_t)(to - from)};
-    while (!is_within(range.last, to)) range.last = range.last->next;
+    while (!is_within(range.last, to)) {
+        range.last = range.last->next;
+        ASSERT_SLOW(range.last); /* `to` is not behind the end */
+    }
     return range;
 }
 

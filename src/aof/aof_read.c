@@ -190,6 +190,7 @@ static enum aof_read read_line_end(struct aof_reader *r, int first) {
 
 static enum aof_read read_line(struct aof_reader *r, char prefix, int64_t *number) {
     r->offset = source_offset(r->in);
+    *number = 0;
     int byte = next_byte(r), digits = 0;
     if (byte < 0) return tell_end(r, prefix == '*' ? "a command" : "an argument's length");
     if (byte != prefix) {
@@ -199,7 +200,6 @@ static enum aof_read read_line(struct aof_reader *r, char prefix, int64_t *numbe
             prefix, (unsigned)byte);
         return tell_bad(r, byte);
     }
-    *number = 0;
     while ((byte = next_byte(r)) >= '0' && byte <= '9') {
         if (++digits > DIGITS_MAX)
             return tell_read(r, AOF_READ_BAD, "A number has too many digits");

@@ -19,6 +19,8 @@
 
 #include <stdint.h>
 
+#include "base/panic.h"
+
 #define RUN_MAX 32 /* literals behind one byte */
 #define MATCH_MIN 3
 #define MATCH_SHORT_MAX 8 /* longer ones take a byte more */
@@ -35,6 +37,7 @@ struct packer {
 
 static inline uint32_t compress_load_32(const unsigned char *at) {
     uint32_t word;
+    ASSERT_SLOW(at);
     memcpy(&word, at, sizeof(word));
     return word;
 }

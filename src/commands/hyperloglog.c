@@ -293,7 +293,7 @@ static bool hyperloglog_selftest(struct room *sparse, char *dense, char *reason,
     hyperloglog_make_dense(dense, &dense_length);
     for (uint64_t i = 1; i <= SELFTEST_ELEMENTS; i++) {
         struct slice element = {(const char *)&i, sizeof(i)};
-        uint64_t a, b;
+        uint64_t a = 0, b = 0;
         hyperloglog_add(sparse->bytes, &sparse->length, element, (size_t)sparse_bytes_max);
         hyperloglog_add(dense, &dense_length, element, 0);
         if (i != next_look) continue;

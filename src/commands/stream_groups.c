@@ -269,7 +269,6 @@ struct pending_query {
 };
 
 static bool parse_pending_query(const struct call *call, struct pending_query *q) {
-    *q = (struct pending_query){0};
     int at = 3;
     bool idle = call->argc >= 6 && argument_is(call, 3, "idle");
     if (call->argc < 6 || call->argc > 9) {
@@ -321,7 +320,7 @@ static void reply_pending_entries(struct client *c, const struct rax *pending,
 
 static void command_xpending(struct call *call) {
     struct entry *e;
-    struct pending_query q;
+    struct pending_query q = {0};
     if (call->argc > 3 && !parse_pending_query(call, &q)) return;
     if (!argument_read_typed(call, 1, ENTRY_STREAM, &e)) return;
     struct stream_group *g = stream_parse_group(call, e, 2);

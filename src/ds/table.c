@@ -269,6 +269,7 @@ static inline size_t index_of(const struct table *t, uint64_t hash) {
 static inline struct bucket *bucket_at(const struct table *t, size_t index) {
     if (index < CHUNK_BUCKETS) return t->first + index;
     size_t chunk = index >> CHUNK_SHIFT;
+    ASSERT_SLOW(t->root); /* there is more than one chunk */
     return t->root[chunk >> PAGE_SHIFT]->chunks[chunk % PAGE_CHUNKS] + index % CHUNK_BUCKETS;
 }
 

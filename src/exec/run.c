@@ -10,6 +10,7 @@
 #include "exec/run.h"
 
 #include "base/clock.h"
+#include "base/panic.h"
 #include "base/probes.h"
 #include "command/call.h"
 #include "command/command.h"
@@ -108,6 +109,7 @@ static inline __attribute__((always_inline)) void perform_call(struct call *call
 static inline __attribute__((always_inline)) void run_call(struct call *call, int64_t start) {
     struct command *command = call->command;
     struct client *c = call->client;
+    ASSERT_SLOW(command); /* a gate refuses an unknown command */
     if (may_lose_arguments(call)) slowlog_keep_large_arguments(call);
     client_forget_error(c);
     const struct call *outer = call_set_running(call);

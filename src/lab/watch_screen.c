@@ -98,7 +98,7 @@ static void draw_figure(struct pen *pen, const struct figures *f, size_t index, 
     figures_format(text, row->unit, since);
     pen_right(pen, text, column += VALUE_COLUMNS);
     format_change(change, earlier, since);
-    pen_right(pen, change, column += VALUE_COLUMNS);
+    pen_right(pen, change, column + VALUE_COLUMNS);
 }
 
 static void draw_knob(struct pen *pen, const struct panel_knob *knob, bool selected) {

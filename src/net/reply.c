@@ -390,6 +390,7 @@ static void output_spill(void) {
     ASSERT_SLOW(!c->replies);
     size_t start = output.current_start, length = output.used - start;
     output.used = start;
+    ASSERT_SLOW(output.bytes);
     if (length) chunk_append(c, output.bytes + start, length);
 }
 

@@ -225,7 +225,7 @@ static int call_command(lua_State *L, bool raises) {
     struct slice few[ARGUMENTS_FEW], *argv = few;
     char few_digits[ARGUMENTS_FEW][NUMBER_CHARS], (*digits)[NUMBER_CHARS] = few_digits;
     int argc = lua_gettop(L);
-    if (!argc)
+    if (argc < 1)
         return bridge_fail(L, "Please specify at least one argument for redis.call()", raises);
     bool many = argc > ARGUMENTS_FEW;
     if (many) {

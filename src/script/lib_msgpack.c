@@ -18,6 +18,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/panic.h"
 #include "script/lib_internal.h"
 
 #define PACK_DEPTH_MAX 16
@@ -231,6 +232,7 @@ static uint64_t take_bytes(struct input *in, size_t size) {
 /* `size` bytes as an integer with a sign. */
 static int64_t take_signed(struct input *in, size_t size) {
     uint64_t value = take_bytes(in, size);
+    ASSERT_SLOW(size > 0);
     unsigned above = (unsigned)(64 - size * 8);
     return (int64_t)(value << above) >> above;
 }

@@ -13,6 +13,7 @@
 
 #include "base/manual.h"
 #include "base/number.h"
+#include "base/panic.h"
 #include "base/string.h"
 
 #define HELP_COLUMNS 79
@@ -30,6 +31,7 @@ static const struct tool_option *find_row(const struct tool_options *options, co
 static bool take_number(const struct tool_option *row, char *base, const char *word,
                         const char *value, char *reason) {
     int64_t number;
+    ASSERT(value); /* a row with a number names its argument */
     if (number_parse_int64(value, strlen(value), &number) && number >= row->least &&
         number <= row->most) {
         *(int64_t *)(base + row->number - 1) = number;
@@ -46,6 +48,7 @@ static bool take_number(const struct tool_option *row, char *base, const char *w
 static bool take_real(const struct tool_option *row, char *base, const char *word,
                       const char *value, char *reason) {
     double real;
+    ASSERT(value);
     if (number_parse_double(value, strlen(value), &real) && real >= (double)row->least &&
         real <= (double)row->most) {
         *(double *)(base + row->real - 1) = real;

@@ -181,6 +181,7 @@ static bool read_big_endian(struct source *in, size_t bytes, uint64_t *number) {
 /* Reads a length, or, with `*coded` true, the number of a text's other form. */
 static bool read_head(struct source *in, uint64_t *length, bool *coded) {
     unsigned char first;
+    *length = 0;
     *coded = false;
     if (!source_read(in, &first, 1)) return false;
     switch (first & LENGTH_CODED) {
@@ -256,6 +257,7 @@ static bool append_plain(struct source *in, struct buffer *store, uint64_t lengt
 static bool read_packed(struct source *in, struct buffer *store, struct slice *packed,
                         uint64_t *length) {
     uint64_t size;
+    *packed = SLICE("");
     if (!saved_read_length(in, &size) || !saved_read_length(in, length)) return false;
     if (size == 0 || *length == 0 || *length > UINT32_MAX || *length / EXPANSION_MAX > size)
         return source_refuse(in, "a compressed text of an impossible length");
@@ -287,6 +289,7 @@ static bool append_compressed(struct source *in, struct buffer *store) {
 
 static bool read_coded_integer(struct source *in, uint64_t code, int64_t *integer) {
     uint64_t raw;
+    *integer = 0;
     if (code > CODED_INT32) return source_refuse(in, "a text of an unknown form");
     if (!saved_read_number(in, (size_t)1 << code, &raw)) return false;
     unsigned unused = 64 - (8U << code);

@@ -469,6 +469,7 @@ uint64_t stream_trim(struct value v, const struct stream_trim *trim) {
     while (s->count > (trim->by == STREAM_TRIM_COUNT ? trim->count : 0)) {
         struct stream_id key;
         struct listpack *lp = node_seek(s, RAX_FIRST, trim->id, &key);
+        ASSERT_SLOW(lp); /* an entry that is counted has a node */
         struct node_head h = head_read(lp);
         uint64_t seen = before - s->count + (uint64_t)h.live;
         if (trim->whole_nodes && trim->limit > 0 && seen > trim->limit) break;

@@ -60,6 +60,8 @@ static int port;
 static char path[] = "/tmp/evenkeel-fuzz-link-XXXXXX";
 static size_t dataset_bytes, clients_bytes, replication_bytes;
 
+static void note_baseline(void);
+
 static void set(const char *name, const char *value) {
     char reason[OPTION_REASON_BYTES];
     struct slice word = slice_of(value);
@@ -124,6 +126,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
     ASSERT(listener >= 0 && socket_local_of(listener, &local));
     port = local.port;
     make_folder();
+    note_baseline();
     return 0;
 }
 
@@ -201,14 +204,23 @@ static void end_and_look(void) {
     stream_close();
     history_begin();
     turns(1);
-    bool first = !clients_bytes;
-    if (first) {
-        dataset_bytes = memory_used(MEMORY_DATASET);
-        clients_bytes = memory_used(MEMORY_CLIENTS) + 1; /* not 0 */
-        replication_bytes = memory_used(MEMORY_REPLICATION);
-    }
+}
+
+/* What a first connection makes and the next one uses again is no leak: it is made before all that
+ * is compared with the memory of then. */
+static void note_baseline(void) {
+    ASSERT(fchdir(folder) == 0);
+    connection(SLICE("+CONTINUE\r\nSET a b\r\n"), true, 10, false);
+    end_and_look();
+    dataset_bytes = memory_used(MEMORY_DATASET);
+    clients_bytes = memory_used(MEMORY_CLIENTS);
+    replication_bytes = memory_used(MEMORY_REPLICATION);
+    ASSERT(fchdir(home) == 0);
+}
+
+static void look_for_leaks(void) {
     ASSERT(memory_used(MEMORY_DATASET) == dataset_bytes);
-    ASSERT(memory_used(MEMORY_CLIENTS) + 1 == clients_bytes);
+    ASSERT(memory_used(MEMORY_CLIENTS) == clients_bytes);
     ASSERT(memory_used(MEMORY_REPLICATION) <= replication_bytes + KEPT_BYTES);
 }
 
@@ -225,6 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int i = 0; i < CONNECTIONS_MAX && rest.length; i++)
         connection(next_connection(&rest), data[0] & 4, 1 + (size_t)data[1] * data[1], at_once);
     end_and_look();
+    look_for_leaks();
     memory_free(exact, MEMORY_OTHER);
     ASSERT(fchdir(home) == 0);
     return 0;

@@ -184,9 +184,13 @@ static void test_faults(void **state) {
     acl_user_free(u);
 }
 
+static void count_flag(const char *name, void *count) { (*(size_t *)count)++; }
+
 static void test_flags(void **state) {
     struct acl_user *u = acl_user_create(SLICE("u"));
-    assert_int_equal(acl_user_each_flag(u, NULL, NULL), 2); /* off, allchannels */
+    size_t visited = 0;
+    assert_int_equal(acl_user_each_flag(u, count_flag, &visited), 2); /* off, allchannels */
+    assert_int_equal(visited, 2);
     apply_all(u, "+@all -get +get");
     assert_false(u->flags & ACL_USER_ALL_COMMANDS);
     assert_rules(u, "off &* +@all");

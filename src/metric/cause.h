@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the main thread's time goes to: one cause at a time.
+ * The main thread's time by cause, one cause at a time.
  *
- * Whoever begins work of another kind enters its cause and leaves it when done; causes nest, and
- * the inner one's time is not the outer one's. A command that evicts is thus billed for its own
+ * Code that begins work of another kind enters its cause and leaves it when done. Causes nest, and
+ * an inner cause's time is not the outer cause's, so a command that evicts is charged for its own
  * work only. INFO latencystats and SLOWLOG EXPLAIN read the sums.
  */
 #ifndef EVENKEEL_METRIC_CAUSE_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum cause {
-    CAUSE_OTHER, /* the loop itself, timers, whatever names no cause */
+    CAUSE_OTHER, /* the loop itself, timers, all code that enters no cause */
     CAUSE_COMMANDS,
     CAUSE_EVICTION,
     CAUSE_EXPIRY,
@@ -34,7 +34,7 @@ const char *cause_name(enum cause cause); /* "eviction" */
 /* Remembers the sums as they are now, at the begin of a command: one comparison where nothing has
  * been added since the last time. */
 void cause_snapshot(void);
-/* What cause_snapshot has remembered, kept while others are taken. */
+/* The sums that cause_snapshot has remembered, kept while further snapshots are taken. */
 struct cause_snapshot {
     uint64_t nsec[CAUSES];
     uint64_t changes;

@@ -13,9 +13,9 @@
 
 #include "base/string.h"
 
-/* Of each event; a fact of 6.2. */
+/* Samples of each event; 6.2's number. */
 #define LATENCY_SAMPLES_MAX 160
-/* The server has some twenty; modules add theirs. Those beyond are not kept. */
+/* The server has some twenty events; modules add theirs. Further events are not kept. */
 #define LATENCY_EVENTS_MAX 128
 
 struct latency_sample {
@@ -34,10 +34,10 @@ void latency_note(const char *event, int64_t msec);
 size_t latency_event_count(void);
 /* In the order of their first samples. Valid until the next reset. */
 const struct latency_event *latency_event_at(size_t index);
-/* NULL where there are no samples of that name. */
+/* The event of this name; NULL where it has no samples. */
 const struct latency_event *latency_find(struct slice name);
 const char *latency_event_name(const struct latency_event *event);
-/* The longest since the event's last reset, also where its sample is gone. */
+/* The longest since the event's last reset, even if its sample has been overwritten. */
 int64_t latency_event_msec_max(const struct latency_event *event);
 /* At least 1. */
 size_t latency_sample_count(const struct latency_event *event);
@@ -46,6 +46,6 @@ struct latency_sample latency_sample_at(const struct latency_event *event, size_
 
 /* Forgets the events of that name, case ignored (as 6.2 here, and only here); returns how many. */
 size_t latency_reset(struct slice name);
-/* Returns how many there were. */
+/* Forgets all events; returns how many there were. */
 size_t latency_reset_all(void);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The metric engine: INFO from rows, and knows no metric.
+ * The metric engine: makes INFO from rows, and knows no metric.
  *
  * A module declares rows beside its counters; a row carries section and place, so that 6.2's order
  * holds when a section spans folders. Reading a metric must be cheap: a counter or O(1) arithmetic.
@@ -26,7 +26,7 @@ struct metric_row {
     const char *name;
     enum metric_type type;
     const void *variable;
-    const void *context; /* what distinguishes this row from others with the same functions */
+    const void *context; /* distinguishes rows with the same functions */
     /* The value without name and line end. */
     void (*print)(const struct metric_row *row, struct buffer *out);
     /* Writes whole lines ("db0:keys=1...\r\n"), none when there is nothing: for fields whose names
@@ -60,8 +60,8 @@ void metric_declare_section(const char *name, bool standard);
 /* INFO's text for "default", "all", "everything" or one section's name (case ignored); empty for
  * an unknown name. */
 void metric_print(struct slice section, struct buffer *out);
-/* Part of a field's name that is not ours to choose: what has a meaning in INFO's text (#, : and
- * line ends) becomes "_". */
+/* Appends a part of a field's name that comes from outside: characters with a meaning in INFO's
+ * text (#, : and line ends) become "_". */
 void metric_append_name(struct buffer *out, const char *name);
 /* The reference page in Markdown. */
 void metric_write_reference(struct buffer *out);

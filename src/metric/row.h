@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * How rows of INFO are written where there are many: section, place, name, value, help.
+ * Short forms of INFO's rows: section, place, name, value, help.
  */
 #ifndef EVENKEEL_METRIC_ROW_H
 #define EVENKEEL_METRIC_ROW_H
@@ -26,6 +26,6 @@
         .section = (s), .place = (p), .name = (n), .type = METRIC_FUNCTION, .print = (fn), \
         .context = (ctx), .help = (h)                                                      \
     }
-/* A number of a feature that is not built: what is true without it. */
+/* A number of a feature that is not built: 0. */
 #define METRIC_NOTHING(s, p, n) METRIC_NUMBER(s, p, n, &metric_zero, "Always 0: not built yet.")
 #endif

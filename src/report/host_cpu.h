@@ -18,8 +18,8 @@ struct host_cpu {
 };
 
 void host_cpu_register(void); /* INFO cpu */
-/* Reads files of the system: some 150 us. Not for the way of a command; INFO has it of 100 ms ago.
- */
+/* Reads files of the system: some 150 us. Not for use within a command; INFO shows figures of up to
+ * 100 ms ago. */
 struct host_cpu host_cpu_read(void);
 /* Tests: the files are looked for below this folder, which is borrowed; "" is the real root. */
 FOR_TESTS void host_cpu_set_root(const char *folder);

@@ -15,19 +15,20 @@ enum monitor_flags {
     MONITOR_ON = 1 << 0, /* it is sent a line for each command */
 };
 
-/* False where the client monitors already. It ends with the client, or with monitor_remove. */
+/* Makes the client monitor, until it closes or monitor_remove; false where it monitors already. */
 bool monitor_add(struct client *c);
 /* Harmless for a client that does not monitor. */
 void monitor_remove(struct client *c);
-/* Whether anybody monitors: else the two below need not be called. */
+/* Whether any client monitors; if not, monitor_before and monitor_after need not be called. */
 bool monitor_any(void);
-/* Around each command. Its arguments are written down before it runs, since it may take them over;
- * the line is sent after it, as 6.2 does: so it names the database that SELECT has chosen, a client
- * sees the reply to its own command first, and none that has ended its monitoring. Calls may nest:
- * each gives monitor_after what its monitor_before returned. O(monitors). */
+/* To be called before and after each command. The arguments are copied before the command runs,
+ * because it may take them over; the line is sent after it, as in 6.2. So the line names the
+ * database that SELECT has chosen, a client sees the reply to its own command first, and a client
+ * that has ended its monitoring gets no line. Calls may nest: each gives monitor_after what its
+ * monitor_before returned. O(monitors). */
 size_t monitor_before(const struct call *call);
 void monitor_after(const struct call *call, size_t mark);
-/* For a command that is not shown of itself (COMMAND_SKIP_MONITOR): its line, before those of the
- * commands that it is about to run. */
+/* Sends the line of a command that monitor_after does not show (COMMAND_SKIP_MONITOR), before the
+ * lines of the commands that it is about to run. */
 void monitor_show(const struct call *call);
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The slow log: the last commands that took long.
  *
- * What is kept of a command is bounded: 32 arguments of 128 bytes, and the client's name up to the
- * same length. Secrets are not kept (command.h, is_secret).
+ * An entry is bounded: 32 arguments of 128 bytes, and the client's name up to the same length.
+ * Secrets are not kept (command.h, is_secret).
  */
 #ifndef EVENKEEL_REPORT_SLOWLOG_H
 #define EVENKEEL_REPORT_SLOWLOG_H
@@ -18,7 +18,7 @@
 
 struct call;
 
-/* Facts of 6.2. */
+/* 6.2's numbers. */
 #define SLOWLOG_ARGUMENTS_MAX 32
 #define SLOWLOG_TEXT_BYTES_MAX 128
 
@@ -33,16 +33,17 @@ struct slowlog_entry {
 };
 
 void slowlog_register(void); /* slowlog-log-slower-than, slowlog-max-len */
-/* Before a call: keeps the beginnings of arguments in blocks of their own, which the command may
- * take over and free. */
+/* To be called before a call: copies the beginnings of those arguments that lie in blocks of their
+ * own, because the command may take such blocks over and free them. */
 void slowlog_keep_large_arguments(const struct call *call);
 /* Whether a call that took so long is to be noted. */
 bool slowlog_wants(const struct call *call, int64_t nsec);
 /* Makes an entry of a call that is wanted. Drops entries beyond slowlog-max-len, many of them in
  * the background: O(the smaller of those kept and those dropped). */
 void slowlog_note(const struct call *call, const struct attribution_span *span);
-/* The same in two steps, for a call that waits and is noted when it is served: an entry by itself,
- * which is the caller's; and into the log with it, `nsec` longer, or away. */
+/* Two steps for a call that blocks and is noted when it is served: slowlog_prepare makes an entry,
+ * which the caller owns; then slowlog_take_prepared puts it into the log, with `nsec` added to its
+ * time, or slowlog_free_prepared frees it. */
 MUST_USE struct slowlog_entry *slowlog_prepare(const struct call *call,
                                                const struct attribution_span *span);
 void slowlog_take_prepared(struct slowlog_entry *entry, int64_t nsec);

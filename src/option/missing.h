@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rows for options of Redis 6.2 whose features are not built yet, so that its configurations load.
  *
- * Such a row either refuses what would need its feature, with a sentence that names what is
- * missing (`why`), or, where that is NULL, keeps a value that changes nothing as long as the
- * feature is missing: a time limit of replication, say. CONFIG GET shows every value in 6.2's form.
- * The rows stand in the folder that will own them; with the feature they become rows like any
- * other.
+ * Such a row either refuses values that would need its feature, with a sentence that names the
+ * missing feature (`why`). Or, where `why` is NULL, it keeps any value, which changes nothing as
+ * long as the feature is missing: a time limit of replication, say. CONFIG GET shows every value in
+ * 6.2's form. The rows stand in the folder that will own them; with the feature they become rows
+ * like any other.
  */
 #ifndef EVENKEEL_OPTION_MISSING_H
 #define EVENKEEL_OPTION_MISSING_H

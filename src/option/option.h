@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The option engine: parses, checks, applies, prints and rewrites options, and knows none.
+ * The option engine: parses, checks, applies, prints and rewrites options, and knows no option.
  *
  * A module declares a table of rows beside the variables that they steer and registers it once.
  * redis.conf, the command line, CONFIG GET/SET/REWRITE and docs/options.md are all made from the
@@ -61,14 +61,15 @@ struct option_row {
     int place;            /* order within the section */
     const char *fallback; /* the default, as text */
     void *variable;
-    const void *context; /* what distinguishes this row from others with the same functions */
+    const void *context; /* distinguishes rows with the same functions */
     int64_t low, high;
     const struct option_name *names; /* enum: ends with a NULL name */
     const char *help;                /* one or more sentences, wrapped where it is printed */
-    /* After the variable has its new value: makes it true. Returns false with a reason to have
-     * the old value put back. May be NULL. Not called for the default at start. */
+    /* Called after the variable has its new value, to put that into effect. False with a reason:
+     * the old value is restored. May be NULL. Not called for the default at start. */
     bool (*apply)(const struct option_row *row, char *reason, size_t reason_size);
-    /* Before anything changes, for checks beyond the range; strings get it as text. May be NULL. */
+    /* Called before anything changes, for checks beyond the range; `value` is the new value's text.
+     * May be NULL. */
     bool (*check)(const struct option_row *row, struct slice value, char *reason,
                   size_t reason_size);
     /* OPTION_TYPE_CUSTOM only. `words` are the values of one line (CONFIG SET splits its one value
@@ -118,10 +119,10 @@ _Noreturn void option_refused(const struct option_row *rows);
 static inline void option_register(const struct option_row *rows, size_t count) {
     if (!option_try_register(rows, count)) option_refused(rows);
 }
-/* By name or alias, case ignored; NULL where unknown. */
+/* Finds a row by name or alias, case ignored; NULL where there is none. */
 const struct option_row *option_find(struct slice name);
 size_t option_count(void);
-/* In order of section (as first registered) and place. */
+/* The row at `index`, in the order of sections (as first registered) and places. */
 const struct option_row *option_at(size_t index);
 
 enum option_source {
@@ -134,15 +135,15 @@ enum option_source {
  * The reason may be empty: 6.2 then answers CONFIG SET without one, and a file's line with "Bad
  * directive or wrong number of arguments". A custom row's one value from CONFIG SET (and its
  * fallback) is split at each single blank, as 6.2 does; two blanks give an empty word, and "" gives
- * one empty word. Where a custom row's `apply` refuses, what `print` wrote before is parsed again,
- * so parse must take what print writes. `reason_size` > 0; OPTION_REASON_BYTES is enough for all.
- */
+ * one empty word. Where a custom row's `apply` refuses, the text that `print` wrote before the
+ * change is parsed again, so `parse` must accept the text of `print`. `reason_size` > 0;
+ * OPTION_REASON_BYTES is enough for all. */
 #define OPTION_REASON_BYTES 512
 MUST_USE bool option_set(const struct option_row *row, const struct slice *words, size_t count,
                          enum option_source source, char *reason, size_t reason_size);
 /* For parse, check and apply while option_set runs: where the value comes from, and whether an
  * earlier line of a file or of the command line has set this row since it was registered: an
- * OPTION_MULTI row then adds to what it has and else begins anew. */
+ * OPTION_MULTI row then adds to its value, else begins anew. */
 enum option_source option_source_now(void);
 
 /* For a custom row whose `variable` is a struct buffer: a value of any bytes, as passwords are. It
@@ -154,14 +155,14 @@ bool option_any_bytes_parse(const struct option_row *row, const struct slice *wo
 void option_any_bytes_print(const struct option_row *row, struct buffer *out);
 void option_any_bytes_rewrite(const struct option_row *row, struct buffer *out);
 
-/* A `check` for names of files that stand in the working directory: a path is refused. */
+/* A `check` for names of files in the working directory: refuses a path. */
 bool option_check_filename(const struct option_row *row, struct slice value, char *reason,
                            size_t reason_size);
 bool option_is_repeated(void);
 /* The value as CONFIG GET shows it; nothing for a row without a value. */
 void option_print(const struct option_row *row, struct buffer *out);
-/* For custom rows, sizes as OPTION_TYPE_BYTES has them: read, and written as a file has them ("0",
- * "1500kb", "3gb", "1001"). */
+/* For custom rows: reads a size as OPTION_TYPE_BYTES does, and appends a size in a file's form
+ * ("0", "1500kb", "3gb", "1001"). */
 bool option_parse_bytes(struct slice word, int64_t *bytes);
 void option_append_bytes(struct buffer *out, int64_t bytes);
 /* True where the value is the default's. */
@@ -174,7 +175,7 @@ void option_set_version(const char *version);
 
 /* Reads configuration text (a file's contents, standard input, or the command line turned into
  * lines). `include` is followed; its path may be a glob pattern, and a pattern that matches
- * nothing includes nothing. The first fault stops it, with what stood before it set: false, with
+ * nothing includes nothing. The first fault stops it, and the lines before it stay set: false, with
  * line number, line (an OPTION_SECRET value is left out) and reason appended to `error` in 6.2's
  * form, which begins with an empty line:
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What the files of the option engine share: the value forms and the registry's marks.
+ * The part that the files of the option engine share: the value forms and the registry's marks.
  */
 #ifndef EVENKEEL_OPTION_OPTION_INTERNAL_H
 #define EVENKEEL_OPTION_OPTION_INTERNAL_H
@@ -8,10 +8,11 @@
 
 #define OPTION_REASON_DIRECTIVE "Bad directive or wrong number of arguments"
 
-/* The fallback in the form that a file has it, for the generated texts. */
+/* Appends the default in a file's form, for the generated texts. */
 void option_append_fallback(const struct option_row *row, struct buffer *out);
-/* The whole lines that a rewritten file has for this row now, each ended by \n; nothing where the
- * row has no value to write. False where the file's own lines must be kept as they stand. */
+/* Appends the whole lines that a rewritten file has for this row now, each ended by \n; nothing
+ * where the row has no value to write. False where the file's own lines must be kept as they stand.
+ */
 MUST_USE bool option_append_lines(const struct option_row *row, struct buffer *out);
 /* The row's place in option_at's order. */
 size_t option_index_of(const struct option_row *row);

@@ -29,7 +29,7 @@ struct line_place {
 };
 
 /* Finds the lines of all places in one pass, O(size of .debug_line). Does not allocate, takes no
- * lock: may be called in a signal handler. The sections may hold anything: what is damaged has no
+ * lock: may be called in a signal handler. The sections may hold any bytes: damaged ones give no
  * lines or wrong ones. */
 void line_table_find(const struct line_table *table, struct line_place *places, size_t count);
 #endif

@@ -15,8 +15,9 @@ struct memory_test_result {
     const void *first_fault; /* NULL = none */
 };
 
-/* Writes and reads all of `words` with every pattern; what stood there is lost. `seed` makes the
- * random pattern. `progress` hears the name of each pass before it begins; may be NULL. */
+/* Writes and reads all of `words` with every pattern; the old contents are lost. `seed` makes the
+ * random pattern. `progress` (may be NULL) is called with the name of each pass before it begins.
+ */
 FOR_TESTS struct memory_test_result memory_test_words(volatile uint64_t *words, size_t count,
                                                       uint64_t seed,
                                                       void (*progress)(const char *pass));
@@ -24,9 +25,9 @@ FOR_TESTS struct memory_test_result memory_test_words(volatile uint64_t *words, 
  * 0 = the memory is good, 1 = it is not, or the text is no number or too much. */
 int memory_test_run(const char *text);
 
-/* Tests the memory that this process has, page by page, each with its contents put back: for a
- * process that is to end. No other thread may run. Stops after `seconds_max`. Stack, and what is
- * not in use, are left out. */
+/* Tests this process's memory page by page, and restores each page's contents: for a process that
+ * is about to end. No other thread may run. Stops after `seconds_max`. The stack and unused memory
+ * are left out. */
 struct memory_test_own {
     struct memory_test_result result;
     size_t pages_tested;

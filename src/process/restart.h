@@ -18,8 +18,8 @@ struct restart_program {
 /* First in main: `argv` and `program` live as long as the process; the working directory is noted.
  */
 void restart_take_arguments(char **argv, const struct restart_program *program);
-/* False after a line in the log: the program's file cannot be executed, or its configuration came
- * from standard input and is gone. */
+/* Whether a restart is possible. False, after a line in the log, where the program's file cannot be
+ * executed, or its configuration came from standard input and is gone. */
 bool restart_is_possible(void);
 /* Rewrites the configuration file, if there is one; the program is then executed when the server
  * has shut down, `msec` milliseconds later. False after a line in the log. */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Telling the system's supervisor, systemd or upstart, how the server is.
+ * Reports the server's state to the system's supervisor, systemd or upstart.
  */
 #ifndef EVENKEEL_PROCESS_SUPERVISE_H
 #define EVENKEEL_PROCESS_SUPERVISE_H
 #include <stdbool.h>
 
 void supervise_register(void); /* supervised; INFO's process_supervised */
-/* Finds out which supervisor there is; a line in the log where the one asked for is not there.
- * Once, when the configuration is read. */
+/* Finds the supervisor; logs a line where the one that the option names does not exist. Once, when
+ * the configuration has been read. */
 void supervise_open(void);
-/* A supervised server does not become a daemon. */
+/* Whether the server is supervised: it must not become a daemon then. */
 bool supervise_active(void);
-/* The server serves. Under upstart the process stops here until the supervisor continues it. */
+/* Reports that the server is ready. Under upstart the process stops here until the supervisor
+ * continues it. */
 void supervise_ready(void);
 void supervise_stopping(void);
 /* A line for people, such as "Loading": systemctl status shows it. */

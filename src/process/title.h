@@ -18,11 +18,12 @@ void title_register(const struct title_variable *variables);
 /* First in main: keeps argv and the environment elsewhere, so that their place is free for the
  * title. Returns the copy of argv, which is to be used from then on. */
 char **title_take_arguments(int argc, char **argv);
-/* Writes the title as template, port and address say now, from the first call on. Nothing where
+/* Writes the title from the template and its variables' present values. Does nothing where
  * set-proc-title is off. */
 void title_write(void);
-/* As title_write, but nothing before that was called once. */
+/* Writes the title anew, if title_write was called before. */
 void title_refresh(void);
-/* In a forked child: `title` takes the place of how the program was called. */
+/* To be called in a forked child: writes a title in which `title` replaces the program's command
+ * line. */
 void title_write_child(const char *title);
 #endif

@@ -83,9 +83,11 @@ MUST_USE struct connection *connection_open(const struct connection_transport *t
                                             char *reason, size_t reason_size);
 /* Before the descriptor is closed. NULL is harmless. */
 void connection_close(struct connection *c);
-/* Nothing is said when it is closed: a forked child goes on with it, or nobody hears. */
+/* Makes connection_close send nothing, because a forked child goes on with the connection, or the
+ * other end is gone. */
 void connection_abandon(struct connection *c);
-/* Its owner is another: its struct is booked to `class` from now on. O(1). */
+/* To be called when the connection gets another owner: its struct is counted in `class` from now
+ * on. O(1). */
 void connection_move(struct connection *c, enum memory_class class);
 /* Bytes of its class: its struct, and what its transport holds, to CONNECTION_BOOK_BYTES. O(1). */
 size_t connection_bytes(const struct connection *c);
@@ -103,8 +105,8 @@ size_t connection_handshakes(void);
 /* The handshakes of accepted ones end that began more than `whole_msec` ago, or have not gone on
  * for `silent_msec`: their watchers are called, and connection_handshake fails. O(handshakes). */
 void connection_end_handshakes(int64_t whole_msec, int64_t silent_msec);
-/* As the system's calls: EAGAIN also before the handshake is done. Afterwards the socket is to be
- * watched anew: what the connection needs of it may have changed. */
+/* Read and write like the system's calls; EAGAIN also before the handshake is done. Afterwards the
+ * socket is to be watched anew: what the connection needs of it may have changed. */
 MUST_USE ssize_t connection_read(struct connection *c, void *bytes, size_t length);
 MUST_USE ssize_t connection_write(struct connection *c, const void *bytes, size_t length);
 MUST_USE ssize_t connection_writev(struct connection *c, const struct iovec *pieces, int count);
@@ -113,9 +115,10 @@ MUST_USE ssize_t connection_writev(struct connection *c, const struct iovec *pie
  * text is not freed, may outlive the connection, and holds until the next call of strerror. */
 const char *connection_error_text(const struct connection *c, int error);
 
-/* The same in two parts, for who has another thread read or write (net/transfer): the first there,
- * in any thread; the second afterwards, by the loop's own. Between the two nothing else is called
- * of this connection but connection_unwatch; the handshake was done before. */
+/* connection_read and connection_write in two parts, for reads and writes by another thread
+ * (net/transfer): that thread calls connection_..._apart, and afterwards the loop's thread calls
+ * connection_settle_.... Between the two only connection_unwatch may be called for this connection.
+ * The handshake must be done before. */
 MUST_USE ssize_t connection_read_apart(struct connection *c, void *bytes, size_t length);
 MUST_USE ssize_t connection_write_apart(struct connection *c, const void *bytes, size_t length);
 void connection_settle_read(struct connection *c);
@@ -133,6 +136,6 @@ bool connection_has_pending(const struct connection *c);
  * as that. The callback passes what it gets through connection_ready. */
 MUST_USE bool connection_watch(struct connection *c, struct loop *loop,
                                struct loop_watcher *watcher, unsigned wanted);
-/* In place of loop_unwatch. */
+/* To be called instead of loop_unwatch. */
 void connection_unwatch(struct connection *c);
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A crew: one thread gives jobs, several do them, and they come back to it in the order in which
- * they were given.
+ * A crew: one thread gives jobs, several threads do them, and the jobs come back to the giver in
+ * the order in which they were given.
  *
  *   giver --jobs--> done by whoever is free --in order--> the giver
  *
- * The giver works too, while the job that it wants back is not done: so it is never idle while
- * there is work, and all goes on, if slower, where no further thread can be had. Threads are
- * started with the second job: what is small costs none.
+ * The giver works, too, while the job that it wants back is not done; so it is never idle while
+ * there is work, and the crew works, if slower, where no thread can be started. Threads are started
+ * with the second job, so that a single job costs no thread.
  *
- * Bounds: crew_room jobs that were given and have not come back. A job is a piece of work of a
- * hundred microseconds or so, beside which handing it over is nothing; it stays its owner's, who
- * touches none between giving it and having it back.
+ * Bound: crew_room jobs are given and not back. A job should be about 100 us of work, beside which
+ * handing it over costs nothing. The owner keeps a job, and must not touch it between giving it and
+ * getting it back.
  */
 #ifndef EVENKEEL_IO_CREW_H
 #define EVENKEEL_IO_CREW_H
@@ -21,24 +21,25 @@
 
 struct crew;
 
-/* Does a job. In any thread, several at once; what it reads besides must not change meanwhile:
- * crew_rest says when nobody works. */
+/* Does a job. Called in any thread, several at once. Other data that it reads must not change
+ * meanwhile; after crew_rest no thread works. */
 typedef void crew_work(void *job);
 
 #define CREW_THREADS_MAX 16
 
-/* `threads` more than the giver's are to work. */
+/* Creates a crew of `threads` threads beside the giver's. */
 MUST_USE struct crew *crew_create(crew_work *work, unsigned threads);
-/* How many jobs may be given and not have come back. */
+/* The most jobs that may be given and not back. */
 size_t crew_room(const struct crew *c);
-/* How many are. */
+/* How many jobs are given and not back. */
 size_t crew_given(const struct crew *c);
-/* There must be room. */
+/* Gives a job; there must be room. */
 void crew_give(struct crew *c, void *job);
-/* The oldest that was given, done: works, or waits until it is. NULL where none is given. */
+/* Takes back the oldest job that was given; works, or waits, until it is done. NULL where none is
+ * given. */
 MUST_USE void *crew_take(struct crew *c);
-/* Returns when all that was given is done, so that nobody works until the next is given. */
+/* Returns when all given jobs are done, so that no thread works until the next one is given. */
 void crew_rest(struct crew *c);
-/* All have come back. Ends the threads and frees the crew. */
+/* Ends the threads and frees the crew. All jobs must be back. */
 void crew_free(struct crew *c);
 #endif

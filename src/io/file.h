@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Files: transfers that end whole or say why not, syncs, and files replaced as a whole.
  *
- * What is on disk, and what only seems so, as far as a power cut is concerned:
- *  - Bytes are when a sync of their descriptor has succeeded; after one that failed, those written
- *    before it may be lost although a later one succeeds: the file is not to be trusted any more.
- *  - A name (created, renamed, removed) is when its folder was synced after that.
+ * What survives a power cut:
+ *  - Bytes survive once a sync of their descriptor has succeeded. After a sync that failed, bytes
+ *    written before it may be lost although a later sync succeeds: the file must not be trusted any
+ *    more.
+ *  - A change of a name (created, renamed, removed) survives once its folder has been synced after
+ *    it.
  * tests/c/io/power.h takes away all else.
  *
  * All goes through base/system, so that tests make each call fail. What may take long (all of this
@@ -24,22 +26,25 @@ struct iovec;
 
 /* ---- Transfers on a descriptor that blocks ---- */
 
-/* Writes all, interrupted or in parts. Otherwise false with errno set, and so many bytes of it have
- * arrived as `written` (may be NULL) says: the file ends in the midst of what was to be written. */
+/* Writes all bytes, however often it is interrupted. False with errno set where that fails: only
+ * the first `*written` bytes (`written` may be NULL) have been written. */
 FOR_TESTS MUST_USE bool file_write(int fd, struct slice bytes, size_t *written);
-/* The same with several pieces, which are used up: after a failure they hold what is left. */
+/* Writes all bytes of several pieces; false with errno set, and `*written` as for file_write. The
+ * pieces are changed: after a failure they hold the rest. */
 MUST_USE bool file_write_pieces(int fd, struct iovec *pieces, int count, size_t *written);
 /* Reads up to `length` bytes, less only where the file ends. -1 with errno set. */
 FOR_TESTS MUST_USE ssize_t file_read_some(int fd, void *bytes, size_t length);
-/* The same from `offset` on, without moving the descriptor's. */
+/* Reads up to `length` bytes from `offset` on, less only where the file ends; does not move the
+ * descriptor's offset. -1 with errno set. */
 MUST_USE ssize_t file_read_at(int fd, void *bytes, size_t length, off_t offset);
 
 /* ---- Syncs ---- */
 
-/* The bytes, and what is needed to find them again (fdatasync). False with errno set. */
+/* Syncs the file's bytes and the metadata that is needed to read them (fdatasync). False with errno
+ * set. */
 MUST_USE bool file_sync(int fd);
-/* The folder in which `path` is, so that its name is on disk. True also where the file system
- * refuses to sync folders, for then there is nothing to be had. */
+/* Syncs the folder in which `path` is, so that its name is on disk. True, too, where the file
+ * system cannot sync folders, because nothing more can be done then. */
 MUST_USE bool file_sync_folder(const char *path);
 /* Cuts the file off at `length`, or lengthens it by zeros. */
 MUST_USE bool file_truncate(int fd, off_t length);
@@ -79,8 +84,8 @@ void file_replacement_cancel(struct file_replacement *r);
 /* The present folder, or "." where it cannot be told: in front of names used when it may be
  * another one, or by another thread. */
 void file_present_folder(char path[PATH_MAX]);
-/* How many names in the present folder `wanted` likes, of the first FILE_NAMES_MAX; one of them in
- * `name`. 0 where it cannot be read. */
+/* The number of names in the present folder for which `wanted` is true, of the first
+ * FILE_NAMES_MAX; `name` becomes one of them. 0 where the folder cannot be read. */
 #define FILE_NAMES_MAX 100000 /* a tenth of a second */
 size_t file_count_names(bool (*wanted)(const char *name), char name[NAME_MAX + 1]);
 /* Takes the name away at once; the bytes, which may be many, are freed by a background thread.

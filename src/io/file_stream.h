@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sinks and sources (base/stream.h) over files, pipes and sockets.
  *
- * Interruptions and short transfers are taken care of. A descriptor that does not block is waited
- * for, in the caller's thread: for children, background threads, and who may hold up the loop.
+ * Interruptions and short transfers are taken care of. A non-blocking descriptor is waited for in
+ * the caller's thread, so these are for children, background threads, and callers that may block
+ * the loop.
  */
 #ifndef EVENKEEL_IO_FILE_STREAM_H
 #define EVENKEEL_IO_FILE_STREAM_H
@@ -25,7 +26,7 @@ struct file_sink {
     uint64_t sync_begun;  /* up to here writing to disk was begun ... */
     uint64_t sync_waited; /* ... and has ended */
     bool drops_cache, syncs_whole;
-    bool (*is_given_up)(const void *context); /* NULL: nobody is asked */
+    bool (*is_given_up)(const void *context); /* NULL: it is never given up */
     const void *context;
 };
 

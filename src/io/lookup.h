@@ -31,8 +31,8 @@ int lookup_fd(const struct lookup *lookup);
  * the resolver's reason. Frees the lookup. */
 MUST_USE bool lookup_take(struct lookup *lookup, char address[SOCKET_ADDRESS_CHARS], char *reason,
                           size_t reason_size);
-/* The asker is gone, or does not want to know any more: the answer, when it comes, is thrown away.
- * Frees the lookup, in the calling thread or in the one that looks it up. NULL is harmless. */
+/* Gives a lookup up: its answer is dropped. Frees the lookup, in the calling thread or in the one
+ * that looks the name up. NULL is harmless. */
 void lookup_drop(struct lookup *lookup);
 /* In a forked child, before anything else here: forgets the parent's threads. */
 void lookup_in_child(void);

@@ -42,16 +42,16 @@ struct loop;
 /* Ready descriptors of LOOP_FIRST that one turn serves at most; the next turn goes on. */
 #define LOOP_FIRST_EVENTS_MAX 64
 
-/* LOOP_HANGUP: the other end sends no more. For who does not read now and still wants to know.
- * LOOP_FIRST: each turn serves the watcher before those without it, and before a hand-out that
- * loop_yield has put off; for the few connections that must not look dead while a herd of clients
- * is ready. Its callback should read until nothing is left. */
+/* LOOP_HANGUP: the other end sends no more; for a watcher that does not read now and still must
+ * notice that. LOOP_FIRST: each turn serves the watcher before those without it, and before a
+ * hand-out that loop_yield has put off; for the few connections that must not look dead while a
+ * herd of clients is ready. Its callback should read until nothing is left. */
 enum {
     LOOP_READABLE = 1,
     LOOP_WRITABLE = 2,
     LOOP_HANGUP = 4,
-    LOOP_PENDING = 8, /* told, not watched for: see struct loop_pending */
-    LOOP_FIRST = 16,  /* said with an interest, never told */
+    LOOP_PENDING = 8, /* only passed to callbacks: see struct loop_pending */
+    LOOP_FIRST = 16,  /* only given with an interest */
 };
 
 /* Embedded in its owner (a client, a listener). Zeroed before first use; must not move in memory
@@ -100,7 +100,8 @@ MUST_USE bool loop_watch(struct loop *loop, struct loop_watcher *watcher, unsign
 /* Removes it from epoll, where it is there, and forgets its pending event: to be done before the
  * descriptor is closed. */
 void loop_unwatch(struct loop *loop, struct loop_watcher *watcher);
-/* Both are harmless where it is so already. To be ended before the struct or the watcher goes. */
+/* Begin and end a pending state; harmless where it is begun, or ended, already. To be ended before
+ * the struct or the watcher is freed. */
 void loop_pending_begin(struct loop *loop, struct loop_pending *pending);
 void loop_pending_end(struct loop *loop, struct loop_pending *pending);
 /* Runs the callback `after_msec` (0 or more) from now, in a turn to come; a timer that is started
@@ -115,8 +116,8 @@ struct loop_hooks {
     /* Before each wait; true where it has more to do and the loop should not sleep. */
     bool (*const *before_sleep)(void);
 };
-/* In place of those before; at first there are none. The arrays are borrowed for the loop's life.
- * Not during a turn. */
+/* Sets the hooks in place of earlier ones; at first there are none. The arrays are borrowed for the
+ * loop's life. Not during a turn. */
 void loop_set_hooks(struct loop *loop, const struct loop_hooks *hooks);
 
 /* Ends the turn's hand-out of events after the callback that runs: what is left comes first in the
@@ -131,9 +132,9 @@ void loop_stop(struct loop *loop);
  * the next timer, once: when the clock is fixed and no timer comes due it returns all the same. For
  * tests and for replying while a long command or load runs. */
 void loop_turn(struct loop *loop, int64_t timeout_msec);
-/* What is ready now, handed out, and nothing else: no hook, no timer, no wait, at any depth. For
- * who looks after connections in the middle of something long, and does what hooks do itself as far
- * as it may. */
+/* Calls the watchers that are ready now, and nothing else: no hook, no timer, no wait, at any
+ * depth. For long work that serves connections in between, and that does the hooks' work itself as
+ * far as it may. */
 void loop_turn_within(struct loop *loop);
 /* Whether loop_stop was called, and the turn is to come to its end. */
 bool loop_is_stopping(const struct loop *loop);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A pipeline: one thread gives pieces of work, several encode them in blocks, and what they make
- * comes to a sink in the order in which it was given.
+ * A pipeline: one thread gives pieces of work, several threads encode them in blocks, and the
+ * output comes to a sink in the order in which the pieces were given.
  *
  *   giver --pieces--> blocks --encode--> bytes --in order--> sink (with its checksum)
  *
@@ -41,9 +41,10 @@ MUST_USE struct pipeline *pipeline_create(struct sink *out, pipeline_encode *enc
                                           unsigned threads);
 /* Room for a piece of up to `bytes`, on a multiple of 8. May work on other blocks, or wait. */
 MUST_USE void *pipeline_room(struct pipeline *p, size_t bytes);
-/* The piece stands there, `bytes` long; about `weight` bytes will be made of it. */
+/* Gives the piece that was written to pipeline_room's result, `bytes` long; it will encode to about
+ * `weight` bytes. */
 void pipeline_give(struct pipeline *p, size_t bytes, size_t weight);
-/* Whether it has failed: a hint for who would give more. */
+/* Whether the pipeline has failed: a hint for the giver. */
 bool pipeline_failed(const struct pipeline *p);
 /* Waits until all that was given has come to the sink, ends the threads and frees the pipeline.
  * False where it failed: sink_error(out) says why. */

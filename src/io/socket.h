@@ -19,9 +19,9 @@
  * descriptor, or -1 with a reason. IPv6 sockets are IPv6 only. */
 MUST_USE int socket_listen_tcp(const char *address, int port, int backlog, char *reason,
                                size_t reason_size);
-/* An old socket file of that name is removed first (a file of another sort is not: bind then
- * fails). `mode` 0 leaves the permissions as they are; else nobody can connect before they are
- * set. */
+/* Listens on a unix socket; returns the descriptor, or -1 with a reason. Removes an old socket file
+ * of that name first (no other kind of file: bind fails then). `mode` 0 leaves the permissions as
+ * they are; otherwise no client can connect before they are set. */
 MUST_USE int socket_listen_unix(const char *path, unsigned mode, int backlog, char *reason,
                                 size_t reason_size);
 

@@ -10,8 +10,8 @@
  * Who touches what: from threads_give until threads_wait or threads_rest returns, a job and all
  * that it names are its thread's. The giver reads and changes none of it meanwhile.
  *
- * A job is to be some ten system calls or more: giving one, and hearing of its end, costs about as
- * much as two of them.
+ * A job should be ten system calls or more, because giving it and waiting for it costs about as
+ * much as two.
  */
 #ifndef EVENKEEL_IO_THREADS_H
 #define EVENKEEL_IO_THREADS_H
@@ -29,14 +29,14 @@ struct threads_job {
 
 /* Options io-threads..., and INFO. Once, at start. */
 void threads_register(void);
-/* Whether io-threads asks for any. */
+/* Whether io-threads is above 1. */
 bool threads_are_wanted(void);
 /* Starts io-threads less one, once all that they use (the log) is set up. False, with a line of the
  * log, where the system refuses one. */
 MUST_USE bool threads_start(void);
-/* All is done; ends them. Harmless where there are none. */
+/* Ends the threads; all jobs must be done. Harmless where there are no threads. */
 void threads_stop(void);
-/* How many work besides the main thread; 0 also in a forked child. */
+/* The number of threads beside the main one; 0 in a forked child. */
 unsigned threads_count(void);
 /* io-threads-do-reads, where there are threads. */
 bool threads_do_reads(void);
@@ -49,8 +49,8 @@ void threads_note_active(bool active);
 void threads_give(struct threads_job *job);
 /* Returns when the job, which was given, is done. */
 void threads_wait(struct threads_job *job);
-/* Returns when all that was given is done. */
+/* Returns when all given jobs are done. */
 void threads_rest(void);
-/* In a forked child, whose parent was at rest: there are no threads. */
+/* To be called in a forked child, whose parent gave no job: the child has no threads. */
 void threads_in_child(void);
 #endif

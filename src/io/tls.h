@@ -17,9 +17,9 @@
 
 #include "base/attributes.h"
 
-/* Larger blocks libssl does not get while hands are shaken with a stranger: a first message that
- * says it is 128 KiB long would have that much set aside before a byte of it came. Room for the
- * longest certificates that are taken (below), as libssl rounds them up. */
+/* The largest block that libssl gets during a handshake, because a first message that claims to be
+ * 128 KiB long would make libssl allocate as much before a byte of it came. Suffices for
+ * TLS_CERTIFICATES_BYTES_MAX, as libssl rounds sizes up. */
 #define TLS_HANDSHAKE_BLOCK_MAX 49152
 /* The other side's certificates, all together; ten are 20 KiB. */
 #define TLS_CERTIFICATES_BYTES_MAX 32768
@@ -42,9 +42,10 @@ struct tls_settings {
     bool insecure;          /* the other side's certificate is not checked where we connect */
     enum tls_auth clients;  /* whether those whom we accept are to have one */
     const char *cert_file, *key_file, *key_pass; /* ours; the file may have a chain */
-    /* The same where we connect; without a file the one above is shown. */
+    /* The certificate, key and password for connections that we make; without a file those above
+     * are used. */
     const char *client_cert_file, *client_key_file, *client_key_pass;
-    /* Whom we believe. Neither: whom the system believes; nobody where we accept, too. */
+    /* The CAs that we trust. Neither given: the system's CAs, but none with `accepts`. */
     const char *ca_file, *ca_dir;
     const char *dh_params_file;         /* without: no DHE with ciphers of TLS 1.2 */
     const char *protocols;              /* "TLSv1.2 TLSv1.3"; without: these two */
@@ -58,8 +59,9 @@ struct tls_settings {
 /* Makes the contexts. False, with a reason in one line, where one cannot be had; those that are
  * there stay. Reads files. */
 MUST_USE bool tls_configure(const struct tls_settings *settings, char *reason, size_t reason_size);
-/* Whether the key of that context belongs to its certificate. libssl takes a key of another kind
- * than the certificate's (RSA, EC), and no handshake succeeds then. */
+/* Whether the key of the context for accepted connections belongs to that context's certificate.
+ * libssl takes a key of another kind than the certificate's (RSA, EC), and no handshake succeeds
+ * then. */
 bool tls_pair_fits(void);
 /* Forgets the contexts; connections that are there go on. */
 FOR_TESTS void tls_forget(void);
